@@ -1,0 +1,37 @@
+//! What the core itself costs: one reservation, of one ID and of 256.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use snowdrift::clock::SystemClock;
+use snowdrift::generator::{ClockBack, Generator, Node, Policies};
+use snowdrift::layout::Layout;
+
+fn reserve(criterion: &mut Criterion) {
+    // 20 sequence bits, so that the layout is no limit.
+    let wide = Layout {
+        timestamp_bits: 41,
+        datacenter_bits: 1,
+        worker_bits: 1,
+        clock_back_bits: 0,
+        sequence_bits: 20,
+        ..Layout::NODE
+    };
+    let node = Node::new(wide, 0, 0).expect("a layout of 63 bits");
+    let policies = Policies {
+        clock_back: ClockBack::Wait,
+        max_wait: Duration::from_millis(10),
+        max_ahead_ms: 0,
+        random_start: false,
+    };
+    let generator = Generator::new(node, policies, Box::new(SystemClock));
+    for want in [1, 256] {
+        criterion.bench_function(&format!("reserve({want})"), |bencher| {
+            bencher.iter(|| black_box(generator.reserve(black_box(want))))
+        });
+    }
+}
+
+criterion_group!(benches, reserve);
+criterion_main!(benches);

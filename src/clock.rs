@@ -1,0 +1,106 @@
+//! Where the time comes from. Time is a parameter of everything else.
+
+use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::{hint, thread};
+
+/// How long before the end of a wait the sleep ends and spinning begins: about what a sleep here
+/// overruns by (Linux lets timers slip by 50 us, and waking takes some more).
+const WAKE_UP: Duration = Duration::from_micros(70);
+
+/// A moment by a wall clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UnixTime {
+    /// Whole ms since 1970-01-01T00:00:00Z; negative before.
+    pub ms: i64,
+    /// What has passed of that ms, in ns: 0 to 999,999.
+    pub ns: u32,
+}
+
+impl UnixTime {
+    /// The first moment of a ms.
+    pub fn from_ms(ms: i64) -> Self {
+        UnixTime { ms, ns: 0 }
+    }
+}
+
+/// Tells the time, which may step back or forth at any moment, and lets it pass.
+pub trait Clock: Send + Sync {
+    /// The time now.
+    fn now(&self) -> UnixTime;
+
+    /// Lets this long pass, whatever the wall clock does meanwhile.
+    fn wait(&self, duration: Duration);
+}
+
+/// The machine's wall clock (`CLOCK_REALTIME` and its likes).
+#[derive(Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> UnixTime {
+        match SystemTime::now().duration_since(UNIX_EPOCH) {
+            Ok(since) => UnixTime {
+                ms: i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
+                ns: since.subsec_nanos() % 1_000_000,
+            },
+            // Before 1970. No layout needs such a moment to the ns: the next whole ms below will do.
+            Err(before) => UnixTime::from_ms(
+                i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |ms| -ms - 1),
+            ),
+        }
+    }
+
+    fn wait(&self, duration: Duration) {
+        let end = Instant::now() + duration;
+        if let Some(sleep) = duration.checked_sub(WAKE_UP) {
+            thread::sleep(sleep);
+        }
+        while Instant::now() < end {
+            hint::spin_loop();
+        }
+    }
+}
+
+/// A clock that stands where it was set: for tests, and for applications' own clocks.
+/// Waiting moves it on.
+#[derive(Debug, Default)]
+pub struct ManualClock(AtomicI64);
+
+impl ManualClock {
+    /// Stands at this Unix ms.
+    pub fn at(unix_ms: i64) -> Self {
+        ManualClock(AtomicI64::new(unix_ms))
+    }
+
+    /// Moves it, forth or back.
+    pub fn set(&self, unix_ms: i64) {
+        self.0.store(unix_ms, SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> UnixTime {
+        UnixTime::from_ms(self.0.load(SeqCst))
+    }
+
+    /// Moves the clock on at once.
+    fn wait(&self, duration: Duration) {
+        let whole_ms = duration.as_nanos().div_ceil(1_000_000);
+        self.0.fetch_add(i64::try_from(whole_ms).unwrap_or(i64::MAX), SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_clock_tells_the_same_time_as_the_system() {
+        let before = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
+        let now = SystemClock.now();
+        let after = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
+        let now = now.ms as u128 * 1_000_000 + u128::from(now.ns);
+        assert!((before..=after).contains(&now));
+    }
+}

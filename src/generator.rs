@@ -1,0 +1,491 @@
+//! A sequencer and a clock behind one lock, and the waiting that happens outside it.
+
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::clock::{Clock, UnixTime};
+use crate::layout::{Fields, Layout, LayoutError, Tick};
+use crate::sequencer::{Block, HighMarks, Rules, Sequencer, SequenceStart, Stall};
+
+/// Whoever may issue IDs with these bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Node {
+    layout: Layout,
+    datacenter_id: u64,
+    worker_id: u64,
+}
+
+impl Node {
+    /// A node, if its layout is one and has room for it.
+    pub fn new(layout: Layout, datacenter_id: u64, worker_id: u64) -> Result<Node, LayoutError> {
+        let layout = layout.checked()?;
+        layout.encode(&Fields { datacenter_id, worker_id, ..Fields::default() })?;
+        Ok(Node { layout, datacenter_id, worker_id })
+    }
+
+    /// How its IDs are cut.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn id(&self, block: &Block) -> u64 {
+        let fields = Fields {
+            tick: block.tick,
+            datacenter_id: self.datacenter_id,
+            worker_id: self.worker_id,
+            clock_back: block.counter as u64,
+            sequence: block.first,
+        };
+        self.layout.encode(&fields).expect("a sequencer issues only what its layout holds")
+    }
+}
+
+/// What to do when the clock stands below the last tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClockBack {
+    /// Go on at once under another value of the clock-back counter; where none is left, as `Wait`.
+    Counter,
+    /// Wait until the clock has caught up, within `max_wait`.
+    Wait,
+    /// Refuse at once.
+    Throw,
+}
+
+/// How a generator behaves. All who share a node agree on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policies {
+    /// What to do when the clock stands below the last tick.
+    pub clock_back: ClockBack,
+    /// The longest that one reservation may wait.
+    pub max_wait: Duration,
+    /// How far ahead of the clock ticks may be taken, in ms; rounded down to whole ticks.
+    pub max_ahead_ms: i64,
+    /// Whether a tick's sequence starts at random rather than at 0.
+    pub random_start: bool,
+}
+
+impl Policies {
+    fn rules(&self, layout: &Layout) -> Rules {
+        Rules {
+            may_raise: self.clock_back == ClockBack::Counter,
+            max_ahead: self.max_ahead_ms / layout.tick_ms,
+            start: if self.random_start {
+                SequenceStart::Random(fastrand::Rng::new())
+            } else {
+                SequenceStart::Zero
+            },
+        }
+    }
+}
+
+/// Consecutive IDs that nobody else was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reserved {
+    /// The first ID; the others follow it one by one.
+    pub first_id: u64,
+    /// Where they stand in their tick.
+    pub block: Block,
+    /// Whether a step of the clock waits to be reported: see [`Generator::take_step`].
+    pub step_to_report: bool,
+}
+
+/// Why no ID was issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What stood in the way.
+    pub stall: Stall,
+    /// What the clock showed.
+    pub now: UnixTime,
+    /// How long until it can go on, if the clock runs evenly; none where it never will.
+    pub retry_after: Option<Duration>,
+}
+
+/// A step of the clock back that nobody was told of yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockStep {
+    /// How far below the last tick the clock stood, in ms.
+    pub back_ms: i64,
+    /// The counter value in use since.
+    pub counter: usize,
+    /// How many earlier steps went unreported, because there were too many.
+    pub unreported: u64,
+}
+
+/// What a generator has done so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stats {
+    /// IDs handed out.
+    pub issued: u64,
+    /// Waits for the clock.
+    pub waits: u64,
+    /// How long they took in all.
+    pub waited: Duration,
+    /// Steps of the clock back.
+    pub steps: u64,
+    /// What a restart would have to remember.
+    pub high: HighMarks,
+}
+
+/// Issues the IDs of one node to any number of threads.
+pub struct Generator {
+    node: Node,
+    clock: Box<dyn Clock>,
+    state: Mutex<State>,
+}
+
+struct State {
+    sequencer: Sequencer,
+    policies: Policies,
+    issued: u64,
+    waits: u64,
+    waited: Duration,
+    steps: u64,
+    /// Set from a refused step back until the next ID, so that it counts once.
+    behind: bool,
+    to_report: Option<ClockStep>,
+    reports: ReportBudget,
+}
+
+impl Generator {
+    /// A generator that remembers nothing.
+    pub fn new(node: Node, policies: Policies, clock: Box<dyn Clock>) -> Self {
+        let rules = policies.rules(node.layout());
+        let sequencer = Sequencer::new(node.layout(), rules, HighMarks::default());
+        let state = State {
+            sequencer,
+            policies,
+            issued: 0,
+            waits: 0,
+            waited: Duration::ZERO,
+            steps: 0,
+            behind: false,
+            to_report: None,
+            reports: ReportBudget::full(),
+        };
+        Generator { node, clock, state: Mutex::new(state) }
+    }
+
+    /// Whose IDs it issues.
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// How it behaves at present.
+    pub fn policies(&self) -> Policies {
+        self.state.lock().policies
+    }
+
+    /// Behaves differently from now on; what was issued stays remembered.
+    pub fn set_policies(&self, policies: Policies) {
+        let mut state = self.state.lock();
+        state.policies = policies;
+        state.sequencer.set_rules(policies.rules(self.node.layout()));
+    }
+
+    /// Reserves up to `want` consecutive IDs, or refuses at once.
+    pub fn try_reserve(&self, want: u64) -> Result<Reserved, Refusal> {
+        let mut state = self.state.lock();
+        // Read under the lock: two threads that read before it could take it in the other order,
+        // and the later reading would look like a step of the clock back.
+        let now = self.clock.now();
+        let layout = self.node.layout();
+        let tick = layout.tick_at(now.ms);
+        let HighMarks { marks, current } = *state.sequencer.high_marks();
+        match state.sequencer.reserve(tick, want) {
+            Ok(block) => {
+                state.behind = false;
+                if block.counter > current {
+                    state.count_step(layout, marks[current] - tick, block.counter);
+                }
+                state.issued += block.len;
+                let step_to_report = state.to_report.is_some();
+                Ok(Reserved { first_id: self.node.id(&block), block, step_to_report })
+            }
+            Err(stall) => {
+                if matches!(stall, Stall::ClockBehind { .. }) && !state.behind {
+                    state.behind = true;
+                    state.count_step(layout, marks[current] - tick, current);
+                }
+                Err(Refusal { stall, now, retry_after: until(layout, &stall, now) })
+            }
+        }
+    }
+
+    /// Reserves up to `want` consecutive IDs, waiting for the clock where the policies allow it.
+    /// The lock is not held meanwhile.
+    pub fn reserve(&self, want: u64) -> Result<Reserved, Refusal> {
+        let mut may_wait = None;
+        loop {
+            let refusal = match self.try_reserve(want) {
+                Ok(reserved) => return Ok(reserved),
+                Err(refusal) => refusal,
+            };
+            let mut state = self.state.lock();
+            let policies = &state.policies;
+            let refused_by_policy = policies.clock_back == ClockBack::Throw
+                && matches!(refusal.stall, Stall::ClockBehind { .. });
+            let left: &mut Duration = may_wait.get_or_insert(policies.max_wait);
+            let Some(wait) = refusal.retry_after.filter(|wait| !refused_by_policy && wait <= left)
+            else {
+                return Err(refusal);
+            };
+            state.waits += 1;
+            state.waited += wait;
+            drop(state);
+            self.clock.wait(wait);
+            *left -= wait;
+        }
+    }
+
+    /// Takes back the last `unused` IDs of a block, which were never handed out and never will be.
+    pub fn give_back(&self, block: &Block, unused: u64) {
+        let mut state = self.state.lock();
+        state.issued -= unused;
+        state.sequencer.give_back(block, unused);
+    }
+
+    /// The step of the clock that is to be reported, if it was not taken already and there were not
+    /// too many lately.
+    pub fn take_step(&self) -> Option<ClockStep> {
+        self.state.lock().to_report.take()
+    }
+
+    /// What it has done so far.
+    pub fn stats(&self) -> Stats {
+        let state = self.state.lock();
+        Stats {
+            issued: state.issued,
+            waits: state.waits,
+            waited: state.waited,
+            steps: state.steps,
+            high: *state.sequencer.high_marks(),
+        }
+    }
+}
+
+impl State {
+    fn count_step(&mut self, layout: &Layout, ticks: Tick, counter: usize) {
+        self.steps += 1;
+        let unreported = self.reports.unreported;
+        if self.reports.take(Instant::now()) {
+            let back_ms = ticks.saturating_mul(layout.tick_ms);
+            self.to_report = Some(ClockStep { back_ms, counter, unreported });
+        }
+    }
+}
+
+/// How long until `stall` is over by an evenly running clock. At least 1 us, so that a bounded time
+/// holds a bounded number of waits.
+fn until(layout: &Layout, stall: &Stall, now: UnixTime) -> Option<Duration> {
+    let tick = match *stall {
+        Stall::SequenceUsedUp { until }
+        | Stall::ClockBehind { until }
+        | Stall::AtFloor { until } => until,
+        Stall::BeforeEpoch => 0,
+        Stall::AboveCeiling { .. } | Stall::TimeEnded => return None,
+    };
+    if tick > layout.last_tick() {
+        return None;
+    }
+    let start = layout.tick_start_ms(tick);
+    let ms = u64::try_from(start.saturating_sub(now.ms)).unwrap_or(0);
+    let wait = Duration::from_millis(ms).saturating_sub(Duration::from_nanos(now.ns.into()));
+    Some(wait.max(Duration::from_micros(1)))
+}
+
+/// Keeps a clock that steps all the time from flooding the log: `FULL` reports at once, then one
+/// each `EVERY`.
+struct ReportBudget {
+    left: u32,
+    since: Instant,
+    unreported: u64,
+}
+
+impl ReportBudget {
+    const FULL: u32 = 10;
+    const EVERY: Duration = Duration::from_secs(10);
+
+    fn full() -> Self {
+        ReportBudget { left: Self::FULL, since: Instant::now(), unreported: 0 }
+    }
+
+    fn take(&mut self, now: Instant) -> bool {
+        while self.left < Self::FULL && now.duration_since(self.since) >= Self::EVERY {
+            self.left += 1;
+            self.since += Self::EVERY;
+        }
+        if self.left == 0 {
+            self.unreported += 1;
+            return false;
+        }
+        if self.left == Self::FULL {
+            self.since = now;
+        }
+        self.left -= 1;
+        self.unreported = 0;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::clock::ManualClock;
+
+    const START: i64 = 1_700_000_000_000;
+    const POLICIES: Policies = Policies {
+        clock_back: ClockBack::Counter,
+        max_wait: Duration::from_millis(10),
+        max_ahead_ms: 0,
+        random_start: false,
+    };
+
+    impl Clock for Arc<ManualClock> {
+        fn now(&self) -> UnixTime {
+            self.as_ref().now()
+        }
+        fn wait(&self, duration: Duration) {
+            self.as_ref().wait(duration)
+        }
+    }
+
+    fn generator(layout: Layout, policies: Policies) -> (Generator, Arc<ManualClock>) {
+        let clock = Arc::new(ManualClock::at(START));
+        let node = Node::new(layout, 1, 2).unwrap();
+        (Generator::new(node, policies, Box::new(clock.clone())), clock)
+    }
+
+    #[test]
+    fn ids_decode_to_their_node_and_time() {
+        let (generator, _) = generator(Layout::NODE, POLICIES);
+        let reserved = generator.reserve(3).unwrap();
+        let last = Layout::NODE.decode(reserved.first_id + 2).unwrap();
+        assert_eq!(Layout::NODE.tick_start_ms(last.tick), START);
+        assert_eq!((last.datacenter_id, last.worker_id, last.clock_back, last.sequence), (1, 2, 0, 2));
+    }
+
+    #[test]
+    fn a_node_outside_its_layout_is_refused() {
+        assert!(Node::new(Layout::NODE, 7, 31).is_ok());
+        assert!(Node::new(Layout::NODE, 8, 0).is_err());
+        assert!(Node::new(Layout::NODE, 0, 32).is_err());
+        assert!(Node::new(Layout { sequence_bits: 0, ..Layout::NODE }, 0, 0).is_err());
+    }
+
+    #[test]
+    fn a_used_up_tick_is_waited_for_within_max_wait() {
+        let (generator, clock) = generator(Layout::NODE, POLICIES);
+        generator.reserve(4096).unwrap();
+        let next = generator.reserve(1).unwrap();
+        assert_eq!(clock.now().ms, START + 1);
+        assert_eq!(next.block.first, 0);
+        assert_eq!((generator.stats().waits, generator.stats().waited), (1, Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn a_wait_longer_than_max_wait_is_refused_with_the_time_to_stay_away() {
+        let (generator, clock) =
+            generator(Layout { tick_ms: 1000, epoch_ms: START - 250, ..Layout::NODE }, POLICIES);
+        generator.reserve(4096).unwrap();
+        let refusal = generator.reserve(1).unwrap_err();
+        assert_eq!(refusal.stall, Stall::SequenceUsedUp { until: 1 });
+        assert_eq!(refusal.retry_after, Some(Duration::from_millis(750)));
+        assert_eq!(clock.now().ms, START, "it did not wait in vain");
+    }
+
+    #[test]
+    fn each_policy_answers_a_step_back_its_own_way() {
+        for (clock_back, back_ms, goes_on) in [
+            (ClockBack::Counter, 5000, true),
+            (ClockBack::Wait, 9, true),
+            (ClockBack::Wait, 10, false),
+            (ClockBack::Throw, 1, false),
+        ] {
+            let (generator, clock) = generator(Layout::NODE, Policies { clock_back, ..POLICIES });
+            generator.reserve(4096).unwrap();
+            clock.set(START - back_ms);
+            let answer = generator.reserve(1);
+            assert_eq!(answer.is_ok(), goes_on, "{clock_back:?} {back_ms}");
+            let waited = clock.now().ms - (START - back_ms);
+            assert_eq!(waited > 0, goes_on && clock_back == ClockBack::Wait, "{clock_back:?}");
+            if let Err(refusal) = answer {
+                let caught_up = Duration::from_millis(back_ms as u64 + 1);
+                assert_eq!(refusal.retry_after, Some(caught_up));
+            }
+        }
+    }
+
+    #[test]
+    fn a_step_back_is_reported_once_with_its_length_and_counter() {
+        let (generator, clock) = generator(Layout::NODE, POLICIES);
+        generator.reserve(1).unwrap();
+        clock.set(START - 7);
+        assert!(generator.reserve(1).unwrap().step_to_report);
+        assert_eq!(generator.take_step(), Some(ClockStep { back_ms: 7, counter: 1, unreported: 0 }));
+        assert!(!generator.reserve(1).unwrap().step_to_report);
+        assert_eq!(generator.take_step(), None);
+        assert_eq!(generator.stats().steps, 1);
+    }
+
+    #[test]
+    fn a_refused_step_back_counts_once_however_often_it_is_tried() {
+        let (generator, clock) =
+            generator(Layout::NODE, Policies { clock_back: ClockBack::Throw, ..POLICIES });
+        generator.reserve(1).unwrap();
+        clock.set(START - 500);
+        for _ in 0..5 {
+            generator.reserve(1).unwrap_err();
+        }
+        assert_eq!(generator.take_step(), Some(ClockStep { back_ms: 500, counter: 0, unreported: 0 }));
+        assert_eq!(generator.stats().steps, 1);
+    }
+
+    #[test]
+    fn a_clock_that_steps_all_the_time_is_reported_ten_times_and_counted_always() {
+        let (generator, clock) = generator(Layout::NODE, POLICIES);
+        let mut reports = 0;
+        for step in 0..100 {
+            clock.set(START + step * 10);
+            generator.reserve(1).unwrap();
+            clock.set(START + step * 10 - 5);
+            generator.reserve(1).unwrap();
+            reports += u32::from(generator.take_step().is_some());
+        }
+        assert_eq!((reports, generator.stats().steps), (ReportBudget::FULL, 100));
+    }
+
+    #[test]
+    fn the_report_budget_comes_back_and_tells_what_it_left_out() {
+        let start = Instant::now();
+        let mut budget = ReportBudget { left: 1, since: start, unreported: 0 };
+        assert!(budget.take(start));
+        assert!(!budget.take(start));
+        assert_eq!(budget.unreported, 1);
+        assert!(budget.take(start + ReportBudget::EVERY));
+        assert_eq!(budget.unreported, 0);
+    }
+
+    #[test]
+    fn what_is_given_back_is_not_counted_as_issued() {
+        let (generator, _) = generator(Layout::NODE, POLICIES);
+        let reserved = generator.reserve(256).unwrap();
+        generator.give_back(&reserved.block, 255);
+        assert_eq!(generator.stats().issued, 1);
+        assert_eq!(generator.reserve(1).unwrap().first_id, reserved.first_id + 1);
+    }
+
+    #[test]
+    fn nothing_is_waited_for_that_never_comes() {
+        let (generator, clock) = generator(Layout::NODE, POLICIES);
+        clock.set(Layout::NODE.end_ms());
+        let refusal = generator.reserve(1).unwrap_err();
+        assert_eq!((refusal.stall, refusal.retry_after), (Stall::TimeEnded, None));
+        clock.set(Layout::NODE.end_ms() - 1);
+        generator.reserve(4096).unwrap();
+        let refusal = generator.reserve(1).unwrap_err();
+        assert_eq!(refusal.retry_after, None, "the tick used up was the last");
+    }
+}
