@@ -1,5 +1,6 @@
 //! Where the time comes from. Time is a parameter of everything else.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{hint, thread};
@@ -31,6 +32,16 @@ pub trait Clock: Send + Sync {
 
     /// Lets this long pass, whatever the wall clock does meanwhile.
     fn wait(&self, duration: Duration);
+}
+
+impl<C: Clock> Clock for Arc<C> {
+    fn now(&self) -> UnixTime {
+        self.as_ref().now()
+    }
+
+    fn wait(&self, duration: Duration) {
+        self.as_ref().wait(duration);
+    }
 }
 
 /// The machine's wall clock (`CLOCK_REALTIME` and its likes).

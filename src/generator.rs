@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use crate::clock::{Clock, UnixTime};
 use crate::layout::{Fields, Layout, LayoutError, Tick};
-use crate::sequencer::{Block, HighMarks, Rules, Sequencer, SequenceStart, Stall};
+use crate::sequencer::{Block, HighMarks, Rules, SequenceStart, Sequencer, Stall};
 
 /// Whoever may issue IDs with these bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -183,8 +183,9 @@ impl Generator {
         state.sequencer.set_rules(policies.rules(self.node.layout()));
     }
 
-    /// Reserves up to `want` consecutive IDs, or refuses at once.
-    pub fn try_reserve(&self, want: u64) -> Result<Reserved, Refusal> {
+    /// Reserves up to as many consecutive IDs as `want` says for the tick of the clock, or refuses
+    /// at once.
+    pub fn try_reserve(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Refusal> {
         let mut state = self.state.lock();
         // Read under the lock: two threads that read before it could take it in the other order,
         // and the later reading would look like a step of the clock back.
@@ -192,7 +193,7 @@ impl Generator {
         let layout = self.node.layout();
         let tick = layout.tick_at(now.ms);
         let HighMarks { marks, current } = *state.sequencer.high_marks();
-        match state.sequencer.reserve(tick, want) {
+        match state.sequencer.reserve(tick, want(tick)) {
             Ok(block) => {
                 state.behind = false;
                 if block.counter > current {
@@ -212,12 +213,12 @@ impl Generator {
         }
     }
 
-    /// Reserves up to `want` consecutive IDs, waiting for the clock where the policies allow it.
-    /// The lock is not held meanwhile.
-    pub fn reserve(&self, want: u64) -> Result<Reserved, Refusal> {
+    /// As [`Generator::try_reserve`], but waits for the clock where the policies allow it. The lock
+    /// is not held meanwhile.
+    pub fn reserve(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Refusal> {
         let mut may_wait = None;
         loop {
-            let refusal = match self.try_reserve(want) {
+            let refusal = match self.try_reserve(&want) {
                 Ok(reserved) => return Ok(reserved),
                 Err(refusal) => refusal,
             };
@@ -343,15 +344,6 @@ mod tests {
         random_start: false,
     };
 
-    impl Clock for Arc<ManualClock> {
-        fn now(&self) -> UnixTime {
-            self.as_ref().now()
-        }
-        fn wait(&self, duration: Duration) {
-            self.as_ref().wait(duration)
-        }
-    }
-
     fn generator(layout: Layout, policies: Policies) -> (Generator, Arc<ManualClock>) {
         let clock = Arc::new(ManualClock::at(START));
         let node = Node::new(layout, 1, 2).unwrap();
@@ -361,10 +353,13 @@ mod tests {
     #[test]
     fn ids_decode_to_their_node_and_time() {
         let (generator, _) = generator(Layout::NODE, POLICIES);
-        let reserved = generator.reserve(3).unwrap();
+        let reserved = generator.reserve(|_| 3).unwrap();
         let last = Layout::NODE.decode(reserved.first_id + 2).unwrap();
         assert_eq!(Layout::NODE.tick_start_ms(last.tick), START);
-        assert_eq!((last.datacenter_id, last.worker_id, last.clock_back, last.sequence), (1, 2, 0, 2));
+        assert_eq!(
+            (last.datacenter_id, last.worker_id, last.clock_back, last.sequence),
+            (1, 2, 0, 2)
+        );
     }
 
     #[test]
@@ -378,19 +373,22 @@ mod tests {
     #[test]
     fn a_used_up_tick_is_waited_for_within_max_wait() {
         let (generator, clock) = generator(Layout::NODE, POLICIES);
-        generator.reserve(4096).unwrap();
-        let next = generator.reserve(1).unwrap();
+        generator.reserve(|_| 4096).unwrap();
+        let next = generator.reserve(|_| 1).unwrap();
         assert_eq!(clock.now().ms, START + 1);
         assert_eq!(next.block.first, 0);
-        assert_eq!((generator.stats().waits, generator.stats().waited), (1, Duration::from_millis(1)));
+        assert_eq!(
+            (generator.stats().waits, generator.stats().waited),
+            (1, Duration::from_millis(1))
+        );
     }
 
     #[test]
     fn a_wait_longer_than_max_wait_is_refused_with_the_time_to_stay_away() {
         let (generator, clock) =
             generator(Layout { tick_ms: 1000, epoch_ms: START - 250, ..Layout::NODE }, POLICIES);
-        generator.reserve(4096).unwrap();
-        let refusal = generator.reserve(1).unwrap_err();
+        generator.reserve(|_| 4096).unwrap();
+        let refusal = generator.reserve(|_| 1).unwrap_err();
         assert_eq!(refusal.stall, Stall::SequenceUsedUp { until: 1 });
         assert_eq!(refusal.retry_after, Some(Duration::from_millis(750)));
         assert_eq!(clock.now().ms, START, "it did not wait in vain");
@@ -405,9 +403,9 @@ mod tests {
             (ClockBack::Throw, 1, false),
         ] {
             let (generator, clock) = generator(Layout::NODE, Policies { clock_back, ..POLICIES });
-            generator.reserve(4096).unwrap();
+            generator.reserve(|_| 4096).unwrap();
             clock.set(START - back_ms);
-            let answer = generator.reserve(1);
+            let answer = generator.reserve(|_| 1);
             assert_eq!(answer.is_ok(), goes_on, "{clock_back:?} {back_ms}");
             let waited = clock.now().ms - (START - back_ms);
             assert_eq!(waited > 0, goes_on && clock_back == ClockBack::Wait, "{clock_back:?}");
@@ -421,11 +419,14 @@ mod tests {
     #[test]
     fn a_step_back_is_reported_once_with_its_length_and_counter() {
         let (generator, clock) = generator(Layout::NODE, POLICIES);
-        generator.reserve(1).unwrap();
+        generator.reserve(|_| 1).unwrap();
         clock.set(START - 7);
-        assert!(generator.reserve(1).unwrap().step_to_report);
-        assert_eq!(generator.take_step(), Some(ClockStep { back_ms: 7, counter: 1, unreported: 0 }));
-        assert!(!generator.reserve(1).unwrap().step_to_report);
+        assert!(generator.reserve(|_| 1).unwrap().step_to_report);
+        assert_eq!(
+            generator.take_step(),
+            Some(ClockStep { back_ms: 7, counter: 1, unreported: 0 })
+        );
+        assert!(!generator.reserve(|_| 1).unwrap().step_to_report);
         assert_eq!(generator.take_step(), None);
         assert_eq!(generator.stats().steps, 1);
     }
@@ -434,12 +435,15 @@ mod tests {
     fn a_refused_step_back_counts_once_however_often_it_is_tried() {
         let (generator, clock) =
             generator(Layout::NODE, Policies { clock_back: ClockBack::Throw, ..POLICIES });
-        generator.reserve(1).unwrap();
+        generator.reserve(|_| 1).unwrap();
         clock.set(START - 500);
         for _ in 0..5 {
-            generator.reserve(1).unwrap_err();
+            generator.reserve(|_| 1).unwrap_err();
         }
-        assert_eq!(generator.take_step(), Some(ClockStep { back_ms: 500, counter: 0, unreported: 0 }));
+        assert_eq!(
+            generator.take_step(),
+            Some(ClockStep { back_ms: 500, counter: 0, unreported: 0 })
+        );
         assert_eq!(generator.stats().steps, 1);
     }
 
@@ -449,9 +453,9 @@ mod tests {
         let mut reports = 0;
         for step in 0..100 {
             clock.set(START + step * 10);
-            generator.reserve(1).unwrap();
+            generator.reserve(|_| 1).unwrap();
             clock.set(START + step * 10 - 5);
-            generator.reserve(1).unwrap();
+            generator.reserve(|_| 1).unwrap();
             reports += u32::from(generator.take_step().is_some());
         }
         assert_eq!((reports, generator.stats().steps), (ReportBudget::FULL, 100));
@@ -471,21 +475,21 @@ mod tests {
     #[test]
     fn what_is_given_back_is_not_counted_as_issued() {
         let (generator, _) = generator(Layout::NODE, POLICIES);
-        let reserved = generator.reserve(256).unwrap();
+        let reserved = generator.reserve(|_| 256).unwrap();
         generator.give_back(&reserved.block, 255);
         assert_eq!(generator.stats().issued, 1);
-        assert_eq!(generator.reserve(1).unwrap().first_id, reserved.first_id + 1);
+        assert_eq!(generator.reserve(|_| 1).unwrap().first_id, reserved.first_id + 1);
     }
 
     #[test]
     fn nothing_is_waited_for_that_never_comes() {
         let (generator, clock) = generator(Layout::NODE, POLICIES);
         clock.set(Layout::NODE.end_ms());
-        let refusal = generator.reserve(1).unwrap_err();
+        let refusal = generator.reserve(|_| 1).unwrap_err();
         assert_eq!((refusal.stall, refusal.retry_after), (Stall::TimeEnded, None));
         clock.set(Layout::NODE.end_ms() - 1);
-        generator.reserve(4096).unwrap();
-        let refusal = generator.reserve(1).unwrap_err();
+        generator.reserve(|_| 4096).unwrap();
+        let refusal = generator.reserve(|_| 1).unwrap_err();
         assert_eq!(refusal.retry_after, None, "the tick used up was the last");
     }
 }

@@ -310,7 +310,13 @@ mod tests {
         let last = Layout::NODE.decode(i64::MAX as u64).unwrap();
         assert_eq!(
             last,
-            Fields { tick: (1 << 41) - 1, datacenter_id: 7, worker_id: 31, clock_back: 3, sequence: 4095 }
+            Fields {
+                tick: (1 << 41) - 1,
+                datacenter_id: 7,
+                worker_id: 31,
+                clock_back: 3,
+                sequence: 4095
+            }
         );
         assert_eq!(Layout::NODE.encode(&last), Ok(i64::MAX as u64));
         assert_eq!(
@@ -321,7 +327,8 @@ mod tests {
 
     #[test]
     fn a_field_one_past_its_range_is_refused_not_masked() {
-        let fits = Fields { tick: 1, datacenter_id: 7, worker_id: 31, clock_back: 3, sequence: 4095 };
+        let fits =
+            Fields { tick: 1, datacenter_id: 7, worker_id: 31, clock_back: 3, sequence: 4095 };
         assert!(Layout::NODE.encode(&fits).is_ok());
         for (name, fields) in [
             ("tick", Fields { tick: 1 << 41, ..fits }),
@@ -379,7 +386,11 @@ mod tests {
 
     #[test]
     fn a_time_beyond_any_date_is_refused() {
-        let wide = Layout { timestamp_bits: 62, tick_ms: MAX_TICK_MS, ..custom([62, 0, 0, 0, 1]).unwrap() };
+        let wide = Layout {
+            timestamp_bits: 62,
+            tick_ms: MAX_TICK_MS,
+            ..custom([62, 0, 0, 0, 1]).unwrap()
+        };
         assert_eq!(wide.decode(1 << 62), Err(LayoutError::BeyondDate(1 << 62)));
         assert!(wide.decode(3).is_ok());
     }

@@ -101,8 +101,8 @@ mod tests {
     fn a_node_that_was_closed_remembers_what_it_issued() {
         let layout = Layout { tick_ms: 86_400_000, ..Layout::NODE };
         let node = Node::new(layout, 7, 4).unwrap();
-        let first = open(node, POLICIES).unwrap().reserve(1).unwrap();
-        let again = open(node, POLICIES).unwrap().reserve(1).unwrap();
+        let first = open(node, POLICIES).unwrap().reserve(|_| 1).unwrap();
+        let again = open(node, POLICIES).unwrap().reserve(|_| 1).unwrap();
         assert_ne!(first.first_id, again.first_id);
     }
 
@@ -113,7 +113,7 @@ mod tests {
                 let share = open(node(5), POLICIES).unwrap();
                 let mut ids = Vec::new();
                 while ids.len() < 20_000 {
-                    let reserved = share.reserve(7).unwrap();
+                    let reserved = share.reserve(|_| 7).unwrap();
                     ids.extend((0..reserved.block.len).map(|n| reserved.first_id + n));
                 }
                 ids

@@ -409,6 +409,8 @@ mod tests {
         let mut s = Sequencer::new(&layout, rules, HighMarks::default());
         let firsts: Vec<u64> = (0..1000).map(|tick| s.reserve(tick, 1).unwrap().first).collect();
         assert!(firsts.iter().all(|first| (0..2048).contains(first)));
-        assert!(firsts.iter().any(|first| *first < 200) && firsts.iter().any(|first| *first > 1848));
+        assert!(
+            firsts.iter().any(|first| *first < 200) && firsts.iter().any(|first| *first > 1848)
+        );
     }
 }

@@ -1,0 +1,109 @@
+'use strict';
+// Everything that snowdrift throws or warns of, and how it is worded.
+
+const { inspect } = require('node:util');
+
+class SnowFlakeError extends Error {
+  constructor(code, message, { cause, retryAfterMs } = {}) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+    if (retryAfterMs !== undefined) this.retryAfterMs = retryAfterMs;
+  }
+
+  get name() {
+    return 'SnowFlakeError';
+  }
+}
+
+/** A value as an error shows it: short, and never running the value's own code. */
+function shown(value) {
+  try {
+    return inspect(value, {
+      depth: 0,
+      maxStringLength: 60,
+      maxArrayLength: 3,
+      breakLength: Infinity,
+      customInspect: false,
+    });
+  } catch {
+    return `a ${typeof value}`;
+  }
+}
+
+const configError = (message, options) =>
+  new SnowFlakeError('ERR_SNOWFLAKE_CONFIG', message, options);
+const argumentError = (message, options) =>
+  new SnowFlakeError('ERR_SNOWFLAKE_ARGUMENT', message, options);
+const clockError = (message, options) =>
+  new SnowFlakeError('ERR_SNOWFLAKE_CLOCK', message, options);
+const invalidId = (message) => new SnowFlakeError('ERR_SNOWFLAKE_INVALID_ID', message);
+
+/** What a native call answered, unless it answered with a fault. */
+function granted(answer) {
+  if (answer !== null && typeof answer === 'object' && 'code' in answer) {
+    throw new SnowFlakeError(answer.code, answer.message);
+  }
+  return answer;
+}
+
+/** A moment in Unix ms, as far as a Date can show it. */
+function moment(unixMs) {
+  const date = new Date(unixMs);
+  return Number.isNaN(date.getTime()) ? `${unixMs} (Unix ms)` : date.toISOString();
+}
+
+/** Why there is no ID. `layout` and `maxWait` are those of the instance that was asked. */
+function refused({ kind, now, retryAfterMs }, { layout, maxWait }) {
+  const perTick = `${2 ** layout.sequenceBits} IDs a tick of ${layout.tickMs} ms`;
+  const [code, message] = {
+    closed: [
+      'ERR_SNOWFLAKE_CLOSED',
+      'this SnowFlake is closed; make another one to draw more IDs',
+    ],
+    'used-up': [
+      'ERR_SNOWFLAKE_EXHAUSTED',
+      `the layout's ${perTick} are used up, and maxWait (${maxWait} ms) does not reach what is next. Try again in ${retryAfterMs} ms, await nextIdAsync(), or choose more sequenceBits, a larger maxWait or maxAhead`,
+    ],
+    'clock-back': [
+      'ERR_SNOWFLAKE_CLOCK_BACK',
+      `the clock stepped back to ${moment(now)}, below IDs that are already issued. Try again in ${retryAfterMs} ms, when it will have caught up, and look at what sets this machine's clock`,
+    ],
+    'before-epoch': [
+      'ERR_SNOWFLAKE_BEFORE_EPOCH',
+      `the clock stands at ${moment(now)}, before the layout's epoch ${moment(layout.epoch)}. Set the clock right, or choose an earlier epoch`,
+    ],
+    window: [
+      'ERR_SNOWFLAKE_WINDOW',
+      `the clock stands at ${moment(now)}, outside the time for which this node may issue IDs`,
+    ],
+    'time-ended': [
+      'ERR_SNOWFLAKE_TIME_ENDED',
+      `the clock stands at ${moment(now)}, and the layout's ${layout.timestampBits} timestamp bits have run out. Choose a later epoch or more timestampBits`,
+    ],
+  }[kind];
+  return new SnowFlakeError(code, message, { retryAfterMs });
+}
+
+/** Tells the process that its clock stepped back. */
+function warnOfStep({ backMs, counter, unreported }, layout) {
+  const counted =
+    layout.clockBackBits > 0 ? `; IDs go on under clock-back counter ${counter}` : '';
+  const more = unreported > 0 ? ` (${unreported} more steps since the last warning)` : '';
+  process.emitWarning(`The clock stepped back by ${backMs} ms${counted}${more}.`, {
+    type: 'SnowFlakeWarning',
+    code: 'SNOWFLAKE_CLOCK_BACK',
+    detail: 'IDs stay unique. Look at what sets this machine\'s clock: it should be slewed, not stepped.',
+  });
+}
+
+module.exports = {
+  SnowFlakeError,
+  argumentError,
+  clockError,
+  configError,
+  granted,
+  invalidId,
+  refused,
+  shown,
+  warnOfStep,
+};

@@ -1,0 +1,170 @@
+'use strict';
+// The class as applications see it.
+
+const { SnowFlakeError, argumentError, configError, granted } = require('./errors.js');
+const native = require('./native.js');
+const {
+  layouts,
+  readCount,
+  readFields,
+  readId,
+  readLayout,
+  readOptions,
+  unixMs,
+} = require('./options.js');
+const { openTurn } = require('./turn.js');
+
+/** An ID's fields. JSON has no bigint, so there the ID is a string. */
+class ParsedId {
+  constructor(id, fields) {
+    this.id = id;
+    this.timestamp = fields.timestamp;
+    this.date = new Date(fields.timestamp);
+    this.datacenterId = fields.datacenterId;
+    this.workerId = fields.workerId;
+    this.clockBack = fields.clockBack;
+    this.sequence = fields.sequence;
+  }
+
+  toJSON() {
+    return { ...this, id: String(this.id) };
+  }
+}
+
+function parse(id, layout) {
+  const read = readId(id);
+  return new ParsedId(read, granted(native.decode(layout, read)));
+}
+
+/** The process's default instance, as this thread sees it. */
+let byDefault;
+/** Draws from it; makes it first, if need be. */
+let nextIdByDefault = () => SnowFlake.default.nextId();
+let nextIdStringByDefault = () => SnowFlake.default.nextIdString();
+
+function setDefault(flake) {
+  byDefault = flake;
+  nextIdByDefault = flake.nextId;
+  nextIdStringByDefault = flake.nextIdString;
+  return flake;
+}
+
+class SnowFlake {
+  #settings;
+  #channel;
+  #turn;
+  #lastStats;
+
+  constructor(options) {
+    this.#settings = readOptions(options);
+    this.#channel = granted(
+      native.open({ ...this.#settings, ownClock: this.#settings.clock !== undefined }),
+    );
+    this.#turn = openTurn(this.#channel, this.#settings);
+    const { layout, datacenterId, workerId } = this.#settings;
+    // Own properties, so that they work detached, and fixed, so that they are what they seem.
+    const fixed = (value) => ({ value, enumerable: true });
+    Object.defineProperties(this, {
+      nextId: fixed(this.#turn.nextId),
+      nextIdString: fixed(this.#turn.nextIdString),
+      datacenterId: fixed(datacenterId),
+      workerId: fixed(workerId),
+      layout: fixed(layout),
+    });
+  }
+
+  nextIds(count) {
+    return this.#turn.nextIds(readCount(count));
+  }
+
+  nextIdStrings(count) {
+    const { nextIdString } = this;
+    return Array.from({ length: readCount(count) }, nextIdString);
+  }
+
+  nextIdAsync() {
+    return this.#turn.nextIdAsync();
+  }
+
+  parse(id) {
+    return parse(id, this.layout);
+  }
+
+  compose(fields) {
+    const { layout, datacenterId, workerId } = this.#settings;
+    const otherwise = {
+      timestamp: layout.epoch,
+      datacenterId,
+      workerId,
+      clockBack: 0,
+      sequence: 0,
+    };
+    return granted(native.encode(layout, readFields(fields, otherwise, layout)));
+  }
+
+  floorId(time) {
+    const fields = { datacenterId: 0, workerId: 0, clockBack: 0, sequence: 0 };
+    const timestamp = unixMs('time', time, argumentError);
+    return granted(native.encode(this.layout, { timestamp, ...fields }));
+  }
+
+  stats() {
+    this.#turn.drop();
+    // What a closed instance shows is how things stood when it was closed.
+    const stats = this.#channel.stats() ?? this.#lastStats;
+    return {
+      ...stats,
+      endOfTime: new Date(stats.endOfTime),
+      clock: this.#settings.clock === undefined ? 'system' : 'custom',
+    };
+  }
+
+  close() {
+    if (this.#lastStats !== undefined) return;
+    this.#turn.drop();
+    this.#lastStats = this.#channel.stats();
+    this.#channel.close();
+  }
+
+  [Symbol.dispose ?? Symbol.for('Symbol.dispose')]() {
+    this.close();
+  }
+
+  static get default() {
+    return byDefault ?? setDefault(new SnowFlake());
+  }
+
+  static configure(options) {
+    if (byDefault !== undefined && byDefault.#lastStats === undefined) {
+      throw new SnowFlakeError(
+        'ERR_SNOWFLAKE_CONFLICT',
+        'the default instance is in use already: call SnowFlake.configure() once, before the first static call, or close SnowFlake.default first',
+      );
+    }
+    if (options === undefined) throw configError('SnowFlake.configure() needs options');
+    return setDefault(new SnowFlake(options));
+  }
+
+  static nextId() {
+    return nextIdByDefault();
+  }
+
+  static nextIdString() {
+    return nextIdStringByDefault();
+  }
+
+  static nextIds(count) {
+    return SnowFlake.default.nextIds(count);
+  }
+
+  static nextIdStrings(count) {
+    return SnowFlake.default.nextIdStrings(count);
+  }
+
+  static parse(id, layout) {
+    if (layout !== undefined) return parse(id, readLayout(layout));
+    return parse(id, byDefault?.layout ?? layouts.node);
+  }
+}
+
+module.exports = { SnowFlake };

@@ -1,0 +1,162 @@
+'use strict';
+// The hot path: IDs drawn from a block that lives no longer than the turn that reserved it.
+//
+// A turn is one callback of the event loop with the microtasks that follow it. Native code fills
+// `ids` with a block of consecutive IDs; drawing one is a read. A lone draw in a turn gets a block of
+// one, so it reads the real clock. A turn that draws more gets larger blocks, and gives back what is
+// left when it ends, so no ID is older than the start of the turn that returns it.
+//
+// Timers and queueMicrotask are what test frameworks replace by fakes. The end of a turn is therefore
+// noticed by an await, which nothing can replace, and by a process.nextTick taken before any test
+// runs. The tick comes first where the turn is a plain callback: microtasks that waited before the
+// block was reserved then find it gone, too.
+
+const { refused, warnOfStep } = require('./errors.js');
+const native = require('./native.js');
+const { readClock } = require('./options.js');
+
+const { nextTick } = process;
+const { setTimeout } = require('node:timers');
+
+/** The four low digits of an ID as a string: a table, since they alone differ within a block. */
+const LOW_DIGITS = Array.from({ length: 10_000 }, (_, n) => String(n).padStart(4, '0'));
+
+/**
+ * The functions of one instance.
+ * @param channel what native `open` answered
+ * @param settings what `readOptions` answered
+ */
+function openTurn(channel, settings) {
+  const { memory, tryRefill, giveBack } = channel;
+  const { clock } = settings;
+  const ids = new BigUint64Array(memory, 0, memory.byteLength / 8 - 2);
+  const digits = new Float64Array(memory, memory.byteLength - 16, 2);
+  const refill = clock === undefined ? channel.refill : refillByOwnClock;
+
+  // ids[next] to ids[end - 1] are left of the block.
+  let next = 0;
+  let end = 0;
+  // The decimal digits of ids[i] are `high` and then LOW_DIGITS[low + i]. undefined: not spelled yet.
+  let high;
+  let low = 0;
+  let endNoticed = false;
+
+  function nextId() {
+    if (next === end) draw();
+    return ids[next++];
+  }
+
+  function nextIdString() {
+    if (next === end) draw();
+    if (high === undefined) spell();
+    const index = low + next;
+    if (index >= 10_000) return carried();
+    next++;
+    return high + LOW_DIGITS[index];
+  }
+
+  function draw() {
+    if (!tryDraw(refill)) throw refused(channel.refusal(), settings);
+  }
+
+  /** Reserves a block. Says whether there was one to be had. */
+  function tryDraw(fill) {
+    next = end = 0;
+    high = undefined;
+    let length = fill();
+    if (length <= 0) {
+      length = -length;
+      reportStep();
+    }
+    end = length;
+    if (length > 1 && !endNoticed) {
+      endNoticed = true;
+      nextTick(endTurn);
+      afterMicrotasks(endTurn);
+    }
+    return length > 0;
+  }
+
+  function endTurn() {
+    endNoticed = false;
+    drop();
+  }
+
+  /** Gives back what is left of the block. */
+  function drop() {
+    if (next === end) return;
+    const unused = end - next;
+    next = end = 0;
+    giveBack(unused);
+  }
+
+  function spell() {
+    high = String(digits[0]);
+    // Without high digits the table's zeros would be too many: every index is past its end then.
+    low = digits[0] === 0 ? 10_000 : digits[1];
+  }
+
+  /** The next ID's string where the table ends. */
+  function carried() {
+    if (digits[0] === 0) return String(ids[next++]);
+    digits[0] += 1;
+    digits[1] -= 10_000;
+    spell();
+    return high + LOW_DIGITS[low + next++];
+  }
+
+  function reportStep() {
+    const step = channel.takeStep();
+    if (step) warnOfStep(step, settings.layout);
+  }
+
+  /** Reads the application's clock for each ID; waits in real time, since it may be any clock. */
+  function refillByOwnClock() {
+    for (let waited = 0; ; waited++) {
+      channel.setClock(readClock(clock));
+      const length = tryRefill();
+      if (length !== 0 || !mayWaitFor(channel.refusal(), settings.maxWait - waited)) return length;
+      native.sleep(1);
+    }
+  }
+
+  function mayWaitFor({ kind, retryAfterMs }, ms) {
+    return retryAfterMs <= ms && !(kind === 'clock-back' && settings.clockBack === 'throw');
+  }
+
+  function nextIds(count) {
+    // What is left of the block comes before what is reserved now.
+    drop();
+    const batch = new BigUint64Array(count);
+    if (clock !== undefined) {
+      for (let i = 0; i < count; i++) batch[i] = nextId();
+      return batch;
+    }
+    const filled = channel.fill(batch);
+    reportStep();
+    if (!filled) throw refused(channel.refusal(), settings);
+    return batch;
+  }
+
+  async function nextIdAsync() {
+    for (;;) {
+      if (next !== end) return ids[next++];
+      if (clock !== undefined) channel.setClock(readClock(clock));
+      if (tryDraw(tryRefill)) return ids[next++];
+      const refusal = channel.refusal();
+      // A used-up tick ends by itself. Anything else is waited for as nextId() would.
+      const usedUp = refusal.kind === 'used-up' && refusal.retryAfterMs !== undefined;
+      if (!usedUp && !mayWaitFor(refusal, settings.maxWait)) throw refused(refusal, settings);
+      await new Promise((resolve) => setTimeout(resolve, refusal.retryAfterMs));
+    }
+  }
+
+  return { nextId, nextIdString, nextIds, nextIdAsync, drop };
+}
+
+async function afterMicrotasks(callback) {
+  await undefined;
+  callback();
+}
+
+module.exports = { openTurn };

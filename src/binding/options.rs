@@ -1,0 +1,117 @@
+//! Options as `js/` passes them, turned into the core's types.
+
+use std::time::Duration;
+
+use napi::bindgen_prelude::Either;
+use napi_derive::napi;
+
+use super::Fault;
+use crate::generator::{ClockBack, Node, Policies};
+use crate::layout::{Layout, LayoutError};
+
+/// A layout as applications write it. Whole numbers all.
+#[napi(object)]
+pub struct LayoutRecord {
+    pub timestamp_bits: f64,
+    pub datacenter_bits: f64,
+    pub worker_bits: f64,
+    pub clock_back_bits: f64,
+    pub sequence_bits: f64,
+    pub tick_ms: f64,
+    pub epoch: f64,
+}
+
+impl From<&Layout> for LayoutRecord {
+    fn from(layout: &Layout) -> Self {
+        LayoutRecord {
+            timestamp_bits: layout.timestamp_bits.into(),
+            datacenter_bits: layout.datacenter_bits.into(),
+            worker_bits: layout.worker_bits.into(),
+            clock_back_bits: layout.clock_back_bits.into(),
+            sequence_bits: layout.sequence_bits.into(),
+            tick_ms: layout.tick_ms as f64,
+            epoch: layout.epoch_ms as f64,
+        }
+    }
+}
+
+impl TryFrom<&LayoutRecord> for Layout {
+    type Error = LayoutError;
+
+    fn try_from(record: &LayoutRecord) -> Result<Layout, LayoutError> {
+        // `as` saturates, and what saturates is out of range of every width.
+        Layout {
+            timestamp_bits: record.timestamp_bits as u8,
+            datacenter_bits: record.datacenter_bits as u8,
+            worker_bits: record.worker_bits as u8,
+            clock_back_bits: record.clock_back_bits as u8,
+            sequence_bits: record.sequence_bits as u8,
+            tick_ms: record.tick_ms as i64,
+            epoch_ms: record.epoch as i64,
+        }
+        .checked()
+    }
+}
+
+/// A preset and its name.
+#[napi(object)]
+pub struct Preset {
+    pub name: String,
+    pub layout: LayoutRecord,
+}
+
+/// The layouts that have a name.
+#[napi]
+pub fn presets() -> Vec<Preset> {
+    Layout::PRESETS
+        .iter()
+        .map(|(name, layout)| Preset { name: (*name).to_owned(), layout: layout.into() })
+        .collect()
+}
+
+/// What is wrong with a layout, if anything.
+#[napi]
+pub fn check_layout(layout: LayoutRecord) -> Option<Fault> {
+    Layout::try_from(&layout).err().map(Fault::from)
+}
+
+/// What a generator is opened with. Times in ms.
+#[napi(object)]
+pub struct OpenRequest {
+    pub layout: LayoutRecord,
+    pub datacenter_id: f64,
+    pub worker_id: f64,
+    #[napi(ts_type = "'counter' | 'wait' | 'throw'")]
+    pub clock_back: String,
+    pub max_wait: f64,
+    pub max_ahead: f64,
+    #[napi(ts_type = "'zero' | 'random'")]
+    pub sequence_start: String,
+    /// Whether the application tells the time: see `setClock` of the channel.
+    pub own_clock: bool,
+}
+
+impl OpenRequest {
+    /// Whose IDs are asked for, and how they are to be issued.
+    pub fn read(&self) -> Result<(Node, Policies), Fault> {
+        let layout = Layout::try_from(&self.layout)?;
+        let node = Node::new(layout, self.datacenter_id as u64, self.worker_id as u64)?;
+        let clock_back = match self.clock_back.as_str() {
+            "counter" => ClockBack::Counter,
+            "wait" => ClockBack::Wait,
+            _ => ClockBack::Throw,
+        };
+        let policies = Policies {
+            clock_back,
+            max_wait: Duration::from_millis(self.max_wait as u64),
+            max_ahead_ms: self.max_ahead as i64,
+            random_start: self.sequence_start == "random",
+        };
+        Ok((node, policies))
+    }
+}
+
+/// The answer where a value or a fault may come back.
+pub fn answer<T>(result: Result<T, Fault>) -> Either<T, Fault> {
+    result.map_or_else(Either::B, Either::A)
+}
