@@ -1,0 +1,67 @@
+// What TypeScript users may write, and what it must refuse. Compiled, never run.
+
+import {
+  type Layout,
+  type LayoutName,
+  layouts,
+  type ParsedId,
+  SnowFlake,
+  SnowFlakeError,
+  type Stats,
+} from 'snowdrift';
+
+function is<T>(_value: T): void {}
+
+const flake = new SnowFlake({ datacenterId: 1, workerId: 3, epoch: new Date(0) });
+is<bigint>(flake.nextId());
+is<string>(flake.nextIdString());
+is<BigUint64Array>(flake.nextIds(2));
+is<string[]>(SnowFlake.nextIdStrings(2));
+is<Promise<bigint>>(flake.nextIdAsync());
+is<ParsedId>(SnowFlake.parse('1', 'uid'));
+is<string>(flake.parse(1n).toJSON().id);
+is<bigint>(flake.compose({ timestamp: new Date(), sequence: 1 }));
+is<bigint>(flake.compose(flake.parse(1n)));
+is<bigint>(flake.floorId(Date.now()));
+is<Stats>(flake.stats());
+is<SnowFlake>(SnowFlake.configure({ layout: { ...layouts.uid, epoch: 0 }, workerId: 1 }));
+is<SnowFlake>(SnowFlake.default);
+is<Layout>(layouts['node' satisfies LayoutName]);
+
+const { nextId } = flake;
+const ids: bigint[] = Array.from({ length: 3 }, nextId);
+const { nextIdString } = SnowFlake;
+const strings: string[] = [nextIdString(), ...ids.map(String)];
+void strings;
+
+{
+  using scoped = new SnowFlake();
+  scoped.nextId();
+}
+
+try {
+  flake.nextId();
+} catch (error) {
+  if (error instanceof SnowFlakeError && error.code === 'ERR_SNOWFLAKE_EXHAUSTED') {
+    is<number | undefined>(error.retryAfterMs);
+  }
+}
+
+// @ts-expect-error a number is never an ID
+flake.parse(1);
+// @ts-expect-error nor is it one for the static function
+SnowFlake.parse(1);
+// @ts-expect-error a worker ID is a number
+new SnowFlake({ workerId: '3' });
+// @ts-expect-error no such policy
+new SnowFlake({ clockBack: 'ignore' });
+// @ts-expect-error no such option
+new SnowFlake({ datacenterID: 1 });
+// @ts-expect-error no such layout
+SnowFlake.parse(1n, 'mastodon');
+// @ts-expect-error layouts cannot be changed
+layouts.node.epoch = 0;
+// @ts-expect-error nor can what an instance is
+flake.workerId = 4;
+// @ts-expect-error no such code
+is<SnowFlakeError['code']>('ERR_SNOWFLAKE_OOPS');

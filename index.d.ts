@@ -1,0 +1,302 @@
+/**
+ * 64-bit Snowflake IDs that never repeat.
+ *
+ * ```js
+ * // Each worker process has datacenterId and workerId in its environment:
+ * //   cluster.fork({ datacenterId: 1, workerId: 3 })
+ * const { SnowFlake } = require('snowdrift')
+ * SnowFlake.nextId()        // 501276370534961152n
+ * SnowFlake.nextIdString()  // '501276370534961153'
+ * ```
+ *
+ * Everything thrown is a {@link SnowFlakeError} with a `code`.
+ */
+
+/**
+ * A layout that has a name.
+ *
+ * | name | bits: timestamp/datacenter/worker/clock-back/sequence | tick | epoch | origin |
+ * |---|---|---|---|---|
+ * | `node` | 41/3/5/2/12 | 1 ms | 1580486400000 (2020-01-31T16:00Z) | the Node SnowFlake class |
+ * | `twitter` | 41/5/5/0/12 | 1 ms | 1288834974657 (2010-11-04T01:42:54.657Z) | Twitter Snowflake |
+ * | `uid` | 28/0/22/0/13 | 1 s | 1463673600000 (2016-05-19T16:00Z) | Baidu UidGenerator. This epoch ran out on 2024-11-20: decode with it, generate with a later `epoch` |
+ * | `discord` | 41/5/5/0/12 | 1 ms | 1420070400000 (2015-01-01T00:00Z) | Discord |
+ */
+export type LayoutName = 'node' | 'twitter' | 'uid' | 'discord';
+
+/**
+ * How the 63 bits of an ID are cut, from high to low in the order given here. The widths may add up
+ * to less than 63, never to more; bit 63, the sign, stays 0.
+ */
+export interface Layout {
+  /** 1 to 62. With ticks of 1 ms, 41 bits last 69.7 years. */
+  readonly timestampBits: number;
+  /** 0 to 53. A `datacenterId` is then 0 to 2^bits - 1. */
+  readonly datacenterBits: number;
+  /** 0 to 53. A `workerId` is then 0 to 2^bits - 1. */
+  readonly workerBits: number;
+  /** 0 to 4. With n bits, 2^n - 1 steps of the clock back are tolerated at one time. */
+  readonly clockBackBits: number;
+  /** 1 to 53. A node issues at most 2^bits IDs a tick. */
+  readonly sequenceBits: number;
+  /** Length of a tick in ms: 1 to 86,400,000. */
+  readonly tickMs: number;
+  /** Unix ms at which tick 0 starts; any time that a `Date` can hold. */
+  readonly epoch: number;
+}
+
+/** The layouts that have a name. Frozen. */
+export const layouts: Readonly<Record<LayoutName, Layout>>;
+
+export interface SnowFlakeOptions {
+  /**
+   * 0 to 2^datacenterBits - 1. Default: the environment variable `datacenterId` of the calling
+   * thread. It is never guessed: neither given is `ERR_SNOWFLAKE_CONFIG`, unless the layout has no
+   * bits for it.
+   */
+  datacenterId?: number;
+  /** 0 to 2^workerBits - 1. Default: the environment variable `workerId`. As `datacenterId`. */
+  workerId?: number;
+  /** Default `'node'`. */
+  layout?: LayoutName | (Omit<Layout, 'epoch'> & { readonly epoch: number | Date });
+  /** Takes the place of the layout's own epoch. A `Date`, or Unix ms. */
+  epoch?: number | Date;
+  /**
+   * What to do when the clock stands below the last tick.
+   *
+   * - `'counter'`: go on at once under another value of the clock-back counter, with one warning a
+   *   step. When every value is taken, as `'wait'`. Default where the layout has `clockBackBits`.
+   * - `'wait'`: sleep until the clock has caught up if that is within `maxWait`, else throw
+   *   `ERR_SNOWFLAKE_CLOCK_BACK` with `retryAfterMs`. Default elsewhere.
+   * - `'throw'`: throw at once, as Twitter Snowflake does.
+   */
+  clockBack?: 'counter' | 'wait' | 'throw';
+  /**
+   * The longest that one reservation may hold the thread while it waits for the clock, in ms: 0 to
+   * 60,000, default 10. A batch that spans ticks waits for each of them anew.
+   */
+  maxWait?: number;
+  /**
+   * How far ahead of the clock IDs may be taken instead of waiting for the next tick, in ms: 0 to
+   * 3,600,000, default 0. Rounded down to whole ticks.
+   */
+  maxAhead?: number;
+  /**
+   * Where the sequence of a tick starts: at 0 (default), or at random in the lower half of its range,
+   * so that `id % n` spreads evenly even at one ID a tick. `'random'` costs a quarter of the IDs a
+   * tick has, on average.
+   */
+  sequenceStart?: 'zero' | 'random';
+  /**
+   * Tells the time in Unix ms; for tests with fake timers (`clock: () => Date.now()`). Such an
+   * instance has a state of its own: it is NOT kept apart from other instances of the same node. It
+   * reads its clock for every ID, and throws `ERR_SNOWFLAKE_CLOCK` if that throws or returns anything
+   * but a time. While it waits for such a clock it holds the thread for `maxWait` at most.
+   */
+  clock?: () => number;
+}
+
+/** What an ID is made of. */
+export interface ParsedFields {
+  /** Unix ms of the start of the ID's tick. */
+  timestamp: number;
+  datacenterId: number;
+  workerId: number;
+  /** The clock-back counter: 0 unless the clock had stepped back. */
+  clockBack: number;
+  /** The ID's place within its tick. */
+  sequence: number;
+}
+
+export interface ParsedId extends ParsedFields {
+  id: bigint;
+  /** `timestamp` as a Date. */
+  date: Date;
+  /** For JSON, which has no bigint: the same with `id` as a string. */
+  toJSON(): Omit<ParsedId, 'id' | 'toJSON'> & { id: string };
+}
+
+/** What a node's generator has done in this process so far, all instances and threads together. */
+export interface Stats {
+  /** IDs handed out. */
+  issued: number;
+  /** How often a thread waited for the clock, and how long in all, in ms. */
+  waits: number;
+  waitedMs: number;
+  /** Steps of the clock back that were met. */
+  clockStepsBack: number;
+  /** The clock-back counter in use. */
+  clockBack: number;
+  /** For each value of the counter, Unix ms of the highest tick issued under it; null if none. */
+  highMarks: (number | null)[];
+  /** When the layout's timestamp runs out. An invalid Date if that is beyond what a Date can hold. */
+  endOfTime: Date;
+  /** Whether the time comes from the machine or from the `clock` option. */
+  clock: 'system' | 'custom';
+}
+
+/**
+ * Draws IDs of one node: one (layout, epoch, datacenterId, workerId).
+ *
+ * All instances and worker_threads of a process that name one node share its generator, so they never
+ * draw an ID twice, not even after `close()`. Other processes must have another `datacenterId` or
+ * `workerId`.
+ *
+ * No ID is older than the start of the turn of the event loop that draws it: a lone `nextId()` reads
+ * the clock; a loop of them reads it anew for every block of up to 256 IDs.
+ */
+export class SnowFlake {
+  /**
+   * @throws `ERR_SNOWFLAKE_CONFIG` an option, or the environment in its place, is missing or wrong
+   * @throws `ERR_SNOWFLAKE_CONFLICT` the node is open in this process with other `clockBack`,
+   *   `maxWait`, `maxAhead` or `sequenceStart`
+   */
+  constructor(options?: SnowFlakeOptions);
+
+  /**
+   * The next ID, above the one before unless the clock stepped back. Works detached:
+   * `const { nextId } = flake`.
+   *
+   * It may hold the thread until the next tick if the IDs of this one are used up, for `maxWait` at
+   * most.
+   *
+   * @throws `ERR_SNOWFLAKE_EXHAUSTED` the IDs of a tick are used up and waiting was not allowed;
+   *   with `retryAfterMs`
+   * @throws `ERR_SNOWFLAKE_CLOCK_BACK` the clock stepped back; with `retryAfterMs`
+   * @throws `ERR_SNOWFLAKE_BEFORE_EPOCH` the clock stands before the epoch; with `retryAfterMs`
+   * @throws `ERR_SNOWFLAKE_TIME_ENDED` the layout's timestamp bits have run out
+   * @throws `ERR_SNOWFLAKE_CLOCK` the `clock` option threw, or returned no time
+   * @throws `ERR_SNOWFLAKE_CLOSED` after `close()`
+   */
+  readonly nextId: () => bigint;
+
+  /** As {@link nextId}, as a decimal string: for ORMs, JSON, and whoever cannot handle a bigint. */
+  readonly nextIdString: () => string;
+
+  /**
+   * A batch of IDs, at a few ns each.
+   *
+   * Where a batch needs more than one tick, it holds the thread until they have passed: on the
+   * default layout 1,000,000 IDs take 244 ms. If it is refused, nothing is drawn.
+   *
+   * @param count a whole number from 0 to 1,000,000
+   * @throws `ERR_SNOWFLAKE_ARGUMENT` for another count; else as {@link nextId}
+   */
+  nextIds(count: number): BigUint64Array;
+
+  /** As {@link nextIds}, as decimal strings. */
+  nextIdStrings(count: number): string[];
+
+  /**
+   * The next ID, waiting without holding the event loop: for a tick whose IDs are used up as long as
+   * it takes, for a clock that stepped back for `maxWait`.
+   */
+  nextIdAsync(): Promise<bigint>;
+
+  /**
+   * Takes an ID apart by this instance's layout.
+   *
+   * @param id a bigint, or a string of decimal digits, from 0 to 2^63 - 1. A `number` is refused: it
+   *   holds 53 bits, so what it shows may be another ID.
+   * @throws `ERR_SNOWFLAKE_INVALID_ID`
+   */
+  parse(id: bigint | string): ParsedId;
+
+  /**
+   * Puts an ID together, for tests and migrations. It promises nothing about uniqueness.
+   *
+   * @param fields What is left out: the instance's own `datacenterId` and `workerId`, the epoch for
+   *   `timestamp`, 0 for the others. A `timestamp` (or Date) may lie anywhere in its tick. What
+   *   `parse` returns may be passed back.
+   * @throws `ERR_SNOWFLAKE_ARGUMENT` a field that does not fit its bits
+   */
+  compose(fields: Partial<Omit<ParsedFields, 'timestamp'> & { timestamp: number | Date }>): bigint;
+
+  /**
+   * The smallest ID of a moment, for `WHERE id >= ?`.
+   *
+   * @param time a Date or Unix ms, from the epoch to the end of the layout's time
+   * @throws `ERR_SNOWFLAKE_ARGUMENT` for another time
+   */
+  floorId(time: Date | number): bigint;
+
+  readonly datacenterId: number;
+  readonly workerId: number;
+  /** Frozen; with the epoch in use. */
+  readonly layout: Readonly<Layout>;
+
+  stats(): Stats;
+
+  /**
+   * Gives up this instance; drawing from it throws `ERR_SNOWFLAKE_CLOSED` from now on. What the node
+   * issued stays remembered for as long as the process lives. Calling it again does nothing.
+   */
+  close(): void;
+  /** `close()`, for `using`. Where the runtime lacks Symbol.dispose: `Symbol.for('Symbol.dispose')`. */
+  [Symbol.dispose](): void;
+
+  /**
+   * The default instance of this thread, made from `datacenterId` and `workerId` in its environment
+   * at the first use.
+   */
+  static readonly default: SnowFlake;
+
+  /**
+   * Makes the default instance with options, before its first use.
+   *
+   * @throws `ERR_SNOWFLAKE_CONFLICT` it is in use already
+   */
+  static configure(options: SnowFlakeOptions): SnowFlake;
+
+  /** {@link nextId} of the default instance. Works detached. */
+  static nextId(this: void): bigint;
+  /** {@link nextIdString} of the default instance. Works detached. */
+  static nextIdString(this: void): string;
+  /** {@link nextIds} of the default instance. */
+  static nextIds(this: void, count: number): BigUint64Array;
+  /** {@link nextIdStrings} of the default instance. */
+  static nextIdStrings(this: void, count: number): string[];
+
+  /**
+   * Takes an ID apart, without a default instance.
+   *
+   * @param layout Default: the default instance's if there is one, else `'node'`.
+   */
+  static parse(this: void, id: bigint | string, layout?: LayoutName | Layout): ParsedId;
+}
+
+/** The `code` of a {@link SnowFlakeError}. */
+export type SnowFlakeErrorCode =
+  /** An option, a layout or the environment is missing or wrong. The message says which and how. */
+  | 'ERR_SNOWFLAKE_CONFIG'
+  /** The node, or the default instance, is in use with other options. */
+  | 'ERR_SNOWFLAKE_CONFLICT'
+  /** An argument of a method is wrong. */
+  | 'ERR_SNOWFLAKE_ARGUMENT'
+  /** Not an ID, or not one of this layout. */
+  | 'ERR_SNOWFLAKE_INVALID_ID'
+  /** The IDs of the tick are used up. With `retryAfterMs`. */
+  | 'ERR_SNOWFLAKE_EXHAUSTED'
+  /** The clock stepped back. With `retryAfterMs`. */
+  | 'ERR_SNOWFLAKE_CLOCK_BACK'
+  /** The clock stands before the epoch. With `retryAfterMs`. */
+  | 'ERR_SNOWFLAKE_BEFORE_EPOCH'
+  /** The layout's timestamp bits have run out. */
+  | 'ERR_SNOWFLAKE_TIME_ENDED'
+  /** The `clock` option threw, or returned no time. */
+  | 'ERR_SNOWFLAKE_CLOCK'
+  /** The instance is closed. */
+  | 'ERR_SNOWFLAKE_CLOSED'
+  /** There is no addon for this platform. */
+  | 'ERR_SNOWFLAKE_ADDON';
+
+/** Everything that snowdrift throws. `message` says what happened, to what value, and what to do. */
+export class SnowFlakeError extends Error {
+  private constructor();
+  readonly name: 'SnowFlakeError';
+  readonly code: SnowFlakeErrorCode;
+  /** When the same call can succeed, in whole ms from now, by an evenly running clock. */
+  readonly retryAfterMs?: number;
+  /** What the application's own code threw, if that is the reason. */
+  readonly cause?: unknown;
+}
