@@ -52,7 +52,8 @@ impl Clock for SystemClock {
     fn now(&self) -> UnixTime {
         match SystemTime::now().duration_since(UNIX_EPOCH) {
             Ok(since) => UnixTime {
-                ms: i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
+                // The system counts seconds in an i64, of which a thousandth is no limit to anyone.
+                ms: (since.as_secs() as i64) * 1000 + i64::from(since.subsec_millis()),
                 ns: since.subsec_nanos() % 1_000_000,
             },
             // Before 1970. No layout needs such a moment to the ns: the next whole ms below will do.

@@ -12,16 +12,16 @@ use crate::sequencer::{Block, HighMarks, Rules, SequenceStart, Sequencer, Stall}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
     layout: Layout,
-    datacenter_id: u64,
-    worker_id: u64,
+    /// The ID of tick 0, counter 0 and sequence 0: every ID of this node adds to it.
+    lowest_id: u64,
 }
 
 impl Node {
     /// A node, if its layout is one and has room for it.
     pub fn new(layout: Layout, datacenter_id: u64, worker_id: u64) -> Result<Node, LayoutError> {
         let layout = layout.checked()?;
-        layout.encode(&Fields { datacenter_id, worker_id, ..Fields::default() })?;
-        Ok(Node { layout, datacenter_id, worker_id })
+        let lowest_id = layout.encode(&Fields { datacenter_id, worker_id, ..Fields::default() })?;
+        Ok(Node { layout, lowest_id })
     }
 
     /// How its IDs are cut.
@@ -29,15 +29,14 @@ impl Node {
         &self.layout
     }
 
-    fn id(&self, block: &Block) -> u64 {
-        let fields = Fields {
-            tick: block.tick,
-            datacenter_id: self.datacenter_id,
-            worker_id: self.worker_id,
-            clock_back: block.counter as u64,
-            sequence: block.first,
-        };
-        self.layout.encode(&fields).expect("a sequencer issues only what its layout holds")
+    /// The first ID of a block, which a sequencer has kept within the layout.
+    fn first_id(&self, block: &Block) -> u64 {
+        let sequence_bits = self.layout.sequence_bits;
+        let below_tick = self.layout.bits() - u32::from(self.layout.timestamp_bits);
+        (block.tick as u64) << below_tick
+            | self.lowest_id
+            | (block.counter as u64) << sequence_bits
+            | block.first
     }
 }
 
@@ -192,21 +191,21 @@ impl Generator {
         let now = self.clock.now();
         let layout = self.node.layout();
         let tick = layout.tick_at(now.ms);
-        let HighMarks { marks, current } = *state.sequencer.high_marks();
+        let (last_counter, last_tick) = state.sequencer.current();
         match state.sequencer.reserve(tick, want(tick)) {
             Ok(block) => {
                 state.behind = false;
-                if block.counter > current {
-                    state.count_step(layout, marks[current] - tick, block.counter);
+                if block.counter > last_counter {
+                    state.count_step(layout, last_tick - tick, block.counter);
                 }
                 state.issued += block.len;
                 let step_to_report = state.to_report.is_some();
-                Ok(Reserved { first_id: self.node.id(&block), block, step_to_report })
+                Ok(Reserved { first_id: self.node.first_id(&block), block, step_to_report })
             }
             Err(stall) => {
                 if matches!(stall, Stall::ClockBehind { .. }) && !state.behind {
                     state.behind = true;
-                    state.count_step(layout, marks[current] - tick, current);
+                    state.count_step(layout, last_tick - tick, last_counter);
                 }
                 Err(Refusal { stall, now, retry_after: until(layout, &stall, now) })
             }

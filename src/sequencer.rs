@@ -148,9 +148,9 @@ impl Sequencer {
         &self.high
     }
 
-    /// The last tick issued under the current counter; [`NEVER`] at first.
-    pub fn current_tick(&self) -> Tick {
-        self.high.marks[self.high.current]
+    /// The counter in use, and the last tick issued under it; [`NEVER`] at first.
+    pub fn current(&self) -> (usize, Tick) {
+        (self.high.current, self.high.marks[self.high.current])
     }
 
     /// Other rules from now on; what was issued stays remembered.
@@ -188,9 +188,8 @@ impl Sequencer {
     /// Call it once for a block at the most.
     pub fn give_back(&mut self, block: &Block, unused: u64) -> bool {
         debug_assert!(unused <= block.len);
-        let is_last = self.high.current == block.counter
-            && self.current_tick() == block.tick
-            && self.next == block.first + block.len;
+        let is_last =
+            self.current() == (block.counter, block.tick) && self.next == block.first + block.len;
         if is_last {
             self.next -= unused;
         }
@@ -199,7 +198,7 @@ impl Sequencer {
 
     /// The tick to issue at: the clock's, or the current run's where that is ahead within bounds.
     fn tick_in_use(&self, now: Tick) -> Tick {
-        let current = self.current_tick();
+        let (_, current) = self.current();
         if current > now && current - now <= self.rules.max_ahead { current } else { now }
     }
 
@@ -223,7 +222,7 @@ impl Sequencer {
 
     /// The smallest counter that may be used at `tick`, and the sequence number to go on from.
     fn place_for(&mut self, tick: Tick) -> Result<(usize, u64), Stall> {
-        let HighMarks { marks, current } = self.high;
+        let HighMarks { ref marks, current } = self.high;
         let counters = if self.rules.may_raise { self.counters } else { current + 1 };
         for (counter, &mark) in marks[..counters].iter().enumerate() {
             if counter > current && marks[current] == tick {

@@ -30,6 +30,16 @@ use crate::sequencer::{Block, NEVER, Stall};
 /// The most IDs one refill asks for. Past this, the call no longer shows in the time of an ID.
 const LARGEST_BLOCK: usize = 256;
 
+/// Noticing the end of a turn costs as much as several refills, so a block pays only for a turn that
+/// draws more IDs than this. Until that many refills have followed each other, each asks for one.
+const PATIENCE: u32 = 4;
+
+/// Patience grows to this while block after block is given back small.
+const LONGEST_PATIENCE: u32 = 64;
+
+/// A block that was still this small when it was given back did not pay.
+const SMALL_BLOCK: u64 = 8;
+
 /// An ID's decimal digits in two parts, each exact as a double: 2^63 / 10,000 is below 2^53.
 const LOW_DIGITS: u64 = 10_000;
 
@@ -60,6 +70,9 @@ struct Channel {
     block: Cell<Option<Block>>,
     last_tick: Cell<Tick>,
     last_want: Cell<u64>,
+    /// How many refills still ask for one ID.
+    singles: Cell<u32>,
+    patience: Cell<u32>,
     refusal: Cell<Option<Refusal>>,
 }
 
@@ -71,10 +84,15 @@ impl Channel {
         let source = self.source.borrow();
         let Some(source) = source.as_ref() else { return 0 };
         let generator = source.generator();
-        // One ID when the tick is new: whoever draws one now and then reserves no more than that.
-        let want = |tick| match self.last_tick.replace(tick) == tick {
-            true => (self.last_want.get() * 2).clamp(1, LARGEST_BLOCK as u64),
-            false => 1,
+        let singles = self.singles.get();
+        self.singles.set(singles.saturating_sub(1));
+        let want = |tick| {
+            let same_tick = self.last_tick.replace(tick) == tick;
+            if singles > 0 || !same_tick {
+                1
+            } else {
+                (self.last_want.get() * 2).clamp(1, LARGEST_BLOCK as u64)
+            }
         };
         let reserved = match source {
             Source::Shared(_) if may_wait => generator.reserve(want),
@@ -98,6 +116,9 @@ impl Channel {
     fn write(&self, reserved: &Reserved) {
         let Reserved { first_id, block, .. } = *reserved;
         self.last_want.set(block.len);
+        if block.len > SMALL_BLOCK {
+            self.patience.set(PATIENCE);
+        }
         self.block.set(Some(block));
         let ids = self.memory.as_ptr();
         for n in 0..block.len {
@@ -117,6 +138,10 @@ impl Channel {
     fn give_back(&self, unused: u64) {
         self.last_want.set(0);
         if let (Some(block), Some(source)) = (self.block.take(), self.source.borrow().as_ref()) {
+            if block.len <= SMALL_BLOCK {
+                self.patience.set((self.patience.get() * 2).min(LONGEST_PATIENCE));
+            }
+            self.singles.set(self.patience.get());
             source.generator().give_back(&block, unused.min(block.len));
         }
     }
@@ -279,6 +304,8 @@ fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>> {
         block: Cell::new(None),
         last_tick: Cell::new(NEVER),
         last_want: Cell::new(0),
+        singles: Cell::new(PATIENCE),
+        patience: Cell::new(PATIENCE),
         refusal: Cell::new(None),
     });
 
