@@ -18,8 +18,18 @@ const { readClock } = require('./options.js');
 const { nextTick } = process;
 const { setTimeout } = require('node:timers');
 
-/** The four low digits of an ID as a string: a table, since they alone differ within a block. */
-const LOW_DIGITS = Array.from({ length: 10_000 }, (_, n) => String(n).padStart(4, '0'));
+/** The four low digits of an ID, which alone differ within a block: '0000' to '9999'. */
+let lowDigits;
+
+/** Made at the first string, since it takes a ms and not everyone wants strings. */
+function makeLowDigits() {
+  const pairs = [];
+  for (let tens = 0; tens < 10; tens++) {
+    for (let ones = 0; ones < 10; ones++) pairs.push(`${tens}${ones}`);
+  }
+  lowDigits = [];
+  for (const high of pairs) for (const low of pairs) lowDigits.push(high + low);
+}
 
 /**
  * The functions of one instance.
@@ -36,7 +46,7 @@ function openTurn(channel, settings) {
   // ids[next] to ids[end - 1] are left of the block.
   let next = 0;
   let end = 0;
-  // The decimal digits of ids[i] are `high` and then LOW_DIGITS[low + i]. undefined: not spelled yet.
+  // The decimal digits of ids[i] are `high` and then lowDigits[low + i]. undefined: not spelled yet.
   let high;
   let low = 0;
   let endNoticed = false;
@@ -52,7 +62,7 @@ function openTurn(channel, settings) {
     const index = low + next;
     if (index >= 10_000) return carried();
     next++;
-    return high + LOW_DIGITS[index];
+    return high + lowDigits[index];
   }
 
   function draw() {
@@ -91,6 +101,7 @@ function openTurn(channel, settings) {
   }
 
   function spell() {
+    if (lowDigits === undefined) makeLowDigits();
     high = String(digits[0]);
     // Without high digits the table's zeros would be too many: every index is past its end then.
     low = digits[0] === 0 ? 10_000 : digits[1];
@@ -102,7 +113,7 @@ function openTurn(channel, settings) {
     digits[0] += 1;
     digits[1] -= 10_000;
     spell();
-    return high + LOW_DIGITS[low + next++];
+    return high + lowDigits[low + next++];
   }
 
   function reportStep() {

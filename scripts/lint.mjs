@@ -1,0 +1,21 @@
+// What keeps the code in one style and the package well-formed. Shows all that is wrong, then fails.
+
+import { spawnSync } from 'node:child_process';
+
+const bin = (name) => `node_modules/.bin/${name}`;
+const clippy = ['clippy', '--locked', '--workspace', '--all-targets'];
+
+const failed = [
+  [bin('biome'), 'ci', '.'],
+  ['cargo', 'fmt', '--all', '--check'],
+  ['cargo', ...clippy, '--', '--deny', 'warnings'],
+  ['cargo', ...clippy, '--features', 'binding', '--', '--deny', 'warnings'],
+  [bin('publint'), '--strict'],
+  [bin('attw'), '--pack', '.'],
+].filter(([command, ...args]) => {
+  console.log(`\n$ ${command.replace('node_modules/.bin/', '')} ${args.join(' ')}`);
+  return spawnSync(command, args, { stdio: 'inherit' }).status !== 0;
+});
+
+for (const command of failed) console.error(`failed: ${command.join(' ')}`);
+process.exit(failed.length === 0 ? 0 : 1);

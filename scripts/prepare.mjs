@@ -1,0 +1,74 @@
+// Does the set-up that every command needs: checks the tools, installs the dependencies, builds the
+// addon. Fast when there is nothing to do. `npm run build` is this alone.
+
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const NODE_MAJOR = 20;
+const [, RUST_MAJOR, RUST_MINOR] = readFileSync(new URL('../Cargo.toml', import.meta.url), 'utf8')
+  .match(/^rust-version = "(\d+)\.(\d+)"/m)
+  .map(Number);
+
+process.chdir(fileURLToPath(new URL('..', import.meta.url)));
+
+function giveUp(...lines) {
+  for (const line of lines) console.error(line);
+  process.exit(1);
+}
+
+function checkTools() {
+  if (Number(process.versions.node.split('.')[0]) < NODE_MAJOR) {
+    giveUp(`Building snowdrift needs Node ${NODE_MAJOR} or later; this is ${process.version}.`);
+  }
+  const asked = spawnSync('cargo', ['--version'], { encoding: 'utf8' });
+  const needed = `Building snowdrift needs Rust ${RUST_MAJOR}.${RUST_MINOR} or later`;
+  const remedy = 'Install it with rustup (see rust-lang.org/tools/install), open a new shell, try again.';
+  if (asked.error || asked.status !== 0) {
+    giveUp(`${needed}, and there is no working \`cargo\` on the PATH.`, remedy);
+  }
+  const [, major, minor] = asked.stdout.match(/(\d+)\.(\d+)/).map(Number);
+  if (major < RUST_MAJOR || (major === RUST_MAJOR && minor < RUST_MINOR)) {
+    giveUp(`${needed}; \`cargo --version\` says ${asked.stdout.trim()}.`, remedy);
+  }
+  // Rust links with the C compiler.
+  if (process.platform !== 'win32' && spawnSync('cc', ['--version']).error) {
+    giveUp('Rust needs a C linker, and there is no `cc` on the PATH.', 'Install gcc or clang.');
+  }
+}
+
+/** Runs a step; shows what it printed only if it failed. */
+function step(title, command, args) {
+  const start = Date.now();
+  try {
+    execFileSync(command, args, {
+      stdio: 'pipe',
+      encoding: 'utf8',
+      maxBuffer: 2 ** 28,
+      shell: process.platform === 'win32',
+    });
+  } catch (failure) {
+    giveUp(`${failure.stdout ?? ''}${failure.stderr ?? ''}`, `${title} failed, see above.`);
+  }
+  const seconds = (Date.now() - start) / 1000;
+  if (seconds > 2) console.log(`${title}: ${seconds.toFixed(0)} s`);
+}
+
+function isInstalled() {
+  // npm writes this file last, so it is as new as what is installed.
+  const installed = 'node_modules/.package-lock.json';
+  return existsSync(installed) && statSync(installed).mtimeMs >= statSync('package-lock.json').mtimeMs;
+}
+
+checkTools();
+if (!isInstalled()) {
+  console.log('Installing dependencies ...');
+  step('npm ci', 'npm', ['ci', '--no-audit', '--no-fund']);
+}
+console.log('Building the addon ...');
+step('build', process.execPath, [
+  'node_modules/@napi-rs/cli/dist/cli.js',
+  ...['build', '--platform', '--release', '--features', 'binding', '--no-js'],
+  ...['--output-dir', 'js', '--dts', '../target/addon.d.ts'],
+  ...['--', '--locked'],
+]);

@@ -1,0 +1,22 @@
+// All tests: the core's, then the addon's, then the types.
+
+import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+
+function run(command, ...args) {
+  const { status } = spawnSync(command, args, { stdio: 'inherit' });
+  if (status !== 0) {
+    console.error(`${command} ${args.slice(0, 3).join(' ')} ... failed`);
+    process.exit(1);
+  }
+}
+
+run('cargo', 'test', '--locked', '--quiet');
+if (process.platform === 'linux') {
+  // Steps the clock under the addon: see __test__/clock-shim.
+  run('cargo', 'build', '--locked', '--quiet', '--release', '--package', 'clock-shim');
+}
+const files = readdirSync('__test__').filter((name) => name.endsWith('.test.js'));
+run(process.execPath, '--test', ...files.map((name) => `__test__/${name}`));
+run(process.execPath, 'node_modules/typescript/bin/tsc', '--project', 'tsconfig.json');
+console.log('types ok');
