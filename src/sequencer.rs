@@ -96,7 +96,7 @@ pub enum Stall {
     },
     /// The clock stands below what was issued, and no counter value is left for it.
     ClockBehind {
-        /// First tick at which IDs can be issued again.
+        /// The earliest tick at which IDs can be issued again; it may turn out to be full.
         until: Tick,
     },
     /// The clock stands before the epoch.

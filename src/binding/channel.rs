@@ -48,7 +48,7 @@ enum Source {
     /// The node's generator, shared by all of the process, on the system clock.
     Shared(Share),
     /// A generator of this instance alone, on a clock that the application tells.
-    Own(Generator, Arc<ManualClock>),
+    Own(Box<Generator>, Arc<ManualClock>),
 }
 
 impl Source {
@@ -280,7 +280,7 @@ fn source(request: &OpenRequest) -> Result<Source, Fault> {
     if request.own_clock {
         let clock = Arc::new(ManualClock::default());
         let generator = Generator::new(node, policies, Box::new(clock.clone()));
-        return Ok(Source::Own(generator, clock));
+        return Ok(Source::Own(Box::new(generator), clock));
     }
     registry::open(node, policies).map(Source::Shared).map_err(|in_force| Fault {
         code: "ERR_SNOWFLAKE_CONFLICT".to_owned(),
