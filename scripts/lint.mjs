@@ -9,7 +9,7 @@ const failed = [
   [bin('biome'), 'ci', '.'],
   ['cargo', 'fmt', '--all', '--check'],
   ['cargo', ...clippy, '--', '--deny', 'warnings'],
-  ['cargo', ...clippy, '--features', 'binding', '--', '--deny', 'warnings'],
+  ['cargo', 'clippy', '--locked', '--lib', '--features', 'binding', '--', '--deny', 'warnings'],
   [bin('publint'), '--strict'],
   [bin('attw'), '--pack', '.'],
 ].filter(([command, ...args]) => {

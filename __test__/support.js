@@ -1,0 +1,86 @@
+'use strict';
+// How tests make what they test.
+
+const assert = require('node:assert/strict');
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const { Worker } = require('node:worker_threads');
+
+const snowdrift = require('..');
+
+/** A sequence that is no limit. */
+const wide = {
+  timestampBits: 41,
+  datacenterBits: 1,
+  workerBits: 1,
+  clockBackBits: 0,
+  sequenceBits: 20,
+  tickMs: 1,
+  epoch: 1580486400000,
+};
+
+/** A layout whose tick is a day, so that no test outlives it: `sequence` then counts every ID. */
+const slow = { ...snowdrift.layouts.node, timestampBits: 21, sequenceBits: 32, tickMs: 86_400_000 };
+
+/** A clock that stands where it is set. */
+function standing(now) {
+  const clock = () => clock.now;
+  clock.now = now;
+  return clock;
+}
+
+/** Asserts that `call` throws a SnowFlakeError with this code, and returns it. */
+function refuses(call, code) {
+  let thrown;
+  try {
+    call();
+  } catch (error) {
+    thrown = error;
+  }
+  assert.ok(thrown instanceof snowdrift.SnowFlakeError, `a SnowFlakeError, not ${thrown}`);
+  assert.equal(thrown.code, code, thrown.message);
+  return thrown;
+}
+
+function countDuplicates(ids) {
+  return ids.length - new Set(ids).size;
+}
+
+/** Runs a script in a process of its own; answers how it ended and what it printed. */
+async function runScript(script, { env = {}, args = [] } = {}) {
+  const child = spawn(process.execPath, [...args, '-e', script], {
+    cwd: __dirname,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const output = { stdout: '', stderr: '' };
+  for (const stream of ['stdout', 'stderr']) {
+    child[stream].setEncoding('utf8').on('data', (text) => {
+      output[stream] += text;
+    });
+  }
+  const [code, signal] = await once(child, 'close');
+  return { code, signal, ...output };
+}
+
+/** Runs a script in a thread of its own; answers the one message that it posts. */
+async function runWorker(script, options = {}) {
+  const worker = new Worker(script, { eval: true, ...options });
+  const [message] = await once(worker, 'message');
+  await once(worker, 'exit');
+  return message;
+}
+
+const entry = require.resolve('..');
+
+module.exports = {
+  ...snowdrift,
+  countDuplicates,
+  entry,
+  refuses,
+  runScript,
+  runWorker,
+  slow,
+  standing,
+  wide,
+};
