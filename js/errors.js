@@ -1,7 +1,7 @@
 'use strict';
 // Everything that snowdrift throws or warns of, and how it is worded.
 
-const { inspect } = require('node:util');
+const { inspect, types } = require('node:util');
 
 class SnowFlakeError extends Error {
   constructor(code, message, { cause, retryAfterMs } = {}) {
@@ -18,6 +18,8 @@ class SnowFlakeError extends Error {
 /** A value as an error shows it: short, and never running the value's own code. */
 function shown(value) {
   try {
+    // Without its stack, which the error that has it as a cause shows anyway.
+    if (types.isNativeError(value)) return `${value.name}: ${value.message}`.slice(0, 200);
     return inspect(value, {
       depth: 0,
       maxStringLength: 60,

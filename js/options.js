@@ -48,17 +48,20 @@ const layouts = Object.freeze(
  * getters or proxy traps becomes a cause.
  */
 function propertiesOf(object, what, keys, fault) {
-  if (object === null || typeof object !== 'object' || Array.isArray(object)) {
-    throw fault(`${what} must be an object; it is ${shown(object)}`);
-  }
+  const notAnObject = `${what} must be an object; it is ${shown(object)}`;
+  if (object === null || typeof object !== 'object') throw fault(notAnObject);
   let unknown;
+  let isObject;
   const read = {};
   try {
+    // Not an array, a Map, a Date, a boxed number, a buffer: their properties say nothing here.
+    isObject = Object.prototype.toString.call(object) === '[object Object]';
     unknown = Object.keys(object).find((key) => !keys.includes(key));
     for (const key of keys) read[key] = object[key];
   } catch (cause) {
     throw fault(`${what} cannot be read: ${shown(cause)}`, { cause });
   }
+  if (!isObject) throw fault(notAnObject);
   if (unknown !== undefined) {
     throw fault(`${what} has no '${unknown}'. It knows ${keys.join(', ')}`);
   }

@@ -87,7 +87,7 @@ class SnowFlake {
   }
 
   parse(id) {
-    return parse(id, this.layout);
+    return parse(id, this.#settings.layout);
   }
 
   compose(fields) {
@@ -105,7 +105,7 @@ class SnowFlake {
   floorId(time) {
     const fields = { datacenterId: 0, workerId: 0, clockBack: 0, sequence: 0 };
     const timestamp = unixMs('time', time, argumentError);
-    return granted(native.encode(this.layout, { timestamp, ...fields }));
+    return granted(native.encode(this.#settings.layout, { timestamp, ...fields }));
   }
 
   stats() {
