@@ -1,4 +1,3 @@
-'use strict';
 // Bad input of every kind, to everything that takes input: a SnowFlakeError with a code, and the next
 // good call works.
 
@@ -127,19 +126,49 @@ const INVALID_ID = 'ERR_SNOWFLAKE_INVALID_ID';
 const base = { datacenterId: 1, workerId: 1 };
 const make = (options) => new SnowFlake({ ...base, ...options });
 
-refusesEach('new SnowFlake()', [...STRANGE, 1, 'node', 1n], (value) => new SnowFlake(value), CONFIG);
+refusesEach(
+  'new SnowFlake()',
+  [...STRANGE, 1, 'node', 1n],
+  (value) => new SnowFlake(value),
+  CONFIG,
+);
 for (const name of ['datacenterId', 'workerId', 'maxWait', 'maxAhead']) {
   refusesEach(name, NOT_WHOLE_NUMBERS, (value) => make({ [name]: value }), CONFIG);
 }
 for (const name of ['clockBack', 'sequenceStart']) {
-  refusesEach(name, [...STRANGE, {}, 1, '', 'Wait', 'toString'], (value) => make({ [name]: value }), CONFIG);
+  refusesEach(
+    name,
+    [...STRANGE, {}, 1, '', 'Wait', 'toString'],
+    (value) => make({ [name]: value }),
+    CONFIG,
+  );
 }
-refusesEach('layout', [...STRANGE, {}, 1, '', 'Node', 'constructor', '__proto__'], (value) => make({ layout: value }), CONFIG);
-refusesEach('epoch', NOT_TIMES.slice(0, -1).filter((v) => v !== undefined), (value) => make({ epoch: value }), CONFIG);
-refusesEach('clock', [...STRANGE.filter((v) => typeof v !== 'function'), {}, 1, 'now'], (value) => make({ clock: value }), CONFIG);
+refusesEach(
+  'layout',
+  [...STRANGE, {}, 1, '', 'Node', 'constructor', '__proto__'],
+  (value) => make({ layout: value }),
+  CONFIG,
+);
+refusesEach(
+  'epoch',
+  NOT_TIMES.slice(0, -1).filter((v) => v !== undefined),
+  (value) => make({ epoch: value }),
+  CONFIG,
+);
+refusesEach(
+  'clock',
+  [...STRANGE.filter((v) => typeof v !== 'function'), {}, 1, 'now'],
+  (value) => make({ clock: value }),
+  CONFIG,
+);
 for (const name of Object.keys(layouts.node).filter((key) => key !== 'epoch')) {
   const values = [...NOT_WHOLE_NUMBERS, 64, 255, 256, undefined];
-  refusesEach(`${name} of a layout`, name === 'tickMs' ? values.filter((v) => ![64, 255, 256].includes(v)) : values, (value) => make({ layout: { ...layouts.node, [name]: value } }), CONFIG);
+  refusesEach(
+    `${name} of a layout`,
+    name === 'tickMs' ? values.filter((v) => ![64, 255, 256].includes(v)) : values,
+    (value) => make({ layout: { ...layouts.node, [name]: value } }),
+    CONFIG,
+  );
 }
 refusesEach('configure()', [...STRANGE, undefined, 1, 'node'], SnowFlake.configure, CONFIG);
 
@@ -149,15 +178,40 @@ for (const method of ['nextIds', 'nextIdStrings']) {
 }
 refusesEach('parse()', NOT_IDS, (value) => flake.parse(value), INVALID_ID);
 refusesEach('SnowFlake.parse()', NOT_IDS, (value) => SnowFlake.parse(value), INVALID_ID);
-refusesEach('the layout of SnowFlake.parse()', [...STRANGE, {}, 1, ''], (value) => SnowFlake.parse(1n, value), CONFIG);
+refusesEach(
+  'the layout of SnowFlake.parse()',
+  [...STRANGE, {}, 1, ''],
+  (value) => SnowFlake.parse(1n, value),
+  CONFIG,
+);
 refusesEach('floorId()', [...NOT_TIMES, 0, 8.64e15], (value) => flake.floorId(value), ARGUMENT);
-refusesEach('compose()', [...STRANGE, undefined, 1, '', { worker: 1 }], (value) => flake.compose(value), ARGUMENT);
-refusesEach('a timestamp to compose()', NOT_TIMES.filter((v) => v !== undefined), (timestamp) => flake.compose({ timestamp }), ARGUMENT);
+refusesEach(
+  'compose()',
+  [...STRANGE, undefined, 1, '', { worker: 1 }],
+  (value) => flake.compose(value),
+  ARGUMENT,
+);
+refusesEach(
+  'a timestamp to compose()',
+  NOT_TIMES.filter((v) => v !== undefined),
+  (timestamp) => flake.compose({ timestamp }),
+  ARGUMENT,
+);
 for (const name of ['datacenterId', 'workerId', 'clockBack', 'sequence']) {
   const values = [...NOT_WHOLE_NUMBERS, 2 ** layouts.node[`${name}Bits`], 4096];
-  refusesEach(`${name} to compose()`, values, (value) => flake.compose({ [name]: value }), ARGUMENT);
+  refusesEach(
+    `${name} to compose()`,
+    values,
+    (value) => flake.compose({ [name]: value }),
+    ARGUMENT,
+  );
 }
-refusesEach('what a clock returns', NOT_TIMES, (now) => make({ clock: () => now }).nextId(), 'ERR_SNOWFLAKE_CLOCK');
+refusesEach(
+  'what a clock returns',
+  NOT_TIMES,
+  (now) => make({ clock: () => now }).nextId(),
+  'ERR_SNOWFLAKE_CLOCK',
+);
 
 test('what a clock throws is the cause', () => {
   const cause = new Error('no time');

@@ -1,4 +1,3 @@
-'use strict';
 // Clocks that step: the machine's, under the real addon, and those that applications pass in.
 
 const assert = require('node:assert/strict');
@@ -20,8 +19,11 @@ const DRAWS = {
 };
 
 for (const [kind, [draw, size]] of Object.entries(DRAWS)) {
-  test(`${kind} IDs do not repeat when the clock steps by -5 s, -1 ms, +1 h, and back and forth`, stepped, async () => {
-    const { duplicates, total, steps, counters } = await underSteppedClock(`
+  test(
+    `${kind} IDs do not repeat when the clock steps by -5 s, -1 ms, +1 h, and back and forth`,
+    stepped,
+    async () => {
+      const { duplicates, total, steps, counters } = await underSteppedClock(`
       const flake = new SnowFlake({ datacenterId: 1, workerId: 1 });
       const draw = ${draw};
       const ids = [];
@@ -40,15 +42,19 @@ for (const [kind, [draw, size]] of Object.entries(DRAWS)) {
       }
       const counters = [...new Set(ids.map((id) => flake.parse(id).clockBack))].sort();
       return { duplicates: countDuplicates(ids), total: ids.length, steps: flake.stats().clockStepsBack, counters };`);
-    assert.equal(duplicates, 0);
-    assert.ok(total >= 35_000, `${total} IDs`);
-    assert.ok(steps >= 3, `${steps} steps noticed`);
-    assert.ok(counters.length > 1, 'other counter values were used');
-  });
+      assert.equal(duplicates, 0);
+      assert.ok(total >= 35_000, `${total} IDs`);
+      assert.ok(steps >= 3, `${steps} steps noticed`);
+      assert.ok(counters.length > 1, 'other counter values were used');
+    },
+  );
 }
 
-test('4 threads of one node do not repeat an ID while the clock steps under them', stepped, async () => {
-  const { duplicates, total, steps } = await underSteppedClock(`
+test(
+  '4 threads of one node do not repeat an ID while the clock steps under them',
+  stepped,
+  async () => {
+    const { duplicates, total, steps } = await underSteppedClock(`
     const { Worker } = require('node:worker_threads');
     const draw = \`
       const { SnowFlake } = require(\${JSON.stringify(require.resolve('..'))});
@@ -67,10 +73,11 @@ test('4 threads of one node do not repeat an ID while the clock steps under them
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
     return { duplicates: countDuplicates(all), total: all.length, steps: flake.stats().clockStepsBack };`);
-  assert.equal(duplicates, 0);
-  assert.equal(total, 240_000);
-  assert.ok(steps > 0);
-});
+    assert.equal(duplicates, 0);
+    assert.equal(total, 240_000);
+    assert.ok(steps > 0);
+  },
+);
 
 test('each step is one warning that tells how far and which counter value', stepped, async () => {
   const warnings = await underSteppedClock(`
@@ -117,8 +124,11 @@ test('200 steps do not flood the log', stepped, async () => {
   assert.ok(warnings >= 10 && warnings <= 12, `${warnings} warnings`);
 });
 
-test("under 'wait' a small step is waited out, a large one is refused with the time it takes", stepped, async () => {
-  const answer = await underSteppedClock(`
+test(
+  "under 'wait' a small step is waited out, a large one is refused with the time it takes",
+  stepped,
+  async () => {
+    const answer = await underSteppedClock(`
     const flake = new SnowFlake({ datacenterId: 1, workerId: 1, clockBack: 'wait', maxWait: 200 });
     const ids = flake.nextIds(10);
     step(-20);
@@ -133,28 +143,36 @@ test("under 'wait' a small step is waited out, a large one is refused with the t
     const after = flake.nextId();
     return { ms, refusedIn, code: error.code, retryAfterMs: error.retryAfterMs,
       rising: waited > ids[9] && after > waited, counter: flake.parse(after).clockBack };`);
-  assert.ok(answer.ms > 5 && answer.ms < 150, `waited ${answer.ms} ms`);
-  assert.ok(answer.refusedIn < 100, `refused in ${answer.refusedIn} ms`);
-  assert.equal(answer.code, 'ERR_SNOWFLAKE_CLOCK_BACK');
-  assert.ok(Math.abs(answer.retryAfterMs - 4980) < 100, `${answer.retryAfterMs}`);
-  assert.deepEqual([answer.rising, answer.counter], [true, 0]);
-});
+    assert.ok(answer.ms > 5 && answer.ms < 150, `waited ${answer.ms} ms`);
+    assert.ok(answer.refusedIn < 100, `refused in ${answer.refusedIn} ms`);
+    assert.equal(answer.code, 'ERR_SNOWFLAKE_CLOCK_BACK');
+    assert.ok(Math.abs(answer.retryAfterMs - 4980) < 100, `${answer.retryAfterMs}`);
+    assert.deepEqual([answer.rising, answer.counter], [true, 0]);
+  },
+);
 
-test("under 'throw' every step is refused, and it goes on when the clock has caught up", stepped, async () => {
-  const answer = await underSteppedClock(`
+test(
+  "under 'throw' every step is refused, and it goes on when the clock has caught up",
+  stepped,
+  async () => {
+    const answer = await underSteppedClock(`
     const flake = new SnowFlake({ datacenterId: 1, workerId: 1, clockBack: 'throw' });
     const first = flake.nextId();
     step(-20);
     const error = thrown(() => flake.nextIdString());
     step(20);
     return { code: error.code, retryAfterMs: error.retryAfterMs, rising: flake.nextId() > first };`);
-  assert.equal(answer.code, 'ERR_SNOWFLAKE_CLOCK_BACK');
-  assert.ok(answer.retryAfterMs >= 1 && answer.retryAfterMs <= 21, `${answer.retryAfterMs}`);
-  assert.equal(answer.rising, true);
-});
+    assert.equal(answer.code, 'ERR_SNOWFLAKE_CLOCK_BACK');
+    assert.ok(answer.retryAfterMs >= 1 && answer.retryAfterMs <= 21, `${answer.retryAfterMs}`);
+    assert.equal(answer.rising, true);
+  },
+);
 
-test('a fourth step at one time is refused under the default layout, then it goes on', stepped, async () => {
-  const answer = await underSteppedClock(`
+test(
+  'a fourth step at one time is refused under the default layout, then it goes on',
+  stepped,
+  async () => {
+    const answer = await underSteppedClock(`
     const flake = new SnowFlake({ datacenterId: 1, workerId: 1 });
     const ids = [];
     for (const ms of [0, -1000, -2000, -3000]) { step(ms); ids.push(flake.nextId()); }
@@ -163,10 +181,11 @@ test('a fourth step at one time is refused under the default layout, then it goe
     step(1000);
     ids.push(flake.nextId());
     return { code: error.code, retryAfterMs: error.retryAfterMs, counters: ids.map((id) => flake.parse(id).clockBack) };`);
-  assert.equal(answer.code, 'ERR_SNOWFLAKE_CLOCK_BACK');
-  assert.ok(Math.abs(answer.retryAfterMs - 1000) < 100);
-  assert.deepEqual(answer.counters, [0, 1, 2, 3, 0]);
-});
+    assert.equal(answer.code, 'ERR_SNOWFLAKE_CLOCK_BACK');
+    assert.ok(Math.abs(answer.retryAfterMs - 1000) < 100);
+    assert.deepEqual(answer.counters, [0, 1, 2, 3, 0]);
+  },
+);
 
 test('a clock of its own is read for every ID, and has a state of its own', () => {
   const clock = standing(NOW);

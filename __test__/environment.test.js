@@ -1,4 +1,3 @@
-'use strict';
 // datacenterId and workerId from the environment: never a default, a mask or a NaN.
 
 const assert = require('node:assert/strict');

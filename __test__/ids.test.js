@@ -1,11 +1,18 @@
-'use strict';
 // IDs as applications draw, parse and compose them.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 
 const vectors = require('./vectors.json');
-const { SnowFlake, countDuplicates, layouts, refuses, slow, standing, wide } = require('./support.js');
+const {
+  SnowFlake,
+  countDuplicates,
+  layouts,
+  refuses,
+  slow,
+  standing,
+  wide,
+} = require('./support.js');
 
 test('the presets are those of the known vectors', () => {
   assert.deepEqual(layouts, vectors.layouts);
@@ -192,7 +199,10 @@ test('the default instance is configured once, before its first use', () => {
   assert.equal(SnowFlake.default, flake);
   const { nextId, nextIdString, nextIds, nextIdStrings, parse } = SnowFlake;
   const ids = [nextId(), BigInt(nextIdString()), ...nextIds(2), ...nextIdStrings(2).map(BigInt)];
-  assert.ok(ids.every((id) => parse(id).datacenterId === 31), 'parsed by the default layout');
+  assert.ok(
+    ids.every((id) => parse(id).datacenterId === 31),
+    'parsed by the default layout',
+  );
   assert.equal(countDuplicates(ids), 0);
   refuses(() => SnowFlake.configure({ datacenterId: 1, workerId: 1 }), 'ERR_SNOWFLAKE_CONFLICT');
   flake.close();

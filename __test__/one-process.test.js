@@ -1,4 +1,3 @@
-'use strict';
 // One process, many callers: instances and worker_threads that name one node share its generator, and
 // threads that end take nothing down with them.
 
@@ -7,7 +6,15 @@ const { once } = require('node:events');
 const { test } = require('node:test');
 const { Worker } = require('node:worker_threads');
 
-const { SnowFlake, countDuplicates, entry, refuses, runScript, runWorker, slow } = require('./support.js');
+const {
+  SnowFlake,
+  countDuplicates,
+  entry,
+  refuses,
+  runScript,
+  runWorker,
+  slow,
+} = require('./support.js');
 
 const DRAW = `
   const { SnowFlake } = require(${JSON.stringify(entry)});

@@ -1,4 +1,3 @@
-'use strict';
 // How tests make what they test.
 
 const assert = require('node:assert/strict');

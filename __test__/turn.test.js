@@ -1,4 +1,3 @@
-'use strict';
 // The guarantee of the block: no ID is older than the start of the turn that draws it. After an await,
 // a timer or a message, the next ID's time is never before that moment.
 

@@ -1,4 +1,3 @@
-'use strict';
 // The main job, on real input: cluster workers draw IDs as BigInts and as strings, and the primary
 // compares every one of them and decodes it back to who made it and when.
 //

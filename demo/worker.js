@@ -1,4 +1,3 @@
-'use strict';
 // One worker of the demo. Its datacenterId and workerId are in its environment.
 
 const { SnowFlake } = require('..');

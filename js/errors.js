@@ -1,4 +1,3 @@
-'use strict';
 // Everything that snowdrift throws or warns of, and how it is worded.
 
 const { inspect, types } = require('node:util');
@@ -58,10 +57,7 @@ function moment(unixMs) {
 function refused({ kind, now, retryAfterMs }, { layout, maxWait }) {
   const perTick = `${2 ** layout.sequenceBits} IDs a tick of ${layout.tickMs} ms`;
   const [code, message] = {
-    closed: [
-      'ERR_SNOWFLAKE_CLOSED',
-      'this SnowFlake is closed; make another one to draw more IDs',
-    ],
+    closed: ['ERR_SNOWFLAKE_CLOSED', 'this SnowFlake is closed; make another one to draw more IDs'],
     'used-up': [
       'ERR_SNOWFLAKE_EXHAUSTED',
       `the layout's ${perTick} are used up, and maxWait (${maxWait} ms) does not reach what is next. Try again in ${retryAfterMs} ms, await nextIdAsync(), or choose more sequenceBits, a larger maxWait or maxAhead`,
@@ -88,13 +84,13 @@ function refused({ kind, now, retryAfterMs }, { layout, maxWait }) {
 
 /** Tells the process that its clock stepped back. */
 function warnOfStep({ backMs, counter, unreported }, layout) {
-  const counted =
-    layout.clockBackBits > 0 ? `; IDs go on under clock-back counter ${counter}` : '';
+  const counted = layout.clockBackBits > 0 ? `; IDs go on under clock-back counter ${counter}` : '';
   const more = unreported > 0 ? ` (${unreported} more steps since the last warning)` : '';
   process.emitWarning(`The clock stepped back by ${backMs} ms${counted}${more}.`, {
     type: 'SnowFlakeWarning',
     code: 'SNOWFLAKE_CLOCK_BACK',
-    detail: 'IDs stay unique. Look at what sets this machine\'s clock: it should be slewed, not stepped.',
+    detail:
+      "IDs stay unique. Look at what sets this machine's clock: it should be slewed, not stepped.",
   });
 }
 

@@ -1,4 +1,3 @@
-'use strict';
 // What `require('snowdrift')` and `import ... from 'snowdrift'` give.
 
 const { SnowFlakeError } = require('./errors.js');

@@ -1,8 +1,14 @@
-'use strict';
 // What applications pass in, checked. Nothing is coerced, defaulted silently or masked: what is not
 // exactly what it should be is an error that says what to do.
 
-const { argumentError, clockError, configError, granted, invalidId, shown } = require('./errors.js');
+const {
+  argumentError,
+  clockError,
+  configError,
+  granted,
+  invalidId,
+  shown,
+} = require('./errors.js');
 const native = require('./native.js');
 
 const LAYOUT_KEYS = [

@@ -1,4 +1,3 @@
-'use strict';
 // The class as applications see it.
 
 const { SnowFlakeError, argumentError, configError, granted } = require('./errors.js');

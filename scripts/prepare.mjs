@@ -23,7 +23,8 @@ function checkTools() {
   }
   const asked = spawnSync('cargo', ['--version'], { encoding: 'utf8' });
   const needed = `Building snowdrift needs Rust ${RUST_MAJOR}.${RUST_MINOR} or later`;
-  const remedy = 'Install it with rustup (see rust-lang.org/tools/install), open a new shell, try again.';
+  const remedy =
+    'Install it with rustup (see rust-lang.org/tools/install), open a new shell, try again.';
   if (asked.error || asked.status !== 0) {
     giveUp(`${needed}, and there is no working \`cargo\` on the PATH.`, remedy);
   }
@@ -57,7 +58,9 @@ function step(title, command, args) {
 function isInstalled() {
   // npm writes this file last, so it is as new as what is installed.
   const installed = 'node_modules/.package-lock.json';
-  return existsSync(installed) && statSync(installed).mtimeMs >= statSync('package-lock.json').mtimeMs;
+  return (
+    existsSync(installed) && statSync(installed).mtimeMs >= statSync('package-lock.json').mtimeMs
+  );
 }
 
 checkTools();

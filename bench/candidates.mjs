@@ -1,0 +1,108 @@
+// What is measured against what: each candidate is a function that returns one ID.
+
+import crypto from 'node:crypto';
+import { createRequire } from 'node:module';
+
+const require = createRequire(import.meta.url);
+export const snowdrift = require('..');
+
+/** A layout whose sequence is no limit, so that the code is what is measured. */
+export const wide = {
+  timestampBits: 41,
+  datacenterBits: 1,
+  workerBits: 1,
+  clockBackBits: 0,
+  sequenceBits: 20,
+  tickMs: 1,
+  epoch: 1580486400000,
+};
+
+/** The algorithm of the Node SnowFlake class, written afresh: BigInt throughout. */
+function nodeClass() {
+  let last = -1n;
+  let sequence = 0n;
+  return () => {
+    let now = BigInt(new Date().getTime());
+    if (now === last) {
+      sequence = (sequence + 1n) & 0xfffffn;
+      if (sequence === 0n) while (now <= last) now = BigInt(new Date().getTime());
+    } else {
+      sequence = 0n;
+    }
+    if (now < last) throw new Error('the clock stepped back');
+    last = now;
+    return ((now - 1580486400000n) << 22n) | (0n << 21n) | (0n << 20n) | sequence;
+  };
+}
+
+/** As fast as plain JavaScript gets: Number arithmetic, and one read that makes the BigInt. */
+function handTuned() {
+  const words = new Uint32Array(2);
+  const whole = new BigUint64Array(words.buffer);
+  let last = -1;
+  let sequence = 0;
+  return () => {
+    const now = Date.now() - 1580486400000;
+    if (now === last) {
+      if (++sequence === 0x100000) throw new Error('the sequence is used up');
+    } else {
+      if (now < last) throw new Error('the clock stepped back');
+      last = now;
+      sequence = 0;
+      words[1] = Math.floor(now / 1024);
+    }
+    words[0] = ((now & 1023) << 22) | sequence;
+    return whole[0];
+  };
+}
+
+/** flake-idgen throws when its 4096 IDs a ms are used up: try again, as its users must. */
+function flakeIdgen() {
+  const FlakeId = require('flake-idgen');
+  const generator = new FlakeId();
+  return () => {
+    for (;;) {
+      try {
+        return generator.next();
+      } catch {}
+    }
+  };
+}
+
+export async function candidates() {
+  const { SnowFlake } = snowdrift;
+  const flake = new SnowFlake({ layout: wide, datacenterId: 0, workerId: 0 });
+  SnowFlake.configure({ layout: wide, datacenterId: 0, workerId: 1 });
+  const { Snowflake: Sapphire } = require('@sapphire/snowflake');
+  const { Snowflake: Wasm } = require('nodejs-snowflake');
+  const { Worker: SnowflakeUuid } = require('snowflake-uuid');
+  const { v7 } = require('uuid');
+  const { nanoid } = await import('nanoid');
+  const sapphire = new Sapphire(new Date(1580486400000));
+  const wasm = new Wasm({ custom_epoch: 1580486400000, instance_id: 1 });
+  const bits = { workerIdBits: 1, datacenterIdBits: 1, sequenceBits: 20 };
+  const uuidWorker = new SnowflakeUuid(0, 1, bits);
+  const theClass = nodeClass();
+  return {
+    flake,
+    ours: {
+      'snowdrift nextId()': flake.nextId,
+      'snowdrift SnowFlake.nextId()': () => SnowFlake.nextId(),
+      'snowdrift nextIdString()': flake.nextIdString,
+    },
+    baselines: {
+      'Node SnowFlake class': theClass,
+      'Node SnowFlake class, string': () => theClass().toString(),
+      'hand-tuned JavaScript': handTuned(),
+    },
+    peers: {
+      '@sapphire/snowflake': () => sapphire.generate(),
+      'nodejs-snowflake': () => wasm.getUniqueID(),
+      'flake-idgen': flakeIdgen(),
+      'snowflake-uuid': () => uuidWorker.nextId(),
+      'uuid v7': () => v7(),
+      'crypto.randomUUID': () => crypto.randomUUID(),
+      nanoid: () => nanoid(),
+    },
+  };
+}

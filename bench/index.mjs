@@ -1,0 +1,129 @@
+// The benchmark: what the README claims, measured here and now. Prints a table, and with --save
+// writes results/latest.json and results/chart.svg.
+//
+//   npm run bench [-- --quick] [-- --save]
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import os from 'node:os';
+import { fileURLToPath } from 'node:url';
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+const quick = process.argv.includes('--quick');
+const save = process.argv.includes('--save');
+
+if (!existsSync(here('node_modules'))) {
+  console.log('Installing the peers ...');
+  execFileSync('npm', ['ci', '--prefix', here('.')], { stdio: 'pipe' });
+}
+const { candidates, wide } = await import('./candidates.mjs');
+const { measure, median } = await import('./measure.mjs');
+const { alone, eightProcesses, twoThreads } = await import('./throughput.mjs');
+const { chart } = await import('./chart.mjs');
+
+const rounds = quick ? 15 : 101;
+const ms = quick ? 1000 : 4000;
+
+const { flake, ours, baselines, peers } = await candidates();
+console.log(`Measuring, ${rounds} rounds ...`);
+const ns = await measure('burst', { ...ours, ...baselines, ...peers }, rounds);
+const written = await measure(
+  'written',
+  {
+    ours: ours['snowdrift nextIdString()'],
+    class: baselines['Node SnowFlake class, string'],
+  },
+  rounds,
+);
+const turns = await measure(
+  'lone',
+  { empty: () => 1n, ours: flake.nextId, handTuned: baselines['hand-tuned JavaScript'] },
+  rounds,
+);
+const batch = median(
+  Array.from({ length: rounds }, () => {
+    const start = process.hrtime.bigint();
+    flake.nextIds(100_000);
+    return Number(process.hrtime.bigint() - start) / 100_000;
+  }),
+);
+console.log('Measuring throughput ...');
+const sustained = alone(ms);
+const eight = await eightProcesses(ms);
+const threads = await twoThreads(quick ? 2_000_000 : 8_000_000);
+const entry = JSON.stringify(createRequire(import.meta.url).resolve('..'));
+const requireMs = median(
+  Array.from({ length: quick ? 5 : 15 }, () =>
+    Number(
+      execFileSync(process.execPath, [
+        '-p',
+        `const t = performance.now(); require(${entry}); performance.now() - t`,
+      ]),
+    ),
+  ),
+);
+const addon = readdirSync(here('../js')).find((name) => name.endsWith('.node'));
+const addonMb = statSync(here(`../js/${addon}`)).size / 1e6;
+
+const fastestPeer = Object.keys(peers).reduce((a, b) => (ns[a] <= ns[b] ? a : b));
+const times = (value) => `${value.toFixed(1)} times`;
+const percent = (value) => `${(value * 100).toFixed(1)}%`;
+const nextId = ns['snowdrift nextId()'];
+const nextIdString = ns['snowdrift nextIdString()'];
+const loneRatio = (turns.ours - turns.empty) / (turns.handTuned - turns.empty);
+
+/** What is claimed, what was measured, and whether it holds. */
+const rows = [
+  ['nextId() against the Node class', '>= 7', ns['Node SnowFlake class'] / nextId, times],
+  ['nextId() against hand-tuned JS', '>= 3', ns['hand-tuned JavaScript'] / nextId, times],
+  [`nextId() against ${fastestPeer}, the fastest peer`, '>= 6', ns[fastestPeer] / nextId, times],
+  [
+    'nextIdString() against the Node class',
+    '>= 7',
+    ns['Node SnowFlake class, string'] / nextIdString,
+    times,
+  ],
+  ['the same, written into a Buffer', '>= 2', written.class / written.ours, times],
+  [
+    "static nextId(), in an instance's time",
+    '<= 1.3',
+    ns['snowdrift SnowFlake.nextId()'] / nextId,
+    times,
+  ],
+  ['a lone nextId() a turn, in hand-tuned time', '<= 2', loneRatio, times],
+  ['nextIds(100_000), ns an ID', '<= 4', batch, (value) => `${value.toFixed(2)} ns`],
+  ['default layout, BigInt, of the ceiling', '>= 0.99', sustained.bigint.ofCeiling, percent],
+  ['... of a core', '<= 0.33', sustained.bigint.cores, percent],
+  ['default layout, string, of the ceiling', '>= 0.99', sustained.string.ofCeiling, percent],
+  ['... of a core', '<= 0.33', sustained.string.cores, percent],
+  ['8 processes, of 8 ceilings', '>= 0.95', eight, percent],
+  ['2 threads of one node, of the ceiling', '>= 0.99', threads.ofCeiling, percent],
+  ['... duplicates', '<= 0', threads.duplicates, String],
+  ["require('snowdrift')", '<= 5', requireMs, (value) => `${value.toFixed(1)} ms`],
+  ['the addon', '<= 1', addonMb, (value) => `${value.toFixed(2)} MB`],
+].map(([what, bar, value, shown]) => {
+  const [relation, limit] = bar.split(' ');
+  const met = relation === '>=' ? value >= Number(limit) : value <= Number(limit);
+  return { what, bar, measured: shown(value), met, value };
+});
+
+const machine = {
+  cpu: os.cpus()[0].model.trim(),
+  cores: os.cpus().length,
+  os: `${os.type()} ${os.release().split('-')[0]} ${os.arch()}`,
+  node: process.version,
+};
+const date = new Date().toISOString().slice(0, 10);
+const caption = `${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, ${date}; medians of ${rounds} interleaved rounds`;
+
+console.log(`\n${caption}\n`);
+console.table(Object.entries(ns).map(([name, value]) => ({ name, 'ns an ID': value.toFixed(1) })));
+console.table(rows.map(({ value, met, ...row }) => ({ ...row, met: met ? 'yes' : 'NO' })));
+if (save) {
+  const results = { date, machine, layout: wide, rounds, ns, written, turns, rows };
+  writeFileSync(here('results/latest.json'), `${JSON.stringify(results, null, 2)}\n`);
+  writeFileSync(here('results/chart.svg'), chart(ns, caption));
+  console.log('Saved results/latest.json and results/chart.svg');
+}
+if (threads.duplicates > 0) process.exitCode = 1;
