@@ -6,7 +6,7 @@ const bin = (name) => `node_modules/.bin/${name}`;
 const clippy = ['clippy', '--locked', '--workspace', '--all-targets'];
 
 const failed = [
-  [bin('biome'), 'ci', '.'],
+  [bin('biome'), 'ci', '--colors=off', '--error-on-warnings', '.'],
   ['cargo', 'fmt', '--all', '--check'],
   ['cargo', ...clippy, '--', '--deny', 'warnings'],
   ['cargo', 'clippy', '--locked', '--lib', '--features', 'binding', '--', '--deny', 'warnings'],
