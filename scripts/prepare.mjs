@@ -2,7 +2,7 @@
 // addon. Fast when there is nothing to do. `npm run build` is this alone.
 
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const NODE_MAJOR = 20;
@@ -63,15 +63,30 @@ function isInstalled() {
   );
 }
 
+/** Puts what cargo built where js/native.js looks for it. */
+function placeAddon() {
+  const { platform, arch } = process;
+  const [library, target] = {
+    darwin: ['libsnowdrift.dylib', `darwin-${arch}`],
+    win32: ['snowdrift.dll', `win32-${arch}-msvc`],
+  }[platform] ?? ['libsnowdrift.so', `linux-${arch}-${isMusl() ? 'musl' : 'gnu'}`];
+  const built = `${process.env.CARGO_TARGET_DIR ?? 'target'}/release/${library}`;
+  const place = `js/snowdrift.${target}.node`;
+  if (existsSync(place) && readFileSync(place).equals(readFileSync(built))) return;
+  // Renamed rather than written in place: a process that has the old one mapped keeps it.
+  copyFileSync(built, `${place}.new`);
+  renameSync(`${place}.new`, place);
+}
+
+function isMusl() {
+  return !process.report.getReport().header.glibcVersionRuntime;
+}
+
 checkTools();
 if (!isInstalled()) {
   console.log('Installing dependencies ...');
   step('npm ci', 'npm', ['ci', '--no-audit', '--no-fund']);
 }
 console.log('Building the addon ...');
-step('build', process.execPath, [
-  'node_modules/@napi-rs/cli/dist/cli.js',
-  ...['build', '--platform', '--release', '--features', 'binding', '--no-js'],
-  ...['--output-dir', 'js', '--dts', '../target/addon.d.ts'],
-  ...['--', '--locked'],
-]);
+step('cargo build', 'cargo', ['build', '--release', '--locked', '--features', 'binding']);
+placeAddon();

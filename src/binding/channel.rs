@@ -156,7 +156,9 @@ impl Channel {
             match generator.reserve(|_| rest.len() as u64) {
                 Ok(Reserved { first_id, block, .. }) => {
                     let (run, after) = rest.split_at_mut(block.len as usize);
-                    run.iter_mut().zip(first_id..).for_each(|(slot, id)| *slot = id);
+                    for (n, slot) in run.iter_mut().enumerate() {
+                        *slot = first_id + n as u64;
+                    }
                     rest = after;
                     blocks.push(block);
                 }
