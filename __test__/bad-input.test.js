@@ -1,3 +1,4 @@
+'use strict';
 // Bad input of every kind, to everything that takes input: a SnowFlakeError with a code, and the next
 // good call works.
 

@@ -1,3 +1,4 @@
+'use strict';
 // Clocks that step: the machine's, under the real addon, and those that applications pass in.
 
 const assert = require('node:assert/strict');

@@ -1,3 +1,4 @@
+'use strict';
 // datacenterId and workerId from the environment: never a default, a mask or a NaN.
 
 const assert = require('node:assert/strict');

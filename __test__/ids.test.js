@@ -1,3 +1,4 @@
+'use strict';
 // IDs as applications draw, parse and compose them.
 
 const assert = require('node:assert/strict');

@@ -1,3 +1,4 @@
+'use strict';
 // One process, many callers: instances and worker_threads that name one node share its generator, and
 // threads that end take nothing down with them.
 

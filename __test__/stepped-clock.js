@@ -1,3 +1,4 @@
+'use strict';
 // How tests step the wall clock under the real addon: a process of its own with clock-shim preloaded
 // (see clock-shim/src/lib.rs), whose clock it steps itself or has stepped from outside.
 

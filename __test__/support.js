@@ -1,3 +1,4 @@
+'use strict';
 // How tests make what they test.
 
 const assert = require('node:assert/strict');

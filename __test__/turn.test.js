@@ -1,3 +1,4 @@
+'use strict';
 // The guarantee of the block: no ID is older than the start of the turn that draws it. After an await,
 // a timer or a message, the next ID's time is never before that moment.
 

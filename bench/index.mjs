@@ -5,7 +5,6 @@
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import os from 'node:os';
 import { fileURLToPath } from 'node:url';
 
@@ -52,15 +51,9 @@ console.log('Measuring throughput ...');
 const sustained = alone(ms);
 const eight = await eightProcesses(ms);
 const threads = await twoThreads(quick ? 2_000_000 : 8_000_000);
-const entry = JSON.stringify(createRequire(import.meta.url).resolve('..'));
 const requireMs = median(
   Array.from({ length: quick ? 5 : 15 }, () =>
-    Number(
-      execFileSync(process.execPath, [
-        '-p',
-        `const t = performance.now(); require(${entry}); performance.now() - t`,
-      ]),
-    ),
+    Number(execFileSync(process.execPath, [here('require.cjs')])),
   ),
 );
 const addon = readdirSync(here('../js')).find((name) => name.endsWith('.node'));

@@ -1,3 +1,4 @@
+'use strict';
 // The main job, on real input: cluster workers draw IDs as BigInts and as strings, and the primary
 // compares every one of them and decodes it back to who made it and when.
 //

@@ -1,3 +1,4 @@
+'use strict';
 // The primary of the demo: forks the workers, shows their progress, compares and decodes all IDs.
 
 const cluster = require('node:cluster');

@@ -1,3 +1,4 @@
+'use strict';
 // One worker of the demo. Its datacenterId and workerId are in its environment.
 
 const { SnowFlake } = require('..');

@@ -1,3 +1,4 @@
+'use strict';
 // Everything that snowdrift throws or warns of, and how it is worded.
 
 const { inspect, types } = require('node:util');

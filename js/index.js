@@ -1,3 +1,4 @@
+'use strict';
 // What `require('snowdrift')` and `import ... from 'snowdrift'` give.
 
 const { SnowFlakeError } = require('./errors.js');

@@ -1,3 +1,4 @@
+'use strict';
 // Loads the addon: the one built here, else the platform's package. Or says what is missing.
 
 const { SnowFlakeError } = require('./errors.js');

@@ -1,3 +1,4 @@
+'use strict';
 // What applications pass in, checked. Nothing is coerced, defaulted silently or masked: what is not
 // exactly what it should be is an error that says what to do.
 

@@ -1,3 +1,4 @@
+'use strict';
 // The class as applications see it.
 
 const { SnowFlakeError, argumentError, configError, granted } = require('./errors.js');

@@ -1,3 +1,4 @@
+'use strict';
 // The hot path: IDs drawn from a block that lives no longer than the turn that reserved it.
 //
 // A turn is one callback of the event loop with the microtasks that follow it. Native code fills
