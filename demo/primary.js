@@ -78,6 +78,7 @@ function report(drawn, { datacenterId, count, started, ended }) {
     'of the ceiling': percent(((length / ms) * 1000) / CEILING),
   }));
   console.table(rows);
+  console.log('Comparing all of them, and decoding each ...');
 
   const missing = drawn.filter(({ length }) => length !== count).length;
   const duplicates = countDuplicates(drawn);
