@@ -108,8 +108,7 @@ test('what a thread issued is remembered when it has ended, though nobody else h
        const ids = new Set();
        for (let i = 0; i < 5; i++) {
          const worker = new Worker('(' + draw + ')()', { eval: true });
-         const [id] = await once(worker, 'message');
-         await once(worker, 'exit');
+         const [[id]] = await Promise.all([once(worker, 'message'), once(worker, 'exit')]);
          ids.add(id);
        }
        console.log(ids.size);

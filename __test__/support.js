@@ -66,8 +66,8 @@ async function runScript(script, { env = {}, args = [] } = {}) {
 /** Runs a script in a thread of its own; answers the one message that it posts. */
 async function runWorker(script, options = {}) {
   const worker = new Worker(script, { eval: true, ...options });
-  const [message] = await once(worker, 'message');
-  await once(worker, 'exit');
+  // Both at once: of a thread that ends at once, Node emits the message and the exit in one go.
+  const [[message]] = await Promise.all([once(worker, 'message'), once(worker, 'exit')]);
   return message;
 }
 
