@@ -4,10 +4,11 @@
 const { inspect, types } = require('node:util');
 
 class SnowFlakeError extends Error {
-  constructor(code, message, { cause, retryAfterMs } = {}) {
+  constructor(code, message, { cause, retryAfterMs, holders } = {}) {
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     if (retryAfterMs !== undefined) this.retryAfterMs = retryAfterMs;
+    if (holders !== undefined) this.holders = holders;
   }
 
   get name() {
@@ -43,9 +44,28 @@ const invalidId = (message) => new SnowFlakeError('ERR_SNOWFLAKE_INVALID_ID', me
 /** What a native call answered, unless it answered with a fault. */
 function granted(answer) {
   if (answer !== null && typeof answer === 'object' && 'code' in answer) {
-    throw new SnowFlakeError(answer.code, answer.message);
+    throw held(answer) ?? new SnowFlakeError(answer.code, answer.message);
   }
   return answer;
+}
+
+/** The error for a slot that others hold, if that is the fault. */
+function held({ code, message, holders }) {
+  const remedy = {
+    ERR_SNOWFLAKE_IN_USE:
+      'Give each process a workerId of its own, take any free one with SnowFlake.lease(), or set waitForSlot to wait for the other process to end',
+    ERR_SNOWFLAKE_NO_SLOT:
+      'End one of these processes, set waitForSlot to wait for one to end, or use another datacenterId or a layout with more workerBits',
+  }[code];
+  if (remedy === undefined) return undefined;
+  const who = holders.map(({ workerId, pid, host, started }) => {
+    const slot = workerId === undefined ? '' : `workerId ${workerId}: `;
+    return `${slot}process ${pid} on ${host}, started ${moment(started)}`;
+  });
+  const list = who.length === 0 ? '' : `: ${who.join('; ')}`;
+  return new SnowFlakeError(code, `${message}${list}. ${remedy}`, {
+    holders: holders.map(({ started, ...rest }) => ({ ...rest, startedAt: new Date(started) })),
+  });
 }
 
 /** A moment in Unix ms, as far as a Date can show it. */
@@ -54,8 +74,12 @@ function moment(unixMs) {
   return Number.isNaN(date.getTime()) ? `${unixMs} (Unix ms)` : date.toISOString();
 }
 
-/** Why there is no ID. `layout` and `maxWait` are those of the instance that was asked. */
-function refused({ kind, now, retryAfterMs }, { layout, maxWait }) {
+/**
+ * Why there is no ID. `layout` and `maxWait` are those of the instance that was asked, `lease` is how
+ * its lease stands.
+ */
+function refused({ kind, now, retryAfterMs }, { layout, maxWait }, lease) {
+  const again = retryAfterMs === undefined ? '' : ` Try again in ${retryAfterMs} ms`;
   const perTick = `${2 ** layout.sequenceBits} IDs a tick of ${layout.tickMs} ms`;
   const [code, message] = {
     closed: ['ERR_SNOWFLAKE_CLOSED', 'this SnowFlake is closed; make another one to draw more IDs'],
@@ -71,10 +95,19 @@ function refused({ kind, now, retryAfterMs }, { layout, maxWait }) {
       'ERR_SNOWFLAKE_BEFORE_EPOCH',
       `the clock stands at ${moment(now)}, before the layout's epoch ${moment(layout.epoch)}. Set the clock right, or choose an earlier epoch`,
     ],
-    window: [
+    floor: [
       'ERR_SNOWFLAKE_WINDOW',
-      `the clock stands at ${moment(now)}, outside the time for which this node may issue IDs`,
+      `the clock stands at ${moment(now)}, and IDs up to ${moment(lease?.floor)} may have been issued before this machine went down.${again}, when the clock has passed that`,
     ],
+    ceiling: lease?.failure
+      ? [
+          'ERR_SNOWFLAKE_STORE',
+          `the state of this node cannot be kept, so its IDs stop: ${lease.failure}.${again}`,
+        ]
+      : [
+          'ERR_SNOWFLAKE_WINDOW',
+          `the clock stands at ${moment(now)}, beyond what is recorded for this node: the process was suspended, or the clock stepped. It is being recorded further.${again}, or choose a larger maxWait`,
+        ],
     'time-ended': [
       'ERR_SNOWFLAKE_TIME_ENDED',
       `the clock stands at ${moment(now)}, and the layout's ${layout.timestampBits} timestamp bits have run out. Choose a later epoch or more timestampBits`,

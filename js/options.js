@@ -2,6 +2,9 @@
 // What applications pass in, checked. Nothing is coerced, defaulted silently or masked: what is not
 // exactly what it should be is an error that says what to do.
 
+const { hostname } = require('node:os');
+const { fileURLToPath } = require('node:url');
+
 const {
   argumentError,
   clockError,
@@ -26,6 +29,8 @@ const LAYOUT_KEYS = [
 const MAX_WAIT_MS = 60_000;
 const MAX_AHEAD_MS = 3_600_000;
 const DEFAULT_MAX_WAIT_MS = 10;
+const TTL_MS = { min: 1000, max: 3_600_000, usual: 10_000 };
+const MAX_WAIT_FOR_SLOT_MS = 3_600_000;
 const CLOCK_BACK = ['counter', 'wait', 'throw'];
 const SEQUENCE_START = ['zero', 'random'];
 
@@ -39,6 +44,10 @@ const OPTION_KEYS = [
   'maxAhead',
   'sequenceStart',
   'clock',
+  'state',
+  'lease',
+  'ttl',
+  'waitForSlot',
 ];
 
 /** The most IDs of one batch: 8 MB, and a quarter of a second on the default layout. */
@@ -146,6 +155,78 @@ function nodeField(name, option, bits) {
   return Number(held);
 }
 
+/** The path of a directory: from a path, or from a file: URL. */
+function directoryOf(name, place, { urlOnly }) {
+  let path = place;
+  try {
+    if (place instanceof URL || (typeof place === 'string' && place.startsWith('file:'))) {
+      path = fileURLToPath(place);
+    } else if (urlOnly) {
+      path = undefined;
+    }
+  } catch (cause) {
+    throw configError(`${name} must be a file: URL with an absolute path; it is ${shown(place)}`, {
+      cause,
+    });
+  }
+  if (typeof path !== 'string' || path === '' || path.includes('\0')) {
+    const wanted = urlOnly
+      ? "a file: URL, such as 'file:///var/lib/app/ids'"
+      : "the path of a directory, such as '/var/lib/app/ids'";
+    throw configError(`${name} must be ${wanted}; it is ${shown(place)}`);
+  }
+  return path;
+}
+
+/** Where the node is recorded, if it is: by the options, else by the environment. */
+function readRecording(given) {
+  const { SNOWDRIFT_STATE, SNOWDRIFT_LEASE } = process.env;
+  let { state, lease } = given;
+  let names = { state: 'state', lease: 'lease' };
+  // A clock of its own is for tests, and so has a state of its own.
+  if (state === undefined && lease === undefined && given.clock === undefined) {
+    state = SNOWDRIFT_STATE;
+    lease = SNOWDRIFT_LEASE;
+    names = {
+      state: 'the environment variable SNOWDRIFT_STATE',
+      lease: 'the environment variable SNOWDRIFT_LEASE',
+    };
+  }
+  if (state === undefined && lease === undefined) {
+    for (const name of ['ttl', 'waitForSlot']) {
+      if (given[name] !== undefined) throw configError(`${name} needs state or lease`);
+    }
+    return undefined;
+  }
+  if (state !== undefined && lease !== undefined) {
+    throw configError(
+      `${names.state} and ${names.lease} are both given: state is for the workerId you name, lease takes any free one. Give one of them`,
+    );
+  }
+  if (given.clock !== undefined) {
+    throw configError(
+      'an instance with a clock of its own is not recorded: leave out state, lease',
+    );
+  }
+  if (lease !== undefined && given.workerId !== undefined) {
+    throw configError(
+      `${names.lease} takes any free workerId: leave out workerId, or use state instead of lease`,
+    );
+  }
+  const otherwise = (name, usual) => (given[name] === undefined ? usual : given[name]);
+  return {
+    anyWorker: lease !== undefined,
+    directory:
+      lease === undefined
+        ? directoryOf(names.state, state, { urlOnly: false })
+        : directoryOf(names.lease, lease, { urlOnly: true }),
+    ttl: wholeNumber('ttl', otherwise('ttl', TTL_MS.usual), TTL_MS.min, TTL_MS.max),
+    wait: wholeNumber('waitForSlot', otherwise('waitForSlot', 0), 0, MAX_WAIT_FOR_SLOT_MS),
+    host: hostname(),
+    started: Math.round(Date.now() - process.uptime() * 1000),
+  };
+}
+
 /** All that a generator is opened with. */
 function readOptions(options = {}) {
   const given = propertiesOf(options, 'options', OPTION_KEYS, configError);
@@ -169,16 +250,30 @@ function readOptions(options = {}) {
       `clock must be a function that returns Unix ms, such as Date.now; it is ${shown(given.clock)}`,
     );
   }
+  const recording = readRecording(given);
   return {
     layout,
     datacenterId: nodeField('datacenterId', given.datacenterId, layout.datacenterBits),
-    workerId: nodeField('workerId', given.workerId, layout.workerBits),
+    workerId: recording?.anyWorker
+      ? undefined
+      : nodeField('workerId', given.workerId, layout.workerBits),
     clockBack,
     maxWait,
     maxAhead,
     sequenceStart,
     clock: given.clock,
+    recording,
   };
+}
+
+/** The options of SnowFlake.lease(), which has its store and takes any worker ID. */
+function readLeaseOptions(lease, options = {}) {
+  const keys = OPTION_KEYS.filter((key) => !['workerId', 'state', 'lease', 'clock'].includes(key));
+  const given = propertiesOf(options, 'options of SnowFlake.lease()', keys, configError);
+  if (lease === undefined) {
+    throw configError("SnowFlake.lease() needs a file: URL, such as 'file:///var/lib/app/ids'");
+  }
+  return readOptions({ ...given, lease });
 }
 
 function readCount(count) {
@@ -242,6 +337,7 @@ module.exports = {
   readFields,
   readId,
   readLayout,
+  readLeaseOptions,
   readOptions,
   unixMs,
 };

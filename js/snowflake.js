@@ -9,9 +9,11 @@ const {
   readFields,
   readId,
   readLayout,
+  readLeaseOptions,
   readOptions,
   unixMs,
 } = require('./options.js');
+const { openLater, openNow } = require('./opening.js');
 const { openTurn } = require('./turn.js');
 
 /** An ID's fields. JSON has no bigint, so there the ID is a string. */
@@ -36,6 +38,15 @@ function parse(id, layout) {
   return new ParsedId(read, granted(native.decode(layout, read)));
 }
 
+/** Opened generators, by the object that is passed to the constructor for them. */
+const prepared = new WeakMap();
+
+function instanceOf(opened) {
+  const options = {};
+  prepared.set(options, opened);
+  return new SnowFlake(options);
+}
+
 /** The process's default instance, as this thread sees it. */
 let byDefault;
 /** Draws from it; makes it first, if need be. */
@@ -54,12 +65,13 @@ class SnowFlake {
   #channel;
   #turn;
   #lastStats;
+  #lastLease;
 
   constructor(options) {
-    this.#settings = readOptions(options);
-    this.#channel = granted(
-      native.open({ ...this.#settings, ownClock: this.#settings.clock !== undefined }),
-    );
+    // What the static functions have opened; an object that applications cannot make.
+    const { settings, channel } = prepared.get(options) ?? openNow(readOptions(options));
+    this.#settings = settings;
+    this.#channel = channel;
     this.#turn = openTurn(this.#channel, this.#settings);
     const { layout, datacenterId, workerId } = this.#settings;
     // Own properties, so that they work detached, and fixed, so that they are what they seem.
@@ -119,9 +131,21 @@ class SnowFlake {
     };
   }
 
+  get lease() {
+    if (this.#lastStats !== undefined) return this.#lastLease;
+    const lease = this.#channel.lease();
+    if (!lease) return null;
+    const { store, owner, floor, ceiling, renewals, state, failure } = lease;
+    const slot = { datacenterId: this.datacenterId, workerId: this.workerId };
+    const info = { store, slot, owner, floor, ceiling, expires: null, renewals, state };
+    return failure === undefined ? info : { ...info, failure };
+  }
+
   close() {
     if (this.#lastStats !== undefined) return;
     this.#turn.drop();
+    const { lease } = this;
+    this.#lastLease = lease && { ...lease, state: 'released' };
     this.#lastStats = this.#channel.stats();
     this.#channel.close();
   }
@@ -130,8 +154,16 @@ class SnowFlake {
     this.close();
   }
 
+  async [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]() {
+    this.close();
+  }
+
+  static async lease(store, options) {
+    return instanceOf(await openLater(readLeaseOptions(store, options)));
+  }
+
   static get default() {
-    return byDefault ?? setDefault(new SnowFlake());
+    return byDefault ?? setDefault(instanceOf(openNow(readOptions(), { common: true })));
   }
 
   static configure(options) {
@@ -142,7 +174,7 @@ class SnowFlake {
       );
     }
     if (options === undefined) throw configError('SnowFlake.configure() needs options');
-    return setDefault(new SnowFlake(options));
+    return setDefault(instanceOf(openNow(readOptions(options), { common: true })));
   }
 
   static nextId() {

@@ -66,7 +66,7 @@ function openTurn(channel, settings) {
   }
 
   function draw() {
-    if (!tryDraw(refill)) throw refused(channel.refusal(), settings);
+    if (!tryDraw(refill)) throw refused(channel.refusal(), settings, channel.lease());
   }
 
   /** Reserves a block. Says whether there was one to be had. */
@@ -145,19 +145,22 @@ function openTurn(channel, settings) {
     }
     const filled = channel.fill(batch);
     reportStep();
-    if (!filled) throw refused(channel.refusal(), settings);
+    if (!filled) throw refused(channel.refusal(), settings, channel.lease());
     return batch;
   }
 
   async function nextIdAsync() {
-    for (;;) {
+    for (let waited = 0; ; ) {
       if (next !== end) return ids[next++];
       if (clock !== undefined) channel.setClock(readClock(clock));
       if (tryDraw(tryRefill)) return ids[next++];
       const refusal = channel.refusal();
       // A used-up tick ends by itself. Anything else is waited for as nextId() would.
       const usedUp = refusal.kind === 'used-up' && refusal.retryAfterMs !== undefined;
-      if (!usedUp && !mayWaitFor(refusal, settings.maxWait)) throw refused(refusal, settings);
+      if (!usedUp && !mayWaitFor(refusal, settings.maxWait - waited)) {
+        throw refused(refusal, settings, channel.lease());
+      }
+      if (!usedUp) waited += refusal.retryAfterMs;
       await new Promise((resolve) => setTimeout(resolve, refusal.retryAfterMs));
     }
   }

@@ -1,44 +1,20 @@
 //! A sequencer and a clock behind one lock, and the waiting that happens outside it.
+//!
+//! The fence stands here, on the way of every ID: nothing is issued outside the window, and a mark
+//! is written to the store's memory before its IDs are handed out.
 
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 use crate::clock::{Clock, UnixTime};
-use crate::layout::{Fields, Layout, LayoutError, Tick};
-use crate::sequencer::{Block, HighMarks, Rules, SequenceStart, Sequencer, Stall};
+use crate::layout::{Layout, Tick};
+use crate::node::Node;
+use crate::sequencer::{Block, HighMarks, NEVER, Rules, SequenceStart, Sequencer, Stall, Window};
+use crate::store::{MarkTable, Terms};
 
-/// Whoever may issue IDs with these bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Node {
-    layout: Layout,
-    /// The ID of tick 0, counter 0 and sequence 0: every ID of this node adds to it.
-    lowest_id: u64,
-}
-
-impl Node {
-    /// A node, if its layout is one and has room for it.
-    pub fn new(layout: Layout, datacenter_id: u64, worker_id: u64) -> Result<Node, LayoutError> {
-        let layout = layout.checked()?;
-        let lowest_id = layout.encode(&Fields { datacenter_id, worker_id, ..Fields::default() })?;
-        Ok(Node { layout, lowest_id })
-    }
-
-    /// How its IDs are cut.
-    pub fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    /// The first ID of a block, which a sequencer has kept within the layout.
-    fn first_id(&self, block: &Block) -> u64 {
-        let sequence_bits = self.layout.sequence_bits;
-        let below_tick = self.layout.bits() - u32::from(self.layout.timestamp_bits);
-        (block.tick as u64) << below_tick
-            | self.lowest_id
-            | (block.counter as u64) << sequence_bits
-            | block.first
-    }
-}
+/// When to try again while a ceiling is being raised: about what a disk takes.
+const CONFIRMATION: Duration = Duration::from_millis(5);
 
 /// What to do when the clock stands below the last tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,12 +32,23 @@ pub enum ClockBack {
 pub struct Policies {
     /// What to do when the clock stands below the last tick.
     pub clock_back: ClockBack,
-    /// The longest that one reservation may wait.
+    /// The longest that one reservation may wait, for the clock or for the store.
     pub max_wait: Duration,
     /// How far ahead of the clock ticks may be taken, in ms; rounded down to whole ticks.
     pub max_ahead_ms: i64,
     /// Whether a tick's sequence starts at random rather than at 0.
     pub random_start: bool,
+}
+
+impl Default for Policies {
+    fn default() -> Self {
+        Policies {
+            clock_back: ClockBack::Counter,
+            max_wait: Duration::from_millis(10),
+            max_ahead_ms: 0,
+            random_start: false,
+        }
+    }
 }
 
 impl Policies {
@@ -116,7 +103,7 @@ pub struct ClockStep {
 pub struct Stats {
     /// IDs handed out.
     pub issued: u64,
-    /// Waits for the clock.
+    /// Waits for the clock or the store.
     pub waits: u64,
     /// How long they took in all.
     pub waited: Duration,
@@ -131,11 +118,20 @@ pub struct Generator {
     node: Node,
     clock: Box<dyn Clock>,
     state: Mutex<State>,
+    /// Someone wants a higher ceiling: whoever keeps the lease waits for this.
+    ceiling_wanted: Condvar,
+    /// The ceiling was raised, or could not be: whoever wants an ID waits for this.
+    ceiling_answered: Condvar,
 }
 
 struct State {
     sequencer: Sequencer,
     policies: Policies,
+    /// Where the store wants the high marks.
+    marks: Option<MarkTable>,
+    ceiling: Ceiling,
+    /// The present window's.
+    window: WindowId,
     issued: u64,
     waits: u64,
     waited: Duration,
@@ -146,14 +142,35 @@ struct State {
     reports: ReportBudget,
 }
 
+/// Tells a generator's windows apart, so that a late answer of one store does not move the window of
+/// the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowId(u64);
+
+/// How things stand with the window's upper end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ceiling {
+    /// Nobody will move it: there is no store, or the slot is not held.
+    Fixed,
+    /// It is raised from time to time.
+    Kept,
+    /// It is to be raised at once.
+    Wanted,
+    /// It could not be raised; the next try is at that moment.
+    Refused(Instant),
+}
+
 impl Generator {
-    /// A generator that remembers nothing.
+    /// A generator that remembers nothing, with no bounds but the layout's.
     pub fn new(node: Node, policies: Policies, clock: Box<dyn Clock>) -> Self {
         let rules = policies.rules(node.layout());
         let sequencer = Sequencer::new(node.layout(), rules, HighMarks::default());
         let state = State {
             sequencer,
             policies,
+            marks: None,
+            ceiling: Ceiling::Fixed,
+            window: WindowId(0),
             issued: 0,
             waits: 0,
             waited: Duration::ZERO,
@@ -162,7 +179,13 @@ impl Generator {
             to_report: None,
             reports: ReportBudget::full(),
         };
-        Generator { node, clock, state: Mutex::new(state) }
+        Generator {
+            node,
+            clock,
+            state: Mutex::new(state),
+            ceiling_wanted: Condvar::new(),
+            ceiling_answered: Condvar::new(),
+        }
     }
 
     /// Whose IDs it issues.
@@ -194,6 +217,9 @@ impl Generator {
         let (last_counter, last_tick) = state.sequencer.current();
         match state.sequencer.reserve(tick, want(tick)) {
             Ok(block) => {
+                if let Some(marks) = &state.marks {
+                    marks.note(block.counter, block.tick);
+                }
                 state.behind = false;
                 if block.counter > last_counter {
                     state.count_step(layout, last_tick - tick, block.counter);
@@ -207,13 +233,17 @@ impl Generator {
                     state.behind = true;
                     state.count_step(layout, last_tick - tick, last_counter);
                 }
-                Err(Refusal { stall, now, retry_after: until(layout, &stall, now) })
+                let retry_after = match stall {
+                    Stall::AboveCeiling { .. } => self.want_ceiling(&mut state),
+                    _ => until(layout, &stall, now),
+                };
+                Err(Refusal { stall, now, retry_after })
             }
         }
     }
 
-    /// As [`Generator::try_reserve`], but waits for the clock where the policies allow it. The lock
-    /// is not held meanwhile.
+    /// As [`Generator::try_reserve`], but waits for the clock or the store where the policies allow
+    /// it. The lock is not held meanwhile.
     pub fn reserve(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Refusal> {
         let mut may_wait = None;
         loop {
@@ -231,10 +261,131 @@ impl Generator {
                 return Err(refusal);
             };
             state.waits += 1;
-            state.waited += wait;
-            drop(state);
-            self.clock.wait(wait);
-            *left -= wait;
+            let waited = if let Stall::AboveCeiling { ceiling } = refusal.stall {
+                let start = Instant::now();
+                // Not past an answer that came between the two locks.
+                if state.sequencer.window().ceiling == ceiling && state.ceiling != Ceiling::Kept {
+                    self.ceiling_answered.wait_for(&mut state, *left);
+                }
+                start.elapsed()
+            } else {
+                drop(state);
+                self.clock.wait(wait);
+                state = self.state.lock();
+                wait
+            };
+            state.waited += waited;
+            *left = left.saturating_sub(waited);
+        }
+    }
+
+    /// Starts from what a store says: only within the window, and above what was issued before.
+    pub fn begin_window(&self, terms: &Terms, marks: Option<MarkTable>) -> WindowId {
+        let mut state = self.state.lock();
+        // This process may have issued IDs of the node itself, before it was recorded.
+        let own = state.sequencer.high_marks();
+        let mut high = terms.high;
+        for (mark, own) in high.marks.iter_mut().zip(own.marks) {
+            *mark = own.max(*mark);
+        }
+        if let Some(marks) = &marks {
+            marks.write(&high);
+        }
+        let rules = state.policies.rules(self.node.layout());
+        state.sequencer = Sequencer::new(self.node.layout(), rules, high);
+        state.sequencer.set_window(Window { floor: terms.floor, ceiling: terms.ceiling });
+        state.marks = marks;
+        state.ceiling = Ceiling::Kept;
+        state.window.0 += 1;
+        state.window
+    }
+
+    /// How far the ceiling should reach, to last this long.
+    pub fn next_ceiling(&self, ahead: Duration) -> Tick {
+        let state = self.state.lock();
+        let layout = self.node.layout();
+        let ahead_ms = i64::try_from(ahead.as_millis()).unwrap_or(i64::MAX);
+        let until = self.clock.now().ms.saturating_add(ahead_ms);
+        let tick = layout.tick_at(until.saturating_add(state.policies.max_ahead_ms));
+        tick.max(state.sequencer.highest()).clamp(NEVER, layout.last_tick())
+    }
+
+    /// Moves the ceiling up to what the store has confirmed.
+    pub fn raise_ceiling(&self, id: WindowId, ceiling: Tick) {
+        let mut state = self.state.lock();
+        if state.window == id {
+            let window = state.sequencer.window();
+            state.sequencer.set_window(Window { ceiling: window.ceiling.max(ceiling), ..window });
+            state.ceiling = Ceiling::Kept;
+            self.ceiling_answered.notify_all();
+        }
+    }
+
+    /// Says that the store did not confirm, and will be asked again after this long.
+    pub fn ceiling_not_raised(&self, id: WindowId, retry_after: Duration) {
+        let mut state = self.state.lock();
+        if state.window == id {
+            state.ceiling = Ceiling::Refused(Instant::now() + retry_after);
+            self.ceiling_answered.notify_all();
+        }
+    }
+
+    /// Ends a window: nothing is issued from now on. Answers the highest tick that was; none if
+    /// another window has begun since.
+    pub fn end_window(&self, id: WindowId) -> Option<Tick> {
+        let mut state = self.state.lock();
+        if state.window != id {
+            return None;
+        }
+        state.sequencer.set_window(Window::CLOSED);
+        state.marks = None;
+        state.ceiling = Ceiling::Fixed;
+        self.ceiling_answered.notify_all();
+        Some(state.sequencer.highest())
+    }
+
+    /// Issues with no bounds but the layout's, recorded nowhere.
+    pub fn open_window(&self) {
+        let mut state = self.state.lock();
+        state.sequencer.set_window(Window::OPEN);
+        state.marks = None;
+        state.ceiling = Ceiling::Fixed;
+        state.window.0 += 1;
+    }
+
+    /// The ticks that may be issued at present.
+    pub fn window(&self) -> Window {
+        self.state.lock().sequencer.window()
+    }
+
+    /// Holds the calling thread until the ceiling should be raised: when someone wants it, or after
+    /// this long, or after [`Generator::interrupt`].
+    pub fn await_demand(&self, at_most: Duration) {
+        let mut state = self.state.lock();
+        if state.ceiling != Ceiling::Wanted {
+            self.ceiling_wanted.wait_for(&mut state, at_most);
+        }
+    }
+
+    /// Ends an [`Generator::await_demand`], the present or the next one.
+    pub fn interrupt(&self) {
+        self.state.lock().ceiling = Ceiling::Wanted;
+        self.ceiling_wanted.notify_all();
+    }
+
+    /// Has the ceiling raised. When the answer is to be expected; never, where nobody raises it.
+    fn want_ceiling(&self, state: &mut State) -> Option<Duration> {
+        match state.ceiling {
+            Ceiling::Fixed => None,
+            Ceiling::Kept | Ceiling::Wanted => {
+                state.ceiling = Ceiling::Wanted;
+                self.ceiling_wanted.notify_all();
+                Some(CONFIRMATION)
+            }
+            Ceiling::Refused(retry_at) => {
+                let after = retry_at.saturating_duration_since(Instant::now());
+                Some(after.max(CONFIRMATION))
+            }
         }
     }
 
@@ -359,14 +510,6 @@ mod tests {
             (last.datacenter_id, last.worker_id, last.clock_back, last.sequence),
             (1, 2, 0, 2)
         );
-    }
-
-    #[test]
-    fn a_node_outside_its_layout_is_refused() {
-        assert!(Node::new(Layout::NODE, 7, 31).is_ok());
-        assert!(Node::new(Layout::NODE, 8, 0).is_err());
-        assert!(Node::new(Layout::NODE, 0, 32).is_err());
-        assert!(Node::new(Layout { sequence_bits: 0, ..Layout::NODE }, 0, 0).is_err());
     }
 
     #[test]

@@ -184,6 +184,11 @@ impl Layout {
         mask(self.timestamp_bits) as Tick
     }
 
+    /// The largest worker ID.
+    pub fn last_worker(&self) -> u64 {
+        mask(self.worker_bits)
+    }
+
     /// The largest sequence number.
     pub fn last_sequence(&self) -> u64 {
         mask(self.sequence_bits)

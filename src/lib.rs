@@ -6,16 +6,22 @@
 //! |---|---|
 //! | `layout` | how 63 bits are cut, and what a cut allows |
 //! | `sequencer` | the pure state machine that decides which IDs come next |
+//! | `node` | whose IDs they are |
 //! | `clock` | where the time comes from |
-//! | `generator` | sequencer and clock behind a lock, and the waiting |
+//! | `store` | where slots are recorded, for the next process and against the other one |
+//! | `generator` | sequencer, clock and window behind a lock, and the waiting |
+//! | `lease` | a slot that is held: the thread that keeps its ceiling ahead |
 //! | `registry` | one generator a node for the whole process |
 //! | `binding` | Node-API; the only part that knows Node exists |
 
 pub mod clock;
 pub mod generator;
 pub mod layout;
+pub mod lease;
+pub mod node;
 pub mod registry;
 pub mod sequencer;
+pub mod store;
 
 #[cfg(feature = "binding")]
 mod binding;

@@ -1,62 +1,383 @@
 //! One generator a node for the whole process, so that instances and worker_threads that name the
-//! same node cannot collide.
+//! same node cannot collide; and one lease, where the node is recorded in a store.
 //!
 //! A generator is never forgotten, not even when all who used it have closed it: what it issued
 //! must not be issued again by whoever opens the node next. A process names few nodes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Deref;
+use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use thiserror::Error;
 
-use crate::clock::SystemClock;
-use crate::generator::{Generator, Node, Policies};
+use crate::clock::{Clock, SystemClock};
+use crate::generator::{Generator, Policies};
+use crate::layout::{Layout, LayoutError, Tick};
+use crate::lease::{Lease, Report};
+use crate::node::Node;
+use crate::store::file::FileStore;
+use crate::store::{Holder, Recorded, Store, StoreError};
 
-static NODES: LazyLock<Mutex<HashMap<Node, Entry>>> = LazyLock::new(Mutex::default);
+/// How often a slot that is held by another is tried again.
+const POLL: Duration = Duration::from_millis(20);
+
+/// How long giving up a slot may hold the thread that does it. It takes some 0.1 ms, unless the disk
+/// hangs.
+const RELEASE: Duration = Duration::from_secs(1);
+
+static NODES: LazyLock<Mutex<HashMap<Node, Arc<Entry>>>> = LazyLock::new(Mutex::default);
+
+/// The slots that the process leased for all who want any.
+static COMMON: LazyLock<Mutex<HashMap<Wanted, Node>>> = LazyLock::new(Mutex::default);
+
+/// Any slot of a store's directory, for a layout and a datacenter.
+type Wanted = (PathBuf, Layout, u64);
 
 struct Entry {
     generator: Arc<Generator>,
+    tenancy: Mutex<Tenancy>,
+    settled: Condvar,
+}
+
+struct Tenancy {
     users: usize,
+    memory: Memory,
 }
 
-/// A share in a node's generator. Dropping it gives the share up; the generator stays.
+/// Where a node's high marks are kept.
+enum Memory {
+    /// In the process.
+    Process,
+    /// A lease is being taken or given up.
+    Changing,
+    /// In a store besides.
+    Store { lease: Lease, directory: PathBuf, ttl: Duration },
+}
+
+/// Where and how a node is recorded.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// The file store's.
+    pub directory: PathBuf,
+    /// How far ahead of the clock the ceiling is recorded.
+    pub ttl: Duration,
+    /// How long to wait for a slot that is held by another process.
+    pub wait: Duration,
+    /// This host's name.
+    pub host: String,
+    /// When this process started, Unix ms.
+    pub started_ms: i64,
+}
+
+/// Why a node could not be opened.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// It is open in this process with other policies.
+    #[error("open with other policies")]
+    Policies(Policies),
+    /// It is open in this process and recorded elsewhere, or not at all, or with another ttl.
+    #[error("{0}")]
+    Elsewhere(String),
+    /// The layout has no room for it.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// The store refused.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A share in a node's generator. Dropping it gives the share up; the generator stays. The last one
+/// gives up the slot.
 pub struct Share {
-    generator: Arc<Generator>,
+    entry: Arc<Entry>,
+    /// Slots that were passed over because their records cannot be used, and why.
+    pub passed_over: Vec<String>,
 }
 
-/// Opens a node, for the first time or along with others. All at one time must agree on the
-/// policies; on a conflict, the answer is those in force.
-pub fn open(node: Node, policies: Policies) -> Result<Share, Policies> {
-    let mut nodes = NODES.lock();
-    let entry = nodes.entry(node).or_insert_with(|| {
-        let generator = Generator::new(node, policies, Box::new(SystemClock));
-        Entry { generator: Arc::new(generator), users: 0 }
-    });
-    let in_force = entry.generator.policies();
-    if in_force != policies {
-        if entry.users > 0 {
-            return Err(in_force);
-        }
-        entry.generator.set_policies(policies);
+/// Opens a node that is recorded nowhere, for the first time or along with others. All at one time
+/// must agree on the policies. Does not block.
+pub fn open(node: Node, policies: Policies) -> Result<Share, OpenError> {
+    let entry = Entry::of(node);
+    let mut tenancy = entry.tenancy.lock();
+    match &tenancy.memory {
+        Memory::Process => {}
+        Memory::Changing => return Err(OpenError::Elsewhere("and recorded in a store".to_owned())),
+        Memory::Store { lease, .. } => return Err(OpenError::recorded(lease)),
     }
-    entry.users += 1;
-    Ok(Share { generator: entry.generator.clone() })
+    if tenancy.users == 0 {
+        entry.generator.set_policies(policies);
+        entry.generator.open_window();
+    } else {
+        entry.agree(policies)?;
+    }
+    Ok(entry.share(&mut tenancy))
+}
+
+/// Opens a node that is recorded in a store, which takes its slot or shares it with others in this
+/// process. Blocks for the disk, and for `recording.wait`.
+pub fn open_recorded(
+    node: Node,
+    policies: Policies,
+    recording: &Recording,
+) -> Result<Share, OpenError> {
+    let store = FileStore::open(&recording.directory)?;
+    let deadline = Instant::now() + recording.wait;
+    loop {
+        match take_or_share(&store, node, policies, recording) {
+            Err(OpenError::Store(StoreError::InUse { .. })) if Instant::now() < deadline => {
+                thread::sleep(POLL);
+            }
+            answer => return answer,
+        }
+    }
+}
+
+/// Takes any free slot of a datacenter. Blocks for the disk, and for `recording.wait`.
+pub fn lease(
+    layout: Layout,
+    datacenter_id: u64,
+    policies: Policies,
+    recording: &Recording,
+) -> Result<Share, OpenError> {
+    let store = FileStore::open(&recording.directory)?;
+    let deadline = Instant::now() + recording.wait;
+    loop {
+        let mut holders = Vec::new();
+        let mut passed_over = Vec::new();
+        for worker_id in candidates(&store, &layout, datacenter_id)? {
+            let node = Node::new(layout, datacenter_id, worker_id)?;
+            match take_only(&store, node, policies, recording) {
+                Ok(mut share) => {
+                    share.passed_over = passed_over;
+                    return Ok(share);
+                }
+                Err(OpenError::Store(StoreError::InUse { holder, .. })) => {
+                    holders.push((worker_id, holder));
+                }
+                Err(OpenError::Store(damaged @ StoreError::Unusable { .. })) => {
+                    passed_over.push(damaged.to_string());
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        if Instant::now() >= deadline {
+            let store = store.name();
+            return Err(StoreError::NoSlot { store, datacenter_id, holders }.into());
+        }
+        thread::sleep(POLL);
+    }
+}
+
+/// As [`lease`], but all of the process who want any slot of this store, layout and datacenter get
+/// the same one.
+pub fn lease_common(
+    layout: Layout,
+    datacenter_id: u64,
+    policies: Policies,
+    recording: &Recording,
+) -> Result<Share, OpenError> {
+    let directory = FileStore::open(&recording.directory)?.directory().to_owned();
+    let mut common = COMMON.lock();
+    if let Some(node) = common.get(&(directory.clone(), layout, datacenter_id)) {
+        let entry = Entry::of(*node);
+        let mut tenancy = entry.settled_tenancy();
+        if tenancy.users > 0 {
+            entry.agree(policies)?;
+            tenancy.agree(&directory, recording.ttl)?;
+            return Ok(entry.share(&mut tenancy));
+        }
+    }
+    let share = lease(layout, datacenter_id, policies, recording)?;
+    common.insert((directory, layout, datacenter_id), *share.node());
+    Ok(share)
+}
+
+/// The worker IDs in the order in which to try their slots: first those that were used before and
+/// can start at once, the longest unused first; then those that were never used; then the others.
+fn candidates(
+    store: &FileStore,
+    layout: &Layout,
+    datacenter_id: u64,
+) -> Result<impl Iterator<Item = u64>, OpenError> {
+    // Tells whether the layout has such a datacenter, before there is a worker.
+    Node::new(*layout, datacenter_id, 0)?;
+    let now = layout.tick_at(SystemClock.now().ms);
+    let mut recorded = store.recorded(layout, datacenter_id)?;
+    recorded.sort_by_key(|slot| (slot.ceiling.unwrap_or(Tick::MAX), slot.worker_id));
+    let known: HashSet<u64> = recorded.iter().map(|slot| slot.worker_id).collect();
+    let has_passed = |slot: &Recorded| slot.ceiling.is_some_and(|ceiling| ceiling < now);
+    let (passed, others): (Vec<_>, Vec<_>) = recorded.into_iter().partition(has_passed);
+    let unused = (0..=layout.last_worker()).filter(move |id| !known.contains(id));
+    let ids = |slots: Vec<Recorded>| slots.into_iter().map(|slot| slot.worker_id);
+    Ok(ids(passed).chain(unused).chain(ids(others)))
+}
+
+fn take_or_share(
+    store: &FileStore,
+    node: Node,
+    policies: Policies,
+    recording: &Recording,
+) -> Result<Share, OpenError> {
+    let entry = Entry::of(node);
+    let mut tenancy = entry.settled_tenancy();
+    if tenancy.users > 0 {
+        entry.agree(policies)?;
+        tenancy.agree(store.directory(), recording.ttl)?;
+        return Ok(entry.share(&mut tenancy));
+    }
+    take(store, &entry, tenancy, policies, recording)
+}
+
+/// Takes a slot, unless someone in this process has it.
+fn take_only(
+    store: &FileStore,
+    node: Node,
+    policies: Policies,
+    recording: &Recording,
+) -> Result<Share, OpenError> {
+    let entry = Entry::of(node);
+    let tenancy = entry.settled_tenancy();
+    if tenancy.users > 0 {
+        let place = store.path_of(&node).display().to_string();
+        return Err(StoreError::InUse { place, holder: tenancy.holder() }.into());
+    }
+    take(store, &entry, tenancy, policies, recording)
+}
+
+fn take(
+    store: &FileStore,
+    entry: &Arc<Entry>,
+    mut tenancy: MutexGuard<Tenancy>,
+    policies: Policies,
+    recording: &Recording,
+) -> Result<Share, OpenError> {
+    tenancy.memory = Memory::Changing;
+    // The disk may hang: whoever opens the node without a store must not wait for it.
+    drop(tenancy);
+    entry.generator.set_policies(policies);
+    let holder = Holder {
+        token: fastrand::u128(..),
+        pid: std::process::id(),
+        host: recording.host.clone(),
+        started_ms: recording.started_ms,
+    };
+    let taken = Lease::take(store, &entry.generator, holder, recording.ttl);
+    let mut tenancy = entry.tenancy.lock();
+    entry.settled.notify_all();
+    match taken {
+        Ok(lease) => {
+            let directory = store.directory().to_owned();
+            tenancy.memory = Memory::Store { lease, directory, ttl: recording.ttl };
+            Ok(entry.share(&mut tenancy))
+        }
+        Err(refusal) => {
+            tenancy.memory = Memory::Process;
+            Err(refusal.into())
+        }
+    }
+}
+
+impl Entry {
+    fn of(node: Node) -> Arc<Entry> {
+        let mut nodes = NODES.lock();
+        let entry = nodes.entry(node).or_insert_with(|| {
+            // Whoever opens it sets the policies.
+            let generator = Generator::new(node, Policies::default(), Box::new(SystemClock));
+            Arc::new(Entry {
+                generator: Arc::new(generator),
+                tenancy: Mutex::new(Tenancy { users: 0, memory: Memory::Process }),
+                settled: Condvar::new(),
+            })
+        });
+        entry.clone()
+    }
+
+    /// The tenancy when no lease is being taken or given up.
+    fn settled_tenancy(&self) -> MutexGuard<'_, Tenancy> {
+        let mut tenancy = self.tenancy.lock();
+        while matches!(tenancy.memory, Memory::Changing) {
+            self.settled.wait(&mut tenancy);
+        }
+        tenancy
+    }
+
+    fn agree(&self, policies: Policies) -> Result<(), OpenError> {
+        match self.generator.policies() {
+            in_force if in_force == policies => Ok(()),
+            in_force => Err(OpenError::Policies(in_force)),
+        }
+    }
+
+    fn share(self: &Arc<Self>, tenancy: &mut Tenancy) -> Share {
+        tenancy.users += 1;
+        Share { entry: self.clone(), passed_over: Vec::new() }
+    }
+}
+
+impl Tenancy {
+    fn holder(&self) -> Option<Holder> {
+        match &self.memory {
+            Memory::Store { lease, .. } => Some(lease.report().holder),
+            _ => None,
+        }
+    }
+
+    fn agree(&self, directory: &std::path::Path, ttl: Duration) -> Result<(), OpenError> {
+        match &self.memory {
+            Memory::Store { directory: in_force, ttl: ttl_in_force, .. }
+                if in_force == directory && *ttl_in_force == ttl =>
+            {
+                Ok(())
+            }
+            Memory::Store { lease, .. } => Err(OpenError::recorded(lease)),
+            _ => Err(OpenError::Elsewhere("without a store".to_owned())),
+        }
+    }
+}
+
+impl OpenError {
+    fn recorded(lease: &Lease) -> OpenError {
+        let Report { store, ttl, .. } = lease.report();
+        OpenError::Elsewhere(format!("and recorded in {store} with ttl {}", ttl.as_millis()))
+    }
+}
+
+impl Share {
+    /// How its lease stands, if it is recorded.
+    pub fn lease(&self) -> Option<Report> {
+        match &self.entry.tenancy.lock().memory {
+            Memory::Store { lease, .. } => Some(lease.report()),
+            _ => None,
+        }
+    }
 }
 
 impl Deref for Share {
     type Target = Generator;
 
     fn deref(&self) -> &Generator {
-        &self.generator
+        &self.entry.generator
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        if let Some(entry) = NODES.lock().get_mut(self.generator.node()) {
-            entry.users -= 1;
+        let mut tenancy = self.entry.tenancy.lock();
+        tenancy.users -= 1;
+        if tenancy.users > 0 || matches!(tenancy.memory, Memory::Process) {
+            return;
         }
+        let memory = std::mem::replace(&mut tenancy.memory, Memory::Changing);
+        drop(tenancy);
+        if let Memory::Store { lease, .. } = memory {
+            lease.release(RELEASE);
+        }
+        self.entry.tenancy.lock().memory = Memory::Process;
+        self.entry.settled.notify_all();
     }
 }
 
@@ -85,14 +406,15 @@ mod tests {
     fn all_who_name_a_node_share_its_generator() {
         let one = open(node(1), POLICIES).unwrap();
         let two = open(node(1), POLICIES).unwrap();
-        assert!(Arc::ptr_eq(&one.generator, &two.generator));
-        assert!(!Arc::ptr_eq(&one.generator, &open(node(2), POLICIES).unwrap().generator));
+        assert!(Arc::ptr_eq(&one.entry, &two.entry));
+        assert!(!Arc::ptr_eq(&one.entry, &open(node(2), POLICIES).unwrap().entry));
     }
 
     #[test]
     fn another_policy_is_refused_while_the_node_is_open() {
         let open_one = open(node(3), POLICIES).unwrap();
-        assert_eq!(open(node(3), OTHERS).err(), Some(POLICIES));
+        let refused = open(node(3), OTHERS).err();
+        assert!(matches!(refused, Some(OpenError::Policies(POLICIES))), "{refused:?}");
         drop(open_one);
         assert_eq!(open(node(3), OTHERS).unwrap().policies(), OTHERS);
     }

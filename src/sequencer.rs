@@ -51,6 +51,8 @@ pub struct Window {
 impl Window {
     /// No bound but the layout's own.
     pub const OPEN: Window = Window { floor: NEVER, ceiling: Tick::MAX };
+    /// No tick at all.
+    pub const CLOSED: Window = Window { floor: NEVER, ceiling: NEVER };
 }
 
 /// Where the sequence numbers of a tick start.
@@ -156,6 +158,16 @@ impl Sequencer {
     /// Other rules from now on; what was issued stays remembered.
     pub fn set_rules(&mut self, rules: Rules) {
         self.rules = rules;
+    }
+
+    /// The highest tick issued under any counter; [`NEVER`] at first.
+    pub fn highest(&self) -> Tick {
+        self.high.marks.into_iter().max().unwrap_or(NEVER)
+    }
+
+    /// The ticks that may be issued at present.
+    pub fn window(&self) -> Window {
+        self.window
     }
 
     /// Another window from now on.

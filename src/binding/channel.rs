@@ -19,12 +19,11 @@ use napi::bindgen_prelude::{
 use napi::{Env, check_status, sys};
 use napi_derive::napi;
 
-use super::Fault;
-use super::options::{OpenRequest, answer};
 use crate::clock::ManualClock;
 use crate::generator::{ClockStep, Generator, Refusal, Reserved};
 use crate::layout::Tick;
-use crate::registry::{self, Share};
+use crate::lease::Standing;
+use crate::registry::Share;
 use crate::sequencer::{Block, NEVER, Stall};
 
 /// The most IDs one refill asks for. Past this, the call no longer shows in the time of an ID.
@@ -44,7 +43,7 @@ const SMALL_BLOCK: u64 = 8;
 const LOW_DIGITS: u64 = 10_000;
 
 /// Where a channel's IDs come from.
-enum Source {
+pub enum Source {
     /// The node's generator, shared by all of the process, on the system clock.
     Shared(Share),
     /// A generator of this instance alone, on a clock that the application tells.
@@ -179,7 +178,7 @@ impl Channel {
 #[napi(object)]
 pub struct RefusalRecord {
     #[napi(
-        ts_type = "'closed' | 'used-up' | 'clock-back' | 'before-epoch' | 'window' | 'time-ended'"
+        ts_type = "'closed' | 'used-up' | 'clock-back' | 'before-epoch' | 'floor' | 'ceiling' | 'time-ended'"
     )]
     pub kind: String,
     /// What the clock showed, Unix ms.
@@ -200,7 +199,8 @@ impl From<Refusal> for RefusalRecord {
             Stall::SequenceUsedUp { .. } => "used-up",
             Stall::ClockBehind { .. } => "clock-back",
             Stall::BeforeEpoch => "before-epoch",
-            Stall::AtFloor { .. } | Stall::AboveCeiling { .. } => "window",
+            Stall::AtFloor { .. } => "floor",
+            Stall::AboveCeiling { .. } => "ceiling",
             Stall::TimeEnded => "time-ended",
         };
         RefusalRecord {
@@ -265,40 +265,54 @@ impl From<&Generator> for StatsRecord {
     }
 }
 
-/// Opens a generator, or a share in one. The answer's functions are for `js/turn.js` alone.
-#[napi(ts_return_type = "object")]
-pub fn open<'env>(
-    env: &'env Env,
-    request: OpenRequest,
-) -> napi::Result<Either<Object<'env>, Fault>> {
-    match source(&request) {
-        Ok(source) => Ok(Either::A(build(env, source)?)),
-        Err(fault) => Ok(answer(Err(fault))),
+/// How a lease stands. Times in Unix ms.
+#[napi(object)]
+pub struct LeaseRecord {
+    pub store: String,
+    /// Hexadecimal.
+    pub owner: String,
+    /// The end of the last tick that may not be issued; null where there is none.
+    pub floor: Either<f64, Null>,
+    /// The end of the last tick that may be issued.
+    pub ceiling: f64,
+    pub renewals: f64,
+    #[napi(ts_type = "'held' | 'failing' | 'lost'")]
+    pub state: String,
+    pub failure: Option<String>,
+}
+
+impl LeaseRecord {
+    fn of(share: &Share) -> Option<LeaseRecord> {
+        let report = share.lease()?;
+        let layout = share.node().layout();
+        let state = match report.standing {
+            Standing::Held => "held",
+            Standing::Failing => "failing",
+            Standing::Lost => "lost",
+        };
+        let end_of = |tick: Tick| layout.tick_start_ms(tick.saturating_add(1)).saturating_sub(1);
+        Some(LeaseRecord {
+            store: report.store,
+            owner: format!("{:032x}", report.holder.token),
+            floor: match report.floor {
+                NEVER => Either::B(Null),
+                floor => Either::A(end_of(floor) as f64),
+            },
+            ceiling: end_of(report.ceiling) as f64,
+            renewals: report.renewals as f64,
+            state: state.to_owned(),
+            failure: report.failure,
+        })
     }
 }
 
-fn source(request: &OpenRequest) -> Result<Source, Fault> {
-    let (node, policies) = request.read()?;
-    if request.own_clock {
-        let clock = Arc::new(ManualClock::default());
-        let generator = Generator::new(node, policies, Box::new(clock.clone()));
-        return Ok(Source::Own(Box::new(generator), clock));
-    }
-    registry::open(node, policies).map(Source::Shared).map_err(|in_force| Fault {
-        code: "ERR_SNOWFLAKE_CONFLICT".to_owned(),
-        message: format!(
-            "this process has the same datacenterId, workerId and layout open with other policies \
-             (clockBack '{}', maxWait {}, maxAhead {}, sequenceStart '{}'): give all of them the \
-             same, or close the others first",
-            format!("{:?}", in_force.clock_back).to_lowercase(),
-            in_force.max_wait.as_millis(),
-            in_force.max_ahead_ms,
-            if in_force.random_start { "random" } else { "zero" },
-        ),
-    })
-}
-
-fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>> {
+/// The object that JavaScript draws from. Its functions are for `js/turn.js` and `js/snowflake.js`.
+pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>> {
+    let worker_id = source.generator().node().worker_id();
+    let passed_over = match &source {
+        Source::Shared(share) => share.passed_over.clone(),
+        Source::Own(..) => Vec::new(),
+    };
     let (memory, buffer) = create_buffer(env)?;
     let channel = Rc::new(Channel {
         source: RefCell::new(Some(source)),
@@ -312,6 +326,8 @@ fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>> {
     });
 
     let mut object = Object::new(env)?;
+    object.set("workerId", worker_id as f64)?;
+    object.set("passedOver", passed_over)?;
     object.set("memory", buffer)?;
     object.set("refill", bare(env, &channel, refill, buffer)?)?;
     object.set("tryRefill", bare(env, &channel, try_refill, buffer)?)?;
@@ -343,6 +359,11 @@ fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>> {
     let own = channel.clone();
     define(env, &mut object, "stats", move |_| {
         Ok(own.source.borrow().as_ref().map(|source| StatsRecord::from(source.generator())))
+    })?;
+    let own = channel.clone();
+    define(env, &mut object, "lease", move |_| match own.source.borrow().as_ref() {
+        Some(Source::Shared(share)) => Ok(LeaseRecord::of(share)),
+        _ => Ok(None),
     })?;
     define(env, &mut object, "close", move |_| {
         channel.source.borrow_mut().take();

@@ -6,6 +6,7 @@
 
 mod channel;
 mod ids;
+mod opening;
 mod options;
 
 use std::time::Duration;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use napi_derive::napi;
 
 use crate::layout::LayoutError;
+use crate::store::{Holder, StoreError};
 
 /// Why a call was not carried out.
 #[napi(object)]
@@ -21,6 +23,36 @@ pub struct Fault {
     pub code: String,
     /// What happened, to what value.
     pub message: String,
+    /// Who holds what was asked for, as far as that is known.
+    pub holders: Vec<HolderRecord>,
+}
+
+/// Who holds a slot.
+#[napi(object)]
+pub struct HolderRecord {
+    pub pid: u32,
+    pub host: String,
+    /// When the process started, Unix ms.
+    pub started: f64,
+    /// Where it is one of several: of which slot.
+    pub worker_id: Option<f64>,
+}
+
+impl HolderRecord {
+    fn new(holder: &Holder, worker_id: Option<u64>) -> Self {
+        HolderRecord {
+            pid: holder.pid,
+            host: holder.host.clone(),
+            started: holder.started_ms as f64,
+            worker_id: worker_id.map(|id| id as f64),
+        }
+    }
+}
+
+impl Fault {
+    fn new(code: &str, message: String) -> Self {
+        Fault { code: code.to_owned(), message, holders: Vec::new() }
+    }
 }
 
 impl From<LayoutError> for Fault {
@@ -32,7 +64,26 @@ impl From<LayoutError> for Fault {
                 "ERR_SNOWFLAKE_INVALID_ID"
             }
         };
-        Fault { code: code.to_owned(), message: error.to_string() }
+        Fault::new(code, error.to_string())
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        let message = error.to_string();
+        match error {
+            StoreError::InUse { holder, .. } => Fault {
+                holders: holder.iter().map(|holder| HolderRecord::new(holder, None)).collect(),
+                ..Fault::new("ERR_SNOWFLAKE_IN_USE", message)
+            },
+            StoreError::NoSlot { holders, .. } => {
+                let known = holders.iter().filter_map(|(worker_id, holder)| {
+                    Some(HolderRecord::new(holder.as_ref()?, Some(*worker_id)))
+                });
+                Fault { holders: known.collect(), ..Fault::new("ERR_SNOWFLAKE_NO_SLOT", message) }
+            }
+            _ => Fault::new("ERR_SNOWFLAKE_STORE", message),
+        }
     }
 }
 

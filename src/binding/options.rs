@@ -6,8 +6,9 @@ use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 
 use super::Fault;
-use crate::generator::{ClockBack, Node, Policies};
+use crate::generator::{ClockBack, Policies};
 use crate::layout::{Layout, LayoutError};
+use crate::registry::Recording;
 
 /// A layout as applications write it. Whole numbers all.
 #[napi(object)]
@@ -80,7 +81,8 @@ pub fn check_layout(layout: LayoutRecord) -> Option<Fault> {
 pub struct OpenRequest {
     pub layout: LayoutRecord,
     pub datacenter_id: f64,
-    pub worker_id: f64,
+    /// None for any: then it is recorded.
+    pub worker_id: Option<f64>,
     #[napi(ts_type = "'counter' | 'wait' | 'throw'")]
     pub clock_back: String,
     pub max_wait: f64,
@@ -89,25 +91,48 @@ pub struct OpenRequest {
     pub sequence_start: String,
     /// Whether the application tells the time: see `setClock` of the channel.
     pub own_clock: bool,
+    pub recording: Option<RecordingRecord>,
+}
+
+/// Where and how a node is recorded. Times in ms.
+#[napi(object)]
+pub struct RecordingRecord {
+    pub directory: String,
+    pub ttl: f64,
+    pub wait: f64,
+    pub host: String,
+    /// When this process started, Unix ms.
+    pub started: f64,
+    /// Whether all of the process who want any worker ID get the same one.
+    pub common: bool,
 }
 
 impl OpenRequest {
-    /// Whose IDs are asked for, and how they are to be issued.
-    pub fn read(&self) -> Result<(Node, Policies), Fault> {
-        let layout = Layout::try_from(&self.layout)?;
-        let node = Node::new(layout, self.datacenter_id as u64, self.worker_id as u64)?;
+    /// How IDs are to be issued.
+    pub fn policies(&self) -> Policies {
         let clock_back = match self.clock_back.as_str() {
             "counter" => ClockBack::Counter,
             "wait" => ClockBack::Wait,
             _ => ClockBack::Throw,
         };
-        let policies = Policies {
+        Policies {
             clock_back,
             max_wait: Duration::from_millis(self.max_wait as u64),
             max_ahead_ms: self.max_ahead as i64,
             random_start: self.sequence_start == "random",
-        };
-        Ok((node, policies))
+        }
+    }
+}
+
+impl From<&RecordingRecord> for Recording {
+    fn from(record: &RecordingRecord) -> Self {
+        Recording {
+            directory: record.directory.as_str().into(),
+            ttl: Duration::from_millis(record.ttl as u64),
+            wait: Duration::from_millis(record.wait as u64),
+            host: record.host.clone(),
+            started_ms: record.started as i64,
+        }
     }
 }
 

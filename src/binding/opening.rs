@@ -1,0 +1,133 @@
+//! From a request to a channel, at once or later.
+
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::thread;
+use std::time::Duration;
+
+use napi::Env;
+use napi::bindgen_prelude::{Either, FromNapiValue, JsValue, Object, Unknown};
+use napi_derive::napi;
+
+use super::Fault;
+use super::channel::{Source, build};
+use super::options::{OpenRequest, answer};
+use crate::clock::ManualClock;
+use crate::generator::{Generator, Policies};
+use crate::layout::Layout;
+use crate::node::Node;
+use crate::registry::{self, OpenError, Share};
+
+/// How long a constructor waits for the disk. It takes some ms, unless the disk hangs.
+const DISK: Duration = Duration::from_secs(10);
+
+/// Opens a generator, or a share in one. Where it is recorded in a store, this holds the thread while
+/// the disk answers, and until the slot is free if it may wait for that.
+#[napi(ts_return_type = "object")]
+pub fn open<'env>(
+    env: &'env Env,
+    request: OpenRequest,
+) -> napi::Result<Either<Object<'env>, Fault>> {
+    match source(request) {
+        Ok(source) => Ok(Either::A(build(env, source)?)),
+        Err(fault) => Ok(answer(Err(fault))),
+    }
+}
+
+type Later = Either<Unknown<'static>, Fault>;
+
+/// As `open`, but without holding the thread.
+#[napi(ts_return_type = "Promise<object>")]
+pub fn open_later(env: &Env, request: OpenRequest) -> napi::Result<Object<'_>> {
+    type Resolver = Box<dyn FnOnce(Env) -> napi::Result<Later>>;
+    let (deferred, promise) = env.create_deferred::<Later, Resolver>()?;
+    let work = move || {
+        let share = open_share(&request);
+        deferred.resolve(Box::new(move |env| match share {
+            Ok(share) => {
+                let object = build(&env, Source::Shared(share))?;
+                // SAFETY: the value is passed on within the scope in which it was made.
+                Ok(Either::A(unsafe { Unknown::from_napi_value(env.raw(), object.raw())? }))
+            }
+            Err(fault) => Ok(Either::B(fault)),
+        }));
+    };
+    thread::Builder::new().name("snowdrift-open".to_owned()).spawn(work)?;
+    Ok(promise)
+}
+
+fn source(request: OpenRequest) -> Result<Source, Fault> {
+    if request.own_clock {
+        let clock = Arc::new(ManualClock::default());
+        let node = node(&request, request.worker_id.unwrap_or_default())?;
+        let generator = Generator::new(node, request.policies(), Box::new(clock.clone()));
+        return Ok(Source::Own(Box::new(generator), clock));
+    }
+    let Some(recording) = &request.recording else {
+        return open_share(&request).map(Source::Shared);
+    };
+    // What a file system does can take for ever; a JavaScript thread must not.
+    let at_most = DISK + Duration::from_millis(recording.wait as u64);
+    let directory = recording.directory.clone();
+    let (send, receive) = sync_channel(1);
+    thread::Builder::new()
+        .name("snowdrift-open".to_owned())
+        // If nobody waits any more, what was opened is closed again.
+        .spawn(move || drop(send.send(open_share(&request))))
+        .map_err(|error| {
+            Fault::new("ERR_SNOWFLAKE_STORE", format!("cannot start a thread: {error}"))
+        })?;
+    receive.recv_timeout(at_most).map(|opened| opened.map(Source::Shared)).unwrap_or_else(|_| {
+        let message =
+            format!("{directory} did not answer within {} s: look at its disk", at_most.as_secs());
+        Err(Fault::new("ERR_SNOWFLAKE_STORE", message))
+    })
+}
+
+fn node(request: &OpenRequest, worker_id: f64) -> Result<Node, Fault> {
+    let layout = Layout::try_from(&request.layout)?;
+    Ok(Node::new(layout, request.datacenter_id as u64, worker_id as u64)?)
+}
+
+/// Opens a share in the node's generator. May block, if it is recorded.
+fn open_share(request: &OpenRequest) -> Result<Share, Fault> {
+    let policies = request.policies();
+    let opened = match (&request.recording, request.worker_id) {
+        (None, worker_id) => {
+            registry::open(node(request, worker_id.unwrap_or_default())?, policies)
+        }
+        (Some(recording), Some(worker_id)) => {
+            registry::open_recorded(node(request, worker_id)?, policies, &recording.into())
+        }
+        (Some(recording), None) => {
+            let lease = if recording.common { registry::lease_common } else { registry::lease };
+            let layout = Layout::try_from(&request.layout)?;
+            lease(layout, request.datacenter_id as u64, policies, &recording.into())
+        }
+    };
+    opened.map_err(|refused| match refused {
+        OpenError::Policies(in_force) => conflict(in_force),
+        OpenError::Elsewhere(how) => Fault::new(
+            "ERR_SNOWFLAKE_CONFLICT",
+            format!(
+                "this process has the same datacenterId, workerId and layout open {how}: give all \
+                 of them the same state and ttl, or close the others first"
+            ),
+        ),
+        OpenError::Layout(error) => error.into(),
+        OpenError::Store(error) => error.into(),
+    })
+}
+
+fn conflict(in_force: Policies) -> Fault {
+    let message = format!(
+        "this process has the same datacenterId, workerId and layout open with other policies \
+         (clockBack '{}', maxWait {}, maxAhead {}, sequenceStart '{}'): give all of them the same, \
+         or close the others first",
+        format!("{:?}", in_force.clock_back).to_lowercase(),
+        in_force.max_wait.as_millis(),
+        in_force.max_ahead_ms,
+        if in_force.random_start { "random" } else { "zero" },
+    );
+    Fault::new("ERR_SNOWFLAKE_CONFLICT", message)
+}

@@ -1,0 +1,167 @@
+//! Where slots are recorded, so that what one process issued is not issued again by the next, and
+//! two never issue at one time. A slot is a node's place in a store.
+//!
+//! Every store keeps these rules (`tests/store/contract.rs` holds them to it):
+//!
+//! 1. A holder issues ticks in (floor, ceiling] only. Its floor is the ceiling that was recorded
+//!    before it came; or a lower one, where the store knows the high marks of all that was issued
+//!    above that and hands them over.
+//! 2. A recorded ceiling never falls, except by its owner's release, to the last tick it issued.
+//! 3. Checking the owner and raising the ceiling is one atomic step.
+//! 4. A generator's ceiling moves only after the store has confirmed it.
+//!
+//! So no two holders of a slot share a (tick, counter), whatever their clocks and pauses are.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `record` | what a slot's file says of it |
+//! | `marks` | the high marks in shared memory, exact after a crash |
+//! | `boot` | whether that memory can have been lost |
+//! | `file` | the store: a directory with a file a slot |
+
+mod boot;
+pub mod file;
+mod marks;
+mod record;
+
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::layout::{Layout, Tick};
+use crate::node::Node;
+use crate::sequencer::HighMarks;
+
+pub use marks::MarkTable;
+
+/// Who holds a slot, or wants to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Tells one holding from every other.
+    pub token: u128,
+    /// Its process.
+    pub pid: u32,
+    /// Its host.
+    pub host: String,
+    /// When the process started, Unix ms.
+    pub started_ms: i64,
+}
+
+/// A slot that a store has a record of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// Which.
+    pub worker_id: u64,
+    /// Nothing was issued above it. None where the record cannot be used: acquiring it tells why.
+    pub ceiling: Option<Tick>,
+}
+
+/// What a holder starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// Nothing at or below this tick may be issued.
+    pub floor: Tick,
+    /// Nothing above this tick may be issued, until a renewal is confirmed.
+    pub ceiling: Tick,
+    /// What was issued above the floor.
+    pub high: HighMarks,
+}
+
+/// Where slots are recorded.
+pub trait Store: Send + Sync {
+    /// Its name, for people: a URL.
+    fn name(&self) -> String;
+
+    /// The slots of a datacenter that were ever held, in any order.
+    fn recorded(&self, layout: &Layout, datacenter_id: u64) -> Result<Vec<Recorded>, StoreError>;
+
+    /// Takes a slot, and raises its ceiling to the given one if it is lower; or tells who holds it.
+    fn acquire(
+        &self,
+        slot: &Node,
+        holder: &Holder,
+        ceiling: Tick,
+    ) -> Result<Box<dyn Held>, StoreError>;
+}
+
+/// A slot that is held. Dropped without a release, it is as if the holder had died.
+pub trait Held: Send {
+    /// What the holder starts from.
+    fn terms(&self) -> Terms;
+
+    /// Where the holder's generator writes its high marks, if the store can keep them.
+    fn marks(&mut self) -> Option<MarkTable>;
+
+    /// Raises the ceiling, if the slot is still this holder's. A lower one than recorded changes
+    /// nothing. When it returns, the ceiling is safe against anything that can happen.
+    fn renew(&mut self, ceiling: Tick) -> Result<(), StoreError>;
+
+    /// Gives the slot up. Nothing above `last` was issued, nor ever will be by this holder.
+    fn release(self: Box<Self>, last: Tick) -> Result<(), StoreError>;
+}
+
+/// Why a store did not do what it was asked for.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// Someone else has the slot.
+    #[error("{place} is held by another process")]
+    InUse {
+        /// Which slot.
+        place: String,
+        /// Who has it, if that could be read.
+        holder: Option<Holder>,
+    },
+    /// Every slot is held.
+    #[error("all slots of datacenterId {datacenter_id} in {store} are held")]
+    NoSlot {
+        /// The store's name.
+        store: String,
+        /// Of which datacenter.
+        datacenter_id: u64,
+        /// Who has which worker ID, as far as that could be read.
+        holders: Vec<(u64, Option<Holder>)>,
+    },
+    /// The slot is not this holder's any more.
+    #[error("{0}")]
+    Lost(String),
+    /// What is there is not a record of this slot that can be used.
+    #[error("{} {what}", place.display())]
+    Unusable {
+        /// The file.
+        place: PathBuf,
+        /// What is wrong, and what to do.
+        what: String,
+    },
+    /// What is there is recorded for another cut of bits.
+    #[error("{} {what}", place.display())]
+    OtherLayout {
+        /// The file.
+        place: PathBuf,
+        /// Which layouts, and what to do.
+        what: String,
+    },
+    /// The file system refused.
+    #[error("cannot {doing} {}: {cause}{}", place.display(), advice(cause))]
+    Io {
+        /// What it was asked to do.
+        doing: &'static str,
+        /// To which file.
+        place: PathBuf,
+        /// What it said.
+        cause: io::Error,
+    },
+}
+
+/// What to do about what the file system said.
+fn advice(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            ". Let this process's user write there, or choose another directory"
+        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => ". Make room on that disk",
+        ErrorKind::NotFound => ". Make the directory above it",
+        ErrorKind::NotADirectory => ". Name a directory",
+        _ => "",
+    }
+}

@@ -1,0 +1,247 @@
+//! What a slot's file says of the slot, in one disk sector, so that it is written whole or not at
+//! all. Little-endian:
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0..8 | `snowdrft` |
+//! | 8..12 | version of this format: 1 |
+//! | 12..16 | CRC-32 of bytes 16..512 |
+//! | 16..40 | the layout: five widths, 3 zeros, tick in ms, epoch in Unix ms |
+//! | 40..56 | datacenter ID, worker ID |
+//! | 56..72 | floor, ceiling: ticks |
+//! | 72..136 | the ID of the boot that the high marks were written in: length, UTF-8 |
+//! | 136..416 | the holder: held (0 or 1), pid, start in Unix ms, token, length of its host, UTF-8 |
+
+use crate::layout::{Layout, Tick};
+use crate::node::Node;
+use crate::sequencer::NEVER;
+use crate::store::Holder;
+
+/// A sector of any disk.
+pub const BYTES: usize = 512;
+
+const MAGIC: [u8; 8] = *b"snowdrft";
+const VERSION: u32 = 1;
+const LONGEST_BOOT_ID: usize = 63;
+const LONGEST_HOST: usize = 240;
+
+/// What is known of a slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Whose slot it is.
+    pub node: Node,
+    /// What was issued at or below it is not known; above it, the high marks tell.
+    pub floor: Tick,
+    /// Nothing was issued above it.
+    pub ceiling: Tick,
+    /// In which boot the high marks were written. Empty where that cannot be known.
+    pub boot_id: String,
+    /// Who holds it, or held it when it died. None after a release.
+    pub holder: Option<Holder>,
+}
+
+/// Why bytes are not a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Something else altogether.
+    Foreign,
+    /// A record of a later version.
+    Newer(u32),
+    /// A record once.
+    Damaged,
+}
+
+impl Record {
+    /// The sector.
+    pub fn to_bytes(&self) -> [u8; BYTES] {
+        let mut to = Cursor { bytes: [0; BYTES], at: 16 };
+        let layout = self.node.layout();
+        to.put(&[
+            layout.timestamp_bits,
+            layout.datacenter_bits,
+            layout.worker_bits,
+            layout.clock_back_bits,
+            layout.sequence_bits,
+        ]);
+        to.put(&[0; 3]);
+        to.put(&layout.tick_ms.to_le_bytes());
+        to.put(&layout.epoch_ms.to_le_bytes());
+        to.put(&self.node.datacenter_id().to_le_bytes());
+        to.put(&self.node.worker_id().to_le_bytes());
+        to.put(&self.floor.to_le_bytes());
+        to.put(&self.ceiling.to_le_bytes());
+        to.put_text(&self.boot_id, LONGEST_BOOT_ID);
+        if let Some(holder) = &self.holder {
+            to.put(&[1]);
+            to.put(&holder.pid.to_le_bytes());
+            to.put(&holder.started_ms.to_le_bytes());
+            to.put(&holder.token.to_le_bytes());
+            to.put_text(&holder.host, LONGEST_HOST);
+        }
+        let mut bytes = to.bytes;
+        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        let check = crc32fast::hash(&bytes[16..]);
+        bytes[12..16].copy_from_slice(&check.to_le_bytes());
+        bytes
+    }
+
+    /// The record of a sector.
+    pub fn from_bytes(bytes: &[u8; BYTES]) -> Result<Record, Fault> {
+        if bytes[..8] != MAGIC {
+            return Err(Fault::Foreign);
+        }
+        let mut from = Cursor { bytes: *bytes, at: 8 };
+        let version = u32::from_le_bytes(from.take());
+        if version > VERSION {
+            return Err(Fault::Newer(version));
+        }
+        let check = u32::from_le_bytes(from.take());
+        if version != VERSION || check != crc32fast::hash(&bytes[16..]) {
+            return Err(Fault::Damaged);
+        }
+        Record::read(&mut from).ok_or(Fault::Damaged)
+    }
+
+    fn read(from: &mut Cursor) -> Option<Record> {
+        let [timestamp_bits, datacenter_bits, worker_bits, clock_back_bits, sequence_bits] =
+            from.take();
+        let _: [u8; 3] = from.take();
+        let layout = Layout {
+            timestamp_bits,
+            datacenter_bits,
+            worker_bits,
+            clock_back_bits,
+            sequence_bits,
+            tick_ms: i64::from_le_bytes(from.take()),
+            epoch_ms: i64::from_le_bytes(from.take()),
+        };
+        let datacenter_id = u64::from_le_bytes(from.take());
+        let worker_id = u64::from_le_bytes(from.take());
+        let record = Record {
+            node: Node::new(layout, datacenter_id, worker_id).ok()?,
+            floor: i64::from_le_bytes(from.take()),
+            ceiling: i64::from_le_bytes(from.take()),
+            boot_id: from.take_text(LONGEST_BOOT_ID)?,
+            holder: match from.take() {
+                [0] => None,
+                [_] => Some(Holder {
+                    pid: u32::from_le_bytes(from.take()),
+                    started_ms: i64::from_le_bytes(from.take()),
+                    token: u128::from_le_bytes(from.take()),
+                    host: from.take_text(LONGEST_HOST)?,
+                }),
+            },
+        };
+        (NEVER <= record.floor && record.floor <= record.ceiling).then_some(record)
+    }
+}
+
+/// Writes to and reads from a sector, field after field.
+struct Cursor {
+    bytes: [u8; BYTES],
+    at: usize,
+}
+
+impl Cursor {
+    fn put(&mut self, field: &[u8]) {
+        self.bytes[self.at..self.at + field.len()].copy_from_slice(field);
+        self.at += field.len();
+    }
+
+    /// A text in a field of one byte more than `longest`. A longer one is cut.
+    fn put_text(&mut self, text: &str, longest: usize) {
+        let start = self.at;
+        let mut len = text.len().min(longest);
+        while !text.is_char_boundary(len) {
+            len -= 1;
+        }
+        self.put(&[len as u8]);
+        self.put(&text.as_bytes()[..len]);
+        self.at = start + 1 + longest;
+    }
+
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let mut field = [0; N];
+        field.copy_from_slice(&self.bytes[self.at..self.at + N]);
+        self.at += N;
+        field
+    }
+
+    fn take_text(&mut self, longest: usize) -> Option<String> {
+        let [len] = self.take();
+        let start = self.at;
+        self.at += longest;
+        let len = usize::from(len);
+        if len > longest {
+            return None;
+        }
+        String::from_utf8(self.bytes[start..start + len].to_vec()).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Record {
+        Record {
+            node: Node::new(Layout::NODE, 7, 31).unwrap(),
+            floor: 5,
+            ceiling: 215_000_000_000,
+            boot_id: "ace96130-ef73-4e21-ab3b-1af1ebaaa158".to_owned(),
+            holder: Some(Holder {
+                token: u128::MAX / 3,
+                pid: 4711,
+                host: "web-1.example".to_owned(),
+                started_ms: 1_795_000_000_000,
+            }),
+        }
+    }
+
+    #[test]
+    fn a_record_reads_as_it_was_written() {
+        let released = Record { holder: None, boot_id: String::new(), floor: NEVER, ..record() };
+        for record in [record(), released] {
+            assert_eq!(Record::from_bytes(&record.to_bytes()), Ok(record));
+        }
+    }
+
+    #[test]
+    fn a_long_host_is_cut_between_characters() {
+        let host = "ü".repeat(200);
+        let holder = Holder { host: host.clone(), ..record().holder.unwrap() };
+        let written = Record { holder: Some(holder), ..record() };
+        let read = Record::from_bytes(&written.to_bytes()).unwrap();
+        assert_eq!(read.holder.unwrap().host, host[..LONGEST_HOST]);
+    }
+
+    #[test]
+    fn every_damaged_byte_is_noticed() {
+        let whole = record().to_bytes();
+        for at in 0..BYTES {
+            for mask in [1, 0x80, 0xff] {
+                let mut damaged = whole;
+                damaged[at] ^= mask;
+                assert!(Record::from_bytes(&damaged).is_err(), "byte {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_foreign_newer_or_damaged_is_told_apart() {
+        assert_eq!(Record::from_bytes(&[0; BYTES]), Err(Fault::Foreign));
+        let mut newer = record().to_bytes();
+        newer[8] = 2;
+        assert_eq!(Record::from_bytes(&newer), Err(Fault::Newer(2)));
+        let mut damaged = record().to_bytes();
+        damaged[60] ^= 1;
+        assert_eq!(Record::from_bytes(&damaged), Err(Fault::Damaged));
+    }
+
+    #[test]
+    fn a_floor_above_its_ceiling_is_damage() {
+        let wrong = Record { floor: 9, ceiling: 8, ..record() };
+        assert_eq!(Record::from_bytes(&wrong.to_bytes()), Err(Fault::Damaged));
+    }
+}
