@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use snowdrift::clock::SystemClock;
-use snowdrift::generator::{ClockBack, Generator, Node, Policies};
+use snowdrift::generator::{ClockBack, Generator, Policies};
 use snowdrift::layout::Layout;
+use snowdrift::node::Node;
 
 fn reserve(criterion: &mut Criterion) {
     // 20 sequence bits, so that the layout is no limit.

@@ -262,7 +262,9 @@ impl Held for HeldFile {
 
     fn release(mut self: Box<Self>, last: Tick) -> Result<(), StoreError> {
         let record = &self.record;
-        let ceiling = last.clamp(record.floor, record.ceiling);
+        // What it was handed over was issued, too.
+        let inherited = self.high.marks.into_iter().max().unwrap_or(NEVER);
+        let ceiling = last.max(inherited).clamp(record.floor, record.ceiling);
         // Not flushed: should it be lost, the higher ceiling stands, which is as safe.
         self.write(&Record { ceiling, holder: None, ..self.record.clone() })?;
         // Closing the file does not unlock it while the generator's map of it lives.
