@@ -5,7 +5,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 
 const { SnowFlake, countDuplicates, layouts, refuses, standing } = require('./support.js');
-const { missing, underSteppedClock } = require('./stepped-clock.js');
+const { missing, underSteppedClock } = require('./machine.js');
 
 const stepped = { skip: missing() };
 

@@ -13,8 +13,8 @@ function run(command, ...args) {
 
 run('cargo', 'test', '--locked', '--quiet');
 if (process.platform === 'linux') {
-  // Steps the clock under the addon: see __test__/clock-shim.
-  run('cargo', 'build', '--locked', '--quiet', '--release', '--package', 'clock-shim');
+  // The clock, the disk and the boot under the addon: see __test__/machine-shim.
+  run('cargo', 'build', '--locked', '--quiet', '--release', '--package', 'machine-shim');
 }
 const files = readdirSync('__test__').filter((name) => name.endsWith('.test.js'));
 run(process.execPath, '--test', ...files.map((name) => `__test__/${name}`));

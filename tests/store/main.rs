@@ -1,5 +1,7 @@
 //! Stores, real and simulated, held to their contract; and whole fleets of them, simulated.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod contract;
 mod engine;
 mod file;

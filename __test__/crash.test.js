@@ -1,0 +1,270 @@
+'use strict';
+// Nothing repeats on one host: real processes, killed, stopped and restarted on a machine whose clock
+// steps, whose disk fails and whose power is cut.
+//
+//   CHAOS_KILLS=5000 CHAOS_SEED=7 node --test __test__/crash.test.js
+
+const assert = require('node:assert/strict');
+const { copyFileSync, existsSync } = require('node:fs');
+const { join } = require('node:path');
+const { test } = require('node:test');
+const { setTimeout: sleep } = require('node:timers/promises');
+
+const { Drawer, countDuplicatesOf } = require('./drawer.js');
+const { Machine, missing } = require('./machine.js');
+const { SnowFlake } = require('./support.js');
+
+const skip = missing();
+const KILLS = Number(process.env.CHAOS_KILLS ?? 200);
+const SEED = Number(process.env.CHAOS_SEED ?? 1);
+
+function onMachine(name, body) {
+  test(name, { skip }, async (t) => {
+    const machine = new Machine();
+    const drawers = [];
+    const start = (options, env) => {
+      const drawer = new Drawer(options, { ...machine.env, ...env });
+      drawers.push(drawer);
+      return drawer;
+    };
+    try {
+      await body({ machine, start, state: join(machine.directory, 'ids'), drawers, t });
+    } finally {
+      for (const drawer of drawers) drawer.kill('SIGKILL');
+      await Promise.all(drawers.map(({ ended }) => ended));
+      machine.remove();
+    }
+  });
+}
+
+/** mulberry32: numbers in [0, 1) from a seed. */
+function seeded(seed) {
+  let a = seed;
+  return () => {
+    a = (a + 0x6d2b79f5) | 0;
+    let t = Math.imul(a ^ (a >>> 15), 1 | a);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+/**
+ * 8 workers on 8 slots, killed at random moments and restarted at once, while the clock is stepped
+ * back and forth. Answers all that was drawn.
+ */
+async function chaos({ machine, start, drawers }, options, kills) {
+  const random = seeded(SEED);
+  const alive = new Map();
+  const startSlot = (workerId) => {
+    const drawer = start({ datacenterId: 1, workerId, ...options });
+    const opened = drawer.opened().then(({ code, message }) => {
+      assert.ok(!code, message);
+      alive.set(workerId, drawer);
+    });
+    opened.catch(() => {});
+    return opened;
+  };
+  let starting = Array.from({ length: 8 }, (_, workerId) => startSlot(workerId));
+  let offset = 0;
+  for (let kill = 0; kill < kills; kill++) {
+    await sleep(random() * 60);
+    offset = Math.max(-5000, Math.min(5000, offset + (random() - 0.5) * 3000));
+    machine.clock = offset;
+    if (alive.size < 4) {
+      await Promise.all(starting);
+      starting = [];
+    }
+    const victim = [...alive.keys()][Math.floor(random() * alive.size)];
+    const drawer = alive.get(victim);
+    alive.delete(victim);
+    drawer.kill('SIGKILL');
+    await drawer.ended;
+    starting.push(startSlot(victim));
+  }
+  await Promise.all(starting);
+  // All of them issue again, at the latest when the clock has passed all that was.
+  machine.clock = 6000;
+  const last = [...alive.values()];
+  await Promise.all(last.map((drawer) => drawer.drawn(drawer.ids().length + 1)));
+  for (const drawer of last) drawer.kill('SIGKILL');
+  await Promise.all(last.map(({ ended }) => ended));
+  return drawers.map((drawer) => drawer.ids());
+}
+
+onMachine(`${KILLS} kills of 8 workers under a stepping clock repeat nothing`, async (scene) => {
+  const drawn = await chaos(scene, { state: scene.state }, KILLS);
+  const count = drawn.reduce((sum, { length }) => sum + length, 0);
+  scene.t.diagnostic(`seed ${SEED}: ${count} IDs of ${drawn.length} processes`);
+  assert.ok(drawn.length === KILLS + 8 && count > 100 * KILLS, `only ${count} IDs`);
+  assert.equal(countDuplicatesOf(drawn), 0);
+});
+
+onMachine('the same without a state repeats IDs, so that test can fail', async (scene) => {
+  const drawn = await chaos(scene, {}, 30);
+  assert.ok(countDuplicatesOf(drawn) > 0);
+});
+
+onMachine('after kill -9 and a clock 10 s earlier it goes on at once, under the next counter value', async ({
+  machine,
+  start,
+  state,
+}) => {
+  const options = { datacenterId: 1, workerId: 2, state };
+  const first = start(options);
+  await first.drawn(2000);
+  first.kill('SIGKILL');
+  await first.ended;
+  machine.clock = -10_000;
+  const second = start(options);
+  await second.drawn(500);
+  const { stats, refusals } = await second.stop();
+  assert.deepEqual(refusals, {});
+  assert.equal(stats.clockBack, 1);
+  const id = SnowFlake.parse(second.ids()[0]);
+  assert.equal(id.clockBack, 1);
+  assert.ok(Math.abs(id.timestamp - (Date.now() - 10_000)) < 5000, `${id.date}`);
+  assert.equal(countDuplicatesOf([first.ids(), second.ids()]), 0);
+});
+
+onMachine('a layout without counter bits says how long it will refuse, or waits', async ({
+  machine,
+  start,
+  state,
+}) => {
+  const options = { datacenterId: 1, workerId: 2, state, layout: 'twitter' };
+  const first = start(options);
+  await first.drawn(1000);
+  first.kill('SIGKILL');
+  await first.ended;
+  machine.clock = -60_000;
+  const refused = start(options);
+  await refused.opened();
+  await sleep(100);
+  const { refusals } = await refused.stop();
+  assert.equal(refused.ids().length, 0);
+  assert.ok(refusals.ERR_SNOWFLAKE_CLOCK_BACK > 0, JSON.stringify(refusals));
+
+  machine.clock = -2000;
+  const waits = start({ ...options, maxWait: 5000 });
+  await waits.drawn(100);
+  assert.ok((await waits.stop()).stats.waits > 0);
+  assert.equal(countDuplicatesOf([first.ids(), waits.ids()]), 0);
+});
+
+onMachine('two processes with one workerId and one state never both issue', async ({
+  start,
+  state,
+}) => {
+  const options = { datacenterId: 1, workerId: 2, state };
+  const drawn = [];
+  for (let round = 0; round < 4; round++) {
+    const contenders = [start(options), start(options)];
+    const answers = await Promise.all(contenders.map((drawer) => drawer.opened()));
+    const winner = answers.findIndex(({ code }) => code === undefined);
+    assert.notEqual(winner, -1, 'one of them got it');
+    const loser = answers[1 - winner];
+    assert.equal(loser.code, 'ERR_SNOWFLAKE_IN_USE', 'the other did not');
+    assert.equal(loser.holders[0].pid, contenders[winner].pid);
+    await contenders[winner].drawn(200);
+    contenders[winner].kill('SIGKILL');
+    await Promise.all(contenders.map(({ ended }) => ended));
+    assert.equal(contenders[1 - winner].ids().length, 0);
+    drawn.push(contenders[winner].ids());
+  }
+  assert.equal(countDuplicatesOf(drawn), 0);
+});
+
+onMachine('a holder stopped for longer than its window keeps its slot and goes on', async ({
+  start,
+  state,
+}) => {
+  const options = { datacenterId: 1, workerId: 2, state, ttl: 1000, maxWait: 5000 };
+  const holder = start(options);
+  const { lease: before } = await holder.opened();
+  await holder.drawn(500);
+  holder.kill('SIGSTOP');
+  await sleep(2500);
+  assert.ok(Date.now() > before.ceiling, 'its window has passed');
+  const second = start({ ...options, waitForSlot: 300 });
+  const refused = await second.opened();
+  assert.equal(refused.code, 'ERR_SNOWFLAKE_IN_USE');
+  assert.equal(refused.holders[0].pid, holder.pid);
+  const stopped = holder.ids().length;
+  holder.kill('SIGCONT');
+  await holder.drawn(stopped + 500);
+  const { refusals, lease, stats } = await holder.stop();
+  assert.deepEqual(refusals, {});
+  assert.ok(lease.renewals > 0 && lease.ceiling > before.ceiling);
+  assert.ok(stats.waits > 0, 'the ceiling was raised before an ID was issued');
+  const ids = holder.ids();
+  assert.equal(countDuplicatesOf([ids]), 0);
+});
+
+/** Draws, keeps an old copy of the slot's file, draws on within the window, is killed. */
+async function dieWithAnOldCopy({ machine, start, state }) {
+  machine.boot = 1;
+  const options = { datacenterId: 1, workerId: 2, state, ttl: 60_000 };
+  const file = join(state, 'datacenter-1-worker-2.slot');
+  const first = start(options);
+  await first.drawn(300);
+  copyFileSync(file, `${file}.old`);
+  await first.drawn(30_000);
+  const { timestamp } = SnowFlake.parse(first.ids().at(-1));
+  first.kill('SIGKILL');
+  await first.ended;
+  copyFileSync(`${file}.old`, file);
+  // Back to when the first was drawing.
+  machine.clock = SnowFlake.parse(first.ids()[400]).timestamp - Date.now();
+  return { first, options, timestamp };
+}
+
+onMachine('after a power cut nothing is issued below the ceiling', async (scene) => {
+  const { machine, start } = scene;
+  const { first, options } = await dieWithAnOldCopy(scene);
+  machine.boot = 2;
+  const second = start(options);
+  const { lease } = await second.opened();
+  assert.ok(lease.floor > SnowFlake.parse(first.ids().at(-1)).timestamp);
+  await sleep(200);
+  assert.equal(second.ids().length, 0, 'it refuses');
+  machine.clock = lease.floor - Date.now() + 1;
+  await second.drawn(1000);
+  const { refusals } = await second.stop();
+  assert.ok(refusals.ERR_SNOWFLAKE_WINDOW > 0);
+  assert.equal(countDuplicatesOf([first.ids(), second.ids()]), 0);
+});
+
+onMachine('an old copy within one boot repeats IDs: the boot ID is what tells', async (scene) => {
+  const { first, options } = await dieWithAnOldCopy(scene);
+  const second = scene.start(options);
+  await second.drawn(1000);
+  await second.stop();
+  assert.ok(countDuplicatesOf([first.ids(), second.ids()]) > 0);
+});
+
+onMachine('when the disk fills, IDs go on to the ceiling, then stop, then go on by themselves', async ({
+  machine,
+  start,
+  state,
+}) => {
+  const ENOSPC = 28;
+  const drawer = start({ datacenterId: 1, workerId: 2, state, ttl: 1000 });
+  await drawer.drawn(100);
+  machine.diskError = ENOSPC;
+  const full = Date.now();
+  await sleep(500);
+  const before = drawer.ids().length;
+  await drawer.drawn(before + 1);
+  await sleep(1500);
+  const stopped = drawer.ids();
+  await sleep(300);
+  assert.equal(drawer.ids().length, stopped.length, 'they have stopped');
+  const last = SnowFlake.parse(stopped.at(-1)).timestamp;
+  assert.ok(last >= full && last <= full + 1000 + 100, `at ${last - full} ms`);
+  machine.diskError = 0;
+  await drawer.drawn(stopped.length + 100);
+  const { refusals } = await drawer.stop();
+  assert.ok(refusals.ERR_SNOWFLAKE_STORE > 0, JSON.stringify(refusals));
+  assert.equal(countDuplicatesOf([drawer.ids()]), 0);
+  assert.ok(existsSync(state));
+});

@@ -1,0 +1,123 @@
+'use strict';
+// Processes that draw IDs until they are killed, and the parent's side of them. Each ID is written to
+// a pipe before the next turn, so that a kill loses none that was handed out.
+//
+// Run as a script, this file is the process: its argument is JSON, the options of its SnowFlake.
+
+const { fork } = require('node:child_process');
+const { once } = require('node:events');
+const { writeSync } = require('node:fs');
+
+/** The most IDs of a turn: what a pipe takes whole, so that a kill does not cut one in two. */
+const MOST = 64;
+
+/** A process that draws, seen from its parent. */
+class Drawer {
+  #child;
+  #chunks = [];
+  #opened;
+
+  /** @param env added to the environment, for example a Machine's */
+  constructor(options, env = {}) {
+    this.#child = fork(__filename, [JSON.stringify(options)], {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    });
+    this.#child.stdout.on('data', (chunk) => this.#chunks.push(chunk));
+    this.#opened = once(this.#child, 'message');
+    this.ended = once(this.#child, 'close');
+  }
+
+  get pid() {
+    return this.#child.pid;
+  }
+
+  /** What it says first: { lease }, or { code, message, holders } if it was refused. */
+  async opened() {
+    const [answer] = await this.#opened;
+    return answer;
+  }
+
+  kill(signal) {
+    this.#child.kill(signal);
+  }
+
+  /** Has it close, and say what happened: { lease, stats, refusals }. */
+  async stop() {
+    await this.#opened;
+    this.#child.send('stop');
+    const [answer] = await once(this.#child, 'message');
+    await this.ended;
+    return answer;
+  }
+
+  /** Until it has drawn as many IDs as that. */
+  async drawn(count) {
+    while (this.ids().length < count) await once(this.#child.stdout, 'data');
+  }
+
+  /** What it has drawn so far. */
+  ids() {
+    const bytes = Buffer.concat(this.#chunks);
+    this.#chunks = [bytes];
+    return new BigUint64Array(bytes.buffer.slice(bytes.byteOffset), 0, bytes.length >> 3);
+  }
+}
+
+/** Equal ones among all IDs of all arrays, by comparing them: sorted, they are neighbours. */
+function countDuplicatesOf(arrays) {
+  const all = new BigUint64Array(arrays.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const ids of arrays) {
+    all.set(ids, at);
+    at += ids.length;
+  }
+  all.sort();
+  let duplicates = 0;
+  for (let i = 1; i < all.length; i++) if (all[i] === all[i - 1]) duplicates++;
+  return duplicates;
+}
+
+function draw(options) {
+  const { SnowFlake } = require('..');
+  // Steps of the clock are what these tests make.
+  process.on('warning', () => {});
+  process.removeAllListeners('warning');
+  process.on('disconnect', () => process.exit());
+  let flake;
+  try {
+    flake = new SnowFlake(options);
+  } catch ({ code, message, holders }) {
+    process.send({ code, message, holders }, () => process.disconnect());
+    return;
+  }
+  const refusals = {};
+  const ids = new BigUint64Array(MOST);
+  let timer;
+  (function turn() {
+    const want = 1 + Math.floor(Math.random() * MOST);
+    let count = 0;
+    try {
+      while (count < want) {
+        const id = flake.nextId();
+        ids[count++] = id;
+      }
+    } catch ({ code }) {
+      refusals[code] = (refusals[code] ?? 0) + 1;
+    }
+    writeSync(1, new Uint8Array(ids.buffer, 0, count * 8));
+    timer = setTimeout(turn, Math.random() * 4);
+  })();
+  process.on('message', () => {
+    clearTimeout(timer);
+    const { lease } = flake;
+    const stats = flake.stats();
+    flake.close();
+    process.send({ lease, stats, refusals }, () => process.disconnect());
+  });
+  process.send({ lease: flake.lease });
+}
+
+if (require.main === module) draw(JSON.parse(process.argv[2]));
+
+module.exports = { Drawer, countDuplicatesOf };
