@@ -104,101 +104,99 @@ onMachine('the same without a state repeats IDs, so that test can fail', async (
   assert.ok(countDuplicatesOf(drawn) > 0);
 });
 
-onMachine('after kill -9 and a clock 10 s earlier it goes on at once, under the next counter value', async ({
-  machine,
-  start,
-  state,
-}) => {
-  const options = { datacenterId: 1, workerId: 2, state };
-  const first = start(options);
-  await first.drawn(2000);
-  first.kill('SIGKILL');
-  await first.ended;
-  machine.clock = -10_000;
-  const second = start(options);
-  await second.drawn(500);
-  const { stats, refusals } = await second.stop();
-  assert.deepEqual(refusals, {});
-  assert.equal(stats.clockBack, 1);
-  const id = SnowFlake.parse(second.ids()[0]);
-  assert.equal(id.clockBack, 1);
-  assert.ok(Math.abs(id.timestamp - (Date.now() - 10_000)) < 5000, `${id.date}`);
-  assert.equal(countDuplicatesOf([first.ids(), second.ids()]), 0);
-});
+onMachine(
+  'after kill -9 and a clock 10 s earlier it goes on at once, under the next counter value',
+  async ({ machine, start, state }) => {
+    const options = { datacenterId: 1, workerId: 2, state };
+    const first = start(options);
+    await first.drawn(2000);
+    first.kill('SIGKILL');
+    await first.ended;
+    machine.clock = -10_000;
+    const second = start(options);
+    await second.drawn(500);
+    const { stats, refusals } = await second.stop();
+    assert.deepEqual(refusals, {});
+    assert.equal(stats.clockBack, 1);
+    const id = SnowFlake.parse(second.ids()[0]);
+    assert.equal(id.clockBack, 1);
+    assert.ok(Math.abs(id.timestamp - (Date.now() - 10_000)) < 5000, `${id.date}`);
+    assert.equal(countDuplicatesOf([first.ids(), second.ids()]), 0);
+  },
+);
 
-onMachine('a layout without counter bits says how long it will refuse, or waits', async ({
-  machine,
-  start,
-  state,
-}) => {
-  const options = { datacenterId: 1, workerId: 2, state, layout: 'twitter' };
-  const first = start(options);
-  await first.drawn(1000);
-  first.kill('SIGKILL');
-  await first.ended;
-  machine.clock = -60_000;
-  const refused = start(options);
-  await refused.opened();
-  await sleep(100);
-  const { refusals } = await refused.stop();
-  assert.equal(refused.ids().length, 0);
-  assert.ok(refusals.ERR_SNOWFLAKE_CLOCK_BACK > 0, JSON.stringify(refusals));
+onMachine(
+  'a layout without counter bits says how long it will refuse, or waits',
+  async ({ machine, start, state }) => {
+    const options = { datacenterId: 1, workerId: 2, state, layout: 'twitter' };
+    const first = start(options);
+    await first.drawn(1000);
+    first.kill('SIGKILL');
+    await first.ended;
+    machine.clock = -60_000;
+    const refused = start(options);
+    await refused.opened();
+    await sleep(100);
+    const { refusals } = await refused.stop();
+    assert.equal(refused.ids().length, 0);
+    assert.ok(refusals.ERR_SNOWFLAKE_CLOCK_BACK > 0, JSON.stringify(refusals));
 
-  machine.clock = -2000;
-  const waits = start({ ...options, maxWait: 5000 });
-  await waits.drawn(100);
-  assert.ok((await waits.stop()).stats.waits > 0);
-  assert.equal(countDuplicatesOf([first.ids(), waits.ids()]), 0);
-});
+    machine.clock = -2000;
+    const waits = start({ ...options, maxWait: 5000 });
+    await waits.drawn(100);
+    assert.ok((await waits.stop()).stats.waits > 0);
+    assert.equal(countDuplicatesOf([first.ids(), waits.ids()]), 0);
+  },
+);
 
-onMachine('two processes with one workerId and one state never both issue', async ({
-  start,
-  state,
-}) => {
-  const options = { datacenterId: 1, workerId: 2, state };
-  const drawn = [];
-  for (let round = 0; round < 4; round++) {
-    const contenders = [start(options), start(options)];
-    const answers = await Promise.all(contenders.map((drawer) => drawer.opened()));
-    const winner = answers.findIndex(({ code }) => code === undefined);
-    assert.notEqual(winner, -1, 'one of them got it');
-    const loser = answers[1 - winner];
-    assert.equal(loser.code, 'ERR_SNOWFLAKE_IN_USE', 'the other did not');
-    assert.equal(loser.holders[0].pid, contenders[winner].pid);
-    await contenders[winner].drawn(200);
-    contenders[winner].kill('SIGKILL');
-    await Promise.all(contenders.map(({ ended }) => ended));
-    assert.equal(contenders[1 - winner].ids().length, 0);
-    drawn.push(contenders[winner].ids());
-  }
-  assert.equal(countDuplicatesOf(drawn), 0);
-});
+onMachine(
+  'two processes with one workerId and one state never both issue',
+  async ({ start, state }) => {
+    const options = { datacenterId: 1, workerId: 2, state };
+    const drawn = [];
+    for (let round = 0; round < 4; round++) {
+      const contenders = [start(options), start(options)];
+      const answers = await Promise.all(contenders.map((drawer) => drawer.opened()));
+      const winner = answers.findIndex(({ code }) => code === undefined);
+      assert.notEqual(winner, -1, 'one of them got it');
+      const loser = answers[1 - winner];
+      assert.equal(loser.code, 'ERR_SNOWFLAKE_IN_USE', 'the other did not');
+      assert.equal(loser.holders[0].pid, contenders[winner].pid);
+      await contenders[winner].drawn(200);
+      contenders[winner].kill('SIGKILL');
+      await Promise.all(contenders.map(({ ended }) => ended));
+      assert.equal(contenders[1 - winner].ids().length, 0);
+      drawn.push(contenders[winner].ids());
+    }
+    assert.equal(countDuplicatesOf(drawn), 0);
+  },
+);
 
-onMachine('a holder stopped for longer than its window keeps its slot and goes on', async ({
-  start,
-  state,
-}) => {
-  const options = { datacenterId: 1, workerId: 2, state, ttl: 1000, maxWait: 5000 };
-  const holder = start(options);
-  const { lease: before } = await holder.opened();
-  await holder.drawn(500);
-  holder.kill('SIGSTOP');
-  await sleep(2500);
-  assert.ok(Date.now() > before.ceiling, 'its window has passed');
-  const second = start({ ...options, waitForSlot: 300 });
-  const refused = await second.opened();
-  assert.equal(refused.code, 'ERR_SNOWFLAKE_IN_USE');
-  assert.equal(refused.holders[0].pid, holder.pid);
-  const stopped = holder.ids().length;
-  holder.kill('SIGCONT');
-  await holder.drawn(stopped + 500);
-  const { refusals, lease, stats } = await holder.stop();
-  assert.deepEqual(refusals, {});
-  assert.ok(lease.renewals > 0 && lease.ceiling > before.ceiling);
-  assert.ok(stats.waits > 0, 'the ceiling was raised before an ID was issued');
-  const ids = holder.ids();
-  assert.equal(countDuplicatesOf([ids]), 0);
-});
+onMachine(
+  'a holder stopped for longer than its window keeps its slot and goes on',
+  async ({ start, state }) => {
+    const options = { datacenterId: 1, workerId: 2, state, ttl: 1000, maxWait: 5000 };
+    const holder = start(options);
+    const { lease: before } = await holder.opened();
+    await holder.drawn(500);
+    holder.kill('SIGSTOP');
+    await sleep(2500);
+    assert.ok(Date.now() > before.ceiling, 'its window has passed');
+    const second = start({ ...options, waitForSlot: 300 });
+    const refused = await second.opened();
+    assert.equal(refused.code, 'ERR_SNOWFLAKE_IN_USE');
+    assert.equal(refused.holders[0].pid, holder.pid);
+    const stopped = holder.ids().length;
+    holder.kill('SIGCONT');
+    await holder.drawn(stopped + 500);
+    const { refusals, lease, stats } = await holder.stop();
+    assert.deepEqual(refusals, {});
+    assert.ok(lease.renewals > 0 && lease.ceiling > before.ceiling);
+    assert.ok(stats.waits > 0, 'the ceiling was raised before an ID was issued');
+    const ids = holder.ids();
+    assert.equal(countDuplicatesOf([ids]), 0);
+  },
+);
 
 /** Draws, keeps an old copy of the slot's file, draws on within the window, is killed. */
 async function dieWithAnOldCopy({ machine, start, state }) {
@@ -242,29 +240,28 @@ onMachine('an old copy within one boot repeats IDs: the boot ID is what tells', 
   assert.ok(countDuplicatesOf([first.ids(), second.ids()]) > 0);
 });
 
-onMachine('when the disk fills, IDs go on to the ceiling, then stop, then go on by themselves', async ({
-  machine,
-  start,
-  state,
-}) => {
-  const ENOSPC = 28;
-  const drawer = start({ datacenterId: 1, workerId: 2, state, ttl: 1000 });
-  await drawer.drawn(100);
-  machine.diskError = ENOSPC;
-  const full = Date.now();
-  await sleep(500);
-  const before = drawer.ids().length;
-  await drawer.drawn(before + 1);
-  await sleep(1500);
-  const stopped = drawer.ids();
-  await sleep(300);
-  assert.equal(drawer.ids().length, stopped.length, 'they have stopped');
-  const last = SnowFlake.parse(stopped.at(-1)).timestamp;
-  assert.ok(last >= full && last <= full + 1000 + 100, `at ${last - full} ms`);
-  machine.diskError = 0;
-  await drawer.drawn(stopped.length + 100);
-  const { refusals } = await drawer.stop();
-  assert.ok(refusals.ERR_SNOWFLAKE_STORE > 0, JSON.stringify(refusals));
-  assert.equal(countDuplicatesOf([drawer.ids()]), 0);
-  assert.ok(existsSync(state));
-});
+onMachine(
+  'when the disk fills, IDs go on to the ceiling, then stop, then go on by themselves',
+  async ({ machine, start, state }) => {
+    const ENOSPC = 28;
+    const drawer = start({ datacenterId: 1, workerId: 2, state, ttl: 1000 });
+    await drawer.drawn(100);
+    machine.diskError = ENOSPC;
+    const full = Date.now();
+    await sleep(500);
+    const before = drawer.ids().length;
+    await drawer.drawn(before + 1);
+    await sleep(1500);
+    const stopped = drawer.ids();
+    await sleep(300);
+    assert.equal(drawer.ids().length, stopped.length, 'they have stopped');
+    const last = SnowFlake.parse(stopped.at(-1)).timestamp;
+    assert.ok(last >= full && last <= full + 1000 + 100, `at ${last - full} ms`);
+    machine.diskError = 0;
+    await drawer.drawn(stopped.length + 100);
+    const { refusals } = await drawer.stop();
+    assert.ok(refusals.ERR_SNOWFLAKE_STORE > 0, JSON.stringify(refusals));
+    assert.equal(countDuplicatesOf([drawer.ids()]), 0);
+    assert.ok(existsSync(state));
+  },
+);

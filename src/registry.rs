@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use crate::clock::{Clock, SystemClock};
 use crate::generator::{Generator, Policies};
-use crate::layout::{Layout, LayoutError, Tick};
+use crate::layout::{Layout, LayoutError};
 use crate::lease::{Lease, Report};
 use crate::node::Node;
 use crate::store::file::FileStore;
@@ -147,26 +147,26 @@ pub fn lease(
     let deadline = Instant::now() + recording.wait;
     loop {
         let mut holders = Vec::new();
-        let mut passed_over = Vec::new();
+        let mut unusable = Vec::new();
         for worker_id in candidates(&store, &layout, datacenter_id)? {
             let node = Node::new(layout, datacenter_id, worker_id)?;
             match take_only(&store, node, policies, recording) {
                 Ok(mut share) => {
-                    share.passed_over = passed_over;
+                    share.passed_over = unusable;
                     return Ok(share);
                 }
                 Err(OpenError::Store(StoreError::InUse { holder, .. })) => {
                     holders.push((worker_id, holder));
                 }
                 Err(OpenError::Store(damaged @ StoreError::Unusable { .. })) => {
-                    passed_over.push(damaged.to_string());
+                    unusable.push(damaged.to_string());
                 }
                 Err(failure) => return Err(failure),
             }
         }
         if Instant::now() >= deadline {
             let store = store.name();
-            return Err(StoreError::NoSlot { store, datacenter_id, holders }.into());
+            return Err(StoreError::NoSlot { store, datacenter_id, holders, unusable }.into());
         }
         thread::sleep(POLL);
     }
@@ -207,9 +207,10 @@ fn candidates(
     Node::new(*layout, datacenter_id, 0)?;
     let now = layout.tick_at(SystemClock.now().ms);
     let mut recorded = store.recorded(layout, datacenter_id)?;
-    recorded.sort_by_key(|slot| (slot.ceiling.unwrap_or(Tick::MAX), slot.worker_id));
+    recorded.sort_by_key(|slot| (slot.ceiling, slot.worker_id));
     let known: HashSet<u64> = recorded.iter().map(|slot| slot.worker_id).collect();
-    let has_passed = |slot: &Recorded| slot.ceiling.is_some_and(|ceiling| ceiling < now);
+    // One that cannot be read is tried first, too: that tells what is wrong with it.
+    let has_passed = |slot: &Recorded| slot.ceiling.is_none_or(|ceiling| ceiling < now);
     let (passed, others): (Vec<_>, Vec<_>) = recorded.into_iter().partition(has_passed);
     let unused = (0..=layout.last_worker()).filter(move |id| !known.contains(id));
     let ids = |slots: Vec<Recorded>| slots.into_iter().map(|slot| slot.worker_id);

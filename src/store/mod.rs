@@ -113,7 +113,7 @@ pub enum StoreError {
         holder: Option<Holder>,
     },
     /// Every slot is held.
-    #[error("all slots of datacenterId {datacenter_id} in {store} are held")]
+    #[error("all slots of datacenterId {datacenter_id} in {store} are held{}", except(unusable))]
     NoSlot {
         /// The store's name.
         store: String,
@@ -121,6 +121,8 @@ pub enum StoreError {
         datacenter_id: u64,
         /// Who has which worker ID, as far as that could be read.
         holders: Vec<(u64, Option<Holder>)>,
+        /// What is wrong with those that nobody holds.
+        unusable: Vec<String>,
     },
     /// The slot is not this holder's any more.
     #[error("{0}")]
@@ -151,6 +153,13 @@ pub enum StoreError {
         /// What it said.
         cause: io::Error,
     },
+}
+
+fn except(unusable: &[String]) -> String {
+    match unusable {
+        [] => String::new(),
+        _ => format!(" or cannot be used ({})", unusable.join("; ")),
+    }
 }
 
 /// What to do about what the file system said.

@@ -1,0 +1,561 @@
+'use strict';
+// A slot's state: who may hold it, how long, and what is said when something is wrong with it.
+
+const assert = require('node:assert/strict');
+const { spawnSync } = require('node:child_process');
+const { once } = require('node:events');
+const {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} = require('node:fs');
+const { hostname, tmpdir } = require('node:os');
+const { dirname, join, relative } = require('node:path');
+const { pathToFileURL } = require('node:url');
+const { afterEach, beforeEach, test } = require('node:test');
+const { setTimeout: sleep } = require('node:timers/promises');
+
+const { Drawer } = require('./drawer.js');
+const {
+  SnowFlake,
+  countDuplicates,
+  entry,
+  layouts,
+  refuses,
+  runScript,
+  runWorker,
+} = require('./support.js');
+
+let directory;
+let open;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'snowdrift-state-'));
+  open = [];
+});
+
+afterEach(() => {
+  for (const flake of open) flake.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+/** Named by state: slot 3 of datacenter 1. Closed after the test. */
+function recorded(options) {
+  const flake = new SnowFlake({ datacenterId: 1, workerId: 3, state: directory, ...options });
+  open.push(flake);
+  return flake;
+}
+
+async function leased(options, store = pathToFileURL(directory)) {
+  const flake = await SnowFlake.lease(store, { datacenterId: 1, ...options });
+  open.push(flake);
+  return flake;
+}
+
+/** What another process prints that runs an expression with SnowFlake, directory and url. */
+async function elsewhere(expression, env) {
+  const script = `
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    const directory = ${JSON.stringify(directory)};
+    const url = ${JSON.stringify(pathToFileURL(directory).href)};
+    const state = { datacenterId: 1, workerId: 3, state: directory };
+    (async () => ${expression})().then(
+      (value) => console.log(JSON.stringify(value, (_, v) => (typeof v === 'bigint' ? String(v) : v))),
+      ({ code, message, holders }) => console.log(JSON.stringify({ code, message, holders })));`;
+  const { stdout, stderr } = await runScript(script, { env });
+  assert.notEqual(stdout, '', stderr);
+  return JSON.parse(stdout);
+}
+
+async function rejects(promise, code) {
+  const error = await promise.then(
+    () => assert.fail('it was not refused'),
+    (thrown) => thrown,
+  );
+  assert.equal(error.code, code, error.message);
+  return error;
+}
+
+const slotFile = (workerId = 3) => join(directory, `datacenter-1-worker-${workerId}.slot`);
+
+test('a second process is told who holds the slot, since when, and what to do', async () => {
+  recorded().nextId();
+  const { code, message, holders } = await elsewhere('new SnowFlake(state).nextId()');
+  assert.equal(code, 'ERR_SNOWFLAKE_IN_USE');
+  assert.ok(message.includes(slotFile()), message);
+  assert.match(message, new RegExp(`process ${process.pid} on ${hostname()}, started 20\\d\\d-`));
+  assert.match(message, /workerId of its own.*SnowFlake\.lease\(\).*waitForSlot/);
+  const [{ pid, host, startedAt }] = holders;
+  assert.deepEqual([pid, host], [process.pid, hostname()]);
+  const started = Date.now() - process.uptime() * 1000;
+  assert.ok(Math.abs(new Date(startedAt) - started) < 2000, startedAt);
+});
+
+test('close(), using, await using and the end of the process free the slot at once', async () => {
+  const attempt = () => elsewhere('new SnowFlake(state).nextIdString()');
+  recorded().close();
+  assert.equal(typeof (await attempt()), 'string');
+  const flake = recorded();
+  assert.equal((await attempt()).code, 'ERR_SNOWFLAKE_IN_USE');
+  await flake[Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]();
+  assert.equal(typeof (await attempt()), 'string', 'and that process has ended, too');
+  assert.equal(typeof recorded().nextId(), 'bigint');
+});
+
+test('what was closed is opened again without repeating or waiting', () => {
+  const ids = [];
+  for (let i = 0; i < 20; i++) {
+    const flake = recorded();
+    for (let n = 0; n < 50; n++) ids.push(flake.nextId());
+    flake.close();
+  }
+  assert.equal(countDuplicates(ids), 0);
+});
+
+test('all instances and threads of a process share the slot, until the last one has closed', async () => {
+  const maxWait = 10_000;
+  const first = recorded({ maxWait });
+  const script = `
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    const { parentPort, workerData } = require('node:worker_threads');
+    const flake = new SnowFlake(workerData);
+    parentPort.postMessage(flake.nextIds(50_000));`;
+  const workerData = { datacenterId: 1, workerId: 3, state: directory, maxWait };
+  const threads = [runWorker(script, { workerData }), runWorker(script, { workerData })];
+  const second = recorded({ maxWait });
+  const ids = [...first.nextIds(50_000), ...second.nextIds(50_000)];
+  for (const more of await Promise.all(threads)) ids.push(...more);
+  assert.equal(countDuplicates(ids), 0);
+  assert.equal(first.lease.owner, second.lease.owner);
+  first.close();
+  const attempt = () => elsewhere('new SnowFlake(state).nextIdString()');
+  assert.equal((await attempt()).code, 'ERR_SNOWFLAKE_IN_USE');
+  second.close();
+  assert.equal(typeof (await attempt()), 'string');
+});
+
+test('one directory is one store, however it is spelled', () => {
+  const link = `${directory}-link`;
+  symlinkSync(directory, link);
+  try {
+    const { lease } = recorded();
+    for (const state of [
+      link,
+      `${directory}/../${directory.split('/').at(-1)}/`,
+      relative(process.cwd(), directory),
+      pathToFileURL(directory),
+      pathToFileURL(directory).href,
+    ]) {
+      assert.equal(recorded({ state }).lease.owner, lease.owner, String(state));
+    }
+  } finally {
+    rmSync(link);
+  }
+});
+
+test('the last part of the path is made, the rest must be there', () => {
+  assert.equal(typeof recorded({ state: join(directory, 'a') }).nextId(), 'bigint');
+  const { message } = refuses(
+    () => recorded({ state: join(directory, 'b', 'c') }),
+    'ERR_SNOWFLAKE_STORE',
+  );
+  assert.match(
+    message,
+    /cannot make the directory .*b\/c: No such file.*Make the directory above it/,
+  );
+});
+
+test('two copies of the package exclude each other, even in one process', () => {
+  const root = dirname(dirname(entry));
+  const [one, two] = ['one', 'two'].map((name) => {
+    const copy = join(directory, name, 'node_modules', 'snowdrift');
+    for (const part of ['js', 'package.json'])
+      cpSync(join(root, part), join(copy, part), { recursive: true });
+    return copy;
+  });
+  const script = `
+    const state = { datacenterId: 1, workerId: 3, state: ${JSON.stringify(join(directory, 'ids'))} };
+    const [one, two] = [require(${JSON.stringify(one)}), require(${JSON.stringify(two)})];
+    const flake = new one.SnowFlake(state);
+    flake.nextId();
+    let answer;
+    try { answer = String(new two.SnowFlake(state).nextId()); }
+    catch ({ code, holders }) { answer = { code, own: holders[0].pid === process.pid }; }
+    flake.close();
+    console.log(JSON.stringify([one.SnowFlake === two.SnowFlake, answer, typeof new two.SnowFlake(state).nextId()]));`;
+  const { stdout, stderr } = spawnSync(process.execPath, ['-e', script], { encoding: 'utf8' });
+  assert.equal(stderr, '');
+  const [isOne, answer, afterwards] = JSON.parse(stdout);
+  assert.equal(isOne, false);
+  assert.deepEqual(answer, { code: 'ERR_SNOWFLAKE_IN_USE', own: true });
+  assert.equal(afterwards, 'bigint');
+});
+
+test('the same node with and without a state, or with another, is a conflict', () => {
+  const flake = recorded();
+  const bare = { datacenterId: 1, workerId: 3 };
+  const { message } = refuses(() => new SnowFlake(bare), 'ERR_SNOWFLAKE_CONFLICT');
+  assert.ok(message.includes(directory), message);
+  refuses(() => recorded({ state: join(directory, 'other') }), 'ERR_SNOWFLAKE_CONFLICT');
+  refuses(() => recorded({ ttl: 20_000 }), 'ERR_SNOWFLAKE_CONFLICT');
+  refuses(() => recorded({ maxWait: 11 }), 'ERR_SNOWFLAKE_CONFLICT');
+  flake.close();
+  const unrecorded = new SnowFlake(bare);
+  open.push(unrecorded);
+  const drawn = unrecorded.nextId();
+  refuses(() => recorded(), 'ERR_SNOWFLAKE_CONFLICT');
+  unrecorded.close();
+  assert.ok(recorded().nextId() > drawn);
+});
+
+test('lease says what is held, and each renewal moves its ceiling', async () => {
+  const flake = recorded({ ttl: 1000 });
+  const now = Date.now();
+  const { lease } = flake;
+  assert.match(lease.owner, /^[0-9a-f]{32}$/);
+  const { store, slot, floor, expires, renewals, state } = lease;
+  assert.equal(store, `file://${directory}`);
+  assert.deepEqual(slot, { datacenterId: 1, workerId: 3 });
+  assert.deepEqual([floor, expires, renewals, state], [null, null, 0, 'held']);
+  assert.ok(Math.abs(lease.ceiling - (now + 1000)) < 300, `${lease.ceiling - now}`);
+  const end = Date.now() + 5000;
+  while (flake.lease.renewals < 2 && Date.now() < end) await sleep(50);
+  assert.ok(flake.lease.renewals >= 2 && flake.lease.ceiling > lease.ceiling);
+  flake.close();
+  assert.equal(flake.lease.state, 'released');
+  assert.equal(new SnowFlake({ datacenterId: 0, workerId: 0 }).lease, null);
+});
+
+test('waitForSlot waits for the other process to end, and no longer than that', async () => {
+  const holder = new Drawer({ datacenterId: 1, workerId: 3, state: directory });
+  await holder.opened();
+  const waiting = elsewhere('new SnowFlake({ ...state, waitForSlot: 20_000 }).nextIdString()');
+  await sleep(400);
+  holder.kill('SIGKILL');
+  assert.equal(typeof (await waiting), 'string');
+
+  recorded();
+  const start = Date.now();
+  const { code } = await elsewhere('new SnowFlake({ ...state, waitForSlot: 300 }).nextIdString()');
+  assert.equal(code, 'ERR_SNOWFLAKE_IN_USE');
+  assert.ok(Date.now() - start >= 300);
+});
+
+test('SnowFlake.lease takes any free slot of the datacenter, and no workerId from anywhere', async () => {
+  process.env.workerId = '9';
+  try {
+    const flakes = [await leased(), await leased(), await leased()];
+    assert.deepEqual(
+      flakes.map(({ workerId }) => workerId),
+      [0, 1, 2],
+    );
+    for (const flake of flakes) {
+      const { datacenterId, workerId } = flake.parse(flake.nextId());
+      assert.deepEqual([datacenterId, workerId], [1, flake.workerId]);
+      assert.deepEqual(flake.lease.slot, { datacenterId, workerId });
+    }
+    const other = await elsewhere('(await SnowFlake.lease(url, { datacenterId: 1 })).workerId');
+    assert.equal(other, 3);
+    const another = await elsewhere('(await SnowFlake.lease(url, { datacenterId: 2 })).workerId');
+    assert.equal(another, 0);
+  } finally {
+    delete process.env.workerId;
+  }
+});
+
+test('of the slots that can start at once, the longest unused is taken again', async () => {
+  const flakes = [await leased(), await leased(), await leased()];
+  for (const n of [1, 2, 0]) {
+    flakes[n].nextId();
+    await sleep(3);
+    flakes[n].close();
+  }
+  await sleep(3);
+  const again = [await leased(), await leased(), await leased()];
+  assert.deepEqual(
+    again.map(({ workerId }) => workerId),
+    [1, 2, 0],
+  );
+});
+
+test('when all slots are held, the error says who holds which; or it waits, without blocking', async () => {
+  const layout = { ...layouts.node, workerBits: 1 };
+  const flakes = [await leased({ layout }), await leased({ layout })];
+  const { message, holders } = await rejects(leased({ layout }), 'ERR_SNOWFLAKE_NO_SLOT');
+  assert.match(
+    message,
+    /all slots of datacenterId 1.*workerId 0: process \d+ on .*workerId 1: process/,
+  );
+  assert.deepEqual(
+    holders.map(({ workerId, pid }) => [workerId, pid]),
+    [
+      [0, process.pid],
+      [1, process.pid],
+    ],
+  );
+  let ticks = 0;
+  const timer = setInterval(() => ticks++, 5);
+  setTimeout(() => flakes[1].close(), 300);
+  const third = await leased({ layout, waitForSlot: 10_000 });
+  clearInterval(timer);
+  assert.equal(third.workerId, 1);
+  assert.ok(ticks > 10, `${ticks} ticks of a timer meanwhile`);
+});
+
+test('many processes that lease at once get different slots', async () => {
+  const expression = '(await SnowFlake.lease(url, { datacenterId: 1 })).workerId';
+  const held = `(async () => { const id = ${expression}; await new Promise((go) => setTimeout(go, 1500)); return id; })()`;
+  const ids = await Promise.all(Array.from({ length: 6 }, () => elsewhere(held)));
+  assert.equal(countDuplicates(ids), 0);
+  assert.ok(
+    ids.every((id) => Number.isInteger(id)),
+    JSON.stringify(ids),
+  );
+});
+
+test('the environment does the same, for static calls and for instances', async () => {
+  const state = { datacenterId: '1', workerId: '3', SNOWDRIFT_STATE: directory };
+  assert.equal(
+    (await elsewhere('(SnowFlake.nextId(), SnowFlake.default.lease)', state)).store,
+    `file://${directory}`,
+  );
+  assert.equal((await elsewhere('new SnowFlake().lease', state)).slot.workerId, 3);
+  const url = pathToFileURL(directory).href;
+  const lease = { datacenterId: '1', SNOWDRIFT_LEASE: url };
+  assert.equal((await elsewhere('SnowFlake.default.lease', lease)).slot.datacenterId, 1);
+  assert.equal(
+    (await elsewhere('SnowFlake.configure({ datacenterId: 1, lease: url }).lease')).state,
+    'held',
+  );
+  assert.equal((await elsewhere('SnowFlake.configure(state).lease')).state, 'held');
+  const both = { ...state, ...lease };
+  const { code, message } = await elsewhere('SnowFlake.nextId()', both);
+  assert.equal(code, 'ERR_SNOWFLAKE_CONFIG');
+  assert.match(message, /SNOWDRIFT_STATE and the environment variable SNOWDRIFT_LEASE/);
+  assert.equal((await elsewhere('new SnowFlake(state).lease', lease)).slot.workerId, 3);
+  const named = await elsewhere('new SnowFlake({ workerId: 4 })', lease);
+  assert.match(named.message, /SNOWDRIFT_LEASE takes any free workerId: leave out workerId/);
+});
+
+test('the static functions of all threads share one leased slot', async () => {
+  const env = { datacenterId: '1', SNOWDRIFT_LEASE: pathToFileURL(directory).href };
+  const script = `
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    const { parentPort } = require('node:worker_threads');
+    const ids = SnowFlake.nextIds(1000);
+    parentPort.postMessage([SnowFlake.default.workerId, ids]);
+    setTimeout(() => {}, 500);`;
+  const answers = await Promise.all([0, 1, 2].map(() => runWorker(script, { env })));
+  assert.deepEqual(
+    answers.map(([workerId]) => workerId),
+    [0, 0, 0],
+  );
+  assert.equal(countDuplicates(answers.flatMap(([, ids]) => [...ids])), 0);
+  assert.deepEqual(readdirSync(directory), ['datacenter-1-worker-0.slot']);
+});
+
+test('a damaged, cut, foreign, newer or exchanged file is refused by its name, and left as it is', () => {
+  recorded().close();
+  const whole = readFileSync(slotFile());
+  const changed = (at, value) => {
+    const bytes = Buffer.from(whole);
+    bytes[at] = value;
+    return bytes;
+  };
+  for (const [content, what] of [
+    [changed(60, whole[60] ^ 1), /is damaged\..*use another workerId/],
+    [changed(1047, whole[1047] ^ 0x40), /is damaged/],
+    [changed(8, 2), /was written by a newer snowdrift \(format 2; this one reads 1\)/],
+    [whole.subarray(0, 100), /is 100 bytes long and should be 4096/],
+    [Buffer.alloc(0), /is 0 bytes long/],
+    [Buffer.alloc(4096), /is no file of a snowdrift slot/],
+  ]) {
+    writeFileSync(slotFile(), content);
+    const { message } = refuses(() => recorded(), 'ERR_SNOWFLAKE_STORE');
+    assert.ok(message.includes(slotFile()), message);
+    assert.match(message, what);
+    assert.deepEqual(readFileSync(slotFile()), Buffer.from(content));
+  }
+  writeFileSync(slotFile(4), whole);
+  const { message } = refuses(() => recorded({ workerId: 4 }), 'ERR_SNOWFLAKE_STORE');
+  assert.match(message, /is the file of datacenterId 1 and workerId 3 under another name/);
+});
+
+test('another layout or epoch on the same slot is refused, named or leased', async () => {
+  recorded().close();
+  const { message } = refuses(() => recorded({ epoch: 0 }), 'ERR_SNOWFLAKE_STORE');
+  assert.match(
+    message,
+    /another layout or epoch: 41\/3\/5\/2\/12.*from 1580486400000.*not.*from 0/,
+  );
+  assert.match(message, /Use another directory for each layout/);
+  refuses(() => recorded({ layout: 'twitter' }), 'ERR_SNOWFLAKE_STORE');
+  await rejects(leased({ layout: 'twitter' }), 'ERR_SNOWFLAKE_STORE');
+});
+
+test('whoever leases passes over a damaged slot, with a warning', async () => {
+  for (const flake of [await leased(), await leased()]) flake.close();
+  truncateSync(slotFile(0), 10);
+  const warned = once(process, 'warning');
+  const all = [await leased()];
+  const [{ name, code, message: warning }] = await warned;
+  assert.deepEqual([name, code], ['SnowFlakeWarning', 'SNOWFLAKE_SLOT_UNUSABLE']);
+  assert.match(warning, /worker-0\.slot is 10 bytes long/);
+  for (let n = 2; n < 32; n++) all.push(await leased());
+  assert.equal(countDuplicates(all.map(({ workerId }) => workerId)), 0);
+  const { message } = await rejects(leased(), 'ERR_SNOWFLAKE_NO_SLOT');
+  assert.match(message, /are held or cannot be used \(.*worker-0\.slot is 10 bytes long/);
+  all[4].close();
+  assert.equal((await leased()).workerId, all[4].workerId);
+});
+
+test('a file that was removed while it was held stops its holder', async () => {
+  const flake = recorded({ ttl: 1000 });
+  flake.nextId();
+  rmSync(slotFile());
+  const end = Date.now() + 5000;
+  while (flake.lease.state === 'held' && Date.now() < end) await sleep(20);
+  assert.equal(flake.lease.state, 'lost');
+  const { message } = refuses(flake.nextId, 'ERR_SNOWFLAKE_STORE');
+  assert.match(message, /was removed or replaced while it was in use.*Restart this process/);
+});
+
+const isRoot = process.getuid?.() === 0;
+const cannotMount = isRoot
+  ? spawnSync('unshare', ['-m', 'true']).status !== 0 && 'mounting is not allowed here'
+  : 'only root may mount a small disk';
+
+/** Runs a body with SnowFlake, state and refused(call) as the user nobody, where that is not us. */
+async function asNobody(body) {
+  chmodSync(directory, 0o755);
+  const script = `
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    const fs = require('node:fs');
+    const directory = ${JSON.stringify(directory)};
+    const refused = (call) => { try { return String(call()); } catch ({ code, message }) { return [code, message]; } };
+    if (process.getuid() === 0) process.setuid(65534);
+    console.log(JSON.stringify((() => {${body}})()));`;
+  const { stdout, stderr } = await runScript(script);
+  assert.notEqual(stdout, '', stderr);
+  return JSON.parse(stdout);
+}
+
+test('a directory or a file that may not be written is an error that says so', {
+  skip: process.platform === 'win32' && 'Windows has no such permissions',
+}, async () => {
+  mkdirSync(join(directory, 'ids'), { mode: 0o555 });
+  const [code, message] = await asNobody(
+    "return refused(() => new SnowFlake({ datacenterId: 1, workerId: 3, state: directory + '/ids' }).nextId());",
+  );
+  assert.equal(code, 'ERR_SNOWFLAKE_STORE');
+  assert.match(
+    message,
+    /cannot make .*ids\/datacenter-1-worker-3\.slot: Permission denied.*Let this process's user write there/,
+  );
+
+  recorded().close();
+  chmodSync(slotFile(), 0o444);
+  const [readOnly, why] = await asNobody(
+    'return refused(() => new SnowFlake({ datacenterId: 1, workerId: 3, state: directory }).nextId());',
+  );
+  assert.equal(readOnly, 'ERR_SNOWFLAKE_STORE');
+  assert.match(why, /cannot open .*datacenter-1-worker-3\.slot: Permission denied/);
+});
+
+/** Runs a script in a directory on a disk of its own of 64 kB. */
+function onSmallDisk(script) {
+  const { stdout, stderr } = spawnSync(
+    'unshare',
+    [
+      '-m',
+      'sh',
+      '-c',
+      `mount -t tmpfs -o size=64k none ${directory} && exec "$0" -e "$1"`,
+      process.execPath,
+      `
+      const { SnowFlake } = require(${JSON.stringify(entry)});
+      const fs = require('node:fs');
+      const directory = ${JSON.stringify(directory)};
+      const fill = () => { try { fs.writeFileSync(directory + '/filler', Buffer.alloc(1e6)); } catch {} };
+      (async () => {${script}})().then((value) => console.log(JSON.stringify(value)));`,
+    ],
+    { encoding: 'utf8' },
+  );
+  assert.notEqual(stdout, '', stderr);
+  return JSON.parse(stdout);
+}
+
+test('a full disk at the start is an error, and leaves nothing behind', {
+  skip: cannotMount,
+}, () => {
+  const { code, message, files } = onSmallDisk(`
+    fill();
+    try { new SnowFlake({ datacenterId: 1, workerId: 3, state: directory }); }
+    catch ({ code, message }) { return { code, message, files: fs.readdirSync(directory) }; }`);
+  assert.equal(code, 'ERR_SNOWFLAKE_STORE');
+  assert.match(message, /No space left on device.*Make room on that disk/);
+  assert.deepEqual(files, ['filler']);
+});
+
+test('a disk that fills later does not matter: the file is written in place', {
+  skip: cannotMount,
+}, () => {
+  const { renewals, drawn } = onSmallDisk(`
+    const flake = new SnowFlake({ datacenterId: 1, workerId: 3, state: directory, ttl: 1000 });
+    fill();
+    await new Promise((resolve) => setTimeout(resolve, 1700));
+    return { drawn: String(flake.nextId()), renewals: flake.lease.renewals };`);
+  assert.ok(renewals >= 3 && /^\d+$/.test(drawn));
+});
+
+test('what is no directory, no URL or no time is refused before anything is touched', async () => {
+  for (const state of [
+    '',
+    5,
+    null,
+    {},
+    [],
+    true,
+    'a\0b',
+    'file://host/ids',
+    'file:ids%2Fa',
+    new URL('http://a/b'),
+  ]) {
+    const { message } = refuses(() => recorded({ state }), 'ERR_SNOWFLAKE_CONFIG');
+    assert.match(message, /^state must be /);
+  }
+  for (const lease of ['', 'ids', '/ids', 5, null, {}, 'http://a/b', new URL('redis://a')]) {
+    const { message } = await rejects(leased({}, lease), 'ERR_SNOWFLAKE_CONFIG');
+    assert.match(message, /^lease must be a file: URL/);
+  }
+  await rejects(SnowFlake.lease(), 'ERR_SNOWFLAKE_CONFIG');
+  for (const ttl of [0, 999, 3_600_001, 1000.5, '1000', null, Number.NaN]) {
+    refuses(() => recorded({ ttl }), 'ERR_SNOWFLAKE_CONFIG');
+  }
+  for (const waitForSlot of [-1, 3_600_001, '5', null]) {
+    refuses(() => recorded({ waitForSlot }), 'ERR_SNOWFLAKE_CONFIG');
+  }
+  const bare = { datacenterId: 1, workerId: 3 };
+  refuses(() => new SnowFlake({ ...bare, ttl: 5000 }), 'ERR_SNOWFLAKE_CONFIG');
+  refuses(() => new SnowFlake({ ...bare, waitForSlot: 5 }), 'ERR_SNOWFLAKE_CONFIG');
+  refuses(() => recorded({ lease: pathToFileURL(directory) }), 'ERR_SNOWFLAKE_CONFIG');
+  refuses(() => recorded({ clock: Date.now }), 'ERR_SNOWFLAKE_CONFIG');
+  for (const options of [{ workerId: 3 }, { state: directory }, { clock: Date.now }, 5]) {
+    await rejects(SnowFlake.lease(pathToFileURL(directory), options), 'ERR_SNOWFLAKE_CONFIG');
+  }
+  await rejects(leased({ datacenterId: 8 }), 'ERR_SNOWFLAKE_CONFIG');
+  const file = join(directory, 'file');
+  writeFileSync(file, '');
+  assert.match(
+    refuses(() => recorded({ state: file }), 'ERR_SNOWFLAKE_STORE').message,
+    /cannot read the directory .*file: Not a directory.*Name a directory/,
+  );
+  assert.deepEqual(readdirSync(directory), ['file']);
+});
