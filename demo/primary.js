@@ -2,7 +2,8 @@
 // The primary of the demo: forks the workers, shows their progress, compares and decodes all IDs.
 
 const cluster = require('node:cluster');
-const { SnowFlake, layouts } = require('..');
+const { SnowFlake, layouts } = require('snowdrift');
+const { forkWorkers } = require('snowdrift/cluster');
 
 const KINDS = ['bigint', 'string'];
 const CEILING = 2 ** layouts.node.sequenceBits * 1000;
@@ -38,27 +39,26 @@ function run({ workers, datacenterId, count }) {
   const started = Date.now();
   const progress = new Progress(workers);
   const drawn = [];
-  let left = workers;
-
   for (let workerId = 0; workerId < workers; workerId++) {
-    const worker = cluster.fork({ datacenterId, workerId });
     for (const kind of KINDS) {
       drawn.push({ workerId, kind, ids: new BigUint64Array(count), length: 0, ms: 0 });
     }
+  }
+
+  const group = forkWorkers({ count: workers, datacenterId });
+  group.on('fork', (worker, workerId) => {
     worker.on('message', ({ kind, ids, done, ms }) => {
       const mine = drawn.find((one) => one.workerId === workerId && one.kind === kind);
       for (const id of ids) mine.ids[mine.length++] = typeof id === 'string' ? canonical(id) : id;
       mine.ms = ms;
       progress.show(workerId, kind, done, count);
     });
-    worker.on('exit', (code, signal) => {
-      if (code !== 0) {
-        console.error(`worker ${workerId} ended with ${signal ?? `code ${code}`}`);
-        process.exit(1);
-      }
-      if (--left === 0) report(drawn, { datacenterId, count, started, ended: Date.now() });
-    });
-  }
+  });
+  group.on('died', ({ workerId, code, signal }) => {
+    console.error(`worker ${workerId} ended with ${signal ?? `code ${code}`}`);
+    process.exit(1);
+  });
+  group.ended.then(() => report(drawn, { datacenterId, count, started, ended: Date.now() }));
 }
 
 /** The ID of a string, which must be the one way to write it. */

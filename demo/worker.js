@@ -1,7 +1,7 @@
 'use strict';
 // One worker of the demo. Its datacenterId and workerId are in its environment.
 
-const { SnowFlake } = require('..');
+const { SnowFlake } = require('snowdrift');
 
 /** How many IDs are drawn between two reports of progress. */
 const CHUNK = 100_000;

@@ -331,7 +331,10 @@ function readClock(clock) {
 }
 
 module.exports = {
+  choice,
+  directoryOf,
   layouts,
+  propertiesOf,
   readClock,
   readCount,
   readFields,
@@ -340,4 +343,5 @@ module.exports = {
   readLeaseOptions,
   readOptions,
   unixMs,
+  wholeNumber,
 };
