@@ -9,7 +9,9 @@
  * SnowFlake.nextIdString()  // '501276370534961153'
  * ```
  *
- * Everything thrown is a {@link SnowFlakeError} with a `code`.
+ * Everything thrown is a {@link SnowFlakeError} with a `code`. What should be known but stops nothing
+ * is a `SnowFlakeWarning` of the process: `SNOWFLAKE_CLOCK_BACK`, `SNOWFLAKE_SLOT_UNUSABLE`,
+ * `SNOWFLAKE_WORKER_DIED`.
  */
 
 /**
@@ -91,9 +93,79 @@ export interface SnowFlakeOptions {
    * Tells the time in Unix ms; for tests with fake timers (`clock: () => Date.now()`). Such an
    * instance has a state of its own: it is NOT kept apart from other instances of the same node. It
    * reads its clock for every ID, and throws `ERR_SNOWFLAKE_CLOCK` if that throws or returns anything
-   * but a time. While it waits for such a clock it holds the thread for `maxWait` at most.
+   * but a time. While it waits for such a clock it holds the thread for `maxWait` at most. It cannot
+   * be combined with `state` or `lease`.
    */
   clock?: () => number;
+  /**
+   * A directory in which the slot of this datacenterId and workerId is recorded: the path of one, or
+   * a `file:` URL. Default: the environment variable `SNOWDRIFT_STATE`. Its last part is made if need
+   * be. It must be on a disk of this machine, since network file systems differ in what their locks
+   * promise.
+   *
+   * The slot is this process's alone, until the last instance closes or the process dies, however it
+   * dies. What was issued is remembered: exactly after any death of the process, and after a power
+   * cut as the time up to which IDs may have been issued, which is refused until the clock has passed
+   * it.
+   */
+  state?: string | URL;
+  /**
+   * As `state`, but takes any free slot of the datacenter, so there is no `workerId` to give: a
+   * `file:` URL. Default: the environment variable `SNOWDRIFT_LEASE`. In an application,
+   * {@link SnowFlake.lease} does not hold the thread meanwhile.
+   *
+   * Each instance takes a slot of its own, but the default instances of all threads share one.
+   */
+  lease?: string | URL;
+  /**
+   * How far ahead of the clock the time is recorded up to which IDs may be issued, in ms: 1,000 to
+   * 3,600,000, default 10,000. A native thread renews it each third of that. It is how long IDs go on
+   * when the disk fails, and the longest that they are refused after a power cut.
+   */
+  ttl?: number;
+  /**
+   * How long to wait for a slot that another process holds, in ms: 0 to 3,600,000, default 0. The
+   * constructor holds the thread meanwhile, {@link SnowFlake.lease} does not. For reloads in which
+   * the new process starts before the old one has ended.
+   */
+  waitForSlot?: number;
+}
+
+/** A slot that is held: see {@link SnowFlakeOptions.state}. Times in Unix ms. */
+export interface LeaseInfo {
+  /** Where it is recorded. */
+  store: string;
+  slot: { datacenterId: number; workerId: number };
+  /** Tells this holding from every other: 32 hexadecimal digits. */
+  owner: string;
+  /** No ID of this time or before is issued: they may have been issued before the machine went down. */
+  floor: number | null;
+  /** No ID after this time is issued, until it is renewed. */
+  ceiling: number;
+  /** When another may take the slot: never while this process lives, so null. */
+  expires: null;
+  /** How often the ceiling was raised. */
+  renewals: number;
+  /**
+   * - `'held'`
+   * - `'failing'`: the last renewal failed, see `failure`. IDs go on to the ceiling, and renewals are
+   *   tried again
+   * - `'lost'`: the slot's file was removed or replaced. IDs have stopped
+   * - `'released'`: the instance is closed
+   */
+  state: 'held' | 'failing' | 'lost' | 'released';
+  /** Why the last renewal failed, if it did. */
+  failure?: string;
+}
+
+/** A process that holds a slot. */
+export interface SlotHolder {
+  pid: number;
+  host: string;
+  /** When the process started. */
+  startedAt: Date;
+  /** Its slot, where all are held. */
+  workerId?: number;
 }
 
 /** What an ID is made of. */
@@ -120,7 +192,7 @@ export interface ParsedId extends ParsedFields {
 export interface Stats {
   /** IDs handed out. */
   issued: number;
-  /** How often a thread waited for the clock, and how long in all, in ms. */
+  /** How often a thread waited for the clock or the disk, and how long in all, in ms. */
   waits: number;
   waitedMs: number;
   /** Steps of the clock back that were met. */
@@ -140,7 +212,7 @@ export interface Stats {
  *
  * All instances and worker_threads of a process that name one node share its generator, so they never
  * draw an ID twice, not even after `close()`. Other processes must have another `datacenterId` or
- * `workerId`.
+ * `workerId`; with `state` or `lease` that is enforced, and what was issued is remembered.
  *
  * No ID is older than the start of the turn of the event loop that draws it: a lone `nextId()` reads
  * the clock; a loop of them reads it anew for every block of up to 256 IDs.
@@ -149,7 +221,13 @@ export class SnowFlake {
   /**
    * @throws `ERR_SNOWFLAKE_CONFIG` an option, or the environment in its place, is missing or wrong
    * @throws `ERR_SNOWFLAKE_CONFLICT` the node is open in this process with other `clockBack`,
-   *   `maxWait`, `maxAhead` or `sequenceStart`
+   *   `maxWait`, `maxAhead`, `sequenceStart`, `state` or `ttl`
+   * @throws `ERR_SNOWFLAKE_IN_USE` another process holds the slot, or another copy of this package
+   *   does; with `holders`
+   * @throws `ERR_SNOWFLAKE_NO_SLOT` all slots are held; with `holders`
+   * @throws `ERR_SNOWFLAKE_STORE` the directory or the slot's file cannot be used. The file is left as
+   *   it is. With `state` or `lease`, the constructor holds the thread for some ms while the disk
+   *   writes, for 10 s at most
    */
   constructor(options?: SnowFlakeOptions);
 
@@ -165,6 +243,11 @@ export class SnowFlake {
    * @throws `ERR_SNOWFLAKE_CLOCK_BACK` the clock stepped back; with `retryAfterMs`
    * @throws `ERR_SNOWFLAKE_BEFORE_EPOCH` the clock stands before the epoch; with `retryAfterMs`
    * @throws `ERR_SNOWFLAKE_TIME_ENDED` the layout's timestamp bits have run out
+   * @throws `ERR_SNOWFLAKE_WINDOW` the clock stands below what may have been issued before a power
+   *   cut, or has leapt (the process was suspended) and the disk was not done within `maxWait`; with
+   *   `retryAfterMs`
+   * @throws `ERR_SNOWFLAKE_STORE` the slot could not be renewed, and its ceiling has passed; with
+   *   `retryAfterMs`, unless the slot is lost
    * @throws `ERR_SNOWFLAKE_CLOCK` the `clock` option threw, or returned no time
    * @throws `ERR_SNOWFLAKE_CLOSED` after `close()`
    */
@@ -189,7 +272,7 @@ export class SnowFlake {
 
   /**
    * The next ID, waiting without holding the event loop: for a tick whose IDs are used up as long as
-   * it takes, for a clock that stepped back for `maxWait`.
+   * it takes, for a clock that stepped back or a disk for `maxWait`.
    */
   nextIdAsync(): Promise<bigint>;
 
@@ -227,13 +310,38 @@ export class SnowFlake {
 
   stats(): Stats;
 
+  /** How the slot stands, at this moment. Null without `state` or `lease`. */
+  readonly lease: LeaseInfo | null;
+
   /**
    * Gives up this instance; drawing from it throws `ERR_SNOWFLAKE_CLOSED` from now on. What the node
-   * issued stays remembered for as long as the process lives. Calling it again does nothing.
+   * issued stays remembered for as long as the process lives, and in the `state` if there is one. The
+   * last instance of a slot frees it at once for other processes, as the end of the process does.
+   * Calling it again does nothing.
    */
   close(): void;
   /** `close()`, for `using`. Where the runtime lacks Symbol.dispose: `Symbol.for('Symbol.dispose')`. */
   [Symbol.dispose](): void;
+  /** `close()`, for `await using`. Else: `Symbol.for('Symbol.asyncDispose')`. */
+  [Symbol.asyncDispose](): Promise<void>;
+
+  /**
+   * Takes any free slot of a datacenter, without holding the thread: of those that were used before
+   * and can start at once the longest unused, else one that was never used. There is no `workerId` to
+   * give; the environment's is not read.
+   *
+   * ```js
+   * await using flake = await SnowFlake.lease('file:///var/lib/app/ids', { datacenterId: 1 })
+   * ```
+   *
+   * @param store a `file:` URL of a directory: see {@link SnowFlakeOptions.state}
+   * @returns rejects as the constructor throws
+   */
+  static lease(
+    this: void,
+    store: string | URL,
+    options?: Omit<SnowFlakeOptions, 'workerId' | 'state' | 'lease' | 'clock'>,
+  ): Promise<SnowFlake>;
 
   /**
    * The default instance of this thread, made from `datacenterId` and `workerId` in its environment
@@ -287,6 +395,14 @@ export type SnowFlakeErrorCode =
   | 'ERR_SNOWFLAKE_CLOCK'
   /** The instance is closed. */
   | 'ERR_SNOWFLAKE_CLOSED'
+  /** Another process holds the slot. With `holders`. */
+  | 'ERR_SNOWFLAKE_IN_USE'
+  /** All slots of the datacenter are held. With `holders`. */
+  | 'ERR_SNOWFLAKE_NO_SLOT'
+  /** What is recorded of the slot cannot be used, or cannot be written. */
+  | 'ERR_SNOWFLAKE_STORE'
+  /** The clock stands outside the time for which the slot may issue IDs. With `retryAfterMs`. */
+  | 'ERR_SNOWFLAKE_WINDOW'
   /** There is no addon for this platform. */
   | 'ERR_SNOWFLAKE_ADDON';
 
@@ -297,6 +413,8 @@ export class SnowFlakeError extends Error {
   readonly code: SnowFlakeErrorCode;
   /** When the same call can succeed, in whole ms from now, by an evenly running clock. */
   readonly retryAfterMs?: number;
+  /** Who holds the slot, or all of them; as far as that could be read. */
+  readonly holders?: SlotHolder[];
   /** What the application's own code threw, if that is the reason. */
   readonly cause?: unknown;
 }

@@ -1,7 +1,10 @@
 // What is measured against what: each candidate is a function that returns one ID.
 
 import crypto from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 const require = createRequire(import.meta.url);
 export const snowdrift = require('..');
@@ -73,6 +76,9 @@ export async function candidates() {
   const { SnowFlake } = snowdrift;
   const flake = new SnowFlake({ layout: wide, datacenterId: 0, workerId: 0 });
   SnowFlake.configure({ layout: wide, datacenterId: 0, workerId: 1 });
+  const state = mkdtempSync(join(tmpdir(), 'snowdrift-bench-'));
+  process.on('exit', () => rmSync(state, { recursive: true }));
+  const recorded = new SnowFlake({ layout: wide, datacenterId: 1, workerId: 0, state });
   const { Snowflake: Sapphire } = require('@sapphire/snowflake');
   const { Snowflake: Wasm } = require('nodejs-snowflake');
   const { Worker: SnowflakeUuid } = require('snowflake-uuid');
@@ -85,8 +91,10 @@ export async function candidates() {
   const theClass = nodeClass();
   return {
     flake,
+    recorded,
     ours: {
       'snowdrift nextId()': flake.nextId,
+      'snowdrift nextId(), with state': recorded.nextId,
       'snowdrift SnowFlake.nextId()': () => SnowFlake.nextId(),
       'snowdrift nextIdString()': flake.nextIdString,
     },

@@ -24,7 +24,7 @@ const { chart } = await import('./chart.mjs');
 const rounds = quick ? 15 : 101;
 const ms = quick ? 1000 : 4000;
 
-const { flake, ours, baselines, peers } = await candidates();
+const { flake, recorded, ours, baselines, peers } = await candidates();
 console.log(`Measuring, ${rounds} rounds ...`);
 const ns = await measure('burst', { ...ours, ...baselines, ...peers }, rounds);
 const written = await measure(
@@ -37,7 +37,12 @@ const written = await measure(
 );
 const turns = await measure(
   'lone',
-  { empty: () => 1n, ours: flake.nextId, handTuned: baselines['hand-tuned JavaScript'] },
+  {
+    empty: () => 1n,
+    ours: flake.nextId,
+    recorded: recorded.nextId,
+    handTuned: baselines['hand-tuned JavaScript'],
+  },
   rounds,
 );
 const batch = median(
@@ -60,7 +65,7 @@ const addon = readdirSync(here('../js')).find((name) => name.endsWith('.node'));
 const addonMb = statSync(here(`../js/${addon}`)).size / 1e6;
 
 const fastestPeer = Object.keys(peers).reduce((a, b) => (ns[a] <= ns[b] ? a : b));
-const times = (value) => `${value.toFixed(1)} times`;
+const times = (value) => `${value.toFixed(2)} times`;
 const percent = (value) => `${(value * 100).toFixed(1)}%`;
 const nextId = ns['snowdrift nextId()'];
 const nextIdString = ns['snowdrift nextIdString()'];
@@ -82,6 +87,18 @@ const rows = [
     "static nextId(), in an instance's time",
     '<= 1.3',
     ns['snowdrift SnowFlake.nextId()'] / nextId,
+    times,
+  ],
+  [
+    'nextId() with state, in the time without',
+    '<= 1.2',
+    ns['snowdrift nextId(), with state'] / nextId,
+    times,
+  ],
+  [
+    '... a lone one a turn',
+    '<= 1.2',
+    (turns.recorded - turns.empty) / (turns.ours - turns.empty),
     times,
   ],
   ['a lone nextId() a turn, in hand-tuned time', '<= 2', loneRatio, times],

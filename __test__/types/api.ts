@@ -1,14 +1,18 @@
 // What TypeScript users may write, and what it must refuse. Compiled, never run.
 
+import type { Worker } from 'node:cluster';
 import {
   type Layout,
   type LayoutName,
+  type LeaseInfo,
   layouts,
   type ParsedId,
+  type SlotHolder,
   SnowFlake,
   SnowFlakeError,
   type Stats,
 } from 'snowdrift';
+import { type Death, forkWorkers, type Workers } from 'snowdrift/cluster';
 
 function is<T>(_value: T): void {}
 
@@ -34,6 +38,25 @@ const { nextIdString } = SnowFlake;
 const strings: string[] = [nextIdString(), ...ids.map(String)];
 void strings;
 
+is<SnowFlake>(new SnowFlake({ datacenterId: 1, workerId: 3, state: '/var/lib/app/ids' }));
+is<SnowFlake>(SnowFlake.configure({ lease: new URL('file:///ids'), ttl: 5000, waitForSlot: 100 }));
+is<LeaseInfo | null>(flake.lease);
+is<Promise<SnowFlake>>(SnowFlake.lease('file:///ids', { datacenterId: 1 }));
+is<Workers>(forkWorkers({ count: 2, datacenterId: 1, state: '/ids' }));
+const workers = forkWorkers({ datacenterId: 1 });
+workers.on('died', (death) => is<Death>(death));
+workers.on('fork', (worker, workerId) => {
+  is<Worker>(worker);
+  is<number>(workerId);
+});
+is<Promise<void>>(workers.stop('SIGINT'));
+
+async function scopes() {
+  await using leased = await SnowFlake.lease('file:///ids', { datacenterId: 1 });
+  leased.nextId();
+}
+void scopes;
+
 {
   using scoped = new SnowFlake();
   scoped.nextId();
@@ -44,6 +67,7 @@ try {
 } catch (error) {
   if (error instanceof SnowFlakeError && error.code === 'ERR_SNOWFLAKE_EXHAUSTED') {
     is<number | undefined>(error.retryAfterMs);
+    is<SlotHolder[] | undefined>(error.holders);
   }
 }
 
@@ -53,6 +77,10 @@ flake.parse(1);
 SnowFlake.parse(1);
 // @ts-expect-error a worker ID is a number
 new SnowFlake({ workerId: '3' });
+// @ts-expect-error a lease takes any worker ID
+SnowFlake.lease('file:///ids', { workerId: 3 });
+// @ts-expect-error workers have a datacenter
+forkWorkers({ count: 2 });
 // @ts-expect-error no such policy
 new SnowFlake({ clockBack: 'ignore' });
 // @ts-expect-error no such option
