@@ -2,7 +2,6 @@
 // What applications pass in, checked. Nothing is coerced, defaulted silently or masked: what is not
 // exactly what it should be is an error that says what to do.
 
-const { hostname } = require('node:os');
 const { fileURLToPath } = require('node:url');
 
 const {
@@ -213,6 +212,8 @@ function readRecording(given) {
       `${names.lease} takes any free workerId: leave out workerId, or use state instead of lease`,
     );
   }
+  // Here, since loading it takes half a ms and not everyone records.
+  const { hostname } = require('node:os');
   const otherwise = (name, usual) => (given[name] === undefined ? usual : given[name]);
   return {
     anyWorker: lease !== undefined,
