@@ -99,10 +99,20 @@ onMachine(`${KILLS} kills of 8 workers under a stepping clock repeat nothing`, a
   assert.equal(countDuplicatesOf(drawn), 0);
 });
 
-onMachine('the same without a state repeats IDs, so that test can fail', async (scene) => {
-  const drawn = await chaos(scene, {}, 30);
-  assert.ok(countDuplicatesOf(drawn) > 0);
-});
+onMachine(
+  'without a state a restart repeats IDs, so that these tests can fail',
+  async ({ machine, start }) => {
+    const options = { datacenterId: 1, workerId: 2 };
+    const first = start(options);
+    await first.drawn(10_000);
+    first.kill('SIGKILL');
+    await first.ended;
+    standBefore(machine, first);
+    const second = start(options);
+    await second.drawnPast(first);
+    assert.ok(countDuplicatesOf([first.ids(), second.ids()]) > 0);
+  },
+);
 
 onMachine(
   'after kill -9 and a clock 10 s earlier it goes on at once, under the next counter value',
@@ -198,6 +208,11 @@ onMachine(
   },
 );
 
+/** Steps the clock to a second before a process began to draw. */
+function standBefore(machine, drawer) {
+  machine.clock = SnowFlake.parse(drawer.ids()[0]).timestamp - 1000 - Date.now();
+}
+
 /** Draws, keeps an old copy of the slot's file, draws on within the window, is killed. */
 async function dieWithAnOldCopy({ machine, start, state }) {
   machine.boot = 1;
@@ -206,14 +221,12 @@ async function dieWithAnOldCopy({ machine, start, state }) {
   const first = start(options);
   await first.drawn(300);
   copyFileSync(file, `${file}.old`);
-  await first.drawn(30_000);
-  const { timestamp } = SnowFlake.parse(first.ids().at(-1));
+  await first.drawn(10_000);
   first.kill('SIGKILL');
   await first.ended;
   copyFileSync(`${file}.old`, file);
-  // Back to when the first was drawing.
-  machine.clock = SnowFlake.parse(first.ids()[400]).timestamp - Date.now();
-  return { first, options, timestamp };
+  standBefore(machine, first);
+  return { first, options };
 }
 
 onMachine('after a power cut nothing is issued below the ceiling', async (scene) => {
@@ -235,8 +248,7 @@ onMachine('after a power cut nothing is issued below the ceiling', async (scene)
 onMachine('an old copy within one boot repeats IDs: the boot ID is what tells', async (scene) => {
   const { first, options } = await dieWithAnOldCopy(scene);
   const second = scene.start(options);
-  await second.drawn(1000);
-  await second.stop();
+  await second.drawnPast(first);
   assert.ok(countDuplicatesOf([first.ids(), second.ids()]) > 0);
 });
 
@@ -256,7 +268,7 @@ onMachine(
     await sleep(300);
     assert.equal(drawer.ids().length, stopped.length, 'they have stopped');
     const last = SnowFlake.parse(stopped.at(-1)).timestamp;
-    assert.ok(last >= full && last <= full + 1000 + 100, `at ${last - full} ms`);
+    assert.ok(last >= full && last <= full + 1500, `at ${last - full} ms`);
     machine.diskError = 0;
     await drawer.drawn(stopped.length + 100);
     const { refusals } = await drawer.stop();

@@ -56,6 +56,13 @@ class Drawer {
     while (this.ids().length < count) await once(this.#child.stdout, 'data');
   }
 
+  /** Until its clock has passed all that another has drawn. */
+  async drawnPast(other) {
+    // Whatever the clock-back counter: that lies below the timestamp.
+    const end = other.ids().at(-1);
+    while (!(this.ids().at(-1) > end)) await once(this.#child.stdout, 'data');
+  }
+
   /** What it has drawn so far. */
   ids() {
     const bytes = Buffer.concat(this.#chunks);
