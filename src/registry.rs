@@ -125,7 +125,8 @@ pub fn open_recorded(
     recording: &Recording,
 ) -> Result<Share, OpenError> {
     let store = FileStore::open(&recording.directory)?;
-    let deadline = Instant::now() + recording.wait;
+    // Once more in any case: a holder that has just come may not have written its name yet.
+    let deadline = Instant::now() + recording.wait.max(POLL);
     loop {
         match take_or_share(&store, node, policies, recording) {
             Err(OpenError::Store(StoreError::InUse { .. })) if Instant::now() < deadline => {

@@ -17,7 +17,7 @@
 //!   a disk that is full later does not matter to it.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -182,22 +182,25 @@ impl Store for FileStore {
         let bytes = read_whole(&mut file, &path)?;
         let before = record_of(&bytes, &path)?;
         check_node(&before.node, slot, &path)?;
+        let boot_id = self.boot_id.clone().unwrap_or_default();
+        let is_same_boot = !boot_id.is_empty() && before.boot_id == boot_id;
+        let (floor, high) = if is_same_boot {
+            (before.floor, high_marks(&bytes, &before).ok_or_else(|| damaged(&path))?)
+        } else {
+            (before.ceiling, HighMarks::default())
+        };
+        // At once, so that whoever is refused from now on learns who it is.
+        write(&mut file, &path, &Record { holder: Some(holder.clone()), ..before.clone() })?;
         let map = MmapOptions::new()
             .len(FILE_BYTES)
             .map_raw(&file)
             .map_err(|cause| io_error("map", &path, cause))?;
         let marks = MarkTable::new(map, MARKS_AT);
-
-        let boot_id = self.boot_id.clone().unwrap_or_default();
-        let (floor, high) = if !boot_id.is_empty() && before.boot_id == boot_id {
-            let high = high_marks(&bytes, &before).ok_or_else(|| damaged(&path))?;
-            (before.floor, high)
-        } else {
+        if !is_same_boot {
             // The map may have been lost. Before the record says that it counts again, it is empty:
             // were it the other way round, a death in between would leave marks of another boot.
-            marks.write(&HighMarks::default());
-            (before.ceiling, HighMarks::default())
-        };
+            marks.write(&high);
+        }
         let mut held = HeldFile {
             file,
             path,
@@ -207,7 +210,7 @@ impl Store for FileStore {
             flush: self.flush.clone(),
         };
         let ceiling = held.record.ceiling.max(ceiling);
-        held.write(&Record { ceiling, ..held.record.clone() })?;
+        write(&mut held.file, &held.path, &Record { ceiling, ..held.record.clone() })?;
         held.flush_record()?;
         held.record.ceiling = ceiling;
         Ok(Box::new(held))
@@ -226,13 +229,6 @@ struct HeldFile {
 }
 
 impl HeldFile {
-    fn write(&mut self, record: &Record) -> Result<(), StoreError> {
-        self.file
-            .seek(SeekFrom::Start(0))
-            .and_then(|_| self.file.write_all(&record.to_bytes()))
-            .map_err(|cause| io_error("write", &self.path, cause))
-    }
-
     fn flush_record(&self) -> Result<(), StoreError> {
         (self.flush)(&self.path, &self.file).map_err(|cause| io_error("flush", &self.path, cause))
     }
@@ -253,7 +249,7 @@ impl Held for HeldFile {
             return Err(replaced(&self.path));
         }
         if ceiling > self.record.ceiling {
-            self.write(&Record { ceiling, ..self.record.clone() })?;
+            write(&mut self.file, &self.path, &Record { ceiling, ..self.record.clone() })?;
             self.flush_record()?;
             self.record.ceiling = ceiling;
         }
@@ -266,10 +262,17 @@ impl Held for HeldFile {
         let inherited = self.high.marks.into_iter().max().unwrap_or(NEVER);
         let ceiling = last.max(inherited).clamp(record.floor, record.ceiling);
         // Not flushed: should it be lost, the higher ceiling stands, which is as safe.
-        self.write(&Record { ceiling, holder: None, ..self.record.clone() })?;
+        let record = Record { ceiling, holder: None, ..self.record.clone() };
+        write(&mut self.file, &self.path, &record)?;
         // Closing the file does not unlock it while the generator's map of it lives.
         self.file.unlock().map_err(|cause| io_error("unlock", &self.path, cause))
     }
+}
+
+fn write(file: &mut File, path: &Path, record: &Record) -> Result<(), StoreError> {
+    file.rewind()
+        .and_then(|()| file.write_all(&record.to_bytes()))
+        .map_err(|cause| io_error("write", path, cause))
 }
 
 fn file_name(datacenter_id: u64, worker_id: u64) -> String {
