@@ -99,15 +99,20 @@ function refused({ kind, now, retryAfterMs }, { layout, maxWait }, lease) {
       'ERR_SNOWFLAKE_WINDOW',
       `the clock stands at ${moment(now)}, and IDs up to ${moment(lease?.floor)} may have been issued before this machine went down.${again}, when the clock has passed that`,
     ],
-    ceiling: lease?.failure
+    ceiling: lease?.expires
       ? [
-          'ERR_SNOWFLAKE_STORE',
-          `the state of this node cannot be kept, so its IDs stop: ${lease.failure}.${again}`,
+          'ERR_SNOWFLAKE_LEASE_EXPIRED',
+          `the lease of workerId ${lease.slot.workerId} from ${lease.store} has run out at ${moment(lease.ceiling)}${lease.failure === undefined ? '' : ` (${lease.failure})`}. IDs stop until it is renewed, which is tried again and again; look at the engine`,
         ]
-      : [
-          'ERR_SNOWFLAKE_WINDOW',
-          `the clock stands at ${moment(now)}, beyond what is recorded for this node: the process was suspended, or the clock stepped. It is being recorded further.${again}, or choose a larger maxWait`,
-        ],
+      : lease?.failure
+        ? [
+            'ERR_SNOWFLAKE_STORE',
+            `the state of this node cannot be kept, so its IDs stop: ${lease.failure}.${again}`,
+          ]
+        : [
+            'ERR_SNOWFLAKE_WINDOW',
+            `the clock stands at ${moment(now)}, beyond what is recorded for this node: the process was suspended, or the clock stepped. It is being recorded further.${again}, or choose a larger maxWait`,
+          ],
     'time-ended': [
       'ERR_SNOWFLAKE_TIME_ENDED',
       `the clock stands at ${moment(now)}, and the layout's ${layout.timestampBits} timestamp bits have run out. Choose a later epoch or more timestampBits`,
@@ -134,6 +139,7 @@ module.exports = {
   clockError,
   configError,
   granted,
+  held,
   invalidId,
   refused,
   shown,

@@ -16,6 +16,13 @@ async function openLater(settings) {
   return opened(settings, await native.openLater(request(settings, false)));
 }
 
+/** From a LeaseStore. */
+async function openLeased(store, settings) {
+  const { EngineLease } = require('./lease/lease.js');
+  const lease = await EngineLease.take(store, settings);
+  return { channel: lease.channel, settings, lease };
+}
+
 function request({ clock, recording, ...settings }, common) {
   return {
     ...settings,
@@ -35,4 +42,4 @@ function opened(settings, answer) {
   return { channel, settings: { ...settings, workerId: channel.workerId } };
 }
 
-module.exports = { openLater, openNow };
+module.exports = { openLater, openLeased, openNow };

@@ -29,7 +29,11 @@ const MAX_WAIT_MS = 60_000;
 const MAX_AHEAD_MS = 3_600_000;
 const DEFAULT_MAX_WAIT_MS = 10;
 const TTL_MS = { min: 1000, max: 3_600_000, usual: 10_000 };
+const ENGINE_TTL_MS = 30_000;
 const MAX_WAIT_FOR_SLOT_MS = 3_600_000;
+/** Twitter Snowflake's bound (its SnowflakeServer refuses to start beyond it). */
+const MAX_CLOCK_SKEW_MS = 10_000;
+const CALL_TIMEOUT_MS = 5000;
 const CLOCK_BACK = ['counter', 'wait', 'throw'];
 const SEQUENCE_START = ['zero', 'random'];
 
@@ -170,7 +174,7 @@ function directoryOf(name, place, { urlOnly }) {
   }
   if (typeof path !== 'string' || path === '' || path.includes('\0')) {
     const wanted = urlOnly
-      ? "a file: URL, such as 'file:///var/lib/app/ids'"
+      ? "a file: URL, such as 'file:///var/lib/app/ids'; engines need time to answer: await SnowFlake.lease(url)"
       : "the path of a directory, such as '/var/lib/app/ids'";
     throw configError(`${name} must be ${wanted}; it is ${shown(place)}`);
   }
@@ -212,8 +216,6 @@ function readRecording(given) {
       `${names.lease} takes any free workerId: leave out workerId, or use state instead of lease`,
     );
   }
-  // Here, since loading it takes half a ms and not everyone records.
-  const { hostname } = require('node:os');
   const otherwise = (name, usual) => (given[name] === undefined ? usual : given[name]);
   return {
     anyWorker: lease !== undefined,
@@ -223,13 +225,12 @@ function readRecording(given) {
         : directoryOf(names.lease, lease, { urlOnly: true }),
     ttl: wholeNumber('ttl', otherwise('ttl', TTL_MS.usual), TTL_MS.min, TTL_MS.max),
     wait: wholeNumber('waitForSlot', otherwise('waitForSlot', 0), 0, MAX_WAIT_FOR_SLOT_MS),
-    host: hostname(),
-    started: Math.round(Date.now() - process.uptime() * 1000),
+    ...holderOf(),
   };
 }
 
 /** All that a generator is opened with. */
-function readOptions(options = {}) {
+function readOptions(options = {}, { isLeased } = { isLeased: false }) {
   const given = propertiesOf(options, 'options', OPTION_KEYS, configError);
   const layout = readLayout(given.layout === undefined ? 'node' : given.layout, given.epoch);
   const inForce = (name, otherwise) => (given[name] === undefined ? otherwise : given[name]);
@@ -251,13 +252,14 @@ function readOptions(options = {}) {
       `clock must be a function that returns Unix ms, such as Date.now; it is ${shown(given.clock)}`,
     );
   }
-  const recording = readRecording(given);
+  const recording = isLeased ? undefined : readRecording(given);
   return {
     layout,
     datacenterId: nodeField('datacenterId', given.datacenterId, layout.datacenterBits),
-    workerId: recording?.anyWorker
-      ? undefined
-      : nodeField('workerId', given.workerId, layout.workerBits),
+    workerId:
+      isLeased || recording?.anyWorker
+        ? undefined
+        : nodeField('workerId', given.workerId, layout.workerBits),
     clockBack,
     maxWait,
     maxAhead,
@@ -267,14 +269,44 @@ function readOptions(options = {}) {
   };
 }
 
-/** The options of SnowFlake.lease(), which has its store and takes any worker ID. */
+/** Who asks for a slot. */
+function holderOf() {
+  // Here, since loading it takes half a ms and not everyone records.
+  const { hostname } = require('node:os');
+  return { host: hostname(), started: Math.round(Date.now() - process.uptime() * 1000) };
+}
+
+/** The options of SnowFlake.lease() with a file store, which takes any worker ID. */
 function readLeaseOptions(lease, options = {}) {
-  const keys = OPTION_KEYS.filter((key) => !['workerId', 'state', 'lease', 'clock'].includes(key));
-  const given = propertiesOf(options, 'options of SnowFlake.lease()', keys, configError);
-  if (lease === undefined) {
-    throw configError("SnowFlake.lease() needs a file: URL, such as 'file:///var/lib/app/ids'");
-  }
-  return readOptions({ ...given, lease });
+  return readOptions({ ...propertiesOf(options, LEASE_OPTIONS, leaseKeys(), configError), lease });
+}
+
+/** The options of SnowFlake.lease() with an engine. */
+function readEngineOptions(options = {}) {
+  const { maxClockSkew, callTimeout, ttl, waitForSlot, ...given } = propertiesOf(
+    options,
+    LEASE_OPTIONS,
+    [...leaseKeys(), 'maxClockSkew', 'callTimeout'],
+    configError,
+  );
+  const number = (name, value, usual, min, max) =>
+    wholeNumber(name, value === undefined ? usual : value, min, max);
+  const leasing = {
+    ttl: number('ttl', ttl, ENGINE_TTL_MS, TTL_MS.min, TTL_MS.max),
+    wait: number('waitForSlot', waitForSlot, 0, 0, MAX_WAIT_FOR_SLOT_MS),
+    maxClockSkew: number('maxClockSkew', maxClockSkew, MAX_CLOCK_SKEW_MS, 0, 86_400_000),
+    callTimeout: number('callTimeout', callTimeout, CALL_TIMEOUT_MS, 1, MAX_WAIT_MS),
+    ...holderOf(),
+  };
+  // A lease of its own takes the place of what the environment says of one.
+  const { recording, ...settings } = readOptions(given, { isLeased: true });
+  return { ...settings, leasing };
+}
+
+const LEASE_OPTIONS = 'options of SnowFlake.lease()';
+
+function leaseKeys() {
+  return OPTION_KEYS.filter((key) => !['workerId', 'state', 'lease', 'clock'].includes(key));
 }
 
 function readCount(count) {
@@ -339,6 +371,7 @@ module.exports = {
   readClock,
   readCount,
   readFields,
+  readEngineOptions,
   readId,
   readLayout,
   readLeaseOptions,

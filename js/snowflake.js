@@ -1,11 +1,12 @@
 'use strict';
 // The class as applications see it.
 
-const { SnowFlakeError, argumentError, configError, granted } = require('./errors.js');
+const { SnowFlakeError, argumentError, configError, granted, shown } = require('./errors.js');
 const native = require('./native.js');
 const {
   layouts,
   readCount,
+  readEngineOptions,
   readFields,
   readId,
   readLayout,
@@ -13,7 +14,7 @@ const {
   readOptions,
   unixMs,
 } = require('./options.js');
-const { openLater, openNow } = require('./opening.js');
+const { openLater, openLeased, openNow } = require('./opening.js');
 const { openTurn } = require('./turn.js');
 
 /** An ID's fields. JSON has no bigint, so there the ID is a string. */
@@ -47,6 +48,32 @@ function instanceOf(opened) {
   return new SnowFlake(options);
 }
 
+/** The LeaseStore of what SnowFlake.lease() was given; undefined for files. */
+async function engineOf(place) {
+  if (place === undefined) {
+    throw configError(
+      "SnowFlake.lease() needs a store, such as 'file:///var/lib/app/ids' or postgres(pool), or one in the environment variable SNOWDRIFT_LEASE",
+    );
+  }
+  if (place !== null && typeof place === 'object' && !(place instanceof URL)) {
+    const missing = ['acquire', 'renew', 'release', 'now'].filter(
+      (name) => typeof place[name] !== 'function',
+    );
+    if (missing.length === 0) return place;
+    throw configError(`a LeaseStore has ${missing.join(', ')}; this is ${shown(place)}`);
+  }
+  let url;
+  try {
+    url = new URL(place);
+  } catch {
+    return undefined;
+  }
+  const { connect, isEngine, unknownEngine } = require('./lease/connect.js');
+  if (isEngine(url)) return connect(url);
+  if (url.protocol !== 'file:') throw unknownEngine(place);
+  return undefined;
+}
+
 /** The process's default instance, as this thread sees it. */
 let byDefault;
 /** Draws from it; makes it first, if need be. */
@@ -66,21 +93,25 @@ class SnowFlake {
   #turn;
   #lastStats;
   #lastLease;
+  /** Of an engine, if there is one. */
+  #lease;
 
   constructor(options) {
     // What the static functions have opened; an object that applications cannot make.
-    const { settings, channel } = prepared.get(options) ?? openNow(readOptions(options));
+    const { settings, channel, lease } = prepared.get(options) ?? openNow(readOptions(options));
     this.#settings = settings;
     this.#channel = channel;
+    this.#lease = lease;
     this.#turn = openTurn(this.#channel, this.#settings);
-    const { layout, datacenterId, workerId } = this.#settings;
+    const { layout, datacenterId, workerId } = settings;
     // Own properties, so that they work detached, and fixed, so that they are what they seem.
     const fixed = (value) => ({ value, enumerable: true });
     Object.defineProperties(this, {
       nextId: fixed(this.#turn.nextId),
       nextIdString: fixed(this.#turn.nextIdString),
       datacenterId: fixed(datacenterId),
-      workerId: fixed(workerId),
+      // A lease that was lost goes on under another.
+      workerId: { get: () => (lease === undefined ? workerId : lease.workerId), enumerable: true },
       layout: fixed(layout),
     });
   }
@@ -103,7 +134,8 @@ class SnowFlake {
   }
 
   compose(fields) {
-    const { layout, datacenterId, workerId } = this.#settings;
+    const { layout, datacenterId } = this.#settings;
+    const { workerId } = this;
     const otherwise = {
       timestamp: layout.epoch,
       datacenterId,
@@ -132,6 +164,7 @@ class SnowFlake {
   }
 
   get lease() {
+    if (this.#lease !== undefined) return this.#lease.report();
     if (this.#lastStats !== undefined) return this.#lastLease;
     const lease = this.#channel.lease();
     if (!lease) return null;
@@ -147,6 +180,8 @@ class SnowFlake {
     const { lease } = this;
     this.#lastLease = lease && { ...lease, state: 'released' };
     this.#lastStats = this.#channel.stats();
+    // Ends the window at once; the engine is told meanwhile.
+    this.#lease?.release();
     this.#channel.close();
   }
 
@@ -156,10 +191,19 @@ class SnowFlake {
 
   async [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]() {
     this.close();
+    await this.#lease?.release();
   }
 
   static async lease(store, options) {
-    return instanceOf(await openLater(readLeaseOptions(store, options)));
+    const place = store === undefined ? process.env.SNOWDRIFT_LEASE : store;
+    const engine = await engineOf(place);
+    if (engine === undefined) return instanceOf(await openLater(readLeaseOptions(place, options)));
+    try {
+      return instanceOf(await openLeased(engine, readEngineOptions(options)));
+    } catch (failure) {
+      await engine.close?.();
+      throw failure;
+    }
   }
 
   static get default() {

@@ -150,7 +150,7 @@ pub struct WindowId(u64);
 /// How things stand with the window's upper end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ceiling {
-    /// Nobody will move it: there is no store, or the slot is not held.
+    /// Nobody will move it while a caller waits.
     Fixed,
     /// It is raised from time to time.
     Kept,
@@ -279,8 +279,18 @@ impl Generator {
         }
     }
 
-    /// Starts from what a store says: only within the window, and above what was issued before.
+    /// Starts from what a store says: only within the window, and above what was issued before. Its
+    /// ceiling is kept ahead by a thread, which whoever wants an ID may wait for.
     pub fn begin_window(&self, terms: &Terms, marks: Option<MarkTable>) -> WindowId {
+        self.begin(terms, marks, Ceiling::Kept)
+    }
+
+    /// The same, but whoever keeps the ceiling ahead runs on the event loop that a wait would hold.
+    pub fn begin_unattended_window(&self, terms: &Terms) -> WindowId {
+        self.begin(terms, None, Ceiling::Fixed)
+    }
+
+    fn begin(&self, terms: &Terms, marks: Option<MarkTable>, ceiling: Ceiling) -> WindowId {
         let mut state = self.state.lock();
         // This process may have issued IDs of the node itself, before it was recorded.
         let own = state.sequencer.high_marks();
@@ -295,7 +305,7 @@ impl Generator {
         state.sequencer = Sequencer::new(self.node.layout(), rules, high);
         state.sequencer.set_window(Window { floor: terms.floor, ceiling: terms.ceiling });
         state.marks = marks;
-        state.ceiling = Ceiling::Kept;
+        state.ceiling = ceiling;
         state.window.0 += 1;
         state.window
     }
@@ -316,7 +326,9 @@ impl Generator {
         if state.window == id {
             let window = state.sequencer.window();
             state.sequencer.set_window(Window { ceiling: window.ceiling.max(ceiling), ..window });
-            state.ceiling = Ceiling::Kept;
+            if state.ceiling != Ceiling::Fixed {
+                state.ceiling = Ceiling::Kept;
+            }
             self.ceiling_answered.notify_all();
         }
     }

@@ -15,12 +15,12 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use thiserror::Error;
 
 use crate::clock::{Clock, SystemClock};
-use crate::generator::{Generator, Policies};
+use crate::generator::{Generator, Policies, WindowId};
 use crate::layout::{Layout, LayoutError};
 use crate::lease::{Lease, Report};
 use crate::node::Node;
 use crate::store::file::FileStore;
-use crate::store::{Holder, Recorded, Store, StoreError};
+use crate::store::{Holder, Recorded, Store, StoreError, Terms};
 
 /// How often a slot that is held by another is tried again.
 const POLL: Duration = Duration::from_millis(20);
@@ -54,6 +54,8 @@ enum Memory {
     Process,
     /// A lease is being taken or given up.
     Changing,
+    /// In an engine that JavaScript talks to: this is the window it keeps.
+    Engine(WindowId),
     /// In a store besides.
     Store { lease: Lease, directory: PathBuf, ttl: Duration },
 }
@@ -106,6 +108,7 @@ pub fn open(node: Node, policies: Policies) -> Result<Share, OpenError> {
     match &tenancy.memory {
         Memory::Process => {}
         Memory::Changing => return Err(OpenError::Elsewhere("and recorded in a store".to_owned())),
+        Memory::Engine(_) => return Err(OpenError::Elsewhere("and leased".to_owned())),
         Memory::Store { lease, .. } => return Err(OpenError::recorded(lease)),
     }
     if tenancy.users == 0 {
@@ -195,6 +198,19 @@ pub fn lease_common(
     let share = lease(layout, datacenter_id, policies, recording)?;
     common.insert((directory, layout, datacenter_id), *share.node());
     Ok(share)
+}
+
+/// Opens a node whose slot JavaScript has leased from an engine: within the window that the engine
+/// has confirmed. Does not block.
+pub fn open_leased(node: Node, policies: Policies, terms: &Terms) -> Result<Share, OpenError> {
+    let entry = Entry::of(node);
+    let mut tenancy = entry.tenancy.lock();
+    if tenancy.users > 0 || !matches!(tenancy.memory, Memory::Process) {
+        return Err(OpenError::Elsewhere("already".to_owned()));
+    }
+    entry.generator.set_policies(policies);
+    tenancy.memory = Memory::Engine(entry.generator.begin_unattended_window(terms));
+    Ok(entry.share(&mut tenancy))
 }
 
 /// The worker IDs in the order in which to try their slots: first those that were used before and
@@ -349,7 +365,15 @@ impl OpenError {
 }
 
 impl Share {
-    /// How its lease stands, if it is recorded.
+    /// The window that an engine keeps, if one does.
+    pub fn engine_window(&self) -> Option<WindowId> {
+        match self.entry.tenancy.lock().memory {
+            Memory::Engine(window) => Some(window),
+            _ => None,
+        }
+    }
+
+    /// How its lease stands, if it is recorded in a store.
     pub fn lease(&self) -> Option<Report> {
         match &self.entry.tenancy.lock().memory {
             Memory::Store { lease, .. } => Some(lease.report()),
@@ -371,6 +395,11 @@ impl Drop for Share {
         let mut tenancy = self.entry.tenancy.lock();
         tenancy.users -= 1;
         if tenancy.users > 0 || matches!(tenancy.memory, Memory::Process) {
+            return;
+        }
+        if let Memory::Engine(window) = tenancy.memory {
+            self.entry.generator.end_window(window);
+            tenancy.memory = Memory::Process;
             return;
         }
         let memory = std::mem::replace(&mut tenancy.memory, Memory::Changing);

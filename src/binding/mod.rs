@@ -8,6 +8,7 @@ mod channel;
 mod ids;
 mod opening;
 mod options;
+mod records;
 
 use std::time::Duration;
 

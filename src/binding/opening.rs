@@ -11,12 +11,14 @@ use napi_derive::napi;
 
 use super::Fault;
 use super::channel::{Source, build};
-use super::options::{OpenRequest, answer};
-use crate::clock::ManualClock;
+use super::options::{LayoutRecord, OpenRequest, answer};
+use crate::clock::{Clock, ManualClock, SystemClock};
 use crate::generator::{Generator, Policies};
-use crate::layout::Layout;
+use crate::layout::{Layout, Tick};
 use crate::node::Node;
 use crate::registry::{self, OpenError, Share};
+use crate::sequencer::{HighMarks, NEVER};
+use crate::store::Terms;
 
 /// How long a constructor waits for the disk. It takes some ms, unless the disk hangs.
 const DISK: Duration = Duration::from_secs(10);
@@ -54,6 +56,46 @@ pub fn open_later(env: &Env, request: OpenRequest) -> napi::Result<Object<'_>> {
     };
     thread::Builder::new().name("snowdrift-open".to_owned()).spawn(work)?;
     Ok(promise)
+}
+
+/// The ticks (floor, ceiling] that an engine has confirmed. A floor of -1: nothing was issued before.
+#[napi(object)]
+pub struct WindowRecord {
+    pub floor: f64,
+    pub ceiling: f64,
+}
+
+/// Opens the generator of a slot that JavaScript has leased from an engine.
+#[napi(ts_return_type = "object")]
+pub fn open_leased<'env>(
+    env: &'env Env,
+    request: OpenRequest,
+    window: WindowRecord,
+) -> napi::Result<Either<Object<'env>, Fault>> {
+    match leased(&request, &window) {
+        Ok(share) => Ok(Either::A(build(env, Source::Shared(share))?)),
+        Err(fault) => Ok(answer(Err(fault))),
+    }
+}
+
+/// A share in the generator of a slot that was leased.
+pub fn leased(request: &OpenRequest, window: &WindowRecord) -> Result<Share, Fault> {
+    let node = node(request, request.worker_id.unwrap_or_default())?;
+    let terms = Terms {
+        floor: window.floor as Tick,
+        ceiling: window.ceiling as Tick,
+        high: HighMarks::default(),
+    };
+    registry::open_leased(node, request.policies(), &terms).map_err(Fault::from)
+}
+
+/// The ceiling to lease up to at first: that many ms ahead of the clock, in ticks.
+#[napi]
+pub fn first_ceiling(layout: LayoutRecord, ms: f64) -> Either<f64, Fault> {
+    answer(Layout::try_from(&layout).map_err(Fault::from).map(|layout| {
+        let tick = layout.tick_at(SystemClock.now().ms.saturating_add(ms as i64));
+        tick.clamp(NEVER, layout.last_tick()) as f64
+    }))
 }
 
 fn source(request: OpenRequest) -> Result<Source, Fault> {
@@ -105,18 +147,24 @@ fn open_share(request: &OpenRequest) -> Result<Share, Fault> {
             lease(layout, request.datacenter_id as u64, policies, &recording.into())
         }
     };
-    opened.map_err(|refused| match refused {
-        OpenError::Policies(in_force) => conflict(in_force),
-        OpenError::Elsewhere(how) => Fault::new(
-            "ERR_SNOWFLAKE_CONFLICT",
-            format!(
-                "this process has the same datacenterId, workerId and layout open {how}: give all \
-                 of them the same state and ttl, or close the others first"
+    opened.map_err(Fault::from)
+}
+
+impl From<OpenError> for Fault {
+    fn from(refused: OpenError) -> Fault {
+        match refused {
+            OpenError::Policies(in_force) => conflict(in_force),
+            OpenError::Elsewhere(how) => Fault::new(
+                "ERR_SNOWFLAKE_CONFLICT",
+                format!(
+                    "this process has the same datacenterId, workerId and layout open {how}: give \
+                     all of them the same state and ttl, or close the others first"
+                ),
             ),
-        ),
-        OpenError::Layout(error) => error.into(),
-        OpenError::Store(error) => error.into(),
-    })
+            OpenError::Layout(error) => error.into(),
+            OpenError::Store(error) => error.into(),
+        }
+    }
 }
 
 fn conflict(in_force: Policies) -> Fault {

@@ -1,0 +1,254 @@
+'use strict';
+// A slot leased from an engine: taken, renewed, lost and taken anew, and released. The fence itself
+// stands in Rust, on the way of every ID: whatever happens here, or does not happen in time, nothing
+// is issued above the ceiling that the engine has confirmed.
+
+const { randomBytes } = require('node:crypto');
+
+const { SnowFlakeError, granted, held, shown } = require('../errors.js');
+const native = require('../native.js');
+
+/** The shortest and the longest pause after a call that failed, in ms. */
+const RETRY_MS = [100, 1000];
+
+/** How often it is tried again when every slot is held, in ms. */
+const POLL_MS = 100;
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+class EngineLease {
+  #store;
+  #settings;
+  #channel;
+  #owner;
+  #slot;
+  #ceiling;
+  #expires;
+  #renewals = 0;
+  #state = 'held';
+  #failure;
+  #timer;
+  #released;
+
+  constructor(store, settings) {
+    this.#store = store;
+    this.#settings = settings;
+  }
+
+  /** Takes a slot, and opens its generator. */
+  static async take(store, settings) {
+    const lease = new EngineLease(store, settings);
+    await lease.#checkClock();
+    const deadline = performance.now() + settings.leasing.wait;
+    const { request, window } = await lease.#acquire(deadline);
+    const channel = granted(native.openLeased(request, window));
+    // How js/turn.js learns why there is no ID.
+    channel.lease = () => lease.report();
+    lease.#channel = channel;
+    lease.#schedule(settings.leasing.ttl / 3);
+    return lease;
+  }
+
+  get channel() {
+    return this.#channel;
+  }
+
+  get workerId() {
+    return this.#slot.workerId;
+  }
+
+  /** How it stands. Ticks as the end of their time, in Unix ms. */
+  report() {
+    const { layout, datacenterId } = this.#settings;
+    const end = (tick) => layout.epoch + (tick + 1) * layout.tickMs - 1;
+    const { workerId, floor } = this.#slot;
+    const hasPassed = this.#state !== 'released' && Date.now() > end(this.#ceiling);
+    return {
+      store: this.#store.name,
+      slot: { datacenterId, workerId },
+      owner: this.#owner,
+      floor: floor < 0 ? null : end(floor),
+      ceiling: end(this.#ceiling),
+      expires: this.#expires,
+      renewals: this.#renewals,
+      state: hasPassed && this.#state !== 'lost' ? 'expired' : this.#state,
+      ...(this.#failure === undefined ? {} : { failure: shown(this.#failure) }),
+    };
+  }
+
+  /** Gives the slot up: nothing is issued from now on. */
+  release() {
+    this.#released ??= this.#giveUp();
+    return this.#released;
+  }
+
+  async #giveUp() {
+    clearTimeout(this.#timer);
+    const isHeld = this.#state !== 'lost';
+    const last = this.#channel.endWindow();
+    this.#state = 'released';
+    try {
+      if (isHeld) {
+        const { floor } = this.#slot;
+        await this.#call('release', { ...this.#place(), last: Math.max(last ?? floor, floor) });
+      }
+    } catch {
+      // It expires by itself; the ceiling that stands is as safe.
+    } finally {
+      await this.#store.close?.();
+    }
+  }
+
+  /** The engine's clock, against this one. */
+  async #checkClock() {
+    const asked = performance.now();
+    const theirs = await this.#call('now', {});
+    const skew = Date.now() - (performance.now() - asked) / 2 - theirs;
+    const { maxClockSkew } = this.#settings.leasing;
+    if (Math.abs(skew) > maxClockSkew) {
+      throw new SnowFlakeError(
+        'ERR_SNOWFLAKE_CLOCK_SKEW',
+        `this machine's clock is ${Math.round(Math.abs(skew))} ms ${skew > 0 ? 'ahead of' : 'behind'} the clock of ${this.#store.name}; maxClockSkew allows ${maxClockSkew} ms. Set this machine's clock right (NTP), or the engine's`,
+      );
+    }
+  }
+
+  /** What the slot and its holder are called in requests. */
+  #place() {
+    const { layout, datacenterId } = this.#settings;
+    const { timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits } = layout;
+    const bits = [timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits].join('/');
+    return {
+      layout: `${bits} bits in ticks of ${layout.tickMs} ms from ${layout.epoch}`,
+      datacenterId,
+      workerIds: 2 ** layout.workerBits,
+      workerId: this.#slot?.workerId,
+      owner: this.#owner,
+      ttl: this.#settings.leasing.ttl,
+    };
+  }
+
+  /** Takes the free slot with the lowest ceiling, until the deadline if there is none. */
+  async #acquire(deadline) {
+    const { leasing, ...settings } = this.#settings;
+    const { host, started, ttl } = leasing;
+    this.#slot = undefined;
+    for (;;) {
+      this.#owner = randomBytes(16).toString('hex');
+      const ceiling = granted(native.firstCeiling(settings.layout, ttl));
+      const holder = { pid: process.pid, host, startedAt: new Date(started) };
+      const request = { ...this.#place(), holder, ceiling };
+      const answer = await this.#call('acquire', request, (late) => {
+        // Nobody waits for it any more, so nobody will renew it.
+        const { workerId, floor } = late;
+        if (workerId !== undefined) this.#store.release({ ...request, workerId, last: floor });
+      });
+      if (answer.workerId !== undefined) {
+        const { workerId, floor } = answer;
+        this.#slot = { workerId, floor };
+        this.#ceiling = Math.max(ceiling, floor);
+        this.#expires = answer.expires;
+        return {
+          request: { ...settings, workerId, ownClock: false },
+          window: { floor, ceiling: this.#ceiling },
+        };
+      }
+      if (performance.now() >= deadline) throw this.#noSlot(answer.holders);
+      await pause(POLL_MS);
+    }
+  }
+
+  #noSlot(holders) {
+    return held({
+      code: 'ERR_SNOWFLAKE_NO_SLOT',
+      message: `all slots of datacenterId ${this.#settings.datacenterId} in ${this.#store.name} are held`,
+      holders: holders.map(({ startedAt, ...rest }) => ({ ...rest, started: Number(startedAt) })),
+    });
+  }
+
+  #schedule(ms) {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#renew(), ms);
+    // A lease is no reason to stay alive.
+    this.#timer.unref();
+  }
+
+  async #renew() {
+    const { ttl } = this.#settings.leasing;
+    try {
+      if (this.#state === 'lost') await this.#takeAnother();
+      else await this.#raise();
+      this.#failure = undefined;
+      if (this.#state === 'failing') this.#state = 'held';
+      if (this.#state === 'held') this.#schedule(ttl / 3);
+    } catch (failure) {
+      if (this.#state === 'released') return;
+      this.#failure = failure;
+      if (this.#state === 'held') this.#state = 'failing';
+      this.#schedule(Math.min(Math.max(ttl / 10, RETRY_MS[0]), RETRY_MS[1]));
+    }
+  }
+
+  async #raise() {
+    const ceiling = this.#channel.nextCeiling(this.#settings.leasing.ttl);
+    const { isHeld, expires } = await this.#call('renew', { ...this.#place(), ceiling });
+    if (this.#state === 'released') return;
+    if (!isHeld) {
+      this.#channel.endWindow();
+      this.#state = 'lost';
+      await this.#takeAnother();
+      return;
+    }
+    // Only now: what is not confirmed must not be issued.
+    this.#channel.raiseCeiling(ceiling);
+    this.#ceiling = Math.max(this.#ceiling, ceiling);
+    this.#expires = expires;
+    this.#renewals++;
+  }
+
+  async #takeAnother() {
+    const lost = this.#slot?.workerId;
+    const { request, window } = await this.#acquire(0);
+    if (this.#state === 'released') return;
+    granted(this.#channel.moveTo(request, window));
+    this.#state = 'held';
+    const how = lost === undefined ? '' : `workerId ${lost} was taken over by another process; `;
+    process.emitWarning(`${how}IDs go on under workerId ${this.#slot.workerId}.`, {
+      type: 'SnowFlakeWarning',
+      code: 'SNOWFLAKE_SLOT_LOST',
+      detail: `Its lease in ${this.#store.name} had expired: this process was stopped or cut off.`,
+    });
+  }
+
+  /** One call to the engine, with a time limit of its own. */
+  async #call(name, request, late = () => {}) {
+    const { callTimeout } = this.#settings.leasing;
+    const abort = new AbortController();
+    let timer;
+    const limit = new Promise((_, reject) => {
+      timer = setTimeout(() => {
+        abort.abort();
+        reject(new Error(`no answer within ${callTimeout} ms`));
+      }, callTimeout);
+    });
+    const answer = (async () => this.#store[name]({ ...request, signal: abort.signal }))();
+    answer.then(
+      (value) => abort.signal.aborted && late(value),
+      () => {},
+    );
+    try {
+      return await Promise.race([answer, limit]);
+    } catch (cause) {
+      if (cause instanceof SnowFlakeError) throw cause;
+      throw new SnowFlakeError(
+        'ERR_SNOWFLAKE_STORE',
+        `${this.#store.name} failed to ${name === 'now' ? 'tell the time' : `${name} a slot`}: ${shown(cause)}`,
+        { cause },
+      );
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+module.exports = { EngineLease };

@@ -1,0 +1,142 @@
+//! What generators and leases tell JavaScript of themselves.
+
+use napi::bindgen_prelude::{Either, Null};
+use napi_derive::napi;
+
+use crate::generator::{ClockStep, Generator, Refusal};
+use crate::layout::Tick;
+use crate::lease::Standing;
+use crate::registry::Share;
+use crate::sequencer::{NEVER, Stall};
+
+/// Why there is no ID, for `js/errors.js` to word.
+#[napi(object)]
+pub struct RefusalRecord {
+    #[napi(
+        ts_type = "'closed' | 'used-up' | 'clock-back' | 'before-epoch' | 'floor' | 'ceiling' | 'time-ended'"
+    )]
+    pub kind: String,
+    /// What the clock showed, Unix ms.
+    pub now: f64,
+    /// Whole ms, at least 1; none where waiting does not help.
+    pub retry_after_ms: Option<f64>,
+}
+
+impl RefusalRecord {
+    pub fn closed() -> Self {
+        RefusalRecord { kind: "closed".to_owned(), now: 0.0, retry_after_ms: None }
+    }
+}
+
+impl From<Refusal> for RefusalRecord {
+    fn from(refusal: Refusal) -> Self {
+        let kind = match refusal.stall {
+            Stall::SequenceUsedUp { .. } => "used-up",
+            Stall::ClockBehind { .. } => "clock-back",
+            Stall::BeforeEpoch => "before-epoch",
+            Stall::AtFloor { .. } => "floor",
+            Stall::AboveCeiling { .. } => "ceiling",
+            Stall::TimeEnded => "time-ended",
+        };
+        RefusalRecord {
+            kind: kind.to_owned(),
+            now: refusal.now.ms as f64,
+            retry_after_ms: refusal
+                .retry_after
+                .map(|after| after.as_nanos().div_ceil(1_000_000) as f64),
+        }
+    }
+}
+
+/// A step of the clock back.
+#[napi(object)]
+pub struct StepRecord {
+    pub back_ms: f64,
+    pub counter: u32,
+    pub unreported: f64,
+}
+
+impl From<ClockStep> for StepRecord {
+    fn from(step: ClockStep) -> Self {
+        StepRecord {
+            back_ms: step.back_ms as f64,
+            counter: step.counter as u32,
+            unreported: step.unreported as f64,
+        }
+    }
+}
+
+/// What a generator has done so far. Times in ms.
+#[napi(object)]
+pub struct StatsRecord {
+    pub issued: f64,
+    pub waits: f64,
+    pub waited_ms: f64,
+    pub clock_steps_back: f64,
+    pub clock_back: u32,
+    /// Unix ms of the tick, by counter value; null where nothing was issued.
+    pub high_marks: Vec<Either<f64, Null>>,
+    /// Unix ms.
+    pub end_of_time: f64,
+}
+
+impl From<&Generator> for StatsRecord {
+    fn from(generator: &Generator) -> Self {
+        let layout = generator.node().layout();
+        let stats = generator.stats();
+        let time_of = |&tick: &Tick| match tick {
+            NEVER => Either::B(Null),
+            tick => Either::A(layout.tick_start_ms(tick) as f64),
+        };
+        StatsRecord {
+            issued: stats.issued as f64,
+            waits: stats.waits as f64,
+            waited_ms: stats.waited.as_secs_f64() * 1000.0,
+            clock_steps_back: stats.steps as f64,
+            clock_back: stats.high.current as u32,
+            high_marks: stats.high.marks[..layout.counters()].iter().map(time_of).collect(),
+            end_of_time: layout.end_ms() as f64,
+        }
+    }
+}
+
+/// How a lease stands. Times in Unix ms.
+#[napi(object)]
+pub struct LeaseRecord {
+    pub store: String,
+    /// Hexadecimal.
+    pub owner: String,
+    /// The end of the last tick that may not be issued; null where there is none.
+    pub floor: Either<f64, Null>,
+    /// The end of the last tick that may be issued.
+    pub ceiling: f64,
+    pub renewals: f64,
+    #[napi(ts_type = "'held' | 'failing' | 'lost'")]
+    pub state: String,
+    pub failure: Option<String>,
+}
+
+impl LeaseRecord {
+    pub fn of(share: &Share) -> Option<LeaseRecord> {
+        let report = share.lease()?;
+        let layout = share.node().layout();
+        let state = match report.standing {
+            Standing::Held => "held",
+            Standing::Failing => "failing",
+            Standing::Lost => "lost",
+        };
+        let end_of = |tick: Tick| layout.tick_start_ms(tick.saturating_add(1)).saturating_sub(1);
+        Some(LeaseRecord {
+            store: report.store,
+            owner: format!("{:032x}", report.holder.token),
+            floor: match report.floor {
+                NEVER => Either::B(Null),
+                floor => Either::A(end_of(floor) as f64),
+            },
+            ceiling: end_of(report.ceiling) as f64,
+            renewals: report.renewals as f64,
+            state: state.to_owned(),
+            failure: report.failure,
+        })
+    }
+}
