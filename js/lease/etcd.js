@@ -144,7 +144,8 @@ function etcd(url, options) {
         ],
         signal,
       );
-      await revoke(mine.lease);
+      // It may have expired meanwhile.
+      await revoke(mine.lease).catch(() => {});
     },
   };
 }

@@ -76,15 +76,16 @@ function sqlStore({ name, dialect, namespace, query, close }) {
   const { now, greatest, insert, isMissing } = DIALECTS[dialect];
   const place = 'namespace = ? AND datacenter_id = ? AND worker_id = ?';
   const placeOf = ({ datacenterId, workerId }) => [namespace, datacenterId, workerId];
-  let isReady;
+  /** By layout: whether the tables are there, and the namespace is for it. */
+  const ready = new Map();
 
-  /** What is in the namespace must be for the same IDs. */
-  function ready(layout) {
-    isReady ??= prepare(layout).catch((failure) => {
-      isReady = undefined;
-      throw failure;
-    });
-    return isReady;
+  function beReady(layout) {
+    if (!ready.has(layout)) {
+      const preparing = prepare(layout);
+      ready.set(layout, preparing);
+      preparing.catch(() => ready.delete(layout));
+    }
+    return ready.get(layout);
   }
 
   async function prepare(layout) {
@@ -172,7 +173,8 @@ function sqlStore({ name, dialect, namespace, query, close }) {
     },
 
     async acquire(request) {
-      await ready(request.layout);
+      await beReady(request.layout);
+      let isComplete = false;
       for (;;) {
         // Of those that were never used any will do: whoever comes at the same time takes others.
         const slots = await free(request);
@@ -187,8 +189,10 @@ function sqlStore({ name, dialect, namespace, query, close }) {
           const taken = await take(slot, request);
           if (taken) return taken;
         }
-        if (slots.length === 0 && !(await extend(request)))
-          return { holders: await holders(request) };
+        if (slots.length > 0) continue;
+        // Once more after the last row was made: others may have made it since.
+        if (isComplete) return { holders: await holders(request) };
+        isComplete = !(await extend(request));
       }
     },
 
@@ -215,7 +219,8 @@ function sqlStore({ name, dialect, namespace, query, close }) {
   async function holders({ datacenterId }) {
     const rows = await query(
       `SELECT worker_id, host, pid, started FROM snowdrift_slots
-       WHERE namespace = ? AND datacenter_id = ? AND owner IS NOT NULL ORDER BY worker_id LIMIT 1024`,
+       WHERE namespace = ? AND datacenter_id = ? AND owner IS NOT NULL AND expires > ${now}
+       ORDER BY worker_id LIMIT 1024`,
       [namespace, datacenterId],
     );
     return rows.map(({ worker_id, host, pid, started }) => ({

@@ -1,0 +1,199 @@
+'use strict';
+// The engines that tests run against: real servers, each with a port and a directory of its own, in
+// the foreground, stopped by their pid. What the machine has not is skipped, with the reason; with
+// SERVERS=required that is a failure.
+
+const { execFileSync, spawn, spawnSync } = require('node:child_process');
+const { once } = require('node:events');
+const { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync } = require('node:fs');
+const net = require('node:net');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { setTimeout: sleep } = require('node:timers/promises');
+
+/** The first of these that is on the machine. */
+function find(...commands) {
+  return commands.find((command) =>
+    command.includes('/') ? existsSync(command) : spawnSync('which', [command]).status === 0,
+  );
+}
+
+/** PostgreSQL's programs, newest first: Debian keeps them off the PATH. */
+function postgresProgram(name) {
+  const root = '/usr/lib/postgresql';
+  const versions = existsSync(root) ? readdirSync(root).sort((a, b) => b - a) : [];
+  return find(...versions.map((version) => `${root}/${version}/bin/${name}`), name);
+}
+
+/** A user's numbers, for servers that do not run as root. */
+function userOf(name) {
+  if (process.getuid() !== 0) return {};
+  const id = (flag) => Number(execFileSync('id', [flag, name], { encoding: 'utf8' }));
+  return { uid: id('-u'), gid: id('-g') };
+}
+
+/** For each: its programs, how it is started, and the URL of what it serves. */
+const ENGINES = {
+  postgres: {
+    package: 'postgresql',
+    programs: () => [postgresProgram('initdb'), postgresProgram('postgres')],
+    user: 'postgres',
+    prepare: ([initdb], folder, as) =>
+      execFileSync(initdb, ['-D', folder, '-A', 'trust', '-U', 'app', '--no-sync'], {
+        ...as,
+        stdio: 'pipe',
+      }),
+    args: (folder, port) => ['-D', folder, '-p', port, '-h', '127.0.0.1', '-k', folder],
+    program: 1,
+    url: (port) => `postgres://app@127.0.0.1:${port}/postgres`,
+  },
+  mysql: {
+    package: 'mariadb-server',
+    programs: () => [find('mariadb-install-db'), find('mariadbd', '/usr/sbin/mariadbd')],
+    user: 'mysql',
+    prepare: ([install], folder, as) =>
+      execFileSync(
+        install,
+        [
+          `--datadir=${folder}`,
+          '--auth-root-authentication-method=normal',
+          '--skip-test-db',
+          '--no-defaults',
+        ],
+        { ...as, stdio: 'pipe' },
+      ),
+    args: (folder, port) => [
+      '--no-defaults',
+      `--datadir=${folder}`,
+      `--port=${port}`,
+      '--bind-address=127.0.0.1',
+      `--socket=${folder}/s`,
+      `--pid-file=${folder}/pid`,
+    ],
+    program: 1,
+    url: (port) => `mysql://root@127.0.0.1:${port}/mysql`,
+  },
+  redis: {
+    package: 'redis-server',
+    programs: () => [find('redis-server')],
+    args: (folder, port) => [
+      ...['--port', port, '--bind', '127.0.0.1', '--dir', folder],
+      ...['--save', '', '--appendonly', 'yes', '--appendfsync', 'always'],
+    ],
+    program: 0,
+    url: (port) => `redis://127.0.0.1:${port}`,
+  },
+  etcd: {
+    package: 'etcd-server',
+    programs: () => [find('etcd')],
+    args: (folder, port, other) => [
+      ...['--data-dir', folder, '--logger', 'zap', '--log-level', 'error'],
+      ...['--listen-client-urls', `http://127.0.0.1:${port}`],
+      ...['--advertise-client-urls', `http://127.0.0.1:${port}`],
+      ...['--listen-peer-urls', `http://127.0.0.1:${other}`],
+      ...['--initial-advertise-peer-urls', `http://127.0.0.1:${other}`],
+      ...['--initial-cluster', `default=http://127.0.0.1:${other}`],
+    ],
+    program: 0,
+    url: (port) => `etcd://127.0.0.1:${port}`,
+  },
+};
+
+/** Why an engine cannot be run here, or undefined. */
+function missing(engine) {
+  const { programs, package: debian } = ENGINES[engine];
+  if (programs().every(Boolean)) return undefined;
+  const reason = `there is no ${engine} server on this machine (Debian: apt-get install ${debian})`;
+  if (process.env.SERVERS === 'required') throw new Error(reason);
+  return reason;
+}
+
+async function freePort() {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function accepts(port) {
+  const socket = net.connect(port, '127.0.0.1');
+  const isOpen = await Promise.race([
+    once(socket, 'connect').then(() => true),
+    once(socket, 'error').then(() => false),
+  ]).catch(() => false);
+  socket.destroy();
+  return isOpen;
+}
+
+/** One server, which can be stopped, frozen and started again with what it had. */
+class Server {
+  #engine;
+  #folder;
+  #ports;
+  #as;
+  #process;
+  #output = '';
+
+  static async start(engine) {
+    const server = new Server();
+    server.#engine = ENGINES[engine];
+    server.#folder = mkdtempSync(join(tmpdir(), `snowdrift-${engine}-`));
+    const { user, prepare, programs } = server.#engine;
+    server.#as = user === undefined ? {} : userOf(user);
+    chmodSync(server.#folder, 0o700);
+    if (server.#as.uid !== undefined) {
+      chownSync(server.#folder, server.#as.uid, server.#as.gid);
+    }
+    prepare?.(programs(), server.#folder, server.#as);
+    server.#ports = [String(await freePort()), String(await freePort())];
+    await server.run();
+    return server;
+  }
+
+  get port() {
+    return Number(this.#ports[0]);
+  }
+
+  get url() {
+    return this.#engine.url(this.port);
+  }
+
+  async run() {
+    const { programs, program, args } = this.#engine;
+    this.#process = spawn(programs()[program], args(this.#folder, ...this.#ports), {
+      ...this.#as,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      cwd: this.#folder,
+    });
+    for (const stream of ['stdout', 'stderr']) {
+      this.#process[stream].on('data', (text) => {
+        this.#output = (this.#output + text).slice(-4000);
+      });
+    }
+    for (let tries = 0; !(await accepts(this.port)); tries++) {
+      if (this.#process.exitCode !== null || tries > 600) {
+        throw new Error(`the server does not come up: ${this.#output}`);
+      }
+      await sleep(50);
+    }
+  }
+
+  signal(signal) {
+    this.#process.kill(signal);
+  }
+
+  async kill() {
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
+    this.#process.kill('SIGKILL');
+    await once(this.#process, 'exit');
+  }
+
+  async stop() {
+    await this.kill();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+module.exports = { ENGINES: Object.keys(ENGINES), Server, missing };
