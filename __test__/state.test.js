@@ -534,10 +534,15 @@ test('what is no directory, no URL or no time is refused before anything is touc
     const { message } = refuses(() => recorded({ state }), 'ERR_SNOWFLAKE_CONFIG');
     assert.match(message, /^state must be /);
   }
-  for (const lease of ['', 'ids', '/ids', 5, null, {}, 'http://a/b', new URL('redis://a')]) {
+  for (const lease of ['', 'ids', '/ids', 5, null, true]) {
     const { message } = await rejects(leased({}, lease), 'ERR_SNOWFLAKE_CONFIG');
     assert.match(message, /^lease must be a file: URL/);
   }
+  for (const lease of ['http://a/b', new URL('kafka://a')]) {
+    const { message } = await rejects(leased({}, lease), 'ERR_SNOWFLAKE_CONFIG');
+    assert.match(message, /^lease knows URLs of file:, postgres:/);
+  }
+  refuses(() => new SnowFlake({ datacenterId: 1, lease: 'postgres://a' }), 'ERR_SNOWFLAKE_CONFIG');
   await rejects(SnowFlake.lease(), 'ERR_SNOWFLAKE_CONFIG');
   for (const ttl of [0, 999, 3_600_001, 1000.5, '1000', null, Number.NaN]) {
     refuses(() => recorded({ ttl }), 'ERR_SNOWFLAKE_CONFIG');

@@ -41,7 +41,13 @@ class EngineLease {
     await lease.#checkClock();
     const deadline = performance.now() + settings.leasing.wait;
     const { request, window } = await lease.#acquire(deadline);
-    const channel = granted(native.openLeased(request, window));
+    let channel;
+    try {
+      channel = granted(native.openLeased(request, window));
+    } catch (conflict) {
+      await lease.#call('release', { ...lease.#place(), last: window.floor });
+      throw conflict;
+    }
     // How js/turn.js learns why there is no ID.
     channel.lease = () => lease.report();
     lease.#channel = channel;
