@@ -148,6 +148,8 @@ test('a slot that was taken over: another worker ID, one warning, nothing twice'
   const mine = store.calls.find(({ name }) => name === 'acquire');
   const thief = await store.acquire({ ...mine, owner: 'thief', workerIds: 1, ttl: 60_000 });
   assert.equal(thief.floor, flake.lease.ceiling - layouts.node.epoch);
+  // Leases do not keep a process alive, so something else must.
+  await until(() => flake.workerId === 1);
   const [{ code, message }] = await warned;
   assert.equal(code, 'SNOWFLAKE_SLOT_LOST');
   assert.match(message, /workerId 0 was taken over by another process; IDs go on under workerId 1/);
