@@ -12,7 +12,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 
 const { Drawer, countDuplicatesOf } = require('./drawer.js');
 const { Machine, missing } = require('./machine.js');
-const { SnowFlake } = require('./support.js');
+const { SnowFlake, seeded } = require('./support.js');
 
 const skip = missing();
 const KILLS = Number(process.env.CHAOS_KILLS ?? 200);
@@ -35,17 +35,6 @@ function onMachine(name, body) {
       machine.remove();
     }
   });
-}
-
-/** mulberry32: numbers in [0, 1) from a seed. */
-function seeded(seed) {
-  let a = seed;
-  return () => {
-    a = (a + 0x6d2b79f5) | 0;
-    let t = Math.imul(a ^ (a >>> 15), 1 | a);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
 }
 
 /**

@@ -2,7 +2,9 @@
 // Processes that draw IDs until they are killed, and the parent's side of them. Each ID is written to
 // a pipe before the next turn, so that a kill loses none that was handed out.
 //
-// Run as a script, this file is the process: its argument is JSON, the options of its SnowFlake.
+// Run as a script, this file is the process: its argument is JSON, the options of its SnowFlake. With
+// `engine`, the URL of one, it is leased from there, and tried again until it is had; `planted` names
+// a fault of the lease that a test must find.
 
 const { fork } = require('node:child_process');
 const { once } = require('node:events');
@@ -85,15 +87,46 @@ function countDuplicatesOf(arrays) {
   return duplicates;
 }
 
-function draw(options) {
+/** A LeaseStore that breaks a rule. */
+async function planted(fault, engine) {
+  const { connect } = require('../js/lease/connect.js');
+  const store = await connect(new URL(engine));
+  const { renew } = store;
+  return {
+    ...store,
+    renew: {
+      // Rule 3: whoever renews is taken for the owner.
+      owner: async (request) => ({ ...(await renew(request)), isHeld: true, expires: Date.now() }),
+      // Rule 4: what was asked for is taken for confirmed.
+      unconfirmed: async (request) => {
+        renew(request).catch(() => {});
+        return { isHeld: true, expires: Date.now() };
+      },
+    }[fault],
+  };
+}
+
+async function open({ engine, planted: fault, ...options }) {
   const { SnowFlake } = require('..');
+  if (engine === undefined) return new SnowFlake(options);
+  for (;;) {
+    try {
+      return await SnowFlake.lease(fault ? await planted(fault, engine) : engine, options);
+    } catch (failure) {
+      if (failure.code === 'ERR_SNOWFLAKE_CONFIG') throw failure;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
+
+async function draw(options) {
   // Steps of the clock are what these tests make.
   process.on('warning', () => {});
   process.removeAllListeners('warning');
   process.on('disconnect', () => process.exit());
   let flake;
   try {
-    flake = new SnowFlake(options);
+    flake = await open(options);
   } catch ({ code, message, holders }) {
     process.send({ code, message, holders }, () => process.disconnect());
     return;

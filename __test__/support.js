@@ -42,6 +42,17 @@ function refuses(call, code) {
   return thrown;
 }
 
+/** mulberry32: numbers in [0, 1) from a seed. */
+function seeded(seed) {
+  let a = seed;
+  return () => {
+    a = (a + 0x6d2b79f5) | 0;
+    let t = Math.imul(a ^ (a >>> 15), 1 | a);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
 function countDuplicates(ids) {
   return ids.length - new Set(ids).size;
 }
@@ -80,6 +91,7 @@ module.exports = {
   refuses,
   runScript,
   runWorker,
+  seeded,
   slow,
   standing,
   wide,

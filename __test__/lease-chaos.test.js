@@ -1,0 +1,211 @@
+'use strict';
+// Fleets on real engines under chaos: processes stopped past their ttl, killed and restarted, the
+// engine frozen, restarted and cut off, clocks stepped differently in each process. Nothing repeats,
+// and each process issues again soon after the last fault.
+//
+//   LEASE_CHAOS_SECONDS=60 LEASE_CHAOS_SEED=7 node --test __test__/lease-chaos.test.js
+
+const assert = require('node:assert/strict');
+const { describe, test } = require('node:test');
+const { setTimeout: sleep } = require('node:timers/promises');
+
+const { Drawer, countDuplicatesOf } = require('./drawer.js');
+const { Link } = require('./lease/link.js');
+const { ENGINES, Server, missing } = require('./lease/servers.js');
+const { Machine, missing: noMachine } = require('./machine.js');
+const { layouts, seeded } = require('./support.js');
+
+const SECONDS = Number(process.env.LEASE_CHAOS_SECONDS ?? 6);
+const SEED = Number(process.env.LEASE_CHAOS_SEED ?? 1);
+const TTL = 2000;
+const PROCESSES = 6;
+/** So few worker IDs that a slot that is given up is soon somebody else's. */
+const layout = { ...layouts.node, datacenterBits: 5, workerBits: 3 };
+
+class Fleet {
+  #random = seeded(SEED);
+  #options;
+  #server;
+  #link;
+  #places;
+  #drawers = [];
+  counts = { stops: 0, kills: 0, freezes: 0, restarts: 0, cuts: 0, steps: 0 };
+
+  static async start(engine) {
+    const fleet = new Fleet();
+    fleet.#server = await Server.start(engine);
+    fleet.#link = await Link.to(fleet.#server.port);
+    const url = new URL(fleet.#server.url);
+    url.port = fleet.#link.port;
+    fleet.#options = {
+      engine: url.href,
+      datacenterId: 1,
+      layout,
+      ttl: TTL,
+      callTimeout: 500,
+    };
+    fleet.#places = Array.from({ length: PROCESSES }, () => ({ machine: new Machine() }));
+    for (const place of fleet.#places) fleet.#restart(place);
+    await Promise.all(fleet.#places.map(({ drawer }) => drawer.drawn(1)));
+    return fleet;
+  }
+
+  #restart(place) {
+    place.drawer = new Drawer(this.#options, place.machine.env);
+    this.#drawers.push(place.drawer);
+  }
+
+  /** Between two ms. */
+  #between(least, most) {
+    return least + this.#random() * (most - least);
+  }
+
+  async disturb(seconds) {
+    const end = Date.now() + seconds * 1000;
+    const pending = [];
+    let isEngineDown = false;
+    /** Faults of the engine come one after the other. */
+    const onEngine = (what, how) => {
+      if (isEngineDown) return;
+      isEngineDown = true;
+      this.counts[what]++;
+      pending.push(
+        how().finally(() => {
+          isEngineDown = false;
+        }),
+      );
+    };
+    const faults = [
+      (place) => {
+        if (place.isStopped) return;
+        const { drawer } = place;
+        this.counts.stops++;
+        place.isStopped = true;
+        drawer.kill('SIGSTOP');
+        const resume = async () => {
+          await sleep(this.#between(TTL / 2, TTL * 2));
+          drawer.kill('SIGCONT');
+          place.isStopped = false;
+        };
+        pending.push(resume());
+      },
+      (place) => {
+        this.counts.kills++;
+        place.drawer.kill('SIGKILL');
+        this.#restart(place);
+      },
+      () =>
+        onEngine('freezes', async () => {
+          this.#server.signal('SIGSTOP');
+          await sleep(this.#between(TTL / 4, TTL * 1.5));
+          this.#server.signal('SIGCONT');
+        }),
+      () =>
+        onEngine('restarts', async () => {
+          await this.#server.kill();
+          await sleep(this.#between(0, TTL / 2));
+          await this.#server.run();
+        }),
+      () =>
+        onEngine('cuts', async () => {
+          this.#link.cut();
+          await sleep(this.#between(TTL / 4, TTL * 1.5));
+          this.#link.mend();
+        }),
+      (place) => {
+        this.counts.steps++;
+        place.machine.clock = this.#between(-700, 700);
+      },
+    ];
+    while (Date.now() < end) {
+      await sleep(this.#between(50, 500));
+      const place = this.#places[Math.floor(this.#random() * PROCESSES)];
+      faults[Math.floor(this.#random() * faults.length)](place);
+    }
+    await Promise.all(pending);
+  }
+
+  /** How long until all have issued again, ms. */
+  async recover() {
+    const start = performance.now();
+    await Promise.all(this.#places.map(({ drawer }) => drawer.drawn(drawer.ids().length + 1)));
+    return performance.now() - start;
+  }
+
+  async drawn() {
+    for (const { drawer } of this.#places) drawer.kill('SIGKILL');
+    await Promise.all(this.#drawers.map(({ ended }) => ended));
+    return this.#drawers.map((drawer) => drawer.ids());
+  }
+
+  async end() {
+    for (const drawer of this.#drawers) drawer.kill('SIGKILL');
+    await Promise.all(this.#drawers.map(({ ended }) => ended));
+    this.#link.close();
+    await this.#server.stop();
+    for (const { machine } of this.#places) machine.remove();
+  }
+}
+
+describe('chaos', () => {
+  for (const engine of ENGINES) {
+    test(`${engine}: nothing twice, and all issue again within 3 ttl`, {
+      skip: missing(engine) ?? noMachine(),
+    }, async (t) => {
+      const fleet = await Fleet.start(engine);
+      try {
+        await fleet.disturb(SECONDS);
+        const recovered = await fleet.recover();
+        const drawn = await fleet.drawn();
+        const count = drawn.reduce((sum, { length }) => sum + length, 0);
+        t.diagnostic(
+          `seed ${SEED}: ${count} IDs of ${drawn.length} processes, ${JSON.stringify(fleet.counts)}, all issue again after ${Math.round(recovered)} ms`,
+        );
+        assert.equal(countDuplicatesOf(drawn), 0);
+        assert.ok(count > 1000 * SECONDS, `only ${count} IDs`);
+        assert.ok(recovered < 3 * TTL, `${recovered} ms`);
+      } finally {
+        await fleet.end();
+      }
+    });
+  }
+
+  for (const planted of [undefined, 'owner', 'unconfirmed']) {
+    const name =
+      planted === undefined
+        ? 'and a lease as it is: nothing twice'
+        : `and a planted fault (${planted}): found`;
+    test(`one slot, its holder cut off until another has it, ${name}`, {
+      skip: missing('redis') ?? noMachine(),
+    }, async () => {
+      const server = await Server.start('redis');
+      const link = await Link.to(server.port);
+      const options = {
+        engine: server.url,
+        datacenterId: 1,
+        layout: { ...layouts.node, workerBits: 0 },
+        ttl: 1000,
+        callTimeout: 200,
+      };
+      const cutOff = new Drawer({ ...options, engine: `redis://127.0.0.1:${link.port}`, planted });
+      const drawers = [cutOff];
+      try {
+        await cutOff.drawn(100);
+        link.cut();
+        const other = new Drawer(options);
+        drawers.push(other);
+        await other.drawn(100);
+        link.mend();
+        await sleep(1500);
+        await other.drawn(other.ids().length + 100);
+        const ids = drawers.map((drawer) => drawer.ids());
+        assert.equal(countDuplicatesOf(ids) > 0, planted !== undefined);
+      } finally {
+        for (const drawer of drawers) drawer.kill('SIGKILL');
+        await Promise.all(drawers.map(({ ended }) => ended));
+        link.close();
+        await server.stop();
+      }
+    });
+  }
+});
