@@ -11,8 +11,12 @@
  *
  * Everything thrown is a {@link SnowFlakeError} with a `code`. What should be known but stops nothing
  * is a `SnowFlakeWarning` of the process: `SNOWFLAKE_CLOCK_BACK`, `SNOWFLAKE_SLOT_UNUSABLE`,
- * `SNOWFLAKE_WORKER_DIED`.
+ * `SNOWFLAKE_SLOT_LOST`, `SNOWFLAKE_WORKER_DIED`.
  */
+
+import type { LeaseStore } from './lease/store';
+
+export type { LeaseStore } from './lease/store';
 
 /**
  * A layout that has a name.
@@ -131,6 +135,18 @@ export interface SnowFlakeOptions {
   waitForSlot?: number;
 }
 
+/** Options of {@link SnowFlake.lease}. With an engine, `ttl` is 30,000 by default. */
+export interface LeaseOptions
+  extends Omit<SnowFlakeOptions, 'workerId' | 'state' | 'lease' | 'clock'> {
+  /**
+   * Engines only: how far this machine's clock and the engine's may be apart at the start, in ms: 0 to
+   * 86,400,000, default 10,000, which was Twitter Snowflake's bound.
+   */
+  maxClockSkew?: number;
+  /** Engines only: how long one call may take, in ms: 1 to 60,000, default 5,000. */
+  callTimeout?: number;
+}
+
 /** A slot that is held: see {@link SnowFlakeOptions.state}. Times in Unix ms. */
 export interface LeaseInfo {
   /** Where it is recorded. */
@@ -142,18 +158,23 @@ export interface LeaseInfo {
   floor: number | null;
   /** No ID after this time is issued, until it is renewed. */
   ceiling: number;
-  /** When another may take the slot: never while this process lives, so null. */
-  expires: null;
+  /**
+   * When another may take the slot unless it is renewed, by the engine's clock. Null for files: never
+   * while this process lives.
+   */
+  expires: number | null;
   /** How often the ceiling was raised. */
   renewals: number;
   /**
    * - `'held'`
    * - `'failing'`: the last renewal failed, see `failure`. IDs go on to the ceiling, and renewals are
    *   tried again
-   * - `'lost'`: the slot's file was removed or replaced. IDs have stopped
+   * - `'expired'`: the ceiling has passed. IDs have stopped until a renewal succeeds
+   * - `'lost'`: another process has taken the slot over, and this one looks for another; or the slot's
+   *   file was removed or replaced. IDs have stopped
    * - `'released'`: the instance is closed
    */
-  state: 'held' | 'failing' | 'lost' | 'released';
+  state: 'held' | 'failing' | 'expired' | 'lost' | 'released';
   /** Why the last renewal failed, if it did. */
   failure?: string;
 }
@@ -248,6 +269,7 @@ export class SnowFlake {
    *   `retryAfterMs`
    * @throws `ERR_SNOWFLAKE_STORE` the slot could not be renewed, and its ceiling has passed; with
    *   `retryAfterMs`, unless the slot is lost
+   * @throws `ERR_SNOWFLAKE_LEASE_EXPIRED` the engine has not renewed the lease in time
    * @throws `ERR_SNOWFLAKE_CLOCK` the `clock` option threw, or returned no time
    * @throws `ERR_SNOWFLAKE_CLOSED` after `close()`
    */
@@ -304,6 +326,7 @@ export class SnowFlake {
   floorId(time: Date | number): bigint;
 
   readonly datacenterId: number;
+  /** With a lease from an engine, it changes if the slot is lost. */
   readonly workerId: number;
   /** Frozen; with the epoch in use. */
   readonly layout: Readonly<Layout>;
@@ -326,21 +349,35 @@ export class SnowFlake {
   [Symbol.asyncDispose](): Promise<void>;
 
   /**
-   * Takes any free slot of a datacenter, without holding the thread: of those that were used before
-   * and can start at once the longest unused, else one that was never used. There is no `workerId` to
-   * give; the environment's is not read.
+   * Takes any free slot of a datacenter, without holding the thread. There is no `workerId` to give;
+   * the environment's is not read.
    *
    * ```js
    * await using flake = await SnowFlake.lease('file:///var/lib/app/ids', { datacenterId: 1 })
+   * const fleetwide = await SnowFlake.lease(postgres(pool, { namespace: 'orders' }), { datacenterId: 1 })
    * ```
    *
-   * @param store a `file:` URL of a directory: see {@link SnowFlakeOptions.state}
-   * @returns rejects as the constructor throws
+   * From a directory: of the slots that were used before and can start at once the longest unused,
+   * else one that was never used. See {@link SnowFlakeOptions.state}.
+   *
+   * From an engine, for a fleet of hosts: the free slot with the lowest ceiling. It is renewed each
+   * third of `ttl` by a timer that does not keep the process alive. While the engine is away, IDs go on
+   * until the ceiling; then they stop with `ERR_SNOWFLAKE_LEASE_EXPIRED`, and go on by themselves when
+   * it is back. If the slot was taken over meanwhile, they go on under another workerId, with one
+   * `SnowFlakeWarning` (`SNOWFLAKE_SLOT_LOST`). Whatever clocks, pauses and networks do, two holders
+   * never share a tick: a holder issues above what was recorded before it came, and up to what the
+   * engine has confirmed to it.
+   *
+   * @param store a `file:` URL of a directory; a `postgres:`, `mysql:`, `mariadb:`, `redis:` or
+   *   `etcd:` URL, whose client the application has installed (`pg`, `mysql2`, `ioredis`, none);
+   *   `?namespace=orders` may be part of it; or a `LeaseStore`, such as those of
+   *   `snowdrift/lease/postgres`. Default: the environment variable `SNOWDRIFT_LEASE`
+   * @returns rejects as the constructor throws, and with `ERR_SNOWFLAKE_CLOCK_SKEW`
    */
   static lease(
     this: void,
-    store: string | URL,
-    options?: Omit<SnowFlakeOptions, 'workerId' | 'state' | 'lease' | 'clock'>,
+    store?: string | URL | LeaseStore,
+    options?: LeaseOptions,
   ): Promise<SnowFlake>;
 
   /**
@@ -397,6 +434,10 @@ export type SnowFlakeErrorCode =
   | 'ERR_SNOWFLAKE_CLOSED'
   /** Another process holds the slot. With `holders`. */
   | 'ERR_SNOWFLAKE_IN_USE'
+  /** The engine has not renewed the lease, and its ceiling has passed. */
+  | 'ERR_SNOWFLAKE_LEASE_EXPIRED'
+  /** This machine's clock and the engine's are too far apart. */
+  | 'ERR_SNOWFLAKE_CLOCK_SKEW'
   /** All slots of the datacenter are held. With `holders`. */
   | 'ERR_SNOWFLAKE_NO_SLOT'
   /** What is recorded of the slot cannot be used, or cannot be written. */

@@ -5,6 +5,7 @@ import {
   type Layout,
   type LayoutName,
   type LeaseInfo,
+  type LeaseStore,
   layouts,
   type ParsedId,
   type SlotHolder,
@@ -13,6 +14,9 @@ import {
   type Stats,
 } from 'snowdrift';
 import { type Death, forkWorkers, type Workers } from 'snowdrift/cluster';
+import { etcd } from 'snowdrift/lease/etcd';
+import { memory } from 'snowdrift/lease/memory';
+import { postgres, sql } from 'snowdrift/lease/postgres';
 
 function is<T>(_value: T): void {}
 
@@ -50,6 +54,20 @@ workers.on('fork', (worker, workerId) => {
   is<number>(workerId);
 });
 is<Promise<void>>(workers.stop('SIGINT'));
+
+is<Promise<SnowFlake>>(SnowFlake.lease('redis://a', { maxClockSkew: 5, callTimeout: 5 }));
+is<Promise<SnowFlake>>(SnowFlake.lease(memory(), { datacenterId: 1, ttl: 5000 }));
+is<LeaseStore>(etcd('http://a:2379', { namespace: 'orders' }));
+is<LeaseStore>(postgres({ query: async () => ({ rows: [] }) }));
+is<string>(sql('mysql'));
+const own: LeaseStore = {
+  name: 'own',
+  acquire: async ({ workerIds }) => ({ workerId: workerIds - 1, floor: -1, expires: 0 }),
+  renew: async ({ owner }) => ({ isHeld: owner !== '' }),
+  release: async () => {},
+  now: async () => Date.now(),
+};
+is<Promise<SnowFlake>>(SnowFlake.lease(own));
 
 async function scopes() {
   await using leased = await SnowFlake.lease('file:///ids', { datacenterId: 1 });

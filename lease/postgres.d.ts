@@ -1,0 +1,12 @@
+import type { LeaseStore, StoreOptions } from './store';
+
+/**
+ * Slots in PostgreSQL, 9.5 or later. Its tables are made at need; those who do not allow that find
+ * them in {@link sql}.
+ *
+ * @param client a Pool or a Client of `pg`, outside of transactions
+ */
+export function postgres(client: { query: unknown }, options?: StoreOptions): LeaseStore;
+
+/** The tables, as a migration. */
+export function sql(dialect: 'postgres' | 'mysql' | 'sqlite'): string;
