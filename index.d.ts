@@ -143,6 +143,12 @@ export interface LeaseOptions
    * 86,400,000, default 10,000, which was Twitter Snowflake's bound.
    */
   maxClockSkew?: number;
+  /**
+   * Engines by URL only: whether a worker thread with a connection of its own keeps the lease. Then a
+   * main loop that is busy for longer than `ttl`, drawing IDs all the while, neither loses its slot nor
+   * stops. Default false.
+   */
+  thread?: boolean;
   /** Engines only: how long one call may take, in ms: 1 to 60,000, default 5,000. */
   callTimeout?: number;
 }
@@ -361,7 +367,8 @@ export class SnowFlake {
    * else one that was never used. See {@link SnowFlakeOptions.state}.
    *
    * From an engine, for a fleet of hosts: the free slot with the lowest ceiling. It is renewed each
-   * third of `ttl` by a timer that does not keep the process alive. While the engine is away, IDs go on
+   * third of `ttl` by a timer that does not keep the process alive, and given up when the process ends
+   * by itself, or by SIGTERM or SIGINT that it does not listen to. While the engine is away, IDs go on
    * until the ceiling; then they stop with `ERR_SNOWFLAKE_LEASE_EXPIRED`, and go on by themselves when
    * it is back. If the slot was taken over meanwhile, they go on under another workerId, with one
    * `SnowFlakeWarning` (`SNOWFLAKE_SLOT_LOST`). Whatever clocks, pauses and networks do, two holders

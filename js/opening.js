@@ -1,7 +1,7 @@
 'use strict';
 // From settings to a generator: at once, or without holding the thread.
 
-const { granted } = require('./errors.js');
+const { configError, granted } = require('./errors.js');
 const native = require('./native.js');
 
 /**
@@ -16,11 +16,32 @@ async function openLater(settings) {
   return opened(settings, await native.openLater(request(settings, false)));
 }
 
-/** From a LeaseStore. */
-async function openLeased(store, settings) {
-  const { EngineLease } = require('./lease/lease.js');
-  const lease = await EngineLease.take(store, settings);
+/** From an engine: a LeaseStore, or the URL of one. */
+async function openLeased(engine, settings) {
+  const lease = await takeLease(engine, settings);
   return { channel: lease.channel, settings, lease };
+}
+
+async function takeLease(engine, settings) {
+  if (settings.leasing.inThread) {
+    if (!(engine instanceof URL)) {
+      throw configError(
+        'thread: true needs the URL of an engine, since a client cannot be passed to a thread',
+      );
+    }
+    const { ThreadLease } = require('./lease/thread.js');
+    return ThreadLease.take(engine.href, settings);
+  }
+  const { EngineLease } = require('./lease/lease.js');
+  if (!(engine instanceof URL)) return EngineLease.take(engine, settings);
+  const { connect } = require('./lease/connect.js');
+  const store = await connect(engine);
+  try {
+    return await EngineLease.take(store, settings);
+  } catch (failure) {
+    await store.close?.();
+    throw failure;
+  }
 }
 
 function request({ clock, recording, ...settings }, common) {

@@ -283,18 +283,22 @@ function readLeaseOptions(lease, options = {}) {
 
 /** The options of SnowFlake.lease() with an engine. */
 function readEngineOptions(options = {}) {
-  const { maxClockSkew, callTimeout, ttl, waitForSlot, ...given } = propertiesOf(
+  const { maxClockSkew, callTimeout, thread, ttl, waitForSlot, ...given } = propertiesOf(
     options,
     LEASE_OPTIONS,
-    [...leaseKeys(), 'maxClockSkew', 'callTimeout'],
+    [...leaseKeys(), 'maxClockSkew', 'callTimeout', 'thread'],
     configError,
   );
+  if (thread !== undefined && typeof thread !== 'boolean') {
+    throw configError(`thread must be true or false; it is ${shown(thread)}`);
+  }
   const number = (name, value, usual, min, max) =>
     wholeNumber(name, value === undefined ? usual : value, min, max);
   const leasing = {
     ttl: number('ttl', ttl, ENGINE_TTL_MS, TTL_MS.min, TTL_MS.max),
     wait: number('waitForSlot', waitForSlot, 0, 0, MAX_WAIT_FOR_SLOT_MS),
     maxClockSkew: number('maxClockSkew', maxClockSkew, MAX_CLOCK_SKEW_MS, 0, 86_400_000),
+    inThread: thread === true,
     callTimeout: number('callTimeout', callTimeout, CALL_TIMEOUT_MS, 1, MAX_WAIT_MS),
     ...holderOf(),
   };

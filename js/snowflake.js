@@ -48,8 +48,8 @@ function instanceOf(opened) {
   return new SnowFlake(options);
 }
 
-/** The LeaseStore of what SnowFlake.lease() was given; undefined for files. */
-async function engineOf(place) {
+/** The LeaseStore or the engine's URL that SnowFlake.lease() was given; undefined for files. */
+function engineOf(place) {
   if (place === undefined) {
     throw configError(
       "SnowFlake.lease() needs a store, such as 'file:///var/lib/app/ids' or postgres(pool), or one in the environment variable SNOWDRIFT_LEASE",
@@ -68,8 +68,8 @@ async function engineOf(place) {
   } catch {
     return undefined;
   }
-  const { connect, isEngine, unknownEngine } = require('./lease/connect.js');
-  if (isEngine(url)) return connect(url);
+  const { isEngine, unknownEngine } = require('./lease/connect.js');
+  if (isEngine(url)) return url;
   if (url.protocol !== 'file:') throw unknownEngine(place);
   return undefined;
 }
@@ -196,14 +196,12 @@ class SnowFlake {
 
   static async lease(store, options) {
     const place = store === undefined ? process.env.SNOWDRIFT_LEASE : store;
-    const engine = await engineOf(place);
-    if (engine === undefined) return instanceOf(await openLater(readLeaseOptions(place, options)));
-    try {
-      return instanceOf(await openLeased(engine, readEngineOptions(options)));
-    } catch (failure) {
-      await engine.close?.();
-      throw failure;
-    }
+    const engine = engineOf(place);
+    return instanceOf(
+      engine === undefined
+        ? await openLater(readLeaseOptions(place, options))
+        : await openLeased(engine, readEngineOptions(options)),
+    );
   }
 
   static get default() {

@@ -202,14 +202,36 @@ pub fn lease_common(
 
 /// Opens a node whose slot JavaScript has leased from an engine: within the window that the engine
 /// has confirmed. Does not block.
-pub fn open_leased(node: Node, policies: Policies, terms: &Terms) -> Result<Share, OpenError> {
+///
+/// `in_thread`: whoever keeps the lease runs in a thread of its own, so that waiting for it helps.
+pub fn open_leased(
+    node: Node,
+    policies: Policies,
+    terms: &Terms,
+    in_thread: bool,
+) -> Result<Share, OpenError> {
     let entry = Entry::of(node);
     let mut tenancy = entry.tenancy.lock();
     if tenancy.users > 0 || !matches!(tenancy.memory, Memory::Process) {
         return Err(OpenError::Elsewhere("already".to_owned()));
     }
     entry.generator.set_policies(policies);
-    tenancy.memory = Memory::Engine(entry.generator.begin_unattended_window(terms));
+    tenancy.memory = Memory::Engine(if in_thread {
+        entry.generator.begin_window(terms, None)
+    } else {
+        entry.generator.begin_unattended_window(terms)
+    });
+    Ok(entry.share(&mut tenancy))
+}
+
+/// Joins those who have such a node open, with the same policies. Does not block.
+pub fn join_leased(node: Node, policies: Policies) -> Result<Share, OpenError> {
+    let entry = Entry::of(node);
+    let mut tenancy = entry.tenancy.lock();
+    if tenancy.users == 0 || !matches!(tenancy.memory, Memory::Engine(_)) {
+        return Err(OpenError::Elsewhere("without that lease".to_owned()));
+    }
+    entry.agree(policies)?;
     Ok(entry.share(&mut tenancy))
 }
 

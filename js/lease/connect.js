@@ -1,6 +1,7 @@
 'use strict';
 // From a URL to a store: loads the engine's client, which the application has installed, and connects
-// it. The connection is the lease's own and ends with it.
+// it. The connection is the lease's own and ends with it; it does not keep the process alive (a call
+// does, by its time limit).
 
 const { configError, shown } = require('../errors.js');
 
@@ -28,7 +29,7 @@ function split(url) {
 async function connectPostgres(url, { own, options }) {
   const { default: pg } = await load('pg', url);
   const { postgres } = require('./postgres.js');
-  const pool = new pg.Pool({ connectionString: own.href, max: 1 });
+  const pool = new pg.Pool({ connectionString: own.href, max: 1, allowExitOnIdle: true });
   // A connection that breaks while idle is replaced at the next call.
   pool.on('error', () => {});
   return { ...postgres(pool, options), close: () => pool.end() };
@@ -39,6 +40,7 @@ async function connectMysql(url, { own, options }) {
   const { mysql } = require('./mysql.js');
   own.protocol = 'mysql:';
   const pool = mysql2.createPool({ uri: own.href, connectionLimit: 1 });
+  pool.on('connection', ({ stream }) => stream.unref());
   return { ...mysql(pool, options), close: () => pool.promise().end() };
 }
 
@@ -46,6 +48,7 @@ async function connectRedis(url, { own, options }) {
   const { default: Redis } = await load('ioredis', url);
   const { redis } = require('./redis.js');
   const client = new Redis(own.href, { maxRetriesPerRequest: 1 });
+  client.on('connect', () => client.stream.unref());
   // Each call reports its own failure.
   client.on('error', () => {});
   return { ...redis(client, options), close: () => client.disconnect() };

@@ -7,6 +7,7 @@ const { randomBytes } = require('node:crypto');
 
 const { SnowFlakeError, granted, held, shown } = require('../errors.js');
 const native = require('../native.js');
+const ending = require('./ending.js');
 
 /** The shortest and the longest pause after a call that failed, in ms. */
 const RETRY_MS = [100, 1000];
@@ -29,15 +30,20 @@ class EngineLease {
   #failure;
   #timer;
   #released;
+  #changed;
 
-  constructor(store, settings) {
+  constructor(store, settings, changed) {
     this.#store = store;
     this.#settings = settings;
+    this.#changed = changed;
   }
 
-  /** Takes a slot, and opens its generator. */
-  static async take(store, settings) {
-    const lease = new EngineLease(store, settings);
+  /**
+   * Takes a slot, and opens its generator.
+   * @param changed called with the lease when it stands differently
+   */
+  static async take(store, settings, changed = () => {}) {
+    const lease = new EngineLease(store, settings, changed);
     await lease.#checkClock();
     const deadline = performance.now() + settings.leasing.wait;
     const { request, window } = await lease.#acquire(deadline);
@@ -52,6 +58,7 @@ class EngineLease {
     channel.lease = () => lease.report();
     lease.#channel = channel;
     lease.#schedule(settings.leasing.ttl / 3);
+    ending.add(lease);
     return lease;
   }
 
@@ -90,6 +97,7 @@ class EngineLease {
 
   async #giveUp() {
     clearTimeout(this.#timer);
+    ending.remove(this);
     const isHeld = this.#state !== 'lost';
     const last = this.#channel.endWindow();
     this.#state = 'released';
@@ -156,7 +164,7 @@ class EngineLease {
         this.#expires = answer.expires;
         return {
           request: { ...settings, workerId, ownClock: false },
-          window: { floor, ceiling: this.#ceiling },
+          window: { floor, ceiling: this.#ceiling, inThread: leasing.inThread },
         };
       }
       if (performance.now() >= deadline) throw this.#noSlot(answer.holders);
@@ -186,12 +194,15 @@ class EngineLease {
       else await this.#raise();
       this.#failure = undefined;
       if (this.#state === 'failing') this.#state = 'held';
-      if (this.#state === 'held') this.#schedule(ttl / 3);
+      if (this.#state !== 'held') return;
+      this.#schedule(ttl / 3);
+      this.#changed(this);
     } catch (failure) {
       if (this.#state === 'released') return;
       this.#failure = failure;
       if (this.#state === 'held') this.#state = 'failing';
       this.#schedule(Math.min(Math.max(ttl / 10, RETRY_MS[0]), RETRY_MS[1]));
+      this.#changed(this);
     }
   }
 

@@ -18,7 +18,8 @@ use napi::bindgen_prelude::{
 };
 use napi::{Env, check_status, sys};
 
-use super::opening::leased;
+use super::Fault;
+use super::opening::{joined, leased};
 use super::records::{LeaseRecord, RefusalRecord, StatsRecord, StepRecord};
 use crate::clock::ManualClock;
 use crate::generator::{Generator, Refusal, Reserved, WindowId};
@@ -153,6 +154,21 @@ impl Channel {
         }
     }
 
+    /// Draws from another generator from now on; or from none, if that cannot be opened.
+    fn change_source(&self, open: impl FnOnce() -> Result<Share, Fault>) -> Option<Fault> {
+        // What JavaScript still has of the last block is of the slot before, and was reserved while
+        // that was held. Its share goes first, since it may be the same slot again.
+        self.block.set(None);
+        self.source.take();
+        match open() {
+            Ok(share) => {
+                self.source.replace(Some(Source::Shared(share)));
+                None
+            }
+            Err(fault) => Some(fault),
+        }
+    }
+
     /// Fills an array with IDs, across as many ticks as it takes. All of it or, if refused, nothing.
     fn fill(&self, ids: &mut [u64]) -> bool {
         let source = self.source.borrow();
@@ -259,17 +275,13 @@ pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>>
     })?;
     let own = channel.clone();
     define(env, &mut object, "moveTo", move |call| {
-        // What JavaScript still has of the last block is of the slot before, and was reserved while
-        // that was held. Its share goes first, since it may be the same slot again.
-        own.block.set(None);
-        own.source.take();
-        match leased(&call.get(0)?, &call.get(1)?) {
-            Ok(share) => {
-                own.source.replace(Some(Source::Shared(share)));
-                Ok(None)
-            }
-            Err(fault) => Ok(Some(fault)),
-        }
+        let (request, window) = (call.get(0)?, call.get(1)?);
+        Ok(own.change_source(|| leased(&request, &window)))
+    })?;
+    let own = channel.clone();
+    define(env, &mut object, "joinAnother", move |call| {
+        let request = call.get(0)?;
+        Ok(own.change_source(|| joined(&request)))
     })?;
     define(env, &mut object, "close", move |_| {
         channel.source.borrow_mut().take();

@@ -63,6 +63,8 @@ pub fn open_later(env: &Env, request: OpenRequest) -> napi::Result<Object<'_>> {
 pub struct WindowRecord {
     pub floor: f64,
     pub ceiling: f64,
+    /// Whether the lease is kept by a thread of its own.
+    pub in_thread: bool,
 }
 
 /// Opens the generator of a slot that JavaScript has leased from an engine.
@@ -86,7 +88,25 @@ pub fn leased(request: &OpenRequest, window: &WindowRecord) -> Result<Share, Fau
         ceiling: window.ceiling as Tick,
         high: HighMarks::default(),
     };
-    registry::open_leased(node, request.policies(), &terms).map_err(Fault::from)
+    registry::open_leased(node, request.policies(), &terms, window.in_thread).map_err(Fault::from)
+}
+
+/// Joins the generator of a slot that another thread of this process has leased.
+#[napi(ts_return_type = "object")]
+pub fn join_leased<'env>(
+    env: &'env Env,
+    request: OpenRequest,
+) -> napi::Result<Either<Object<'env>, Fault>> {
+    match joined(&request) {
+        Ok(share) => Ok(Either::A(build(env, Source::Shared(share))?)),
+        Err(fault) => Ok(answer(Err(fault))),
+    }
+}
+
+/// A share in a generator that another thread has opened.
+pub fn joined(request: &OpenRequest) -> Result<Share, Fault> {
+    let node = node(request, request.worker_id.unwrap_or_default())?;
+    registry::join_leased(node, request.policies()).map_err(Fault::from)
 }
 
 /// The ceiling to lease up to at first: that many ms ahead of the clock, in ticks.

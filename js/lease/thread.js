@@ -1,0 +1,142 @@
+'use strict';
+// `thread: true`: a lease that is kept by a worker thread with a connection of its own, so that a main
+// loop that is busy for longer than the ttl neither loses its slot nor stops. Generators belong to the
+// process, so the thread raises the ceiling of the very generator that the other threads draw from.
+//
+// Run as a worker, this file is that thread.
+
+const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
+
+const { SnowFlakeError, granted, shown } = require('../errors.js');
+const native = require('../native.js');
+const ending = require('./ending.js');
+
+/** How long after the thread has died another one is started, ms. */
+const RESTART_MS = 1000;
+
+class ThreadLease {
+  #url;
+  #settings;
+  #channel;
+  #thread;
+  #report;
+  #released;
+
+  constructor(url, settings) {
+    this.#url = url;
+    this.#settings = settings;
+  }
+
+  static async take(url, settings) {
+    const lease = new ThreadLease(url, settings);
+    await lease.#start();
+    ending.add(lease);
+    return lease;
+  }
+
+  get channel() {
+    return this.#channel;
+  }
+
+  get workerId() {
+    return this.#report.slot.workerId;
+  }
+
+  report() {
+    const hasPassed = this.#report.state === 'held' && Date.now() > this.#report.ceiling;
+    return { ...this.#report, ...(hasPassed ? { state: 'expired' } : {}) };
+  }
+
+  release() {
+    this.#released ??= this.#giveUp();
+    return this.#released;
+  }
+
+  async #giveUp() {
+    ending.remove(this);
+    const thread = this.#thread;
+    this.#channel.endWindow();
+    this.#report = { ...this.#report, state: 'released' };
+    const ended = new Promise((resolve) => thread.once('exit', resolve));
+    thread.ref();
+    thread.postMessage('release');
+    await ended;
+  }
+
+  /** Starts a thread, and waits until it has a slot. */
+  #start() {
+    return new Promise((resolve, reject) => {
+      const thread = new Worker(__filename, {
+        workerData: { url: this.#url, settings: this.#settings },
+      });
+      this.#thread = thread;
+      thread.on('message', (message) => {
+        try {
+          this.#hear(message);
+          thread.unref();
+          resolve();
+        } catch (failure) {
+          reject(failure);
+        }
+      });
+      thread.on('error', (failure) => this.#fail(failure, reject));
+      thread.on('exit', () => {
+        if (this.#released !== undefined || this.#channel === undefined) return;
+        this.#fail(new Error('the thread that keeps the lease has ended'), reject);
+        setTimeout(() => this.#start().catch(() => {}), RESTART_MS).unref();
+      });
+    });
+  }
+
+  #fail(failure, reject) {
+    if (this.#report) this.#report = { ...this.#report, state: 'failing', failure: shown(failure) };
+    reject(failure);
+  }
+
+  #hear({ refused, report }) {
+    if (refused) {
+      const { code, message, holders } = refused;
+      throw new SnowFlakeError(code, message, { holders });
+    }
+    if (this.#released !== undefined) return;
+    const { workerId } = report.slot;
+    const request = { ...this.#settings, leasing: undefined, workerId, ownClock: false };
+    if (this.#channel === undefined) {
+      this.#channel = granted(native.joinLeased(request));
+      this.#channel.lease = () => this.report();
+    } else if (workerId !== this.workerId || report.owner !== this.#report.owner) {
+      granted(this.#channel.joinAnother(request));
+    }
+    this.#report = report;
+  }
+}
+
+/** The thread itself. */
+async function keep({ url, settings }) {
+  const { connect } = require('./connect.js');
+  const { EngineLease } = require('./lease.js');
+  const store = await connect(new URL(url));
+  let lease;
+  try {
+    lease = await EngineLease.take(store, { ...settings, leasing: { ...settings.leasing } }, tell);
+  } catch ({ code, message, holders }) {
+    await store.close?.();
+    parentPort.postMessage({ refused: { code, message, holders } });
+    return;
+  }
+  tell(lease);
+  // The port keeps this thread alive.
+  parentPort.once('message', async () => {
+    await lease.release();
+    lease.channel.close();
+    parentPort.close();
+  });
+
+  function tell(whose) {
+    parentPort.postMessage({ report: whose.report() });
+  }
+}
+
+if (!isMainThread && workerData?.settings?.leasing && parentPort) keep(workerData);
+
+module.exports = { ThreadLease };
