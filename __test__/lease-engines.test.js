@@ -1,10 +1,13 @@
 'use strict';
 // Each engine that a lease can come from, held to the contract: a real server for each.
 
+const assert = require('node:assert/strict');
+const { hostname } = require('node:os');
 const { after, before, describe, test } = require('node:test');
 
 const { contract } = require('./lease/contract.js');
 const { Server, missing } = require('./lease/servers.js');
+const { SnowFlake, layouts, runScript } = require('./support.js');
 const { connect } = require('../js/lease/connect.js');
 const { memory } = require('../js/lease/memory.js');
 
@@ -41,10 +44,101 @@ function onServer(name, engine, options, open) {
       },
       options,
     );
+    if (open !== byUrl) return;
+    test('a lease from its URL does not keep the process alive, and ends with it', async () => {
+      const script = `
+        const { SnowFlake } = require('..');
+        SnowFlake.lease(process.env.URL_OF_ENGINE, { datacenterId: 1, layout: { ...require('..').layouts.node, workerBits: 0 } })
+          .then((flake) => console.log(typeof flake.nextId()), ({ message }) => console.log(message));`;
+      const env = { URL_OF_ENGINE: `${server.url}?namespace=ends` };
+      for (let n = 0; n < 2; n++) {
+        const { stdout, code } = await runScript(script, { env });
+        assert.deepEqual([stdout, code], ['bigint\n', 0]);
+      }
+    });
   });
 }
 
 const byUrl = (server, namespace) => connect(new URL(`${server.url}?namespace=${namespace}`));
+
+/** UidGenerator's own DDL for MySQL; the same in PostgreSQL's words. */
+const WORKER_NODE = {
+  mysql: `CREATE TABLE WORKER_NODE (
+    ID BIGINT NOT NULL AUTO_INCREMENT, HOST_NAME VARCHAR(64) NOT NULL, PORT VARCHAR(64) NOT NULL,
+    TYPE INT NOT NULL, LAUNCH_DATE DATE NOT NULL, MODIFIED TIMESTAMP NOT NULL,
+    CREATED TIMESTAMP NOT NULL, PRIMARY KEY (ID)) COMMENT = 'DB WorkerID Assigner', ENGINE = INNODB`,
+  postgres: `CREATE TABLE WORKER_NODE (
+    ID BIGSERIAL NOT NULL, HOST_NAME VARCHAR(64) NOT NULL, PORT VARCHAR(64) NOT NULL,
+    TYPE INT NOT NULL, LAUNCH_DATE DATE NOT NULL, MODIFIED TIMESTAMP NOT NULL,
+    CREATED TIMESTAMP NOT NULL, PRIMARY KEY (ID))`,
+};
+
+for (const engine of ['mysql', 'postgres']) {
+  describe(`UidGenerator's WORKER_NODE on ${engine}`, { skip: missing(engine) }, () => {
+    const { workerNode } = require('../js/lease/worker-node.js');
+    // Other IDs in each test: this process remembers what it has issued under a worker ID.
+    let epoch = Date.UTC(2026, 0, engine === 'mysql' ? 1 : 2);
+    const newLayout = () => ({ ...layouts.uid, epoch: epoch++ });
+    let server;
+    let pool;
+    let query;
+    before(async () => {
+      server = await Server.start(engine);
+      if (engine === 'mysql') {
+        pool = require('mysql2/promise').createPool(server.url);
+        query = async (text) => (await pool.query(text))[0];
+      } else {
+        pool = new (require('pg').Pool)({ connectionString: server.url });
+        query = async (text) => (await pool.query(text)).rows;
+      }
+    });
+    after(async () => {
+      await pool.end();
+      await server.stop();
+    });
+
+    for (const made of ['that is made at need', 'that UidGenerator made']) {
+      test(`each lease is a row of a table ${made}, and its ID the worker ID`, async () => {
+        if (made === 'that UidGenerator made') {
+          await query('DROP TABLE WORKER_NODE');
+          await query(WORKER_NODE[engine]);
+        }
+        const layout = newLayout();
+        const workerIds = [];
+        for (let n = 0; n < 3; n++) {
+          const flake = await SnowFlake.lease(workerNode(pool, { type: 'container' }), { layout });
+          workerIds.push(flake.parse(flake.nextId()).workerId);
+          flake.close();
+        }
+        assert.deepEqual(workerIds, [1, 2, 3], 'never reused');
+        const rows = await query('SELECT * FROM WORKER_NODE ORDER BY ID');
+        assert.equal(rows.length, 3);
+        const [row] = rows.map((one) =>
+          Object.fromEntries(Object.entries(one).map(([key, value]) => [key.toUpperCase(), value])),
+        );
+        assert.deepEqual([row.HOST_NAME, row.TYPE], [hostname().slice(0, 64), 1]);
+        assert.match(row.PORT, new RegExp(`^\\d{13}-${process.pid}$`));
+        assert.ok(Math.abs(new Date(row.CREATED) - Date.now()) < 86_400_000);
+      });
+    }
+
+    test('an ID past the layout is an error, not a wrap', async () => {
+      const small = { ...newLayout(), workerBits: 2, sequenceBits: 33 };
+      const { code, message } = await SnowFlake.lease(workerNode(pool), { layout: small }).then(
+        () => assert.fail('it was not refused'),
+        (error) => error,
+      );
+      assert.equal(code, 'ERR_SNOWFLAKE_NO_SLOT');
+      assert.match(message, /has given out ID 4, and the layout's worker IDs end at 3/);
+    });
+
+    test('a layout with datacenters is refused', async () => {
+      await assert.rejects(SnowFlake.lease(workerNode(pool), { datacenterId: 1 }), {
+        code: 'ERR_SNOWFLAKE_CONFIG',
+      });
+    });
+  });
+}
 
 onServer('postgres', 'postgres', { ttl: 1000 }, byUrl);
 onServer('mysql (MariaDB)', 'mysql', { ttl: 1000 }, byUrl);

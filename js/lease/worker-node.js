@@ -1,0 +1,130 @@
+'use strict';
+// `snowdrift/lease/worker-node`: UidGenerator's way to a worker ID. Each start inserts a row into its
+// WORKER_NODE table, and the row's auto-increment ID is the worker ID. It is never given out again, so
+// there is nothing to renew, to expire or to take over, and no clock to trust. Java and Node
+// applications can share one table.
+
+const { configError, SnowFlakeError, shown } = require('../errors.js');
+const { choice, propertiesOf } = require('../options.js');
+const { checkClient } = require('./adapter.js');
+
+/** UidGenerator's WorkerNodeType. */
+const TYPES = { container: 1, actual: 2 };
+
+/** As long as UidGenerator's columns are. */
+const LONGEST_NAME = 64;
+
+const COLUMNS = `HOST_NAME VARCHAR(64) NOT NULL,
+  PORT VARCHAR(64) NOT NULL,
+  TYPE INT NOT NULL,
+  LAUNCH_DATE DATE NOT NULL,
+  MODIFIED TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+  CREATED TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP`;
+const INSERT =
+  'INSERT INTO WORKER_NODE (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED) VALUES (?, ?, ?, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)';
+
+const DIALECTS = {
+  postgres: {
+    create: `SELECT pg_advisory_xact_lock(hashtext('snowdrift'));
+CREATE TABLE IF NOT EXISTS WORKER_NODE (
+  ID BIGSERIAL PRIMARY KEY,
+  ${COLUMNS}
+)`,
+    now: 'SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS ms',
+    isMissing: ({ code }) => code === '42P01',
+    async query(client, text, values) {
+      let n = 0;
+      return (
+        await client.query(
+          text.replaceAll('?', () => `$${++n}`),
+          values,
+        )
+      ).rows;
+    },
+    async insert(client, values) {
+      const [{ id }] = await this.query(client, `${INSERT} RETURNING ID`, values);
+      return Number(id);
+    },
+  },
+  mysql: {
+    create: `CREATE TABLE IF NOT EXISTS WORKER_NODE (
+  ID BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,
+  ${COLUMNS}
+)`,
+    now: 'SELECT CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED) AS ms',
+    isMissing: ({ code, errno }) => code === 'ER_NO_SUCH_TABLE' || errno === 1146,
+    async query(client, text, values) {
+      const [rows] = await client.query(text, values);
+      return rows;
+    },
+    async insert(client, values) {
+      return Number((await this.query(client, INSERT, values)).insertId);
+    },
+  },
+};
+
+function workerNode(client, options = {}) {
+  checkClient(client, 'query', 'workerNode() takes a pool of mysql2 or pg');
+  const {
+    type = 'actual',
+    host,
+    port,
+  } = propertiesOf(options, 'options of workerNode()', ['type', 'host', 'port'], configError);
+  choice('type', type, Object.keys(TYPES));
+  for (const [name, value] of Object.entries({ host, port })) {
+    if (value !== undefined && (typeof value !== 'string' || value.length > LONGEST_NAME)) {
+      throw configError(`${name} must be a string of up to 64 characters; it is ${shown(value)}`);
+    }
+  }
+  // Clients of mysql2 can prepare a statement by themselves, those of pg cannot.
+  const dialect = typeof client.execute === 'function' ? 'mysql' : 'postgres';
+  const database = DIALECTS[dialect];
+  const promised = typeof client.promise === 'function' ? client.promise() : client;
+  const name = `${dialect}:WORKER_NODE`;
+
+  return {
+    name,
+
+    async now() {
+      const [{ ms }] = await database.query(promised, database.now);
+      return Number(ms);
+    },
+
+    async acquire({ datacenterId, workerIds, holder }) {
+      if (datacenterId !== 0) {
+        throw configError(
+          'workerNode() numbers workers through all datacenters: use it with a layout without datacenterBits, such as { ...layouts.uid, epoch }',
+        );
+      }
+      const values = [
+        (host ?? holder.host).slice(0, LONGEST_NAME),
+        // UidGenerator, too, writes what tells the processes of a host apart where there is no port.
+        port ?? `${Number(holder.startedAt)}-${holder.pid}`,
+        TYPES[type],
+      ];
+      let workerId;
+      try {
+        workerId = await database.insert(promised, values);
+      } catch (failure) {
+        if (!database.isMissing(failure)) throw failure;
+        await database.query(promised, database.create);
+        workerId = await database.insert(promised, values);
+      }
+      if (workerId >= workerIds) {
+        throw new SnowFlakeError(
+          'ERR_SNOWFLAKE_NO_SLOT',
+          `${name} has given out ID ${workerId}, and the layout's worker IDs end at ${workerIds - 1}. Use a layout with more workerBits and a later epoch, and an empty table with it`,
+        );
+      }
+      return { workerId, floor: -1, expires: null };
+    },
+
+    async renew() {
+      return { isHeld: true, expires: null };
+    },
+
+    async release() {},
+  };
+}
+
+module.exports = { workerNode };
