@@ -11,18 +11,6 @@ const { SnowFlake, layouts, runScript } = require('./support.js');
 const { connect } = require('../js/lease/connect.js');
 const { memory } = require('../js/lease/memory.js');
 
-describe('memory', () => {
-  const stores = new Map();
-  contract(
-    test,
-    (namespace) => {
-      if (!stores.has(namespace)) stores.set(namespace, memory());
-      return stores.get(namespace);
-    },
-    { ttl: 100 },
-  );
-});
-
 /** A suite for an engine, whose server runs meanwhile. */
 function onServer(name, engine, options, open) {
   describe(name, { skip: missing(engine), concurrency: 8 }, () => {
@@ -73,104 +61,126 @@ const WORKER_NODE = {
     CREATED TIMESTAMP NOT NULL, PRIMARY KEY (ID))`,
 };
 
-for (const engine of ['mysql', 'postgres']) {
-  describe(`UidGenerator's WORKER_NODE on ${engine}`, { skip: missing(engine) }, () => {
-    const { workerNode } = require('../js/lease/worker-node.js');
-    // Other IDs in each test: this process remembers what it has issued under a worker ID.
-    let epoch = Date.UTC(2026, 0, engine === 'mysql' ? 1 : 2);
-    const newLayout = () => ({ ...layouts.uid, epoch: epoch++ });
-    let server;
-    let pool;
-    let query;
-    before(async () => {
-      server = await Server.start(engine);
-      if (engine === 'mysql') {
-        pool = require('mysql2/promise').createPool(server.url);
-        query = async (text) => (await pool.query(text))[0];
-      } else {
-        pool = new (require('pg').Pool)({ connectionString: server.url });
-        query = async (text) => (await pool.query(text)).rows;
-      }
-    });
-    after(async () => {
-      await pool.end();
-      await server.stop();
-    });
-
-    for (const made of ['that is made at need', 'that UidGenerator made']) {
-      test(`each lease is a row of a table ${made}, and its ID the worker ID`, async () => {
-        if (made === 'that UidGenerator made') {
-          await query('DROP TABLE WORKER_NODE');
-          await query(WORKER_NODE[engine]);
-        }
-        const layout = newLayout();
-        const workerIds = [];
-        for (let n = 0; n < 3; n++) {
-          const flake = await SnowFlake.lease(workerNode(pool, { type: 'container' }), { layout });
-          workerIds.push(flake.parse(flake.nextId()).workerId);
-          flake.close();
-        }
-        assert.deepEqual(workerIds, [1, 2, 3], 'never reused');
-        const rows = await query('SELECT * FROM WORKER_NODE ORDER BY ID');
-        assert.equal(rows.length, 3);
-        const [row] = rows.map((one) =>
-          Object.fromEntries(Object.entries(one).map(([key, value]) => [key.toUpperCase(), value])),
-        );
-        assert.deepEqual([row.HOST_NAME, row.TYPE], [hostname().slice(0, 64), 1]);
-        assert.match(row.PORT, new RegExp(`^\\d{13}-${process.pid}$`));
-        assert.ok(Math.abs(new Date(row.CREATED) - Date.now()) < 86_400_000);
-      });
-    }
-
-    test('an ID past the layout is an error, not a wrap', async () => {
-      const small = { ...newLayout(), workerBits: 2, sequenceBits: 33 };
-      const { code, message } = await SnowFlake.lease(workerNode(pool), { layout: small }).then(
-        () => assert.fail('it was not refused'),
-        (error) => error,
-      );
-      assert.equal(code, 'ERR_SNOWFLAKE_NO_SLOT');
-      assert.match(message, /has given out ID 4, and the layout's worker IDs end at 3/);
-    });
-
-    test('a layout with datacenters is refused', async () => {
-      await assert.rejects(SnowFlake.lease(workerNode(pool), { datacenterId: 1 }), {
-        code: 'ERR_SNOWFLAKE_CONFIG',
-      });
-    });
+// Side by side: they mostly wait for holds to expire.
+describe('leases', { concurrency: 4 }, () => {
+  describe('memory', () => {
+    const stores = new Map();
+    contract(
+      test,
+      (namespace) => {
+        if (!stores.has(namespace)) stores.set(namespace, memory());
+        return stores.get(namespace);
+      },
+      { ttl: 100 },
+    );
   });
-}
 
-onServer('postgres', 'postgres', { ttl: 1000 }, byUrl);
-onServer('mysql (MariaDB)', 'mysql', { ttl: 1000 }, byUrl);
-onServer('redis, by ioredis', 'redis', { ttl: 1000 }, byUrl);
-onServer('etcd', 'etcd', { ttl: 2000 }, byUrl);
+  for (const engine of ['mysql', 'postgres']) {
+    describe(`UidGenerator's WORKER_NODE on ${engine}`, {
+      skip: missing(engine),
+      concurrency: 1,
+    }, () => {
+      const { workerNode } = require('../js/lease/worker-node.js');
+      // Other IDs in each test: this process remembers what it has issued under a worker ID.
+      let epoch = Date.UTC(2026, 0, engine === 'mysql' ? 1 : 2);
+      const newLayout = () => ({ ...layouts.uid, epoch: epoch++ });
+      let server;
+      let pool;
+      let query;
+      before(async () => {
+        server = await Server.start(engine);
+        if (engine === 'mysql') {
+          pool = require('mysql2/promise').createPool(server.url);
+          query = async (text) => (await pool.query(text))[0];
+        } else {
+          pool = new (require('pg').Pool)({ connectionString: server.url });
+          query = async (text) => (await pool.query(text)).rows;
+        }
+      });
+      after(async () => {
+        await pool.end();
+        await server.stop();
+      });
 
-onServer('redis, by redis', 'redis', { ttl: 1000 }, async (server, namespace) => {
-  const { createClient } = require('redis');
-  const { redis } = require('../js/lease/redis.js');
-  const client = createClient({ url: server.url });
-  await client.connect();
-  return { ...redis(client, { namespace }), close: () => client.close() };
-});
+      for (const made of ['that is made at need', 'that UidGenerator made']) {
+        test(`each lease is a row of a table ${made}, and its ID the worker ID`, async () => {
+          if (made === 'that UidGenerator made') {
+            await query('DROP TABLE WORKER_NODE');
+            await query(WORKER_NODE[engine]);
+          }
+          const layout = newLayout();
+          const workerIds = [];
+          for (let n = 0; n < 3; n++) {
+            const flake = await SnowFlake.lease(workerNode(pool, { type: 'container' }), {
+              layout,
+            });
+            workerIds.push(flake.parse(flake.nextId()).workerId);
+            flake.close();
+          }
+          assert.deepEqual(workerIds, [1, 2, 3], 'never reused');
+          const rows = await query('SELECT * FROM WORKER_NODE ORDER BY ID');
+          assert.equal(rows.length, 3);
+          const [row] = rows.map((one) =>
+            Object.fromEntries(
+              Object.entries(one).map(([key, value]) => [key.toUpperCase(), value]),
+            ),
+          );
+          assert.deepEqual([row.HOST_NAME, row.TYPE], [hostname().slice(0, 64), 1]);
+          assert.match(row.PORT, new RegExp(`^\\d{13}-${process.pid}$`));
+          assert.ok(Math.abs(new Date(row.CREATED) - Date.now()) < 86_400_000);
+        });
+      }
 
-for (const [name, engine, type] of [
-  ['typeorm on PostgreSQL', 'postgres', 'postgres'],
-  ['typeorm on MariaDB', 'mysql', 'mariadb'],
-]) {
-  onServer(name, engine, { ttl: 1000 }, async (server, namespace) => {
+      test('an ID past the layout is an error, not a wrap', async () => {
+        const small = { ...newLayout(), workerBits: 2, sequenceBits: 33 };
+        const { code, message } = await SnowFlake.lease(workerNode(pool), { layout: small }).then(
+          () => assert.fail('it was not refused'),
+          (error) => error,
+        );
+        assert.equal(code, 'ERR_SNOWFLAKE_NO_SLOT');
+        assert.match(message, /has given out ID 4, and the layout's worker IDs end at 3/);
+      });
+
+      test('a layout with datacenters is refused', async () => {
+        await assert.rejects(SnowFlake.lease(workerNode(pool), { datacenterId: 1 }), {
+          code: 'ERR_SNOWFLAKE_CONFIG',
+        });
+      });
+    });
+  }
+
+  onServer('postgres', 'postgres', { ttl: 1000 }, byUrl);
+  onServer('mysql (MariaDB)', 'mysql', { ttl: 1000 }, byUrl);
+  onServer('redis, by ioredis', 'redis', { ttl: 1000 }, byUrl);
+  onServer('etcd', 'etcd', { ttl: 2000 }, byUrl);
+
+  onServer('redis, by redis', 'redis', { ttl: 1000 }, async (server, namespace) => {
+    const { createClient } = require('redis');
+    const { redis } = require('../js/lease/redis.js');
+    const client = createClient({ url: server.url });
+    await client.connect();
+    return { ...redis(client, { namespace }), close: () => client.close() };
+  });
+
+  for (const [name, engine, type] of [
+    ['typeorm on PostgreSQL', 'postgres', 'postgres'],
+    ['typeorm on MariaDB', 'mysql', 'mariadb'],
+  ]) {
+    onServer(name, engine, { ttl: 1000 }, async (server, namespace) => {
+      const { DataSource } = require('typeorm');
+      const { typeorm } = require('../js/lease/typeorm.js');
+      const source = new DataSource({ type, url: server.url });
+      await source.initialize();
+      return { ...typeorm(source, { namespace }), close: () => source.destroy() };
+    });
+  }
+
+  describe('typeorm on SQLite', () => {
     const { DataSource } = require('typeorm');
     const { typeorm } = require('../js/lease/typeorm.js');
-    const source = new DataSource({ type, url: server.url });
-    await source.initialize();
-    return { ...typeorm(source, { namespace }), close: () => source.destroy() };
+    const source = new DataSource({ type: 'sqljs' });
+    before(() => source.initialize());
+    after(() => source.destroy());
+    contract(test, (namespace) => typeorm(source, { namespace }), { ttl: 500 });
   });
-}
-
-describe('typeorm on SQLite', () => {
-  const { DataSource } = require('typeorm');
-  const { typeorm } = require('../js/lease/typeorm.js');
-  const source = new DataSource({ type: 'sqljs' });
-  before(() => source.initialize());
-  after(() => source.destroy());
-  contract(test, (namespace) => typeorm(source, { namespace }), { ttl: 500 });
 });

@@ -39,19 +39,21 @@ function run({ workers, datacenterId, count }) {
   const started = Date.now();
   const progress = new Progress(workers);
   const drawn = [];
-  for (let workerId = 0; workerId < workers; workerId++) {
+  for (let place = 0; place < workers; place++) {
     for (const kind of KINDS) {
-      drawn.push({ workerId, kind, ids: new BigUint64Array(count), length: 0, ms: 0 });
+      drawn.push({ place, kind, ids: new BigUint64Array(count), length: 0, ms: 0 });
     }
   }
 
   const group = forkWorkers({ count: workers, datacenterId });
-  group.on('fork', (worker, workerId) => {
-    worker.on('message', ({ kind, ids, done, ms }) => {
-      const mine = drawn.find((one) => one.workerId === workerId && one.kind === kind);
+  group.on('fork', (worker, place) => {
+    worker.on('message', ({ kind, workerId, ids, done, ms }) => {
+      const mine = drawn.find((one) => one.place === place && one.kind === kind);
+      // With a lease, any that was free.
+      mine.workerId = workerId;
       for (const id of ids) mine.ids[mine.length++] = typeof id === 'string' ? canonical(id) : id;
       mine.ms = ms;
-      progress.show(workerId, kind, done, count);
+      progress.show(place, kind, done, count);
     });
   });
   group.on('died', ({ workerId, code, signal }) => {

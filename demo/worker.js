@@ -1,15 +1,17 @@
 'use strict';
-// One worker of the demo. Its datacenterId and workerId are in its environment.
+// One worker of the demo. Its datacenterId is in its environment; its workerId, too, or it takes one
+// that is free.
 
 const { SnowFlake } = require('snowdrift');
 
 /** How many IDs are drawn between two reports of progress. */
 const CHUNK = 100_000;
 
-const KINDS = {
-  bigint: () => SnowFlake.nextId(),
-  string: () => SnowFlake.nextIdString(),
-};
+/** With a lease of its own, or as most applications draw: by the static functions. */
+const kindsOf = (flake) => ({
+  bigint: flake === undefined ? () => SnowFlake.nextId() : flake.nextId,
+  string: flake === undefined ? () => SnowFlake.nextIdString() : flake.nextIdString,
+});
 
 /** Sends a message and waits until it has left: the primary must not be flooded. */
 const send = (message) =>
@@ -17,8 +19,10 @@ const send = (message) =>
     process.send(message, (error) => (error ? reject(error) : resolve())),
   );
 
-async function run(count) {
-  for (const [kind, draw] of Object.entries(KINDS)) {
+async function run({ count, lease }) {
+  const flake = lease === undefined ? undefined : await SnowFlake.lease(lease);
+  const { workerId } = flake ?? SnowFlake.default;
+  for (const [kind, draw] of Object.entries(kindsOf(flake))) {
     let ms = 0;
     for (let done = 0; done < count; ) {
       const drawn = new Array(Math.min(CHUNK, count - done));
@@ -28,9 +32,10 @@ async function run(count) {
       done += drawn.length;
       // Strings travel as strings, so that it is them that are compared.
       const ids = kind === 'bigint' ? BigUint64Array.from(drawn) : drawn;
-      await send({ kind, ids, done, ms });
+      await send({ kind, workerId, ids, done, ms });
     }
   }
+  flake?.close();
   process.disconnect();
 }
 
