@@ -375,8 +375,9 @@ export class SnowFlake {
    * never share a tick: a holder issues above what was recorded before it came, and up to what the
    * engine has confirmed to it.
    *
-   * @param store a `file:` URL of a directory; a `postgres:`, `mysql:`, `mariadb:`, `redis:` or
-   *   `etcd:` URL, whose client the application has installed (`pg`, `mysql2`, `ioredis`, none);
+   * @param store a `file:` URL of a directory; a `postgres:`, `mysql:`, `mariadb:`, `redis:`,
+   *   `etcd:` or `zookeeper:` URL, whose client the application has installed (`pg`, `mysql2`,
+   *   `ioredis`, none, `snowdrift-zookeeper`);
    *   `?namespace=orders` may be part of it; or a `LeaseStore`, such as those of
    *   `snowdrift/lease/postgres`. Default: the environment variable `SNOWDRIFT_LEASE`
    * @returns rejects as the constructor throws, and with `ERR_SNOWFLAKE_CLOCK_SKEW`

@@ -62,7 +62,7 @@ const WORKER_NODE = {
 };
 
 // Side by side: they mostly wait for holds to expire.
-describe('leases', { concurrency: 4 }, () => {
+describe('leases', { concurrency: 3 }, () => {
   describe('memory', () => {
     const stores = new Map();
     contract(
@@ -149,12 +149,13 @@ describe('leases', { concurrency: 4 }, () => {
     });
   }
 
-  onServer('postgres', 'postgres', { ttl: 1000 }, byUrl);
-  onServer('mysql (MariaDB)', 'mysql', { ttl: 1000 }, byUrl);
-  onServer('redis, by ioredis', 'redis', { ttl: 1000 }, byUrl);
+  onServer('postgres', 'postgres', { ttl: 2000 }, byUrl);
+  onServer('mysql (MariaDB)', 'mysql', { ttl: 2000 }, byUrl);
+  onServer('redis, by ioredis', 'redis', { ttl: 2000 }, byUrl);
   onServer('etcd', 'etcd', { ttl: 2000 }, byUrl);
+  onServer('zookeeper', 'zookeeper', { ttl: 2000, die: (store) => store.close() }, byUrl);
 
-  onServer('redis, by redis', 'redis', { ttl: 1000 }, async (server, namespace) => {
+  onServer('redis, by redis', 'redis', { ttl: 2000 }, async (server, namespace) => {
     const { createClient } = require('redis');
     const { redis } = require('../js/lease/redis.js');
     const client = createClient({ url: server.url });
@@ -166,7 +167,7 @@ describe('leases', { concurrency: 4 }, () => {
     ['typeorm on PostgreSQL', 'postgres', 'postgres'],
     ['typeorm on MariaDB', 'mysql', 'mariadb'],
   ]) {
-    onServer(name, engine, { ttl: 1000 }, async (server, namespace) => {
+    onServer(name, engine, { ttl: 2000 }, async (server, namespace) => {
       const { DataSource } = require('typeorm');
       const { typeorm } = require('../js/lease/typeorm.js');
       const source = new DataSource({ type, url: server.url });

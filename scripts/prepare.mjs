@@ -1,5 +1,6 @@
 // Does the set-up that every command needs: checks the tools, installs the dependencies, builds the
-// addon. Fast when there is nothing to do. `npm run build` is this alone.
+// addon. Fast when there is nothing to do. `npm run build` is this alone; with --zookeeper it builds
+// the second addon, too.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, readFileSync, renameSync, statSync } from 'node:fs';
@@ -63,15 +64,16 @@ function isInstalled() {
   );
 }
 
-/** Puts what cargo built where js/native.js looks for it. */
-function placeAddon() {
+/** Puts what cargo built where its loader looks for it. */
+function placeAddon(crate, folder) {
   const { platform, arch } = process;
+  const name = crate.replaceAll('-', '_');
   const [library, target] = {
-    darwin: ['libsnowdrift.dylib', `darwin-${arch}`],
-    win32: ['snowdrift.dll', `win32-${arch}-msvc`],
-  }[platform] ?? ['libsnowdrift.so', `linux-${arch}-${isMusl() ? 'musl' : 'gnu'}`];
+    darwin: [`lib${name}.dylib`, `darwin-${arch}`],
+    win32: [`${name}.dll`, `win32-${arch}-msvc`],
+  }[platform] ?? [`lib${name}.so`, `linux-${arch}-${isMusl() ? 'musl' : 'gnu'}`];
   const built = `${process.env.CARGO_TARGET_DIR ?? 'target'}/release/${library}`;
-  const place = `js/snowdrift.${target}.node`;
+  const place = `${folder}/${crate}.${target}.node`;
   if (existsSync(place) && readFileSync(place).equals(readFileSync(built))) return;
   // Renamed rather than written in place: a process that has the old one mapped keeps it.
   copyFileSync(built, `${place}.new`);
@@ -89,4 +91,10 @@ if (!isInstalled()) {
 }
 console.log('Building the addon ...');
 step('cargo build', 'cargo', ['build', '--release', '--locked', '--features', 'binding']);
-placeAddon();
+placeAddon('snowdrift', 'js');
+if (process.argv.includes('--zookeeper')) {
+  // The optional second addon takes as long again, so only where it is asked for.
+  const crate = 'snowdrift-zookeeper';
+  step('cargo build, ZooKeeper', 'cargo', ['build', '--release', '--locked', '--package', crate]);
+  placeAddon(crate, 'zookeeper');
+}

@@ -1,7 +1,7 @@
 // All tests: the core's, then the addon's, then the types.
 
 import { spawnSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 
 function run(command, ...args) {
   const { status } = spawnSync(command, args, { stdio: 'inherit' });
@@ -16,6 +16,7 @@ if (process.platform === 'linux') {
   // The clock, the disk and the boot under the addon: see __test__/machine-shim.
   run('cargo', 'build', '--locked', '--quiet', '--release', '--package', 'machine-shim');
 }
+if (existsSync('/usr/share/zookeeper')) run(process.execPath, 'scripts/prepare.mjs', '--zookeeper');
 const files = readdirSync('__test__').filter((name) => name.endsWith('.test.js'));
 run(process.execPath, '--test', ...files.map((name) => `__test__/${name}`));
 run(process.execPath, 'node_modules/typescript/bin/tsc', '--project', 'tsconfig.json');

@@ -5,11 +5,21 @@
 
 const { execFileSync, spawn, spawnSync } = require('node:child_process');
 const { once } = require('node:events');
-const { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync } = require('node:fs');
+const {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} = require('node:fs');
 const net = require('node:net');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
+
+const { connect } = require('../../js/lease/connect.js');
 
 /** The first of these that is on the machine. */
 function find(...commands) {
@@ -97,6 +107,19 @@ const ENGINES = {
     program: 0,
     url: (port) => `etcd://127.0.0.1:${port}`,
   },
+  zookeeper: {
+    package: 'zookeeper',
+    programs: () => [find('/usr/share/zookeeper/bin/zkServer.sh')],
+    configure: (folder, port) =>
+      writeFileSync(
+        join(folder, 'zoo.cfg'),
+        // Sessions may be as short as two ticks.
+        `tickTime=500\ndataDir=${folder}\nclientPort=${port}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n`,
+      ),
+    args: (folder) => ['start-foreground', join(folder, 'zoo.cfg')],
+    program: 0,
+    url: (port) => `zookeeper://127.0.0.1:${port}`,
+  },
 };
 
 /** Why an engine cannot be run here, or undefined. */
@@ -117,14 +140,18 @@ async function freePort() {
   return port;
 }
 
-async function accepts(port) {
-  const socket = net.connect(port, '127.0.0.1');
-  const isOpen = await Promise.race([
-    once(socket, 'connect').then(() => true),
-    once(socket, 'error').then(() => false),
-  ]).catch(() => false);
-  socket.destroy();
-  return isOpen;
+/** Whether a server not only listens but answers. */
+async function serves(url) {
+  let store;
+  try {
+    store = await connect(new URL(url));
+    await Promise.race([store.now(), sleep(3000).then(() => Promise.reject(new Error('silent')))]);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await store?.close?.();
+  }
 }
 
 /** One server, which can be stopped, frozen and started again with what it had. */
@@ -148,6 +175,7 @@ class Server {
     }
     prepare?.(programs(), server.#folder, server.#as);
     server.#ports = [String(await freePort()), String(await freePort())];
+    server.#engine.configure?.(server.#folder, ...server.#ports);
     await server.run();
     return server;
   }
@@ -172,7 +200,7 @@ class Server {
         this.#output = (this.#output + text).slice(-4000);
       });
     }
-    for (let tries = 0; !(await accepts(this.port)); tries++) {
+    for (let tries = 0; !(await serves(this.url)); tries++) {
       if (this.#process.exitCode !== null || tries > 600) {
         throw new Error(`the server does not come up: ${this.#output}`);
       }

@@ -60,6 +60,12 @@ async function connectEtcd(_, { own, options }) {
   return etcd(own.href.replace(/^etcd(s?):/, 'http$1:'), options);
 }
 
+async function connectZookeeper(url, { own, options }) {
+  await load('snowdrift-zookeeper', url);
+  const { zookeeper } = require('./zookeeper.js');
+  return zookeeper(own.href.slice('zookeeper://'.length), options);
+}
+
 const ENGINES = {
   'postgres:': connectPostgres,
   'postgresql:': connectPostgres,
@@ -69,6 +75,7 @@ const ENGINES = {
   'rediss:': connectRedis,
   'etcd:': connectEtcd,
   'etcds:': connectEtcd,
+  'zookeeper:': connectZookeeper,
 };
 
 /** Whether a lease from this URL is from an engine. */

@@ -1,0 +1,185 @@
+'use strict';
+// `snowdrift/lease/zookeeper`: slots in ZooKeeper, by the optional second addon, `snowdrift-zookeeper`.
+//
+//   /snowdrift/NAMESPACE/layout
+//   /snowdrift/NAMESPACE/DATACENTER/WORKER          its ceiling, and who had it last: stays
+//   /snowdrift/NAMESPACE/DATACENTER/WORKER/holder   ephemeral: is there while it is held
+//
+// The node that stays is the fence: only its owner sets it, by its version, so that a check of the
+// owner and the raise of the ceiling are one step. The ephemeral one only tells whether it is held.
+
+const { configError, shown } = require('../errors.js');
+const { readNamespace } = require('./adapter.js');
+const { layoutConflict } = require('./conflict.js');
+
+/** Of how many slots that were never used one is picked. */
+const MOST_UNUSED = 64;
+
+function load() {
+  try {
+    return require('snowdrift-zookeeper');
+  } catch (cause) {
+    if (cause.code !== 'MODULE_NOT_FOUND') throw cause;
+    throw configError(
+      "a lease from ZooKeeper needs the package 'snowdrift-zookeeper': npm install snowdrift-zookeeper",
+      { cause },
+    );
+  }
+}
+
+function zookeeper(ensemble, options) {
+  const namespace = readNamespace(options);
+  if (typeof ensemble !== 'string' || !/^[^/,:\s]+:\d+(,[^/,:\s]+:\d+)*(\/\S*)?$/.test(ensemble)) {
+    throw configError(
+      `zookeeper() takes the addresses of an ensemble, such as 'zk1:2181,zk2:2181'; this is ${shown(ensemble)}`,
+    );
+  }
+  const { connect } = load();
+  const name = `zookeeper:${ensemble}/${namespace}`;
+  const root = `/snowdrift/${namespace}`;
+  const pathOf = ({ datacenterId, workerId }) => `${root}/${datacenterId}/${workerId}`;
+  let connecting;
+  let ttlInUse = 10_000;
+
+  /** The session, or another one when it has expired. */
+  async function session() {
+    if (connecting !== undefined) {
+      const open = await connecting.catch(() => undefined);
+      if (open !== undefined && !open.hasEnded()) return open;
+    }
+    connecting = connect(ensemble, ttlInUse);
+    const fresh = await connecting;
+    await fresh.make(root);
+    return fresh;
+  }
+
+  const parsed = ({ data }) => JSON.parse(data);
+
+  async function checkLayout(zk, layout) {
+    const path = `${root}/layout`;
+    let found = await zk.get(path);
+    if (found === null) {
+      await zk.change([{ kind: 'create', path, data: layout }]);
+      found = await zk.get(path);
+    }
+    if (found.data !== layout) throw layoutConflict(name, found.data, layout);
+  }
+
+  /** All slots that were ever used: { workerId, ceiling, version, isHeld }. */
+  async function slotsOf(zk, datacenterId) {
+    const ids = await zk.children(`${root}/${datacenterId}`);
+    return Promise.all(
+      ids.map(async (id) => {
+        const path = pathOf({ datacenterId, workerId: id });
+        const [node, children] = await Promise.all([zk.get(path), zk.children(path)]);
+        const { ceiling, ...holder } = parsed(node);
+        const isHeld = children.includes('holder');
+        return { workerId: Number(id), ceiling, holder, version: node.version, isHeld };
+      }),
+    );
+  }
+
+  function pick(slots, workerIds) {
+    const used = new Set(slots.map(({ workerId }) => workerId));
+    const unused = [];
+    for (let id = 0; id < workerIds && unused.length < MOST_UNUSED; id++) {
+      if (!used.has(id)) unused.push(id);
+    }
+    if (unused.length > 0) {
+      // Whoever comes at the same time most likely takes another.
+      return { workerId: unused[Math.floor(Math.random() * unused.length)], ceiling: -1 };
+    }
+    const free = slots.filter(({ isHeld }) => !isHeld);
+    return free.sort((a, b) => a.ceiling - b.ceiling)[0];
+  }
+
+  return {
+    name,
+
+    async now() {
+      const zk = await session();
+      const path = `${root}/clock`;
+      await zk.make(path);
+      const asked = performance.now();
+      const written = await zk.touch(path);
+      return written + (performance.now() - asked) / 2;
+    },
+
+    async acquire({ layout, datacenterId, workerIds, owner, holder, ceiling, ttl, signal }) {
+      ttlInUse = ttl;
+      const zk = await session();
+      await checkLayout(zk, layout);
+      await zk.make(`${root}/${datacenterId}`);
+      for (;;) {
+        const slots = await slotsOf(zk, datacenterId);
+        const slot = pick(slots, workerIds);
+        if (slot === undefined) {
+          return { holders: slots.map(({ workerId, holder: who }) => holderOf(workerId, who)) };
+        }
+        const { workerId, version, ceiling: floor } = slot;
+        const path = pathOf({ datacenterId, workerId });
+        const who = { owner, ...holder };
+        const data = JSON.stringify({ ceiling: Math.max(floor, ceiling), ...who });
+        const isTaken = await zk.change([
+          version === undefined
+            ? { kind: 'create', path, data }
+            : { kind: 'set', path, data, version },
+          { kind: 'createEphemeral', path: `${path}/holder`, data: JSON.stringify(who) },
+        ]);
+        if (isTaken) return { workerId, floor, expires: Date.now() + ttl };
+        signal?.throwIfAborted();
+      }
+    },
+
+    async renew({ ceiling, owner, ttl, signal, ...request }) {
+      const zk = await session();
+      const path = pathOf(request);
+      for (;;) {
+        const node = await zk.get(path);
+        const recorded = node === null ? {} : parsed(node);
+        if (recorded.owner !== owner) return { isHeld: false };
+        const data = JSON.stringify({ ...recorded, ceiling: Math.max(recorded.ceiling, ceiling) });
+        const { ceiling: _, ...who } = recorded;
+        const changes = [{ kind: 'set', path, data, version: node.version }];
+        // In a session that came after one that has expired, nobody else having come in between.
+        if (!(await zk.children(path)).includes('holder')) {
+          const hold = { path: `${path}/holder`, data: JSON.stringify(who) };
+          changes.push({ kind: 'createEphemeral', ...hold });
+        }
+        if (await zk.change(changes)) return { isHeld: true, expires: Date.now() + ttl };
+        signal?.throwIfAborted();
+      }
+    },
+
+    async release({ last, owner, signal, ...request }) {
+      const zk = await session();
+      const path = pathOf(request);
+      for (;;) {
+        const node = await zk.get(path);
+        const recorded = node === null ? {} : parsed(node);
+        if (recorded.owner !== owner) return;
+        const data = JSON.stringify({ ...recorded, ceiling: last, owner: null });
+        const isHeld = (await zk.children(path)).includes('holder');
+        const isFree = await zk.change([
+          { kind: 'set', path, data, version: node.version },
+          ...(isHeld ? [{ kind: 'delete', path: `${path}/holder` }] : []),
+        ]);
+        if (isFree) return;
+        signal?.throwIfAborted();
+      }
+    },
+
+    /** Ends the session, so whatever is held in it is free. */
+    async close() {
+      const open = await connecting?.catch(() => undefined);
+      connecting = undefined;
+      open?.close();
+    },
+  };
+}
+
+function holderOf(workerId, { pid, host, startedAt }) {
+  return { workerId, pid, host, startedAt: new Date(startedAt) };
+}
+
+module.exports = { zookeeper };

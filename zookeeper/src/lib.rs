@@ -1,0 +1,145 @@
+//! One ZooKeeper session, for `snowdrift/lease/zookeeper`. What a slot is, and who holds it, is said
+//! there; here are only the calls that it needs, each as a promise.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use napi_derive::napi;
+use zookeeper_client::{Acls, Client, CreateMode, Error, MultiWriteError, SessionState};
+
+/// How long one server of the ensemble may be silent before another one is tried.
+const CONNECTION: Duration = Duration::from_secs(2);
+
+/// A session with a ZooKeeper ensemble. Ephemeral nodes live as long as it does.
+#[napi]
+pub struct Session {
+    /// None once it is closed.
+    client: Mutex<Option<Client>>,
+}
+
+impl Session {
+    fn client(&self) -> napi::Result<Client> {
+        let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        client.ok_or_else(|| failed(Error::ClientClosed))
+    }
+}
+
+/// What a node holds.
+#[napi(object)]
+pub struct Held {
+    /// As UTF-8.
+    pub data: String,
+    /// Counts its changes.
+    pub version: i32,
+}
+
+/// A change of one node. All of a list are made, or none.
+#[napi(object)]
+pub struct Change {
+    /// What to do.
+    #[napi(ts_type = "'create' | 'createEphemeral' | 'set' | 'delete'")]
+    pub kind: String,
+    /// Which node.
+    pub path: String,
+    /// What it is to hold.
+    pub data: Option<String>,
+    /// That the node must have, to be set or deleted.
+    pub version: Option<i32>,
+}
+
+/// Connects to `host:port,host:port/chroot`. The session expires when the ensemble has not heard of it
+/// for that long.
+#[napi]
+pub async fn connect(ensemble: String, session_timeout_ms: u32) -> napi::Result<Session> {
+    let connector = Client::connector()
+        .with_session_timeout(Duration::from_millis(session_timeout_ms.into()))
+        .with_connection_timeout(CONNECTION)
+        .with_fail_eagerly();
+    let client = connector.connect(&ensemble).await.map_err(failed)?;
+    Ok(Session { client: Mutex::new(Some(client)) })
+}
+
+#[napi]
+impl Session {
+    /// Whether the session has ended for good, so that another is needed.
+    #[napi]
+    pub fn has_ended(&self) -> bool {
+        let state = self.client().map(|client| client.state());
+        matches!(
+            state,
+            Err(_) | Ok(SessionState::Expired | SessionState::Closed | SessionState::AuthFailed)
+        )
+    }
+
+    /// Ends the session, and with it its ephemeral nodes.
+    #[napi]
+    pub fn close(&self) {
+        self.client.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// Makes a node and those above it, unless they are there.
+    #[napi]
+    pub async fn make(&self, path: String) -> napi::Result<()> {
+        let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
+        self.client()?.mkdir(&path, &options).await.map_err(failed)
+    }
+
+    /// What a node holds; null if there is none.
+    #[napi]
+    pub async fn get(&self, path: String) -> napi::Result<Option<Held>> {
+        match self.client()?.get_data(&path).await {
+            Ok((data, stat)) => {
+                let data = String::from_utf8_lossy(&data).into_owned();
+                Ok(Some(Held { data, version: stat.version }))
+            }
+            Err(Error::NoNode) => Ok(None),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// The names of a node's children; none if there is no such node.
+    #[napi]
+    pub async fn children(&self, path: String) -> napi::Result<Vec<String>> {
+        match self.client()?.list_children(&path).await {
+            Err(Error::NoNode) => Ok(Vec::new()),
+            answer => answer.map_err(failed),
+        }
+    }
+
+    /// Makes all changes, in one step; or none of them, if a node is not as it should be. Says which.
+    #[napi]
+    pub async fn change(&self, changes: Vec<Change>) -> napi::Result<bool> {
+        let client = self.client()?;
+        let mut writer = client.new_multi_writer();
+        for Change { kind, path, data, version } in &changes {
+            let data = data.as_deref().unwrap_or_default().as_bytes();
+            let create = |mode: CreateMode| mode.with_acls(Acls::anyone_all());
+            match kind.as_str() {
+                "create" => writer.add_create(path, data, &create(CreateMode::Persistent)),
+                "createEphemeral" => writer.add_create(path, data, &create(CreateMode::Ephemeral)),
+                "set" => writer.add_set_data(path, data, *version),
+                _ => writer.add_delete(path, *version),
+            }
+            .map_err(failed)?;
+        }
+        match writer.commit().await {
+            Ok(_) => Ok(true),
+            Err(MultiWriteError::OperationFailed {
+                source: Error::NodeExists | Error::BadVersion | Error::NoNode,
+                ..
+            }) => Ok(false),
+            Err(error) => Err(failed(error.into())),
+        }
+    }
+
+    /// Writes to a node; answers when that was by the ensemble's clock, Unix ms.
+    #[napi]
+    pub async fn touch(&self, path: String) -> napi::Result<f64> {
+        let stat = self.client()?.set_data(&path, b"", None).await.map_err(failed)?;
+        Ok(stat.mtime as f64)
+    }
+}
+
+fn failed(error: Error) -> napi::Error {
+    napi::Error::from_reason(format!("ZooKeeper: {error}"))
+}
