@@ -33,8 +33,8 @@ export interface LeaseStore {
    */
   release(request: ReleaseRequest): Promise<void>;
 
-  /** The engine's clock, Unix ms. */
-  now(request?: { signal: AbortSignal }): Promise<number>;
+  /** The engine's clock, Unix ms. `ttl` is that of the lease that is to follow. */
+  now(request?: { ttl: number; signal: AbortSignal }): Promise<number>;
 
   /** Ends a connection that is the lease's own. */
   close?(): Promise<void> | void;

@@ -116,9 +116,9 @@ class EngineLease {
   /** The engine's clock, against this one. */
   async #checkClock() {
     const asked = performance.now();
-    const theirs = await this.#call('now', {});
+    const { maxClockSkew, ttl } = this.#settings.leasing;
+    const theirs = await this.#call('now', { ttl });
     const skew = Date.now() - (performance.now() - asked) / 2 - theirs;
-    const { maxClockSkew } = this.#settings.leasing;
     if (Math.abs(skew) > maxClockSkew) {
       throw new SnowFlakeError(
         'ERR_SNOWFLAKE_CLOCK_SKEW',

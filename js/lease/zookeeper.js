@@ -15,6 +15,9 @@ const { layoutConflict } = require('./conflict.js');
 /** Of how many slots that were never used one is picked. */
 const MOST_UNUSED = 64;
 
+/** Of a session that is asked for the time only. */
+const USUAL_TTL_MS = 10_000;
+
 function load() {
   try {
     return require('snowdrift-zookeeper');
@@ -39,15 +42,14 @@ function zookeeper(ensemble, options) {
   const root = `/snowdrift/${namespace}`;
   const pathOf = ({ datacenterId, workerId }) => `${root}/${datacenterId}/${workerId}`;
   let connecting;
-  let ttlInUse = 10_000;
 
-  /** The session, or another one when it has expired. */
-  async function session() {
+  /** The session, or another one when it has expired. It lives as long as a hold should. */
+  async function session(ttl = USUAL_TTL_MS) {
     if (connecting !== undefined) {
       const open = await connecting.catch(() => undefined);
       if (open !== undefined && !open.hasEnded()) return open;
     }
-    connecting = connect(ensemble, ttlInUse);
+    connecting = connect(ensemble, ttl);
     const fresh = await connecting;
     await fresh.make(root);
     return fresh;
@@ -96,8 +98,8 @@ function zookeeper(ensemble, options) {
   return {
     name,
 
-    async now() {
-      const zk = await session();
+    async now({ ttl } = {}) {
+      const zk = await session(ttl);
       const path = `${root}/clock`;
       await zk.make(path);
       const asked = performance.now();
@@ -106,8 +108,7 @@ function zookeeper(ensemble, options) {
     },
 
     async acquire({ layout, datacenterId, workerIds, owner, holder, ceiling, ttl, signal }) {
-      ttlInUse = ttl;
-      const zk = await session();
+      const zk = await session(ttl);
       await checkLayout(zk, layout);
       await zk.make(`${root}/${datacenterId}`);
       for (;;) {
@@ -132,7 +133,7 @@ function zookeeper(ensemble, options) {
     },
 
     async renew({ ceiling, owner, ttl, signal, ...request }) {
-      const zk = await session();
+      const zk = await session(ttl);
       const path = pathOf(request);
       for (;;) {
         const node = await zk.get(path);
@@ -151,8 +152,8 @@ function zookeeper(ensemble, options) {
       }
     },
 
-    async release({ last, owner, signal, ...request }) {
-      const zk = await session();
+    async release({ last, owner, ttl, signal, ...request }) {
+      const zk = await session(ttl);
       const path = pathOf(request);
       for (;;) {
         const node = await zk.get(path);

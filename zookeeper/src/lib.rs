@@ -7,8 +7,8 @@ use std::time::Duration;
 use napi_derive::napi;
 use zookeeper_client::{Acls, Client, CreateMode, Error, MultiWriteError, SessionState};
 
-/// How long one server of the ensemble may be silent before another one is tried.
-const CONNECTION: Duration = Duration::from_secs(2);
+/// The longest that one server of the ensemble may be silent before another one is tried.
+const LONGEST_SILENCE: Duration = Duration::from_secs(2);
 
 /// A session with a ZooKeeper ensemble. Ephemeral nodes live as long as it does.
 #[napi]
@@ -51,9 +51,11 @@ pub struct Change {
 /// for that long.
 #[napi]
 pub async fn connect(ensemble: String, session_timeout_ms: u32) -> napi::Result<Session> {
+    let session_timeout = Duration::from_millis(session_timeout_ms.into());
     let connector = Client::connector()
-        .with_session_timeout(Duration::from_millis(session_timeout_ms.into()))
-        .with_connection_timeout(CONNECTION)
+        .with_session_timeout(session_timeout)
+        // So that there is time for another one before the session expires.
+        .with_connection_timeout((session_timeout / 4).min(LONGEST_SILENCE))
         .with_fail_eagerly();
     let client = connector.connect(&ensemble).await.map_err(failed)?;
     Ok(Session { client: Mutex::new(Some(client)) })
