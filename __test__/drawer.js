@@ -91,7 +91,15 @@ function countDuplicatesOf(arrays) {
 async function planted(fault, engine) {
   const { connect } = require('../js/lease/connect.js');
   const store = await connect(new URL(engine));
-  const { renew } = store;
+  const { acquire, renew } = store;
+  if (fault === 'floor') {
+    // Rule 1: the floor itself is taken for free.
+    const atFloor = async (request) => {
+      const { floor, ...rest } = await acquire(request);
+      return { ...rest, floor: floor - 1 };
+    };
+    return { ...store, acquire: atFloor };
+  }
   return {
     ...store,
     renew: {

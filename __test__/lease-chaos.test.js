@@ -13,7 +13,7 @@ const { Drawer, countDuplicatesOf } = require('./drawer.js');
 const { Link } = require('./lease/link.js');
 const { ENGINES, Server, missing } = require('./lease/servers.js');
 const { Machine, missing: noMachine } = require('./machine.js');
-const { layouts, seeded } = require('./support.js');
+const { layouts, seeded, slow } = require('./support.js');
 
 const SECONDS = Number(process.env.LEASE_CHAOS_SECONDS ?? 5);
 const SEED = Number(process.env.LEASE_CHAOS_SEED ?? 1);
@@ -204,6 +204,37 @@ describe('chaos', () => {
         for (const drawer of drawers) drawer.kill('SIGKILL');
         await Promise.all(drawers.map(({ ended }) => ended));
         link.close();
+        await server.stop();
+      }
+    });
+  }
+
+  for (const planted of [undefined, 'floor']) {
+    const name = planted === undefined ? 'nothing twice' : 'and a planted fault (floor): found';
+    test(`one slot, whose next holder starts in the tick of the last one: ${name}`, {
+      skip: missing('redis') ?? noMachine(),
+    }, async () => {
+      const server = await Server.start('redis');
+      // Ticks of a day, so that both draw in the same one.
+      const layout = { ...slow, workerBits: 0, sequenceBits: 37 };
+      const options = { engine: server.url, datacenterId: 1, layout, ttl: 1000 };
+      const first = new Drawer(options);
+      let second;
+      try {
+        await first.drawn(100);
+        await first.stop();
+        second = new Drawer({ ...options, planted });
+        await second.opened();
+        await sleep(500);
+        const ids = [first.ids(), second.ids()];
+        assert.equal(countDuplicatesOf(ids) > 0, planted !== undefined);
+        if (planted === undefined)
+          assert.equal(second.ids().length, 0, 'it waits for the next day');
+      } finally {
+        for (const drawer of [first, second]) {
+          drawer?.kill('SIGKILL');
+          await drawer?.ended;
+        }
         await server.stop();
       }
     });

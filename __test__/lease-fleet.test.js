@@ -3,13 +3,14 @@
 // that end. On Redis, since it starts fastest, and PostgreSQL.
 
 const assert = require('node:assert/strict');
+const { hostname } = require('node:os');
 const { after, before, describe, test } = require('node:test');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 const { Server, missing } = require('./lease/servers.js');
-const { countDuplicates, entry, runScript } = require('./support.js');
+const { SnowFlake, countDuplicates, entry, runScript } = require('./support.js');
 
 const PRELUDE = `
   const { SnowFlake } = require(${JSON.stringify(entry)});
@@ -51,6 +52,54 @@ describe('on PostgreSQL', { skip: missing('postgres') }, () => {
       await SnowFlake.lease('${server.url}?namespace=fleet', { datacenterId: 3 });`);
     assert.equal(code, 'ERR_SNOWFLAKE_NO_SLOT');
     assert.match(message, /workerId 31: process \d+ on/);
+  });
+
+  test('the tables may come from a migration', async () => {
+    const pg = require('pg');
+    const { postgres, sql } = require('../js/lease/postgres.js');
+    const admin = new pg.Pool({ connectionString: server.url });
+    await admin.query('CREATE DATABASE migrated');
+    await admin.end();
+    const url = server.url.replace(/postgres$/, 'migrated');
+    const pool = new pg.Pool({ connectionString: url });
+    await pool.query(sql('postgres'));
+    await pool.query(
+      'CREATE ROLE app2 LOGIN; GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO app2',
+    );
+    const poor = new pg.Pool({ connectionString: url.replace('app@', 'app2@') });
+    const flake = await SnowFlake.lease(postgres(poor), { datacenterId: 7 });
+    assert.equal(flake.lease.state, 'held');
+    await flake[Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]();
+    await Promise.all([pool.end(), poor.end()]);
+  });
+});
+
+describe('on ZooKeeper', { skip: missing('zookeeper') }, () => {
+  test('operators see who holds which worker ID, and whether', async () => {
+    const server = await Server.start('zookeeper');
+    try {
+      const ensemble = `127.0.0.1:${server.port}`;
+      const seen = await run(`
+        const { zookeeper } = require('snowdrift/lease/zookeeper');
+        const store = zookeeper('${ensemble}', { namespace: 'seen', port: 8080 });
+        const layout = { ...require('snowdrift').layouts.node, workerBits: 0 };
+        const flake = await SnowFlake.lease(store, { datacenterId: 1, layout, ttl: 2000 });
+        const { connect } = require('snowdrift-zookeeper');
+        const session = await connect('${ensemble}', 2000);
+        const path = '/snowdrift/seen/1/0';
+        const held = JSON.parse((await session.get(path)).data);
+        const children = await session.children(path);
+        await flake[Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]();
+        print({ held, pid: process.pid, children, afterwards: await session.children(path) });
+        process.exit();`);
+      assert.deepEqual(seen.children, ['holder']);
+      assert.deepEqual(seen.afterwards, []);
+      const { pid, port, host, ceiling } = seen.held;
+      assert.deepEqual([pid, port, host], [seen.pid, 8080, hostname()]);
+      assert.ok(ceiling > 0);
+    } finally {
+      await server.stop();
+    }
   });
 });
 

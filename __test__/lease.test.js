@@ -160,6 +160,25 @@ test('a slot that was taken over: another worker ID, one warning, nothing twice'
   assert.equal(countDuplicates(ids), 0);
 });
 
+test('a slot that was taken over, and no other is free: IDs stop until one is', async () => {
+  let clock = 0;
+  const store = faulty({ now: () => Date.now() + clock });
+  const layout = { ...layouts.node, workerBits: 0 };
+  const flake = await leased(store, { layout, maxWait: 3000 });
+  const id = flake.nextId();
+  clock = 5000;
+  const mine = store.calls.find(({ name }) => name === 'acquire');
+  const thief = { ...mine, owner: 'thief', ttl: 60_000 };
+  const { workerId } = await store.acquire(thief);
+  await until(() => flake.lease.state === 'lost');
+  assert.deepEqual([flake.workerId, flake.lease.slot.workerId], [0, 0]);
+  const { message } = refuses(flake.nextId, 'ERR_SNOWFLAKE_LEASE_EXPIRED');
+  assert.match(message, /workerId 0 from faulty: was taken over by another process.*all slots of/);
+  await store.release({ ...thief, workerId, last: mine.ceiling });
+  await until(() => flake.lease.state === 'held');
+  assert.ok(flake.nextId() > id);
+});
+
 test('a node that this process has open otherwise is a conflict, and its slot is released', async () => {
   const store = faulty();
   const other = new SnowFlake({ datacenterId: 1, workerId: 0 });
@@ -188,6 +207,10 @@ test('a slot that was acquired too late is released', async () => {
   const store = faulty();
   store.fault = (name) => name === 'acquire' && sleep(150);
   await rejects(leased(store, { callTimeout: 50 }), 'ERR_SNOWFLAKE_STORE');
+  store.fault = async (name) => {
+    // That this fails, too, is nobody's concern.
+    if (name === 'release') throw new Error('away');
+  };
   await until(() => store.calls.some(({ name }) => name === 'release'));
   store.fault = undefined;
   await leased(store);

@@ -102,7 +102,11 @@ function refused({ kind, now, retryAfterMs }, { layout, maxWait }, lease) {
     ceiling: lease?.expires
       ? [
           'ERR_SNOWFLAKE_LEASE_EXPIRED',
-          `the lease of workerId ${lease.slot.workerId} from ${lease.store} has run out at ${moment(lease.ceiling)}${lease.failure === undefined ? '' : ` (${lease.failure})`}. IDs stop until it is renewed, which is tried again and again; look at the engine`,
+          `the lease of workerId ${lease.slot.workerId} from ${lease.store} ${
+            lease.state === 'lost'
+              ? 'was taken over by another process, since it had not been renewed in time'
+              : `has run out at ${moment(lease.ceiling)}`
+          }${lease.failure === undefined ? '' : ` (${lease.failure})`}. IDs stop until there is one again, which is tried again and again; look at the engine`,
         ]
       : lease?.failure
         ? [

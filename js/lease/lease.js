@@ -146,16 +146,15 @@ class EngineLease {
   async #acquire(deadline) {
     const { leasing, ...settings } = this.#settings;
     const { host, started, ttl } = leasing;
-    this.#slot = undefined;
     for (;;) {
       this.#owner = randomBytes(16).toString('hex');
       const ceiling = granted(native.firstCeiling(settings.layout, ttl));
       const holder = { pid: process.pid, host, startedAt: new Date(started) };
       const request = { ...this.#place(), holder, ceiling };
-      const answer = await this.#call('acquire', request, (late) => {
+      const answer = await this.#call('acquire', request, ({ workerId, floor }) => {
         // Nobody waits for it any more, so nobody will renew it.
-        const { workerId, floor } = late;
-        if (workerId !== undefined) this.#store.release({ ...request, workerId, last: floor });
+        if (workerId === undefined) return;
+        this.#call('release', { ...request, workerId, last: floor }).catch(() => {});
       });
       if (answer.workerId !== undefined) {
         const { workerId, floor } = answer;
@@ -224,13 +223,13 @@ class EngineLease {
   }
 
   async #takeAnother() {
-    const lost = this.#slot?.workerId;
+    const lost = this.#slot.workerId;
     const { request, window } = await this.#acquire(0);
     if (this.#state === 'released') return;
     granted(this.#channel.moveTo(request, window));
     this.#state = 'held';
-    const how = lost === undefined ? '' : `workerId ${lost} was taken over by another process; `;
-    process.emitWarning(`${how}IDs go on under workerId ${this.#slot.workerId}.`, {
+    const how = `workerId ${lost} was taken over by another process`;
+    process.emitWarning(`${how}; IDs go on under workerId ${this.#slot.workerId}.`, {
       type: 'SnowFlakeWarning',
       code: 'SNOWFLAKE_SLOT_LOST',
       detail: `Its lease in ${this.#store.name} had expired: this process was stopped or cut off.`,

@@ -9,6 +9,7 @@
 // owner and the raise of the ceiling are one step. The ephemeral one only tells whether it is held.
 
 const { configError, shown } = require('../errors.js');
+const { wholeNumber } = require('../options.js');
 const { readNamespace } = require('./adapter.js');
 const { layoutConflict } = require('./conflict.js');
 
@@ -30,8 +31,9 @@ function load() {
   }
 }
 
-function zookeeper(ensemble, options) {
+function zookeeper(ensemble, { port, ...options } = {}) {
   const namespace = readNamespace(options);
+  if (port !== undefined) wholeNumber('port', port, 0, 65_535);
   if (typeof ensemble !== 'string' || !/^[^/,:\s]+:\d+(,[^/,:\s]+:\d+)*(\/\S*)?$/.test(ensemble)) {
     throw configError(
       `zookeeper() takes the addresses of an ensemble, such as 'zk1:2181,zk2:2181'; this is ${shown(ensemble)}`,
@@ -119,7 +121,8 @@ function zookeeper(ensemble, options) {
         }
         const { workerId, version, ceiling: floor } = slot;
         const path = pathOf({ datacenterId, workerId });
-        const who = { owner, ...holder };
+        // The port is for operators, who know a process by it.
+        const who = { owner, ...holder, port };
         const data = JSON.stringify({ ceiling: Math.max(floor, ceiling), ...who });
         const isTaken = await zk.change([
           version === undefined
