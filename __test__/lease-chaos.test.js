@@ -15,7 +15,7 @@ const { ENGINES, Server, missing } = require('./lease/servers.js');
 const { Machine, missing: noMachine } = require('./machine.js');
 const { layouts, seeded, slow } = require('./support.js');
 
-const SECONDS = Number(process.env.LEASE_CHAOS_SECONDS ?? 5);
+const SECONDS = Number(process.env.LEASE_CHAOS_SECONDS ?? 4);
 const SEED = Number(process.env.LEASE_CHAOS_SEED ?? 1);
 const TTL = 2000;
 const PROCESSES = 6;
