@@ -57,6 +57,8 @@ class ThreadLease {
     const thread = this.#thread;
     this.#channel.endWindow();
     this.#report = { ...this.#report, state: 'released' };
+    // It has died already: then its slot expires.
+    if (thread.threadId === -1) return;
     const ended = new Promise((resolve) => thread.once('exit', resolve));
     thread.ref();
     thread.postMessage('release');
@@ -83,9 +85,14 @@ class ThreadLease {
       thread.on('exit', () => {
         if (this.#released !== undefined || this.#channel === undefined) return;
         this.#fail(new Error('the thread that keeps the lease has ended'), reject);
-        setTimeout(() => this.#start().catch(() => {}), RESTART_MS).unref();
+        setTimeout(() => this.#restart(), RESTART_MS).unref();
       });
     });
+  }
+
+  #restart() {
+    // What fails here ends that thread, too, which is then started again.
+    if (this.#released === undefined) this.#start().catch(() => {});
   }
 
   #fail(failure, reject) {
