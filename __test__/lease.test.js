@@ -7,7 +7,14 @@ const { once } = require('node:events');
 const { afterEach, test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-const { SnowFlake, countDuplicates, layouts, refuses, runScript } = require('./support.js');
+const {
+  SnowFlake,
+  countDuplicates,
+  layouts,
+  refuses,
+  rejects,
+  runScript,
+} = require('./support.js');
 const { memory } = require('../js/lease/memory.js');
 
 const TTL = 1000;
@@ -21,15 +28,6 @@ async function leased(store, options) {
   const flake = await SnowFlake.lease(store, { datacenterId: 1, ttl: TTL, ...options });
   open.push(flake);
   return flake;
-}
-
-async function rejects(promise, code) {
-  const error = await promise.then(
-    () => assert.fail('it was not refused'),
-    (thrown) => thrown,
-  );
-  assert.equal(error.code, code, error.message);
-  return error;
 }
 
 /** A store whose calls can be made to fail, to hang, or to arrive late. */

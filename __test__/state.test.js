@@ -29,6 +29,7 @@ const {
   entry,
   layouts,
   refuses,
+  rejects,
   runScript,
   runWorker,
 } = require('./support.js');
@@ -72,15 +73,6 @@ async function elsewhere(expression, env) {
   const { stdout, stderr } = await runScript(script, { env });
   assert.notEqual(stdout, '', stderr);
   return JSON.parse(stdout);
-}
-
-async function rejects(promise, code) {
-  const error = await promise.then(
-    () => assert.fail('it was not refused'),
-    (thrown) => thrown,
-  );
-  assert.equal(error.code, code, error.message);
-  return error;
 }
 
 const slotFile = (workerId = 3) => join(directory, `datacenter-1-worker-${workerId}.slot`);

@@ -42,6 +42,16 @@ function refuses(call, code) {
   return thrown;
 }
 
+/** As `refuses`, of a promise. */
+async function rejects(promise, code) {
+  const error = await promise.then(
+    () => assert.fail('it was not refused'),
+    (thrown) => thrown,
+  );
+  assert.equal(error.code, code, error.message);
+  return error;
+}
+
 /** mulberry32: numbers in [0, 1) from a seed. */
 function seeded(seed) {
   let a = seed;
@@ -89,6 +99,7 @@ module.exports = {
   countDuplicates,
   entry,
   refuses,
+  rejects,
   runScript,
   runWorker,
   seeded,

@@ -7,9 +7,6 @@ const { hostname } = require('node:os');
 const { configError, shown } = require('./errors.js');
 const { propertiesOf, wholeNumber } = require('./options.js');
 
-/** Far above any layout's workers, so that the layout's own range is what is told. */
-const MOST = 2 ** 53 - 1;
-
 /** A whole number as the environment and host names have it. */
 function numberIn(text, what, remedy) {
   if (text === undefined || !/^(0|[1-9][0-9]{0,8})$/.test(text)) {
@@ -73,12 +70,7 @@ function fromPm2(options = {}) {
   }
   const remedy = 'Start the application with pm2, in cluster mode';
   const variable = 'the environment variable NODE_APP_INSTANCE';
-  return wholeNumber(
-    'NODE_APP_INSTANCE',
-    numberIn(process.env.NODE_APP_INSTANCE, variable, remedy),
-    0,
-    MOST,
-  );
+  return numberIn(process.env.NODE_APP_INSTANCE, variable, remedy);
 }
 
 module.exports = { fromPm2, fromStatefulSet, fromSwarmTask };

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -190,9 +190,7 @@ pub fn lease_common(
         let entry = Entry::of(*node);
         let mut tenancy = entry.settled_tenancy();
         if tenancy.users > 0 {
-            entry.agree(policies)?;
-            tenancy.agree(&directory, recording.ttl)?;
-            return Ok(entry.share(&mut tenancy));
+            return entry.join(&mut tenancy, policies, &directory, recording.ttl);
         }
     }
     let share = lease(layout, datacenter_id, policies, recording)?;
@@ -265,9 +263,7 @@ fn take_or_share(
     let entry = Entry::of(node);
     let mut tenancy = entry.settled_tenancy();
     if tenancy.users > 0 {
-        entry.agree(policies)?;
-        tenancy.agree(store.directory(), recording.ttl)?;
-        return Ok(entry.share(&mut tenancy));
+        return entry.join(&mut tenancy, policies, store.directory(), recording.ttl);
     }
     take(store, &entry, tenancy, policies, recording)
 }
@@ -352,6 +348,19 @@ impl Entry {
         }
     }
 
+    /// Shares a node that others have open, recorded in the same place.
+    fn join(
+        self: &Arc<Self>,
+        tenancy: &mut Tenancy,
+        policies: Policies,
+        directory: &Path,
+        ttl: Duration,
+    ) -> Result<Share, OpenError> {
+        self.agree(policies)?;
+        tenancy.agree(directory, ttl)?;
+        Ok(self.share(tenancy))
+    }
+
     fn share(self: &Arc<Self>, tenancy: &mut Tenancy) -> Share {
         tenancy.users += 1;
         Share { entry: self.clone(), passed_over: Vec::new() }
@@ -366,7 +375,7 @@ impl Tenancy {
         }
     }
 
-    fn agree(&self, directory: &std::path::Path, ttl: Duration) -> Result<(), OpenError> {
+    fn agree(&self, directory: &Path, ttl: Duration) -> Result<(), OpenError> {
         match &self.memory {
             Memory::Store { directory: in_force, ttl: ttl_in_force, .. }
                 if in_force == directory && *ttl_in_force == ttl =>

@@ -28,4 +28,19 @@ function checkClient(client, method, what) {
   return client;
 }
 
-module.exports = { checkClient, readNamespace };
+/** Of how many worker IDs that were never used one is picked. */
+const MOST_UNUSED = 64;
+
+/**
+ * One of the lowest worker IDs that were never used, at random: whoever comes at the same time most
+ * likely gets another. undefined if there are none left.
+ */
+function pickUnused(workerIds, isUsed) {
+  const unused = [];
+  for (let id = 0; id < workerIds && unused.length < MOST_UNUSED; id++) {
+    if (!isUsed(id)) unused.push(id);
+  }
+  return unused[Math.floor(Math.random() * unused.length)];
+}
+
+module.exports = { checkClient, pickUnused, readNamespace };

@@ -4,7 +4,7 @@
 // that it is tied to expires. Each change is one transaction that compares what it rests on.
 
 const { configError, shown } = require('../errors.js');
-const { readNamespace } = require('./adapter.js');
+const { pickUnused, readNamespace } = require('./adapter.js');
 const { layoutConflict } = require('./conflict.js');
 
 const encode = (text) => Buffer.from(String(text)).toString('base64');
@@ -153,14 +153,9 @@ function etcd(url, options) {
 /** The free slot with the lowest ceiling; any of those that were never used. */
 function lowestFree(ceilings, holds, workerIds) {
   if (ceilings.size < workerIds) {
-    const unused = [];
-    for (let id = 0; id < workerIds && unused.length < 64; id++) {
-      if (!ceilings.has(String(id)) && !holds.has(String(id))) unused.push(id);
-    }
-    if (unused.length > 0) {
-      // Whoever comes at the same time most likely takes another.
-      return { workerId: unused[Math.floor(Math.random() * unused.length)], seen: undefined };
-    }
+    const isUsed = (id) => ceilings.has(String(id)) || holds.has(String(id));
+    const workerId = pickUnused(workerIds, isUsed);
+    if (workerId !== undefined) return { workerId, seen: undefined };
   }
   const [lowest] = [...ceilings]
     .filter(([id]) => !holds.has(id))

@@ -2,7 +2,7 @@
 // `snowdrift/lease/postgres`: slots in PostgreSQL, by a Pool or a Client of `pg`.
 
 const { checkClient, readNamespace } = require('./adapter.js');
-const { sql, sqlStore } = require('./sql.js');
+const { queryPostgres, sql, sqlStore } = require('./sql.js');
 
 function postgres(client, options) {
   checkClient(client, 'query', 'postgres() takes a Pool or a Client of pg');
@@ -11,15 +11,7 @@ function postgres(client, options) {
     name: `postgres:${namespace}`,
     dialect: 'postgres',
     namespace,
-    async query(text, values) {
-      let n = 0;
-      // Without values, pg sends several statements as one.
-      const { rows } = await client.query(
-        text.replaceAll('?', () => `$${++n}`),
-        values,
-      );
-      return rows;
-    },
+    query: (text, values) => queryPostgres(client, text, values),
   });
 }
 

@@ -67,6 +67,24 @@ function sql(dialect) {
   return `${tables(DIALECTS[dialect]).join(';\n')};\n`;
 }
 
+/** The same statement with PostgreSQL's placeholders. */
+function numbered(text) {
+  let n = 0;
+  return text.replaceAll('?', () => `$${++n}`);
+}
+
+/** Runs one statement with `?` in place of its values by a client of `pg`; answers its rows. */
+async function queryPostgres(client, text, values) {
+  // Without values, pg sends several statements as one.
+  return (await client.query(numbered(text), values)).rows;
+}
+
+/** The same by a client of `mysql2`, which has its promises apart, or of `mysql2/promise`. */
+async function queryMysql(client, text, values) {
+  const promised = typeof client.promise === 'function' ? client.promise() : client;
+  return (await promised.query(text, values))[0];
+}
+
 /**
  * A LeaseStore on a database.
  *
@@ -232,4 +250,4 @@ function sqlStore({ name, dialect, namespace, query, close }) {
   }
 }
 
-module.exports = { sql, sqlStore };
+module.exports = { DIALECTS, LOCK, numbered, queryMysql, queryPostgres, sql, sqlStore };

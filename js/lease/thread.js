@@ -125,7 +125,7 @@ async function keep({ url, settings }) {
   const store = await connect(new URL(url));
   let lease;
   try {
-    lease = await EngineLease.take(store, { ...settings, leasing: { ...settings.leasing } }, tell);
+    lease = await EngineLease.take(store, settings, tell);
   } catch ({ code, message, holders }) {
     await store.close?.();
     parentPort.postMessage({ refused: { code, message, holders } });

@@ -4,7 +4,7 @@
 
 const { configError, shown } = require('../errors.js');
 const { checkClient, readNamespace } = require('./adapter.js');
-const { sql, sqlStore } = require('./sql.js');
+const { numbered, sql, sqlStore } = require('./sql.js');
 
 const DIALECTS = {
   postgres: 'postgres',
@@ -28,11 +28,8 @@ function typeorm(dataSource, options) {
     name: `typeorm:${type}:${namespace}`,
     dialect,
     namespace,
-    query(text, values) {
-      let n = 0;
-      const numbered = dialect === 'postgres' ? text.replaceAll('?', () => `$${++n}`) : text;
-      return dataSource.query(numbered, values);
-    },
+    query: (text, values) =>
+      dataSource.query(dialect === 'postgres' ? numbered(text) : text, values),
   });
 }
 

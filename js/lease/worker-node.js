@@ -7,6 +7,7 @@
 const { configError, SnowFlakeError, shown } = require('../errors.js');
 const { choice, propertiesOf } = require('../options.js');
 const { checkClient } = require('./adapter.js');
+const { DIALECTS, LOCK, queryMysql, queryPostgres } = require('./sql.js');
 
 /** UidGenerator's WorkerNodeType. */
 const TYPES = { container: 1, actual: 2 };
@@ -23,43 +24,24 @@ const COLUMNS = `HOST_NAME VARCHAR(64) NOT NULL,
 const INSERT =
   'INSERT INTO WORKER_NODE (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED) VALUES (?, ?, ?, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)';
 
-const DIALECTS = {
+const DATABASES = {
   postgres: {
-    create: `SELECT pg_advisory_xact_lock(hashtext('snowdrift'));
+    create: `${LOCK};
 CREATE TABLE IF NOT EXISTS WORKER_NODE (
   ID BIGSERIAL PRIMARY KEY,
   ${COLUMNS}
 )`,
-    now: 'SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS ms',
-    isMissing: ({ code }) => code === '42P01',
-    async query(client, text, values) {
-      let n = 0;
-      return (
-        await client.query(
-          text.replaceAll('?', () => `$${++n}`),
-          values,
-        )
-      ).rows;
-    },
-    async insert(client, values) {
-      const [{ id }] = await this.query(client, `${INSERT} RETURNING ID`, values);
-      return Number(id);
-    },
+    query: queryPostgres,
+    insert: async (client, values) =>
+      Number((await queryPostgres(client, `${INSERT} RETURNING ID`, values))[0].id),
   },
   mysql: {
     create: `CREATE TABLE IF NOT EXISTS WORKER_NODE (
   ID BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,
   ${COLUMNS}
 )`,
-    now: 'SELECT CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED) AS ms',
-    isMissing: ({ code, errno }) => code === 'ER_NO_SUCH_TABLE' || errno === 1146,
-    async query(client, text, values) {
-      const [rows] = await client.query(text, values);
-      return rows;
-    },
-    async insert(client, values) {
-      return Number((await this.query(client, INSERT, values)).insertId);
-    },
+    query: queryMysql,
+    insert: async (client, values) => Number((await queryMysql(client, INSERT, values)).insertId),
   },
 };
 
@@ -78,15 +60,15 @@ function workerNode(client, options = {}) {
   }
   // Clients of mysql2 can prepare a statement by themselves, those of pg cannot.
   const dialect = typeof client.execute === 'function' ? 'mysql' : 'postgres';
-  const database = DIALECTS[dialect];
-  const promised = typeof client.promise === 'function' ? client.promise() : client;
+  const { create, query, insert } = DATABASES[dialect];
+  const { isMissing, now } = DIALECTS[dialect];
   const name = `${dialect}:WORKER_NODE`;
 
   return {
     name,
 
     async now() {
-      const [{ ms }] = await database.query(promised, database.now);
+      const [{ ms }] = await query(client, `SELECT ${now} AS ms`);
       return Number(ms);
     },
 
@@ -104,11 +86,11 @@ function workerNode(client, options = {}) {
       ];
       let workerId;
       try {
-        workerId = await database.insert(promised, values);
+        workerId = await insert(client, values);
       } catch (failure) {
-        if (!database.isMissing(failure)) throw failure;
-        await database.query(promised, database.create);
-        workerId = await database.insert(promised, values);
+        if (!isMissing(failure)) throw failure;
+        await query(client, create);
+        workerId = await insert(client, values);
       }
       if (workerId >= workerIds) {
         throw new SnowFlakeError(

@@ -10,11 +10,8 @@
 
 const { configError, shown } = require('../errors.js');
 const { wholeNumber } = require('../options.js');
-const { readNamespace } = require('./adapter.js');
+const { pickUnused, readNamespace } = require('./adapter.js');
 const { layoutConflict } = require('./conflict.js');
-
-/** Of how many slots that were never used one is picked. */
-const MOST_UNUSED = 64;
 
 /** Of a session that is asked for the time only. */
 const USUAL_TTL_MS = 10_000;
@@ -83,16 +80,19 @@ function zookeeper(ensemble, { port, ...options } = {}) {
     );
   }
 
+  /** A slot's node as its owner finds it; null if it is another's. */
+  async function ownSlot(zk, path, owner) {
+    const node = await zk.get(path);
+    const recorded = node === null ? {} : parsed(node);
+    if (recorded.owner !== owner) return null;
+    const hasHolder = (await zk.children(path)).includes('holder');
+    return { recorded, version: node.version, hasHolder };
+  }
+
   function pick(slots, workerIds) {
     const used = new Set(slots.map(({ workerId }) => workerId));
-    const unused = [];
-    for (let id = 0; id < workerIds && unused.length < MOST_UNUSED; id++) {
-      if (!used.has(id)) unused.push(id);
-    }
-    if (unused.length > 0) {
-      // Whoever comes at the same time most likely takes another.
-      return { workerId: unused[Math.floor(Math.random() * unused.length)], ceiling: -1 };
-    }
+    const workerId = pickUnused(workerIds, (id) => used.has(id));
+    if (workerId !== undefined) return { workerId, ceiling: -1 };
     const free = slots.filter(({ isHeld }) => !isHeld);
     return free.sort((a, b) => a.ceiling - b.ceiling)[0];
   }
@@ -139,14 +139,14 @@ function zookeeper(ensemble, { port, ...options } = {}) {
       const zk = await session(ttl);
       const path = pathOf(request);
       for (;;) {
-        const node = await zk.get(path);
-        const recorded = node === null ? {} : parsed(node);
-        if (recorded.owner !== owner) return { isHeld: false };
+        const own = await ownSlot(zk, path, owner);
+        if (own === null) return { isHeld: false };
+        const { recorded, version, hasHolder } = own;
         const data = JSON.stringify({ ...recorded, ceiling: Math.max(recorded.ceiling, ceiling) });
         const { ceiling: _, ...who } = recorded;
-        const changes = [{ kind: 'set', path, data, version: node.version }];
+        const changes = [{ kind: 'set', path, data, version }];
         // In a session that came after one that has expired, nobody else having come in between.
-        if (!(await zk.children(path)).includes('holder')) {
+        if (!hasHolder) {
           const hold = { path: `${path}/holder`, data: JSON.stringify(who) };
           changes.push({ kind: 'createEphemeral', ...hold });
         }
@@ -159,14 +159,13 @@ function zookeeper(ensemble, { port, ...options } = {}) {
       const zk = await session(ttl);
       const path = pathOf(request);
       for (;;) {
-        const node = await zk.get(path);
-        const recorded = node === null ? {} : parsed(node);
-        if (recorded.owner !== owner) return;
+        const own = await ownSlot(zk, path, owner);
+        if (own === null) return;
+        const { recorded, version, hasHolder } = own;
         const data = JSON.stringify({ ...recorded, ceiling: last, owner: null });
-        const isHeld = (await zk.children(path)).includes('holder');
         const isFree = await zk.change([
-          { kind: 'set', path, data, version: node.version },
-          ...(isHeld ? [{ kind: 'delete', path: `${path}/holder` }] : []),
+          { kind: 'set', path, data, version },
+          ...(hasHolder ? [{ kind: 'delete', path: `${path}/holder` }] : []),
         ]);
         if (isFree) return;
         signal?.throwIfAborted();
