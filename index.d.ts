@@ -140,7 +140,8 @@ export interface LeaseOptions
   extends Omit<SnowFlakeOptions, 'workerId' | 'state' | 'lease' | 'clock'> {
   /**
    * Engines only: how far this machine's clock and the engine's may be apart at the start, in ms: 0 to
-   * 86,400,000, default 10,000, which was Twitter Snowflake's bound.
+   * 86,400,000, default 10,000, which was Twitter Snowflake's bound. On Redis also how much longer than
+   * `ttl` the first lease of a namespace takes, see `snowdrift/lease/redis`.
    */
   maxClockSkew?: number;
   /**
@@ -368,7 +369,10 @@ export class SnowFlake {
    *
    * From an engine, for a fleet of hosts: the free slot with the lowest ceiling. It is renewed each
    * third of `ttl` by a timer that does not keep the process alive, and given up when the process ends
-   * by itself, or by SIGTERM or SIGINT that it does not listen to. While the engine is away, IDs go on
+   * by itself, or by SIGTERM or SIGINT that it does not listen to, and with `thread: true` by
+   * `process.exit()` too (else a lease expires there: await its `Symbol.asyncDispose` first). It resolves
+   * when IDs can be drawn: a slot's floor that is still ahead (up to `ttl` + `maxClockSkew` in a new
+   * namespace on Redis) is waited for. While the engine is away, IDs go on
    * until the ceiling; then they stop with `ERR_SNOWFLAKE_LEASE_EXPIRED`, and go on by themselves when
    * it is back. If the slot was taken over meanwhile, they go on under another workerId, with one
    * `SnowFlakeWarning` (`SNOWFLAKE_SLOT_LOST`). Whatever clocks, pauses and networks do, two holders

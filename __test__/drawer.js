@@ -100,6 +100,10 @@ async function planted(fault, engine) {
     };
     return { ...store, acquire: atFloor };
   }
+  if (fault === 'horizon') {
+    // What the engine does not know is taken for never issued.
+    return { ...store, acquire: (request) => acquire({ ...request, horizon: -1 }) };
+  }
   return {
     ...store,
     renew: {

@@ -161,7 +161,9 @@ test('nextIdAsync waits for a used-up tick without holding the event loop', asyn
   clearInterval(counting);
   assert.equal(countDuplicates(ids), 0);
   assert.ok(turns > 5, `${turns} turns of other work`);
-  assert.ok(flake.parse(ids[4]).timestamp - flake.parse(ids[0]).timestamp >= 400);
+  // Whoever waits longest need not come last.
+  const ticks = new Set(ids.map((id) => flake.parse(id).timestamp));
+  assert.equal(ticks.size, 3);
 });
 
 test('stats tell what happened', () => {

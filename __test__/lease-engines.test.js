@@ -5,7 +5,7 @@ const assert = require('node:assert/strict');
 const { hostname } = require('node:os');
 const { after, before, describe, test } = require('node:test');
 
-const { contract } = require('./lease/contract.js');
+const { contract, take } = require('./lease/contract.js');
 const { Server, missing } = require('./lease/servers.js');
 const { SnowFlake, layouts, runScript } = require('./support.js');
 const { connect } = require('../js/lease/connect.js');
@@ -113,6 +113,7 @@ describe('leases', { concurrency: 3 }, () => {
           for (let n = 0; n < 3; n++) {
             const flake = await SnowFlake.lease(workerNode(pool, { type: 'container' }), {
               layout,
+              callTimeout: 30_000,
             });
             workerIds.push(flake.parse(flake.nextId()).workerId);
             flake.close();
@@ -133,7 +134,10 @@ describe('leases', { concurrency: 3 }, () => {
 
       test('an ID past the layout is an error, not a wrap', async () => {
         const small = { ...newLayout(), workerBits: 2, sequenceBits: 33 };
-        const { code, message } = await SnowFlake.lease(workerNode(pool), { layout: small }).then(
+        const { code, message } = await SnowFlake.lease(workerNode(pool), {
+          layout: small,
+          callTimeout: 30_000,
+        }).then(
           () => assert.fail('it was not refused'),
           (error) => error,
         );
@@ -161,6 +165,59 @@ describe('leases', { concurrency: 3 }, () => {
     const client = createClient({ url: server.url });
     await client.connect();
     return { ...redis(client, { namespace }), close: () => client.close() };
+  });
+
+  for (const [engine, maxClockSkew] of [
+    ['redis', 500],
+    ['etcd', 10_000],
+  ]) {
+    test(`${engine} by TLS`, { skip: missing(engine) }, async () => {
+      const server = await Server.start(engine, { tls: true });
+      const script = `
+        const options = { datacenterId: 1, ttl: 1000, maxClockSkew: ${maxClockSkew} };
+        require('..').SnowFlake.lease(process.env.URL_OF_ENGINE, options)
+          .then((flake) => console.log(flake.lease.store, typeof flake.nextId()), ({ code }) => console.log(code));`;
+      try {
+        assert.match(server.url, /^(redis|etcd)s:/);
+        const env = { URL_OF_ENGINE: server.url };
+        const trusting = await runScript(script, { env: { ...env, ...server.trusting } });
+        assert.match(trusting.stdout, /^(redis|etcd):\S*default bigint\n$/);
+        const other = await runScript(script, { env });
+        assert.equal(other.stdout, 'ERR_SNOWFLAKE_STORE\n');
+      } finally {
+        await server.stop();
+      }
+    });
+  }
+
+  test('redis that has lost a namespace gives out no slot below what its holders may issue', {
+    skip: missing('redis'),
+  }, async () => {
+    const server = await Server.start('redis');
+    const store = await byUrl(server, 'lost');
+    const client = new (require('ioredis'))(server.url);
+    const first = (horizon) => take(store, { horizon, ceiling: 10, workerIds: 2 });
+    try {
+      assert.deepEqual([(await first(500)).floor, (await first(600)).floor], [500, 500]);
+      // In whatever way: it is one key, so it is lost as a whole.
+      for (const lose of [
+        () => client.flushall(),
+        async () => client.del(await client.keys('*')),
+      ]) {
+        await lose();
+        const holder = await first(700);
+        assert.deepEqual([holder.workerId, holder.floor], [0, 700]);
+      }
+      const old = await first(700);
+      await client.flushall();
+      assert.equal((await store.renew({ ...old, ceiling: 9999 })).isHeld, false);
+      await store.release({ ...old, last: 1 });
+      assert.equal((await first(800)).floor, 800);
+    } finally {
+      client.disconnect();
+      await store.close();
+      await server.stop();
+    }
   });
 
   for (const [name, engine, type] of [

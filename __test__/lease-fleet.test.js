@@ -15,6 +15,8 @@ const { SnowFlake, countDuplicates, entry, runScript } = require('./support.js')
 const PRELUDE = `
   const { SnowFlake } = require(${JSON.stringify(entry)});
   const countDuplicates = (ids) => ids.length - new Set(ids).size;
+  // A namespace that is new on Redis starts after ttl and maxClockSkew.
+  const soon = { datacenterId: 1, ttl: 1000, maxClockSkew: 100 };
   const print = (what) => console.log(JSON.stringify(what));`;
 
 /** What the body of an async function prints, as JSON. */
@@ -113,7 +115,7 @@ describe('on Redis', { skip: missing('redis') }, () => {
 
   /** A main loop that draws for 5 s without a pause, under a ttl of 1 s. */
   const busy = (options) => `
-    const flake = await SnowFlake.lease(${options.url}, { datacenterId: 1, ttl: 1000, thread: ${options.thread} });
+    const flake = await SnowFlake.lease(${options.url}, { datacenterId: 1, ttl: 1000, maxClockSkew: 100, thread: ${options.thread} });
     const ids = [];
     let refused = 0;
     const end = Date.now() + 5000;
@@ -134,7 +136,7 @@ describe('on Redis', { skip: missing('redis') }, () => {
     assert.equal(answer.after, 'released');
     // It was released in the engine, too: the slot is lowest again only above what was issued.
     const next = await run(
-      `print((await SnowFlake.lease(${url('busy')}, { datacenterId: 1 })).lease.slot.workerId)`,
+      `print((await SnowFlake.lease(${url('busy')}, soon)).lease.slot.workerId)`,
     );
     assert.equal(next, 1);
   });
@@ -160,9 +162,9 @@ describe('on Redis', { skip: missing('redis') }, () => {
   const held = async (namespace) => {
     const Redis = require('ioredis');
     const client = new Redis(server.url);
-    const holds = await client.hgetall(`{snowdrift:${namespace}}:1:holds`);
+    const fields = await client.hkeys(`snowdrift:${namespace}`);
     client.disconnect();
-    return Object.keys(holds).length;
+    return fields.filter((field) => field.startsWith('hold:')).length;
   };
 
   for (const thread of [false, true]) {
@@ -171,7 +173,7 @@ describe('on Redis', { skip: missing('redis') }, () => {
       const namespace = `ends-${thread}`;
       assert.equal(
         await run(
-          `print(typeof (await SnowFlake.lease(${url(namespace)}, { datacenterId: 1, thread: ${thread} })).nextId())`,
+          `print(typeof (await SnowFlake.lease(${url(namespace)}, { ...soon, thread: ${thread} })).nextId())`,
         ),
         'bigint',
       );
@@ -181,7 +183,7 @@ describe('on Redis', { skip: missing('redis') }, () => {
     test(`SIGTERM frees its slot, and ends it as ever${name}`, async () => {
       const namespace = `term-${thread}`;
       const script = `${PRELUDE}
-        SnowFlake.lease(${url(namespace)}, { datacenterId: 1, thread: ${thread} }).then(() => print('ready'));
+        SnowFlake.lease(${url(namespace)}, { ...soon, thread: ${thread} }).then(() => print('ready'));
         setInterval(() => {}, 1000);`;
       const child = spawn(process.execPath, ['-e', script], {
         stdio: ['ignore', 'pipe', 'inherit'],
@@ -195,9 +197,20 @@ describe('on Redis', { skip: missing('redis') }, () => {
     });
   }
 
+  test('process.exit() frees the slot that a thread keeps', async () => {
+    const script = `${PRELUDE}
+      SnowFlake.lease(${url('exit')}, { ...soon, thread: true }).then((flake) => {
+        print(typeof flake.nextId());
+        process.exit(3);
+      });`;
+    const { stdout, code } = await runScript(script);
+    assert.deepEqual([stdout, code], ['"bigint"\n', 3]);
+    assert.equal(await held('exit'), 0);
+  });
+
   test('SIGTERM is left to an application that listens to it', async () => {
     const script = `${PRELUDE}
-      SnowFlake.lease(${url('own')}, { datacenterId: 1 }).then((flake) => {
+      SnowFlake.lease(${url('own')}, soon).then((flake) => {
         process.once('SIGTERM', () => setTimeout(() => {
           print(typeof flake.nextId());
           clearInterval(timer);
@@ -216,7 +229,10 @@ describe('on Redis', { skip: missing('redis') }, () => {
 
   test('SNOWDRIFT_LEASE names the engine; a client that is missing is named', async () => {
     const env = { SNOWDRIFT_LEASE: `${server.url}?namespace=env`, datacenterId: '5' };
-    const { slot, store } = await run('print((await SnowFlake.lease()).lease)', env);
+    const { slot, store } = await run(
+      'print((await SnowFlake.lease(undefined, { ttl: 1000, maxClockSkew: 100 })).lease)',
+      env,
+    );
     assert.deepEqual([slot.datacenterId, store], [5, 'redis:env']);
     const { code, message } = await run('SnowFlake.nextId()', env);
     assert.equal(code, 'ERR_SNOWFLAKE_CONFIG');

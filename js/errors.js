@@ -97,7 +97,9 @@ function refused({ kind, now, retryAfterMs }, { layout, maxWait }, lease) {
     ],
     floor: [
       'ERR_SNOWFLAKE_WINDOW',
-      `the clock stands at ${moment(now)}, and IDs up to ${moment(lease?.floor)} may have been issued before this machine went down.${again}, when the clock has passed that`,
+      `the clock stands at ${moment(now)}, and IDs up to ${moment(lease?.floor)} may have been issued ${
+        lease?.expires ? 'by other holders of this slot' : 'before this machine went down'
+      }.${again}, when the clock has passed that`,
     ],
     ceiling: lease?.expires
       ? [

@@ -59,6 +59,12 @@ export interface AcquireRequest extends SlotRequest {
   holder: { pid: number; host: string; startedAt: Date };
   /** Tick. */
   ceiling: number;
+  /**
+   * Tick: what any other holder can have been confirmed of by now at most, if its `ttl` and
+   * `maxClockSkew` are no larger than here. The floor of a slot of which an engine cannot tell whether
+   * it ever knew more.
+   */
+  horizon: number;
 }
 
 export interface RenewRequest extends SlotRequest {

@@ -17,6 +17,7 @@ function request(more = {}) {
     owner: randomBytes(16).toString('hex'),
     holder: { pid: process.pid, host: 'here', startedAt: new Date(1_700_000_000_000) },
     ceiling: 100,
+    horizon: -1,
     ttl: 60_000,
     ...more,
   };
@@ -159,4 +160,4 @@ function contract(test, connect, { ttl, die }) {
   });
 }
 
-module.exports = { contract };
+module.exports = { contract, take };

@@ -90,6 +90,11 @@ const ENGINES = {
       ...['--port', port, '--bind', '127.0.0.1', '--dir', folder],
       ...['--save', '', '--appendonly', 'yes', '--appendfsync', 'always'],
     ],
+    tls: (args, port, certificate, key) => [
+      ...args,
+      ...['--port', '0', '--tls-port', port, '--tls-auth-clients', 'no'],
+      ...['--tls-cert-file', certificate, '--tls-key-file', key],
+    ],
     program: 0,
     url: (port) => `redis://127.0.0.1:${port}`,
   },
@@ -103,6 +108,11 @@ const ENGINES = {
       ...['--listen-peer-urls', `http://127.0.0.1:${other}`],
       ...['--initial-advertise-peer-urls', `http://127.0.0.1:${other}`],
       ...['--initial-cluster', `default=http://127.0.0.1:${other}`],
+    ],
+    tls: (args, _, certificate, key) => [
+      ...args.map((arg) => arg.replace('http:', 'https:')),
+      ...['--cert-file', certificate, '--key-file', key],
+      ...['--peer-cert-file', certificate, '--peer-key-file', key],
     ],
     program: 0,
     url: (port) => `etcd://127.0.0.1:${port}`,
@@ -121,6 +131,51 @@ const ENGINES = {
     url: (port) => `zookeeper://127.0.0.1:${port}`,
   },
 };
+
+/** An engine whose clients come by TLS. */
+function overTls(engine) {
+  return {
+    ...engine,
+    prepare: (_, folder) =>
+      execFileSync(
+        'openssl',
+        [
+          ...[
+            'req',
+            '-x509',
+            '-newkey',
+            'rsa:2048',
+            '-nodes',
+            '-days',
+            '2',
+            '-subj',
+            '/CN=snowdrift',
+          ],
+          ...['-addext', 'subjectAltName=IP:127.0.0.1'],
+          ...['-keyout', join(folder, 'key'), '-out', join(folder, 'certificate')],
+        ],
+        { stdio: 'pipe' },
+      ),
+    args: (folder, port, other) =>
+      engine.tls(
+        engine.args(folder, port, other),
+        port,
+        join(folder, 'certificate'),
+        join(folder, 'key'),
+      ),
+    url: (port) => engine.url(port).replace(':', 's:'),
+    // The certificate is not this process's to trust.
+    isUp: async (url) => {
+      const socket = net.connect(new URL(url).port, '127.0.0.1');
+      const isUp = await once(socket, 'connect').then(
+        () => true,
+        () => false,
+      );
+      socket.destroy();
+      return isUp;
+    },
+  };
+}
 
 /** Why an engine cannot be run here, or undefined. */
 function missing(engine) {
@@ -163,9 +218,10 @@ class Server {
   #process;
   #output = '';
 
-  static async start(engine) {
+  /** @param tls has it speak TLS, with a certificate that processes of `trusting` accept */
+  static async start(engine, { tls } = {}) {
     const server = new Server();
-    server.#engine = ENGINES[engine];
+    server.#engine = tls ? overTls(ENGINES[engine]) : ENGINES[engine];
     server.#folder = mkdtempSync(join(tmpdir(), `snowdrift-${engine}-`));
     const { user, prepare, programs } = server.#engine;
     server.#as = user === undefined ? {} : userOf(user);
@@ -188,6 +244,11 @@ class Server {
     return this.#engine.url(this.port);
   }
 
+  /** The environment of a process that trusts the server's certificate. */
+  get trusting() {
+    return { NODE_EXTRA_CA_CERTS: join(this.#folder, 'certificate') };
+  }
+
   async run() {
     const { programs, program, args } = this.#engine;
     this.#process = spawn(programs()[program], args(this.#folder, ...this.#ports), {
@@ -200,7 +261,8 @@ class Server {
         this.#output = (this.#output + text).slice(-4000);
       });
     }
-    for (let tries = 0; !(await serves(this.url)); tries++) {
+    const answers = this.#engine.isUp ?? serves;
+    for (let tries = 0; !(await answers(this.url)); tries++) {
       if (this.#process.exitCode !== null || tries > 600) {
         throw new Error(`the server does not come up: ${this.#output}`);
       }

@@ -1,7 +1,8 @@
 'use strict';
 // Leases are given up when the process ends: when nothing is left to do, or by SIGTERM or SIGINT
 // unless the application listens to that itself (then it may still need IDs, and closes them itself).
-// process.exit() leaves no time to tell an engine anything: there the lease expires.
+// process.exit() leaves the main loop no time to tell an engine anything: there a lease expires, unless
+// it is kept by a thread, which has its own loop.
 
 const SIGNALS = ['SIGTERM', 'SIGINT'];
 
@@ -10,6 +11,7 @@ const leases = new Set();
 function add(lease) {
   if (leases.size === 0) {
     process.on('beforeExit', releaseAll);
+    process.on('exit', releaseAtExit);
     // Signals are the main thread's.
     if (isMainThread()) for (const signal of SIGNALS) process.on(signal, onSignal);
   }
@@ -19,11 +21,16 @@ function add(lease) {
 function remove(lease) {
   if (!leases.delete(lease) || leases.size > 0) return;
   process.off('beforeExit', releaseAll);
+  process.off('exit', releaseAtExit);
   for (const signal of SIGNALS) process.off(signal, onSignal);
 }
 
 function releaseAll() {
   return Promise.allSettled([...leases].map((lease) => lease.release()));
+}
+
+function releaseAtExit() {
+  for (const lease of leases) lease.releaseAtExit?.();
 }
 
 async function onSignal(signal) {

@@ -12,8 +12,11 @@ const ending = require('./ending.js');
 /** The shortest and the longest pause after a call that failed, in ms. */
 const RETRY_MS = [100, 1000];
 
-/** How often it is tried again when every slot is held, in ms. */
+/** How often it is looked again what is waited for, in ms. */
 const POLL_MS = 100;
+
+/** A wait for a floor that people are told of, in ms. */
+const LONG_WAIT_MS = 1000;
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -21,6 +24,8 @@ class EngineLease {
   #store;
   #settings;
   #channel;
+  /** Unix ms. */
+  #engineClock;
   #owner;
   #slot;
   #ceiling;
@@ -30,20 +35,19 @@ class EngineLease {
   #failure;
   #timer;
   #released;
-  #changed;
+  #changed = () => {};
 
-  constructor(store, settings, changed) {
+  constructor(store, settings) {
     this.#store = store;
     this.#settings = settings;
-    this.#changed = changed;
   }
 
   /**
    * Takes a slot, and opens its generator.
-   * @param changed called with the lease when it stands differently
+   * @param changed called with the lease when it stands differently, from when it is taken
    */
   static async take(store, settings, changed = () => {}) {
-    const lease = new EngineLease(store, settings, changed);
+    const lease = new EngineLease(store, settings);
     await lease.#checkClock();
     const deadline = performance.now() + settings.leasing.wait;
     const { request, window } = await lease.#acquire(deadline);
@@ -59,6 +63,8 @@ class EngineLease {
     lease.#channel = channel;
     lease.#schedule(settings.leasing.ttl / 3);
     ending.add(lease);
+    await lease.#floorPassed();
+    lease.#changed = changed;
     return lease;
   }
 
@@ -72,21 +78,26 @@ class EngineLease {
 
   /** How it stands. Ticks as the end of their time, in Unix ms. */
   report() {
-    const { layout, datacenterId } = this.#settings;
-    const end = (tick) => layout.epoch + (tick + 1) * layout.tickMs - 1;
+    const { datacenterId } = this.#settings;
     const { workerId, floor } = this.#slot;
-    const hasPassed = this.#state !== 'released' && Date.now() > end(this.#ceiling);
+    const hasPassed = this.#state !== 'released' && Date.now() > this.#end(this.#ceiling);
     return {
       store: this.#store.name,
       slot: { datacenterId, workerId },
       owner: this.#owner,
-      floor: floor < 0 ? null : end(floor),
-      ceiling: end(this.#ceiling),
+      floor: floor < 0 ? null : this.#end(floor),
+      ceiling: this.#end(this.#ceiling),
       expires: this.#expires,
       renewals: this.#renewals,
       state: hasPassed && this.#state !== 'lost' ? 'expired' : this.#state,
       ...(this.#failure === undefined ? {} : { failure: shown(this.#failure) }),
     };
+  }
+
+  /** The last ms of a tick, Unix ms. */
+  #end(tick) {
+    const { epoch, tickMs } = this.#settings.layout;
+    return epoch + (tick + 1) * tickMs - 1;
   }
 
   /** Gives the slot up: nothing is issued from now on. */
@@ -113,17 +124,48 @@ class EngineLease {
     }
   }
 
+  /** Asks for the engine's clock. */
+  async #askClock() {
+    const asked = performance.now();
+    const { ttl } = this.#settings.leasing;
+    const theirs = await this.#call('now', { ttl });
+    const halfway = (asked + performance.now()) / 2;
+    this.#engineClock = () => theirs + (performance.now() - halfway);
+  }
+
   /** The engine's clock, against this one. */
   async #checkClock() {
-    const asked = performance.now();
-    const { maxClockSkew, ttl } = this.#settings.leasing;
-    const theirs = await this.#call('now', { ttl });
-    const skew = Date.now() - (performance.now() - asked) / 2 - theirs;
+    const { maxClockSkew } = this.#settings.leasing;
+    await this.#askClock();
+    const skew = Date.now() - this.#engineClock();
     if (Math.abs(skew) > maxClockSkew) {
       throw new SnowFlakeError(
         'ERR_SNOWFLAKE_CLOCK_SKEW',
         `this machine's clock is ${Math.round(Math.abs(skew))} ms ${skew > 0 ? 'ahead of' : 'behind'} the clock of ${this.#store.name}; maxClockSkew allows ${maxClockSkew} ms. Set this machine's clock right (NTP), or the engine's`,
       );
+    }
+  }
+
+  /**
+   * Until IDs can be drawn, if a floor as it comes about stands before that: of a holder that died just
+   * now, or of an engine that does not know what was issued. Of a floor further away nextId() tells.
+   */
+  async #floorPassed() {
+    const { ttl, maxClockSkew } = this.#settings.leasing;
+    const left = () => this.#end(this.#slot.floor) + 1 - Date.now();
+    const longest = ttl + 2 * maxClockSkew;
+    if (left() > longest) return;
+    if (left() > LONG_WAIT_MS) {
+      const ms = Math.round(left());
+      process.emitWarning(`SnowFlake.lease() waits ${ms} ms for the first ID.`, {
+        type: 'SnowFlakeWarning',
+        code: 'SNOWFLAKE_FLOOR',
+        detail: `Until then, IDs of workerId ${this.#slot.workerId} may have been issued by a holder that ${this.#store.name} does not know of any more.`,
+      });
+    }
+    const deadline = performance.now() + longest;
+    while (left() > 0 && performance.now() < deadline && this.#state !== 'released') {
+      await pause(Math.min(left(), POLL_MS));
     }
   }
 
@@ -145,12 +187,16 @@ class EngineLease {
   /** Takes the free slot with the lowest ceiling, until the deadline if there is none. */
   async #acquire(deadline) {
     const { leasing, ...settings } = this.#settings;
-    const { host, started, ttl } = leasing;
+    const { host, started, ttl, maxClockSkew } = leasing;
+    const { epoch, tickMs } = settings.layout;
     for (;;) {
       this.#owner = randomBytes(16).toString('hex');
       const ceiling = granted(native.firstCeiling(settings.layout, ttl));
       const holder = { pid: process.pid, host, startedAt: new Date(started) };
-      const request = { ...this.#place(), holder, ceiling };
+      // By the engine's clock, which all holders' clocks were near to.
+      const latest = this.#engineClock() + ttl + maxClockSkew;
+      const horizon = Math.floor((latest - epoch) / tickMs);
+      const request = { ...this.#place(), holder, ceiling, horizon };
       const answer = await this.#call('acquire', request, ({ workerId, floor }) => {
         // Nobody waits for it any more, so nobody will renew it.
         if (workerId === undefined) return;
@@ -224,6 +270,7 @@ class EngineLease {
 
   async #takeAnother() {
     const lost = this.#slot.workerId;
+    await this.#askClock();
     const { request, window } = await this.#acquire(0);
     if (this.#state === 'released') return;
     granted(this.#channel.moveTo(request, window));

@@ -2,9 +2,14 @@
 // `snowdrift/lease/redis`: slots in Redis, by a client of `ioredis` or `redis`. Each change is one
 // script, which Redis runs alone. A slot's ceiling has no expiry: only its hold has.
 //
-// Redis is as safe as what it keeps. A write that it has confirmed and then loses (a crash between two
-// fsyncs, a failover to a replica that did not have it, FLUSHALL, an eviction) is a floor that is lost.
-// Run it with `appendfsync always` and `maxmemory-policy noeviction`.
+// A namespace is one hash, so that it is kept whole or lost whole: flushed, evicted, deleted, or gone
+// with a server that kept nothing. Whoever finds none cannot tell whether there ever was one, and
+// holders that know their slots may still live. So it starts with what they can have been confirmed of
+// at most (`unused`, the horizon of its first holder): the floor of every slot that it knows nothing
+// of. Hence the first lease of a namespace waits for that long.
+//
+// A write that is confirmed and then lost (a crash between two fsyncs, a failover to a replica that did
+// not have it) leaves the rest of the hash, and is not noticed: index.d.ts says how to run Redis.
 
 const { checkClient, readNamespace } = require('./adapter.js');
 const { layoutConflict } = require('./conflict.js');
@@ -13,50 +18,60 @@ const NOW = `
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)`;
 
-// KEYS: the namespace's layout, the datacenter's ceilings, its holds (worker ID to JSON).
-const ACQUIRE = `${NOW}
-if not redis.call('GET', KEYS[1]) then redis.call('SET', KEYS[1], ARGV[1]) end
-local layout = redis.call('GET', KEYS[1])
-if layout ~= ARGV[1] then return {'layout', layout} end
-local workers, ceiling, ttl = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+/** `ceiling` and `hold` are a slot's fields, `prefix` those of its datacenter. */
+const SLOT = `
+local prefix = ARGV[1] .. ':'
+local function fields(worker) return 'ceiling:' .. prefix .. worker, 'hold:' .. prefix .. worker end
+local function tick(number) return string.format('%.0f', number) end`;
+
+const ACQUIRE = `${NOW}${SLOT}
+local layout, horizon, workers = ARGV[2], ARGV[3], tonumber(ARGV[4])
+local asked, ttl, hold = tonumber(ARGV[5]), tonumber(ARGV[6]), cjson.decode(ARGV[7])
+if redis.call('EXISTS', KEYS[1]) == 0 then
+  redis.call('HSET', KEYS[1], 'layout', layout, 'unused', horizon)
+end
+local all, list = {}, redis.call('HGETALL', KEYS[1])
+for i = 1, #list, 2 do all[list[i]] = list[i + 1] end
+if all.layout ~= layout then return {'layout', all.layout} end
+
 local worker, floor
-local used = redis.call('ZCARD', KEYS[2])
-if used < workers then
-  worker, floor = tostring(used), -1
-else
-  local slots = redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES')
-  for i = 1, #slots, 2 do
-    local hold = redis.call('HGET', KEYS[3], slots[i])
-    if not hold or cjson.decode(hold).expires <= now then
-      worker, floor = slots[i], tonumber(slots[i + 1])
-      break
-    end
+local held = {}
+for id = 0, workers - 1 do
+  local ceilingField, holdField = fields(id)
+  local holder = all[holdField]
+  if holder and cjson.decode(holder).expires > now then
+    held[#held + 1] = tostring(id)
+    held[#held + 1] = holder
+  else
+    local ceiling = tonumber(all[ceilingField] or all.unused)
+    if not floor or ceiling < floor then worker, floor = id, ceiling end
+    -- They are first used in their order: none above it has a ceiling of its own.
+    if not all[ceilingField] then break end
   end
 end
-if not worker then return {'held', redis.call('HGETALL', KEYS[3])} end
-local hold = cjson.decode(ARGV[5])
+if not worker then return {'held', held} end
 hold.expires = now + ttl
-redis.call('HSET', KEYS[3], worker, cjson.encode(hold))
-redis.call('ZADD', KEYS[2], string.format('%.0f', math.max(floor, ceiling)), worker)
-return {'taken', worker, string.format('%.0f', floor), string.format('%.0f', hold.expires)}`;
+local ceilingField, holdField = fields(worker)
+redis.call('HSET', KEYS[1], ceilingField, tick(math.max(floor, asked)), holdField, cjson.encode(hold))
+return {'taken', tostring(worker), tick(floor), tick(hold.expires)}`;
 
-const RENEW = `${NOW}
-local hold = redis.call('HGET', KEYS[3], ARGV[1])
-if not hold then return false end
+const RENEW = `${NOW}${SLOT}
+local ceilingField, holdField = fields(ARGV[2])
+local ceiling, hold = unpack(redis.call('HMGET', KEYS[1], ceilingField, holdField))
+if not ceiling or not hold then return false end
 hold = cjson.decode(hold)
-if hold.owner ~= ARGV[2] then return false end
-local ceiling = redis.call('ZSCORE', KEYS[2], ARGV[1])
-if not ceiling then return false end
-hold.expires = now + tonumber(ARGV[4])
-redis.call('HSET', KEYS[3], ARGV[1], cjson.encode(hold))
-redis.call('ZADD', KEYS[2], string.format('%.0f', math.max(tonumber(ceiling), tonumber(ARGV[3]))), ARGV[1])
-return string.format('%.0f', hold.expires)`;
+if hold.owner ~= ARGV[3] then return false end
+hold.expires = now + tonumber(ARGV[5])
+local raised = tick(math.max(tonumber(ceiling), tonumber(ARGV[4])))
+redis.call('HSET', KEYS[1], ceilingField, raised, holdField, cjson.encode(hold))
+return tick(hold.expires)`;
 
-const RELEASE = `
-local hold = redis.call('HGET', KEYS[3], ARGV[1])
-if not hold or cjson.decode(hold).owner ~= ARGV[2] then return false end
-redis.call('HDEL', KEYS[3], ARGV[1])
-redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
+const RELEASE = `${SLOT}
+local ceilingField, holdField = fields(ARGV[2])
+local hold = redis.call('HGET', KEYS[1], holdField)
+if not hold or cjson.decode(hold).owner ~= ARGV[3] then return false end
+redis.call('HDEL', KEYS[1], holdField)
+redis.call('HSET', KEYS[1], ceilingField, ARGV[4])
 return 'OK'`;
 
 function redis(client, options) {
@@ -66,13 +81,8 @@ function redis(client, options) {
   const isNodeRedis = typeof client.sendCommand === 'function' && 'isOpen' in client;
   const send = (words) =>
     isNodeRedis ? client.sendCommand(words) : client.call(words[0], ...words.slice(1));
-  // In braces, so that a cluster keeps the keys of a script together.
-  const keys = (datacenterId) => {
-    const base = `{snowdrift:${namespace}}`;
-    return [`${base}:layout`, `${base}:${datacenterId}:ceilings`, `${base}:${datacenterId}:holds`];
-  };
   const run = (script, { datacenterId }, ...values) =>
-    send(['EVAL', script, '3', ...keys(datacenterId), ...values.map(String)]);
+    send(['EVAL', script, '1', `snowdrift:${namespace}`, ...[datacenterId, ...values].map(String)]);
   const name = `redis:${namespace}`;
 
   return {
@@ -84,10 +94,11 @@ function redis(client, options) {
     },
 
     async acquire(request) {
-      const { layout, workerIds, ceiling, ttl, owner, holder } = request;
+      const { layout, horizon, workerIds, ceiling, ttl, owner, holder } = request;
       const { host, pid, startedAt } = holder;
       const hold = JSON.stringify({ owner, host, pid, started: Number(startedAt) });
-      const [what, ...rest] = await run(ACQUIRE, request, layout, workerIds, ceiling, ttl, hold);
+      const asked = [layout, horizon, workerIds, ceiling, ttl, hold];
+      const [what, ...rest] = await run(ACQUIRE, request, ...asked);
       if (what === 'layout') throw layoutConflict(name, rest[0], layout);
       if (what === 'held') return { holders: holdersOf(rest[0]) };
       const [workerId, floor, expires] = rest.map(Number);
@@ -107,14 +118,14 @@ function redis(client, options) {
   };
 }
 
-/** Of the pairs that HGETALL gives. */
+/** Of worker IDs, each followed by its hold. */
 function holdersOf(pairs) {
   const holders = [];
   for (let i = 0; i < pairs.length; i += 2) {
     const { host, pid, started } = JSON.parse(pairs[i + 1]);
     holders.push({ workerId: Number(pairs[i]), host, pid, startedAt: new Date(started) });
   }
-  return holders.sort((a, b) => a.workerId - b.workerId);
+  return holders;
 }
 
 module.exports = { redis };

@@ -11,6 +11,9 @@ const { SnowFlakeError, granted, shown } = require('../errors.js');
 const native = require('../native.js');
 const ending = require('./ending.js');
 
+/** How long process.exit() waits for the thread to give its slot up, ms. */
+const EXIT_MS = 1000;
+
 /** How long after the thread has died another one is started, ms. */
 const RESTART_MS = 1000;
 
@@ -21,6 +24,8 @@ class ThreadLease {
   #thread;
   #report;
   #released;
+  /** 1 when the thread has given its slot up. */
+  #isGivenUp = new Int32Array(new SharedArrayBuffer(4));
 
   constructor(url, settings) {
     this.#url = url;
@@ -52,6 +57,13 @@ class ThreadLease {
     return this.#released;
   }
 
+  /** In an `exit` handler, where only other threads go on. */
+  releaseAtExit() {
+    const isAlive = this.#thread.threadId !== -1;
+    this.release();
+    if (isAlive) Atomics.wait(this.#isGivenUp, 0, 0, EXIT_MS);
+  }
+
   async #giveUp() {
     ending.remove(this);
     const thread = this.#thread;
@@ -69,7 +81,7 @@ class ThreadLease {
   #start() {
     return new Promise((resolve, reject) => {
       const thread = new Worker(__filename, {
-        workerData: { url: this.#url, settings: this.#settings },
+        workerData: { url: this.#url, settings: this.#settings, isGivenUp: this.#isGivenUp },
       });
       this.#thread = thread;
       thread.on('message', (message) => {
@@ -119,7 +131,7 @@ class ThreadLease {
 }
 
 /** The thread itself. */
-async function keep({ url, settings }) {
+async function keep({ url, settings, isGivenUp }) {
   const { connect } = require('./connect.js');
   const { EngineLease } = require('./lease.js');
   const store = await connect(new URL(url));
@@ -135,6 +147,8 @@ async function keep({ url, settings }) {
   // The port keeps this thread alive.
   parentPort.once('message', async () => {
     await lease.release();
+    Atomics.store(isGivenUp, 0, 1);
+    Atomics.notify(isGivenUp, 0);
     lease.channel.close();
     parentPort.close();
   });
