@@ -15,11 +15,11 @@ const WORKERS = {
     const { datacenterId, workerId } = SnowFlake.parse(SnowFlake.nextId());
     const { id } = cluster.worker;
     const { state, note } = { state: SnowFlake.default.lease?.state, note: process.env.NOTE };
-    print({ serves: workerId, datacenterId, id, state, note });
     process.on('SIGTERM', () => {
       print({ stops: workerId });
       process.disconnect();
     });
+    print({ serves: workerId, datacenterId, id, state, note });
   },
   crash() {
     process.exit(3);
