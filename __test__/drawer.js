@@ -3,6 +3,7 @@
 // a pipe before the next turn, so that a kill loses none that was handed out.
 //
 // Run as a script, this file is the process: its argument is JSON, the options of its SnowFlake. With
+// `cached`, it is a CachedSnowFlake. With
 // `engine`, the URL of one, it is leased from there, and tried again until it is had; `planted` names
 // a fault of the lease that a test must find.
 
@@ -118,8 +119,9 @@ async function planted(fault, engine) {
   };
 }
 
-async function open({ engine, planted: fault, ...options }) {
-  const { SnowFlake } = require('..');
+async function open({ engine, planted: fault, cached, ...options }) {
+  const { CachedSnowFlake, SnowFlake } = require('..');
+  if (cached) return new CachedSnowFlake(options);
   if (engine === undefined) return new SnowFlake(options);
   for (;;) {
     try {

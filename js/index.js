@@ -1,8 +1,9 @@
 'use strict';
 // What `require('snowdrift')` and `import ... from 'snowdrift'` give.
 
+const { CachedSnowFlake } = require('./cached.js');
 const { SnowFlakeError } = require('./errors.js');
 const { layouts } = require('./options.js');
 const { SnowFlake } = require('./snowflake.js');
 
-module.exports = { SnowFlake, SnowFlakeError, layouts };
+module.exports = { CachedSnowFlake, SnowFlake, SnowFlakeError, layouts };

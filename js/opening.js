@@ -1,8 +1,23 @@
 'use strict';
 // From settings to a generator: at once, or without holding the thread.
 
-const { configError, granted } = require('./errors.js');
+const { configError, granted, shown } = require('./errors.js');
 const native = require('./native.js');
+
+/** Opened generators, by the object that is passed to a constructor for them. */
+const prepared = new WeakMap();
+
+/** An object to pass to a constructor, that applications cannot make. */
+function prepare(opened) {
+  const options = {};
+  prepared.set(options, opened);
+  return options;
+}
+
+/** What was prepared, if anything. */
+function openedFor(options) {
+  return prepared.get(options);
+}
 
 /**
  * @param settings what `readOptions` answered
@@ -14,6 +29,44 @@ function openNow(settings, { common } = { common: false }) {
 
 async function openLater(settings) {
   return opened(settings, await native.openLater(request(settings, false)));
+}
+
+/** The LeaseStore or the engine's URL that SnowFlake.lease() was given; undefined for files. */
+function engineOf(place) {
+  if (place === undefined) {
+    throw configError(
+      "SnowFlake.lease() needs a store, such as 'file:///var/lib/app/ids' or postgres(pool), or one in the environment variable SNOWDRIFT_LEASE",
+    );
+  }
+  if (place !== null && typeof place === 'object' && !(place instanceof URL)) {
+    const missing = ['acquire', 'renew', 'release', 'now'].filter(
+      (name) => typeof place[name] !== 'function',
+    );
+    if (missing.length === 0) return place;
+    throw configError(`a LeaseStore has ${missing.join(', ')}; this is ${shown(place)}`);
+  }
+  let url;
+  try {
+    url = new URL(place);
+  } catch {
+    return undefined;
+  }
+  const { isEngine, unknownEngine } = require('./lease/connect.js');
+  if (isEngine(url)) return url;
+  if (url.protocol !== 'file:') throw unknownEngine(place);
+  return undefined;
+}
+
+/**
+ * From where SnowFlake.lease() is told: a directory, an engine, or what the environment says.
+ * @param ofFiles, ofEngine read the settings for either
+ */
+async function openLease(store, ofFiles, ofEngine) {
+  const place = store === undefined ? process.env.SNOWDRIFT_LEASE : store;
+  const engine = engineOf(place);
+  return engine === undefined
+    ? await openLater(ofFiles(place))
+    : await openLeased(engine, ofEngine());
 }
 
 /** From an engine: a LeaseStore, or the URL of one. */
@@ -63,4 +116,4 @@ function opened(settings, answer) {
   return { channel, settings: { ...settings, workerId: channel.workerId } };
 }
 
-module.exports = { openLater, openLeased, openNow };
+module.exports = { openLease, openNow, openedFor, prepare };

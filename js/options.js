@@ -53,6 +53,9 @@ const OPTION_KEYS = [
   'waitForSlot',
 ];
 
+/** What only SnowFlake.lease() with an engine knows. */
+const ENGINE_KEYS = ['maxClockSkew', 'callTimeout', 'thread'];
+
 /** The most IDs of one batch: 8 MB, and a quarter of a second on the default layout. */
 const MAX_COUNT = 1_000_000;
 
@@ -286,7 +289,7 @@ function readEngineOptions(options = {}) {
   const { maxClockSkew, callTimeout, thread, ttl, waitForSlot, ...given } = propertiesOf(
     options,
     LEASE_OPTIONS,
-    [...leaseKeys(), 'maxClockSkew', 'callTimeout', 'thread'],
+    [...leaseKeys(), ...ENGINE_KEYS],
     configError,
   );
   if (thread !== undefined && typeof thread !== 'boolean') {
@@ -368,6 +371,8 @@ function readClock(clock) {
 }
 
 module.exports = {
+  ENGINE_KEYS,
+  OPTION_KEYS,
   choice,
   directoryOf,
   layouts,

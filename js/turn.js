@@ -13,7 +13,7 @@
 
 const { refused, warnOfStep } = require('./errors.js');
 const native = require('./native.js');
-const { readClock } = require('./options.js');
+const { readClock, readId } = require('./options.js');
 
 const { nextTick } = process;
 const { setTimeout } = require('node:timers');
@@ -35,13 +35,16 @@ function makeLowDigits() {
  * The functions of one instance.
  * @param channel what native `open` answered
  * @param settings what `readOptions` answered
+ * @param onRejected 'wait', 'throw' or a function that returns an ID: when there is none at once
  */
-function openTurn(channel, settings) {
+function openTurn(channel, settings, onRejected = 'wait') {
   const { memory, tryRefill, giveBack } = channel;
   const { clock } = settings;
+  const mayWait = onRejected === 'wait';
   const ids = new BigUint64Array(memory, 0, memory.byteLength / 8 - 2);
   const digits = new Float64Array(memory, memory.byteLength - 16, 2);
-  const refill = clock === undefined ? channel.refill : refillByOwnClock;
+  const byClock = mayWait ? channel.refill : tryRefill;
+  const refill = clock === undefined ? byClock : refillByOwnClock;
 
   // ids[next] to ids[end - 1] are left of the block.
   let next = 0;
@@ -66,7 +69,17 @@ function openTurn(channel, settings) {
   }
 
   function draw() {
-    if (!tryDraw(refill)) throw refused(channel.refusal(), settings, channel.lease());
+    if (!tryDraw(refill)) reject();
+  }
+
+  /** There is no ID: throws, or has the application give one instead. */
+  function reject() {
+    const refusal = refused(channel.refusal(), settings, channel.lease());
+    if (typeof onRejected !== 'function') throw refusal;
+    ids[0] = readId(onRejected(refusal));
+    digits[0] = Number(ids[0] / 10_000n);
+    digits[1] = Number(ids[0] % 10_000n);
+    end = 1;
   }
 
   /** Reserves a block. Says whether there was one to be had. */
@@ -143,10 +156,13 @@ function openTurn(channel, settings) {
       for (let i = 0; i < count; i++) batch[i] = nextId();
       return batch;
     }
-    const filled = channel.fill(batch);
+    const filled = channel.fill(batch, mayWait);
     reportStep();
-    if (!filled) throw refused(channel.refusal(), settings, channel.lease());
-    return batch;
+    if (filled) return batch;
+    if (typeof onRejected !== 'function') {
+      throw refused(channel.refusal(), settings, channel.lease());
+    }
+    return batch.map(nextId);
   }
 
   async function nextIdAsync() {
@@ -158,7 +174,8 @@ function openTurn(channel, settings) {
       // A used-up tick ends by itself. Anything else is waited for as nextId() would.
       const usedUp = refusal.kind === 'used-up' && refusal.retryAfterMs !== undefined;
       if (!usedUp && !mayWaitFor(refusal, settings.maxWait - waited)) {
-        throw refused(refusal, settings, channel.lease());
+        reject();
+        return ids[next++];
       }
       if (!usedUp) waited += refusal.retryAfterMs;
       await new Promise((resolve) => setTimeout(resolve, refusal.retryAfterMs));

@@ -193,6 +193,11 @@ impl Generator {
         &self.node
     }
 
+    /// The tick of its clock.
+    pub fn tick_now(&self) -> Tick {
+        self.node.layout().tick_at(self.clock.now().ms)
+    }
+
     /// How it behaves at present.
     pub fn policies(&self) -> Policies {
         self.state.lock().policies
@@ -208,6 +213,18 @@ impl Generator {
     /// Reserves up to as many consecutive IDs as `want` says for the tick of the clock, or refuses
     /// at once.
     pub fn try_reserve(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Refusal> {
+        self.attempt(|sequencer, now| sequencer.reserve(now, want(now)))
+    }
+
+    /// The same, but ticks are counted on: see [`Sequencer::reserve_counting`].
+    pub fn try_count_on(&self, want: u64, max_lag: Tick) -> Result<Reserved, Refusal> {
+        self.attempt(|sequencer, now| sequencer.reserve_counting(now, want, max_lag))
+    }
+
+    fn attempt(
+        &self,
+        reserve: impl FnOnce(&mut Sequencer, Tick) -> Result<Block, Stall>,
+    ) -> Result<Reserved, Refusal> {
         let mut state = self.state.lock();
         // Read under the lock: two threads that read before it could take it in the other order,
         // and the later reading would look like a step of the clock back.
@@ -215,7 +232,7 @@ impl Generator {
         let layout = self.node.layout();
         let tick = layout.tick_at(now.ms);
         let (last_counter, last_tick) = state.sequencer.current();
-        match state.sequencer.reserve(tick, want(tick)) {
+        match reserve(&mut state.sequencer, tick) {
             Ok(block) => {
                 if let Some(marks) = &state.marks {
                     marks.note(block.counter, block.tick);
@@ -245,10 +262,18 @@ impl Generator {
     /// As [`Generator::try_reserve`], but waits for the clock or the store where the policies allow
     /// it. The lock is not held meanwhile.
     pub fn reserve(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Refusal> {
+        self.waiting(|| self.try_reserve(&want))
+    }
+
+    /// Tries again and again, waiting meanwhile where the policies allow it.
+    pub fn waiting<T>(
+        &self,
+        mut attempt: impl FnMut() -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
         let mut may_wait = None;
         loop {
-            let refusal = match self.try_reserve(&want) {
-                Ok(reserved) => return Ok(reserved),
+            let refusal = match attempt() {
+                Ok(answer) => return Ok(answer),
                 Err(refusal) => refusal,
             };
             let mut state = self.state.lock();

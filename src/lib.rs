@@ -12,14 +12,22 @@
 //! | `generator` | sequencer, clock and window behind a lock, and the waiting |
 //! | `lease` | a slot that is held: the thread that keeps its ceiling ahead |
 //! | `registry` | one generator a node for the whole process |
+//! | `ring` | IDs filled ahead, drained by many threads without a lock |
+//! | `cached` | a ring in front of a generator, and the thread that pads it |
 //! | `binding` | Node-API; the only part that knows Node exists |
 
+/// The atomics of [`ring`]: `tests/ring` puts others in their place.
+mod atomic {
+    pub use std::sync::atomic::{AtomicU64, Ordering};
+}
+pub mod cached;
 pub mod clock;
 pub mod generator;
 pub mod layout;
 pub mod lease;
 pub mod node;
 pub mod registry;
+pub mod ring;
 pub mod sequencer;
 pub mod store;
 

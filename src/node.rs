@@ -1,6 +1,6 @@
 //! Whose IDs they are.
 
-use crate::layout::{Fields, Layout, LayoutError};
+use crate::layout::{Fields, Layout, LayoutError, Tick};
 use crate::sequencer::Block;
 
 /// Whoever may issue IDs with these bits: a layout with its epoch, a datacenter and a worker.
@@ -39,11 +39,16 @@ impl Node {
     /// The first ID of a block, which a sequencer has kept within the layout.
     pub fn first_id(&self, block: &Block) -> u64 {
         let sequence_bits = self.layout.sequence_bits;
-        let below_tick = self.layout.bits() - u32::from(self.layout.timestamp_bits);
-        (block.tick as u64) << below_tick
+        self.below(block.tick)
             | self.lowest_id
             | (block.counter as u64) << sequence_bits
             | block.first
+    }
+
+    /// What all IDs of a tick and later ones reach, and those of earlier ticks do not.
+    pub fn below(&self, tick: Tick) -> u64 {
+        let below_tick = self.layout.bits() - u32::from(self.layout.timestamp_bits);
+        (tick.max(0) as u64) << below_tick
     }
 }
 

@@ -396,6 +396,11 @@ impl OpenError {
 }
 
 impl Share {
+    /// The generator that is shared.
+    pub fn generator(&self) -> &Arc<Generator> {
+        &self.entry.generator
+    }
+
     /// The window that an engine keeps, if one does.
     pub fn engine_window(&self) -> Option<WindowId> {
         match self.entry.tenancy.lock().memory {

@@ -194,6 +194,26 @@ impl Sequencer {
         }
     }
 
+    /// As [`Sequencer::reserve`], but ticks are counted on from the last one rather than taken from the
+    /// clock, so that a step of the clock is not seen: as long as they lie no more than `max_lag` ticks
+    /// behind it, and no more than `max_ahead` before it.
+    pub fn reserve_counting(
+        &mut self,
+        now: Tick,
+        want: u64,
+        max_lag: Tick,
+    ) -> Result<Block, Stall> {
+        let (_, last) = self.current();
+        if last < now && last >= now.saturating_sub(max_lag) {
+            for tick in [last, last + 1] {
+                if let Ok(block) = self.reserve_at(tick, want) {
+                    return Ok(block);
+                }
+            }
+        }
+        self.reserve(now, want)
+    }
+
     /// Takes back the last `unused` IDs of a block, which were never handed out and never will be.
     /// Says whether they will be issued again; they are not where a later block follows them.
     ///

@@ -272,7 +272,11 @@ class EngineLease {
     const lost = this.#slot.workerId;
     await this.#askClock();
     const { request, window } = await this.#acquire(0);
-    if (this.#state === 'released') return;
+    if (this.#state === 'released') {
+      // While it was asked for: nobody else will give it up.
+      await this.#call('release', { ...this.#place(), last: window.floor });
+      return;
+    }
     granted(this.#channel.moveTo(request, window));
     this.#state = 'held';
     const how = `workerId ${lost} was taken over by another process`;

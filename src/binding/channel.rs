@@ -10,17 +10,21 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::rc::Rc;
+use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
 use napi::bindgen_prelude::{
-    BigUint64Array, FromNapiValue, FunctionCallContext, JsValue, Object, ToNapiValue, Unknown,
+    BigUint64Array, FromNapiValue, Function, FunctionCallContext, JsValue, Object, ToNapiValue,
+    Unknown,
 };
+use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi::{Env, check_status, sys};
 
 use super::Fault;
 use super::opening::{joined, leased};
 use super::records::{LeaseRecord, RefusalRecord, StatsRecord, StepRecord};
+use super::rings::Rings;
 use crate::clock::ManualClock;
 use crate::generator::{Generator, Refusal, Reserved, WindowId};
 use crate::layout::Tick;
@@ -47,6 +51,8 @@ const LOW_DIGITS: u64 = 10_000;
 pub enum Source {
     /// The node's generator, shared by all of the process, on the system clock.
     Shared(Share),
+    /// The same, by the ring in front of it.
+    Ring(Rings),
     /// A generator of this instance alone, on a clock that the application tells.
     Own(Box<Generator>, Arc<ManualClock>),
 }
@@ -54,8 +60,15 @@ pub enum Source {
 impl Source {
     fn generator(&self) -> &Generator {
         match self {
-            Source::Shared(share) => share,
+            Source::Shared(share) | Source::Ring(Rings { share, .. }) => share,
             Source::Own(generator, _) => generator,
+        }
+    }
+
+    fn share(&self) -> Option<&Share> {
+        match self {
+            Source::Shared(share) | Source::Ring(Rings { share, .. }) => Some(share),
+            Source::Own(..) => None,
         }
     }
 }
@@ -86,15 +99,16 @@ impl Channel {
         let generator = source.generator();
         let singles = self.singles.get();
         self.singles.set(singles.saturating_sub(1));
+        let larger = (self.last_want.get() * 2).clamp(1, LARGEST_BLOCK as u64);
         let want = |tick| {
             let same_tick = self.last_tick.replace(tick) == tick;
-            if singles > 0 || !same_tick {
-                1
-            } else {
-                (self.last_want.get() * 2).clamp(1, LARGEST_BLOCK as u64)
-            }
+            if singles > 0 || !same_tick { 1 } else { larger }
         };
         let reserved = match source {
+            Source::Ring(ring) => {
+                let want = if singles > 0 { 1 } else { larger };
+                return self.refill_from(ring, want as usize, may_wait);
+            }
             Source::Shared(_) if may_wait => generator.reserve(want),
             Source::Shared(_) => generator.try_reserve(want),
             // Such a clock is read for every ID, in js/, and waited for there.
@@ -113,12 +127,33 @@ impl Channel {
         }
     }
 
-    fn write(&self, reserved: &Reserved) {
-        let Reserved { first_id, block, .. } = *reserved;
-        self.last_want.set(block.len);
-        if block.len > SMALL_BLOCK {
+    fn refill_from(&self, ring: &Rings, want: usize, may_wait: bool) -> i32 {
+        // SAFETY: as in `write`.
+        let ids = unsafe { slice::from_raw_parts_mut(self.memory.as_ptr(), LARGEST_BLOCK) };
+        match ring.take(&mut ids[..want], may_wait) {
+            Ok(count) => {
+                self.note_length(count as u64);
+                self.write_digits(ids[0]);
+                let len = count as i32;
+                if ring.cached.has_step_to_report() { -len } else { len }
+            }
+            Err(refusal) => {
+                self.refusal.set(Some(refusal));
+                0
+            }
+        }
+    }
+
+    fn note_length(&self, len: u64) {
+        self.last_want.set(len);
+        if len > SMALL_BLOCK {
             self.patience.set(PATIENCE);
         }
+    }
+
+    fn write(&self, reserved: &Reserved) {
+        let Reserved { first_id, block, .. } = *reserved;
+        self.note_length(block.len);
         self.block.set(Some(block));
         let ids = self.memory.as_ptr();
         for n in 0..block.len {
@@ -126,9 +161,13 @@ impl Channel {
             // as long as the functions that get here (see `keep_memory`). Only this thread uses it.
             unsafe { ids.add(n as usize).write(first_id + n) };
         }
-        // SAFETY: as above; the two doubles follow the ids.
+        self.write_digits(first_id);
+    }
+
+    fn write_digits(&self, first_id: u64) {
+        // SAFETY: as in `write`; the two doubles follow the ids.
         unsafe {
-            let digits = ids.add(LARGEST_BLOCK).cast::<f64>();
+            let digits = self.memory.as_ptr().add(LARGEST_BLOCK).cast::<f64>();
             digits.write((first_id / LOW_DIGITS) as f64);
             digits.add(1).write((first_id % LOW_DIGITS) as f64);
         }
@@ -136,33 +175,44 @@ impl Channel {
 
     /// Gives back the last `unused` IDs of the block JavaScript holds, and ends it.
     fn give_back(&self, unused: u64) {
-        self.last_want.set(0);
+        let len = self.last_want.replace(0);
+        if let Some(Source::Ring(ring)) = self.source.borrow().as_ref() {
+            self.lose_patience(len);
+            let unused = unused.min(len) as usize;
+            // SAFETY: as in `write`.
+            let ids = unsafe { slice::from_raw_parts(self.memory.as_ptr(), len as usize) };
+            ring.keep(&ids[ids.len() - unused..]);
+            return;
+        }
         if let (Some(block), Some(source)) = (self.block.take(), self.source.borrow().as_ref()) {
-            if block.len <= SMALL_BLOCK {
-                self.patience.set((self.patience.get() * 2).min(LONGEST_PATIENCE));
-            }
-            self.singles.set(self.patience.get());
+            self.lose_patience(block.len);
             source.generator().give_back(&block, unused.min(block.len));
         }
     }
 
+    fn lose_patience(&self, len: u64) {
+        if len <= SMALL_BLOCK {
+            self.patience.set((self.patience.get() * 2).min(LONGEST_PATIENCE));
+        }
+        self.singles.set(self.patience.get());
+    }
+
     /// Does something to the window that an engine keeps, if one does.
     fn leased<R>(&self, change: impl FnOnce(&Share, WindowId) -> R) -> Option<R> {
-        match self.source.borrow().as_ref() {
-            Some(Source::Shared(share)) => Some(change(share, share.engine_window()?)),
-            _ => None,
-        }
+        let source = self.source.borrow();
+        let share = source.as_ref()?.share()?;
+        Some(change(share, share.engine_window()?))
     }
 
     /// Draws from another generator from now on; or from none, if that cannot be opened.
-    fn change_source(&self, open: impl FnOnce() -> Result<Share, Fault>) -> Option<Fault> {
+    fn change_source(&self, open: impl FnOnce() -> Result<Source, Fault>) -> Option<Fault> {
         // What JavaScript still has of the last block is of the slot before, and was reserved while
         // that was held. Its share goes first, since it may be the same slot again.
         self.block.set(None);
         self.source.take();
         match open() {
-            Ok(share) => {
-                self.source.replace(Some(Source::Shared(share)));
+            Ok(source) => {
+                self.source.replace(Some(source));
                 None
             }
             Err(fault) => Some(fault),
@@ -170,9 +220,16 @@ impl Channel {
     }
 
     /// Fills an array with IDs, across as many ticks as it takes. All of it or, if refused, nothing.
-    fn fill(&self, ids: &mut [u64]) -> bool {
+    fn fill(&self, ids: &mut [u64], may_wait: bool) -> bool {
         let source = self.source.borrow();
-        let Some(generator) = source.as_ref().map(Source::generator) else { return false };
+        let Some(source) = source.as_ref() else { return false };
+        if let Source::Ring(ring) = source {
+            return ring
+                .fill(ids, may_wait)
+                .map_err(|refusal| self.refusal.set(Some(refusal)))
+                .is_ok();
+        }
+        let generator = source.generator();
         let mut blocks = Vec::new();
         let mut rest = ids;
         while !rest.is_empty() {
@@ -201,10 +258,7 @@ impl Channel {
 /// The object that JavaScript draws from. Its functions are for `js/turn.js` and `js/snowflake.js`.
 pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>> {
     let worker_id = source.generator().node().worker_id();
-    let passed_over = match &source {
-        Source::Shared(share) => share.passed_over.clone(),
-        Source::Own(..) => Vec::new(),
-    };
+    let passed_over = source.share().map(|share| share.passed_over.clone()).unwrap_or_default();
     let (memory, buffer) = create_buffer(env)?;
     let channel = Rc::new(Channel {
         source: RefCell::new(Some(source)),
@@ -236,8 +290,9 @@ pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>>
     let own = channel.clone();
     define(env, &mut object, "fill", move |call| {
         let mut ids: BigUint64Array = call.get(0)?;
+        let may_wait = call.get(1)?;
         // SAFETY: js/turn.js has just made the array and nobody else has seen it yet.
-        Ok(own.fill(unsafe { ids.as_mut() }))
+        Ok(own.fill(unsafe { ids.as_mut() }, may_wait))
     })?;
     let own = channel.clone();
     define(env, &mut object, "refusal", move |_| {
@@ -250,12 +305,32 @@ pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>>
     })?;
     let own = channel.clone();
     define(env, &mut object, "stats", move |_| {
-        Ok(own.source.borrow().as_ref().map(|source| StatsRecord::from(source.generator())))
+        Ok(own.source.borrow().as_ref().map(|source| {
+            let ring = match source {
+                Source::Ring(Rings { cached, .. }) => Some(cached.stats()),
+                _ => None,
+            };
+            StatsRecord::of(source.generator(), ring)
+        }))
     })?;
     let own = channel.clone();
-    define(env, &mut object, "lease", move |_| match own.source.borrow().as_ref() {
-        Some(Source::Shared(share)) => Ok(LeaseRecord::of(share)),
-        _ => Ok(None),
+    define(env, &mut object, "lease", move |_| {
+        Ok(own.source.borrow().as_ref().and_then(Source::share).and_then(LeaseRecord::of))
+    })?;
+    let own = channel.clone();
+    define(env, &mut object, "onRejectedPut", move |call| {
+        let call: Function<'_, (), ()> = call.get(0)?;
+        let call = call
+            .build_threadsafe_function()
+            // It is no reason to stay alive.
+            .weak::<true>()
+            .build_callback(|_| Ok(()))?;
+        if let Some(Source::Ring(ring)) = own.source.borrow_mut().as_mut() {
+            ring.tell(Arc::new(move || {
+                call.call((), ThreadsafeFunctionCallMode::NonBlocking);
+            }));
+        }
+        Ok(())
     })?;
     let own = channel.clone();
     define(env, &mut object, "nextCeiling", move |call| {

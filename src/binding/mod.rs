@@ -9,6 +9,7 @@ mod ids;
 mod opening;
 mod options;
 mod records;
+mod rings;
 
 use std::time::Duration;
 

@@ -12,6 +12,8 @@ use napi_derive::napi;
 use super::Fault;
 use super::channel::{Source, build};
 use super::options::{LayoutRecord, OpenRequest, answer};
+use super::rings::Rings;
+use crate::cached::{self, MOST_SLOTS, RingError};
 use crate::clock::{Clock, ManualClock, SystemClock};
 use crate::generator::{Generator, Policies};
 use crate::layout::{Layout, Tick};
@@ -30,7 +32,14 @@ pub fn open<'env>(
     env: &'env Env,
     request: OpenRequest,
 ) -> napi::Result<Either<Object<'env>, Fault>> {
-    match source(request) {
+    channel(env, source(request))
+}
+
+fn channel<'env>(
+    env: &'env Env,
+    source: Result<Source, Fault>,
+) -> napi::Result<Either<Object<'env>, Fault>> {
+    match source {
         Ok(source) => Ok(Either::A(build(env, source)?)),
         Err(fault) => Ok(answer(Err(fault))),
     }
@@ -44,10 +53,10 @@ pub fn open_later(env: &Env, request: OpenRequest) -> napi::Result<Object<'_>> {
     type Resolver = Box<dyn FnOnce(Env) -> napi::Result<Later>>;
     let (deferred, promise) = env.create_deferred::<Later, Resolver>()?;
     let work = move || {
-        let share = open_share(&request);
-        deferred.resolve(Box::new(move |env| match share {
-            Ok(share) => {
-                let object = build(&env, Source::Shared(share))?;
+        let source = open_share(&request);
+        deferred.resolve(Box::new(move |env| match source {
+            Ok(source) => {
+                let object = build(&env, source)?;
                 // SAFETY: the value is passed on within the scope in which it was made.
                 Ok(Either::A(unsafe { Unknown::from_napi_value(env.raw(), object.raw())? }))
             }
@@ -74,21 +83,18 @@ pub fn open_leased<'env>(
     request: OpenRequest,
     window: WindowRecord,
 ) -> napi::Result<Either<Object<'env>, Fault>> {
-    match leased(&request, &window) {
-        Ok(share) => Ok(Either::A(build(env, Source::Shared(share))?)),
-        Err(fault) => Ok(answer(Err(fault))),
-    }
+    channel(env, leased(&request, &window))
 }
 
-/// A share in the generator of a slot that was leased.
-pub fn leased(request: &OpenRequest, window: &WindowRecord) -> Result<Share, Fault> {
+/// The generator of a slot that was leased.
+pub fn leased(request: &OpenRequest, window: &WindowRecord) -> Result<Source, Fault> {
     let node = node(request, request.worker_id.unwrap_or_default())?;
     let terms = Terms {
         floor: window.floor as Tick,
         ceiling: window.ceiling as Tick,
         high: HighMarks::default(),
     };
-    registry::open_leased(node, request.policies(), &terms, window.in_thread).map_err(Fault::from)
+    by_ring(request, registry::open_leased(node, request.policies(), &terms, window.in_thread)?)
 }
 
 /// Joins the generator of a slot that another thread of this process has leased.
@@ -97,16 +103,20 @@ pub fn join_leased<'env>(
     env: &'env Env,
     request: OpenRequest,
 ) -> napi::Result<Either<Object<'env>, Fault>> {
-    match joined(&request) {
-        Ok(share) => Ok(Either::A(build(env, Source::Shared(share))?)),
-        Err(fault) => Ok(answer(Err(fault))),
-    }
+    channel(env, joined(&request))
 }
 
-/// A share in a generator that another thread has opened.
-pub fn joined(request: &OpenRequest) -> Result<Share, Fault> {
+/// A generator that another thread has opened.
+pub fn joined(request: &OpenRequest) -> Result<Source, Fault> {
     let node = node(request, request.worker_id.unwrap_or_default())?;
-    registry::join_leased(node, request.policies()).map_err(Fault::from)
+    by_ring(request, registry::join_leased(node, request.policies())?)
+}
+
+/// What is drawn from: the generator, or the ring in front of it.
+fn by_ring(request: &OpenRequest, share: Share) -> Result<Source, Fault> {
+    let Some(ring) = &request.ring else { return Ok(Source::Shared(share)) };
+    let cached = cached::open(&share, ring.caching(share.node().layout()))?;
+    Ok(Source::Ring(Rings::new(share, cached)))
 }
 
 /// The ceiling to lease up to at first: that many ms ahead of the clock, in ticks.
@@ -126,7 +136,7 @@ fn source(request: OpenRequest) -> Result<Source, Fault> {
         return Ok(Source::Own(Box::new(generator), clock));
     }
     let Some(recording) = &request.recording else {
-        return open_share(&request).map(Source::Shared);
+        return open_share(&request);
     };
     // What a file system does can take for ever; a JavaScript thread must not.
     let at_most = DISK + Duration::from_millis(recording.wait as u64);
@@ -139,7 +149,7 @@ fn source(request: OpenRequest) -> Result<Source, Fault> {
         .map_err(|error| {
             Fault::new("ERR_SNOWFLAKE_STORE", format!("cannot start a thread: {error}"))
         })?;
-    receive.recv_timeout(at_most).map(|opened| opened.map(Source::Shared)).unwrap_or_else(|_| {
+    receive.recv_timeout(at_most).unwrap_or_else(|_| {
         let message =
             format!("{directory} did not answer within {} s: look at its disk", at_most.as_secs());
         Err(Fault::new("ERR_SNOWFLAKE_STORE", message))
@@ -152,7 +162,7 @@ fn node(request: &OpenRequest, worker_id: f64) -> Result<Node, Fault> {
 }
 
 /// Opens a share in the node's generator. May block, if it is recorded.
-fn open_share(request: &OpenRequest) -> Result<Share, Fault> {
+fn open_share(request: &OpenRequest) -> Result<Source, Fault> {
     let policies = request.policies();
     let opened = match (&request.recording, request.worker_id) {
         (None, worker_id) => {
@@ -167,7 +177,38 @@ fn open_share(request: &OpenRequest) -> Result<Share, Fault> {
             lease(layout, request.datacenter_id as u64, policies, &recording.into())
         }
     };
-    opened.map_err(Fault::from)
+    by_ring(request, opened?)
+}
+
+impl From<RingError> for Fault {
+    fn from(refused: RingError) -> Fault {
+        match refused {
+            RingError::TooLarge(slots) => Fault::new(
+                "ERR_SNOWFLAKE_CONFIG",
+                format!(
+                    "a ring of {slots} IDs, the sequence numbers of a tick << boostPower, is larger \
+                     than {MOST_SLOTS}, which take 128 MiB: choose a smaller boostPower, or fewer \
+                     sequenceBits"
+                ),
+            ),
+            RingError::Otherwise(in_force) => Fault::new(
+                "ERR_SNOWFLAKE_CONFLICT",
+                format!(
+                    "this process has a ring for the same datacenterId, workerId and layout with \
+                     other options (boostPower {}, paddingFactor {}, scheduleInterval {}, maxAge of \
+                     {} ticks): give all of them the same, or close the others first",
+                    in_force.boost_power,
+                    in_force.padding_factor,
+                    in_force.schedule.map_or(0, |every| every.as_millis()),
+                    in_force.max_age,
+                ),
+            ),
+            RingError::NoThread => Fault::new(
+                "ERR_SNOWFLAKE_STORE",
+                "cannot start a thread to pad the ring: look at the process's limits".to_owned(),
+            ),
+        }
+    }
 }
 
 impl From<OpenError> for Fault {

@@ -6,6 +6,7 @@ use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 
 use super::Fault;
+use crate::cached::Caching;
 use crate::generator::{ClockBack, Policies};
 use crate::layout::{Layout, LayoutError};
 use crate::registry::Recording;
@@ -92,6 +93,32 @@ pub struct OpenRequest {
     /// Whether the application tells the time: see `setClock` of the channel.
     pub own_clock: bool,
     pub recording: Option<RecordingRecord>,
+    /// Whether IDs come by a ring, and how that is filled.
+    pub ring: Option<RingRecord>,
+}
+
+/// How a ring is filled and drained. Times in ms.
+#[napi(object)]
+pub struct RingRecord {
+    pub boost_power: u32,
+    /// Percent.
+    pub padding_factor: u32,
+    /// 0 for none.
+    pub schedule_interval: f64,
+    pub max_age: f64,
+}
+
+impl RingRecord {
+    /// For a layout.
+    pub fn caching(&self, layout: &Layout) -> Caching {
+        let schedule = Duration::from_millis(self.schedule_interval as u64);
+        Caching {
+            boost_power: self.boost_power,
+            padding_factor: self.padding_factor.into(),
+            schedule: (!schedule.is_zero()).then_some(schedule),
+            max_age: (self.max_age / layout.tick_ms as f64).ceil() as i64,
+        }
+    }
 }
 
 /// Where and how a node is recorded. Times in ms.

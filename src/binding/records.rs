@@ -3,6 +3,7 @@
 use napi::bindgen_prelude::{Either, Null};
 use napi_derive::napi;
 
+use crate::cached::RingStats;
 use crate::generator::{ClockStep, Generator, Refusal};
 use crate::layout::Tick;
 use crate::lease::Standing;
@@ -78,10 +79,11 @@ pub struct StatsRecord {
     pub high_marks: Vec<Either<f64, Null>>,
     /// Unix ms.
     pub end_of_time: f64,
+    pub ring: Option<RingStatsRecord>,
 }
 
-impl From<&Generator> for StatsRecord {
-    fn from(generator: &Generator) -> Self {
+impl StatsRecord {
+    pub fn of(generator: &Generator, ring: Option<RingStats>) -> Self {
         let layout = generator.node().layout();
         let stats = generator.stats();
         let time_of = |&tick: &Tick| match tick {
@@ -89,13 +91,37 @@ impl From<&Generator> for StatsRecord {
             tick => Either::A(layout.tick_start_ms(tick) as f64),
         };
         StatsRecord {
-            issued: stats.issued as f64,
+            // What is in the ring was issued by the generator, and to nobody yet.
+            issued: ring.map_or(stats.issued, |ring| ring.taken) as f64,
             waits: stats.waits as f64,
             waited_ms: stats.waited.as_secs_f64() * 1000.0,
             clock_steps_back: stats.steps as f64,
             clock_back: stats.high.current as u32,
             high_marks: stats.high.marks[..layout.counters()].iter().map(time_of).collect(),
             end_of_time: layout.end_ms() as f64,
+            ring: ring.map(RingStatsRecord::from),
+        }
+    }
+}
+
+/// What a ring has done so far.
+#[napi(object)]
+pub struct RingStatsRecord {
+    pub size: f64,
+    pub left: f64,
+    pub dropped: f64,
+    pub rejected_puts: f64,
+    pub rejected_takes: f64,
+}
+
+impl From<RingStats> for RingStatsRecord {
+    fn from(ring: RingStats) -> Self {
+        RingStatsRecord {
+            size: ring.size as f64,
+            left: ring.left as f64,
+            dropped: ring.dropped as f64,
+            rejected_puts: ring.rejected_puts as f64,
+            rejected_takes: ring.rejected_takes as f64,
         }
     }
 }

@@ -1,0 +1,87 @@
+//! The ring of a node as one JavaScript instance draws from it.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::cached::{Cached, Told};
+use crate::generator::Refusal;
+use crate::registry::Share;
+
+/// A ring, and what this instance has taken of it and not handed out.
+pub struct Rings {
+    /// Of the ring's generator.
+    pub share: Share,
+    /// The ring.
+    pub cached: Arc<Cached>,
+    /// Blocks are larger than a turn needs, and batches are refused as a whole. These come next.
+    kept: RefCell<VecDeque<u64>>,
+    told: Option<Arc<Told>>,
+}
+
+impl Rings {
+    /// Nothing taken yet.
+    pub fn new(share: Share, cached: Arc<Cached>) -> Rings {
+        Rings { share, cached, kept: RefCell::default(), told: None }
+    }
+
+    /// As [`Cached::take`].
+    pub fn take(&self, ids: &mut [u64], may_wait: bool) -> Result<usize, Refusal> {
+        match self.take_kept(ids) {
+            0 => self.cached.take(ids, may_wait),
+            count => Ok(count),
+        }
+    }
+
+    fn take_kept(&self, ids: &mut [u64]) -> usize {
+        let mut kept = self.kept.borrow_mut();
+        if kept.is_empty() {
+            return 0;
+        }
+        let oldest = self.cached.oldest();
+        let mut dropped = 0;
+        while kept.front().is_some_and(|id| *id < oldest) {
+            kept.pop_front();
+            dropped += 1;
+        }
+        let mut count = 0;
+        while count < ids.len()
+            && let Some(&id) = kept.front()
+            && (count == 0 || id == ids[count - 1] + 1)
+        {
+            ids[count] = id;
+            count += 1;
+            kept.pop_front();
+        }
+        self.cached.note_kept_no_more(count, dropped);
+        count
+    }
+
+    /// Takes back what was not handed out.
+    pub fn keep(&self, ids: &[u64]) {
+        self.cached.note_kept(ids.len());
+        let mut kept = self.kept.borrow_mut();
+        ids.iter().rev().for_each(|id| kept.push_front(*id));
+    }
+
+    /// Fills an array. All of it or, if refused, nothing.
+    pub fn fill(&self, ids: &mut [u64], may_wait: bool) -> Result<(), Refusal> {
+        let mut filled = 0;
+        while filled < ids.len() {
+            match self.take(&mut ids[filled..], may_wait) {
+                Ok(count) => filled += count,
+                Err(refusal) => {
+                    self.keep(&ids[..filled]);
+                    return Err(refusal);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Has it called when the ring is to be padded and is full.
+    pub fn tell(&mut self, told: Arc<Told>) {
+        self.cached.on_rejected_put(&told);
+        self.told = Some(told);
+    }
+}
