@@ -235,30 +235,8 @@ export interface Stats {
   clock: 'system' | 'custom';
 }
 
-/**
- * Draws IDs of one node: one (layout, epoch, datacenterId, workerId).
- *
- * All instances and worker_threads of a process that name one node share its generator, so they never
- * draw an ID twice, not even after `close()`. Other processes must have another `datacenterId` or
- * `workerId`; with `state` or `lease` that is enforced, and what was issued is remembered.
- *
- * No ID is older than the start of the turn of the event loop that draws it: a lone `nextId()` reads
- * the clock; a loop of them reads it anew for every block of up to 256 IDs.
- */
-export class SnowFlake {
-  /**
-   * @throws `ERR_SNOWFLAKE_CONFIG` an option, or the environment in its place, is missing or wrong
-   * @throws `ERR_SNOWFLAKE_CONFLICT` the node is open in this process with other `clockBack`,
-   *   `maxWait`, `maxAhead`, `sequenceStart`, `state` or `ttl`
-   * @throws `ERR_SNOWFLAKE_IN_USE` another process holds the slot, or another copy of this package
-   *   does; with `holders`
-   * @throws `ERR_SNOWFLAKE_NO_SLOT` all slots are held; with `holders`
-   * @throws `ERR_SNOWFLAKE_STORE` the directory or the slot's file cannot be used. The file is left as
-   *   it is. With `state` or `lease`, the constructor holds the thread for some ms while the disk
-   *   writes, for 10 s at most
-   */
-  constructor(options?: SnowFlakeOptions);
-
+/** What every instance can do, whether its IDs come from the generator or by a ring. */
+declare abstract class Instance {
   /**
    * The next ID, above the one before unless the clock stepped back. Works detached:
    * `const { nextId } = flake`.
@@ -315,6 +293,18 @@ export class SnowFlake {
   parse(id: bigint | string): ParsedId;
 
   /**
+   * An ID as UidGenerator's `parseUID` prints it, as JSON:
+   * `{"UID":"...","timestamp":"yyyy-MM-dd HH:mm:ss","workerId":"...","sequence":"..."}`. Its worker ID is
+   * what lies between timestamp and sequence: of a layout with datacenters `datacenterId` and `workerId`
+   * as one number.
+   *
+   * @param options `timeZone`: the IANA name of one, such as `'Asia/Shanghai'`; default `'UTC'`.
+   *   (UidGenerator prints its machine's local time.)
+   * @throws `ERR_SNOWFLAKE_INVALID_ID`, and `ERR_SNOWFLAKE_ARGUMENT` for an unknown time zone
+   */
+  toUidString(id: bigint | string, options?: { timeZone?: string }): string;
+
+  /**
    * Puts an ID together, for tests and migrations. It promises nothing about uniqueness.
    *
    * @param fields What is left out: the instance's own `datacenterId` and `workerId`, the epoch for
@@ -350,10 +340,37 @@ export class SnowFlake {
    * Calling it again does nothing.
    */
   close(): void;
+  /** Whether `close()` was called. */
+  readonly isClosed: boolean;
   /** `close()`, for `using`. Where the runtime lacks Symbol.dispose: `Symbol.for('Symbol.dispose')`. */
   [Symbol.dispose](): void;
   /** `close()`, for `await using`. Else: `Symbol.for('Symbol.asyncDispose')`. */
   [Symbol.asyncDispose](): Promise<void>;
+}
+
+/**
+ * Draws IDs of one node: one (layout, epoch, datacenterId, workerId).
+ *
+ * All instances and worker_threads of a process that name one node share its generator, so they never
+ * draw an ID twice, not even after `close()`. Other processes must have another `datacenterId` or
+ * `workerId`; with `state` or `lease` that is enforced, and what was issued is remembered.
+ *
+ * No ID is older than the start of the turn of the event loop that draws it: a lone `nextId()` reads
+ * the clock; a loop of them reads it anew for every block of up to 256 IDs.
+ */
+export class SnowFlake extends Instance {
+  /**
+   * @throws `ERR_SNOWFLAKE_CONFIG` an option, or the environment in its place, is missing or wrong
+   * @throws `ERR_SNOWFLAKE_CONFLICT` the node is open in this process with other `clockBack`,
+   *   `maxWait`, `maxAhead`, `sequenceStart`, `state` or `ttl`
+   * @throws `ERR_SNOWFLAKE_IN_USE` another process holds the slot, or another copy of this package
+   *   does; with `holders`
+   * @throws `ERR_SNOWFLAKE_NO_SLOT` all slots are held; with `holders`
+   * @throws `ERR_SNOWFLAKE_STORE` the directory or the slot's file cannot be used. The file is left as
+   *   it is. With `state` or `lease`, the constructor holds the thread for some ms while the disk
+   *   writes, for 10 s at most
+   */
+  constructor(options?: SnowFlakeOptions);
 
   /**
    * Takes any free slot of a datacenter, without holding the thread. There is no `workerId` to give;
@@ -419,6 +436,98 @@ export class SnowFlake {
    *
    * @param layout Default: the default instance's if there is one, else `'node'`.
    */
+  static parse(this: void, id: bigint | string, layout?: LayoutName | Layout): ParsedId;
+}
+
+/** Options of a {@link CachedSnowFlake}: those of its ring, and those of SnowFlake but `clock`. */
+export interface RingOptions {
+  /**
+   * The ring has room for the IDs of 2^boostPower ticks: (largest sequence number + 1) << boostPower. 0
+   * to 24, default 3, as in UidGenerator. 32,768 IDs on the default layout; 16,777,216 (128 MiB) at most.
+   */
+  boostPower?: number;
+  /**
+   * Padding starts when no more than this is left in the ring, in percent: 0 to 100, default 50, as in
+   * UidGenerator (which documents it, but cannot set it).
+   */
+  paddingFactor?: number;
+  /**
+   * The ring is padded this often besides, in ms: 1 to 86,400,000; default 0, not at all. IDs that have
+   * grown too old make room then, so that an idle application finds fresh ones.
+   */
+  scheduleInterval?: number;
+  /**
+   * IDs that are older when they are taken are dropped, in ms: 0 to 31,536,000,000; rounded up to whole
+   * ticks. Default 1000, or what the ring has room for if that is longer (8 s with ticks of 1 s). It is
+   * also how far ticks may lag behind the clock, so how many IDs a burst finds at once.
+   */
+  maxAge?: number;
+  /**
+   * When the ring is to be padded by `scheduleInterval` and is full: `'discard'` (default) counts it in
+   * `stats().ring.rejectedPuts`; a function is called besides, with the stats, in a turn of its own. No
+   * ID is lost either way: none is made before there is room for it.
+   */
+  onRejectedPut?: 'discard' | ((stats: CachedStats) => void);
+  /**
+   * When the ring is empty and none can be made, since the clock allows no more: `'wait'` (default) holds
+   * the thread for `maxWait` at most, and then throws; `'throw'` does so at once; a function is called
+   * with that error, and the ID that it returns is what the caller gets (one a call of `nextIds` too).
+   * Its IDs are not looked at, but for their range: that they are unique is up to the function.
+   */
+  onRejectedTake?: 'wait' | 'throw' | ((refusal: SnowFlakeError) => bigint | string);
+}
+
+export type CachedSnowFlakeOptions = Omit<SnowFlakeOptions, 'clock'> & RingOptions;
+
+export interface CachedStats extends Stats {
+  /** What the node's ring has done, for all instances and threads together. `issued` is what they took. */
+  ring: {
+    /** How many IDs it has room for. */
+    size: number;
+    /** How many it holds. */
+    left: number;
+    /** How many had grown too old, or lay above a clock that stepped back, and were dropped. */
+    dropped: number;
+    /** How often it was to be padded by `scheduleInterval` and was full. */
+    rejectedPuts: number;
+    /** How often an ID was wanted and there was none. */
+    rejectedTakes: number;
+  };
+}
+
+/**
+ * UidGenerator's CachedUidGenerator: IDs by a ring that a native thread fills ahead and all instances and
+ * worker_threads of the node drain, without a lock. For bursts: 32,768 IDs at once on the default layout,
+ * where a {@link SnowFlake} would wait for 8 ticks.
+ *
+ * Its ticks are counted on from the last one, not read from the clock, so an ID's timestamp may lie up to
+ * `maxAge` behind the moment in which it is drawn, and up to `maxAhead` (default 0) before it. In return
+ * a step of the clock within `maxAge` is not seen. Draw from a SnowFlake where the timestamp must tell
+ * the order of what happens in different threads or processes.
+ *
+ * What is in the ring was issued by the node's generator: instances of SnowFlake in the same process
+ * never draw it, the `state` or lease covers it, and what was taken ahead is not repeated after a
+ * restart. Without `state` or a lease, choose no `maxAhead` that is longer than a restart takes.
+ */
+export class CachedSnowFlake extends Instance {
+  /**
+   * Fills the ring as far as the clock allows.
+   *
+   * @throws as {@link SnowFlake}; `ERR_SNOWFLAKE_CONFLICT` also where the node's ring is open in this
+   *   process with another `boostPower`, `paddingFactor`, `scheduleInterval` or `maxAge`
+   */
+  constructor(options?: CachedSnowFlakeOptions);
+
+  stats(): CachedStats;
+
+  /** As {@link SnowFlake.lease}. */
+  static lease(
+    this: void,
+    store?: string | URL | LeaseStore,
+    options?: Omit<LeaseOptions, 'clock'> & RingOptions,
+  ): Promise<CachedSnowFlake>;
+
+  /** As {@link SnowFlake.parse}; the default layout is `'node'`. */
   static parse(this: void, id: bigint | string, layout?: LayoutName | Layout): ParsedId;
 }
 

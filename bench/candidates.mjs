@@ -79,6 +79,8 @@ export async function candidates() {
   const state = mkdtempSync(join(tmpdir(), 'snowdrift-bench-'));
   process.on('exit', () => rmSync(state, { recursive: true }));
   const recorded = new SnowFlake({ layout: wide, datacenterId: 1, workerId: 0, state });
+  const { CachedSnowFlake } = snowdrift;
+  const cached = new CachedSnowFlake({ layout: wide, datacenterId: 1, workerId: 1, boostPower: 0 });
   const { Snowflake: Sapphire } = require('@sapphire/snowflake');
   const { Snowflake: Wasm } = require('nodejs-snowflake');
   const { Worker: SnowflakeUuid } = require('snowflake-uuid');
@@ -97,6 +99,7 @@ export async function candidates() {
       'snowdrift nextId(), with state': recorded.nextId,
       'snowdrift SnowFlake.nextId()': () => SnowFlake.nextId(),
       'snowdrift nextIdString()': flake.nextIdString,
+      'CachedSnowFlake nextId()': cached.nextId,
     },
     baselines: {
       'Node SnowFlake class': theClass,

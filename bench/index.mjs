@@ -1,5 +1,5 @@
 // The benchmark: what the README claims, measured here and now. Prints a table, and with --save
-// writes results/latest.json and results/chart.svg.
+// writes results/latest.json and the charts.
 //
 //   npm run bench [-- --quick] [-- --save]
 
@@ -19,7 +19,8 @@ if (!existsSync(here('node_modules'))) {
 const { candidates, wide } = await import('./candidates.mjs');
 const { measure, median } = await import('./measure.mjs');
 const { alone, eightProcesses, twoThreads } = await import('./throughput.mjs');
-const { chart } = await import('./chart.mjs');
+const { bursts, latency, onOneCore, together } = await import('./ring.mjs');
+const { chart, latencyChart } = await import('./chart.mjs');
 
 const rounds = quick ? 15 : 101;
 const ms = quick ? 1000 : 4000;
@@ -56,6 +57,10 @@ console.log('Measuring throughput ...');
 const sustained = alone(ms);
 const eight = await eightProcesses(ms);
 const threads = await twoThreads(quick ? 2_000_000 : 8_000_000);
+const burst = await bursts(quick ? 11 : 51);
+const oneCore = onOneCore(quick ? 3 : 9, quick ? 300 : 1000);
+const drained = await together(quick ? 3 : 9, quick ? 200 : 500);
+const calls = await latency(ms);
 const requireMs = median(
   Array.from({ length: quick ? 5 : 15 }, () =>
     Number(execFileSync(process.execPath, [here('require.cjs')])),
@@ -68,6 +73,7 @@ const fastestPeer = Object.keys(peers).reduce((a, b) => (ns[a] <= ns[b] ? a : b)
 const times = (value) => `${value.toFixed(2)} times`;
 const percent = (value) => `${(value * 100).toFixed(1)}%`;
 const nextId = ns['snowdrift nextId()'];
+const cached = ns['CachedSnowFlake nextId()'];
 const nextIdString = ns['snowdrift nextIdString()'];
 const loneRatio = (turns.ours - turns.empty) / (turns.handTuned - turns.empty);
 
@@ -110,6 +116,27 @@ const rows = [
   ['8 processes, of 8 ceilings', '>= 0.95', eight, percent],
   ['2 threads of one node, of the ceiling', '>= 0.99', threads.ofCeiling, percent],
   ['... duplicates', '<= 0', threads.duplicates, String],
+  [
+    'CachedSnowFlake nextId() against the Node class',
+    '>= 8',
+    ns['Node SnowFlake class'] / cached,
+    times,
+  ],
+  ["... in SnowFlake's time, a loop without end", '<= 1', cached / nextId, times],
+  [
+    "... in SnowFlake's time, 32,768 at once, default layout",
+    '<= 1',
+    burst.CachedSnowFlake / burst.SnowFlake,
+    times,
+  ],
+  [
+    '... of a process with one core',
+    '>= 30',
+    oneCore.CachedSnowFlake / 1e6,
+    (value) => `${value.toFixed(1)} million/s`,
+  ],
+  ['2 threads that drain it, against one', '>= 1.7', drained.twice, times],
+  ['4 threads that drain it, against one', '>= 1.7', drained.fourfold, times],
   ["require('snowdrift')", '<= 5', requireMs, (value) => `${value.toFixed(1)} ms`],
   ['the addon', '<= 1', addonMb, (value) => `${value.toFixed(2)} MB`],
 ].map(([what, bar, value, shown]) => {
@@ -129,11 +156,14 @@ const caption = `${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, $
 
 console.log(`\n${caption}\n`);
 console.table(Object.entries(ns).map(([name, value]) => ({ name, 'ns an ID': value.toFixed(1) })));
+console.log('A call at 100,000 a second, ns:');
+console.table(calls);
 console.table(rows.map(({ value, met, ...row }) => ({ ...row, met: met ? 'yes' : 'NO' })));
 if (save) {
-  const results = { date, machine, layout: wide, rounds, ns, written, turns, rows };
+  const results = { date, machine, layout: wide, rounds, ns, written, turns, calls, rows };
   writeFileSync(here('results/latest.json'), `${JSON.stringify(results, null, 2)}\n`);
   writeFileSync(here('results/chart.svg'), chart(ns, caption));
-  console.log('Saved results/latest.json and results/chart.svg');
+  writeFileSync(here('results/latency.svg'), latencyChart(calls, caption));
+  console.log('Saved results/latest.json, results/chart.svg and results/latency.svg');
 }
 if (threads.duplicates > 0) process.exitCode = 1;

@@ -85,7 +85,9 @@ function refused({ kind, now, retryAfterMs }, { layout, maxWait }, lease) {
     closed: ['ERR_SNOWFLAKE_CLOSED', 'this SnowFlake is closed; make another one to draw more IDs'],
     'used-up': [
       'ERR_SNOWFLAKE_EXHAUSTED',
-      `the layout's ${perTick} are used up, and maxWait (${maxWait} ms) does not reach what is next. Try again in ${retryAfterMs} ms, await nextIdAsync(), or choose more sequenceBits, a larger maxWait or maxAhead`,
+      retryAfterMs === undefined
+        ? `the layout's ${perTick} are used up, and this tick was its last. Choose a later epoch or more timestampBits`
+        : `the layout's ${perTick} are used up, and maxWait (${maxWait} ms) does not reach what is next. Try again in ${retryAfterMs} ms, await nextIdAsync(), or choose more sequenceBits, a larger maxWait or maxAhead`,
     ],
     'clock-back': [
       'ERR_SNOWFLAKE_CLOCK_BACK',

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::generator::{Generator, Refusal};
+use crate::generator::{Generator, Refusal, Reserved};
 use crate::layout::Tick;
 use crate::node::Node;
 use crate::registry::Share;
@@ -24,8 +24,11 @@ use crate::ring::{Padder, Ring, ring};
 /// The most slots of a ring: 128 MiB.
 pub const MOST_SLOTS: u64 = 1 << 24;
 
-/// How many IDs are padded in one go: about 10 us, for which a taker may have to wait.
-const BATCH: u64 = 4096;
+/// How many IDs are padded in one go: one us or two, for which a taker of an empty ring may have to wait.
+const BATCH: u64 = 1024;
+
+/// How long a taker of an empty ring waits for that before it looks again.
+const GLANCE: Duration = Duration::from_micros(10);
 
 /// The rings of this process.
 static RINGS: LazyLock<Mutex<HashMap<Node, Weak<Cached>>>> = LazyLock::new(Mutex::default);
@@ -156,8 +159,11 @@ impl Cached {
                 if count > 0 {
                     return Ok(count);
                 }
-                // The thread has not come to it, or there is nothing to be had.
-                inner.pad()?;
+                // What is being put in comes first, so that IDs rise.
+                let Some(_padder) = inner.padder.try_lock_for(GLANCE) else { continue };
+                if inner.ring.is_empty() {
+                    return inner.pass_by(ids);
+                }
             }
         };
         let answer = if may_wait { inner.generator.waiting(attempt) } else { attempt() };
@@ -236,17 +242,33 @@ impl Inner {
         taken.count
     }
 
+    /// The ring has none, and the thread has not come to it or there is nothing to be had: past the ring.
+    fn pass_by(&self, ids: &mut [u64]) -> Result<usize, Refusal> {
+        let reserved = self.reserve(ids.len() as u64)?;
+        let count = reserved.block.len as usize;
+        for (slot, id) in ids[..count].iter_mut().zip(reserved.first_id..) {
+            *slot = id;
+        }
+        self.taken.fetch_add(reserved.block.len, Relaxed);
+        Ok(count)
+    }
+
+    fn reserve(&self, want: u64) -> Result<Reserved, Refusal> {
+        let reserved = self.generator.try_count_on(want, self.caching.max_age)?;
+        if reserved.step_to_report {
+            self.step_to_report.store(true, Relaxed);
+        }
+        Ok(reserved)
+    }
+
     /// Pads a batch, if there is room. What it reserves it puts in, so no tick is lost in part.
     fn pad(&self) -> Result<(), Refusal> {
         let mut padder = self.padder.lock();
         let room = padder.room();
         if room > 0 {
-            let reserved = self.generator.try_count_on(room.min(BATCH), self.caching.max_age)?;
+            let reserved = self.reserve(room.min(BATCH))?;
             let dropped = padder.put(reserved.first_id, reserved.block.len);
             self.dropped.fetch_add(dropped, Relaxed);
-            if reserved.step_to_report {
-                self.step_to_report.store(true, Relaxed);
-            }
         }
         Ok(())
     }

@@ -149,4 +149,35 @@ proptest! {
             prop_assert!(sequencer.high_marks().marks[..].iter().all(|mark| *mark >= NEVER));
         }
     }
+
+    #[test]
+    fn whoever_counts_on_repeats_nothing_of_those_who_take_the_clocks_tick(
+        (back_bits, sequence_bits) in (0..3u8, 1..4u8),
+        may_raise: bool,
+        max_ahead in 0..4i64,
+        draws in prop::collection::vec((-6..9i64, 1..20u64, prop::option::of(0..30i64)), 1..200),
+    ) {
+        let layout = layout(back_bits, sequence_bits);
+        let rules = Rules { may_raise, max_ahead, start: SequenceStart::Zero };
+        let mut sequencer = Sequencer::new(&layout, rules, HighMarks::default());
+        let mut issued = HashSet::new();
+        let mut now: Tick = 50;
+        for (step, want, max_lag) in draws {
+            now += step;
+            let (_, last) = sequencer.current();
+            let answer = match max_lag {
+                Some(max_lag) => sequencer.reserve_counting(now, want, max_lag),
+                None => sequencer.reserve(now, want),
+            };
+            let Ok(Block { tick, counter, first, len }) = answer else { continue };
+            for n in first..first + len {
+                prop_assert!(issued.insert((counter, tick, n)), "{:?} repeats", (counter, tick, n));
+            }
+            let lag = max_lag.unwrap_or(0);
+            prop_assert!(tick >= now - lag && tick <= now + max_ahead, "{} at {}", tick, now);
+            if last < now && last >= now - lag {
+                prop_assert!(tick == last || tick == last + 1, "{} was not counted on from {}", tick, last);
+            }
+        }
+    }
 }

@@ -2,6 +2,8 @@
 
 import type { Worker } from 'node:cluster';
 import {
+  CachedSnowFlake,
+  type CachedStats,
   type Layout,
   type LayoutName,
   type LeaseInfo,
@@ -35,6 +37,18 @@ is<Stats>(flake.stats());
 is<SnowFlake>(SnowFlake.configure({ layout: { ...layouts.uid, epoch: 0 }, workerId: 1 }));
 is<SnowFlake>(SnowFlake.default);
 is<Layout>(layouts['node' satisfies LayoutName]);
+
+const cached = new CachedSnowFlake({
+  workerId: 1,
+  boostPower: 2,
+  onRejectedPut: (stats) => is<number>(stats.ring.rejectedPuts),
+  onRejectedTake: (refusal) => `${refusal.retryAfterMs}`,
+});
+is<CachedStats>(cached.stats());
+is<string>(cached.toUidString(cached.nextId(), { timeZone: 'Asia/Shanghai' }));
+is<Promise<CachedSnowFlake>>(CachedSnowFlake.lease(memory(), { maxAge: 1, ttl: 5000 }));
+// @ts-expect-error ticks are counted
+new CachedSnowFlake({ clock: Date.now });
 
 const { nextId } = flake;
 const ids: bigint[] = Array.from({ length: 3 }, nextId);
