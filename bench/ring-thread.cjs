@@ -17,23 +17,25 @@ function perSecond(draw, ms) {
   return (drawn / (performance.now() - start)) * 1000;
 }
 
+// 131,072 IDs a ms: sequence bits for 131 million a second.
+const bits = { datacenterBits: 0, workerBits: 3, clockBackBits: 0, sequenceBits: 17 };
+const options = { layout: { ...layouts.node, ...bits }, maxWait: 1000 };
+
+const drawOf = (kind, workerId) =>
+  kind === 'SnowFlake'
+    ? new SnowFlake({ ...options, workerId }).nextId
+    : new CachedSnowFlake({ ...options, workerId: 7 }).nextId;
+
 if (isMainThread) {
-  // 131,072 IDs a ms: sequence bits for 131 million a second.
-  const bits = { datacenterBits: 1, workerBits: 2, clockBackBits: 0, sequenceBits: 17 };
-  const layout = { ...layouts.node, ...bits };
   const [kind, ms] = process.argv.slice(2);
-  const options = { layout, datacenterId: 1, workerId: 1, maxWait: 1000 };
-  const flake =
-    kind === 'SnowFlake'
-      ? new SnowFlake(options)
-      : new CachedSnowFlake({ ...options, boostPower: 0 });
-  perSecond(flake.nextId, 200);
-  console.log(perSecond(flake.nextId, Number(ms)));
+  const draw = drawOf(kind, 1);
+  perSecond(draw, 200);
+  console.log(perSecond(draw, Number(ms)));
 } else {
-  const { ms, start, options } = workerData;
-  const { nextId } = new CachedSnowFlake(options);
-  perSecond(nextId, 50);
+  const { kind, n, ms, start } = workerData;
+  const draw = drawOf(kind, n);
+  perSecond(draw, 50);
   parentPort.postMessage('ready');
   Atomics.wait(start, 0, 0);
-  parentPort.postMessage(perSecond(nextId, ms));
+  parentPort.postMessage(perSecond(draw, ms));
 }

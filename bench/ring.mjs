@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { snowdrift, wide } from './candidates.mjs';
+import { snowdrift } from './candidates.mjs';
 import { median } from './measure.mjs';
 
 const THREAD = fileURLToPath(new URL('ring-thread.cjs', import.meta.url));
@@ -46,12 +46,12 @@ export function onOneCore(rounds, ms) {
   return { SnowFlake: median(rates.SnowFlake), CachedSnowFlake: median(rates.CachedSnowFlake) };
 }
 
-/** IDs a second of so many threads that drain one ring together. */
-async function rate(threads, ms) {
+/** IDs a second of so many threads: of one ring together, or each of a SnowFlake of its own. */
+async function rate(threads, kind, ms) {
   const start = new Int32Array(new SharedArrayBuffer(4));
   const workers = Array.from(
     { length: threads },
-    () => new Worker(THREAD, { workerData: { ms, start, options: { ...RING, workerId: 1 } } }),
+    (_, n) => new Worker(THREAD, { workerData: { kind, n, ms, start } }),
   );
   await Promise.all(workers.map((worker) => once(worker, 'message')));
   const answers = workers.map((worker) => once(worker, 'message'));
@@ -61,24 +61,20 @@ async function rate(threads, ms) {
   return rates.reduce((sum, [one]) => sum + one, 0);
 }
 
-// A node of its own.
-const RING = {
-  layout: { ...wide, epoch: wide.epoch + 1 },
-  datacenterId: 0,
-  boostPower: 0,
-  maxWait: 1000,
-};
-
-/** How much more 2 and 4 threads draw than one does, interleaved. */
+/**
+ * How much more 2 threads draw than one does, and how much 4 draw of what 4 that share nothing do:
+ * interleaved.
+ */
 export async function together(rounds, ms) {
   const twice = [];
-  const fourfold = [];
+  const ofApart = [];
   for (let round = 0; round < rounds; round++) {
-    const one = await rate(1, ms);
-    twice.push((await rate(2, ms)) / one);
-    fourfold.push((await rate(4, ms)) / one);
+    const one = await rate(1, 'CachedSnowFlake', ms);
+    twice.push((await rate(2, 'CachedSnowFlake', ms)) / one);
+    const four = await rate(4, 'CachedSnowFlake', ms);
+    ofApart.push(four / (await rate(4, 'SnowFlake', ms)));
   }
-  return { twice: median(twice), fourfold: median(fourfold) };
+  return { twice: median(twice), ofApart: median(ofApart) };
 }
 
 /**

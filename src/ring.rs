@@ -17,6 +17,8 @@
 //! That there is one padder only is what `&mut` says. `tests/ring` has this very file model-checked,
 //! and shows that the check fails where the cursor is not compared, or the order not kept.
 
+#![forbid(unsafe_code)]
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -35,12 +37,12 @@ struct Slots {
 impl Slots {
     /// The ID at a position; or of another round, if the cursor has passed it meanwhile.
     fn read(&self, position: u64) -> u64 {
-        self.at(position).load(Relaxed)
+        self.ids[self.index(position)].load(Relaxed)
     }
 
-    fn at(&self, position: u64) -> &AtomicU64 {
-        // Its length is a power of two.
-        &self.ids[position as usize & (self.ids.len() - 1)]
+    fn index(&self, position: u64) -> usize {
+        // The length is a power of two.
+        position as usize & (self.ids.len() - 1)
     }
 
     /// The first position of these whose ID is not one of those that `is_before`, which come first.
@@ -167,8 +169,14 @@ impl Padder {
     pub fn put(&mut self, first: u64, count: u64) -> u64 {
         let dropped = if first < self.least { self.clear() } else { 0 };
         assert!(self.tail + count - self.cursor <= self.slots.ids.len() as u64, "no room");
-        for (position, id) in (self.tail..self.tail + count).zip(first..) {
-            self.slots.at(position).store(id, Relaxed);
+        // Up to the end of the memory, and then from its start.
+        let (before, after) = self.slots.ids.split_at(self.slots.index(self.tail));
+        let until_end = count.min(after.len() as u64);
+        for (slot, id) in after.iter().zip(first..first + until_end) {
+            slot.store(id, Relaxed);
+        }
+        for (slot, id) in before.iter().zip(first + until_end..first + count) {
+            slot.store(id, Relaxed);
         }
         self.least = first + count;
         self.tail += count;
