@@ -6,6 +6,8 @@
 //! ever taken twice, lost or torn. With a fault planted in them the same check finds it, so it is able
 //! to.
 
+#![allow(clippy::duplicate_mod, reason = "the ring, each time on other atomics")]
+
 mod explored;
 mod plain;
 mod sound;
