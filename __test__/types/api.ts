@@ -19,6 +19,7 @@ import { type Death, forkWorkers, type Workers } from 'snowdrift/cluster';
 import { etcd } from 'snowdrift/lease/etcd';
 import { memory } from 'snowdrift/lease/memory';
 import { postgres, sql } from 'snowdrift/lease/postgres';
+import { PrimarySnowFlakeColumn } from 'snowdrift/typeorm';
 
 function is<T>(_value: T): void {}
 
@@ -102,6 +103,15 @@ try {
     is<SlotHolder[] | undefined>(error.holders);
   }
 }
+
+class User {
+  @PrimarySnowFlakeColumn()
+  id = '';
+
+  @PrimarySnowFlakeColumn({ name: 'other_id', nextIdString: () => flake.nextIdString() })
+  otherId = '';
+}
+void User;
 
 // @ts-expect-error a number is never an ID
 flake.parse(1);
