@@ -23,13 +23,14 @@ function codeOf(page) {
 
 const TSC = join(root, 'node_modules/typescript/bin/tsc');
 const TSC_OPTIONS =
-  '--module node20 --target es2022 --strict --experimentalDecorators --types node';
+  '--module node20 --target es2022 --strict --experimentalDecorators --emitDecoratorMetadata --types node';
 
 for (const [page, engine] of [
   ['typeorm.md', 'postgres'],
   ['drizzle.md', 'postgres'],
   ['sequelize.md', 'postgres'],
   ['knex.md', 'postgres'],
+  ['nestjs.md', 'postgres'],
 ]) {
   test(`docs/${page} does what it says`, { skip: missing(engine) }, async () => {
     const { code, language, printed } = codeOf(page);
