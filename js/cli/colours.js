@@ -1,0 +1,35 @@
+'use strict';
+// Colours, where there is someone to see them.
+
+/** The fields of an ID, high to low, each with its letter and colour. */
+const FIELDS = [
+  { name: 'timestamp', bits: 'timestampBits', letter: 't', colour: 36 },
+  { name: 'datacenterId', bits: 'datacenterBits', letter: 'd', colour: 33 },
+  { name: 'workerId', bits: 'workerBits', letter: 'w', colour: 32 },
+  { name: 'clockBack', bits: 'clockBackBits', letter: 'b', colour: 31 },
+  { name: 'sequence', bits: 'sequenceBits', letter: 's', colour: 35 },
+];
+
+const isColoured = process.stdout.isTTY === true && !process.env.NO_COLOR;
+
+function coloured(text, colour) {
+  return isColoured ? `\x1b[${colour}m${text}\x1b[0m` : text;
+}
+
+const bold = (text) => coloured(text, 1);
+
+/** Rows of cells, in columns. */
+function table(rows) {
+  const widths = [];
+  for (const row of rows) {
+    for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length);
+  }
+  return rows.map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i]))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+module.exports = { FIELDS, bold, coloured, table };
