@@ -6,10 +6,11 @@ const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 const { mkdtempSync, rmSync } = require('node:fs');
 const http = require('node:http');
-const { tmpdir } = require('node:os');
+const { hostname, tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
+const { Server, missing } = require('./lease/servers.js');
 const { SnowFlake, countDuplicates } = require('./support.js');
 
 const MAIN = join(__dirname, '..', 'js', 'cli', 'main.js');
@@ -107,6 +108,10 @@ test('what is not understood ends with 2 and says what to do; what cannot be don
     [['next', 'more', ...NODE], 2, /next takes no 'more'/],
     [['next', '--lease', 'file:///tmp', '--worker-id', '1'], 2, /leave out --worker-id/],
     [['next', '--worker-id', '99', '--datacenter-id', '1'], 2, /workerId must be .* 0 to 31/],
+    [['slots'], 2, /slots needs one URL/],
+    [['slots', '/var'], 2, /slots needs a URL/],
+    [['slots', 'gopher://x'], 2, /lease knows URLs of file:/],
+    [['slots', 'file:///no/such'], 1, /ERR_SNOWFLAKE_STORE: .*\/no\/such/],
     [['parse'], 2, /parse needs an ID/],
     [['parse', '12', '1.5'], 1, /ERR_SNOWFLAKE_INVALID_ID: .*it is '1\.5'/],
     [['parse', '1', '--layout', '{'], 2, /--layout is not JSON/],
@@ -120,10 +125,65 @@ test('what is not understood ends with 2 and says what to do; what cannot be don
   }
 });
 
+test('slots of a directory: held, died, free', async () => {
+  const state = mkdtempSync(join(tmpdir(), 'snowdrift-slots-'));
+  const url = `file://${state}`;
+  try {
+    assert.equal((await run(['slots', url])).stdout, 'No slot was ever used there.\n');
+    const open = async () => {
+      const own = start(['serve', '--port', '0', '--lease', url, '--datacenter-id', '1']);
+      await once(own.stdout, 'data');
+      return own;
+    };
+    const states = async () => (await json(['slots', url])).map(({ state: one }) => one);
+    const [first, second] = [await open(), await open()];
+    const [slot] = await json(['slots', url]);
+    assert.deepEqual(
+      [slot.datacenterId, slot.workerId, slot.pid, slot.host],
+      [1, 0, first.pid, hostname()],
+    );
+    assert.ok(new Date(slot.startedAt) <= Date.now() && slot.ceiling > Date.now());
+    assert.deepEqual(await states(), ['held', 'held']);
+    first.kill('SIGKILL');
+    second.kill('SIGTERM');
+    await Promise.all([once(first, 'close'), once(second, 'close')]);
+    assert.deepEqual(await states(), ['died', 'free']);
+    const { stdout } = await run(['slots', url]);
+    assert.match(stdout, /^datacenter {2}worker {2}state .*\n1 +0 +died .*\n1 +1 +free /);
+  } finally {
+    rmSync(state, { recursive: true });
+  }
+});
+
+test('slots of an engine', { skip: missing('redis') }, async () => {
+  const server = await Server.start('redis');
+  try {
+    const url = `${server.url}?namespace=seen`;
+    assert.deepEqual(await json(['slots', url]), []);
+    const flake = await SnowFlake.lease(url, { datacenterId: 2, ttl: 1000, maxClockSkew: 100 });
+    const [slot, ...others] = await json(['slots', url]);
+    assert.deepEqual(
+      [slot.datacenterId, slot.workerId, slot.state, slot.pid, others.length],
+      [2, 0, 'held', process.pid, 0],
+    );
+    assert.ok(slot.expires > Date.now() && Math.abs(slot.ceiling - flake.lease.ceiling) < 1000);
+    flake.close();
+    await server.stop();
+    const { code, stderr } = await run(['slots', url]);
+    assert.deepEqual(
+      [code, /^snowdrift: ERR_SNOWFLAKE_STORE: redis:seen failed/.test(stderr)],
+      [1, true],
+      stderr,
+    );
+  } finally {
+    await server.stop();
+  }
+});
+
 test('help and version', async () => {
   assert.match((await run(['--help'])).stdout, /Usage: snowdrift <command>/);
   assert.equal((await run([])).code, 0);
-  for (const command of ['next', 'parse', 'layout', 'serve']) {
+  for (const command of ['next', 'parse', 'layout', 'slots', 'serve']) {
     const { stdout, code } = await run([command, '--help']);
     assert.equal(code, 0);
     assert.match(stdout, new RegExp(`^Usage: snowdrift ${command} `));

@@ -36,6 +36,9 @@ export interface LeaseStore {
   /** The engine's clock, Unix ms. `ttl` is that of the lease that is to follow. */
   now(request?: { ttl: number; signal: AbortSignal }): Promise<number>;
 
+  /** For `npx snowdrift slots` and other operators: all slots that were ever used. Not for leases. */
+  slots?(): Promise<{ layout?: string; slots: Slot[] }>;
+
   /** Ends a connection that is the lease's own. */
   close?(): Promise<void> | void;
 }
@@ -92,6 +95,22 @@ export interface Holder {
   pid: number;
   host: string;
   startedAt: Date;
+}
+
+/** What is recorded of a slot. */
+export interface Slot {
+  datacenterId: number;
+  workerId: number;
+  /** Whether somebody holds it now. */
+  isHeld: boolean;
+  /** Tick: nothing above it was issued. */
+  ceiling: number;
+  /** When the hold expires or expired, Unix ms, where the engine tells. */
+  expires?: number;
+  /** Who holds it, or held it last, where that is kept. */
+  host?: string;
+  pid?: number;
+  startedAt?: Date;
 }
 
 export interface StoreOptions {

@@ -142,6 +142,23 @@ function contract(test, connect, { ttl, die }) {
     }
   });
 
+  test('operators see each slot, who holds it, and whether', async () => {
+    const one = await newStore();
+    assert.deepEqual((await one.slots()).slots, []);
+    const held = await take(one, { datacenterId: 1, workerIds: 2, ceiling: 500 });
+    const freed = await take(one, { datacenterId: 3, workerIds: 1, ceiling: 600 });
+    await one.release({ ...freed, last: 550 });
+    const { layout, slots } = await one.slots();
+    assert.equal(layout, LAYOUT);
+    const seen = slots.map((slot) => [slot.datacenterId, slot.workerId, slot.ceiling, slot.isHeld]);
+    assert.deepEqual(seen.sort(), [
+      [1, held.workerId, 500, true],
+      [3, 0, 550, false],
+    ]);
+    const { pid, host, startedAt } = slots.find(({ isHeld }) => isHeld);
+    assert.deepEqual([pid, host, Number(startedAt)], [process.pid, 'here', 1_700_000_000_000]);
+  });
+
   test('large ticks come back exactly', async () => {
     const one = await newStore();
     const large = 2 ** 52 + 1;

@@ -10,6 +10,7 @@ const COMMANDS = {
   next: () => require('./next.js'),
   parse: () => require('./parse.js'),
   layout: () => require('./layout.js'),
+  slots: () => require('./slots.js'),
   serve: () => require('./serve.js'),
 };
 
@@ -18,6 +19,7 @@ const HELP = `Usage: snowdrift <command> [options]
   next     draws IDs
   parse    takes IDs apart
   layout   what a cut of bits allows
+  slots    who holds which worker ID
   serve    gives IDs by HTTP, to services in other languages
 
   snowdrift <command> --help tells the rest, snowdrift --version the version.

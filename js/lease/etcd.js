@@ -147,6 +147,25 @@ function etcd(url, options) {
       // It may have expired meanwhile.
       await revoke(mine.lease).catch(() => {});
     },
+
+    async slots() {
+      const all = await range(root);
+      const slots = [];
+      for (const [key, ceiling] of all) {
+        const [kind, datacenterId, workerId] = key.split('/');
+        if (kind !== 'ceilings') continue;
+        const hold = all.get(`holds/${datacenterId}/${workerId}`);
+        const { host, pid, startedAt } = hold === undefined ? {} : JSON.parse(hold);
+        slots.push({
+          datacenterId: Number(datacenterId),
+          workerId: Number(workerId),
+          ...(hold === undefined ? {} : { host, pid, startedAt: new Date(startedAt) }),
+          ceiling: Number(ceiling),
+          isHeld: hold !== undefined,
+        });
+      }
+      return { layout: all.get('layout'), slots };
+    },
   };
 }
 

@@ -59,6 +59,15 @@ function memory({ name = 'memory:', now = Date.now } = {}) {
         slot.owner = undefined;
       });
     },
+
+    async slots() {
+      const list = [...slots.values()].map(({ owner, holder, ...slot }) => ({
+        ...slot,
+        ...holder,
+        isHeld: owner !== undefined && slot.expires > now(),
+      }));
+      return { layout: layoutInUse, slots: list };
+    },
   };
 }
 

@@ -74,6 +74,9 @@ redis.call('HDEL', KEYS[1], holdField)
 redis.call('HSET', KEYS[1], ceilingField, ARGV[4])
 return 'OK'`;
 
+const SLOTS = `${NOW}
+return {tostring(now), redis.call('HGETALL', KEYS[1])}`;
+
 function redis(client, options) {
   checkClient(client, 'eval', 'redis() takes a client of ioredis or redis');
   const namespace = readNamespace(options);
@@ -114,6 +117,27 @@ function redis(client, options) {
     async release(request) {
       const { workerId, owner, last } = request;
       await run(RELEASE, request, workerId, owner, last);
+    },
+
+    async slots() {
+      const [now, list] = await run(SLOTS, { datacenterId: 0 });
+      const fields = new Map();
+      for (let i = 0; i < list.length; i += 2) fields.set(list[i], list[i + 1]);
+      const slots = [];
+      for (const [field, ceiling] of fields) {
+        const [kind, datacenterId, workerId] = field.split(':');
+        if (kind !== 'ceiling') continue;
+        const hold = fields.get(`hold:${datacenterId}:${workerId}`);
+        const { host, pid, started, expires } = hold === undefined ? {} : JSON.parse(hold);
+        slots.push({
+          datacenterId: Number(datacenterId),
+          workerId: Number(workerId),
+          ...(hold === undefined ? {} : { host, pid, startedAt: new Date(started), expires }),
+          ceiling: Number(ceiling),
+          isHeld: expires > Number(now),
+        });
+      }
+      return { layout: fields.get('layout'), slots };
     },
   };
 }

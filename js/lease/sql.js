@@ -231,6 +231,37 @@ function sqlStore({ name, dialect, namespace, query, close }) {
       );
     },
 
+    async slots() {
+      let found;
+      try {
+        found = await query('SELECT layout FROM snowdrift_namespaces WHERE namespace = ?', [
+          namespace,
+        ]);
+      } catch (failure) {
+        if (!isMissing(failure)) throw failure;
+        found = [];
+      }
+      if (found.length === 0) return { slots: [] };
+      const rows = await query(
+        `SELECT datacenter_id, worker_id, host, pid, started, ceiling, expires,
+           CASE WHEN owner IS NOT NULL AND expires > ${now} THEN 1 ELSE 0 END AS held
+         FROM snowdrift_slots WHERE namespace = ? AND ceiling >= 0
+         ORDER BY datacenter_id, worker_id`,
+        [namespace],
+      );
+      const slots = rows.map((row) => ({
+        datacenterId: Number(row.datacenter_id),
+        workerId: Number(row.worker_id),
+        host: row.host,
+        pid: Number(row.pid),
+        startedAt: new Date(Number(row.started)),
+        ceiling: Number(row.ceiling),
+        expires: Number(row.expires),
+        isHeld: Number(row.held) === 1,
+      }));
+      return { layout: found[0].layout, slots };
+    },
+
     close,
   };
 

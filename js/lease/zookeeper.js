@@ -172,6 +172,22 @@ function zookeeper(ensemble, { port, ...options } = {}) {
       }
     },
 
+    async slots() {
+      const zk = await session();
+      const found = await zk.get(`${root}/layout`);
+      if (found === null) return { slots: [] };
+      const datacenters = (await zk.children(root)).filter((name) => /^\d+$/.test(name));
+      const each = datacenters.map(async (datacenterId) =>
+        (await slotsOf(zk, datacenterId)).map(({ workerId, ceiling, holder, isHeld }) => ({
+          ...holderOf(workerId, holder),
+          datacenterId: Number(datacenterId),
+          ceiling,
+          isHeld,
+        })),
+      );
+      return { layout: found.data, slots: (await Promise.all(each)).flat() };
+    },
+
     /** Ends the session, so whatever is held in it is free. */
     async close() {
       const open = await connecting?.catch(() => undefined);

@@ -1,5 +1,6 @@
 //! From a request to a channel, at once or later.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread;
@@ -12,6 +13,7 @@ use napi_derive::napi;
 use super::Fault;
 use super::channel::{Source, build};
 use super::options::{LayoutRecord, OpenRequest, answer};
+use super::records::SlotRecord;
 use super::rings::Rings;
 use crate::cached::{self, MOST_SLOTS, RingError};
 use crate::clock::{Clock, ManualClock, SystemClock};
@@ -21,6 +23,7 @@ use crate::node::Node;
 use crate::registry::{self, OpenError, Share};
 use crate::sequencer::{HighMarks, NEVER};
 use crate::store::Terms;
+use crate::store::file::look;
 
 /// How long a constructor waits for the disk. It takes some ms, unless the disk hangs.
 const DISK: Duration = Duration::from_secs(10);
@@ -43,6 +46,13 @@ fn channel<'env>(
         Ok(source) => Ok(Either::A(build(env, source)?)),
         Err(fault) => Ok(answer(Err(fault))),
     }
+}
+
+/// What the files of a directory say of its slots. Holds the thread while the disk answers.
+#[napi]
+pub fn slots_in(directory: String) -> Either<Vec<SlotRecord>, Fault> {
+    let found = look(Path::new(&directory)).map_err(Fault::from);
+    answer(found.map(|all| all.into_iter().map(SlotRecord::from).collect()))
 }
 
 type Later = Either<Unknown<'static>, Fault>;

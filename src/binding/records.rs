@@ -3,12 +3,15 @@
 use napi::bindgen_prelude::{Either, Null};
 use napi_derive::napi;
 
+use super::HolderRecord;
 use crate::cached::RingStats;
 use crate::generator::{ClockStep, Generator, Refusal};
-use crate::layout::Tick;
+use crate::layout::{Layout, Tick};
 use crate::lease::Standing;
 use crate::registry::Share;
 use crate::sequencer::{NEVER, Stall};
+use crate::store::file::Found;
+use crate::store::record::Record;
 
 /// Why there is no ID, for `js/errors.js` to word.
 #[napi(object)]
@@ -126,6 +129,49 @@ impl From<RingStats> for RingStatsRecord {
     }
 }
 
+/// What the file of a slot says. Times in Unix ms.
+#[napi(object)]
+pub struct SlotRecord {
+    pub path: String,
+    /// Why it cannot be used; then there is nothing else.
+    pub fault: Option<String>,
+    pub datacenter_id: f64,
+    pub worker_id: f64,
+    /// Who holds it, or held it when it died; none after a release.
+    pub holder: Option<HolderRecord>,
+    /// The end of the last tick that may have been issued.
+    pub ceiling: f64,
+}
+
+impl From<Found> for SlotRecord {
+    fn from(found: Found) -> Self {
+        let path = found.path.display().to_string();
+        match found.record {
+            Ok(Record { node, ceiling, holder, .. }) => SlotRecord {
+                path,
+                fault: None,
+                datacenter_id: node.datacenter_id() as f64,
+                worker_id: node.worker_id() as f64,
+                holder: holder.map(|holder| HolderRecord::new(&holder, None)),
+                ceiling: end_of(node.layout(), ceiling) as f64,
+            },
+            Err(error) => SlotRecord {
+                path,
+                fault: Some(error.to_string()),
+                datacenter_id: 0.0,
+                worker_id: 0.0,
+                holder: None,
+                ceiling: 0.0,
+            },
+        }
+    }
+}
+
+/// The last ms of a tick.
+fn end_of(layout: &Layout, tick: Tick) -> i64 {
+    layout.tick_start_ms(tick.saturating_add(1)).saturating_sub(1)
+}
+
 /// How a lease stands. Times in Unix ms.
 #[napi(object)]
 pub struct LeaseRecord {
@@ -151,15 +197,14 @@ impl LeaseRecord {
             Standing::Failing => "failing",
             Standing::Lost => "lost",
         };
-        let end_of = |tick: Tick| layout.tick_start_ms(tick.saturating_add(1)).saturating_sub(1);
         Some(LeaseRecord {
             store: report.store,
             owner: format!("{:032x}", report.holder.token),
             floor: match report.floor {
                 NEVER => Either::B(Null),
-                floor => Either::A(end_of(floor) as f64),
+                floor => Either::A(end_of(layout, floor) as f64),
             },
-            ceiling: end_of(report.ceiling) as f64,
+            ceiling: end_of(layout, report.ceiling) as f64,
             renewals: report.renewals as f64,
             state: state.to_owned(),
             failure: report.failure,

@@ -279,6 +279,27 @@ fn file_name(datacenter_id: u64, worker_id: u64) -> String {
     format!("datacenter-{datacenter_id}-worker-{worker_id}.slot")
 }
 
+/// A slot's file, and what it says or why it cannot be used.
+pub struct Found {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it says.
+    pub record: Result<Record, StoreError>,
+}
+
+/// What the slots' files of a directory say. Changes nothing.
+pub fn look(directory: &Path) -> Result<Vec<Found>, StoreError> {
+    let failed = |cause| io_error("read the directory", directory, cause);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_some_and(|extension| extension == "slot") {
+            found.push(Found { record: read_record(&path), path });
+        }
+    }
+    Ok(found)
+}
+
 /// Whose slot a file name is, if it is one of this datacenter.
 fn worker_of(name: &str, datacenter_id: u64) -> Option<u64> {
     let number = name.strip_suffix(".slot")?.rsplit('-').next()?;

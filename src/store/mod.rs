@@ -22,7 +22,7 @@
 mod boot;
 pub mod file;
 mod marks;
-mod record;
+pub mod record;
 
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
