@@ -229,7 +229,10 @@ export interface Stats {
   clockBack: number;
   /** For each value of the counter, Unix ms of the highest tick issued under it; null if none. */
   highMarks: (number | null)[];
-  /** When the layout's timestamp runs out. An invalid Date if that is beyond what a Date can hold. */
+  /**
+   * When the layout's timestamp runs out. An invalid Date if that is beyond what a Date can hold. A year
+   * before, whoever opens it gets one `SnowFlakeWarning` (`SNOWFLAKE_TIME_ENDING`).
+   */
   endOfTime: Date;
   /** Whether the time comes from the machine or from the `clock` option. */
   clock: 'system' | 'custom';

@@ -82,6 +82,26 @@ test('UidGenerator’s own epoch, which ended on 2024-11-20, is refused and not 
   }
 });
 
+test('a year before the time of a layout ends, one warning says so', async () => {
+  const days = (n) => n * 86_400_000;
+  const endingIn = (ms) => ({ ...uid, epoch: Date.now() + ms - 2 ** 28 * 1000 });
+  const warnings = [];
+  const listen = (warning) => warnings.push(warning);
+  process.on('warning', listen);
+  for (const [workerId, layout] of [endingIn(days(400)), uid].entries()) {
+    new SnowFlake({ layout, workerId }).close();
+  }
+  const layout = endingIn(days(30));
+  for (const workerId of [1, 2]) new SnowFlake({ layout, workerId }).close();
+  await new Promise(setImmediate);
+  process.off('warning', listen);
+  assert.deepEqual(
+    warnings.map(({ code }) => code),
+    ['SNOWFLAKE_TIME_ENDING'],
+  );
+  assert.match(warnings[0].message, /ends at 20\d\d-.*, in 30 days/);
+});
+
 test('a cached generator of 8192 a second has what the last seconds left, and then waits', async () => {
   const flake = new CachedSnowFlake({ layout: uid, workerId: 4, maxAhead: 3000, maxWait: 0 });
   const ids = [];

@@ -141,6 +141,27 @@ function warnOfStep({ backMs, counter, unreported }, layout) {
   });
 }
 
+const YEAR_MS = 365 * 86_400_000;
+
+/** The layouts that were warned of. */
+const ending = new Set();
+
+/** Tells the process, once a layout, that its time ends within a year. */
+function warnOfEnd({ epoch, timestampBits, tickMs }) {
+  const end = epoch + 2 ** timestampBits * tickMs;
+  const left = end - Date.now();
+  if (left <= 0 || left > YEAR_MS || ending.has(`${epoch} ${end}`)) return;
+  ending.add(`${epoch} ${end}`);
+  process.emitWarning(
+    `The layout's time ends at ${moment(end)}, in ${Math.ceil(left / 86_400_000)} days; then there are no more IDs.`,
+    {
+      type: 'SnowFlakeWarning',
+      code: 'SNOWFLAKE_TIME_ENDING',
+      detail: 'Plan the move to a later epoch or more timestampBits.',
+    },
+  );
+}
+
 module.exports = {
   SnowFlakeError,
   argumentError,
@@ -151,5 +172,6 @@ module.exports = {
   invalidId,
   refused,
   shown,
+  warnOfEnd,
   warnOfStep,
 };

@@ -1,7 +1,7 @@
 'use strict';
 // What every instance does, wherever its IDs come from.
 
-const { argumentError, granted } = require('./errors.js');
+const { argumentError, granted, warnOfEnd } = require('./errors.js');
 const native = require('./native.js');
 const { readCount, readFields, readId, unixMs } = require('./options.js');
 const { openTurn } = require('./turn.js');
@@ -48,6 +48,7 @@ class Instance {
     this.#lease = lease;
     this.#turn = openTurn(this.#channel, this.#settings, onRejectedTake);
     const { layout, datacenterId, workerId } = settings;
+    if (settings.clock === undefined) warnOfEnd(layout);
     // Own properties, so that they work detached, and fixed, so that they are what they seem.
     const fixed = (value) => ({ value, enumerable: true });
     Object.defineProperties(this, {

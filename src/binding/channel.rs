@@ -24,7 +24,7 @@ use napi::{Env, check_status, sys};
 use super::Fault;
 use super::opening::{joined, leased};
 use super::records::{LeaseRecord, RefusalRecord, StatsRecord, StepRecord};
-use super::rings::Rings;
+use super::ring::RingShare;
 use crate::clock::ManualClock;
 use crate::generator::{Generator, Refusal, Reserved, WindowId};
 use crate::layout::Tick;
@@ -52,7 +52,7 @@ pub enum Source {
     /// The node's generator, shared by all of the process, on the system clock.
     Shared(Share),
     /// The same, by the ring in front of it.
-    Ring(Rings),
+    Ring(RingShare),
     /// A generator of this instance alone, on a clock that the application tells.
     Own(Box<Generator>, Arc<ManualClock>),
 }
@@ -60,14 +60,14 @@ pub enum Source {
 impl Source {
     fn generator(&self) -> &Generator {
         match self {
-            Source::Shared(share) | Source::Ring(Rings { share, .. }) => share,
+            Source::Shared(share) | Source::Ring(RingShare { share, .. }) => share,
             Source::Own(generator, _) => generator,
         }
     }
 
     fn share(&self) -> Option<&Share> {
         match self {
-            Source::Shared(share) | Source::Ring(Rings { share, .. }) => Some(share),
+            Source::Shared(share) | Source::Ring(RingShare { share, .. }) => Some(share),
             Source::Own(..) => None,
         }
     }
@@ -127,7 +127,7 @@ impl Channel {
         }
     }
 
-    fn refill_from(&self, ring: &Rings, want: usize, may_wait: bool) -> i32 {
+    fn refill_from(&self, ring: &RingShare, want: usize, may_wait: bool) -> i32 {
         // SAFETY: as in `write`.
         let ids = unsafe { slice::from_raw_parts_mut(self.memory.as_ptr(), LARGEST_BLOCK) };
         match ring.take(&mut ids[..want], may_wait) {
@@ -307,7 +307,7 @@ pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>>
     define(env, &mut object, "stats", move |_| {
         Ok(own.source.borrow().as_ref().map(|source| {
             let ring = match source {
-                Source::Ring(Rings { cached, .. }) => Some(cached.stats()),
+                Source::Ring(RingShare { cached, .. }) => Some(cached.stats()),
                 _ => None,
             };
             StatsRecord::of(source.generator(), ring)

@@ -9,7 +9,7 @@ mod ids;
 mod opening;
 mod options;
 mod records;
-mod rings;
+mod ring;
 
 use std::time::Duration;
 

@@ -14,7 +14,7 @@ use super::Fault;
 use super::channel::{Source, build};
 use super::options::{LayoutRecord, OpenRequest, answer};
 use super::records::SlotRecord;
-use super::rings::Rings;
+use super::ring::RingShare;
 use crate::cached::{self, MOST_SLOTS, RingError};
 use crate::clock::{Clock, ManualClock, SystemClock};
 use crate::generator::{Generator, Policies};
@@ -126,7 +126,7 @@ pub fn joined(request: &OpenRequest) -> Result<Source, Fault> {
 fn by_ring(request: &OpenRequest, share: Share) -> Result<Source, Fault> {
     let Some(ring) = &request.ring else { return Ok(Source::Shared(share)) };
     let cached = cached::open(&share, ring.caching(share.node().layout()))?;
-    Ok(Source::Ring(Rings::new(share, cached)))
+    Ok(Source::Ring(RingShare::new(share, cached)))
 }
 
 /// The ceiling to lease up to at first: that many ms ahead of the clock, in ticks.

@@ -16,13 +16,11 @@ mod unordered;
 
 use std::panic::catch_unwind;
 
-/// Orders with more switches than that, at moments when a thread could have gone on, are not tried.
-const SWITCHES: usize = 3;
-
-fn check(run: impl Fn() + Sync + Send + 'static) {
+/// Tries the orders with as many switches at the most, at moments when a thread could have gone on. With
+/// LOOM_MAX_PREEMPTIONS=5 the first of these checks takes a minute in a release build.
+fn check(switches: usize, run: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
-    // LOOM_MAX_PREEMPTIONS=5 takes a minute in a release build.
-    model.preemption_bound.get_or_insert(SWITCHES);
+    model.preemption_bound.get_or_insert(switches);
     model.check(run);
 }
 
@@ -32,7 +30,7 @@ macro_rules! two_takers_and_the_padder {
         use $ring::ring::ring;
 
         // Five IDs through four slots, or two: so slots are used again while takers look at them.
-        check(|| {
+        check(3, || {
             let (mut padder, ring) = ring(2);
             padder.put(1, 2);
             let take = |most: usize| {
@@ -64,6 +62,58 @@ macro_rules! two_takers_and_the_padder {
             assert!(taken.iter().copied().eq(1..next), "{taken:?} of 1..{next}");
         });
     }};
+}
+
+/// The same where what is in the ring is dropped meanwhile: by the padder, since what comes does not rise
+/// above it, and by a taker to whom it is too old.
+macro_rules! two_takers_and_what_is_dropped {
+    ($ring:ident) => {{
+        use $ring::ring::ring;
+
+        check(2, || {
+            let (mut padder, ring) = ring(2);
+            padder.put(10, 2);
+            let take = |oldest: u64| {
+                let ring = ring.clone();
+                move || {
+                    let mut ids = vec![0; 2];
+                    let taken = ring.take(&mut ids, oldest);
+                    ids.truncate(taken.count);
+                    (ids, taken.dropped)
+                }
+            };
+            let takers = [loom::thread::spawn(take(0)), loom::thread::spawn(take(11))];
+            padder.room();
+            let mut dropped = padder.put(1, 1);
+            let mut taken = Vec::new();
+            for taker in takers {
+                let (ids, too_old) = taker.join().unwrap();
+                taken.extend(ids);
+                dropped += too_old;
+            }
+            let mut id = [0];
+            while ring.take(&mut id, 0).count > 0 {
+                taken.extend(id);
+            }
+            taken.sort_unstable();
+            let count = taken.len();
+            taken.dedup();
+            assert_eq!(taken.len(), count, "{taken:?}");
+            assert!(taken.iter().all(|id| [1, 10, 11].contains(id)), "{taken:?}");
+            assert_eq!(count as u64 + dropped, 3, "{taken:?} and {dropped} dropped");
+        });
+    }};
+}
+
+#[test]
+fn what_is_dropped_is_taken_by_nobody() {
+    two_takers_and_what_is_dropped!(sound);
+}
+
+#[test]
+fn a_cursor_that_is_not_compared_is_found_there_too() {
+    let found = catch_unwind(|| two_takers_and_what_is_dropped!(uncompared));
+    assert!(found.is_err(), "an ID that was dropped and taken");
 }
 
 #[test]

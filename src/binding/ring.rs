@@ -9,7 +9,7 @@ use crate::generator::Refusal;
 use crate::registry::Share;
 
 /// A ring, and what this instance has taken of it and not handed out.
-pub struct Rings {
+pub struct RingShare {
     /// Of the ring's generator.
     pub share: Share,
     /// The ring.
@@ -19,10 +19,10 @@ pub struct Rings {
     told: Option<Arc<Told>>,
 }
 
-impl Rings {
+impl RingShare {
     /// Nothing taken yet.
-    pub fn new(share: Share, cached: Arc<Cached>) -> Rings {
-        Rings { share, cached, kept: RefCell::default(), told: None }
+    pub fn new(share: Share, cached: Arc<Cached>) -> RingShare {
+        RingShare { share, cached, kept: RefCell::default(), told: None }
     }
 
     /// As [`Cached::take`].
