@@ -71,6 +71,12 @@ test('each lease is a slot of its own, until there are none', async () => {
   assert.equal(fifth.workerId, flakes[2].workerId);
 });
 
+test('an etcd that is not there is named, and why', async () => {
+  const { etcd } = require('../js/lease/etcd.js');
+  const { message } = await rejects(leased(etcd('http://127.0.0.1:59999')), 'ERR_SNOWFLAKE_STORE');
+  assert.match(message, /etcd:127\.0\.0\.1:59999\/default failed to .*ECONNREFUSED/);
+});
+
 test('it is renewed at a third of its ttl, and its ceiling moves', async () => {
   const store = faulty();
   const flake = await leased(store);

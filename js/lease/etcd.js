@@ -37,6 +37,9 @@ function etcd(url, options) {
       method: 'POST',
       body: JSON.stringify(body),
       signal,
+    }).catch((failure) => {
+      // "fetch failed" says nothing; its cause does.
+      throw failure.cause ?? failure;
     });
     const answer = await response.json();
     if (!response.ok) throw new Error(`etcd answered ${response.status}: ${shown(answer)}`);

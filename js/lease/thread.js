@@ -48,8 +48,10 @@ class ThreadLease {
   }
 
   report() {
-    const hasPassed = this.#report.state === 'held' && Date.now() > this.#report.ceiling;
-    return { ...this.#report, ...(hasPassed ? { state: 'expired' } : {}) };
+    // The thread may have raised it since it reported, and this thread not come to hear of it.
+    const ceiling = Math.max(this.#report.ceiling, this.#channel.ceiling() ?? 0);
+    const hasPassed = this.#report.state === 'held' && Date.now() > ceiling;
+    return { ...this.#report, ceiling, ...(hasPassed ? { state: 'expired' } : {}) };
   }
 
   release() {

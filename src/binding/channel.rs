@@ -23,7 +23,7 @@ use napi::{Env, check_status, sys};
 
 use super::Fault;
 use super::opening::{joined, leased};
-use super::records::{LeaseRecord, RefusalRecord, StatsRecord, StepRecord};
+use super::records::{LeaseRecord, RefusalRecord, StatsRecord, StepRecord, end_of};
 use super::ring::RingShare;
 use crate::clock::ManualClock;
 use crate::generator::{Generator, Refusal, Reserved, WindowId};
@@ -337,6 +337,11 @@ pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>>
         let ms: f64 = call.get(0)?;
         let ahead = Duration::from_millis(ms as u64);
         Ok(own.leased(|share, _| share.next_ceiling(ahead) as f64))
+    })?;
+    let own = channel.clone();
+    define(env, &mut object, "ceiling", move |_| {
+        let end = |share: &Share| end_of(share.node().layout(), share.window().ceiling) as f64;
+        Ok(own.leased(|share, _| end(share)))
     })?;
     let own = channel.clone();
     define(env, &mut object, "raiseCeiling", move |call| {

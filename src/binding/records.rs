@@ -168,7 +168,7 @@ impl From<Found> for SlotRecord {
 }
 
 /// The last ms of a tick.
-fn end_of(layout: &Layout, tick: Tick) -> i64 {
+pub fn end_of(layout: &Layout, tick: Tick) -> i64 {
     layout.tick_start_ms(tick.saturating_add(1)).saturating_sub(1)
 }
 
