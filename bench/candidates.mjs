@@ -99,7 +99,7 @@ export async function candidates() {
       'snowdrift nextId(), with state': recorded.nextId,
       'snowdrift SnowFlake.nextId()': () => SnowFlake.nextId(),
       'snowdrift nextIdString()': flake.nextIdString,
-      'CachedSnowFlake nextId()': cached.nextId,
+      'snowdrift CachedSnowFlake': cached.nextId,
     },
     baselines: {
       'Node SnowFlake class': theClass,

@@ -73,7 +73,7 @@ const fastestPeer = Object.keys(peers).reduce((a, b) => (ns[a] <= ns[b] ? a : b)
 const times = (value) => `${value.toFixed(2)} times`;
 const percent = (value) => `${(value * 100).toFixed(1)}%`;
 const nextId = ns['snowdrift nextId()'];
-const cached = ns['CachedSnowFlake nextId()'];
+const cached = ns['snowdrift CachedSnowFlake'];
 const nextIdString = ns['snowdrift nextIdString()'];
 const loneRatio = (turns.ours - turns.empty) / (turns.handTuned - turns.empty);
 
