@@ -7,6 +7,9 @@ const { readCount, readFields, readId, unixMs } = require('./options.js');
 const { openTurn } = require('./turn.js');
 const { uidString } = require('./uid-string.js');
 
+/** What `await using` calls; Node 18 has no such symbol. */
+const ASYNC_DISPOSE = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
+
 /** An ID's fields. JSON has no bigint, so there the ID is a string. */
 class ParsedId {
   constructor(id, fields) {
@@ -142,10 +145,10 @@ class Instance {
     this.close();
   }
 
-  async [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]() {
+  async [ASYNC_DISPOSE]() {
     this.close();
     await this.#lease?.release();
   }
 }
 
-module.exports = { Instance, parse };
+module.exports = { ASYNC_DISPOSE, Instance, parse };

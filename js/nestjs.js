@@ -4,6 +4,7 @@
 
 const { CachedSnowFlake } = require('./cached.js');
 const { configError, shown } = require('./errors.js');
+const { ASYNC_DISPOSE } = require('./instance.js');
 const { SnowFlake } = require('./snowflake.js');
 
 /** What the options of the generator were given as. */
@@ -16,7 +17,7 @@ class Closing {
   }
 
   async onApplicationShutdown() {
-    await this.flake[Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]();
+    await this.flake[ASYNC_DISPOSE]();
   }
 }
 

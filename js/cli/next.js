@@ -1,6 +1,7 @@
 'use strict';
 // `snowdrift next`
 
+const { ASYNC_DISPOSE } = require('../instance.js');
 const { NODE, NODE_HELP, open, wholeNumber } = require('./flags.js');
 
 const MOST = 1_000_000;
@@ -27,7 +28,7 @@ async function run(flags, positionals, { print, usage }) {
     if (flags.json) print(JSON.stringify(ids));
     else print(ids.map((id) => (flags.string ? JSON.stringify(id) : id)).join('\n'));
   } finally {
-    await flake[Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]();
+    await flake[ASYNC_DISPOSE]();
   }
 }
 

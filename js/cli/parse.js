@@ -2,7 +2,7 @@
 // `snowdrift parse`
 
 const { SnowFlake } = require('../snowflake.js');
-const { layouts, readLayout } = require('../options.js');
+const { readLayout } = require('../options.js');
 const { FIELDS, bold, coloured, table } = require('./colours.js');
 const { LAYOUT, LAYOUT_HELP, layoutOf } = require('./flags.js');
 
@@ -18,7 +18,7 @@ const options = LAYOUT;
 async function run(flags, ids, { print, usage }) {
   if (ids.length === 0) throw usage('parse needs an ID: snowdrift parse 900833463518117888');
   const { layout, epoch } = layoutOf(flags);
-  const read = readLayout(typeof layout === 'string' ? (layouts[layout] ?? layout) : layout, epoch);
+  const read = readLayout(layout, epoch);
   // All are looked at before anything is printed.
   const parsed = ids.map((id) => SnowFlake.parse(id, read));
   if (flags.json) print(JSON.stringify(parsed, undefined, 2));

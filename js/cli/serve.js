@@ -4,6 +4,7 @@
 const http = require('node:http');
 
 const { SnowFlakeError } = require('../errors.js');
+const { ASYNC_DISPOSE } = require('../instance.js');
 const { NODE, NODE_HELP, open, wholeNumber } = require('./flags.js');
 
 const MOST = 10_000;
@@ -172,7 +173,7 @@ async function run(flags, positionals, { print, usage }) {
   const late = setTimeout(() => server.closeAllConnections?.(), STOP_MS);
   await new Promise((resolve) => server.once('close', resolve));
   clearTimeout(late);
-  await flake[Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]();
+  await flake[ASYNC_DISPOSE]();
 }
 
 module.exports = { help, options, run };

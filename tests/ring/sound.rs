@@ -7,5 +7,5 @@ pub mod ring;
 mod atomic {
     pub use loom::sync::atomic::Ordering;
 
-    pub use crate::explored::AtomicU64;
+    pub type AtomicU64 = crate::explored::AtomicU64<true, true>;
 }
