@@ -11,7 +11,8 @@
  *
  * Everything thrown is a {@link SnowFlakeError} with a `code`. What should be known but stops nothing
  * is a `SnowFlakeWarning` of the process: `SNOWFLAKE_CLOCK_BACK`, `SNOWFLAKE_SLOT_UNUSABLE`,
- * `SNOWFLAKE_SLOT_LOST`, `SNOWFLAKE_WORKER_DIED`.
+ * `SNOWFLAKE_SLOT_LOST`, `SNOWFLAKE_FLOOR`, `SNOWFLAKE_TIME_ENDING`, `SNOWFLAKE_WORKER_DIED`. For metrics
+ * and logs there are {@link DiagnosticsEvents} besides.
  */
 
 import type { LeaseStore } from './lease/store';
@@ -236,6 +237,62 @@ export interface Stats {
   endOfTime: Date;
   /** Whether the time comes from the machine or from the `clock` option. */
   clock: 'system' | 'custom';
+}
+
+/** Of what a {@link DiagnosticsEvents} message tells. */
+export interface SlotMessage {
+  datacenterId: number;
+  workerId: number;
+}
+
+export interface ClockStepMessage extends SlotMessage {
+  /** How far below the last tick the clock stood, in ms. */
+  backMs: number;
+  /** The clock-back counter in use since. */
+  clockBack: number;
+  /** Earlier steps that were not told of: at first 10 are, then one each 10 s. */
+  unreported: number;
+}
+
+export interface WaitMessage extends SlotMessage {
+  /**
+   * For what it waited the last time: `'used-up'` the next tick, `'clock-back'` a clock that stepped back,
+   * `'floor'` a time that may have been issued before, `'ceiling'` the disk or engine, `'before-epoch'`.
+   */
+  reason: 'used-up' | 'clock-back' | 'floor' | 'ceiling' | 'before-epoch';
+  /** How often this one call waited, and how long in all, in ms. */
+  waits: number;
+  waitedMs: number;
+  /** Whether the thread was held. `nextIdAsync()` does not hold it. */
+  blocking: boolean;
+}
+
+/**
+ * The channels of `node:diagnostics_channel`, by name, and what each message is. Messages are published in
+ * the thread of the instance; to whom nobody subscribes costs nothing.
+ *
+ * ```js
+ * const { subscribe } = require('node:diagnostics_channel');
+ * subscribe('snowdrift:lease-lost', ({ slot, failure }) => alert(slot.workerId, failure));
+ * ```
+ *
+ * Each instance with `state` or a lease tells of its slot itself, so two of one slot tell twice.
+ */
+export interface DiagnosticsEvents {
+  /** The clock stepped back. */
+  'snowdrift:clock-step': ClockStepMessage;
+  /** A call waited for the clock, the disk or the engine; whether it then got an ID or not. */
+  'snowdrift:wait': WaitMessage;
+  /** A slot was taken, the first one or another after a loss. */
+  'snowdrift:lease-taken': LeaseInfo;
+  /** Its ceiling was raised. */
+  'snowdrift:lease-renewed': LeaseInfo;
+  /** A renewal failed; told at each try. `failure` says why. */
+  'snowdrift:lease-failing': LeaseInfo;
+  /** The slot was taken over or its file removed. IDs have stopped. */
+  'snowdrift:lease-lost': LeaseInfo;
+  /** It was given up. */
+  'snowdrift:lease-released': LeaseInfo;
 }
 
 /** What every instance can do, whether its IDs come from the generator or by a ring. */

@@ -115,6 +115,9 @@ describe('on Redis', { skip: missing('redis') }, () => {
 
   /** A main loop that draws for 5 s without a pause, under a ttl of 1 s. */
   const busy = (options) => `
+    const { subscribe } = require('node:diagnostics_channel');
+    const told = { taken: 0, renewed: 0, released: 0 };
+    for (const what in told) subscribe('snowdrift:lease-' + what, () => told[what]++);
     const flake = await SnowFlake.lease(${options.url}, { datacenterId: 1, ttl: 1000, maxClockSkew: 100, thread: ${options.thread} });
     const ids = [];
     let refused = 0;
@@ -128,7 +131,7 @@ describe('on Redis', { skip: missing('redis') }, () => {
     await new Promise((resolve) => setTimeout(resolve, 100));
     const { lease } = flake;
     await flake[Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]();
-    print({ ids: ids.length, duplicates: countDuplicates(ids), refused, state, lease, after: flake.lease.state });`;
+    print({ ids: ids.length, duplicates: countDuplicates(ids), refused, state, lease, after: flake.lease.state, told });`;
 
   test('with thread: true a busy main loop neither loses its slot nor stops', async () => {
     const answer = await run(busy({ url: url('busy'), thread: true }));
@@ -136,6 +139,9 @@ describe('on Redis', { skip: missing('redis') }, () => {
     assert.deepEqual([answer.duplicates, answer.refused], [0, 0], JSON.stringify(answer));
     assert.ok(answer.ids > 50_000 && answer.lease.renewals > 8, JSON.stringify(answer));
     assert.equal(answer.after, 'released');
+    const { taken, renewed, released } = answer.told;
+    assert.deepEqual([taken, released], [1, 1]);
+    assert.ok(renewed > 0);
     // It was released in the engine, too: the slot is lowest again only above what was issued.
     const next = await run(
       `print((await SnowFlake.lease(${url('busy')}, soon)).lease.slot.workerId)`,

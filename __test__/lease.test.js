@@ -14,7 +14,9 @@ const {
   refuses,
   rejects,
   runScript,
+  until,
 } = require('./support.js');
+const { faulty } = require('./lease/faulty.js');
 const { memory } = require('../js/lease/memory.js');
 
 const TTL = 1000;
@@ -28,28 +30,6 @@ async function leased(store, options) {
   const flake = await SnowFlake.lease(store, { datacenterId: 1, ttl: TTL, ...options });
   open.push(flake);
   return flake;
-}
-
-/** A store whose calls can be made to fail, to hang, or to arrive late. */
-function faulty(options) {
-  const inner = memory(options);
-  const store = { name: 'faulty:', calls: [], fault: undefined };
-  for (const name of ['now', 'acquire', 'renew', 'release']) {
-    store[name] = async (request) => {
-      store.calls.push({ name, ...request });
-      await store.fault?.(name, request);
-      return inner[name](request);
-    };
-  }
-  return store;
-}
-
-async function until(condition) {
-  const end = Date.now() + 10_000;
-  while (!condition()) {
-    assert.ok(Date.now() < end, `never: ${condition}`);
-    await sleep(5);
-  }
 }
 
 test('each lease is a slot of its own, until there are none', async () => {

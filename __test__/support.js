@@ -4,6 +4,7 @@
 const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
+const { setTimeout: sleep } = require('node:timers/promises');
 const { Worker } = require('node:worker_threads');
 
 const snowdrift = require('..');
@@ -92,6 +93,15 @@ async function runWorker(script, options = {}) {
   return message;
 }
 
+/** Until something holds. */
+async function until(condition) {
+  const end = Date.now() + 10_000;
+  while (!condition()) {
+    assert.ok(Date.now() < end, `never: ${condition}`);
+    await sleep(5);
+  }
+}
+
 const entry = require.resolve('..');
 
 module.exports = {
@@ -105,5 +115,6 @@ module.exports = {
   seeded,
   slow,
   standing,
+  until,
   wide,
 };

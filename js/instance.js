@@ -2,6 +2,7 @@
 // What every instance does, wherever its IDs come from.
 
 const { argumentError, granted, warnOfEnd } = require('./errors.js');
+const { leaseTeller } = require('./events.js');
 const native = require('./native.js');
 const { readCount, readFields, readId, unixMs } = require('./options.js');
 const { openTurn } = require('./turn.js');
@@ -40,6 +41,8 @@ class Instance {
   #lastLease;
   /** Of an engine, if there is one. */
   #lease;
+  /** For a lease that native code keeps. */
+  #tellLease;
 
   /**
    * @param opened what js/opening.js answered
@@ -62,6 +65,7 @@ class Instance {
       workerId: { get: () => (lease === undefined ? workerId : lease.workerId), enumerable: true },
       layout: fixed(layout),
     });
+    if (lease === undefined && this.lease !== null) this.#tellLease = tellOfRenewals(channel, this);
   }
 
   nextIds(count) {
@@ -136,6 +140,7 @@ class Instance {
     const { lease } = this;
     this.#lastLease = lease && { ...lease, state: 'released' };
     this.#lastStats = this.#channel.stats();
+    this.#tellLease?.(this.#lastLease);
     // Ends the window at once; the engine is told meanwhile.
     this.#lease?.release();
     this.#channel.close();
@@ -149,6 +154,20 @@ class Instance {
     this.close();
     await this.#lease?.release();
   }
+}
+
+/** @returns tells of the lease besides */
+function tellOfRenewals(channel, flake) {
+  const tell = leaseTeller();
+  // An instance that nobody has any more is not kept by this.
+  const whose = new WeakRef(flake);
+  const tellAnew = () => {
+    const lease = whose.deref()?.lease;
+    if (lease) tell(lease);
+  };
+  channel.onRenewed(tellAnew);
+  tellAnew();
+  return tell;
 }
 
 module.exports = { ASYNC_DISPOSE, Instance, parse };

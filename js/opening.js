@@ -2,6 +2,7 @@
 // From settings to a generator: at once, or without holding the thread.
 
 const { configError, granted, shown } = require('./errors.js');
+const { leaseTeller } = require('./events.js');
 const native = require('./native.js');
 
 /** Opened generators, by the object that is passed to a constructor for them. */
@@ -83,14 +84,14 @@ async function takeLease(engine, settings) {
       );
     }
     const { ThreadLease } = require('./lease/thread.js');
-    return ThreadLease.take(engine.href, settings);
+    return ThreadLease.take(engine.href, settings, leaseTeller());
   }
   const { EngineLease } = require('./lease/lease.js');
-  if (!(engine instanceof URL)) return EngineLease.take(engine, settings);
+  if (!(engine instanceof URL)) return EngineLease.take(engine, settings, leaseTeller());
   const { connect } = require('./lease/connect.js');
   const store = await connect(engine);
   try {
-    return await EngineLease.take(store, settings);
+    return await EngineLease.take(store, settings, leaseTeller());
   } catch (failure) {
     await store.close?.();
     throw failure;

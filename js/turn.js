@@ -12,6 +12,7 @@
 // block was reserved then find it gone, too.
 
 const { refused, warnOfStep } = require('./errors.js');
+const { tellStep, tellWait } = require('./events.js');
 const native = require('./native.js');
 const { readClock, readId } = require('./options.js');
 
@@ -89,7 +90,7 @@ function openTurn(channel, settings, onRejected = 'wait') {
     let length = fill();
     if (length <= 0) {
       length = -length;
-      reportStep();
+      report();
     }
     end = length;
     if (length > 1 && !endNoticed) {
@@ -129,19 +130,40 @@ function openTurn(channel, settings, onRejected = 'wait') {
     return high + lowDigits[low + next++];
   }
 
-  function reportStep() {
-    const step = channel.takeStep();
-    if (step) warnOfStep(step, settings.layout);
+  /** Tells of a step of the clock, and of what was waited for. */
+  function report() {
+    const { step, waits } = channel.takeNews();
+    if (step) {
+      warnOfStep(step, settings.layout);
+      tellStep(step, slot);
+    }
+    if (waits) tellWait({ ...waits, blocking: true }, slot);
+  }
+
+  function slot() {
+    const { datacenterId, workerId } = channel.lease()?.slot ?? settings;
+    return { datacenterId, workerId };
   }
 
   /** Reads the application's clock for each ID; waits in real time, since it may be any clock. */
   function refillByOwnClock() {
-    for (let waited = 0; ; waited++) {
+    let reason;
+    let waited = 0;
+    for (; ; waited++) {
       channel.setClock(readClock(clock));
       const length = tryRefill();
-      if (length !== 0 || !mayWaitFor(channel.refusal(), settings.maxWait - waited)) return length;
+      const refusal = length === 0 ? channel.refusal() : undefined;
+      if (refusal === undefined || !mayWaitFor(refusal, settings.maxWait - waited)) {
+        tellWaits(reason, waited, waited, true);
+        return length;
+      }
+      reason = refusal.kind;
       native.sleep(1);
     }
+  }
+
+  function tellWaits(reason, waits, waitedMs, blocking) {
+    if (waits > 0) tellWait({ reason, waits, waitedMs, blocking }, slot);
   }
 
   function mayWaitFor({ kind, retryAfterMs }, ms) {
@@ -157,7 +179,7 @@ function openTurn(channel, settings, onRejected = 'wait') {
       return batch;
     }
     const filled = channel.fill(batch, mayWait);
-    reportStep();
+    report();
     if (filled) return batch;
     if (typeof onRejected !== 'function') {
       throw refused(channel.refusal(), settings, channel.lease());
@@ -166,20 +188,30 @@ function openTurn(channel, settings, onRejected = 'wait') {
   }
 
   async function nextIdAsync() {
-    for (let waited = 0; ; ) {
-      if (next !== end) return ids[next++];
+    let reason;
+    let waits = 0;
+    let waited = 0;
+    /** Of maxWait. */
+    let spent = 0;
+    for (; ; waits++) {
+      if (next !== end) break;
       if (clock !== undefined) channel.setClock(readClock(clock));
-      if (tryDraw(tryRefill)) return ids[next++];
+      if (tryDraw(tryRefill)) break;
       const refusal = channel.refusal();
       // A used-up tick ends by itself. Anything else is waited for as nextId() would.
       const usedUp = refusal.kind === 'used-up' && refusal.retryAfterMs !== undefined;
-      if (!usedUp && !mayWaitFor(refusal, settings.maxWait - waited)) {
+      if (!usedUp && !mayWaitFor(refusal, settings.maxWait - spent)) {
+        tellWaits(reason, waits, waited, false);
         reject();
         return ids[next++];
       }
-      if (!usedUp) waited += refusal.retryAfterMs;
+      if (!usedUp) spent += refusal.retryAfterMs;
+      waited += refusal.retryAfterMs;
+      reason = refusal.kind;
       await new Promise((resolve) => setTimeout(resolve, refusal.retryAfterMs));
     }
+    tellWaits(reason, waits, waited, false);
+    return ids[next++];
   }
 
   return { nextId, nextIdString, nextIds, nextIdAsync, drop };

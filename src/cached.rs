@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::generator::{Generator, Refusal, Reserved};
+use crate::generator::{Generator, Refusal, Reserved, Waits};
 use crate::layout::Tick;
+use crate::listeners::Listeners;
 use crate::node::Node;
 use crate::registry::Share;
 use crate::ring::{Padder, Ring, ring};
@@ -74,9 +75,6 @@ pub enum RingError {
     NoThread,
 }
 
-/// Called from the ring's thread.
-pub type Told = dyn Fn() + Send + Sync;
-
 /// A node's ring. Dropped by the last who has it, its thread ends.
 pub struct Cached(Arc<Inner>);
 
@@ -92,7 +90,7 @@ struct Inner {
     ended: Mutex<bool>,
     /// What the thread waits for: that it is asked, or that it is to end.
     wanted: Condvar,
-    on_rejected_put: Mutex<Vec<Weak<Told>>>,
+    rejected_put: Listeners,
     step_to_report: AtomicBool,
     taken: AtomicU64,
     dropped: AtomicU64,
@@ -132,7 +130,7 @@ impl Cached {
             is_asked: AtomicBool::new(false),
             ended: Mutex::new(false),
             wanted: Condvar::new(),
-            on_rejected_put: Mutex::default(),
+            rejected_put: Listeners::default(),
             step_to_report: AtomicBool::new(false),
             taken: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
@@ -150,8 +148,8 @@ impl Cached {
     }
 
     /// Takes up to as many consecutive IDs as `ids` has room for, at least one. If there is none, it
-    /// waits for the clock or the store, where the policies allow it and `may_wait`.
-    pub fn take(&self, ids: &mut [u64], may_wait: bool) -> Result<usize, Refusal> {
+    /// waits for the clock or the store, where the policies allow it and there is a place to note it.
+    pub fn take(&self, ids: &mut [u64], waits: Option<&mut Waits>) -> Result<usize, Refusal> {
         let inner = &*self.0;
         let mut attempt = || {
             loop {
@@ -166,7 +164,10 @@ impl Cached {
                 }
             }
         };
-        let answer = if may_wait { inner.generator.waiting(attempt) } else { attempt() };
+        let answer = match waits {
+            Some(waits) => inner.generator.waiting(waits, attempt),
+            None => attempt(),
+        };
         if answer.is_err() {
             inner.rejected_takes.fetch_add(1, Relaxed);
         }
@@ -189,9 +190,9 @@ impl Cached {
         self.0.oldest()
     }
 
-    /// Calls back, for as long as `told` lives, when the ring is to be padded and is full.
-    pub fn on_rejected_put(&self, told: &Arc<Told>) {
-        self.0.on_rejected_put.lock().push(Arc::downgrade(told));
+    /// Who is to hear when the ring is to be padded and is full.
+    pub fn rejected_put(&self) -> &Listeners {
+        &self.0.rejected_put
     }
 
     /// Whether a step of the clock waits to be reported, and nobody was told so yet.
@@ -333,9 +334,7 @@ impl Inner {
         self.dropped.fetch_add(dropped, Relaxed);
         if self.ring.len() == self.ring.size() {
             self.rejected_puts.fetch_add(1, Relaxed);
-            let mut listeners = self.on_rejected_put.lock();
-            listeners.retain(|told| told.strong_count() > 0);
-            listeners.iter().filter_map(Weak::upgrade).for_each(|told| told());
+            self.rejected_put.tell();
         }
     }
 }
@@ -346,6 +345,7 @@ mod tests {
     use crate::clock::{Clock, ManualClock};
     use crate::generator::{ClockBack, Policies};
     use crate::layout::Layout;
+    use crate::listeners::Listener;
 
     const START: i64 = 1_700_000_000_000;
     const CACHING: Caching =
@@ -368,7 +368,7 @@ mod tests {
         let mut id = [0];
         (0..count)
             .map(|_| {
-                assert_eq!(cached.take(&mut id, false), Ok(1));
+                assert_eq!(cached.take(&mut id, None), Ok(1));
                 layout.tick_start_ms(layout.decode(id[0]).unwrap().tick) - START
             })
             .collect()
@@ -404,7 +404,7 @@ mod tests {
         for (max_ahead_ms, count) in [(0, 16), (5, 6 * 16)] {
             let (cached, _) = cached(Policies { max_ahead_ms, ..PATIENT }, CACHING);
             assert_eq!(ticks(&cached, count).last(), Some(&max_ahead_ms));
-            let refusal = cached.take(&mut [0], false).unwrap_err();
+            let refusal = cached.take(&mut [0], None).unwrap_err();
             assert_eq!(refusal.retry_after, Some(Duration::from_millis(1)));
             assert_eq!(cached.stats().rejected_takes, 1);
         }
@@ -414,7 +414,9 @@ mod tests {
     fn what_is_to_come_is_waited_for_within_max_wait() {
         let (cached, clock) = cached(PATIENT, CACHING);
         ticks(&cached, 16);
-        assert_eq!(cached.take(&mut [0], true), Ok(1));
+        let mut waits = Waits::default();
+        assert_eq!(cached.take(&mut [0], Some(&mut waits)), Ok(1));
+        assert_eq!((waits.count, waits.time), (1, Duration::from_millis(1)));
         assert_eq!(clock.now().ms, START + 1);
     }
 
@@ -432,8 +434,8 @@ mod tests {
         let (cached, clock) = cached(Policies { max_ahead_ms: 50, ..PATIENT }, CACHING);
         assert_eq!(cached.stats().left, 32);
         let (send, told) = std::sync::mpsc::channel();
-        let listener: Arc<Told> = Arc::new(move || send.send(()).unwrap());
-        cached.on_rejected_put(&listener);
+        let listener: Arc<Listener> = Arc::new(move || send.send(()).unwrap());
+        cached.rejected_put().add(&listener);
         cached.0.refresh();
         assert_eq!((cached.stats().rejected_puts, told.try_recv()), (1, Ok(())));
         clock.set(START + 5000);
@@ -450,7 +452,7 @@ mod tests {
         let mut block = [0; 7];
         for n in 0..200 {
             clock.set(START + 40 + n / 10);
-            if let Ok(count) = cached.take(&mut block, false) {
+            if let Ok(count) = cached.take(&mut block, None) {
                 ids.extend_from_slice(&block[..count]);
             }
             if let Ok(reserved) = generator.try_reserve(|_| 3) {

@@ -98,6 +98,17 @@ pub struct ClockStep {
     pub unreported: u64,
 }
 
+/// What one caller has waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// How often.
+    pub count: u64,
+    /// How long in all.
+    pub time: Duration,
+    /// What stood in the way the last time.
+    pub last: Option<Stall>,
+}
+
 /// What a generator has done so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
@@ -262,12 +273,13 @@ impl Generator {
     /// As [`Generator::try_reserve`], but waits for the clock or the store where the policies allow
     /// it. The lock is not held meanwhile.
     pub fn reserve(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Refusal> {
-        self.waiting(|| self.try_reserve(&want))
+        self.waiting(&mut Waits::default(), || self.try_reserve(&want))
     }
 
-    /// Tries again and again, waiting meanwhile where the policies allow it.
+    /// Tries again and again, waiting meanwhile where the policies allow it, and notes the waits.
     pub fn waiting<T>(
         &self,
+        waits: &mut Waits,
         mut attempt: impl FnMut() -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         let mut may_wait = None;
@@ -301,6 +313,9 @@ impl Generator {
             };
             state.waited += waited;
             *left = left.saturating_sub(waited);
+            waits.count += 1;
+            waits.time += waited;
+            waits.last = Some(refusal.stall);
         }
     }
 

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use crate::generator::{Generator, WindowId};
 use crate::layout::Tick;
+use crate::listeners::Listeners;
 use crate::store::{Held, Holder, Store, StoreError};
 
 /// The shortest and the longest pause after a renewal that failed.
@@ -65,6 +66,7 @@ struct Status {
     is_lost: AtomicBool,
     failure: Mutex<Option<String>>,
     giving_up: AtomicBool,
+    renewed: Listeners,
 }
 
 impl Lease {
@@ -87,6 +89,7 @@ impl Lease {
             is_lost: AtomicBool::new(false),
             failure: Mutex::new(None),
             giving_up: AtomicBool::new(false),
+            renewed: Listeners::default(),
         });
         let (ending, ended) = channel();
         let window = generator.begin_window(&terms, held.marks());
@@ -125,6 +128,11 @@ impl Lease {
             standing,
             failure,
         }
+    }
+
+    /// Who is to hear after each renewal, whether it went well or not.
+    pub fn renewed(&self) -> &Listeners {
+        &self.status.renewed
     }
 
     /// Gives the slot up, and waits this long for the store to note it. If that takes longer, it is
@@ -173,10 +181,12 @@ impl Keeper {
             if is_lost {
                 self.status.is_lost.store(true, SeqCst);
                 self.generator.end_window(self.window);
-                return;
-            }
-            if failure.is_some() {
+            } else if failure.is_some() {
                 self.generator.ceiling_not_raised(self.window, pause);
+            }
+            self.status.renewed.tell();
+            if is_lost {
+                return;
             }
         }
     }

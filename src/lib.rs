@@ -8,6 +8,7 @@
 //! | `sequencer` | the pure state machine that decides which IDs come next |
 //! | `node` | whose IDs they are |
 //! | `clock` | where the time comes from |
+//! | `listeners` | who is to hear of what a thread does |
 //! | `store` | where slots are recorded, for the next process and against the other one |
 //! | `generator` | sequencer, clock and window behind a lock, and the waiting |
 //! | `lease` | a slot that is held: the thread that keeps its ceiling ahead |
@@ -25,6 +26,7 @@ pub mod clock;
 pub mod generator;
 pub mod layout;
 pub mod lease;
+pub mod listeners;
 pub mod node;
 pub mod registry;
 pub mod ring;

@@ -18,6 +18,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::generator::{Generator, Policies, WindowId};
 use crate::layout::{Layout, LayoutError};
 use crate::lease::{Lease, Report};
+use crate::listeners::Listener;
 use crate::node::Node;
 use crate::store::file::FileStore;
 use crate::store::{Holder, Recorded, Store, StoreError, Terms};
@@ -414,6 +415,13 @@ impl Share {
         match &self.entry.tenancy.lock().memory {
             Memory::Store { lease, .. } => Some(lease.report()),
             _ => None,
+        }
+    }
+
+    /// Has it hear after each renewal of that lease.
+    pub fn on_renewed(&self, listener: &Arc<Listener>) {
+        if let Memory::Store { lease, .. } = &self.entry.tenancy.lock().memory {
+            lease.renewed().add(listener);
         }
     }
 }

@@ -1,9 +1,11 @@
 // What TypeScript users may write, and what it must refuse. Compiled, never run.
 
 import type { Worker } from 'node:cluster';
+import { subscribe } from 'node:diagnostics_channel';
 import {
   CachedSnowFlake,
   type CachedStats,
+  type DiagnosticsEvents,
   type Layout,
   type LayoutName,
   type LeaseInfo,
@@ -135,3 +137,13 @@ layouts.node.epoch = 0;
 flake.workerId = 4;
 // @ts-expect-error no such code
 is<SnowFlakeError['code']>('ERR_SNOWFLAKE_OOPS');
+
+// What a subscriber to a channel is given.
+export function onMessage<Name extends keyof DiagnosticsEvents>(
+  name: Name,
+  told: (message: DiagnosticsEvents[Name]) => void,
+): void {
+  subscribe(name, (message) => told(message as DiagnosticsEvents[Name]));
+}
+onMessage('snowdrift:wait', ({ reason, waitedMs }) => `${reason satisfies string} ${waitedMs}`);
+onMessage('snowdrift:lease-lost', ({ slot, failure }) => slot.workerId + (failure?.length ?? 0));

@@ -44,7 +44,7 @@ class EngineLease {
 
   /**
    * Takes a slot, and opens its generator.
-   * @param changed called with the lease when it stands differently, from when it is taken
+   * @param changed called with how the lease stands, when it is taken and whenever that has changed
    */
   static async take(store, settings, changed = () => {}) {
     const lease = new EngineLease(store, settings);
@@ -65,6 +65,7 @@ class EngineLease {
     ending.add(lease);
     await lease.#floorPassed();
     lease.#changed = changed;
+    lease.#tell();
     return lease;
   }
 
@@ -94,6 +95,10 @@ class EngineLease {
     };
   }
 
+  #tell() {
+    this.#changed(this.report());
+  }
+
   /** The last ms of a tick, Unix ms. */
   #end(tick) {
     const { epoch, tickMs } = this.#settings.layout;
@@ -112,6 +117,7 @@ class EngineLease {
     const isHeld = this.#state !== 'lost';
     const last = this.#channel.endWindow();
     this.#state = 'released';
+    this.#tell();
     try {
       if (isHeld) {
         const { floor } = this.#slot;
@@ -241,13 +247,13 @@ class EngineLease {
       if (this.#state === 'failing') this.#state = 'held';
       if (this.#state !== 'held') return;
       this.#schedule(ttl / 3);
-      this.#changed(this);
+      this.#tell();
     } catch (failure) {
       if (this.#state === 'released') return;
       this.#failure = failure;
       if (this.#state === 'held') this.#state = 'failing';
       this.#schedule(Math.min(Math.max(ttl / 10, RETRY_MS[0]), RETRY_MS[1]));
-      this.#changed(this);
+      this.#tell();
     }
   }
 
@@ -258,6 +264,7 @@ class EngineLease {
     if (!isHeld) {
       this.#channel.endWindow();
       this.#state = 'lost';
+      this.#tell();
       await this.#takeAnother();
       return;
     }

@@ -24,16 +24,19 @@ class ThreadLease {
   #thread;
   #report;
   #released;
+  #changed;
   /** 1 when the thread has given its slot up. */
   #isGivenUp = new Int32Array(new SharedArrayBuffer(4));
 
-  constructor(url, settings) {
+  constructor(url, settings, changed) {
     this.#url = url;
     this.#settings = settings;
+    this.#changed = changed;
   }
 
-  static async take(url, settings) {
-    const lease = new ThreadLease(url, settings);
+  /** @param changed as EngineLease.take() */
+  static async take(url, settings, changed) {
+    const lease = new ThreadLease(url, settings, changed);
     await lease.#start();
     ending.add(lease);
     return lease;
@@ -70,7 +73,7 @@ class ThreadLease {
     ending.remove(this);
     const thread = this.#thread;
     this.#channel.endWindow();
-    this.#report = { ...this.#report, state: 'released' };
+    this.#learn({ ...this.#report, state: 'released' });
     // It has died already: then its slot expires.
     if (thread.threadId === -1) return;
     const ended = new Promise((resolve) => thread.once('exit', resolve));
@@ -89,7 +92,8 @@ class ThreadLease {
       thread.on('message', (message) => {
         try {
           this.#hear(message);
-          thread.unref();
+          // While it gives its slot up it is waited for.
+          if (this.#released === undefined) thread.unref();
           resolve();
         } catch (failure) {
           reject(failure);
@@ -110,7 +114,7 @@ class ThreadLease {
   }
 
   #fail(failure, reject) {
-    if (this.#report) this.#report = { ...this.#report, state: 'failing', failure: shown(failure) };
+    if (this.#report) this.#learn({ ...this.#report, state: 'failing', failure: shown(failure) });
     reject(failure);
   }
 
@@ -128,7 +132,12 @@ class ThreadLease {
     } else if (workerId !== this.workerId || report.owner !== this.#report.owner) {
       granted(this.#channel.joinAnother(request));
     }
+    this.#learn(report);
+  }
+
+  #learn(report) {
     this.#report = report;
+    this.#changed(report);
   }
 }
 
@@ -145,7 +154,6 @@ async function keep({ url, settings, isGivenUp }) {
     parentPort.postMessage({ refused: { code, message, holders } });
     return;
   }
-  tell(lease);
   // The port keeps this thread alive.
   parentPort.once('message', async () => {
     await lease.release();
@@ -155,8 +163,8 @@ async function keep({ url, settings, isGivenUp }) {
     parentPort.close();
   });
 
-  function tell(whose) {
-    parentPort.postMessage({ report: whose.report() });
+  function tell(report) {
+    parentPort.postMessage({ report });
   }
 }
 

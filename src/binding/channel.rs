@@ -23,11 +23,14 @@ use napi::{Env, check_status, sys};
 
 use super::Fault;
 use super::opening::{joined, leased};
-use super::records::{LeaseRecord, RefusalRecord, StatsRecord, StepRecord, end_of};
+use super::records::{
+    LeaseRecord, NewsRecord, RefusalRecord, StatsRecord, StepRecord, WaitsRecord, end_of,
+};
 use super::ring::RingShare;
 use crate::clock::ManualClock;
-use crate::generator::{Generator, Refusal, Reserved, WindowId};
+use crate::generator::{Generator, Refusal, Reserved, Waits, WindowId};
 use crate::layout::Tick;
+use crate::listeners::Listener;
 use crate::registry::Share;
 use crate::sequencer::{Block, NEVER};
 
@@ -87,11 +90,15 @@ struct Channel {
     singles: Cell<u32>,
     patience: Cell<u32>,
     refusal: Cell<Option<Refusal>>,
+    /// What was waited for and not told of yet.
+    waits: RefCell<Waits>,
+    /// Of this instance, so they end with it.
+    listeners: RefCell<Vec<Arc<Listener>>>,
 }
 
 impl Channel {
-    /// Reserves the next block and writes its IDs to the memory. Answers how many, negative if a
-    /// step of the clock is to be reported; 0 if it was refused.
+    /// Reserves the next block and writes its IDs to the memory. Answers how many, negative if
+    /// there are news to report; 0 if it was refused.
     fn refill(&self, may_wait: bool) -> i32 {
         self.block.set(None);
         let source = self.source.borrow();
@@ -109,7 +116,9 @@ impl Channel {
                 let want = if singles > 0 { 1 } else { larger };
                 return self.refill_from(ring, want as usize, may_wait);
             }
-            Source::Shared(_) if may_wait => generator.reserve(want),
+            Source::Shared(_) if may_wait => {
+                generator.waiting(&mut self.waits.borrow_mut(), || generator.try_reserve(want))
+            }
             Source::Shared(_) => generator.try_reserve(want),
             // Such a clock is read for every ID, in js/, and waited for there.
             Source::Own(..) => generator.try_reserve(|_| 1),
@@ -117,8 +126,7 @@ impl Channel {
         match reserved {
             Ok(reserved) => {
                 self.write(&reserved);
-                let len = reserved.block.len as i32;
-                if reserved.step_to_report { -len } else { len }
+                self.answer(reserved.block.len, reserved.step_to_report)
             }
             Err(refusal) => {
                 self.refusal.set(Some(refusal));
@@ -130,18 +138,24 @@ impl Channel {
     fn refill_from(&self, ring: &RingShare, want: usize, may_wait: bool) -> i32 {
         // SAFETY: as in `write`.
         let ids = unsafe { slice::from_raw_parts_mut(self.memory.as_ptr(), LARGEST_BLOCK) };
-        match ring.take(&mut ids[..want], may_wait) {
+        let mut waits = self.waits.borrow_mut();
+        match ring.take(&mut ids[..want], may_wait.then_some(&mut waits)) {
             Ok(count) => {
                 self.note_length(count as u64);
                 self.write_digits(ids[0]);
-                let len = count as i32;
-                if ring.cached.has_step_to_report() { -len } else { len }
+                drop(waits);
+                self.answer(count as u64, ring.cached.has_step_to_report())
             }
             Err(refusal) => {
                 self.refusal.set(Some(refusal));
                 0
             }
         }
+    }
+
+    fn answer(&self, len: u64, step_to_report: bool) -> i32 {
+        let has_news = step_to_report || self.waits.borrow().count > 0;
+        if has_news { -(len as i32) } else { len as i32 }
     }
 
     fn note_length(&self, len: u64) {
@@ -224,8 +238,9 @@ impl Channel {
         let source = self.source.borrow();
         let Some(source) = source.as_ref() else { return false };
         if let Source::Ring(ring) = source {
+            let mut waits = self.waits.borrow_mut();
             return ring
-                .fill(ids, may_wait)
+                .fill(ids, may_wait.then_some(&mut waits))
                 .map_err(|refusal| self.refusal.set(Some(refusal)))
                 .is_ok();
         }
@@ -233,7 +248,9 @@ impl Channel {
         let mut blocks = Vec::new();
         let mut rest = ids;
         while !rest.is_empty() {
-            match generator.reserve(|_| rest.len() as u64) {
+            let want = rest.len() as u64;
+            let attempt = || generator.try_reserve(|_| want);
+            match generator.waiting(&mut self.waits.borrow_mut(), attempt) {
                 Ok(Reserved { first_id, block, .. }) => {
                     let (run, after) = rest.split_at_mut(block.len as usize);
                     for (n, slot) in run.iter_mut().enumerate() {
@@ -269,6 +286,8 @@ pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>>
         singles: Cell::new(PATIENCE),
         patience: Cell::new(PATIENCE),
         refusal: Cell::new(None),
+        waits: RefCell::default(),
+        listeners: RefCell::default(),
     });
 
     let mut object = Object::new(env)?;
@@ -299,9 +318,11 @@ pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>>
         Ok(own.refusal.get().map_or_else(RefusalRecord::closed, RefusalRecord::from))
     })?;
     let own = channel.clone();
-    define(env, &mut object, "takeStep", move |_| {
+    define(env, &mut object, "takeNews", move |_| {
         let source = own.source.borrow();
-        Ok(source.as_ref().and_then(|source| source.generator().take_step()).map(StepRecord::from))
+        let step = source.as_ref().and_then(|source| source.generator().take_step());
+        let waits = own.waits.take();
+        Ok(NewsRecord { step: step.map(StepRecord::from), waits: WaitsRecord::of(waits) })
     })?;
     let own = channel.clone();
     define(env, &mut object, "stats", move |_| {
@@ -319,17 +340,20 @@ pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>>
     })?;
     let own = channel.clone();
     define(env, &mut object, "onRejectedPut", move |call| {
-        let call: Function<'_, (), ()> = call.get(0)?;
-        let call = call
-            .build_threadsafe_function()
-            // It is no reason to stay alive.
-            .weak::<true>()
-            .build_callback(|_| Ok(()))?;
-        if let Some(Source::Ring(ring)) = own.source.borrow_mut().as_mut() {
-            ring.tell(Arc::new(move || {
-                call.call((), ThreadsafeFunctionCallMode::NonBlocking);
-            }));
+        let listener = listener(&call)?;
+        if let Some(Source::Ring(ring)) = own.source.borrow().as_ref() {
+            ring.cached.rejected_put().add(&listener);
         }
+        own.listeners.borrow_mut().push(listener);
+        Ok(())
+    })?;
+    let own = channel.clone();
+    define(env, &mut object, "onRenewed", move |call| {
+        let listener = listener(&call)?;
+        if let Some(share) = own.source.borrow().as_ref().and_then(Source::share) {
+            share.on_renewed(&listener);
+        }
+        own.listeners.borrow_mut().push(listener);
         Ok(())
     })?;
     let own = channel.clone();
@@ -365,6 +389,7 @@ pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>>
     })?;
     define(env, &mut object, "close", move |_| {
         channel.source.borrow_mut().take();
+        channel.listeners.borrow_mut().clear();
         channel.refusal.set(None);
         Ok(())
     })?;
@@ -378,6 +403,19 @@ fn define<R: ToNapiValue + 'static>(
     call: impl Fn(FunctionCallContext) -> napi::Result<R> + 'static,
 ) -> napi::Result<()> {
     object.set(name, env.create_function_from_closure::<(), R, _>(name, call)?)
+}
+
+/// Calls the function that was passed, in a turn of its own.
+fn listener(call: &FunctionCallContext) -> napi::Result<Arc<Listener>> {
+    let function: Function<'_, (), ()> = call.get(0)?;
+    let function = function
+        .build_threadsafe_function()
+        // It is no reason to stay alive.
+        .weak::<true>()
+        .build_callback(|_| Ok(()))?;
+    Ok(Arc::new(move || {
+        function.call((), ThreadsafeFunctionCallMode::NonBlocking);
+    }))
 }
 
 /// The array buffer that JavaScript reads IDs from, and where it lies.

@@ -5,7 +5,7 @@ use napi_derive::napi;
 
 use super::HolderRecord;
 use crate::cached::RingStats;
-use crate::generator::{ClockStep, Generator, Refusal};
+use crate::generator::{ClockStep, Generator, Refusal, Waits};
 use crate::layout::{Layout, Tick};
 use crate::lease::Standing;
 use crate::registry::Share;
@@ -34,21 +34,48 @@ impl RefusalRecord {
 
 impl From<Refusal> for RefusalRecord {
     fn from(refusal: Refusal) -> Self {
-        let kind = match refusal.stall {
-            Stall::SequenceUsedUp { .. } => "used-up",
-            Stall::ClockBehind { .. } => "clock-back",
-            Stall::BeforeEpoch => "before-epoch",
-            Stall::AtFloor { .. } => "floor",
-            Stall::AboveCeiling { .. } => "ceiling",
-            Stall::TimeEnded => "time-ended",
-        };
         RefusalRecord {
-            kind: kind.to_owned(),
+            kind: kind_of(refusal.stall).to_owned(),
             now: refusal.now.ms as f64,
             retry_after_ms: refusal
                 .retry_after
                 .map(|after| after.as_nanos().div_ceil(1_000_000) as f64),
         }
+    }
+}
+
+fn kind_of(stall: Stall) -> &'static str {
+    match stall {
+        Stall::SequenceUsedUp { .. } => "used-up",
+        Stall::ClockBehind { .. } => "clock-back",
+        Stall::BeforeEpoch => "before-epoch",
+        Stall::AtFloor { .. } => "floor",
+        Stall::AboveCeiling { .. } => "ceiling",
+        Stall::TimeEnded => "time-ended",
+    }
+}
+
+/// What an instance has met that is to be told of.
+#[napi(object)]
+pub struct NewsRecord {
+    pub step: Option<StepRecord>,
+    pub waits: Option<WaitsRecord>,
+}
+
+/// What an instance has waited for.
+#[napi(object)]
+pub struct WaitsRecord {
+    /// As in [`RefusalRecord`].
+    pub reason: String,
+    pub waits: f64,
+    pub waited_ms: f64,
+}
+
+impl WaitsRecord {
+    pub fn of(waits: Waits) -> Option<Self> {
+        let reason = kind_of(waits.last?).to_owned();
+        let waited_ms = waits.time.as_secs_f64() * 1000.0;
+        Some(WaitsRecord { reason, waits: waits.count as f64, waited_ms })
     }
 }
 

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::cached::{Cached, Told};
-use crate::generator::Refusal;
+use crate::cached::Cached;
+use crate::generator::{Refusal, Waits};
 use crate::registry::Share;
 
 /// A ring, and what this instance has taken of it and not handed out.
@@ -16,19 +16,18 @@ pub struct RingShare {
     pub cached: Arc<Cached>,
     /// Blocks are larger than a turn needs, and batches are refused as a whole. These come next.
     kept: RefCell<VecDeque<u64>>,
-    told: Option<Arc<Told>>,
 }
 
 impl RingShare {
     /// Nothing taken yet.
     pub fn new(share: Share, cached: Arc<Cached>) -> RingShare {
-        RingShare { share, cached, kept: RefCell::default(), told: None }
+        RingShare { share, cached, kept: RefCell::default() }
     }
 
     /// As [`Cached::take`].
-    pub fn take(&self, ids: &mut [u64], may_wait: bool) -> Result<usize, Refusal> {
+    pub fn take(&self, ids: &mut [u64], waits: Option<&mut Waits>) -> Result<usize, Refusal> {
         match self.take_kept(ids) {
-            0 => self.cached.take(ids, may_wait),
+            0 => self.cached.take(ids, waits),
             count => Ok(count),
         }
     }
@@ -65,10 +64,10 @@ impl RingShare {
     }
 
     /// Fills an array. All of it or, if refused, nothing.
-    pub fn fill(&self, ids: &mut [u64], may_wait: bool) -> Result<(), Refusal> {
+    pub fn fill(&self, ids: &mut [u64], mut waits: Option<&mut Waits>) -> Result<(), Refusal> {
         let mut filled = 0;
         while filled < ids.len() {
-            match self.take(&mut ids[filled..], may_wait) {
+            match self.take(&mut ids[filled..], waits.as_deref_mut()) {
                 Ok(count) => filled += count,
                 Err(refusal) => {
                     self.keep(&ids[..filled]);
@@ -77,11 +76,5 @@ impl RingShare {
             }
         }
         Ok(())
-    }
-
-    /// Has it called when the ring is to be padded and is full.
-    pub fn tell(&mut self, told: Arc<Told>) {
-        self.cached.on_rejected_put(&told);
-        self.told = Some(told);
     }
 }

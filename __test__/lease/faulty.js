@@ -1,0 +1,20 @@
+'use strict';
+// An engine in memory, with faults put between.
+
+const { memory } = require('../../js/lease/memory.js');
+
+/** A store whose calls can be made to fail, to hang, or to arrive late. */
+function faulty(options) {
+  const inner = memory(options);
+  const store = { name: 'faulty:', calls: [], fault: undefined };
+  for (const name of ['now', 'acquire', 'renew', 'release']) {
+    store[name] = async (request) => {
+      store.calls.push({ name, ...request });
+      await store.fault?.(name, request);
+      return inner[name](request);
+    };
+  }
+  return store;
+}
+
+module.exports = { faulty };
