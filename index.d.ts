@@ -339,7 +339,8 @@ declare abstract class Instance {
 
   /**
    * The next ID, waiting without holding the event loop: for a tick whose IDs are used up as long as
-   * it takes, for a clock that stepped back or a disk for `maxWait`.
+   * it takes, for a clock that stepped back, a disk, or a lease that is renewed from an engine for
+   * `maxWait`.
    */
   nextIdAsync(): Promise<bigint>;
 

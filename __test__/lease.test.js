@@ -17,6 +17,7 @@ const {
   until,
 } = require('./support.js');
 const { faulty } = require('./lease/faulty.js');
+const { missing: noMachine, underSteppedClock } = require('./machine.js');
 const { memory } = require('../js/lease/memory.js');
 
 const TTL = 1000;
@@ -92,6 +93,30 @@ test('engine away: IDs go on to the ceiling, then stop, and go on by themselves'
   store.fault = undefined;
   await until(() => flake.lease.state === 'held');
   assert.equal(flake.parse(flake.nextId()).workerId, 0);
+});
+
+test('on a machine that was suspended a lease is renewed when an ID is wanted', {
+  skip: noMachine(),
+}, async () => {
+  // The wall clock has moved on, the timers have not.
+  const { refused, waited, renewals, soon } = await underSteppedClock(`
+    const { memory } = require('snowdrift/lease/memory');
+    const options = { datacenterId: 1, ttl: 600_000, maxWait: 5000 };
+    const flake = await SnowFlake.lease(memory(), options);
+    step(3_600_000);
+    const refused = thrown(flake.nextId).code;
+    const start = performance.now();
+    await flake.nextIdAsync();
+    const waited = performance.now() - start;
+    step(7_200_000);
+    // Without waiting for it: whoever comes next finds it.
+    thrown(flake.nextId);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const soon = thrown(flake.nextId)?.code ?? 'an ID';
+    return { refused, waited, renewals: flake.lease.renewals, soon };`);
+  assert.equal(refused, 'ERR_SNOWFLAKE_LEASE_EXPIRED');
+  assert.ok(waited < 2000, `${waited} ms`);
+  assert.deepEqual([renewals, soon], [2, 'an ID']);
 });
 
 test('a call that is not answered is given up in time, and tried again', async () => {

@@ -1,60 +1,81 @@
 'use strict';
-// The code in docs/, as it stands there, against real databases.
+// Every block of code in README.md and docs/, as it stands there, with real databases.
 
 const assert = require('node:assert/strict');
-const { execFile } = require('node:child_process');
-const { mkdtempSync, readFileSync, rmSync, writeFileSync } = require('node:fs');
-const { join } = require('node:path');
-const { test } = require('node:test');
-const { promisify } = require('node:util');
+const { existsSync, readFileSync, readdirSync } = require('node:fs');
+const { dirname, join } = require('node:path');
+const { after, before, describe, test } = require('node:test');
+
+const pg = require('pg');
 
 const { Server, missing } = require('./lease/servers.js');
+const { blocksOf, environmentIn, runProgram, runShell } = require('./page.js');
 
-const run = promisify(execFile);
 const root = join(__dirname, '..');
+const pages = [
+  'README.md',
+  ...readdirSync(join(root, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+];
 
-/** The first block of a page's code, its language, and what its comments say it prints. */
-function codeOf(page) {
-  const text = readFileSync(join(root, 'docs', page), 'utf8');
-  const [, language, code] = text.match(/```(ts|js)\n([\s\S]*?)```/);
-  const printed = [...code.matchAll(/console\.log\(.*\); \/\/ (.*)/g)].map(([, what]) => what);
-  return { code, language, printed };
+/** The URLs that pages take from their environment, and whose they are. */
+const URLS = { DATABASE_URL: 'postgres', REDIS_URL: 'redis' };
+
+/** What tells that a page needs one. */
+const NEEDS = { DATABASE_URL: /DATABASE_URL|postgres:/, REDIS_URL: /REDIS_URL|redis:/ };
+
+const servers = [];
+/** What a worker of the application has in its environment. */
+const environment = { datacenterId: '1', workerId: '3' };
+
+before(async () => {
+  for (const [name, engine] of Object.entries(URLS)) {
+    if (missing(engine)) continue;
+    const server = await Server.start(engine);
+    servers.push(server);
+    environment[name] = server.url;
+  }
+});
+
+let databases = 0;
+
+/** A database of a block's own, so that none finds the tables of another. */
+async function emptyDatabase() {
+  const name = `page_${databases++}`;
+  const client = new pg.Client({ connectionString: environment.DATABASE_URL });
+  await client.connect();
+  await client.query(`CREATE DATABASE ${name}`);
+  await client.end();
+  const url = new URL(environment.DATABASE_URL);
+  url.pathname = `/${name}`;
+  return url.href;
 }
 
-const TSC = join(root, 'node_modules/typescript/bin/tsc');
-const TSC_OPTIONS =
-  '--module node20 --target es2022 --strict --experimentalDecorators --emitDecoratorMetadata --types node';
+after(() => Promise.all(servers.map((server) => server.stop())));
 
-for (const [page, engine] of [
-  ['typeorm.md', 'postgres'],
-  ['drizzle.md', 'postgres'],
-  ['sequelize.md', 'postgres'],
-  ['knex.md', 'postgres'],
-  ['nestjs.md', 'postgres'],
-]) {
-  test(`docs/${page} does what it says`, { skip: missing(engine) }, async () => {
-    const { code, language, printed } = codeOf(page);
-    assert.ok(printed.length > 0);
-    // Within the package, so that it is found by its name.
-    const directory = mkdtempSync(join(root, 'target', 'page-'));
-    const server = await Server.start(engine);
-    try {
-      writeFileSync(join(directory, `page.m${language}`), code);
-      if (language === 'ts') {
-        const args = [TSC, ...TSC_OPTIONS.split(' '), '--ignoreConfig', 'page.mts'];
-        await run(process.execPath, args, { cwd: directory }).catch(({ stdout }) =>
-          assert.fail(stdout),
-        );
-      }
-      const node = { DATABASE_URL: server.url, datacenterId: '1', workerId: '3' };
-      const { stdout } = await run(process.execPath, ['page.mjs'], {
-        cwd: directory,
-        env: { ...process.env, ...node },
+for (const page of pages) {
+  describe(page, () => {
+    // Of the orchestrator's file that was shown last.
+    let orchestrated = {};
+    for (const block of blocksOf(page)) {
+      const needs = Object.keys(URLS).filter((name) => NEEDS[name].test(block.given + block.code));
+      const skip = needs.map((name) => missing(URLS[name])).find(Boolean);
+      test(`line ${block.line}, ${block.language}`, { skip }, async () => {
+        const env = { ...environment, ...orchestrated };
+        if (needs.includes('DATABASE_URL')) env.DATABASE_URL = await emptyDatabase();
+        if (block.language === 'yaml') orchestrated = environmentIn(block);
+        else if (block.language === 'sh') await runShell(block, env);
+        else if (['js', 'ts'].includes(block.language)) await runProgram(block, env);
+        else assert.fail(`nobody knows how to run ${block.language || 'a block of no language'}`);
       });
-      assert.equal(stdout, `${printed.join('\n')}\n`);
-    } finally {
-      rmSync(directory, { recursive: true });
-      await server.stop();
     }
+
+    test('what it links to is there', () => {
+      const text = readFileSync(join(root, page), 'utf8');
+      const links = [...text.matchAll(/\]\(([^)#]+)(#[^)]*)?\)/g)].map(([, link]) => link);
+      const gone = links.filter((link) => !existsSync(join(root, dirname(page), link)));
+      assert.deepEqual(gone, []);
+    });
   });
 }

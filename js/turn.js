@@ -19,6 +19,9 @@ const { readClock, readId } = require('./options.js');
 const { nextTick } = process;
 const { setTimeout } = require('node:timers');
 
+/** How often it is looked whether a lease was renewed, ms. */
+const RENEWAL_MS = 5;
+
 /** The four low digits of an ID, which alone differ within a block: '0000' to '9999'. */
 let lowDigits;
 
@@ -75,12 +78,19 @@ function openTurn(channel, settings, onRejected = 'wait') {
 
   /** There is no ID: throws, or has the application give one instead. */
   function reject() {
-    const refusal = refused(channel.refusal(), settings, channel.lease());
+    const refusal = refused(whyNot(), settings, channel.lease());
     if (typeof onRejected !== 'function') throw refusal;
     ids[0] = readId(onRejected(refusal));
     digits[0] = Number(ids[0] / 10_000n);
     digits[1] = Number(ids[0] % 10_000n);
     end = 1;
+  }
+
+  function whyNot() {
+    const refusal = channel.refusal();
+    // Of a lease from an engine. The next caller may find it renewed.
+    if (refusal.kind === 'ceiling') channel.wantRenewal?.();
+    return refusal;
   }
 
   /** Reserves a block. Says whether there was one to be had. */
@@ -182,7 +192,7 @@ function openTurn(channel, settings, onRejected = 'wait') {
     report();
     if (filled) return batch;
     if (typeof onRejected !== 'function') {
-      throw refused(channel.refusal(), settings, channel.lease());
+      throw refused(whyNot(), settings, channel.lease());
     }
     return batch.map(nextId);
   }
@@ -197,7 +207,9 @@ function openTurn(channel, settings, onRejected = 'wait') {
       if (next !== end) break;
       if (clock !== undefined) channel.setClock(readClock(clock));
       if (tryDraw(tryRefill)) break;
-      const refusal = channel.refusal();
+      const refusal = whyNot();
+      // The engine does not say how long it takes.
+      if (refusal.kind === 'ceiling' && channel.wantRenewal) refusal.retryAfterMs ??= RENEWAL_MS;
       // A used-up tick ends by itself. Anything else is waited for as nextId() would.
       const usedUp = refusal.kind === 'used-up' && refusal.retryAfterMs !== undefined;
       if (!usedUp && !mayWaitFor(refusal, settings.maxWait - spent)) {

@@ -34,6 +34,8 @@ class EngineLease {
   #state = 'held';
   #failure;
   #timer;
+  /** A renewal is under way, or about to be. */
+  #isRenewing = false;
   #released;
   #changed = () => {};
 
@@ -60,6 +62,7 @@ class EngineLease {
     }
     // How js/turn.js learns why there is no ID.
     channel.lease = () => lease.report();
+    channel.wantRenewal = () => lease.#renewNow();
     lease.#channel = channel;
     lease.#schedule(settings.leasing.ttl / 3);
     ending.add(lease);
@@ -238,8 +241,20 @@ class EngineLease {
     this.#timer.unref();
   }
 
+  /**
+   * Someone wants an ID above the ceiling. Where a machine was suspended, as serverless ones are, its timers
+   * may have slept, too.
+   */
+  #renewNow() {
+    // Not more often than is tried anyway where it fails.
+    if (this.#isRenewing || this.#state !== 'held') return;
+    this.#isRenewing = true;
+    this.#schedule(0);
+  }
+
   async #renew() {
     const { ttl } = this.#settings.leasing;
+    this.#isRenewing = true;
     try {
       if (this.#state === 'lost') await this.#takeAnother();
       else await this.#raise();
@@ -254,6 +269,8 @@ class EngineLease {
       if (this.#state === 'held') this.#state = 'failing';
       this.#schedule(Math.min(Math.max(ttl / 10, RETRY_MS[0]), RETRY_MS[1]));
       this.#tell();
+    } finally {
+      this.#isRenewing = false;
     }
   }
 
