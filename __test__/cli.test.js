@@ -96,6 +96,8 @@ test('layout tells what a cut of bits allows', async () => {
   assert.equal(all.uid.yearsLeft, 0);
   const later = await json(['layout', 'uid', '--epoch', '2026-01-01']);
   assert.equal(later.ends, '2034-07-04T21:24:16.000Z');
+  const short = await json(['layout', '28/0/22/0/13@1000', '--epoch', '2026-01-01']);
+  assert.deepEqual(short, { ...later, yearsLeft: short.yearsLeft });
 });
 
 test('what is not understood ends with 2 and says what to do; what cannot be done with 1', async () => {
@@ -116,6 +118,9 @@ test('what is not understood ends with 2 and says what to do; what cannot be don
     [['parse', '12', '1.5'], 1, /ERR_SNOWFLAKE_INVALID_ID: .*it is '1\.5'/],
     [['parse', '1', '--layout', '{'], 2, /--layout is not JSON/],
     [['parse', '1', '--layout', 'mastodon'], 2, /layout must be 'node'/],
+    [['layout', '41/5/5/12'], 2, /layout must be 'node'.* or an object; it is '41\/5\/5\/12'/],
+    [['layout', '60/5/5/0/12'], 2, /add up to/],
+    [['layout', '41/5/5/0/12@0'], 2, /tickMs must be a whole number from 1/],
     [['layout', 'node', '--epoch', 'soon'], 2, /--epoch must be Unix ms or a date; it is 'soon'/],
     [['serve', '--port', '99999', ...NODE], 2, /--port must be 0 to 65535/],
   ]) {

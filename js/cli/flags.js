@@ -3,10 +3,13 @@
 
 const { SnowFlake } = require('../snowflake.js');
 const { configError } = require('../errors.js');
+const { layouts } = require('../options.js');
 
 const LAYOUT = { layout: { type: 'string' }, epoch: { type: 'string' } };
 
-const LAYOUT_HELP = `  --layout NAME|JSON    node (default), twitter, uid, discord, or
+const LAYOUT_HELP = `  --layout LAYOUT       node (default), twitter, uid, discord; or bits, 41/3/5/2/12 for
+                        timestamp/datacenter/worker/clock-back/sequence, with @1000 behind them for
+                        ticks of 1000 ms, from node's epoch; or
                         '{"timestampBits":41,"datacenterBits":3,"workerBits":5,"clockBackBits":2,
                           "sequenceBits":12,"tickMs":1,"epoch":1580486400000}'
   --epoch TIME          Unix ms, or a date such as 2026-01-01`;
@@ -25,16 +28,28 @@ const NODE_HELP = `  --datacenter-id N     else the environment's datacenterId
   --lease URL           any free worker ID from there: file:///var/lib/app/ids, postgres://...
 ${LAYOUT_HELP}`;
 
+/** A cut as it is written short. */
+const BITS = /^(\d+)\/(\d+)\/(\d+)\/(\d+)\/(\d+)(?:@(\d+))?$/;
+
+function readText(layout) {
+  const bits = BITS.exec(layout);
+  if (bits !== null) {
+    const [timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits, tickMs = 1] =
+      bits.slice(1).map((digits) => (digits === undefined ? undefined : Number(digits)));
+    const cut = { timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits, tickMs };
+    return { ...cut, epoch: layouts.node.epoch };
+  }
+  if (!layout.startsWith('{')) return layout;
+  try {
+    return JSON.parse(layout);
+  } catch ({ message }) {
+    throw configError(`--layout is not JSON: ${message}`);
+  }
+}
+
 /** A layout as the library takes it. */
 function layoutOf({ layout = 'node', epoch }) {
-  let read = layout;
-  if (layout.startsWith('{')) {
-    try {
-      read = JSON.parse(layout);
-    } catch ({ message }) {
-      throw configError(`--layout is not JSON: ${message}`);
-    }
-  }
+  const read = readText(layout);
   if (epoch === undefined) return { layout: read };
   const time = /^-?\d+$/.test(epoch) ? Number(epoch) : new Date(epoch);
   if (Number.isNaN(Number(time))) {

@@ -5,7 +5,7 @@ const { layouts, readLayout } = require('../options.js');
 const { FIELDS, bold, table } = require('./colours.js');
 const { LAYOUT, LAYOUT_HELP, layoutOf } = require('./flags.js');
 
-const help = `Usage: snowdrift layout [NAME|JSON] [options]
+const help = `Usage: snowdrift layout [LAYOUT] [options]
 
 What a cut of bits allows: how long its time lasts, how many nodes, how many IDs. Without a layout, all
 that have a name.
