@@ -1,7 +1,7 @@
 'use strict';
 // The blocks of code in a page, and how each is run as its reader would. What a reader would have around
-// a block, and the page need not show, stands before it in a comment that is not rendered:
-// <!-- given: ... -->
+// a block, and the page need not show, stands before and behind it in comments that are not rendered:
+// <!-- given: ... --> and <!-- then: ... -->
 
 const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
@@ -22,14 +22,16 @@ const root = join(__dirname, '..');
 /** How long a block may take, ms. */
 const PATIENCE = 60_000;
 
-const BLOCK = /(?:<!-- given:\s*([\s\S]*?)-->\s*)?^```(\w*)\n([\s\S]*?)^```$/gm;
+const BLOCK =
+  /(?:<!-- given:\s*([^>]*?)-->\s*)?^```(\w*)\n([\s\S]*?)^```$(?:\s*<!-- then:\s*([\s\S]*?)-->)?/gm;
 
-/** The blocks of a page in order: `line`, `language`, `code`, and what is `given`. */
+/** The blocks of a page in order: `line`, `language`, `code`, what is `given`, and what comes `then`. */
 function blocksOf(page) {
   const text = readFileSync(join(root, page), 'utf8');
-  return [...text.matchAll(BLOCK)].map(({ 0: all, 1: given = '', 2: language, 3: code, index }) => {
+  return [...text.matchAll(BLOCK)].map(({ index, ...match }) => {
+    const { 0: all, 1: given = '', 2: language, 3: code, 4: then = '' } = match;
     const before = text.slice(0, index + all.lastIndexOf(`\`\`\`${language}\n${code}`));
-    return { line: before.split('\n').length, language, code, given };
+    return { line: before.split('\n').length, language, code, given, then };
   });
 }
 
@@ -90,9 +92,10 @@ const TSC_OPTIONS =
   '--module node20 --target es2022 --strict --experimentalDecorators --emitDecoratorMetadata --types node';
 
 /** JavaScript with `require` is the body of a function; other JavaScript, and TypeScript, a module. */
-async function runProgram({ language, code, given }, env) {
-  const isCommonJs = language === 'js' && /\brequire\(|module\.exports/.test(code);
-  const source = isCommonJs ? `(async () => {\n${given}${code}})();\n` : `${given}${code}`;
+async function runProgram({ language, code, given, then }, env) {
+  const isCommonJs = language === 'js' && /\brequire\(|module\.exports/.test(given + code);
+  const body = `${given}\n${code}${then}\n`;
+  const source = isCommonJs ? `(async () => {\n${body}})();\n` : body;
   const [name, program] = {
     js: isCommonJs ? ['page.cjs', 'page.cjs'] : ['page.mjs', 'page.mjs'],
     ts: ['page.mts', 'page.mjs'],
@@ -144,7 +147,7 @@ async function runShell({ code, given }, env) {
     }
     const PATH = `${bin}:${process.env.PATH}`;
     const isServer = / serve\b/.test(code);
-    const ended = await run('sh', ['-e', '-c', inPlace(`${given}${code}`, cwd, env)], {
+    const ended = await run('sh', ['-e', '-c', inPlace(`${given}\n${code}`, cwd, env)], {
       cwd,
       env: { ...env, PATH },
       isDone: (lines) => isServer && lines.some((line) => line.includes('http://')),

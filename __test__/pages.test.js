@@ -54,6 +54,12 @@ async function emptyDatabase() {
 
 after(() => Promise.all(servers.map((server) => server.stop())));
 
+test('the benchmark page shows what was measured', async () => {
+  const { page } = await import('../bench/page.mjs');
+  const read = (name) => readFileSync(join(root, name), 'utf8');
+  assert.equal(read('docs/benchmarks.md'), page(JSON.parse(read('bench/results/latest.json'))));
+});
+
 for (const page of pages) {
   describe(page, () => {
     // Of the orchestrator's file that was shown last.

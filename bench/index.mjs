@@ -1,5 +1,5 @@
 // The benchmark: what the README claims, measured here and now. Prints a table, and with --save
-// writes results/latest.json and the charts.
+// writes results/latest.json, the charts and docs/benchmarks.md.
 //
 //   npm run bench [-- --quick] [-- --save]
 
@@ -21,6 +21,7 @@ const { measure, median } = await import('./measure.mjs');
 const { alone, eightProcesses, twoThreads } = await import('./throughput.mjs');
 const { bursts, latency, onOneCore, together } = await import('./ring.mjs');
 const { chart, latencyChart } = await import('./chart.mjs');
+const { page } = await import('./page.mjs');
 
 const rounds = quick ? 15 : 101;
 const ms = quick ? 1000 : 4000;
@@ -164,6 +165,7 @@ if (save) {
   writeFileSync(here('results/latest.json'), `${JSON.stringify(results, null, 2)}\n`);
   writeFileSync(here('results/chart.svg'), chart(ns, caption));
   writeFileSync(here('results/latency.svg'), latencyChart(calls, caption));
-  console.log('Saved results/latest.json, results/chart.svg and results/latency.svg');
+  writeFileSync(here('../docs/benchmarks.md'), page(results));
+  console.log('Saved results/ and docs/benchmarks.md');
 }
 if (threads.duplicates > 0) process.exitCode = 1;
