@@ -188,14 +188,29 @@ test('a slot that was taken over, and no other is free: IDs stop until one is', 
   assert.ok(flake.nextId() > id);
 });
 
-test('a node that this process has open otherwise is a conflict, and its slot is released', async () => {
+test('slots whose nodes this process has open otherwise are passed by, and released', async () => {
   const store = faulty();
   const other = new SnowFlake({ datacenterId: 1, workerId: 0 });
   open.push(other);
-  await rejects(leased(store), 'ERR_SNOWFLAKE_CONFLICT');
-  assert.ok(store.calls.some(({ name }) => name === 'release'));
+  assert.equal((await leased(store)).workerId, 1);
+  assert.deepEqual(
+    store.calls.filter(({ name }) => name === 'release').map(({ workerId }) => workerId),
+    [0],
+  );
+  // Of another namespace, both 0 and 1 are free.
+  assert.equal((await leased(memory())).workerId, 2);
   other.close();
   assert.equal((await leased(store)).workerId, 0);
+});
+
+test('where there is no slot but of nodes that are open otherwise, that is said', async () => {
+  const store = faulty();
+  const layout = { ...layouts.node, workerBits: 0 };
+  const other = new SnowFlake({ layout, datacenterId: 1 });
+  open.push(other);
+  await rejects(leased(store, { layout }), 'ERR_SNOWFLAKE_CONFLICT');
+  other.close();
+  assert.equal((await leased(store, { layout })).workerId, 0);
 });
 
 test('the next holder starts above what the last one recorded, close() lowers it', async () => {

@@ -52,14 +52,9 @@ class EngineLease {
     const lease = new EngineLease(store, settings);
     await lease.#checkClock();
     const deadline = performance.now() + settings.leasing.wait;
-    const { request, window } = await lease.#acquire(deadline);
-    let channel;
-    try {
-      channel = granted(native.openLeased(request, window));
-    } catch (conflict) {
-      await lease.#call('release', { ...lease.#place(), last: window.floor });
-      throw conflict;
-    }
+    const channel = await lease.#acquireUsable(deadline, (request, window) =>
+      granted(native.openLeased(request, window)),
+    );
     // How js/turn.js learns why there is no ID.
     channel.lease = () => lease.report();
     channel.wantRenewal = () => lease.#renewNow();
@@ -193,6 +188,33 @@ class EngineLease {
     };
   }
 
+  /**
+   * Takes a free slot and opens it. This process may have its node open already, as of another namespace:
+   * such slots are kept until there is one that it can use, so that others are given.
+   * @returns what `open` does
+   */
+  async #acquireUsable(deadline, open) {
+    const unusable = [];
+    let conflict;
+    try {
+      for (;;) {
+        const { request, window } = await this.#acquire(deadline);
+        try {
+          return open(request, window);
+        } catch (failure) {
+          unusable.push({ ...this.#place(), last: window.floor });
+          if (failure.code !== 'ERR_SNOWFLAKE_CONFLICT') throw failure;
+          conflict = failure;
+        }
+      }
+    } catch (refusal) {
+      throw refusal.code === 'ERR_SNOWFLAKE_NO_SLOT' ? (conflict ?? refusal) : refusal;
+    } finally {
+      // What is not released expires.
+      await Promise.allSettled(unusable.map((place) => this.#call('release', place)));
+    }
+  }
+
   /** Takes the free slot with the lowest ceiling, until the deadline if there is none. */
   async #acquire(deadline) {
     const { leasing, ...settings } = this.#settings;
@@ -295,13 +317,11 @@ class EngineLease {
   async #takeAnother() {
     const lost = this.#slot.workerId;
     await this.#askClock();
-    const { request, window } = await this.#acquire(0);
-    if (this.#state === 'released') {
+    await this.#acquireUsable(0, (request, window) => {
       // While it was asked for: nobody else will give it up.
-      await this.#call('release', { ...this.#place(), last: window.floor });
-      return;
-    }
-    granted(this.#channel.moveTo(request, window));
+      if (this.#state === 'released') throw new Error('it was released');
+      granted(this.#channel.moveTo(request, window));
+    });
     this.#state = 'held';
     const how = `workerId ${lost} was taken over by another process`;
     process.emitWarning(`${how}; IDs go on under workerId ${this.#slot.workerId}.`, {
