@@ -15,7 +15,7 @@ const { Machine, missing } = require('./machine.js');
 const { SnowFlake, seeded } = require('./support.js');
 
 const skip = missing();
-const KILLS = Number(process.env.CHAOS_KILLS ?? 200);
+const KILLS = Number(process.env.CHAOS_KILLS ?? 60);
 const SEED = Number(process.env.CHAOS_SEED ?? 1);
 
 function onMachine(name, body) {
