@@ -3,9 +3,11 @@
 // above 2^53.
 
 const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
 const { readFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
+const { promisify } = require('node:util');
 const { Client } = require('pg');
 
 const { Server, missing } = require('./lease/servers.js');
@@ -230,6 +232,15 @@ describe('Prisma', { skip: missing('postgres') ?? missingOrm('prisma') }, () => 
     for (const data of [5, null, [null], { books: { create: 5 } }, { nobody: { create: {} } }]) {
       await assert.rejects(prisma.author.create({ data }), /Argument|Unknown|Invalid/);
     }
+  });
+
+  test('the extended client has its types still', async () => {
+    const tsc = join(__dirname, '../node_modules/typescript/bin/tsc');
+    const options = '--module node20 --target es2022 --strict --types node --skipLibCheck --noEmit --ignoreConfig';
+    const args = [tsc, ...options.split(' '), 'types.ts'];
+    await promisify(execFile)(process.execPath, args, { cwd: folder }).catch(({ stdout }) =>
+      assert.fail(stdout),
+    );
   });
 
   test('an extension that cannot do what is asked says so', () => {
