@@ -21,7 +21,8 @@ import type { SnowFlake } from './index';
  * IDs are drawn for `create`, `createMany`, `createManyAndReturn` and `upsert`, and for what they and
  * `update` create in relations, at any depth: `create`, `createMany`, `connectOrCreate`, `upsert`. An ID that
  * was set is left as it is, and what was passed in is not changed. Models without a single `@id` field
- * (`@@id`) are left alone.
+ * (`@@id`) are left alone. One form is not seen through, so an ID may be missing there: the `update` of a
+ * single related row in the form `{ where, data }`, if its model has a field called `data`, too.
  *
  * Throws `ERR_SNOWFLAKE_CONFIG` where the client is not one that Prisma 7 has generated, or has no such model.
  */

@@ -25,6 +25,26 @@ function frozen(value) {
   return value;
 }
 
+test('arguments are not changed: what differs is a copy', () => {
+  // Prisma may pass a copy itself, so this asks what it is given.
+  const client = {
+    _engineConfig: {
+      inlineSchema: 'model A {\n id BigInt @id\n b B[]\n}\nmodel B {\n x Int @id\n a A[]\n}',
+    },
+    $extends: ({ query }) => query.$allModels.$allOperations,
+  };
+  const run = withSnowFlake({ flake })(client);
+  const args = frozen({
+    data: { b: { create: [{ a: { connectOrCreate: { where: {}, create: {} } } }] } },
+  });
+  const query = (filled) => filled;
+  const { data } = run({ model: 'A', operation: 'create', args, query });
+  assert.ok(isId(data.id));
+  assert.ok(isId(data.b.create[0].a.connectOrCreate.create.id));
+  assert.equal(data.b.create[0].x, undefined);
+  assert.equal(run({ model: 'A', operation: 'findMany', args, query }), args);
+});
+
 describe('Prisma', { skip: missing('postgres') ?? missingOrm('prisma') }, () => {
   let server;
   let plain;
@@ -64,14 +84,13 @@ describe('Prisma', { skip: missing('postgres') ?? missingOrm('prisma') }, () => 
     assert.equal(await prisma.author.count({ where: { id: { gte: id } } }), 1);
   });
 
-  test('an ID that was set is kept, and arguments are not changed', async () => {
+  test('an ID that was set is kept', async () => {
     const id = flake.nextId();
     const tag = { create: { key: 'set', label: 'set' } };
-    const args = frozen({
+    const { books, ...author } = await withTags.author.create({
       data: { id, name: 'set', books: { create: [{ id: id + 1n, title: 'a', tags: tag }] } },
       include: { books: { include: { tags: true } } },
     });
-    const { books, ...author } = await withTags.author.create(args);
     assert.equal(author.id, id);
     assert.deepEqual(books[0].id, id + 1n);
     assert.equal(books[0].tags[0].key, 'set');
@@ -236,7 +255,8 @@ describe('Prisma', { skip: missing('postgres') ?? missingOrm('prisma') }, () => 
 
   test('the extended client has its types still', async () => {
     const tsc = join(__dirname, '../node_modules/typescript/bin/tsc');
-    const options = '--module node20 --target es2022 --strict --types node --skipLibCheck --noEmit --ignoreConfig';
+    const options =
+      '--module node20 --target es2022 --strict --types node --skipLibCheck --noEmit --ignoreConfig';
     const args = [tsc, ...options.split(' '), 'types.ts'];
     await promisify(execFile)(process.execPath, args, { cwd: folder }).catch(({ stdout }) =>
       assert.fail(stdout),
@@ -247,7 +267,7 @@ describe('Prisma', { skip: missing('postgres') ?? missingOrm('prisma') }, () => 
     const extend = (options) => () => plain.$extends(withSnowFlake(options));
     const config = (message) => ({ code: 'ERR_SNOWFLAKE_CONFIG', message });
     assert.throws(extend({ models: ['Nobody'] }), config(/names 'Nobody', but only .* Author, /));
-    for (const model of ['Club', 'Member', 'Fake', 'Hidden']) {
+    for (const model of ['Club', 'Member', 'Hidden']) {
       assert.throws(extend({ models: [model] }), config(/with a BigInt or String @id/));
     }
     assert.throws(extend({ models: [] }), config(/models must be a list/));

@@ -58,7 +58,7 @@ function modelsOf(schema) {
     for (const [, name, type, list, attributes] of lines.matchAll(
       /^\s*(\w+)\s+(\w+)(\[\])?(.*)$/gm,
     )) {
-      fields.set(name, { type, isList: list !== undefined, isId: /(?<!@)@id\b/.test(attributes) });
+      fields.set(name, { type, isList: list !== undefined, isId: /@id\b/.test(attributes) });
     }
     models.set(model, fields);
   }

@@ -3,7 +3,7 @@
 -- CreateTable
 CREATE TABLE "Author" (
     "id" BIGINT NOT NULL,
-    "name" TEXT NOT NULL DEFAULT 'model Fake { id BigInt @id }',
+    "name" TEXT NOT NULL DEFAULT 'a ) and a } and @id',
     "email" TEXT,
 
     CONSTRAINT "Author_pkey" PRIMARY KEY ("id")
@@ -13,6 +13,7 @@ CREATE TABLE "Author" (
 CREATE TABLE "Book" (
     "book_id" BIGINT NOT NULL,
     "title" TEXT NOT NULL,
+    "data" JSONB,
     "authorId" BIGINT,
 
     CONSTRAINT "book_key" PRIMARY KEY ("book_id")
