@@ -204,9 +204,13 @@ async function listens(url) {
 
 /** Why an engine cannot be run here, or undefined. */
 function missing(engine) {
-  const { programs, isRequired = true, ...engineIs } = ENGINES[engine];
+  const {
+    programs,
+    package: debian,
+    remedy = `Debian: apt-get install ${debian}`,
+    isRequired = true,
+  } = ENGINES[engine];
   if (programs().every(Boolean)) return undefined;
-  const { remedy = `Debian: apt-get install ${engineIs.package}` } = engineIs;
   const reason = `there is no ${engine} server on this machine (${remedy})`;
   if (process.env.SERVERS === 'required' && isRequired) throw new Error(reason);
   return reason;
