@@ -11,11 +11,15 @@ const {
   mkdtempSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } = require('node:fs');
 const { join } = require('node:path');
 
+const { Client } = require('pg');
 const yaml = require('yaml');
+
+const { generatePrisma, modulesOf } = require('./orms.js');
 
 const root = join(__dirname, '..');
 
@@ -89,10 +93,27 @@ async function run(command, args, { cwd, env, isDone = () => false }) {
 
 const TSC = join(root, 'node_modules/typescript/bin/tsc');
 const TSC_OPTIONS =
-  '--module node20 --target es2022 --strict --experimentalDecorators --emitDecoratorMetadata --types node';
+  '--module node20 --target es2022 --strict --experimentalDecorators --emitDecoratorMetadata --types node --skipLibCheck --rewriteRelativeImportExtensions';
 
-/** JavaScript with `require` is the body of a function; other JavaScript, and TypeScript, a module. */
-async function runProgram({ language, code, given, then }, env) {
+/** What a user of Prisma has done before: installed it, created the tables, generated the client. */
+async function preparePrisma(cwd, { code, given }, { DATABASE_URL }) {
+  mkdirSync(join(cwd, 'node_modules'));
+  symlinkSync(join(modulesOf('prisma'), '@prisma'), join(cwd, 'node_modules/@prisma'));
+  symlinkSync(root, join(cwd, 'node_modules/snowdrift'));
+  writeFileSync(join(cwd, 'package.json'), '{ "type": "module" }');
+  writeFileSync(join(cwd, 'schema.prisma'), code);
+  const client = new Client({ connectionString: DATABASE_URL });
+  await client.connect();
+  await client.query(given);
+  await client.end();
+  await generatePrisma(cwd);
+}
+
+/**
+ * JavaScript with `require` is the body of a function; other JavaScript, and TypeScript, a module.
+ * @param schema the block of a Prisma schema, if the page has one
+ */
+async function runProgram({ language, code, given, then }, env, schema) {
   const isCommonJs = language === 'js' && /\brequire\(|module\.exports/.test(given + code);
   const body = `${given}\n${code}${then}\n`;
   const source = isCommonJs ? `(async () => {\n${body}})();\n` : body;
@@ -101,6 +122,7 @@ async function runProgram({ language, code, given, then }, env) {
     ts: ['page.mts', 'page.mjs'],
   }[language];
   await within(async (cwd) => {
+    if (schema) await preparePrisma(cwd, schema, env);
     writeFileSync(join(cwd, name), inPlace(source, cwd, env));
     if (language === 'ts') {
       const args = [TSC, ...TSC_OPTIONS.split(' '), '--ignoreConfig', name];

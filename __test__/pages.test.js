@@ -9,6 +9,7 @@ const { after, before, describe, test } = require('node:test');
 const pg = require('pg');
 
 const { Server, missing } = require('./lease/servers.js');
+const { missingOrm } = require('./orms.js');
 const { blocksOf, environmentIn, runProgram, runShell } = require('./page.js');
 
 const root = join(__dirname, '..');
@@ -20,10 +21,14 @@ const pages = [
 ];
 
 /** The URLs that pages take from their environment, and whose they are. */
-const URLS = { DATABASE_URL: 'postgres', REDIS_URL: 'redis' };
+const URLS = { DATABASE_URL: 'postgres', REDIS_URL: 'redis', MONGODB_URL: 'mongodb' };
 
 /** What tells that a page needs one. */
-const NEEDS = { DATABASE_URL: /DATABASE_URL|postgres:/, REDIS_URL: /REDIS_URL|redis:/ };
+const NEEDS = {
+  DATABASE_URL: /DATABASE_URL|postgres:/,
+  REDIS_URL: /REDIS_URL|redis:/,
+  MONGODB_URL: /MONGODB_URL/,
+};
 
 const servers = [];
 /** What a worker of the application has in its environment. */
@@ -64,15 +69,19 @@ for (const page of pages) {
   describe(page, () => {
     // Of the orchestrator's file that was shown last.
     let orchestrated = {};
+    let schema;
     for (const block of blocksOf(page)) {
       const needs = Object.keys(URLS).filter((name) => NEEDS[name].test(block.given + block.code));
-      const skip = needs.map((name) => missing(URLS[name])).find(Boolean);
+      if (block.language === 'prisma') schema = block;
+      const skip =
+        needs.map((name) => missing(URLS[name])).find(Boolean) ?? (schema && missingOrm('prisma'));
       test(`line ${block.line}, ${block.language}`, { skip }, async () => {
         const env = { ...environment, ...orchestrated };
         if (needs.includes('DATABASE_URL')) env.DATABASE_URL = await emptyDatabase();
         if (block.language === 'yaml') orchestrated = environmentIn(block);
         else if (block.language === 'sh') await runShell(block, env);
-        else if (['js', 'ts'].includes(block.language)) await runProgram(block, env);
+        else if (['js', 'ts'].includes(block.language)) await runProgram(block, env, schema);
+        else if (block.language === 'prisma') assert.match(block.code, /^generator/);
         else assert.fail(`nobody knows how to run ${block.language || 'a block of no language'}`);
       });
     }

@@ -1,15 +1,18 @@
 // Does the set-up that every command needs: checks the tools, installs the dependencies, builds the
 // addon. Fast when there is nothing to do. `npm run build` is this alone; with --zookeeper it builds
-// the second addon, too.
+// the second addon, too, and with --orms it installs what only some ORMs' tests need.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const NODE_MAJOR = 20;
 const [, RUST_MAJOR, RUST_MINOR] = readFileSync(new URL('../Cargo.toml', import.meta.url), 'utf8')
   .match(/^rust-version = "(\d+)\.(\d+)"/m)
   .map(Number);
+
+const CI = ['ci', '--no-audit', '--no-fund'];
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 
@@ -40,10 +43,11 @@ function checkTools() {
 }
 
 /** Runs a step; shows what it printed only if it failed. */
-function step(title, command, args) {
+function step(title, command, args, options) {
   const start = Date.now();
   try {
     execFileSync(command, args, {
+      ...options,
       stdio: 'pipe',
       encoding: 'utf8',
       maxBuffer: 2 ** 28,
@@ -56,12 +60,24 @@ function step(title, command, args) {
   if (seconds > 2) console.log(`${title}: ${seconds.toFixed(0)} s`);
 }
 
-function isInstalled() {
+function isInstalled(folder) {
   // npm writes this file last, so it is as new as what is installed.
-  const installed = 'node_modules/.package-lock.json';
-  return (
-    existsSync(installed) && statSync(installed).mtimeMs >= statSync('package-lock.json').mtimeMs
-  );
+  const installed = join(folder, 'node_modules/.package-lock.json');
+  const wanted = join(folder, 'package-lock.json');
+  return existsSync(installed) && statSync(installed).mtimeMs >= statSync(wanted).mtimeMs;
+}
+
+/** What has to be compiled is compiled for tests only, so quickly, and with Node's headers from here. */
+function compiling() {
+  const prefix = dirname(dirname(process.execPath));
+  const hasHeaders = existsSync(join(prefix, 'include/node/node.h'));
+  return {
+    ...process.env,
+    CFLAGS: '-O0',
+    CXXFLAGS: '-O0',
+    JOBS: 'max',
+    ...(hasHeaders && { npm_package_config_node_gyp_nodedir: prefix }),
+  };
 }
 
 /** Puts what cargo built where its loader looks for it. */
@@ -85,9 +101,9 @@ function isMusl() {
 }
 
 checkTools();
-if (!isInstalled()) {
+if (!isInstalled('.')) {
   console.log('Installing dependencies ...');
-  step('npm ci', 'npm', ['ci', '--no-audit', '--no-fund']);
+  step('npm ci', 'npm', CI);
 }
 console.log('Building the addon ...');
 step('cargo build', 'cargo', ['build', '--release', '--locked', '--features', 'binding']);
@@ -97,4 +113,11 @@ if (process.argv.includes('--zookeeper')) {
   const crate = 'snowdrift-zookeeper';
   step('cargo build, ZooKeeper', 'cargo', ['build', '--release', '--locked', '--package', crate]);
   placeAddon(crate, 'zookeeper');
+}
+if (process.argv.includes('--orms')) {
+  for (const [orm, ...options] of [['prisma', '--ignore-scripts'], ['better-sqlite3']]) {
+    const cwd = join('__test__/orms', orm);
+    if (isInstalled(cwd)) continue;
+    step(`npm ci, ${orm}`, 'npm', [...CI, ...options], { cwd, env: compiling() });
+  }
 }

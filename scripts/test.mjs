@@ -17,6 +17,7 @@ if (process.platform === 'linux') {
   run('cargo', 'build', '--locked', '--quiet', '--release', '--package', 'machine-shim');
 }
 if (existsSync('/usr/share/zookeeper')) run(process.execPath, 'scripts/prepare.mjs', '--zookeeper');
+if (process.env.ORMS === 'required') run(process.execPath, 'scripts/prepare.mjs', '--orms');
 const files = readdirSync('__test__').filter((name) => name.endsWith('.test.js'));
 // Two files at a time: most tests wait more than they work.
 run(process.execPath, '--test', '--test-concurrency=2', ...files.map((name) => `__test__/${name}`));

@@ -42,6 +42,10 @@ function userOf(name) {
   return { uid: id('-u'), gid: id('-g') };
 }
 
+/** Where .ci/run puts it. */
+const SECANTUS = 'target/secantusdb';
+const secantusd = join(__dirname, '../..', SECANTUS, 'bin/secantusd-py');
+
 /** For each: its programs, how it is started, and the URL of what it serves. */
 const ENGINES = {
   postgres: {
@@ -130,6 +134,24 @@ const ENGINES = {
     program: 0,
     url: (port) => `zookeeper://127.0.0.1:${port}`,
   },
+  // For an ORM only. No package registry has it, so it is not required; SecantusDB, which PyPI has, speaks
+  // its protocol.
+  mongodb: {
+    hasLeases: false,
+    isRequired: false,
+    remedy: `mongod on the PATH, or SecantusDB in a virtual environment at ${SECANTUS}`,
+    programs: () => [find('mongod', secantusd)],
+    args: (folder, port) =>
+      find('mongod')
+        ? ['--dbpath', folder, '--port', port, '--bind_ip', '127.0.0.1']
+        : [
+            ...['--storage-path', folder, '--port', port, '--host', '127.0.0.1'],
+            ...['--standalone', '--cache-size', '64M'],
+          ],
+    program: 0,
+    url: (port) => `mongodb://127.0.0.1:${port}/app`,
+    isUp: listens,
+  },
 };
 
 /** An engine whose clients come by TLS. */
@@ -165,24 +187,32 @@ function overTls(engine) {
       ),
     url: (port) => engine.url(port).replace(':', 's:'),
     // The certificate is not this process's to trust.
-    isUp: async (url) => {
-      const socket = net.connect(new URL(url).port, '127.0.0.1');
-      const isUp = await once(socket, 'connect').then(
-        () => true,
-        () => false,
-      );
-      socket.destroy();
-      return isUp;
-    },
+    isUp: listens,
   };
+}
+
+/** Whether a server accepts connections. */
+async function listens(url) {
+  const socket = net.connect(new URL(url).port, '127.0.0.1');
+  const isUp = await once(socket, 'connect').then(
+    () => true,
+    () => false,
+  );
+  socket.destroy();
+  return isUp;
 }
 
 /** Why an engine cannot be run here, or undefined. */
 function missing(engine) {
-  const { programs, package: debian } = ENGINES[engine];
+  const {
+    programs,
+    package: debian,
+    remedy = `Debian: apt-get install ${debian}`,
+    isRequired = true,
+  } = ENGINES[engine];
   if (programs().every(Boolean)) return undefined;
-  const reason = `there is no ${engine} server on this machine (Debian: apt-get install ${debian})`;
-  if (process.env.SERVERS === 'required') throw new Error(reason);
+  const reason = `there is no ${engine} server on this machine (${remedy})`;
+  if (process.env.SERVERS === 'required' && isRequired) throw new Error(reason);
   return reason;
 }
 
@@ -286,4 +316,7 @@ class Server {
   }
 }
 
-module.exports = { ENGINES: Object.keys(ENGINES), Server, missing };
+/** Those that leases come from. */
+const LEASING = Object.keys(ENGINES).filter((engine) => ENGINES[engine].hasLeases !== false);
+
+module.exports = { ENGINES: LEASING, Server, missing };

@@ -21,6 +21,7 @@ import { type Death, forkWorkers, type Workers } from 'snowdrift/cluster';
 import { etcd } from 'snowdrift/lease/etcd';
 import { memory } from 'snowdrift/lease/memory';
 import { postgres, sql } from 'snowdrift/lease/postgres';
+import { type PrismaSnowFlakeExtension, withSnowFlake } from 'snowdrift/prisma';
 import { PrimarySnowFlakeColumn } from 'snowdrift/typeorm';
 
 function is<T>(_value: T): void {}
@@ -97,6 +98,12 @@ void scopes;
   scoped.nextId();
 }
 
+is<PrismaSnowFlakeExtension>(withSnowFlake());
+withSnowFlake({ flake: SnowFlake, models: ['Author'] });
+withSnowFlake({
+  flake: { nextId: () => flake.nextId(), nextIdString: () => flake.nextIdString() },
+});
+
 try {
   flake.nextId();
 } catch (error) {
@@ -129,6 +136,8 @@ forkWorkers({ count: 2 });
 new SnowFlake({ clockBack: 'ignore' });
 // @ts-expect-error no such option
 new SnowFlake({ datacenterID: 1 });
+// @ts-expect-error models are named
+withSnowFlake({ models: 'Author' });
 // @ts-expect-error no such layout
 SnowFlake.parse(1n, 'mastodon');
 // @ts-expect-error layouts cannot be changed

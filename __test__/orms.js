@@ -1,0 +1,36 @@
+'use strict';
+// Packages that ORMs are tested with but that do not come with `npm ci`, since they are large or have to be
+// compiled: each has a folder in orms/, installed by `node scripts/prepare.mjs --orms`. With
+// ORMS=required, `npm test` does that, and what is missing is a failure.
+
+const { execFile } = require('node:child_process');
+const { existsSync } = require('node:fs');
+const { join } = require('node:path');
+const { promisify } = require('node:util');
+
+const modulesOf = (orm) => join(__dirname, 'orms', orm, 'node_modules');
+
+/** Why an ORM cannot be tested here, or undefined. */
+function missingOrm(orm) {
+  // npm writes this file last.
+  if (existsSync(join(modulesOf(orm), '.package-lock.json'))) return undefined;
+  const reason = `${orm} is not installed (node scripts/prepare.mjs --orms)`;
+  if (process.env.ORMS === 'required') throw new Error(reason);
+  return reason;
+}
+
+/** Generates a Prisma client, as the schema in the folder says. */
+function generatePrisma(folder) {
+  const prisma = join(modulesOf('prisma'), 'prisma', 'build', 'index.js');
+  return promisify(execFile)(process.execPath, [prisma, 'generate'], {
+    cwd: folder,
+    env: {
+      ...process.env,
+      // The engine that changes databases is not needed, so it is not downloaded either.
+      PRISMA_SCHEMA_ENGINE_BINARY: process.execPath,
+      CHECKPOINT_DISABLE: '1',
+    },
+  });
+}
+
+module.exports = { generatePrisma, missingOrm, modulesOf };
