@@ -133,24 +133,24 @@ function assemblePlatform(name, target, addon, out) {
 
 /**
  * Publishes a folder, unless that was done already.
+ * @param registry its URL
  * @param flags of `npm publish`
  * @returns whether it was not
  */
-export async function publish(folder, flags, env) {
+export async function publish(folder, registry, flags, env) {
   const { name } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-  if (await isPublished(name, env)) return false;
+  if (await isPublished(name, registry)) return false;
   const tag = version.includes('-') ? 'next' : 'latest';
-  await npm(['publish', folder, '--access', 'public', '--tag', tag, ...flags], env);
+  const fixed = ['--registry', registry, '--access', 'public', '--tag', tag];
+  await npm(['publish', folder, ...fixed, ...flags], env);
   return true;
 }
 
-async function isPublished(name, env) {
-  try {
-    return (await npm(['view', `${name}@${version}`, 'version'], env)) === version;
-  } catch ({ stderr }) {
-    if (stderr.includes('E404')) return false;
-    throw new Error(stderr);
-  }
+async function isPublished(name, registry) {
+  const answer = await fetch(new URL(name, registry));
+  if (answer.status === 404) return false;
+  if (!answer.ok) throw new Error(`${answer.url} answers ${answer.status}`);
+  return version in (await answer.json()).versions;
 }
 
 /** What npm would pack, but for what only a checkout has, and with the platforms' packages. */

@@ -37,7 +37,7 @@ for (const folder of folders) {
     await npm(['pack', folder, '--dry-run', '--json']),
   );
   console.log(`${id}: ${kB(size)} packed, ${kB(unpackedSize)} unpacked`);
-  if (!isTry && !(await publish(folder, flags, env))) {
+  if (!isTry && !(await publish(folder, registry, flags, env))) {
     console.log('  is published already');
   }
 }

@@ -1,0 +1,229 @@
+'use strict';
+// The packages as users have them: released to a registry, installed by each package manager in an empty
+// project, run by each runtime.
+
+const assert = require('node:assert/strict');
+const { readFileSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
+const { join } = require('node:path');
+const { after, before, describe, test } = require('node:test');
+
+const { ROOT, Scratch, skipped, targetHere } = require('./package/scratch.js');
+
+const PNPM = 'pnpm@10.34.8';
+const YARN = '@yarnpkg/cli-dist@4.18.1';
+const NODES = ['18.20.8', '20.20.2', '22.23.3', '24.21.0'];
+const BUN = '1.4.5';
+const DENO = '2.9.6';
+
+const ENTRIES = Object.keys(JSON.parse(readFileSync(join(ROOT, 'package.json'))).exports);
+
+/** Asserts that an application drew what it should. */
+function assertDrawn({ entries, all, stale, said }, { staleToo = [] } = {}) {
+  const missing = Object.entries(entries).filter(([, found]) => typeof found === 'string');
+  const loaded = Object.values(entries).filter((found) => Array.isArray(found));
+  assert.ok(loaded.every((names) => names.length > 0));
+  assert.deepEqual(missing, [
+    [
+      './typeorm',
+      "ERR_SNOWFLAKE_CONFIG: snowdrift/typeorm needs the package 'typeorm': npm install typeorm",
+    ],
+  ]);
+  assert.equal(loaded.length + missing.length, ENTRIES.length - 1);
+  assert.equal(all.different, all.drawn);
+  assert.ok(all.drawn > 280_000);
+  assert.deepEqual([all.types, all.node, all.state], [['bigint'], [1, 0], 'released']);
+  assert.deepEqual(
+    stale.filter((way) => !staleToo.includes(way)),
+    [],
+  );
+  const packages = ['pg', 'mysql2', 'ioredis', 'snowdrift-zookeeper'];
+  for (const [i, name] of packages.entries()) {
+    assert.match(said[i], /^SnowFlakeError ERR_SNOWFLAKE_CONFIG: /);
+    assert.ok(said[i].endsWith(`needs the package '${name}': npm install ${name}`), said[i]);
+  }
+}
+
+describe('the packages', { skip: skipped() }, () => {
+  const scratch = new Scratch();
+  before(() => scratch.publish());
+  after(() => scratch.remove());
+
+  /** Runs the application in CommonJS, then in ESM, then a cluster. */
+  async function runApplication(project, runtime, options) {
+    const reports = [];
+    for (const file of ['main.cjs', 'main.mjs']) {
+      const report = await scratch.report(project, [...runtime, file]);
+      assertDrawn(report, options);
+      assert.ok(report.recorded.rises);
+      reports.push(report.recorded);
+    }
+    // The state directory outlives the process.
+    assert.ok(BigInt(reports[1].first) > BigInt(reports[0].last));
+    const { drawn, different } = await scratch.report(project, [...runtime, 'cluster.cjs']);
+    assert.deepEqual([drawn, different], [40_000, 40_000]);
+  }
+
+  describe('as installed by', () => {
+    let tools;
+    before(async () => {
+      tools = await scratch.tools('managers', [PNPM, YARN]);
+    });
+
+    const node = [process.execPath];
+    const pnpm = () => [...node, join(tools, 'pnpm/bin/pnpm.cjs')];
+    const yarn = () => [...node, join(tools, '@yarnpkg/cli-dist/bin/yarn.js')];
+
+    async function drawsByCommand(project, command, env) {
+      const args = ['next', '--datacenter-id', '1', '--worker-id', '3'];
+      const { stdout } = await scratch.run(project, [...command, ...args], env);
+      assert.match(stdout, /^\d{18}\n$/);
+    }
+
+    test('npm', async () => {
+      const project = scratch.project('npm');
+      await scratch.run(project, ['npm', 'install', 'snowdrift']);
+      const packages = readdirSync(join(project, 'node_modules')).filter(
+        (name) => !name.startsWith('.'),
+      );
+      // Of the seven platforms', only this one's.
+      assert.deepEqual(packages, ['snowdrift', `snowdrift-${targetHere()}`]);
+      for (const name of packages) {
+        const has = (file) => readdirSync(join(project, 'node_modules', name)).includes(file);
+        assert.ok(has('LICENSE') && has('README.md'), name);
+      }
+      await runApplication(project, node);
+      await drawsByCommand(project, ['npx', 'snowdrift']);
+    });
+
+    test('pnpm', async () => {
+      const project = scratch.project('pnpm');
+      await scratch.run(project, [...pnpm(), 'add', 'snowdrift']);
+      await runApplication(project, node);
+      await drawsByCommand(project, [...pnpm(), 'exec', 'snowdrift']);
+    });
+
+    test('Yarn, in node_modules', async () => {
+      const project = scratch.project('yarn');
+      const env = { YARN_NODE_LINKER: 'node-modules' };
+      await scratch.run(project, [...yarn(), 'add', 'snowdrift'], env);
+      await runApplication(project, node);
+      await drawsByCommand(project, [...yarn(), 'snowdrift'], env);
+    });
+
+    test("Yarn, by Plug'n'Play", async () => {
+      const project = scratch.project('pnp');
+      const env = { YARN_NODE_LINKER: 'pnp' };
+      await scratch.run(project, [...yarn(), 'add', 'snowdrift'], env);
+      assert.deepEqual(
+        readdirSync(project).filter((name) => name === 'node_modules'),
+        [],
+      );
+      // The addon cannot be loaded from within an archive.
+      const unplugged = readdirSync(join(project, '.yarn/unplugged'));
+      assert.equal(unplugged.length, 1);
+      assert.match(unplugged[0], new RegExp(`^snowdrift-${targetHere()}-npm-`));
+      await runApplication(project, [...yarn(), 'node']);
+      await drawsByCommand(project, [...yarn(), 'snowdrift'], env);
+    });
+  });
+
+  describe('as run by', () => {
+    let project;
+    let tools;
+    before(async () => {
+      const arch = process.arch;
+      const nodes = NODES.map((version) => {
+        const name = `node-linux-${arch}`;
+        return `node-${version.split('.')[0]}@npm:${name}@${version}`;
+      });
+      const bun = `@oven/bun-linux-${arch === 'arm64' ? 'aarch64' : arch}@${BUN}`;
+      const deno = `@deno/linux-${arch}-glibc@${DENO}`;
+      tools = await scratch.tools('runtimes', [...nodes, `bun@npm:${bun}`, `deno@npm:${deno}`]);
+      project = scratch.project('runtimes-project');
+      await scratch.run(project, ['npm', 'install', 'snowdrift']);
+    });
+
+    for (const version of NODES) {
+      const [major] = version.split('.');
+      test(`Node ${major}`, async () => {
+        const node = join(tools, `node-${major}/bin/node`);
+        const { stdout } = await scratch.run(project, [node, '--version']);
+        assert.equal(stdout, `v${version}\n`);
+        await runApplication(project, [node]);
+      });
+    }
+
+    test('Bun', async () => {
+      await runApplication(project, [join(tools, 'bun/bin/bun'), 'run']);
+    });
+
+    test('Deno', async () => {
+      const allowed = ['read', 'write', 'env', 'ffi', 'net', 'sys', 'run'];
+      const deno = [join(tools, 'deno/deno'), 'run', ...allowed.map((what) => `--allow-${what}`)];
+      // Handlers of requests that come together are continuations in one turn: the README says so.
+      await runApplication(project, deno, { staleToo: ['handler'] });
+    });
+  });
+
+  describe('where something is missing', () => {
+    let project;
+    before(async () => {
+      project = scratch.project('missing');
+      await scratch.run(project, ['npm', 'install', 'snowdrift', 'snowdrift-zookeeper']);
+    });
+
+    async function refusal(script) {
+      const { stdout } = await scratch.run(project, [
+        process.execPath,
+        '-e',
+        `(async () => { ${script} })().catch(({ code, message }) => console.log(code, message))`,
+      ]);
+      assert.equal(stdout.split('\n').length, 2, 'one line');
+      return stdout.trim();
+    }
+
+    const load = "require('snowdrift')";
+    const addon = `snowdrift-${targetHere()}`;
+    const folder = () => join(project, 'node_modules', addon);
+
+    test('snowdrift-zookeeper has its addon too', async () => {
+      const lease = await refusal(`const { SnowFlake } = ${load};
+        await SnowFlake.lease('zookeeper://127.0.0.1:1', { datacenterId: 1 })`);
+      assert.match(lease, /^ERR_SNOWFLAKE_STORE /);
+    });
+
+    test('an addon that does not load', async () => {
+      writeFileSync(join(folder(), `snowdrift.${targetHere()}.node`), 'damaged');
+      assert.match(
+        await refusal(load),
+        new RegExp(`^ERR_SNOWFLAKE_ADDON ${addon}, .* is installed and does not load: .*`),
+      );
+    });
+
+    test('no addon, and that of another libc', async () => {
+      rmSync(folder(), { recursive: true });
+      const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json')));
+      const line = await refusal(load);
+      assert.match(
+        line,
+        new RegExp(`^ERR_SNOWFLAKE_ADDON the package ${addon}, .* is not installed`),
+      );
+      assert.match(line, /--omit=optional/);
+      assert.ok(line.endsWith(`npm install ${addon}@${version}`));
+      const musl = addon.replace('-gnu', '-musl');
+      await scratch.run(project, ['npm', 'install', '--force', '--no-save', musl]);
+      rmSync(folder(), { recursive: true, force: true });
+      assert.equal(await refusal(load), line);
+    });
+
+    test('a platform that none is built for', async () => {
+      const line = await refusal(
+        `Object.defineProperty(process, 'arch', { value: 'riscv64' }); ${load}`,
+      );
+      assert.match(
+        line,
+        /^ERR_SNOWFLAKE_ADDON snowdrift has no addon for linux-riscv64.*, only for .*linux-x64-gnu/,
+      );
+    });
+  });
+});
