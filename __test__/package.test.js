@@ -3,8 +3,11 @@
 // project, run by each runtime.
 
 const assert = require('node:assert/strict');
-const { readFileSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
-const { join } = require('node:path');
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
+const { createServer } = require('node:net');
+const { dirname, join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
 const { ROOT, Scratch, skipped, targetHere } = require('./package/scratch.js');
@@ -14,8 +17,49 @@ const YARN = '@yarnpkg/cli-dist@4.18.1';
 const NODES = ['18.20.8', '20.20.2', '22.23.3', '24.21.0'];
 const BUN = '1.4.5';
 const DENO = '2.9.6';
+const BUNDLERS = [
+  'esbuild@0.28.2',
+  'webpack@5.112.2',
+  'webpack-cli@7.3.1',
+  'node-loader@2.1.0',
+  'next@16.4.6',
+  'react@19.3.1',
+  'react-dom@19.3.1',
+];
 
 const ENTRIES = Object.keys(JSON.parse(readFileSync(join(ROOT, 'package.json'))).exports);
+
+/** The files and the commands of a page: each file's first line is its name, as a comment. */
+function pageOf(name) {
+  const text = readFileSync(join(ROOT, 'docs', name), 'utf8');
+  const blocks = [...text.matchAll(/```(js|sh)\n([\s\S]*?)```/g)];
+  const of = (language) =>
+    blocks.filter((block) => block[1] === language).map(([, , code]) => code);
+  return {
+    files: of('js').map((code) => ({ file: code.match(/^\/\/ (\S+)\n/)[1], text: code })),
+    commands: of('sh').map((code) => code.trim()),
+  };
+}
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  return port;
+}
+
+/** What a server answers, when it has started. */
+async function answerOf(url, server) {
+  for (;;) {
+    try {
+      return await (await fetch(url)).json();
+    } catch (failure) {
+      if (server.exitCode !== null) throw failure;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
 
 /** Asserts that an application drew what it should. */
 function assertDrawn({ entries, all, stale, said }, { staleToo = [] } = {}) {
@@ -79,6 +123,14 @@ describe('the packages', { skip: skipped() }, () => {
       assert.match(stdout, /^\d{18}\n$/);
     }
 
+    /** The package that a lease from ZooKeeper needs is found where it is installed. */
+    async function findsPeer(project, runtime) {
+      const script = `require('snowdrift').SnowFlake.lease('zookeeper://127.0.0.1:1', { datacenterId: 1 })
+        .catch(({ code }) => console.log(code))`;
+      const { stdout } = await scratch.run(project, [...runtime, '-e', script]);
+      assert.equal(stdout, 'ERR_SNOWFLAKE_STORE\n');
+    }
+
     test('npm', async () => {
       const project = scratch.project('npm');
       await scratch.run(project, ['npm', 'install', 'snowdrift']);
@@ -93,6 +145,8 @@ describe('the packages', { skip: skipped() }, () => {
       }
       await runApplication(project, node);
       await drawsByCommand(project, ['npx', 'snowdrift']);
+      await scratch.run(project, ['npm', 'install', 'snowdrift-zookeeper']);
+      await findsPeer(project, node);
     });
 
     test('pnpm', async () => {
@@ -100,6 +154,8 @@ describe('the packages', { skip: skipped() }, () => {
       await scratch.run(project, [...pnpm(), 'add', 'snowdrift']);
       await runApplication(project, node);
       await drawsByCommand(project, [...pnpm(), 'exec', 'snowdrift']);
+      await scratch.run(project, [...pnpm(), 'add', 'snowdrift-zookeeper']);
+      await findsPeer(project, node);
     });
 
     test('Yarn, in node_modules', async () => {
@@ -124,6 +180,8 @@ describe('the packages', { skip: skipped() }, () => {
       assert.match(unplugged[0], new RegExp(`^snowdrift-${targetHere()}-npm-`));
       await runApplication(project, [...yarn(), 'node']);
       await drawsByCommand(project, [...yarn(), 'snowdrift'], env);
+      await scratch.run(project, [...yarn(), 'add', 'snowdrift-zookeeper'], env);
+      await findsPeer(project, [...yarn(), 'node']);
     });
   });
 
@@ -165,11 +223,105 @@ describe('the packages', { skip: skipped() }, () => {
     });
   });
 
+  describe('in a bundle, as docs/bundlers.md says', () => {
+    let project;
+    const page = pageOf('bundlers.md');
+
+    before(async () => {
+      const tools = await scratch.tools('bundlers', BUNDLERS);
+      project = join(tools, '..');
+      await scratch.run(project, ['npm', 'install', 'snowdrift']);
+      for (const { file, text } of page.files) {
+        mkdirSync(dirname(join(project, file)), { recursive: true });
+        writeFileSync(join(project, file), text);
+      }
+    });
+
+    const node = { datacenterId: '1', workerId: '3' };
+    const bundle = (which) => {
+      const command = page.commands.find((line) => line.includes(which));
+      return scratch.run(project, command.split(' '));
+    };
+
+    /** Runs a bundle, in its own place or in one where there is no node_modules. */
+    async function prints(what, file, { elsewhere = false } = {}) {
+      let directory = project;
+      if (elsewhere) {
+        directory = scratch.project(`elsewhere-${file.replaceAll('/', '-')}`);
+        cpSync(join(project, dirname(file)), join(directory, dirname(file)), { recursive: true });
+      }
+      const { stdout } = await scratch.run(directory, [process.execPath, file], node);
+      assert.equal(stdout, what);
+    }
+
+    test('esbuild', async () => {
+      await bundle('--external:snowdrift');
+      await prints('bigint\n', 'dist/server.mjs');
+      const command = page.commands.find((line) => line.includes('--external:snowdrift'));
+      await assert.rejects(
+        scratch.run(project, command.replace('--external:snowdrift ', '').split(' ')),
+        /No loader is configured for "\.node" files/,
+      );
+      await bundle('--loader:.node=copy');
+      await prints('bigint\n', 'alone/server.cjs', { elsewhere: true });
+    });
+
+    test('webpack', async () => {
+      await bundle('webpack.config.mjs');
+      await prints('bigint\n', 'dist/server.cjs');
+      const config = readFileSync(join(project, 'webpack.config.mjs'), 'utf8');
+      writeFileSync(join(project, 'webpack.all.mjs'), config.replace(/externals.*/, ''));
+      await assert.rejects(
+        scratch.run(project, ['npx', 'webpack', '--config', 'webpack.all.mjs']),
+        /You may need an appropriate loader to handle this file type/,
+      );
+      await bundle('webpack.alone.config.mjs');
+      await prints('bigint\n', 'alone-by-webpack/server.cjs', { elsewhere: true });
+    });
+
+    test('a lease in a thread of its own is refused where its file is not', async () => {
+      writeFileSync(
+        join(project, 'server.cjs'),
+        `const { SnowFlake } = require('snowdrift');
+        const options = { datacenterId: 1, thread: true };
+        SnowFlake.lease('etcd://127.0.0.1:1', options).catch(({ message }) => console.log(message));`,
+      );
+      const command = page.commands.find((line) => line.includes('--loader:.node=copy'));
+      await scratch.run(
+        project,
+        command.replace('server.mjs', 'server.cjs').replace('alone/', 'threaded/').split(' '),
+      );
+      await prints(
+        'thread: true does not work in a bundle: make snowdrift external to it\n',
+        'threaded/server.cjs',
+      );
+    });
+
+    test('Next.js', async () => {
+      await bundle('next build');
+      // What a container would have.
+      const directory = scratch.project('container');
+      cpSync(join(project, '.next/standalone'), directory, { recursive: true });
+      const port = await freePort();
+      const env = { ...process.env, ...node, PORT: String(port), HOSTNAME: '127.0.0.1' };
+      const server = spawn(process.execPath, ['server.js'], { cwd: directory, env });
+      try {
+        const { id } = await answerOf(`http://127.0.0.1:${port}/id`, server);
+        assert.match(id, /^\d{18}$/);
+      } finally {
+        server.kill();
+      }
+      const config = readFileSync(join(project, 'next.config.mjs'), 'utf8');
+      writeFileSync(join(project, 'next.config.mjs'), config.replace(/serverExternal.*/, ''));
+      await assert.rejects(bundle('next build'), /node addon\) is not placeable/);
+    });
+  });
+
   describe('where something is missing', () => {
     let project;
     before(async () => {
       project = scratch.project('missing');
-      await scratch.run(project, ['npm', 'install', 'snowdrift', 'snowdrift-zookeeper']);
+      await scratch.run(project, ['npm', 'install', 'snowdrift']);
     });
 
     async function refusal(script) {
@@ -185,12 +337,6 @@ describe('the packages', { skip: skipped() }, () => {
     const load = "require('snowdrift')";
     const addon = `snowdrift-${targetHere()}`;
     const folder = () => join(project, 'node_modules', addon);
-
-    test('snowdrift-zookeeper has its addon too', async () => {
-      const lease = await refusal(`const { SnowFlake } = ${load};
-        await SnowFlake.lease('zookeeper://127.0.0.1:1', { datacenterId: 1 })`);
-      assert.match(lease, /^ERR_SNOWFLAKE_STORE /);
-    });
 
     test('an addon that does not load', async () => {
       writeFileSync(join(folder(), `snowdrift.${targetHere()}.node`), 'damaged');

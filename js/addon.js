@@ -46,7 +46,8 @@ function loadAddon(name, directory, load) {
   const failures = new Map();
   for (const target of candidates()) {
     const built = join(directory, `${name}.${target}.node`);
-    const addon = existsSync(built) ? require(built) : load(target, failures);
+    // By `module`, so that bundlers do not look for what there is in a checkout only.
+    const addon = existsSync(built) ? module.require(built) : load(target, failures);
     if (addon !== undefined) return addon;
   }
   const target = targetHere();

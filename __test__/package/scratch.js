@@ -49,6 +49,8 @@ class Scratch {
       YARN_UNSAFE_HTTP_WHITELIST: '127.0.0.1',
       YARN_GLOBAL_FOLDER: cache('yarn'),
       YARN_ENABLE_TELEMETRY: '0',
+      // Yarn keeps from what was published less than a day ago.
+      YARN_NPM_MINIMAL_AGE_GATE: '0',
       YARN_ENABLE_IMMUTABLE_INSTALLS: 'false',
       YARN_ENABLE_PROGRESS_BARS: 'false',
       NEXT_TELEMETRY_DISABLED: '1',

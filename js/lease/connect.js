@@ -8,7 +8,17 @@ const { configError, needsPackage, shown } = require('../errors.js');
 /** A client's package, as the application has it; or what to install. */
 async function load(name, url) {
   try {
-    return await import(name);
+    // Spelled out, as in ../native.js.
+    switch (name) {
+      case 'ioredis':
+        return await import('ioredis');
+      case 'mysql2':
+        return await import('mysql2');
+      case 'pg':
+        return await import('pg');
+      case 'snowdrift-zookeeper':
+        return await import('snowdrift-zookeeper');
+    }
   } catch (cause) {
     throw needsPackage(`a lease from ${url.protocol}//`, name, cause);
   }
