@@ -29,6 +29,8 @@ const BUNDLERS = [
 
 const ENTRIES = Object.keys(JSON.parse(readFileSync(join(ROOT, 'package.json'))).exports);
 
+const IN_ORDER = { concurrency: 1 };
+
 /** The files and the commands of a page: each file's first line is its name, as a comment. */
 function pageOf(name) {
   const text = readFileSync(join(ROOT, 'docs', name), 'utf8');
@@ -87,7 +89,8 @@ function assertDrawn({ entries, all, stale, said }, { staleToo = [] } = {}) {
   }
 }
 
-describe('the packages', { skip: skipped() }, () => {
+// Two parts at a time, since they wait for downloads a lot.
+describe('the packages', { skip: skipped(), concurrency: 2 }, () => {
   const scratch = new Scratch();
   before(() => scratch.publish());
   after(() => scratch.remove());
@@ -107,7 +110,7 @@ describe('the packages', { skip: skipped() }, () => {
     assert.deepEqual([drawn, different], [40_000, 40_000]);
   }
 
-  describe('as installed by', () => {
+  describe('as installed by', IN_ORDER, () => {
     let tools;
     before(async () => {
       tools = await scratch.tools('managers', [PNPM, YARN]);
@@ -168,7 +171,8 @@ describe('the packages', { skip: skipped() }, () => {
 
     test("Yarn, by Plug'n'Play", async () => {
       const project = scratch.project('pnp');
-      const env = { YARN_NODE_LINKER: 'pnp' };
+      // ESM is loaded where this is on, or where a workspace has "type": "module".
+      const env = { YARN_NODE_LINKER: 'pnp', YARN_PNP_ENABLE_ESM_LOADER: 'true' };
       await scratch.run(project, [...yarn(), 'add', 'snowdrift'], env);
       assert.deepEqual(
         readdirSync(project).filter((name) => name === 'node_modules'),
@@ -185,7 +189,7 @@ describe('the packages', { skip: skipped() }, () => {
     });
   });
 
-  describe('as run by', () => {
+  describe('as run by', IN_ORDER, () => {
     let project;
     let tools;
     before(async () => {
@@ -223,7 +227,7 @@ describe('the packages', { skip: skipped() }, () => {
     });
   });
 
-  describe('in a bundle, as docs/bundlers.md says', () => {
+  describe('in a bundle, as docs/bundlers.md says', IN_ORDER, () => {
     let project;
     const page = pageOf('bundlers.md');
 
@@ -317,7 +321,7 @@ describe('the packages', { skip: skipped() }, () => {
     });
   });
 
-  describe('where something is missing', () => {
+  describe('where something is missing', IN_ORDER, () => {
     let project;
     before(async () => {
       project = scratch.project('missing');

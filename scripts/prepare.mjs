@@ -7,6 +7,7 @@ import { copyFileSync, existsSync, readFileSync, renameSync, statSync } from 'no
 import { fileURLToPath } from 'node:url';
 
 import addons from '../js/addon.js';
+import { libraryOf } from './library.mjs';
 
 const { targetHere } = addons;
 
@@ -70,9 +71,7 @@ function isInstalled() {
 
 /** Puts what cargo built where its loader looks for it. */
 function placeAddon(crate, folder) {
-  const name = crate.replaceAll('-', '_');
-  const library =
-    { darwin: `lib${name}.dylib`, win32: `${name}.dll` }[process.platform] ?? `lib${name}.so`;
+  const library = libraryOf(crate, process.platform);
   const built = `${process.env.CARGO_TARGET_DIR ?? 'target'}/release/${library}`;
   const place = `${folder}/${crate}.${targetHere()}.node`;
   if (existsSync(place) && readFileSync(place).equals(readFileSync(built))) return;

@@ -77,7 +77,7 @@ async function drawAll({ CachedSnowFlake, SnowFlake }, { memory }) {
 
 /** The first and the last ID of a slot that a directory keeps. */
 async function drawRecorded({ SnowFlake }) {
-  const state = join(__dirname, 'state');
+  const state = join(process.cwd(), 'state');
   const flake = new SnowFlake({ datacenterId: 1, workerId: 3, state });
   const ids = times(COUNT, flake.nextId);
   flake.close();
