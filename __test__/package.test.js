@@ -10,6 +10,7 @@ const { createServer } = require('node:net');
 const { dirname, join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
+const { TARGETS } = require('../js/addon.js');
 const { ROOT, Scratch, skipped, targetHere } = require('./package/scratch.js');
 
 const PNPM = 'pnpm@10.34.8';
@@ -92,7 +93,11 @@ function assertDrawn({ entries, all, stale, said }, { staleToo = [] } = {}) {
 // Two parts at a time, since they wait for downloads a lot.
 describe('the packages', { skip: skipped(), concurrency: 2 }, () => {
   const scratch = new Scratch();
-  before(() => scratch.publish());
+  before(async () => {
+    assert.equal((await scratch.publish()).length, 2 * (TARGETS.length + 1));
+    // As after a release that broke off.
+    assert.deepEqual(await scratch.publish(), []);
+  });
   after(() => scratch.remove());
 
   /** Runs the application in CommonJS, then in ESM, then a cluster. */

@@ -54,18 +54,17 @@ test("the packages' folders", async () => {
   for (const name of NAMES) {
     for (const target of present) writeFileSync(join(directory, `${name}.${target}.node`), target);
   }
-  const { folders, missing } = await packages.assemble(directory, out);
+  const { packages: made, missing } = await packages.assemble(directory, out);
   assert.equal(missing.length, NAMES.length * (TARGETS.length - present.length));
   // A package is published after those that it asks for.
-  assert.deepEqual(
-    folders.slice(-2),
-    NAMES.map((name) => join(out, name)),
-  );
-  assert.equal(folders.length, NAMES.length * (present.length + 1));
+  assert.deepEqual(made.slice(-2), NAMES);
+  assert.equal(made.length, NAMES.length * (present.length + 1));
   const manifests = new Map();
-  for (const folder of folders) {
+  for (const name of made) {
+    const folder = join(out, name);
     const manifest = JSON.parse(readFileSync(join(folder, 'package.json')));
-    manifests.set(manifest.name, manifest);
+    manifests.set(name, manifest);
+    assert.equal(manifest.name, name);
     const has = readdirSync(folder);
     assert.ok(has.includes('LICENSE') && has.includes('README.md'), folder);
     assert.deepEqual([manifest.license, manifest.version], ['MIT', packages.version]);

@@ -26,11 +26,12 @@ export { TARGETS, version };
 
 /**
  * Runs npm; answers what it printed.
+ * @param cwd where; in the repository, if not told
  * @param env what is in its environment besides
  */
-export async function npm(args, env = {}) {
+export async function npm(args, { cwd = ROOT, env = {} } = {}) {
   const { stdout } = await promisify(execFile)('npm', args, {
-    cwd: ROOT,
+    cwd,
     env: { ...process.env, ...env },
     shell: process.platform === 'win32',
   });
@@ -85,33 +86,35 @@ export function obstacles(tag) {
 }
 
 /**
- * Makes the folders.
+ * Makes the folders, as workspaces of one.
  * @param addonsIn where the addons are, as NAME.TARGET.node
- * @param out what is in it is deleted
- * @returns the folders, in the order in which to publish them, and the addons that were not there
+ * @param out where; what is in it is deleted
+ * @returns the packages, in the order in which to publish them, and the addons that were not there
  */
 export async function assemble(addonsIn, out) {
   rmSync(out, { recursive: true, force: true });
-  const folders = [];
+  const packages = [];
   const missing = [];
   for (const name of Object.keys(MAINS)) {
     for (const target of TARGETS) {
       const addon = join(addonsIn, `${name}.${target}.node`);
-      if (existsSync(addon)) folders.push(assemblePlatform(name, target, addon, out));
+      if (existsSync(addon)) packages.push(assemblePlatform(name, target, addon, out));
       else missing.push(addon);
     }
   }
   // Last, since they ask for the others.
-  for (const name of Object.keys(MAINS)) folders.push(await assembleMain(name, out));
-  return { folders, missing };
+  for (const name of Object.keys(MAINS)) packages.push(await assembleMain(name, out));
+  writeManifest(out, { private: true, workspaces: packages });
+  return { packages, missing };
 }
 
 function assemblePlatform(name, target, addon, out) {
   const [os, cpu, abi] = target.split('-');
+  const platform = `${name}-${target}`;
   const main = `${name}.${target}.node`;
-  const folder = startFolder(out, `${name}-${target}`);
+  const folder = startFolder(out, platform);
   writeManifest(folder, {
-    name: `${name}-${target}`,
+    name: platform,
     version,
     description: `The addon of ${name} for ${target}`,
     license,
@@ -126,24 +129,27 @@ function assemblePlatform(name, target, addon, out) {
   cpSync(addon, join(folder, main));
   writeFileSync(
     join(folder, 'README.md'),
-    `# ${name}-${target}\n\nThe addon of \`${name}\` for ${target}. It is installed along with \`${name}\`.\n`,
+    `# ${platform}\n\nThe addon of \`${name}\` for ${target}. It is installed along with \`${name}\`.\n`,
   );
-  return folder;
+  return platform;
 }
 
 /**
- * Publishes a folder, unless that was done already.
+ * Publishes what was made, but for what was published already.
+ * @param out where it was made
  * @param registry its URL
  * @param flags of `npm publish`
- * @returns whether it was not
+ * @returns the names of what was published
  */
-export async function publish(folder, registry, flags, env) {
-  const { name } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-  if (await isPublished(name, registry)) return false;
+export async function publish(out, packages, registry, flags, env) {
+  const published = await Promise.all(packages.map((name) => isPublished(name, registry)));
+  const fresh = packages.filter((_, i) => !published[i]);
+  if (fresh.length === 0) return fresh;
   const tag = version.includes('-') ? 'next' : 'latest';
   const fixed = ['--registry', registry, '--access', 'public', '--tag', tag];
-  await npm(['publish', folder, ...fixed, ...flags], env);
-  return true;
+  const which = fresh.flatMap((name) => ['--workspace', name]);
+  await npm(['publish', ...which, ...fixed, ...flags], { cwd: out, env });
+  return fresh;
 }
 
 async function isPublished(name, registry) {
@@ -175,7 +181,7 @@ async function assembleMain(name, out) {
       TARGETS.map((target) => [`${name}-${target}`, version]),
     ),
   });
-  return folder;
+  return name;
 }
 
 function startFolder(out, name) {

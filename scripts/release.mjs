@@ -20,24 +20,23 @@ const isTry = asked['dry-run'];
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 
-const { folders, missing } = await assemble('artifacts', 'npm');
+const { packages, missing } = await assemble('artifacts', 'npm');
 const wrong = [...obstacles(asked.tag), ...missing.map((addon) => `there is no ${addon}`)];
 for (const what of wrong) console.error(`${isTry ? 'would stop a release' : 'error'}: ${what}`);
 if (wrong.length > 0 && !isTry) process.exit(1);
+
+const kB = (bytes) => `${Math.ceil(bytes / 1000)} kB`;
+const packed = await npm(['pack', '--workspaces', '--dry-run', '--json'], { cwd: 'npm' });
+for (const { id, size, unpackedSize } of JSON.parse(packed)) {
+  console.log(`${id}: ${kB(size)} packed, ${kB(unpackedSize)} unpacked`);
+}
+if (isTry) process.exit(0);
 
 const registry = await npm(['config', 'get', 'registry']);
 const env = {
   [`npm_config_${registry.replace(/^https?:/, '')}:_authToken`]: process.env.NPM_TOKEN,
 };
 const flags = asked.provenance ? ['--provenance'] : [];
-const kB = (bytes) => `${Math.ceil(bytes / 1000)} kB`;
-
-for (const folder of folders) {
-  const [{ id, size, unpackedSize }] = JSON.parse(
-    await npm(['pack', folder, '--dry-run', '--json']),
-  );
-  console.log(`${id}: ${kB(size)} packed, ${kB(unpackedSize)} unpacked`);
-  if (!isTry && !(await publish(folder, registry, flags, env))) {
-    console.log('  is published already');
-  }
+for (const name of await publish('npm', packages, registry, flags, env)) {
+  console.log(`${name} is published`);
 }

@@ -17,11 +17,14 @@ class Scratch {
   directory = mkdtempSync(join(tmpdir(), 'snowdrift-package-'));
   #registry;
 
-  /** Of the addons, this machine's is the one that was built; the others have no code in them. */
+  /**
+   * Of the addons, this machine's is the one that was built; the others have no code in them.
+   * @returns the names of what was published
+   */
   async publish() {
     const { assemble, npm, publish } = await import('../../scripts/packages.mjs');
     const upstream = await npm(['config', 'get', 'registry']);
-    this.#registry = await Registry.start('snowdrift', upstream);
+    this.#registry ??= await Registry.start('snowdrift', upstream);
     const addons = this.#make('addons');
     for (const [name, folder] of [
       ['snowdrift', 'js'],
@@ -31,8 +34,9 @@ class Scratch {
       const built = readdirSync(join(ROOT, folder)).find((file) => file.endsWith('.node'));
       if (built !== undefined) cpSync(join(ROOT, folder, built), join(addons, built));
     }
-    const { folders } = await assemble(addons, join(this.directory, 'npm'));
-    await Promise.all(folders.map((folder) => publish(folder, this.#registry.url, [], this.env)));
+    const out = join(this.directory, 'npm');
+    const { packages } = await assemble(addons, out);
+    return await publish(out, packages, this.#registry.url, [], this.env);
   }
 
   /** The environment of what is run here: nothing is kept in the user's caches but public packages. */
