@@ -41,6 +41,17 @@ const clockError = (message, options) =>
   new SnowFlakeError('ERR_SNOWFLAKE_CLOCK', message, options);
 const invalidId = (message) => new SnowFlakeError('ERR_SNOWFLAKE_INVALID_ID', message);
 
+/** Whether `require` or `import` did not find a package. */
+function isMissing({ code }) {
+  return code === 'MODULE_NOT_FOUND' || code === 'ERR_MODULE_NOT_FOUND';
+}
+
+/** What to say where a package could not be loaded that the application is to have. */
+function needsPackage(what, name, cause) {
+  if (!isMissing(cause)) return cause;
+  return configError(`${what} needs the package '${name}': npm install ${name}`, { cause });
+}
+
 /** What a native call answered, unless it answered with a fault. */
 function granted(answer) {
   if (answer !== null && typeof answer === 'object' && 'code' in answer) {
@@ -170,6 +181,8 @@ module.exports = {
   granted,
   held,
   invalidId,
+  isMissing,
+  needsPackage,
   refused,
   shown,
   warnOfEnd,

@@ -7,6 +7,11 @@ import { copyFileSync, existsSync, readFileSync, renameSync, statSync } from 'no
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import addons from '../js/addon.js';
+import { libraryOf } from './library.mjs';
+
+const { targetHere } = addons;
+
 const NODE_MAJOR = 20;
 const [, RUST_MAJOR, RUST_MINOR] = readFileSync(new URL('../Cargo.toml', import.meta.url), 'utf8')
   .match(/^rust-version = "(\d+)\.(\d+)"/m)
@@ -82,22 +87,13 @@ function compiling() {
 
 /** Puts what cargo built where its loader looks for it. */
 function placeAddon(crate, folder) {
-  const { platform, arch } = process;
-  const name = crate.replaceAll('-', '_');
-  const [library, target] = {
-    darwin: [`lib${name}.dylib`, `darwin-${arch}`],
-    win32: [`${name}.dll`, `win32-${arch}-msvc`],
-  }[platform] ?? [`lib${name}.so`, `linux-${arch}-${isMusl() ? 'musl' : 'gnu'}`];
+  const library = libraryOf(crate, process.platform);
   const built = `${process.env.CARGO_TARGET_DIR ?? 'target'}/release/${library}`;
-  const place = `${folder}/${crate}.${target}.node`;
+  const place = `${folder}/${crate}.${targetHere()}.node`;
   if (existsSync(place) && readFileSync(place).equals(readFileSync(built))) return;
   // Renamed rather than written in place: a process that has the old one mapped keeps it.
   copyFileSync(built, `${place}.new`);
   renameSync(`${place}.new`, place);
-}
-
-function isMusl() {
-  return !process.report.getReport().header.glibcVersionRuntime;
 }
 
 checkTools();

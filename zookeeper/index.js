@@ -1,30 +1,28 @@
 'use strict';
-// Loads the addon: the one built here, else the platform's package. Or says what is missing.
+// Where the addon of `snowdrift/lease/zookeeper` is: as snowdrift's js/native.js, whose js/addon.js
+// loads both.
 
-const { platform, arch } = process;
+exports.directory = __dirname;
 
-const TARGETS =
-  {
-    linux: [`linux-${arch}-gnu`, `linux-${arch}-musl`],
-    darwin: [`darwin-${arch}`],
-    win32: [`win32-${arch}-msvc`],
-  }[platform] ?? [];
-
-function load() {
-  const failures = [];
-  for (const target of TARGETS) {
-    for (const place of [`./snowdrift-zookeeper.${target}.node`, `snowdrift-zookeeper-${target}`]) {
-      try {
-        return require(place);
-      } catch (failure) {
-        failures.push(failure);
-      }
+exports.load = (target, failures) => {
+  try {
+    switch (target) {
+      case 'darwin-arm64':
+        return require('snowdrift-zookeeper-darwin-arm64');
+      case 'darwin-x64':
+        return require('snowdrift-zookeeper-darwin-x64');
+      case 'linux-arm64-gnu':
+        return require('snowdrift-zookeeper-linux-arm64-gnu');
+      case 'linux-arm64-musl':
+        return require('snowdrift-zookeeper-linux-arm64-musl');
+      case 'linux-x64-gnu':
+        return require('snowdrift-zookeeper-linux-x64-gnu');
+      case 'linux-x64-musl':
+        return require('snowdrift-zookeeper-linux-x64-musl');
+      case 'win32-x64-msvc':
+        return require('snowdrift-zookeeper-win32-x64-msvc');
     }
+  } catch (failure) {
+    failures.set(target, failure);
   }
-  const cause = failures.find(({ code }) => code !== 'MODULE_NOT_FOUND') ?? failures[0];
-  throw new Error(`snowdrift-zookeeper has no addon that loads on ${platform}-${arch}`, { cause });
-}
-
-const { connect } = load();
-
-module.exports = { connect };
+};

@@ -3,18 +3,24 @@
 // it. The connection is the lease's own and ends with it; it does not keep the process alive (a call
 // does, by its time limit).
 
-const { configError, shown } = require('../errors.js');
+const { configError, needsPackage, shown } = require('../errors.js');
 
 /** A client's package, as the application has it; or what to install. */
 async function load(name, url) {
   try {
-    return await import(name);
+    // Spelled out, as in ../native.js.
+    switch (name) {
+      case 'ioredis':
+        return await import('ioredis');
+      case 'mysql2':
+        return await import('mysql2');
+      case 'pg':
+        return await import('pg');
+      case 'snowdrift-zookeeper':
+        return await import('snowdrift-zookeeper');
+    }
   } catch (cause) {
-    if (cause.code !== 'ERR_MODULE_NOT_FOUND') throw cause;
-    throw configError(
-      `a lease from ${url.protocol}// needs the package '${name}': npm install ${name}`,
-      { cause },
-    );
+    throw needsPackage(`a lease from ${url.protocol}//`, name, cause);
   }
 }
 

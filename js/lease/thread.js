@@ -7,7 +7,8 @@
 
 const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
 
-const { SnowFlakeError, granted, shown } = require('../errors.js');
+const { isBundled } = require('../addon.js');
+const { SnowFlakeError, configError, granted, shown } = require('../errors.js');
 const native = require('../native.js');
 const ending = require('./ending.js');
 
@@ -36,6 +37,10 @@ class ThreadLease {
 
   /** @param changed as EngineLease.take() */
   static async take(url, settings, changed) {
+    // The file that it would start is the bundle.
+    if (isBundled) {
+      throw configError('thread: true does not work in a bundle: make snowdrift external to it');
+    }
     const lease = new ThreadLease(url, settings, changed);
     await lease.#start();
     ending.add(lease);

@@ -8,7 +8,8 @@
 // The node that stays is the fence: only its owner sets it, by its version, so that a check of the
 // owner and the raise of the ceiling are one step. The ephemeral one only tells whether it is held.
 
-const { configError, shown } = require('../errors.js');
+const { loadAddon } = require('../addon.js');
+const { configError, needsPackage, shown } = require('../errors.js');
 const { wholeNumber } = require('../options.js');
 const { pickUnused, readNamespace } = require('./adapter.js');
 const { layoutConflict } = require('./conflict.js');
@@ -16,16 +17,15 @@ const { layoutConflict } = require('./conflict.js');
 /** Of a session that is asked for the time only. */
 const USUAL_TTL_MS = 10_000;
 
+/** The addon, of a package that the application has installed. */
 function load() {
+  let found;
   try {
-    return require('snowdrift-zookeeper');
+    found = require('snowdrift-zookeeper');
   } catch (cause) {
-    if (cause.code !== 'MODULE_NOT_FOUND') throw cause;
-    throw configError(
-      "a lease from ZooKeeper needs the package 'snowdrift-zookeeper': npm install snowdrift-zookeeper",
-      { cause },
-    );
+    throw needsPackage('a lease from ZooKeeper', 'snowdrift-zookeeper', cause);
   }
+  return loadAddon('snowdrift-zookeeper', found.directory, found.load);
 }
 
 function zookeeper(ensemble, { port, ...options } = {}) {

@@ -6,11 +6,19 @@
 // DataSource has built its metadata: there the columns get the type that their driver reads back
 // exactly, or initialize() is refused.
 
-const { DataSource, PrimaryColumn } = require('typeorm');
-
-const { SnowFlakeError, configError, shown } = require('../errors.js');
+const { SnowFlakeError, configError, needsPackage, shown } = require('../errors.js');
 const { propertiesOf } = require('../options.js');
 const { SnowFlake } = require('../snowflake.js');
+
+const { DataSource, PrimaryColumn } = load();
+
+function load() {
+  try {
+    return require('typeorm');
+  } catch (cause) {
+    throw needsPackage('snowdrift/typeorm', 'typeorm', cause);
+  }
+}
 
 /** Drivers that read a BIGINT as a JavaScript number, whatever it is. */
 const ROUNDING = [

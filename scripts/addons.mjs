@@ -1,0 +1,57 @@
+// Builds both addons for one platform, into artifacts/: node scripts/addons.mjs linux-x64-musl
+//
+// For Linux by cargo-zigbuild, on either processor: it links against a glibc as old as is wanted, and
+// against musl.
+
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+import { libraryOf } from './library.mjs';
+
+/** The oldest glibc that Rust itself supports. */
+const GLIBC = '2.17';
+
+const TRIPLES = {
+  'darwin-arm64': 'aarch64-apple-darwin',
+  'darwin-x64': 'x86_64-apple-darwin',
+  'linux-arm64-gnu': 'aarch64-unknown-linux-gnu',
+  'linux-arm64-musl': 'aarch64-unknown-linux-musl',
+  'linux-x64-gnu': 'x86_64-unknown-linux-gnu',
+  'linux-x64-musl': 'x86_64-unknown-linux-musl',
+  'win32-x64-msvc': 'x86_64-pc-windows-msvc',
+};
+
+process.chdir(fileURLToPath(new URL('..', import.meta.url)));
+
+const [target] = process.argv.slice(2);
+if (!Object.hasOwn(TRIPLES, target)) {
+  console.error(`Which platform? One of ${Object.keys(TRIPLES).join(', ')}.`);
+  process.exit(2);
+}
+const triple = TRIPLES[target];
+const [platform, , abi] = target.split('-');
+const isLinux = platform === 'linux';
+const command = isLinux ? 'zigbuild' : 'build';
+const full = abi === 'gnu' ? `${triple}.${GLIBC}` : triple;
+const features = {
+  // An addon is a shared library, which Rust does not make for a musl that is linked statically.
+  musl: '-crt-static',
+  // So that Windows needs no runtime of Visual C++ installed.
+  msvc: '+crt-static',
+}[abi];
+const env = { ...process.env };
+if (features !== undefined) env.RUSTFLAGS = `-C target-feature=${features}`;
+const run = (program, ...args) => execFileSync(program, args, { stdio: 'inherit', env });
+
+run('rustup', 'target', 'add', triple);
+mkdirSync('artifacts', { recursive: true });
+for (const [crate, binding] of [
+  ['snowdrift', ['--features', 'binding']],
+  ['snowdrift-zookeeper', []],
+]) {
+  const what = ['--locked', '--release', '--lib', '--package', crate, '--target', full];
+  run('cargo', command, ...what, ...binding);
+  const built = `${process.env.CARGO_TARGET_DIR ?? 'target'}/${triple}/release`;
+  copyFileSync(`${built}/${libraryOf(crate, platform)}`, `artifacts/${crate}.${target}.node`);
+}

@@ -1,0 +1,29 @@
+// Of the addon's tests, those that need nothing but Node and the addon: run on each platform before a
+// release, with the addon that will be released. One in artifacts/ is put where it is looked for.
+
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+import addons from '../js/addon.js';
+
+process.chdir(fileURLToPath(new URL('..', import.meta.url)));
+
+const file = `snowdrift.${addons.targetHere()}.node`;
+if (existsSync(`artifacts/${file}`)) copyFileSync(`artifacts/${file}`, `js/${file}`);
+
+const names = [
+  'bad-input',
+  'cached',
+  'cluster',
+  'environment',
+  'ids',
+  'one-process',
+  'state',
+  'turn',
+  'uid',
+  'worker-id',
+];
+const files = names.map((name) => `__test__/${name}.test.js`);
+const { status } = spawnSync(process.execPath, ['--test', ...files], { stdio: 'inherit' });
+process.exit(status ?? 1);
