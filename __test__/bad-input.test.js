@@ -6,7 +6,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { inspect } = require('node:util');
 
-const { SnowFlake, SnowFlakeError, layouts, refuses, standing } = require('./support.js');
+const { SnowFlake, SnowFlakeError, layouts, refuses, rejects, standing } = require('./support.js');
 
 function revoked(target) {
   const { proxy, revoke } = Proxy.revocable(target, {});
@@ -213,6 +213,12 @@ refusesEach(
   (now) => make({ clock: () => now }).nextId(),
   'ERR_SNOWFLAKE_CLOCK',
 );
+
+test('SnowFlake.lease() refuses what is no store', async () => {
+  for (const value of [...STRANGE, {}, 1, '', 'ids']) {
+    await rejects(SnowFlake.lease(value, { datacenterId: 1 }), CONFIG);
+  }
+});
 
 test('what a clock throws is the cause', () => {
   const cause = new Error('no time');
