@@ -244,6 +244,13 @@ test('a clock that draws from its own instance fails like any endless recursion'
   assert.equal(typeof flake.nextId(), 'bigint');
 });
 
+test('-0 is 0', () => {
+  const layout = { ...layouts.node, timestampBits: 43, clockBackBits: -0 };
+  const zero = make({ datacenterId: -0, layout });
+  assert.equal(zero.datacenterId, 0);
+  assert.equal(zero.layout.clockBackBits, 0);
+});
+
 test('an option that is misspelled is named, with those there are', () => {
   const { message } = refuses(() => make({ workerid: 3 }), CONFIG);
   assert.match(message, /'workerid'/);
