@@ -5,11 +5,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { CachedSnowFlake, SnowFlake, SnowFlakeError } from 'snowdrift';
+import { CachedSnowFlake, layouts, SnowFlake, SnowFlakeError } from 'snowdrift';
 import { memory } from 'snowdrift/lease/memory';
 
-/** A registry keeps the nodes that were ever named, so a round names few. */
-const WORKERS = 4;
+/** A process remembers every node that it ever was, so there are few here: two a datacenter. */
+const layout = { ...layouts.node, datacenterBits: 7, workerBits: 1 };
 const A_TURN = 300;
 
 /** The native thread calls back whenever it finds the ring full. */
@@ -39,7 +39,7 @@ function isRefused(call) {
 /** Draws in a thread of its own, with an instance that nobody closes. */
 async function drawInThread(workerId) {
   const thread = new Worker(new URL('./thread.mjs', import.meta.url), {
-    workerData: { datacenterId: 0, workerId },
+    workerData: { layout, datacenterId: 0, workerId },
   });
   const [[ids]] = await Promise.all([once(thread, 'message'), once(thread, 'exit')]);
   return ids;
@@ -52,21 +52,21 @@ async function drawInThread(workerId) {
  * @returns how many IDs it drew
  */
 export async function round(n, { directory, inThread }) {
-  const workerId = n % WORKERS;
-  const plain = { datacenterId: 0, workerId };
-  const recorded = { datacenterId: 1, workerId, state: directory };
-  const leased = { datacenterId: 2 };
+  const workerId = n % 2;
+  const plain = { layout, datacenterId: 0, workerId };
+  const leased = { layout, datacenterId: 2 };
+  const cached = { layout, workerId, boostPower: 0 };
 
   const thread = inThread ? drawInThread(workerId) : [];
   const ids = [];
   for (const flake of [
     new SnowFlake(plain),
     new SnowFlake(plain),
-    new SnowFlake(recorded),
+    new SnowFlake({ ...plain, datacenterId: 1, state: directory }),
     await SnowFlake.lease(pathToFileURL(directory), leased),
-    await SnowFlake.lease(store, { datacenterId: 3 }),
-    new CachedSnowFlake({ datacenterId: 4, workerId, boostPower: 0 }),
-    new CachedSnowFlake({ datacenterId: 5, workerId, boostPower: 0, ...SCHEDULED }),
+    await SnowFlake.lease(store, { ...leased, datacenterId: 3 }),
+    new CachedSnowFlake({ ...cached, datacenterId: 4 }),
+    new CachedSnowFlake({ ...cached, datacenterId: 5, ...SCHEDULED }),
   ]) {
     isRefused(() => flake.parse('no ID'));
     isRefused(() => flake.nextIds(-1));
