@@ -1,5 +1,5 @@
 // One round of all that an application can do with instances: opened, drawn from in every way, closed.
-// What a round leaves behind is a leak, so scripts/soak.mjs and scripts/sanitize.mjs run many.
+// What a round leaves behind is a leak, so scripts/soak.mjs and scripts/leaks.mjs run many.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -6,15 +6,16 @@ use std::fs;
 use arbitrary::Arbitrary;
 use snowdrift::layout::Tick;
 use snowdrift::sequencer::NEVER;
+use snowdrift::store::record::BYTES as RECORD_BYTES;
 use snowdrift::store::{Store, StoreError};
 
-use crate::scratch::{Scratch, holder, slot};
+use crate::scratch::{MARKS_AT, MARKS_BYTES, Scratch, holder, slot};
 
 #[derive(Arbitrary, Debug)]
 pub struct Input {
-    lives: Vec<Life>,
+    damage: Damage,
     is_same_boot: bool,
-    damage: Option<Damage>,
+    lives: Vec<Life>,
 }
 
 #[derive(Arbitrary, Debug)]
@@ -41,6 +42,7 @@ enum Step {
 #[derive(Arbitrary, Debug)]
 struct Damage {
     at: u16,
+    /// 0 for none.
     mask: u8,
 }
 
@@ -54,7 +56,8 @@ fn nothing_is_forgotten(scratch: &Scratch, input: Input) {
     // The highest tick that was issued under each counter.
     let mut issued = vec![NEVER; counters];
     let mut is_same_boot = true;
-    for life in input.lives {
+    // More lives or steps show nothing more, and take longer.
+    for life in input.lives.into_iter().take(3) {
         let store = scratch.store(is_same_boot);
         // Of two boots here, each comes after the other.
         is_same_boot ^= life.is_last_of_boot;
@@ -66,7 +69,7 @@ fn nothing_is_forgotten(scratch: &Scratch, input: Input) {
         let mut high = terms.high.marks;
         let mut ceiling = terms.ceiling;
         let marks = held.marks().expect("it is kept");
-        for step in life.steps {
+        for step in life.steps.into_iter().take(20) {
             match step {
                 Step::Issue { counter, tick } => {
                     let counter = usize::from(counter) % counters;
@@ -93,8 +96,10 @@ fn nothing_is_forgotten(scratch: &Scratch, input: Input) {
 
     let store = scratch.store(is_same_boot == input.is_same_boot);
     let path = store.path_of(&slot);
-    if let (Some(Damage { at, mask }), Ok(mut bytes)) = (input.damage, fs::read(&path)) {
-        let at = usize::from(at) % bytes.len();
+    if let (Damage { at, mask }, Ok(mut bytes)) = (input.damage, fs::read(&path)) {
+        // Of the record or the marks; the zeros between and behind them are the other target's.
+        let at = usize::from(at) % (RECORD_BYTES + MARKS_BYTES);
+        let at = if at < RECORD_BYTES { at } else { at - RECORD_BYTES + MARKS_AT };
         bytes[at] ^= mask;
         fs::write(&path, bytes).expect("it is written");
     }

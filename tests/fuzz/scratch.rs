@@ -10,6 +10,10 @@ use snowdrift::store::Holder;
 use snowdrift::store::file::FileStore;
 use tempfile::TempDir;
 
+/// Where a slot's file has its marks: see src/store/file.rs.
+pub const MARKS_AT: usize = 1024;
+pub const MARKS_BYTES: usize = 264;
+
 /// The boot that the files were written in, as the tests have it.
 pub const BOOT: &str = "boot";
 

@@ -7,12 +7,10 @@ use snowdrift::sequencer::{NEVER, Rules, SequenceStart, Sequencer, Window};
 use snowdrift::store::record::{BYTES, Record};
 use snowdrift::store::{Store, StoreError, Terms, file};
 
-use crate::scratch::{BOOT, Scratch, holder, slot};
+use crate::scratch::{BOOT, MARKS_AT, MARKS_BYTES, Scratch, holder, slot};
 
 /// Of a slot's file: see src/store/file.rs.
 const FILE_BYTES: usize = 4096;
-const MARKS_AT: usize = 1024;
-const MARKS_BYTES: usize = 264;
 
 /// The first byte says what the others are made into.
 const SEALED: u8 = 1;
