@@ -10,7 +10,11 @@ import { memory } from 'snowdrift/lease/memory';
 
 /** A process remembers every node that it ever was, so there are few here: two a datacenter. */
 const layout = { ...layouts.node, datacenterBits: 7, workerBits: 1 };
-const A_TURN = 300;
+const A_TURN = 100;
+
+/** However slow valgrind makes it, every wait is waited for and no lease expires. */
+const patient = { layout, maxWait: 60_000 };
+const ttl = 3_600_000;
 
 /** The native thread calls back whenever it finds the ring full. */
 const SCHEDULED = { scheduleInterval: 1, onRejectedPut() {} };
@@ -39,7 +43,7 @@ function isRefused(call) {
 /** Draws in a thread of its own, with an instance that nobody closes. */
 async function drawInThread(workerId) {
   const thread = new Worker(new URL('./thread.mjs', import.meta.url), {
-    workerData: { layout, datacenterId: 0, workerId },
+    workerData: { ...patient, datacenterId: 0, workerId },
   });
   const [[ids]] = await Promise.all([once(thread, 'message'), once(thread, 'exit')]);
   return ids;
@@ -53,16 +57,16 @@ async function drawInThread(workerId) {
  */
 export async function round(n, { directory, inThread }) {
   const workerId = n % 2;
-  const plain = { layout, datacenterId: 0, workerId };
-  const leased = { layout, datacenterId: 2 };
-  const cached = { layout, workerId, boostPower: 0 };
+  const plain = { ...patient, datacenterId: 0, workerId };
+  const leased = { ...patient, datacenterId: 2, ttl };
+  const cached = { ...patient, workerId, boostPower: 0 };
 
   const thread = inThread ? drawInThread(workerId) : [];
   const ids = [];
   for (const flake of [
     new SnowFlake(plain),
     new SnowFlake(plain),
-    new SnowFlake({ ...plain, datacenterId: 1, state: directory }),
+    new SnowFlake({ ...plain, datacenterId: 1, state: directory, ttl }),
     await SnowFlake.lease(pathToFileURL(directory), leased),
     await SnowFlake.lease(store, { ...leased, datacenterId: 3 }),
     new CachedSnowFlake({ ...cached, datacenterId: 4 }),

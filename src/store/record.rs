@@ -221,7 +221,8 @@ mod tests {
     #[test]
     fn every_damaged_byte_is_noticed() {
         let whole = record().to_bytes();
-        for at in 0..BYTES {
+        // Miri takes a minute for all.
+        for at in (0..BYTES).step_by(if cfg!(miri) { 37 } else { 1 }) {
             for mask in [1, 0x80, 0xff] {
                 let mut damaged = whole;
                 damaged[at] ^= mask;
