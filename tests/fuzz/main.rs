@@ -17,10 +17,10 @@ use arbitrary::{Arbitrary, Unstructured};
 fn replay(target: &str, check: impl Fn(&[u8])) {
     let corpus = format!("{}/fuzz/corpus/{target}", env!("CARGO_MANIFEST_DIR"));
     let mut count = 0;
-    for entry in fs::read_dir(&corpus).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in fs::read_dir(&corpus).expect("the corpus is there") {
+        let path = entry.expect("an entry").path();
         println!("{}", path.display());
-        check(&fs::read(path).unwrap());
+        check(&fs::read(path).expect("it is read"));
         count += 1;
     }
     assert!(count > 10, "there is no corpus in {corpus}");
