@@ -36,10 +36,9 @@ async function run(rounds) {
   if (code !== 0) {
     const errors = said.split('\n\n').filter((record) => !record.includes(' in loss record '));
     console.error(errors.join('\n\n').slice(0, 20_000));
-    console.error(
+    throw new Error(
       code === 99 ? 'valgrind found an access that must not be' : `the rounds failed: ${code}`,
     );
-    process.exit(1);
   }
   const number = (digits) => Number(digits.replaceAll(',', ''));
   const blocks = said
