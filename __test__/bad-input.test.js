@@ -6,7 +6,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { inspect } = require('node:util');
 
-const { SnowFlake, SnowFlakeError, layouts, refuses, standing } = require('./support.js');
+const { SnowFlake, SnowFlakeError, layouts, refuses, rejects, standing } = require('./support.js');
 
 function revoked(target) {
   const { proxy, revoke } = Proxy.revocable(target, {});
@@ -214,6 +214,12 @@ refusesEach(
   'ERR_SNOWFLAKE_CLOCK',
 );
 
+test('SnowFlake.lease() refuses what is no store', async () => {
+  for (const value of [...STRANGE, {}, 1, '', 'ids']) {
+    await rejects(SnowFlake.lease(value, { datacenterId: 1 }), CONFIG);
+  }
+});
+
 test('what a clock throws is the cause', () => {
   const cause = new Error('no time');
   const broken = make({
@@ -236,6 +242,13 @@ test('a clock that draws from its own instance fails like any endless recursion'
   const endless = make({ clock: () => Number(endless.nextId()) });
   assert.throws(() => endless.nextId(), { code: 'ERR_SNOWFLAKE_CLOCK' });
   assert.equal(typeof flake.nextId(), 'bigint');
+});
+
+test('-0 is 0', () => {
+  const layout = { ...layouts.node, timestampBits: 43, clockBackBits: -0 };
+  const zero = make({ datacenterId: -0, layout });
+  assert.equal(zero.datacenterId, 0);
+  assert.equal(zero.layout.clockBackBits, 0);
 });
 
 test('an option that is misspelled is named, with those there are', () => {

@@ -72,3 +72,44 @@ ${bars.join('\n')}
 </svg>
 `;
 }
+
+const CURVES = { rss: '#2f81f7', heapUsed: '#a371f7', external: '#3fb950' };
+
+/** A process's memory over time. */
+export function memoryChart(samples, caption) {
+  const height = 320;
+  const [left, bottom] = [70, height - 40];
+  const right = WIDTH - RIGHT;
+  const most = Math.ceil(Math.max(...samples.map(({ rss }) => rss)) / 20e6) * 20e6;
+  const last = samples.at(-1).seconds;
+  const x = (seconds) => (left + (seconds / last) * (right - left)).toFixed(1);
+  const y = (bytes) => (bottom - (bytes / most) * (bottom - TOP)).toFixed(1);
+  const lines = [];
+  for (let bytes = 0; bytes <= most; bytes += 20e6) {
+    lines.push(
+      `<line x1="${left}" x2="${right}" y1="${y(bytes)}" y2="${y(bytes)}" stroke="#8884"/>` +
+        `<text x="${left - 8}" y="${y(bytes)}" dy="4" text-anchor="end">${bytes / 1e6} MB</text>`,
+    );
+  }
+  for (let part = 0; part <= 5; part++) {
+    const seconds = (last * part) / 5;
+    const minutes = Number((seconds / 60).toFixed(1));
+    lines.push(
+      `<text x="${x(seconds)}" y="${height - 18}" text-anchor="middle">${minutes} min</text>`,
+    );
+  }
+  const curves = Object.entries(CURVES).map(([name, colour]) => {
+    const points = samples.map((point) => `${x(point.seconds)},${y(point[name])}`).join(' ');
+    return (
+      `<polyline points="${points}" fill="none" stroke="${colour}" stroke-width="1.5"/>` +
+      `<text x="${right + 6}" y="${y(samples.at(-1)[name])}" dy="4" fill="${colour}">${name}</text>`
+    );
+  });
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="system-ui, sans-serif" font-size="12" fill="#7d8590">
+<text x="8" y="18" font-size="14" font-weight="600">memory of a process that opens, draws and closes without end</text>
+<text x="8" y="33" font-size="10">${caption}</text>
+${lines.join('\n')}
+${curves.join('\n')}
+</svg>
+`;
+}

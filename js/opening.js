@@ -32,6 +32,18 @@ async function openLater(settings) {
   return opened(settings, await native.openLater(request(settings, false)));
 }
 
+/** What an object lacks to be a LeaseStore; undefined for what is a URL or no object. */
+function missingCalls(place) {
+  try {
+    if (place === null || typeof place !== 'object' || place instanceof URL) return undefined;
+    return ['acquire', 'renew', 'release', 'now'].filter(
+      (name) => typeof place[name] !== 'function',
+    );
+  } catch (cause) {
+    throw configError(`the store of SnowFlake.lease() cannot be read: ${shown(cause)}`, { cause });
+  }
+}
+
 /** The LeaseStore or the engine's URL that SnowFlake.lease() was given; undefined for files. */
 function engineOf(place) {
   if (place === undefined) {
@@ -39,11 +51,9 @@ function engineOf(place) {
       "SnowFlake.lease() needs a store, such as 'file:///var/lib/app/ids' or postgres(pool), or one in the environment variable SNOWDRIFT_LEASE",
     );
   }
-  if (place !== null && typeof place === 'object' && !(place instanceof URL)) {
-    const missing = ['acquire', 'renew', 'release', 'now'].filter(
-      (name) => typeof place[name] !== 'function',
-    );
-    if (missing.length === 0) return place;
+  const missing = missingCalls(place);
+  if (missing?.length === 0) return place;
+  if (missing !== undefined) {
     throw configError(`a LeaseStore has ${missing.join(', ')}; this is ${shown(place)}`);
   }
   let url;

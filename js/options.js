@@ -94,7 +94,8 @@ function wholeNumber(name, value, min, max, fault = configError) {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) {
     throw fault(`${name} must be a whole number from ${min} to ${max}; it is ${shown(value)}`);
   }
-  return value;
+  // -0 is 0.
+  return value + 0;
 }
 
 function choice(name, value, choices) {
@@ -134,7 +135,7 @@ function readLayout(layout, epoch) {
     read = { ...layouts[layout] };
   } else {
     read = propertiesOf(layout, 'layout', LAYOUT_KEYS, configError);
-    for (const key of LAYOUT_KEYS.slice(0, 5)) wholeNumber(key, read[key], 0, 63);
+    for (const key of LAYOUT_KEYS.slice(0, 5)) read[key] = wholeNumber(key, read[key], 0, 63);
     wholeNumber('tickMs', read.tickMs, 1, 86_400_000);
     read.epoch = unixMs('epoch of the layout', read.epoch, configError);
   }

@@ -8,6 +8,7 @@ const clippy = ['clippy', '--locked', '--workspace', '--all-targets'];
 const failed = [
   [bin('biome'), 'ci', '--colors=off', '--error-on-warnings', '.'],
   ['cargo', 'fmt', '--all', '--check'],
+  ['cargo', 'fmt', '--manifest-path', 'fuzz/Cargo.toml', '--check'],
   ['cargo', ...clippy, '--', '--deny', 'warnings'],
   ['cargo', 'clippy', '--locked', '--lib', '--features', 'binding', '--', '--deny', 'warnings'],
   [bin('publint'), '--strict'],

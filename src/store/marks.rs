@@ -118,7 +118,8 @@ mod tests {
         table.note(1, 999_000);
         let whole = bytes(&table);
         let before = MarkTable::read(&whole, 4).unwrap();
-        for bit in 0..whole.len() * 8 {
+        // Miri takes a minute for all.
+        for bit in (0..whole.len() * 8).step_by(if cfg!(miri) { 97 } else { 1 }) {
             let mut damaged = whole.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
             if let Some(after) = MarkTable::read(&damaged, 4) {

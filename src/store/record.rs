@@ -100,7 +100,9 @@ impl Record {
         if version != VERSION || check != crc32fast::hash(&bytes[16..]) {
             return Err(Fault::Damaged);
         }
-        Record::read(&mut from).ok_or(Fault::Damaged)
+        // What no writer of this version writes is damage, too, though its check is right.
+        let is_whole = |record: &Record| record.to_bytes() == *bytes;
+        Record::read(&mut from).filter(is_whole).ok_or(Fault::Damaged)
     }
 
     fn read(from: &mut Cursor) -> Option<Record> {
@@ -219,7 +221,8 @@ mod tests {
     #[test]
     fn every_damaged_byte_is_noticed() {
         let whole = record().to_bytes();
-        for at in 0..BYTES {
+        // Miri takes a minute for all.
+        for at in (0..BYTES).step_by(if cfg!(miri) { 37 } else { 1 }) {
             for mask in [1, 0x80, 0xff] {
                 let mut damaged = whole;
                 damaged[at] ^= mask;
@@ -237,6 +240,19 @@ mod tests {
         let mut damaged = record().to_bytes();
         damaged[60] ^= 1;
         assert_eq!(Record::from_bytes(&damaged), Err(Fault::Damaged));
+    }
+
+    #[test]
+    fn what_no_writer_writes_is_damage() {
+        let written = Record { holder: None, ..record() };
+        // Padding of the layout, after the boot's ID, `held`, and after the holder.
+        for at in [21, 120, 136, 500] {
+            let mut bytes = written.to_bytes();
+            bytes[at] = 2;
+            let check = crc32fast::hash(&bytes[16..]);
+            bytes[12..16].copy_from_slice(&check.to_le_bytes());
+            assert_eq!(Record::from_bytes(&bytes), Err(Fault::Damaged), "byte {at}");
+        }
     }
 
     #[test]

@@ -1,0 +1,74 @@
+// Fuzzes the core: each target of fuzz/ for some seconds from a copy of its corpus, as many at a time as
+// there are cores. Installs cargo-fuzz where it is missing. With --keep it puts what it found, brought to
+// the least that is needed, into fuzz/corpus.
+//
+//   npm run fuzz -- --seconds 25 [--keep]
+
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const CARGO_FUZZ = 'cargo-fuzz@0.13.2';
+/** Longer inputs say the same more slowly. */
+const LIMITS = { slot: 4097 };
+const LIMIT = 300;
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '25' },
+    keep: { type: 'boolean', default: false },
+  },
+});
+process.chdir(fileURLToPath(new URL('..', import.meta.url)));
+
+function cargo(...args) {
+  const { status } = spawnSync('cargo', args, { stdio: 'inherit' });
+  if (status !== 0) process.exit(1);
+}
+
+const asked = spawnSync('cargo', ['fuzz', '--version']);
+if (asked.status !== 0) cargo('install', '--locked', CARGO_FUZZ);
+// What is built is what is locked: `cargo fuzz` itself cannot be told.
+cargo('fetch', '--locked', '--manifest-path', 'fuzz/Cargo.toml');
+cargo('+nightly', 'fuzz', 'build');
+
+const targets = readdirSync('fuzz/fuzz_targets').map((file) => file.replace('.rs', ''));
+const scratch = mkdtempSync(join(tmpdir(), 'snowdrift-fuzz-'));
+
+/** Answers whether nothing was found. */
+async function fuzz(target) {
+  const corpus = join(scratch, target);
+  cpSync(`fuzz/corpus/${target}`, corpus, { recursive: true });
+  const limits = [`-max_total_time=${values.seconds}`, `-max_len=${LIMITS[target] ?? LIMIT}`];
+  const args = ['+nightly', 'fuzz', 'run', target, corpus, '--', ...limits];
+  const child = spawn('cargo', args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (said += text));
+  const [code] = await once(child, 'close');
+  const [runs] = said.match(/Done \d+ runs in \d+ second/) ?? ['it failed'];
+  console.log(`${target}: ${runs}(s), from ${readdirSync(`fuzz/corpus/${target}`).length} inputs`);
+  if (code !== 0) console.error(said.slice(-8000));
+  if (code === 0 && values.keep) {
+    cpSync(corpus, `fuzz/corpus/${target}`, { recursive: true });
+    cargo('+nightly', 'fuzz', 'cmin', target);
+  }
+  return code === 0;
+}
+
+const failed = [];
+const waiting = [...targets];
+async function work() {
+  for (let target = waiting.pop(); target !== undefined; target = waiting.pop()) {
+    if (!(await fuzz(target))) failed.push(target);
+  }
+}
+await Promise.all(Array.from({ length: availableParallelism() }, work));
+rmSync(scratch, { recursive: true });
+if (failed.length > 0) {
+  console.error(`a fault was found by ${failed.join(', ')}: see above, and fuzz/artifacts`);
+  process.exit(1);
+}
