@@ -1,6 +1,6 @@
 //! What the core itself costs: one reservation, of one ID and of 256.
 //!
-//! `cargo run --release --package snowdrift-benches -- --bench`
+//! `cargo run --release --package snowdrift-bench-core -- --bench`
 
 use std::hint::black_box;
 use std::time::Duration;
