@@ -253,6 +253,36 @@ test('clocks too far apart are refused, and it is said which way', async () => {
   await leased(ahead, { maxClockSkew: 20_000 });
 });
 
+test('a store whose answers are none is refused, at first and later', async () => {
+  for (const [call, answer] of [
+    ['now', Number.NaN],
+    ['now', '2026-01-01'],
+    ['acquire', undefined],
+    ['acquire', null],
+    ['acquire', {}],
+    ['acquire', { holders: [null] }],
+    ['acquire', { workerId: 32, floor: -1, expires: 0 }],
+    ['acquire', { workerId: 0, expires: 0 }],
+    ['acquire', { workerId: 0, floor: Number.NaN, expires: 0 }],
+    ['acquire', { workerId: 0n, floor: -1, expires: 0 }],
+  ]) {
+    const store = { ...faulty(), [call]: async () => answer };
+    const { message } = await rejects(leased(store), 'ERR_SNOWFLAKE_STORE');
+    assert.match(message, /^faulty: failed to .*: Error: it answered .*; it must be /);
+  }
+  for (const answer of [undefined, {}, { isHeld: 1 }]) {
+    const store = faulty();
+    const flake = await leased(store);
+    const { ceiling } = flake.lease;
+    store.renew = async () => answer;
+    await until(() => flake.lease.state === 'failing');
+    assert.match(flake.lease.failure, /failed to renew a slot: Error: it answered/);
+    assert.equal(flake.lease.ceiling, ceiling);
+    flake.nextId();
+    flake.close();
+  }
+});
+
 test('what is no store, and bad options, are refused', async () => {
   for (const store of [{}, [], () => {}, { acquire() {}, renew() {}, release() {} }]) {
     const { message } = await rejects(leased(store), 'ERR_SNOWFLAKE_CONFIG');

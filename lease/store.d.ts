@@ -2,7 +2,8 @@
  * What a lease needs of an engine. An application may bring its own: any object with these functions,
  * passed to `SnowFlake.lease()`.
  *
- * Ticks are whole numbers since the layout's epoch, up to 2^53. A store only compares them.
+ * Ticks are whole numbers since the layout's epoch, up to 2^53. A store only compares them. An answer that is
+ * not what is described here is `ERR_SNOWFLAKE_STORE`, and nothing is issued by it.
  */
 export interface LeaseStore {
   /** For people: in errors and in `flake.lease.store`. */

@@ -7,6 +7,7 @@ const { randomBytes } = require('node:crypto');
 
 const { SnowFlakeError, granted, held, shown } = require('../errors.js');
 const native = require('../native.js');
+const { readAnswer } = require('./answers.js');
 const ending = require('./ending.js');
 
 /** The shortest and the longest pause after a call that failed, in ms. */
@@ -343,12 +344,11 @@ class EngineLease {
       }, callTimeout);
     });
     const answer = (async () => this.#store[name]({ ...request, signal: abort.signal }))();
-    answer.then(
-      (value) => abort.signal.aborted && late(value),
-      () => {},
-    );
+    answer
+      .then((value) => abort.signal.aborted && late(readAnswer(name, value, request)))
+      .catch(() => {});
     try {
-      return await Promise.race([answer, limit]);
+      return readAnswer(name, await Promise.race([answer, limit]), request);
     } catch (cause) {
       if (cause instanceof SnowFlakeError) throw cause;
       throw new SnowFlakeError(
