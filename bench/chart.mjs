@@ -73,7 +73,8 @@ ${bars.join('\n')}
 `;
 }
 
-const CURVES = { rss: '#2f81f7', heapUsed: '#a371f7', external: '#3fb950' };
+/** Their colours, and how far below the line's end the name stands: two lie close together. */
+const CURVES = { rss: ['#2f81f7', 4], heapUsed: ['#a371f7', -1], external: ['#3fb950', 10] };
 
 /** A process's memory over time. */
 export function memoryChart(samples, caption) {
@@ -98,11 +99,11 @@ export function memoryChart(samples, caption) {
       `<text x="${x(seconds)}" y="${height - 18}" text-anchor="middle">${minutes} min</text>`,
     );
   }
-  const curves = Object.entries(CURVES).map(([name, colour]) => {
+  const curves = Object.entries(CURVES).map(([name, [colour, below]]) => {
     const points = samples.map((point) => `${x(point.seconds)},${y(point[name])}`).join(' ');
     return (
       `<polyline points="${points}" fill="none" stroke="${colour}" stroke-width="1.5"/>` +
-      `<text x="${right + 6}" y="${y(samples.at(-1)[name])}" dy="4" fill="${colour}">${name}</text>`
+      `<text x="${right + 6}" y="${y(samples.at(-1)[name])}" dy="${below}" fill="${colour}">${name}</text>`
     );
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="system-ui, sans-serif" font-size="12" fill="#7d8590">
