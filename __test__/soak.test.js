@@ -28,11 +28,11 @@ test('a curve that rises is told from one that only varies', async () => {
   const { BOUNDS, judge } = await import('./soak/curve.mjs');
   const random = seeded(1);
   const curve = (rising) =>
-    Array.from({ length: 120 }, (_, second) => {
+    Array.from({ length: 600 }, (_, second) => {
       const measures = Object.entries(BOUNDS).map(([name, bound]) => {
-        const warmUp = Math.min(second, 20) * 10 * bound;
+        const warmUp = Math.min(second, 100) * 10 * bound;
         const peak = second % 17 === 0 ? 20 * bound : 0;
-        const leak = name === rising ? (second * bound) / 60 : 0;
+        const leak = name === rising ? (second * bound) / 300 : 0;
         return [name, warmUp + peak + random() * bound + leak];
       });
       return { seconds: second, ...Object.fromEntries(measures) };
@@ -52,5 +52,5 @@ test('a soak that leaks fails', { skip }, async () => {
   const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(leak)}`;
   const { code, output } = await soak(Math.min(SECONDS, 15), { NODE_OPTIONS });
   assert.equal(code, 1, output);
-  assert.match(output, /a leak: rss, external rose/);
+  assert.match(output, /a leak: external rose/);
 });

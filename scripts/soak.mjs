@@ -31,8 +31,7 @@ if (!(seconds > 0)) {
 }
 
 if (process.env.MALLOC_ARENA_MAX === undefined) {
-  // glibc gives each thread an arena and keeps what it once held: by that alone, 10 minutes of threads
-  // that come and go raised rss by 10 MB.
+  // glibc gives each thread an arena and keeps what it once held.
   const env = { ...process.env, MALLOC_ARENA_MAX: '1' };
   const { status } = spawnSync(process.execPath, process.argv.slice(1), { stdio: 'inherit', env });
   process.exit(status ?? 1);
