@@ -5,7 +5,6 @@
 const { existsSync } = require('node:fs');
 const { join } = require('node:path');
 
-const { version } = require('../package.json');
 const { SnowFlakeError, isMissing } = require('./errors.js');
 
 const { platform, arch } = process;
@@ -59,6 +58,7 @@ function whyNone(name, target, failure) {
   if (failure === undefined) {
     return `${name} has no addon for ${target ?? `${platform}-${arch}`}, only for ${TARGETS.join(', ')}`;
   }
+  const { version } = require('../package.json');
   const addon = `${name}-${target}`;
   if (!isMissing(failure)) {
     const [reason] = String(failure.message).split('\n');

@@ -2,27 +2,27 @@
 // What is told to whoever subscribes to a channel of node:diagnostics_channel. Nothing is done for those
 // to which nobody does. index.d.ts says what is in the messages.
 
-const { channel } = require('node:diagnostics_channel');
+const channels = new Map();
 
-// Held here, since a channel that nobody holds is collected with its subscribers on older Node.
-const clockStep = channel('snowdrift:clock-step');
-const wait = channel('snowdrift:wait');
-const lease = Object.fromEntries(
-  ['taken', 'renewed', 'failing', 'lost', 'released'].map((what) => [
-    what,
-    channel(`snowdrift:lease-${what}`),
-  ]),
-);
+/** The channel of an event, if somebody listens. */
+function heard(event) {
+  if (!channels.has(event)) {
+    // Loaded when something happens: it would be a tenth of the time that snowdrift takes to load.
+    const { channel } = require('node:diagnostics_channel');
+    channels.set(event, channel(`snowdrift:${event}`));
+  }
+  const channel = channels.get(event);
+  return channel.hasSubscribers ? channel : undefined;
+}
 
 /** @param slot answers whose generator it was */
 function tellStep({ backMs, counter, unreported }, slot) {
-  if (!clockStep.hasSubscribers) return;
-  clockStep.publish({ ...slot(), backMs, clockBack: counter, unreported });
+  heard('clock-step')?.publish({ ...slot(), backMs, clockBack: counter, unreported });
 }
 
 /** @param waited with `reason`, `waits`, `waitedMs` and `blocking` */
 function tellWait(waited, slot) {
-  if (wait.hasSubscribers) wait.publish({ ...slot(), ...waited });
+  heard('wait')?.publish({ ...slot(), ...waited });
 }
 
 /** A function to call with how a lease stands, whenever that may have changed. */
@@ -31,7 +31,7 @@ function leaseTeller() {
   return (now) => {
     const what = change(before, now);
     before = now;
-    if (what !== undefined && lease[what].hasSubscribers) lease[what].publish(now);
+    if (what !== undefined) heard(`lease-${what}`)?.publish(now);
   };
 }
 

@@ -6,7 +6,6 @@ const { leaseTeller } = require('./events.js');
 const native = require('./native.js');
 const { readCount, readFields, readId, unixMs } = require('./options.js');
 const { openTurn } = require('./turn.js');
-const { uidString } = require('./uid-string.js');
 
 /** What `await using` calls; Node 18 has no such symbol. */
 const ASYNC_DISPOSE = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
@@ -86,6 +85,8 @@ class Instance {
   }
 
   toUidString(id, options) {
+    // Loaded by those who use it.
+    const { uidString } = require('./uid-string.js');
     return uidString(this.parse(id), this.#settings.layout, options);
   }
 

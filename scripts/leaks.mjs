@@ -54,7 +54,11 @@ async function test(name) {
 
 /** Runs so many rounds; answers the addon's blocks that were not given back. */
 async function run(rounds) {
-  const said = await underValgrind(`${rounds} rounds`, '../__test__/soak/rounds.mjs', String(rounds));
+  const said = await underValgrind(
+    `${rounds} rounds`,
+    '../__test__/soak/rounds.mjs',
+    String(rounds),
+  );
   const number = (digits) => Number(digits.replaceAll(',', ''));
   const blocks = said
     .split('\n\n')
