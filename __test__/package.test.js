@@ -10,8 +10,9 @@ const { createServer } = require('node:net');
 const { dirname, join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
-const { TARGETS } = require('../js/addon.js');
-const { ROOT, Scratch, skipped, targetHere } = require('./package/scratch.js');
+const { TARGETS, targetHere } = require('../js/addon.js');
+const { ROOT, Scratch, skipped } = require('./package/scratch.js');
+const { blocksOf } = require('./page.js');
 
 const PNPM = 'pnpm@10.34.8';
 const YARN = '@yarnpkg/cli-dist@4.18.1';
@@ -34,10 +35,9 @@ const IN_ORDER = { concurrency: 1 };
 
 /** The files and the commands of a page: each file's first line is its name, as a comment. */
 function pageOf(name) {
-  const text = readFileSync(join(ROOT, 'docs', name), 'utf8');
-  const blocks = [...text.matchAll(/```(js|sh)\n([\s\S]*?)```/g)];
+  const blocks = blocksOf(name);
   const of = (language) =>
-    blocks.filter((block) => block[1] === language).map(([, , code]) => code);
+    blocks.filter((block) => block.language === language).map(({ code }) => code);
   return {
     files: of('js').map((code) => ({ file: code.match(/^\/\/ (\S+)\n/)[1], text: code })),
     commands: of('sh').map((code) => code.trim()),
@@ -235,7 +235,7 @@ describe('the packages', { skip: skipped(), concurrency: 2 }, () => {
 
   describe('in a bundle, as docs/bundlers.md says', IN_ORDER, () => {
     let project;
-    const page = pageOf('bundlers.md');
+    const page = pageOf('docs/bundlers.md');
 
     before(async () => {
       const tools = await scratch.tools('bundlers', BUNDLERS);

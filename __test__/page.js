@@ -95,6 +95,13 @@ const TSC = join(root, 'node_modules/typescript/bin/tsc');
 const TSC_OPTIONS =
   '--module node20 --target es2022 --strict --experimentalDecorators --emitDecoratorMetadata --types node --skipLibCheck --rewriteRelativeImportExtensions';
 
+async function query(connectionString, sql) {
+  const client = new Client({ connectionString });
+  await client.connect();
+  await client.query(sql);
+  await client.end();
+}
+
 /** What a user of Prisma has done before: installed it, created the tables, generated the client. */
 async function preparePrisma(cwd, { code, given }, { DATABASE_URL }) {
   mkdirSync(join(cwd, 'node_modules'));
@@ -102,10 +109,7 @@ async function preparePrisma(cwd, { code, given }, { DATABASE_URL }) {
   symlinkSync(root, join(cwd, 'node_modules/snowdrift'));
   writeFileSync(join(cwd, 'package.json'), '{ "type": "module" }');
   writeFileSync(join(cwd, 'schema.prisma'), code);
-  const client = new Client({ connectionString: DATABASE_URL });
-  await client.connect();
-  await client.query(given);
-  await client.end();
+  await query(DATABASE_URL, given);
   await generatePrisma(cwd);
 }
 
@@ -202,4 +206,4 @@ function environmentIn({ code }) {
   }
 }
 
-module.exports = { blocksOf, environmentIn, runProgram, runShell };
+module.exports = { blocksOf, environmentIn, query, runProgram, runShell };

@@ -7,11 +7,9 @@ const { existsSync, readFileSync, readdirSync } = require('node:fs');
 const { dirname, join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
-const pg = require('pg');
-
 const { Server, missing } = require('./lease/servers.js');
 const { missingOrm } = require('./orms.js');
-const { blocksOf, environmentIn, runProgram, runShell } = require('./page.js');
+const { blocksOf, environmentIn, query, runProgram, runShell } = require('./page.js');
 
 const root = join(__dirname, '..');
 const pages = [
@@ -49,10 +47,7 @@ let databases = 0;
 /** A database of a block's own, so that none finds the tables of another. */
 async function emptyDatabase() {
   const name = `page_${databases++}`;
-  const client = new pg.Client({ connectionString: environment.DATABASE_URL });
-  await client.connect();
-  await client.query(`CREATE DATABASE ${name}`);
-  await client.end();
+  await query(environment.DATABASE_URL, `CREATE DATABASE ${name}`);
   const url = new URL(environment.DATABASE_URL);
   url.pathname = `/${name}`;
   return url.href;

@@ -142,7 +142,9 @@ function openTurn(channel, settings, onRejected = 'wait') {
 
   /** Tells of a step of the clock, and of what was waited for. */
   function report() {
-    const { step, waits } = channel.takeNews();
+    const news = channel.takeNews();
+    if (!news) return;
+    const { step, waits } = news;
     if (step) {
       warnOfStep(step, settings.layout);
       tellStep(step, slot);

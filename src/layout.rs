@@ -129,7 +129,8 @@ impl Layout {
         ("discord", Layout::DISCORD),
     ];
 
-    const fn cut(widths: [u8; 5], tick_ms: i64, epoch_ms: i64) -> Layout {
+    /// Of widths in the order of the fields, from high to low. Not checked.
+    pub const fn cut(widths: [u8; 5], tick_ms: i64, epoch_ms: i64) -> Layout {
         let [timestamp_bits, datacenter_bits, worker_bits, clock_back_bits, sequence_bits] = widths;
         Layout {
             timestamp_bits,

@@ -123,4 +123,4 @@ function skipped() {
   return false;
 }
 
-module.exports = { ROOT, Scratch, skipped, targetHere };
+module.exports = { ROOT, Scratch, skipped };

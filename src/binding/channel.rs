@@ -321,8 +321,10 @@ pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>>
     define(env, &mut object, "takeNews", move |_| {
         let source = own.source.borrow();
         let step = source.as_ref().and_then(|source| source.generator().take_step());
-        let waits = own.waits.take();
-        Ok(NewsRecord { step: step.map(StepRecord::from), waits: WaitsRecord::of(waits) })
+        let waits = WaitsRecord::of(own.waits.take());
+        // Mostly there are none, and an object takes time to make.
+        let has_news = step.is_some() || waits.is_some();
+        Ok(has_news.then(|| NewsRecord { step: step.map(StepRecord::from), waits }))
     })?;
     let own = channel.clone();
     define(env, &mut object, "stats", move |_| {

@@ -106,18 +106,11 @@ impl Record {
     }
 
     fn read(from: &mut Cursor) -> Option<Record> {
-        let [timestamp_bits, datacenter_bits, worker_bits, clock_back_bits, sequence_bits] =
-            from.take();
+        let widths = from.take();
         let _: [u8; 3] = from.take();
-        let layout = Layout {
-            timestamp_bits,
-            datacenter_bits,
-            worker_bits,
-            clock_back_bits,
-            sequence_bits,
-            tick_ms: i64::from_le_bytes(from.take()),
-            epoch_ms: i64::from_le_bytes(from.take()),
-        };
+        let tick_ms = i64::from_le_bytes(from.take());
+        let epoch_ms = i64::from_le_bytes(from.take());
+        let layout = Layout::cut(widths, tick_ms, epoch_ms);
         let datacenter_id = u64::from_le_bytes(from.take());
         let worker_id = u64::from_le_bytes(from.take());
         let record = Record {

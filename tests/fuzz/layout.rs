@@ -29,15 +29,7 @@ pub fn check(input: Input) {
         epoch_ms %= DATE_LIMIT_MS + 1;
     }
     let [timestamp_bits, datacenter_bits, worker_bits, clock_back_bits, sequence_bits] = widths;
-    let layout = Layout {
-        timestamp_bits,
-        datacenter_bits,
-        worker_bits,
-        clock_back_bits,
-        sequence_bits,
-        tick_ms,
-        epoch_ms,
-    };
+    let layout = Layout::cut(widths, tick_ms, epoch_ms);
     let is_one = (1..=62).contains(&timestamp_bits)
         && datacenter_bits <= 53
         && worker_bits <= 53
