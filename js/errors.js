@@ -54,7 +54,7 @@ function needsPackage(what, name, cause) {
 
 /** What a native call answered, unless it answered with a fault. */
 function granted(answer) {
-  if (answer !== null && typeof answer === 'object' && 'code' in answer) {
+  if (answer !== null && typeof answer === 'object' && Object.hasOwn(answer, 'code')) {
     throw held(answer) ?? new SnowFlakeError(answer.code, answer.message);
   }
   return answer;

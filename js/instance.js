@@ -72,8 +72,7 @@ class Instance {
   }
 
   nextIdStrings(count) {
-    const { nextIdString } = this;
-    return Array.from({ length: readCount(count) }, nextIdString);
+    return this.#turn.nextIdStrings(readCount(count));
   }
 
   nextIdAsync() {
@@ -137,7 +136,7 @@ class Instance {
 
   close() {
     if (this.isClosed) return;
-    this.#turn.drop();
+    this.#turn.close();
     const { lease } = this;
     this.#lastLease = lease && { ...lease, state: 'released' };
     this.#lastStats = this.#channel.stats();
