@@ -21,12 +21,18 @@ const request = (more) => ({
   ...more,
 });
 
-/** Draws blocks until one has several IDs; returns them. */
+/** The next block. */
 function blockOf(channel) {
+  const length = Math.abs(channel.refill());
+  assert.ok(length > 0, JSON.stringify(channel.refusal()));
+  return [...new BigUint64Array(channel.memory).subarray(0, length)];
+}
+
+/** The next block that has several IDs. */
+function largeBlockOf(channel) {
   for (;;) {
-    const length = Math.abs(channel.refill());
-    assert.ok(length > 0, JSON.stringify(channel.refusal()));
-    if (length > 4) return [...new BigUint64Array(channel.memory).subarray(0, length)];
+    const block = blockOf(channel);
+    if (block.length > 4) return block;
   }
 }
 
@@ -35,14 +41,14 @@ test('no more is given back than was reserved, whatever the count', () => {
   const other = native.open(request());
   const seen = new Set();
   for (const count of [-1, -93_857, 5000, 2 ** 32, 2 ** 53, Number.NaN, 0.5, undefined, '3']) {
-    const block = blockOf(channel);
+    const block = largeBlockOf(channel);
     for (const id of block) {
       assert.ok(!seen.has(id), `${id} again`);
       seen.add(id);
     }
     channel.giveBack(count);
     channel.giveBack(1);
-    for (const id of blockOf(other)) {
+    for (const id of largeBlockOf(other)) {
       assert.ok(!seen.has(id), `${id} again, after giveBack(${count})`);
       seen.add(id);
     }
@@ -64,7 +70,7 @@ test('what is left of a lost slot’s block is not given to the next one’s rin
   const of = (workerId) => request({ layout, ring, workerId });
   const window = { floor: -1, ceiling: 2 ** 41 - 1, inThread: false };
   const channel = native.openLeased(of(4), window);
-  const left = blockOf(channel);
+  const left = largeBlockOf(channel);
   assert.equal(channel.moveTo(of(5), window), null);
   channel.giveBack(left.length - 1);
   for (let n = 0; n < 50; n++) {
