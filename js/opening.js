@@ -109,10 +109,12 @@ async function takeLease(engine, settings) {
 }
 
 function request({ clock, recording, ...settings }, common) {
+  // Without a prototype: what somebody has put on Object.prototype is no option.
   return {
+    __proto__: null,
     ...settings,
     ownClock: clock !== undefined,
-    recording: recording && { ...recording, common },
+    recording: recording && { __proto__: null, ...recording, common },
   };
 }
 

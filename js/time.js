@@ -5,9 +5,9 @@
 const { clearTimeout, setTimeout } = require('node:timers');
 
 /** Unix ms. */
-const { now } = Date;
+const { now: unixNow } = Date;
 
 /** ms since some moment: runs evenly, whatever sets the wall clock. */
 const monotonic = performance.now.bind(performance);
 
-module.exports = { clearTimeout, monotonic, now, setTimeout };
+module.exports = { clearTimeout, monotonic, setTimeout, unixNow };
