@@ -221,7 +221,10 @@ export interface ParsedId extends ParsedFields {
 export interface Stats {
   /** IDs handed out. */
   issued: number;
-  /** How often a thread waited for the clock or the disk, and how long in all, in ms. */
+  /**
+   * How often calls waited for the clock, the disk or the store, and how long in all, in ms: `nextIdAsync()`
+   * and waits for a `clock` of the application included. The messages of `snowdrift:wait` add up to this.
+   */
   waits: number;
   waitedMs: number;
   /** Steps of the clock back that were met. */
@@ -269,7 +272,8 @@ export interface WaitMessage extends SlotMessage {
 
 /**
  * The channels of `node:diagnostics_channel`, by name, and what each message is. Messages are published in
- * the thread of the instance; to whom nobody subscribes costs nothing.
+ * the thread of the instance. Channels without subscribers cost nothing. A subscriber may draw from the
+ * instance that published: what it meets itself is published at a later draw.
  *
  * ```js
  * const { subscribe } = require('node:diagnostics_channel');
@@ -327,7 +331,8 @@ declare abstract class Instance {
    * A batch of IDs, at a few ns each.
    *
    * Where a batch needs more than one tick, it holds the thread until they have passed: on the
-   * default layout 1,000,000 IDs take 244 ms. If it is refused, nothing is drawn.
+   * default layout 1,000,000 IDs take 244 ms. If it is refused, nothing is drawn: no ID of the batch is
+   * handed out, and `stats().issued` does not count it.
    *
    * @param count a whole number from 0 to 1,000,000
    * @throws `ERR_SNOWFLAKE_ARGUMENT` for another count; else as {@link nextId}
@@ -338,9 +343,13 @@ declare abstract class Instance {
   nextIdStrings(count: number): string[];
 
   /**
-   * The next ID, waiting without holding the event loop: for a tick whose IDs are used up as long as
-   * it takes, for a clock that stepped back, a disk, or a lease that is renewed from an engine for
-   * `maxWait`.
+   * The next ID, waiting without holding the event loop: for the next tick as long as it takes where the
+   * sequence is exhausted; for a clock that rolled back, a disk, or a lease that is renewed, `maxWait`.
+   *
+   * Calls that wait are served in the order in which they came. Those that wait when the instance is closed
+   * are rejected at once.
+   *
+   * @returns rejects as {@link nextId} throws
    */
   nextIdAsync(): Promise<bigint>;
 
