@@ -82,6 +82,19 @@ test('another worker ID needs no wait', () => {
   }
 });
 
+test('a later epoch repeats old IDs, unless the worker ID is another', () => {
+  const old = new SnowFlake({ layout: 'uid', workerId: 21 });
+  const month = 30 * 86_400_000;
+  const issued = old.compose({ timestamp: layouts.uid.epoch + month });
+  const later = { ...layouts.uid, epoch: Date.UTC(2024, 10, 1) };
+  const drawn = (workerId) => {
+    const clock = standing(later.epoch + month);
+    return new SnowFlake({ layout: later, workerId, clock }).nextId();
+  };
+  assert.equal(drawn(21), issued);
+  assert.notEqual(drawn(22), issued);
+});
+
 test('flake-idgen and nodejs-snowflake do not run ahead of the clock', () => {
   const flake = new FlakeId({ epoch, id: 105 });
   const { Snowflake } = nodejs;
