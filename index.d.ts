@@ -26,7 +26,7 @@ export type { LeaseStore } from './lease/store';
  * |---|---|---|---|---|
  * | `node` | 41/3/5/2/12 | 1 ms | 1580486400000 (2020-01-31T16:00Z) | the Node SnowFlake class |
  * | `twitter` | 41/5/5/0/12 | 1 ms | 1288834974657 (2010-11-04T01:42:54.657Z) | Twitter Snowflake |
- * | `uid` | 28/0/22/0/13 | 1 s | 1463673600000 (2016-05-19T16:00Z) | Baidu UidGenerator. This epoch ran out on 2024-11-20: decode with it, generate with a later `epoch` |
+ * | `uid` | 28/0/22/0/13 | 1 s | 1463673600000 (2016-05-19T16:00Z) | Baidu UidGenerator. This epoch ran out on 2024-11-20: decode with it; generate with a later `epoch` and worker IDs that had no IDs before, since a later epoch repeats old values |
  * | `discord` | 41/5/5/0/12 | 1 ms | 1420070400000 (2015-01-01T00:00Z) | Discord |
  */
 export type LayoutName = 'node' | 'twitter' | 'uid' | 'discord';
