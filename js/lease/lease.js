@@ -9,6 +9,7 @@ const { SnowFlakeError, granted, held, shown } = require('../errors.js');
 const native = require('../native.js');
 const { readAnswer } = require('./answers.js');
 const ending = require('./ending.js');
+const { NoAnswer, storeFailure } = require('./failures.js');
 
 /** The shortest and the longest pause after a call that failed, in ms. */
 const RETRY_MS = [100, 1000];
@@ -18,6 +19,10 @@ const POLL_MS = 100;
 
 /** A wait for a floor that people are told of, in ms. */
 const LONG_WAIT_MS = 1000;
+
+/** How long a store has to release a slot, and to close, ms. */
+const RELEASE_MS = 2000;
+const CLOSE_MS = 1000;
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -125,8 +130,19 @@ class EngineLease {
     } catch {
       // It expires by itself; the ceiling that stands is as safe.
     } finally {
-      await this.#store.close?.();
+      await this.#closeStore();
     }
+  }
+
+  /** Whatever the store does: nobody who closes a lease waits longer. */
+  async #closeStore() {
+    let timer;
+    const limit = new Promise((resolve) => {
+      timer = setTimeout(resolve, CLOSE_MS);
+    });
+    const closed = (async () => this.#store.close?.())().catch(() => {});
+    await Promise.race([closed, limit]);
+    clearTimeout(timer);
   }
 
   /** Asks for the engine's clock. */
@@ -335,13 +351,15 @@ class EngineLease {
   /** One call to the engine, with a time limit of its own. */
   async #call(name, request, late = () => {}) {
     const { callTimeout } = this.#settings.leasing;
+    // What is not released expires.
+    const ms = name === 'release' ? Math.min(callTimeout, RELEASE_MS) : callTimeout;
     const abort = new AbortController();
     let timer;
     const limit = new Promise((_, reject) => {
       timer = setTimeout(() => {
         abort.abort();
-        reject(new Error(`no answer within ${callTimeout} ms`));
-      }, callTimeout);
+        reject(new NoAnswer(ms));
+      }, ms);
     });
     const answer = (async () => this.#store[name]({ ...request, signal: abort.signal }))();
     answer
@@ -351,11 +369,7 @@ class EngineLease {
       return readAnswer(name, await Promise.race([answer, limit]), request);
     } catch (cause) {
       if (cause instanceof SnowFlakeError) throw cause;
-      throw new SnowFlakeError(
-        'ERR_SNOWFLAKE_STORE',
-        `${this.#store.name} failed to ${name === 'now' ? 'tell the time' : `${name} a slot`}: ${shown(cause)}`,
-        { cause },
-      );
+      throw storeFailure(this.#store.server ?? this.#store.name, name, cause);
     } finally {
       clearTimeout(timer);
     }
