@@ -103,7 +103,7 @@ function wording(server, call, root) {
   const deed = DEEDS[call] ?? `${call} a slot`;
   if (root instanceof NoAnswer) {
     return [
-      `${server} did not ${deed} within ${root.ms} ms: check that it is its port, that it is neither stopped nor overloaded, and that no firewall drops packets; or choose a longer callTimeout`,
+      `${server} did not answer within ${root.ms} ms: check that it runs, that this is its port, and that no firewall drops packets`,
     ];
   }
   const text = shown(root);
