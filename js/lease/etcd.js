@@ -81,9 +81,9 @@ function etcd(url, options) {
   return {
     name,
 
-    async now() {
+    async now({ signal } = {}) {
       const asked = performance.now();
-      const { date } = await post('/v3/maintenance/status', {});
+      const { date } = await post('/v3/maintenance/status', {}, signal);
       // To the second, in the middle of which it is taken.
       return Date.parse(date) + 500 + (performance.now() - asked) / 2;
     },
