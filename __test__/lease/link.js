@@ -14,6 +14,8 @@ class Link {
   #stalled = new Set();
   #isCut = false;
   #isSilent = false;
+  /** How long each packet takes, ms. */
+  delay = 0;
   /** How many connections were made, of all modes. */
   connections = 0;
 
@@ -47,7 +49,11 @@ class Link {
       this.#add(from);
       // What is lost is lost: nobody gets a reset.
       from.on('data', (chunk) => {
-        if (!this.#isCut && !this.#stalled.has(from)) to.write(chunk);
+        const pass = () => {
+          if (!this.#isCut && !this.#stalled.has(from)) to.write(chunk);
+        };
+        if (this.delay === 0) pass();
+        else setTimeout(pass, this.delay);
       });
       from.on('end', () => {
         if (!this.#stalled.has(from)) to.end();

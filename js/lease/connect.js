@@ -239,7 +239,10 @@ function bounded(connection, { server, password }) {
     ...Object.fromEntries(calls.map((name) => [name, (request = {}) => call(name, request)])),
     server,
     close() {
-      closing ??= goodbye(end ?? (async () => store.close?.()), drop);
+      closing ??= goodbye(end ?? (async () => store.close?.()), drop).finally(() => {
+        // A later call connects anew, and needs an end of its own.
+        closing = undefined;
+      });
       return closing;
     },
   };
