@@ -96,6 +96,95 @@ function start(body, { args = [], env = {} } = {}) {
   };
 }
 
+/** Pools of an application, of at most one connection. */
+const POOLS = {
+  postgres(url) {
+    const pool = new (require('pg').Pool)({ connectionString: url, max: 1 });
+    const { postgres } = require('../js/lease/postgres.js');
+    const query = async () => (await pool.query('SELECT 1 AS one')).rows[0].one;
+    return { pool, store: postgres(pool, { namespace: 'pool' }), query, end: () => pool.end() };
+  },
+  mysql(url) {
+    const pool = require('mysql2').createPool({ uri: url, connectionLimit: 1 });
+    const { mysql } = require('../js/lease/mysql.js');
+    const query = async () => (await pool.promise().query('SELECT 1 AS one'))[0][0].one;
+    const end = () => pool.promise().end();
+    return { pool, store: mysql(pool, { namespace: 'pool' }), query, end };
+  },
+};
+
+/** A URL of a server, changed. */
+const changed = (server, change) => {
+  const url = new URL(server.url);
+  change(url);
+  return url.href;
+};
+
+/** A user whose password is another than in the URL, in each server's way. */
+const LOCKED = {
+  async postgres(server) {
+    const { Client } = require('pg');
+    const admin = new Client({ connectionString: server.url });
+    await admin.connect();
+    const { rows } = await admin.query('SHOW hba_file');
+    await admin.query("CREATE ROLE locked LOGIN PASSWORD 'other'");
+    await admin.query(`COPY (SELECT unnest(ARRAY['host all locked 127.0.0.1/32 scram-sha-256', 'host all all 127.0.0.1/32 trust']))
+      TO '${rows[0].hba_file}'`);
+    await admin.query('SELECT pg_reload_conf()');
+    await admin.end();
+  },
+  async mysql(server) {
+    const admin = await require('mysql2/promise').createConnection(server.url);
+    await admin.query("CREATE USER locked@'127.0.0.1' IDENTIFIED BY 'other'");
+    await admin.end();
+  },
+  async redis(server) {
+    const admin = new (require('ioredis'))(server.url);
+    await admin.call('ACL', 'SETUSER', 'locked', 'on', '>other', '~*', '+@all');
+    await admin.quit();
+  },
+};
+
+const wrongPassword = (engine) => [
+  'a wrong password',
+  async (server) => {
+    await LOCKED[engine](server);
+    return changed(server, (url) => Object.assign(url, { username: 'locked', password: 'geheim' }));
+  },
+  /refused the login.*: check user and password\. Its client says: \w+: .*(password|denied)/,
+];
+
+const unknownDatabase = (pathname) => [
+  'an unknown database',
+  (server) => changed(server, (url) => Object.assign(url, { pathname })),
+  /has no such database.*: create it, or correct its name\. Its client says: \w+: /,
+];
+
+/** A server without TLS that is called with it. */
+const withoutTls = (scheme, search) => [
+  'a server without TLS',
+  (server) => changed(server, (url) => Object.assign(url, { search })).replace(/^\w+/, scheme),
+  // Redis answers nothing to what is no command.
+  /^(Cannot agree on TLS with|Redis .* did not answer)/,
+  2000,
+];
+
+const REFUSED = {
+  postgres: [
+    wrongPassword('postgres'),
+    unknownDatabase('/absent'),
+    withoutTls('postgres', '?sslmode=require'),
+  ],
+  mysql: [
+    wrongPassword('mysql'),
+    unknownDatabase('/absent'),
+    withoutTls('mysql', '?ssl={"rejectUnauthorized":true}'),
+  ],
+  redis: [wrongPassword('redis'), unknownDatabase('/99'), withoutTls('rediss', '')],
+  etcd: [withoutTls('etcds', '')],
+  zookeeper: [],
+};
+
 /** A server that answers nothing holds a process for so long at most, ms; and some for a busy machine. */
 const END_MS = 4000 + 1500;
 
@@ -283,6 +372,32 @@ describe('connections', { concurrency: 2 }, () => {
       });
     }
 
+    test('a thread that dies before it has a slot is an error', async () => {
+      const args = ['--require', require.resolve('./lease/dying-thread.js')];
+      const process = start(
+        "await SnowFlake.lease('redis://127.0.0.1:9', { datacenterId: 1, thread: true });",
+        { args },
+      );
+      const { code, output } = await process.after(() => {});
+      assert.deepEqual([code, output], [9, 'the thread that keeps the lease has ended\n']);
+    });
+
+    test("a worker's own data does not make it the thread of a lease", async () => {
+      const process = start(`
+        const { Worker } = require('node:worker_threads');
+        const script = \`
+          const { workerData, parentPort } = require('node:worker_threads');
+          const { SnowFlake } = require(workerData.entry);
+          SnowFlake.lease('redis://127.0.0.1:9', { datacenterId: 1, thread: true })
+            .catch(({ code }) => parentPort.postMessage(code));\`;
+        const workerData = { entry: ${JSON.stringify(entry)}, settings: { leasing: {} } };
+        const worker = new Worker(script, { eval: true, workerData });
+        worker.on('message', print).on('error', ({ message }) => print(message));
+        done();`);
+      const { code, output } = await process.after(() => {});
+      assert.deepEqual([code, output], [0, 'ERR_SNOWFLAKE_STORE\n']);
+    });
+
     test('a second signal ends the process at once', async () => {
       const process = start(`${LEASE}
         const store = { ...memory(), release: () => { print('releasing'); return new Promise(() => {}); } };
@@ -429,6 +544,35 @@ describe('connections', { concurrency: 2 }, () => {
         assert.equal(code, 7);
         assert.ok(ms < 1000 + 1500, `${ms} ms`);
       });
+
+      if (POOLS[engine]) {
+        test('a half-open connection of a pool of the application is replaced, the others stay', async () => {
+          const { link, url } = await linked('pool');
+          const { pool, store, query, end } = POOLS[engine](url.split('?')[0]);
+          pool.on('error', () => {});
+          const flake = await SnowFlake.lease(store, { ...soon, callTimeout: 1500 });
+          for (let n = 0; n < 2; n++) {
+            const { renewals } = flake.lease;
+            const { connections } = link;
+            link.halfOpen();
+            await until(() => flake.lease.renewals > renewals);
+            assert.equal(link.connections, connections + 1, 'one for one');
+          }
+          assert.equal(await query(), 1);
+          await flake.close();
+          await end();
+        });
+      }
+
+      for (const [what, locate, expected, callTimeout = 10_000] of REFUSED[engine]) {
+        test(`${what} is named`, async () => {
+          const url = await locate(server);
+          const { message, error } = await refusal(url, { callTimeout });
+          assert.match(message, expected);
+          assert.ok(message.includes(`${PRODUCTS[engine]} at 127.0.0.1:${server.port}`), message);
+          assert.doesNotMatch(inspect(error), /geheim|postgres:\/\/|mysql:\/\/|redis:\/\//);
+        });
+      }
     });
 
     // On its own: it stops the server.
