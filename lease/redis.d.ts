@@ -16,9 +16,9 @@ import type { LeaseStore, StoreOptions } from './store';
  * up to `ttl` can be issued again. Run it with `appendfsync always` and, with replicas,
  * `min-replicas-to-write 1`, and with `maxmemory-policy noeviction`, or lease from a database.
  *
- * Set the client's timeouts, so that it replaces a half-open connection (packets vanish, without a
- * reset): `connectTimeout`, and `socketTimeout` of `ioredis` or `pingInterval` and `socket.socketTimeout`
- * of `redis`. A lease from a URL does so itself.
+ * A lease from a URL replaces a half-open connection (packets vanish, without a reset). A client of
+ * `ioredis` does so with `connectTimeout` and `socketTimeout`. A client of `redis` does not while calls go
+ * on: its socket timeout restarts with each.
  *
  * @param client a client of `ioredis`, or a connected one of `redis`
  */
