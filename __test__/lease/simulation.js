@@ -424,7 +424,7 @@ class Fleet {
     'clock jump': (host, ms) => {
       host.skew = this.#between(TTL + MAX_CLOCK_SKEW, 10_000);
       this.after(ms / 2, () => {
-        host.skew = 0;
+        if (this.now < CALM) host.skew = 0;
       });
     },
     // Ahead only: holders count on a clock that does not go back.
