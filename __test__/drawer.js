@@ -4,7 +4,8 @@
 //
 // Run as a script, this file is the process: its argument is JSON, the options of its SnowFlake. With
 // `cached`, it is a CachedSnowFlake. With
-// `engine`, the URL of one, it is leased from there, and tried again until it is had; `planted` names
+// `engine`, the URL of one, it is leased from there, and tried again until it is had; with `waits`, not
+// before `go()`. `planted` names
 // a fault of the lease that a test must find. It reports each warning, and each lease that it loses.
 
 const { fork } = require('node:child_process');
@@ -51,6 +52,11 @@ class Drawer {
   async opened() {
     const [answer] = await this.#opened;
     return answer;
+  }
+
+  /** Has one that waits begin. */
+  go() {
+    this.#child.send('go');
   }
 
   kill(signal) {
@@ -115,8 +121,13 @@ async function planted(fault, engine) {
     return { ...store, acquire: atFloor };
   }
   if (fault === 'horizon') {
-    // What the engine does not know is taken for never issued.
-    return { ...store, acquire: (request) => acquire({ ...request, horizon: -1 }) };
+    // A namespace that is missing is taken for one that never was.
+    return {
+      ...store,
+      mayForget: false,
+      open: (request) => store.open({ ...request, floor: -1 }),
+      raise: async ({ floor, ...rest }) => ({ ...(await store.raise(rest)), floor }),
+    };
   }
   return {
     ...store,
@@ -132,8 +143,9 @@ async function planted(fault, engine) {
   };
 }
 
-async function open({ engine, planted: fault, cached, ...options }) {
+async function open({ engine, planted: fault, cached, waits, ...options }) {
   const { CachedSnowFlake, SnowFlake } = require('..');
+  if (waits) await once(process, 'message');
   if (cached) return new CachedSnowFlake(options);
   if (engine === undefined) return new SnowFlake(options);
   for (;;) {
