@@ -132,6 +132,8 @@ async function planted(fault, engine) {
   return {
     ...store,
     renew: {
+      // Rule 5: ceilings are capped by the holder's own clock.
+      cap: async (request) => ({ ...(await renew(request)), now: Date.now() }),
       // Rule 3: whoever renews is taken for the owner.
       owner: async (request) => ({ ...(await renew(request)), isHeld: true, expires: Date.now() }),
       // Rule 4: what was asked for is taken for confirmed.

@@ -308,6 +308,53 @@ describe('chaos', () => {
     });
   }
 
+  for (const planted of [undefined, 'cap']) {
+    const name = planted === undefined ? 'nothing twice' : 'and a planted fault (cap): found';
+    test(`Redis loses a slot whose holder's clock was an hour ahead, as the next one's is: ${name}`, {
+      skip: missing('redis') ?? noMachine(),
+    }, async () => {
+      const server = await Server.start('redis');
+      const machines = [new Machine(), new Machine()];
+      const ahead = 3_600_000;
+      const options = {
+        engine: server.url,
+        datacenterId: 1,
+        layout: { ...layouts.node, workerBits: 0 },
+        ttl: 1000,
+        maxClockSkew: 100,
+        planted,
+      };
+      const drawers = [];
+      try {
+        const first = new Drawer(options, machines[0].env);
+        drawers.push(first);
+        await first.drawn(100);
+        const jump = Date.now() + ahead;
+        machines[0].clock = ahead;
+        // Some renewals.
+        await sleep(2000);
+        first.kill('SIGKILL');
+        await first.ended;
+        await deleteNamespace(server, 'default');
+        const second = new Drawer(options, machines[1].env);
+        drawers.push(second);
+        await second.drawn(100);
+        // Its clock runs through what the first one's showed.
+        machines[1].clock = jump - 500 - Date.now();
+        await sleep(3000);
+        machines[1].clock = 0;
+        await second.drawn(second.ids().length + 100);
+        const ids = drawers.map((drawer) => drawer.ids());
+        assert.equal(countDuplicatesOf(ids) > 0, planted !== undefined);
+      } finally {
+        for (const drawer of drawers) drawer.kill('SIGKILL');
+        await Promise.all(drawers.map(({ ended }) => ended));
+        for (const machine of machines) machine.remove();
+        await server.stop();
+      }
+    });
+  }
+
   for (const planted of [undefined, 'floor']) {
     const name = planted === undefined ? 'nothing twice' : 'and a planted fault (floor): found';
     test(`one slot, whose next holder starts in the tick of the last one: ${name}`, {
