@@ -4,7 +4,8 @@
 //
 // Run as a script, this file is the process: its argument is JSON, the options of its SnowFlake. With
 // `cached`, it is a CachedSnowFlake. With
-// `engine`, the URL of one, it is leased from there, and tried again until it is had; `planted` names
+// `engine`, the URL of one, it is leased from there, and tried again until it is had; with `waits`, not
+// before `go()`. `planted` names
 // a fault of the lease that a test must find. It reports each warning, and each lease that it loses.
 
 const { fork } = require('node:child_process');
@@ -51,6 +52,11 @@ class Drawer {
   async opened() {
     const [answer] = await this.#opened;
     return answer;
+  }
+
+  /** Has one that waits begin. */
+  go() {
+    this.#child.send('go');
   }
 
   kill(signal) {
@@ -115,12 +121,19 @@ async function planted(fault, engine) {
     return { ...store, acquire: atFloor };
   }
   if (fault === 'horizon') {
-    // What the engine does not know is taken for never issued.
-    return { ...store, acquire: (request) => acquire({ ...request, horizon: -1 }) };
+    // A namespace that is missing is taken for one that never was.
+    return {
+      ...store,
+      mayForget: false,
+      open: (request) => store.open({ ...request, floor: -1 }),
+      raise: async ({ floor, ...rest }) => ({ ...(await store.raise(rest)), floor }),
+    };
   }
   return {
     ...store,
     renew: {
+      // Rule 5: ceilings are capped by the holder's own clock.
+      cap: async (request) => ({ ...(await renew(request)), now: Date.now() }),
       // Rule 3: whoever renews is taken for the owner.
       owner: async (request) => ({ ...(await renew(request)), isHeld: true, expires: Date.now() }),
       // Rule 4: what was asked for is taken for confirmed.
@@ -132,8 +145,9 @@ async function planted(fault, engine) {
   };
 }
 
-async function open({ engine, planted: fault, cached, ...options }) {
+async function open({ engine, planted: fault, cached, waits, ...options }) {
   const { CachedSnowFlake, SnowFlake } = require('..');
+  if (waits) await once(process, 'message');
   if (cached) return new CachedSnowFlake(options);
   if (engine === undefined) return new SnowFlake(options);
   for (;;) {
