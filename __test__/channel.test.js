@@ -95,9 +95,10 @@ test('onRejectedPut is called after a slot was lost, too', async () => {
   });
   flake.nextId();
   await until(() => calls > 2);
-  const { owner, workerId } = (({ owner, slot }) => ({ owner, ...slot }))(flake.lease);
-  await store.release({ datacenterId: 1, workerId, owner, last: 2 ** 40, namespace: store.id });
-  await until(() => flake.lease.owner !== owner);
+  const { owner, slot } = flake.lease;
+  const { id: namespace } = await store.open({});
+  await store.release({ ...slot, owner, last: 2 ** 40, namespace });
+  await until(() => flake.lease.owner !== owner && flake.lease.state === 'held');
   flake.nextId();
   const before = calls;
   await until(() => calls > before + 2);
