@@ -464,6 +464,154 @@ test('a directory or a file that may not be written is an error that says so', {
   assert.match(why, /cannot open .*datacenter-1-worker-3\.slot: Permission denied/);
 });
 
+test('a file that another user owns does not keep a lease from the others', {
+  skip: !isRoot && 'only root can be two users',
+}, async () => {
+  // Readable or not, released or held by a living process.
+  const layout = { ...layouts.node, workerBits: 2 };
+  for (const flake of [await leased({ layout }), await leased({ layout })]) flake.close();
+  chmodSync(slotFile(0), 0o600);
+  chmodSync(slotFile(1), 0o644);
+  chmodSync(directory, 0o777);
+  const script = `
+    process.setuid(65534);
+    const { SnowFlake, layouts } = require(${JSON.stringify(entry)});
+    const warnings = [];
+    process.on('warning', ({ code, message }) => warnings.push([code, message]));
+    const lease = (more) =>
+      SnowFlake.lease(${JSON.stringify(pathToFileURL(directory).href)},
+        { datacenterId: 1, layout: { ...layouts.node, workerBits: 2 }, ...more });
+    (async () => {
+      const flakes = [await lease(), await lease()];
+      const workerIds = flakes.map((flake) => (flake.nextId(), flake.workerId));
+      const refused = await lease().catch(({ code, message }) => [code, message]);
+      await new Promise((resolve) => setImmediate(resolve));
+      console.log(JSON.stringify({ workerIds, refused, warnings }));
+    })();`;
+  const { stdout, stderr } = await runScript(script);
+  assert.notEqual(stdout, '', stderr);
+  const { workerIds, refused, warnings } = JSON.parse(stdout);
+  assert.deepEqual(workerIds, [2, 3]);
+  assert.equal(refused[0], 'ERR_SNOWFLAKE_NO_SLOT');
+  assert.match(refused[1], /cannot be used \(cannot open .*worker-0\.slot: Permission denied/);
+  assert.ok(warnings.every(([code]) => code === 'SNOWFLAKE_SLOT_UNUSABLE'));
+  assert.equal(warnings.length, 4, 'both files, at each lease');
+  assert.match(warnings[0][1], /cannot open .*worker-0\.slot: Permission denied.*Let this process/);
+});
+
+test('what is no file of a slot, and cannot be opened as one, does not keep a lease from the others', {
+  skip: process.platform === 'win32' && 'Windows has no such files',
+}, async () => {
+  mkdirSync(slotFile(0));
+  assert.equal(spawnSync('mkfifo', [slotFile(1)]).status, 0);
+  symlinkSync(slotFile(2), slotFile(2));
+  symlinkSync(join(directory, 'nowhere'), slotFile(4));
+  const warnings = [];
+  const collect = ({ code, message }) => warnings.push(`${code} ${message}`);
+  process.on('warning', collect);
+  try {
+    const flake = await leased();
+    assert.equal(flake.workerId, 3);
+    await sleep(0);
+  } finally {
+    process.off('warning', collect);
+  }
+  assert.deepEqual(
+    warnings.map((warning) => /^SNOWFLAKE_SLOT_UNUSABLE .*worker-(\d)\.slot/.exec(warning)?.[1]),
+    ['0', '1', '2', '4'],
+    String(warnings),
+  );
+  for (const [workerId, said] of [
+    [0, /worker-0\.slot.* (directory|regular file)/],
+    [1, /worker-1\.slot is no regular file. Move it away, or use another workerId/],
+    [2, /cannot open .*worker-2\.slot: .*symbolic links/],
+    [4, /worker-4\.slot is a symbolic link to nothing. Remove it/],
+  ]) {
+    const { message } = refuses(() => recorded({ workerId }), 'ERR_SNOWFLAKE_STORE');
+    assert.match(message, said);
+  }
+});
+
+test('whoever may make no file there takes one that is there', {
+  skip: !isRoot && 'only root can be two users',
+}, async () => {
+  const layout = { ...layouts.node, workerBits: 2 };
+  const flake = await leased({ layout, ttl: 60_000 });
+  const url = pathToFileURL(directory).href;
+  chmodSync(slotFile(0), 0o666);
+  // Its ceiling lies ahead, so that slots that were never used come first.
+  const held = readFileSync(slotFile(0));
+  flake.close();
+  writeFileSync(slotFile(0), held);
+  const answer = await asNobody(
+    `return SnowFlake.configure({ datacenterId: 1, lease: ${JSON.stringify(url)}, layout: ${JSON.stringify(layout)} }).workerId;`,
+  );
+  assert.equal(answer, 0);
+});
+
+/** How `snowdrift slots` shows slot 3 after a script has ended that has `state` and `SnowFlake`. */
+async function shownAfter(body) {
+  const { code, signal, stderr } = await runScript(`
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    const { Worker } = require('node:worker_threads');
+    const entry = ${JSON.stringify(entry)};
+    const state = { datacenterId: 1, workerId: 3, state: ${JSON.stringify(directory)}, maxWait: 1000 };
+    ${body}`);
+  const cli = join(dirname(entry), 'cli', 'main.js');
+  const { stdout } = spawnSync(process.execPath, [cli, 'slots', pathToFileURL(directory).href], {
+    encoding: 'utf8',
+  });
+  const [, shown] = /^1 +3 +(\w+)/m.exec(stdout) ?? [undefined, stdout];
+  return { code, signal, stderr, shown };
+}
+
+test('a process that ends gives its slot up, however it ends by itself', {
+  skip: process.platform === 'win32' && 'there it is shown as died',
+}, async () => {
+  for (const [body, expected] of [
+    ['new SnowFlake(state).nextId();', [0, null]],
+    ['new SnowFlake(state).nextId(); process.exit(0);', [0, null]],
+    ['new SnowFlake(state).nextId(); process.exitCode = 3; process.exit();', [3, null]],
+    [
+      'new SnowFlake(state).nextId(); setImmediate(() => { throw new Error("planned"); });',
+      [1, null],
+    ],
+    // IDs are drawn until the end, by listeners of it and by other threads.
+    [
+      `const flake = new SnowFlake(state);
+       process.on('exit', () => { for (let n = 0; n < 5000; n++) flake.nextId(); });
+       process.exit(0);`,
+      [0, null],
+    ],
+    [
+      `const draw = "const { workerData: [entry, state] } = require('worker_threads');" +
+         "const flake = new (require(entry).SnowFlake)(state);" +
+         "require('worker_threads').parentPort.postMessage(0);" +
+         "(function turn() { flake.nextId(); setImmediate(turn); })();";
+       const worker = new Worker(draw, { eval: true, workerData: [entry, state] });
+       worker.once('message', () => process.exit(0));`,
+      [0, null],
+    ],
+    [
+      `const draw = "const { workerData: [entry, state] } = require('worker_threads');" +
+         "new (require(entry).SnowFlake)(state).nextId(); process.exit(0);";
+       new Worker(draw, { eval: true, workerData: [entry, state] });`,
+      [0, null],
+    ],
+  ]) {
+    const { code, signal, stderr, shown } = await shownAfter(body);
+    assert.deepEqual([code, signal, shown], [...expected, 'free'], `${body}\n${stderr}`);
+    if (expected[0] !== 1) assert.equal(stderr, '');
+  }
+  // What ends by a signal has died: nothing of it runs any more.
+  for (const signal of ['SIGTERM', 'SIGKILL']) {
+    const { shown } = await shownAfter(
+      `new SnowFlake(state).nextId(); process.kill(process.pid, '${signal}'); setTimeout(() => {}, 1e6);`,
+    );
+    assert.equal(shown, 'died', signal);
+  }
+});
+
 /** Runs a script in a directory on a disk of its own of 64 kB. */
 function onSmallDisk(script) {
   const { stdout, stderr } = spawnSync(

@@ -25,6 +25,10 @@ use crate::sequencer::{HighMarks, NEVER};
 use crate::store::Terms;
 use crate::store::file::look;
 
+/// How long the end of the process waits for slots that are given up.
+#[cfg(unix)]
+const AT_EXIT: Duration = Duration::from_millis(500);
+
 /// How long a constructor waits for the disk. It takes some ms, unless the disk hangs.
 const DISK: Duration = Duration::from_secs(10);
 
@@ -171,8 +175,30 @@ fn node(request: &OpenRequest, worker_id: f64) -> Result<Node, Fault> {
     Ok(Node::new(layout, request.datacenter_id as u64, worker_id as u64)?)
 }
 
+/// Has the slots' files say, when the process ends by `process.exit()`, that they were given up: Node
+/// then ends without dropping what instances have. At that time no JavaScript runs any more.
+///
+/// On Windows all other threads have ended by then, those that give slots up, too.
+#[cfg(unix)]
+fn release_at_exit() {
+    extern "C" fn release() {
+        // It must not unwind into libc.
+        let _ = std::panic::catch_unwind(|| registry::release_all(AT_EXIT));
+    }
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the function unwinds nowhere, and stays loaded: napi-build links it so. If there is
+        // no room for it, slots are shown as those of a process that died.
+        let _ = unsafe { libc::atexit(release) };
+    });
+}
+
 /// Opens a share in the node's generator. May block, if it is recorded.
 fn open_share(request: &OpenRequest) -> Result<Source, Fault> {
+    #[cfg(unix)]
+    if request.recording.is_some() {
+        release_at_exit();
+    }
     let policies = request.policies();
     let opened = match (&request.recording, request.worker_id) {
         (None, worker_id) => {

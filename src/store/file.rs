@@ -121,15 +121,17 @@ impl FileStore {
 
     /// The file of a slot, locked.
     fn lock(&self, slot: &Node, path: &Path) -> Result<File, StoreError> {
-        let open = || OpenOptions::new().read(true).write(true).open(path);
-        let file = match open() {
-            Err(cause) if cause.kind() == ErrorKind::NotFound => {
+        let is_missing = |failure: &StoreError| matches!(failure, StoreError::Io { cause, .. } if cause.kind() == ErrorKind::NotFound);
+        let file = match open(path, Access::ReadWrite) {
+            Err(failure) if is_missing(&failure) => {
                 self.create(slot, path)?;
-                open()
+                open(path, Access::ReadWrite).map_err(|failure| match is_missing(&failure) {
+                    true => unusable(path, "is a symbolic link to nothing. Remove it"),
+                    false => failure,
+                })?
             }
-            answer => answer,
-        }
-        .map_err(|cause| io_error("open", path, cause))?;
+            answer => answer?,
+        };
         match file.try_lock() {
             Ok(()) => Ok(file),
             Err(TryLockError::WouldBlock) => Err(StoreError::InUse {
@@ -269,6 +271,29 @@ impl Held for HeldFile {
     }
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Read,
+    ReadWrite,
+}
+
+/// A slot's file, if it is a file: opening a pipe for reading would wait for a writer for ever.
+fn open(path: &Path, access: Access) -> Result<File, StoreError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(access == Access::ReadWrite);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    }
+    let failed = |cause| io_error("open", path, cause);
+    let file = options.open(path).map_err(failed)?;
+    if !file.metadata().map_err(failed)?.is_file() {
+        return Err(unusable(path, "is no regular file. Move it away, or use another workerId"));
+    }
+    Ok(file)
+}
+
 fn write(file: &mut File, path: &Path, record: &Record) -> Result<(), StoreError> {
     file.rewind()
         .and_then(|()| file.write_all(&record.to_bytes()))
@@ -315,7 +340,7 @@ fn read_whole(file: &mut File, path: &Path) -> Result<Vec<u8>, StoreError> {
             "is {len} bytes long and should be {FILE_BYTES}: it was cut off, or is no file of a \
              slot. {REMEDY}"
         );
-        return Err(StoreError::Unusable { place: path.to_owned(), what });
+        return Err(unusable(path, &what));
     }
     let mut bytes = Vec::with_capacity(FILE_BYTES);
     file.rewind().and_then(|()| file.read_to_end(&mut bytes)).map_err(failed)?;
@@ -324,14 +349,16 @@ fn read_whole(file: &mut File, path: &Path) -> Result<Vec<u8>, StoreError> {
 
 /// The record of a file's bytes, if all of them are as they should be.
 fn record_of(bytes: &[u8], path: &Path) -> Result<Record, StoreError> {
-    let unusable = |what: String| StoreError::Unusable { place: path.to_owned(), what };
     let sector = bytes.first_chunk().ok_or_else(|| damaged(path))?;
     let record = Record::from_bytes(sector).map_err(|fault| match fault {
-        Fault::Foreign => unusable(format!("is no file of a snowdrift slot. {REMEDY}")),
-        Fault::Newer(version) => unusable(format!(
-            "was written by a newer snowdrift (format {version}; this one reads 1). Update \
+        Fault::Foreign => unusable(path, &format!("is no file of a snowdrift slot. {REMEDY}")),
+        Fault::Newer(version) => unusable(
+            path,
+            &format!(
+                "was written by a newer snowdrift (format {version}; this one reads 1). Update \
              snowdrift here, or use another workerId"
-        )),
+            ),
+        ),
         Fault::Damaged => damaged(path),
     })?;
     let is_zero = |bytes: &[u8]| bytes.iter().all(|&byte| byte == 0);
@@ -351,7 +378,7 @@ fn high_marks(bytes: &[u8], record: &Record) -> Option<HighMarks> {
 /// A slot's record, read without its lock, so while it may be rewritten: try a few times.
 fn read_record(path: &Path) -> Result<Record, StoreError> {
     let read = || {
-        let mut file = File::open(path).map_err(|cause| io_error("open", path, cause))?;
+        let mut file = open(path, Access::Read)?;
         record_of(&read_whole(&mut file, path)?, path)
     };
     read().or_else(|_| read()).or_else(|_| read())
@@ -364,13 +391,12 @@ fn holder_of(path: &Path) -> Option<Holder> {
 fn check_node(found: &Node, slot: &Node, path: &Path) -> Result<(), StoreError> {
     check_layout(found.layout(), slot.layout(), path)?;
     if found != slot {
-        let place = path.to_owned();
         let what = format!(
             "is the file of datacenterId {} and workerId {} under another name. {REMEDY}",
             found.datacenter_id(),
             found.worker_id()
         );
-        return Err(StoreError::Unusable { place, what });
+        return Err(unusable(path, &what));
     }
     Ok(())
 }
@@ -402,7 +428,11 @@ fn described(layout: &Layout) -> String {
 }
 
 fn damaged(path: &Path) -> StoreError {
-    StoreError::Unusable { place: path.to_owned(), what: format!("is damaged. {REMEDY}") }
+    unusable(path, &format!("is damaged. {REMEDY}"))
+}
+
+fn unusable(path: &Path, what: &str) -> StoreError {
+    StoreError::Unusable { place: path.to_owned(), what: what.to_owned() }
 }
 
 fn replaced(path: &Path) -> StoreError {
