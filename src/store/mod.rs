@@ -18,11 +18,13 @@
 //! | `marks` | the high marks in shared memory, exact after a crash |
 //! | `boot` | whether that memory can have been lost |
 //! | `file` | the store: a directory with a file a slot |
+//! | `reset` | a slot that a wrong clock made useless, put right |
 
 mod boot;
 pub mod file;
 mod marks;
 pub mod record;
+pub mod reset;
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
