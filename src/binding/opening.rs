@@ -13,7 +13,7 @@ use napi_derive::napi;
 use super::Fault;
 use super::channel::{Source, build};
 use super::options::{LayoutRecord, OpenRequest, answer};
-use super::records::SlotRecord;
+use super::records::{ResetRecord, SlotRecord};
 use super::ring::RingShare;
 use crate::cached::{self, MOST_SLOTS, RingError};
 use crate::clock::{Clock, ManualClock, SystemClock};
@@ -23,7 +23,7 @@ use crate::node::Node;
 use crate::registry::{self, OpenError, Share};
 use crate::sequencer::{HighMarks, NEVER};
 use crate::store::Terms;
-use crate::store::file::look;
+use crate::store::file::{FileStore, look};
 
 /// How long the end of the process waits for slots that are given up.
 #[cfg(unix)]
@@ -57,6 +57,25 @@ fn channel<'env>(
 pub fn slots_in(directory: String) -> Either<Vec<SlotRecord>, Fault> {
     let found = look(Path::new(&directory)).map_err(Fault::from);
     answer(found.map(|all| all.into_iter().map(SlotRecord::from).collect()))
+}
+
+/// What the file of a slot says that nobody holds, and what a reset makes of it; with `is_meant`, does
+/// it. `layout` is for a file that cannot be read. Holds the thread while the disk answers.
+#[napi]
+pub fn reset_slot(
+    directory: String,
+    datacenter_id: f64,
+    worker_id: f64,
+    layout: Option<LayoutRecord>,
+    is_meant: bool,
+) -> Either<ResetRecord, Fault> {
+    let reset = || -> Result<ResetRecord, Fault> {
+        let layout = layout.as_ref().map(Layout::try_from).transpose()?;
+        let store = FileStore::existing(Path::new(&directory))?;
+        let slot = (datacenter_id as u64, worker_id as u64);
+        Ok(store.reset(slot, layout, SystemClock.now().ms, is_meant)?.into())
+    };
+    answer(reset())
 }
 
 type Later = Either<Unknown<'static>, Fault>;
