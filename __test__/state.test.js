@@ -12,6 +12,7 @@ const {
   readFileSync,
   readdirSync,
   rmSync,
+  statSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
@@ -23,6 +24,7 @@ const { afterEach, beforeEach, test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 const { Drawer } = require('./drawer.js');
+const { Machine, missing: noMachine } = require('./machine.js');
 const {
   SnowFlake,
   countDuplicates,
@@ -367,7 +369,11 @@ test('a damaged, cut, foreign, newer or exchanged file is refused by its name, a
   for (const [content, what] of [
     [changed(60, whole[60] ^ 1), /is damaged\..*use another workerId/],
     [changed(1047, whole[1047] ^ 0x40), /is damaged/],
-    [changed(8, 2), /was written by a newer snowdrift \(format 2; this one reads 1\)/],
+    [changed(8, 3), /was written by a newer snowdrift \(format 3; this one reads 2\)/],
+    [
+      changed(8, 1),
+      /by an older snowdrift \(format 1; this one reads 2\)\. End the processes.*reset/,
+    ],
     [whole.subarray(0, 100), /is 100 bytes long and should be 4096/],
     [Buffer.alloc(0), /is 0 bytes long/],
     [Buffer.alloc(4096), /is no file of a snowdrift slot/],
@@ -610,6 +616,135 @@ test('a process that ends gives its slot up, however it ends by itself', {
     );
     assert.equal(shown, 'died', signal);
   }
+});
+
+test('a slot that a clock in another year made useless names its remedy, which makes it usable', {
+  skip: noMachine(),
+}, async () => {
+  const machine = new Machine();
+  const env = machine.env;
+  const nineYears = 9 * 365 * 86_400_000;
+  const cli = join(dirname(entry), 'cli', 'main.js');
+  const reset = (...more) => {
+    const args = [cli, 'reset', pathToFileURL(directory).href, ...more];
+    const slot = ['--datacenter-id', '1', '--worker-id', '3'];
+    return spawnSync(process.execPath, [...args, ...slot], {
+      encoding: 'utf8',
+      env: { ...process.env, ...env },
+    });
+  };
+  try {
+    const ids = [];
+    const draw = async () => {
+      const answer = await elsewhere('new SnowFlake(state).nextIds(100)', env);
+      if (answer.code === undefined) ids.push(...Object.values(answer));
+      return answer;
+    };
+    await draw();
+    machine.clock = nineYears;
+    await draw();
+    machine.clock = 60_000;
+    machine.boot = 2;
+    const { code, message } = await draw();
+    assert.equal(code, 'ERR_SNOWFLAKE_WINDOW');
+    const command = `snowdrift reset file://${directory} --datacenter-id 1 --worker-id 3`;
+    assert.ok(message.includes(`${slotFile()}: ${command}`), message);
+
+    const before = readFileSync(slotFile());
+    const looked = reset();
+    assert.deepEqual([looked.status, looked.stderr], [2, '']);
+    assert.match(
+      looked.stdout,
+      /IDs up to +20[3-9]\d-.*never issued again.*No ID is issued again/s,
+    );
+    assert.match(looked.stdout, /Nothing was changed\. With --yes it is done\./);
+    assert.deepEqual(readFileSync(slotFile()), before);
+    const done = reset('--yes', '--json');
+    assert.equal(done.status, 0, done.stderr);
+    const { plan, now, isDone, ceiling } = JSON.parse(done.stdout);
+    assert.deepEqual([isDone, plan.repeatsTo, plan.skip[1]], [true, null, ceiling]);
+    assert.ok(Math.abs(plan.floor - now) < 5000);
+    await sleep(5);
+    assert.equal((await draw()).code, undefined);
+
+    machine.clock = nineYears;
+    const again = await draw();
+    assert.equal(again.code, 'ERR_SNOWFLAKE_STORE');
+    assert.match(again.message, /a clock that stood ahead has issued IDs of these times/);
+    machine.clock = nineYears + 86_400_000;
+    assert.equal((await draw()).code, undefined);
+    machine.clock = nineYears + 2 * 86_400_000;
+    const none = reset('--yes');
+    assert.deepEqual([none.status, /nothing to reset/.test(none.stdout)], [0, true], none.stdout);
+    assert.equal(ids.length, 400);
+    assert.equal(countDuplicates(ids), 0);
+  } finally {
+    machine.remove();
+  }
+});
+
+test('a slot whose counters are all years ahead names the remedy, too', {
+  skip: noMachine(),
+}, async () => {
+  const machine = new Machine();
+  try {
+    const years = 365 * 86_400_000;
+    const draw = () => elsewhere('new SnowFlake(state).nextIdString()', machine.env);
+    for (const ahead of [9, 8, 7, 6]) {
+      machine.clock = ahead * years;
+      assert.equal(typeof (await draw()), 'string');
+    }
+    machine.clock = 0;
+    const { code, message } = await draw();
+    assert.equal(code, 'ERR_SNOWFLAKE_CLOCK_BACK');
+    assert.match(message, /snowdrift reset file:\/\/.*--worker-id 3/);
+  } finally {
+    machine.remove();
+  }
+});
+
+test('reset refuses what it cannot do, and keeps off living holders', async () => {
+  const run = (...args) => {
+    const { SNOWDRIFT_LEASE, ...env } = process.env;
+    const cli = join(dirname(entry), 'cli', 'main.js');
+    const { status, stdout, stderr } = spawnSync(process.execPath, [cli, 'reset', ...args], {
+      encoding: 'utf8',
+      env,
+    });
+    return [status, stdout, stderr];
+  };
+  const url = pathToFileURL(directory).href;
+  const slot = ['--datacenter-id', '1', '--worker-id', '3'];
+  recorded().nextId();
+  for (const [args, status, said] of [
+    [[url, ...slot, '--yes'], 1, /ERR_SNOWFLAKE_IN_USE: .*is held by another process: process \d+/],
+    [[url, '--datacenter-id', '1', '--worker-id', '4'], 1, /ERR_SNOWFLAKE_STORE: .*worker-4\.slot/],
+    [['file:///no/such', ...slot], 1, /ERR_SNOWFLAKE_STORE: .*\/no\/such/],
+    [[url, ...slot, '--layout', 'twitter'], 1, /another layout or epoch/],
+    [[url, '--worker-id', '3'], 2, /reset needs --datacenter-id/],
+    [[url, '--datacenter-id', '1'], 2, /reset needs --worker-id/],
+    [[url, '--datacenter-id', '1', '--worker-id', 'x'], 2, /--worker-id must be a whole number/],
+    [['postgres://user:secret@a/b', ...slot], 2, /reset is for a directory.*recover/],
+    [['user:secret@a', ...slot], 2, /URLs of file:/],
+    [slot, 2, /reset needs a URL.*SNOWDRIFT_LEASE/],
+    [[url, url, ...slot], 2, /reset takes one URL/],
+  ]) {
+    if (args[0] === url && args.includes('twitter')) open.pop().close();
+    const [code, stdout, stderr] = run(...args);
+    assert.deepEqual([code, stdout], [status, ''], `${args}: ${stderr}`);
+    assert.match(stderr, said);
+    assert.ok(!stderr.includes('secret'), stderr);
+  }
+  // Damaged, it can be reset, and stays the file of its user.
+  writeFileSync(slotFile(), 'damaged');
+  chmodSync(slotFile(), 0o640);
+  const [looked, report] = run(url, ...slot);
+  assert.deepEqual([looked, readFileSync(slotFile(), 'utf8')], [2, 'damaged']);
+  assert.match(report, /7 bytes long.*It is not known what was issued/s);
+  assert.equal(run(url, ...slot, '--yes')[0], 0);
+  assert.equal(statSync(slotFile()).mode & 0o777, 0o640);
+  await sleep(5);
+  assert.equal(typeof recorded().nextId(), 'bigint');
 });
 
 /** Runs a script in a directory on a disk of its own of 64 kB. */

@@ -88,10 +88,9 @@ function moment(unixMs) {
 const HOUR_MS = 3_600_000;
 
 /** What to do where a clock that stood hours ahead has used a slot of a directory. */
-function remedy(retryAfterMs, lease) {
+function remedy(retryAfterMs, { datacenterId, workerId }, lease) {
   const isFile = lease?.store.startsWith('file:');
   if (!isFile || !(retryAfterMs > HOUR_MS)) return '';
-  const { datacenterId, workerId } = lease.slot;
   const file = `${lease.store}/datacenter-${datacenterId}-worker-${workerId}.slot`;
   const quoted = /^[\w:/.-]+$/.test(lease.store)
     ? lease.store
@@ -103,7 +102,7 @@ function remedy(retryAfterMs, lease) {
  * Why there is no ID. `layout` and `maxWait` are those of the instance that was asked, `lease` is how
  * its lease stands.
  */
-function refused({ kind, now, retryAfterMs }, { layout, maxWait }, lease) {
+function refused({ kind, now, retryAfterMs }, { layout, maxWait, ...node }, lease) {
   const again = retryAfterMs === undefined ? '' : ` Try again in ${retryAfterMs} ms`;
   const perTick = `${2 ** layout.sequenceBits} IDs a tick of ${layout.tickMs} ms`;
   const [code, message] = {
@@ -116,7 +115,7 @@ function refused({ kind, now, retryAfterMs }, { layout, maxWait }, lease) {
     ],
     'clock-back': [
       'ERR_SNOWFLAKE_CLOCK_BACK',
-      `the clock stepped back to ${moment(now)}, below IDs that are already issued. Try again in ${retryAfterMs} ms, when it will have caught up, and look at what sets this machine's clock${remedy(retryAfterMs, lease)}`,
+      `the clock stepped back to ${moment(now)}, below IDs that are already issued. Try again in ${retryAfterMs} ms, when it will have caught up, and look at what sets this machine's clock${remedy(retryAfterMs, node, lease)}`,
     ],
     'before-epoch': [
       'ERR_SNOWFLAKE_BEFORE_EPOCH',
@@ -126,7 +125,7 @@ function refused({ kind, now, retryAfterMs }, { layout, maxWait }, lease) {
       'ERR_SNOWFLAKE_WINDOW',
       `the clock stands at ${moment(now)}, and IDs up to ${moment(lease?.floor)} may have been issued ${
         lease?.expires ? 'by other holders of this slot' : 'before this machine went down'
-      }.${again}, when the clock has passed that${remedy(retryAfterMs, lease)}`,
+      }.${again}, when the clock has passed that${remedy(retryAfterMs, node, lease)}`,
     ],
     ceiling: lease?.expires
       ? [
