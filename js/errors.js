@@ -102,7 +102,11 @@ function remedy(retryAfterMs, { datacenterId, workerId }, lease) {
  * Why there is no ID. `layout` and `maxWait` are those of the instance that was asked, `lease` is how
  * its lease stands.
  */
-function refused({ kind, now, retryAfterMs }, { layout, maxWait, ...node }, lease) {
+function refused({ kind: found, now, retryAfterMs }, { layout, maxWait, ...node }, lease) {
+  // A lease that lost its slot, and could not open another one, has no generator meanwhile.
+  const kind = found === 'closed' && lease?.state === 'lost' ? 'ceiling' : found;
+  // Of a lease from a directory there is no such field.
+  const isOfStore = lease?.expires !== undefined;
   const again = retryAfterMs === undefined ? '' : ` Try again in ${retryAfterMs} ms`;
   const perTick = `${2 ** layout.sequenceBits} IDs a tick of ${layout.tickMs} ms`;
   const [code, message] = {
@@ -124,18 +128,11 @@ function refused({ kind, now, retryAfterMs }, { layout, maxWait, ...node }, leas
     floor: [
       'ERR_SNOWFLAKE_WINDOW',
       `the clock stands at ${moment(now)}, and IDs up to ${moment(lease?.floor)} may have been issued ${
-        lease?.expires ? 'by other holders of this slot' : 'before this machine went down'
+        isOfStore ? 'by other holders of this slot' : 'before this machine went down'
       }.${again}, when the clock has passed that${remedy(retryAfterMs, node, lease)}`,
     ],
-    ceiling: lease?.expires
-      ? [
-          'ERR_SNOWFLAKE_LEASE_EXPIRED',
-          `the lease of workerId ${lease.slot.workerId} from ${lease.store} ${
-            lease.state === 'lost'
-              ? 'was taken over by another process, since it had not been renewed in time'
-              : `has run out at ${moment(lease.ceiling)}`
-          }${lease.failure === undefined ? '' : ` (${lease.failure})`}. IDs stop until there is one again, which is tried again and again; look at the engine`,
-        ]
+    ceiling: isOfStore
+      ? leaseRefusal(lease, now)
       : lease?.failure
         ? [
             'ERR_SNOWFLAKE_STORE',
@@ -151,6 +148,28 @@ function refused({ kind, now, retryAfterMs }, { layout, maxWait, ...node }, leas
     ],
   }[kind];
   return new SnowFlakeError(code, message, { retryAfterMs });
+}
+
+/** Why a lease from a store has no ID: code and message. */
+function leaseRefusal({ slot, store, state, lost, ceiling, failure, clockSkew }, now) {
+  if (state !== 'lost' && failure === undefined && clockSkew > 0) {
+    return [
+      'ERR_SNOWFLAKE_CLOCK_SKEW',
+      `this machine's clock shows ${moment(now)}, and the clock of ${store} shows ${moment(now - clockSkew)}: further behind than ttl, maxClockSkew and maxAhead allow. IDs go on by themselves when the clocks agree: set this machine's clock right (NTP), or the store's`,
+    ];
+  }
+  const what = {
+    taken: 'was taken over by another process, since it had not been renewed in time',
+    missing: 'is no longer recorded there',
+    reverted: 'is recorded there as it was before',
+  }[lost];
+  const why = failure === undefined ? '' : ` (${failure})`;
+  return [
+    'ERR_SNOWFLAKE_LEASE_EXPIRED',
+    state === 'lost'
+      ? `workerId ${slot.workerId} of ${store} ${what}. This process waits for a free slot, and IDs go on by themselves when it has one${why}`
+      : `the lease of workerId ${slot.workerId} from ${store} has run out at ${moment(ceiling)}${why}. IDs go on by themselves when it is renewed, which is tried again and again: look at the store`,
+  ];
 }
 
 /** Tells the process that its clock stepped back. */

@@ -36,7 +36,7 @@ async function openLater(settings) {
 function missingCalls(place) {
   try {
     if (place === null || typeof place !== 'object' || place instanceof URL) return undefined;
-    return ['acquire', 'renew', 'release', 'now'].filter(
+    return ['open', 'raise', 'acquire', 'renew', 'release', 'now'].filter(
       (name) => typeof place[name] !== 'function',
     );
   } catch (cause) {

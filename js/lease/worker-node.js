@@ -3,6 +3,11 @@
 // WORKER_NODE table, and the row's auto-increment ID is the worker ID. It is never given out again, so
 // there is nothing to renew, to expire or to take over, and no clock to trust. Java and Node
 // applications can share one table.
+//
+// The table is UidGenerator's own and has no room for a namespace's record. So open() and raise() record
+// nothing and return what was requested: no holder starts where another one stopped, so nothing depends
+// on the limits of others. A table that is emptied or made anew starts from worker ID 1 again: that is
+// not noticed. Use it with a later epoch then.
 
 const { configError, SnowFlakeError, shown } = require('../errors.js');
 const { choice, propertiesOf } = require('../options.js');
@@ -64,6 +69,8 @@ function workerNode(client, options = {}) {
   const { isMissing, now } = DIALECTS[dialect];
   const name = `${dialect}:WORKER_NODE`;
 
+  let record;
+
   return {
     name,
 
@@ -72,7 +79,17 @@ function workerNode(client, options = {}) {
       return Number(ms);
     },
 
-    async acquire({ datacenterId, workerIds, holder }) {
+    async open({ id, layout, ttl, maxClockSkew, maxAhead, floor }) {
+      record = { id, layout, ttl, maxClockSkew, maxAhead, floor };
+      return record;
+    },
+
+    async raise({ namespace: _, signal: __, ...higher }) {
+      record = { ...record, ...higher };
+      return record;
+    },
+
+    async acquire({ datacenterId, workerIds, holder, signal }) {
       if (datacenterId !== 0) {
         throw configError(
           'workerNode() numbers workers through all datacenters: use it with a layout without datacenterBits, such as { ...layouts.uid, epoch }',
@@ -84,6 +101,7 @@ function workerNode(client, options = {}) {
         port ?? `${Number(holder.startedAt)}-${holder.pid}`,
         TYPES[type],
       ];
+      signal.throwIfAborted();
       let workerId;
       try {
         workerId = await insert(client, values);
@@ -98,11 +116,12 @@ function workerNode(client, options = {}) {
           `${name} has given out ID ${workerId}, and the layout's worker IDs end at ${workerIds - 1}. Use a layout with more workerBits and a later epoch, and an empty table with it`,
         );
       }
-      return { workerId, floor: -1, expires: null };
+      return { workerId, floor: -1, expires: null, now: Date.now() };
     },
 
+    // Without a query: IDs go on while the database is down. Nobody compares this holder's clock.
     async renew() {
-      return { isHeld: true, expires: null };
+      return { isHeld: true, expires: null, now: Date.now() };
     },
 
     async release() {},
