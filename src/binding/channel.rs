@@ -22,7 +22,8 @@ use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi::{Env, check_status, sys};
 
 use super::Fault;
-use super::opening::{joined, leased};
+use super::opening::{WindowRecord, joined, leased};
+use super::options::OpenRequest;
 use super::records::{
     LeaseRecord, NewsRecord, RefusalRecord, StatsRecord, StepRecord, WaitsRecord, end_of,
 };
@@ -218,12 +219,23 @@ impl Channel {
         Some(change(share, share.engine_window()?))
     }
 
-    /// Draws from another generator from now on; or from none, if that cannot be opened.
-    fn change_source(&self, open: impl FnOnce() -> Result<Source, Fault>) -> Option<Fault> {
+    /// Draws from another generator from now on. If that cannot be opened, the one before stays, whose
+    /// window is closed.
+    fn change_source(
+        &self,
+        worker_id: Option<f64>,
+        open: impl FnOnce() -> Result<Source, Fault>,
+    ) -> Option<Fault> {
         // What JavaScript still has of the last block is of the slot before, and was reserved while
-        // that was held. Its share goes first, since it may be the same slot again.
+        // that was held.
         self.block.set(None);
-        self.source.take();
+        // The same slot again has one user at a time, so its share goes first.
+        let is_same = |source: &Source| {
+            worker_id.is_some_and(|id| id as u64 == source.generator().node().worker_id())
+        };
+        if self.source.borrow().as_ref().is_some_and(is_same) {
+            self.source.take();
+        }
         match open() {
             Ok(source) => {
                 self.source.replace(Some(source));
@@ -381,13 +393,13 @@ pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>>
     })?;
     let own = channel.clone();
     define(env, &mut object, "moveTo", move |call| {
-        let (request, window) = (call.get(0)?, call.get(1)?);
-        Ok(own.change_source(|| leased(&request, &window)))
+        let (request, window): (OpenRequest, WindowRecord) = (call.get(0)?, call.get(1)?);
+        Ok(own.change_source(request.worker_id, || leased(&request, &window)))
     })?;
     let own = channel.clone();
     define(env, &mut object, "joinAnother", move |call| {
-        let request = call.get(0)?;
-        Ok(own.change_source(|| joined(&request)))
+        let request: OpenRequest = call.get(0)?;
+        Ok(own.change_source(request.worker_id, || joined(&request)))
     })?;
     define(env, &mut object, "close", move |_| {
         channel.source.borrow_mut().take();
