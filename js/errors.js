@@ -21,7 +21,9 @@ function shown(value) {
   try {
     // Without its stack, which the error that has it as a cause shows anyway.
     if (types.isNativeError(value)) return `${value.name}: ${value.message}`.slice(0, 200);
-    return inspect(value, {
+    // The user and password of a URL, valid or not.
+    const safe = typeof value === 'string' ? value.replace(/:\/\/\S*@/, '://***@') : value;
+    return inspect(safe, {
       depth: 0,
       maxStringLength: 60,
       maxArrayLength: 3,

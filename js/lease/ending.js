@@ -73,6 +73,8 @@ async function onSignal(signal) {
   if (shared.isEnding || isListenedTo(signal)) return;
   shared.isEnding = true;
   const releases = [...shared.releases];
+  // Not before all listeners were called: others count them.
+  await undefined;
   // A second signal ends the process at once.
   for (const [listener] of releases) unlisten(listener);
   let timer;

@@ -58,13 +58,15 @@ const PHASES = [
   },
   {
     codes: /^(HPE_\w+|PROTOCOL_\w*(PACKET|SEQUENCE)\w*|ER_MALFORMED_PACKET)$/,
-    messages: /protocol error|unexpected token|not valid JSON|unmarshal|unknown message code/i,
+    messages:
+      /protocol error|unexpected (token|end of JSON)|not valid JSON|unmarshal|unknown message code/i,
     say: (server) => `The answer is not in the protocol of ${server}: check that this is its port`,
   },
   {
     codes:
       /^(ECONNREFUSED|E(HOST|NET)(UNREACH|DOWN)|ETIMEDOUT|EADDRNOTAVAIL|ENOENT|UND_ERR_CONNECT_TIMEOUT|NR_CLOSED)$/,
-    messages: /max retries per request|connect(ion)? time-?out|timeout expired|client is closed|no available hosts/i,
+    messages:
+      /max retries per request|connect(ion)? time-?out|timeout expired|client is closed|no available hosts/i,
     say: (server) => `Cannot reach ${server}: check that it runs and that this host can reach it`,
   },
   {
