@@ -371,7 +371,7 @@ test('a clock that jumps ahead is refused at the draw, and poisons no slot', {
   assert.ok(again);
 });
 
-test('what a clock that jumped ahead has issued is above no horizon after a loss', {
+test('a clock that jumped ahead issues nothing above the horizon of a loss', {
   skip: noMachine(),
 }, async () => {
   const { ids, floor, highest } = await underSteppedClock(`${STEADY}

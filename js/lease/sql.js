@@ -150,7 +150,7 @@ function sqlStore({ name, dialect, namespace, query, isInTransaction = () => fal
 
   function uncommitted() {
     return configError(
-      `${name} does not commit what a lease records: its connection is inside a transaction, or has autocommit = 0, so a rollback could lose it and IDs could be issued twice. Give the store a pool or a connection of its own, with autocommit`,
+      `${name} does not commit what a lease records: its connection is inside a transaction, or has autocommit = 0. Give the store a pool or a connection of its own, with autocommit`,
     );
   }
 
