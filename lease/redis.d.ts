@@ -15,6 +15,10 @@ import type { LeaseStore, StoreOptions } from './store';
  * can repeat IDs until a living holder renews. Run Redis with `appendfsync always`, with
  * `maxmemory-policy noeviction` and, with replicas, `min-replicas-to-write 1`, or lease from a database.
  *
+ * A lease from a URL replaces a half-open connection (packets vanish, without a reset). A client of
+ * `ioredis` does so with `connectTimeout` and `socketTimeout`. A client of `redis` does not while calls go
+ * on: its socket timeout restarts with each.
+ *
  * @param client a client of `ioredis`, or a connected one of `redis`
  */
 export function redis(client: { eval: unknown }, options?: StoreOptions): LeaseStore;
