@@ -53,6 +53,7 @@ class Fleet {
     // Ready to come in the next ms, before anybody has noticed.
     const waiting = { ...fleet.#options, waits: true };
     fleet.newcomers = Array.from({ length: HOLDERS }, () => new Drawer(waiting));
+    await Promise.all(fleet.newcomers.map(({ ready }) => ready));
     return fleet;
   }
 
@@ -60,6 +61,13 @@ class Fleet {
   drawing(ms, drawers) {
     const each = drawers.map((drawer) => drawer.drawn(drawer.ids().length + 100));
     return within(ms, 'all issue again', Promise.all(each));
+  }
+
+  /** Until all have renewed just now, if they do so at about one time: the worst moment of a loss. */
+  async renewed() {
+    const next = () => Math.min(...this.drawers.map(({ renewedAt }) => renewedAt)) + TTL / 3;
+    const end = performance.now() + TTL;
+    while (!(next() - performance.now() > TTL / 5) && performance.now() < end) await sleep(10);
   }
 
   /** Until every holder of the time before has reported its loss. */
@@ -111,6 +119,7 @@ describe('a namespace', { concurrency: 1 }, () => {
         try {
           await prepare(fleet);
           await fleet.drawing(20_000, fleet.drawers);
+          await fleet.renewed();
           const since = performance.now();
           await lose(fleet);
           const back = performance.now();

@@ -11,6 +11,7 @@ const COMMANDS = {
   parse: () => require('./parse.js'),
   layout: () => require('./layout.js'),
   slots: () => require('./slots.js'),
+  reset: () => require('./reset.js'),
   serve: () => require('./serve.js'),
 };
 
@@ -20,6 +21,7 @@ const HELP = `Usage: snowdrift <command> [options]
   parse    takes IDs apart
   layout   what a cut of bits allows
   slots    who holds which worker ID
+  reset    puts a slot of a directory right that a wrong clock made useless
   serve    gives IDs by HTTP, to services in other languages
 
   snowdrift <command> --help tells the rest, snowdrift --version the version.
