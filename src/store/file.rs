@@ -67,7 +67,7 @@ impl FileStore {
     ) -> Result<FileStore, StoreError> {
         match fs::create_dir(directory) {
             Err(cause) if cause.kind() != ErrorKind::AlreadyExists => {
-                return Err(io_error("make the directory", directory, cause));
+                Err(io_error("make the directory", directory, cause))
             }
             _ => FileStore::in_place(directory, boot_id, flush),
         }
