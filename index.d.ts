@@ -111,7 +111,8 @@ export interface SnowFlakeOptions {
    * The slot is this process's alone, until the last instance closes or the process dies, however it
    * dies. What was issued is remembered: exactly after any death of the process, and after a power
    * cut as the time up to which IDs may have been issued, which is refused until the clock has passed
-   * it.
+   * it. Where a clock that stood years ahead has made the slot useless, `npx snowdrift reset` puts it
+   * right.
    */
   state?: string | URL;
   /**
@@ -119,13 +120,17 @@ export interface SnowFlakeOptions {
    * `file:` URL. Default: the environment variable `SNOWDRIFT_LEASE`. In an application,
    * {@link SnowFlake.lease} does not hold the thread meanwhile.
    *
+   * A slot whose file cannot be used (another user's, damaged, no file at all) is passed over, with a
+   * `SnowFlakeWarning`, `SNOWFLAKE_SLOT_UNUSABLE`.
+   *
    * Each instance takes a slot of its own, but the default instances of all threads share one.
    */
   lease?: string | URL;
   /**
    * How far ahead of the clock the time is recorded up to which IDs may be issued, in ms: 1,000 to
    * 3,600,000, default 10,000. A native thread renews it each third of that. It is how long IDs go on
-   * when the disk fails, and the longest that they are refused after a power cut.
+   * when the disk fails. After a power cut IDs are refused for `ttl` + `maxAhead` at the most, if the
+   * clock is right.
    */
   ttl?: number;
   /**
