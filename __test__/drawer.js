@@ -5,11 +5,12 @@
 // Run as a script, this file is the process: its argument is JSON, the options of its SnowFlake. With
 // `cached`, it is a CachedSnowFlake. With
 // `engine`, the URL of one, it is leased from there, and tried again until it is had; `planted` names
-// a fault of the lease that a test must find.
+// a fault of the lease that a test must find. It reports each warning, and each lease that it loses.
 
 const { fork } = require('node:child_process');
-const { once } = require('node:events');
+const { EventEmitter, once } = require('node:events');
 const { writeSync } = require('node:fs');
+const { subscribe } = require('node:diagnostics_channel');
 
 /** The most IDs of a turn: what a pipe takes whole, so that a kill does not cut one in two. */
 const MOST = 64;
@@ -19,6 +20,11 @@ class Drawer {
   #child;
   #chunks = [];
   #opened;
+  #reports = new EventEmitter();
+  /** Warnings of the process: { code, message, at }, `at` by performance.now() of this one. */
+  warnings = [];
+  /** Leases that it lost: { lease, at }. */
+  losses = [];
 
   /** @param env added to the environment, for example a Machine's */
   constructor(options, env = {}) {
@@ -27,7 +33,13 @@ class Drawer {
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     });
     this.#child.stdout.on('data', (chunk) => this.#chunks.push(chunk));
-    this.#opened = once(this.#child, 'message');
+    this.#child.on('message', ({ warning, loss, answer }) => {
+      const at = performance.now();
+      if (warning) this.warnings.push({ ...warning, at });
+      if (loss) this.losses.push({ lease: loss, at });
+      if (answer) this.#reports.emit('answer', answer);
+    });
+    this.#opened = once(this.#reports, 'answer');
     this.ended = once(this.#child, 'close');
   }
 
@@ -48,8 +60,9 @@ class Drawer {
   /** Has it close, and say what happened: { lease, stats, refusals }. */
   async stop() {
     await this.#opened;
+    const answered = once(this.#reports, 'answer');
     this.#child.send('stop');
-    const [answer] = await once(this.#child, 'message');
+    const [answer] = await answered;
     await this.ended;
     return answer;
   }
@@ -133,16 +146,21 @@ async function open({ engine, planted: fault, cached, ...options }) {
   }
 }
 
+function report(what, sent = () => {}) {
+  if (process.connected) process.send(what, sent);
+}
+
 async function draw(options) {
-  // Steps of the clock are what these tests make.
-  process.on('warning', () => {});
+  // Reported, not printed: most are what these tests provoke.
   process.removeAllListeners('warning');
+  process.on('warning', ({ code, message }) => report({ warning: { code, message } }));
+  subscribe('snowdrift:lease-lost', (loss) => report({ loss }));
   process.on('disconnect', () => process.exit());
   let flake;
   try {
     flake = await open(options);
   } catch ({ code, message, holders }) {
-    process.send({ code, message, holders }, () => process.disconnect());
+    report({ answer: { code, message, holders } }, () => process.disconnect());
     return;
   }
   const refusals = {};
@@ -167,9 +185,9 @@ async function draw(options) {
     const { lease } = flake;
     const stats = flake.stats();
     flake.close();
-    process.send({ lease, stats, refusals }, () => process.disconnect());
+    report({ answer: { lease, stats, refusals } }, () => process.disconnect());
   });
-  process.send({ lease: flake.lease });
+  report({ answer: { lease: flake.lease } });
 }
 
 if (require.main === module) draw(JSON.parse(process.argv[2]));

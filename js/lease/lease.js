@@ -16,6 +16,7 @@ const { layoutKey } = require('../layout-key.js');
 const native = require('../native.js');
 const { readAnswer } = require('./answers.js');
 const ending = require('./ending.js');
+const { NoAnswer, storeFailure } = require('./failures.js');
 
 // Fake timers replace these, too.
 const wallClock = Date.now;
@@ -29,6 +30,10 @@ const POLL_MS = 100;
 
 /** A wait for a floor that is worth a warning, in ms. */
 const LONG_WAIT_MS = 1000;
+
+/** How long a store has to release a slot, and to close, ms. */
+const RELEASE_MS = 2000;
+const CLOSE_MS = 1000;
 
 /** How often one search for a slot may find its namespace gone. */
 const MOST_REOPENED = 5;
@@ -179,8 +184,19 @@ class EngineLease {
     } catch {
       // It expires by itself; the ceiling that is recorded is as safe.
     } finally {
-      await this.#store.close?.();
+      await this.#closeStore();
     }
+  }
+
+  /** Whatever the store does: nobody who closes a lease waits longer. */
+  async #closeStore() {
+    let timer;
+    const limit = new Promise((resolve) => {
+      timer = setTimeout(resolve, CLOSE_MS);
+    });
+    const closed = (async () => this.#store.close?.())().catch(() => {});
+    await Promise.race([closed, limit]);
+    clearTimeout(timer);
   }
 
   /** What this holder needs: the sum of it is how far ahead of the store's clock a ceiling may be. */
@@ -506,13 +522,15 @@ class EngineLease {
   /** One call to the store, with a time limit of its own. */
   async #call(name, request, late = () => {}) {
     const { callTimeout } = this.#settings.leasing;
+    // What is not released expires.
+    const ms = name === 'release' ? Math.min(callTimeout, RELEASE_MS) : callTimeout;
     const abort = new AbortController();
     let timer;
     const limit = new Promise((_, reject) => {
       timer = setTimeout(() => {
         abort.abort();
-        reject(new Error(`no answer within ${callTimeout} ms`));
-      }, callTimeout);
+        reject(new NoAnswer(ms));
+      }, ms);
     });
     const asked = { wall: wallClock(), monotonic: monotonic() };
     const pending = (async () => this.#store[name]({ ...request, signal: abort.signal }))();
@@ -525,7 +543,7 @@ class EngineLease {
       return answer;
     } catch (cause) {
       if (cause instanceof SnowFlakeError) throw cause;
-      throw this.#failed(name, shown(cause), { cause });
+      throw storeFailure(this.#store.server ?? this.#store.name, name, cause);
     } finally {
       clearTimeout(timer);
     }
