@@ -138,7 +138,7 @@ for (const engine of ['redis', 'etcd', 'zookeeper']) {
       const store = await open('abandoned');
       const record = await store.open(newRecord());
       const request = { ...newRequest(record), signal: AbortSignal.abort() };
-      await assert.rejects(store.acquire(request), { name: 'AbortError' });
+      await assert.rejects(store.acquire(request), { code: 'ERR_SNOWFLAKE_STORE' });
       assert.deepEqual((await store.slots()).slots, []);
     });
   });
