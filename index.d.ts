@@ -155,7 +155,10 @@ export interface LeaseOptions
    * stops. Default false.
    */
   thread?: boolean;
-  /** Engines only: how long one call may take, in ms: 1 to 60,000, default 5,000. */
+  /**
+   * Engines only: how long one call may take, in ms: 1 to 60,000, default 5,000. By URL, a call that takes
+   * longer takes its connection with it: the next one makes another.
+   */
   callTimeout?: number;
 }
 
@@ -416,8 +419,16 @@ declare abstract class Instance {
    * issued stays remembered for as long as the process lives, and in the `state` if there is one. The
    * last instance of a slot frees it at once for other processes, as the end of the process does.
    * Calling it again does nothing.
+   *
+   * ```js
+   * await flake.close()
+   * ```
+   *
+   * @returns settles when the store knows that the slot is free, and within 4 s if the store does not
+   *   answer: then the lease expires. It never rejects, so it need not be awaited. Without a lease from a
+   *   server it has settled already
    */
-  close(): void;
+  close(): Promise<void>;
   /** Whether `close()` was called. */
   readonly isClosed: boolean;
   /** `close()`, for `using`. Where the runtime lacks Symbol.dispose: `Symbol.for('Symbol.dispose')`. */
@@ -465,7 +476,7 @@ export class SnowFlake extends Instance {
    * From an engine, for a fleet of hosts: the free slot with the lowest ceiling. It is renewed each
    * third of `ttl` by a timer that does not keep the process alive, and given up when the process ends
    * by itself, or by SIGTERM or SIGINT that it does not listen to, and with `thread: true` by
-   * `process.exit()` too (else a lease expires there: await its `Symbol.asyncDispose` first). It resolves
+   * `process.exit()` too (else a lease expires there: await {@link Instance.close} first). It resolves
    * when IDs can be drawn: a slot's floor that is still ahead (up to `ttl` + `maxClockSkew` + `maxAhead`
    * in a new namespace on Redis) is waited for. While the engine is away, IDs go on
    * until the ceiling; then they stop with `ERR_SNOWFLAKE_LEASE_EXPIRED`, and go on by themselves when
@@ -643,7 +654,11 @@ export type SnowFlakeErrorCode =
   | 'ERR_SNOWFLAKE_CLOCK_SKEW'
   /** All slots of the datacenter are held. With `holders`. */
   | 'ERR_SNOWFLAKE_NO_SLOT'
-  /** What is recorded of the slot cannot be used, or cannot be written. */
+  /**
+   * A server cannot be reached, refuses the login, is silent for `callTimeout`, or a call to it fails; or
+   * a slot's file cannot be used or written. The message names the server's host and port, or the file,
+   * and what to do; `cause` is the client's own error.
+   */
   | 'ERR_SNOWFLAKE_STORE'
   /** The clock stands outside the time for which the slot may issue IDs. With `retryAfterMs`. */
   | 'ERR_SNOWFLAKE_WINDOW'
@@ -659,6 +674,6 @@ export class SnowFlakeError extends Error {
   readonly retryAfterMs?: number;
   /** Who holds the slot, or all of them; as far as that could be read. */
   readonly holders?: SlotHolder[];
-  /** What the application's own code threw, if that is the reason. */
+  /** What the application's own code or a store's client threw, if that is the reason. No password. */
   readonly cause?: unknown;
 }

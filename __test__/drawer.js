@@ -4,7 +4,8 @@
 //
 // Run as a script, this file is the process: its argument is JSON, the options of its SnowFlake. With
 // `cached`, it is a CachedSnowFlake. With
-// `engine`, the URL of one, it is leased from there, and tried again until it is had; `planted` names
+// `engine`, the URL of one, it is leased from there, and tried again until it is had; with `waits`, not
+// before `go()`. `planted` names
 // a fault of the lease that a test must find. It reports each warning, and each lease that it loses.
 
 const { fork } = require('node:child_process');
@@ -25,6 +26,8 @@ class Drawer {
   warnings = [];
   /** Leases that it lost: { lease, at }. */
   losses = [];
+  /** When it renewed its lease last, by performance.now() of this process. */
+  renewedAt;
 
   /** @param env added to the environment, for example a Machine's */
   constructor(options, env = {}) {
@@ -33,13 +36,16 @@ class Drawer {
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     });
     this.#child.stdout.on('data', (chunk) => this.#chunks.push(chunk));
-    this.#child.on('message', ({ warning, loss, answer }) => {
+    this.#child.on('message', ({ warning, loss, isRenewed, isReady, answer }) => {
       const at = performance.now();
+      if (isRenewed) this.renewedAt = at;
       if (warning) this.warnings.push({ ...warning, at });
       if (loss) this.losses.push({ lease: loss, at });
+      if (isReady) this.#reports.emit('ready');
       if (answer) this.#reports.emit('answer', answer);
     });
     this.#opened = once(this.#reports, 'answer');
+    this.ready = once(this.#reports, 'ready');
     this.ended = once(this.#child, 'close');
   }
 
@@ -51,6 +57,11 @@ class Drawer {
   async opened() {
     const [answer] = await this.#opened;
     return answer;
+  }
+
+  /** Has one that waits begin. */
+  go() {
+    this.#child.send('go');
   }
 
   kill(signal) {
@@ -115,12 +126,19 @@ async function planted(fault, engine) {
     return { ...store, acquire: atFloor };
   }
   if (fault === 'horizon') {
-    // What the engine does not know is taken for never issued.
-    return { ...store, acquire: (request) => acquire({ ...request, horizon: -1 }) };
+    // A namespace that is missing is taken for one that never was.
+    return {
+      ...store,
+      mayForget: false,
+      open: (request) => store.open({ ...request, floor: -1 }),
+      raise: async ({ floor, ...rest }) => ({ ...(await store.raise(rest)), floor }),
+    };
   }
   return {
     ...store,
     renew: {
+      // Rule 5: ceilings are capped by the holder's own clock.
+      cap: async (request) => ({ ...(await renew(request)), now: Date.now() }),
       // Rule 3: whoever renews is taken for the owner.
       owner: async (request) => ({ ...(await renew(request)), isHeld: true, expires: Date.now() }),
       // Rule 4: what was asked for is taken for confirmed.
@@ -132,8 +150,16 @@ async function planted(fault, engine) {
   };
 }
 
-async function open({ engine, planted: fault, cached, ...options }) {
+async function open({ engine, planted: fault, cached, waits, ...options }) {
   const { CachedSnowFlake, SnowFlake } = require('..');
+  if (waits) {
+    // Loads all that it takes, so that it has a lease soon.
+    const store = await require('../js/lease/connect.js').connect(new URL(engine));
+    await store.now();
+    await store.close();
+    process.send({ isReady: true });
+    await once(process, 'message');
+  }
   if (cached) return new CachedSnowFlake(options);
   if (engine === undefined) return new SnowFlake(options);
   for (;;) {
@@ -155,6 +181,7 @@ async function draw(options) {
   process.removeAllListeners('warning');
   process.on('warning', ({ code, message }) => report({ warning: { code, message } }));
   subscribe('snowdrift:lease-lost', (loss) => report({ loss }));
+  subscribe('snowdrift:lease-renewed', () => report({ isRenewed: true }));
   process.on('disconnect', () => process.exit());
   let flake;
   try {

@@ -6,12 +6,13 @@ const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 const net = require('node:net');
+const { setTimeout: sleep } = require('node:timers/promises');
 const { after, before, describe, test } = require('node:test');
 const { inspect } = require('node:util');
 
 const { Link } = require('./lease/link.js');
 const { ENGINES, Server, missing } = require('./lease/servers.js');
-const { SnowFlake, entry, until } = require('./support.js');
+const { SnowFlake, entry } = require('./support.js');
 
 const PRODUCTS = {
   postgres: 'PostgreSQL',
@@ -20,6 +21,20 @@ const PRODUCTS = {
   etcd: 'etcd',
   zookeeper: 'ZooKeeper',
 };
+
+/** Until something holds. Machines that run this are busy. */
+async function until(condition) {
+  const end = performance.now() + 30_000;
+  while (!condition()) {
+    assert.ok(performance.now() < end, `never: ${condition}`);
+    await sleep(5);
+  }
+}
+
+const children = new Set();
+after(() => {
+  for (const child of children) child.kill('SIGKILL');
+});
 
 /** A server for each connection of which `answer` is called. */
 async function listening(answer) {
@@ -63,7 +78,8 @@ function start(body, { args = [], env = {} } = {}) {
   child.stdout.setEncoding('utf8').on('data', (text) => {
     output += text;
   });
-  const ended = once(child, 'close');
+  children.add(child);
+  const ended = once(child, 'close').finally(() => children.delete(child));
   return {
     child,
     ended,
@@ -80,10 +96,99 @@ function start(body, { args = [], env = {} } = {}) {
   };
 }
 
+/** Pools of an application, of at most one connection. */
+const POOLS = {
+  postgres(url) {
+    const pool = new (require('pg').Pool)({ connectionString: url, max: 1 });
+    const { postgres } = require('../js/lease/postgres.js');
+    const query = async () => (await pool.query('SELECT 1 AS one')).rows[0].one;
+    return { pool, store: postgres(pool, { namespace: 'pool' }), query, end: () => pool.end() };
+  },
+  mysql(url) {
+    const pool = require('mysql2').createPool({ uri: url, connectionLimit: 1 });
+    const { mysql } = require('../js/lease/mysql.js');
+    const query = async () => (await pool.promise().query('SELECT 1 AS one'))[0][0].one;
+    const end = () => pool.promise().end();
+    return { pool, store: mysql(pool, { namespace: 'pool' }), query, end };
+  },
+};
+
+/** A URL of a server, changed. */
+const changed = (server, change) => {
+  const url = new URL(server.url);
+  change(url);
+  return url.href;
+};
+
+/** A user whose password is another than in the URL, in each server's way. */
+const LOCKED = {
+  async postgres(server) {
+    const { Client } = require('pg');
+    const admin = new Client({ connectionString: server.url });
+    await admin.connect();
+    const { rows } = await admin.query('SHOW hba_file');
+    await admin.query("CREATE ROLE locked LOGIN PASSWORD 'other'");
+    await admin.query(`COPY (SELECT unnest(ARRAY['host all locked 127.0.0.1/32 scram-sha-256', 'host all all 127.0.0.1/32 trust']))
+      TO '${rows[0].hba_file}'`);
+    await admin.query('SELECT pg_reload_conf()');
+    await admin.end();
+  },
+  async mysql(server) {
+    const admin = await require('mysql2/promise').createConnection(server.url);
+    await admin.query("CREATE USER locked@'127.0.0.1' IDENTIFIED BY 'other'");
+    await admin.end();
+  },
+  async redis(server) {
+    const admin = new (require('ioredis'))(server.url);
+    await admin.call('ACL', 'SETUSER', 'locked', 'on', '>other', '~*', '+@all');
+    await admin.quit();
+  },
+};
+
+const wrongPassword = (engine) => [
+  'a wrong password',
+  async (server) => {
+    await LOCKED[engine](server);
+    return changed(server, (url) => Object.assign(url, { username: 'locked', password: 'geheim' }));
+  },
+  /refused the login.*: check user and password\. Its client says: \w+: .*(password|denied)/,
+];
+
+const unknownDatabase = (pathname) => [
+  'an unknown database',
+  (server) => changed(server, (url) => Object.assign(url, { pathname })),
+  /has no such database.*: create it, or correct its name\. Its client says: \w+: /,
+];
+
+/** A server without TLS that is called with it. */
+const withoutTls = (scheme, search) => [
+  'a server without TLS',
+  (server) => changed(server, (url) => Object.assign(url, { search })).replace(/^\w+/, scheme),
+  // Redis answers nothing to what is no command.
+  /^(Cannot agree on TLS with|Redis .* did not answer)/,
+  2000,
+];
+
+const REFUSED = {
+  postgres: [
+    wrongPassword('postgres'),
+    unknownDatabase('/absent'),
+    withoutTls('postgres', '?sslmode=require'),
+  ],
+  mysql: [
+    wrongPassword('mysql'),
+    unknownDatabase('/absent'),
+    withoutTls('mysql', '?ssl={"rejectUnauthorized":true}'),
+  ],
+  redis: [wrongPassword('redis'), unknownDatabase('/99'), withoutTls('rediss', '')],
+  etcd: [withoutTls('etcds', '')],
+  zookeeper: [],
+};
+
 /** A server that answers nothing holds a process for so long at most, ms; and some for a busy machine. */
 const END_MS = 4000 + 1500;
 
-describe('connections', { concurrency: 4 }, () => {
+describe('connections', { concurrency: 2 }, () => {
   describe('without a server', { concurrency: 4 }, () => {
     for (const engine of ENGINES) {
       for (const thread of [false, true]) {
@@ -160,7 +265,7 @@ describe('connections', { concurrency: 4 }, () => {
     });
   });
 
-  describe('signals', { concurrency: 3 }, () => {
+  describe('signals', { concurrency: 2 }, () => {
     // A store that takes a while to release, and says that it did.
     const LEASE = `
       const slow = (name) => {
@@ -267,6 +372,32 @@ describe('connections', { concurrency: 4 }, () => {
       });
     }
 
+    test('a thread that dies before it has a slot is an error', async () => {
+      const args = ['--require', require.resolve('./lease/dying-thread.js')];
+      const process = start(
+        "await SnowFlake.lease('redis://127.0.0.1:9', { datacenterId: 1, thread: true });",
+        { args },
+      );
+      const { code, output } = await process.after(() => {});
+      assert.deepEqual([code, output], [9, 'the thread that keeps the lease has ended\n']);
+    });
+
+    test("a worker's own data does not make it the thread of a lease", async () => {
+      const process = start(`
+        const { Worker } = require('node:worker_threads');
+        const script = \`
+          const { workerData, parentPort } = require('node:worker_threads');
+          const { SnowFlake } = require(workerData.entry);
+          SnowFlake.lease('redis://127.0.0.1:9', { datacenterId: 1, thread: true })
+            .catch(({ code }) => parentPort.postMessage(code));\`;
+        const workerData = { entry: ${JSON.stringify(entry)}, settings: { leasing: {} } };
+        const worker = new Worker(script, { eval: true, workerData });
+        worker.on('message', print).on('error', ({ message }) => print(message));
+        done();`);
+      const { code, output } = await process.after(() => {});
+      assert.deepEqual([code, output], [0, 'ERR_SNOWFLAKE_STORE\n']);
+    });
+
     test('a second signal ends the process at once', async () => {
       const process = start(`${LEASE}
         const store = { ...memory(), release: () => { print('releasing'); return new Promise(() => {}); } };
@@ -330,4 +461,155 @@ describe('connections', { concurrency: 4 }, () => {
       assert.deepEqual([code, output], [0, ',,\n']);
     });
   });
+
+  for (const engine of ENGINES) {
+    describe(`${engine}, a real server`, { skip: missing(engine), concurrency: 2 }, () => {
+      let server;
+      const links = [];
+      before(async () => {
+        server = await Server.start(engine);
+      });
+      after(async () => {
+        for (const link of links) link.close();
+        await server?.stop();
+      });
+      const linked = async (namespace) => {
+        const link = await Link.to(server.port);
+        links.push(link);
+        const url = new URL(`${server.url}?namespace=${namespace}`);
+        url.port = link.port;
+        return { link, url: url.href };
+      };
+      // On Redis, the first holder of a namespace waits for both.
+      const soon = { datacenterId: 1, ttl: 2000, maxClockSkew: 3000 };
+      const HELD = (url, options) =>
+        `await SnowFlake.lease(${JSON.stringify(url)}, ${JSON.stringify(options)});`;
+
+      test('a half-open connection is replaced', async () => {
+        const { link, url } = await linked('half');
+        const flake = await SnowFlake.lease(url, { ...soon, callTimeout: 1500 });
+        const { renewals } = flake.lease;
+        const { connections } = link;
+        link.halfOpen();
+        await until(() => flake.lease.renewals > renewals + 1);
+        assert.ok(link.connections > connections, 'by another connection');
+        assert.equal(flake.lease.state, 'held');
+        // While it is silent, close() settles; whatever is asked, nothing more is issued.
+        link.halfOpen();
+        link.silent();
+        const start = performance.now();
+        await flake.close();
+        assert.ok(performance.now() - start < 3500, `${performance.now() - start} ms`);
+      });
+
+      test('a lease() that finds silence is refused; the next one works', async () => {
+        const { link, url } = await linked('silent');
+        link.silent();
+        const { message } = await refusal(url);
+        assert.match(message, /did not answer within 300 ms/);
+        link.mend();
+        const flake = await SnowFlake.lease(url, soon);
+        assert.equal(typeof flake.nextId(), 'bigint');
+        await flake.close();
+      });
+
+      test('lease() that a signal interrupts ends with the process', async () => {
+        for (const thread of [false, true]) {
+          const { link, url } = await linked('interrupted');
+          const {
+            child,
+            has,
+            after: afterwards,
+          } = start(`print('ready'); ${HELD(url, { ...soon, thread })}`);
+          link.silent();
+          await has('ready');
+          await until(() => link.connections > 0 || child.exitCode !== null);
+          const end = await afterwards(() => child.kill('SIGTERM'));
+          assert.equal(end.signal, 'SIGTERM');
+          assert.ok(end.ms < 1500, `${end.ms} ms`);
+        }
+      });
+
+      test('process.exit() waits for all threads together', async () => {
+        const { link, url } = await linked('exit');
+        const process = start(`
+          await Promise.all(Array.from({ length: 5 }, () => SnowFlake.lease(${JSON.stringify(url)}, ${JSON.stringify({ ...soon, thread: true })})));
+          print('ready');
+          await told();
+          process.exit(7);`);
+        await process.has('ready');
+        link.halfOpen();
+        link.silent();
+        const { code, ms } = await process.after(process.tell);
+        assert.equal(code, 7);
+        assert.ok(ms < 1000 + 1500, `${ms} ms`);
+      });
+
+      if (POOLS[engine]) {
+        test('a half-open connection of a pool of the application is replaced, the others stay', async () => {
+          const { link, url } = await linked('pool');
+          const { pool, store, query, end } = POOLS[engine](url.split('?')[0]);
+          pool.on('error', () => {});
+          const flake = await SnowFlake.lease(store, { ...soon, callTimeout: 1500 });
+          for (let n = 0; n < 2; n++) {
+            const { renewals } = flake.lease;
+            const { connections } = link;
+            link.halfOpen();
+            await until(() => flake.lease.renewals > renewals);
+            assert.equal(link.connections, connections + 1, 'one for one');
+          }
+          assert.equal(await query(), 1);
+          await flake.close();
+          await end();
+        });
+      }
+
+      for (const [what, locate, expected, callTimeout = 10_000] of REFUSED[engine]) {
+        test(`${what} is named`, async () => {
+          const url = await locate(server);
+          const { message, error } = await refusal(url, { callTimeout });
+          assert.match(message, expected);
+          assert.ok(message.includes(`${PRODUCTS[engine]} at 127.0.0.1:${server.port}`), message);
+          assert.doesNotMatch(inspect(error), /geheim|postgres:\/\/|mysql:\/\/|redis:\/\//);
+        });
+      }
+    });
+
+    // On its own: it stops the server.
+    test(`${engine}: a process can end while the server is stopped`, {
+      skip: missing(engine),
+    }, async () => {
+      const server = await Server.start(engine);
+      try {
+        const ready = async (thread) => {
+          const options = { datacenterId: thread ? 2 : 1, thread };
+          // Shorter on Redis, whose first lease waits for it.
+          if (engine === 'redis') Object.assign(options, { ttl: 2000, maxClockSkew: 3000 });
+          const process = start(`
+            const flake = await SnowFlake.lease(${JSON.stringify(server.url)}, ${JSON.stringify(options)});
+            print('ready');
+            await told();
+            done();`);
+          await process.has('ready');
+          return process;
+        };
+        const processes = await Promise.all([ready(false), ready(true), ready(false), ready(true)]);
+        server.signal('SIGSTOP');
+        const ends = await Promise.all(
+          processes.map((process, n) =>
+            process.after(n < 2 ? process.tell : () => process.child.kill('SIGTERM')),
+          ),
+        );
+        assert.deepEqual(
+          ends.map(({ code, signal }) => code ?? signal),
+          [0, 0, 'SIGTERM', 'SIGTERM'],
+          inspect(ends),
+        );
+        for (const { ms } of ends) assert.ok(ms < END_MS, `${ms} ms`);
+      } finally {
+        server.signal('SIGCONT');
+        await server.stop();
+      }
+    });
+  }
 });

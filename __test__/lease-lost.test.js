@@ -50,18 +50,24 @@ class Fleet {
     };
     fleet.drawers = Array.from({ length: HOLDERS }, () => new Drawer(fleet.#options));
     await fleet.drawing(30_000, fleet.drawers);
+    // Ready to come in the next ms, before anybody has noticed.
+    const waiting = { ...fleet.#options, waits: true };
+    fleet.newcomers = Array.from({ length: HOLDERS }, () => new Drawer(waiting));
+    await Promise.all(fleet.newcomers.map(({ ready }) => ready));
     return fleet;
-  }
-
-  /** Others come for the slots. */
-  join() {
-    this.newcomers = Array.from({ length: HOLDERS }, () => new Drawer(this.#options));
   }
 
   /** Until these draw, from now on. */
   drawing(ms, drawers) {
     const each = drawers.map((drawer) => drawer.drawn(drawer.ids().length + 100));
     return within(ms, 'all issue again', Promise.all(each));
+  }
+
+  /** Until all have renewed just now, if they do so at about one time: the worst moment of a loss. */
+  async renewed() {
+    const next = () => Math.min(...this.drawers.map(({ renewedAt }) => renewedAt)) + TTL / 3;
+    const end = performance.now() + TTL;
+    while (!(next() - performance.now() > TTL / 5) && performance.now() < end) await sleep(10);
   }
 
   /** Until every holder of the time before has reported its loss. */
@@ -113,17 +119,19 @@ describe('a namespace', { concurrency: 1 }, () => {
         try {
           await prepare(fleet);
           await fleet.drawing(20_000, fleet.drawers);
+          await fleet.renewed();
           const since = performance.now();
           await lose(fleet);
           const back = performance.now();
-          fleet.join();
+          for (const drawer of fleet.newcomers) drawer.go();
           // ZooKeeper lets no session in that has seen more than it has: until it has expired.
           const session = engine === 'zookeeper' && how !== 'deleted' ? TTL : 0;
           await fleet.lost(TTL / 3 + CALL_TIMEOUT + session + SLACK, since);
           const lost = Date.now();
           const noticed = performance.now() - back;
           const all = [...fleet.drawers, ...fleet.newcomers];
-          await fleet.drawing(back + TTL + SKEW + AHEAD + 6000 - performance.now(), all);
+          const limit = TTL + SKEW + AHEAD + session + 6000;
+          await fleet.drawing(back + limit - performance.now(), all);
           const again = performance.now() - back;
           const found = fleet.duplicates(lost);
           t.diagnostic(

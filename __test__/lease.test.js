@@ -443,7 +443,7 @@ test('the next holder starts above what the last one recorded, close() lowers it
   const layout = { ...layouts.node, workerBits: 0 };
   const first = await leased(store, { layout });
   const id = first.nextId();
-  await first[Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]();
+  await first.close();
   assert.equal(first.lease.state, 'released');
   const release = store.calls.find(({ name }) => name === 'release');
   assert.equal(release.last, first.parse(id).timestamp - layout.epoch);

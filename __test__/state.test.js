@@ -98,7 +98,7 @@ test('close(), using, await using and the end of the process free the slot at on
   assert.equal(typeof (await attempt()), 'string');
   const flake = recorded();
   assert.equal((await attempt()).code, 'ERR_SNOWFLAKE_IN_USE');
-  await flake[Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]();
+  await flake.close();
   assert.equal(typeof (await attempt()), 'string', 'and that process has ended, too');
   assert.equal(typeof recorded().nextId(), 'bigint');
 });

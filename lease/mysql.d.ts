@@ -9,6 +9,9 @@ import type { LeaseStore, StoreOptions } from './store';
  * `innodb_flush_log_at_trx_commit` other than 1, and a failover to a replica that lags, can lose what was
  * confirmed: after one, run `npx snowdrift recover`.
  *
+ * A pool is better than a connection: one whose query was given up after `callTimeout` is destroyed, and
+ * the next query gets another. Set its `connectTimeout`, too.
+ *
  * @param client a pool or a connection of `mysql2` or `mysql2/promise`
  */
 export function mysql(client: { query: unknown }, options?: StoreOptions): LeaseStore;

@@ -8,6 +8,10 @@ import type { LeaseStore, StoreOptions } from './store';
  * transaction is refused (`ERR_SNOWFLAKE_CONFIG`), at each call. `synchronous_commit = off`, and a failover
  * to a replica that lags, can lose what was confirmed: after one, run `npx snowdrift recover`.
  *
+ * A Pool is better than a Client: a connection whose query was given up after `callTimeout` is destroyed,
+ * and the next query gets another. Set its `connectionTimeoutMillis` and `keepAlive`, too: a Client whose
+ * connection is half-open (packets vanish, without a reset) stays so.
+ *
  * @param client a Pool or a Client of `pg`
  */
 export function postgres(client: { query: unknown }, options?: StoreOptions): LeaseStore;

@@ -77,7 +77,16 @@ const PHASES = [
   },
 ];
 
-const DEEDS = { now: 'tell the time', open: 'open the namespace', raise: 'raise the namespace' };
+/** What a call does. */
+const DOING = {
+  now: 'read its clock',
+  open: 'open the namespace',
+  raise: "raise the namespace's record",
+  acquire: 'acquire a slot',
+  renew: 'renew a slot',
+  release: 'release a slot',
+  slots: 'list its slots',
+};
 
 /** The error that says something: some wrap it. */
 function rootOf(failure) {
@@ -102,7 +111,6 @@ function storeFailure(server, call, failure) {
 }
 
 function wording(server, call, root) {
-  const deed = DEEDS[call] ?? `${call} a slot`;
   if (root instanceof NoAnswer) {
     return [
       `${server} did not answer within ${root.ms} ms: check that it runs, that this is its port, and that no firewall drops packets`,
@@ -114,8 +122,8 @@ function wording(server, call, root) {
   const phase =
     PHASES.find(({ codes }) => codes.test(code)) ??
     PHASES.find(({ messages }) => messages?.test(message));
-  if (phase === undefined) return [`${server} failed to ${deed}: ${text}`];
+  if (phase === undefined) return [`${server} failed to ${DOING[call] ?? call}: ${text}`];
   return [phase.say(server), `Its client says: ${text}`];
 }
 
-module.exports = { NoAnswer, storeFailure };
+module.exports = { DOING, NoAnswer, storeFailure };

@@ -16,7 +16,7 @@ const { layoutKey } = require('../layout-key.js');
 const native = require('../native.js');
 const { readAnswer } = require('./answers.js');
 const ending = require('./ending.js');
-const { NoAnswer, storeFailure } = require('./failures.js');
+const { DOING, NoAnswer, storeFailure } = require('./failures.js');
 
 // Fake timers replace these, too.
 const wallClock = Date.now;
@@ -37,16 +37,6 @@ const CLOSE_MS = 1000;
 
 /** How often one search for a slot may find its namespace gone. */
 const MOST_REOPENED = 5;
-
-/** What a call does, in errors. */
-const DOING = {
-  now: 'read its clock',
-  open: 'open the namespace',
-  raise: "raise the namespace's record",
-  acquire: 'acquire a slot',
-  renew: 'renew a slot',
-  release: 'release a slot',
-};
 
 /** Of a namespace's record, what a holder must not exceed, and the flag that raises it. */
 const LIMITS = { ttl: '--ttl', maxClockSkew: '--max-clock-skew', maxAhead: '--max-ahead' };
@@ -242,6 +232,8 @@ class EngineLease {
   async #checkClock() {
     const { maxClockSkew } = this.#settings.leasing;
     await this.#readClock();
+    // The first call may have connected, too: then the store's time is not that of its middle.
+    if (Math.abs(this.#skew) > maxClockSkew) await this.#readClock();
     const skew = this.#skew;
     if (Math.abs(skew) > maxClockSkew) {
       throw new SnowFlakeError(

@@ -99,16 +99,55 @@ function numbered(text) {
   return text.replaceAll('?', () => `$${++n}`);
 }
 
-/** Runs one statement with `?` in place of its values by a client of `pg`; returns its rows. */
-async function queryPostgres(client, text, values) {
+/**
+ * Runs one statement with `?` in place of its values by a client of `pg`; returns its rows.
+ * @param signal if it is aborted, a connection of a pool does not return to it: it may be half-open
+ */
+async function queryPostgres(client, text, values, signal) {
+  // A Client has its own end() only.
+  const isPool = typeof client.totalCount === 'number';
   // Without values, pg sends several statements as one.
-  return (await client.query(numbered(text), values)).rows;
+  const ask = async (by) => (await by.query(numbered(text), values)).rows;
+  if (!isPool || signal === undefined) return ask(client);
+  const connection = await client.connect();
+  // Its query fails, too; without a listener the process would.
+  const ignore = () => {};
+  connection.on('error', ignore);
+  const release = (isBroken) => {
+    connection.release(isBroken);
+    connection.off('error', ignore);
+  };
+  return unlessAborted(signal, () => ask(connection), {
+    release: () => release(false),
+    destroy: () => release(true),
+  });
 }
 
 /** The same by a client of `mysql2`, which has its promises apart, or of `mysql2/promise`. */
-async function queryMysql(client, text, values) {
+async function queryMysql(client, text, values, signal) {
   const promised = typeof client.promise === 'function' ? client.promise() : client;
-  return (await promised.query(text, values))[0];
+  const ask = async (by) => (await by.query(text, values))[0];
+  if (typeof promised.getConnection !== 'function' || signal === undefined) return ask(promised);
+  const connection = await promised.getConnection();
+  return unlessAborted(signal, () => ask(connection), connection);
+}
+
+/** What a connection of a pool answers. When the call is given up, the connection is destroyed. */
+async function unlessAborted(signal, ask, connection) {
+  let isDestroyed = false;
+  const destroy = () => {
+    isDestroyed = true;
+    connection.destroy();
+  };
+  if (signal.aborted) connection.release();
+  signal.throwIfAborted();
+  signal.addEventListener('abort', destroy);
+  try {
+    return await ask();
+  } finally {
+    signal.removeEventListener('abort', destroy);
+    if (!isDestroyed) connection.release();
+  }
 }
 
 function uncommitted(name) {
@@ -120,7 +159,7 @@ function uncommitted(name) {
 /**
  * A LeaseStore on a database.
  *
- * @param query runs one statement with `?` in place of its values; returns the rows of a SELECT, and of
+ * @param query runs one statement with `?` in place of its values, until `signal` is aborted; returns the rows of a SELECT, and of
  *   a change on MySQL the client's answer with its `serverStatus`
  * @param isInTransaction whether the connection is inside a transaction, where the client knows
  */
@@ -136,7 +175,7 @@ function sqlStore({ name, dialect, namespace, query, isInTransaction = () => fal
   /** Runs one statement, unless the call was given up. */
   async function run({ signal }, text, values) {
     signal?.throwIfAborted();
-    return query(text, values);
+    return query(text, values, signal);
   }
 
   /** Changes rows, by a client that commits each statement. */
