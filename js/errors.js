@@ -87,11 +87,24 @@ function moment(unixMs) {
   return Number.isNaN(date.getTime()) ? `${unixMs} (Unix ms)` : date.toISOString();
 }
 
+const HOUR_MS = 3_600_000;
+
+/** What to do where a clock that stood hours ahead has used a slot of a directory. */
+function remedy(retryAfterMs, { datacenterId, workerId }, lease) {
+  const isFile = lease?.store.startsWith('file:');
+  if (!isFile || !(retryAfterMs > HOUR_MS)) return '';
+  const file = `${lease.store}/datacenter-${datacenterId}-worker-${workerId}.slot`;
+  const quoted = /^[\w:/.-]+$/.test(lease.store)
+    ? lease.store
+    : `'${lease.store.replaceAll("'", "'\\''")}'`;
+  return `. If the clock is right now and once stood ahead, end this process and reset the slot ${file.slice('file://'.length)}: snowdrift reset ${quoted} --datacenter-id ${datacenterId} --worker-id ${workerId} says what that risks`;
+}
+
 /**
  * Why there is no ID. `layout` and `maxWait` are those of the instance that was asked, `lease` is how
  * its lease stands.
  */
-function refused({ kind: found, now, retryAfterMs }, { layout, maxWait }, lease) {
+function refused({ kind: found, now, retryAfterMs }, { layout, maxWait, ...node }, lease) {
   // A lease that lost its slot, and could not open another one, has no generator meanwhile.
   const kind = found === 'closed' && lease?.state === 'lost' ? 'ceiling' : found;
   // Of a lease from a directory there is no such field.
@@ -108,7 +121,7 @@ function refused({ kind: found, now, retryAfterMs }, { layout, maxWait }, lease)
     ],
     'clock-back': [
       'ERR_SNOWFLAKE_CLOCK_BACK',
-      `the clock stepped back to ${moment(now)}, below IDs that are already issued. Try again in ${retryAfterMs} ms, when it will have caught up, and look at what sets this machine's clock`,
+      `the clock stepped back to ${moment(now)}, below IDs that are already issued. Try again in ${retryAfterMs} ms, when it will have caught up, and look at what sets this machine's clock${remedy(retryAfterMs, node, lease)}`,
     ],
     'before-epoch': [
       'ERR_SNOWFLAKE_BEFORE_EPOCH',
@@ -118,7 +131,7 @@ function refused({ kind: found, now, retryAfterMs }, { layout, maxWait }, lease)
       'ERR_SNOWFLAKE_WINDOW',
       `the clock stands at ${moment(now)}, and IDs up to ${moment(lease?.floor)} may have been issued ${
         isOfStore ? 'by other holders of this slot' : 'before this machine went down'
-      }.${again}, when the clock has passed that`,
+      }.${again}, when the clock has passed that${remedy(retryAfterMs, node, lease)}`,
     ],
     ceiling: isOfStore
       ? leaseRefusal(lease, now)
@@ -203,6 +216,7 @@ module.exports = {
   held,
   invalidId,
   isMissing,
+  moment,
   needsPackage,
   refused,
   shown,

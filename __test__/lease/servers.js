@@ -248,12 +248,17 @@ class Server {
   #folder;
   #ports;
   #as;
+  #env;
   #process;
   #output = '';
 
-  /** @param tls has it speak TLS, with a certificate that processes of `trusting` accept */
-  static async start(engine, { tls } = {}) {
+  /**
+   * @param tls has it speak TLS, with a certificate that processes of `trusting` accept
+   * @param env what its environment has besides
+   */
+  static async start(engine, { tls, env } = {}) {
     const server = new Server();
+    server.#env = env;
     server.engine = engine;
     server.#engine = tls ? overTls(ENGINES[engine]) : ENGINES[engine];
     server.#folder = mkdtempSync(join(tmpdir(), `snowdrift-${engine}-`));
@@ -287,6 +292,7 @@ class Server {
     const { programs, program, args } = this.#engine;
     this.#process = spawn(programs()[program], args(this.#folder, ...this.#ports), {
       ...this.#as,
+      env: { ...process.env, ...this.#env },
       stdio: ['ignore', 'pipe', 'pipe'],
       cwd: this.#folder,
     });

@@ -359,7 +359,12 @@ class Fleet {
     const answer = await this.#engine[name](asked);
     if (name === 'raise') this.#noteRaise();
     if (name === 'acquire' && answer.workerId !== undefined) {
-      if (this.#owners.has(answer.workerId)) this.#count('takeover', undefined, answer.workerId);
+      if (this.#owners.has(answer.workerId)) {
+        this.#count('takeover', undefined, answer.workerId);
+        // Restored from before it, the one who had lost the slot would find nothing wrong. Only an
+        // operator can prevent that, who ends all holders before a restore.
+        this.#backups = [];
+      }
       this.#owners.set(answer.workerId, owner);
     }
     if (name === 'release') {
@@ -438,7 +443,7 @@ class Fleet {
     },
     // No new holder comes before an old one has noticed, or the operator has run recover.
     'backup restored': (_, ms) => {
-      const [records, owners] = this.#backups[this.#between(0, this.#backups.length)];
+      const [records, owners] = this.#backups[this.#between(0, this.#backups.length)] ?? [{}];
       if (records.namespace === undefined) return;
       this.#records.namespace = { ...records.namespace };
       this.#records.slots.clear();
