@@ -9,7 +9,7 @@ const { once } = require('node:events');
 const { after, before, describe, test } = require('node:test');
 const { createInterface } = require('node:readline');
 
-const { SnowFlake, countDuplicates, entry, rejects, until } = require('./support.js');
+const { SnowFlake, countDuplicates, entry, layouts, rejects, until } = require('./support.js');
 const { open, take } = require('./lease/contract.js');
 const { Server, missing } = require('./lease/servers.js');
 
@@ -168,6 +168,22 @@ for (const [engine, database] of Object.entries(DATABASES)) {
       const namespace = newNamespace();
       await open(database.store(pool, { namespace }));
       await refused(hooked, namespace);
+    });
+
+    test('a row of WORKER_NODE that is not committed is no worker ID', async (t) => {
+      const { workerNode } = require('../js/lease/worker-node.js');
+      const layout = { ...layouts.uid, epoch: Date.UTC(2026, 5) };
+      const options = { layout, callTimeout: 10_000 };
+      (await SnowFlake.lease(workerNode(pool), options)).close();
+      const connection = await client(t, 'connection');
+      await connection.query('BEGIN');
+      for (const one of [connection, await client(t, 'hooked')]) {
+        const { message } = await rejects(
+          SnowFlake.lease(workerNode(one), options),
+          'ERR_SNOWFLAKE_CONFIG',
+        );
+        assert.match(message, UNCOMMITTED);
+      }
     });
 
     test('what is renewed or raised inside a transaction is not confirmed', async (t) => {
