@@ -11,8 +11,8 @@
  *
  * Everything thrown is a {@link SnowFlakeError} with a `code`. What should be known but stops nothing
  * is a `SnowFlakeWarning` of the process: `SNOWFLAKE_CLOCK_BACK`, `SNOWFLAKE_SLOT_UNUSABLE`,
- * `SNOWFLAKE_SLOT_LOST`, `SNOWFLAKE_FLOOR`, `SNOWFLAKE_TIME_ENDING`, `SNOWFLAKE_WORKER_DIED`. For metrics
- * and logs there are {@link DiagnosticsEvents} besides.
+ * `SNOWFLAKE_SLOT_LOST`, `SNOWFLAKE_NAMESPACE_LOST`, `SNOWFLAKE_FLOOR`, `SNOWFLAKE_TIME_ENDING`,
+ * `SNOWFLAKE_WORKER_DIED`. For metrics and logs there are {@link DiagnosticsEvents} besides.
  */
 
 import type { LeaseStore } from './lease/store';
@@ -140,9 +140,13 @@ export interface SnowFlakeOptions {
 export interface LeaseOptions
   extends Omit<SnowFlakeOptions, 'workerId' | 'state' | 'lease' | 'clock'> {
   /**
-   * Engines only: how far this machine's clock and the engine's may be apart at the start, in ms: 0 to
-   * 86,400,000, default 10,000, which was Twitter Snowflake's bound. On Redis also how much longer than
-   * `ttl` the first lease of a namespace takes, see `snowdrift/lease/redis`.
+   * Stores only: how far this machine's clock and the store's may be apart at the start, in ms: 0 to
+   * 86,400,000, default 10,000, which was Twitter Snowflake's bound. Later, no ID is issued further ahead
+   * of the store's clock than `ttl` + `maxClockSkew` + `maxAhead`: `ERR_SNOWFLAKE_CLOCK_SKEW`. On Redis,
+   * that sum is also how long the first lease of a namespace takes, see `snowdrift/lease/redis`.
+   *
+   * The first holder of a namespace records its `ttl`, `maxClockSkew` and `maxAhead`. A larger one is
+   * `ERR_SNOWFLAKE_CONFIG` until `npx snowdrift raise` has raised what is recorded.
    */
   maxClockSkew?: number;
   /**
@@ -170,8 +174,8 @@ export interface LeaseInfo {
   /** No ID after this time is issued, until it is renewed. */
   ceiling: number;
   /**
-   * When another may take the slot unless it is renewed, by the engine's clock. Null for files: never
-   * while this process lives.
+   * When another may take the slot unless it is renewed, by the store's clock. Null for files and
+   * `WORKER_NODE` tables: never while this process lives.
    */
   expires: number | null;
   /** How often the ceiling was raised. */
@@ -181,11 +185,21 @@ export interface LeaseInfo {
    * - `'failing'`: the last renewal failed, see `failure`. IDs go on to the ceiling, and renewals are
    *   tried again
    * - `'expired'`: the ceiling has passed. IDs have stopped until a renewal succeeds
-   * - `'lost'`: another process has taken the slot over, and this one looks for another; or the slot's
-   *   file was removed or replaced. IDs have stopped
+   * - `'lost'`: see `lost`; this process waits for another slot. Or the slot's file was removed or
+   *   replaced. IDs have stopped
    * - `'released'`: the instance is closed
    */
   state: 'held' | 'failing' | 'expired' | 'lost' | 'released';
+  /**
+   * How a slot of a store was lost. `'taken'`: another process has taken it over. `'missing'`: it is no
+   * longer recorded. `'reverted'`: it is recorded as it was before.
+   */
+  lost?: 'taken' | 'missing' | 'reverted';
+  /**
+   * How far this machine's clock was ahead of the store's at the last renewal, ms; negative for behind.
+   * Only where that is more than `maxClockSkew`.
+   */
+  clockSkew?: number;
   /** Why the last renewal failed, if it did. */
   failure?: string;
 }
@@ -317,7 +331,10 @@ declare abstract class Instance {
    *   `retryAfterMs`
    * @throws `ERR_SNOWFLAKE_STORE` the slot could not be renewed, and its ceiling has passed; with
    *   `retryAfterMs`, unless the slot is lost
-   * @throws `ERR_SNOWFLAKE_LEASE_EXPIRED` the engine has not renewed the lease in time
+   * @throws `ERR_SNOWFLAKE_LEASE_EXPIRED` the store has not renewed the lease in time, or the slot was
+   *   lost and no other is free
+   * @throws `ERR_SNOWFLAKE_CLOCK_SKEW` the clock is further ahead of the store's than `ttl`,
+   *   `maxClockSkew` and `maxAhead` allow
    * @throws `ERR_SNOWFLAKE_CLOCK` the `clock` option threw, or returned no time
    * @throws `ERR_SNOWFLAKE_CLOSED` after `close()`
    */
@@ -459,14 +476,24 @@ export class SnowFlake extends Instance {
    * From an engine, for a fleet of hosts: the free slot with the lowest ceiling. It is renewed each
    * third of `ttl` by a timer that does not keep the process alive, and given up when the process ends
    * by itself, or by SIGTERM or SIGINT that it does not listen to, and with `thread: true` by
+<<<<<<< HEAD
    * `process.exit()` too (else a lease expires there: await {@link Instance.close} first). It resolves
    * when IDs can be drawn: a slot's floor that is still ahead (up to `ttl` + `maxClockSkew` in a new
    * namespace on Redis) is waited for. While the engine is away, IDs go on
+=======
+   * `process.exit()` too (else a lease expires there: await its `Symbol.asyncDispose` first). It resolves
+   * when IDs can be drawn: a slot's floor that is still ahead (up to `ttl` + `maxClockSkew` + `maxAhead`
+   * in a new namespace on Redis) is waited for. While the engine is away, IDs go on
+>>>>>>> sql
    * until the ceiling; then they stop with `ERR_SNOWFLAKE_LEASE_EXPIRED`, and go on by themselves when
    * it is back. If the slot was taken over meanwhile, they go on under another workerId, with one
    * `SnowFlakeWarning` (`SNOWFLAKE_SLOT_LOST`). Whatever clocks, pauses and networks do, two holders
    * never share a tick: a holder issues above what was recorded before it came, and up to what the
    * engine has confirmed to it.
+   *
+   * A store that loses what it has confirmed, as tables that are dropped or a backup that is restored,
+   * breaks that until a holder notices, at its next renewal. It stops, warns (`SNOWFLAKE_NAMESPACE_LOST`),
+   * and goes on when all that can have been issued has passed: `ttl` + `maxClockSkew` + `maxAhead`.
    *
    * @param store a `file:` URL of a directory; a `postgres:`, `mysql:`, `mariadb:`, `redis:`,
    *   `etcd:` or `zookeeper:` URL, whose client the application has installed (`pg`, `mysql2`,
@@ -627,9 +654,9 @@ export type SnowFlakeErrorCode =
   | 'ERR_SNOWFLAKE_CLOSED'
   /** Another process holds the slot. With `holders`. */
   | 'ERR_SNOWFLAKE_IN_USE'
-  /** The engine has not renewed the lease, and its ceiling has passed. */
+  /** The store has not renewed the lease, and its ceiling has passed; or the slot was lost. */
   | 'ERR_SNOWFLAKE_LEASE_EXPIRED'
-  /** This machine's clock and the engine's are too far apart. */
+  /** This machine's clock and the store's are too far apart. */
   | 'ERR_SNOWFLAKE_CLOCK_SKEW'
   /** All slots of the datacenter are held. With `holders`. */
   | 'ERR_SNOWFLAKE_NO_SLOT'

@@ -9,7 +9,7 @@ const { once } = require('node:events');
 const { after, before, describe, test } = require('node:test');
 const { createInterface } = require('node:readline');
 
-const { SnowFlake, countDuplicates, entry, rejects, until } = require('./support.js');
+const { SnowFlake, countDuplicates, entry, layouts, rejects, until } = require('./support.js');
 const { open, take } = require('./lease/contract.js');
 const { Server, missing } = require('./lease/servers.js');
 
@@ -101,7 +101,6 @@ for (const [engine, database] of Object.entries(DATABASES)) {
     let server;
     /** A client of the tests' own. */
     let pool;
-    const closing = [];
     let namespaces = 0;
     const newNamespace = () => `sql-${namespaces++}`;
     before(async () => {
@@ -110,7 +109,6 @@ for (const [engine, database] of Object.entries(DATABASES)) {
       await open(database.store(pool));
     });
     after(async () => {
-      for (const close of closing) await close().catch(() => {});
       await pool?.end();
       await server?.stop();
     });
@@ -118,10 +116,10 @@ for (const [engine, database] of Object.entries(DATABASES)) {
     const UNCOMMITTED =
       /does not commit what a lease records: .*Give the store a pool or a connection/;
 
-    /** A client that is closed when the tests have ended. */
-    async function client(kind) {
+    /** A client that is closed when the test has ended, and its locks with it. */
+    async function client(t, kind) {
       const one = await database[kind](server.url);
-      closing.push(() => one.end());
+      t.after(() => one.end());
       return one;
     }
 
@@ -137,8 +135,8 @@ for (const [engine, database] of Object.entries(DATABASES)) {
       assert.match(message, UNCOMMITTED);
     }
 
-    test('a connection inside a transaction is refused, and the transaction stays', async () => {
-      const connection = await client('connection');
+    test('a connection inside a transaction is refused, and the transaction stays', async (t) => {
+      const connection = await client(t, 'connection');
       await connection.query('CREATE TABLE mine (n INT)');
       for (const prepare of [() => open(database.store(pool)), dropTables]) {
         await connection.query('BEGIN');
@@ -163,8 +161,8 @@ for (const [engine, database] of Object.entries(DATABASES)) {
       (await SnowFlake.lease(store, OPTIONS)).close();
     });
 
-    test('connections that a hook of the pool has put into a transaction are refused', async () => {
-      const hooked = await client('hooked');
+    test('connections that a hook of the pool has put into a transaction are refused', async (t) => {
+      const hooked = await client(t, 'hooked');
       await refused(hooked);
       // A namespace that exists already is only read.
       const namespace = newNamespace();
@@ -172,8 +170,24 @@ for (const [engine, database] of Object.entries(DATABASES)) {
       await refused(hooked, namespace);
     });
 
-    test('what is renewed or raised inside a transaction is not confirmed', async () => {
-      const connection = await client('connection');
+    test('a row of WORKER_NODE that is not committed is no worker ID', async (t) => {
+      const { workerNode } = require('../js/lease/worker-node.js');
+      const layout = { ...layouts.uid, epoch: Date.UTC(2026, 5) };
+      const options = { layout, callTimeout: 10_000 };
+      (await SnowFlake.lease(workerNode(pool), options)).close();
+      const connection = await client(t, 'connection');
+      await connection.query('BEGIN');
+      for (const one of [connection, await client(t, 'hooked')]) {
+        const { message } = await rejects(
+          SnowFlake.lease(workerNode(one), options),
+          'ERR_SNOWFLAKE_CONFIG',
+        );
+        assert.match(message, UNCOMMITTED);
+      }
+    });
+
+    test('what is renewed or raised inside a transaction is not confirmed', async (t) => {
+      const connection = await client(t, 'connection');
       const store = database.store(connection, { namespace: newNamespace() });
       const holder = await take(store, { ceiling: 500 });
       const { namespace, signal } = holder;
@@ -193,8 +207,8 @@ for (const [engine, database] of Object.entries(DATABASES)) {
       assert.equal((await open(store)).floor, -1);
     });
 
-    test('IDs stop at the ceiling when a connection is put into a transaction later', async () => {
-      const connection = await client('connection');
+    test('IDs stop at the ceiling when a connection is put into a transaction later', async (t) => {
+      const connection = await client(t, 'connection');
       const store = database.store(connection, { namespace: newNamespace() });
       const flake = await SnowFlake.lease(store, OPTIONS);
       await connection.query('BEGIN');
@@ -209,12 +223,12 @@ for (const [engine, database] of Object.entries(DATABASES)) {
       flake.close();
     });
 
-    test('a TypeORM transaction of the same DataSource does not matter', async () => {
+    test('a TypeORM transaction of the same DataSource does not matter', async (t) => {
       const { DataSource } = require('typeorm');
       const { typeorm } = require('../js/lease/typeorm.js');
       const source = new DataSource({ type: database.type, url: server.url });
       await source.initialize();
-      closing.push(() => source.destroy());
+      t.after(() => source.destroy());
       const store = typeorm(source, { namespace: newNamespace() });
       await source.transaction(async (manager) => {
         await manager.query('SELECT 1');

@@ -298,14 +298,17 @@ class EngineLease {
 
   #warnOfFloor(ms) {
     const { workerId, floor } = this.#hold;
+    const create = this.#store.mayForget
+      ? ' Where none ever was, create it ahead: snowdrift create URL --new'
+      : '';
     const why =
       floor === this.#namespace.floor
-        ? 'the namespace is new, or was lost and recovered, and earlier holders of it may still issue IDs'
-        : `its last holder did not release workerId ${workerId}, and may have issued IDs`;
+        ? `the namespace is new, or was lost and recovered, and earlier holders of it may issue IDs up to then.${create}`
+        : `the last holder of workerId ${workerId} did not release it, and may have issued IDs up to then.`;
     process.emitWarning(`SnowFlake.lease() waits ${ms} ms for its first ID.`, {
       type: 'SnowFlakeWarning',
       code: 'SNOWFLAKE_FLOOR',
-      detail: `${this.#store.name}: ${why} up to then.`,
+      detail: `${this.#store.name}: ${why}`,
     });
   }
 

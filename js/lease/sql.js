@@ -150,6 +150,12 @@ async function unlessAborted(signal, ask, connection) {
   }
 }
 
+function uncommitted(name) {
+  return configError(
+    `${name} does not commit what a lease records: its connection is inside a transaction, or has autocommit = 0. Give the store a pool or a connection of its own, with autocommit`,
+  );
+}
+
 /**
  * A LeaseStore on a database.
  *
@@ -174,23 +180,17 @@ function sqlStore({ name, dialect, namespace, query, isInTransaction = () => fal
 
   /** Changes rows, by a client that commits each statement. */
   async function change(request, text, values) {
-    if (isInTransaction()) throw uncommitted();
+    if (isInTransaction()) throw uncommitted(name);
     const answer = await run(request, text, values);
-    if (is.isCommitted && !is.isCommitted(answer)) throw uncommitted();
+    if (is.isCommitted && !is.isCommitted(answer)) throw uncommitted(name);
   }
 
   /** Reads rows as they are committed. Each has `uncommitted`. */
   async function read(request, text, values) {
     const rows = await run(request, text, values);
     const isOpen = rows.some((row) => Number(row.uncommitted) !== 0);
-    if (isOpen || isInTransaction()) throw uncommitted();
+    if (isOpen || isInTransaction()) throw uncommitted(name);
     return rows;
-  }
-
-  function uncommitted() {
-    return configError(
-      `${name} does not commit what a lease records: its connection is inside a transaction, or has autocommit = 0. Give the store a pool or a connection of its own, with autocommit`,
-    );
   }
 
   /** The namespace's record; undefined if there is none. */
@@ -223,7 +223,7 @@ function sqlStore({ name, dialect, namespace, query, isInTransaction = () => fal
   async function createTables(request) {
     if (beforeCreating) {
       await run(request, beforeCreating).catch((cause) => {
-        throw Object.assign(uncommitted(), { cause });
+        throw Object.assign(uncommitted(name), { cause });
       });
     }
     const create = tables(DIALECTS[dialect]);
@@ -380,7 +380,7 @@ function sqlStore({ name, dialect, namespace, query, isInTransaction = () => fal
         // Whoever took it over started at `confirmed` or above.
         if (slot.ceiling < confirmed) return { isHeld: false, lost: 'reverted' };
         if (slot.owner !== owner) return { isHeld: false, lost: 'taken' };
-        if (slot.ceiling < ceiling) throw uncommitted();
+        if (slot.ceiling < ceiling) throw uncommitted(name);
         return { isHeld: true, expires: slot.expires, now: slot.now };
       } catch (failure) {
         if (isMissing(failure)) return { isHeld: false, lost: 'missing' };
@@ -467,4 +467,13 @@ function sqlStore({ name, dialect, namespace, query, isInTransaction = () => fal
   }
 }
 
-module.exports = { DIALECTS, LOCK, numbered, queryMysql, queryPostgres, sql, sqlStore };
+module.exports = {
+  DIALECTS,
+  LOCK,
+  numbered,
+  queryMysql,
+  queryPostgres,
+  sql,
+  sqlStore,
+  uncommitted,
+};

@@ -12,7 +12,7 @@
 const { configError, SnowFlakeError, shown } = require('../errors.js');
 const { choice, propertiesOf } = require('../options.js');
 const { checkClient } = require('./adapter.js');
-const { DIALECTS, LOCK, queryMysql, queryPostgres } = require('./sql.js');
+const { DIALECTS, LOCK, queryMysql, queryPostgres, uncommitted } = require('./sql.js');
 
 /** UidGenerator's WorkerNodeType. */
 const TYPES = { container: 1, actual: 2 };
@@ -46,7 +46,11 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
   ${COLUMNS}
 )`,
     query: queryMysql,
-    insert: async (client, values) => Number((await queryMysql(client, INSERT, values)).insertId),
+    insert: async (client, values) => {
+      const inserted = await queryMysql(client, INSERT, values);
+      if (!DIALECTS.mysql.isCommitted(inserted)) throw uncommitted('mysql:WORKER_NODE');
+      return Number(inserted.insertId);
+    },
   },
 };
 
@@ -66,7 +70,7 @@ function workerNode(client, options = {}) {
   // Clients of mysql2 can prepare a statement by themselves, those of pg cannot.
   const dialect = typeof client.execute === 'function' ? 'mysql' : 'postgres';
   const { create, query, insert } = DATABASES[dialect];
-  const { isMissing, now } = DIALECTS[dialect];
+  const { isMissing, isUncommitted, now } = DIALECTS[dialect];
   const name = `${dialect}:WORKER_NODE`;
 
   let record;
@@ -110,6 +114,13 @@ function workerNode(client, options = {}) {
         await query(client, create);
         workerId = await insert(client, values);
       }
+      // An ID that is rolled back may be given out again when the server has crashed.
+      const [row] = await query(
+        client,
+        `SELECT ${isUncommitted} AS uncommitted FROM WORKER_NODE WHERE ID = ?`,
+        [workerId],
+      );
+      if (row === undefined || Number(row.uncommitted) !== 0) throw uncommitted(name);
       if (workerId >= workerIds) {
         throw new SnowFlakeError(
           'ERR_SNOWFLAKE_NO_SLOT',
