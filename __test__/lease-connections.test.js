@@ -485,7 +485,7 @@ describe('connections', { concurrency: 2 }, () => {
       const HELD = (url, options) =>
         `await SnowFlake.lease(${JSON.stringify(url)}, ${JSON.stringify(options)});`;
 
-      test('a half-open connection is replaced', async () => {
+      test('a half-open connection is replaced, and one of a server that was silent', async () => {
         const { link, url } = await linked('half');
         const flake = await SnowFlake.lease(url, { ...soon, callTimeout: 1500 });
         const { renewals } = flake.lease;
@@ -494,6 +494,14 @@ describe('connections', { concurrency: 2 }, () => {
         await until(() => flake.lease.renewals > renewals + 1);
         assert.ok(link.connections > connections, 'by another connection');
         assert.equal(flake.lease.state, 'held');
+        // So is one that a silent server accepted.
+        link.halfOpen();
+        link.silent();
+        await until(() => flake.lease.failure !== undefined);
+        const late = { renewals: flake.lease.renewals, connections: link.connections };
+        await until(() => link.connections > late.connections);
+        link.mend();
+        await until(() => flake.lease.renewals > late.renewals);
         // While it is silent, close() settles; whatever is asked, nothing more is issued.
         link.halfOpen();
         link.silent();

@@ -13,10 +13,7 @@ class NoAnswer extends Error {
   }
 }
 
-/**
- * By phase, the first that matches holds: codes of Node, the clients and the servers, then messages of
- * errors without a code, then the error's text.
- */
+/** By phase, of which the first that matches holds: codes and messages of Node, clients and servers. */
 const PHASES = [
   {
     codes: /^(ENOTFOUND|EAI_\w+|ENODATA)$/,
@@ -26,7 +23,7 @@ const PHASES = [
   {
     codes: /^(ERR_TLS|ERR_SSL|CERT_|EPROTO$|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HANDSHAKE_)/,
     messages:
-      /SSL connection|SSL\/TLS|insecure transport|wrong version number|no encryption|SSL off/i,
+      /SSL connection|SSL\/TLS|secure TLS|insecure transport|wrong version number|no encryption|SSL off/i,
     say: (server) =>
       `Cannot agree on TLS with ${server}: check that the URL and the server both use TLS or both do not, and that this process trusts the server's certificate (NODE_EXTRA_CA_CERTS)`,
   },
@@ -119,9 +116,7 @@ function wording(server, call, root) {
   const text = shown(root);
   const code = String(root?.code);
   const message = String(root?.message);
-  const phase =
-    PHASES.find(({ codes }) => codes.test(code)) ??
-    PHASES.find(({ messages }) => messages?.test(message));
+  const phase = PHASES.find(({ codes, messages }) => codes.test(code) || messages?.test(message));
   if (phase === undefined) return [`${server} failed to ${DOING[call] ?? call}: ${text}`];
   return [phase.say(server), `Its client says: ${text}`];
 }
