@@ -26,6 +26,8 @@ class Drawer {
   warnings = [];
   /** Leases that it lost: { lease, at }. */
   losses = [];
+  /** When it renewed its lease last, by performance.now() of this process. */
+  renewedAt;
 
   /** @param env added to the environment, for example a Machine's */
   constructor(options, env = {}) {
@@ -34,13 +36,16 @@ class Drawer {
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     });
     this.#child.stdout.on('data', (chunk) => this.#chunks.push(chunk));
-    this.#child.on('message', ({ warning, loss, answer }) => {
+    this.#child.on('message', ({ warning, loss, isRenewed, isReady, answer }) => {
       const at = performance.now();
+      if (isRenewed) this.renewedAt = at;
       if (warning) this.warnings.push({ ...warning, at });
       if (loss) this.losses.push({ lease: loss, at });
+      if (isReady) this.#reports.emit('ready');
       if (answer) this.#reports.emit('answer', answer);
     });
     this.#opened = once(this.#reports, 'answer');
+    this.ready = once(this.#reports, 'ready');
     this.ended = once(this.#child, 'close');
   }
 
@@ -147,7 +152,14 @@ async function planted(fault, engine) {
 
 async function open({ engine, planted: fault, cached, waits, ...options }) {
   const { CachedSnowFlake, SnowFlake } = require('..');
-  if (waits) await once(process, 'message');
+  if (waits) {
+    // Loads all that it takes, so that it has a lease soon.
+    const store = await require('../js/lease/connect.js').connect(new URL(engine));
+    await store.now();
+    await store.close();
+    process.send({ isReady: true });
+    await once(process, 'message');
+  }
   if (cached) return new CachedSnowFlake(options);
   if (engine === undefined) return new SnowFlake(options);
   for (;;) {
@@ -169,6 +181,7 @@ async function draw(options) {
   process.removeAllListeners('warning');
   process.on('warning', ({ code, message }) => report({ warning: { code, message } }));
   subscribe('snowdrift:lease-lost', (loss) => report({ loss }));
+  subscribe('snowdrift:lease-renewed', () => report({ isRenewed: true }));
   process.on('disconnect', () => process.exit());
   let flake;
   try {

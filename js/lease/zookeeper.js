@@ -51,15 +51,16 @@ function zookeeper(ensemble, { port, ...options } = {}) {
   let connecting;
 
   /** The session, or another one when it has expired. It lives as long as a hold should. */
-  async function session(ttl = USUAL_TTL_MS) {
-    if (connecting !== undefined) {
-      const open = await connecting.catch(() => undefined);
-      if (open !== undefined && !open.hasEnded()) return open;
+  async function session({ ttl = USUAL_TTL_MS, signal } = {}) {
+    signal?.throwIfAborted();
+    let open = await connecting?.catch(() => undefined);
+    if (open === undefined || open.hasEnded()) {
+      connecting = connect(ensemble, ttl);
+      open = await connecting;
+      await open.make(TOP);
     }
-    connecting = connect(ensemble, ttl);
-    const fresh = await connecting;
-    await fresh.make(TOP);
-    return fresh;
+    signal?.throwIfAborted();
+    return open;
   }
 
   const parsed = ({ data }) => JSON.parse(data);
@@ -120,12 +121,12 @@ function zookeeper(ensemble, { port, ...options } = {}) {
   return {
     name,
 
-    async now({ ttl } = {}) {
-      return (await session(ttl)).touch(TOP);
+    async now(request) {
+      return (await session(request)).touch(TOP);
     },
 
     async open({ id, layout, ttl, maxClockSkew, maxAhead, floor, signal }) {
-      const zk = await session(ttl);
+      const zk = await session({ ttl, signal });
       const fresh = { id, layout, ttl, maxClockSkew, maxAhead, floor };
       return change(signal, async () => {
         const node = await zk.get(root);
@@ -146,7 +147,7 @@ function zookeeper(ensemble, { port, ...options } = {}) {
     },
 
     async raise({ namespace: id, signal, ...least }) {
-      const zk = await session();
+      const zk = await session({ signal });
       return change(signal, async () => {
         const found = await recordOf(zk, id);
         if (found === null) throw new Error(`${name} has no namespace of ID ${id}`);
@@ -160,11 +161,12 @@ function zookeeper(ensemble, { port, ...options } = {}) {
     },
 
     async acquire(request) {
-      const { namespace: id, datacenterId, workerIds, owner, holder, ceiling, ttl } = request;
-      const zk = await session(ttl);
+      const { namespace: id, datacenterId, workerIds, owner, holder, ceiling } = request;
+      const { ttl, signal } = request;
+      const zk = await session(request);
       // Fails if it is there, or the namespace is not.
       await zk.change([isStill(id), create(`${root}/${datacenterId}`)]);
-      return change(request.signal, async () => {
+      return change(signal, async () => {
         const found = await recordOf(zk, id);
         if (found === null) return { isMissing: true };
         const slots = await slotsOf(zk, datacenterId);
@@ -190,7 +192,7 @@ function zookeeper(ensemble, { port, ...options } = {}) {
     },
 
     async renew({ namespace: id, ceiling, confirmed, owner, ttl, signal, ...request }) {
-      const zk = await session(ttl);
+      const zk = await session({ ttl, signal });
       const path = pathOf(request);
       return change(signal, async () => {
         const [found, node] = await Promise.all([recordOf(zk, id), zk.get(path)]);
@@ -213,7 +215,7 @@ function zookeeper(ensemble, { port, ...options } = {}) {
     },
 
     async release({ namespace: id, last, owner, ttl, signal, ...request }) {
-      const zk = await session(ttl);
+      const zk = await session({ ttl, signal });
       const path = pathOf(request);
       await change(signal, async () => {
         const node = await zk.get(path);
