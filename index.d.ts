@@ -476,21 +476,9 @@ export class SnowFlake extends Instance {
    * From an engine, for a fleet of hosts: the free slot with the lowest ceiling. It is renewed each
    * third of `ttl` by a timer that does not keep the process alive, and given up when the process ends
    * by itself, or by SIGTERM or SIGINT that it does not listen to, and with `thread: true` by
-<<<<<<< HEAD
    * `process.exit()` too (else a lease expires there: await {@link Instance.close} first). It resolves
    * when IDs can be drawn: a slot's floor that is still ahead (up to `ttl` + `maxClockSkew` + `maxAhead`
    * in a new namespace on Redis) is waited for. While the engine is away, IDs go on
-=======
-<<<<<<< HEAD
-   * `process.exit()` too (else a lease expires there: await {@link Instance.close} first). It resolves
-   * when IDs can be drawn: a slot's floor that is still ahead (up to `ttl` + `maxClockSkew` in a new
-   * namespace on Redis) is waited for. While the engine is away, IDs go on
-=======
-   * `process.exit()` too (else a lease expires there: await its `Symbol.asyncDispose` first). It resolves
-   * when IDs can be drawn: a slot's floor that is still ahead (up to `ttl` + `maxClockSkew` + `maxAhead`
-   * in a new namespace on Redis) is waited for. While the engine is away, IDs go on
->>>>>>> sql
->>>>>>> kv
    * until the ceiling; then they stop with `ERR_SNOWFLAKE_LEASE_EXPIRED`, and go on by themselves when
    * it is back. If the slot was taken over meanwhile, they go on under another workerId, with one
    * `SnowFlakeWarning` (`SNOWFLAKE_SLOT_LOST`). Whatever clocks, pauses and networks do, two holders

@@ -258,13 +258,8 @@ class Server {
    */
   static async start(engine, { tls, env } = {}) {
     const server = new Server();
-<<<<<<< HEAD
     server.engine = engine;
     server.#env = env;
-=======
-    server.#env = env;
-    server.engine = engine;
->>>>>>> sql
     server.#engine = tls ? overTls(ENGINES[engine]) : ENGINES[engine];
     server.#folder = mkdtempSync(join(tmpdir(), `snowdrift-${engine}-`));
     const { user, prepare, programs } = server.#engine;
