@@ -456,7 +456,7 @@ class EngineLease {
       const request = { ...this.#place(hold), ceiling, confirmed };
       const answer = await this.#call('renew', request);
       if (this.#state === 'released') return;
-      if (!answer.isHeld) return await this.#lose(answer.lost);
+      if (!answer.isHeld) return await this.#lose(this.#whyLost(answer.lost));
       // Only now: what is not confirmed must not be issued.
       this.#channel.raiseCeiling(ceiling);
       hold.ceiling = ceiling;
@@ -467,7 +467,18 @@ class EngineLease {
     this.#renewedAt = monotonic();
   }
 
-  /** @param lost as a store answers */
+  /**
+   * Who takes a slot before its hold has expired has found an older record of it, in which it had.
+   * @param lost as a store answers
+   */
+  #whyLost(lost) {
+    const { expires } = this.#hold;
+    const { unixMs, asked } = this.#storeTime;
+    const latest = unixMs + (monotonic() - asked);
+    return lost === 'taken' && expires !== null && latest < expires ? 'reverted' : lost;
+  }
+
+  /** @param lost as a store answers, or as it was found out */
   async #lose(lost) {
     this.#channel.endWindow();
     this.#state = 'lost';
