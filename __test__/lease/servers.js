@@ -258,8 +258,8 @@ class Server {
    */
   static async start(engine, { tls, env } = {}) {
     const server = new Server();
-    server.#env = env;
     server.engine = engine;
+    server.#env = env;
     server.#engine = tls ? overTls(ENGINES[engine]) : ENGINES[engine];
     server.#folder = mkdtempSync(join(tmpdir(), `snowdrift-${engine}-`));
     const { user, prepare, programs } = server.#engine;
