@@ -57,7 +57,7 @@ class EngineLease {
   #channel;
   /** The store's clock, as answered last, and when that was asked and answered by `monotonic`. */
   #storeTime;
-  /** This machine's clock minus the store's at that time, ms. */
+  /** This machine's clock minus the store's at that time, ms; the least that it can have been. */
   #skew = 0;
   /** Whether answers of acquire and renew have the store's time. */
   #answersHaveTime = false;
@@ -232,8 +232,6 @@ class EngineLease {
   async #checkClock() {
     const { maxClockSkew } = this.#settings.leasing;
     await this.#readClock();
-    // The first call may have connected, too: then the store's time is not that of its middle.
-    if (Math.abs(this.#skew) > maxClockSkew) await this.#readClock();
     const skew = this.#skew;
     if (Math.abs(skew) > maxClockSkew) {
       throw new SnowFlakeError(
@@ -561,7 +559,10 @@ class EngineLease {
     if (name === 'acquire' || name === 'renew') this.#answersHaveTime = unixMs !== undefined;
     if (unixMs === undefined) return;
     this.#storeTime = { unixMs, asked: asked.monotonic, answered: monotonic() };
-    this.#skew = (asked.wall + wallClock()) / 2 - unixMs;
+    // The store read its clock at some moment of the call, which may have connected first. Of what the
+    // skew can be, this is the least.
+    const [least, most] = [asked.wall - unixMs, wallClock() - unixMs];
+    this.#skew = Math.max(least, Math.min(most, 0));
   }
 }
 

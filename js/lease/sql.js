@@ -159,8 +159,8 @@ function uncommitted(name) {
 /**
  * A LeaseStore on a database.
  *
- * @param query runs one statement with `?` in place of its values, until `signal` is aborted; returns the rows of a SELECT, and of
- *   a change on MySQL the client's answer with its `serverStatus`
+ * @param query runs one statement with `?` in place of its values, until `signal` is aborted; returns the
+ *   rows of a SELECT, and of a change on MySQL the client's answer with its `serverStatus`
  * @param isInTransaction whether the connection is inside a transaction, where the client knows
  */
 function sqlStore({ name, dialect, namespace, query, isInTransaction = () => false, close }) {
