@@ -262,6 +262,26 @@ describe('connections', { concurrency: 2 }, () => {
         assert.equal(error.code, 'ERR_SNOWFLAKE_CONFIG');
         assert.doesNotMatch(inspect(error), /heim/);
       }
+      const { message } = await SnowFlake.lease('postgres://app:ge#heim@db:5432/x').catch(
+        (thrown) => thrown,
+      );
+      assert.match(message, /not a valid URL: 'postgres:.*@db:5432.x'\. Percent-encode/);
+    });
+
+    test('process.exit() while a thread starts, or waits for a silent server', async () => {
+      const server = await listening(() => {});
+      const url = JSON.stringify(`postgres://127.0.0.1:${server.address().port}`);
+      for (const ms of [0, 1000]) {
+        const process = start(`
+          SnowFlake.lease(${url}, { datacenterId: 1, thread: true, callTimeout: 60_000 });
+          print('ready');
+          setTimeout(() => process.exit(4), ${ms});`);
+        await process.has('ready');
+        const { code, ms: took } = await process.after(() => {});
+        assert.equal(code, 4);
+        assert.ok(took < ms + END_MS, `${took} ms`);
+      }
+      server.close();
     });
   });
 
