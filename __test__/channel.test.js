@@ -98,10 +98,11 @@ test('onRejectedPut is called after a slot was lost, too', async () => {
   await until(() => calls > 2);
   // The store's time passes, and another holder takes the slot.
   clock = 5000;
-  const { id: namespace } = await store.open({});
+  const { id: namespace } = await store.open({ signal: new AbortController().signal });
   const holder = { pid: 1, host: 'other', startedAt: new Date() };
   const thief = { namespace, datacenterId: 1, workerIds: 1, owner: 'thief', holder, ttl: 60_000 };
-  assert.equal((await store.acquire({ ...thief, ceiling: 0 })).workerId, 0);
+  const { signal } = new AbortController();
+  assert.equal((await store.acquire({ ...thief, ceiling: 0, signal })).workerId, 0);
   await until(() => flake.workerId === 1 && flake.lease.state === 'held');
   flake.nextId();
   const before = calls;
