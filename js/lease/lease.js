@@ -454,7 +454,12 @@ class EngineLease {
       const request = { ...this.#place(hold), ceiling, confirmed };
       const answer = await this.#call('renew', request);
       if (this.#state === 'released') return;
-      if (!answer.isHeld) return await this.#lose(this.#whyLost(answer.lost));
+      if (!answer.isHeld) {
+        this.#channel.endWindow();
+        const lost = await this.#whyLost(answer.lost);
+        if (this.#state === 'released') return;
+        return await this.#lose(lost);
+      }
       // Only now: what is not confirmed must not be issued.
       this.#channel.raiseCeiling(ceiling);
       hold.ceiling = ceiling;
@@ -469,11 +474,16 @@ class EngineLease {
    * Who takes a slot before its hold has expired has found an older record of it, in which it had.
    * @param lost as a store answers
    */
-  #whyLost(lost) {
+  async #whyLost(lost) {
     const { expires } = this.#hold;
+    if (lost !== 'taken' || expires === null) return lost;
+    try {
+      await this.#readClock();
+    } catch {
+      return lost;
+    }
     const { unixMs, asked } = this.#storeTime;
-    const latest = unixMs + (monotonic() - asked);
-    return lost === 'taken' && expires !== null && latest < expires ? 'reverted' : lost;
+    return unixMs + (monotonic() - asked) < expires ? 'reverted' : lost;
   }
 
   /** @param lost as a store answers, or as it was found out */
