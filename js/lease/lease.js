@@ -382,6 +382,8 @@ class EngineLease {
         if (++reopened > MOST_REOPENED)
           throw this.#failed('acquire', 'its namespace keeps changing');
         this.#isNamespaceLost = true;
+        // The horizon is by the store's clock of now: others may have been confirmed meanwhile.
+        await this.#readClock();
         await this.#openNamespace();
       } else if (answer.workerId !== undefined) {
         const { workerId, floor, expires } = answer;
