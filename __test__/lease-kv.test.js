@@ -182,3 +182,19 @@ describe('etcd', { skip: missing('etcd') }, () => {
     }
   });
 });
+
+describe('zookeeper', { skip: missing('zookeeper') }, () => {
+  test('a hold expires when the ensemble says so, which may be before its ttl', async () => {
+    const server = await Server.start('zookeeper');
+    const store = await connect(new URL(server.url));
+    try {
+      const record = await store.open(newRecord());
+      const { now, expires } = await store.acquire({ ...newRequest(record), ttl: 3_600_000 });
+      // The most that ZooKeeper allows: 20 ticks of the server, here of 500 ms.
+      assert.equal(expires - now, 10_000);
+    } finally {
+      await store.close();
+      await server.stop();
+    }
+  });
+});

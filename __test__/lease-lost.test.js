@@ -33,8 +33,15 @@ const SLACK = 1500;
 const timeOf = (id) => Number(id >> 22n) + layout.epoch;
 
 async function within(ms, what, promise) {
-  const limit = sleep(ms, undefined, { ref: false }).then(() => assert.fail(`${what}: ${ms} ms`));
-  return Promise.race([promise, limit]);
+  const abort = new AbortController();
+  // Keeps the process alive: leases do not.
+  const limit = sleep(ms, undefined, abort).then(() => assert.fail(`${what}: ${ms} ms`));
+  try {
+    return await Promise.race([promise, limit]);
+  } finally {
+    abort.abort();
+    limit.catch(() => {});
+  }
 }
 
 class Fleet {

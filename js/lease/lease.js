@@ -57,7 +57,7 @@ class EngineLease {
   #channel;
   /** The store's clock, as answered last, and when that was asked and answered by `monotonic`. */
   #storeTime;
-  /** This machine's clock minus the store's at that time, ms. */
+  /** This machine's clock minus the store's at that time, ms; the least that it can have been. */
   #skew = 0;
   /** Whether answers of acquire and renew have the store's time. */
   #answersHaveTime = false;
@@ -232,8 +232,6 @@ class EngineLease {
   async #checkClock() {
     const { maxClockSkew } = this.#settings.leasing;
     await this.#readClock();
-    // The first call may have connected, too: then the store's time is not that of its middle.
-    if (Math.abs(this.#skew) > maxClockSkew) await this.#readClock();
     const skew = this.#skew;
     if (Math.abs(skew) > maxClockSkew) {
       throw new SnowFlakeError(
@@ -384,6 +382,8 @@ class EngineLease {
         if (++reopened > MOST_REOPENED)
           throw this.#failed('acquire', 'its namespace keeps changing');
         this.#isNamespaceLost = true;
+        // The horizon is by the store's clock of now: others may have been confirmed meanwhile.
+        await this.#readClock();
         await this.#openNamespace();
       } else if (answer.workerId !== undefined) {
         const { workerId, floor, expires } = answer;
@@ -456,7 +456,12 @@ class EngineLease {
       const request = { ...this.#place(hold), ceiling, confirmed };
       const answer = await this.#call('renew', request);
       if (this.#state === 'released') return;
-      if (!answer.isHeld) return await this.#lose(this.#whyLost(answer.lost));
+      if (!answer.isHeld) {
+        this.#channel.endWindow();
+        const lost = await this.#whyLost(answer.lost);
+        if (this.#state === 'released') return;
+        return await this.#lose(lost);
+      }
       // Only now: what is not confirmed must not be issued.
       this.#channel.raiseCeiling(ceiling);
       hold.ceiling = ceiling;
@@ -471,11 +476,16 @@ class EngineLease {
    * Who takes a slot before its hold has expired has found an older record of it, in which it had.
    * @param lost as a store answers
    */
-  #whyLost(lost) {
+  async #whyLost(lost) {
     const { expires } = this.#hold;
+    if (lost !== 'taken' || expires === null) return lost;
+    try {
+      await this.#readClock();
+    } catch {
+      return lost;
+    }
     const { unixMs, asked } = this.#storeTime;
-    const latest = unixMs + (monotonic() - asked);
-    return lost === 'taken' && expires !== null && latest < expires ? 'reverted' : lost;
+    return unixMs + (monotonic() - asked) < expires ? 'reverted' : lost;
   }
 
   /** @param lost as a store answers, or as it was found out */
@@ -561,7 +571,10 @@ class EngineLease {
     if (name === 'acquire' || name === 'renew') this.#answersHaveTime = unixMs !== undefined;
     if (unixMs === undefined) return;
     this.#storeTime = { unixMs, asked: asked.monotonic, answered: monotonic() };
-    this.#skew = (asked.wall + wallClock()) / 2 - unixMs;
+    // The store read its clock at some moment of the call, which may have connected first. Of what the
+    // skew can be, this is the least.
+    const [least, most] = [asked.wall - unixMs, wallClock() - unixMs];
+    this.#skew = Math.max(least, Math.min(most, 0));
   }
 }
 

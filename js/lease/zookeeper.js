@@ -76,6 +76,9 @@ function zookeeper(ensemble, { port, ...options } = {}) {
   /** That a namespace is still the one of this ID. */
   const isStill = (id) => ({ kind: 'check', path: markOf(id) });
 
+  /** When the ensemble ends a session that is silent from now on. */
+  const expiry = (zk, time, ttl) => time + Math.min(ttl, zk.timeout());
+
   /** The namespace's record and its node's version, if it is the one of this ID; or null. */
   async function recordOf(zk, id) {
     const node = await zk.get(root);
@@ -187,7 +190,7 @@ function zookeeper(ensemble, { port, ...options } = {}) {
           set(path, { ceiling: Math.max(floor, ceiling), ...who }, version ?? 0),
           createEphemeral(`${path}/holder`, JSON.stringify(who)),
         ]);
-        return isDone ? { workerId, floor, expires: time + ttl, now: time } : undefined;
+        return isDone ? { workerId, floor, expires: expiry(zk, time, ttl), now: time } : undefined;
       });
     },
 
@@ -210,7 +213,7 @@ function zookeeper(ensemble, { port, ...options } = {}) {
           changes.push(createEphemeral(`${path}/holder`, JSON.stringify(who)));
         }
         const { isDone, time } = await zk.change(changes);
-        return isDone ? { isHeld: true, expires: time + ttl, now: time } : undefined;
+        return isDone ? { isHeld: true, expires: expiry(zk, time, ttl), now: time } : undefined;
       });
     },
 
