@@ -8,19 +8,14 @@
 // was lost starts above it.
 
 const { randomBytes } = require('node:crypto');
-const { performance } = require('node:perf_hooks');
-const { clearTimeout, setTimeout } = require('node:timers');
 
 const { SnowFlakeError, configError, granted, held, shown } = require('../errors.js');
 const { layoutKey } = require('../layout-key.js');
 const native = require('../native.js');
+const { clearTimeout, monotonic, setTimeout, unixNow } = require('../time.js');
 const { readAnswer } = require('./answers.js');
 const ending = require('./ending.js');
 const { DOING, NoAnswer, storeFailure } = require('./failures.js');
-
-// Fake timers replace these, too.
-const wallClock = Date.now;
-const monotonic = performance.now.bind(performance);
 
 /** The shortest and the longest pause after a call that failed, in ms. */
 const RETRY_MS = [100, 1000];
@@ -120,7 +115,7 @@ class EngineLease {
     const { datacenterId, leasing } = this.#settings;
     const { owner, workerId, floor, expires } = this.#hold;
     const ceiling = this.#end(Math.max(floor, this.#hold.ceiling));
-    const hasPassed = this.#state !== 'released' && wallClock() > ceiling;
+    const hasPassed = this.#state !== 'released' && unixNow() > ceiling;
     return {
       store: this.#store.name,
       slot: { datacenterId, workerId },
@@ -284,7 +279,7 @@ class EngineLease {
    */
   async #floorPassed() {
     const { ttl, maxClockSkew, maxAhead } = this.#limits;
-    const left = () => this.#end(this.#hold.floor) + 1 - wallClock();
+    const left = () => this.#end(this.#hold.floor) + 1 - unixNow();
     const longest = ttl + 2 * maxClockSkew + maxAhead;
     if (left() > longest) return;
     if (left() > LONG_WAIT_MS) this.#warnOfFloor(Math.round(left()));
@@ -549,7 +544,7 @@ class EngineLease {
         reject(new NoAnswer(ms));
       }, ms);
     });
-    const asked = { wall: wallClock(), monotonic: monotonic() };
+    const asked = { wall: unixNow(), monotonic: monotonic() };
     const pending = (async () => this.#store[name]({ ...request, signal: abort.signal }))();
     pending
       .then((value) => abort.signal.aborted && late(readAnswer(name, value, request)))
@@ -574,7 +569,7 @@ class EngineLease {
     this.#storeTime = { unixMs, asked: asked.monotonic, answered: monotonic() };
     // The store read its clock at some moment of the call, which may have connected first. Of what the
     // skew can be, this is the least.
-    const [least, most] = [asked.wall - unixMs, wallClock() - unixMs];
+    const [least, most] = [asked.wall - unixMs, unixNow() - unixMs];
     this.#skew = Math.max(least, Math.min(most, 0));
   }
 }
