@@ -40,7 +40,8 @@ return record()`;
 
 const RAISE = `${SHARED}
 if redis.call('HGET', key, 'id') ~= ARGV[1] then return {false} end
-for i = 2, #ARGV, 2 do
+redis.call('HSET', key, 'id', ARGV[2])
+for i = 3, #ARGV, 2 do
   local field, least = ARGV[i], tonumber(ARGV[i + 1])
   if tonumber(redis.call('HGET', key, field)) < least then
     redis.call('HSET', key, field, exact(least))
@@ -134,10 +135,15 @@ function redis(client, options) {
       return readRecord(await run(OPEN, id, layout, ttl, maxClockSkew, maxAhead, floor));
     },
 
-    async raise({ namespace: id, ...least }) {
+    async raise({ namespace, id = namespace, ...least }) {
       const wanted = RAISED.filter((field) => least[field] !== undefined);
-      const found = await run(RAISE, id, ...wanted.flatMap((field) => [field, least[field]]));
-      if (found[0] === null) throw new Error(`${name} has no namespace of ID ${id}`);
+      const found = await run(
+        RAISE,
+        namespace,
+        id,
+        ...wanted.flatMap((field) => [field, least[field]]),
+      );
+      if (found[0] === null) throw new Error(`${name} has no namespace of ID ${namespace}`);
       return readRecord(found);
     },
 

@@ -351,7 +351,8 @@ function sqlStore({ name, dialect, namespace, query, isInTransaction = () => fal
     },
 
     async raise({
-      namespace: id,
+      namespace: before,
+      id = before,
       floor = -1,
       ttl = 0,
       maxClockSkew = 0,
@@ -361,10 +362,10 @@ function sqlStore({ name, dialect, namespace, query, isInTransaction = () => fal
       await change(
         request,
         `UPDATE snowdrift_namespaces
-         SET floor = ${greatest}(floor, ?), ttl = ${greatest}(ttl, ?),
+         SET id = ?, floor = ${greatest}(floor, ?), ttl = ${greatest}(ttl, ?),
            max_clock_skew = ${greatest}(max_clock_skew, ?), max_ahead = ${greatest}(max_ahead, ?)
          WHERE namespace = ? AND id = ?`,
-        [floor, ttl, maxClockSkew, maxAhead, namespace, id],
+        [id, floor, ttl, maxClockSkew, maxAhead, namespace, before],
       );
       const found = await readNamespace(request);
       if (found?.id !== id) throw new Error('the namespace has another ID, or there is none');

@@ -149,16 +149,21 @@ function zookeeper(ensemble, { port, ...options } = {}) {
       });
     },
 
-    async raise({ namespace: id, signal, ...least }) {
+    async raise({ namespace, id = namespace, signal, ...least }) {
       const zk = await session({ signal });
       return change(signal, async () => {
-        const found = await recordOf(zk, id);
-        if (found === null) throw new Error(`${name} has no namespace of ID ${id}`);
+        const found = await recordOf(zk, namespace);
+        if (found === null) throw new Error(`${name} has no namespace of ID ${namespace}`);
         const { record, version } = found;
+        record.id = id;
         for (const [field, value] of Object.entries(least)) {
           if (value !== undefined) record[field] = Math.max(record[field], value);
         }
-        const { isDone } = await zk.change([isStill(id), set(root, record, version)]);
+        const marks =
+          id === namespace
+            ? [isStill(id)]
+            : [{ kind: 'delete', path: markOf(namespace) }, create(markOf(id))];
+        const { isDone } = await zk.change([...marks, set(root, record, version)]);
         return isDone ? record : undefined;
       });
     },
