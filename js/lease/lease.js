@@ -382,6 +382,8 @@ class EngineLease {
         if (++reopened > MOST_REOPENED)
           throw this.#failed('acquire', 'its namespace keeps changing');
         this.#isNamespaceLost = true;
+        // The horizon is by the store's clock of now: others may have been confirmed meanwhile.
+        await this.#readClock();
         await this.#openNamespace();
       } else if (answer.workerId !== undefined) {
         const { workerId, floor, expires } = answer;
@@ -444,13 +446,14 @@ class EngineLease {
   async #raiseCeiling() {
     const hold = this.#hold;
     if (!this.#answersHaveTime) await this.#readClock();
-    const wanted = this.#channel.nextCeiling(this.#settings.leasing.ttl);
-    // Once more if the answer shows that the store's clock has gone on further than this process
+    const { layout, leasing } = this.#settings;
+    const wanted = this.#channel.nextCeiling(leasing.ttl);
+    // Once more if the answer shows that the store's clock has gone on much further than this process
     // has seen, as on a machine that was suspended.
     for (let tries = 0; tries < 2; tries++) {
       const confirmed = hold.ceiling;
       const ceiling = this.#capped(wanted, confirmed);
-      if (tries > 0 && ceiling === confirmed) break;
+      if (tries > 0 && (ceiling - confirmed) * layout.tickMs < leasing.ttl / 3) break;
       const request = { ...this.#place(hold), ceiling, confirmed };
       const answer = await this.#call('renew', request);
       if (this.#state === 'released') return;
