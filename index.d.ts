@@ -26,7 +26,7 @@ export type { LeaseStore } from './lease/store';
  * |---|---|---|---|---|
  * | `node` | 41/3/5/2/12 | 1 ms | 1580486400000 (2020-01-31T16:00Z) | the Node SnowFlake class |
  * | `twitter` | 41/5/5/0/12 | 1 ms | 1288834974657 (2010-11-04T01:42:54.657Z) | Twitter Snowflake |
- * | `uid` | 28/0/22/0/13 | 1 s | 1463673600000 (2016-05-19T16:00Z) | Baidu UidGenerator. This epoch ran out on 2024-11-20: decode with it, generate with a later `epoch` |
+ * | `uid` | 28/0/22/0/13 | 1 s | 1463673600000 (2016-05-19T16:00Z) | Baidu UidGenerator. This epoch ran out on 2024-11-20: decode with it; generate with a later `epoch` and worker IDs that had no IDs before, since a later epoch repeats old values |
  * | `discord` | 41/5/5/0/12 | 1 ms | 1420070400000 (2015-01-01T00:00Z) | Discord |
  */
 export type LayoutName = 'node' | 'twitter' | 'uid' | 'discord';
@@ -111,7 +111,8 @@ export interface SnowFlakeOptions {
    * The slot is this process's alone, until the last instance closes or the process dies, however it
    * dies. What was issued is remembered: exactly after any death of the process, and after a power
    * cut as the time up to which IDs may have been issued, which is refused until the clock has passed
-   * it.
+   * it. Where a clock that stood years ahead has made the slot useless, `npx snowdrift reset` puts it
+   * right.
    */
   state?: string | URL;
   /**
@@ -119,13 +120,17 @@ export interface SnowFlakeOptions {
    * `file:` URL. Default: the environment variable `SNOWDRIFT_LEASE`. In an application,
    * {@link SnowFlake.lease} does not hold the thread meanwhile.
    *
+   * A slot whose file cannot be used (another user's, damaged, no file at all) is passed over, with a
+   * `SnowFlakeWarning`, `SNOWFLAKE_SLOT_UNUSABLE`.
+   *
    * Each instance takes a slot of its own, but the default instances of all threads share one.
    */
   lease?: string | URL;
   /**
    * How far ahead of the clock the time is recorded up to which IDs may be issued, in ms: 1,000 to
    * 3,600,000, default 10,000. A native thread renews it each third of that. It is how long IDs go on
-   * when the disk fails, and the longest that they are refused after a power cut.
+   * when the disk fails. After a power cut IDs are refused for `ttl` + `maxAhead` at the most, if the
+   * clock is right.
    */
   ttl?: number;
   /**
@@ -238,7 +243,10 @@ export interface ParsedId extends ParsedFields {
 export interface Stats {
   /** IDs handed out. */
   issued: number;
-  /** How often a thread waited for the clock or the disk, and how long in all, in ms. */
+  /**
+   * How often calls waited for the clock, the disk or the store, and how long in all, in ms: `nextIdAsync()`
+   * and waits for a `clock` of the application included. The messages of `snowdrift:wait` add up to this.
+   */
   waits: number;
   waitedMs: number;
   /** Steps of the clock back that were met. */
@@ -286,7 +294,8 @@ export interface WaitMessage extends SlotMessage {
 
 /**
  * The channels of `node:diagnostics_channel`, by name, and what each message is. Messages are published in
- * the thread of the instance; to whom nobody subscribes costs nothing.
+ * the thread of the instance. Channels without subscribers cost nothing. A subscriber may draw from the
+ * instance that published: what it meets itself is published at a later draw.
  *
  * ```js
  * const { subscribe } = require('node:diagnostics_channel');
@@ -347,7 +356,8 @@ declare abstract class Instance {
    * A batch of IDs, at a few ns each.
    *
    * Where a batch needs more than one tick, it holds the thread until they have passed: on the
-   * default layout 1,000,000 IDs take 244 ms. If it is refused, nothing is drawn.
+   * default layout 1,000,000 IDs take 244 ms. If it is refused, nothing is drawn: no ID of the batch is
+   * handed out, and `stats().issued` does not count it.
    *
    * @param count a whole number from 0 to 1,000,000
    * @throws `ERR_SNOWFLAKE_ARGUMENT` for another count; else as {@link nextId}
@@ -358,9 +368,13 @@ declare abstract class Instance {
   nextIdStrings(count: number): string[];
 
   /**
-   * The next ID, waiting without holding the event loop: for a tick whose IDs are used up as long as
-   * it takes, for a clock that stepped back, a disk, or a lease that is renewed from an engine for
-   * `maxWait`.
+   * The next ID, waiting without holding the event loop: for the next tick as long as it takes where the
+   * sequence is exhausted; for a clock that rolled back, a disk, or a lease that is renewed, `maxWait`.
+   *
+   * Calls that wait are served in the order in which they came. Those that wait when the instance is closed
+   * are rejected at once.
+   *
+   * @returns rejects as {@link nextId} throws
    */
   nextIdAsync(): Promise<bigint>;
 

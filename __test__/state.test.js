@@ -683,6 +683,35 @@ test('a slot that a clock in another year made useless names its remedy, which m
   }
 });
 
+test('after a power cut IDs are refused for ttl + maxAhead at the most', {
+  skip: noMachine(),
+}, async () => {
+  const machine = new Machine();
+  try {
+    const [ttl, maxAhead] = [1000, 60_000];
+    const options = JSON.stringify({ ttl, maxAhead });
+    const draw = (more) =>
+      elsewhere(
+        `(() => {
+          const flake = new SnowFlake({ ...state, ...${options} });
+          try { return flake.nextIdString(); }
+          catch ({ code, retryAfterMs }) { return { code, retryAfterMs }; }
+          finally { ${more} }
+        })()`,
+        machine.env,
+      );
+    const before = Date.now();
+    await assert.rejects(draw("process.kill(process.pid, 'SIGKILL')"));
+    machine.boot = 2;
+    const { code, retryAfterMs } = await draw('');
+    assert.equal(code, 'ERR_SNOWFLAKE_WINDOW');
+    assert.ok(retryAfterMs <= ttl + maxAhead, `${retryAfterMs}`);
+    assert.ok(retryAfterMs >= ttl + maxAhead - (Date.now() - before), `${retryAfterMs}`);
+  } finally {
+    machine.remove();
+  }
+});
+
 test('a slot whose counters are all years ahead names the remedy, too', {
   skip: noMachine(),
 }, async () => {

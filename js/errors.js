@@ -3,6 +3,8 @@
 
 const { inspect, types } = require('node:util');
 
+const { unixNow } = require('./time.js');
+
 class SnowFlakeError extends Error {
   constructor(code, message, { cause, retryAfterMs, holders } = {}) {
     super(message, cause === undefined ? undefined : { cause });
@@ -56,7 +58,7 @@ function needsPackage(what, name, cause) {
 
 /** What a native call answered, unless it answered with a fault. */
 function granted(answer) {
-  if (answer !== null && typeof answer === 'object' && 'code' in answer) {
+  if (answer !== null && typeof answer === 'object' && Object.hasOwn(answer, 'code')) {
     throw held(answer) ?? new SnowFlakeError(answer.code, answer.message);
   }
   return answer;
@@ -194,7 +196,7 @@ const ending = new Set();
 /** Tells the process, once a layout, that its time ends within a year. */
 function warnOfEnd({ epoch, timestampBits, tickMs }) {
   const end = epoch + 2 ** timestampBits * tickMs;
-  const left = end - Date.now();
+  const left = end - unixNow();
   if (left <= 0 || left > YEAR_MS || ending.has(`${epoch} ${end}`)) return;
   ending.add(`${epoch} ${end}`);
   process.emitWarning(

@@ -74,8 +74,7 @@ class Instance {
   }
 
   nextIdStrings(count) {
-    const { nextIdString } = this;
-    return Array.from({ length: readCount(count) }, nextIdString);
+    return this.#turn.nextIdStrings(readCount(count));
   }
 
   nextIdAsync() {
@@ -151,7 +150,7 @@ class Instance {
 
   /** Ends the window in this turn. Settles when the store knows, or has not answered in time. */
   async #end() {
-    this.#turn.drop();
+    this.#turn.close();
     const { lease } = this;
     this.#lastLease = lease && { ...lease, state: 'released' };
     this.#lastStats = this.#channel.stats();

@@ -12,7 +12,7 @@ import type { LeaseStore, StoreOptions } from './store';
  * and the next query gets another. Set its `connectionTimeoutMillis` and `keepAlive`, too: a Client whose
  * connection is half-open (packets vanish, without a reset) stays so.
  *
- * @param client a Pool or a Client of `pg`
+ * @param client a Pool or a Client of `pg`, outside of transactions
  */
 export function postgres(client: { query: unknown }, options?: StoreOptions): LeaseStore;
 

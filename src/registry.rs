@@ -38,11 +38,13 @@ static NODES: LazyLock<Mutex<HashMap<Node, Arc<Entry>>>> = LazyLock::new(Mutex::
 
 /// The slots that the process leased for all who want any: a lock for each, since the disk answers
 /// and is waited for under it.
-static COMMON: LazyLock<Mutex<HashMap<Wanted, Arc<Mutex<Option<Node>>>>>> =
-    LazyLock::new(Mutex::default);
+static COMMON: LazyLock<Mutex<HashMap<Wanted, Arc<Common>>>> = LazyLock::new(Mutex::default);
 
 /// Any slot of a store's directory, for a layout and a datacenter.
 type Wanted = (PathBuf, Layout, u64);
+
+/// The slot that was leased for all who want that.
+type Common = Mutex<Option<Node>>;
 
 struct Entry {
     generator: Arc<Generator>,

@@ -67,7 +67,7 @@ impl FileStore {
     ) -> Result<FileStore, StoreError> {
         match fs::create_dir(directory) {
             Err(cause) if cause.kind() != ErrorKind::AlreadyExists => {
-                return Err(io_error("make the directory", directory, cause));
+                Err(io_error("make the directory", directory, cause))
             }
             _ => FileStore::in_place(directory, boot_id, flush),
         }
@@ -227,6 +227,7 @@ impl Store for FileStore {
         let bytes = read_whole(&mut file, &path)?;
         let before = record_of(&bytes, &path)?;
         check_node(&before.node, slot, &path)?;
+        check_skip(&before.clone().passing_what_is_skipped(ceiling), ceiling, &path)?;
         let boot_id = self.boot_id.clone().unwrap_or_default();
         let is_same_boot = self.is_boot_of(&before);
         let (floor, high) = if is_same_boot {
@@ -272,7 +273,7 @@ struct HeldFile {
 }
 
 impl HeldFile {
-    /// Brings the record to the disk with a ceiling that is at least this, but for what is skipped.
+    /// Brings the record to the disk with a ceiling that is at least this.
     fn raise(&mut self, ceiling: Tick) -> Result<(), StoreError> {
         let record = self.record.raised(ceiling);
         write(&mut self.file, &self.path, &record)?;
@@ -297,18 +298,7 @@ impl Held for HeldFile {
         if !is_at(&self.path, &self.file) {
             return Err(replaced(&self.path));
         }
-        let Skip { from, to } = self.record.skip;
-        if to != NEVER && ceiling >= from {
-            let layout = self.record.node.layout();
-            let what = format!(
-                "is not issued from between {} and {} (Unix ms): a clock that stood ahead has issued \
-                 IDs of these times, and the slot was reset. Set the clock right; or restart this \
-                 process three hours after that, or use another workerId",
-                layout.tick_start_ms(from),
-                layout.tick_start_ms(to.saturating_add(1)),
-            );
-            return Err(unusable(&self.path, &what));
-        }
+        check_skip(&self.record, ceiling, &self.path)?;
         if ceiling > self.record.ceiling { self.raise(ceiling) } else { Ok(()) }
     }
 
@@ -457,6 +447,23 @@ pub(super) fn check_node(found: &Node, slot: &Node, path: &Path) -> Result<(), S
         return Err(unusable(path, &what));
     }
     Ok(())
+}
+
+/// That no ID up to this ceiling is one that is skipped.
+fn check_skip(record: &Record, ceiling: Tick, path: &Path) -> Result<(), StoreError> {
+    let Skip { from, to } = record.skip;
+    if record.skip == Skip::NONE || ceiling < from {
+        return Ok(());
+    }
+    let layout = record.node.layout();
+    let what = format!(
+        "issues no IDs from {} to {} (Unix ms): a clock that stood ahead has issued IDs of these times, \
+         and the slot was reset. Set the clock right; or start this process three hours after them, or \
+         use another workerId",
+        layout.tick_start_ms(from),
+        layout.tick_start_ms(to.saturating_add(1)),
+    );
+    Err(unusable(path, &what))
 }
 
 pub(super) fn check_layout(found: &Layout, layout: &Layout, path: &Path) -> Result<(), StoreError> {

@@ -188,7 +188,7 @@ fn except(unusable: &[String]) -> String {
     let described = unusable[..unusable.len().min(DESCRIBED)].join("; ");
     match unusable.len() {
         0 => String::new(),
-        ..=DESCRIBED => format!(" or cannot be used ({described})"),
+        1..=DESCRIBED => format!(" or cannot be used ({described})"),
         all => format!(" or cannot be used ({described}; and {} more)", all - DESCRIBED),
     }
 }

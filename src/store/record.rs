@@ -118,10 +118,9 @@ impl Record {
         }
     }
 
-    /// The same with a ceiling of at least this, but below what is skipped.
+    /// The same with a ceiling of at least this.
     pub fn raised(&self, ceiling: Tick) -> Record {
-        let limit = if self.skip == Skip::NONE { Tick::MAX } else { self.skip.from - 1 };
-        let ceiling = ceiling.min(limit).max(self.ceiling);
+        let ceiling = ceiling.max(self.ceiling);
         let jump = if ceiling.saturating_sub(self.ceiling) > self.ticks(JUMP_MS) {
             Jump { before: self.ceiling, since: ceiling - self.ticks(REACH_MS) }
         } else {
