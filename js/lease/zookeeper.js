@@ -49,6 +49,20 @@ function zookeeper(ensemble, { port, ...options } = {}) {
   const root = `${TOP}/${namespace}`;
   const pathOf = ({ datacenterId, workerId }) => `${root}/${datacenterId}/${workerId}`;
   let connecting;
+  /** Slots whose record went back while they were held: their holder nodes live as long as this session. */
+  const lost = new Map();
+
+  /** Frees those, when the namespace's floor has been raised above what was issued. */
+  async function freeLost(zk) {
+    for (const [path, owner] of lost) {
+      const node = await zk.get(path);
+      if (node !== null && parsed(node).owner === owner) {
+        const isSame = { kind: 'check', path, version: node.version };
+        await zk.change([isSame, { kind: 'delete', path: `${path}/holder` }]);
+      }
+      lost.delete(path);
+    }
+  }
 
   /** The session, or another one when it has expired. It lives as long as a hold should. */
   async function session({ ttl = USUAL_TTL_MS, signal } = {}) {
@@ -172,6 +186,7 @@ function zookeeper(ensemble, { port, ...options } = {}) {
       const { namespace: id, datacenterId, workerIds, owner, holder, ceiling } = request;
       const { ttl, signal } = request;
       const zk = await session(request);
+      await freeLost(zk);
       // Fails if it is there, or the namespace is not.
       await zk.change([isStill(id), create(`${root}/${datacenterId}`)]);
       return change(signal, async () => {
@@ -206,7 +221,10 @@ function zookeeper(ensemble, { port, ...options } = {}) {
         const [found, node] = await Promise.all([recordOf(zk, id), zk.get(path)]);
         if (found === null || node === null) return { isHeld: false, lost: 'missing' };
         const recorded = parsed(node);
-        if (recorded.ceiling < confirmed) return { isHeld: false, lost: 'reverted' };
+        if (recorded.ceiling < confirmed) {
+          lost.set(path, owner);
+          return { isHeld: false, lost: 'reverted' };
+        }
         if (recorded.owner !== owner) return { isHeld: false, lost: 'taken' };
         const changes = [
           isStill(id),
