@@ -425,9 +425,9 @@ describe('connections', { concurrency: 3 }, () => {
       await process.has('ready');
       process.child.kill('SIGTERM');
       await process.has('releasing');
-      const { signal, ms } = await process.after(() => process.child.kill('SIGINT'));
+      // By the first one, when the store has had its time, it would end by SIGTERM.
+      const { signal } = await process.after(() => process.child.kill('SIGINT'));
       assert.equal(signal, 'SIGINT');
-      assert.ok(ms < 1500, `${ms} ms`);
     });
 
     test('workers of a cluster release theirs', async () => {
