@@ -4,7 +4,6 @@
 // is a model.
 
 const { AsyncLocalStorage } = require('node:async_hooks');
-const timers = require('node:timers');
 
 const { layouts, seeded } = require('../support.js');
 const { memory } = require('../../js/lease/memory.js');
@@ -32,14 +31,12 @@ function replaceFunctions(functions) {
   return () => restores.forEach((restore) => void restore());
 }
 
-/** What lease.js captures when it is loaded. */
-const VIRTUAL = [
-  [timers, 'setTimeout', (run, ms) => fleet.after(ms, run, here.getStore())],
-  [timers, 'clearTimeout', (event = {}) => Object.assign(event, { isCleared: true })],
-  [Date, 'now', () => here.getStore()?.now() ?? fleet.now],
-  [performance, 'now', () => fleet.now],
-];
-
+replaceModule('../../js/time.js', {
+  setTimeout: (run, ms) => fleet.after(ms, run, here.getStore()),
+  clearTimeout: (event = {}) => Object.assign(event, { isCleared: true }),
+  unixNow: () => here.getStore()?.now() ?? fleet.now,
+  monotonic: () => fleet.now,
+});
 replaceModule('../../js/native.js', {
   firstCeiling: (_, ttl) => here.getStore().tick(ttl),
   openLeased(request, window) {
@@ -49,9 +46,7 @@ replaceModule('../../js/native.js', {
 });
 // Processes end when the simulation says so.
 replaceModule('../../js/lease/ending.js', { add() {}, remove() {} });
-const restoreReal = replaceFunctions(VIRTUAL);
 const { EngineLease } = require('../../js/lease/lease.js');
-restoreReal();
 
 const TTL = 2000;
 const CALL_TIMEOUT = 400;
