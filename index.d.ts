@@ -26,7 +26,7 @@ export type { LeaseStore } from './lease/store';
  * |---|---|---|---|---|
  * | `node` | 41/3/5/2/12 | 1 ms | 1580486400000 (2020-01-31T16:00Z) | the Node SnowFlake class |
  * | `twitter` | 41/5/5/0/12 | 1 ms | 1288834974657 (2010-11-04T01:42:54.657Z) | Twitter Snowflake |
- * | `uid` | 28/0/22/0/13 | 1 s | 1463673600000 (2016-05-19T16:00Z) | Baidu UidGenerator. This epoch ran out on 2024-11-20: decode with it; generate with a later `epoch` and worker IDs that had no IDs before, since a later epoch repeats old values |
+ * | `uid` | 28/0/22/0/13 | 1 s | 1463673600000 (2016-05-19T16:00Z) | Baidu UidGenerator. This epoch ran out on 2024-11-20: decode with it. Generate with a later `epoch`, which repeats old IDs: so only with worker IDs that never issued any |
  * | `discord` | 41/5/5/0/12 | 1 ms | 1420070400000 (2015-01-01T00:00Z) | Discord |
  */
 export type LayoutName = 'node' | 'twitter' | 'uid' | 'discord';
@@ -111,8 +111,7 @@ export interface SnowFlakeOptions {
    * The slot is this process's alone, until the last instance closes or the process dies, however it
    * dies. What was issued is remembered: exactly after any death of the process, and after a power
    * cut as the time up to which IDs may have been issued, which is refused until the clock has passed
-   * it. Where a clock that stood years ahead has made the slot useless, `npx snowdrift reset` puts it
-   * right.
+   * it. If the clock was years ahead once, `npx snowdrift reset` makes the slot usable again.
    */
   state?: string | URL;
   /**
@@ -141,28 +140,28 @@ export interface SnowFlakeOptions {
   waitForSlot?: number;
 }
 
-/** Options of {@link SnowFlake.lease}. With an engine, `ttl` is 30,000 by default. */
+/** Options of {@link SnowFlake.lease}. `ttl` is 30,000 by default, but 10,000 for a directory. */
 export interface LeaseOptions
   extends Omit<SnowFlakeOptions, 'workerId' | 'state' | 'lease' | 'clock'> {
   /**
-   * Stores only: how far this machine's clock and the store's may be apart at the start, in ms: 0 to
-   * 86,400,000, default 10,000, which was Twitter Snowflake's bound. Later, no ID is issued further ahead
-   * of the store's clock than `ttl` + `maxClockSkew` + `maxAhead`: `ERR_SNOWFLAKE_CLOCK_SKEW`. On Redis,
-   * that sum is also how long the first lease of a namespace takes, see `snowdrift/lease/redis`.
+   * Not for directories: how far this machine's clock and the store's may be apart at the start, in ms: 0 to
+   * 86,400,000, default 10,000, which was Twitter Snowflake's bound. Later, an ID further ahead of the
+   * store's clock than `ttl` + `maxClockSkew` + `maxAhead` is refused with `ERR_SNOWFLAKE_CLOCK_SKEW`. On
+   * Redis, that sum is also how long the first lease of a namespace takes, see `snowdrift/lease/redis`.
    *
-   * The first holder of a namespace records its `ttl`, `maxClockSkew` and `maxAhead`. A larger one is
-   * `ERR_SNOWFLAKE_CONFIG` until `npx snowdrift raise` has raised what is recorded.
+   * The first holder of a namespace records its `ttl`, `maxClockSkew` and `maxAhead`. A holder with
+   * a larger one is refused with `ERR_SNOWFLAKE_CONFIG`; `npx snowdrift raise` raises the recorded ones.
    */
   maxClockSkew?: number;
   /**
-   * Engines by URL only: whether a worker thread with a connection of its own keeps the lease. Then a
+   * For URLs of servers only: whether a worker thread with a connection of its own keeps the lease. Then a
    * main loop that is busy for longer than `ttl`, drawing IDs all the while, neither loses its slot nor
    * stops. Default false.
    */
   thread?: boolean;
   /**
-   * Engines only: how long one call may take, in ms: 1 to 60,000, default 5,000. By URL, a call that takes
-   * longer takes its connection with it: the next one makes another.
+   * Not for directories: how long one call may take, in ms: 1 to 60,000, default 5,000. A lease from a URL
+   * closes the connection of a call that takes longer; the next call opens another.
    */
   callTimeout?: number;
 }
@@ -190,19 +189,19 @@ export interface LeaseInfo {
    * - `'failing'`: the last renewal failed, see `failure`. IDs go on to the ceiling, and renewals are
    *   tried again
    * - `'expired'`: the ceiling has passed. IDs have stopped until a renewal succeeds
-   * - `'lost'`: see `lost`; this process waits for another slot. Or the slot's file was removed or
-   *   replaced. IDs have stopped
+   * - `'lost'`: IDs have stopped. Of a store, `lost` says why, and this process waits for another slot. Of
+   *   a directory, the slot's file was removed or replaced: restart this process
    * - `'released'`: the instance is closed
    */
   state: 'held' | 'failing' | 'expired' | 'lost' | 'released';
   /**
    * How a slot of a store was lost. `'taken'`: another process has taken it over. `'missing'`: it is no
-   * longer recorded. `'reverted'`: it is recorded as it was before.
+   * longer recorded. `'reverted'`: the store returned to an older state, as after a restore from a backup.
    */
   lost?: 'taken' | 'missing' | 'reverted';
   /**
-   * How far this machine's clock was ahead of the store's at the last renewal, ms; negative for behind.
-   * Only where that is more than `maxClockSkew`.
+   * How far this machine's clock was ahead of the store's at the last renewal, ms; negative if it was
+   * behind. Left out while it is within `maxClockSkew`.
    */
   clockSkew?: number;
   /** Why the last renewal failed, if it did. */
@@ -244,8 +243,9 @@ export interface Stats {
   /** IDs handed out. */
   issued: number;
   /**
-   * How often calls waited for the clock, the disk or the store, and how long in all, in ms: `nextIdAsync()`
-   * and waits for a `clock` of the application included. The messages of `snowdrift:wait` add up to this.
+   * How often calls waited for the clock, the disk or the store, and how long in all, in ms. This includes
+   * calls of `nextIdAsync()`, and waits for the option `clock`. The messages of `snowdrift:wait` add up to
+   * it.
    */
   waits: number;
   waitedMs: number;
@@ -282,7 +282,7 @@ export interface ClockStepMessage extends SlotMessage {
 export interface WaitMessage extends SlotMessage {
   /**
    * For what it waited the last time: `'used-up'` the next tick, `'clock-back'` a clock that stepped back,
-   * `'floor'` a time that may have been issued before, `'ceiling'` the disk or engine, `'before-epoch'`.
+   * `'floor'` a time that may have been issued before, `'ceiling'` the disk or store, `'before-epoch'`.
    */
   reason: 'used-up' | 'clock-back' | 'floor' | 'ceiling' | 'before-epoch';
   /** How often this one call waited, and how long in all, in ms. */
@@ -295,7 +295,7 @@ export interface WaitMessage extends SlotMessage {
 /**
  * The channels of `node:diagnostics_channel`, by name, and what each message is. Messages are published in
  * the thread of the instance. Channels without subscribers cost nothing. A subscriber may draw from the
- * instance that published: what it meets itself is published at a later draw.
+ * instance that published; events of that draw are published at a later draw.
  *
  * ```js
  * const { subscribe } = require('node:diagnostics_channel');
@@ -307,7 +307,7 @@ export interface WaitMessage extends SlotMessage {
 export interface DiagnosticsEvents {
   /** The clock stepped back. */
   'snowdrift:clock-step': ClockStepMessage;
-  /** A call waited for the clock, the disk or the engine; whether it then got an ID or not. */
+  /** A call waited for the clock, the disk or the store; whether it then got an ID or not. */
   'snowdrift:wait': WaitMessage;
   /** A slot was taken, the first one or another after a loss. */
   'snowdrift:lease-taken': LeaseInfo;
@@ -335,9 +335,9 @@ declare abstract class Instance {
    * @throws `ERR_SNOWFLAKE_CLOCK_BACK` the clock stepped back; with `retryAfterMs`
    * @throws `ERR_SNOWFLAKE_BEFORE_EPOCH` the clock stands before the epoch; with `retryAfterMs`
    * @throws `ERR_SNOWFLAKE_TIME_ENDED` the layout's timestamp bits have run out
-   * @throws `ERR_SNOWFLAKE_WINDOW` the clock stands below what may have been issued before a power
-   *   cut, or has leapt (the process was suspended) and the disk was not done within `maxWait`; with
-   *   `retryAfterMs`
+   * @throws `ERR_SNOWFLAKE_WINDOW` the clock is below what may have been issued before, after a power cut,
+   *   by an earlier holder of the slot or before a namespace was lost; or it has jumped ahead (the process
+   *   was suspended) and the disk was not done within `maxWait`; with `retryAfterMs`
    * @throws `ERR_SNOWFLAKE_STORE` the slot could not be renewed, and its ceiling has passed; with
    *   `retryAfterMs`, unless the slot is lost
    * @throws `ERR_SNOWFLAKE_LEASE_EXPIRED` the store has not renewed the lease in time, or the slot was
@@ -368,13 +368,14 @@ declare abstract class Instance {
   nextIdStrings(count: number): string[];
 
   /**
-   * The next ID, waiting without holding the event loop: for the next tick as long as it takes where the
-   * sequence is exhausted; for a clock that rolled back, a disk, or a lease that is renewed, `maxWait`.
+   * The next ID. It waits without holding the event loop: for the next tick as long as it takes if the
+   * sequence is exhausted, and up to `maxWait` for a clock that rolled back, a disk, or the renewal of a
+   * lease.
    *
-   * Calls that wait are served in the order in which they came. Those that wait when the instance is closed
-   * are rejected at once.
+   * Calls that wait are served in the order in which they came. `close()` rejects them at once with
+   * `ERR_SNOWFLAKE_CLOSED`.
    *
-   * @returns rejects as {@link nextId} throws
+   * @returns the ID; rejects as {@link nextId} throws
    */
   nextIdAsync(): Promise<bigint>;
 
@@ -418,7 +419,7 @@ declare abstract class Instance {
   floorId(time: Date | number): bigint;
 
   readonly datacenterId: number;
-  /** With a lease from an engine, it changes if the slot is lost. */
+  /** With a lease from a store, it changes if the slot is lost; from a directory, never. */
   readonly workerId: number;
   /** Frozen; with the epoch in use. */
   readonly layout: Readonly<Layout>;
@@ -438,9 +439,9 @@ declare abstract class Instance {
    * await flake.close()
    * ```
    *
-   * @returns settles when the store knows that the slot is free, and within 4 s if the store does not
-   *   answer: then the lease expires. It never rejects, so it need not be awaited. Without a lease from a
-   *   server it has settled already
+   * @returns settles when the store has released the slot, and within 4 s if the store does not answer:
+   *   then the lease expires. It never rejects. Await it before `process.exit()`, which leaves no time to
+   *   call a server. Without a lease from a server it settles at once
    */
   close(): Promise<void>;
   /** Whether `close()` was called. */
@@ -487,21 +488,22 @@ export class SnowFlake extends Instance {
    * From a directory: of the slots that were used before and can start at once the longest unused,
    * else one that was never used. See {@link SnowFlakeOptions.state}.
    *
-   * From an engine, for a fleet of hosts: the free slot with the lowest ceiling. It is renewed each
+   * From any other store, for a fleet of hosts: the free slot with the lowest ceiling. It is renewed each
    * third of `ttl` by a timer that does not keep the process alive, and given up when the process ends
-   * by itself, or by SIGTERM or SIGINT that it does not listen to, and with `thread: true` by
-   * `process.exit()` too (else a lease expires there: await {@link Instance.close} first). It resolves
-   * when IDs can be drawn: a slot's floor that is still ahead (up to `ttl` + `maxClockSkew` + `maxAhead`
-   * in a new namespace on Redis) is waited for. While the engine is away, IDs go on
-   * until the ceiling; then they stop with `ERR_SNOWFLAKE_LEASE_EXPIRED`, and go on by themselves when
-   * it is back. If the slot was taken over meanwhile, they go on under another workerId, with one
-   * `SnowFlakeWarning` (`SNOWFLAKE_SLOT_LOST`). Whatever clocks, pauses and networks do, two holders
+   * by itself, or by SIGTERM or SIGINT that it does not listen to. `process.exit()` gives it up only with
+   * `thread: true`; else the lease expires, so await {@link Instance.close} first. It resolves when IDs can
+   * be drawn: it waits for a slot's floor that is still ahead (up to `ttl` + `maxClockSkew` + `maxAhead` in
+   * a new namespace on Redis). While the store is away, IDs go on until the ceiling; then they stop with
+   * `ERR_SNOWFLAKE_LEASE_EXPIRED`, and go on by themselves when it is back. If the slot was
+   * taken over meanwhile, they go on under another workerId, with one `SnowFlakeWarning`
+   * (`SNOWFLAKE_SLOT_LOST`). Whatever clocks, pauses and networks do, two holders
    * never share a tick: a holder issues above what was recorded before it came, and up to what the
-   * engine has confirmed to it.
+   * store has confirmed to it.
    *
-   * A store that loses what it has confirmed, as tables that are dropped or a backup that is restored,
-   * breaks that until a holder notices, at its next renewal. It stops, warns (`SNOWFLAKE_NAMESPACE_LOST`),
-   * and goes on when all that can have been issued has passed: `ttl` + `maxClockSkew` + `maxAhead`.
+   * If a store loses what it has confirmed (tables are dropped, a backup is restored), IDs can repeat until
+   * the living holders notice, at their next renewal. They stop, warn (`SNOWFLAKE_NAMESPACE_LOST`), and
+   * continue after `ttl` + `maxClockSkew` + `maxAhead`. A namespace that is missing on Redis repeats nothing:
+   * its first holder waits for as long.
    *
    * @param store a `file:` URL of a directory; a `postgres:`, `mysql:`, `mariadb:`, `redis:`,
    *   `etcd:` or `zookeeper:` URL, whose client the application has installed (`pg`, `mysql2`,
@@ -669,9 +671,9 @@ export type SnowFlakeErrorCode =
   /** All slots of the datacenter are held. With `holders`. */
   | 'ERR_SNOWFLAKE_NO_SLOT'
   /**
-   * A server cannot be reached, refuses the login, is silent for `callTimeout`, or a call to it fails; or
-   * a slot's file cannot be used or written. The message names the server's host and port, or the file,
-   * and what to do; `cause` is the client's own error.
+   * A server cannot be reached, refuses the login, does not answer within `callTimeout`, or a call to it
+   * fails; or a namespace is for another layout; or a slot's file cannot be used or written. The message
+   * names the server's host and port, or the file, and what to do; `cause` is the client's own error.
    */
   | 'ERR_SNOWFLAKE_STORE'
   /** The clock stands outside the time for which the slot may issue IDs. With `retryAfterMs`. */
@@ -688,6 +690,6 @@ export class SnowFlakeError extends Error {
   readonly retryAfterMs?: number;
   /** Who holds the slot, or all of them; as far as that could be read. */
   readonly holders?: SlotHolder[];
-  /** What the application's own code or a store's client threw, if that is the reason. No password. */
+  /** What the application's own code or a store's client threw, if that is the reason. It holds no password of a URL. */
   readonly cause?: unknown;
 }

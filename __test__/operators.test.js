@@ -99,7 +99,7 @@ for (const engine of ['postgres', 'mysql', 'redis', 'etcd', 'zookeeper']) {
         [created.layout, created.ttl, created.floor],
         ['41/5/5/0/12@1+1288834974657', 60_000, null],
       );
-      await refused(['create', url, '--new'], new RegExp(`is there already.*${created.id}`));
+      await refused(['create', url, '--new'], new RegExp(`exists already.*${created.id}`));
       const started = Date.now();
       const flake = await lease(url, { layout: 'twitter', ttl: 60_000 });
       flake.nextId();

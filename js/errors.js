@@ -159,13 +159,13 @@ function leaseRefusal({ slot, store, state, lost, ceiling, failure, clockSkew },
   if (state !== 'lost' && failure === undefined && clockSkew > 0) {
     return [
       'ERR_SNOWFLAKE_CLOCK_SKEW',
-      `this machine's clock shows ${moment(now)}, and the clock of ${store} shows ${moment(now - clockSkew)}: further behind than ttl, maxClockSkew and maxAhead allow. IDs go on by themselves when the clocks agree: set this machine's clock right (NTP), or the store's`,
+      `this machine's clock shows ${moment(now)}, and the clock of ${store} shows ${moment(now - clockSkew)}: this is further apart than ttl, maxClockSkew and maxAhead allow. IDs go on by themselves when the clocks agree: set this machine's clock right (NTP), or the store's`,
     ];
   }
   const what = {
     taken: 'was taken over by another process, since it had not been renewed in time',
     missing: 'is no longer recorded there',
-    reverted: 'is recorded there as it was before',
+    reverted: 'is recorded there as it was before (a restored backup, or a replica that lagged)',
   }[lost];
   const why = failure === undefined ? '' : ` (${failure})`;
   return [

@@ -6,11 +6,11 @@ import type { LeaseStore, StoreOptions } from './store';
  *
  * What a lease records must be committed and durable when the database answers. A connection with
  * `autocommit = 0`, or inside a transaction, is refused (`ERR_SNOWFLAKE_CONFIG`), at each call.
- * `innodb_flush_log_at_trx_commit` other than 1, and a failover to a replica that lags, can lose what was
- * confirmed: after one, run `npx snowdrift recover`.
+ * A crash with `innodb_flush_log_at_trx_commit` other than 1, and a failover to a replica that lags, can lose
+ * what was confirmed: after either, run `npx snowdrift recover`.
  *
- * A pool is better than a connection: one whose query was given up after `callTimeout` is destroyed, and
- * the next query gets another. Set its `connectTimeout`, too.
+ * Prefer a pool to a connection: a lease destroys a pool's connection whose query took longer than
+ * `callTimeout`, and the next query gets another. Set its `connectTimeout`, too.
  *
  * @param client a pool or a connection of `mysql2` or `mysql2/promise`
  */

@@ -5,12 +5,13 @@ import type { LeaseStore, StoreOptions } from './store';
  * {@link sql} has them.
  *
  * What a lease records must be committed and durable when the database answers. A connection inside a
- * transaction is refused (`ERR_SNOWFLAKE_CONFIG`), at each call. `synchronous_commit = off`, and a failover
- * to a replica that lags, can lose what was confirmed: after one, run `npx snowdrift recover`.
+ * transaction is refused (`ERR_SNOWFLAKE_CONFIG`), at each call. A crash with `synchronous_commit =
+ * off`, and a failover to a replica that lags, can lose what was confirmed: after either, run `npx snowdrift
+ * recover`.
  *
- * A Pool is better than a Client: a connection whose query was given up after `callTimeout` is destroyed,
- * and the next query gets another. Set its `connectionTimeoutMillis` and `keepAlive`, too: a Client whose
- * connection is half-open (packets vanish, without a reset) stays so.
+ * Prefer a Pool to a Client: a lease destroys a pool's connection whose query took longer than
+ * `callTimeout`, and the next query gets another. Set its `connectionTimeoutMillis` and `keepAlive`, too. A
+ * Client with a half-open connection (packets vanish, without a reset) is not replaced.
  *
  * @param client a Pool or a Client of `pg`, outside of transactions
  */

@@ -3,16 +3,16 @@
  * passed to `SnowFlake.lease()`.
  *
  * Ticks are whole numbers since the layout's epoch, up to 2^53. A store only compares them. An answer
- * that is not what this page describes is `ERR_SNOWFLAKE_STORE`, and no ID is issued by it.
+ * that does not fit this page is refused with `ERR_SNOWFLAKE_STORE`, and no ID is issued from it.
  */
 export interface LeaseStore {
   /** For people: in errors and in `flake.lease.store`. Holds no password. */
   readonly name: string;
 
   /**
-   * Whether the store can lose a namespace without anybody's doing (Redis: eviction, a restart without
-   * a file). A lease then treats a namespace that is missing as lost: its first holder waits until all
-   * ticks that an earlier holder can have been confirmed have passed. Default false.
+   * Whether the store can lose a namespace by itself (Redis: eviction, a restart without a file). If so, a
+   * lease treats a missing namespace as lost: its first holder waits until all ticks that earlier holders
+   * can have used have passed. Default false.
    */
   readonly mayForget?: boolean;
 
@@ -25,9 +25,9 @@ export interface LeaseStore {
   open(request: OpenRequest): Promise<Namespace>;
 
   /**
-   * Raises the namespace's `floor`, `ttl`, `maxClockSkew` and `maxAhead` to those of the request where
-   * they are lower, and gives it the ID of the request if there is one, in one atomic step. Leaves what is
-   * higher, and what the request does not have.
+   * In one atomic step, raises the namespace's `floor`, `ttl`, `maxClockSkew` and `maxAhead` to those of the
+   * request, and gives it the ID of the request if there is one. Keeps values that are higher, and those
+   * that the request leaves out.
    *
    * @returns the record after that
    * @throws if the namespace's ID is not `namespace`
@@ -50,8 +50,8 @@ export interface LeaseStore {
   /**
    * In one atomic step: if the namespace's ID is `namespace`, the slot is still the owner's, and the
    * recorded ceiling is at least `confirmed`, raises the ceiling to the one requested if it is lower and
-   * lets the hold expire `ttl` ms from now. When this answers, the record must be durable: what is
-   * confirmed here and lost later can be issued twice.
+   * lets the hold expire `ttl` ms from now. Resolve only when the record is durable: if it is lost
+   * later, IDs can be issued twice.
    */
   renew(request: RenewRequest): Promise<Renewed>;
 
@@ -61,7 +61,7 @@ export interface LeaseStore {
    */
   release(request: ReleaseRequest): Promise<void>;
 
-  /** The store's clock, Unix ms. `ttl` is that of the lease that is to follow. */
+  /** The store's clock, Unix ms. `ttl` is that of the lease. */
   now(request?: { ttl: number; signal: AbortSignal }): Promise<number>;
 
   /** For `npx snowdrift slots` and other operators: all slots that were ever used. Not for leases. */
@@ -99,7 +99,7 @@ export interface OpenRequest extends Namespace {
 export interface RaiseRequest {
   /** The namespace's ID. */
   namespace: string;
-  /** A new ID: whoever holds a slot by the one before loses it at the next renewal. */
+  /** A new ID for the namespace: all present holders lose their slots at their next renewal. */
   id?: string;
   /** Tick. */
   floor?: number;
@@ -128,7 +128,7 @@ export interface SlotRequest {
 }
 
 export interface AcquireRequest extends SlotRequest {
-  /** Who asks, for others that find the slot held. */
+  /** The process that asks: errors of others name it as the holder. */
   holder: { pid: number; host: string; startedAt: Date };
   /** Tick. */
   ceiling: number;
@@ -138,7 +138,7 @@ export interface RenewRequest extends SlotRequest {
   workerId: number;
   /** Tick. */
   ceiling: number;
-  /** Tick: the ceiling that this owner was confirmed before. A lower one in the record is from the past. */
+  /** Tick: the ceiling confirmed to this owner before. A lower one in the record shows a restored backup. */
   confirmed: number;
 }
 

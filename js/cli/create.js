@@ -21,13 +21,13 @@ const { URL_HELP } = require('./place.js');
 
 const help = `Usage: snowdrift create URL --new [options]
 
-Creates a namespace ahead of its first holder, without a floor. Redis can lose a namespace by itself, so its
-first holder waits for ttl + maxClockSkew + maxAhead, unless the namespace was created so. --new is your word
-that none of this name ever issued IDs with this layout: if one did, its IDs are issued again. It refuses
-where a namespace is recorded.
+Creates a namespace ahead of its first holder, without a floor. Redis can lose a namespace by itself, so the
+first holder of a missing one waits there for ttl + maxClockSkew + maxAhead; create saves that wait. With
+--new you confirm that no namespace of this name has ever issued IDs of this layout. If one did, its IDs can
+be issued again. It refuses a namespace that exists.
 
 ${URL_HELP}
-  --new                 needed
+  --new                 required
 ${TERM_HELP}
                         (defaults: those of a lease)
   --json                one object
@@ -39,7 +39,7 @@ async function run(flags, positionals, { print, usage }) {
   const url = namespaceUrl('create', positionals, usage);
   if (flags.new !== true) {
     throw usage(
-      'create needs --new: your word that no namespace of this name ever issued IDs. After one was lost, use snowdrift recover',
+      'create needs --new, which confirms that no namespace of this name has ever issued IDs. After one was lost, use snowdrift recover',
     );
   }
   const terms = checkedTerms(givenTerms(flags));
@@ -51,7 +51,7 @@ async function run(flags, positionals, { print, usage }) {
     if (found.id === id) return found;
     throw new SnowFlakeError(
       'ERR_SNOWFLAKE_STORE',
-      `${store.name} is there already, with the ID ${found.id}: it is used as it is. snowdrift raise raises what it allows its holders`,
+      `${store.name} exists already, with the ID ${found.id}: leases can use it as it is. snowdrift raise raises its limits`,
     );
   });
   if (flags.json) print(JSON.stringify(asJson(namespace), undefined, 2));

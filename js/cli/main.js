@@ -24,8 +24,8 @@ const HELP = `Usage: snowdrift <command> [options]
   parse    takes IDs apart
   layout   what a cut of bits allows
   slots    who holds which worker ID
-  reset    puts a slot of a directory right that a wrong clock made useless
-  recover  lifts the floor of a namespace after a restore or a loss
+  reset    makes a slot of a directory usable again after a wrong clock
+  recover  raises the floor of a namespace after a restore or a loss
   create   creates a namespace ahead of its first holder
   raise    raises the ttl, maxClockSkew or maxAhead that a namespace allows
   serve    gives IDs by HTTP, to services in other languages

@@ -9,7 +9,7 @@ const { isEngine, unknownEngine } = require('../lease/connect.js');
 
 const URL_HELP = `  URL                   postgres://..., mysql://..., redis://..., etcd://..., zookeeper://...; with
                         ?namespace=NAME for another than 'default'. Without a URL, the environment
-                        variable SNOWDRIFT_LEASE: nobody who lists processes sees its password`;
+                        variable SNOWDRIFT_LEASE, which keeps its password out of the process list`;
 
 /** @returns the URL of a directory or of a store on the network. No message shows more than its scheme. */
 function placeOf(name, positionals, usage) {

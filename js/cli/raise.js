@@ -17,9 +17,9 @@ const { URL_HELP } = require('./place.js');
 
 const help = `Usage: snowdrift raise URL [--ttl MS] [--max-clock-skew MS] [--max-ahead MS]
 
-Raises what a namespace allows its holders. Whoever takes over after a loss waits for the sum of them. They
-are never lowered: holders may count on them. For smaller ones use another namespace and another epoch or
-datacenter ID.
+Raises the limits that a namespace sets its holders. After a loss, new holders wait for the sum of the three.
+They are never lowered, since holders may use them in full. For smaller ones, use another namespace with
+another datacenter ID.
 
 ${URL_HELP}
 ${TERM_HELP}

@@ -30,16 +30,16 @@ const COARSE_MS = 500;
 
 const help = `Usage: snowdrift recover URL [options]
 
-Lifts the floor of a namespace above everything that its holders can have issued. Run it after a store was
+Raises the floor of a namespace above everything that its holders can have issued. Run it after a store was
 restored from a backup, a replica that lagged was promoted, or tables, keys or nodes were deleted, before
-new holders come. Running it once more than needed costs a wait and nothing else.
+new processes start. An extra run costs another wait and nothing else.
 
-It also gives the namespace a new ID, so that every process that holds a slot loses it at its next
-renewal, and continues by itself above the floor. That includes a process whose own record is unchanged,
-while the backup lacks a later holder of its slot.
+It also gives the namespace a new ID. So every process that holds a slot loses it at its next renewal, and
+continues by itself above the floor.
 
-The floor is the store's clock + ttl + maxClockSkew + maxAhead as recorded. Where larger ones were in force
-later than the backup, give them. Where the record is gone, all four are needed and it is created anew.
+The floor is the store's clock + ttl + maxClockSkew + maxAhead as recorded. If snowdrift raise ran
+after the backup, pass the raised values. If the record is gone, pass all three and --layout: recover creates
+a new record.
 
 ${URL_HELP}
 ${TERM_HELP}

@@ -10,20 +10,20 @@ const { directoryOf, placeOf } = require('./place.js');
 
 const help = `Usage: snowdrift reset URL --datacenter-id N --worker-id N [--yes] [options]
 
-Shows the slot of a directory, and resets it: its IDs go on from the present, although the slot records a
-later time, or cannot be read. It is for a slot that a clock made useless which stood years ahead, and for
-a file that is damaged or of another format.
+Shows the slot of a directory, and resets it: its IDs continue from the present. Use it if the clock was
+years ahead, so that the slot records a time far in the future, or if its file is damaged or of another
+format.
 
-Without --yes it changes nothing, says what it would do and which IDs could be issued twice, and ends
-with 2. It refuses while a process holds the slot. Look at the clock of this machine first.
+Without --yes it changes nothing, says what it would do and which IDs could be issued twice, and exits
+with 2. It refuses a slot that a process holds. Check the clock of this machine first.
 
   URL                   file:///var/lib/app/ids; else the environment variable SNOWDRIFT_LEASE
   --datacenter-id N     the slot's
   --worker-id N         the slot's
-  --yes                 does it
+  --yes                 resets the slot
   --json                one object; times in Unix ms
 ${LAYOUT_HELP}
-                        (for a file that cannot be read; the others say it)`;
+                        (only for a file that cannot be read: other files record it)`;
 
 const options = {
   ...LAYOUT,
@@ -43,7 +43,7 @@ async function run(flags, positionals, { print, usage }) {
   const url = placeOf('reset', positionals, usage);
   if (url.protocol !== 'file:') {
     throw configError(
-      'reset is for a directory, file:///...: in other stores a lease is bounded by the clock of the store. After a restore, use snowdrift recover',
+      'reset is for a directory, file:///...: other stores limit leases by their own clock. After a restore, use snowdrift recover',
     );
   }
   const slot = [idOf(flags, 'datacenter-id', usage), idOf(flags, 'worker-id', usage)];

@@ -12,12 +12,12 @@ const { URL_HELP, directoryOf, placeOf } = require('./place.js');
 
 const help = `Usage: snowdrift slots URL [options]
 
-Who holds which worker ID, since when and until when, of a namespace or a directory, and what is recorded of
-the namespace. It changes nothing.
+Lists the slots of a namespace or a directory: who holds which worker ID, since when and until when. For a
+namespace, it also shows the record. It changes nothing.
 
   URL                   file:///var/lib/app/ids, or
 ${URL_HELP.replace('  URL', '     ')}
-  --json                { namespace, slots }; times in Unix ms; a directory has no namespace, null
+  --json                { namespace, slots }; times in Unix ms; namespace is null for a directory
 
   held      somebody holds it
   free      it was released, or its hold has expired
