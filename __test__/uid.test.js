@@ -65,7 +65,7 @@ test('the last second of the layout is the last, in every way to draw', async ()
   assert.equal(flake.parse(ids.at(-1)).timestamp, lastSecond);
   const { retryAfterMs, message } = refuses(flake.nextId, 'ERR_SNOWFLAKE_EXHAUSTED');
   assert.equal(retryAfterMs, undefined, 'nothing comes after it');
-  assert.match(message, /this tick was its last. Choose a later epoch/);
+  assert.match(message, /this tick was its last. Choose more timestampBits/);
   clock.now += 1000;
   for (const draw of [flake.nextId, flake.nextIdString, () => flake.nextIds(1)]) {
     refuses(draw, 'ERR_SNOWFLAKE_TIME_ENDED');
@@ -77,7 +77,7 @@ test('UidGenerator’s own epoch, which ended on 2024-11-20, is refused and not 
   for (const Class of [SnowFlake, CachedSnowFlake]) {
     const flake = new Class({ layout: 'uid', workerId: 1 });
     const { message } = refuses(flake.nextId, 'ERR_SNOWFLAKE_TIME_ENDED');
-    assert.match(message, /28 timestamp bits have run out. Choose a later epoch/);
+    assert.match(message, /28 timestamp bits have run out. Choose more timestampBits/);
     flake.close();
   }
 });

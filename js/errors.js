@@ -118,7 +118,7 @@ function refused({ kind: found, now, retryAfterMs }, { layout, maxWait, ...node 
     'used-up': [
       'ERR_SNOWFLAKE_EXHAUSTED',
       retryAfterMs === undefined
-        ? `the layout's ${perTick} are used up, and this tick was its last. Choose a later epoch or more timestampBits`
+        ? `the layout's ${perTick} are used up, and this tick was its last. Choose more timestampBits, or a later epoch with worker IDs that issued none before`
         : `the layout's ${perTick} are used up, and maxWait (${maxWait} ms) does not reach what is next. Try again in ${retryAfterMs} ms, await nextIdAsync(), or choose more sequenceBits, a larger maxWait or maxAhead`,
     ],
     'clock-back': [
@@ -148,7 +148,7 @@ function refused({ kind: found, now, retryAfterMs }, { layout, maxWait, ...node 
           ],
     'time-ended': [
       'ERR_SNOWFLAKE_TIME_ENDED',
-      `the clock stands at ${moment(now)}, and the layout's ${layout.timestampBits} timestamp bits have run out. Choose a later epoch or more timestampBits`,
+      `the clock stands at ${moment(now)}, and the layout's ${layout.timestampBits} timestamp bits have run out. Choose more timestampBits, or a later epoch with worker IDs that issued none before`,
     ],
   }[kind];
   return new SnowFlakeError(code, message, { retryAfterMs });
@@ -204,7 +204,7 @@ function warnOfEnd({ epoch, timestampBits, tickMs }) {
     {
       type: 'SnowFlakeWarning',
       code: 'SNOWFLAKE_TIME_ENDING',
-      detail: 'Plan the move to a later epoch or more timestampBits.',
+      detail: 'Plan the move to more timestampBits, or to a later epoch with worker IDs that issued none before.',
     },
   );
 }

@@ -7,7 +7,7 @@
 // The table is UidGenerator's own and has no room for a namespace's record. So open() and raise() record
 // nothing and return what was requested: no holder starts where another one stopped, so nothing depends
 // on the limits of others. A table that is emptied or made anew starts from worker ID 1 again: that is
-// not noticed. Use it with a later epoch then.
+// not noticed. Raise its auto-increment above the IDs that it gave before.
 
 const { configError, SnowFlakeError, shown } = require('../errors.js');
 const { choice, propertiesOf } = require('../options.js');
@@ -125,7 +125,7 @@ function workerNode(client, options = {}) {
       if (workerId >= workerIds) {
         throw new SnowFlakeError(
           'ERR_SNOWFLAKE_NO_SLOT',
-          `${name} has given out ID ${workerId}, and the layout's worker IDs end at ${workerIds - 1}. Use a layout with more workerBits and a later epoch, and an empty table with it`,
+          `${name} has given out ID ${workerId}, and the layout's worker IDs end at ${workerIds - 1}. Use a layout with more workerBits whose IDs lie above all old ones`,
         );
       }
       return { workerId, floor: -1, expires: null, now: unixNow() };
