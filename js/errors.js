@@ -204,7 +204,8 @@ function warnOfEnd({ epoch, timestampBits, tickMs }) {
     {
       type: 'SnowFlakeWarning',
       code: 'SNOWFLAKE_TIME_ENDING',
-      detail: 'Plan the move to more timestampBits, or to a later epoch with worker IDs that issued none before.',
+      detail:
+        'Plan the move to more timestampBits, or to a later epoch with worker IDs that issued none before.',
     },
   );
 }
