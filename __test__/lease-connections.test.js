@@ -12,7 +12,7 @@ const { inspect } = require('node:util');
 
 const { Link } = require('./lease/link.js');
 const { ENGINES, Server, missing } = require('./lease/servers.js');
-const { SnowFlake, entry } = require('./support.js');
+const { SnowFlake, entry, refuses } = require('./support.js');
 
 const PRODUCTS = {
   postgres: 'PostgreSQL',
@@ -257,6 +257,13 @@ describe('connections', { concurrency: 3 }, () => {
         'etcd://app:geheim@127.0.0.1:2379',
         'postgress://app:geheim@db/x',
         'postgres://app:ge#heim@db:5432/x',
+        'zookeeper://app:geheim@127.0.0.1:1',
+        'postgres//app:geheim@db/x',
+        '//app:geheim@db/x',
+        'file://app:geheim@db/x',
+        'mysql://app:geheim%zz@127.0.0.1:1/x',
+        'redis://:geheim%zz@127.0.0.1:1',
+        'mysql://app:geheim@127.0.0.1:1/x?ssl=xyz',
       ]) {
         const error = await SnowFlake.lease(url, { datacenterId: 1 }).catch((thrown) => thrown);
         assert.equal(error.code, 'ERR_SNOWFLAKE_CONFIG');
@@ -266,6 +273,11 @@ describe('connections', { concurrency: 3 }, () => {
         (thrown) => thrown,
       );
       assert.match(message, /not a valid URL: 'postgres:.*@db:5432.x'\. Percent-encode/);
+      const { message: ofState } = refuses(
+        () => new SnowFlake({ datacenterId: 1, workerId: 1, state: 'postgres://app:geheim@db/x' }),
+        'ERR_SNOWFLAKE_CONFIG',
+      );
+      assert.match(ofState, /state must be the path of a directory.*'postgres:..\*\*\*@db.x'/);
     });
 
     test('process.exit() while a thread starts, or waits for a silent server', async () => {

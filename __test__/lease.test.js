@@ -554,6 +554,64 @@ test('a store whose answers are none is refused, at first and later', async () =
   }
 });
 
+test('closed while an unusable slot is released, it releases the one it has', async () => {
+  let clock = 0;
+  const store = faulty({ now: () => Date.now() + clock });
+  const layout = { ...layouts.node, workerBits: 2 };
+  const flake = await leased(store, { layout });
+  // The first that is given next is of a node that this process has open otherwise.
+  const other = new SnowFlake({ layout, datacenterId: 1, workerId: 1 });
+  open.push(other);
+  let letGo;
+  store.fault = (name) => name === 'release' && new Promise((resolve) => (letGo = resolve));
+  clock = 5000;
+  const mine = store.calls.find(({ name }) => name === 'acquire');
+  await store.acquire({ ...mine, owner: 'thief', workerIds: 1, ttl: 60_000 });
+  await until(() => letGo !== undefined && flake.workerId === 2);
+  store.fault = undefined;
+  const closed = flake.close();
+  letGo();
+  await closed;
+  const renewals = store.calls.filter(({ name }) => name === 'renew').length;
+  await sleep(TTL);
+  assert.equal(flake.lease.state, 'released');
+  assert.equal(store.calls.filter(({ name }) => name === 'renew').length, renewals);
+  const { slots } = await store.slots();
+  assert.equal(slots.find(({ workerId }) => workerId === 2).isHeld, false);
+});
+
+test('close() abandons the calls under way, and a process that is ended waits for it', async () => {
+  const script = `
+    const { SnowFlake } = require('..');
+    const { memory } = require('../js/lease/memory.js');
+    const inner = memory();
+    let renews;
+    const store = {
+      ...inner,
+      renew: () => new Promise(() => renews()),
+      release: async (request) => {
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        await inner.release(request);
+        console.log('released');
+      },
+    };
+    const options = { datacenterId: 1, ttl: 1000, callTimeout: 60_000 };
+    SnowFlake.lease(store, options).then(async (flake) => {
+      await new Promise((resolve) => { renews = resolve; setTimeout(() => {}, 2000); });
+      flake.close();
+      if (process.env.ENDED) process.kill(process.pid, 'SIGTERM');
+    });`;
+  for (const [env, signal] of [
+    [{}, null],
+    [{ ENDED: '1' }, 'SIGTERM'],
+  ]) {
+    const start = performance.now();
+    const ended = await runScript(script, { env });
+    assert.deepEqual([ended.stdout, ended.signal], ['released\n', signal], ended.stderr);
+    assert.ok(performance.now() - start < 10_000);
+  }
+});
+
 test('what is no store, and bad options, are refused', async () => {
   for (const store of [{}, [], () => {}, { acquire() {}, renew() {}, release() {} }]) {
     const { message } = await rejects(leased(store), 'ERR_SNOWFLAKE_CONFIG');

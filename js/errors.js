@@ -18,13 +18,19 @@ class SnowFlakeError extends Error {
   }
 }
 
+/** A text without the user and password of a URL, valid or not. */
+function withoutLogin(text) {
+  return text.includes('//')
+    ? text.replace(/\/\/\S*@/, '//***@')
+    : text.replace(/^[^/\s]*:\S*@/, '***@');
+}
+
 /** A value as an error shows it: short, and never running the value's own code. */
 function shown(value) {
   try {
     // Without its stack, which the error that has it as a cause shows anyway.
     if (types.isNativeError(value)) return `${value.name}: ${value.message}`.slice(0, 200);
-    // The user and password of a URL, valid or not.
-    const safe = typeof value === 'string' ? value.replace(/:\/\/\S*@/, '://***@') : value;
+    const safe = typeof value === 'string' ? withoutLogin(value) : value;
     return inspect(safe, {
       depth: 0,
       maxStringLength: 60,

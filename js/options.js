@@ -75,12 +75,14 @@ function propertiesOf(object, what, keys, fault) {
   if (object === null || typeof object !== 'object') throw fault(notAnObject);
   let unknown;
   let isObject;
-  const read = {};
+  const read = { __proto__: null };
   try {
     // Not an array, a Map, a Date, a boxed number, a buffer: their properties say nothing here.
     isObject = Object.prototype.toString.call(object) === '[object Object]';
     unknown = Object.keys(object).find((key) => !keys.includes(key));
-    for (const key of keys) read[key] = object[key];
+    // What somebody has put on Object.prototype is no option.
+    const isOption = (key) => !Object.hasOwn(Object.prototype, key) || Object.hasOwn(object, key);
+    for (const key of keys) read[key] = isOption(key) ? object[key] : undefined;
   } catch (cause) {
     throw fault(`${what} cannot be read: ${shown(cause)}`, { cause });
   }
@@ -135,7 +137,7 @@ function readLayout(layout, epoch) {
     }
     read = { ...layouts[layout] };
   } else {
-    read = propertiesOf(layout, 'layout', LAYOUT_KEYS, configError);
+    read = { ...propertiesOf(layout, 'layout', LAYOUT_KEYS, configError) };
     for (const key of LAYOUT_KEYS.slice(0, 5)) read[key] = wholeNumber(key, read[key], 0, 63);
     wholeNumber('tickMs', read.tickMs, 1, 86_400_000);
     read.epoch = unixMs('epoch of the layout', read.epoch, configError);
@@ -172,12 +174,13 @@ function directoryOf(name, place, { urlOnly }) {
     } else if (urlOnly) {
       path = undefined;
     }
-  } catch (cause) {
-    throw configError(`${name} must be a file: URL with an absolute path; it is ${shown(place)}`, {
-      cause,
-    });
+  } catch {
+    // Its cause would show the URL.
+    throw configError(`${name} must be a file: URL with an absolute path; it is ${shown(place)}`);
   }
-  if (typeof path !== 'string' || path === '' || path.includes('\0')) {
+  // A URL of another scheme is no path, and may hold a password.
+  const isUrl = typeof path === 'string' && /^[a-z][a-z0-9+.-]+:\/\//i.test(path);
+  if (typeof path !== 'string' || path === '' || path.includes('\0') || isUrl) {
     const wanted = urlOnly
       ? "a file: URL, such as 'file:///var/lib/app/ids'; engines need time to answer: await SnowFlake.lease(url)"
       : "the path of a directory, such as '/var/lib/app/ids'";

@@ -197,12 +197,12 @@ function openTurn(channel, settings, onRejected = 'wait') {
     if (isReporting) return;
     isReporting = true;
     try {
-      const news = channel.takeNews();
-      if (news?.step) {
-        warnOfStep(news.step, settings.layout);
-        tellStep(news.step, slot);
+      const { step, waits } = { __proto__: null, ...channel.takeNews() };
+      if (step) {
+        warnOfStep(step, settings.layout);
+        tellStep(step, slot);
       }
-      if (news?.waits) tellWait({ ...news.waits, blocking: true }, slot);
+      if (waits) tellWait({ ...waits, blocking: true }, slot);
       for (const wait of waited.splice(0)) {
         channel.noteWaits(wait.waits, wait.waitedMs);
         tellWait(wait, slot);

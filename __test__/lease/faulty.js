@@ -7,7 +7,7 @@ const { memory } = require('../../js/lease/memory.js');
 function faulty(options) {
   const records = { slots: new Map() };
   const inner = memory({ records, ...options });
-  const store = { name: 'faulty:', calls: [], fault: undefined, records };
+  const store = { name: 'faulty:', calls: [], fault: undefined, records, slots: inner.slots };
   for (const name of ['now', 'open', 'raise', 'acquire', 'renew', 'release']) {
     store[name] = async (request) => {
       store.calls.push({ name, ...request });

@@ -18,6 +18,7 @@ const { URL_HELP } = require('./place.js');
 const help = `Usage: snowdrift raise URL [--ttl MS] [--max-clock-skew MS] [--max-ahead MS]
 
 Raises the limits that a namespace sets its holders. After a loss, new holders wait for the sum of the three.
+Restart running holders before you start any with larger ones: they read the limits when they take a slot.
 They are never lowered, since holders may use them in full. For smaller ones, use another namespace with
 another datacenter ID.
 

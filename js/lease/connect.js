@@ -5,7 +5,6 @@
 // connection, whose packets vanish, would otherwise fail all calls that follow.
 
 const net = require('node:net');
-const { inspect } = require('node:util');
 
 const { SnowFlakeError, configError, needsPackage, shown } = require('../errors.js');
 const { clearTimeout, setTimeout } = require('../time.js');
@@ -190,14 +189,21 @@ function hostOf(url) {
 async function connect(url) {
   const [product, , open] = STORES[url.protocol];
   const parts = split(url);
-  const connection = await open(url, parts);
-  return bounded(connection, {
-    server: `${product} at ${hostOf(parts.own)}`,
-    password: decoded(parts.own.password),
-  });
+  const server = `${product} at ${hostOf(parts.own)}`;
+  let connection;
+  try {
+    connection = await open(url, parts);
+  } catch (failure) {
+    if (failure instanceof SnowFlakeError) throw failure;
+    // Its message may show the URL.
+    throw configError(
+      `the URL of ${server} is not one that its client can use: percent-encode what is special in user, password and database, and check the options behind '?'`,
+    );
+  }
+  return bounded(connection, { server, passwords: passwordsOf(parts.own) });
 }
 
-function bounded(connection, { server, password }) {
+function bounded(connection, { server, passwords }) {
   const { store, connected, why = (failure) => failure, drop, end } = connection;
 
   /** One call. Its signal, or else the limit here, gives it up. */
@@ -223,7 +229,7 @@ function bounded(connection, { server, password }) {
       return await Promise.race([answer(), givenUp]);
     } catch (failure) {
       if (failure instanceof SnowFlakeError) throw failure;
-      throw storeFailure(server, name, withoutPassword(why(failure), password));
+      throw storeFailure(server, name, withoutPasswords(why(failure), passwords));
     } finally {
       clearTimeout(timer);
       signal.removeEventListener('abort', dropped);
@@ -272,11 +278,18 @@ function decoded(text) {
   }
 }
 
-/** A client's error as it is, unless the password is in it: ioredis has the AUTH command in its own. */
-function withoutPassword(failure, password) {
-  if (password === '' || !inspect(failure, { depth: 5 }).includes(password)) return failure;
+/** The passwords of a URL, in every form in which a client may show them. */
+function passwordsOf({ password, searchParams }) {
+  const all = [password, decoded(password), searchParams.get('password') ?? ''];
+  return all.filter((text) => text !== '');
+}
+
+/** A client's error with nothing but name, message and code: ioredis has the AUTH command in its own. */
+function withoutPasswords(failure, passwords) {
+  if (passwords.length === 0) return failure;
   const { name, message, code } = failure;
-  const without = new Error(String(message).replaceAll(password, '***'));
+  const safe = passwords.reduce((text, one) => text.replaceAll(one, '***'), String(message));
+  const without = new Error(safe);
   Object.defineProperty(without, 'name', { value: name });
   if (code !== undefined) without.code = code;
   return without;

@@ -69,6 +69,8 @@ class EngineLease {
   #lost;
   #failure;
   #timer;
+  /** Abandon the calls under way. */
+  #calls = new Set();
   /** A renewal is under way, or about to be. */
   #isRenewing = false;
   #released;
@@ -155,11 +157,11 @@ class EngineLease {
 
   async #giveUp() {
     clearTimeout(this.#timer);
-    ending.remove(this);
     const isHeld = this.#state !== 'lost';
     const last = this.#channel.endWindow();
     this.#state = 'released';
     this.#tell();
+    for (const abandon of this.#calls) abandon();
     try {
       if (isHeld) {
         const { floor } = this.#hold;
@@ -170,6 +172,8 @@ class EngineLease {
       // It expires by itself; the ceiling that is recorded is as safe.
     } finally {
       await this.#closeStore();
+      // Only now: a process that is ended meanwhile waits for it.
+      ending.remove(this);
     }
   }
 
@@ -280,7 +284,8 @@ class EngineLease {
   async #floorPassed() {
     const { ttl, maxClockSkew, maxAhead } = this.#limits;
     const left = () => this.#end(this.#hold.floor) + 1 - unixNow();
-    const longest = ttl + 2 * maxClockSkew + maxAhead;
+    // The store's clock is known to the length of a call.
+    const longest = ttl + 2 * maxClockSkew + maxAhead + this.#settings.leasing.callTimeout;
     if (left() > longest) return;
     if (left() > LONG_WAIT_MS) this.#warnOfFloor(Math.round(left()));
     const deadline = monotonic() + longest;
@@ -338,8 +343,12 @@ class EngineLease {
             ceiling: Math.max(floor, hold.ceiling),
             inThread: leasing.inThread,
           };
-          const opened = open({ ...settings, workerId, ownClock: false }, window);
+          // Without a prototype: what somebody has put on Object.prototype is no option.
+          const request = { __proto__: null, ...settings, workerId, ownClock: false };
+          const opened = open(request, window);
+          // At once: whoever closes it from now on releases this slot.
           this.#hold = hold;
+          this.#state = 'held';
           return opened;
         } catch (failure) {
           unusable.push({ ...this.#place(hold), last: floor });
@@ -515,7 +524,7 @@ class EngineLease {
       if (this.#state === 'released') throw new Error('it was released');
       granted(this.#channel.moveTo(request, window));
     });
-    this.#state = 'held';
+    if (this.#state === 'released') return;
     // Of any other loss there was a warning already.
     if (this.#lost !== 'taken') return;
     const how = `workerId ${before} was taken over by another process`;
@@ -538,12 +547,17 @@ class EngineLease {
     const ms = name === 'release' ? Math.min(callTimeout, RELEASE_MS) : callTimeout;
     const abort = new AbortController();
     let timer;
+    let abandon;
     const limit = new Promise((_, reject) => {
-      timer = setTimeout(() => {
+      const giveUp = (reason) => {
         abort.abort();
-        reject(new NoAnswer(ms));
-      }, ms);
+        reject(reason);
+      };
+      timer = setTimeout(() => giveUp(new NoAnswer(ms)), ms);
+      abandon = () => giveUp(new Error('the lease was released'));
     });
+    limit.catch(() => {});
+    this.#calls.add(abandon);
     const asked = { wall: unixNow(), monotonic: monotonic() };
     const pending = (async () => this.#store[name]({ ...request, signal: abort.signal }))();
     pending
@@ -558,6 +572,7 @@ class EngineLease {
       throw storeFailure(this.#store.server ?? this.#store.name, name, cause);
     } finally {
       clearTimeout(timer);
+      this.#calls.delete(abandon);
     }
   }
 

@@ -80,18 +80,20 @@ class ThreadLease {
   }
 
   async #giveUp() {
-    ending.remove(this);
     const thread = this.#thread;
     this.#channel.endWindow();
     this.#learn({ ...this.#report, state: 'released' });
-    // It has died already: then its slot expires.
-    if (thread.threadId === -1) return;
-    const ended = new Promise((resolve) => thread.once('exit', resolve));
-    thread.ref();
-    thread.postMessage('release');
-    const timer = setTimeout(() => thread.terminate(), RELEASE_MS);
-    await ended;
-    clearTimeout(timer);
+    // If it has died already, its slot expires.
+    if (thread.threadId !== -1) {
+      const ended = new Promise((resolve) => thread.once('exit', resolve));
+      thread.ref();
+      thread.postMessage('release');
+      const timer = setTimeout(() => thread.terminate(), RELEASE_MS);
+      await ended;
+      clearTimeout(timer);
+    }
+    // Only now: a process that is ended meanwhile waits for it.
+    ending.remove(this);
   }
 
   /** Starts a thread, and waits until it has a slot. */
