@@ -583,7 +583,8 @@ describe('connections', { concurrency: 3 }, () => {
         link.silent();
         const { code, ms } = await process.after(process.tell);
         assert.equal(code, 7);
-        assert.ok(ms < 1000 + 1500, `${ms} ms`);
+        // One after the other, it would be five seconds.
+        assert.ok(ms < 4500, `${ms} ms`);
       });
 
       if (POOLS[engine]) {

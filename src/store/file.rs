@@ -325,7 +325,8 @@ pub(super) enum Access {
 pub(super) fn open(path: &Path, access: Access) -> Result<File, StoreError> {
     let mut options = OpenOptions::new();
     options.read(true).write(access == Access::ReadWrite);
-    #[cfg(unix)]
+    // Miri knows no such flags.
+    #[cfg(all(unix, not(miri)))]
     {
         use std::os::unix::fs::OpenOptionsExt;
         options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
