@@ -1,0 +1,3 @@
+//! The sequencer that several processes share: its steps in every order (`explore`).
+
+mod explore;
