@@ -224,6 +224,7 @@ enum Keeping {
     ReadLast,
     ReadMarks,
     Release,
+    SeeWindow,
     Acquire,
     RaiseFloor,
     SetWindow,
@@ -237,6 +238,8 @@ struct Keeper {
     keepings: u8,
     seen: Word,
     token: u8,
+    /// The window that the page had when the slot was acquired.
+    before: u8,
     floor: Tick,
     ceiling: Tick,
 }
@@ -244,7 +247,15 @@ struct Keeper {
 impl Keeper {
     fn new(keepings: u8) -> Keeper {
         let seen = Word::default();
-        Keeper { at: Keeping::Idle, keepings, seen, token: 0, floor: NEVER, ceiling: NEVER }
+        Keeper {
+            at: Keeping::Idle,
+            keepings,
+            seen,
+            token: 0,
+            before: 0,
+            floor: NEVER,
+            ceiling: NEVER,
+        }
     }
 }
 
@@ -739,7 +750,7 @@ impl Scenario {
                     *to = Keeper { at: Keeping::Close, seen: not_loaded, ceiling: NEVER, ..sees };
                 });
                 if is_closed(page.word) {
-                    go(&|s, to| (to.at, to.seen) = (Keeping::Acquire, s.pages[0].word));
+                    go(&|s, to| (to.at, to.seen) = (Keeping::SeeWindow, s.pages[0].word));
                 }
             }
             Keeping::Confirm if store.token != k.token => go(&|_, to| *to = done),
@@ -800,6 +811,10 @@ impl Scenario {
                 }
                 *to = done;
             }),
+            // Before the slot is acquired: so of two that set the window only one does.
+            Keeping::SeeWindow => {
+                go(&|s, to| (to.at, to.before) = (Keeping::Acquire, s.pages[0].token));
+            }
             Keeping::Acquire => go(&|s, to| {
                 s.store.token += 1;
                 s.store.floor = s.store.ceiling;
@@ -821,7 +836,7 @@ impl Scenario {
                     Keeping::SetWindow
                 };
             }),
-            Keeping::SetWindow if page.token > k.token => go(&|_, to| *to = done),
+            Keeping::SetWindow if page.token != k.before => go(&|_, to| *to = done),
             Keeping::SetWindow => go(&|s, to| {
                 let page = &mut s.pages[0];
                 (page.token, page.ceiling) = (k.token, k.ceiling);
@@ -985,7 +1000,7 @@ fn bookings_never_repeat_whatever_the_clock_shows() {
 
 #[test]
 fn a_clock_that_rises_never_seems_to_roll_back() {
-    holds(bounds(RISING, Scenario { processes: 3, draws: 3, ..RISING }));
+    holds(bounds(RISING, Scenario { draws: 3, ..RISING }));
 }
 
 #[test]
@@ -1024,6 +1039,7 @@ fn each_fault_of_a_window_is_found() {
     ] {
         finds(Wrong::Duplicate, TWO_KEEPERS.with(fault));
     }
+    finds(Wrong::Duplicate, ROLLING_BACK.with(Fault::ReleaseOfCurrentTickOnly));
     finds(Wrong::Duplicate, Scenario { others: 2, ..TWO_KEEPERS }.with(Fault::ReleaseBelowFloor));
 }
 

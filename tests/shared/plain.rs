@@ -289,7 +289,7 @@ fn small(clock_back_bits: u8, sequence_bits: u8) -> Layout {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 4 } else { 1000 }, failure_persistence: None,
+        cases: if cfg!(miri) { 4 } else { 500 }, failure_persistence: None,
         ..ProptestConfig::default()
     })]
 
