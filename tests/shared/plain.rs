@@ -241,6 +241,37 @@ fn a_random_start_lies_in_the_lower_half_and_varies() {
     assert!(firsts.iter().any(|first| *first < 200) && firsts.iter().any(|first| *first > 1848));
 }
 
+#[test]
+fn threads_under_a_clock_that_leaps_never_share_an_id() {
+    const DRAWS: u32 = if cfg!(miri) { 50 } else { 20_000 };
+    let layout = Layout::cut([20, 0, 0, 2, 4], 1, 0);
+    let sequence = Sequence::new(Box::<Cells>::default(), &layout);
+    let ids = std::thread::scope(|scope| {
+        let draw = |seed| {
+            let sequence = &sequence;
+            move || {
+                let mut random = fastrand::Rng::with_seed(seed);
+                let mut leaps = fastrand::Rng::with_seed(seed + 9);
+                let (mut base, mut ids) = (500, Vec::new());
+                for _ in 0..DRAWS {
+                    base += random.i64(0..3);
+                    let mut clock = || base + leaps.i64(-2..3);
+                    let Ok(block) = sequence.book(&RAISING, &mut clock, |_| 3, 0) else { continue };
+                    let unused = random.u64(0..=1).min(block.len - 1);
+                    sequence.give_back(&block, unused);
+                    let numbers = block.first..block.first + block.len - unused;
+                    ids.extend(numbers.map(|number| (block.tick, block.counter, number)));
+                }
+                ids
+            }
+        };
+        let threads: Vec<_> = (0..4).map(|seed| scope.spawn(draw(seed))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert!(ids.len() > DRAWS as usize / 10);
+    assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len());
+}
+
 /// Every legal split of 63 bits or fewer fits the word: also where nothing is left for a lead.
 #[test]
 fn each_layout_s_last_numbers_of_its_last_tick_are_issued_and_then_stall() {
