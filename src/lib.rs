@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `layout` | how 63 bits are cut, and what a cut allows |
 //! | `sequencer` | the pure state machine that decides which IDs come next |
+//! | `shared` | the same machine over atomics that threads and processes share |
 //! | `node` | whose IDs they are |
 //! | `clock` | where the time comes from |
 //! | `listeners` | who is to hear of what a thread does |
@@ -17,7 +18,7 @@
 //! | `cached` | a ring in front of a generator, and the thread that pads it |
 //! | `binding` | Node-API; the only part that knows Node exists |
 
-/// The atomics of [`ring`]: `tests/ring` puts others in their place.
+/// The atomics of [`ring`] and [`shared`]: their tests put others in their place.
 mod atomic {
     pub use std::sync::atomic::{AtomicU64, Ordering};
 }
@@ -31,6 +32,7 @@ pub mod node;
 pub mod registry;
 pub mod ring;
 pub mod sequencer;
+pub mod shared;
 pub mod store;
 
 #[cfg(feature = "binding")]

@@ -1,0 +1,609 @@
+//! The sequencer that threads and processes share: [`crate::sequencer`]'s rule over a few atomic words,
+//! in a page of shared memory or in the process's own. No lock, no allocation: whoever is stopped or
+//! killed at any instruction stops nobody else.
+//!
+//! The word holds the current run, and a reservation is one compare-and-swap of it:
+//!
+//! ```text
+//!   high                                                          low
+//!   | lead: what remains | tick | counter | next: sequence bits + 1 |
+//! ```
+//!
+//! - `next` is the next sequence number. 2^sequence bits is exhausted, one more is closed. These are
+//!   2^bits + 2 values, which one more bit always holds, since a sequence has at least one.
+//! - So tick, counter and next take at most 64 bits of any legal layout, whose widths add up to 63.
+//! - The *lead* is the tick minus the clock at the swap. It has the bits that datacenter and worker
+//!   have in the ID, and those the layout leaves. Without any, nobody can book ([`Sequence::book`]).
+//! - All zeros is a fresh sequencer: tick 0, of which nothing was drawn.
+//!
+//! Invariants (`tests/shared` searches every interleaving of these steps, and finds each planted fault):
+//!
+//! 1. Under one counter value ticks only rise, and numbers only rise within a tick but for what is
+//!    given back. So a word that was left for another tick or counter never comes back, and a swap
+//!    succeeds only if nothing happened since the load.
+//! 2. Of a counter that is not current, the mark is at least the highest tick issued under it.
+//! 3. The floor only rises, and is raised before the ceiling that belongs to it; readers read the ceiling
+//!    first. So whoever sees a ceiling sees its floor.
+//! 4. Within a window the ceiling only rises, so it need not be in the word. Whatever else ends or
+//!    begins a window changes the word.
+
+use std::borrow::Borrow;
+
+use super::atomic::{AtomicU64, Ordering::AcqRel, Ordering::Acquire};
+use crate::layout::{Layout, MAX_COUNTERS, Tick};
+use crate::sequencer::{Block, HighMarks, NEVER, Stall, Window};
+
+/// What is shared. All zeros is a fresh sequencer in a window without bounds.
+#[repr(C)]
+pub struct Cells {
+    word: Line,
+    /// The number of the window, and below it how far its ceiling lies below the highest one.
+    window: AtomicU64,
+    /// The floor plus one.
+    floor: AtomicU64,
+    /// By counter value, the mark plus one. Of the current one the word has it.
+    marks: [AtomicU64; MAX_COUNTERS],
+}
+
+/// What every reservation writes has a cache line of its own, the rest is read.
+#[repr(C, align(128))]
+struct Line(AtomicU64);
+
+impl Default for Cells {
+    fn default() -> Self {
+        Cells {
+            word: Line(AtomicU64::new(0)),
+            window: AtomicU64::new(0),
+            floor: AtomicU64::new(0),
+            marks: std::array::from_fn(|_| AtomicU64::new(0)),
+        }
+    }
+}
+
+impl Cells {
+    /// Cells that issue nothing until [`Sequence::begin`]: what a page is linked with.
+    pub fn not_begun(layout: &Layout) -> Cells {
+        let shape = Shape::of(layout);
+        let run = Run { next: shape.closed(), ..Run::default() };
+        Cells { word: Line(AtomicU64::new(shape.pack(run))), ..Cells::default() }
+    }
+}
+
+/// The current run, as the word holds it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Run {
+    /// Its tick.
+    pub tick: Tick,
+    /// Its counter value.
+    pub counter: usize,
+    /// The next sequence number; above the last one when it is exhausted, one more when it is closed.
+    pub next: u64,
+    /// How far the tick lay ahead of the clock at the swap.
+    pub lead: Tick,
+}
+
+/// How a layout's runs are packed into a word.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    next_bits: u32,
+    next_mask: u64,
+    tick_at: u32,
+    /// Anywhere where no bits remain: the last lead is 0 then.
+    lead_at: u32,
+    /// The largest lead that the word holds. None needs more than 32 bits.
+    last_lead: u64,
+    counters: usize,
+    last_sequence: u64,
+    last_tick: Tick,
+}
+
+impl Shape {
+    fn of(layout: &Layout) -> Shape {
+        let next_bits = u32::from(layout.sequence_bits) + 1;
+        let tick_at = next_bits + u32::from(layout.clock_back_bits);
+        let lead_bits = 64 - tick_at - u32::from(layout.timestamp_bits);
+        Shape {
+            next_bits,
+            next_mask: (1 << next_bits) - 1,
+            tick_at,
+            lead_at: (64 - lead_bits) % 64,
+            last_lead: (1 << lead_bits.min(32)) - 1,
+            counters: layout.counters(),
+            last_sequence: layout.last_sequence(),
+            last_tick: layout.last_tick(),
+        }
+    }
+
+    fn closed(&self) -> u64 {
+        self.last_sequence + 2
+    }
+
+    fn pack(&self, run: Run) -> u64 {
+        debug_assert!((0..=self.last_tick).contains(&run.tick) && run.counter < self.counters);
+        let lead = (run.lead.max(0) as u64).min(self.last_lead);
+        lead << self.lead_at
+            | (run.tick as u64) << self.tick_at
+            | (run.counter as u64) << self.next_bits
+            | run.next
+    }
+
+    fn unpack(&self, word: u64) -> Run {
+        Run {
+            tick: (word >> self.tick_at) as Tick & self.last_tick,
+            counter: (word >> self.next_bits) as usize & (self.counters - 1),
+            next: word & self.next_mask,
+            lead: (word >> self.lead_at & self.last_lead) as Tick,
+        }
+    }
+}
+
+impl Run {
+    /// The last tick issued under its counter; [`NEVER`] where the sequencer is fresh.
+    fn mark(&self) -> Tick {
+        if self.tick == 0 && self.counter == 0 && self.next == 0 { NEVER } else { self.tick }
+    }
+}
+
+/// What a caller may do, apart from counting. `max_ahead` is the same for all who share the cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// Whether a clock rollback may be answered with a larger counter value.
+    pub may_raise: bool,
+    /// How many ticks ahead of the clock may be issued rather than waited for.
+    pub max_ahead: Tick,
+    /// Whether a tick's sequence starts in the lower half of the range, at random, rather than at 0.
+    pub random_start: bool,
+}
+
+/// Tells the time to a reservation.
+pub trait Time {
+    /// What ends a reservation: a stall, or what [`Time::now`] met.
+    type Refusal: From<Stall>;
+
+    /// The tick now. It is asked after the word was loaded, and again after each lost race. Whoever
+    /// shares a page checks here that it is still linked, after the clock was read.
+    fn now(&mut self) -> Result<Tick, Self::Refusal>;
+
+    /// The clock seems to have rolled back. Whether to load the word and read the clock again first.
+    fn doubts(&mut self) -> bool {
+        false
+    }
+}
+
+impl<F: FnMut() -> Tick> Time for F {
+    type Refusal = Stall;
+
+    fn now(&mut self) -> Result<Tick, Stall> {
+        Ok(self())
+    }
+}
+
+/// Which window of the cells a ceiling is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowNumber(u64);
+
+/// What [`Sequence::close`] ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The run that the closed state replaced; of cells that were closed already, the closed one.
+    pub run: Run,
+    /// Nothing above this tick was issued, nor will be: what a release records.
+    pub highest: Tick,
+}
+
+/// Closed cells, as they were before their slot was acquired anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed {
+    word: u64,
+    window: u64,
+}
+
+/// Why closed cells were not reopened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotReopened {
+    /// Another has reopened them, or closed them again, since [`Closed`] was read. Acquire the slot again.
+    Overtaken,
+    /// The layout has no tick left, or the cells no window: they need new cells.
+    Ended,
+}
+
+/// A node's sequencer over shared [`Cells`].
+pub struct Sequence<M> {
+    cells: M,
+    shape: Shape,
+}
+
+/// Bits of the ceiling in its cell. Two JavaScript Dates lie less than 2^54 ms apart.
+const CEILING_BITS: u32 = 54;
+const UNBOUNDED: u64 = (1 << CEILING_BITS) - 1;
+const LAST_WINDOW: u64 = u64::MAX >> CEILING_BITS;
+
+/// A ceiling in its cell: zero is no bound, and what is higher is less.
+fn ceiling_code(ceiling: Tick) -> u64 {
+    UNBOUNDED - (ceiling.saturating_add(1).max(0) as u64).min(UNBOUNDED)
+}
+
+fn ceiling_of(window: u64) -> Tick {
+    match UNBOUNDED - (window & UNBOUNDED) {
+        UNBOUNDED => Tick::MAX,
+        above => above as Tick - 1,
+    }
+}
+
+/// A tick in a cell where zero is [`NEVER`].
+fn mark_code(tick: Tick) -> u64 {
+    tick.saturating_add(1).max(0) as u64
+}
+
+impl<M: Borrow<Cells>> Sequence<M> {
+    /// The sequencer of the cells, which all who share them open with one layout.
+    pub fn new(cells: M, layout: &Layout) -> Self {
+        Sequence { cells, shape: Shape::of(layout) }
+    }
+
+    fn cells(&self) -> &Cells {
+        self.cells.borrow()
+    }
+
+    /// The current run.
+    pub fn run(&self) -> Run {
+        self.shape.unpack(self.cells().word.0.load(Acquire))
+    }
+
+    /// The counter in use, and the last tick issued under it; [`NEVER`] at first.
+    pub fn current(&self) -> (usize, Tick) {
+        let run = self.run();
+        (run.counter, run.mark())
+    }
+
+    /// Whether nothing is issued until the cells are begun or reopened.
+    pub fn is_closed(&self) -> bool {
+        self.run().next == self.shape.closed()
+    }
+
+    /// The highest tick issued under each counter value.
+    pub fn high_marks(&self) -> HighMarks {
+        let run = self.run();
+        let mut high = HighMarks { current: run.counter, ..HighMarks::default() };
+        for (counter, mark) in high.marks[..self.shape.counters].iter_mut().enumerate() {
+            *mark = self.mark(&run, counter);
+        }
+        high
+    }
+
+    /// The ticks that may be issued at present.
+    pub fn window(&self) -> Window {
+        if self.is_closed() { Window::CLOSED } else { self.bounds() }
+    }
+
+    /// In this order, by invariant 3.
+    fn bounds(&self) -> Window {
+        let ceiling = ceiling_of(self.cells().window.load(Acquire));
+        let floor = self.cells().floor.load(Acquire) as Tick - 1;
+        Window { floor, ceiling }
+    }
+
+    /// By invariant 2 this is exact enough, if the mark is read after the word.
+    fn mark(&self, run: &Run, counter: usize) -> Tick {
+        if counter == run.counter {
+            run.mark()
+        } else {
+            self.cells().marks[counter].load(Acquire) as Tick - 1
+        }
+    }
+
+    /// Reserves up to `want` (at least 1) consecutive IDs of the clock's tick.
+    pub fn reserve<T: Time>(
+        &self,
+        rules: &Rules,
+        time: &mut T,
+        want: impl Fn(Tick) -> u64,
+    ) -> Result<Block, T::Refusal> {
+        self.swap(rules, time, want, |seen, now| self.place(rules, seen, now, 0))
+    }
+
+    /// As [`Sequence::reserve`], but where the tick is exhausted, IDs of a coming tick are reserved, up to
+    /// `horizon` ticks ahead of the clock. They may be handed out once that tick has begun; and on a page,
+    /// once the link was checked after that. What is not handed out is lost.
+    pub fn book<T: Time>(
+        &self,
+        rules: &Rules,
+        time: &mut T,
+        want: impl Fn(Tick) -> u64,
+        horizon: Tick,
+    ) -> Result<Block, T::Refusal> {
+        let horizon = horizon.min(self.shape.last_lead as Tick);
+        self.swap(rules, time, want, |seen, now| self.place(rules, seen, now, horizon))
+    }
+
+    /// As [`Sequence::reserve`], but ticks are counted on from the last one rather than taken from the
+    /// clock, so that a clock jump is not seen: as long as they lie no more than `max_lag` ticks behind
+    /// it, and no more than `max_ahead` before it.
+    pub fn reserve_counting<T: Time>(
+        &self,
+        rules: &Rules,
+        time: &mut T,
+        want: u64,
+        max_lag: Tick,
+    ) -> Result<Block, T::Refusal> {
+        self.swap(
+            rules,
+            time,
+            |_| want,
+            |seen, now| {
+                let last = seen.mark();
+                if last < now && last >= now.saturating_sub(max_lag) {
+                    for tick in [last, last + 1] {
+                        if let Ok(next) = self.place_at(rules, seen, tick) {
+                            return Ok(next);
+                        }
+                    }
+                }
+                self.place(rules, seen, now, 0)
+            },
+        )
+    }
+
+    /// Load, clock, decide, mark, swap: in this order. A clock that was read before the load may lie below
+    /// a tick that another has drawn meanwhile. A mark that was raised after the swap could be missed by
+    /// whoever sees the new counter. Everything that is decided on is read after the load, so a swap that
+    /// succeeds had it right.
+    #[inline]
+    fn swap<T: Time>(
+        &self,
+        rules: &Rules,
+        time: &mut T,
+        want: impl Fn(Tick) -> u64,
+        place: impl Fn(&Run, Tick) -> Result<Run, Stall>,
+    ) -> Result<Block, T::Refusal> {
+        let Cells { word, marks, .. } = self.cells();
+        loop {
+            let loaded = word.0.load(Acquire);
+            let now = time.now()?;
+            if let Some((first, left)) = self.goes_on(loaded, now) {
+                let len = want(now).clamp(1, left);
+                if word.0.compare_exchange(loaded, loaded + len, AcqRel, Acquire).is_ok() {
+                    return Ok(Block { tick: now, counter: 0, first, len });
+                }
+                continue;
+            }
+            let seen = self.shape.unpack(loaded);
+            if seen.next == self.shape.closed() {
+                return Err(Stall::AboveCeiling { ceiling: NEVER }.into());
+            }
+            let start = match place(&seen, now) {
+                Ok(start) => start,
+                Err(Stall::ClockBehind { .. }) if time.doubts() => continue,
+                Err(stall) => return Err(stall.into()),
+            };
+            if start.counter != seen.counter {
+                if start.counter > seen.counter && time.doubts() {
+                    continue;
+                }
+                marks[seen.counter].fetch_max(mark_code(seen.mark()), AcqRel);
+            }
+            let first = if start.next == 0 && rules.random_start {
+                fastrand::u64(0..=self.shape.last_sequence / 2)
+            } else {
+                start.next
+            };
+            let len = want(now).clamp(1, self.shape.last_sequence - first + 1);
+            let lead = start.tick.saturating_sub(now);
+            let next = self.shape.pack(Run { next: first + len, lead, ..start });
+            if word.0.compare_exchange(loaded, next, AcqRel, Acquire).is_ok() {
+                return Ok(Block { tick: start.tick, counter: start.counter, first, len });
+            }
+        }
+    }
+
+    /// The next number, and how many are left, where the run of counter 0 goes on at the clock's tick. It
+    /// is the usual case, on the packed word for speed; the rest of the rule says the same of it.
+    #[inline(always)]
+    fn goes_on(&self, loaded: u64, now: Tick) -> Option<(u64, u64)> {
+        let next = loaded & self.shape.next_mask;
+        let left = (self.shape.last_sequence + 1).wrapping_sub(next);
+        let is_run = loaded ^ next == (now as u64) << self.shape.tick_at
+            && (0..=self.shape.last_tick).contains(&now);
+        // Of a run that was not begun the first number may be a random one.
+        if !is_run || next == 0 || left.wrapping_sub(1) > self.shape.last_sequence {
+            return None;
+        }
+        let Window { floor, ceiling } = self.bounds();
+        (now > floor && now <= ceiling).then_some((next, left))
+    }
+
+    /// Where a reservation begins by the clock's tick, as [`crate::sequencer`] has it; ahead of it within
+    /// `max_ahead`, or within `horizon`.
+    ///
+    /// A tick above the clock is a rollback only if the clock stands below where it stood when that tick
+    /// was taken: its tick minus its lead.
+    fn place(&self, rules: &Rules, seen: &Run, now: Tick, horizon: Tick) -> Result<Run, Stall> {
+        if now < 0 {
+            return Err(Stall::BeforeEpoch);
+        }
+        let reach = rules.max_ahead.max(horizon);
+        let current = seen.mark();
+        let ahead = current.saturating_sub(now);
+        let is_ahead = ahead > 0 && ahead <= seen.lead.max(rules.max_ahead);
+        if is_ahead && ahead > reach {
+            // Booked by others, further ahead than this caller may go.
+            let until = if seen.next > self.shape.last_sequence { current + 1 } else { current };
+            return Err(Stall::SequenceUsedUp { until: until - reach });
+        }
+        match self.place_at(rules, seen, if is_ahead { current } else { now }) {
+            Err(Stall::SequenceUsedUp { until }) if now >= until - reach => {
+                self.place_at(rules, seen, until)
+            }
+            Err(Stall::SequenceUsedUp { until }) => {
+                Err(Stall::SequenceUsedUp { until: until - reach })
+            }
+            place => place,
+        }
+    }
+
+    fn place_at(&self, rules: &Rules, seen: &Run, tick: Tick) -> Result<Run, Stall> {
+        if tick > self.shape.last_tick {
+            return Err(Stall::TimeEnded);
+        }
+        let Window { floor, ceiling } = self.bounds();
+        if tick <= floor {
+            return Err(Stall::AtFloor { until: floor + 1 });
+        }
+        if tick > ceiling {
+            return Err(Stall::AboveCeiling { ceiling });
+        }
+        let current = seen.mark();
+        let counters = if rules.may_raise { self.shape.counters } else { seen.counter + 1 };
+        let mut lowest = Tick::MAX;
+        for counter in 0..counters {
+            if counter > seen.counter && current == tick {
+                // The clock did not roll back, the tick is exhausted.
+                break;
+            }
+            let mark = self.mark(seen, counter);
+            if mark < tick {
+                return Ok(Run { tick, counter, next: 0, lead: 0 });
+            }
+            if counter == seen.counter && mark == tick && seen.next <= self.shape.last_sequence {
+                return Ok(Run { tick, ..*seen });
+            }
+            lowest = lowest.min(mark);
+        }
+        if current == tick {
+            return Err(Stall::SequenceUsedUp { until: tick + 1 });
+        }
+        Err(Stall::ClockBehind { until: lowest + 1 })
+    }
+
+    /// Takes back the last `unused` IDs of a block, which were never handed out and never will be. Says
+    /// whether they will be issued again; they are not where a later block follows them.
+    ///
+    /// The word names a number at most once as given back: call it once for a block.
+    pub fn give_back(&self, block: &Block, unused: u64) -> bool {
+        debug_assert!(unused <= block.len);
+        let word = &self.cells().word.0;
+        let loaded = word.load(Acquire);
+        let seen = self.shape.unpack(loaded);
+        let is_last = (seen.counter, seen.tick) == (block.counter, block.tick)
+            && seen.next == block.first + block.len;
+        let back = Run { next: seen.next.wrapping_sub(unused), ..seen };
+        is_last && word.compare_exchange(loaded, self.shape.pack(back), AcqRel, Acquire).is_ok()
+    }
+
+    /// The present window, of which a store may confirm a higher ceiling. Read it before the store is
+    /// asked.
+    pub fn window_number(&self) -> WindowNumber {
+        WindowNumber(self.cells().window.load(Acquire) >> CEILING_BITS)
+    }
+
+    /// Moves the ceiling up to what the store has confirmed. It may lie beside the word because it only
+    /// rises: whoever has read a lower one issues less. Of another window than the present one it changes
+    /// nothing, so a confirmation may come late. Says whether the window is still that one.
+    pub fn raise_ceiling(&self, number: WindowNumber, ceiling: Tick) -> bool {
+        let window = &self.cells().window;
+        let raised = number.0 << CEILING_BITS | ceiling_code(ceiling);
+        let mut seen = window.load(Acquire);
+        while seen >> CEILING_BITS == number.0 && raised < seen {
+            match window.compare_exchange(seen, raised, AcqRel, Acquire) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        seen >> CEILING_BITS == number.0
+    }
+
+    /// Ends the window: nothing is issued from now on.
+    ///
+    /// It is a swap of the word, so a reservation that was decided before it fails. Of closed cells the
+    /// tick is raised by one: whoever is about to reopen them, for a slot that is released now, fails.
+    /// The marks are read after the swap, and so are final.
+    pub fn close(&self) -> Ended {
+        let word = &self.cells().word.0;
+        loop {
+            let loaded = word.load(Acquire);
+            let run = self.shape.unpack(loaded);
+            let mut last = run.mark();
+            if run.next == self.shape.closed() {
+                last = (last + 1).min(self.shape.last_tick);
+            }
+            // Tick 0 is for cells that were not begun.
+            let closed = Run { tick: last.max(1), next: self.shape.closed(), lead: 0, ..run };
+            let swapped = word.compare_exchange(loaded, self.shape.pack(closed), AcqRel, Acquire);
+            if swapped.is_ok() {
+                let marks = (0..self.shape.counters).map(|counter| match counter {
+                    counter if counter == run.counter => last,
+                    counter => self.mark(&run, counter),
+                });
+                return Ended { run, highest: marks.max().unwrap_or(last) };
+            }
+        }
+    }
+
+    /// The closed cells, if they are closed. Read it before the slot is acquired.
+    pub fn closed(&self) -> Option<Closed> {
+        let Cells { word, window, .. } = self.cells();
+        let closed = Closed { word: word.0.load(Acquire), window: window.load(Acquire) };
+        let is_closed = self.shape.unpack(closed.word).next == self.shape.closed();
+        is_closed.then_some(closed)
+    }
+
+    /// Begins a window that a store has granted since `closed` was read, above `high` and what was issued
+    /// before. In this order: the floor, for it is raised before its ceiling; the ceiling under a number
+    /// of its own, so that late confirmations of other windows do not move it; then the word, one tick
+    /// above where its counter ever was, so that no paused caller knows the word.
+    pub fn reopen(
+        &self,
+        closed: &Closed,
+        bounds: Window,
+        high: &HighMarks,
+    ) -> Result<WindowNumber, NotReopened> {
+        let Cells { word, window, floor, marks } = self.cells();
+        let shape = &self.shape;
+        let run = shape.unpack(closed.word);
+        let number = (closed.window >> CEILING_BITS) + 1;
+        let base = bounds.floor.max(run.tick);
+        let counter = high.current.min(shape.counters - 1);
+        if number > LAST_WINDOW {
+            return Err(NotReopened::Ended);
+        }
+        floor.fetch_max(mark_code(base), AcqRel);
+        for (own, &high) in marks[..shape.counters].iter().zip(&high.marks) {
+            own.fetch_max(mark_code(high), AcqRel);
+        }
+        marks[run.counter].fetch_max(mark_code(run.tick), AcqRel);
+        let next_window = number << CEILING_BITS | ceiling_code(bounds.ceiling);
+        if window.compare_exchange(closed.window, next_window, AcqRel, Acquire).is_err() {
+            return Err(NotReopened::Overtaken);
+        }
+        let tick = base.max(marks[counter].load(Acquire) as Tick - 1) + 1;
+        if tick > shape.last_tick {
+            return Err(NotReopened::Ended);
+        }
+        let open = shape.pack(Run { tick, counter, next: 0, lead: 0 });
+        match word.0.compare_exchange(closed.word, open, AcqRel, Acquire) {
+            Ok(_) => Ok(WindowNumber(number)),
+            Err(_) => Err(NotReopened::Overtaken),
+        }
+    }
+
+    /// Begins cells that were linked as [`Cells::not_begun`]. What another page of the node may have
+    /// issued is not above the clock, if that is read after this one was linked: pages follow each other,
+    /// and none is issued from after it was unlinked. So the tick of the clock counts as exhausted.
+    /// Of cells that were begun it changes nothing.
+    pub fn begin<T: Time>(&self, time: &mut T) -> Result<(), T::Refusal> {
+        let Cells { word, floor, .. } = self.cells();
+        let not_begun = Run { next: self.shape.closed(), ..Run::default() };
+        let loaded = word.0.load(Acquire);
+        if loaded == self.shape.pack(not_begun) {
+            let now = time.now()?.min(self.shape.last_tick);
+            floor.fetch_max(mark_code(now), AcqRel);
+            let run = match now {
+                ..0 => Run::default(),
+                tick => Run { tick, next: self.shape.last_sequence + 1, ..Run::default() },
+            };
+            // Who else has begun them read the clock, too.
+            let _ = word.0.compare_exchange(loaded, self.shape.pack(run), AcqRel, Acquire);
+        }
+        Ok(())
+    }
+}
