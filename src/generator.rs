@@ -357,7 +357,7 @@ impl Generator {
         let ahead_ms = i64::try_from(ahead.as_millis()).unwrap_or(i64::MAX);
         let until = self.clock.now().ms.saturating_add(ahead_ms);
         let tick = layout.tick_at(until.saturating_add(state.policies.max_ahead_ms));
-        tick.max(state.sequencer.highest()).clamp(NEVER, layout.last_tick())
+        tick.max(state.sequencer.high_marks().highest()).clamp(NEVER, layout.last_tick())
     }
 
     /// Moves the ceiling up to what the store has confirmed.
@@ -393,7 +393,7 @@ impl Generator {
         state.marks = None;
         state.ceiling = Ceiling::Fixed;
         self.ceiling_answered.notify_all();
-        Some(state.sequencer.highest())
+        Some(state.sequencer.high_marks().highest())
     }
 
     /// Issues with no bounds but the layout's, recorded nowhere.
