@@ -2,7 +2,7 @@
 //! in a page of shared memory or in the process's own. No lock, no allocation: whoever is stopped or
 //! killed at any instruction stops nobody else.
 //!
-//! The word holds the current run, and a reservation is one compare-and-swap of it (`word`).
+//! The word holds the current run, and a reservation is one compare-and-swap of it (`cells`).
 //!
 //! Invariants (`tests/shared` searches every interleaving of these steps, and finds each planted fault):
 //!
@@ -15,52 +15,16 @@
 //! 4. Within a window the ceiling only rises, so it need not be in the word. Whatever else ends or
 //!    begins a window changes the word.
 
-#[path = "shared/word.rs"]
-mod word;
+#[path = "shared/cells.rs"]
+mod cells;
 
 use std::borrow::Borrow;
 
-use super::atomic::{AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
-use crate::layout::{Layout, MAX_COUNTERS, Tick};
+use super::atomic::{Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
+use crate::layout::{Layout, Tick};
 use crate::sequencer::{Block, HighMarks, Stall, Window};
-pub use word::Run;
-use word::{CEILING_BITS, LAST_WINDOW, Shape, ceiling_code, ceiling_of, mark_code};
-
-/// What is shared. All zeros is a fresh sequencer in a window without bounds.
-#[repr(C)]
-pub struct Cells {
-    word: Line,
-    /// The number of the window, and below it how far its ceiling lies below the highest one.
-    window: AtomicU64,
-    /// The floor plus one.
-    floor: AtomicU64,
-    /// By counter value, the mark plus one. Of the current one the word has it.
-    marks: [AtomicU64; MAX_COUNTERS],
-}
-
-/// What every reservation writes has a cache line of its own, the rest is read.
-#[repr(C, align(128))]
-struct Line(AtomicU64);
-
-impl Default for Cells {
-    fn default() -> Self {
-        Cells {
-            word: Line(AtomicU64::new(0)),
-            window: AtomicU64::new(0),
-            floor: AtomicU64::new(0),
-            marks: std::array::from_fn(|_| AtomicU64::new(0)),
-        }
-    }
-}
-
-impl Cells {
-    /// Cells that issue nothing until [`Sequence::begin`]: what a page is linked with.
-    pub fn not_begun(layout: &Layout) -> Cells {
-        let shape = Shape::of(layout);
-        let run = Run { next: shape.closed(), ..Run::default() };
-        Cells { word: Line(AtomicU64::new(shape.pack(run))), ..Cells::default() }
-    }
-}
+use cells::{CEILING_BITS, LAST_WINDOW, Shape, ceiling_code, ceiling_of, mark_code};
+pub use cells::{Cells, Run};
 
 /// What a caller may do, apart from counting. `max_ahead` is the same for all who share the cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

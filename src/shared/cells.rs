@@ -1,4 +1,5 @@
-//! How a run is packed into the word, and a ceiling and a mark into their cells: format 1 for ever.
+//! What is shared: the word and the cells beside it, and how a run, a ceiling and a mark are packed into
+//! them. Format 1 for ever.
 //!
 //! ```text
 //!   high                                                          low
@@ -12,7 +13,44 @@
 //!   have in the ID, and those the layout leaves. Without any, nobody can book.
 //! - All zeros is a fresh sequencer: tick 0, of which nothing was drawn.
 
-use crate::layout::{Layout, Tick};
+use super::super::atomic::AtomicU64;
+use crate::layout::{Layout, MAX_COUNTERS, Tick};
+
+/// What is shared. All zeros is a fresh sequencer in a window without bounds.
+#[repr(C)]
+pub struct Cells {
+    pub(super) word: Line,
+    /// The number of the window, and below it how far its ceiling lies below the highest one.
+    pub(super) window: AtomicU64,
+    /// The floor plus one.
+    pub(super) floor: AtomicU64,
+    /// By counter value, the mark plus one. Of the current one the word has it.
+    pub(super) marks: [AtomicU64; MAX_COUNTERS],
+}
+
+/// What every reservation writes has a cache line of its own, the rest is read.
+#[repr(C, align(128))]
+pub(super) struct Line(pub(super) AtomicU64);
+
+impl Default for Cells {
+    fn default() -> Self {
+        Cells {
+            word: Line(AtomicU64::new(0)),
+            window: AtomicU64::new(0),
+            floor: AtomicU64::new(0),
+            marks: std::array::from_fn(|_| AtomicU64::new(0)),
+        }
+    }
+}
+
+impl Cells {
+    /// Cells that issue nothing until [`super::Sequence::begin`]: what a page is linked with.
+    pub fn not_begun(layout: &Layout) -> Cells {
+        let shape = Shape::of(layout);
+        let run = Run { next: shape.closed(), ..Run::default() };
+        Cells { word: Line(AtomicU64::new(shape.pack(run))), ..Cells::default() }
+    }
+}
 
 /// The current run, as the word holds it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
