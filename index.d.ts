@@ -315,7 +315,7 @@ export interface DiagnosticsEvents {
   'snowdrift:lease-renewed': LeaseInfo;
   /** A renewal failed; told at each try. `failure` says why. */
   'snowdrift:lease-failing': LeaseInfo;
-  /** The slot was taken over or its file removed. IDs have stopped. */
+  /** The slot was taken over, or is no longer recorded, or its file was removed. IDs have stopped. */
   'snowdrift:lease-lost': LeaseInfo;
   /** It was given up. */
   'snowdrift:lease-released': LeaseInfo;

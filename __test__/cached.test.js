@@ -264,6 +264,9 @@ test('what was taken ahead is not repeated after a kill', async () => {
 
 test('a lease, and the ring of the slot that follows a lost one', async () => {
   const store = memory();
+  // Holds do not expire, so that one can be taken over at any time.
+  const { acquire } = store;
+  store.acquire = async (request) => ({ ...(await acquire(request)), expires: null });
   const flake = await CachedSnowFlake.lease(store, { datacenterId: 5, ttl: 1000 });
   assert.ok(flake instanceof CachedSnowFlake);
   const ids = [...flake.nextIds(1000)];
@@ -271,7 +274,7 @@ test('a lease, and the ring of the slot that follows a lost one', async () => {
   // A lease keeps nothing alive.
   const alive = setInterval(() => {}, 1000);
   const { renew } = store;
-  store.renew = async () => ({ isHeld: false });
+  store.renew = async () => ({ isHeld: false, lost: 'taken' });
   const [warning] = await once(process, 'warning');
   clearInterval(alive);
   assert.equal(warning.code, 'SNOWFLAKE_SLOT_LOST');

@@ -82,7 +82,8 @@ test('what is left of a lost slot’s block is not given to the next one’s rin
 });
 
 test('onRejectedPut is called after a slot was lost, too', async () => {
-  const store = memory();
+  let clock = 0;
+  const store = memory({ now: () => Date.now() + clock });
   let calls = 0;
   const flake = await CachedSnowFlake.lease(store, {
     datacenterId: 1,
@@ -95,10 +96,14 @@ test('onRejectedPut is called after a slot was lost, too', async () => {
   });
   flake.nextId();
   await until(() => calls > 2);
-  const { owner, slot } = flake.lease;
-  const { id: namespace } = await store.open({});
-  await store.release({ ...slot, owner, last: 2 ** 40, namespace });
-  await until(() => flake.lease.owner !== owner && flake.lease.state === 'held');
+  // The store's time passes, and another holder takes the slot.
+  clock = 5000;
+  const { id: namespace } = await store.open({ signal: new AbortController().signal });
+  const holder = { pid: 1, host: 'other', startedAt: new Date() };
+  const thief = { namespace, datacenterId: 1, workerIds: 1, owner: 'thief', holder, ttl: 60_000 };
+  const { signal } = new AbortController();
+  assert.equal((await store.acquire({ ...thief, ceiling: 0, signal })).workerId, 0);
+  await until(() => flake.workerId === 1 && flake.lease.state === 'held');
   flake.nextId();
   const before = calls;
   await until(() => calls > before + 2);

@@ -3,10 +3,9 @@
 // a pipe before the next turn, so that a kill loses none that was handed out.
 //
 // Run as a script, this file is the process: its argument is JSON, the options of its SnowFlake. With
-// `cached`, it is a CachedSnowFlake. With
-// `engine`, the URL of one, it is leased from there, and tried again until it is had; with `waits`, not
-// before `go()`. `planted` names
-// a fault of the lease that a test must find. It reports each warning, and each lease that it loses.
+// `cached`, it is a CachedSnowFlake. With `engine`, a store's URL, it is leased from there, and tried again
+// until it is had; with `waits`, not before `go()`. `planted` names a fault of the lease that a test must
+// find. It reports each warning, and each lease that it loses or renews.
 
 const { fork } = require('node:child_process');
 const { EventEmitter, once } = require('node:events');

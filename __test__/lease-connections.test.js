@@ -188,7 +188,7 @@ const REFUSED = {
 /** A server that answers nothing holds a process for so long at most, ms; and some for a busy machine. */
 const END_MS = 4000 + 1500;
 
-describe('connections', { concurrency: 2 }, () => {
+describe('connections', { concurrency: 3 }, () => {
   describe('without a server', { concurrency: 4 }, () => {
     for (const engine of ENGINES) {
       for (const thread of [false, true]) {
@@ -262,6 +262,26 @@ describe('connections', { concurrency: 2 }, () => {
         assert.equal(error.code, 'ERR_SNOWFLAKE_CONFIG');
         assert.doesNotMatch(inspect(error), /heim/);
       }
+      const { message } = await SnowFlake.lease('postgres://app:ge#heim@db:5432/x').catch(
+        (thrown) => thrown,
+      );
+      assert.match(message, /not a valid URL: 'postgres:.*@db:5432.x'\. Percent-encode/);
+    });
+
+    test('process.exit() while a thread starts, or waits for a silent server', async () => {
+      const server = await listening(() => {});
+      const url = JSON.stringify(`postgres://127.0.0.1:${server.address().port}`);
+      for (const ms of [0, 1000]) {
+        const process = start(`
+          SnowFlake.lease(${url}, { datacenterId: 1, thread: true, callTimeout: 60_000 });
+          print('ready');
+          setTimeout(() => process.exit(4), ${ms});`);
+        await process.has('ready');
+        const { code, ms: took } = await process.after(() => {});
+        assert.equal(code, 4);
+        assert.ok(took < ms + END_MS, `${took} ms`);
+      }
+      server.close();
     });
   });
 
@@ -405,9 +425,9 @@ describe('connections', { concurrency: 2 }, () => {
       await process.has('ready');
       process.child.kill('SIGTERM');
       await process.has('releasing');
-      const { signal, ms } = await process.after(() => process.child.kill('SIGINT'));
+      // By the first one, when the store has had its time, it would end by SIGTERM.
+      const { signal } = await process.after(() => process.child.kill('SIGINT'));
       assert.equal(signal, 'SIGINT');
-      assert.ok(ms < 1500, `${ms} ms`);
     });
 
     test('workers of a cluster release theirs', async () => {
@@ -442,10 +462,11 @@ describe('connections', { concurrency: 2 }, () => {
         try { closed.nextId(); } catch (error) { code = error.code; }
         print([code, closed.isClosed, closed.close() === closing, await closing, Math.round((performance.now() - start) / 1000)].join());
         done();`);
+      await process.has('ERR_');
       const { code, ms, output } = await process.after(() => {});
-      assert.equal(output, 'ERR_SNOWFLAKE_CLOSED,true,true,,3\n');
+      assert.match(output, /^ERR_SNOWFLAKE_CLOSED,true,true,,[34]\n$/);
       assert.equal(code, 0);
-      assert.ok(ms < 3000 + END_MS, `${ms} ms`);
+      assert.ok(ms < END_MS, `${ms} ms`);
     });
 
     test('close() never rejects, whatever the store throws', async () => {

@@ -5,7 +5,7 @@ const assert = require('node:assert/strict');
 const { hostname } = require('node:os');
 const { after, before, describe, test } = require('node:test');
 
-const { contract, take } = require('./lease/contract.js');
+const { contract, open, take } = require('./lease/contract.js');
 const { Server, missing } = require('./lease/servers.js');
 const { SnowFlake, layouts, runScript } = require('./support.js');
 const { connect } = require('../js/lease/connect.js');
@@ -196,7 +196,10 @@ describe('leases', { concurrency: 3 }, () => {
     const server = await Server.start('redis');
     const store = await byUrl(server, 'lost');
     const client = new (require('ioredis'))(server.url);
-    const first = (horizon) => take(store, { horizon, ceiling: 10, workerIds: 2 });
+    const first = async (floor) => {
+      await open(store, { floor });
+      return take(store, { ceiling: 10, workerIds: 2 });
+    };
     try {
       assert.deepEqual([(await first(500)).floor, (await first(600)).floor], [500, 500]);
       // In whatever way: it is one key, so it is lost as a whole.

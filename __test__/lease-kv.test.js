@@ -182,3 +182,37 @@ describe('etcd', { skip: missing('etcd') }, () => {
     }
   });
 });
+
+describe('zookeeper', { skip: missing('zookeeper') }, () => {
+  test('a slot whose record went back is free when its holder acquires anew', async () => {
+    const server = await Server.start('zookeeper');
+    const store = await connect(new URL(server.url));
+    try {
+      const record = await store.open(newRecord());
+      const holder = newRequest(record);
+      await store.acquire(holder);
+      const renewal = { ...holder, workerId: 0, ceiling: 900, confirmed: 800 };
+      assert.deepEqual(await store.renew(renewal), { isHeld: false, lost: 'reverted' });
+      await store.raise({ namespace: record.id, floor: 1000 });
+      const { workerId, floor } = await store.acquire(newRequest(record));
+      assert.deepEqual([workerId, floor], [0, 1000]);
+    } finally {
+      await store.close();
+      await server.stop();
+    }
+  });
+
+  test('a hold expires when the ensemble says so, which may be before its ttl', async () => {
+    const server = await Server.start('zookeeper');
+    const store = await connect(new URL(server.url));
+    try {
+      const record = await store.open(newRecord());
+      const { now, expires } = await store.acquire({ ...newRequest(record), ttl: 3_600_000 });
+      // The most that ZooKeeper allows: 20 ticks of the server, here of 500 ms.
+      assert.equal(expires - now, 10_000);
+    } finally {
+      await store.close();
+      await server.stop();
+    }
+  });
+});

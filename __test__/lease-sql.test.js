@@ -32,6 +32,12 @@ const DATABASES = {
       pool.on('connect', (client) => client.query('BEGIN'));
       return pool;
     },
+    serializable: (url) =>
+      new (require('pg').Pool)({
+        connectionString: url,
+        max: 24,
+        options: '-c default_transaction_isolation=serializable',
+      }),
     type: 'postgres',
   },
   mysql: {
@@ -41,6 +47,13 @@ const DATABASES = {
     hooked(url) {
       const pool = require('mysql2').createPool({ uri: url, connectionLimit: 3 });
       pool.on('connection', (connection) => connection.query('SET autocommit = 0'));
+      return pool.promise();
+    },
+    serializable(url) {
+      const pool = require('mysql2').createPool({ uri: url, connectionLimit: 24 });
+      pool.on('connection', (connection) =>
+        connection.query('SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE'),
+      );
       return pool.promise();
     },
     type: 'mariadb',
@@ -271,6 +284,20 @@ for (const [engine, database] of Object.entries(DATABASES)) {
       const afterwards = statements;
       await new Promise((resolve) => setTimeout(resolve, 100));
       assert.equal(statements, afterwards);
+    });
+
+    test('of many who come at once each gets a slot under serializable isolation, too', async (t) => {
+      const strict = await client(t, 'serializable');
+      const store = database.store(strict, { namespace: newNamespace() });
+      const { id: namespace } = await open(store);
+      const taken = await Promise.all(
+        Array.from({ length: 24 }, () => take(store, { namespace, workerIds: 24 })),
+      );
+      const ids = taken.map(({ workerId }) => workerId);
+      assert.deepEqual(
+        ids.sort((a, b) => a - b),
+        [...Array(24).keys()],
+      );
     });
 
     test('one search ends, even if others take each free slot first', async () => {

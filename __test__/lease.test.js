@@ -484,6 +484,27 @@ test('clocks too far apart are refused, and it is said which way', async () => {
   await leased(ahead, { maxClockSkew: 20_000 });
 });
 
+test('the time that a call takes is no clock skew', async () => {
+  for (const pauses of [
+    [200, 0],
+    [0, 200],
+  ]) {
+    const store = memory();
+    for (const name of ['now', 'acquire', 'renew']) {
+      const call = store[name];
+      store[name] = async (request) => {
+        await sleep(pauses[0]);
+        const answer = await call(request);
+        await sleep(pauses[1]);
+        return answer;
+      };
+    }
+    const flake = await leased(store, { maxClockSkew: 20 });
+    await until(() => flake.lease.renewals === 1);
+    assert.equal(flake.lease.clockSkew, undefined);
+  }
+});
+
 test('a store whose answers are none is refused, at first and later', async () => {
   for (const [call, answer] of [
     ['now', Number.NaN],

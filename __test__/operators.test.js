@@ -11,7 +11,7 @@ const { after, before, describe, test } = require('node:test');
 const { Drawer } = require('./drawer.js');
 const { deleteNamespace } = require('./lease/namespaces.js');
 const { Server, missing } = require('./lease/servers.js');
-const { SnowFlake, countDuplicates, layouts, rejects } = require('./support.js');
+const { SnowFlake, countDuplicates, layouts, rejects, until } = require('./support.js');
 
 const MAIN = join(__dirname, '..', 'js', 'cli', 'main.js');
 const TERMS = { ttl: 1000, maxClockSkew: 1000 };
@@ -136,6 +136,20 @@ for (const engine of ['postgres', 'mysql', 'redis', 'etcd', 'zookeeper']) {
       assert.match(stdout, /The first IDs have times after 20\d\d-/);
       const flake = await lease(url, { ttl: 3000 });
       assert.ok(flake.lease.floor >= floor);
+      flake.close();
+    });
+
+    test('recover stops a living holder whose record is unchanged, until it goes on above the floor', async () => {
+      const url = urlOf('living');
+      await json('create', url, '--new', ...FLAGS);
+      const flake = await lease(url, {});
+      const before = flake.nextId();
+      const { floor } = await json('recover', url);
+      await until(() => flake.lease.floor !== null && flake.lease.state !== 'lost');
+      assert.ok(flake.lease.floor >= floor, `${flake.lease.floor} of ${floor}`);
+      assert.throws(flake.nextId, { code: 'ERR_SNOWFLAKE_WINDOW' });
+      await until(() => Date.now() > flake.lease.floor);
+      assert.ok(flake.nextId() > before);
       flake.close();
     });
 

@@ -60,7 +60,11 @@ function engineOf(place) {
   try {
     url = new URL(place);
   } catch {
-    return undefined;
+    if (typeof place !== 'string' || !/^(?!file:)[a-z][a-z0-9+.-]*:\/\//i.test(place))
+      return undefined;
+    throw configError(
+      `the store of SnowFlake.lease() is not a valid URL: ${shown(place)}. Percent-encode special characters of user and password, as encodeURIComponent() does`,
+    );
   }
   const { isEngine, unknownEngine } = require('./lease/connect.js');
   if (isEngine(url)) return url;

@@ -26,7 +26,8 @@ export interface LeaseStore {
 
   /**
    * Raises the namespace's `floor`, `ttl`, `maxClockSkew` and `maxAhead` to those of the request where
-   * they are lower, in one atomic step. Leaves them where they are higher or the request has none.
+   * they are lower, and gives it the ID of the request if there is one, in one atomic step. Leaves what is
+   * higher, and what the request does not have.
    *
    * @returns the record after that
    * @throws if the namespace's ID is not `namespace`
@@ -98,6 +99,8 @@ export interface OpenRequest extends Namespace {
 export interface RaiseRequest {
   /** The namespace's ID. */
   namespace: string;
+  /** A new ID: whoever holds a slot by the one before loses it at the next renewal. */
+  id?: string;
   /** Tick. */
   floor?: number;
   /** ms. */

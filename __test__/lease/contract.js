@@ -175,6 +175,21 @@ function contract(test, connect, { ttl, die }) {
     assert.deepEqual(await open(one), { ...raised, maxAhead: 5 });
   });
 
+  test('with a new ID, whoever holds a slot by the old one loses it; the slots stay', async () => {
+    const one = await newStore();
+    const first = await take(one, { workerIds: 1, ceiling: 500 });
+    const id = newId();
+    const raised = await one.raise({ namespace: first.namespace, id, floor: 400, signal });
+    assert.deepEqual([raised.id, raised.floor], [id, 400]);
+    assert.deepEqual(await open(one), raised);
+    const renewed = await one.renew({ ...first, ceiling: 900, confirmed: 500 });
+    assert.deepEqual([renewed.isHeld, renewed.lost], [false, 'missing']);
+    await one.release({ ...first, last: 1 });
+    assert.ok((await one.acquire({ ...first, workerId: undefined })).isMissing);
+    const { slots } = await one.slots();
+    assert.deepEqual([slots[0].ceiling, slots[0].isHeld], [500, true], 'until it expires');
+  });
+
   test('of many that raise at once, the highest of each stays', async () => {
     const namespace = fresh();
     const stores = await Promise.all(Array.from({ length: 6 }, () => connect(namespace)));

@@ -34,6 +34,10 @@ Lifts the floor of a namespace above everything that its holders can have issued
 restored from a backup, a replica that lagged was promoted, or tables, keys or nodes were deleted, before
 new holders come. Running it once more than needed costs a wait and nothing else.
 
+It also gives the namespace a new ID, so that every process that holds a slot loses it at its next
+renewal, and continues by itself above the floor. That includes a process whose own record is unchanged,
+while the backup lacks a later holder of its slot.
+
 The floor is the store's clock + ttl + maxClockSkew + maxAhead as recorded. Where larger ones were in force
 later than the backup, give them. Where the record is gone, all four are needed and it is created anew.
 
@@ -92,7 +96,7 @@ async function lift({ name, call }, found, given) {
     sameLayout(name, created.layout, found.layout);
     ({ id } = created);
   }
-  return call('raise', { namespace: id, ttl, maxClockSkew, maxAhead, floor });
+  return call('raise', { namespace: id, id: newId(), ttl, maxClockSkew, maxAhead, floor });
 }
 
 const larger = (found, given) =>

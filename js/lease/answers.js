@@ -41,9 +41,9 @@ const ANSWERS = {
   now: [isTime, 'Unix ms'],
   open: [isNamespace, NAMESPACE],
   raise: [
-    (answer, { namespace, floor = -1, ttl = 0, maxClockSkew = 0, maxAhead = 0 }) =>
+    (answer, { namespace, id = namespace, floor = -1, ttl = 0, maxClockSkew = 0, maxAhead = 0 }) =>
       isNamespace(answer) &&
-      answer.id === namespace &&
+      answer.id === id &&
       answer.floor >= floor &&
       answer.ttl >= ttl &&
       answer.maxClockSkew >= maxClockSkew &&

@@ -5,10 +5,10 @@
 // connection, whose packets vanish, would otherwise fail all calls that follow.
 
 const net = require('node:net');
-const { setTimeout, clearTimeout } = require('node:timers');
 const { inspect } = require('node:util');
 
 const { SnowFlakeError, configError, needsPackage, shown } = require('../errors.js');
+const { clearTimeout, setTimeout } = require('../time.js');
 const { NoAnswer, storeFailure } = require('./failures.js');
 
 /** How long a server has to answer a call without a time limit of its own, ms. */

@@ -9,7 +9,7 @@
 // are alone. When all is released, this package's listeners are gone and the signal is sent again, as if
 // nobody had listened.
 
-const { setTimeout, clearTimeout } = require('node:timers');
+const { clearTimeout, monotonic, setTimeout } = require('../time.js');
 
 const SIGNALS = ['SIGTERM', 'SIGINT'];
 
@@ -65,8 +65,8 @@ function releaseAll() {
 
 function releaseAtExit() {
   const flags = [...leases].map((lease) => lease.releaseAtExit?.()).filter(Boolean);
-  const deadline = performance.now() + EXIT_MS;
-  for (const flag of flags) Atomics.wait(flag, 0, 0, Math.max(0, deadline - performance.now()));
+  const deadline = monotonic() + EXIT_MS;
+  for (const flag of flags) Atomics.wait(flag, 0, 0, Math.max(0, deadline - monotonic()));
 }
 
 async function onSignal(signal) {

@@ -145,11 +145,14 @@ function etcd(url, options) {
       return record;
     },
 
-    raise({ signal, namespace: id, ...least }) {
+    raise({ signal, namespace, id = namespace, ...least }) {
       return change(signal, async () => {
         const { found } = await txn([], [get(recordKey)], signal);
         const { stored, record } = readRecord(found[0]);
-        if (record?.id !== id) throw new Error(`${name} has no namespace of ID ${id}`);
+        if (record?.id !== namespace) {
+          throw new Error(`${name} has no namespace of ID ${namespace}`);
+        }
+        record.id = id;
         for (const [field, value] of Object.entries(least)) {
           if (value !== undefined) record[field] = Math.max(record[field], value);
         }

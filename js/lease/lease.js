@@ -8,19 +8,14 @@
 // was lost starts above it.
 
 const { randomBytes } = require('node:crypto');
-const { performance } = require('node:perf_hooks');
-const { clearTimeout, setTimeout } = require('node:timers');
 
 const { SnowFlakeError, configError, granted, held, shown } = require('../errors.js');
 const { layoutKey } = require('../layout-key.js');
 const native = require('../native.js');
+const { clearTimeout, monotonic, setTimeout, unixNow } = require('../time.js');
 const { readAnswer } = require('./answers.js');
 const ending = require('./ending.js');
 const { DOING, NoAnswer, storeFailure } = require('./failures.js');
-
-// Fake timers replace these, too.
-const wallClock = Date.now;
-const monotonic = performance.now.bind(performance);
 
 /** The shortest and the longest pause after a call that failed, in ms. */
 const RETRY_MS = [100, 1000];
@@ -57,7 +52,7 @@ class EngineLease {
   #channel;
   /** The store's clock, as answered last, and when that was asked and answered by `monotonic`. */
   #storeTime;
-  /** This machine's clock minus the store's at that time, ms. */
+  /** This machine's clock minus the store's at that time, ms; the least that it can have been. */
   #skew = 0;
   /** Whether answers of acquire and renew have the store's time. */
   #answersHaveTime = false;
@@ -120,7 +115,7 @@ class EngineLease {
     const { datacenterId, leasing } = this.#settings;
     const { owner, workerId, floor, expires } = this.#hold;
     const ceiling = this.#end(Math.max(floor, this.#hold.ceiling));
-    const hasPassed = this.#state !== 'released' && wallClock() > ceiling;
+    const hasPassed = this.#state !== 'released' && unixNow() > ceiling;
     return {
       store: this.#store.name,
       slot: { datacenterId, workerId },
@@ -232,8 +227,6 @@ class EngineLease {
   async #checkClock() {
     const { maxClockSkew } = this.#settings.leasing;
     await this.#readClock();
-    // The first call may have connected, too: then the store's time is not that of its middle.
-    if (Math.abs(this.#skew) > maxClockSkew) await this.#readClock();
     const skew = this.#skew;
     if (Math.abs(skew) > maxClockSkew) {
       throw new SnowFlakeError(
@@ -286,7 +279,7 @@ class EngineLease {
    */
   async #floorPassed() {
     const { ttl, maxClockSkew, maxAhead } = this.#limits;
-    const left = () => this.#end(this.#hold.floor) + 1 - wallClock();
+    const left = () => this.#end(this.#hold.floor) + 1 - unixNow();
     const longest = ttl + 2 * maxClockSkew + maxAhead;
     if (left() > longest) return;
     if (left() > LONG_WAIT_MS) this.#warnOfFloor(Math.round(left()));
@@ -384,6 +377,8 @@ class EngineLease {
         if (++reopened > MOST_REOPENED)
           throw this.#failed('acquire', 'its namespace keeps changing');
         this.#isNamespaceLost = true;
+        // The horizon is by the store's clock of now: others may have been confirmed meanwhile.
+        await this.#readClock();
         await this.#openNamespace();
       } else if (answer.workerId !== undefined) {
         const { workerId, floor, expires } = answer;
@@ -446,17 +441,23 @@ class EngineLease {
   async #raiseCeiling() {
     const hold = this.#hold;
     if (!this.#answersHaveTime) await this.#readClock();
-    const wanted = this.#channel.nextCeiling(this.#settings.leasing.ttl);
-    // Once more if the answer shows that the store's clock has gone on further than this process
+    const { layout, leasing } = this.#settings;
+    const wanted = this.#channel.nextCeiling(leasing.ttl);
+    // Once more if the answer shows that the store's clock has gone on much further than this process
     // has seen, as on a machine that was suspended.
     for (let tries = 0; tries < 2; tries++) {
       const confirmed = hold.ceiling;
       const ceiling = this.#capped(wanted, confirmed);
-      if (tries > 0 && ceiling === confirmed) break;
+      if (tries > 0 && (ceiling - confirmed) * layout.tickMs < leasing.ttl / 3) break;
       const request = { ...this.#place(hold), ceiling, confirmed };
       const answer = await this.#call('renew', request);
       if (this.#state === 'released') return;
-      if (!answer.isHeld) return await this.#lose(this.#whyLost(answer.lost));
+      if (!answer.isHeld) {
+        this.#channel.endWindow();
+        const lost = await this.#whyLost(answer.lost);
+        if (this.#state === 'released') return;
+        return await this.#lose(lost);
+      }
       // Only now: what is not confirmed must not be issued.
       this.#channel.raiseCeiling(ceiling);
       hold.ceiling = ceiling;
@@ -471,11 +472,16 @@ class EngineLease {
    * Who takes a slot before its hold has expired has found an older record of it, in which it had.
    * @param lost as a store answers
    */
-  #whyLost(lost) {
+  async #whyLost(lost) {
     const { expires } = this.#hold;
+    if (lost !== 'taken' || expires === null) return lost;
+    try {
+      await this.#readClock();
+    } catch {
+      return lost;
+    }
     const { unixMs, asked } = this.#storeTime;
-    const latest = unixMs + (monotonic() - asked);
-    return lost === 'taken' && expires !== null && latest < expires ? 'reverted' : lost;
+    return unixMs + (monotonic() - asked) < expires ? 'reverted' : lost;
   }
 
   /** @param lost as a store answers, or as it was found out */
@@ -538,7 +544,7 @@ class EngineLease {
         reject(new NoAnswer(ms));
       }, ms);
     });
-    const asked = { wall: wallClock(), monotonic: monotonic() };
+    const asked = { wall: unixNow(), monotonic: monotonic() };
     const pending = (async () => this.#store[name]({ ...request, signal: abort.signal }))();
     pending
       .then((value) => abort.signal.aborted && late(readAnswer(name, value, request)))
@@ -561,7 +567,10 @@ class EngineLease {
     if (name === 'acquire' || name === 'renew') this.#answersHaveTime = unixMs !== undefined;
     if (unixMs === undefined) return;
     this.#storeTime = { unixMs, asked: asked.monotonic, answered: monotonic() };
-    this.#skew = (asked.wall + wallClock()) / 2 - unixMs;
+    // The store read its clock at some moment of the call, which may have connected first. Of what the
+    // skew can be, this is the least.
+    const [least, most] = [asked.wall - unixMs, unixNow() - unixMs];
+    this.#skew = Math.max(least, Math.min(most, 0));
   }
 }
 

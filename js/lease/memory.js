@@ -23,12 +23,13 @@ function memory({ name = 'memory:', now = Date.now, records = { slots: new Map()
       return { ...records.namespace };
     },
 
-    async raise({ namespace, signal: _, ...higher }) {
+    async raise({ namespace, id = namespace, signal: _, ...higher }) {
       if (!isOpen(namespace)) throw new Error('the namespace has another ID, or there is none');
       const record = records.namespace;
       for (const [what, value = -1] of Object.entries(higher)) {
         record[what] = Math.max(record[what], value);
       }
+      record.id = id;
       return { ...record };
     },
 

@@ -40,7 +40,8 @@ return record()`;
 
 const RAISE = `${SHARED}
 if redis.call('HGET', key, 'id') ~= ARGV[1] then return {false} end
-for i = 2, #ARGV, 2 do
+redis.call('HSET', key, 'id', ARGV[2])
+for i = 3, #ARGV, 2 do
   local field, least = ARGV[i], tonumber(ARGV[i + 1])
   if tonumber(redis.call('HGET', key, field)) < least then
     redis.call('HSET', key, field, exact(least))
@@ -112,7 +113,10 @@ function redis(client, options) {
   const send = (words) =>
     isNodeRedis ? client.sendCommand(words) : client.call(words[0], ...words.slice(1));
   const key = `snowdrift:${namespace}`;
-  const run = (script, ...values) => send(['EVAL', script, '1', key, ...values.map(String)]);
+  const run = (script, values = [], signal) => {
+    signal?.throwIfAborted();
+    return send(['EVAL', script, '1', key, ...values.map(String)]);
+  };
   const name = `redis:${namespace}`;
 
   function readRecord([id, layout, ...numbers]) {
@@ -130,14 +134,16 @@ function redis(client, options) {
       return Number(seconds) * 1000 + Number(micros) / 1000;
     },
 
-    async open({ id, layout, ttl, maxClockSkew, maxAhead, floor }) {
-      return readRecord(await run(OPEN, id, layout, ttl, maxClockSkew, maxAhead, floor));
+    async open({ id, layout, ttl, maxClockSkew, maxAhead, floor, signal }) {
+      const record = [id, layout, ttl, maxClockSkew, maxAhead, floor];
+      return readRecord(await run(OPEN, record, signal));
     },
 
-    async raise({ namespace: id, ...least }) {
+    async raise({ namespace, id = namespace, signal, ...least }) {
       const wanted = RAISED.filter((field) => least[field] !== undefined);
-      const found = await run(RAISE, id, ...wanted.flatMap((field) => [field, least[field]]));
-      if (found[0] === null) throw new Error(`${name} has no namespace of ID ${id}`);
+      const pairs = wanted.flatMap((field) => [field, least[field]]);
+      const found = await run(RAISE, [namespace, id, ...pairs], signal);
+      if (found[0] === null) throw new Error(`${name} has no namespace of ID ${namespace}`);
       return readRecord(found);
     },
 
@@ -145,7 +151,8 @@ function redis(client, options) {
       const { namespace: id, datacenterId, workerIds, ceiling, ttl, owner, holder } = request;
       const { host, pid, startedAt } = holder;
       const hold = JSON.stringify({ owner, host, pid, started: Number(startedAt) });
-      const answer = await run(ACQUIRE, id, datacenterId, workerIds, ceiling, ttl, hold);
+      const asked = [id, datacenterId, workerIds, ceiling, ttl, hold];
+      const answer = await run(ACQUIRE, asked, request.signal);
       const [what, ...rest] = answer;
       if (what === 'missing') return { isMissing: true };
       if (what === 'held') return { holders: holdersOf(rest[0]) };
@@ -155,15 +162,15 @@ function redis(client, options) {
 
     async renew(request) {
       const { namespace: id, datacenterId, workerId, owner, ttl, ceiling, confirmed } = request;
-      const place = [datacenterId, workerId, owner];
-      const [what, ...times] = await run(RENEW, id, ...place, ttl, ceiling, confirmed);
+      const asked = [id, datacenterId, workerId, owner, ttl, ceiling, confirmed];
+      const [what, ...times] = await run(RENEW, asked, request.signal);
       if (what !== 'held') return { isHeld: false, lost: what };
       const [expires, now] = times.map(Number);
       return { isHeld: true, expires, now };
     },
 
-    async release({ namespace: id, datacenterId, workerId, owner, last }) {
-      await run(RELEASE, id, datacenterId, workerId, owner, last);
+    async release({ namespace: id, datacenterId, workerId, owner, last, signal }) {
+      await run(RELEASE, [id, datacenterId, workerId, owner, last], signal);
     },
 
     async slots() {

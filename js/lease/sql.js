@@ -14,6 +14,9 @@ const BATCH = 64;
 /** How often free slots are looked for in one call: others may take them first. */
 const MOST_ROUNDS = 50;
 
+/** How often one statement is run that gives way to others: see `isConflict`. */
+const MOST_TRIES = 20;
+
 /** Two that create a table at once would fail on PostgreSQL, in spite of IF NOT EXISTS. */
 const LOCK = "SELECT pg_advisory_xact_lock(hashtext('snowdrift'))";
 
@@ -31,6 +34,8 @@ const DIALECTS = {
     insert: (into) => `INSERT INTO ${into} ON CONFLICT DO NOTHING`,
     isMissing: ({ code }) => code === '42P01',
     isOtherTable: ({ code }) => code === '42703',
+    // Where serializable is the default, concurrent changes fail; and a deadlock ends one of them.
+    isConflict: ({ code }) => code === '40001' || code === '40P01',
   },
   mysql: {
     // In UTC: a local time comes twice when summer time ends.
@@ -42,6 +47,7 @@ const DIALECTS = {
     insert: (into) => `INSERT IGNORE INTO ${into}`,
     isMissing: ({ code, errno }) => code === 'ER_NO_SUCH_TABLE' || errno === 1146,
     isOtherTable: ({ code, errno }) => code === 'ER_BAD_FIELD_ERROR' || errno === 1054,
+    isConflict: ({ code, errno }) => code === 'ER_LOCK_DEADLOCK' || errno === 1213,
     // Refused inside a transaction, which CREATE TABLE would commit.
     beforeCreating: 'SET TRANSACTION READ WRITE',
     isCommitted: ({ serverStatus }) =>
@@ -55,6 +61,7 @@ const DIALECTS = {
     insert: (into) => `INSERT OR IGNORE INTO ${into}`,
     isMissing: ({ message }) => /no such table/.test(message),
     isOtherTable: ({ message }) => /no such column/.test(message),
+    isConflict: () => false,
   },
 };
 
@@ -159,8 +166,8 @@ function uncommitted(name) {
 /**
  * A LeaseStore on a database.
  *
- * @param query runs one statement with `?` in place of its values, until `signal` is aborted; returns the rows of a SELECT, and of
- *   a change on MySQL the client's answer with its `serverStatus`
+ * @param query runs one statement with `?` in place of its values, until `signal` is aborted; returns the
+ *   rows of a SELECT, and of a change on MySQL the client's answer with its `serverStatus`
  * @param isInTransaction whether the connection is inside a transaction, where the client knows
  */
 function sqlStore({ name, dialect, namespace, query, isInTransaction = () => false, close }) {
@@ -172,10 +179,16 @@ function sqlStore({ name, dialect, namespace, query, isInTransaction = () => fal
   const inNamespace = (more = '') =>
     `EXISTS (SELECT 1 FROM snowdrift_namespaces n WHERE n.namespace = ? AND n.id = ?${more})`;
 
-  /** Runs one statement, unless the call was given up. */
+  /** Runs one statement, unless the call was given up; again, if it gave way to another one. */
   async function run({ signal }, text, values) {
-    signal?.throwIfAborted();
-    return query(text, values, signal);
+    for (let tries = 1; ; tries++) {
+      signal?.throwIfAborted();
+      try {
+        return await query(text, values, signal);
+      } catch (failure) {
+        if (tries === MOST_TRIES || !is.isConflict(failure)) throw failure;
+      }
+    }
   }
 
   /** Changes rows, by a client that commits each statement. */
@@ -338,7 +351,8 @@ function sqlStore({ name, dialect, namespace, query, isInTransaction = () => fal
     },
 
     async raise({
-      namespace: id,
+      namespace: before,
+      id = before,
       floor = -1,
       ttl = 0,
       maxClockSkew = 0,
@@ -348,10 +362,10 @@ function sqlStore({ name, dialect, namespace, query, isInTransaction = () => fal
       await change(
         request,
         `UPDATE snowdrift_namespaces
-         SET floor = ${greatest}(floor, ?), ttl = ${greatest}(ttl, ?),
+         SET id = ?, floor = ${greatest}(floor, ?), ttl = ${greatest}(ttl, ?),
            max_clock_skew = ${greatest}(max_clock_skew, ?), max_ahead = ${greatest}(max_ahead, ?)
          WHERE namespace = ? AND id = ?`,
-        [floor, ttl, maxClockSkew, maxAhead, namespace, id],
+        [id, floor, ttl, maxClockSkew, maxAhead, namespace, before],
       );
       const found = await readNamespace(request);
       if (found?.id !== id) throw new Error('the namespace has another ID, or there is none');

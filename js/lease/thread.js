@@ -4,12 +4,12 @@
 // process, so the thread raises the ceiling of the very generator that the other threads draw from.
 // keeper.js is that thread.
 
-const { setTimeout, clearTimeout } = require('node:timers');
 const { Worker } = require('node:worker_threads');
 
 const { isBundled } = require('../addon.js');
 const { SnowFlakeError, configError, granted, shown } = require('../errors.js');
 const native = require('../native.js');
+const { clearTimeout, setTimeout, unixNow } = require('../time.js');
 const ending = require('./ending.js');
 
 const KEEPER = require.resolve('./keeper.js');
@@ -60,7 +60,7 @@ class ThreadLease {
   report() {
     // The thread may have raised it since it reported, and this thread not come to hear of it.
     const ceiling = Math.max(this.#report.ceiling, this.#channel.ceiling() ?? 0);
-    const hasPassed = this.#report.state === 'held' && Date.now() > ceiling;
+    const hasPassed = this.#report.state === 'held' && unixNow() > ceiling;
     return { ...this.#report, ceiling, ...(hasPassed ? { state: 'expired' } : {}) };
   }
 

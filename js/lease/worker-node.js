@@ -11,6 +11,7 @@
 
 const { configError, SnowFlakeError, shown } = require('../errors.js');
 const { choice, propertiesOf } = require('../options.js');
+const { unixNow } = require('../time.js');
 const { checkClient } = require('./adapter.js');
 const { DIALECTS, LOCK, queryMysql, queryPostgres, uncommitted } = require('./sql.js');
 
@@ -127,12 +128,12 @@ function workerNode(client, options = {}) {
           `${name} has given out ID ${workerId}, and the layout's worker IDs end at ${workerIds - 1}. Use a layout with more workerBits and a later epoch, and an empty table with it`,
         );
       }
-      return { workerId, floor: -1, expires: null, now: Date.now() };
+      return { workerId, floor: -1, expires: null, now: unixNow() };
     },
 
     // Without a query: IDs go on while the database is down. Nobody compares this holder's clock.
     async renew() {
-      return { isHeld: true, expires: null, now: Date.now() };
+      return { isHeld: true, expires: null, now: unixNow() };
     },
 
     async release() {},

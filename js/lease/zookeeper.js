@@ -49,6 +49,20 @@ function zookeeper(ensemble, { port, ...options } = {}) {
   const root = `${TOP}/${namespace}`;
   const pathOf = ({ datacenterId, workerId }) => `${root}/${datacenterId}/${workerId}`;
   let connecting;
+  /** Slots whose record went back while they were held: their holder nodes live as long as this session. */
+  const lost = new Map();
+
+  /** Frees those, when the namespace's floor has been raised above what was issued. */
+  async function freeLost(zk) {
+    for (const [path, owner] of lost) {
+      const node = await zk.get(path);
+      if (node !== null && parsed(node).owner === owner) {
+        const isSame = { kind: 'check', path, version: node.version };
+        await zk.change([isSame, { kind: 'delete', path: `${path}/holder` }]);
+      }
+      lost.delete(path);
+    }
+  }
 
   /** The session, or another one when it has expired. It lives as long as a hold should. */
   async function session({ ttl = USUAL_TTL_MS, signal } = {}) {
@@ -75,6 +89,9 @@ function zookeeper(ensemble, { port, ...options } = {}) {
   });
   /** That a namespace is still the one of this ID. */
   const isStill = (id) => ({ kind: 'check', path: markOf(id) });
+
+  /** When the ensemble ends a session that is silent from now on. */
+  const expiry = (zk, time, ttl) => time + Math.min(ttl, zk.timeout());
 
   /** The namespace's record and its node's version, if it is the one of this ID; or null. */
   async function recordOf(zk, id) {
@@ -146,16 +163,21 @@ function zookeeper(ensemble, { port, ...options } = {}) {
       });
     },
 
-    async raise({ namespace: id, signal, ...least }) {
+    async raise({ namespace, id = namespace, signal, ...least }) {
       const zk = await session({ signal });
       return change(signal, async () => {
-        const found = await recordOf(zk, id);
-        if (found === null) throw new Error(`${name} has no namespace of ID ${id}`);
+        const found = await recordOf(zk, namespace);
+        if (found === null) throw new Error(`${name} has no namespace of ID ${namespace}`);
         const { record, version } = found;
+        record.id = id;
         for (const [field, value] of Object.entries(least)) {
           if (value !== undefined) record[field] = Math.max(record[field], value);
         }
-        const { isDone } = await zk.change([isStill(id), set(root, record, version)]);
+        const marks =
+          id === namespace
+            ? [isStill(id)]
+            : [{ kind: 'delete', path: markOf(namespace) }, create(markOf(id))];
+        const { isDone } = await zk.change([...marks, set(root, record, version)]);
         return isDone ? record : undefined;
       });
     },
@@ -164,6 +186,7 @@ function zookeeper(ensemble, { port, ...options } = {}) {
       const { namespace: id, datacenterId, workerIds, owner, holder, ceiling } = request;
       const { ttl, signal } = request;
       const zk = await session(request);
+      await freeLost(zk);
       // Fails if it is there, or the namespace is not.
       await zk.change([isStill(id), create(`${root}/${datacenterId}`)]);
       return change(signal, async () => {
@@ -187,7 +210,7 @@ function zookeeper(ensemble, { port, ...options } = {}) {
           set(path, { ceiling: Math.max(floor, ceiling), ...who }, version ?? 0),
           createEphemeral(`${path}/holder`, JSON.stringify(who)),
         ]);
-        return isDone ? { workerId, floor, expires: time + ttl, now: time } : undefined;
+        return isDone ? { workerId, floor, expires: expiry(zk, time, ttl), now: time } : undefined;
       });
     },
 
@@ -198,7 +221,10 @@ function zookeeper(ensemble, { port, ...options } = {}) {
         const [found, node] = await Promise.all([recordOf(zk, id), zk.get(path)]);
         if (found === null || node === null) return { isHeld: false, lost: 'missing' };
         const recorded = parsed(node);
-        if (recorded.ceiling < confirmed) return { isHeld: false, lost: 'reverted' };
+        if (recorded.ceiling < confirmed) {
+          lost.set(path, owner);
+          return { isHeld: false, lost: 'reverted' };
+        }
         if (recorded.owner !== owner) return { isHeld: false, lost: 'taken' };
         const changes = [
           isStill(id),
@@ -210,7 +236,7 @@ function zookeeper(ensemble, { port, ...options } = {}) {
           changes.push(createEphemeral(`${path}/holder`, JSON.stringify(who)));
         }
         const { isDone, time } = await zk.change(changes);
-        return isDone ? { isHeld: true, expires: time + ttl, now: time } : undefined;
+        return isDone ? { isHeld: true, expires: expiry(zk, time, ttl), now: time } : undefined;
       });
     },
 

@@ -86,6 +86,12 @@ impl Session {
         )
     }
 
+    /// After how many ms of silence the ensemble ends the session. It may allow less than was asked for.
+    #[napi]
+    pub fn timeout(&self) -> napi::Result<f64> {
+        Ok(self.client()?.session_timeout().as_millis() as f64)
+    }
+
     /// Ends the session, and with it its ephemeral nodes.
     #[napi]
     pub fn close(&self) {
