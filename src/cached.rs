@@ -256,7 +256,7 @@ impl Inner {
 
     fn reserve(&self, want: u64) -> Result<Reserved, Refusal> {
         let reserved = self.generator.try_count_on(want, self.caching.max_age)?;
-        if reserved.step_to_report {
+        if self.generator.has_step_to_report() {
             self.step_to_report.store(true, Relaxed);
         }
         Ok(reserved)

@@ -89,8 +89,6 @@ pub struct Reserved {
     pub first_id: u64,
     /// Where they stand in their tick.
     pub block: Block,
-    /// Whether a step of the clock waits to be reported: see [`Generator::take_step`].
-    pub step_to_report: bool,
 }
 
 /// Why no ID was issued.
@@ -212,7 +210,7 @@ impl Generator {
                 }
                 self.reports.note_issued();
                 let first_id = self.node.first_id(&block);
-                Ok(Reserved { first_id, block, step_to_report: self.reports.is_due() })
+                Ok(Reserved { first_id, block })
             }
             Err(stall) => Err(self.refusal(stall, reading.now)),
         }
@@ -416,6 +414,12 @@ impl Generator {
     pub fn note_waits(&self, waits: u64, time: Duration) {
         self.waits.fetch_add(waits, Relaxed);
         self.waited_ns.fetch_add(time.as_nanos() as u64, Relaxed);
+    }
+
+    /// Whether a step of the clock waits to be reported.
+    #[inline]
+    pub fn has_step_to_report(&self) -> bool {
+        self.reports.is_due()
     }
 
     /// The step of the clock that is to be reported, if it was not taken already and there were not

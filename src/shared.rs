@@ -230,51 +230,82 @@ impl<M: Borrow<Cells>> Sequence<M> {
         want: impl Fn(Tick) -> u64,
         place: impl Fn(&Run, Tick) -> Result<Run, Stall>,
     ) -> Result<Block, T::Refusal> {
-        let Cells { word, marks, .. } = self.cells();
+        let loaded = self.cells().word.0.load(Acquire);
+        let now = time.now()?;
+        match self.go_on(loaded, now, &want) {
+            Some(block) => Ok(block),
+            None => self.swap_from(loaded, now, rules, time, want, place),
+        }
+    }
+
+    /// The rest of it: of a word and a time that were read in this order.
+    #[inline(never)]
+    fn swap_from<T: Time>(
+        &self,
+        mut loaded: u64,
+        mut now: Tick,
+        rules: &Rules,
+        time: &mut T,
+        want: impl Fn(Tick) -> u64,
+        place: impl Fn(&Run, Tick) -> Result<Run, Stall>,
+    ) -> Result<Block, T::Refusal> {
         loop {
-            let loaded = word.0.load(Acquire);
-            let now = time.now()?;
-            if let Some((first, left)) = self.goes_on(loaded, now) {
-                let len = want(now).clamp(1, left);
-                if word.0.compare_exchange(loaded, loaded + len, AcqRel, Acquire).is_ok() {
-                    return Ok(Block { tick: now, counter: 0, first, len });
-                }
-                continue;
-            }
             let seen = self.shape.unpack(loaded);
-            let start = match place(&seen, now) {
-                Ok(start) => start,
-                Err(Stall::ClockBehind { .. }) if time.doubts() => continue,
-                Err(stall) => return Err(stall.into()),
-            };
-            if start.counter != seen.counter {
-                if start.counter > seen.counter && time.doubts() {
-                    continue;
+            match place(&seen, now) {
+                Ok(start) if start.counter > seen.counter && time.doubts() => {}
+                Ok(start) => {
+                    if let Some(block) = self.swap_to(start, loaded, now, rules, time, &want) {
+                        return Ok(block);
+                    }
                 }
-                // Its tick, though nothing of it may be issued: so the run never comes back (invariant 1).
-                marks[seen.counter].fetch_max(mark_code(seen.tick), AcqRel);
+                Err(Stall::ClockBehind { .. }) if time.doubts() => {}
+                Err(stall) => return Err(stall.into()),
             }
-            if start.next == 0 {
-                time.begins(&seen, &start);
-            }
-            let first = if start.next == 0 && rules.random_start {
-                fastrand::u64(0..=self.shape.last_sequence / 2)
-            } else {
-                start.next
-            };
-            let len = want(now).clamp(1, self.shape.last_sequence - first + 1);
-            let lead = start.tick.saturating_sub(now);
-            let next = self.shape.pack(Run { next: first + len, lead, ..start });
-            if word.0.compare_exchange(loaded, next, AcqRel, Acquire).is_ok() {
-                return Ok(Block { tick: start.tick, counter: start.counter, first, len });
+            loaded = self.cells().word.0.load(Acquire);
+            now = time.now()?;
+            if let Some(block) = self.go_on(loaded, now, &want) {
+                return Ok(block);
             }
         }
     }
 
-    /// The next number, and how many are left, where the run of counter 0 goes on at the clock's tick. It
-    /// is the usual case, on the packed word for speed; the rest of the rule says the same of it.
+    /// Marks and swaps; none where the race was lost.
     #[inline(always)]
-    fn goes_on(&self, loaded: u64, now: Tick) -> Option<(u64, u64)> {
+    fn swap_to<T: Time>(
+        &self,
+        start: Run,
+        loaded: u64,
+        now: Tick,
+        rules: &Rules,
+        time: &mut T,
+        want: &impl Fn(Tick) -> u64,
+    ) -> Option<Block> {
+        let Cells { word, marks, .. } = self.cells();
+        let seen = self.shape.unpack(loaded);
+        if start.counter != seen.counter {
+            // Its tick, though nothing of it may be issued: so the run never comes back (invariant 1).
+            marks[seen.counter].fetch_max(mark_code(seen.tick), AcqRel);
+        }
+        if start.next == 0 {
+            time.begins(&seen, &start);
+        }
+        let first = if start.next == 0 && rules.random_start {
+            fastrand::u64(0..=self.shape.last_sequence / 2)
+        } else {
+            start.next
+        };
+        let len = want(now).clamp(1, self.shape.last_sequence - first + 1);
+        let lead = start.tick.saturating_sub(now);
+        let next = self.shape.pack(Run { next: first + len, lead, ..start });
+        let swapped = word.0.compare_exchange(loaded, next, AcqRel, Acquire);
+        swapped.is_ok().then_some(Block { tick: start.tick, counter: start.counter, first, len })
+    }
+
+    /// Goes on with the run of counter 0 at the clock's tick, if it is the current one and has numbers
+    /// left, and if the race is won. It is the usual case, on the packed word for speed; the rest of the
+    /// rule says the same of it.
+    #[inline(always)]
+    fn go_on(&self, loaded: u64, now: Tick, want: &impl Fn(Tick) -> u64) -> Option<Block> {
         let next = loaded & self.shape.next_mask;
         let left = (self.shape.last_sequence + 1).wrapping_sub(next);
         let is_run = loaded ^ next == (now as u64) << self.shape.tick_at
@@ -284,7 +315,12 @@ impl<M: Borrow<Cells>> Sequence<M> {
             return None;
         }
         let Window { floor, ceiling } = self.bounds();
-        (now > floor && now <= ceiling).then_some((next, left))
+        if now <= floor || now > ceiling {
+            return None;
+        }
+        let len = want(now).clamp(1, left);
+        let swapped = self.cells().word.0.compare_exchange(loaded, loaded + len, AcqRel, Acquire);
+        swapped.is_ok().then_some(Block { tick: now, counter: 0, first: next, len })
     }
 
     /// Where a reservation begins by the clock's tick, as [`crate::sequencer`] has it; ahead of it within

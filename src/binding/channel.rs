@@ -127,7 +127,7 @@ impl Channel {
         match reserved {
             Ok(reserved) => {
                 self.write(&reserved);
-                self.answer(reserved.block.len, reserved.step_to_report)
+                self.answer(reserved.block.len, generator.has_step_to_report())
             }
             Err(refusal) => {
                 self.refusal.set(Some(refusal));

@@ -76,9 +76,11 @@ fn a_step_back_is_reported_once_with_its_length_and_counter() {
     let (generator, clock) = generator(Layout::NODE, POLICIES);
     generator.reserve(|_| 1).unwrap();
     clock.set(START - 7);
-    assert!(generator.reserve(|_| 1).unwrap().step_to_report);
+    generator.reserve(|_| 1).unwrap();
+    assert!(generator.has_step_to_report());
     assert_eq!(generator.take_step(), Some(ClockStep { back_ms: 7, counter: 1, unreported: 0 }));
-    assert!(!generator.reserve(|_| 1).unwrap().step_to_report);
+    generator.reserve(|_| 1).unwrap();
+    assert!(!generator.has_step_to_report());
     assert_eq!(generator.take_step(), None);
     assert_eq!(generator.stats().steps, 1);
 }
