@@ -5,13 +5,13 @@
 //! | file | what it is |
 //! |---|---|
 //! | `layout` | how 63 bits are cut, and what a cut allows |
-//! | `sequencer` | the pure state machine that decides which IDs come next |
-//! | `shared` | the same machine over atomics that threads and processes share |
+//! | `sequencer` | what is reserved, why not, and what a restart must remember |
+//! | `shared` | the state machine that decides which IDs come next, over atomics that threads and processes share |
 //! | `node` | whose IDs they are |
 //! | `clock` | where the time comes from |
 //! | `listeners` | who is to hear of what a thread does |
 //! | `store` | where slots are recorded, for the next process and against the other one |
-//! | `generator` | sequencer, clock and window behind a lock, and the waiting |
+//! | `generator` | a sequencer and its clock, its window, and the waiting |
 //! | `lease` | a slot that is held: the thread that keeps its ceiling ahead |
 //! | `registry` | one generator a node for the whole process |
 //! | `ring` | IDs filled ahead, drained by many threads without a lock |

@@ -1,4 +1,4 @@
-//! The sequencer that threads and processes share: [`crate::sequencer`]'s rule over a few atomic words,
+//! The sequencer that threads and processes share: the rule of `tests/rule` over a few atomic words,
 //! in a page of shared memory or in the process's own. No lock, no allocation: whoever is stopped or
 //! killed at any instruction stops nobody else.
 //!
@@ -323,7 +323,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         swapped.is_ok().then_some(Block { tick: now, counter: 0, first: next, len })
     }
 
-    /// Where a reservation begins by the clock's tick, as [`crate::sequencer`] has it; ahead of it within
+    /// Where a reservation begins by the clock's tick, as `tests/rule` has it; ahead of it within
     /// `max_ahead`, or within `horizon`.
     ///
     /// A tick above the clock is a rollback only if the clock stands below where it stood when that tick

@@ -8,6 +8,8 @@ mod explore;
 #[path = "../ring/explored.rs"]
 mod explored;
 mod plain;
+#[path = "../rule/mod.rs"]
+mod rule;
 mod sound;
 mod unordered;
 

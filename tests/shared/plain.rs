@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use snowdrift::layout::{Layout, Tick};
-use snowdrift::sequencer::{
-    self, Block, HighMarks, NEVER, SequenceStart, Sequencer, Stall, Window,
-};
+use snowdrift::sequencer::{Block, HighMarks, NEVER, Stall, Window};
 use snowdrift::shared::{Cells, NotReopened, Rules, Sequence};
+
+use crate::rule::{self, SequenceStart, Sequencer};
 
 /// 2 counter bits and 2 sequence bits: 4 counters, 4 IDs a tick, ticks 0 to 255.
 const SMALL: Layout = Layout::cut([8, 0, 0, 2, 2], 1, 0);
@@ -22,7 +22,7 @@ struct Both {
 impl Both {
     fn new(layout: &Layout, rules: Rules) -> Both {
         let Rules { may_raise, max_ahead, .. } = rules;
-        let plain = sequencer::Rules { may_raise, max_ahead, start: SequenceStart::Zero };
+        let plain = rule::Rules { may_raise, max_ahead, start: SequenceStart::Zero };
         Both {
             shared: Sequence::new(Box::default(), layout),
             rules,
