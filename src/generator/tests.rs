@@ -1,5 +1,6 @@
 //! A generator on a clock that is set by hand.
 
+use std::io::{Read, Seek};
 use std::sync::Arc;
 
 use super::*;
@@ -219,4 +220,72 @@ fn the_next_ceiling_covers_what_may_be_taken_ahead_and_what_was() {
     assert_eq!(generator.next_ceiling(ttl), now, "the clock stepped back");
     clock.set(Layout::NODE.end_ms() - 1);
     assert_eq!(generator.next_ceiling(ttl), Layout::NODE.last_tick());
+}
+
+#[test]
+fn more_windows_follow_each_other_than_the_sequencer_has_numbers_for() {
+    let (generator, clock) = generator(Layout::NODE, POLICIES);
+    let first = generator.begin_window(&terms(-9, -5), None);
+    for n in 0..3000 {
+        let window = generator.begin_window(&terms(n, n + 5), None);
+        generator.raise_ceiling(first, Tick::MAX);
+        clock.set(START + n + 6);
+        assert!(generator.try_reserve(|_| 1).is_err(), "window {n}: above its ceiling");
+        clock.set(START + n + 5);
+        assert!(generator.try_reserve(|_| 1).is_ok(), "window {n}");
+        assert_eq!(generator.end_window(window), Some(Layout::NODE.tick_at(START + n + 5)));
+    }
+}
+
+#[test]
+fn what_is_issued_is_counted_across_ticks_windows_and_random_starts() {
+    for random_start in [false, true] {
+        let (generator, clock) = generator(Layout::NODE, Policies { random_start, ..POLICIES });
+        let first = generator.reserve(|_| 5).unwrap();
+        generator.reserve(|_| 1).unwrap();
+        generator.give_back(&first.block, 2);
+        assert_eq!(generator.stats().issued, 4, "though a later block followed");
+        clock.set(START + 1);
+        generator.reserve(|_| 3).unwrap();
+        let window = generator.begin_window(&terms(0, 9), None);
+        clock.set(START + 3);
+        generator.reserve(|_| 2).unwrap();
+        assert_eq!(generator.stats().issued, 9);
+        generator.end_window(window);
+        assert_eq!(generator.stats().issued, 9);
+    }
+}
+
+#[test]
+fn a_window_that_begins_after_a_rollback_issues_under_the_next_counter() {
+    let (generator, clock) = generator(Layout::NODE, POLICIES);
+    generator.reserve(|_| 1).unwrap();
+    clock.set(START - 500);
+    generator.begin_window(&terms(-900, 900), None);
+    assert_eq!(generator.try_reserve(|_| 1).unwrap().block.counter, 1);
+    assert_eq!(generator.stats().steps, 1);
+}
+
+#[test]
+fn every_tick_is_noted_in_the_store_s_memory_also_one_that_a_window_began_with() {
+    let mut file = tempfile::tempfile().unwrap();
+    file.set_len(4096).unwrap();
+    let map = memmap2::MmapOptions::new().len(4096).map_raw(&file).unwrap();
+    let table = MarkTable::new(map, 0);
+    table.clear();
+    let (generator, clock) = generator(Layout::NODE, POLICIES);
+    generator.reserve(|_| 1).unwrap();
+    generator.begin_window(&terms(-900, 900), Some(table));
+    let mut bytes = [0; 4096];
+    for (ms, counter) in [(1, 0), (4, 0), (-7, 1), (-6, 1), (5, 0)] {
+        clock.set(START + ms);
+        assert_eq!(generator.try_reserve(|_| 1).unwrap().block.counter, counter);
+        file.rewind().unwrap();
+        file.read_exact(&mut bytes).unwrap();
+        let high = MarkTable::read(&bytes, 4).unwrap();
+        assert_eq!(
+            (high.marks[counter], high.current),
+            (Layout::NODE.tick_at(START + ms), counter)
+        );
+    }
 }

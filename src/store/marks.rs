@@ -125,6 +125,21 @@ mod tests {
     }
 
     #[test]
+    fn threads_that_note_at_one_time_leave_the_highest_mark_whole() {
+        let table = table();
+        std::thread::scope(|scope| {
+            for first in 0..4 {
+                let table = &table;
+                scope.spawn(move || (first..1000).step_by(4).for_each(|tick| table.note(2, tick)));
+            }
+        });
+        let [mark, check] = [5, 6].map(|n| u64::from_le(table.word(n).load(Acquire)));
+        assert_eq!((mark, check ^ CHECK), (999, 999));
+        table.note(2, 7);
+        assert_eq!(MarkTable::read(&bytes(&table), 4).unwrap().marks[2], 999, "it never falls");
+    }
+
+    #[test]
     fn a_death_between_the_stores_leaves_the_higher_mark() {
         let table = table();
         table.note(1, 50);

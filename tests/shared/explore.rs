@@ -39,6 +39,8 @@ enum Fault {
     // Draws.
     MarkAfterSwap,
     NoMark,
+    /// Only of what is issued, not of the tick that was given back.
+    MarkOfIssued,
     ClockBeforeLoad,
     LeadForgotten,
     // Windows.
@@ -604,7 +606,12 @@ impl Scenario {
                 go(&|_, to| *to = q);
             }
             At::RaiseMark => go(&|s, q| {
-                raise_mark(s, &p);
+                if fault == Fault::MarkOfIssued {
+                    let seen = Word { tick: p.seen.mark(), ..p.seen };
+                    raise_mark(s, &Process { seen, ..p });
+                } else {
+                    raise_mark(s, &p);
+                }
                 q.at = At::Swap;
             }),
             At::Swap => {
@@ -997,6 +1004,7 @@ fn draws_never_repeat_whatever_the_clock_shows() {
 fn a_mark_that_is_raised_late_is_found() {
     finds(Wrong::Duplicate, DRAWS.with(Fault::MarkAfterSwap));
     finds(Wrong::Duplicate, DRAWS.with(Fault::NoMark));
+    finds(Wrong::Duplicate, DRAWS.with(Fault::MarkOfIssued));
 }
 
 const BOOKING: Scenario = Scenario { horizon: 2, ..DRAWS };

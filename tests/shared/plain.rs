@@ -202,6 +202,48 @@ fn closing_tells_the_highest_tick_of_any_counter_and_reopening_starts_above() {
 }
 
 #[test]
+fn a_window_begins_above_the_marks_that_the_store_handed_over() {
+    let sequence = Sequence::new(Box::<Cells>::default(), &SMALL);
+    let reserve = |now: Tick| sequence.reserve(&RAISING, &mut || now, |_| 1);
+    let mut high = HighMarks { current: 1, ..HighMarks::default() };
+    high.marks[..2].copy_from_slice(&[50, 40]);
+    sequence.close();
+    sequence.reopen(&sequence.closed().unwrap(), Window::OPEN, &high).unwrap();
+    assert_eq!(sequence.high_marks(), high);
+    assert_eq!(reserve(40), Err(Stall::SequenceUsedUp { until: 41 }));
+    assert_eq!(reserve(45), block(45, 1, 0, 1));
+    assert_eq!(reserve(39), block(39, 2, 0, 1));
+    assert_eq!(reserve(50), block(50, 1, 0, 1));
+    assert_eq!(reserve(51), block(51, 0, 0, 1));
+}
+
+#[test]
+fn fresh_cells_that_were_closed_are_not_begun_by_whoever_joins() {
+    let sequence = Sequence::new(Box::<Cells>::default(), &SMALL);
+    sequence.close();
+    sequence.begin(&mut || 7).unwrap();
+    assert!(sequence.is_closed());
+}
+
+#[test]
+fn the_windows_of_cells_come_to_an_end() {
+    let sequence = Sequence::new(Box::<Cells>::default(), &Layout::NODE);
+    let high = HighMarks::default();
+    let next = || {
+        sequence.close();
+        sequence.reopen(&sequence.closed().unwrap(), Window::OPEN, &high)
+    };
+    for n in 1..1024 {
+        assert!(!sequence.is_last_window());
+        assert!(next().is_ok(), "window {n}");
+    }
+    assert!(sequence.is_last_window());
+    assert_eq!(next(), Err(NotReopened::Ended));
+    sequence.renumber_windows();
+    assert!(next().is_ok());
+}
+
+#[test]
 fn cells_that_were_not_begun_issue_nothing_at_or_below_the_clock_then() {
     let sequence = Sequence::new(Box::new(Cells::not_begun(&SMALL)), &SMALL);
     let reserve = |now: Tick| sequence.reserve(&RAISING, &mut || now, |_| 1);
