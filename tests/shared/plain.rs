@@ -273,6 +273,10 @@ fn a_rollback_in_doubt_is_looked_at_again() {
     assert_eq!(draw(&mut Flickers(vec![9], 0)), block(9, 0, 0, 1));
     assert_eq!(draw(&mut Flickers(vec![9, 8, 8], 0)), block(9, 0, 1, 1));
     assert_eq!(draw(&mut Flickers(vec![8, 8, 8], 0)), block(8, 1, 0, 1));
+    let strict = Rules { may_raise: false, ..RAISING };
+    let draw = |time: &mut Flickers| sequence.reserve(&strict, time, |_| 1);
+    assert_eq!(draw(&mut Flickers(vec![8, 7, 7], 0)), block(8, 1, 1, 1), "it was no refusal yet");
+    assert_eq!(draw(&mut Flickers(vec![7, 7, 7], 0)), Err(Stall::ClockBehind { until: 9 }));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The shared sequencer on loom's atomics.
 
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 #[path = "../../src/shared.rs"]
 pub mod shared;
 

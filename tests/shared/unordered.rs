@@ -1,6 +1,6 @@
 //! The shared sequencer with nothing said about the order of its reads and writes.
 
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 #[path = "../../src/shared.rs"]
 pub mod shared;
 
