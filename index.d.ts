@@ -11,8 +11,8 @@
  *
  * Everything thrown is a {@link SnowFlakeError} with a `code`. What should be known but stops nothing
  * is a `SnowFlakeWarning` of the process: `SNOWFLAKE_CLOCK_BACK`, `SNOWFLAKE_SLOT_UNUSABLE`,
- * `SNOWFLAKE_SLOT_LOST`, `SNOWFLAKE_FLOOR`, `SNOWFLAKE_TIME_ENDING`, `SNOWFLAKE_WORKER_DIED`. For metrics
- * and logs there are {@link DiagnosticsEvents} besides.
+ * `SNOWFLAKE_SLOT_LOST`, `SNOWFLAKE_NAMESPACE_LOST`, `SNOWFLAKE_FLOOR`, `SNOWFLAKE_TIME_ENDING`,
+ * `SNOWFLAKE_WORKER_DIED`. For metrics and logs there are {@link DiagnosticsEvents} besides.
  */
 
 import type { LeaseStore } from './lease/store';
@@ -26,7 +26,7 @@ export type { LeaseStore } from './lease/store';
  * |---|---|---|---|---|
  * | `node` | 41/3/5/2/12 | 1 ms | 1580486400000 (2020-01-31T16:00Z) | the Node SnowFlake class |
  * | `twitter` | 41/5/5/0/12 | 1 ms | 1288834974657 (2010-11-04T01:42:54.657Z) | Twitter Snowflake |
- * | `uid` | 28/0/22/0/13 | 1 s | 1463673600000 (2016-05-19T16:00Z) | Baidu UidGenerator. This epoch ran out on 2024-11-20: decode with it, generate with a later `epoch` |
+ * | `uid` | 28/0/22/0/13 | 1 s | 1463673600000 (2016-05-19T16:00Z) | Baidu UidGenerator. This epoch ran out on 2024-11-20: decode with it; generate with a later `epoch` and worker IDs that had no IDs before, since a later epoch repeats old values |
  * | `discord` | 41/5/5/0/12 | 1 ms | 1420070400000 (2015-01-01T00:00Z) | Discord |
  */
 export type LayoutName = 'node' | 'twitter' | 'uid' | 'discord';
@@ -111,7 +111,8 @@ export interface SnowFlakeOptions {
    * The slot is this process's alone, until the last instance closes or the process dies, however it
    * dies. What was issued is remembered: exactly after any death of the process, and after a power
    * cut as the time up to which IDs may have been issued, which is refused until the clock has passed
-   * it.
+   * it. Where a clock that stood years ahead has made the slot useless, `npx snowdrift reset` puts it
+   * right.
    */
   state?: string | URL;
   /**
@@ -119,13 +120,17 @@ export interface SnowFlakeOptions {
    * `file:` URL. Default: the environment variable `SNOWDRIFT_LEASE`. In an application,
    * {@link SnowFlake.lease} does not hold the thread meanwhile.
    *
+   * A slot whose file cannot be used (another user's, damaged, no file at all) is passed over, with a
+   * `SnowFlakeWarning`, `SNOWFLAKE_SLOT_UNUSABLE`.
+   *
    * Each instance takes a slot of its own, but the default instances of all threads share one.
    */
   lease?: string | URL;
   /**
    * How far ahead of the clock the time is recorded up to which IDs may be issued, in ms: 1,000 to
    * 3,600,000, default 10,000. A native thread renews it each third of that. It is how long IDs go on
-   * when the disk fails, and the longest that they are refused after a power cut.
+   * when the disk fails. After a power cut IDs are refused for `ttl` + `maxAhead` at the most, if the
+   * clock is right.
    */
   ttl?: number;
   /**
@@ -140,9 +145,13 @@ export interface SnowFlakeOptions {
 export interface LeaseOptions
   extends Omit<SnowFlakeOptions, 'workerId' | 'state' | 'lease' | 'clock'> {
   /**
-   * Engines only: how far this machine's clock and the engine's may be apart at the start, in ms: 0 to
-   * 86,400,000, default 10,000, which was Twitter Snowflake's bound. On Redis also how much longer than
-   * `ttl` the first lease of a namespace takes, see `snowdrift/lease/redis`.
+   * Stores only: how far this machine's clock and the store's may be apart at the start, in ms: 0 to
+   * 86,400,000, default 10,000, which was Twitter Snowflake's bound. Later, no ID is issued further ahead
+   * of the store's clock than `ttl` + `maxClockSkew` + `maxAhead`: `ERR_SNOWFLAKE_CLOCK_SKEW`. On Redis,
+   * that sum is also how long the first lease of a namespace takes, see `snowdrift/lease/redis`.
+   *
+   * The first holder of a namespace records its `ttl`, `maxClockSkew` and `maxAhead`. A larger one is
+   * `ERR_SNOWFLAKE_CONFIG` until `npx snowdrift raise` has raised what is recorded.
    */
   maxClockSkew?: number;
   /**
@@ -151,7 +160,10 @@ export interface LeaseOptions
    * stops. Default false.
    */
   thread?: boolean;
-  /** Engines only: how long one call may take, in ms: 1 to 60,000, default 5,000. */
+  /**
+   * Engines only: how long one call may take, in ms: 1 to 60,000, default 5,000. By URL, a call that takes
+   * longer takes its connection with it: the next one makes another.
+   */
   callTimeout?: number;
 }
 
@@ -167,8 +179,8 @@ export interface LeaseInfo {
   /** No ID after this time is issued, until it is renewed. */
   ceiling: number;
   /**
-   * When another may take the slot unless it is renewed, by the engine's clock. Null for files: never
-   * while this process lives.
+   * When another may take the slot unless it is renewed, by the store's clock. Null for files and
+   * `WORKER_NODE` tables: never while this process lives.
    */
   expires: number | null;
   /** How often the ceiling was raised. */
@@ -178,11 +190,21 @@ export interface LeaseInfo {
    * - `'failing'`: the last renewal failed, see `failure`. IDs go on to the ceiling, and renewals are
    *   tried again
    * - `'expired'`: the ceiling has passed. IDs have stopped until a renewal succeeds
-   * - `'lost'`: another process has taken the slot over, and this one looks for another; or the slot's
-   *   file was removed or replaced. IDs have stopped
+   * - `'lost'`: see `lost`; this process waits for another slot. Or the slot's file was removed or
+   *   replaced. IDs have stopped
    * - `'released'`: the instance is closed
    */
   state: 'held' | 'failing' | 'expired' | 'lost' | 'released';
+  /**
+   * How a slot of a store was lost. `'taken'`: another process has taken it over. `'missing'`: it is no
+   * longer recorded. `'reverted'`: it is recorded as it was before.
+   */
+  lost?: 'taken' | 'missing' | 'reverted';
+  /**
+   * How far this machine's clock was ahead of the store's at the last renewal, ms; negative for behind.
+   * Only where that is more than `maxClockSkew`.
+   */
+  clockSkew?: number;
   /** Why the last renewal failed, if it did. */
   failure?: string;
 }
@@ -221,7 +243,10 @@ export interface ParsedId extends ParsedFields {
 export interface Stats {
   /** IDs handed out. */
   issued: number;
-  /** How often a thread waited for the clock or the disk, and how long in all, in ms. */
+  /**
+   * How often calls waited for the clock, the disk or the store, and how long in all, in ms: `nextIdAsync()`
+   * and waits for a `clock` of the application included. The messages of `snowdrift:wait` add up to this.
+   */
   waits: number;
   waitedMs: number;
   /** Steps of the clock back that were met. */
@@ -269,7 +294,8 @@ export interface WaitMessage extends SlotMessage {
 
 /**
  * The channels of `node:diagnostics_channel`, by name, and what each message is. Messages are published in
- * the thread of the instance; to whom nobody subscribes costs nothing.
+ * the thread of the instance. Channels without subscribers cost nothing. A subscriber may draw from the
+ * instance that published: what it meets itself is published at a later draw.
  *
  * ```js
  * const { subscribe } = require('node:diagnostics_channel');
@@ -289,7 +315,7 @@ export interface DiagnosticsEvents {
   'snowdrift:lease-renewed': LeaseInfo;
   /** A renewal failed; told at each try. `failure` says why. */
   'snowdrift:lease-failing': LeaseInfo;
-  /** The slot was taken over or its file removed. IDs have stopped. */
+  /** The slot was taken over, or is no longer recorded, or its file was removed. IDs have stopped. */
   'snowdrift:lease-lost': LeaseInfo;
   /** It was given up. */
   'snowdrift:lease-released': LeaseInfo;
@@ -314,7 +340,10 @@ declare abstract class Instance {
    *   `retryAfterMs`
    * @throws `ERR_SNOWFLAKE_STORE` the slot could not be renewed, and its ceiling has passed; with
    *   `retryAfterMs`, unless the slot is lost
-   * @throws `ERR_SNOWFLAKE_LEASE_EXPIRED` the engine has not renewed the lease in time
+   * @throws `ERR_SNOWFLAKE_LEASE_EXPIRED` the store has not renewed the lease in time, or the slot was
+   *   lost and no other is free
+   * @throws `ERR_SNOWFLAKE_CLOCK_SKEW` the clock is further ahead of the store's than `ttl`,
+   *   `maxClockSkew` and `maxAhead` allow
    * @throws `ERR_SNOWFLAKE_CLOCK` the `clock` option threw, or returned no time
    * @throws `ERR_SNOWFLAKE_CLOSED` after `close()`
    */
@@ -327,7 +356,8 @@ declare abstract class Instance {
    * A batch of IDs, at a few ns each.
    *
    * Where a batch needs more than one tick, it holds the thread until they have passed: on the
-   * default layout 1,000,000 IDs take 244 ms. If it is refused, nothing is drawn.
+   * default layout 1,000,000 IDs take 244 ms. If it is refused, nothing is drawn: no ID of the batch is
+   * handed out, and `stats().issued` does not count it.
    *
    * @param count a whole number from 0 to 1,000,000
    * @throws `ERR_SNOWFLAKE_ARGUMENT` for another count; else as {@link nextId}
@@ -338,9 +368,13 @@ declare abstract class Instance {
   nextIdStrings(count: number): string[];
 
   /**
-   * The next ID, waiting without holding the event loop: for a tick whose IDs are used up as long as
-   * it takes, for a clock that stepped back, a disk, or a lease that is renewed from an engine for
-   * `maxWait`.
+   * The next ID, waiting without holding the event loop: for the next tick as long as it takes where the
+   * sequence is exhausted; for a clock that rolled back, a disk, or a lease that is renewed, `maxWait`.
+   *
+   * Calls that wait are served in the order in which they came. Those that wait when the instance is closed
+   * are rejected at once.
+   *
+   * @returns rejects as {@link nextId} throws
    */
   nextIdAsync(): Promise<bigint>;
 
@@ -399,8 +433,16 @@ declare abstract class Instance {
    * issued stays remembered for as long as the process lives, and in the `state` if there is one. The
    * last instance of a slot frees it at once for other processes, as the end of the process does.
    * Calling it again does nothing.
+   *
+   * ```js
+   * await flake.close()
+   * ```
+   *
+   * @returns settles when the store knows that the slot is free, and within 4 s if the store does not
+   *   answer: then the lease expires. It never rejects, so it need not be awaited. Without a lease from a
+   *   server it has settled already
    */
-  close(): void;
+  close(): Promise<void>;
   /** Whether `close()` was called. */
   readonly isClosed: boolean;
   /** `close()`, for `using`. Where the runtime lacks Symbol.dispose: `Symbol.for('Symbol.dispose')`. */
@@ -448,14 +490,18 @@ export class SnowFlake extends Instance {
    * From an engine, for a fleet of hosts: the free slot with the lowest ceiling. It is renewed each
    * third of `ttl` by a timer that does not keep the process alive, and given up when the process ends
    * by itself, or by SIGTERM or SIGINT that it does not listen to, and with `thread: true` by
-   * `process.exit()` too (else a lease expires there: await its `Symbol.asyncDispose` first). It resolves
-   * when IDs can be drawn: a slot's floor that is still ahead (up to `ttl` + `maxClockSkew` in a new
-   * namespace on Redis) is waited for. While the engine is away, IDs go on
+   * `process.exit()` too (else a lease expires there: await {@link Instance.close} first). It resolves
+   * when IDs can be drawn: a slot's floor that is still ahead (up to `ttl` + `maxClockSkew` + `maxAhead`
+   * in a new namespace on Redis) is waited for. While the engine is away, IDs go on
    * until the ceiling; then they stop with `ERR_SNOWFLAKE_LEASE_EXPIRED`, and go on by themselves when
    * it is back. If the slot was taken over meanwhile, they go on under another workerId, with one
    * `SnowFlakeWarning` (`SNOWFLAKE_SLOT_LOST`). Whatever clocks, pauses and networks do, two holders
    * never share a tick: a holder issues above what was recorded before it came, and up to what the
    * engine has confirmed to it.
+   *
+   * A store that loses what it has confirmed, as tables that are dropped or a backup that is restored,
+   * breaks that until a holder notices, at its next renewal. It stops, warns (`SNOWFLAKE_NAMESPACE_LOST`),
+   * and goes on when all that can have been issued has passed: `ttl` + `maxClockSkew` + `maxAhead`.
    *
    * @param store a `file:` URL of a directory; a `postgres:`, `mysql:`, `mariadb:`, `redis:`,
    *   `etcd:` or `zookeeper:` URL, whose client the application has installed (`pg`, `mysql2`,
@@ -616,13 +662,17 @@ export type SnowFlakeErrorCode =
   | 'ERR_SNOWFLAKE_CLOSED'
   /** Another process holds the slot. With `holders`. */
   | 'ERR_SNOWFLAKE_IN_USE'
-  /** The engine has not renewed the lease, and its ceiling has passed. */
+  /** The store has not renewed the lease, and its ceiling has passed; or the slot was lost. */
   | 'ERR_SNOWFLAKE_LEASE_EXPIRED'
-  /** This machine's clock and the engine's are too far apart. */
+  /** This machine's clock and the store's are too far apart. */
   | 'ERR_SNOWFLAKE_CLOCK_SKEW'
   /** All slots of the datacenter are held. With `holders`. */
   | 'ERR_SNOWFLAKE_NO_SLOT'
-  /** What is recorded of the slot cannot be used, or cannot be written. */
+  /**
+   * A server cannot be reached, refuses the login, is silent for `callTimeout`, or a call to it fails; or
+   * a slot's file cannot be used or written. The message names the server's host and port, or the file,
+   * and what to do; `cause` is the client's own error.
+   */
   | 'ERR_SNOWFLAKE_STORE'
   /** The clock stands outside the time for which the slot may issue IDs. With `retryAfterMs`. */
   | 'ERR_SNOWFLAKE_WINDOW'
@@ -638,6 +688,6 @@ export class SnowFlakeError extends Error {
   readonly retryAfterMs?: number;
   /** Who holds the slot, or all of them; as far as that could be read. */
   readonly holders?: SlotHolder[];
-  /** What the application's own code threw, if that is the reason. */
+  /** What the application's own code or a store's client threw, if that is the reason. No password. */
   readonly cause?: unknown;
 }

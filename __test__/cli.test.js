@@ -4,20 +4,19 @@
 const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
-const { mkdtempSync, rmSync } = require('node:fs');
+const { mkdtempSync, rmSync, writeFileSync } = require('node:fs');
 const http = require('node:http');
 const { hostname, tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
-const { Server, missing } = require('./lease/servers.js');
 const { SnowFlake, countDuplicates } = require('./support.js');
 
 const MAIN = join(__dirname, '..', 'js', 'cli', 'main.js');
 const NODE = ['--datacenter-id', '3', '--worker-id', '7'];
 
 function start(args, { env = {}, stdio = ['ignore', 'pipe', 'pipe'] } = {}) {
-  const { datacenterId, workerId, ...rest } = process.env;
+  const { datacenterId, workerId, SNOWDRIFT_LEASE, ...rest } = process.env;
   return spawn(process.execPath, [MAIN, ...args], { env: { ...rest, ...env }, stdio });
 }
 
@@ -110,8 +109,15 @@ test('what is not understood ends with 2 and says what to do; what cannot be don
     [['next', 'more', ...NODE], 2, /next takes no 'more'/],
     [['next', '--lease', 'file:///tmp', '--worker-id', '1'], 2, /leave out --worker-id/],
     [['next', '--worker-id', '99', '--datacenter-id', '1'], 2, /workerId must be .* 0 to 31/],
-    [['slots'], 2, /slots needs one URL/],
+    [['slots'], 2, /slots needs a URL.*SNOWDRIFT_LEASE/],
+    [['slots', 'file:///a', 'file:///b'], 2, /slots takes one URL, not 2/],
     [['slots', '/var'], 2, /slots needs a URL/],
+    [['create', 'file:///var'], 2, /create is for namespaces.*snowdrift reset/],
+    [['create', 'redis://localhost'], 2, /create needs --new/],
+    [['raise', 'redis://localhost'], 2, /raise needs --ttl or --max-clock-skew or --max-ahead/],
+    [['raise', 'redis://localhost', '--ttl', '5'], 2, /ttl must be a whole number from 1000/],
+    [['raise', 'redis://localhost', '--max-ahead', '-1'], 2, /--max-ahead/],
+    [['recover', 'redis://localhost', '--layout', 'x'], 2, /layout must be 'node'/],
     [['slots', 'gopher://x'], 2, /lease knows URLs of file:/],
     [['slots', 'file:///no/such'], 1, /ERR_SNOWFLAKE_STORE: .*\/no\/such/],
     [['parse'], 2, /parse needs an ID/],
@@ -140,9 +146,13 @@ test('slots of a directory: held, died, free', async () => {
       await once(own.stdout, 'data');
       return own;
     };
-    const states = async () => (await json(['slots', url])).map(({ state: one }) => one);
+    const states = async () => (await json(['slots', url])).slots.map(({ state: one }) => one);
     const [first, second] = [await open(), await open()];
-    const [slot] = await json(['slots', url]);
+    const {
+      namespace,
+      slots: [slot],
+    } = await json(['slots', url]);
+    assert.equal(namespace, null);
     assert.deepEqual(
       [slot.datacenterId, slot.workerId, slot.pid, slot.host],
       [1, 0, first.pid, hostname()],
@@ -155,40 +165,30 @@ test('slots of a directory: held, died, free', async () => {
     assert.deepEqual(await states(), ['died', 'free']);
     const { stdout } = await run(['slots', url]);
     assert.match(stdout, /^datacenter {2}worker {2}state .*\n1 +0 +died .*\n1 +1 +free /);
+    // One that cannot be read does not hide the others.
+    writeFileSync(join(state, 'datacenter-1-worker-0.slot'), 'damaged');
+    assert.deepEqual(await states(), ['unusable', 'free']);
+    const { stdout: both } = await run(['slots', url]);
+    assert.match(both, /\n1 +0 +unusable\n1 +1 +free .*\n.*worker-0\.slot is 7 bytes long/);
   } finally {
     rmSync(state, { recursive: true });
-  }
-});
-
-test('slots of an engine', { skip: missing('redis') }, async () => {
-  const server = await Server.start('redis');
-  try {
-    const url = `${server.url}?namespace=seen`;
-    assert.deepEqual(await json(['slots', url]), []);
-    const flake = await SnowFlake.lease(url, { datacenterId: 2, ttl: 1000, maxClockSkew: 100 });
-    const [slot, ...others] = await json(['slots', url]);
-    assert.deepEqual(
-      [slot.datacenterId, slot.workerId, slot.state, slot.pid, others.length],
-      [2, 0, 'held', process.pid, 0],
-    );
-    assert.ok(slot.expires > Date.now() && Math.abs(slot.ceiling - flake.lease.ceiling) < 1000);
-    flake.close();
-    await server.stop();
-    const { code, stderr } = await run(['slots', url]);
-    assert.deepEqual(
-      [code, /^snowdrift: ERR_SNOWFLAKE_STORE: redis:seen failed/.test(stderr)],
-      [1, true],
-      stderr,
-    );
-  } finally {
-    await server.stop();
   }
 });
 
 test('help and version', async () => {
   assert.match((await run(['--help'])).stdout, /Usage: snowdrift <command>/);
   assert.equal((await run([])).code, 0);
-  for (const command of ['next', 'parse', 'layout', 'slots', 'serve']) {
+  for (const command of [
+    'next',
+    'parse',
+    'layout',
+    'slots',
+    'reset',
+    'recover',
+    'create',
+    'raise',
+    'serve',
+  ]) {
     const { stdout, code } = await run([command, '--help']);
     assert.equal(code, 0);
     assert.match(stdout, new RegExp(`^Usage: snowdrift ${command} `));

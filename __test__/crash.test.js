@@ -12,7 +12,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 
 const { Drawer, countDuplicatesOf } = require('./drawer.js');
 const { Machine, missing } = require('./machine.js');
-const { SnowFlake, seeded } = require('./support.js');
+const { SnowFlake, layouts, seeded } = require('./support.js');
 
 const skip = missing();
 const KILLS = Number(process.env.CHAOS_KILLS ?? 60);
@@ -102,6 +102,47 @@ onMachine(
     assert.ok(countDuplicatesOf([first.ids(), second.ids()]) > 0);
   },
 );
+
+onMachine(
+  'without a state a restart repeats nothing while the clock goes on',
+  async ({ machine, start }) => {
+    const drawers = [];
+    for (let life = 0; life < 4; life++) {
+      // No lower than before: what is drawn in a ms that another life drew in is theirs.
+      machine.clock = life * 2;
+      const drawer = start({ datacenterId: 1, workerId: 2 });
+      await drawer.drawn(3000);
+      drawer.kill('SIGKILL');
+      await drawer.ended;
+      drawers.push(drawer.ids());
+    }
+    assert.equal(countDuplicatesOf(drawers), 0);
+  },
+);
+
+for (const [how, more, repeats] of [
+  ['without a state', {}, true],
+  ['with one', { state: true }, false],
+]) {
+  onMachine(
+    `IDs that maxAhead took ahead ${repeats ? 'are repeated' : 'are not repeated'} by a restart ${how}`,
+    async ({ start, state }) => {
+      const options = {
+        ...{ datacenterId: 1, workerId: 2, maxAhead: 60_000, maxWait: 5000 },
+        layout: { ...layouts.node, sequenceBits: 2 },
+        ...(more.state ? { state } : {}),
+      };
+      const first = start(options);
+      await first.drawn(20_000);
+      first.kill('SIGKILL');
+      await first.ended;
+      assert.ok(SnowFlake.parse(first.ids().at(-1), options.layout).timestamp > Date.now() + 1000);
+      const second = start(options);
+      await second.drawn(10_000);
+      assert.equal(countDuplicatesOf([first.ids(), second.ids()]) > 0, repeats);
+    },
+  );
+}
 
 onMachine(
   'after kill -9 and a clock 10 s earlier it goes on at once, under the next counter value',

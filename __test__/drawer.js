@@ -4,12 +4,14 @@
 //
 // Run as a script, this file is the process: its argument is JSON, the options of its SnowFlake. With
 // `cached`, it is a CachedSnowFlake. With
-// `engine`, the URL of one, it is leased from there, and tried again until it is had; `planted` names
-// a fault of the lease that a test must find.
+// `engine`, the URL of one, it is leased from there, and tried again until it is had; with `waits`, not
+// before `go()`. `planted` names
+// a fault of the lease that a test must find. It reports each warning, and each lease that it loses.
 
 const { fork } = require('node:child_process');
-const { once } = require('node:events');
+const { EventEmitter, once } = require('node:events');
 const { writeSync } = require('node:fs');
+const { subscribe } = require('node:diagnostics_channel');
 
 /** The most IDs of a turn: what a pipe takes whole, so that a kill does not cut one in two. */
 const MOST = 64;
@@ -19,6 +21,13 @@ class Drawer {
   #child;
   #chunks = [];
   #opened;
+  #reports = new EventEmitter();
+  /** Warnings of the process: { code, message, at }, `at` by performance.now() of this one. */
+  warnings = [];
+  /** Leases that it lost: { lease, at }. */
+  losses = [];
+  /** When it renewed its lease last, by performance.now() of this process. */
+  renewedAt;
 
   /** @param env added to the environment, for example a Machine's */
   constructor(options, env = {}) {
@@ -27,7 +36,16 @@ class Drawer {
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     });
     this.#child.stdout.on('data', (chunk) => this.#chunks.push(chunk));
-    this.#opened = once(this.#child, 'message');
+    this.#child.on('message', ({ warning, loss, isRenewed, isReady, answer }) => {
+      const at = performance.now();
+      if (isRenewed) this.renewedAt = at;
+      if (warning) this.warnings.push({ ...warning, at });
+      if (loss) this.losses.push({ lease: loss, at });
+      if (isReady) this.#reports.emit('ready');
+      if (answer) this.#reports.emit('answer', answer);
+    });
+    this.#opened = once(this.#reports, 'answer');
+    this.ready = once(this.#reports, 'ready');
     this.ended = once(this.#child, 'close');
   }
 
@@ -41,6 +59,11 @@ class Drawer {
     return answer;
   }
 
+  /** Has one that waits begin. */
+  go() {
+    this.#child.send('go');
+  }
+
   kill(signal) {
     this.#child.kill(signal);
   }
@@ -48,8 +71,9 @@ class Drawer {
   /** Has it close, and say what happened: { lease, stats, refusals }. */
   async stop() {
     await this.#opened;
+    const answered = once(this.#reports, 'answer');
     this.#child.send('stop');
-    const [answer] = await once(this.#child, 'message');
+    const [answer] = await answered;
     await this.ended;
     return answer;
   }
@@ -102,12 +126,19 @@ async function planted(fault, engine) {
     return { ...store, acquire: atFloor };
   }
   if (fault === 'horizon') {
-    // What the engine does not know is taken for never issued.
-    return { ...store, acquire: (request) => acquire({ ...request, horizon: -1 }) };
+    // A namespace that is missing is taken for one that never was.
+    return {
+      ...store,
+      mayForget: false,
+      open: (request) => store.open({ ...request, floor: -1 }),
+      raise: async ({ floor, ...rest }) => ({ ...(await store.raise(rest)), floor }),
+    };
   }
   return {
     ...store,
     renew: {
+      // Rule 5: ceilings are capped by the holder's own clock.
+      cap: async (request) => ({ ...(await renew(request)), now: Date.now() }),
       // Rule 3: whoever renews is taken for the owner.
       owner: async (request) => ({ ...(await renew(request)), isHeld: true, expires: Date.now() }),
       // Rule 4: what was asked for is taken for confirmed.
@@ -119,8 +150,16 @@ async function planted(fault, engine) {
   };
 }
 
-async function open({ engine, planted: fault, cached, ...options }) {
+async function open({ engine, planted: fault, cached, waits, ...options }) {
   const { CachedSnowFlake, SnowFlake } = require('..');
+  if (waits) {
+    // Loads all that it takes, so that it has a lease soon.
+    const store = await require('../js/lease/connect.js').connect(new URL(engine));
+    await store.now();
+    await store.close();
+    process.send({ isReady: true });
+    await once(process, 'message');
+  }
   if (cached) return new CachedSnowFlake(options);
   if (engine === undefined) return new SnowFlake(options);
   for (;;) {
@@ -133,16 +172,22 @@ async function open({ engine, planted: fault, cached, ...options }) {
   }
 }
 
+function report(what, sent = () => {}) {
+  if (process.connected) process.send(what, sent);
+}
+
 async function draw(options) {
-  // Steps of the clock are what these tests make.
-  process.on('warning', () => {});
+  // Reported, not printed: most are what these tests provoke.
   process.removeAllListeners('warning');
+  process.on('warning', ({ code, message }) => report({ warning: { code, message } }));
+  subscribe('snowdrift:lease-lost', (loss) => report({ loss }));
+  subscribe('snowdrift:lease-renewed', () => report({ isRenewed: true }));
   process.on('disconnect', () => process.exit());
   let flake;
   try {
     flake = await open(options);
   } catch ({ code, message, holders }) {
-    process.send({ code, message, holders }, () => process.disconnect());
+    report({ answer: { code, message, holders } }, () => process.disconnect());
     return;
   }
   const refusals = {};
@@ -167,9 +212,9 @@ async function draw(options) {
     const { lease } = flake;
     const stats = flake.stats();
     flake.close();
-    process.send({ lease, stats, refusals }, () => process.disconnect());
+    report({ answer: { lease, stats, refusals } }, () => process.disconnect());
   });
-  process.send({ lease: flake.lease });
+  report({ answer: { lease: flake.lease } });
 }
 
 if (require.main === module) draw(JSON.parse(process.argv[2]));

@@ -71,7 +71,7 @@ describe('on PostgreSQL', { skip: missing('postgres') }, () => {
     const poor = new pg.Pool({ connectionString: url.replace('app@', 'app2@') });
     const flake = await SnowFlake.lease(postgres(poor), { datacenterId: 7 });
     assert.equal(flake.lease.state, 'held');
-    await flake[Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]();
+    await flake.close();
     await Promise.all([pool.end(), poor.end()]);
   });
 });
@@ -93,7 +93,7 @@ describe('on ZooKeeper', { skip: missing('zookeeper') }, () => {
         const path = '/snowdrift/seen/1/0';
         const held = JSON.parse((await session.get(path)).data);
         const children = await session.children(path);
-        await flake[Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]();
+        await flake.close();
         print({ held, pid: process.pid, children, afterwards: await session.children(path) });
         process.exit();`);
       assert.deepEqual(seen.children, ['holder']);
@@ -132,7 +132,7 @@ describe('on Redis', { skip: missing('redis') }, () => {
     const { state } = flake.lease;
     await new Promise((resolve) => setTimeout(resolve, 100));
     const { lease } = flake;
-    await flake[Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]();
+    await flake.close();
     print({ ids: ids.length, duplicates: countDuplicates(ids), refused, state, lease, after: flake.lease.state, told });`;
 
   test('with thread: true a busy main loop neither loses its slot nor stops', async () => {

@@ -16,6 +16,7 @@ const {
   runScript,
   until,
 } = require('./support.js');
+const { record } = require('./lease/contract.js');
 const { faulty } = require('./lease/faulty.js');
 const { missing: noMachine, underSteppedClock } = require('./machine.js');
 const { memory } = require('../js/lease/memory.js');
@@ -55,7 +56,7 @@ test('each lease is a slot of its own, until there are none', async () => {
 test('an etcd that is not there is named, and why', async () => {
   const { etcd } = require('../js/lease/etcd.js');
   const { message } = await rejects(leased(etcd('http://127.0.0.1:59999')), 'ERR_SNOWFLAKE_STORE');
-  assert.match(message, /etcd:127\.0\.0\.1:59999\/default failed to .*ECONNREFUSED/);
+  assert.match(message, /^Cannot reach etcd:127\.0\.0\.1:59999\/default \(ECONNREFUSED\)/);
 });
 
 test('it is renewed at a third of its ttl, and its ceiling moves', async () => {
@@ -70,6 +71,20 @@ test('it is renewed at a third of its ttl, and its ceiling moves', async () => {
   const each = (performance.now() - start) / 3;
   assert.ok(each > TTL / 3 - 50 && each < TTL / 3 + 200, `${each} ms`);
   assert.ok(flake.lease.ceiling > ceiling);
+});
+
+test('where answers lack the store’s time, it is read before each renewal', async () => {
+  const store = faulty();
+  for (const name of ['acquire', 'renew']) {
+    const call = store[name];
+    store[name] = async (request) => ({ ...(await call(request)), now: undefined });
+  }
+  const flake = await leased(store);
+  await until(() => flake.lease.renewals === 2);
+  assert.deepEqual(
+    store.calls.map(({ name }) => name),
+    ['now', 'open', 'acquire', 'now', 'renew', 'now', 'renew'],
+  );
 });
 
 test('engine away: IDs go on to the ceiling, then stop, and go on by themselves', async () => {
@@ -124,10 +139,7 @@ test('a call that is not answered is given up in time, and tried again', async (
   const flake = await leased(store, { callTimeout: 50 });
   store.fault = (name) => name === 'renew' && new Promise(() => {});
   await until(() => flake.lease.state === 'failing');
-  assert.match(
-    flake.lease.failure,
-    /faulty: failed to renew a slot: Error: no answer within 50 ms/,
-  );
+  assert.match(flake.lease.failure, /faulty: did not answer within 50 ms/);
   store.fault = undefined;
   await until(() => flake.lease.state === 'held' && flake.lease.failure === undefined);
 });
@@ -182,10 +194,223 @@ test('a slot that was taken over, and no other is free: IDs stop until one is', 
   await until(() => flake.lease.state === 'lost');
   assert.deepEqual([flake.workerId, flake.lease.slot.workerId], [0, 0]);
   const { message } = refuses(flake.nextId, 'ERR_SNOWFLAKE_LEASE_EXPIRED');
-  assert.match(message, /workerId 0 from faulty: was taken over by another process.*all slots of/);
+  assert.match(
+    message,
+    /workerId 0 of faulty: was taken over by another process.*waits for a free slot.*by themselves.*all slots of/,
+  );
+  assert.equal(flake.lease.lost, 'taken');
   await store.release({ ...thief, workerId, last: mine.ceiling });
   await until(() => flake.lease.state === 'held');
   assert.ok(flake.nextId() > id);
+});
+
+test('a slot that was taken over, and no other can be opened: workerId is the one it had', async () => {
+  let clock = 0;
+  const store = faulty({ now: () => Date.now() + clock });
+  const layout = { ...layouts.node, workerBits: 1 };
+  const flake = await leased(store, { layout });
+  const id = flake.nextId();
+  const had = flake.workerId;
+  // The only slot that will be free is of a node that this process has open otherwise.
+  const other = new SnowFlake({ layout, datacenterId: 1, workerId: 1 - had });
+  open.push(other);
+  clock = 5000;
+  const mine = store.calls.find(({ name }) => name === 'acquire');
+  const thief = { ...mine, owner: 'thief', ttl: 60_000, workerIds: 1 };
+  await store.acquire({ ...thief, workerIds: had + 1 });
+  await until(() => flake.lease.failure !== undefined && flake.lease.state === 'lost');
+  assert.equal(flake.workerId, had);
+  const { message } = refuses(flake.nextId, 'ERR_SNOWFLAKE_LEASE_EXPIRED');
+  assert.match(message, new RegExp(`workerId ${had} of faulty: was taken over`));
+  await rejects(flake.nextIdAsync(), 'ERR_SNOWFLAKE_LEASE_EXPIRED');
+  assert.equal(flake.stats().issued, 1);
+  const warned = once(process, 'warning');
+  other.close();
+  await until(() => flake.lease.state === 'held');
+  const [warning] = await warned;
+  assert.match(warning.message, new RegExp(`workerId ${had} was taken.*under workerId ${1 - had}`));
+  assert.ok(flake.nextId() > id);
+});
+
+/** What a lost table, key or server does to a store in memory. */
+function lose({ records }) {
+  records.namespace = undefined;
+  records.slots.clear();
+}
+
+test('a lost namespace: one warning, and all of its holders go on above what was issued', async () => {
+  const store = faulty();
+  const layout = { ...layouts.node, workerBits: 1 };
+  const options = { layout, maxClockSkew: 300 };
+  const flakes = [await leased(store, options), await leased(store, options)];
+  const ids = flakes.flatMap((flake) => [...flake.nextIds(1000)]);
+  const warnings = [];
+  const note = (warning) => warnings.push(warning);
+  process.on('warning', note);
+  const before = store.records.namespace.id;
+  lose(store);
+  const start = Date.now();
+  await until(() => flakes.every(({ lease }) => lease.state === 'held' && lease.floor > start));
+  assert.notEqual(store.records.namespace.id, before);
+  for (const flake of flakes) refuses(flake.nextId, 'ERR_SNOWFLAKE_WINDOW');
+  await until(() => flakes.every(({ lease }) => Date.now() > lease.floor));
+  const waited = Date.now() - start;
+  assert.ok(waited < TTL / 3 + TTL + 300 + 500, `${waited} ms`);
+  ids.push(...flakes.flatMap((flake) => [...flake.nextIds(1000)]));
+  assert.equal(countDuplicates(ids), 0);
+  process.off('warning', note);
+  const lost = warnings.filter(({ code }) => code === 'SNOWFLAKE_NAMESPACE_LOST');
+  assert.equal(lost.length, 2, 'one a holder');
+  assert.match(lost[0].message, /workerId \d of faulty: is no longer recorded/);
+  assert.match(lost[0].detail, /may have issued IDs.*snowdrift recover URL/);
+});
+
+test('a store that was restored from a backup is noticed, and its floor raised', async () => {
+  const store = faulty();
+  const layout = { ...layouts.node, workerBits: 2 };
+  const flake = await leased(store, { layout, maxClockSkew: 300 });
+  const backup = structuredClone(store.records);
+  await until(() => flake.lease.renewals === 1);
+  const { ceiling, owner } = flake.lease;
+  const warned = once(process, 'warning');
+  store.records.slots.clear();
+  for (const [key, slot] of backup.slots) store.records.slots.set(key, slot);
+  await until(() => flake.lease.owner !== owner);
+  const [{ code, message }] = await warned;
+  assert.equal(code, 'SNOWFLAKE_NAMESPACE_LOST');
+  assert.match(message, /is recorded as it was before: a backup was restored/);
+  assert.equal(store.records.namespace.id, backup.namespace.id);
+  assert.ok(flake.lease.floor >= ceiling);
+  const next = await leased(store, { layout, maxClockSkew: 300 });
+  assert.ok(next.lease.floor >= ceiling, 'the next holder starts above it, too');
+});
+
+test('a namespace that is lost between two calls of one search is opened anew', async () => {
+  const store = faulty();
+  await leased(store);
+  let times = 0;
+  store.fault = (name) => name === 'acquire' && times++ < 3 && lose(store);
+  const flake = await leased(store, { maxClockSkew: 0 });
+  assert.ok(flake.lease.floor > 0, 'at the horizon');
+  store.fault = (name) => name === 'acquire' && lose(store);
+  const { message } = await rejects(leased(store), 'ERR_SNOWFLAKE_STORE');
+  assert.match(message, /faulty: failed to acquire a slot: its namespace keeps changing/);
+});
+
+test('a holder whose ttl, maxClockSkew or maxAhead is larger than recorded is refused', async () => {
+  const store = memory();
+  await leased(store, { ttl: 2000, maxClockSkew: 500, maxAhead: 100 });
+  await leased(store, { ttl: 1000, maxClockSkew: 400, maxAhead: 0 });
+  const larger = { ttl: 4000, maxClockSkew: 500, maxAhead: 200 };
+  const { message } = await rejects(leased(store, larger), 'ERR_SNOWFLAKE_CONFIG');
+  assert.match(
+    message,
+    /^ttl 4000 \(recorded: 2000\) and maxAhead 200 \(recorded: 100\) is more than memory: allows/,
+  );
+  assert.match(message, /snowdrift raise URL --ttl 4000 --max-ahead 200$/);
+  const skew = { ttl: 1000, maxClockSkew: 600 };
+  const refusal = await rejects(leased(store, skew), 'ERR_SNOWFLAKE_CONFIG');
+  assert.match(refusal.message, /maxClockSkew 600 \(recorded: 500\).*--max-clock-skew 600$/);
+  const { namespace } = await store.slots();
+  const { signal } = new AbortController();
+  await store.raise({ namespace: namespace.id, ttl: 4000, maxAhead: 200, signal });
+  await leased(store, larger);
+});
+
+test('another layout or epoch in the namespace is refused', async () => {
+  const store = memory();
+  await leased(store);
+  const { message } = await rejects(leased(store, { epoch: 0 }), 'ERR_SNOWFLAKE_STORE');
+  assert.match(
+    message,
+    /memory: is for IDs of another layout or epoch: 41\/3\/5\/2\/12@1\+1580486400000, and not 41\/3\/5\/2\/12@1\+0\. Use/,
+  );
+});
+
+test('the first lease of a namespace in a store that may forget waits for the horizon', async () => {
+  const store = { ...memory(), mayForget: true };
+  const warned = once(process, 'warning');
+  const start = Date.now();
+  const flake = await leased(store, { ttl: 1000, maxClockSkew: 200, maxAhead: 100 });
+  const waited = Date.now() - start;
+  assert.ok(waited > 1250 && waited < 1800, `${waited} ms`);
+  const [{ code, message, detail }] = await warned;
+  assert.equal(code, 'SNOWFLAKE_FLOOR');
+  assert.match(message, /waits 1\d\d\d ms for its first ID/);
+  assert.match(detail, /^memory:: the namespace is new, or was lost.*snowdrift create URL --new$/);
+  flake.nextId();
+  assert.equal((await leased(store, { ttl: 1000, maxClockSkew: 200 })).workerId, 1);
+});
+
+test('a burst may run maxAhead from the first ID on', async () => {
+  const layout = { ...layouts.node, sequenceBits: 1 };
+  const flake = await leased(memory(), { layout, maxAhead: 5000, ttl: 1000 });
+  // Two a tick: 4,000 ticks of 1 ms, of which the ttl has 1,000.
+  assert.equal(countDuplicates([...flake.nextIds(8000)]), 0);
+});
+
+/** A store whose clock does not follow the machine's. */
+const STEADY = `
+  const { memory } = require('snowdrift/lease/memory');
+  const start = Date.now() - performance.now();
+  const store = memory({ now: () => start + performance.now() });
+  const options = { datacenterId: 1, ttl: 1000, maxClockSkew: 500 };
+  const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));`;
+
+test('a clock that jumps ahead is refused at the draw, and poisons no slot', {
+  skip: noMachine(),
+}, async () => {
+  const { first, renewals, refused, name, ahead, lease, again } = await underSteppedClock(`${STEADY}
+    let renewals = 0;
+    const { renew } = store;
+    store.renew = (request) => { renewals++; return renew(request); };
+    const flake = await SnowFlake.lease(store, options);
+    const id = flake.nextId();
+    step(9 * 365 * 86_400_000);
+    const first = thrown(flake.nextId).code;
+    for (const end = performance.now() + 600; performance.now() < end; await pause(1)) thrown(flake.nextId);
+    const { code: refused, message: name } = thrown(flake.nextId);
+    const { slots } = await store.slots();
+    const { lease } = flake;
+    const ahead = slots[0].ceiling + flake.layout.epoch - (await store.now());
+    step(0);
+    const again = flake.nextId() > id;
+    return { first, renewals, refused, name, ahead, lease, again };`);
+  assert.equal(first, 'ERR_SNOWFLAKE_LEASE_EXPIRED');
+  // Each draw wants a renewal; they come no faster than after failures.
+  assert.ok(renewals <= 10, `${renewals} renewals in 600 ms`);
+  assert.equal(refused, 'ERR_SNOWFLAKE_CLOCK_SKEW');
+  const [, mine, theirs] = /clock shows (\S+Z), and the clock of memory: shows (\S+Z):/.exec(name);
+  const apart = Date.parse(mine) - Date.parse(theirs);
+  assert.ok(Math.abs(apart - lease.clockSkew) < 2 && apart > 9 * 364 * 86_400_000, name);
+  assert.ok(ahead > 0 && ahead <= 1500, `the ceiling is ${ahead} ms ahead of the store's clock`);
+  assert.ok(again);
+});
+
+test('a clock that jumped ahead issues nothing above the horizon of a loss', {
+  skip: noMachine(),
+}, async () => {
+  const { ids, floor, highest } = await underSteppedClock(`${STEADY}
+    const records = { slots: new Map() };
+    const lossy = memory({ now: () => start + performance.now(), records });
+    const flake = await SnowFlake.lease(lossy, { ...options, maxAhead: 400 });
+    const ids = [];
+    // Within what ttl, maxClockSkew and maxAhead allow, and past it.
+    for (const ms of [900, 1400, 1800, 5000]) {
+      step(ms);
+      for (let n = 0; n < 8; n++) {
+        try { ids.push(String(flake.nextId())); } catch {}
+        await pause(50);
+      }
+    }
+    records.namespace = undefined;
+    records.slots.clear();
+    step(0);
+    const next = await SnowFlake.lease({ ...lossy, mayForget: true }, { ...options, maxAhead: 400, datacenterId: 2 });
+    const highest = Math.max(...ids.map((id) => flake.parse(id).timestamp));
+    return { ids: ids.length, floor: next.lease.floor, highest };`);
+  assert.ok(ids > 8, `${ids} IDs`);
+  assert.ok(highest <= floor, `${highest} ms was issued, the new namespace starts above ${floor}`);
 });
 
 test('slots whose nodes this process has open otherwise are passed by, and released', async () => {
@@ -218,7 +443,7 @@ test('the next holder starts above what the last one recorded, close() lowers it
   const layout = { ...layouts.node, workerBits: 0 };
   const first = await leased(store, { layout });
   const id = first.nextId();
-  await first[Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]();
+  await first.close();
   assert.equal(first.lease.state, 'released');
   const release = store.calls.find(({ name }) => name === 'release');
   assert.equal(release.last, first.parse(id).timestamp - layout.epoch);
@@ -229,7 +454,12 @@ test('the next holder starts above what the last one recorded, close() lowers it
 
 test('a slot that was acquired too late is released', async () => {
   const store = faulty();
-  store.fault = (name) => name === 'acquire' && sleep(150);
+  const { acquire } = store;
+  store.acquire = async (request) => {
+    const answer = await acquire(request);
+    await sleep(150);
+    return answer;
+  };
   await rejects(leased(store, { callTimeout: 50 }), 'ERR_SNOWFLAKE_STORE');
   store.fault = async (name) => {
     // That this fails, too, is nobody's concern.
@@ -237,6 +467,7 @@ test('a slot that was acquired too late is released', async () => {
   };
   await until(() => store.calls.some(({ name }) => name === 'release'));
   store.fault = undefined;
+  store.acquire = acquire;
   await leased(store);
 });
 
@@ -253,6 +484,27 @@ test('clocks too far apart are refused, and it is said which way', async () => {
   await leased(ahead, { maxClockSkew: 20_000 });
 });
 
+test('the time that a call takes is no clock skew', async () => {
+  for (const pauses of [
+    [200, 0],
+    [0, 200],
+  ]) {
+    const store = memory();
+    for (const name of ['now', 'acquire', 'renew']) {
+      const call = store[name];
+      store[name] = async (request) => {
+        await sleep(pauses[0]);
+        const answer = await call(request);
+        await sleep(pauses[1]);
+        return answer;
+      };
+    }
+    const flake = await leased(store, { maxClockSkew: 20 });
+    await until(() => flake.lease.renewals === 1);
+    assert.equal(flake.lease.clockSkew, undefined);
+  }
+});
+
 test('a store whose answers are none is refused, at first and later', async () => {
   for (const [call, answer] of [
     ['now', Number.NaN],
@@ -265,12 +517,31 @@ test('a store whose answers are none is refused, at first and later', async () =
     ['acquire', { workerId: 0, expires: 0 }],
     ['acquire', { workerId: 0, floor: Number.NaN, expires: 0 }],
     ['acquire', { workerId: 0n, floor: -1, expires: 0 }],
+    ['acquire', { workerId: 0, floor: -1 }],
+    ['acquire', { workerId: 0, floor: -1, expires: 0, now: 'noon' }],
+    ['acquire', { isMissing: 1 }],
+    ['open', undefined],
+    ['open', {}],
+    ...Object.entries({
+      id: 'ABC',
+      layout: 'node',
+      ttl: '1000',
+      maxClockSkew: -1,
+      maxAhead: null,
+      floor: Number.NaN,
+    }).map(([what, wrong]) => ['open', { ...record(), [what]: wrong }]),
   ]) {
     const store = { ...faulty(), [call]: async () => answer };
     const { message } = await rejects(leased(store), 'ERR_SNOWFLAKE_STORE');
     assert.match(message, /^faulty: failed to .*: Error: it answered .*; it must be /);
   }
-  for (const answer of [undefined, {}, { isHeld: 1 }]) {
+  for (const answer of [
+    ...[undefined, {}, { isHeld: 1 }, { isHeld: true }, { isHeld: false }],
+    ...[
+      { isHeld: false, lost: 'gone' },
+      { isHeld: true, expires: 0, now: null },
+    ],
+  ]) {
     const store = faulty();
     const flake = await leased(store);
     const { ceiling } = flake.lease;

@@ -12,6 +12,7 @@ const {
   readFileSync,
   readdirSync,
   rmSync,
+  statSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
@@ -23,6 +24,7 @@ const { afterEach, beforeEach, test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 const { Drawer } = require('./drawer.js');
+const { Machine, missing: noMachine } = require('./machine.js');
 const {
   SnowFlake,
   countDuplicates,
@@ -96,7 +98,7 @@ test('close(), using, await using and the end of the process free the slot at on
   assert.equal(typeof (await attempt()), 'string');
   const flake = recorded();
   assert.equal((await attempt()).code, 'ERR_SNOWFLAKE_IN_USE');
-  await flake[Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]();
+  await flake.close();
   assert.equal(typeof (await attempt()), 'string', 'and that process has ended, too');
   assert.equal(typeof recorded().nextId(), 'bigint');
 });
@@ -367,7 +369,11 @@ test('a damaged, cut, foreign, newer or exchanged file is refused by its name, a
   for (const [content, what] of [
     [changed(60, whole[60] ^ 1), /is damaged\..*use another workerId/],
     [changed(1047, whole[1047] ^ 0x40), /is damaged/],
-    [changed(8, 2), /was written by a newer snowdrift \(format 2; this one reads 1\)/],
+    [changed(8, 3), /was written by a newer snowdrift \(format 3; this one reads 2\)/],
+    [
+      changed(8, 1),
+      /by an older snowdrift \(format 1; this one reads 2\)\. End the processes.*reset/,
+    ],
     [whole.subarray(0, 100), /is 100 bytes long and should be 4096/],
     [Buffer.alloc(0), /is 0 bytes long/],
     [Buffer.alloc(4096), /is no file of a snowdrift slot/],
@@ -462,6 +468,312 @@ test('a directory or a file that may not be written is an error that says so', {
   );
   assert.equal(readOnly, 'ERR_SNOWFLAKE_STORE');
   assert.match(why, /cannot open .*datacenter-1-worker-3\.slot: Permission denied/);
+});
+
+test('a file that another user owns does not keep a lease from the others', {
+  skip: !isRoot && 'only root can be two users',
+}, async () => {
+  // Readable or not, released or held by a living process.
+  const layout = { ...layouts.node, workerBits: 2 };
+  for (const flake of [await leased({ layout }), await leased({ layout })]) flake.close();
+  chmodSync(slotFile(0), 0o600);
+  chmodSync(slotFile(1), 0o644);
+  chmodSync(directory, 0o777);
+  const script = `
+    process.setuid(65534);
+    const { SnowFlake, layouts } = require(${JSON.stringify(entry)});
+    const warnings = [];
+    process.on('warning', ({ code, message }) => warnings.push([code, message]));
+    const lease = (more) =>
+      SnowFlake.lease(${JSON.stringify(pathToFileURL(directory).href)},
+        { datacenterId: 1, layout: { ...layouts.node, workerBits: 2 }, ...more });
+    (async () => {
+      const flakes = [await lease(), await lease()];
+      const workerIds = flakes.map((flake) => (flake.nextId(), flake.workerId));
+      const refused = await lease().catch(({ code, message }) => [code, message]);
+      await new Promise((resolve) => setImmediate(resolve));
+      console.log(JSON.stringify({ workerIds, refused, warnings }));
+    })();`;
+  const { stdout, stderr } = await runScript(script);
+  assert.notEqual(stdout, '', stderr);
+  const { workerIds, refused, warnings } = JSON.parse(stdout);
+  assert.deepEqual(workerIds, [2, 3]);
+  assert.equal(refused[0], 'ERR_SNOWFLAKE_NO_SLOT');
+  assert.match(refused[1], /cannot be used \(cannot open .*worker-0\.slot: Permission denied/);
+  assert.ok(warnings.every(([code]) => code === 'SNOWFLAKE_SLOT_UNUSABLE'));
+  assert.equal(warnings.length, 4, 'both files, at each lease');
+  assert.match(warnings[0][1], /cannot open .*worker-0\.slot: Permission denied.*Let this process/);
+});
+
+test('what is no file of a slot, and cannot be opened as one, does not keep a lease from the others', {
+  skip: process.platform === 'win32' && 'Windows has no such files',
+}, async () => {
+  mkdirSync(slotFile(0));
+  assert.equal(spawnSync('mkfifo', [slotFile(1)]).status, 0);
+  symlinkSync(slotFile(2), slotFile(2));
+  symlinkSync(join(directory, 'nowhere'), slotFile(4));
+  const warnings = [];
+  const collect = ({ code, message }) => warnings.push(`${code} ${message}`);
+  process.on('warning', collect);
+  try {
+    const flake = await leased();
+    assert.equal(flake.workerId, 3);
+    await sleep(0);
+  } finally {
+    process.off('warning', collect);
+  }
+  assert.deepEqual(
+    warnings.map((warning) => /^SNOWFLAKE_SLOT_UNUSABLE .*worker-(\d)\.slot/.exec(warning)?.[1]),
+    ['0', '1', '2', '4'],
+    String(warnings),
+  );
+  for (const [workerId, said] of [
+    [0, /worker-0\.slot.* (directory|regular file)/],
+    [1, /worker-1\.slot is no regular file. Move it away, or use another workerId/],
+    [2, /cannot open .*worker-2\.slot: .*symbolic links/],
+    [4, /worker-4\.slot is a symbolic link to nothing. Remove it/],
+  ]) {
+    const { message } = refuses(() => recorded({ workerId }), 'ERR_SNOWFLAKE_STORE');
+    assert.match(message, said);
+  }
+});
+
+test('whoever may make no file there takes one that is there', {
+  skip: !isRoot && 'only root can be two users',
+}, async () => {
+  const layout = { ...layouts.node, workerBits: 2 };
+  const flake = await leased({ layout, ttl: 60_000 });
+  const url = pathToFileURL(directory).href;
+  chmodSync(slotFile(0), 0o666);
+  // Its ceiling lies ahead, so that slots that were never used come first.
+  const held = readFileSync(slotFile(0));
+  flake.close();
+  writeFileSync(slotFile(0), held);
+  const answer = await asNobody(
+    `return SnowFlake.configure({ datacenterId: 1, lease: ${JSON.stringify(url)}, layout: ${JSON.stringify(layout)} }).workerId;`,
+  );
+  assert.equal(answer, 0);
+});
+
+/** How `snowdrift slots` shows slot 3 after a script has ended that has `state` and `SnowFlake`. */
+async function shownAfter(body) {
+  const { code, signal, stderr } = await runScript(`
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    const { Worker } = require('node:worker_threads');
+    const entry = ${JSON.stringify(entry)};
+    const state = { datacenterId: 1, workerId: 3, state: ${JSON.stringify(directory)}, maxWait: 1000 };
+    ${body}`);
+  const cli = join(dirname(entry), 'cli', 'main.js');
+  const { stdout } = spawnSync(process.execPath, [cli, 'slots', pathToFileURL(directory).href], {
+    encoding: 'utf8',
+  });
+  const [, shown] = /^1 +3 +(\w+)/m.exec(stdout) ?? [undefined, stdout];
+  return { code, signal, stderr, shown };
+}
+
+test('a process that ends gives its slot up, however it ends by itself', {
+  skip: process.platform === 'win32' && 'there it is shown as died',
+}, async () => {
+  for (const [body, expected] of [
+    ['new SnowFlake(state).nextId();', [0, null]],
+    ['new SnowFlake(state).nextId(); process.exit(0);', [0, null]],
+    ['new SnowFlake(state).nextId(); process.exitCode = 3; process.exit();', [3, null]],
+    [
+      'new SnowFlake(state).nextId(); setImmediate(() => { throw new Error("planned"); });',
+      [1, null],
+    ],
+    // IDs are drawn until the end, by listeners of it and by other threads.
+    [
+      `const flake = new SnowFlake(state);
+       process.on('exit', () => { for (let n = 0; n < 5000; n++) flake.nextId(); });
+       process.exit(0);`,
+      [0, null],
+    ],
+    [
+      `const draw = "const { workerData: [entry, state] } = require('worker_threads');" +
+         "const flake = new (require(entry).SnowFlake)(state);" +
+         "require('worker_threads').parentPort.postMessage(0);" +
+         "(function turn() { flake.nextId(); setImmediate(turn); })();";
+       const worker = new Worker(draw, { eval: true, workerData: [entry, state] });
+       worker.once('message', () => process.exit(0));`,
+      [0, null],
+    ],
+    [
+      `const draw = "const { workerData: [entry, state] } = require('worker_threads');" +
+         "new (require(entry).SnowFlake)(state).nextId(); process.exit(0);";
+       new Worker(draw, { eval: true, workerData: [entry, state] });`,
+      [0, null],
+    ],
+  ]) {
+    const { code, signal, stderr, shown } = await shownAfter(body);
+    assert.deepEqual([code, signal, shown], [...expected, 'free'], `${body}\n${stderr}`);
+    if (expected[0] !== 1) assert.equal(stderr, '');
+  }
+  // What ends by a signal has died: nothing of it runs any more.
+  for (const signal of ['SIGTERM', 'SIGKILL']) {
+    const { shown } = await shownAfter(
+      `new SnowFlake(state).nextId(); process.kill(process.pid, '${signal}'); setTimeout(() => {}, 1e6);`,
+    );
+    assert.equal(shown, 'died', signal);
+  }
+});
+
+test('a slot that a clock in another year made useless names its remedy, which makes it usable', {
+  skip: noMachine(),
+}, async () => {
+  const machine = new Machine();
+  const env = machine.env;
+  const nineYears = 9 * 365 * 86_400_000;
+  const cli = join(dirname(entry), 'cli', 'main.js');
+  const reset = (...more) => {
+    const args = [cli, 'reset', pathToFileURL(directory).href, ...more];
+    const slot = ['--datacenter-id', '1', '--worker-id', '3'];
+    return spawnSync(process.execPath, [...args, ...slot], {
+      encoding: 'utf8',
+      env: { ...process.env, ...env },
+    });
+  };
+  try {
+    const ids = [];
+    const draw = async () => {
+      const answer = await elsewhere('new SnowFlake(state).nextIds(100)', env);
+      if (answer.code === undefined) ids.push(...Object.values(answer));
+      return answer;
+    };
+    await draw();
+    machine.clock = nineYears;
+    await draw();
+    machine.clock = 60_000;
+    machine.boot = 2;
+    const { code, message } = await draw();
+    assert.equal(code, 'ERR_SNOWFLAKE_WINDOW');
+    const command = `snowdrift reset file://${directory} --datacenter-id 1 --worker-id 3`;
+    assert.ok(message.includes(`${slotFile()}: ${command}`), message);
+
+    const before = readFileSync(slotFile());
+    const looked = reset();
+    assert.deepEqual([looked.status, looked.stderr], [2, '']);
+    assert.match(
+      looked.stdout,
+      /IDs up to +20[3-9]\d-.*never issued again.*No ID is issued again/s,
+    );
+    assert.match(looked.stdout, /Nothing was changed\. With --yes it is done\./);
+    assert.deepEqual(readFileSync(slotFile()), before);
+    const done = reset('--yes', '--json');
+    assert.equal(done.status, 0, done.stderr);
+    const { plan, now, isDone, ceiling } = JSON.parse(done.stdout);
+    assert.deepEqual([isDone, plan.repeatsTo, plan.skip[1]], [true, null, ceiling]);
+    assert.ok(Math.abs(plan.floor - now) < 5000);
+    await sleep(5);
+    assert.equal((await draw()).code, undefined);
+
+    machine.clock = nineYears;
+    const again = await draw();
+    assert.equal(again.code, 'ERR_SNOWFLAKE_STORE');
+    assert.match(again.message, /a clock that stood ahead has issued IDs of these times/);
+    machine.clock = nineYears + 86_400_000;
+    assert.equal((await draw()).code, undefined);
+    machine.clock = nineYears + 2 * 86_400_000;
+    const none = reset('--yes');
+    assert.deepEqual([none.status, /nothing to reset/.test(none.stdout)], [0, true], none.stdout);
+    assert.equal(ids.length, 400);
+    assert.equal(countDuplicates(ids), 0);
+  } finally {
+    machine.remove();
+  }
+});
+
+test('after a power cut IDs are refused for ttl + maxAhead at the most', {
+  skip: noMachine(),
+}, async () => {
+  const machine = new Machine();
+  try {
+    const [ttl, maxAhead] = [1000, 60_000];
+    const options = JSON.stringify({ ttl, maxAhead });
+    const draw = (more) =>
+      elsewhere(
+        `(() => {
+          const flake = new SnowFlake({ ...state, ...${options} });
+          try { return flake.nextIdString(); }
+          catch ({ code, retryAfterMs }) { return { code, retryAfterMs }; }
+          finally { ${more} }
+        })()`,
+        machine.env,
+      );
+    const before = Date.now();
+    await assert.rejects(draw("process.kill(process.pid, 'SIGKILL')"));
+    machine.boot = 2;
+    const { code, retryAfterMs } = await draw('');
+    assert.equal(code, 'ERR_SNOWFLAKE_WINDOW');
+    assert.ok(retryAfterMs <= ttl + maxAhead, `${retryAfterMs}`);
+    assert.ok(retryAfterMs >= ttl + maxAhead - (Date.now() - before), `${retryAfterMs}`);
+  } finally {
+    machine.remove();
+  }
+});
+
+test('a slot whose counters are all years ahead names the remedy, too', {
+  skip: noMachine(),
+}, async () => {
+  const machine = new Machine();
+  try {
+    const years = 365 * 86_400_000;
+    const draw = () => elsewhere('new SnowFlake(state).nextIdString()', machine.env);
+    for (const ahead of [9, 8, 7, 6]) {
+      machine.clock = ahead * years;
+      assert.equal(typeof (await draw()), 'string');
+    }
+    machine.clock = 0;
+    const { code, message } = await draw();
+    assert.equal(code, 'ERR_SNOWFLAKE_CLOCK_BACK');
+    assert.match(message, /snowdrift reset file:\/\/.*--worker-id 3/);
+  } finally {
+    machine.remove();
+  }
+});
+
+test('reset refuses what it cannot do, and keeps off living holders', async () => {
+  const run = (...args) => {
+    const { SNOWDRIFT_LEASE, ...env } = process.env;
+    const cli = join(dirname(entry), 'cli', 'main.js');
+    const { status, stdout, stderr } = spawnSync(process.execPath, [cli, 'reset', ...args], {
+      encoding: 'utf8',
+      env,
+    });
+    return [status, stdout, stderr];
+  };
+  const url = pathToFileURL(directory).href;
+  const slot = ['--datacenter-id', '1', '--worker-id', '3'];
+  recorded().nextId();
+  for (const [args, status, said] of [
+    [[url, ...slot, '--yes'], 1, /ERR_SNOWFLAKE_IN_USE: .*is held by another process: process \d+/],
+    [[url, '--datacenter-id', '1', '--worker-id', '4'], 1, /ERR_SNOWFLAKE_STORE: .*worker-4\.slot/],
+    [['file:///no/such', ...slot], 1, /ERR_SNOWFLAKE_STORE: .*\/no\/such/],
+    [[url, ...slot, '--layout', 'twitter'], 1, /another layout or epoch/],
+    [[url, '--worker-id', '3'], 2, /reset needs --datacenter-id/],
+    [[url, '--datacenter-id', '1'], 2, /reset needs --worker-id/],
+    [[url, '--datacenter-id', '1', '--worker-id', 'x'], 2, /--worker-id must be a whole number/],
+    [['postgres://user:secret@a/b', ...slot], 2, /reset is for a directory.*recover/],
+    [['user:secret@a', ...slot], 2, /URLs of file:/],
+    [slot, 2, /reset needs a URL.*SNOWDRIFT_LEASE/],
+    [[url, url, ...slot], 2, /reset takes one URL/],
+  ]) {
+    if (args[0] === url && args.includes('twitter')) open.pop().close();
+    const [code, stdout, stderr] = run(...args);
+    assert.deepEqual([code, stdout], [status, ''], `${args}: ${stderr}`);
+    assert.match(stderr, said);
+    assert.ok(!stderr.includes('secret'), stderr);
+  }
+  // Damaged, it can be reset, and stays the file of its user.
+  writeFileSync(slotFile(), 'damaged');
+  chmodSync(slotFile(), 0o640);
+  const [looked, report] = run(url, ...slot);
+  assert.deepEqual([looked, readFileSync(slotFile(), 'utf8')], [2, 'damaged']);
+  assert.match(report, /7 bytes long.*It is not known what was issued/s);
+  assert.equal(run(url, ...slot, '--yes')[0], 0);
+  assert.equal(statSync(slotFile()).mode & 0o777, 0o640);
+  await sleep(5);
+  assert.equal(typeof recorded().nextId(), 'bigint');
 });
 
 /** Runs a script in a directory on a disk of its own of 64 kB. */

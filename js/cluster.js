@@ -9,6 +9,9 @@ const { availableParallelism, cpus } = require('node:os');
 
 const { SnowFlakeError, configError } = require('./errors.js');
 const { choice, directoryOf, propertiesOf, readLayout, wholeNumber } = require('./options.js');
+const { clearTimeout, monotonic, setTimeout } = require('./time.js');
+
+const { nextTick } = process;
 
 const OPTION_KEYS = [
   'count',
@@ -96,7 +99,7 @@ class Workers extends EventEmitter {
       datacenterId,
       workerId,
     });
-    Object.assign(place, { worker, started: performance.now(), timer: undefined });
+    Object.assign(place, { worker, started: monotonic(), timer: undefined });
     let failure;
     const exited = (code, signal) => {
       if (place.worker === worker) this.#exited(workerId, { code, signal, failure });
@@ -108,7 +111,7 @@ class Workers extends EventEmitter {
       if (worker.process.pid === undefined) exited(null, null);
     });
     // Later, so that whoever has called forkWorkers() can listen first.
-    process.nextTick(() => this.emit('fork', worker, workerId));
+    nextTick(() => this.emit('fork', worker, workerId));
   }
 
   #exited(workerId, { code, signal, failure }) {
@@ -122,7 +125,7 @@ class Workers extends EventEmitter {
       return;
     }
     const { stableAfter, firstDelay, longestDelay } = this.#options;
-    if (performance.now() - started >= stableAfter) place.failures = 0;
+    if (monotonic() - started >= stableAfter) place.failures = 0;
     const delay =
       place.failures === 0 ? 0 : Math.min(firstDelay * 2 ** (place.failures - 1), longestDelay);
     place.failures++;

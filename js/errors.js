@@ -3,6 +3,8 @@
 
 const { inspect, types } = require('node:util');
 
+const { unixNow } = require('./time.js');
+
 class SnowFlakeError extends Error {
   constructor(code, message, { cause, retryAfterMs, holders } = {}) {
     super(message, cause === undefined ? undefined : { cause });
@@ -21,7 +23,9 @@ function shown(value) {
   try {
     // Without its stack, which the error that has it as a cause shows anyway.
     if (types.isNativeError(value)) return `${value.name}: ${value.message}`.slice(0, 200);
-    return inspect(value, {
+    // The user and password of a URL, valid or not.
+    const safe = typeof value === 'string' ? value.replace(/:\/\/\S*@/, '://***@') : value;
+    return inspect(safe, {
       depth: 0,
       maxStringLength: 60,
       maxArrayLength: 3,
@@ -54,7 +58,7 @@ function needsPackage(what, name, cause) {
 
 /** What a native call answered, unless it answered with a fault. */
 function granted(answer) {
-  if (answer !== null && typeof answer === 'object' && 'code' in answer) {
+  if (answer !== null && typeof answer === 'object' && Object.hasOwn(answer, 'code')) {
     throw held(answer) ?? new SnowFlakeError(answer.code, answer.message);
   }
   return answer;
@@ -85,11 +89,28 @@ function moment(unixMs) {
   return Number.isNaN(date.getTime()) ? `${unixMs} (Unix ms)` : date.toISOString();
 }
 
+const HOUR_MS = 3_600_000;
+
+/** What to do where a clock that stood hours ahead has used a slot of a directory. */
+function remedy(retryAfterMs, { datacenterId, workerId }, lease) {
+  const isFile = lease?.store.startsWith('file:');
+  if (!isFile || !(retryAfterMs > HOUR_MS)) return '';
+  const file = `${lease.store}/datacenter-${datacenterId}-worker-${workerId}.slot`;
+  const quoted = /^[\w:/.-]+$/.test(lease.store)
+    ? lease.store
+    : `'${lease.store.replaceAll("'", "'\\''")}'`;
+  return `. If the clock is right now and once stood ahead, end this process and reset the slot ${file.slice('file://'.length)}: snowdrift reset ${quoted} --datacenter-id ${datacenterId} --worker-id ${workerId} says what that risks`;
+}
+
 /**
  * Why there is no ID. `layout` and `maxWait` are those of the instance that was asked, `lease` is how
  * its lease stands.
  */
-function refused({ kind, now, retryAfterMs }, { layout, maxWait }, lease) {
+function refused({ kind: found, now, retryAfterMs }, { layout, maxWait, ...node }, lease) {
+  // A lease that lost its slot, and could not open another one, has no generator meanwhile.
+  const kind = found === 'closed' && lease?.state === 'lost' ? 'ceiling' : found;
+  // Of a lease from a directory there is no such field.
+  const isOfStore = lease?.expires !== undefined;
   const again = retryAfterMs === undefined ? '' : ` Try again in ${retryAfterMs} ms`;
   const perTick = `${2 ** layout.sequenceBits} IDs a tick of ${layout.tickMs} ms`;
   const [code, message] = {
@@ -102,7 +123,7 @@ function refused({ kind, now, retryAfterMs }, { layout, maxWait }, lease) {
     ],
     'clock-back': [
       'ERR_SNOWFLAKE_CLOCK_BACK',
-      `the clock stepped back to ${moment(now)}, below IDs that are already issued. Try again in ${retryAfterMs} ms, when it will have caught up, and look at what sets this machine's clock`,
+      `the clock stepped back to ${moment(now)}, below IDs that are already issued. Try again in ${retryAfterMs} ms, when it will have caught up, and look at what sets this machine's clock${remedy(retryAfterMs, node, lease)}`,
     ],
     'before-epoch': [
       'ERR_SNOWFLAKE_BEFORE_EPOCH',
@@ -111,18 +132,11 @@ function refused({ kind, now, retryAfterMs }, { layout, maxWait }, lease) {
     floor: [
       'ERR_SNOWFLAKE_WINDOW',
       `the clock stands at ${moment(now)}, and IDs up to ${moment(lease?.floor)} may have been issued ${
-        lease?.expires ? 'by other holders of this slot' : 'before this machine went down'
-      }.${again}, when the clock has passed that`,
+        isOfStore ? 'by other holders of this slot' : 'before this machine went down'
+      }.${again}, when the clock has passed that${remedy(retryAfterMs, node, lease)}`,
     ],
-    ceiling: lease?.expires
-      ? [
-          'ERR_SNOWFLAKE_LEASE_EXPIRED',
-          `the lease of workerId ${lease.slot.workerId} from ${lease.store} ${
-            lease.state === 'lost'
-              ? 'was taken over by another process, since it had not been renewed in time'
-              : `has run out at ${moment(lease.ceiling)}`
-          }${lease.failure === undefined ? '' : ` (${lease.failure})`}. IDs stop until there is one again, which is tried again and again; look at the engine`,
-        ]
+    ceiling: isOfStore
+      ? leaseRefusal(lease, now)
       : lease?.failure
         ? [
             'ERR_SNOWFLAKE_STORE',
@@ -138,6 +152,28 @@ function refused({ kind, now, retryAfterMs }, { layout, maxWait }, lease) {
     ],
   }[kind];
   return new SnowFlakeError(code, message, { retryAfterMs });
+}
+
+/** Why a lease from a store has no ID: code and message. */
+function leaseRefusal({ slot, store, state, lost, ceiling, failure, clockSkew }, now) {
+  if (state !== 'lost' && failure === undefined && clockSkew > 0) {
+    return [
+      'ERR_SNOWFLAKE_CLOCK_SKEW',
+      `this machine's clock shows ${moment(now)}, and the clock of ${store} shows ${moment(now - clockSkew)}: further behind than ttl, maxClockSkew and maxAhead allow. IDs go on by themselves when the clocks agree: set this machine's clock right (NTP), or the store's`,
+    ];
+  }
+  const what = {
+    taken: 'was taken over by another process, since it had not been renewed in time',
+    missing: 'is no longer recorded there',
+    reverted: 'is recorded there as it was before',
+  }[lost];
+  const why = failure === undefined ? '' : ` (${failure})`;
+  return [
+    'ERR_SNOWFLAKE_LEASE_EXPIRED',
+    state === 'lost'
+      ? `workerId ${slot.workerId} of ${store} ${what}. This process waits for a free slot, and IDs go on by themselves when it has one${why}`
+      : `the lease of workerId ${slot.workerId} from ${store} has run out at ${moment(ceiling)}${why}. IDs go on by themselves when it is renewed, which is tried again and again: look at the store`,
+  ];
 }
 
 /** Tells the process that its clock stepped back. */
@@ -160,7 +196,7 @@ const ending = new Set();
 /** Tells the process, once a layout, that its time ends within a year. */
 function warnOfEnd({ epoch, timestampBits, tickMs }) {
   const end = epoch + 2 ** timestampBits * tickMs;
-  const left = end - Date.now();
+  const left = end - unixNow();
   if (left <= 0 || left > YEAR_MS || ending.has(`${epoch} ${end}`)) return;
   ending.add(`${epoch} ${end}`);
   process.emitWarning(
@@ -182,6 +218,7 @@ module.exports = {
   held,
   invalidId,
   isMissing,
+  moment,
   needsPackage,
   refused,
   shown,

@@ -37,6 +37,8 @@ class Instance {
   #channel;
   #turn;
   #lastStats;
+  /** What close() returned. */
+  #closed;
   #lastLease;
   /** Of an engine, if there is one. */
   #lease;
@@ -72,8 +74,7 @@ class Instance {
   }
 
   nextIdStrings(count) {
-    const { nextIdString } = this;
-    return Array.from({ length: readCount(count) }, nextIdString);
+    return this.#turn.nextIdStrings(readCount(count));
   }
 
   nextIdAsync() {
@@ -136,24 +137,35 @@ class Instance {
   }
 
   close() {
-    if (this.isClosed) return;
-    this.#turn.drop();
+    if (this.#closed === undefined) {
+      let settle;
+      // First: subscribers that hear of it may close it, too.
+      this.#closed = new Promise((resolve) => {
+        settle = () => resolve();
+      });
+      this.#end().then(settle, settle);
+    }
+    return this.#closed;
+  }
+
+  /** Ends the window in this turn. Settles when the store knows, or has not answered in time. */
+  async #end() {
+    this.#turn.close();
     const { lease } = this;
     this.#lastLease = lease && { ...lease, state: 'released' };
     this.#lastStats = this.#channel.stats();
     this.#tellLease?.(this.#lastLease);
-    // Ends the window at once; the engine is told meanwhile.
-    this.#lease?.release();
+    const released = this.#lease?.release();
     this.#channel.close();
+    await released;
   }
 
   [Symbol.dispose ?? Symbol.for('Symbol.dispose')]() {
     this.close();
   }
 
-  async [ASYNC_DISPOSE]() {
-    this.close();
-    await this.#lease?.release();
+  [ASYNC_DISPOSE]() {
+    return this.close();
   }
 }
 

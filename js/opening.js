@@ -36,7 +36,7 @@ async function openLater(settings) {
 function missingCalls(place) {
   try {
     if (place === null || typeof place !== 'object' || place instanceof URL) return undefined;
-    return ['acquire', 'renew', 'release', 'now'].filter(
+    return ['open', 'raise', 'acquire', 'renew', 'release', 'now'].filter(
       (name) => typeof place[name] !== 'function',
     );
   } catch (cause) {
@@ -60,7 +60,11 @@ function engineOf(place) {
   try {
     url = new URL(place);
   } catch {
-    return undefined;
+    if (typeof place !== 'string' || !/^(?!file:)[a-z][a-z0-9+.-]*:\/\//i.test(place))
+      return undefined;
+    throw configError(
+      `the store of SnowFlake.lease() is not a valid URL: ${shown(place)}. Percent-encode special characters of user and password, as encodeURIComponent() does`,
+    );
   }
   const { isEngine, unknownEngine } = require('./lease/connect.js');
   if (isEngine(url)) return url;
@@ -109,10 +113,12 @@ async function takeLease(engine, settings) {
 }
 
 function request({ clock, recording, ...settings }, common) {
+  // Without a prototype: what somebody has put on Object.prototype is no option.
   return {
+    __proto__: null,
     ...settings,
     ownClock: clock !== undefined,
-    recording: recording && { ...recording, common },
+    recording: recording && { __proto__: null, ...recording, common },
   };
 }
 

@@ -13,6 +13,7 @@ const {
   shown,
 } = require('./errors.js');
 const native = require('./native.js');
+const { unixNow } = require('./time.js');
 
 const LAYOUT_KEYS = [
   'timestampBits',
@@ -277,7 +278,7 @@ function readOptions(options = {}, { isLeased } = { isLeased: false }) {
 function holderOf() {
   // Here, since loading it takes half a ms and not everyone records.
   const { hostname } = require('node:os');
-  return { host: hostname(), started: Math.round(Date.now() - process.uptime() * 1000) };
+  return { host: hostname(), started: Math.round(unixNow() - process.uptime() * 1000) };
 }
 
 /** The options of SnowFlake.lease() with a file store, which takes any worker ID. */

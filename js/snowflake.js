@@ -46,14 +46,16 @@ class SnowFlake extends Instance {
   }
 
   static configure(options) {
+    if (options === undefined) throw configError('SnowFlake.configure() needs options');
+    const settings = readOptions(options);
+    // Looked at after the options, whose getters may have drawn by it.
     if (byDefault !== undefined && !byDefault.isClosed) {
       throw new SnowFlakeError(
         'ERR_SNOWFLAKE_CONFLICT',
         'the default instance is in use already: call SnowFlake.configure() once, before the first static call, or close SnowFlake.default first',
       );
     }
-    if (options === undefined) throw configError('SnowFlake.configure() needs options');
-    return setDefault(new SnowFlake(prepare(openNow(readOptions(options), { common: true }))));
+    return setDefault(new SnowFlake(prepare(openNow(settings, { common: true }))));
   }
 
   static nextId() {

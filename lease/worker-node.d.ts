@@ -10,6 +10,10 @@ import type { LeaseStore } from './store';
  * const flake = await SnowFlake.lease(workerNode(pool), { layout, clockBack: 'throw' })
  * ```
  *
+ * `open()` and `raise()` record nothing, as the table is UidGenerator's own and no holder counts on the
+ * limits of another; holds do not expire, so `expires` is null. That a table was emptied is not noticed:
+ * choose a later epoch then. A connection that does not commit is refused (`ERR_SNOWFLAKE_CONFIG`).
+ *
  * The layout must have no datacenterBits. An ID past its workerBits is `ERR_SNOWFLAKE_NO_SLOT`: with
  * the 22 bits of `uid`, after 4,194,303 starts.
  *

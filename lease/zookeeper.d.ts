@@ -3,6 +3,7 @@ import type { LeaseStore, StoreOptions } from './store';
 /**
  * Slots in ZooKeeper, by the optional second addon: `npm install snowdrift-zookeeper`.
  *
+ * The node `/snowdrift/NAMESPACE` holds the namespace's record; delete a namespace with all nodes below it.
  * Operators see `/snowdrift/NAMESPACE/DATACENTER/WORKER` for each worker ID, which holds its ceiling
  * and who had it last (host, port, pid, start), with an ephemeral child `holder` while it is held. A dead
  * holder's slot is free when its session has expired: after `ttl`, as far as the ensemble's tickTime

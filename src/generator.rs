@@ -448,6 +448,13 @@ impl Generator {
         state.sequencer.give_back(block, unused);
     }
 
+    /// Counts waits of callers that wait by themselves.
+    pub fn note_waits(&self, waits: u64, time: Duration) {
+        let mut state = self.state.lock();
+        state.waits += waits;
+        state.waited += time;
+    }
+
     /// The step of the clock that is to be reported, if it was not taken already and there were not
     /// too many lately.
     pub fn take_step(&self) -> Option<ClockStep> {

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
@@ -16,6 +16,9 @@ use crate::store::{Held, Holder, Store, StoreError};
 
 /// The shortest and the longest pause after a renewal that failed.
 const RETRY: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
+
+/// How often it is looked whether a slot was given up. Most take this long.
+const GLANCE: Duration = Duration::from_micros(100);
 
 /// How things stand with a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +144,17 @@ impl Lease {
         self.give_up();
         // The keeper never sends anything: what ends this is its end, or the time.
         let _ = self.ended.recv_timeout(at_most);
+    }
+
+    /// Gives several up at once. It needs nothing that the end of a process has destroyed already.
+    pub fn release_all(leases: Vec<Lease>, deadline: Instant) {
+        leases.iter().for_each(Lease::give_up);
+        for Lease { ended, .. } in &leases {
+            while matches!(ended.try_recv(), Err(TryRecvError::Empty)) && Instant::now() < deadline
+            {
+                thread::sleep(GLANCE);
+            }
+        }
     }
 
     fn give_up(&self) {

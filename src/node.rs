@@ -45,6 +45,14 @@ impl Node {
             | block.first
     }
 
+    /// The block that is this one ID; none if it is not of this node.
+    pub fn block_of(&self, id: u64) -> Option<Block> {
+        let Fields { tick, datacenter_id, worker_id, clock_back, sequence } =
+            self.layout.decode(id).ok()?;
+        let is_own = (datacenter_id, worker_id) == (self.datacenter_id, self.worker_id);
+        is_own.then_some(Block { tick, counter: clock_back as usize, first: sequence, len: 1 })
+    }
+
     /// What all IDs of a tick and later ones reach, and those of earlier ticks do not.
     pub fn below(&self, tick: Tick) -> u64 {
         let below_tick = self.layout.bits() - u32::from(self.layout.timestamp_bits);
@@ -55,6 +63,16 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_id_is_a_block_of_one_of_its_own_node_only() {
+        let node = Node::new(Layout::NODE, 7, 31).unwrap();
+        let block = Block { tick: 12_345, counter: 3, first: 4095, len: 1 };
+        assert_eq!(node.block_of(node.first_id(&block)), Some(block));
+        for other in [Node::new(Layout::NODE, 7, 30), Node::new(Layout::NODE, 6, 31)] {
+            assert_eq!(other.unwrap().block_of(node.first_id(&block)), None);
+        }
+    }
 
     #[test]
     fn a_node_outside_its_layout_is_refused() {

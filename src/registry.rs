@@ -30,13 +30,21 @@ const POLL: Duration = Duration::from_millis(20);
 /// hangs.
 const RELEASE: Duration = Duration::from_secs(1);
 
+/// How long a thread waits while another one takes or gives up the same slot. Shorter than what a
+/// constructor waits for the disk, so that this tells it why.
+const SETTLE: Duration = Duration::from_millis(if cfg!(test) { 200 } else { 8_000 });
+
 static NODES: LazyLock<Mutex<HashMap<Node, Arc<Entry>>>> = LazyLock::new(Mutex::default);
 
-/// The slots that the process leased for all who want any.
-static COMMON: LazyLock<Mutex<HashMap<Wanted, Node>>> = LazyLock::new(Mutex::default);
+/// The slots that the process leased for all who want any: a lock for each, since the disk answers
+/// and is waited for under it.
+static COMMON: LazyLock<Mutex<HashMap<Wanted, Arc<Common>>>> = LazyLock::new(Mutex::default);
 
 /// Any slot of a store's directory, for a layout and a datacenter.
 type Wanted = (PathBuf, Layout, u64);
+
+/// The slot that was leased for all who want that.
+type Common = Mutex<Option<Node>>;
 
 struct Entry {
     generator: Arc<Generator>,
@@ -129,16 +137,7 @@ pub fn open_recorded(
     recording: &Recording,
 ) -> Result<Share, OpenError> {
     let store = FileStore::open(&recording.directory)?;
-    // Once more in any case: a holder that has just come may not have written its name yet.
-    let deadline = Instant::now() + recording.wait.max(POLL);
-    loop {
-        match take_or_share(&store, node, policies, recording) {
-            Err(OpenError::Store(StoreError::InUse { .. })) if Instant::now() < deadline => {
-                thread::sleep(POLL);
-            }
-            answer => return answer,
-        }
-    }
+    until_free(recording, || take_or_share(&store, node, policies, recording))
 }
 
 /// Takes any free slot of a datacenter. Blocks for the disk, and for `recording.wait`.
@@ -149,32 +148,7 @@ pub fn lease(
     recording: &Recording,
 ) -> Result<Share, OpenError> {
     let store = FileStore::open(&recording.directory)?;
-    let deadline = Instant::now() + recording.wait;
-    loop {
-        let mut holders = Vec::new();
-        let mut unusable = Vec::new();
-        for worker_id in candidates(&store, &layout, datacenter_id)? {
-            let node = Node::new(layout, datacenter_id, worker_id)?;
-            match take_only(&store, node, policies, recording) {
-                Ok(mut share) => {
-                    share.passed_over = unusable;
-                    return Ok(share);
-                }
-                Err(OpenError::Store(StoreError::InUse { holder, .. })) => {
-                    holders.push((worker_id, holder));
-                }
-                Err(OpenError::Store(damaged @ StoreError::Unusable { .. })) => {
-                    unusable.push(damaged.to_string());
-                }
-                Err(failure) => return Err(failure),
-            }
-        }
-        if Instant::now() >= deadline {
-            let store = store.name();
-            return Err(StoreError::NoSlot { store, datacenter_id, holders, unusable }.into());
-        }
-        thread::sleep(POLL);
-    }
+    until_free(recording, || take_any(&store, layout, datacenter_id, policies, recording))
 }
 
 /// As [`lease`], but all of the process who want any slot of this store, layout and datacenter get
@@ -185,18 +159,45 @@ pub fn lease_common(
     policies: Policies,
     recording: &Recording,
 ) -> Result<Share, OpenError> {
-    let directory = FileStore::open(&recording.directory)?.directory().to_owned();
-    let mut common = COMMON.lock();
-    if let Some(node) = common.get(&(directory.clone(), layout, datacenter_id)) {
-        let entry = Entry::of(*node);
-        let mut tenancy = entry.settled_tenancy();
-        if tenancy.users > 0 {
-            return entry.join(&mut tenancy, policies, &directory, recording.ttl);
+    let store = FileStore::open(&recording.directory)?;
+    let directory = store.directory().to_owned();
+    let wanted = (directory.clone(), layout, datacenter_id);
+    let common = COMMON.lock().entry(wanted).or_default().clone();
+    until_free(recording, || {
+        // Held for one attempt, not while waiting for a slot: whoever comes may wait less.
+        let Some(mut common) = common.try_lock_for(SETTLE) else {
+            return Err(busy(directory.display().to_string()));
+        };
+        if let Some(node) = *common {
+            let entry = Entry::of(node);
+            let mut tenancy = entry.settled_tenancy()?;
+            if tenancy.users > 0 {
+                return entry.join(&mut tenancy, policies, &directory, recording.ttl);
+            }
+        }
+        let share = take_any(&store, layout, datacenter_id, policies, recording)?;
+        *common = Some(*share.node());
+        Ok(share)
+    })
+}
+
+/// Tries again while slots are held by others, for `recording.wait`.
+fn until_free(
+    recording: &Recording,
+    mut attempt: impl FnMut() -> Result<Share, OpenError>,
+) -> Result<Share, OpenError> {
+    // Once more in any case: a holder that has just come may not have written its name yet.
+    let deadline = Instant::now() + recording.wait.max(POLL);
+    loop {
+        match attempt() {
+            Err(OpenError::Store(StoreError::InUse { .. } | StoreError::NoSlot { .. }))
+                if Instant::now() < deadline =>
+            {
+                thread::sleep(POLL);
+            }
+            answer => return answer,
         }
     }
-    let share = lease(layout, datacenter_id, policies, recording)?;
-    common.insert((directory, layout, datacenter_id), *share.node());
-    Ok(share)
 }
 
 /// Opens a node whose slot JavaScript has leased from an engine: within the window that the engine
@@ -234,13 +235,20 @@ pub fn join_leased(node: Node, policies: Policies) -> Result<Share, OpenError> {
     Ok(entry.share(&mut tenancy))
 }
 
+/// A worker ID whose slot may be tried.
+struct Candidate {
+    worker_id: u64,
+    /// Whether the slot has a file.
+    is_recorded: bool,
+}
+
 /// The worker IDs in the order in which to try their slots: first those that were used before and
 /// can start at once, the longest unused first; then those that were never used; then the others.
 fn candidates(
     store: &FileStore,
     layout: &Layout,
     datacenter_id: u64,
-) -> Result<impl Iterator<Item = u64>, OpenError> {
+) -> Result<impl Iterator<Item = Candidate>, OpenError> {
     // Tells whether the layout has such a datacenter, before there is a worker.
     Node::new(*layout, datacenter_id, 0)?;
     let now = layout.tick_at(SystemClock.now().ms);
@@ -251,8 +259,55 @@ fn candidates(
     let has_passed = |slot: &Recorded| slot.ceiling.is_none_or(|ceiling| ceiling < now);
     let (passed, others): (Vec<_>, Vec<_>) = recorded.into_iter().partition(has_passed);
     let unused = (0..=layout.last_worker()).filter(move |id| !known.contains(id));
-    let ids = |slots: Vec<Recorded>| slots.into_iter().map(|slot| slot.worker_id);
-    Ok(ids(passed).chain(unused).chain(ids(others)))
+    let of = |is_recorded| move |worker_id| Candidate { worker_id, is_recorded };
+    let ids = |slots: Vec<Recorded>| slots.into_iter().map(|slot| slot.worker_id).map(of(true));
+    Ok(ids(passed).chain(unused.map(of(false))).chain(ids(others)))
+}
+
+/// Takes the first free slot, and passes over those whose files cannot be used.
+fn take_any(
+    store: &FileStore,
+    layout: Layout,
+    datacenter_id: u64,
+    policies: Policies,
+    recording: &Recording,
+) -> Result<Share, OpenError> {
+    let mut holders = Vec::new();
+    let mut unusable = Vec::new();
+    let mut not_made = None;
+    for Candidate { worker_id, is_recorded } in candidates(store, &layout, datacenter_id)? {
+        // Where one file cannot be made, the next cannot either; those that are there may do.
+        if not_made.is_some() && !is_recorded {
+            continue;
+        }
+        let node = Node::new(layout, datacenter_id, worker_id)?;
+        match take_only(store, node, policies, recording) {
+            Ok(mut share) => {
+                share.passed_over = unusable;
+                return Ok(share);
+            }
+            Err(OpenError::Store(StoreError::InUse { holder, .. })) => {
+                holders.push((worker_id, holder));
+            }
+            Err(OpenError::Store(refusal @ StoreError::Unusable { .. })) => {
+                unusable.push(refusal.to_string());
+            }
+            Err(OpenError::Store(refusal)) if refusal.is_of(&store.path_of(&node)) => {
+                if is_recorded {
+                    unusable.push(refusal.to_string());
+                } else {
+                    not_made = Some(refusal);
+                }
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    Err(OpenError::Store(not_made.unwrap_or_else(|| StoreError::NoSlot {
+        store: store.name(),
+        datacenter_id,
+        holders,
+        unusable,
+    })))
 }
 
 fn take_or_share(
@@ -262,14 +317,14 @@ fn take_or_share(
     recording: &Recording,
 ) -> Result<Share, OpenError> {
     let entry = Entry::of(node);
-    let mut tenancy = entry.settled_tenancy();
+    let mut tenancy = entry.settled_tenancy()?;
     if tenancy.users > 0 {
         return entry.join(&mut tenancy, policies, store.directory(), recording.ttl);
     }
     take(store, &entry, tenancy, policies, recording)
 }
 
-/// Takes a slot, unless someone in this process has it.
+/// Takes a slot, unless someone in this process has it, or is about to.
 fn take_only(
     store: &FileStore,
     node: Node,
@@ -277,8 +332,8 @@ fn take_only(
     recording: &Recording,
 ) -> Result<Share, OpenError> {
     let entry = Entry::of(node);
-    let tenancy = entry.settled_tenancy();
-    if tenancy.users > 0 {
+    let tenancy = entry.tenancy.lock();
+    if tenancy.users > 0 || matches!(tenancy.memory, Memory::Changing) {
         let place = store.path_of(&node).display().to_string();
         return Err(StoreError::InUse { place, holder: tenancy.holder() }.into());
     }
@@ -334,12 +389,19 @@ impl Entry {
     }
 
     /// The tenancy when no lease is being taken or given up.
-    fn settled_tenancy(&self) -> MutexGuard<'_, Tenancy> {
+    fn settled_tenancy(&self) -> Result<MutexGuard<'_, Tenancy>, OpenError> {
+        let deadline = Instant::now() + SETTLE;
         let mut tenancy = self.tenancy.lock();
         while matches!(tenancy.memory, Memory::Changing) {
-            self.settled.wait(&mut tenancy);
+            if self.settled.wait_until(&mut tenancy, deadline).timed_out() {
+                let node = self.generator.node();
+                let (datacenter_id, worker_id) = (node.datacenter_id(), node.worker_id());
+                return Err(busy(format!(
+                    "the slot of datacenterId {datacenter_id} and workerId {worker_id}"
+                )));
+            }
         }
-        tenancy
+        Ok(tenancy)
     }
 
     fn agree(&self, policies: Policies) -> Result<(), OpenError> {
@@ -387,6 +449,10 @@ impl Tenancy {
             _ => Err(OpenError::Elsewhere("without a store".to_owned())),
         }
     }
+}
+
+fn busy(place: String) -> OpenError {
+    StoreError::Busy { place, waited: SETTLE }.into()
 }
 
 impl OpenError {
@@ -456,13 +522,37 @@ impl Drop for Share {
     }
 }
 
+/// Gives up every slot that is still held, as the process ends: at most this long, and without those
+/// whose state another thread is changing.
+pub fn release_all(at_most: Duration) {
+    let deadline = Instant::now() + at_most;
+    let Some(nodes) = NODES.try_lock_for(at_most) else { return };
+    let leases: Vec<Lease> = nodes
+        .values()
+        .filter_map(|entry| {
+            let mut tenancy = entry.tenancy.try_lock_until(deadline)?;
+            if !matches!(tenancy.memory, Memory::Store { .. }) {
+                return None;
+            }
+            // Nobody opens it any more.
+            match std::mem::replace(&mut tenancy.memory, Memory::Changing) {
+                Memory::Store { lease, .. } => Some(lease),
+                _ => None,
+            }
+        })
+        .collect();
+    Lease::release_all(leases, deadline);
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::channel;
     use std::time::Duration;
 
     use super::*;
     use crate::generator::ClockBack;
     use crate::layout::Layout;
+    use crate::sequencer::NEVER;
 
     const POLICIES: Policies = Policies {
         clock_back: ClockBack::Counter,
@@ -522,5 +612,85 @@ mod tests {
         distinct.sort_unstable();
         distinct.dedup();
         assert_eq!(distinct.len(), ids.len());
+    }
+
+    /// One worker ID.
+    const NARROW: Layout = Layout { worker_bits: 0, ..Layout::NODE };
+
+    /// Holds the only slot of a directory, as another process does.
+    fn held(directory: &Path) -> Box<dyn crate::store::Held> {
+        let holder = Holder { token: 1, pid: 1, host: "other".to_owned(), started_ms: 0 };
+        let node = Node::new(NARROW, 1, 0).unwrap();
+        FileStore::open(directory).unwrap().acquire(&node, &holder, 0).unwrap()
+    }
+
+    fn recording(directory: &Path, wait: Duration) -> Recording {
+        let directory = directory.to_owned();
+        Recording {
+            directory,
+            ttl: Duration::from_secs(10),
+            wait,
+            host: String::new(),
+            started_ms: 0,
+        }
+    }
+
+    #[test]
+    fn whoever_wants_a_common_slot_elsewhere_does_not_wait_for_another_directory() {
+        fn common(
+            datacenter_id: u64,
+            directory: &Path,
+            wait: Duration,
+        ) -> Result<Share, OpenError> {
+            lease_common(NARROW, datacenter_id, POLICIES, &recording(directory, wait))
+        }
+        let [full, empty] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let held = held(full.path());
+        let wait = Duration::from_secs(20);
+        thread::scope(|scope| {
+            let first = scope.spawn(|| common(1, full.path(), wait));
+            // By then it waits. If it does not yet, this shows less, and does not fail.
+            thread::sleep(5 * POLL);
+            let (answers, answer) = channel();
+            let elsewhere = empty.path();
+            scope.spawn(move || answers.send(common(2, elsewhere, Duration::ZERO).is_ok()));
+            let answer = answer.recv_timeout(wait / 4);
+            let refused = common(1, full.path(), Duration::ZERO).err();
+            held.release(NEVER).unwrap();
+            assert_eq!(first.join().unwrap().unwrap().node().worker_id(), 0);
+            assert_eq!(answer, Ok(true), "another directory is not waited for");
+            assert!(
+                matches!(refused, Some(OpenError::Store(StoreError::NoSlot { .. }))),
+                "nor does who wants the same one wait longer than it may: {refused:?}"
+            );
+        });
+    }
+
+    #[test]
+    fn all_threads_that_want_a_common_slot_get_the_same() {
+        let directory = tempfile::tempdir().unwrap();
+        let layout = Layout { epoch_ms: 1, ..Layout::NODE };
+        let shares: Vec<Share> = thread::scope(|scope| {
+            let open = || {
+                let recording = recording(directory.path(), Duration::ZERO);
+                lease_common(layout, 1, POLICIES, &recording).unwrap()
+            };
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(
+            shares.iter().all(|share| share.node().worker_id() == shares[0].node().worker_id())
+        );
+    }
+
+    #[test]
+    fn a_slot_whose_disk_hangs_is_waited_for_with_a_bound() {
+        let directory = tempfile::tempdir().unwrap();
+        let node = node(6);
+        Entry::of(node).tenancy.lock().memory = Memory::Changing;
+        let recording = recording(directory.path(), Duration::ZERO);
+        let refused = open_recorded(node, POLICIES, &recording).err().unwrap();
+        assert!(matches!(refused, OpenError::Store(StoreError::Busy { .. })), "{refused:?}");
+        assert!(refused.to_string().contains("datacenterId 7 and workerId 6"), "{refused}");
     }
 }

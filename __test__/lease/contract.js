@@ -6,28 +6,41 @@ const assert = require('node:assert/strict');
 const { randomBytes } = require('node:crypto');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-const LAYOUT = '41/3/5/2/12 bits in ticks of 1 ms from 1580486400000';
+const LAYOUT = '41/3/5/2/12@1+1580486400000';
+
+const newId = () => randomBytes(16).toString('hex');
+const { signal } = new AbortController();
+
+/** A namespace's record, as a process that opens it first would have it. */
+function record(more = {}) {
+  const limits = { ttl: 60_000, maxClockSkew: 10_000, maxAhead: 0 };
+  return { id: newId(), layout: LAYOUT, ...limits, floor: -1, ...more };
+}
+
+/** Opens a store's namespace, or creates it. */
+function open(store, more) {
+  return store.open({ ...record(more), signal });
+}
 
 /** A request by a holder of its own. */
 function request(more = {}) {
   return {
-    layout: LAYOUT,
     datacenterId: 1,
     workerIds: 32,
-    owner: randomBytes(16).toString('hex'),
+    owner: newId(),
     holder: { pid: process.pid, host: 'here', startedAt: new Date(1_700_000_000_000) },
     ceiling: 100,
-    horizon: -1,
     ttl: 60_000,
+    signal,
     ...more,
   };
 }
 
-/** A holder and its slot. */
+/** A holder and its slot, of the namespace that the store has or `namespace`. */
 async function take(store, more) {
-  const asked = request(more);
-  const { workerId, floor, expires, holders } = await store.acquire(asked);
-  return { ...asked, workerId, floor, expires, holders };
+  const { id: namespace } = await open(store);
+  const asked = request({ namespace, ...more });
+  return { ...asked, confirmed: asked.ceiling, ...(await store.acquire(asked)) };
 }
 
 /**
@@ -74,7 +87,7 @@ function contract(test, connect, { ttl, die }) {
   test('a recorded ceiling never falls', async () => {
     const one = await newStore();
     const first = await take(one, { workerIds: 1, ceiling: 900, ttl });
-    assert.ok((await one.renew({ ...first, ceiling: 50, ttl })).isHeld);
+    assert.ok((await one.renew({ ...first, ceiling: 50, confirmed: 50, ttl })).isHeld);
     await expire(one);
     const second = await take(one, { workerIds: 1, ceiling: 10, ttl });
     assert.equal(second.floor, 900);
@@ -87,7 +100,8 @@ function contract(test, connect, { ttl, die }) {
     const lost = await take(one, { workerIds: 1, ceiling: 500, ttl });
     await expire(one);
     const next = await take(one, { workerIds: 1, ceiling: 600 });
-    assert.equal((await one.renew({ ...lost, ceiling: 9999 })).isHeld, false);
+    const answer = await one.renew({ ...lost, ceiling: 9999 });
+    assert.deepEqual([answer.isHeld, answer.lost], [false, 'taken']);
     await one.release({ ...lost, last: 1 });
     assert.equal((await take(one, { workerIds: 1 })).workerId, undefined, 'it is still held');
     assert.ok((await one.renew({ ...next, ceiling: 700 })).isHeld);
@@ -128,28 +142,127 @@ function contract(test, connect, { ttl, die }) {
     assert.equal((await take(await newStore(), { workerIds: 1 })).workerId, 0);
   });
 
-  test('another layout or epoch in the namespace is refused', async () => {
+  test('a namespace keeps the record that it was created with', async () => {
     const namespace = fresh();
     const one = await connect(namespace);
-    await take(one);
-    const layout = LAYOUT.replace('1580486400000', '0');
-    for (const again of [one, await connect(namespace)]) {
-      await assert.rejects(take(again, { layout }), ({ code, message }) => {
-        assert.equal(code, 'ERR_SNOWFLAKE_STORE');
-        assert.match(message, /another layout or epoch: .*1580486400000, and not .*from 0\. Use/);
-        return true;
-      });
+    const first = record({ layout: '28/0/22/0/13@1000-86400000', floor: 2 ** 52 + 1 });
+    assert.deepEqual(await one.open({ ...first, signal }), first);
+    const other = await connect(namespace);
+    assert.deepEqual(await open(other, { ttl: 99_000, floor: -1 }), first);
+    assert.deepEqual(await open(other), first);
+  });
+
+  test('of many that create a namespace at once, all get one record', async () => {
+    const namespace = fresh();
+    const stores = await Promise.all(Array.from({ length: 8 }, () => connect(namespace)));
+    const opened = await Promise.all(stores.map((store, n) => open(store, { ttl: 60_000 + n })));
+    for (const found of opened) assert.deepEqual(found, opened[0]);
+  });
+
+  test('raise() raises what is lower, and leaves the rest', async () => {
+    const one = await newStore();
+    const { id, ...first } = await open(one, { floor: 50 });
+    const raised = { ...first, id, floor: 900, ttl: 70_000 };
+    const lower = { maxClockSkew: 1, maxAhead: 0 };
+    const request = { namespace: id, floor: 900, ttl: 70_000, ...lower, signal };
+    assert.deepEqual(await one.raise(request), raised);
+    assert.deepEqual(await one.raise({ namespace: id, floor: 20, signal }), raised);
+    assert.deepEqual(await one.raise({ namespace: id, maxAhead: 5, signal }), {
+      ...raised,
+      maxAhead: 5,
+    });
+    await assert.rejects(Promise.resolve(one.raise({ namespace: newId(), floor: 9999, signal })));
+    assert.deepEqual(await open(one), { ...raised, maxAhead: 5 });
+  });
+
+  test('of many that raise at once, the highest of each stays', async () => {
+    const namespace = fresh();
+    const stores = await Promise.all(Array.from({ length: 6 }, () => connect(namespace)));
+    const { id } = await open(stores[0]);
+    await Promise.all(
+      stores.map((store, n) =>
+        store.raise({ namespace: id, floor: 100 + n, maxAhead: 100 - n, signal }),
+      ),
+    );
+    const { floor, maxAhead } = await open(stores[0]);
+    assert.deepEqual([floor, maxAhead], [105, 100]);
+  });
+
+  test('no slot starts at or below the namespace’s floor', async () => {
+    const one = await newStore();
+    const { id } = await open(one, { floor: 300 });
+    const two = { workerIds: 2 };
+    const first = await take(one, two);
+    const second = await take(one, { ...two, ceiling: 900 });
+    assert.deepEqual([first.floor, second.floor], [300, 300]);
+    await one.raise({ namespace: id, floor: 800, signal });
+    // Who holds a slot already renews it.
+    assert.ok((await one.renew({ ...first, ceiling: 700 })).isHeld);
+    await one.release({ ...second, last: 850 });
+    await one.release({ ...first, last: 600 });
+    const floors = [];
+    for (let n = 0; n < 2; n++) floors.push((await take(one, two)).floor);
+    assert.deepEqual(floors.sort(), [800, 850]);
+  });
+
+  test('in a namespace with another ID nothing is acquired, renewed or released', async () => {
+    const one = await newStore();
+    const holder = await take(one, { workerIds: 1, ceiling: 500 });
+    const stranger = { ...holder, namespace: newId() };
+    assert.deepEqual(await one.acquire({ ...stranger, owner: newId() }), { isMissing: true });
+    const { isHeld, lost } = await one.renew({ ...stranger, ceiling: 9999 });
+    assert.deepEqual([isHeld, lost], [false, 'missing']);
+    await one.release({ ...stranger, last: 1 });
+    assert.equal((await take(one, { workerIds: 1 })).workerId, undefined, 'it is still held');
+    assert.ok((await one.renew({ ...holder, ceiling: 600 })).isHeld);
+    await one.release({ ...holder, last: 550 });
+    assert.equal((await take(one, { workerIds: 1 })).floor, 550, 'not 9999, not 1');
+  });
+
+  test('a record that is older than what was confirmed is not renewed', async () => {
+    const one = await newStore();
+    const holder = await take(one, { workerIds: 1, ceiling: 500 });
+    const answer = await one.renew({ ...holder, ceiling: 900, confirmed: 501 });
+    assert.deepEqual([answer.isHeld, answer.lost], [false, 'reverted']);
+    assert.ok((await one.renew({ ...holder, ceiling: 600 })).isHeld);
+    await one.release({ ...holder, last: 600 });
+    assert.equal((await take(one, { workerIds: 1 })).floor, 600, 'not 900');
+  });
+
+  test('answers have the times of the store’s clock', async () => {
+    const one = await newStore();
+    const isNear = (time) => Math.abs(time - Date.now()) < 5000;
+    const holder = await take(one, { ttl });
+    const renewed = await one.renew({ ...holder, ceiling: 200, ttl: ttl * 2 });
+    for (const [{ now, expires }, ms] of [
+      [holder, ttl],
+      [renewed, ttl * 2],
+    ]) {
+      assert.ok(now === undefined || isNear(now), `now ${now}`);
+      assert.ok(expires === null || isNear(expires - ms), `expires ${expires}`);
     }
+  });
+
+  test('nothing is begun for a call that was given up', async () => {
+    const one = await newStore();
+    const holder = await take(one, { workerIds: 1, ceiling: 500 });
+    const abort = new AbortController();
+    abort.abort();
+    const late = { ...holder, owner: newId(), workerIds: 2, signal: abort.signal };
+    await Promise.allSettled([one.acquire(late)]);
+    const next = await take(one, { workerIds: 2 });
+    assert.deepEqual([next.workerId, next.floor], [1, -1], 'nobody had taken it');
   });
 
   test('operators see each slot, who holds it, and whether', async () => {
     const one = await newStore();
     assert.deepEqual((await one.slots()).slots, []);
+    const namespace = await open(one, { maxAhead: 7 });
     const held = await take(one, { datacenterId: 1, workerIds: 2, ceiling: 500 });
     const freed = await take(one, { datacenterId: 3, workerIds: 1, ceiling: 600 });
     await one.release({ ...freed, last: 550 });
-    const { layout, slots } = await one.slots();
-    assert.equal(layout, LAYOUT);
+    const { namespace: found, slots } = await one.slots();
+    assert.deepEqual(found, namespace);
     const seen = slots.map((slot) => [slot.datacenterId, slot.workerId, slot.ceiling, slot.isHeld]);
     assert.deepEqual(seen.sort(), [
       [1, held.workerId, 500, true],
@@ -163,7 +276,7 @@ function contract(test, connect, { ttl, die }) {
     const one = await newStore();
     const large = 2 ** 52 + 1;
     const first = await take(one, { workerIds: 1, ceiling: large });
-    await one.renew({ ...first, ceiling: large + 2 });
+    assert.ok((await one.renew({ ...first, ceiling: large + 2 })).isHeld);
     await one.release({ ...first, last: large + 2 });
     assert.equal((await take(one, { workerIds: 1 })).floor, large + 2);
   });
@@ -177,4 +290,4 @@ function contract(test, connect, { ttl, die }) {
   });
 }
 
-module.exports = { contract, take };
+module.exports = { contract, open, record, take };

@@ -3,11 +3,12 @@
 
 const { memory } = require('../../js/lease/memory.js');
 
-/** A store whose calls can be made to fail, to hang, or to arrive late. */
+/** A store whose calls can be made to fail, to hang, or to arrive late, and whose `records` to be lost. */
 function faulty(options) {
-  const inner = memory(options);
-  const store = { name: 'faulty:', calls: [], fault: undefined };
-  for (const name of ['now', 'acquire', 'renew', 'release']) {
+  const records = { slots: new Map() };
+  const inner = memory({ records, ...options });
+  const store = { name: 'faulty:', calls: [], fault: undefined, records };
+  for (const name of ['now', 'open', 'raise', 'acquire', 'renew', 'release']) {
     store[name] = async (request) => {
       store.calls.push({ name, ...request });
       await store.fault?.(name, request);

@@ -11,6 +11,7 @@ const {
   existsSync,
   mkdtempSync,
   readdirSync,
+  readlinkSync,
   rmSync,
   writeFileSync,
 } = require('node:fs');
@@ -241,16 +242,24 @@ async function serves(url) {
 
 /** One server, which can be stopped, frozen and started again with what it had. */
 class Server {
+  /** Its name among ENGINES. */
+  engine;
   #engine;
   #folder;
   #ports;
   #as;
+  #env;
   #process;
   #output = '';
 
-  /** @param tls has it speak TLS, with a certificate that processes of `trusting` accept */
-  static async start(engine, { tls } = {}) {
+  /**
+   * @param tls has it speak TLS, with a certificate that processes of `trusting` accept
+   * @param env what its environment has besides
+   */
+  static async start(engine, { tls, env } = {}) {
     const server = new Server();
+    server.engine = engine;
+    server.#env = env;
     server.#engine = tls ? overTls(ENGINES[engine]) : ENGINES[engine];
     server.#folder = mkdtempSync(join(tmpdir(), `snowdrift-${engine}-`));
     const { user, prepare, programs } = server.#engine;
@@ -283,6 +292,7 @@ class Server {
     const { programs, program, args } = this.#engine;
     this.#process = spawn(programs()[program], args(this.#folder, ...this.#ports), {
       ...this.#as,
+      env: { ...process.env, ...this.#env },
       stdio: ['ignore', 'pipe', 'pipe'],
       cwd: this.#folder,
     });
@@ -310,8 +320,41 @@ class Server {
     await once(this.#process, 'exit');
   }
 
+  /** Keeps a copy of all that is stored now. The server is down meanwhile. */
+  async backUp() {
+    await this.#halt();
+    execFileSync('cp', ['-a', `${this.#folder}/.`, this.#copy]);
+    await this.run();
+  }
+
+  /** Goes back in time to that copy. The server is down meanwhile. */
+  async restore() {
+    await this.#halt();
+    rmSync(this.#folder, { recursive: true, force: true });
+    execFileSync('cp', ['-a', this.#copy, this.#folder]);
+    await this.run();
+  }
+
+  get #copy() {
+    return `${this.#folder}.copy`;
+  }
+
+  /** As in a power cut. Processes of PostgreSQL outlive their parent by a moment. */
+  async #halt() {
+    await this.kill();
+    const isOurs = (pid) => {
+      try {
+        return readlinkSync(`/proc/${pid}/cwd`) === this.#folder;
+      } catch {
+        return false;
+      }
+    };
+    for (let tries = 0; tries < 100 && readdirSync('/proc').some(isOurs); tries++) await sleep(20);
+  }
+
   async stop() {
     await this.kill();
+    rmSync(this.#copy, { recursive: true, force: true });
     rmSync(this.#folder, { recursive: true, force: true });
   }
 }

@@ -4,17 +4,41 @@
 // is a model.
 
 const { AsyncLocalStorage } = require('node:async_hooks');
+const timers = require('node:timers');
 
 const { layouts, seeded } = require('../support.js');
 const { memory } = require('../../js/lease/memory.js');
 
 /** The simulated process that runs. */
 const here = new AsyncLocalStorage();
+/** The fleet that runs. */
+let fleet;
 
 function replaceModule(path, exports) {
   const id = require.resolve(path);
   require.cache[id] = { id, filename: id, loaded: true, exports };
 }
+
+/** Replaces functions; returns what puts them back. */
+function replaceFunctions(functions) {
+  const restores = functions.map(([object, name, value]) => {
+    const descriptor = Object.getOwnPropertyDescriptor(object, name);
+    Object.defineProperty(object, name, { value, configurable: true, writable: true });
+    return () => {
+      if (descriptor) Object.defineProperty(object, name, descriptor);
+      else delete object[name];
+    };
+  });
+  return () => restores.forEach((restore) => void restore());
+}
+
+/** What lease.js captures when it is loaded. */
+const VIRTUAL = [
+  [timers, 'setTimeout', (run, ms) => fleet.after(ms, run, here.getStore())],
+  [timers, 'clearTimeout', (event = {}) => Object.assign(event, { isCleared: true })],
+  [Date, 'now', () => here.getStore()?.now() ?? fleet.now],
+  [performance, 'now', () => fleet.now],
+];
 
 replaceModule('../../js/native.js', {
   firstCeiling: (_, ttl) => here.getStore().tick(ttl),
@@ -25,7 +49,9 @@ replaceModule('../../js/native.js', {
 });
 // Processes end when the simulation says so.
 replaceModule('../../js/lease/ending.js', { add() {}, remove() {} });
+const restoreReal = replaceFunctions(VIRTUAL);
 const { EngineLease } = require('../../js/lease/lease.js');
+restoreReal();
 
 const TTL = 2000;
 const CALL_TIMEOUT = 400;
@@ -36,13 +62,26 @@ const CALM = START + 10_000;
 /** So long that two who may not issue the same tick do. */
 const TICK = 100;
 
+/** What a host's clock and the engine's may be apart; a jump goes past it. */
+const MAX_CLOCK_SKEW = 2500;
+/** After the last fault: a loss is noticed, and what was issued before has passed. */
+const LIMIT = 3 * TTL + MAX_CLOCK_SKEW;
+const NAMESPACE = {
+  ...{ id: '0'.repeat(32), layout: '41/3/5/2/12@100+0', floor: -1 },
+  ...{ ttl: TTL, maxClockSkew: MAX_CLOCK_SKEW, maxAhead: 0 },
+};
+
+/** How many of the faults, the last ones, lose what the engine had recorded. */
+const LOSSES = 2;
+
 const settings = {
   layout: { ...layouts.node, tickMs: TICK, epoch: 0 },
   datacenterId: 1,
+  maxAhead: 0,
   leasing: {
     ttl: TTL,
     callTimeout: CALL_TIMEOUT,
-    maxClockSkew: 2500,
+    maxClockSkew: MAX_CLOCK_SKEW,
     host: 'simulated',
     started: START,
     inThread: false,
@@ -86,11 +125,13 @@ class Life {
   }
 
   nextCeiling(ttl) {
-    return Math.max(this.tick(ttl), this.#high);
+    this.wanted = Math.max(this.tick(ttl), this.#high);
+    return this.wanted;
   }
 
   raiseCeiling(ceiling) {
-    this.#window.ceiling = Math.max(this.#window.ceiling, ceiling);
+    const confirmed = this.fleet.planted === 'no cap' ? this.wanted : ceiling;
+    this.#window.ceiling = Math.max(this.#window.ceiling, confirmed);
   }
 
   endWindow() {
@@ -119,8 +160,13 @@ class Fleet {
   #trace;
   #events = [];
   #hosts;
-  #engine = memory({ now: () => this.now + this.#engineSkew });
+  #records = { namespace: { ...NAMESPACE }, slots: new Map() };
+  #engine = memory({ now: () => this.now + this.#engineSkew, records: this.#records });
   #engineSkew = 0;
+  /** Copies of what the engine and #owners had, the newest last. */
+  #backups = [];
+  /** A backup was restored, and nobody has raised the floor since. */
+  #isRestored = false;
   #frozenUntil = 0;
   /** By worker ID, who acquired it last and has not released it. */
   #owners = new Map();
@@ -142,13 +188,16 @@ class Fleet {
 
   /** Answers how long after the last fault all issue again. Throws if they do not, or twice. */
   async run() {
-    const restore = this.#replaceGlobals();
+    fleet = this;
+    const restore = replaceFunctions([
+      [process, 'emitWarning', (text, { code } = {}) => this.#count(code, here.getStore(), text)],
+    ]);
     for (const host of this.#hosts) {
-      this.#after(0, () => this.#start(host));
+      this.after(0, () => this.#start(host));
       this.#drawOn(host);
     }
-    this.#after(1, () => this.#trouble());
-    this.#after(CALM - START, () => this.#calm());
+    this.after(1, () => this.#trouble());
+    this.after(CALM - START, () => this.#calm());
     try {
       while (this.#back.size < Math.min(PROCESSES, this.#slots)) {
         await this.#next();
@@ -174,26 +223,8 @@ class Fleet {
     if (!isQuiet) await new Promise((resolve) => setImmediate(resolve));
   }
 
-  #replaceGlobals() {
-    const before = [
-      [globalThis, 'setTimeout', (run, ms) => this.#after(ms, run, here.getStore())],
-      [globalThis, 'clearTimeout', (event = {}) => Object.assign(event, { isCleared: true })],
-      [Date, 'now', () => here.getStore()?.now() ?? this.now],
-      [performance, 'now', () => this.now],
-      [process, 'emitWarning', (text, { code } = {}) => this.#count(code, here.getStore(), text)],
-    ].map(([object, name, value]) => {
-      const descriptor = Object.getOwnPropertyDescriptor(object, name);
-      Object.defineProperty(object, name, { value, configurable: true, writable: true });
-      return () => {
-        if (descriptor) Object.defineProperty(object, name, descriptor);
-        else delete object[name];
-      };
-    });
-    return () => before.forEach((restore) => void restore());
-  }
-
   /** What is of a life does not come while that is stopped, and never once it is dead. */
-  #after(ms, run, life, isQuiet = false) {
+  after(ms, run, life, isQuiet = false) {
     return this.#enqueue({ run, life, isQuiet, unref() {} }, ms);
   }
 
@@ -223,8 +254,8 @@ class Fleet {
 
   /** The application: it tries until it has a lease. */
   async #live(life) {
-    const store = { name: 'simulated:' };
-    for (const name of ['now', 'acquire', 'renew', 'release']) {
+    const store = { name: 'simulated:', mayForget: true };
+    for (const name of ['now', 'open', 'raise', 'acquire', 'renew', 'release']) {
       store[name] = (request) => this.#send(life, name, request);
     }
     const wait = this.#between(0, 2) * 500;
@@ -236,7 +267,7 @@ class Fleet {
       } catch (failure) {
         if (!/_(STORE|NO_SLOT|CLOCK_SKEW)$/.test(failure.code)) throw failure;
         this.#count(failure.code, life);
-        await new Promise((resolve) => setTimeout(resolve, 100));
+        await new Promise((resolve) => this.after(100, resolve, life));
       }
     }
   }
@@ -244,7 +275,7 @@ class Fleet {
   /** Whoever runs on the host draws at any time. One that has given its slot up does so in vain. */
   #drawOn(host) {
     for (const life of [host.life, host.former]) this.#draw(life);
-    this.#after(this.#between(20, 100), () => this.#drawOn(host), undefined, true);
+    this.after(this.#between(20, 100), () => this.#drawOn(host), undefined, true);
   }
 
   #draw(life) {
@@ -276,21 +307,26 @@ class Fleet {
     return new Promise((resolve, reject) => {
       const arrive = async () => {
         const frozen = this.#frozenUntil - this.now;
-        if (frozen > 0) return this.#after(frozen + this.#between(0, 20), arrive);
-        const answer = await this.#ask(name, request);
+        if (frozen > 0) return this.after(frozen + this.#between(0, 20), arrive);
+        const failed = () => reject(new Error('connection reset'));
+        let answer;
+        try {
+          answer = await this.#ask(name, request);
+        } catch {
+          return this.after(5, failed, life);
+        }
         const answered = () => {
           if (signal.aborted) this.#late(life, name, request.owner, answer);
           resolve(answer);
         };
-        const failed = () => reject(new Error('connection reset'));
         const back = this.#travel(life.host);
-        if (back !== undefined) return this.#after(back, answered, life);
+        if (back !== undefined) return this.after(back, answered, life);
         // Where it is lost, that may be noticed.
-        return this.#random() < 0.5 && this.#after(5, failed, life);
+        return this.#random() < 0.5 && this.after(5, failed, life);
       };
       const there = this.#travel(life.host);
       // What is sent arrives, even if the sender is dead by then.
-      if (there !== undefined) this.#after(there, arrive);
+      if (there !== undefined) this.after(there, arrive);
     });
   }
 
@@ -313,11 +349,22 @@ class Fleet {
 
   async #ask(name, { owner, ...request }) {
     const { workerId } = request;
+    if (name === 'acquire' && this.#isRestored) throw new Error('down for maintenance');
+    if (this.planted === 'no floor after a loss' && /open|raise/.test(name)) request.floor = -1;
+    if (this.planted === 'confirmed not compared' && name === 'renew') request.confirmed = -1;
     const isBelieved = this.planted === `${name} without owner check`;
     const by = isBelieved ? this.#owners.get(workerId) : owner;
-    const answer = await this.#engine[name]({ ...request, owner: by, workerIds: this.#slots });
+    const signal = new AbortController().signal;
+    const asked = { ...request, owner: by, workerIds: this.#slots, signal };
+    const answer = await this.#engine[name](asked);
+    if (name === 'raise') this.#noteRaise();
     if (name === 'acquire' && answer.workerId !== undefined) {
-      if (this.#owners.has(answer.workerId)) this.#count('takeover', undefined, answer.workerId);
+      if (this.#owners.has(answer.workerId)) {
+        this.#count('takeover', undefined, answer.workerId);
+        // Restored from before it, the one who had lost the slot would find nothing wrong. Only an
+        // operator can prevent that, who ends all holders before a restore.
+        this.#backups = [];
+      }
       this.#owners.set(answer.workerId, owner);
     }
     if (name === 'release') {
@@ -327,21 +374,38 @@ class Fleet {
     return answer;
   }
 
+  #noteRaise() {
+    if (this.#isRestored) this.#count('restore noticed by a holder');
+    this.#isRestored = false;
+  }
+
+  /** The operator's `snowdrift recover`. */
+  #recover() {
+    const horizon = Math.floor((this.now + this.#engineSkew + TTL + MAX_CLOCK_SKEW) / TICK);
+    if (this.#records.namespace === undefined) return;
+    this.#records.namespace.floor = Math.max(this.#records.namespace.floor, horizon);
+  }
+
   /** A fault on some host, and after a while the next one. */
   #trouble() {
     const host = this.#hosts[this.#between(0, PROCESSES)];
-    const fault = Object.keys(this.#faults)[this.#between(0, Object.keys(this.#faults).length)];
+    // Losses half as often as the rest, since nothing is issued for long after each.
+    // Without them a believed owner hurts sooner: a loss ends all holds.
+    const isLossless = this.#random() < 0.5 || /owner check/.test(this.planted);
+    const most = Object.keys(this.#faults).length - (isLossless ? LOSSES : 0);
+    const fault = Object.keys(this.#faults)[this.#between(0, most)];
     const ms = this.#between(200, 2 * TTL);
+    this.#backups.push(structuredClone([this.#records, this.#owners]));
     this.#count(fault, host.life, `${ms} ms`);
     this.#faults[fault](host, ms);
     const pause = this.#between(100, 1000);
-    if (this.now + pause < CALM) this.#after(pause, () => this.#trouble());
+    if (this.now + pause < CALM) this.after(pause, () => this.#trouble());
   }
 
   #faults = {
     stop: ({ life }, ms) => {
       life.isStopped = true;
-      this.#after(ms, () => this.#resume(life));
+      this.after(ms, () => this.#resume(life));
     },
     kill: (host, ms) => {
       host.life.isDead = true;
@@ -363,14 +427,41 @@ class Fleet {
     'clock step': (host) => {
       host.skew = this.#between(-1500, 1500);
     },
+    // What a holder has confirmed with it ends above the horizon, unless there is a cap.
+    'clock jump': (host, ms) => {
+      host.skew = this.#between(TTL + MAX_CLOCK_SKEW, 10_000);
+      this.after(ms / 2, () => {
+        if (this.now < CALM) host.skew = 0;
+      });
+    },
+    // Ahead only: holders count on a clock that does not go back.
     "engine's clock step": () => {
-      this.#engineSkew = this.#between(-TTL, TTL);
+      this.#engineSkew += this.#engineSkew < TTL ? this.#between(0, TTL) : 0;
+    },
+    'namespace lost': () => {
+      this.#records.namespace = undefined;
+      this.#records.slots.clear();
+      this.#owners.clear();
+    },
+    // No new holder comes before an old one has noticed, or the operator has run recover.
+    'backup restored': (_, ms) => {
+      const [records, owners] = this.#backups[this.#between(0, this.#backups.length)] ?? [{}];
+      if (records.namespace === undefined) return;
+      this.#records.namespace = { ...records.namespace };
+      this.#records.slots.clear();
+      for (const [key, slot] of structuredClone(records).slots) this.#records.slots.set(key, slot);
+      this.#owners = new Map(owners);
+      this.#isRestored = true;
+      this.after(Math.min(ms, CALM - this.now), () => {
+        if (this.#isRestored && this.planted !== 'confirmed not compared') this.#recover();
+        this.#isRestored = false;
+      });
     },
   };
 
   #replace(host, ms) {
     const { life } = host;
-    this.#after(ms, () => host.life === life && this.#start(host));
+    this.after(ms, () => host.life === life && this.#start(host));
   }
 
   #resume(life) {
@@ -383,16 +474,15 @@ class Fleet {
 
   /** The last fault is over. */
   #calm() {
-    this.#after(3 * TTL, () => {
-      this.#failure = new Error(`after 3 ttl, IDs go on on ${this.#back.size} hosts only`);
+    this.after(LIMIT, () => {
+      this.#failure = new Error(`after ${LIMIT} ms, IDs go on on ${this.#back.size} hosts only`);
     });
-    this.#engineSkew = 0;
     for (const host of this.#hosts) {
-      host.skew = 0;
+      host.skew = this.#engineSkew;
       if (host.life.isDead) this.#start(host);
       else if (host.life.isStopped) this.#resume(host.life);
     }
   }
 }
 
-module.exports = { Fleet };
+module.exports = { Fleet, LIMIT };

@@ -80,8 +80,13 @@ is<LeaseStore>(postgres({ query: async () => ({ rows: [] }) }));
 is<string>(sql('mysql'));
 const own: LeaseStore = {
   name: 'own',
-  acquire: async ({ workerIds }) => ({ workerId: workerIds - 1, floor: -1, expires: 0 }),
-  renew: async ({ owner }) => ({ isHeld: owner !== '' }),
+  open: async ({ signal: _, ...namespace }) => namespace,
+  raise: async ({ namespace: id, floor = -1 }) => {
+    return { id, layout: '', ttl: 0, maxClockSkew: 0, maxAhead: 0, floor };
+  },
+  acquire: async ({ workerIds }) => ({ workerId: workerIds - 1, floor: -1, expires: null }),
+  renew: async ({ owner }) =>
+    owner === '' ? { isHeld: false, lost: 'taken' } : { isHeld: true, expires: 0, now: 0 },
   release: async () => {},
   now: async () => Date.now(),
 };

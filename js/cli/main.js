@@ -11,6 +11,10 @@ const COMMANDS = {
   parse: () => require('./parse.js'),
   layout: () => require('./layout.js'),
   slots: () => require('./slots.js'),
+  reset: () => require('./reset.js'),
+  recover: () => require('./recover.js'),
+  create: () => require('./create.js'),
+  raise: () => require('./raise.js'),
   serve: () => require('./serve.js'),
 };
 
@@ -20,6 +24,10 @@ const HELP = `Usage: snowdrift <command> [options]
   parse    takes IDs apart
   layout   what a cut of bits allows
   slots    who holds which worker ID
+  reset    puts a slot of a directory right that a wrong clock made useless
+  recover  lifts the floor of a namespace after a restore or a loss
+  create   creates a namespace ahead of its first holder
+  raise    raises the ttl, maxClockSkew or maxAhead that a namespace allows
   serve    gives IDs by HTTP, to services in other languages
 
   snowdrift <command> --help tells the rest, snowdrift --version the version.

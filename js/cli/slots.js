@@ -3,75 +3,59 @@
 
 const { hostname } = require('node:os');
 
-const { SnowFlakeError, configError, granted, shown } = require('../errors.js');
+const { granted, moment } = require('../errors.js');
+const { isEngine } = require('../lease/connect.js');
 const native = require('../native.js');
-const { directoryOf } = require('../options.js');
-const { connect, isEngine, unknownEngine } = require('../lease/connect.js');
 const { bold, coloured, table } = require('./colours.js');
-
-/** How long an engine has to answer, ms. */
-const LIMIT_MS = 10_000;
+const { asJson, endOf, rows, withStore } = require('./namespace.js');
+const { URL_HELP, directoryOf, placeOf } = require('./place.js');
 
 const help = `Usage: snowdrift slots URL [options]
 
-Who holds which worker ID, since when and until when, of a namespace or a directory. It changes nothing.
+Who holds which worker ID, since when and until when, of a namespace or a directory, and what is recorded of
+the namespace. It changes nothing.
 
-  URL                   file:///var/lib/app/ids, postgres://..., mysql://..., redis://..., etcd://...,
-                        zookeeper://...; with ?namespace=NAME for another than 'default'
-  --json                one array of objects
+  URL                   file:///var/lib/app/ids, or
+${URL_HELP.replace('  URL', '     ')}
+  --json                { namespace, slots }; times in Unix ms; a directory has no namespace, null
 
-  held      somebody holds it            free      it was given up, or its hold has expired
-  died      its process has ended (files: of this host)`;
+  held      somebody holds it
+  free      it was released, or its hold has expired
+  died      its process has ended without releasing it (files: of this host)
+  unusable  its file cannot be read, or is damaged: snowdrift reset --help`;
 
 const options = {};
 
 async function run(flags, positionals, { print, usage }) {
-  if (positionals.length !== 1)
-    throw usage('slots needs one URL: snowdrift slots file:///var/lib/app/ids');
-  let url;
-  try {
-    url = new URL(positionals[0]);
-  } catch {
-    throw configError(`slots needs a URL; this is ${shown(positionals[0])}`);
-  }
-  if (!isEngine(url) && url.protocol !== 'file:') throw unknownEngine(url.href);
-  const slots = isEngine(url)
+  const url = placeOf('slots', positionals, usage);
+  const { namespace, slots } = isEngine(url)
     ? await ofEngine(url)
-    : ofFiles(directoryOf('URL', url, { urlOnly: true }));
+    : { slots: ofFiles(directoryOf(url)) };
   slots.sort((a, b) => a.datacenterId - b.datacenterId || a.workerId - b.workerId);
-  if (flags.json) print(JSON.stringify(slots, undefined, 2));
-  else print(show(slots));
+  if (flags.json) {
+    const shown = { namespace: namespace ? asJson(namespace) : null, slots };
+    print(JSON.stringify(shown, undefined, 2));
+    return;
+  }
+  const record = namespace ? [...rows(namespace), ''] : [];
+  print([...record, show(slots)].join('\n'));
 }
 
 async function ofEngine(url) {
-  const store = await connect(url);
-  let timer;
-  try {
-    const limit = new Promise((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`no answer within ${LIMIT_MS} ms`)), LIMIT_MS);
-    });
-    const { layout, slots } = await Promise.race([store.slots(), limit]);
-    const [, tickMs, epoch] = /ticks of (\d+) ms from (-?\d+)/.exec(layout) ?? [];
-    const end = (tick) => Number(epoch) + (tick + 1) * Number(tickMs) - 1;
-    return slots.map(({ isHeld, ceiling, ...slot }) => ({
+  const { namespace, slots } = await withStore(url, ({ call }) => call('slots'));
+  return {
+    namespace,
+    slots: slots.map(({ isHeld, ceiling, ...slot }) => ({
       ...slot,
       state: isHeld ? 'held' : 'free',
-      ceiling: end(ceiling),
-    }));
-  } catch (cause) {
-    if (cause instanceof SnowFlakeError) throw cause;
-    throw new SnowFlakeError('ERR_SNOWFLAKE_STORE', `${store.name} failed: ${shown(cause)}`, {
-      cause,
-    });
-  } finally {
-    clearTimeout(timer);
-    await store.close?.();
-  }
+      ceiling: endOf(namespace.layout, ceiling),
+    })),
+  };
 }
 
 function ofFiles(directory) {
   return granted(native.slotsIn(directory)).map(({ path, fault, holder, ...slot }) => {
-    if (fault) throw new SnowFlakeError('ERR_SNOWFLAKE_STORE', fault);
+    if (fault) return { ...idsOf(path), state: 'unusable', fault };
     const { host, pid, started } = holder ?? {};
     return {
       ...slot,
@@ -79,6 +63,12 @@ function ofFiles(directory) {
       state: holder ? stateOf(host, pid) : 'free',
     };
   });
+}
+
+/** Whose slot a file that cannot be read is, by its name. */
+function idsOf(path) {
+  const [, datacenterId, workerId] = /datacenter-(\d+)-worker-(\d+)\.slot$/.exec(path) ?? [];
+  return { datacenterId: Number(datacenterId), workerId: Number(workerId) };
 }
 
 /** Whether a process that holds a file is still there. Of another host that cannot be seen. */
@@ -92,12 +82,12 @@ function stateOf(host, pid) {
   }
 }
 
-const COLOURS = { held: 32, free: 90, died: 31 };
+const COLOURS = { held: 32, free: 90, died: 31, unusable: 31 };
 
 function show(slots) {
   if (slots.length === 0) return 'No slot was ever used there.';
-  const time = (ms) => (ms === undefined ? '' : new Date(ms).toISOString());
-  const [head, ...rows] = table([
+  const time = (ms) => (ms === undefined || ms === null ? '' : moment(ms));
+  const [head, ...rest] = table([
     ['datacenter', 'worker', 'state', 'host', 'pid', 'since', 'expires', 'IDs up to'],
     ...slots.map((slot) => [
       ...[String(slot.datacenterId), String(slot.workerId), slot.state, slot.host ?? ''],
@@ -105,7 +95,11 @@ function show(slots) {
       time(slot.ceiling),
     ]),
   ]);
-  return [bold(head), ...rows.map((row, i) => coloured(row, COLOURS[slots[i].state]))].join('\n');
+  return [
+    bold(head),
+    ...rest.map((row, i) => coloured(row, COLOURS[slots[i].state])),
+    ...slots.flatMap(({ fault }) => fault ?? []),
+  ].join('\n');
 }
 
 module.exports = { help, options, run };

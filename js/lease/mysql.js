@@ -11,7 +11,7 @@ function mysql(client, options) {
     name: `mysql:${namespace}`,
     dialect: 'mysql',
     namespace,
-    query: (text, values) => queryMysql(client, text, values),
+    query: (text, values, signal) => queryMysql(client, text, values, signal),
   });
 }
 

@@ -11,7 +11,7 @@ function postgres(client, options) {
     name: `postgres:${namespace}`,
     dialect: 'postgres',
     namespace,
-    query: (text, values) => queryPostgres(client, text, values),
+    query: (text, values, signal) => queryPostgres(client, text, values, signal),
   });
 }
 

@@ -3,79 +3,106 @@
 // script, which Redis runs alone. A slot's ceiling has no expiry: only its hold has.
 //
 // A namespace is one hash, so that it is kept whole or lost whole: flushed, evicted, deleted, or gone
-// with a server that kept nothing. Whoever finds none cannot tell whether there ever was one, and
-// holders that know their slots may still live. So it starts with what they can have been confirmed of
-// at most (`unused`, the horizon of its first holder): the floor of every slot that it knows nothing
-// of. Hence the first lease of a namespace waits for that long.
+// with a server that kept nothing. Its record (id, layout, ttl, maxClockSkew, maxAhead, floor) and its
+// slots are fields of that hash, and every script compares the ID before it changes anything.
+//
+// Redis may forget, so a namespace that is missing counts as lost: `mayForget` has the first holder of
+// a new one wait until all that an earlier holder can have been confirmed has passed.
 //
 // A write that is confirmed and then lost (a crash between two fsyncs, a failover to a replica that did
-// not have it) leaves the rest of the hash, and is not noticed: index.d.ts says how to run Redis.
+// not have it) leaves the rest of the hash. A living holder notices it at its next renewal, by its
+// ceiling; new holders cannot: redis.d.ts says how to run Redis.
 
 const { checkClient, readNamespace } = require('./adapter.js');
-const { layoutConflict } = require('./conflict.js');
+const { formatConflict } = require('./format.js');
 
-const NOW = `
+/** Lua numbers are doubles: exact up to 2^53, but `tostring` rounds to 14 digits. */
+const SHARED = `
 local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)`;
-
-/** `ceiling` and `hold` are a slot's fields, `prefix` those of its datacenter. */
-const SLOT = `
-local prefix = ARGV[1] .. ':'
-local function fields(worker) return 'ceiling:' .. prefix .. worker, 'hold:' .. prefix .. worker end
-local function tick(number) return string.format('%.0f', number) end`;
-
-const ACQUIRE = `${NOW}${SLOT}
-local layout, horizon, workers = ARGV[2], ARGV[3], tonumber(ARGV[4])
-local asked, ttl, hold = tonumber(ARGV[5]), tonumber(ARGV[6]), cjson.decode(ARGV[7])
-if redis.call('EXISTS', KEYS[1]) == 0 then
-  redis.call('HSET', KEYS[1], 'layout', layout, 'unused', horizon)
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local key = KEYS[1]
+local function exact(number) return string.format('%.0f', number) end
+local function record()
+  return redis.call('HMGET', key, 'id', 'layout', 'ttl', 'maxClockSkew', 'maxAhead', 'floor')
 end
-local all, list = {}, redis.call('HGETALL', KEYS[1])
-for i = 1, #list, 2 do all[list[i]] = list[i + 1] end
-if all.layout ~= layout then return {'layout', all.layout} end
+local function slot(datacenter, worker)
+  local place = datacenter .. ':' .. worker
+  return 'ceiling:' .. place, 'hold:' .. place
+end`;
 
-local worker, floor
+const OPEN = `${SHARED}
+local id, layout, ttl, skew, ahead, floor = unpack(ARGV)
+if redis.call('EXISTS', key) == 0 then
+  redis.call('HSET', key, 'id', id, 'layout', layout, 'ttl', ttl, 'maxClockSkew', skew,
+    'maxAhead', ahead, 'floor', floor)
+end
+return record()`;
+
+const RAISE = `${SHARED}
+if redis.call('HGET', key, 'id') ~= ARGV[1] then return {false} end
+for i = 2, #ARGV, 2 do
+  local field, least = ARGV[i], tonumber(ARGV[i + 1])
+  if tonumber(redis.call('HGET', key, field)) < least then
+    redis.call('HSET', key, field, exact(least))
+  end
+end
+return record()`;
+
+const ACQUIRE = `${SHARED}
+local datacenter, workers, asked = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local ttl, hold = tonumber(ARGV[5]), cjson.decode(ARGV[6])
+local all, list = {}, redis.call('HGETALL', key)
+for i = 1, #list, 2 do all[list[i]] = list[i + 1] end
+if all.id ~= ARGV[1] then return {'missing'} end
+
+local worker, lowest
 local held = {}
 for id = 0, workers - 1 do
-  local ceilingField, holdField = fields(id)
+  local ceilingField, holdField = slot(datacenter, id)
   local holder = all[holdField]
   if holder and cjson.decode(holder).expires > now then
     held[#held + 1] = tostring(id)
     held[#held + 1] = holder
   else
-    local ceiling = tonumber(all[ceilingField] or all.unused)
-    if not floor or ceiling < floor then worker, floor = id, ceiling end
+    local ceiling = tonumber(all[ceilingField] or -1)
+    if not lowest or ceiling < lowest then worker, lowest = id, ceiling end
     -- They are first used in their order: none above it has a ceiling of its own.
     if not all[ceilingField] then break end
   end
 end
 if not worker then return {'held', held} end
 hold.expires = now + ttl
-local ceilingField, holdField = fields(worker)
-redis.call('HSET', KEYS[1], ceilingField, tick(math.max(floor, asked)), holdField, cjson.encode(hold))
-return {'taken', tostring(worker), tick(floor), tick(hold.expires)}`;
+local floor = math.max(lowest, tonumber(all.floor))
+local ceilingField, holdField = slot(datacenter, worker)
+redis.call('HSET', key, ceilingField, exact(math.max(floor, asked)), holdField, cjson.encode(hold))
+return {'taken', tostring(worker), exact(floor), exact(hold.expires), exact(now)}`;
 
-const RENEW = `${NOW}${SLOT}
-local ceilingField, holdField = fields(ARGV[2])
-local ceiling, hold = unpack(redis.call('HMGET', KEYS[1], ceilingField, holdField))
-if not ceiling or not hold then return false end
-hold = cjson.decode(hold)
-if hold.owner ~= ARGV[3] then return false end
+const RENEW = `${SHARED}
+local ceilingField, holdField = slot(ARGV[2], ARGV[3])
+local id, recorded, hold = unpack(redis.call('HMGET', key, 'id', ceilingField, holdField))
+if id ~= ARGV[1] or not recorded then return {'missing'} end
+recorded = tonumber(recorded)
+if recorded < tonumber(ARGV[7]) then return {'reverted'} end
+hold = hold and cjson.decode(hold)
+if not hold or hold.owner ~= ARGV[4] then return {'taken'} end
 hold.expires = now + tonumber(ARGV[5])
-local raised = tick(math.max(tonumber(ceiling), tonumber(ARGV[4])))
-redis.call('HSET', KEYS[1], ceilingField, raised, holdField, cjson.encode(hold))
-return tick(hold.expires)`;
+local raised = exact(math.max(recorded, tonumber(ARGV[6])))
+redis.call('HSET', key, ceilingField, raised, holdField, cjson.encode(hold))
+return {'held', exact(hold.expires), exact(now)}`;
 
-const RELEASE = `${SLOT}
-local ceilingField, holdField = fields(ARGV[2])
-local hold = redis.call('HGET', KEYS[1], holdField)
-if not hold or cjson.decode(hold).owner ~= ARGV[3] then return false end
-redis.call('HDEL', KEYS[1], holdField)
-redis.call('HSET', KEYS[1], ceilingField, ARGV[4])
+const RELEASE = `${SHARED}
+local ceilingField, holdField = slot(ARGV[2], ARGV[3])
+local id, hold = unpack(redis.call('HMGET', key, 'id', holdField))
+if id ~= ARGV[1] or not hold or cjson.decode(hold).owner ~= ARGV[4] then return false end
+redis.call('HDEL', key, holdField)
+redis.call('HSET', key, ceilingField, ARGV[5])
 return 'OK'`;
 
-const SLOTS = `${NOW}
-return {tostring(now), redis.call('HGETALL', KEYS[1])}`;
+const SLOTS = `${SHARED}
+return {tostring(now), record(), redis.call('HGETALL', key)}`;
+
+/** What `raise()` may raise. */
+const RAISED = ['floor', 'ttl', 'maxClockSkew', 'maxAhead'];
 
 function redis(client, options) {
   checkClient(client, 'eval', 'redis() takes a client of ioredis or redis');
@@ -84,43 +111,64 @@ function redis(client, options) {
   const isNodeRedis = typeof client.sendCommand === 'function' && 'isOpen' in client;
   const send = (words) =>
     isNodeRedis ? client.sendCommand(words) : client.call(words[0], ...words.slice(1));
-  const run = (script, { datacenterId }, ...values) =>
-    send(['EVAL', script, '1', `snowdrift:${namespace}`, ...[datacenterId, ...values].map(String)]);
+  const key = `snowdrift:${namespace}`;
+  const run = (script, ...values) => send(['EVAL', script, '1', key, ...values.map(String)]);
   const name = `redis:${namespace}`;
+
+  function readRecord([id, layout, ...numbers]) {
+    if (id === null) throw formatConflict(name, `the hash ${key} has no field 'id'`);
+    const [ttl, maxClockSkew, maxAhead, floor] = numbers.map(Number);
+    return { id, layout, ttl, maxClockSkew, maxAhead, floor };
+  }
 
   return {
     name,
+    mayForget: true,
 
     async now() {
       const [seconds, micros] = await send(['TIME']);
       return Number(seconds) * 1000 + Number(micros) / 1000;
     },
 
+    async open({ id, layout, ttl, maxClockSkew, maxAhead, floor }) {
+      return readRecord(await run(OPEN, id, layout, ttl, maxClockSkew, maxAhead, floor));
+    },
+
+    async raise({ namespace: id, ...least }) {
+      const wanted = RAISED.filter((field) => least[field] !== undefined);
+      const found = await run(RAISE, id, ...wanted.flatMap((field) => [field, least[field]]));
+      if (found[0] === null) throw new Error(`${name} has no namespace of ID ${id}`);
+      return readRecord(found);
+    },
+
     async acquire(request) {
-      const { layout, horizon, workerIds, ceiling, ttl, owner, holder } = request;
+      const { namespace: id, datacenterId, workerIds, ceiling, ttl, owner, holder } = request;
       const { host, pid, startedAt } = holder;
       const hold = JSON.stringify({ owner, host, pid, started: Number(startedAt) });
-      const asked = [layout, horizon, workerIds, ceiling, ttl, hold];
-      const [what, ...rest] = await run(ACQUIRE, request, ...asked);
-      if (what === 'layout') throw layoutConflict(name, rest[0], layout);
+      const answer = await run(ACQUIRE, id, datacenterId, workerIds, ceiling, ttl, hold);
+      const [what, ...rest] = answer;
+      if (what === 'missing') return { isMissing: true };
       if (what === 'held') return { holders: holdersOf(rest[0]) };
-      const [workerId, floor, expires] = rest.map(Number);
-      return { workerId, floor, expires };
+      const [workerId, floor, expires, now] = rest.map(Number);
+      return { workerId, floor, expires, now };
     },
 
     async renew(request) {
-      const { workerId, owner, ceiling, ttl } = request;
-      const expires = await run(RENEW, request, workerId, owner, ceiling, ttl);
-      return { isHeld: expires !== null, expires: Number(expires) };
+      const { namespace: id, datacenterId, workerId, owner, ttl, ceiling, confirmed } = request;
+      const place = [datacenterId, workerId, owner];
+      const [what, ...times] = await run(RENEW, id, ...place, ttl, ceiling, confirmed);
+      if (what !== 'held') return { isHeld: false, lost: what };
+      const [expires, now] = times.map(Number);
+      return { isHeld: true, expires, now };
     },
 
-    async release(request) {
-      const { workerId, owner, last } = request;
-      await run(RELEASE, request, workerId, owner, last);
+    async release({ namespace: id, datacenterId, workerId, owner, last }) {
+      await run(RELEASE, id, datacenterId, workerId, owner, last);
     },
 
     async slots() {
-      const [now, list] = await run(SLOTS, { datacenterId: 0 });
+      const [now, record, list] = await run(SLOTS);
+      if (list.length === 0) return { slots: [] };
       const fields = new Map();
       for (let i = 0; i < list.length; i += 2) fields.set(list[i], list[i + 1]);
       const slots = [];
@@ -137,7 +185,7 @@ function redis(client, options) {
           isHeld: expires > Number(now),
         });
       }
-      return { layout: fields.get('layout'), slots };
+      return { namespace: readRecord(record), slots };
     },
   };
 }

@@ -1,39 +1,67 @@
 'use strict';
-// Slots in a table of a SQL database: the statements, whatever the database and its client. Every
-// change is one statement that checks what it rests on, so no transaction is needed and none of a
-// caller's is disturbed; a look afterwards tells whether it took place.
+// Slots in tables of a SQL database: the statements, whatever the database and its client.
+//
+// Every change is one statement that checks what it depends on, the namespace's ID among it, so no
+// transaction is needed and none of the application's is disturbed. Then the row is read: what is
+// answered is what the database has committed. A client that is inside a transaction, or does not
+// commit by itself, is refused at each change, since a rollback would undo what was confirmed.
 
-const { argumentError } = require('../errors.js');
-const { layoutConflict } = require('./conflict.js');
+const { SnowFlakeError, argumentError, configError } = require('../errors.js');
 
 /** How many free slots are looked at, and how many rows are made, at a time. */
 const BATCH = 64;
 
+/** How often free slots are looked for in one call: others may take them first. */
+const MOST_ROUNDS = 50;
+
+/** How often one statement is run that gives way to others: see `isConflict`. */
+const MOST_TRIES = 20;
+
 /** Two that create a table at once would fail on PostgreSQL, in spite of IF NOT EXISTS. */
 const LOCK = "SELECT pg_advisory_xact_lock(hashtext('snowdrift'))";
+
+/** Bits of the status that MySQL answers each change with. */
+const IN_TRANSACTION = 1;
+const AUTOCOMMIT = 2;
 
 const DIALECTS = {
   postgres: {
     now: 'CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)',
+    // Whether this transaction has changed anything: the read after a change is one of its own.
+    isUncommitted: '(txid_current_if_assigned() IS NOT NULL)',
     greatest: 'GREATEST',
     text: (length) => `VARCHAR(${length})`,
     insert: (into) => `INSERT INTO ${into} ON CONFLICT DO NOTHING`,
     isMissing: ({ code }) => code === '42P01',
+    isOtherTable: ({ code }) => code === '42703',
+    // Where serializable is the default, concurrent changes fail; and a deadlock ends one of them.
+    isConflict: ({ code }) => code === '40001' || code === '40P01',
   },
   mysql: {
-    now: 'CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED)',
+    // In UTC: a local time comes twice when summer time ends.
+    now: "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)",
+    isUncommitted: '(@@autocommit = 0)',
     greatest: 'GREATEST',
     // Compared byte by byte, whatever the database's own collation.
     text: (length) => `VARCHAR(${length}) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
     insert: (into) => `INSERT IGNORE INTO ${into}`,
     isMissing: ({ code, errno }) => code === 'ER_NO_SUCH_TABLE' || errno === 1146,
+    isOtherTable: ({ code, errno }) => code === 'ER_BAD_FIELD_ERROR' || errno === 1054,
+    isConflict: ({ code, errno }) => code === 'ER_LOCK_DEADLOCK' || errno === 1213,
+    // Refused inside a transaction, which CREATE TABLE would commit.
+    beforeCreating: 'SET TRANSACTION READ WRITE',
+    isCommitted: ({ serverStatus }) =>
+      (serverStatus & IN_TRANSACTION) === 0 && (serverStatus & AUTOCOMMIT) !== 0,
   },
   sqlite: {
     now: "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
+    isUncommitted: '0',
     greatest: 'MAX',
     text: () => 'TEXT',
     insert: (into) => `INSERT OR IGNORE INTO ${into}`,
     isMissing: ({ message }) => /no such table/.test(message),
+    isOtherTable: ({ message }) => /no such column/.test(message),
+    isConflict: () => false,
   },
 };
 
@@ -41,7 +69,12 @@ function tables({ text }) {
   return [
     `CREATE TABLE IF NOT EXISTS snowdrift_namespaces (
   namespace ${text(64)} NOT NULL PRIMARY KEY,
-  layout ${text(191)} NOT NULL
+  id ${text(32)} NOT NULL,
+  layout ${text(64)} NOT NULL,
+  ttl BIGINT NOT NULL,
+  max_clock_skew BIGINT NOT NULL,
+  max_ahead BIGINT NOT NULL,
+  floor BIGINT NOT NULL
 )`,
     `CREATE TABLE IF NOT EXISTS snowdrift_slots (
   namespace ${text(64)} NOT NULL,
@@ -73,73 +106,169 @@ function numbered(text) {
   return text.replaceAll('?', () => `$${++n}`);
 }
 
-/** Runs one statement with `?` in place of its values by a client of `pg`; answers its rows. */
-async function queryPostgres(client, text, values) {
+/**
+ * Runs one statement with `?` in place of its values by a client of `pg`; returns its rows.
+ * @param signal if it is aborted, a connection of a pool does not return to it: it may be half-open
+ */
+async function queryPostgres(client, text, values, signal) {
+  // A Client has its own end() only.
+  const isPool = typeof client.totalCount === 'number';
   // Without values, pg sends several statements as one.
-  return (await client.query(numbered(text), values)).rows;
+  const ask = async (by) => (await by.query(numbered(text), values)).rows;
+  if (!isPool || signal === undefined) return ask(client);
+  const connection = await client.connect();
+  // Its query fails, too; without a listener the process would.
+  const ignore = () => {};
+  connection.on('error', ignore);
+  const release = (isBroken) => {
+    connection.release(isBroken);
+    connection.off('error', ignore);
+  };
+  return unlessAborted(signal, () => ask(connection), {
+    release: () => release(false),
+    destroy: () => release(true),
+  });
 }
 
 /** The same by a client of `mysql2`, which has its promises apart, or of `mysql2/promise`. */
-async function queryMysql(client, text, values) {
+async function queryMysql(client, text, values, signal) {
   const promised = typeof client.promise === 'function' ? client.promise() : client;
-  return (await promised.query(text, values))[0];
+  const ask = async (by) => (await by.query(text, values))[0];
+  if (typeof promised.getConnection !== 'function' || signal === undefined) return ask(promised);
+  const connection = await promised.getConnection();
+  return unlessAborted(signal, () => ask(connection), connection);
+}
+
+/** What a connection of a pool answers. When the call is given up, the connection is destroyed. */
+async function unlessAborted(signal, ask, connection) {
+  let isDestroyed = false;
+  const destroy = () => {
+    isDestroyed = true;
+    connection.destroy();
+  };
+  if (signal.aborted) connection.release();
+  signal.throwIfAborted();
+  signal.addEventListener('abort', destroy);
+  try {
+    return await ask();
+  } finally {
+    signal.removeEventListener('abort', destroy);
+    if (!isDestroyed) connection.release();
+  }
+}
+
+function uncommitted(name) {
+  return configError(
+    `${name} does not commit what a lease records: its connection is inside a transaction, or has autocommit = 0. Give the store a pool or a connection of its own, with autocommit`,
+  );
 }
 
 /**
  * A LeaseStore on a database.
  *
- * @param query runs one statement with `?` in place of its values; answers the rows of a SELECT
+ * @param query runs one statement with `?` in place of its values, until `signal` is aborted; returns the
+ *   rows of a SELECT, and of a change on MySQL the client's answer with its `serverStatus`
+ * @param isInTransaction whether the connection is inside a transaction, where the client knows
  */
-function sqlStore({ name, dialect, namespace, query, close }) {
-  const { now, greatest, insert, isMissing } = DIALECTS[dialect];
+function sqlStore({ name, dialect, namespace, query, isInTransaction = () => false, close }) {
+  const { now, greatest, insert, isMissing, isOtherTable, beforeCreating, ...is } =
+    DIALECTS[dialect];
   const place = 'namespace = ? AND datacenter_id = ? AND worker_id = ?';
   const placeOf = ({ datacenterId, workerId }) => [namespace, datacenterId, workerId];
-  /** By layout: whether the tables are there, and the namespace is for it. */
-  const ready = new Map();
+  /** In a statement that changes a slot: that the namespace is still the one that was opened. */
+  const inNamespace = (more = '') =>
+    `EXISTS (SELECT 1 FROM snowdrift_namespaces n WHERE n.namespace = ? AND n.id = ?${more})`;
 
-  function beReady(layout) {
-    if (!ready.has(layout)) {
-      const preparing = prepare(layout);
-      ready.set(layout, preparing);
-      preparing.catch(() => ready.delete(layout));
+  /** Runs one statement, unless the call was given up; again, if it gave way to another one. */
+  async function run({ signal }, text, values) {
+    for (let tries = 1; ; tries++) {
+      signal?.throwIfAborted();
+      try {
+        return await query(text, values, signal);
+      } catch (failure) {
+        if (tries === MOST_TRIES || !is.isConflict(failure)) throw failure;
+      }
     }
-    return ready.get(layout);
   }
 
-  async function prepare(layout) {
-    const look = () =>
-      query('SELECT layout FROM snowdrift_namespaces WHERE namespace = ?', [namespace]);
-    let found;
+  /** Changes rows, by a client that commits each statement. */
+  async function change(request, text, values) {
+    if (isInTransaction()) throw uncommitted(name);
+    const answer = await run(request, text, values);
+    if (is.isCommitted && !is.isCommitted(answer)) throw uncommitted(name);
+  }
+
+  /** Reads rows as they are committed. Each has `uncommitted`. */
+  async function read(request, text, values) {
+    const rows = await run(request, text, values);
+    const isOpen = rows.some((row) => Number(row.uncommitted) !== 0);
+    if (isOpen || isInTransaction()) throw uncommitted(name);
+    return rows;
+  }
+
+  /** The namespace's record; undefined if there is none. */
+  async function readNamespace(request) {
+    let rows;
     try {
-      found = await look();
+      rows = await read(
+        request,
+        `SELECT id, layout, ttl, max_clock_skew, max_ahead, floor, ${is.isUncommitted} AS uncommitted
+         FROM snowdrift_namespaces WHERE namespace = ?`,
+        [namespace],
+      );
     } catch (failure) {
-      if (!isMissing(failure)) throw failure;
-      const create = tables(DIALECTS[dialect]);
-      if (dialect === 'postgres') await query([LOCK, ...create].join(';\n'));
-      else for (const table of create) await query(table);
-      found = [];
+      if (isMissing(failure)) return undefined;
+      if (!isOtherTable(failure)) throw failure;
+      throw new SnowFlakeError(
+        'ERR_SNOWFLAKE_STORE',
+        `${name} has tables of another version of snowdrift. End the processes that lease from them, wait for their ttl, and drop snowdrift_namespaces and snowdrift_slots: they are made anew`,
+        { cause: failure },
+      );
     }
-    if (found.length === 0) {
-      await query(insert('snowdrift_namespaces (namespace, layout) VALUES (?, ?)'), [
-        namespace,
-        layout,
-      ]);
-      found = await look();
-    }
-    if (found[0].layout !== layout) throw layoutConflict(name, found[0].layout, layout);
+    if (rows.length === 0) return undefined;
+    const [{ id, layout, ttl, max_clock_skew, max_ahead, floor }] = rows;
+    return {
+      ...{ id, layout, ttl: Number(ttl), maxClockSkew: Number(max_clock_skew) },
+      ...{ maxAhead: Number(max_ahead), floor: Number(floor) },
+    };
   }
 
-  const free = ({ datacenterId }) =>
-    query(
+  async function createTables(request) {
+    if (beforeCreating) {
+      await run(request, beforeCreating).catch((cause) => {
+        throw Object.assign(uncommitted(name), { cause });
+      });
+    }
+    const create = tables(DIALECTS[dialect]);
+    if (dialect === 'postgres') await run(request, [LOCK, ...create].join(';\n'));
+    else for (const table of create) await run(request, table);
+  }
+
+  const insertNamespace = (request) =>
+    change(
+      request,
+      insert(
+        'snowdrift_namespaces (namespace, id, layout, ttl, max_clock_skew, max_ahead, floor) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      ),
+      [
+        ...[namespace, request.id, request.layout],
+        ...[request.ttl, request.maxClockSkew, request.maxAhead, request.floor],
+      ],
+    );
+
+  const free = (request) =>
+    run(
+      request,
       `SELECT worker_id, ceiling FROM snowdrift_slots
        WHERE namespace = ? AND datacenter_id = ? AND (owner IS NULL OR expires <= ${now})
        ORDER BY ceiling, worker_id LIMIT ${BATCH}`,
-      [namespace, datacenterId],
+      [namespace, request.datacenterId],
     );
 
   /** Makes rows for more worker IDs, if there are more. */
-  async function extend({ datacenterId, workerIds }) {
-    const [{ next }] = await query(
+  async function extend({ datacenterId, workerIds, ...request }) {
+    const [{ next }] = await run(
+      request,
       'SELECT COALESCE(MAX(worker_id) + 1, 0) AS next FROM snowdrift_slots WHERE namespace = ? AND datacenter_id = ?',
       [namespace, datacenterId],
     );
@@ -147,7 +276,8 @@ function sqlStore({ name, dialect, namespace, query, close }) {
     const count = Math.min(BATCH, workerIds - first);
     if (count <= 0) return false;
     const rows = Array.from({ length: count }, () => '(?, ?, ?, -1, 0)').join(', ');
-    await query(
+    await change(
+      request,
       insert(
         `snowdrift_slots (namespace, datacenter_id, worker_id, ceiling, expires) VALUES ${rows}`,
       ),
@@ -156,93 +286,135 @@ function sqlStore({ name, dialect, namespace, query, close }) {
     return true;
   }
 
-  /** Takes a slot whose ceiling is still what was seen, if it is still free. */
-  async function take({ worker_id: workerId, ceiling: seen }, request) {
+  /** Takes a slot, if it is still free, and its ceiling and the namespace's floor are what was seen. */
+  async function take({ worker_id, ceiling: seen }, floor, request) {
     const { owner, holder, ceiling, ttl } = request;
-    await query(
+    const mine = { ...request, workerId: Number(worker_id) };
+    await change(
+      request,
       `UPDATE snowdrift_slots
        SET owner = ?, expires = ${now} + ?, ceiling = ${greatest}(ceiling, ?), host = ?, pid = ?, started = ?
-       WHERE ${place} AND ceiling = ? AND (owner IS NULL OR expires <= ${now})`,
+       WHERE ${place} AND ceiling = ? AND (owner IS NULL OR expires <= ${now})
+         AND ${inNamespace(' AND n.floor = ?')}`,
       [
         ...[owner, ttl, ceiling, holder.host.slice(0, 255), holder.pid, Number(holder.startedAt)],
-        ...placeOf({ ...request, workerId }),
-        seen,
+        ...[...placeOf(mine), seen, namespace, request.namespace, floor],
       ],
     );
-    const expires = await expiryOf({ ...request, workerId });
-    return expires && { workerId: Number(workerId), floor: Number(seen), expires };
+    const slot = await readSlot(mine);
+    if (slot?.owner !== owner) return undefined;
+    const { workerId } = mine;
+    return {
+      ...{ workerId, floor: Math.max(Number(seen), floor) },
+      ...{ expires: slot.expires, now: slot.now },
+    };
   }
 
-  /** When the caller's hold on its slot expires; undefined if the slot is not its own. */
-  async function expiryOf({ owner, ...request }) {
-    const rows = await query(`SELECT expires FROM snowdrift_slots WHERE ${place} AND owner = ?`, [
-      ...placeOf(request),
-      owner,
-    ]);
-    return rows.length === 1 ? Number(rows[0].expires) : undefined;
+  /** A slot as it is recorded; undefined if it is not, or the namespace has another ID. */
+  async function readSlot(request) {
+    const [found] = await read(
+      request,
+      `SELECT n.id, s.owner, s.ceiling, s.expires, ${now} AS now, ${is.isUncommitted} AS uncommitted
+       FROM snowdrift_namespaces n JOIN snowdrift_slots s ON s.namespace = n.namespace
+       WHERE s.namespace = ? AND s.datacenter_id = ? AND s.worker_id = ?`,
+      placeOf(request),
+    );
+    if (found?.id !== request.namespace) return undefined;
+    const { owner, ceiling, expires, now: time } = found;
+    return {
+      ...{ owner, ceiling: Number(ceiling) },
+      ...{ expires: Number(expires), now: Number(time) },
+    };
   }
 
   return {
     name,
 
-    async now() {
-      const [{ ms }] = await query(`SELECT ${now} AS ms`);
+    async now(request = {}) {
+      const [{ ms }] = await run(request, `SELECT ${now} AS ms`);
       return Number(ms);
     },
 
+    async open(request) {
+      const found = await readNamespace(request);
+      if (found) return found;
+      try {
+        await insertNamespace(request);
+      } catch (failure) {
+        if (!isMissing(failure)) throw failure;
+        await createTables(request);
+        await insertNamespace(request);
+      }
+      const created = await readNamespace(request);
+      if (created === undefined) throw new Error('the namespace was deleted meanwhile');
+      return created;
+    },
+
+    async raise({
+      namespace: id,
+      floor = -1,
+      ttl = 0,
+      maxClockSkew = 0,
+      maxAhead = 0,
+      ...request
+    }) {
+      await change(
+        request,
+        `UPDATE snowdrift_namespaces
+         SET floor = ${greatest}(floor, ?), ttl = ${greatest}(ttl, ?),
+           max_clock_skew = ${greatest}(max_clock_skew, ?), max_ahead = ${greatest}(max_ahead, ?)
+         WHERE namespace = ? AND id = ?`,
+        [floor, ttl, maxClockSkew, maxAhead, namespace, id],
+      );
+      const found = await readNamespace(request);
+      if (found?.id !== id) throw new Error('the namespace has another ID, or there is none');
+      return found;
+    },
+
     async acquire(request) {
-      await beReady(request.layout);
-      let isComplete = false;
-      for (;;) {
-        // Of those that were never used any will do: whoever comes at the same time takes others.
-        const slots = await free(request);
-        const lowest = slots.filter(({ ceiling }) => ceiling === slots[0].ceiling);
-        const first = Math.floor(Math.random() * lowest.length);
-        const order = [
-          ...lowest.slice(first),
-          ...lowest.slice(0, first),
-          ...slots.slice(lowest.length),
-        ];
-        for (const slot of order) {
-          const taken = await take(slot, request);
-          if (taken) return taken;
-        }
-        if (slots.length > 0) continue;
-        // Once more after the last row was made: others may have made it since.
-        if (isComplete) return { holders: await holders(request) };
-        isComplete = !(await extend(request));
+      try {
+        return await acquire(request);
+      } catch (failure) {
+        if (isMissing(failure)) return { isMissing: true };
+        throw failure;
       }
     },
 
-    async renew({ ceiling, ttl, owner, ...request }) {
-      await query(
-        `UPDATE snowdrift_slots SET ceiling = ${greatest}(ceiling, ?), expires = ${now} + ?
-         WHERE ${place} AND owner = ?`,
-        [ceiling, ttl, ...placeOf(request), owner],
-      );
-      const expires = await expiryOf({ ...request, owner });
-      return { isHeld: expires !== undefined, expires };
+    async renew({ ceiling, confirmed, ttl, owner, ...request }) {
+      try {
+        await change(
+          request,
+          `UPDATE snowdrift_slots SET ceiling = ${greatest}(ceiling, ?), expires = ${now} + ?
+           WHERE ${place} AND owner = ? AND ceiling >= ? AND ${inNamespace()}`,
+          [ceiling, ttl, ...placeOf(request), owner, confirmed, namespace, request.namespace],
+        );
+        const slot = await readSlot(request);
+        if (slot === undefined) return { isHeld: false, lost: 'missing' };
+        // Whoever took it over started at `confirmed` or above.
+        if (slot.ceiling < confirmed) return { isHeld: false, lost: 'reverted' };
+        if (slot.owner !== owner) return { isHeld: false, lost: 'taken' };
+        if (slot.ceiling < ceiling) throw uncommitted(name);
+        return { isHeld: true, expires: slot.expires, now: slot.now };
+      } catch (failure) {
+        if (isMissing(failure)) return { isHeld: false, lost: 'missing' };
+        throw failure;
+      }
     },
 
     async release({ last, owner, ...request }) {
-      await query(
-        `UPDATE snowdrift_slots SET owner = NULL, ceiling = ? WHERE ${place} AND owner = ?`,
-        [last, ...placeOf(request), owner],
+      await change(
+        request,
+        `UPDATE snowdrift_slots SET owner = NULL, ceiling = ?
+         WHERE ${place} AND owner = ? AND ${inNamespace()}`,
+        [last, ...placeOf(request), owner, namespace, request.namespace],
       );
     },
 
     async slots() {
-      let found;
-      try {
-        found = await query('SELECT layout FROM snowdrift_namespaces WHERE namespace = ?', [
-          namespace,
-        ]);
-      } catch (failure) {
-        if (!isMissing(failure)) throw failure;
-        found = [];
-      }
-      if (found.length === 0) return { slots: [] };
-      const rows = await query(
+      const found = await readNamespace({});
+      if (found === undefined) return { slots: [] };
+      const rows = await run(
+        {},
         `SELECT datacenter_id, worker_id, host, pid, started, ceiling, expires,
            CASE WHEN owner IS NOT NULL AND expires > ${now} THEN 1 ELSE 0 END AS held
          FROM snowdrift_slots WHERE namespace = ? AND ceiling >= 0
@@ -259,18 +431,45 @@ function sqlStore({ name, dialect, namespace, query, close }) {
         expires: Number(row.expires),
         isHeld: Number(row.held) === 1,
       }));
-      return { layout: found[0].layout, slots };
+      return { namespace: found, slots };
     },
 
     close,
   };
 
-  async function holders({ datacenterId }) {
-    const rows = await query(
+  async function acquire(request) {
+    let isComplete = false;
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      const found = await readNamespace(request);
+      if (found?.id !== request.namespace) return { isMissing: true };
+      // Of those that were never used any will do: others that come at the same time take others.
+      const slots = await free(request);
+      const lowest = slots.filter(({ ceiling }) => ceiling === slots[0].ceiling);
+      const first = Math.floor(Math.random() * lowest.length);
+      const order = [
+        ...lowest.slice(first),
+        ...lowest.slice(0, first),
+        ...slots.slice(lowest.length),
+      ];
+      for (const slot of order) {
+        const taken = await take(slot, found.floor, request);
+        if (taken) return taken;
+      }
+      if (slots.length > 0) continue;
+      // Once more after the last row was made: others may have made it since.
+      if (isComplete) return { holders: await holders(request) };
+      isComplete = !(await extend(request));
+    }
+    throw new Error(`other processes took each free slot first, ${MOST_ROUNDS} times`);
+  }
+
+  async function holders(request) {
+    const rows = await run(
+      request,
       `SELECT worker_id, host, pid, started FROM snowdrift_slots
        WHERE namespace = ? AND datacenter_id = ? AND owner IS NOT NULL AND expires > ${now}
        ORDER BY worker_id LIMIT 1024`,
-      [namespace, datacenterId],
+      [namespace, request.datacenterId],
     );
     return rows.map(({ worker_id, host, pid, started }) => ({
       workerId: Number(worker_id),
@@ -281,4 +480,13 @@ function sqlStore({ name, dialect, namespace, query, close }) {
   }
 }
 
-module.exports = { DIALECTS, LOCK, numbered, queryMysql, queryPostgres, sql, sqlStore };
+module.exports = {
+  DIALECTS,
+  LOCK,
+  numbered,
+  queryMysql,
+  queryPostgres,
+  sql,
+  sqlStore,
+  uncommitted,
+};

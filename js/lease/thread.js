@@ -2,18 +2,20 @@
 // `thread: true`: a lease that is kept by a worker thread with a connection of its own, so that a main
 // loop that is busy for longer than the ttl neither loses its slot nor stops. Generators belong to the
 // process, so the thread raises the ceiling of the very generator that the other threads draw from.
-//
-// Run as a worker, this file is that thread.
+// keeper.js is that thread.
 
-const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
+const { setTimeout, clearTimeout } = require('node:timers');
+const { Worker } = require('node:worker_threads');
 
 const { isBundled } = require('../addon.js');
 const { SnowFlakeError, configError, granted, shown } = require('../errors.js');
 const native = require('../native.js');
 const ending = require('./ending.js');
 
-/** How long process.exit() waits for the thread to give its slot up, ms. */
-const EXIT_MS = 1000;
+const KEEPER = require.resolve('./keeper.js');
+
+/** How long the thread has to release its slot, which it bounds itself, and to end, ms. */
+const RELEASE_MS = 3500;
 
 /** How long after the thread has died another one is started, ms. */
 const RESTART_MS = 1000;
@@ -26,8 +28,8 @@ class ThreadLease {
   #report;
   #released;
   #changed;
-  /** 1 when the thread has given its slot up. */
-  #isGivenUp = new Int32Array(new SharedArrayBuffer(4));
+  /** 1 when the thread has released its slot. */
+  #isReleased = new Int32Array(new SharedArrayBuffer(4));
 
   constructor(url, settings, changed) {
     this.#url = url;
@@ -67,11 +69,14 @@ class ThreadLease {
     return this.#released;
   }
 
-  /** In an `exit` handler, where only other threads go on. */
+  /**
+   * In an `exit` handler, where only other threads go on.
+   * @returns what to wait on; undefined if the thread has ended
+   */
   releaseAtExit() {
     const isAlive = this.#thread.threadId !== -1;
     this.release();
-    if (isAlive) Atomics.wait(this.#isGivenUp, 0, 0, EXIT_MS);
+    return isAlive ? this.#isReleased : undefined;
   }
 
   async #giveUp() {
@@ -84,14 +89,16 @@ class ThreadLease {
     const ended = new Promise((resolve) => thread.once('exit', resolve));
     thread.ref();
     thread.postMessage('release');
+    const timer = setTimeout(() => thread.terminate(), RELEASE_MS);
     await ended;
+    clearTimeout(timer);
   }
 
   /** Starts a thread, and waits until it has a slot. */
   #start() {
     return new Promise((resolve, reject) => {
-      const thread = new Worker(__filename, {
-        workerData: { url: this.#url, settings: this.#settings, isGivenUp: this.#isGivenUp },
+      const thread = new Worker(KEEPER, {
+        workerData: { url: this.#url, settings: this.#settings, isReleased: this.#isReleased },
       });
       this.#thread = thread;
       thread.on('message', (message) => {
@@ -106,8 +113,13 @@ class ThreadLease {
       });
       thread.on('error', (failure) => this.#fail(failure, reject));
       thread.on('exit', () => {
+        const ended = new Error('the thread that keeps the lease has ended');
+        if (this.#channel === undefined) {
+          // No-op if it has said why.
+          reject(new SnowFlakeError('ERR_SNOWFLAKE_STORE', ended.message));
+        }
         if (this.#released !== undefined || this.#channel === undefined) return;
-        this.#fail(new Error('the thread that keeps the lease has ended'), reject);
+        this.#fail(ended, reject);
         setTimeout(() => this.#restart(), RESTART_MS).unref();
       });
     });
@@ -145,34 +157,5 @@ class ThreadLease {
     this.#changed(report);
   }
 }
-
-/** The thread itself. */
-async function keep({ url, settings, isGivenUp }) {
-  const { connect } = require('./connect.js');
-  const { EngineLease } = require('./lease.js');
-  const store = await connect(new URL(url));
-  let lease;
-  try {
-    lease = await EngineLease.take(store, settings, tell);
-  } catch ({ code, message, holders }) {
-    await store.close?.();
-    parentPort.postMessage({ refused: { code, message, holders } });
-    return;
-  }
-  // The port keeps this thread alive.
-  parentPort.once('message', async () => {
-    await lease.release();
-    Atomics.store(isGivenUp, 0, 1);
-    Atomics.notify(isGivenUp, 0);
-    lease.channel.close();
-    parentPort.close();
-  });
-
-  function tell(report) {
-    parentPort.postMessage({ report });
-  }
-}
-
-if (!isMainThread && workerData?.settings?.leasing && parentPort) keep(workerData);
 
 module.exports = { ThreadLease };

@@ -30,6 +30,9 @@ function typeorm(dataSource, options) {
     namespace,
     query: (text, values) =>
       dataSource.query(dialect === 'postgres' ? numbered(text) : text, values),
+    // On SQLite all queries of a DataSource share one connection and its transaction.
+    isInTransaction: () =>
+      dialect === 'sqlite' && dataSource.createQueryRunner().isTransactionActive,
   });
 }
 

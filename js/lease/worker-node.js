@@ -3,11 +3,16 @@
 // WORKER_NODE table, and the row's auto-increment ID is the worker ID. It is never given out again, so
 // there is nothing to renew, to expire or to take over, and no clock to trust. Java and Node
 // applications can share one table.
+//
+// The table is UidGenerator's own and has no room for a namespace's record. So open() and raise() record
+// nothing and return what was requested: no holder starts where another one stopped, so nothing depends
+// on the limits of others. A table that is emptied or made anew starts from worker ID 1 again: that is
+// not noticed. Use it with a later epoch then.
 
 const { configError, SnowFlakeError, shown } = require('../errors.js');
 const { choice, propertiesOf } = require('../options.js');
 const { checkClient } = require('./adapter.js');
-const { DIALECTS, LOCK, queryMysql, queryPostgres } = require('./sql.js');
+const { DIALECTS, LOCK, queryMysql, queryPostgres, uncommitted } = require('./sql.js');
 
 /** UidGenerator's WorkerNodeType. */
 const TYPES = { container: 1, actual: 2 };
@@ -41,7 +46,11 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
   ${COLUMNS}
 )`,
     query: queryMysql,
-    insert: async (client, values) => Number((await queryMysql(client, INSERT, values)).insertId),
+    insert: async (client, values) => {
+      const inserted = await queryMysql(client, INSERT, values);
+      if (!DIALECTS.mysql.isCommitted(inserted)) throw uncommitted('mysql:WORKER_NODE');
+      return Number(inserted.insertId);
+    },
   },
 };
 
@@ -61,8 +70,10 @@ function workerNode(client, options = {}) {
   // Clients of mysql2 can prepare a statement by themselves, those of pg cannot.
   const dialect = typeof client.execute === 'function' ? 'mysql' : 'postgres';
   const { create, query, insert } = DATABASES[dialect];
-  const { isMissing, now } = DIALECTS[dialect];
+  const { isMissing, isUncommitted, now } = DIALECTS[dialect];
   const name = `${dialect}:WORKER_NODE`;
+
+  let record;
 
   return {
     name,
@@ -72,7 +83,17 @@ function workerNode(client, options = {}) {
       return Number(ms);
     },
 
-    async acquire({ datacenterId, workerIds, holder }) {
+    async open({ id, layout, ttl, maxClockSkew, maxAhead, floor }) {
+      record = { id, layout, ttl, maxClockSkew, maxAhead, floor };
+      return record;
+    },
+
+    async raise({ namespace: _, signal: __, ...higher }) {
+      record = { ...record, ...higher };
+      return record;
+    },
+
+    async acquire({ datacenterId, workerIds, holder, signal }) {
       if (datacenterId !== 0) {
         throw configError(
           'workerNode() numbers workers through all datacenters: use it with a layout without datacenterBits, such as { ...layouts.uid, epoch }',
@@ -84,6 +105,7 @@ function workerNode(client, options = {}) {
         port ?? `${Number(holder.startedAt)}-${holder.pid}`,
         TYPES[type],
       ];
+      signal.throwIfAborted();
       let workerId;
       try {
         workerId = await insert(client, values);
@@ -92,17 +114,25 @@ function workerNode(client, options = {}) {
         await query(client, create);
         workerId = await insert(client, values);
       }
+      // An ID that is rolled back may be given out again when the server has crashed.
+      const [row] = await query(
+        client,
+        `SELECT ${isUncommitted} AS uncommitted FROM WORKER_NODE WHERE ID = ?`,
+        [workerId],
+      );
+      if (row === undefined || Number(row.uncommitted) !== 0) throw uncommitted(name);
       if (workerId >= workerIds) {
         throw new SnowFlakeError(
           'ERR_SNOWFLAKE_NO_SLOT',
           `${name} has given out ID ${workerId}, and the layout's worker IDs end at ${workerIds - 1}. Use a layout with more workerBits and a later epoch, and an empty table with it`,
         );
       }
-      return { workerId, floor: -1, expires: null };
+      return { workerId, floor: -1, expires: null, now: Date.now() };
     },
 
+    // Without a query: IDs go on while the database is down. Nobody compares this holder's clock.
     async renew() {
-      return { isHeld: true, expires: null };
+      return { isHeld: true, expires: null, now: Date.now() };
     },
 
     async release() {},

@@ -1,21 +1,29 @@
 'use strict';
 // `snowdrift/lease/zookeeper`: slots in ZooKeeper, by the optional second addon, `snowdrift-zookeeper`.
 //
-//   /snowdrift/NAMESPACE/layout
+//   /snowdrift/NAMESPACE                            the namespace's record
+//   /snowdrift/NAMESPACE/id-ID                      by its name, whether the namespace is still that one
 //   /snowdrift/NAMESPACE/DATACENTER/WORKER          its ceiling, and who had it last: stays
 //   /snowdrift/NAMESPACE/DATACENTER/WORKER/holder   ephemeral: is there while it is held
 //
 // The node that stays is the fence: only its owner sets it, by its version, so that a check of the
 // owner and the raise of the ceiling are one step. The ephemeral one only tells whether it is held.
+// Versions start anew with a node that is created anew, so each step checks the ID's node, too.
 
 const { loadAddon } = require('../addon.js');
 const { configError, needsPackage, shown } = require('../errors.js');
 const { wholeNumber } = require('../options.js');
 const { pickUnused, readNamespace } = require('./adapter.js');
-const { layoutConflict } = require('./conflict.js');
+const { formatConflict } = require('./format.js');
 
 /** Of a session that is asked for the time only. */
 const USUAL_TTL_MS = 10_000;
+
+/** How often a change is tried again that others were faster with. */
+const MOST_TRIES = 1000;
+
+/** Above all namespaces. Touched to read the ensemble's clock. */
+const TOP = '/snowdrift';
 
 /** The addon, of a package that the application has installed. */
 function load() {
@@ -38,145 +46,206 @@ function zookeeper(ensemble, { port, ...options } = {}) {
   }
   const { connect } = load();
   const name = `zookeeper:${ensemble}/${namespace}`;
-  const root = `/snowdrift/${namespace}`;
+  const root = `${TOP}/${namespace}`;
   const pathOf = ({ datacenterId, workerId }) => `${root}/${datacenterId}/${workerId}`;
   let connecting;
 
   /** The session, or another one when it has expired. It lives as long as a hold should. */
-  async function session(ttl = USUAL_TTL_MS) {
-    if (connecting !== undefined) {
-      const open = await connecting.catch(() => undefined);
-      if (open !== undefined && !open.hasEnded()) return open;
+  async function session({ ttl = USUAL_TTL_MS, signal } = {}) {
+    signal?.throwIfAborted();
+    let open = await connecting?.catch(() => undefined);
+    if (open === undefined || open.hasEnded()) {
+      connecting = connect(ensemble, ttl);
+      open = await connecting;
+      await open.make(TOP);
     }
-    connecting = connect(ensemble, ttl);
-    const fresh = await connecting;
-    await fresh.make(root);
-    return fresh;
+    signal?.throwIfAborted();
+    return open;
   }
 
   const parsed = ({ data }) => JSON.parse(data);
+  const markOf = (id) => `${root}/id-${id}`;
+  const create = (path, data = '') => ({ kind: 'create', path, data });
+  const createEphemeral = (path, data) => ({ kind: 'createEphemeral', path, data });
+  const set = (path, value, version) => ({
+    kind: 'set',
+    path,
+    data: JSON.stringify(value),
+    version,
+  });
+  /** That a namespace is still the one of this ID. */
+  const isStill = (id) => ({ kind: 'check', path: markOf(id) });
 
-  async function checkLayout(zk, layout) {
-    const path = `${root}/layout`;
-    let found = await zk.get(path);
-    if (found === null) {
-      await zk.change([{ kind: 'create', path, data: layout }]);
-      found = await zk.get(path);
-    }
-    if (found.data !== layout) throw layoutConflict(name, found.data, layout);
+  /** When the ensemble ends a session that is silent from now on. */
+  const expiry = (zk, time, ttl) => time + Math.min(ttl, zk.timeout());
+
+  /** The namespace's record and its node's version, if it is the one of this ID; or null. */
+  async function recordOf(zk, id) {
+    const node = await zk.get(root);
+    const record = node === null || node.data === '' ? {} : parsed(node);
+    return record.id === id ? { record, version: node.version } : null;
   }
 
-  /** All slots that were ever used: { workerId, ceiling, version, isHeld }. */
+  /** Tries a change until it is done or there is nothing to do: until `attempt` returns something. */
+  async function change(signal, attempt) {
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      signal?.throwIfAborted();
+      const result = await attempt();
+      if (result !== undefined) return result;
+    }
+    throw new Error(`others changed the same node ${MOST_TRIES} times in between`);
+  }
+
+  /** All slots that were ever used: { workerId, ceiling, holder, version, isHeld }. */
   async function slotsOf(zk, datacenterId) {
     const ids = await zk.children(`${root}/${datacenterId}`);
-    return Promise.all(
+    const slots = await Promise.all(
       ids.map(async (id) => {
         const path = pathOf({ datacenterId, workerId: id });
         const [node, children] = await Promise.all([zk.get(path), zk.children(path)]);
+        // Deleted meanwhile.
+        if (node === null) return undefined;
         const { ceiling, ...holder } = parsed(node);
         const isHeld = children.includes('holder');
         return { workerId: Number(id), ceiling, holder, version: node.version, isHeld };
       }),
     );
-  }
-
-  /** A slot's node as its owner finds it; null if it is another's. */
-  async function ownSlot(zk, path, owner) {
-    const node = await zk.get(path);
-    const recorded = node === null ? {} : parsed(node);
-    if (recorded.owner !== owner) return null;
-    const hasHolder = (await zk.children(path)).includes('holder');
-    return { recorded, version: node.version, hasHolder };
+    return slots.filter((slot) => slot !== undefined);
   }
 
   function pick(slots, workerIds) {
     const used = new Set(slots.map(({ workerId }) => workerId));
     const workerId = pickUnused(workerIds, (id) => used.has(id));
     if (workerId !== undefined) return { workerId, ceiling: -1 };
-    const free = slots.filter(({ isHeld }) => !isHeld);
+    const free = slots.filter((slot) => !slot.isHeld && slot.workerId < workerIds);
     return free.sort((a, b) => a.ceiling - b.ceiling)[0];
   }
 
   return {
     name,
 
-    async now({ ttl } = {}) {
-      const zk = await session(ttl);
-      const path = `${root}/clock`;
-      await zk.make(path);
-      const asked = performance.now();
-      const written = await zk.touch(path);
-      return written + (performance.now() - asked) / 2;
+    async now(request) {
+      return (await session(request)).touch(TOP);
     },
 
-    async acquire({ layout, datacenterId, workerIds, owner, holder, ceiling, ttl, signal }) {
-      const zk = await session(ttl);
-      await checkLayout(zk, layout);
-      await zk.make(`${root}/${datacenterId}`);
-      for (;;) {
+    async open({ id, layout, ttl, maxClockSkew, maxAhead, floor, signal }) {
+      const zk = await session({ ttl, signal });
+      const fresh = { id, layout, ttl, maxClockSkew, maxAhead, floor };
+      return change(signal, async () => {
+        const node = await zk.get(root);
+        if (node !== null && node.data !== '') {
+          const found = parsed(node);
+          if ((await zk.get(markOf(found.id))) !== null) return found;
+          throw new Error(`${root} was deleted in part: delete it with all nodes below it`);
+        }
+        if (node !== null && (await zk.children(root)).length > 0) {
+          throw formatConflict(name, `the node ${root} holds no record`);
+        }
+        const { isDone } = await zk.change([
+          node === null ? create(root, JSON.stringify(fresh)) : set(root, fresh, node.version),
+          create(markOf(id)),
+        ]);
+        return isDone ? fresh : undefined;
+      });
+    },
+
+    async raise({ namespace: id, signal, ...least }) {
+      const zk = await session({ signal });
+      return change(signal, async () => {
+        const found = await recordOf(zk, id);
+        if (found === null) throw new Error(`${name} has no namespace of ID ${id}`);
+        const { record, version } = found;
+        for (const [field, value] of Object.entries(least)) {
+          if (value !== undefined) record[field] = Math.max(record[field], value);
+        }
+        const { isDone } = await zk.change([isStill(id), set(root, record, version)]);
+        return isDone ? record : undefined;
+      });
+    },
+
+    async acquire(request) {
+      const { namespace: id, datacenterId, workerIds, owner, holder, ceiling } = request;
+      const { ttl, signal } = request;
+      const zk = await session(request);
+      // Fails if it is there, or the namespace is not.
+      await zk.change([isStill(id), create(`${root}/${datacenterId}`)]);
+      return change(signal, async () => {
+        const found = await recordOf(zk, id);
+        if (found === null) return { isMissing: true };
         const slots = await slotsOf(zk, datacenterId);
         const slot = pick(slots, workerIds);
         if (slot === undefined) {
-          return { holders: slots.map(({ workerId, holder: who }) => holderOf(workerId, who)) };
+          const held = slots.filter(({ isHeld }) => isHeld);
+          return { holders: held.map(({ workerId, holder: who }) => holderOf(workerId, who)) };
         }
-        const { workerId, version, ceiling: floor } = slot;
+        const { workerId, version } = slot;
+        const floor = Math.max(slot.ceiling, found.record.floor);
         const path = pathOf({ datacenterId, workerId });
         // The port is for operators, who know a process by it.
         const who = { owner, ...holder, port };
-        const data = JSON.stringify({ ceiling: Math.max(floor, ceiling), ...who });
-        const isTaken = await zk.change([
-          version === undefined
-            ? { kind: 'create', path, data }
-            : { kind: 'set', path, data, version },
-          { kind: 'createEphemeral', path: `${path}/holder`, data: JSON.stringify(who) },
+        const { isDone, time } = await zk.change([
+          isStill(id),
+          { kind: 'check', path: root, version: found.version },
+          ...(version === undefined ? [create(path)] : []),
+          set(path, { ceiling: Math.max(floor, ceiling), ...who }, version ?? 0),
+          createEphemeral(`${path}/holder`, JSON.stringify(who)),
         ]);
-        if (isTaken) return { workerId, floor, expires: Date.now() + ttl };
-        signal?.throwIfAborted();
-      }
+        return isDone ? { workerId, floor, expires: expiry(zk, time, ttl), now: time } : undefined;
+      });
     },
 
-    async renew({ ceiling, owner, ttl, signal, ...request }) {
-      const zk = await session(ttl);
+    async renew({ namespace: id, ceiling, confirmed, owner, ttl, signal, ...request }) {
+      const zk = await session({ ttl, signal });
       const path = pathOf(request);
-      for (;;) {
-        const own = await ownSlot(zk, path, owner);
-        if (own === null) return { isHeld: false };
-        const { recorded, version, hasHolder } = own;
-        const data = JSON.stringify({ ...recorded, ceiling: Math.max(recorded.ceiling, ceiling) });
-        const { ceiling: _, ...who } = recorded;
-        const changes = [{ kind: 'set', path, data, version }];
+      return change(signal, async () => {
+        const [found, node] = await Promise.all([recordOf(zk, id), zk.get(path)]);
+        if (found === null || node === null) return { isHeld: false, lost: 'missing' };
+        const recorded = parsed(node);
+        if (recorded.ceiling < confirmed) return { isHeld: false, lost: 'reverted' };
+        if (recorded.owner !== owner) return { isHeld: false, lost: 'taken' };
+        const changes = [
+          isStill(id),
+          set(path, { ...recorded, ceiling: Math.max(recorded.ceiling, ceiling) }, node.version),
+        ];
         // In a session that came after one that has expired, nobody else having come in between.
-        if (!hasHolder) {
-          const hold = { path: `${path}/holder`, data: JSON.stringify(who) };
-          changes.push({ kind: 'createEphemeral', ...hold });
+        if (!(await zk.children(path)).includes('holder')) {
+          const { ceiling: _, ...who } = recorded;
+          changes.push(createEphemeral(`${path}/holder`, JSON.stringify(who)));
         }
-        if (await zk.change(changes)) return { isHeld: true, expires: Date.now() + ttl };
-        signal?.throwIfAborted();
-      }
+        const { isDone, time } = await zk.change(changes);
+        return isDone ? { isHeld: true, expires: expiry(zk, time, ttl), now: time } : undefined;
+      });
     },
 
-    async release({ last, owner, ttl, signal, ...request }) {
-      const zk = await session(ttl);
+    async release({ namespace: id, last, owner, ttl, signal, ...request }) {
+      const zk = await session({ ttl, signal });
       const path = pathOf(request);
-      for (;;) {
-        const own = await ownSlot(zk, path, owner);
-        if (own === null) return;
-        const { recorded, version, hasHolder } = own;
-        const data = JSON.stringify({ ...recorded, ceiling: last, owner: null });
-        const isFree = await zk.change([
-          { kind: 'set', path, data, version },
+      await change(signal, async () => {
+        const node = await zk.get(path);
+        const recorded = node === null ? {} : parsed(node);
+        if (recorded.owner !== owner) return null;
+        const hasHolder = (await zk.children(path)).includes('holder');
+        const { isDone } = await zk.change([
+          isStill(id),
+          set(path, { ...recorded, ceiling: last, owner: null }, node.version),
           ...(hasHolder ? [{ kind: 'delete', path: `${path}/holder` }] : []),
         ]);
-        if (isFree) return;
-        signal?.throwIfAborted();
-      }
+        if (isDone) return null;
+        // Of another namespace there is nothing to free.
+        return (await recordOf(zk, id)) === null ? null : undefined;
+      });
     },
 
     async slots() {
       const zk = await session();
-      const found = await zk.get(`${root}/layout`);
-      if (found === null) return { slots: [] };
-      const datacenters = (await zk.children(root)).filter((name) => /^\d+$/.test(name));
+      const node = await zk.get(root);
+      if (node === null) return { slots: [] };
+      const children = await zk.children(root);
+      if (node.data === '') {
+        if (children.length === 0) return { slots: [] };
+        throw formatConflict(name, `the node ${root} holds no record`);
+      }
+      const datacenters = children.filter((child) => /^\d+$/.test(child));
       const each = datacenters.map(async (datacenterId) =>
         (await slotsOf(zk, datacenterId)).map(({ workerId, ceiling, holder, isHeld }) => ({
           ...holderOf(workerId, holder),
@@ -185,7 +254,7 @@ function zookeeper(ensemble, { port, ...options } = {}) {
           isHeld,
         })),
       );
-      return { layout: found.data, slots: (await Promise.all(each)).flat() };
+      return { namespace: parsed(node), slots: (await Promise.all(each)).flat() };
     },
 
     /** Ends the session, so whatever is held in it is free. */

@@ -22,7 +22,8 @@ use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi::{Env, check_status, sys};
 
 use super::Fault;
-use super::opening::{joined, leased};
+use super::opening::{WindowRecord, joined, leased};
+use super::options::OpenRequest;
 use super::records::{
     LeaseRecord, NewsRecord, RefusalRecord, StatsRecord, StepRecord, WaitsRecord, end_of,
 };
@@ -46,9 +47,6 @@ const LONGEST_PATIENCE: u32 = 64;
 
 /// A block that was still this small when it was given back did not pay.
 const SMALL_BLOCK: u64 = 8;
-
-/// An ID's decimal digits in two parts, each exact as a double: 2^63 / 10,000 is below 2^53.
-const LOW_DIGITS: u64 = 10_000;
 
 /// Where a channel's IDs come from.
 pub enum Source {
@@ -80,7 +78,7 @@ impl Source {
 struct Channel {
     /// None once it is closed.
     source: RefCell<Option<Source>>,
-    /// The IDs JavaScript reads: [`LARGEST_BLOCK`] u64, then two f64 for the first ID's digits.
+    /// The IDs JavaScript reads: [`LARGEST_BLOCK`] u64.
     memory: NonNull<u64>,
     /// The block JavaScript draws from.
     block: Cell<Option<Block>>,
@@ -92,8 +90,10 @@ struct Channel {
     refusal: Cell<Option<Refusal>>,
     /// What was waited for and not told of yet.
     waits: RefCell<Waits>,
-    /// Of this instance, so they end with it.
-    listeners: RefCell<Vec<Arc<Listener>>>,
+    /// Listeners end with the instance: of renewals,
+    renewed: RefCell<Vec<Arc<Listener>>>,
+    /// and of rejected puts, which every ring that this draws from reports to.
+    rejected_put: RefCell<Vec<Arc<Listener>>>,
 }
 
 impl Channel {
@@ -142,7 +142,6 @@ impl Channel {
         match ring.take(&mut ids[..want], may_wait.then_some(&mut waits)) {
             Ok(count) => {
                 self.note_length(count as u64);
-                self.write_digits(ids[0]);
                 drop(waits);
                 self.answer(count as u64, ring.cached.has_step_to_report())
             }
@@ -175,32 +174,44 @@ impl Channel {
             // as long as the functions that get here (see `keep_memory`). Only this thread uses it.
             unsafe { ids.add(n as usize).write(first_id + n) };
         }
-        self.write_digits(first_id);
     }
 
-    fn write_digits(&self, first_id: u64) {
-        // SAFETY: as in `write`; the two doubles follow the ids.
-        unsafe {
-            let digits = self.memory.as_ptr().add(LARGEST_BLOCK).cast::<f64>();
-            digits.write((first_id / LOW_DIGITS) as f64);
-            digits.add(1).write((first_id % LOW_DIGITS) as f64);
-        }
-    }
-
-    /// Gives back the last `unused` IDs of the block JavaScript holds, and ends it.
+    /// Gives back the last `unused` IDs of the block JavaScript holds, and ends it. More than the block
+    /// has cannot be unused: then none is issued again.
     fn give_back(&self, unused: u64) {
         let len = self.last_want.replace(0);
-        if let Some(Source::Ring(ring)) = self.source.borrow().as_ref() {
-            self.lose_patience(len);
-            let unused = unused.min(len) as usize;
-            // SAFETY: as in `write`.
-            let ids = unsafe { slice::from_raw_parts(self.memory.as_ptr(), len as usize) };
-            ring.keep(&ids[ids.len() - unused..]);
+        let block = self.block.take();
+        if unused > len {
             return;
         }
-        if let (Some(block), Some(source)) = (self.block.take(), self.source.borrow().as_ref()) {
-            self.lose_patience(block.len);
-            source.generator().give_back(&block, unused.min(block.len));
+        match (self.source.borrow().as_ref(), block) {
+            (Some(Source::Ring(ring)), _) => {
+                self.lose_patience(len);
+                // SAFETY: as in `write`.
+                let ids = unsafe { slice::from_raw_parts(self.memory.as_ptr(), len as usize) };
+                ring.keep(&ids[(len - unused) as usize..]);
+            }
+            (Some(source), Some(block)) => {
+                self.lose_patience(len);
+                source.generator().give_back(&block, unused);
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes back single IDs that JavaScript has drawn and nobody has seen, in the order of their draws.
+    fn take_back(&self, ids: &[u64]) {
+        match self.source.borrow().as_ref() {
+            Some(Source::Ring(ring)) => ring.keep(ids),
+            Some(source) => {
+                let generator = source.generator();
+                for id in ids.iter().rev() {
+                    if let Some(block) = generator.node().block_of(*id) {
+                        generator.give_back(&block, 1);
+                    }
+                }
+            }
+            None => {}
         }
     }
 
@@ -218,14 +229,33 @@ impl Channel {
         Some(change(share, share.engine_window()?))
     }
 
-    /// Draws from another generator from now on; or from none, if that cannot be opened.
-    fn change_source(&self, open: impl FnOnce() -> Result<Source, Fault>) -> Option<Fault> {
+    /// Draws from another generator from now on. If that cannot be opened, the one before stays, whose
+    /// window is closed.
+    fn change_source(
+        &self,
+        worker_id: Option<f64>,
+        open: impl FnOnce() -> Result<Source, Fault>,
+    ) -> Option<Fault> {
         // What JavaScript still has of the last block is of the slot before, and was reserved while
-        // that was held. Its share goes first, since it may be the same slot again.
+        // that was held: it is not given back to the next.
         self.block.set(None);
-        self.source.take();
+        self.last_want.set(0);
+        self.last_tick.set(NEVER);
+        // The same slot again has one user at a time, so its share goes first.
+        let is_same = |source: &Source| {
+            worker_id.is_some_and(|id| id as u64 == source.generator().node().worker_id())
+        };
+        if self.source.borrow().as_ref().is_some_and(is_same) {
+            self.source.take();
+        }
         match open() {
             Ok(source) => {
+                if let Source::Ring(ring) = &source {
+                    self.rejected_put
+                        .borrow()
+                        .iter()
+                        .for_each(|one| ring.cached.rejected_put().add(one));
+                }
                 self.source.replace(Some(source));
                 None
             }
@@ -287,7 +317,8 @@ pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>>
         patience: Cell::new(PATIENCE),
         refusal: Cell::new(None),
         waits: RefCell::default(),
-        listeners: RefCell::default(),
+        renewed: RefCell::default(),
+        rejected_put: RefCell::default(),
     });
 
     let mut object = Object::new(env)?;
@@ -312,6 +343,20 @@ pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>>
         let may_wait = call.get(1)?;
         // SAFETY: js/turn.js has just made the array and nobody else has seen it yet.
         Ok(own.fill(unsafe { ids.as_mut() }, may_wait))
+    })?;
+    let own = channel.clone();
+    define(env, &mut object, "takeBack", move |call| {
+        let ids: BigUint64Array = call.get(0)?;
+        own.take_back(&ids);
+        Ok(())
+    })?;
+    let own = channel.clone();
+    define(env, &mut object, "noteWaits", move |call| {
+        let (waits, ms): (f64, f64) = (call.get(0)?, call.get(1)?);
+        if let Some(source) = own.source.borrow().as_ref() {
+            source.generator().note_waits(waits as u64, Duration::from_secs_f64(ms / 1000.0));
+        }
+        Ok(())
     })?;
     let own = channel.clone();
     define(env, &mut object, "refusal", move |_| {
@@ -346,7 +391,7 @@ pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>>
         if let Some(Source::Ring(ring)) = own.source.borrow().as_ref() {
             ring.cached.rejected_put().add(&listener);
         }
-        own.listeners.borrow_mut().push(listener);
+        own.rejected_put.borrow_mut().push(listener);
         Ok(())
     })?;
     let own = channel.clone();
@@ -355,7 +400,7 @@ pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>>
         if let Some(share) = own.source.borrow().as_ref().and_then(Source::share) {
             share.on_renewed(&listener);
         }
-        own.listeners.borrow_mut().push(listener);
+        own.renewed.borrow_mut().push(listener);
         Ok(())
     })?;
     let own = channel.clone();
@@ -381,17 +426,18 @@ pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>>
     })?;
     let own = channel.clone();
     define(env, &mut object, "moveTo", move |call| {
-        let (request, window) = (call.get(0)?, call.get(1)?);
-        Ok(own.change_source(|| leased(&request, &window)))
+        let (request, window): (OpenRequest, WindowRecord) = (call.get(0)?, call.get(1)?);
+        Ok(own.change_source(request.worker_id, || leased(&request, &window)))
     })?;
     let own = channel.clone();
     define(env, &mut object, "joinAnother", move |call| {
-        let request = call.get(0)?;
-        Ok(own.change_source(|| joined(&request)))
+        let request: OpenRequest = call.get(0)?;
+        Ok(own.change_source(request.worker_id, || joined(&request)))
     })?;
     define(env, &mut object, "close", move |_| {
         channel.source.borrow_mut().take();
-        channel.listeners.borrow_mut().clear();
+        channel.renewed.borrow_mut().clear();
+        channel.rejected_put.borrow_mut().clear();
         channel.refusal.set(None);
         Ok(())
     })?;
@@ -422,7 +468,7 @@ fn listener(call: &FunctionCallContext) -> napi::Result<Arc<Listener>> {
 
 /// The array buffer that JavaScript reads IDs from, and where it lies.
 fn create_buffer<'env>(env: &'env Env) -> napi::Result<(NonNull<u64>, Unknown<'env>)> {
-    let bytes = (LARGEST_BLOCK + 2) * size_of::<u64>();
+    let bytes = LARGEST_BLOCK * size_of::<u64>();
     let mut start = ptr::null_mut();
     let mut buffer = ptr::null_mut();
     check_status!(
@@ -534,13 +580,15 @@ unsafe extern "C" fn give_back(
     let mut argc = 1;
     let mut unused = ptr::null_mut();
     let mut data = ptr::null_mut();
-    let mut count = 0;
+    let mut count = 0.0;
     // SAFETY: as in `number`; one argument is asked for and there is room for one.
     unsafe {
         sys::napi_get_cb_info(env, info, &mut argc, &mut unused, ptr::null_mut(), &mut data);
-        sys::napi_get_value_uint32(env, unused, &mut count);
+        sys::napi_get_value_double(env, unused, &mut count);
         let channel = &*data.cast::<Channel>();
-        let _ = catch_unwind(AssertUnwindSafe(|| channel.give_back(count.into())));
+        // Not even a negative count is taken for one that is possible.
+        let count = if count >= 0.0 { count as u64 } else { u64::MAX };
+        let _ = catch_unwind(AssertUnwindSafe(|| channel.give_back(count)));
     }
     ptr::null_mut()
 }

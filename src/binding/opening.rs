@@ -13,7 +13,7 @@ use napi_derive::napi;
 use super::Fault;
 use super::channel::{Source, build};
 use super::options::{LayoutRecord, OpenRequest, answer};
-use super::records::SlotRecord;
+use super::records::{ResetRecord, SlotRecord};
 use super::ring::RingShare;
 use crate::cached::{self, MOST_SLOTS, RingError};
 use crate::clock::{Clock, ManualClock, SystemClock};
@@ -23,7 +23,11 @@ use crate::node::Node;
 use crate::registry::{self, OpenError, Share};
 use crate::sequencer::{HighMarks, NEVER};
 use crate::store::Terms;
-use crate::store::file::look;
+use crate::store::file::{FileStore, look};
+
+/// How long the end of the process waits for slots that are given up.
+#[cfg(unix)]
+const AT_EXIT: Duration = Duration::from_millis(500);
 
 /// How long a constructor waits for the disk. It takes some ms, unless the disk hangs.
 const DISK: Duration = Duration::from_secs(10);
@@ -53,6 +57,25 @@ fn channel<'env>(
 pub fn slots_in(directory: String) -> Either<Vec<SlotRecord>, Fault> {
     let found = look(Path::new(&directory)).map_err(Fault::from);
     answer(found.map(|all| all.into_iter().map(SlotRecord::from).collect()))
+}
+
+/// What the file of a slot says that nobody holds, and what a reset makes of it; with `is_meant`, does
+/// it. `layout` is for a file that cannot be read. Holds the thread while the disk answers.
+#[napi]
+pub fn reset_slot(
+    directory: String,
+    datacenter_id: f64,
+    worker_id: f64,
+    layout: Option<LayoutRecord>,
+    is_meant: bool,
+) -> Either<ResetRecord, Fault> {
+    let reset = || -> Result<ResetRecord, Fault> {
+        let layout = layout.as_ref().map(Layout::try_from).transpose()?;
+        let store = FileStore::existing(Path::new(&directory))?;
+        let slot = (datacenter_id as u64, worker_id as u64);
+        Ok(store.reset(slot, layout, SystemClock.now().ms, is_meant)?.into())
+    };
+    answer(reset())
 }
 
 type Later = Either<Unknown<'static>, Fault>;
@@ -171,8 +194,30 @@ fn node(request: &OpenRequest, worker_id: f64) -> Result<Node, Fault> {
     Ok(Node::new(layout, request.datacenter_id as u64, worker_id as u64)?)
 }
 
+/// Has the slots' files say, when the process ends by `process.exit()`, that they were given up: Node
+/// then ends without dropping what instances have. At that time no JavaScript runs any more.
+///
+/// On Windows all other threads have ended by then, those that give slots up, too.
+#[cfg(unix)]
+fn release_at_exit() {
+    extern "C" fn release() {
+        // It must not unwind into libc.
+        let _ = std::panic::catch_unwind(|| registry::release_all(AT_EXIT));
+    }
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the function unwinds nowhere, and stays loaded: napi-build links it so. If there is
+        // no room for it, slots are shown as those of a process that died.
+        let _ = unsafe { libc::atexit(release) };
+    });
+}
+
 /// Opens a share in the node's generator. May block, if it is recorded.
 fn open_share(request: &OpenRequest) -> Result<Source, Fault> {
+    #[cfg(unix)]
+    if request.recording.is_some() {
+        release_at_exit();
+    }
     let policies = request.policies();
     let opened = match (&request.recording, request.worker_id) {
         (None, worker_id) => {

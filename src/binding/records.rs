@@ -11,7 +11,8 @@ use crate::lease::Standing;
 use crate::registry::Share;
 use crate::sequencer::{NEVER, Stall};
 use crate::store::file::Found;
-use crate::store::record::Record;
+use crate::store::record::{Record, Skip};
+use crate::store::reset::{Plan, Reset};
 
 /// Why there is no ID, for `js/errors.js` to word.
 #[napi(object)]
@@ -236,5 +237,71 @@ impl LeaseRecord {
             state: state.to_owned(),
             failure: report.failure,
         })
+    }
+}
+
+/// What is known of a slot, and what a reset makes of it. Times in Unix ms; null for none.
+#[napi(object)]
+pub struct ResetRecord {
+    pub path: String,
+    pub datacenter_id: f64,
+    pub worker_id: f64,
+    /// Why the file cannot be used; then the clock alone tells where to start.
+    pub fault: Option<String>,
+    /// Who held it when it died; none after a release.
+    pub holder: Option<HolderRecord>,
+    /// What was issued up to here is not known, if the machine stays up.
+    pub floor: Either<f64, Null>,
+    /// Nothing was issued after it.
+    pub ceiling: Either<f64, Null>,
+    /// The last IDs under each value of the clock-back counter, if the machine stayed up.
+    pub high_marks: Option<Vec<Either<f64, Null>>>,
+    /// Null where nothing is to be done.
+    pub plan: Either<PlanRecord, Null>,
+}
+
+/// How a slot is put right.
+#[napi(object)]
+pub struct PlanRecord {
+    /// IDs go on after this.
+    pub floor: f64,
+    /// The times that no ID will have again: the first and the last ms.
+    pub skip: Option<Vec<f64>>,
+    /// IDs after the floor that may come again have times up to this; infinite where that is unknown.
+    pub repeats_to: Either<f64, Null>,
+}
+
+impl From<Reset> for ResetRecord {
+    fn from(reset: Reset) -> Self {
+        let Reset { path, node, found, high, plan, .. } = reset;
+        let layout = node.layout();
+        let time_of = |tick: Tick| match tick {
+            NEVER => Either::B(Null),
+            Tick::MAX => Either::A(f64::INFINITY),
+            tick => Either::A(end_of(layout, tick) as f64),
+        };
+        let record = found.as_ref().ok();
+        ResetRecord {
+            path: path.display().to_string(),
+            datacenter_id: node.datacenter_id() as f64,
+            worker_id: node.worker_id() as f64,
+            fault: found.as_ref().err().map(ToString::to_string),
+            holder: record
+                .and_then(|record| record.holder.as_ref())
+                .map(|holder| HolderRecord::new(holder, None)),
+            floor: time_of(record.map_or(NEVER, |record| record.floor)),
+            ceiling: time_of(record.map_or(NEVER, |record| record.ceiling)),
+            high_marks: high
+                .map(|high| high.marks[..layout.counters()].iter().copied().map(time_of).collect()),
+            plan: plan.map_or(Either::B(Null), |Plan { floor, skip, repeats_to }| {
+                let skipped =
+                    || vec![layout.tick_start_ms(skip.from) as f64, end_of(layout, skip.to) as f64];
+                Either::A(PlanRecord {
+                    floor: end_of(layout, floor) as f64,
+                    skip: (skip != Skip::NONE).then(skipped),
+                    repeats_to: time_of(repeats_to),
+                })
+            }),
+        }
     }
 }

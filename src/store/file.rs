@@ -25,19 +25,23 @@ use memmap2::MmapOptions;
 
 use super::boot::boot_id;
 use super::marks::{self, MarkTable};
-use super::record::{self, Fault, Record};
+use super::record::{self, Fault, Record, Skip, VERSION};
 use super::{Held, Holder, Recorded, Store, StoreError, Terms};
 use crate::layout::{Layout, Tick};
 use crate::node::Node;
 use crate::sequencer::{HighMarks, NEVER};
 
 /// The smallest unit in which systems map memory; of those that have larger ones, a part of one.
-const FILE_BYTES: usize = 4096;
+pub(super) const FILE_BYTES: usize = 4096;
 const MARKS_AT: usize = 1024;
 
 /// What to do about a file that cannot be used.
 const REMEDY: &str = "It is left as it is. To go on at once, use another workerId; to use this slot \
-    again, move the file away when the clock has certainly passed the last ID of the slot";
+    again, reset it when the clock has certainly passed its last ID: snowdrift reset --help";
+
+/// What to do about a file of an earlier format.
+const RESET: &str = "reset the slot when the clock has certainly passed its last ID: snowdrift reset \
+    --help; or use another directory or workerId";
 
 /// Brings a file's bytes, or a directory's entries, safely to the disk.
 pub type Flush = Arc<dyn Fn(&Path, &File) -> io::Result<()> + Send + Sync>;
@@ -63,10 +67,22 @@ impl FileStore {
     ) -> Result<FileStore, StoreError> {
         match fs::create_dir(directory) {
             Err(cause) if cause.kind() != ErrorKind::AlreadyExists => {
-                return Err(io_error("make the directory", directory, cause));
+                Err(io_error("make the directory", directory, cause))
             }
-            _ => {}
+            _ => FileStore::in_place(directory, boot_id, flush),
         }
+    }
+
+    /// The store in a directory that is there.
+    pub fn existing(directory: &Path) -> Result<FileStore, StoreError> {
+        FileStore::in_place(directory, boot_id(), Arc::new(|_, file| file.sync_data()))
+    }
+
+    fn in_place(
+        directory: &Path,
+        boot_id: Option<String>,
+        flush: Flush,
+    ) -> Result<FileStore, StoreError> {
         // One name for one directory, however it was spelled.
         let directory = fs::canonicalize(directory)
             .map_err(|cause| io_error("find the directory", directory, cause))?;
@@ -87,14 +103,8 @@ impl FileStore {
 
     /// Makes the file of a slot that was never held, unless another process has just done so.
     fn create(&self, slot: &Node, path: &Path) -> Result<(), StoreError> {
-        let fresh = Record {
-            node: *slot,
-            floor: NEVER,
-            ceiling: NEVER,
-            boot_id: String::new(),
-            holder: None,
-        };
         let mut bytes = [0; FILE_BYTES];
+        let fresh = Record::starting_at(slot, NEVER);
         bytes[..record::BYTES].copy_from_slice(&fresh.to_bytes());
         let made = || -> io::Result<()> {
             let mut builder = tempfile::Builder::new();
@@ -119,25 +129,64 @@ impl FileStore {
         made().map_err(|cause| io_error("make", path, cause))
     }
 
+    /// Whether what was written to a map under this record cannot be lost: it was written in this boot.
+    pub(super) fn is_boot_of(&self, record: &Record) -> bool {
+        self.boot_id.as_ref().is_some_and(|id| !id.is_empty() && *id == record.boot_id)
+    }
+
+    /// Writes a slot's file anew, in its place, so that it stays its user's. The record, which makes it
+    /// whole, comes last.
+    pub(super) fn rewrite(
+        &self,
+        file: &mut File,
+        path: &Path,
+        record: &Record,
+    ) -> Result<(), StoreError> {
+        let emptied = file
+            .set_len(0)
+            .and_then(|()| file.set_len(FILE_BYTES as u64))
+            .and_then(|()| (self.flush)(path, file));
+        emptied.map_err(|cause| io_error("empty", path, cause))?;
+        self.overwrite(file, path, record)
+    }
+
+    /// Writes a record to a slot's file and flushes it.
+    pub(super) fn overwrite(
+        &self,
+        file: &mut File,
+        path: &Path,
+        record: &Record,
+    ) -> Result<(), StoreError> {
+        write(file, path, record)?;
+        (self.flush)(path, file).map_err(|cause| io_error("flush", path, cause))
+    }
+
     /// The file of a slot, locked.
     fn lock(&self, slot: &Node, path: &Path) -> Result<File, StoreError> {
-        let open = || OpenOptions::new().read(true).write(true).open(path);
-        let file = match open() {
-            Err(cause) if cause.kind() == ErrorKind::NotFound => {
+        let is_missing = |failure: &StoreError| matches!(failure, StoreError::Io { cause, .. } if cause.kind() == ErrorKind::NotFound);
+        let file = match open(path, Access::ReadWrite) {
+            Err(failure) if is_missing(&failure) => {
                 self.create(slot, path)?;
-                open()
+                open(path, Access::ReadWrite).map_err(|failure| match is_missing(&failure) {
+                    true => unusable(path, "is a symbolic link to nothing. Remove it"),
+                    false => failure,
+                })?
             }
-            answer => answer,
+            answer => answer?,
+        };
+        locked(file, path)
+    }
+}
+
+pub(super) fn locked(file: File, path: &Path) -> Result<File, StoreError> {
+    match file.try_lock() {
+        // Between the opening and the lock someone may have put another file in its place.
+        Ok(()) if !is_at(path, &file) => Err(replaced(path)),
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            Err(StoreError::InUse { place: path.display().to_string(), holder: holder_of(path) })
         }
-        .map_err(|cause| io_error("open", path, cause))?;
-        match file.try_lock() {
-            Ok(()) => Ok(file),
-            Err(TryLockError::WouldBlock) => Err(StoreError::InUse {
-                place: path.display().to_string(),
-                holder: holder_of(path),
-            }),
-            Err(TryLockError::Error(cause)) => Err(io_error("lock", path, cause)),
-        }
+        Err(TryLockError::Error(cause)) => Err(io_error("lock", path, cause)),
     }
 }
 
@@ -175,15 +224,12 @@ impl Store for FileStore {
     ) -> Result<Box<dyn Held>, StoreError> {
         let path = self.path_of(slot);
         let mut file = self.lock(slot, &path)?;
-        if !is_at(&path, &file) {
-            // Between the opening and the lock someone put another file in its place.
-            return Err(replaced(&path));
-        }
         let bytes = read_whole(&mut file, &path)?;
         let before = record_of(&bytes, &path)?;
         check_node(&before.node, slot, &path)?;
+        check_skip(&before.clone().passing_what_is_skipped(ceiling), ceiling, &path)?;
         let boot_id = self.boot_id.clone().unwrap_or_default();
-        let is_same_boot = !boot_id.is_empty() && before.boot_id == boot_id;
+        let is_same_boot = self.is_boot_of(&before);
         let (floor, high) = if is_same_boot {
             (before.floor, high_marks(&bytes, &before).ok_or_else(|| damaged(&path))?)
         } else {
@@ -204,15 +250,13 @@ impl Store for FileStore {
         let mut held = HeldFile {
             file,
             path,
-            record: Record { floor, boot_id, holder: Some(holder.clone()), ..before },
+            record: Record { floor, boot_id, holder: Some(holder.clone()), ..before }
+                .passing_what_is_skipped(ceiling),
             high,
             marks: Some(marks),
             flush: self.flush.clone(),
         };
-        let ceiling = held.record.ceiling.max(ceiling);
-        write(&mut held.file, &held.path, &Record { ceiling, ..held.record.clone() })?;
-        held.flush_record()?;
-        held.record.ceiling = ceiling;
+        held.raise(ceiling)?;
         Ok(Box::new(held))
     }
 }
@@ -229,8 +273,14 @@ struct HeldFile {
 }
 
 impl HeldFile {
-    fn flush_record(&self) -> Result<(), StoreError> {
-        (self.flush)(&self.path, &self.file).map_err(|cause| io_error("flush", &self.path, cause))
+    /// Brings the record to the disk with a ceiling that is at least this.
+    fn raise(&mut self, ceiling: Tick) -> Result<(), StoreError> {
+        let record = self.record.raised(ceiling);
+        write(&mut self.file, &self.path, &record)?;
+        (self.flush)(&self.path, &self.file)
+            .map_err(|cause| io_error("flush", &self.path, cause))?;
+        self.record = record;
+        Ok(())
     }
 }
 
@@ -248,12 +298,8 @@ impl Held for HeldFile {
         if !is_at(&self.path, &self.file) {
             return Err(replaced(&self.path));
         }
-        if ceiling > self.record.ceiling {
-            write(&mut self.file, &self.path, &Record { ceiling, ..self.record.clone() })?;
-            self.flush_record()?;
-            self.record.ceiling = ceiling;
-        }
-        Ok(())
+        check_skip(&self.record, ceiling, &self.path)?;
+        if ceiling > self.record.ceiling { self.raise(ceiling) } else { Ok(()) }
     }
 
     fn release(mut self: Box<Self>, last: Tick) -> Result<(), StoreError> {
@@ -262,11 +308,34 @@ impl Held for HeldFile {
         let inherited = self.high.marks.into_iter().max().unwrap_or(NEVER);
         let ceiling = last.max(inherited).clamp(record.floor, record.ceiling);
         // Not flushed: should it be lost, the higher ceiling stands, which is as safe.
-        let record = Record { ceiling, holder: None, ..self.record.clone() };
+        let record = self.record.lowered(ceiling);
         write(&mut self.file, &self.path, &record)?;
         // Closing the file does not unlock it while the generator's map of it lives.
         self.file.unlock().map_err(|cause| io_error("unlock", &self.path, cause))
     }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    ReadWrite,
+}
+
+/// A slot's file, if it is a file: opening a pipe for reading would wait for a writer for ever.
+pub(super) fn open(path: &Path, access: Access) -> Result<File, StoreError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(access == Access::ReadWrite);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    }
+    let failed = |cause| io_error("open", path, cause);
+    let file = options.open(path).map_err(failed)?;
+    if !file.metadata().map_err(failed)?.is_file() {
+        return Err(unusable(path, "is no regular file. Move it away, or use another workerId"));
+    }
+    Ok(file)
 }
 
 fn write(file: &mut File, path: &Path, record: &Record) -> Result<(), StoreError> {
@@ -275,7 +344,7 @@ fn write(file: &mut File, path: &Path, record: &Record) -> Result<(), StoreError
         .map_err(|cause| io_error("write", path, cause))
 }
 
-fn file_name(datacenter_id: u64, worker_id: u64) -> String {
+pub(super) fn file_name(datacenter_id: u64, worker_id: u64) -> String {
     format!("datacenter-{datacenter_id}-worker-{worker_id}.slot")
 }
 
@@ -307,7 +376,7 @@ fn worker_of(name: &str, datacenter_id: u64) -> Option<u64> {
     (file_name(datacenter_id, worker_id) == name).then_some(worker_id)
 }
 
-fn read_whole(file: &mut File, path: &Path) -> Result<Vec<u8>, StoreError> {
+pub(super) fn read_whole(file: &mut File, path: &Path) -> Result<Vec<u8>, StoreError> {
     let failed = |cause| io_error("read", path, cause);
     let len = file.metadata().map_err(failed)?.len();
     if len != FILE_BYTES as u64 {
@@ -315,7 +384,7 @@ fn read_whole(file: &mut File, path: &Path) -> Result<Vec<u8>, StoreError> {
             "is {len} bytes long and should be {FILE_BYTES}: it was cut off, or is no file of a \
              slot. {REMEDY}"
         );
-        return Err(StoreError::Unusable { place: path.to_owned(), what });
+        return Err(unusable(path, &what));
     }
     let mut bytes = Vec::with_capacity(FILE_BYTES);
     file.rewind().and_then(|()| file.read_to_end(&mut bytes)).map_err(failed)?;
@@ -323,14 +392,20 @@ fn read_whole(file: &mut File, path: &Path) -> Result<Vec<u8>, StoreError> {
 }
 
 /// The record of a file's bytes, if all of them are as they should be.
-fn record_of(bytes: &[u8], path: &Path) -> Result<Record, StoreError> {
-    let unusable = |what: String| StoreError::Unusable { place: path.to_owned(), what };
+pub(super) fn record_of(bytes: &[u8], path: &Path) -> Result<Record, StoreError> {
     let sector = bytes.first_chunk().ok_or_else(|| damaged(path))?;
     let record = Record::from_bytes(sector).map_err(|fault| match fault {
-        Fault::Foreign => unusable(format!("is no file of a snowdrift slot. {REMEDY}")),
-        Fault::Newer(version) => unusable(format!(
-            "was written by a newer snowdrift (format {version}; this one reads 1). Update \
+        Fault::Foreign => unusable(path, &format!("is no file of a snowdrift slot. {REMEDY}")),
+        Fault::Newer(version) => unusable(
+            path,
+            &format!(
+                "was written by a newer snowdrift (format {version}; this one reads {VERSION}). Update \
              snowdrift here, or use another workerId"
+            ),
+        ),
+        Fault::Older(version) => unusable(path, &format!(
+            "was written by an older snowdrift (format {version}; this one reads {VERSION}). End the \
+             processes that use it. Then {RESET}"
         )),
         Fault::Damaged => damaged(path),
     })?;
@@ -342,7 +417,7 @@ fn record_of(bytes: &[u8], path: &Path) -> Result<Record, StoreError> {
 }
 
 /// The marks that were written in the boot that the record names.
-fn high_marks(bytes: &[u8], record: &Record) -> Option<HighMarks> {
+pub(super) fn high_marks(bytes: &[u8], record: &Record) -> Option<HighMarks> {
     let counters = record.node.layout().counters();
     let high = MarkTable::read(&bytes[MARKS_AT..], counters)?;
     high.marks.iter().all(|&mark| mark <= record.ceiling).then_some(high)
@@ -351,7 +426,7 @@ fn high_marks(bytes: &[u8], record: &Record) -> Option<HighMarks> {
 /// A slot's record, read without its lock, so while it may be rewritten: try a few times.
 fn read_record(path: &Path) -> Result<Record, StoreError> {
     let read = || {
-        let mut file = File::open(path).map_err(|cause| io_error("open", path, cause))?;
+        let mut file = open(path, Access::Read)?;
         record_of(&read_whole(&mut file, path)?, path)
     };
     read().or_else(|_| read()).or_else(|_| read())
@@ -361,21 +436,37 @@ fn holder_of(path: &Path) -> Option<Holder> {
     read_record(path).ok()?.holder
 }
 
-fn check_node(found: &Node, slot: &Node, path: &Path) -> Result<(), StoreError> {
+pub(super) fn check_node(found: &Node, slot: &Node, path: &Path) -> Result<(), StoreError> {
     check_layout(found.layout(), slot.layout(), path)?;
     if found != slot {
-        let place = path.to_owned();
         let what = format!(
             "is the file of datacenterId {} and workerId {} under another name. {REMEDY}",
             found.datacenter_id(),
             found.worker_id()
         );
-        return Err(StoreError::Unusable { place, what });
+        return Err(unusable(path, &what));
     }
     Ok(())
 }
 
-fn check_layout(found: &Layout, layout: &Layout, path: &Path) -> Result<(), StoreError> {
+/// That no ID up to this ceiling is one that is skipped.
+fn check_skip(record: &Record, ceiling: Tick, path: &Path) -> Result<(), StoreError> {
+    let Skip { from, to } = record.skip;
+    if record.skip == Skip::NONE || ceiling < from {
+        return Ok(());
+    }
+    let layout = record.node.layout();
+    let what = format!(
+        "issues no IDs from {} to {} (Unix ms): a clock that stood ahead has issued IDs of these times, \
+         and the slot was reset. Set the clock right; or start this process three hours after them, or \
+         use another workerId",
+        layout.tick_start_ms(from),
+        layout.tick_start_ms(to.saturating_add(1)),
+    );
+    Err(unusable(path, &what))
+}
+
+pub(super) fn check_layout(found: &Layout, layout: &Layout, path: &Path) -> Result<(), StoreError> {
     if found == layout {
         return Ok(());
     }
@@ -401,8 +492,12 @@ fn described(layout: &Layout) -> String {
     )
 }
 
-fn damaged(path: &Path) -> StoreError {
-    StoreError::Unusable { place: path.to_owned(), what: format!("is damaged. {REMEDY}") }
+pub(super) fn damaged(path: &Path) -> StoreError {
+    unusable(path, &format!("is damaged. {REMEDY}"))
+}
+
+pub(super) fn unusable(path: &Path, what: &str) -> StoreError {
+    StoreError::Unusable { place: path.to_owned(), what: what.to_owned() }
 }
 
 fn replaced(path: &Path) -> StoreError {

@@ -18,14 +18,17 @@
 //! | `marks` | the high marks in shared memory, exact after a crash |
 //! | `boot` | whether that memory can have been lost |
 //! | `file` | the store: a directory with a file a slot |
+//! | `reset` | a slot that a wrong clock made useless, put right |
 
 mod boot;
 pub mod file;
 mod marks;
 pub mod record;
+pub mod reset;
 
 use std::io::{self, ErrorKind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -112,6 +115,18 @@ pub enum StoreError {
         /// Who has it, if that could be read.
         holder: Option<Holder>,
     },
+    /// Another thread of this process takes or gives the slot up, and does not come to an end.
+    #[error(
+        "another thread of this process has been taking or giving up {place} for {} s: look at its \
+         disk, and try again",
+        waited.as_secs()
+    )]
+    Busy {
+        /// Which slot.
+        place: String,
+        /// How long it was waited for.
+        waited: Duration,
+    },
     /// Every slot is held.
     #[error("all slots of datacenterId {datacenter_id} in {store} are held{}", except(unusable))]
     NoSlot {
@@ -155,10 +170,26 @@ pub enum StoreError {
     },
 }
 
+impl StoreError {
+    /// Whether it concerns this slot's file alone, so that another slot may do.
+    pub fn is_of(&self, file: &Path) -> bool {
+        match self {
+            StoreError::Unusable { .. } => true,
+            StoreError::Io { place, .. } => place == file,
+            _ => false,
+        }
+    }
+}
+
+/// The most unusable slots that an error describes.
+const DESCRIBED: usize = 3;
+
 fn except(unusable: &[String]) -> String {
-    match unusable {
-        [] => String::new(),
-        _ => format!(" or cannot be used ({})", unusable.join("; ")),
+    let described = unusable[..unusable.len().min(DESCRIBED)].join("; ");
+    match unusable.len() {
+        0 => String::new(),
+        1..=DESCRIBED => format!(" or cannot be used ({described})"),
+        all => format!(" or cannot be used ({described}; and {} more)", all - DESCRIBED),
     }
 }
 

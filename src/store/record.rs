@@ -4,13 +4,15 @@
 //! | bytes | what |
 //! |---|---|
 //! | 0..8 | `snowdrft` |
-//! | 8..12 | version of this format: 1 |
+//! | 8..12 | version of this format: 2 |
 //! | 12..16 | CRC-32 of bytes 16..512 |
 //! | 16..40 | the layout: five widths, 3 zeros, tick in ms, epoch in Unix ms |
 //! | 40..56 | datacenter ID, worker ID |
 //! | 56..72 | floor, ceiling: ticks |
 //! | 72..136 | the ID of the boot that the high marks were written in: length, UTF-8 |
 //! | 136..416 | the holder: held (0 or 1), pid, start in Unix ms, token, length of its host, UTF-8 |
+//! | 416..432 | the last jump of the ceiling: before, since |
+//! | 432..448 | what is skipped: from, to |
 
 use crate::layout::{Layout, Tick};
 use crate::node::Node;
@@ -21,7 +23,12 @@ use crate::store::Holder;
 pub const BYTES: usize = 512;
 
 const MAGIC: [u8; 8] = *b"snowdrft";
-const VERSION: u32 = 1;
+/// 1 had no jump, and nothing to skip.
+pub const VERSION: u32 = 2;
+
+/// Where the bytes behind the holder start.
+const JUMP_AT: usize = 416;
+
 const LONGEST_BOOT_ID: usize = 63;
 const LONGEST_HOST: usize = 240;
 
@@ -38,6 +45,40 @@ pub struct Record {
     pub boot_id: String,
     /// Who holds it, or held it when it died. None after a release.
     pub holder: Option<Holder>,
+    /// When the ceiling last rose by hours at once.
+    pub jump: Jump,
+    /// Ticks that were issued by a clock that stood ahead, and are not issued again.
+    pub skip: Skip,
+}
+
+/// A rise of the ceiling by hours at once: the slot was unused for so long, or the clock jumped. What
+/// was issued until then lies at or below `before`; what was issued by the clock since then lies at or
+/// above `since`, unless it rolled back. Both [`NEVER`] where that is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Jump {
+    /// The ceiling before it.
+    pub before: Tick,
+    /// Some hours below the ceiling after it.
+    pub since: Tick,
+}
+
+impl Jump {
+    /// Nothing is known of one.
+    pub const NONE: Jump = Jump { before: NEVER, since: NEVER };
+}
+
+/// The ticks from `from` to `to`, both included. None where `to` is [`NEVER`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Skip {
+    /// The first.
+    pub from: Tick,
+    /// The last.
+    pub to: Tick,
+}
+
+impl Skip {
+    /// No tick.
+    pub const NONE: Skip = Skip { from: NEVER, to: NEVER };
 }
 
 /// Why bytes are not a record.
@@ -47,11 +88,71 @@ pub enum Fault {
     Foreign,
     /// A record of a later version.
     Newer(u32),
+    /// A record of an earlier version.
+    Older(u32),
     /// A record once.
     Damaged,
 }
 
+/// A rise of the ceiling by more than this is a jump.
+const JUMP_MS: i64 = 4 * HOUR_MS;
+
+/// How far below the ceiling a clock may stand: ttl and maxAhead are an hour each at the most, and an
+/// hour is for small rollbacks.
+const REACH_MS: i64 = 3 * HOUR_MS;
+
+/// Ms.
+pub const HOUR_MS: i64 = 3_600_000;
+
 impl Record {
+    /// Nobody's, from which nothing was issued above a tick.
+    pub fn starting_at(node: &Node, tick: Tick) -> Record {
+        Record {
+            node: *node,
+            floor: tick,
+            ceiling: tick,
+            boot_id: String::new(),
+            holder: None,
+            jump: Jump::NONE,
+            skip: Skip::NONE,
+        }
+    }
+
+    /// The same with a ceiling of at least this.
+    pub fn raised(&self, ceiling: Tick) -> Record {
+        let ceiling = ceiling.max(self.ceiling);
+        let jump = if ceiling.saturating_sub(self.ceiling) > self.ticks(JUMP_MS) {
+            Jump { before: self.ceiling, since: ceiling - self.ticks(REACH_MS) }
+        } else {
+            self.jump
+        };
+        Record { ceiling, jump, ..self.clone() }
+    }
+
+    /// The same after a release, with a ceiling that may be lower.
+    pub fn lowered(&self, ceiling: Tick) -> Record {
+        // A jump under which nothing was issued was none; where the last one ended is not known.
+        let jump = if ceiling < self.jump.since { Jump::NONE } else { self.jump };
+        Record { ceiling, jump, holder: None, ..self.clone() }
+    }
+
+    /// The same with a floor above what is skipped, where whoever asks for this ceiling has a clock
+    /// that has certainly passed it.
+    pub fn passing_what_is_skipped(self, ceiling: Tick) -> Record {
+        let Skip { from, to } = self.skip;
+        if self.skip == Skip::NONE || ceiling.saturating_sub(to) <= self.ticks(REACH_MS) {
+            return self;
+        }
+        // Should that clock be wrong again, the next reset skips this, too.
+        let jump = Jump { before: self.ceiling, since: from };
+        Record { floor: to, ceiling, jump, skip: Skip::NONE, ..self }
+    }
+
+    /// At least as many ticks as that.
+    pub fn ticks(&self, ms: i64) -> Tick {
+        ms / self.node.layout().tick_ms + 1
+    }
+
     /// The sector.
     pub fn to_bytes(&self) -> [u8; BYTES] {
         let mut to = Cursor { bytes: [0; BYTES], at: 16 };
@@ -78,6 +179,10 @@ impl Record {
             to.put(&holder.token.to_le_bytes());
             to.put_text(&holder.host, LONGEST_HOST);
         }
+        to.at = JUMP_AT;
+        for tick in [self.jump.before, self.jump.since, self.skip.from, self.skip.to] {
+            to.put(&tick.to_le_bytes());
+        }
         let mut bytes = to.bytes;
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
@@ -96,6 +201,9 @@ impl Record {
         if version > VERSION {
             return Err(Fault::Newer(version));
         }
+        if (1..VERSION).contains(&version) {
+            return Err(Fault::Older(version));
+        }
         let check = u32::from_le_bytes(from.take());
         if version != VERSION || check != crc32fast::hash(&bytes[16..]) {
             return Err(Fault::Damaged);
@@ -113,6 +221,10 @@ impl Record {
         let layout = Layout::cut(widths, tick_ms, epoch_ms);
         let datacenter_id = u64::from_le_bytes(from.take());
         let worker_id = u64::from_le_bytes(from.take());
+        let mut behind = Cursor { at: JUMP_AT, ..*from };
+        let mut tick = || i64::from_le_bytes(behind.take());
+        let jump = Jump { before: tick(), since: tick() };
+        let skip = Skip { from: tick(), to: tick() };
         let record = Record {
             node: Node::new(layout, datacenter_id, worker_id).ok()?,
             floor: i64::from_le_bytes(from.take()),
@@ -127,12 +239,20 @@ impl Record {
                     host: from.take_text(LONGEST_HOST)?,
                 }),
             },
+            jump,
+            skip,
         };
-        (NEVER <= record.floor && record.floor <= record.ceiling).then_some(record)
+        let is_sound = NEVER <= record.floor
+            && record.floor <= record.ceiling
+            && NEVER <= jump.before
+            && jump.before <= jump.since
+            && (skip == Skip::NONE || (record.ceiling < skip.from && skip.from <= skip.to));
+        is_sound.then_some(record)
     }
 }
 
 /// Writes to and reads from a sector, field after field.
+#[derive(Clone, Copy)]
 struct Cursor {
     bytes: [u8; BYTES],
     at: usize,
@@ -191,12 +311,21 @@ mod tests {
                 host: "web-1.example".to_owned(),
                 started_ms: 1_795_000_000_000,
             }),
+            jump: Jump { before: 7, since: 214_000_000_000 },
+            skip: Skip { from: 216_000_000_000, to: 216_000_000_000 },
         }
     }
 
     #[test]
     fn a_record_reads_as_it_was_written() {
-        let released = Record { holder: None, boot_id: String::new(), floor: NEVER, ..record() };
+        let released = Record {
+            holder: None,
+            boot_id: String::new(),
+            floor: NEVER,
+            jump: Jump::NONE,
+            skip: Skip::NONE,
+            ..record()
+        };
         for record in [record(), released] {
             assert_eq!(Record::from_bytes(&record.to_bytes()), Ok(record));
         }
@@ -228,8 +357,13 @@ mod tests {
     fn what_is_foreign_newer_or_damaged_is_told_apart() {
         assert_eq!(Record::from_bytes(&[0; BYTES]), Err(Fault::Foreign));
         let mut newer = record().to_bytes();
-        newer[8] = 2;
-        assert_eq!(Record::from_bytes(&newer), Err(Fault::Newer(2)));
+        newer[8] = 3;
+        assert_eq!(Record::from_bytes(&newer), Err(Fault::Newer(3)));
+        let mut older = record().to_bytes();
+        older[8] = 1;
+        assert_eq!(Record::from_bytes(&older), Err(Fault::Older(1)));
+        older[8] = 0;
+        assert_eq!(Record::from_bytes(&older), Err(Fault::Damaged), "no version at all");
         let mut damaged = record().to_bytes();
         damaged[60] ^= 1;
         assert_eq!(Record::from_bytes(&damaged), Err(Fault::Damaged));
@@ -249,8 +383,17 @@ mod tests {
     }
 
     #[test]
-    fn a_floor_above_its_ceiling_is_damage() {
-        let wrong = Record { floor: 9, ceiling: 8, ..record() };
-        assert_eq!(Record::from_bytes(&wrong.to_bytes()), Err(Fault::Damaged));
+    fn ticks_in_the_wrong_order_are_damage() {
+        let free = Record { jump: Jump::NONE, skip: Skip::NONE, ..record() };
+        for wrong in [
+            Record { floor: 9, ceiling: 8, ..free.clone() },
+            Record { jump: Jump { before: 9, since: 8 }, ..free.clone() },
+            Record { jump: Jump { before: -2, since: 8 }, ..free.clone() },
+            Record { skip: Skip { from: free.ceiling, to: free.ceiling + 9 }, ..free.clone() },
+            Record { skip: Skip { from: free.ceiling + 9, to: free.ceiling + 8 }, ..free.clone() },
+            Record { skip: Skip { from: free.ceiling + 9, to: NEVER }, ..free },
+        ] {
+            assert_eq!(Record::from_bytes(&wrong.to_bytes()), Err(Fault::Damaged), "{wrong:?}");
+        }
     }
 }

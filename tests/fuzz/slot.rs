@@ -2,6 +2,7 @@
 //! whoever takes the slot issues nothing that they say may have been issued.
 
 use std::fs;
+use std::ops::Range;
 
 use snowdrift::sequencer::{NEVER, Rules, SequenceStart, Sequencer, Window};
 use snowdrift::store::record::{BYTES, Record};
@@ -11,6 +12,9 @@ use crate::scratch::{BOOT, MARKS_AT, MARKS_BYTES, Scratch, holder, slot};
 
 /// Of a slot's file: see src/store/file.rs.
 const FILE_BYTES: usize = 4096;
+
+/// Of a record: see src/store/record.rs.
+const JUMP: Range<usize> = 416..448;
 
 /// The first byte says what the others are made into.
 const SEALED: u8 = 1;
@@ -68,11 +72,15 @@ fn page(rest: &[u8], is_sealed: bool) -> Vec<u8> {
     let mut bytes = vec![0; FILE_BYTES];
     let (sector, marks) = rest.split_at(rest.len().min(BYTES));
     bytes[..sector.len()].copy_from_slice(sector);
+    if bytes[JUMP].iter().all(|&byte| byte == 0) {
+        // No jump and nothing to skip, unless the input says otherwise.
+        bytes[JUMP].fill(0xff);
+    }
     let marks = &marks[..marks.len().min(MARKS_BYTES)];
     bytes[MARKS_AT..][..marks.len()].copy_from_slice(marks);
     if is_sealed {
         // Chance does not find a CRC.
-        bytes[..12].copy_from_slice(b"snowdrft\x01\0\0\0");
+        bytes[..12].copy_from_slice(b"snowdrft\x02\0\0\0");
         let check = crc32fast::hash(&bytes[16..BYTES]);
         bytes[12..16].copy_from_slice(&check.to_le_bytes());
     }

@@ -109,9 +109,17 @@ fn what_is_foreign_or_newer_is_refused_by_its_name() {
     let mut newer = fs::read(&path).unwrap();
     fs::write(&path, [0x7f; 4096]).unwrap();
     assert!(refusal(&machine).contains("is no file of a snowdrift slot"));
-    newer[8] = 2;
+    newer[8] = 3;
+    fs::write(&path, &newer).unwrap();
+    assert!(refusal(&machine).contains("format 3; this one reads 2). Update snowdrift"));
+    newer[8] = 1;
     fs::write(&path, newer).unwrap();
-    assert!(refusal(&machine).contains("format 2; this one reads 1). Update snowdrift"));
+    let older = refusal(&machine);
+    assert!(
+        older.contains("format 1; this one reads 2). End the processes that use it"),
+        "{older}"
+    );
+    assert!(older.contains("snowdrift reset --help"), "{older}");
 }
 
 #[test]

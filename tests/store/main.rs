@@ -6,4 +6,5 @@ mod contract;
 mod engine;
 mod file;
 mod machine;
+mod reset;
 mod simulation;

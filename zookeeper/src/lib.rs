@@ -5,7 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use napi_derive::napi;
-use zookeeper_client::{Acls, Client, CreateMode, Error, MultiWriteError, SessionState};
+use zookeeper_client::{
+    Acls, Client, CreateMode, Error, MultiWriteError, MultiWriteResult, SessionState,
+};
 
 /// The longest that one server of the ensemble may be silent before another one is tried.
 const LONGEST_SILENCE: Duration = Duration::from_secs(2);
@@ -33,18 +35,27 @@ pub struct Held {
     pub version: i32,
 }
 
-/// A change of one node. All of a list are made, or none.
+/// A change of one node, or a check of its version. All of a list are made, or none.
 #[napi(object)]
 pub struct Change {
     /// What to do.
-    #[napi(ts_type = "'create' | 'createEphemeral' | 'set' | 'delete'")]
+    #[napi(ts_type = "'check' | 'create' | 'createEphemeral' | 'set' | 'delete'")]
     pub kind: String,
     /// Which node.
     pub path: String,
     /// What it is to hold.
     pub data: Option<String>,
-    /// That the node must have, to be set or deleted.
+    /// That the node must have, to be checked, set or deleted. Any, if it is left out.
     pub version: Option<i32>,
+}
+
+/// What became of a list of changes.
+#[napi(object)]
+pub struct Outcome {
+    /// False if a node was not as it should be: then none was made.
+    pub is_done: bool,
+    /// When a node was set, by the ensemble's clock, Unix ms.
+    pub time: Option<f64>,
 }
 
 /// Connects to `host:port,host:port/chroot`. The session expires when the ensemble has not heard of it
@@ -58,6 +69,8 @@ pub async fn connect(ensemble: String, session_timeout_ms: u32) -> napi::Result<
         .with_connection_timeout((session_timeout / 4).min(LONGEST_SILENCE))
         .with_fail_eagerly();
     let client = connector.connect(&ensemble).await.map_err(failed)?;
+    // A follower may lag: reads of this session see all that earlier sessions wrote.
+    client.sync("/").await.map_err(failed)?;
     Ok(Session { client: Mutex::new(Some(client)) })
 }
 
@@ -71,6 +84,12 @@ impl Session {
             state,
             Err(_) | Ok(SessionState::Expired | SessionState::Closed | SessionState::AuthFailed)
         )
+    }
+
+    /// After how many ms of silence the ensemble ends the session. It may allow less than was asked for.
+    #[napi]
+    pub fn timeout(&self) -> napi::Result<f64> {
+        Ok(self.client()?.session_timeout().as_millis() as f64)
     }
 
     /// Ends the session, and with it its ephemeral nodes.
@@ -108,15 +127,16 @@ impl Session {
         }
     }
 
-    /// Makes all changes, in one step; or none of them, if a node is not as it should be. Says which.
+    /// Makes all changes, in one step; or none of them, if a node is not as it should be.
     #[napi]
-    pub async fn change(&self, changes: Vec<Change>) -> napi::Result<bool> {
+    pub async fn change(&self, changes: Vec<Change>) -> napi::Result<Outcome> {
         let client = self.client()?;
         let mut writer = client.new_multi_writer();
         for Change { kind, path, data, version } in &changes {
             let data = data.as_deref().unwrap_or_default().as_bytes();
             let create = |mode: CreateMode| mode.with_acls(Acls::anyone_all());
             match kind.as_str() {
+                "check" => writer.add_check_version(path, version.unwrap_or(-1)),
                 "create" => writer.add_create(path, data, &create(CreateMode::Persistent)),
                 "createEphemeral" => writer.add_create(path, data, &create(CreateMode::Ephemeral)),
                 "set" => writer.add_set_data(path, data, *version),
@@ -125,11 +145,17 @@ impl Session {
             .map_err(failed)?;
         }
         match writer.commit().await {
-            Ok(_) => Ok(true),
+            Ok(results) => {
+                let time = results.iter().find_map(|result| match result {
+                    MultiWriteResult::SetData { stat } => Some(stat.mtime as f64),
+                    _ => None,
+                });
+                Ok(Outcome { is_done: true, time })
+            }
             Err(MultiWriteError::OperationFailed {
                 source: Error::NodeExists | Error::BadVersion | Error::NoNode,
                 ..
-            }) => Ok(false),
+            }) => Ok(Outcome { is_done: false, time: None }),
             Err(error) => Err(failed(error.into())),
         }
     }

@@ -1,0 +1,129 @@
+'use strict';
+// `snowdrift reset`
+
+const { configError, granted, moment } = require('../errors.js');
+const native = require('../native.js');
+const { readLayout } = require('../options.js');
+const { bold, table } = require('./colours.js');
+const { LAYOUT, LAYOUT_HELP, layoutOf, wholeNumber } = require('./flags.js');
+const { directoryOf, placeOf } = require('./place.js');
+
+const help = `Usage: snowdrift reset URL --datacenter-id N --worker-id N [--yes] [options]
+
+Shows the slot of a directory, and resets it: its IDs go on from the present, although the slot records a
+later time, or cannot be read. It is for a slot that a clock made useless which stood years ahead, and for
+a file that is damaged or of another format.
+
+Without --yes it changes nothing, says what it would do and which IDs could be issued twice, and ends
+with 2. It refuses while a process holds the slot. Look at the clock of this machine first.
+
+  URL                   file:///var/lib/app/ids; else the environment variable SNOWDRIFT_LEASE
+  --datacenter-id N     the slot's
+  --worker-id N         the slot's
+  --yes                 does it
+  --json                one object; times in Unix ms
+${LAYOUT_HELP}
+                        (for a file that cannot be read; the others say it)`;
+
+const options = {
+  ...LAYOUT,
+  'datacenter-id': { type: 'string' },
+  'worker-id': { type: 'string' },
+  yes: { type: 'boolean' },
+};
+
+function idOf(flags, name, usage) {
+  const id = wholeNumber(name, flags[name]);
+  if (id === undefined)
+    throw usage(`reset needs --${name}: snowdrift slots lists those of a directory`);
+  return id;
+}
+
+async function run(flags, positionals, { print, usage }) {
+  const url = placeOf('reset', positionals, usage);
+  if (url.protocol !== 'file:') {
+    throw configError(
+      'reset is for a directory, file:///...: in other stores a lease is bounded by the clock of the store. After a restore, use snowdrift recover',
+    );
+  }
+  const slot = [idOf(flags, 'datacenter-id', usage), idOf(flags, 'worker-id', usage)];
+  const { layout, epoch } = layoutOf(flags);
+  const isNamed = flags.layout !== undefined || flags.epoch !== undefined;
+  const isMeant = flags.yes === true;
+  const now = Date.now();
+  const found = granted(
+    native.resetSlot(
+      directoryOf(url),
+      ...slot,
+      isNamed ? readLayout(layout, epoch) : undefined,
+      isMeant,
+    ),
+  );
+  const shown = { ...found, now, isDone: isMeant && found.plan !== null };
+  if (flags.json) print(JSON.stringify(asJson(shown), undefined, 2));
+  else print(show(shown));
+  if (found.plan !== null && !isMeant) process.exitCode = 2;
+}
+
+function asJson({ holder, plan, ...rest }) {
+  const { started, ...who } = holder ?? {};
+  return {
+    ...rest,
+    ...(holder ? { lastHolder: { ...who, startedAt: new Date(started) } } : {}),
+    plan: plan && { ...plan, repeatsTo: plan.repeatsTo === Infinity ? 'unknown' : plan.repeatsTo },
+  };
+}
+
+const time = (ms) => (ms === null ? 'none' : moment(ms));
+
+function show({ path, fault, holder, floor, ceiling, highMarks, now, plan, isDone }) {
+  const rows = [['clock now', time(now)]];
+  if (fault) rows.push(['fault', fault]);
+  else rows.push(['floor', time(floor)], ['IDs up to', time(ceiling)]);
+  if (highMarks) rows.push(['last IDs', highMarks.map(time).join(', ')]);
+  if (holder) {
+    const { pid, host, started } = holder;
+    rows.push(['died', `process ${pid} on ${host}, started ${time(started)}`]);
+  }
+  const lines = [bold(path), ...table(rows), ''];
+  if (plan === null) {
+    return [...lines, 'The clock has passed all IDs of this slot. There is nothing to reset.'].join(
+      '\n',
+    );
+  }
+  return [...lines, ...planned(plan, isDone)].join('\n');
+}
+
+function planned({ floor, skip, repeatsTo }, isDone) {
+  const lines = [
+    isDone
+      ? `Done. IDs of this slot have times after ${time(floor)} from now on.`
+      : `A reset lets this slot issue IDs with times after ${time(floor)}.`,
+  ];
+  if (skip) {
+    const [from, to] = skip;
+    lines.push(
+      `IDs from ${time(from)} to ${time(to)} were issued ahead. They are never issued again.`,
+    );
+  }
+  if (repeatsTo === Infinity) {
+    lines.push(
+      `It is not known what was issued. IDs with times after ${time(floor)} that were issued already can be`,
+      'issued again. Do it when the clock has certainly passed the last ID of this slot.',
+    );
+  } else if (repeatsTo !== null) {
+    lines.push(
+      `IDs with times after ${time(floor)} and up to ${time(repeatsTo)} may have been issued.`,
+      'They can be issued again.',
+    );
+  } else {
+    lines.push(
+      'No ID is issued again, provided that this clock is not behind: of IDs with later times than those',
+      'above, none may have been issued by a clock that was right.',
+    );
+  }
+  if (!isDone) lines.push('', 'Nothing was changed. With --yes it is done.');
+  return lines;
+}
+
+module.exports = { help, options, run };

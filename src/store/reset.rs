@@ -1,0 +1,132 @@
+//! A slot that a wrong clock made useless: what its file says, and how it is put right.
+//!
+//! A reset lowers the floor of a slot that nobody holds to about the present. What was issued above
+//! that by a clock that stood ahead is skipped when the clock comes to it, as far as the record tells
+//! which ticks that are: see [`Jump`](super::record::Jump).
+
+use std::path::PathBuf;
+
+use super::StoreError;
+use super::file::{self, Access, FILE_BYTES, FileStore};
+use super::record::{HOUR_MS, Record, Skip};
+use crate::layout::{Layout, Tick};
+use crate::node::Node;
+use crate::sequencer::{HighMarks, NEVER};
+
+/// What is known of a slot, and what a reset makes of it.
+pub struct Reset {
+    /// Its file.
+    pub path: PathBuf,
+    /// Whose it is.
+    pub node: Node,
+    /// What the file says, or why it cannot be used.
+    pub found: Result<Record, StoreError>,
+    /// The high marks, where the file's are of this boot.
+    pub high: Option<HighMarks>,
+    /// The clock's tick.
+    pub now: Tick,
+    /// What is done about it. None where nothing is to be done.
+    pub plan: Option<Plan>,
+}
+
+/// How a slot is put right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Nothing is issued at or below it.
+    pub floor: Tick,
+    /// Never issued afterwards.
+    pub skip: Skip,
+    /// The last tick above the floor that may have been issued and may be issued again; [`NEVER`] for
+    /// none. [`Tick::MAX`] where that is not known.
+    pub repeats_to: Tick,
+}
+
+impl Reset {
+    /// What the record of a slot calls for at the tick `now`. Nothing, where the clock has passed it.
+    fn plan(record: &Record, high: Option<&HighMarks>, now: Tick) -> Option<Plan> {
+        if record.ceiling <= now {
+            return None;
+        }
+        // The highest tick that was issued.
+        let marks = high.map(|high| high.marks);
+        let top =
+            marks.map_or(record.ceiling, |marks| marks.into_iter().fold(record.floor, Tick::max));
+        let soon = now + record.ticks(HOUR_MS);
+        let since = record.jump.since;
+        let is_ahead_known = now < since && since <= top;
+        // What was issued by the clock before it jumped, and after it was set right.
+        let by_right_clock: Vec<Tick> = if is_ahead_known {
+            let marks = marks.into_iter().flatten();
+            let ticks = marks.chain([record.jump.before, record.floor]);
+            ticks.filter(|&tick| tick < since).collect()
+        } else {
+            vec![top]
+        };
+        // Less than an hour ahead is waited for.
+        let floor =
+            by_right_clock.iter().copied().filter(|&tick| tick <= soon).fold(now, Tick::max);
+        let highest = by_right_clock.into_iter().fold(NEVER, Tick::max);
+        let skip = match (is_ahead_known, record.skip) {
+            (false, skip) => skip,
+            (true, Skip::NONE) => Skip { from: since, to: top },
+            (true, skip) => Skip { from: since.min(skip.from), to: top.max(skip.to) },
+        };
+        Some(Plan { floor, skip, repeats_to: if highest > floor { highest } else { NEVER } })
+    }
+}
+
+impl FileStore {
+    /// Looks at a slot that nobody holds; with `is_meant`, resets it. `layout` is that of a file which
+    /// cannot be read; of one that can, it must be the same, if it is given.
+    pub fn reset(
+        &self,
+        (datacenter_id, worker_id): (u64, u64),
+        layout: Option<Layout>,
+        now_ms: i64,
+        is_meant: bool,
+    ) -> Result<Reset, StoreError> {
+        let path = self.directory().join(file::file_name(datacenter_id, worker_id));
+        let mut locked = file::locked(file::open(&path, Access::ReadWrite)?, &path)?;
+        let read = file::read_whole(&mut locked, &path)
+            .and_then(|bytes| Ok((file::record_of(&bytes, &path)?, bytes)));
+        let (found, bytes) = match read {
+            Ok((record, bytes)) => (Ok(record), bytes),
+            Err(unusable @ StoreError::Unusable { .. }) => (Err(unusable), vec![0; FILE_BYTES]),
+            Err(failure) => return Err(failure),
+        };
+        let layout_of = |record: &Record| *record.node.layout();
+        let recorded = found.as_ref().ok().map(layout_of);
+        let layout = layout.or(recorded).unwrap_or(Layout::NODE);
+        if let Some(recorded) = &recorded {
+            file::check_layout(recorded, &layout, &path)?;
+        }
+        let node = Node::new(layout, datacenter_id, worker_id).map_err(|error| {
+            file::unusable(&path, &format!("is no slot of that layout: {error}"))
+        })?;
+        let found = found.and_then(|record| {
+            file::check_node(&record.node, &node, &path)?;
+            Ok(record)
+        });
+        let now = layout.tick_at(now_ms).clamp(NEVER, layout.last_tick());
+        let (found, high) = match found {
+            Ok(record) if self.is_boot_of(&record) => match file::high_marks(&bytes, &record) {
+                Some(high) => (Ok(record), Some(high)),
+                None => (Err(file::damaged(&path)), None),
+            },
+            found => (found, None),
+        };
+        let plan = match &found {
+            Ok(record) => Reset::plan(record, high.as_ref(), now),
+            Err(_) => Some(Plan { floor: now, skip: Skip::NONE, repeats_to: Tick::MAX }),
+        };
+        if let (true, Some(plan)) = (is_meant, &plan) {
+            let skip = plan.skip;
+            let record = Record { skip, ..Record::starting_at(&node, plan.floor) };
+            match found {
+                Ok(_) => self.overwrite(&mut locked, &path, &record)?,
+                Err(_) => self.rewrite(&mut locked, &path, &record)?,
+            }
+        }
+        Ok(Reset { path, node, found, high, now, plan })
+    }
+}
