@@ -67,6 +67,11 @@ impl Cells {
         let run = Run { next: shape.closed(), ..Run::default() };
         Cells { word: Line(AtomicU64::new(shape.pack(run))), ..Cells::default() }
     }
+
+    /// The word at present: the first 8 bytes.
+    pub fn word(&self) -> u64 {
+        self.word.0.load(Acquire)
+    }
 }
 
 /// The current run, as the word holds it.
