@@ -604,7 +604,11 @@ impl<M: Borrow<Cells>> Sequence<M> {
             floor.fetch_max(mark_code(now), AcqRel);
             let run = match now {
                 ..0 => Run::default(),
-                tick => Run { tick, next: self.shape.last_sequence + 1, ..Run::default() },
+                tick if tick == self.shape.last_tick => {
+                    Run { tick, next: self.shape.last_sequence + 1, ..Run::default() }
+                }
+                // So that whoever goes ahead of the clock need not wait until it has passed the floor.
+                tick => Run { tick: tick + 1, ..Run::default() },
             };
             // Who else has begun them read the clock, too.
             let _ = word.0.compare_exchange(loaded, self.shape.pack(run), AcqRel, Acquire);

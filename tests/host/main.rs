@@ -6,6 +6,7 @@
 
 mod child;
 mod directory;
+mod figures;
 mod page;
 mod processes;
 mod storms;

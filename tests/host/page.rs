@@ -3,8 +3,11 @@
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{FileExt, PermissionsExt, chown, symlink};
 use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::time::Duration;
 
-use snowdrift::clock::{Clock, ManualClock, SystemClock};
+use snowdrift::clock::{Clock, ManualClock, UnixTime};
 use snowdrift::host::{BootId, Directory, HostError, HostSequence, Refusal};
 use snowdrift::layout::Layout;
 use snowdrift::node::Node;
@@ -148,7 +151,7 @@ fn the_format_is_for_ever() {
     assert_eq!([24, 32, 40, 48, 56].map(number), [1, 1_580_486_400_000, 1, 5, 0]);
     assert_eq!(bytes[80..96], [7; 16]);
     // Begun: the clock's tick is exhausted, and it is the floor.
-    assert_eq!([128, 256, 264].map(number), [tick << 15 | 4096, 0, tick + 1]);
+    assert_eq!([128, 256, 264].map(number), [(tick + 1) << 15, 0, tick + 1]);
     sequence.reserve(&RULES, &ManualClock::at(START + 1), |_| 7).unwrap();
     assert_eq!(number(128), (tick + 1) << 15 | 7);
     sequence.current().page().unwrap();
@@ -176,8 +179,6 @@ fn a_page_of_another_boot_is_replaced_and_one_of_no_known_boot_is_not() {
     let live = open(&boot(2), node(0), 0).unwrap();
     let third = page_id(&boot(3));
     let opened = live.current();
-    let mut reading = snowdrift::host::Reading::new(&SystemClock, &node(0), opened).last;
-    assert!(reading.take().is_none());
     assert!(!opened.may_issue(START).unwrap());
     assert_ne!(third, second);
 }
@@ -195,10 +196,8 @@ fn all_who_share_a_page_have_one_max_ahead() {
     assert_eq!(pid, std::process::id());
     // A page before this one may have issued IDs of up to 50 ticks ahead of the clock.
     let rules = Rules { max_ahead: 50, ..RULES };
-    let Err(Refusal::Stall(Stall::SequenceUsedUp { .. })) = ahead.reserve(&rules, &clock, |_| 1)
-    else {
-        panic!("an ID of a tick that an earlier page may have used")
-    };
+    let refusal = ahead.reserve(&rules, &clock, |_| 1);
+    assert!(matches!(refusal, Err(Refusal::Stall(Stall::AtFloor { .. }))), "{refusal:?}");
     clock.set(START + 1);
     let block = ahead.reserve(&rules, &clock, |_| 1).unwrap();
     assert_eq!(block.tick, Layout::NODE.tick_at(START + 51));
@@ -279,4 +278,74 @@ fn a_page_shows_its_processes_and_a_thread_of_users() {
     assert_eq!(pages[0].snapshot.as_ref().unwrap().processes.iter().filter(own).count(), 1);
     drop(third);
     assert_eq!(users().len(), 63);
+}
+
+/// A clock that does something each time it is read, after it was read.
+struct Meanwhile<F>(ManualClock, F);
+
+impl<F: Fn() + Send + Sync> Clock for Meanwhile<F> {
+    fn now(&self) -> UnixTime {
+        let now = self.0.now();
+        self.1();
+        now
+    }
+
+    fn wait(&self, _: Duration) {
+        unreachable!("nobody waits here");
+    }
+}
+
+#[test]
+fn a_page_has_its_name_before_the_clock_is_read_to_begin_it() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let path = directory.page_of(&node(0));
+    let readings = AtomicU32::new(0);
+    let clock = Meanwhile(ManualClock::at(START), || {
+        assert!(path.exists(), "an earlier page may issue IDs after this reading");
+        readings.fetch_add(1, SeqCst);
+    });
+    let sequence = HostSequence::open(Some(directory.clone()), node(0), 0, &clock).unwrap();
+    fs::remove_file(&path).unwrap();
+    sequence.reopen(sequence.current(), &clock).unwrap();
+    assert_eq!(readings.load(SeqCst), 2);
+}
+
+#[test]
+fn the_name_is_checked_after_the_clock_was_read() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let clock = ManualClock::at(START);
+    let sequence = open(&directory, node(0), 0).unwrap();
+    clock.set(START + 1);
+    let first = sequence.reserve(&RULES, &clock, |_| 1).unwrap();
+    assert_eq!((first.tick, first.first), (Layout::NODE.tick_at(START + 1), 0));
+    // Just after the clock was read the page is deleted, and another process opens the next one and
+    // draws from it, two ms later.
+    let others = Mutex::new(Vec::new());
+    let meanwhile = Meanwhile(ManualClock::at(START + 4), || {
+        let mut others = others.lock().unwrap();
+        if others.is_empty() {
+            fs::remove_file(directory.page_of(&node(0))).unwrap();
+            let later = ManualClock::at(START + 3);
+            let other = HostSequence::open(Some(directory.clone()), node(0), 0, &later).unwrap();
+            later.set(START + 4);
+            others.push(other.reserve(&RULES, &later, |_| 5).unwrap());
+        }
+    });
+    let block = sequence.reserve(&RULES, &meanwhile, |_| 1).unwrap();
+    let other = others.lock().unwrap()[0];
+    assert_eq!((block.tick, block.first), (other.tick, other.first + other.len));
+}
+
+#[test]
+fn a_page_that_is_deleted_each_time_is_an_error_at_last() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let sequence = open(&directory, node(0), 0).unwrap();
+    let clock = Meanwhile(ManualClock::at(START), || {
+        let _ = fs::remove_file(directory.page_of(&node(0)));
+    });
+    let Err(Refusal::Host(error)) = sequence.reserve(&RULES, &clock, |_| 1) else { panic!() };
+    assert!(error.to_string().contains("was deleted 16 times"), "{error}");
 }
