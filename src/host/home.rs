@@ -83,15 +83,17 @@ impl Opened {
     /// value of the clock, also a lower one, is checked again.
     #[inline]
     pub fn may_issue(&self, unix_ms: i64) -> Result<bool, HostError> {
-        match &self.page {
-            Some(page) if self.checked_ms.load(Acquire) != unix_ms => self.check(page, unix_ms),
-            _ => Ok(true),
-        }
+        if self.is_checked(unix_ms) { Ok(true) } else { self.check(unix_ms) }
+    }
+
+    #[inline(always)]
+    fn is_checked(&self, unix_ms: i64) -> bool {
+        self.checked_ms.load(Acquire) == unix_ms || self.page.is_none()
     }
 
     #[cold]
-    fn check(&self, page: &Page, unix_ms: i64) -> Result<bool, HostError> {
-        let is_named = page.is_named()?;
+    fn check(&self, unix_ms: i64) -> Result<bool, HostError> {
+        let is_named = self.page.as_ref().map_or(Ok(true), |page| page.is_named())?;
         if is_named {
             self.checked_ms.store(unix_ms, Release);
         }
@@ -146,10 +148,10 @@ impl<C: Clock + ?Sized> Time for Reading<'_, C> {
     fn now(&mut self) -> Result<Tick, Refusal> {
         let now = self.clock.now();
         self.last = Some(now);
-        match self.opened.may_issue(now.ms)? {
-            true => Ok(self.node.layout().tick_at(now.ms)),
-            false => Err(Refusal::Unnamed),
+        if !self.opened.is_checked(now.ms) && !self.opened.check(now.ms)? {
+            return Err(Refusal::Unnamed);
         }
+        Ok(self.node.layout().tick_at(now.ms))
     }
 
     fn doubts(&mut self) -> bool {
