@@ -33,6 +33,13 @@ pub struct HighMarks {
     pub current: usize,
 }
 
+impl HighMarks {
+    /// The highest tick issued under any counter; [`NEVER`] at first.
+    pub fn highest(&self) -> Tick {
+        self.marks.into_iter().max().unwrap_or(NEVER)
+    }
+}
+
 impl Default for HighMarks {
     fn default() -> Self {
         HighMarks { marks: [NEVER; MAX_COUNTERS], current: 0 }
@@ -158,11 +165,6 @@ impl Sequencer {
     /// Other rules from now on; what was issued stays remembered.
     pub fn set_rules(&mut self, rules: Rules) {
         self.rules = rules;
-    }
-
-    /// The highest tick issued under any counter; [`NEVER`] at first.
-    pub fn highest(&self) -> Tick {
-        self.high.marks.into_iter().max().unwrap_or(NEVER)
     }
 
     /// The ticks that may be issued at present.

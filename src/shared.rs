@@ -2,152 +2,29 @@
 //! in a page of shared memory or in the process's own. No lock, no allocation: whoever is stopped or
 //! killed at any instruction stops nobody else.
 //!
-//! The word holds the current run, and a reservation is one compare-and-swap of it:
-//!
-//! ```text
-//!   high                                                          low
-//!   | lead: what remains | tick | counter | next: sequence bits + 1 |
-//! ```
-//!
-//! - `next` is the next sequence number. 2^sequence bits is exhausted, one more is closed. These are
-//!   2^bits + 2 values, which one more bit always holds, since a sequence has at least one.
-//! - So tick, counter and next take at most 64 bits of any legal layout, whose widths add up to 63.
-//! - The *lead* is the tick minus the clock at the swap. It has the bits that datacenter and worker
-//!   have in the ID, and those the layout leaves. Without any, nobody can book ([`Sequence::book`]).
-//! - All zeros is a fresh sequencer: tick 0, of which nothing was drawn.
+//! The word holds the current run, and a reservation is one compare-and-swap of it (`cells`).
 //!
 //! Invariants (`tests/shared` searches every interleaving of these steps, and finds each planted fault):
 //!
 //! 1. Under one counter value ticks only rise, and numbers only rise within a tick but for what is
 //!    given back. So a word that was left for another tick or counter never comes back, and a swap
 //!    succeeds only if nothing happened since the load.
-//! 2. Of a counter that is not current, the mark is at least the highest tick issued under it.
+//! 2. Of a counter that is not current, the mark is at least the highest tick its runs had.
 //! 3. The floor only rises, and is raised before the ceiling that belongs to it; readers read the ceiling
 //!    first. So whoever sees a ceiling sees its floor.
 //! 4. Within a window the ceiling only rises, so it need not be in the word. Whatever else ends or
 //!    begins a window changes the word.
 
+#[path = "shared/cells.rs"]
+mod cells;
+
 use std::borrow::Borrow;
 
-use super::atomic::{AtomicU64, Ordering::AcqRel, Ordering::Acquire};
-use crate::layout::{Layout, MAX_COUNTERS, Tick};
-use crate::sequencer::{Block, HighMarks, NEVER, Stall, Window};
-
-/// What is shared. All zeros is a fresh sequencer in a window without bounds.
-#[repr(C)]
-pub struct Cells {
-    word: Line,
-    /// The number of the window, and below it how far its ceiling lies below the highest one.
-    window: AtomicU64,
-    /// The floor plus one.
-    floor: AtomicU64,
-    /// By counter value, the mark plus one. Of the current one the word has it.
-    marks: [AtomicU64; MAX_COUNTERS],
-}
-
-/// What every reservation writes has a cache line of its own, the rest is read.
-#[repr(C, align(128))]
-struct Line(AtomicU64);
-
-impl Default for Cells {
-    fn default() -> Self {
-        Cells {
-            word: Line(AtomicU64::new(0)),
-            window: AtomicU64::new(0),
-            floor: AtomicU64::new(0),
-            marks: std::array::from_fn(|_| AtomicU64::new(0)),
-        }
-    }
-}
-
-impl Cells {
-    /// Cells that issue nothing until [`Sequence::begin`]: what a page is linked with.
-    pub fn not_begun(layout: &Layout) -> Cells {
-        let shape = Shape::of(layout);
-        let run = Run { next: shape.closed(), ..Run::default() };
-        Cells { word: Line(AtomicU64::new(shape.pack(run))), ..Cells::default() }
-    }
-
-    /// The word at present: the first 8 bytes.
-    pub fn word(&self) -> u64 {
-        self.word.0.load(Acquire)
-    }
-}
-
-/// The current run, as the word holds it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Run {
-    /// Its tick.
-    pub tick: Tick,
-    /// Its counter value.
-    pub counter: usize,
-    /// The next sequence number; above the last one when it is exhausted, one more when it is closed.
-    pub next: u64,
-    /// How far the tick lay ahead of the clock at the swap.
-    pub lead: Tick,
-}
-
-/// How a layout's runs are packed into a word.
-#[derive(Clone, Copy, Debug)]
-struct Shape {
-    next_bits: u32,
-    next_mask: u64,
-    tick_at: u32,
-    /// Anywhere where no bits remain: the last lead is 0 then.
-    lead_at: u32,
-    /// The largest lead that the word holds. None needs more than 32 bits.
-    last_lead: u64,
-    counters: usize,
-    last_sequence: u64,
-    last_tick: Tick,
-}
-
-impl Shape {
-    fn of(layout: &Layout) -> Shape {
-        let next_bits = u32::from(layout.sequence_bits) + 1;
-        let tick_at = next_bits + u32::from(layout.clock_back_bits);
-        let lead_bits = 64 - tick_at - u32::from(layout.timestamp_bits);
-        Shape {
-            next_bits,
-            next_mask: (1 << next_bits) - 1,
-            tick_at,
-            lead_at: (64 - lead_bits) % 64,
-            last_lead: (1 << lead_bits.min(32)) - 1,
-            counters: layout.counters(),
-            last_sequence: layout.last_sequence(),
-            last_tick: layout.last_tick(),
-        }
-    }
-
-    fn closed(&self) -> u64 {
-        self.last_sequence + 2
-    }
-
-    fn pack(&self, run: Run) -> u64 {
-        debug_assert!((0..=self.last_tick).contains(&run.tick) && run.counter < self.counters);
-        let lead = (run.lead.max(0) as u64).min(self.last_lead);
-        lead << self.lead_at
-            | (run.tick as u64) << self.tick_at
-            | (run.counter as u64) << self.next_bits
-            | run.next
-    }
-
-    fn unpack(&self, word: u64) -> Run {
-        Run {
-            tick: (word >> self.tick_at) as Tick & self.last_tick,
-            counter: (word >> self.next_bits) as usize & (self.counters - 1),
-            next: word & self.next_mask,
-            lead: (word >> self.lead_at & self.last_lead) as Tick,
-        }
-    }
-}
-
-impl Run {
-    /// The last tick issued under its counter; [`NEVER`] where the sequencer is fresh.
-    fn mark(&self) -> Tick {
-        if self.tick == 0 && self.counter == 0 && self.next == 0 { NEVER } else { self.tick }
-    }
-}
+use super::atomic::{Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
+use crate::layout::{Layout, Tick};
+use crate::sequencer::{Block, HighMarks, Stall, Window};
+use cells::{CEILING_BITS, LAST_WINDOW, Shape, ceiling_code, ceiling_of, mark_code};
+pub use cells::{Cells, Run};
 
 /// What a caller may do, apart from counting. `max_ahead` is the same for all who share the cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -173,6 +50,10 @@ pub trait Time {
     fn doubts(&mut self) -> bool {
         false
     }
+
+    /// The swap that comes next leaves `left` and begins `run`: who must note its tick somewhere does so
+    /// here, before anyone can draw of it. The swap may yet fail; then the time is asked again.
+    fn begins(&mut self, _left: &Run, _run: &Run) {}
 }
 
 impl<F: FnMut() -> Tick> Time for F {
@@ -192,8 +73,8 @@ pub struct WindowNumber(u64);
 pub struct Ended {
     /// The run that the closed state replaced; of cells that were closed already, the closed one.
     pub run: Run,
-    /// Nothing above this tick was issued, nor will be: what a release records.
-    pub highest: Tick,
+    /// Nothing above these was issued, nor will be: the highest is what a release records.
+    pub high: HighMarks,
 }
 
 /// Closed cells, as they were before their slot was acquired anew.
@@ -218,28 +99,6 @@ pub struct Sequence<M> {
     shape: Shape,
 }
 
-/// Bits of the ceiling in its cell. Two JavaScript Dates lie less than 2^54 ms apart.
-const CEILING_BITS: u32 = 54;
-const UNBOUNDED: u64 = (1 << CEILING_BITS) - 1;
-const LAST_WINDOW: u64 = u64::MAX >> CEILING_BITS;
-
-/// A ceiling in its cell: zero is no bound, and what is higher is less.
-fn ceiling_code(ceiling: Tick) -> u64 {
-    UNBOUNDED - (ceiling.saturating_add(1).max(0) as u64).min(UNBOUNDED)
-}
-
-fn ceiling_of(window: u64) -> Tick {
-    match UNBOUNDED - (window & UNBOUNDED) {
-        UNBOUNDED => Tick::MAX,
-        above => above as Tick - 1,
-    }
-}
-
-/// A tick in a cell where zero is [`NEVER`].
-fn mark_code(tick: Tick) -> u64 {
-    tick.saturating_add(1).max(0) as u64
-}
-
 impl<M: Borrow<Cells>> Sequence<M> {
     /// The sequencer of the cells, which all who share them open with one layout.
     pub fn new(cells: M, layout: &Layout) -> Self {
@@ -261,17 +120,27 @@ impl<M: Borrow<Cells>> Sequence<M> {
         (run.counter, run.mark())
     }
 
+    /// How many numbers of the current run's tick are used; none where nothing is issued until the cells
+    /// are begun or reopened.
+    pub fn used(&self) -> Option<u64> {
+        let next = self.run().next;
+        (next != self.shape.closed()).then_some(next)
+    }
+
     /// Whether nothing is issued until the cells are begun or reopened.
     pub fn is_closed(&self) -> bool {
-        self.run().next == self.shape.closed()
+        self.used().is_none()
     }
 
     /// The highest tick issued under each counter value.
     pub fn high_marks(&self) -> HighMarks {
-        let run = self.run();
+        self.marks_beside(&self.run())
+    }
+
+    fn marks_beside(&self, run: &Run) -> HighMarks {
         let mut high = HighMarks { current: run.counter, ..HighMarks::default() };
         for (counter, mark) in high.marks[..self.shape.counters].iter_mut().enumerate() {
-            *mark = self.mark(&run, counter);
+            *mark = self.mark(run, counter);
         }
         high
     }
@@ -373,9 +242,6 @@ impl<M: Borrow<Cells>> Sequence<M> {
                 continue;
             }
             let seen = self.shape.unpack(loaded);
-            if seen.next == self.shape.closed() {
-                return Err(Stall::AboveCeiling { ceiling: NEVER }.into());
-            }
             let start = match place(&seen, now) {
                 Ok(start) => start,
                 Err(Stall::ClockBehind { .. }) if time.doubts() => continue,
@@ -385,7 +251,11 @@ impl<M: Borrow<Cells>> Sequence<M> {
                 if start.counter > seen.counter && time.doubts() {
                     continue;
                 }
-                marks[seen.counter].fetch_max(mark_code(seen.mark()), AcqRel);
+                // Its tick, though nothing of it may be issued: so the run never comes back (invariant 1).
+                marks[seen.counter].fetch_max(mark_code(seen.tick), AcqRel);
+            }
+            if start.next == 0 {
+                time.begins(&seen, &start);
             }
             let first = if start.next == 0 && rules.random_start {
                 fastrand::u64(0..=self.shape.last_sequence / 2)
@@ -450,7 +320,8 @@ impl<M: Borrow<Cells>> Sequence<M> {
         if tick > self.shape.last_tick {
             return Err(Stall::TimeEnded);
         }
-        let Window { floor, ceiling } = self.bounds();
+        let is_closed = seen.next == self.shape.closed();
+        let Window { floor, ceiling } = if is_closed { Window::CLOSED } else { self.bounds() };
         if tick <= floor {
             return Err(Stall::AtFloor { until: floor + 1 });
         }
@@ -469,7 +340,8 @@ impl<M: Borrow<Cells>> Sequence<M> {
             if mark < tick {
                 return Ok(Run { tick, counter, next: 0, lead: 0 });
             }
-            if counter == seen.counter && mark == tick && seen.next <= self.shape.last_sequence {
+            if counter == seen.counter && seen.tick == tick && seen.next <= self.shape.last_sequence
+            {
                 return Ok(Run { tick, ..*seen });
             }
             lowest = lowest.min(mark);
@@ -527,19 +399,13 @@ impl<M: Borrow<Cells>> Sequence<M> {
         loop {
             let loaded = word.load(Acquire);
             let run = self.shape.unpack(loaded);
-            let mut last = run.mark();
-            if run.next == self.shape.closed() {
-                last = (last + 1).min(self.shape.last_tick);
-            }
+            let raised = Tick::from(run.next == self.shape.closed());
             // Tick 0 is for cells that were not begun.
-            let closed = Run { tick: last.max(1), next: self.shape.closed(), lead: 0, ..run };
+            let tick = (run.tick + raised).clamp(1, self.shape.last_tick);
+            let closed = Run { tick, next: self.shape.closed(), lead: 0, ..run };
             let swapped = word.compare_exchange(loaded, self.shape.pack(closed), AcqRel, Acquire);
             if swapped.is_ok() {
-                let marks = (0..self.shape.counters).map(|counter| match counter {
-                    counter if counter == run.counter => last,
-                    counter => self.mark(&run, counter),
-                });
-                return Ended { run, highest: marks.max().unwrap_or(last) };
+                return Ended { run, high: self.marks_beside(&run) };
             }
         }
     }
@@ -555,7 +421,8 @@ impl<M: Borrow<Cells>> Sequence<M> {
     /// Begins a window that a store has granted since `closed` was read, above `high` and what was issued
     /// before. In this order: the floor, for it is raised before its ceiling; the ceiling under a number
     /// of its own, so that late confirmations of other windows do not move it; then the word, one tick
-    /// above where its counter ever was, so that no paused caller knows the word.
+    /// above where its counter ever was, so that no paused caller knows the word. Nothing of that tick is
+    /// issued yet, so the tick below it counts as exhausted, and an earlier one is a rollback.
     pub fn reopen(
         &self,
         closed: &Closed,
@@ -566,12 +433,11 @@ impl<M: Borrow<Cells>> Sequence<M> {
         let shape = &self.shape;
         let run = shape.unpack(closed.word);
         let number = (closed.window >> CEILING_BITS) + 1;
-        let base = bounds.floor.max(run.tick);
         let counter = high.current.min(shape.counters - 1);
         if number > LAST_WINDOW {
             return Err(NotReopened::Ended);
         }
-        floor.fetch_max(mark_code(base), AcqRel);
+        floor.fetch_max(mark_code(bounds.floor), AcqRel);
         for (own, &high) in marks[..shape.counters].iter().zip(&high.marks) {
             own.fetch_max(mark_code(high), AcqRel);
         }
@@ -580,7 +446,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         if window.compare_exchange(closed.window, next_window, AcqRel, Acquire).is_err() {
             return Err(NotReopened::Overtaken);
         }
-        let tick = base.max(marks[counter].load(Acquire) as Tick - 1) + 1;
+        let tick = marks[counter].load(Acquire) as Tick;
         if tick > shape.last_tick {
             return Err(NotReopened::Ended);
         }
@@ -589,6 +455,18 @@ impl<M: Borrow<Cells>> Sequence<M> {
             Ok(_) => Ok(WindowNumber(number)),
             Err(_) => Err(NotReopened::Overtaken),
         }
+    }
+
+    /// Has the windows of closed cells counted anew, for they are only so many. For cells of one process,
+    /// which sees to it that no late confirmation of an earlier window comes in.
+    pub fn renumber_windows(&self) {
+        debug_assert!(self.is_closed());
+        self.cells().window.store(0, Release);
+    }
+
+    /// Whether no window can follow the present one.
+    pub fn is_last_window(&self) -> bool {
+        self.window_number().0 == LAST_WINDOW
     }
 
     /// Begins cells that were linked as [`Cells::not_begun`]. What another page of the node may have
@@ -604,11 +482,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
             floor.fetch_max(mark_code(now), AcqRel);
             let run = match now {
                 ..0 => Run::default(),
-                tick if tick == self.shape.last_tick => {
-                    Run { tick, next: self.shape.last_sequence + 1, ..Run::default() }
-                }
-                // So that whoever goes ahead of the clock need not wait until it has passed the floor.
-                tick => Run { tick: tick + 1, ..Run::default() },
+                tick => Run { tick, next: self.shape.last_sequence + 1, ..Run::default() },
             };
             // Who else has begun them read the clock, too.
             let _ = word.0.compare_exchange(loaded, self.shape.pack(run), AcqRel, Acquire);

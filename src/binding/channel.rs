@@ -107,9 +107,10 @@ impl Channel {
         let singles = self.singles.get();
         self.singles.set(singles.saturating_sub(1));
         let larger = (self.last_want.get() * 2).clamp(1, LARGEST_BLOCK as u64);
+        let last_tick = self.last_tick.get();
         let want = |tick| {
-            let same_tick = self.last_tick.replace(tick) == tick;
-            if singles > 0 || !same_tick { 1 } else { larger }
+            self.last_tick.set(tick);
+            if singles > 0 || tick != last_tick { 1 } else { larger }
         };
         let reserved = match source {
             Source::Ring(ring) => {

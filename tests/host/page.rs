@@ -151,7 +151,7 @@ fn the_format_is_for_ever() {
     assert_eq!([24, 32, 40, 48, 56].map(number), [1, 1_580_486_400_000, 1, 5, 0]);
     assert_eq!(bytes[80..96], [7; 16]);
     // Begun: the clock's tick is exhausted, and it is the floor.
-    assert_eq!([128, 256, 264].map(number), [(tick + 1) << 15, 0, tick + 1]);
+    assert_eq!([128, 256, 264].map(number), [tick << 15 | 4096, 0, tick + 1]);
     sequence.reserve(&RULES, &ManualClock::at(START + 1), |_| 7).unwrap();
     assert_eq!(number(128), (tick + 1) << 15 | 7);
     sequence.current().page().unwrap();
@@ -196,11 +196,15 @@ fn all_who_share_a_page_have_one_max_ahead() {
     assert_eq!(pid, std::process::id());
     // A page before this one may have issued IDs of up to 50 ticks ahead of the clock.
     let rules = Rules { max_ahead: 50, ..RULES };
-    let refusal = ahead.reserve(&rules, &clock, |_| 1);
-    assert!(matches!(refusal, Err(Refusal::Stall(Stall::AtFloor { .. }))), "{refusal:?}");
-    clock.set(START + 1);
-    let block = ahead.reserve(&rules, &clock, |_| 1).unwrap();
-    assert_eq!(block.tick, Layout::NODE.tick_at(START + 51));
+    let tick = Layout::NODE.tick_at(START);
+    for now in [START, START + 50] {
+        clock.set(now);
+        let refusal = ahead.reserve(&rules, &clock, |_| 1);
+        let Err(Refusal::Stall(Stall::AtFloor { until })) = refusal else { panic!("{refusal:?}") };
+        assert_eq!(until, tick + 51);
+    }
+    clock.set(START + 51);
+    assert_eq!(ahead.reserve(&rules, &clock, |_| 1).unwrap().tick, tick + 51);
 }
 
 #[test]

@@ -141,6 +141,13 @@ struct Word {
     lead: Tick,
 }
 
+impl Word {
+    /// The last tick that may have been issued under its counter.
+    fn mark(&self) -> Tick {
+        if self.next == 0 { self.tick - 1 } else { self.tick }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Page {
     word: Word,
@@ -569,7 +576,7 @@ impl Scenario {
                 let mut q = p;
                 let counter = p.read;
                 q.marks[usize::from(counter)] = if counter == p.seen.counter {
-                    p.seen.tick
+                    p.seen.mark()
                 } else {
                     page.marks[usize::from(counter)]
                 };
@@ -612,7 +619,7 @@ impl Scenario {
                         continue;
                     }
                     // All of it is handed out, or all but the last, which is given back.
-                    for back in 0..=u8::from(len > 1) {
+                    for back in 0..=1 {
                         let mut s = *state;
                         let mut q = p.rest(p.draws - 1);
                         let next_word = Word { next: first + len, ..p.next };
@@ -671,7 +678,7 @@ impl Scenario {
     /// Whether a process takes a clock that only rises for one that rolled back.
     fn is_false_rollback(&self, p: &Process) -> bool {
         let is_open = p.seen.next != self.closed();
-        let is_rolled_back = p.now < p.seen.tick - p.seen.lead && p.now > p.floor;
+        let is_rolled_back = p.now < p.seen.mark() - p.seen.lead && p.now > p.floor;
         self.clock == Clock::Rising && is_open && is_rolled_back
     }
 
@@ -680,11 +687,12 @@ impl Scenario {
         if p.seen.next == self.closed() {
             return None;
         }
-        let is_ahead = p.now < p.seen.tick && p.now >= p.seen.tick - p.seen.lead;
-        let tick = if is_ahead { p.seen.tick } else { p.now };
+        let current = p.seen.mark();
+        let is_ahead = p.now < current && p.now >= current - p.seen.lead;
+        let tick = if is_ahead { current } else { p.now };
         self.decide_at(p, tick).or_else(|| {
             // Exhausted: a waiter books the tick after it.
-            if p.seen.tick == tick { self.decide_at(p, tick + 1) } else { None }
+            if current == tick { self.decide_at(p, tick + 1) } else { None }
         })
     }
 
@@ -694,7 +702,8 @@ impl Scenario {
             return None;
         }
         let lead = if self.fault == Fault::LeadForgotten { 0 } else { tick - p.now };
-        let Word { tick: current, counter: current_counter, next, .. } = p.seen;
+        let Word { tick: seen_tick, counter: current_counter, next, .. } = p.seen;
+        let current = p.seen.mark();
         for counter in 0..self.counters as u8 {
             if counter > current_counter && current == tick {
                 return None;
@@ -703,7 +712,7 @@ impl Scenario {
             if mark < tick {
                 return Some(Word { tick, counter, next: 0, lead });
             }
-            if counter == current_counter && current == tick && next < self.numbers {
+            if counter == current_counter && seen_tick == tick && next < self.numbers {
                 return Some(Word { tick, counter, next, lead });
             }
         }
@@ -785,12 +794,12 @@ impl Scenario {
             }
             Keeping::Close => go(&|s, to| {
                 let word = &mut s.pages[0].word;
+                (to.at, to.ceiling) = (Keeping::ReadMarks, word.mark());
                 // Closed already: another may be about to reopen it, which this prevents.
                 if is_closed(*word) && fault != Fault::CloseClosedWithoutSwap {
                     word.tick += 1;
                 }
                 word.next = self.closed();
-                (to.at, to.ceiling) = (Keeping::ReadMarks, word.tick);
             }),
             // After the swap, and so final: to leave a counter, its mark was raised before the swap.
             Keeping::ReadMarks => go(&|s, to| {
@@ -829,7 +838,7 @@ impl Scenario {
             }),
             Keeping::RaiseFloor => go(&|s, to| {
                 let page = &mut s.pages[0];
-                page.floor = page.floor.max(k.floor).max(k.seen.tick);
+                page.floor = page.floor.max(k.floor);
                 to.at = if fault == Fault::FloorRaisedAfterCeiling {
                     Keeping::Reopen
                 } else {
@@ -852,7 +861,7 @@ impl Scenario {
                     *word = if fault == Fault::ReopenAtSameWord {
                         Word { next: self.numbers, ..k.seen }
                     } else {
-                        Word { tick: k.seen.tick.max(k.floor) + 1, next: 0, ..k.seen }
+                        Word { tick: k.seen.tick + 1, next: 0, ..k.seen }
                     };
                 }
                 *to = done;

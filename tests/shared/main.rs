@@ -71,7 +71,7 @@ macro_rules! a_window_that_ends_beside_a_draw {
             let high = sequencer::HighMarks::default();
             sequence.reopen(&closed, window, &high).unwrap();
             if let Some(block) = drawer.join().unwrap() {
-                assert!(block.tick <= ended.highest, "{block:?} after {ended:?}");
+                assert!(block.tick <= ended.high.highest(), "{block:?} after {ended:?}");
             }
         });
     }};

@@ -183,7 +183,10 @@ fn closing_tells_the_highest_tick_of_any_counter_and_reopening_starts_above() {
     reserve(10).unwrap();
     let first = sequence.window_number();
     let ended = sequence.close();
-    assert_eq!((ended.highest, ended.run.tick, ended.run.counter, ended.run.next), (90, 10, 1, 1));
+    assert_eq!(
+        (ended.high.highest(), ended.run.tick, ended.run.counter, ended.run.next),
+        (90, 10, 1, 1)
+    );
     assert_eq!(reserve(95), Err(Stall::AboveCeiling { ceiling: NEVER }));
     let stale = sequence.closed().unwrap();
     assert_eq!(sequence.close().run.next, 5, "was closed");
@@ -293,7 +296,7 @@ fn each_layout_s_last_numbers_of_its_last_tick_are_issued_and_then_stall() {
                     let rolled = s.reserve(&RAISING, &mut || tick, |_| numbers);
                     assert_eq!(rolled, block(tick, used, 0, numbers), "{layout:?}");
                 }
-                assert_eq!(s.close().highest, last);
+                assert_eq!(s.close().high.highest(), last);
                 assert!(s.is_closed());
             }
         }
@@ -342,8 +345,8 @@ proptest! {
                 None => both.reserve(now, want),
             };
             if let Ok(block) = answer {
-                // A block of tick 0 that is given back whole leaves fresh cells; the plain one keeps its mark.
-                let most = if block.tick == 0 { block.len - 1 } else { block.len };
+                // A tick that is given back whole counts as not begun; the plain one keeps its mark.
+                let most = if block.first == 0 { block.len - 1 } else { block.len };
                 if unused.min(most) > 0 {
                     assert!(both.give_back(&block, unused.min(most)));
                 }
@@ -385,7 +388,7 @@ proptest! {
                 }
                 Event::Close => {
                     let ended = sequence.close();
-                    assert!(issued.iter().all(|(tick, ..)| *tick <= ended.highest));
+                    assert!(issued.iter().all(|(tick, ..)| *tick <= ended.high.highest()));
                     window = Window::CLOSED;
                 }
                 Event::Reopen { floor, width } => if let Some(closed) = sequence.closed() {

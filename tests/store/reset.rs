@@ -148,7 +148,7 @@ impl Process {
     }
 
     fn release(self) {
-        let last = self.sequencer.highest();
+        let last = self.sequencer.high_marks().highest();
         drop(self.marks);
         self.held.release(last).unwrap();
     }
