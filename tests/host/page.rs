@@ -179,6 +179,8 @@ fn a_page_of_another_boot_is_replaced_and_one_of_no_known_boot_is_not() {
     let live = open(&boot(2), node(0), 0).unwrap();
     let third = page_id(&boot(3));
     let opened = live.current();
+    // All its threads do.
+    assert!(!opened.may_issue(START).unwrap());
     assert!(!opened.may_issue(START).unwrap());
     assert_ne!(third, second);
 }
