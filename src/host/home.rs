@@ -155,7 +155,7 @@ impl<C: Clock + ?Sized> Time for Reading<'_, C> {
     }
 
     fn doubts(&mut self) -> bool {
-        self.doubted.get_or_insert_with(Instant::now).elapsed() < DOUBT
+        self.clock.may_flicker() && self.doubted.get_or_insert_with(Instant::now).elapsed() < DOUBT
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::time::Duration;
-use std::{env, thread};
+use std::{env, io, thread};
 
 use memmap2::{MmapMut, MmapOptions};
 use snowdrift::clock::{Clock, SystemClock, UnixTime};
@@ -61,18 +61,29 @@ impl Clock for Steering {
 }
 
 /// Starts one that draws from `shared` and logs to `log`; as another user where one is given.
-pub fn start(shared: &Path, steer: &Path, log: &Path, uid: Option<u32>) -> std::io::Result<Child> {
+pub fn start(shared: &Path, steer: &Path, log: &Path, uid: Option<u32>) -> io::Result<Child> {
     let mut command = Command::new(env::current_exe().unwrap());
+    if let Some(uid) = uid {
+        command.uid(uid);
+    }
+    spawn(command, shared, steer, log)
+}
+
+/// The same, started by a command that is given it.
+pub fn start_in(by: &[&str], shared: &Path, steer: &Path, log: &Path) -> io::Result<Child> {
+    let mut command = Command::new(by[0]);
+    command.args(&by[1..]).arg(env::current_exe().unwrap());
+    spawn(command, shared, steer, log)
+}
+
+fn spawn(mut command: Command, shared: &Path, steer: &Path, log: &Path) -> io::Result<Child> {
     command
         .args(["--exact", "child::draws", "--ignored", "--nocapture", "--test-threads=1"])
         .env(SHARED, shared)
         .env(STEER, steer)
         .env(LOG, log)
-        .stdout(Stdio::null());
-    if let Some(uid) = uid {
-        command.uid(uid);
-    }
-    command.spawn()
+        .stdout(Stdio::null())
+        .spawn()
 }
 
 /// What a process logged.

@@ -4,6 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use snowdrift::host::{BootId, Directory, HostError, HostSequence};
 
@@ -143,11 +144,27 @@ fn a_full_file_system_is_an_error_and_stops_no_page_that_is_there() {
     let opened_again = open(0).unwrap();
     for sequence in [first, opened_again] {
         let drawn = (0..100).find_map(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(1));
+            std::thread::sleep(Duration::from_millis(1));
             sequence.reserve(&RULES, &SystemClock, |_| 1).ok()
         });
         assert!(drawn.is_some());
     }
     fs::remove_file(&ballast).unwrap();
     open(1).unwrap();
+}
+
+#[test]
+fn what_killed_processes_left_is_swept_when_it_is_old() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let left = |name: &str, age: u64| {
+        let path = directory.path().join(name);
+        let file = fs::File::create(&path).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
+        path
+    };
+    let (old, young) = (left(".new-old", 61), left(".new-young", 30));
+    let other = left("other", 1000);
+    sequence(shared.path(), node(0));
+    assert_eq!([&old, &young, &other].map(|path| path.exists()), [false, true, true]);
 }

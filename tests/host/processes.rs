@@ -1,11 +1,12 @@
 //! Real processes on one page: they share it evenly, are killed at any instruction, and their clock jumps.
 
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::child::{Steering, logged, start};
+use super::child::{Steering, logged, start, start_in};
 use super::{directory, duplicates, is_root, memory, node, sequence};
 
 #[test]
@@ -94,6 +95,37 @@ fn processes_killed_at_random_under_a_moving_clock_issue_no_id_twice() {
     let pages = directory(shared.path()).pages().unwrap();
     let [page] = &pages[..] else { panic!("{pages:?}") };
     assert!(page.snapshot.as_ref().unwrap().processes.len() <= 64);
+}
+
+/// Containers that share a memory-backed volume have other process IDs, and other mounts.
+#[test]
+fn namespaces_do_not_split_a_host() {
+    let shared = memory();
+    let logs = tempfile::tempdir().unwrap();
+    let steer = shared.path().join("steer");
+    let steering = Steering::new(&steer);
+    steering.phase().store(1, SeqCst);
+    let log_of = |index: usize| logs.path().join(index.to_string());
+    let wrap = ["unshare", "--pid", "--mount", "--fork", "--kill-child", "--mount-proc"];
+    let can = Command::new(wrap[0]).args(&wrap[1..]).arg("true").stderr(Stdio::null()).status();
+    if !can.is_ok_and(|status| status.success()) {
+        println!("skipped: no namespaces can be made here");
+        return;
+    }
+    let mut children = [
+        start(shared.path(), &steer, &log_of(0), None).unwrap(),
+        start_in(&wrap, shared.path(), &steer, &log_of(1)).unwrap(),
+        start_in(&wrap, shared.path(), &steer, &log_of(2)).unwrap(),
+    ];
+    thread::sleep(Duration::from_millis(600));
+    steering.phase().store(2, SeqCst);
+    for child in &mut children {
+        assert!(child.wait().unwrap().success());
+    }
+    let drawn: Vec<_> = (0..3).map(|index| logged(&log_of(index))).collect();
+    assert!(drawn.iter().all(|blocks| blocks.len() > 100), "one drew nothing");
+    assert_eq!(duplicates(drawn.concat()), 0);
+    assert_eq!(directory(shared.path()).pages().unwrap().len(), 1);
 }
 
 /// Whether another user can run this executable depends on where it was built.
