@@ -1,10 +1,10 @@
 //! Real processes on one page: they share it evenly, are killed at any instruction, and their clock jumps.
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering::SeqCst;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use super::child::{Steering, logged, start, start_in};
 use super::{directory, duplicates, is_root, memory, node, sequence};
@@ -66,7 +66,7 @@ fn processes_killed_at_random_under_a_moving_clock_issue_no_id_twice() {
         child
     };
     let mut children: Vec<_> = (0..8).map(|_| begin()).collect();
-    let end = Instant::now() + Duration::from_secs(6);
+    let end = Instant::now() + Duration::from_secs(4);
     let mut kills = 0;
     while Instant::now() < end {
         thread::sleep(Duration::from_millis(fastrand::u64(2..20)));
@@ -95,6 +95,58 @@ fn processes_killed_at_random_under_a_moving_clock_issue_no_id_twice() {
     let pages = directory(shared.path()).pages().unwrap();
     let [page] = &pages[..] else { panic!("{pages:?}") };
     assert!(page.snapshot.as_ref().unwrap().processes.len() <= 64);
+}
+
+#[test]
+fn processes_stopped_and_killed_while_pages_are_deleted_issue_no_id_twice() {
+    let shared = memory();
+    let logs = tempfile::tempdir().unwrap();
+    let steer = shared.path().join("steer");
+    let steering = Steering::new(&steer);
+    steering.phase().store(1, SeqCst);
+    let page = directory(shared.path()).page_of(&node(0));
+    let mut paths: Vec<PathBuf> = Vec::new();
+    let mut begin = || {
+        let log = logs.path().join(paths.len().to_string());
+        let child = start(shared.path(), &steer, &log, None).unwrap();
+        paths.push(log);
+        child
+    };
+    let mut children: Vec<_> = (0..5).map(|_| begin()).collect();
+    let signal = |child: &Child, signal| {
+        // SAFETY: a signal to a process that was started here, and was not waited for.
+        assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
+    };
+    let end = Instant::now() + Duration::from_secs(4);
+    let (mut deleted, mut stopped) = (0, 0);
+    while Instant::now() < end {
+        thread::sleep(Duration::from_millis(fastrand::u64(1..8)));
+        let index = fastrand::usize(..5);
+        match fastrand::u8(..8) {
+            0 => {
+                children[index].kill().unwrap();
+                children[index].wait().unwrap();
+                children[index] = begin();
+            }
+            1..4 => {
+                signal(&children[index], libc::SIGSTOP);
+                stopped += 1;
+            }
+            4..7 => signal(&children[index], libc::SIGCONT),
+            _ => deleted += u32::from(fs::remove_file(&page).is_ok()),
+        }
+    }
+    steering.phase().store(2, SeqCst);
+    for child in &mut children {
+        signal(child, libc::SIGCONT);
+        assert!(child.wait().unwrap().success());
+    }
+    let drawn: Vec<_> =
+        paths.iter().filter(|path| path.exists()).flat_map(|log| logged(log)).collect();
+    let all: u64 = drawn.iter().map(|&(_, len)| len).sum();
+    println!("{all} IDs, {} processes, {deleted} pages deleted, {stopped} stops", paths.len());
+    assert!(all > 10_000 && deleted > 10 && stopped > 10);
+    assert_eq!(duplicates(drawn), 0);
 }
 
 /// Containers that share a memory-backed volume have other process IDs, and other mounts.
