@@ -11,6 +11,7 @@
 //! | `clock` | where the time comes from |
 //! | `listeners` | who is to hear of what a thread does |
 //! | `store` | where slots are recorded, for the next process and against the other one |
+//! | `host` | the page in which a host's processes will share a node's sequence; the binding does not open it yet |
 //! | `generator` | a sequencer and its clock, its window, and the waiting |
 //! | `lease` | a slot that is held: the thread that keeps its ceiling ahead |
 //! | `registry` | one generator a node for the whole process |
@@ -25,6 +26,7 @@ mod atomic {
 pub mod cached;
 pub mod clock;
 pub mod generator;
+pub mod host;
 pub mod layout;
 pub mod lease;
 pub mod listeners;

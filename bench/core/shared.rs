@@ -4,7 +4,6 @@
 //! `cargo run --release --package snowdrift-bench-core --bin shared`
 
 use std::hint::black_box;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use snowdrift::clock::{Clock, SystemClock};
@@ -31,32 +30,12 @@ fn fastest<const N: usize>(mut subjects: [&mut dyn FnMut(); N]) -> [f64; N] {
     best.map(|best| best.as_nanos() as f64 / f64::from(CALLS))
 }
 
-/// So many threads at once on one subject, ns a call of each thread.
-fn contended(threads: u32, subject: impl Fn() + Sync) -> f64 {
-    let mut best = Duration::MAX;
-    for _ in 0..TURNS {
-        let barrier = std::sync::Barrier::new(threads as usize);
-        let turn = || {
-            barrier.wait();
-            let start = Instant::now();
-            (0..CALLS).for_each(|_| subject());
-            start.elapsed()
-        };
-        let slowest = std::thread::scope(|scope| {
-            let running: Vec<_> = (0..threads).map(|_| scope.spawn(turn)).collect();
-            running.into_iter().map(|thread| thread.join().expect("a turn")).max()
-        });
-        best = best.min(slowest.expect("a thread"));
-    }
-    best.as_nanos() as f64 / f64::from(CALLS)
-}
-
 fn main() {
     // As many sequence bits as no clock exhausts.
     let wide = Layout::cut([38, 0, 0, 0, 25], 1, Layout::NODE.epoch_ms);
     let node = Node::new(wide, 0, 0).expect("a layout of 63 bits");
     let generator = Generator::new(node, Policies::default(), Box::new(SystemClock));
-    let sequence = Arc::new(Sequence::new(Box::<Cells>::default(), &wide));
+    let sequence = Sequence::new(Box::<Cells>::default(), &wide);
     let rules = Rules::default();
     let now = || wide.tick_at(SystemClock.now().ms);
     let draw = |want: u64| {
@@ -88,14 +67,5 @@ fn main() {
             &mut || draw(want),
         ]);
         println!("reserve({want}): generator {locked:6.1} ns, shared {shared:6.1} ns");
-    }
-    for threads in [1, 2] {
-        let locked = contended(threads, || {
-            black_box(generator.try_reserve(|_| black_box(1))).ok();
-        });
-        let shared = contended(threads, || draw(1));
-        println!(
-            "{threads} threads, reserve(1): generator {locked:6.1} ns, shared {shared:6.1} ns"
-        );
     }
 }

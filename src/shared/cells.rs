@@ -13,7 +13,7 @@
 //!   have in the ID, and those the layout leaves. Without any, nobody can book.
 //! - All zeros is a fresh sequencer: tick 0, of which nothing was drawn.
 
-use super::super::atomic::AtomicU64;
+use super::super::atomic::{AtomicU64, Ordering::Acquire};
 use crate::layout::{Layout, MAX_COUNTERS, Tick};
 
 /// What is shared. All zeros is a fresh sequencer in a window without bounds.
@@ -49,6 +49,11 @@ impl Cells {
         let shape = Shape::of(layout);
         let run = Run { next: shape.closed(), ..Run::default() };
         Cells { word: Line(AtomicU64::new(shape.pack(run))), ..Cells::default() }
+    }
+
+    /// The word at present: their first 8 bytes.
+    pub fn word(&self) -> u64 {
+        self.word.0.load(Acquire)
     }
 }
 
