@@ -100,6 +100,7 @@ fn a_refused_step_back_counts_once_however_often_it_is_tried() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes so long there that another report is due")]
 fn a_clock_that_steps_all_the_time_is_reported_ten_times_and_counted_always() {
     let (generator, clock) = generator(Layout::NODE, POLICIES);
     let mut reports = 0;
@@ -267,6 +268,7 @@ fn a_window_that_begins_after_a_rollback_issues_under_the_next_counter() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "maps a file")]
 fn every_tick_is_noted_in_the_store_s_memory_also_one_that_a_window_began_with() {
     let mut file = tempfile::tempfile().unwrap();
     file.set_len(4096).unwrap();

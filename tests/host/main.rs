@@ -11,7 +11,9 @@ mod page;
 mod processes;
 mod storms;
 
+use std::env;
 use std::path::Path;
+use std::time::Duration;
 
 use snowdrift::host::{BootId, Directory, HostSequence};
 use snowdrift::layout::Layout;
@@ -19,6 +21,12 @@ use snowdrift::node::Node;
 use snowdrift::sequencer::Block;
 use snowdrift::shared::Rules;
 use tempfile::TempDir;
+
+/// How long each storm lasts: `HOST_TEST_SECONDS`, or one.
+fn duration() -> Duration {
+    let seconds = env::var("HOST_TEST_SECONDS").map_or(1, |seconds| seconds.parse().unwrap());
+    Duration::from_secs(seconds)
+}
 
 /// A memory file system's directory of the test's own.
 fn memory() -> TempDir {

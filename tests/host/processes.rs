@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use super::child::{Steering, logged, start, start_in};
-use super::{directory, duplicates, is_root, memory, node, sequence};
+use super::{directory, duplicates, duration, is_root, memory, node, sequence};
 
 #[test]
 fn four_processes_draw_from_one_page_and_share_it() {
@@ -34,7 +34,7 @@ fn four_processes_draw_from_one_page_and_share_it() {
         assert!(table.iter().any(|one| one.pid == child.id() && one.users == 1 && one.is_alive()));
     }
     steering.phase().store(1, SeqCst);
-    thread::sleep(Duration::from_secs(2));
+    thread::sleep(duration());
     steering.phase().store(2, SeqCst);
     for child in &mut children {
         assert!(child.wait().unwrap().success());
@@ -45,7 +45,7 @@ fn four_processes_draw_from_one_page_and_share_it() {
     let shares: Vec<u64> =
         drawn.iter().map(|blocks| blocks.iter().map(|&(_, len)| len).sum()).collect();
     let all: u64 = shares.iter().sum();
-    println!("{all} IDs in 2 s by 4 processes: {shares:?}");
+    println!("{all} IDs by 4 processes: {shares:?}");
     assert_eq!(duplicates(drawn.concat()), 0);
     let least = *shares.iter().min().unwrap();
     assert!(least * 4 * 3 > all, "one of four has less than a third of its share: {shares:?}");
@@ -66,7 +66,7 @@ fn processes_killed_at_random_under_a_moving_clock_issue_no_id_twice() {
         child
     };
     let mut children: Vec<_> = (0..8).map(|_| begin()).collect();
-    let end = Instant::now() + Duration::from_secs(4);
+    let end = Instant::now() + duration();
     let mut kills = 0;
     while Instant::now() < end {
         thread::sleep(Duration::from_millis(fastrand::u64(2..20)));
@@ -89,7 +89,7 @@ fn processes_killed_at_random_under_a_moving_clock_issue_no_id_twice() {
         paths.iter().filter(|path| path.exists()).flat_map(|log| logged(log)).collect();
     let all: u64 = drawn.iter().map(|&(_, len)| len).sum();
     println!("{all} IDs, {kills} processes killed");
-    assert!(all > 10_000 && kills > 50, "{all} IDs, {kills} kills");
+    assert!(all > 1000 && kills > 10, "{all} IDs, {kills} kills");
     assert_eq!(duplicates(drawn), 0);
     // All of them were on one page, whose table has no room for all that were killed.
     let pages = directory(shared.path()).pages().unwrap();
@@ -117,7 +117,7 @@ fn processes_stopped_and_killed_while_pages_are_deleted_issue_no_id_twice() {
         // SAFETY: a signal to a process that was started here, and was not waited for.
         assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
     };
-    let end = Instant::now() + Duration::from_secs(4);
+    let end = Instant::now() + duration();
     let (mut deleted, mut stopped) = (0, 0);
     while Instant::now() < end {
         thread::sleep(Duration::from_millis(fastrand::u64(1..8)));
@@ -145,7 +145,7 @@ fn processes_stopped_and_killed_while_pages_are_deleted_issue_no_id_twice() {
         paths.iter().filter(|path| path.exists()).flat_map(|log| logged(log)).collect();
     let all: u64 = drawn.iter().map(|&(_, len)| len).sum();
     println!("{all} IDs, {} processes, {deleted} pages deleted, {stopped} stops", paths.len());
-    assert!(all > 10_000 && deleted > 10 && stopped > 10);
+    assert!(all > 1000 && deleted > 2 && stopped > 5);
     assert_eq!(duplicates(drawn), 0);
 }
 

@@ -10,7 +10,7 @@ use snowdrift::host::HostSequence;
 use snowdrift::layout::Tick;
 use snowdrift::sequencer::Block;
 
-use super::{RULES, directory, duplicates, ids, memory, node, sequence};
+use super::{RULES, directory, duplicates, duration, ids, memory, node, sequence};
 
 type Draw = fn(&HostSequence) -> Option<Block>;
 
@@ -52,7 +52,7 @@ fn storm(draw: Draw, harm: fn(&std::path::Path)) -> (usize, u64) {
                 })
             })
             .collect();
-        let end = Instant::now() + Duration::from_secs(2);
+        let end = Instant::now() + duration();
         while Instant::now() < end {
             thread::sleep(Duration::from_millis(30));
             harm(&page);
@@ -99,7 +99,8 @@ fn a_directory_that_is_removed_issues_nothing_twice() {
 
 #[test]
 fn without_the_check_the_storm_finds_duplicates() {
-    assert_ne!(storm(without_checks, unlink).1, 0);
+    // One storm is enough, unless the machine is busy.
+    assert!((0..10).any(|_| storm(without_checks, unlink).1 > 0));
 }
 
 #[test]
