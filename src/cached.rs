@@ -1,7 +1,7 @@
 //! A ring of IDs in front of a generator, as UidGenerator's CachedUidGenerator has one: a thread pads
 //! it ahead, and all threads of the process that name the node drain it.
 //!
-//! What is in the ring was issued by the generator, under its lock, policies, window and marks: whoever
+//! What is in the ring was issued by the generator, under its policies, window and marks: whoever
 //! else draws from the generator, and whoever restarts from its store, meets none of it again. The ring
 //! only hands out later what was issued before. Three bounds keep that honest: ticks count on from the
 //! last one, but no further behind the clock than `max_age` and no further before it than the
@@ -256,7 +256,7 @@ impl Inner {
 
     fn reserve(&self, want: u64) -> Result<Reserved, Refusal> {
         let reserved = self.generator.try_count_on(want, self.caching.max_age)?;
-        if reserved.step_to_report {
+        if self.generator.has_step_to_report() {
             self.step_to_report.store(true, Relaxed);
         }
         Ok(reserved)

@@ -33,6 +33,11 @@ pub trait Clock: Send + Sync {
 
     /// Lets this long pass, whatever the wall clock does meanwhile.
     fn wait(&self, duration: Duration);
+
+    /// Whether it may show an earlier time for an instant, and the right one again.
+    fn may_flicker(&self) -> bool {
+        false
+    }
 }
 
 impl<C: Clock> Clock for Arc<C> {
@@ -42,6 +47,10 @@ impl<C: Clock> Clock for Arc<C> {
 
     fn wait(&self, duration: Duration) {
         self.as_ref().wait(duration);
+    }
+
+    fn may_flicker(&self) -> bool {
+        self.as_ref().may_flicker()
     }
 }
 
@@ -72,6 +81,10 @@ impl Clock for SystemClock {
         while Instant::now() < end {
             hint::spin_loop();
         }
+    }
+
+    fn may_flicker(&self) -> bool {
+        true
     }
 }
 

@@ -5,25 +5,28 @@
 //! | file | what it is |
 //! |---|---|
 //! | `layout` | how 63 bits are cut, and what a cut allows |
-//! | `sequencer` | the pure state machine that decides which IDs come next |
+//! | `sequencer` | what is reserved, why not, and what a restart must remember |
+//! | `shared` | the state machine that decides which IDs come next, over atomics that threads and processes share |
 //! | `node` | whose IDs they are |
 //! | `clock` | where the time comes from |
 //! | `listeners` | who is to hear of what a thread does |
 //! | `store` | where slots are recorded, for the next process and against the other one |
-//! | `generator` | sequencer, clock and window behind a lock, and the waiting |
+//! | `host` | the page in which a host's processes will share a node's sequence; the binding does not open it yet |
+//! | `generator` | a sequencer and its clock, its window, and the waiting |
 //! | `lease` | a slot that is held: the thread that keeps its ceiling ahead |
 //! | `registry` | one generator a node for the whole process |
 //! | `ring` | IDs filled ahead, drained by many threads without a lock |
 //! | `cached` | a ring in front of a generator, and the thread that pads it |
 //! | `binding` | Node-API; the only part that knows Node exists |
 
-/// The atomics of [`ring`]: `tests/ring` puts others in their place.
+/// The atomics of [`ring`] and [`shared`]: their tests put others in their place.
 mod atomic {
     pub use std::sync::atomic::{AtomicU64, Ordering};
 }
 pub mod cached;
 pub mod clock;
 pub mod generator;
+pub mod host;
 pub mod layout;
 pub mod lease;
 pub mod listeners;
@@ -31,6 +34,7 @@ pub mod node;
 pub mod registry;
 pub mod ring;
 pub mod sequencer;
+pub mod shared;
 pub mod store;
 
 #[cfg(feature = "binding")]

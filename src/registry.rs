@@ -612,6 +612,7 @@ mod tests {
         distinct.sort_unstable();
         distinct.dedup();
         assert_eq!(distinct.len(), ids.len());
+        assert_eq!(open(node(5), POLICIES).unwrap().stats().issued, ids.len() as u64);
     }
 
     /// One worker ID.

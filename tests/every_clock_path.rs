@@ -1,10 +1,13 @@
 //! Every path that a clock can take over a tiny layout, walked in full: no path makes the sequencer
 //! repeat an ID. The same walk finds the path on which each of a few planted faults does.
 
+mod rule;
+
 use std::collections::HashSet;
 
+use rule::{Rules, SequenceStart, Sequencer};
 use snowdrift::layout::{Layout, Tick};
-use snowdrift::sequencer::{Block, HighMarks, Rules, SequenceStart, Sequencer};
+use snowdrift::sequencer::{Block, HighMarks};
 
 /// 1 clock-back bit and 1 sequence bit: 2 counter values, 2 IDs a tick.
 const TINY: Layout = Layout {

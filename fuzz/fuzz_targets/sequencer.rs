@@ -2,6 +2,8 @@
 
 #[path = "../../tests/model/mod.rs"]
 mod model;
+#[path = "../../tests/rule/mod.rs"]
+mod rule;
 #[path = "../../tests/fuzz/sequencer.rs"]
 mod sequencer;
 

@@ -1,5 +1,7 @@
 #![no_main]
 
+#[path = "../../tests/rule/mod.rs"]
+mod rule;
 #[path = "../../tests/fuzz/scratch.rs"]
 mod scratch;
 #[path = "../../tests/fuzz/slot.rs"]

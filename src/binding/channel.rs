@@ -107,9 +107,10 @@ impl Channel {
         let singles = self.singles.get();
         self.singles.set(singles.saturating_sub(1));
         let larger = (self.last_want.get() * 2).clamp(1, LARGEST_BLOCK as u64);
+        let last_tick = self.last_tick.get();
         let want = |tick| {
-            let same_tick = self.last_tick.replace(tick) == tick;
-            if singles > 0 || !same_tick { 1 } else { larger }
+            self.last_tick.set(tick);
+            if singles > 0 || tick != last_tick { 1 } else { larger }
         };
         let reserved = match source {
             Source::Ring(ring) => {
@@ -126,7 +127,7 @@ impl Channel {
         match reserved {
             Ok(reserved) => {
                 self.write(&reserved);
-                self.answer(reserved.block.len, reserved.step_to_report)
+                self.answer(reserved.block.len, generator.has_step_to_report())
             }
             Err(refusal) => {
                 self.refusal.set(Some(refusal));

@@ -245,7 +245,7 @@ impl Store for FileStore {
         if !is_same_boot {
             // The map may have been lost. Before the record says that it counts again, it is empty:
             // were it the other way round, a death in between would leave marks of another boot.
-            marks.write(&high);
+            marks.clear();
         }
         let mut held = HeldFile {
             file,

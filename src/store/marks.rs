@@ -1,7 +1,7 @@
 //! The high marks of a generator in shared memory: a page of the slot's file. Writing them costs a
 //! few stores, and they outlive any death of the process, since the page is the kernel's.
 
-use std::sync::atomic::{AtomicU64, Ordering::Release};
+use std::sync::atomic::{AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
 
 use memmap2::MmapRaw;
 
@@ -30,22 +30,33 @@ impl MarkTable {
         MarkTable { map, at }
     }
 
-    /// Notes that `tick` is in use under `counter`, before any ID of it is handed out.
+    /// Notes that `tick` is in use under `counter`, before any ID of it is handed out. Any number of
+    /// threads may do so at one time: a mark only rises.
     pub fn note(&self, counter: usize, tick: Tick) {
-        let mark = tick as u64;
         // In this order. A process that dies in between leaves a mark above its check, which `read`
-        // takes for what it is; a mark below its check is damage.
-        self.word(1 + 2 * counter).store(mark.to_le(), Release);
-        self.word(2 + 2 * counter).store((mark ^ CHECK).to_le(), Release);
+        // takes for what it is; a mark below its check is damage. Of two threads the one that is late
+        // raises neither. The counter in use is then either's: what may be issued does not depend on it.
+        raise(self.word(1 + 2 * counter), 0, tick);
+        raise(self.word(2 + 2 * counter), CHECK, tick);
         self.word(0).store((counter as u64 ^ CHECK).to_le(), Release);
     }
 
-    /// Writes all marks anew.
+    /// Notes all marks.
     pub fn write(&self, high: &HighMarks) {
         for (counter, &mark) in high.marks.iter().enumerate() {
             self.note(counter, mark);
         }
         self.note(high.current, high.marks[high.current]);
+    }
+
+    /// Makes a table without marks of whatever is there. For one that nobody notes in.
+    pub fn clear(&self) {
+        for counter in 0..MAX_COUNTERS {
+            let never = NEVER as u64;
+            self.word(1 + 2 * counter).store(never.to_le(), Release);
+            self.word(2 + 2 * counter).store((never ^ CHECK).to_le(), Release);
+        }
+        self.word(0).store(CHECK.to_le(), Release);
     }
 
     /// The marks of a table's bytes. None if they are damaged: no writer leaves them so.
@@ -74,17 +85,27 @@ impl MarkTable {
     }
 }
 
+/// Raises what a word holds, mixed with this, to a tick.
+fn raise(word: &AtomicU64, mixed: u64, tick: Tick) {
+    let raised = (tick as u64 ^ mixed).to_le();
+    let mut seen = word.load(Acquire);
+    while ((u64::from_le(seen) ^ mixed) as Tick) < tick {
+        match word.compare_exchange(seen, raised, AcqRel, Acquire) {
+            Ok(_) => return,
+            Err(now) => seen = now,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::Ordering::Acquire;
-
     use memmap2::MmapMut;
 
     use super::*;
 
     fn table() -> MarkTable {
         let table = MarkTable::new(MmapMut::map_anon(4096).unwrap().into(), 1024);
-        table.write(&HighMarks::default());
+        table.clear();
         table
     }
 
@@ -101,6 +122,21 @@ mod tests {
         let high = MarkTable::read(&bytes(&table), 4).unwrap();
         assert_eq!((high.marks[0], high.marks[3], high.current), (90, 10, 3));
         assert_eq!(MarkTable::read(&bytes(&table), 2), None, "no such counter in this layout");
+    }
+
+    #[test]
+    fn threads_that_note_at_one_time_leave_the_highest_mark_whole() {
+        let table = table();
+        std::thread::scope(|scope| {
+            for first in 0..4 {
+                let table = &table;
+                scope.spawn(move || (first..1000).step_by(4).for_each(|tick| table.note(2, tick)));
+            }
+        });
+        let [mark, check] = [5, 6].map(|n| u64::from_le(table.word(n).load(Acquire)));
+        assert_eq!((mark, check ^ CHECK), (999, 999));
+        table.note(2, 7);
+        assert_eq!(MarkTable::read(&bytes(&table), 4).unwrap().marks[2], 999, "it never falls");
     }
 
     #[test]

@@ -36,6 +36,7 @@ use crate::layout::{Layout, Tick};
 use crate::node::Node;
 use crate::sequencer::HighMarks;
 
+pub use boot::boot_id;
 pub use marks::MarkTable;
 
 /// Who holds a slot, or wants to.

@@ -4,10 +4,11 @@
 use std::fs;
 use std::ops::Range;
 
-use snowdrift::sequencer::{NEVER, Rules, SequenceStart, Sequencer, Window};
+use snowdrift::sequencer::{NEVER, Window};
 use snowdrift::store::record::{BYTES, Record};
 use snowdrift::store::{Store, StoreError, Terms, file};
 
+use crate::rule::{Rules, SequenceStart, Sequencer};
 use crate::scratch::{BOOT, MARKS_AT, MARKS_BYTES, Scratch, holder, slot};
 
 /// Of a slot's file: see src/store/file.rs.

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use arbitrary::Arbitrary;
 use snowdrift::layout::{Fields, Layout, Tick};
-use snowdrift::sequencer::{
-    Block, HighMarks, NEVER, Rules, SequenceStart, Sequencer, Stall, Window,
-};
+use snowdrift::sequencer::{Block, HighMarks, NEVER, Stall, Window};
+
+use crate::rule::{Rules, SequenceStart, Sequencer};
 
 /// What happens to a sequencer.
 #[derive(Arbitrary, Clone, Debug)]

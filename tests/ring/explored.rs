@@ -34,8 +34,14 @@ impl<const COMPARED: bool, const ORDERED: bool> AtomicU64<COMPARED, ORDERED> {
         self.explored().load(kept(ORDERED, order))
     }
 
+    #[allow(dead_code, reason = "the shared sequencer stores nothing")]
     pub fn store(&self, value: u64, order: Ordering) {
         self.explored().store(value, kept(ORDERED, order));
+    }
+
+    #[allow(dead_code, reason = "the ring needs none")]
+    pub fn fetch_max(&self, value: u64, order: Ordering) -> u64 {
+        self.explored().fetch_max(value, kept(ORDERED, order))
     }
 
     pub fn compare_exchange(

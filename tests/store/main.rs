@@ -7,4 +7,6 @@ mod engine;
 mod file;
 mod machine;
 mod reset;
+#[path = "../rule/mod.rs"]
+mod rule;
 mod simulation;

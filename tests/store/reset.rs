@@ -4,7 +4,10 @@ use std::collections::HashMap;
 use std::fs;
 
 use snowdrift::layout::{Layout, Tick};
-use snowdrift::sequencer::{NEVER, Rules, SequenceStart, Sequencer, Window};
+use snowdrift::sequencer::{NEVER, Window};
+
+use crate::rule::{Rules, SequenceStart, Sequencer};
+
 use snowdrift::store::record::{Record, Skip};
 use snowdrift::store::reset::{Plan, Reset};
 use snowdrift::store::{Held, MarkTable, Store, StoreError};
@@ -148,7 +151,7 @@ impl Process {
     }
 
     fn release(self) {
-        let last = self.sequencer.highest();
+        let last = self.sequencer.high_marks().highest();
         drop(self.marks);
         self.held.release(last).unwrap();
     }

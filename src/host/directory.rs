@@ -1,0 +1,275 @@
+//! Where a user's pages are: `snowdrift-<uid>` in a memory file system that all of the user's processes
+//! see. `/dev/shm` by default, since `TMPDIR`, working directories and cgroups do not change it.
+//!
+//! The directory must be a real one of ours that nobody else may write to: `/dev/shm` is open to every
+//! user, who could have made the name first. Others may search it (0711), to find by name that a second
+//! user has the same node. They cannot list it, and the pages are ours alone (0600).
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::HostError;
+use super::page::{self, BootId, Joined, Page, Snapshot};
+use crate::layout::Tick;
+use crate::node::Node;
+
+const DEFAULT: &str = "/dev/shm";
+const PREFIX: &str = "snowdrift-";
+const README: &str = "README";
+const TEMPORARY: &str = ".new-";
+/// Older ones were left by processes that were killed; they take milliseconds.
+const TEMPORARY_FOR: Duration = Duration::from_secs(60);
+
+/// How often a page is looked for or created before an error. Only others that delete it each time make
+/// it more than a few.
+const TRIES: usize = 100;
+
+/// A user's directory of pages.
+#[derive(Clone, Debug)]
+pub struct Directory {
+    /// The memory file system's directory, without symbolic links.
+    shared: PathBuf,
+    path: PathBuf,
+    uid: u32,
+    boot_id: BootId,
+}
+
+/// Another user's page of a node: both users issue the same IDs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherUser {
+    /// The page.
+    pub path: PathBuf,
+    /// Who owns it.
+    pub uid: u32,
+}
+
+/// A page's file, and what it says or why it cannot be used.
+#[derive(Debug)]
+pub struct Found {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it says.
+    pub snapshot: Result<Snapshot, HostError>,
+}
+
+impl Directory {
+    /// The directory in `/dev/shm`, or in the one that `SNOWDRIFT_SHARED` names. It is created when
+    /// missing. None where the system has no `/dev/shm` in memory, and none is named.
+    pub fn find(named: Option<&Path>) -> Result<Option<Directory>, HostError> {
+        match named {
+            Some(shared) => Directory::with(shared, BootId::now()).map(Some),
+            None if is_memory(Path::new(DEFAULT)) => {
+                Directory::with(Path::new(DEFAULT), BootId::now()).map(Some)
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// The directory in a named one, in a boot that tests choose.
+    pub fn with(shared: &Path, boot_id: BootId) -> Result<Directory, HostError> {
+        // One name, whatever the working directory is later.
+        let shared = fs::canonicalize(shared).map_err(HostError::io("find", shared))?;
+        if !is_memory(&shared) {
+            return Err(HostError::unusable(
+                &shared,
+                "is not in memory (tmpfs or ramfs), so a full or frozen disk would stop or end the \
+                 processes that share it. Name a directory in a tmpfs in SNOWDRIFT_SHARED",
+            ));
+        }
+        let uid = effective_uid();
+        let path = shared.join(format!("{PREFIX}{uid}"));
+        let directory = Directory { shared, path, uid, boot_id };
+        directory.check()?;
+        Ok(directory)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A node's page, whether it exists or not.
+    pub fn page_of(&self, node: &Node) -> PathBuf {
+        self.path.join(page::file_name(node))
+    }
+
+    /// Creates the directory when missing, then checks what has the name: not before, or another user
+    /// could put something there in between.
+    fn check(&self) -> Result<(), HostError> {
+        let path = &self.path;
+        match DirBuilder::new().mode(0o711).create(path) {
+            // Whatever the umask is.
+            Ok(()) => fs::set_permissions(path, Permissions::from_mode(0o711))
+                .map_err(HostError::io("set the mode of", path))?,
+            Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {}
+            Err(cause) => return Err(HostError::io("create the directory", path)(cause)),
+        }
+        let found = fs::symlink_metadata(path).map_err(HostError::io("look at", path))?;
+        let mode = found.mode() & 0o7777;
+        let what = if found.is_symlink() {
+            "is a symbolic link, and must be a directory. Find out who made it, and remove it"
+        } else if !found.is_dir() {
+            "is no directory. Find out who made it, and remove it"
+        } else if found.uid() != self.uid {
+            let what = format!(
+                "belongs to user {}, not to user {} of this process. Have its owner or root remove \
+                 it, or name another directory in SNOWDRIFT_SHARED",
+                found.uid(),
+                self.uid
+            );
+            return Err(HostError::unusable(path, what));
+        } else if mode & 0o022 != 0 {
+            let what = format!(
+                "may be written to by other users (mode {mode:04o}). Find out who changed that, end \
+                 this user's processes that use snowdrift, and remove it"
+            );
+            return Err(HostError::unusable(path, what));
+        } else {
+            return Ok(());
+        };
+        Err(HostError::unusable(path, what))
+    }
+
+    /// Joins the node's page, or creates it.
+    pub fn open(&self, node: &Node, max_ahead: Tick) -> Result<Page, HostError> {
+        let path = self.page_of(node);
+        for _ in 0..TRIES {
+            self.check()?;
+            match Page::join(&path, self.uid, &self.boot_id, node, max_ahead)? {
+                Joined::Page(page) => return Ok(*page),
+                Joined::Absent => self.create(&path, node, max_ahead)?,
+                // Should it be a live page by now, that is safe, too: whoever used it notices.
+                Joined::OtherBoot => match fs::remove_file(&path) {
+                    Err(cause) if cause.kind() != ErrorKind::NotFound => {
+                        return Err(HostError::io("remove", &path)(cause));
+                    }
+                    _ => {}
+                },
+            }
+        }
+        Err(HostError::unusable(
+            &path,
+            "was deleted or replaced each time it was created. Find out which program does that, and \
+             stop it",
+        ))
+    }
+
+    /// Creates a page, unless another process has just done so: whole under another name, then linked.
+    fn create(&self, path: &Path, node: &Node, max_ahead: Tick) -> Result<(), HostError> {
+        self.sweep();
+        self.explain();
+        let bytes = page::fresh(node, max_ahead, &self.boot_id, self.uid);
+        match self.place(path, &bytes) {
+            // Another was first; or the directory has been removed, and is created again.
+            Err(cause)
+                if matches!(cause.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) =>
+            {
+                Ok(())
+            }
+            placed => placed.map_err(HostError::io("create", path)),
+        }
+    }
+
+    /// Writes a file under another name (0600) and gives it its own, unless that is taken.
+    fn place(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let mut file = tempfile::Builder::new()
+            .prefix(TEMPORARY)
+            .permissions(Permissions::from_mode(0o600))
+            .tempfile_in(&self.path)?;
+        file.write_all(bytes)?;
+        file.persist_noclobber(path).map(drop).map_err(|failure| failure.error)
+    }
+
+    /// Tells people what the directory is. Nothing depends on it.
+    fn explain(&self) {
+        let path = self.path.join(README);
+        if fs::symlink_metadata(&path).is_err() {
+            let _ = self.place(&path, EXPLANATION.as_bytes());
+        }
+    }
+
+    /// Removes what killed processes left under temporary names. A process that is slower than that
+    /// creates its page anew.
+    fn sweep(&self) {
+        for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
+            let is_left = || -> io::Result<bool> {
+                let age = SystemTime::now().duration_since(entry.metadata()?.modified()?);
+                Ok(age.is_ok_and(|age| age > TEMPORARY_FOR))
+            };
+            if entry.file_name().as_encoded_bytes().starts_with(TEMPORARY.as_bytes())
+                && is_left().unwrap_or(false)
+            {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
+    /// Other users' pages of this node. Only what their directories let us see.
+    pub fn other_users(&self, node: &Node) -> Vec<OtherUser> {
+        let name = page::file_name(node);
+        let mut others = Vec::new();
+        for entry in fs::read_dir(&self.shared).into_iter().flatten().flatten() {
+            let directory = entry.file_name();
+            let of = directory.to_str().and_then(|name| name.strip_prefix(PREFIX));
+            let Some(uid) = of.and_then(|uid| uid.parse::<u32>().ok()) else { continue };
+            let path = entry.path().join(&name);
+            // What is not its user's own is squatted, and nobody draws from it.
+            if uid != self.uid
+                && let Ok(found) = fs::symlink_metadata(&path)
+                && found.is_file()
+                && found.uid() == uid
+            {
+                others.push(OtherUser { path, uid });
+            }
+        }
+        others
+    }
+
+    /// This user's pages, by name. Changes nothing.
+    pub fn pages(&self) -> Result<Vec<Found>, HostError> {
+        let failed = HostError::io("read the directory", &self.path);
+        let mut pages = Vec::new();
+        for entry in fs::read_dir(&self.path).map_err(&failed)? {
+            let path = entry.map_err(&failed)?.path();
+            if path.extension().is_some_and(|extension| extension == page::EXTENSION) {
+                pages.push(Found { snapshot: Snapshot::of(&path, self.uid), path });
+            }
+        }
+        pages.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(pages)
+    }
+}
+
+const EXPLANATION: &str = "\
+This directory belongs to snowdrift (npm), which gives applications unique 64-bit IDs.
+
+Each .page file is 4096 bytes of shared memory. All processes of this user that issue IDs with the same
+layout, epoch, datacenterId and workerId draw from one page, so that no two of them issue the same ID.
+
+snowdrift slots     lists the pages and the processes that use them
+
+Do not write to the files, copy them or put copies back. Removing a page whose processes have ended is
+safe while the clock is right. Truncating a page that is in use ends the processes that use it.
+";
+
+fn effective_uid() -> u32 {
+    // SAFETY: it takes nothing, changes nothing and always succeeds.
+    unsafe { libc::geteuid() }
+}
+
+/// Whether this is a directory of a memory file system: tmpfs or ramfs.
+fn is_memory(path: &Path) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let Ok(name) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
+    let mut found = std::mem::MaybeUninit::<libc::statfs>::zeroed();
+    // SAFETY: `name` is a C string, and `found` has room for the answer.
+    let status = unsafe { libc::statfs(name.as_ptr(), found.as_mut_ptr()) };
+    // SAFETY: all zeros is a value of these numbers, and the call has overwritten them or failed.
+    let found = unsafe { found.assume_init() };
+    // The constants' types differ between C libraries; all of them are 32 bits.
+    let is_memory = matches!(found.f_type as u32, 0x0102_1994 | 0x8584_58f6);
+    status == 0 && is_memory && path.is_dir()
+}

@@ -1,0 +1,260 @@
+//! The cells that a node's generator draws from: the host's page, or the process's own memory. Once the
+//! page has lost its name, the next one.
+
+use std::borrow::Borrow;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicI64, AtomicPtr,
+    Ordering::{Acquire, Release},
+};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::{Directory, HostError, Page};
+use crate::clock::{Clock, UnixTime};
+use crate::layout::Tick;
+use crate::node::Node;
+use crate::sequencer::{Block, Stall};
+use crate::shared::{Cells, Rules, Sequence, Time};
+
+/// How long a rollback is doubted: some machines' clocks flicker backwards.
+const DOUBT: Duration = Duration::from_micros(50);
+
+/// The most pages of a node that a process opens one after the other. They stay mapped (4096 bytes
+/// each), since another thread may be reading them.
+const MOST_PAGES: usize = 4096;
+
+/// How often one call opens the next page.
+const REOPENINGS: usize = 16;
+
+/// Where cells are.
+pub enum Home {
+    /// In the process's own memory.
+    Own(Box<Cells>),
+    /// In the host's page.
+    Page(Arc<Page>),
+}
+
+impl Borrow<Cells> for Home {
+    #[inline]
+    fn borrow(&self) -> &Cells {
+        match self {
+            Home::Own(cells) => cells,
+            Home::Page(page) => page.cells(),
+        }
+    }
+}
+
+/// A sequence, and the page it lies in.
+pub struct Opened {
+    sequence: Sequence<Home>,
+    page: Option<Arc<Page>>,
+    /// The last Unix ms for which the page's name was checked.
+    checked_ms: AtomicI64,
+}
+
+impl Opened {
+    fn new(home: Home, node: &Node) -> Self {
+        let page = match &home {
+            Home::Own(_) => None,
+            Home::Page(page) => Some(page.clone()),
+        };
+        let checked_ms = AtomicI64::new(i64::MIN);
+        Opened { sequence: Sequence::new(home, node.layout()), page, checked_ms }
+    }
+
+    /// What is drawn from.
+    pub fn sequence(&self) -> &Sequence<Home> {
+        &self.sequence
+    }
+
+    /// The page, unless it is the process's own memory.
+    pub fn page(&self) -> Option<&Page> {
+        self.page.as_deref()
+    }
+
+    /// Whether IDs may be issued from it at a time that the clock has just shown: call it after the clock
+    /// was read, and before the word is swapped.
+    ///
+    /// A millisecond is checked once. Another page begins above the tick that the clock shows after the
+    /// name was found here, so what is issued in the rest of that tick is issued here only. Any other
+    /// value of the clock, also a lower one, is checked again.
+    #[inline]
+    pub fn may_issue(&self, unix_ms: i64) -> Result<bool, HostError> {
+        if self.is_checked(unix_ms) { Ok(true) } else { self.check(unix_ms) }
+    }
+
+    #[inline(always)]
+    fn is_checked(&self, unix_ms: i64) -> bool {
+        self.checked_ms.load(Acquire) == unix_ms || self.page.is_none()
+    }
+
+    #[cold]
+    fn check(&self, unix_ms: i64) -> Result<bool, HostError> {
+        let is_named = self.page.as_ref().map_or(Ok(true), |page| page.is_named())?;
+        if is_named {
+            self.checked_ms.store(unix_ms, Release);
+        }
+        Ok(is_named)
+    }
+}
+
+/// What ends a reservation.
+#[derive(Debug)]
+pub enum Refusal {
+    /// The sequencer's rule.
+    Stall(Stall),
+    /// The page has lost its name: [`HostSequence::reopen`], and try again.
+    Unnamed,
+    /// The page cannot be used, nor another one.
+    Host(Box<HostError>),
+}
+
+impl From<Stall> for Refusal {
+    fn from(stall: Stall) -> Self {
+        Refusal::Stall(stall)
+    }
+}
+
+impl From<HostError> for Refusal {
+    fn from(error: HostError) -> Self {
+        Refusal::Host(Box::new(error))
+    }
+}
+
+/// Tells a reservation the time, and ends it where its page has lost its name.
+pub struct Reading<'a, C: ?Sized> {
+    clock: &'a C,
+    node: &'a Node,
+    opened: &'a Opened,
+    doubted: Option<Instant>,
+    /// What the clock showed last.
+    pub last: Option<UnixTime>,
+}
+
+impl<'a, C: Clock + ?Sized> Reading<'a, C> {
+    /// For one reservation from `opened`, and from nothing else.
+    pub fn new(clock: &'a C, node: &'a Node, opened: &'a Opened) -> Self {
+        Reading { clock, node, opened, doubted: None, last: None }
+    }
+}
+
+impl<C: Clock + ?Sized> Time for Reading<'_, C> {
+    type Refusal = Refusal;
+
+    #[inline]
+    fn now(&mut self) -> Result<Tick, Refusal> {
+        let now = self.clock.now();
+        self.last = Some(now);
+        if !self.opened.is_checked(now.ms) && !self.opened.check(now.ms)? {
+            return Err(Refusal::Unnamed);
+        }
+        Ok(self.node.layout().tick_at(now.ms))
+    }
+
+    fn doubts(&mut self) -> bool {
+        self.clock.may_flicker() && self.doubted.get_or_insert_with(Instant::now).elapsed() < DOUBT
+    }
+}
+
+/// A node's sequence, of the host or of this process alone.
+pub struct HostSequence {
+    node: Node,
+    max_ahead: Tick,
+    directory: Option<Directory>,
+    current: AtomicPtr<Opened>,
+    /// All that `current` ever pointed to; it changes under this lock.
+    opened: Mutex<Vec<Arc<Opened>>>,
+}
+
+impl HostSequence {
+    /// The host's sequence of the node, in a page that is joined or created; without a directory, one of
+    /// this process alone.
+    pub fn open(
+        directory: Option<Directory>,
+        node: Node,
+        max_ahead: Tick,
+        clock: &(impl Clock + ?Sized),
+    ) -> Result<HostSequence, HostError> {
+        let first = match &directory {
+            None => Opened::new(Home::Own(Box::default()), &node),
+            Some(directory) => begun(directory, &node, max_ahead, clock)?,
+        };
+        let first = Arc::new(first);
+        Ok(HostSequence {
+            node,
+            max_ahead,
+            directory,
+            current: AtomicPtr::new(Arc::as_ptr(&first).cast_mut()),
+            opened: Mutex::new(vec![first]),
+        })
+    }
+
+    /// What is drawn from at present. A reservation and its [`Reading`] use the same one.
+    #[inline]
+    pub fn current(&self) -> &Opened {
+        // SAFETY: it points to what `opened` owns. Nothing is removed from there while `self` lives.
+        unsafe { &*self.current.load(Acquire) }
+    }
+
+    /// Opens the node's next page, unless another thread has done so since `unnamed` was current.
+    pub fn reopen(&self, unnamed: &Opened, clock: &(impl Clock + ?Sized)) -> Result<(), HostError> {
+        let mut opened = self.opened.lock();
+        let Some(directory) = &self.directory else { return Ok(()) };
+        if !ptr::eq(self.current(), unnamed) {
+            return Ok(());
+        }
+        if opened.len() >= MOST_PAGES {
+            return Err(again_and_again(unnamed, opened.len()));
+        }
+        let next = Arc::new(begun(directory, &self.node, self.max_ahead, clock)?);
+        self.current.store(Arc::as_ptr(&next).cast_mut(), Release);
+        opened.push(next);
+        Ok(())
+    }
+
+    /// Reserves up to `want` IDs of the clock's tick, from the next page where one is gone.
+    pub fn reserve(
+        &self,
+        rules: &Rules,
+        clock: &(impl Clock + ?Sized),
+        want: impl Fn(Tick) -> u64,
+    ) -> Result<Block, Refusal> {
+        for _ in 0..REOPENINGS {
+            let opened = self.current();
+            let mut reading = Reading::new(clock, &self.node, opened);
+            match opened.sequence().reserve(rules, &mut reading, &want) {
+                Err(Refusal::Unnamed) => self.reopen(opened, clock)?,
+                answer => return answer,
+            }
+        }
+        Err(again_and_again(self.current(), REOPENINGS).into())
+    }
+}
+
+/// A page that is begun. The clock is read after the page was seen under its name, by whoever begins it.
+/// With `maxAhead` earlier pages may have issued IDs of up to that much later ticks.
+fn begun(
+    directory: &Directory,
+    node: &Node,
+    max_ahead: Tick,
+    clock: &(impl Clock + ?Sized),
+) -> Result<Opened, HostError> {
+    let page = Arc::new(directory.open(node, max_ahead)?);
+    let opened = Opened::new(Home::Page(page), node);
+    let mut highest = || node.layout().tick_at(clock.now().ms).saturating_add(max_ahead);
+    // Nothing stalls it: it only asks the time.
+    let _ = opened.sequence().begin(&mut highest);
+    Ok(opened)
+}
+
+fn again_and_again(opened: &Opened, times: usize) -> HostError {
+    let place = opened.page().map(|page| page.path().to_owned()).unwrap_or_default();
+    let what = format!(
+        "was deleted {times} times while it was in use. Find out which program deletes it, stop that, \
+         and restart this process"
+    );
+    HostError::Unusable { place, what }
+}

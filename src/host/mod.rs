@@ -1,0 +1,125 @@
+//! One sequence per host: [`crate::shared`]'s cells in memory that all processes of a user map.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `directory` | where the pages are: a directory per user in a memory file system, and who may write there |
+//! | `page` | a node's page: its file, header, creation, checks, and the map |
+//! | `processes` | the table of the processes that use a page, for people |
+//! | `home` | the cells that a generator draws from, and a new page once the old one is gone |
+//! | `elsewhere` | the same names where there is no host scope: every system but Linux |
+//!
+//! What keeps two pages of one node from issuing one ID (`tests/host`):
+//!
+//! 1. A page is complete before it has its name, and is never replaced, truncated or grown. Creation
+//!    never replaces a page, so of two processes that create one at once, both use the first.
+//! 2. Removing a page is always safe, whoever does it: each process checks, after it read the clock and
+//!    before it swaps the word, that the page still has its name, once in each millisecond that the
+//!    clock shows. So nothing is issued from a page after the millisecond in which it lost its name.
+//! 3. A page is linked not begun. Who begins it reads the clock after the page had its name, and counts
+//!    that tick as exhausted. So it issues only ticks that no earlier page of the node reached.
+//!
+//! Not covered: a clock that rolls back between the loss of a page and the start of the next one, when
+//! the next one is begun; a process that keeps a removed page and puts it back.
+
+#[cfg(target_os = "linux")]
+mod directory;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+mod home;
+#[cfg(target_os = "linux")]
+mod page;
+#[cfg(target_os = "linux")]
+mod processes;
+
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+#[cfg(target_os = "linux")]
+pub use directory::{Directory, Found, OtherUser};
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::{Directory, Page};
+pub use home::{Home, HostSequence, Opened, Reading, Refusal};
+#[cfg(target_os = "linux")]
+pub use page::{BootId, Header, Page, Snapshot};
+#[cfg(target_os = "linux")]
+pub use processes::Process;
+
+/// Why a host's page cannot be used. None of them is a reason to share less.
+#[derive(Debug, Error)]
+pub enum HostError {
+    /// What is there is not what it should be. It is left as it is.
+    #[error("{} {what}", place.display())]
+    Unusable {
+        /// The file or directory.
+        place: PathBuf,
+        /// What is wrong, and what to do.
+        what: String,
+    },
+    /// The page is of a format that this version does not know.
+    #[error(
+        "{} is a page of format {format}, and this snowdrift uses format {known}: use one version of \
+         snowdrift for all processes of this node",
+        place.display()
+    )]
+    OtherFormat {
+        /// The page.
+        place: PathBuf,
+        /// What it says of itself.
+        format: u32,
+        /// What this version uses.
+        known: u32,
+    },
+    /// The node's other processes have another `maxAhead`.
+    #[error(
+        "maxAhead is {ours_ms} ms here, and {theirs_ms} ms for the processes that share {} (process \
+         {pid} opened it first): give all processes of a node the same maxAhead",
+        place.display()
+    )]
+    OtherMaxAhead {
+        /// The page.
+        place: PathBuf,
+        /// Who made the page.
+        pid: u32,
+        /// The page's value.
+        theirs_ms: i64,
+        /// The value asked for.
+        ours_ms: i64,
+    },
+    /// The file system refused.
+    #[error("cannot {doing} {}: {cause}{}", place.display(), advice(cause))]
+    Io {
+        /// The operation.
+        doing: &'static str,
+        /// On which file.
+        place: PathBuf,
+        /// Its answer.
+        cause: io::Error,
+    },
+}
+
+#[cfg_attr(not(target_os = "linux"), expect(dead_code))]
+impl HostError {
+    fn unusable(place: &Path, what: impl Into<String>) -> Self {
+        HostError::Unusable { place: place.to_owned(), what: what.into() }
+    }
+
+    /// For `map_err`.
+    fn io(doing: &'static str, place: &Path) -> impl Fn(io::Error) -> Self {
+        move |cause| HostError::Io { doing, place: place.to_owned(), cause }
+    }
+}
+
+/// What to do about an answer of the file system.
+fn advice(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            ". Let this process's user write there, or name another directory in SNOWDRIFT_SHARED"
+        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            ". A page needs 4096 bytes: remove files from this file system, or enlarge it"
+        }
+        _ => "",
+    }
+}

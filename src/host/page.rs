@@ -1,0 +1,391 @@
+//! A node's page: a file of 4096 bytes in memory, mapped by every process that issues the node's IDs.
+//!
+//! | bytes | what | who writes it |
+//! |---|---|---|
+//! | 0..128 | the header | who creates it, before it has its name |
+//! | 128..512 | the [`Cells`] | every reservation |
+//! | 512..1024 | zeros: kept for figures, jumps and the keeper of a record | |
+//! | 1024..2560 | the [table of processes](super::processes) | who opens and closes it, for people |
+//! | 2560..4096 | zeros | |
+//!
+//! The header, its numbers little-endian but for the byte order mark:
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0..8 | `SNOWDRF1` |
+//! | 8..12, 12..16 | the format, 1; a byte order mark as the machine writes it |
+//! | 16..21, 24..32, 32..40 | the layout: widths, tick in ms, epoch in Unix ms |
+//! | 40..48, 48..56 | datacenterId, workerId |
+//! | 56..64 | maxAhead in ticks |
+//! | 64..80, 80..96 | a random ID of the page; the boot that it is of, zeros where none is known |
+//! | 96..104, 104..108, 108..112 | who created it: when (Unix ms), process, user |
+//! | 112..116 | CRC-32 of bytes 0..112 |
+//!
+//! Header and cells are format 1 for ever: versions of snowdrift share a page during an upgrade.
+//!
+//! A process that accesses a page behind its file's end receives SIGBUS. Nobody but its own user can
+//! truncate the file, and snowdrift never does.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::mem::offset_of;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use memmap2::{MmapOptions, MmapRaw};
+
+use super::HostError;
+use super::processes::{self, ENTRIES, Entry, Process};
+use crate::layout::{Layout, Tick};
+use crate::node::Node;
+use crate::shared::Cells;
+use crate::store::boot_id;
+
+const BYTES: usize = 4096;
+const HEADER_BYTES: usize = 128;
+const MAGIC: [u8; 8] = *b"SNOWDRF1";
+const FORMAT: u32 = 1;
+const BYTE_ORDER: u32 = 0x0102_0304;
+const CRC_AT: usize = 112;
+
+/// How a page's name ends.
+pub const EXTENSION: &str = "page";
+
+const REMEDY: &str = "It is left as it is: end this user's processes of this node, and remove it once \
+    the clock has certainly passed the node's last ID";
+
+/// A page's bytes. Everything that changes after creation is atomic.
+#[repr(C, align(4096))]
+struct Bytes {
+    header: [AtomicU64; HEADER_BYTES / 8],
+    cells: Cells,
+    kept: [AtomicU64; 64],
+    processes: [Entry; ENTRIES],
+    rest: [AtomicU64; 192],
+}
+
+const _: () = assert!(
+    size_of::<Bytes>() == BYTES
+        && offset_of!(Bytes, cells) == 128
+        && offset_of!(Bytes, kept) == 512
+        && offset_of!(Bytes, processes) == 1024
+        && offset_of!(Bytes, rest) == 2560
+);
+
+/// Which boot of the machine a page is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BootId(pub [u8; 16]);
+
+impl BootId {
+    /// This boot; zeros where the kernel does not tell.
+    pub fn now() -> BootId {
+        let id = boot_id().unwrap_or_default().replace('-', "");
+        u128::from_str_radix(&id, 16)
+            .map_or_else(|_| BootId::default(), |id| BootId(id.to_be_bytes()))
+    }
+
+    /// Whether both are known and differ. A memory file system does not outlive its boot, so an unknown
+    /// one is no other.
+    fn is_other(&self, than: &BootId) -> bool {
+        self != than && *self != BootId::default() && *than != BootId::default()
+    }
+}
+
+/// What a page says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Whose IDs it issues.
+    pub node: Node,
+    /// How far ahead of the clock they may lie. All who share the page agree on it.
+    pub max_ahead: Tick,
+    /// Tells it from every other page.
+    pub page_id: u128,
+    /// The boot that it is of.
+    pub boot_id: BootId,
+    /// When it was created, Unix ms.
+    pub created_ms: i64,
+    /// Who created it.
+    pub pid: u32,
+    /// As which user.
+    pub uid: u32,
+}
+
+impl Header {
+    fn to_bytes(&self) -> [u8; HEADER_BYTES] {
+        let layout = self.node.layout();
+        let widths = [
+            layout.timestamp_bits,
+            layout.datacenter_bits,
+            layout.worker_bits,
+            layout.clock_back_bits,
+            layout.sequence_bits,
+        ];
+        let mut bytes = [0; HEADER_BYTES];
+        let mut put = |at: usize, part: &[u8]| bytes[at..at + part.len()].copy_from_slice(part);
+        put(0, &MAGIC);
+        put(8, &FORMAT.to_le_bytes());
+        put(12, &BYTE_ORDER.to_ne_bytes());
+        put(16, &widths);
+        put(24, &layout.tick_ms.to_le_bytes());
+        put(32, &layout.epoch_ms.to_le_bytes());
+        put(40, &self.node.datacenter_id().to_le_bytes());
+        put(48, &self.node.worker_id().to_le_bytes());
+        put(56, &self.max_ahead.to_le_bytes());
+        put(64, &self.page_id.to_le_bytes());
+        put(80, &self.boot_id.0);
+        put(96, &self.created_ms.to_le_bytes());
+        put(104, &self.pid.to_le_bytes());
+        put(108, &self.uid.to_le_bytes());
+        let crc = crc32fast::hash(&bytes[..CRC_AT]);
+        bytes[CRC_AT..CRC_AT + 4].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8; HEADER_BYTES], path: &Path) -> Result<Header, HostError> {
+        fn take<const N: usize>(bytes: &[u8; HEADER_BYTES], at: usize) -> [u8; N] {
+            std::array::from_fn(|index| bytes[at + index])
+        }
+        let number = |at| i64::from_le_bytes(take(bytes, at));
+        let damaged = || HostError::unusable(path, format!("is damaged. {REMEDY}"));
+        if bytes[..8] != MAGIC {
+            return Err(HostError::unusable(path, format!("is no page of snowdrift. {REMEDY}")));
+        }
+        let format = u32::from_le_bytes(take(bytes, 8));
+        if format != FORMAT {
+            return Err(HostError::OtherFormat { place: path.to_owned(), format, known: FORMAT });
+        }
+        if u32::from_le_bytes(take(bytes, CRC_AT)) != crc32fast::hash(&bytes[..CRC_AT]) {
+            return Err(damaged());
+        }
+        if u32::from_ne_bytes(take(bytes, 12)) != BYTE_ORDER {
+            let what = "was created by a process of the other byte order. Use one architecture for \
+                        all processes of this node";
+            return Err(HostError::unusable(path, what));
+        }
+        let layout = Layout::cut(take(bytes, 16), number(24), number(32));
+        let node =
+            Node::new(layout, number(40) as u64, number(48) as u64).map_err(|_| damaged())?;
+        Ok(Header {
+            node,
+            max_ahead: number(56),
+            page_id: u128::from_le_bytes(take(bytes, 64)),
+            boot_id: BootId(take(bytes, 80)),
+            created_ms: number(96),
+            pid: u32::from_le_bytes(take(bytes, 104)),
+            uid: u32::from_le_bytes(take(bytes, 108)),
+        })
+    }
+}
+
+/// The name of a node's page: all that makes a node, so that nodes never meet in one.
+pub fn file_name(node: &Node) -> String {
+    let layout = node.layout();
+    format!(
+        "{}.{}.{}.{}.{}-{}ms-{}-datacenter-{}-worker-{}.{EXTENSION}",
+        layout.timestamp_bits,
+        layout.datacenter_bits,
+        layout.worker_bits,
+        layout.clock_back_bits,
+        layout.sequence_bits,
+        layout.tick_ms,
+        layout.epoch_ms,
+        node.datacenter_id(),
+        node.worker_id()
+    )
+}
+
+/// The bytes of a new page, which issues nothing until it is begun.
+pub fn fresh(node: &Node, max_ahead: Tick, boot_id: &BootId, uid: u32) -> Vec<u8> {
+    let header = Header {
+        node: *node,
+        max_ahead,
+        page_id: fastrand::u128(..),
+        boot_id: *boot_id,
+        created_ms: unix_ms(),
+        pid: std::process::id(),
+        uid,
+    };
+    let mut bytes = vec![0; BYTES];
+    bytes[..HEADER_BYTES].copy_from_slice(&header.to_bytes());
+    let word = Cells::not_begun(node.layout()).word();
+    bytes[HEADER_BYTES..HEADER_BYTES + 8].copy_from_slice(&word.to_ne_bytes());
+    bytes
+}
+
+fn unix_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
+}
+
+/// What has a page's name.
+pub enum Joined {
+    /// The page, mapped.
+    Page(Box<Page>),
+    /// Nothing.
+    Absent,
+    /// A page that another boot has left.
+    OtherBoot,
+}
+
+/// A node's page, mapped. It may have lost its name since: then nothing may be issued from it.
+pub struct Page {
+    map: MmapRaw,
+    path: PathBuf,
+    /// Device and inode. While it is mapped, no other file has them.
+    identity: (u64, u64),
+    header: Header,
+}
+
+impl Page {
+    /// Maps the page of this name, if it is the one that is asked for.
+    pub fn join(
+        path: &Path,
+        uid: u32,
+        boot_id: &BootId,
+        node: &Node,
+        max_ahead: Tick,
+    ) -> Result<Joined, HostError> {
+        let (file, identity) = match open(path, uid, true) {
+            Err(HostError::Io { cause, .. }) if cause.kind() == ErrorKind::NotFound => {
+                return Ok(Joined::Absent);
+            }
+            opened => opened?,
+        };
+        let mut bytes = [0; HEADER_BYTES];
+        file.read_exact_at(&mut bytes, 0).map_err(HostError::io("read", path))?;
+        let header = Header::from_bytes(&bytes, path)?;
+        if header.node != *node {
+            let what = format!("is the page of another node under this name. {REMEDY}");
+            return Err(HostError::unusable(path, what));
+        }
+        if header.boot_id.is_other(boot_id) {
+            return Ok(Joined::OtherBoot);
+        }
+        if header.max_ahead != max_ahead {
+            let ms = |ticks: Tick| ticks.saturating_mul(node.layout().tick_ms);
+            return Err(HostError::OtherMaxAhead {
+                place: path.to_owned(),
+                pid: header.pid,
+                theirs_ms: ms(header.max_ahead),
+                ours_ms: ms(max_ahead),
+            });
+        }
+        let map =
+            MmapOptions::new().len(BYTES).map_raw(&file).map_err(HostError::io("map", path))?;
+        let page = Page { map, path: path.to_owned(), identity, header };
+        processes::enter(&page.bytes().processes, unix_ms());
+        Ok(Joined::Page(Box::new(page)))
+    }
+
+    fn bytes(&self) -> &Bytes {
+        // SAFETY: the map is as long as `Bytes` and aligned to a system page, which is at least 4096
+        // bytes. It lives as long as `self`. All fields are atomics, of which any bits are a value, and
+        // whoever else maps the file changes them atomically. (Where their user truncates the file, the
+        // access ends the process; it reads nothing else.)
+        unsafe { &*self.map.as_ptr().cast::<Bytes>() }
+    }
+
+    /// What its processes share.
+    pub fn cells(&self) -> &Cells {
+        &self.bytes().cells
+    }
+
+    /// Where it is, or was.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it says of itself.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Whether its name still names it, so that whoever opens the node finds this page.
+    ///
+    /// The link count would not tell: a page that was renamed, or whose directory was, still has its
+    /// link, and others create a new one beside it.
+    pub fn is_named(&self) -> Result<bool, HostError> {
+        match fs::symlink_metadata(&self.path) {
+            Ok(found) if (found.dev(), found.ino()) == self.identity => {
+                let magic = self.bytes().header[0].load(Relaxed).to_ne_bytes();
+                if magic == MAGIC {
+                    return Ok(true);
+                }
+                let what = format!("was overwritten while it was in use. {REMEDY}");
+                Err(HostError::unusable(&self.path, what))
+            }
+            Ok(_) => Ok(false),
+            Err(cause)
+                if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                Ok(false)
+            }
+            Err(cause) => Err(HostError::io("look at", &self.path)(cause)),
+        }
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        processes::leave(&self.bytes().processes);
+    }
+}
+
+/// A page as people look at it, without using it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// What it says of itself.
+    pub header: Header,
+    /// The processes that say they use it.
+    pub processes: Vec<Process>,
+}
+
+impl Snapshot {
+    /// What the file says at present.
+    pub fn of(path: &Path, uid: u32) -> Result<Snapshot, HostError> {
+        let (file, _) = open(path, uid, false)?;
+        let mut bytes = [0; BYTES];
+        file.read_exact_at(&mut bytes, 0).map_err(HostError::io("read", path))?;
+        let header = bytes.first_chunk().expect("a page is longer than its header");
+        let header = Header::from_bytes(header, path)?;
+        let table = &bytes[offset_of!(Bytes, processes)..offset_of!(Bytes, rest)];
+        let (entries, _) = table.as_chunks::<{ size_of::<Entry>() }>();
+        Ok(Snapshot { header, processes: entries.iter().filter_map(Process::from_bytes).collect() })
+    }
+}
+
+/// A page's file, if it can be one.
+fn open(path: &Path, uid: u32, write: bool) -> Result<(File, (u64, u64)), HostError> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(write)
+        // A pipe in its place is refused below and must not be waited for.
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path)
+        .map_err(|cause: io::Error| match cause.raw_os_error() {
+            Some(libc::ELOOP) => HostError::unusable(
+                path,
+                "is a symbolic link, and must be a file. Find out who made it, and remove it",
+            ),
+            _ => HostError::io("open", path)(cause),
+        })?;
+    let found = file.metadata().map_err(HostError::io("look at", path))?;
+    let what = if !found.is_file() {
+        "is no file. Find out who made it, and remove it".to_owned()
+    } else if found.uid() != uid {
+        format!(
+            "belongs to user {}, not to user {uid} of this process. Find out how it came here, and \
+             remove it",
+            found.uid()
+        )
+    } else if found.mode() & 0o022 != 0 {
+        let mode = found.mode() & 0o7777;
+        format!("may be written to by other users (mode {mode:04o}). {REMEDY}")
+    } else if found.len() != BYTES as u64 {
+        format!("is {} bytes long and should be {BYTES}. {REMEDY}", found.len())
+    } else {
+        return Ok((file, (found.dev(), found.ino())));
+    };
+    Err(HostError::unusable(path, what))
+}

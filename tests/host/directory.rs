@@ -1,0 +1,170 @@
+//! What stands where the directory should be, or in it.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use snowdrift::host::{BootId, Directory, HostError, HostSequence};
+
+use super::{RULES, directory, is_root, memory, node, sequence};
+use snowdrift::clock::SystemClock;
+
+fn place(shared: &Path) -> PathBuf {
+    let uid = fs::metadata(shared).unwrap().uid();
+    shared.join(format!("snowdrift-{uid}"))
+}
+
+/// The error names the directory, and has these words.
+fn refused(shared: &Path, words: &str) {
+    let error = Directory::with(shared, BootId::now()).unwrap_err().to_string();
+    assert!(error.starts_with(place(shared).to_str().unwrap()), "{error}");
+    assert!(error.contains(words) && error.contains("remove"), "{error}");
+}
+
+#[test]
+fn it_is_made_for_its_user_only_and_says_what_it_is() {
+    let shared = memory();
+    let page = sequence(shared.path(), node(3));
+    let path = place(shared.path());
+    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o711);
+    let file = fs::metadata(page.current().page().unwrap().path()).unwrap();
+    assert_eq!((file.mode() & 0o7777, file.len(), file.nlink()), (0o600, 4096, 1));
+    let readme = fs::read_to_string(path.join("README")).unwrap();
+    assert!(readme.contains("snowdrift slots"), "{readme}");
+}
+
+#[test]
+fn a_squatted_name_is_an_error() {
+    let shared = memory();
+    let path = place(shared.path());
+    let elsewhere = memory();
+    symlink(elsewhere.path(), &path).unwrap();
+    refused(shared.path(), "symbolic link");
+    fs::remove_file(&path).unwrap();
+    symlink("nothing", &path).unwrap();
+    refused(shared.path(), "symbolic link");
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "").unwrap();
+    refused(shared.path(), "no directory");
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    for mode in [0o777, 0o1777, 0o770, 0o702] {
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        refused(shared.path(), "may be written to by other users");
+    }
+    fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    directory(shared.path());
+    if is_root() {
+        chown(&path, Some(54_321), None).unwrap();
+        refused(shared.path(), "belongs to user 54321");
+    } else {
+        println!("skipped: only root can give a directory to another user");
+    }
+}
+
+/// Someone who may not write there, made it read-only, or removed it later.
+#[test]
+fn a_directory_that_is_harmed_later_is_an_error_or_made_again() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    fs::remove_dir(directory.path()).unwrap();
+    sequence(shared.path(), node(0));
+    let open = || HostSequence::open(Some(directory.clone()), node(1), 0, &SystemClock);
+    assert!(open().is_ok());
+    fs::remove_dir_all(directory.path()).unwrap();
+    symlink("/dev", directory.path()).unwrap();
+    let error = open().err().unwrap().to_string();
+    assert!(error.contains("symbolic link"), "{error}");
+}
+
+#[test]
+fn where_it_may_be() {
+    let error = Directory::find(Some(Path::new("/nowhere/at/all"))).unwrap_err().to_string();
+    assert!(error.starts_with("cannot find /nowhere/at/all"), "{error}");
+    // A disk's file system: what is full or frozen there would stop or end whoever maps its files.
+    let error = Directory::find(Some(Path::new("/proc"))).unwrap_err().to_string();
+    assert!(error.starts_with("/proc is not in memory") && error.contains("SNOWDRIFT_SHARED"));
+    // Through a link it is the same directory.
+    let shared = memory();
+    let link = tempfile::tempdir().unwrap();
+    symlink(shared.path(), link.path().join("link")).unwrap();
+    let linked = Directory::find(Some(&link.path().join("link"))).unwrap().unwrap();
+    assert_eq!(linked.path(), directory(shared.path()).path());
+}
+
+#[test]
+fn without_a_directory_the_sequence_is_the_processes_own() {
+    let sequence = HostSequence::open(None, node(0), 0, &SystemClock).unwrap();
+    assert!(sequence.current().page().is_none());
+    assert!(sequence.reserve(&RULES, &SystemClock, |_| 1).is_ok());
+}
+
+/// A mount of its own, with so many KiB.
+struct Mounted(tempfile::TempDir);
+
+impl Mounted {
+    fn new(kib: u32) -> Option<Mounted> {
+        let at = tempfile::tempdir().unwrap();
+        let size = format!("size={kib}k");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(at.path());
+        let is_mounted = mount.status().is_ok_and(|status| status.success());
+        is_mounted.then_some(Mounted(at))
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_full_file_system_is_an_error_and_stops_no_page_that_is_there() {
+    let Some(mounted) = Mounted::new(16).filter(|_| is_root()) else {
+        println!("skipped: no tmpfs can be mounted here");
+        return;
+    };
+    let shared = mounted.0.path();
+    let open = |worker| HostSequence::open(Some(directory(shared)), node(worker), 0, &SystemClock);
+    let first = open(0).unwrap();
+    let ballast = shared.join("ballast");
+    // As much as there is room for.
+    fs::write(&ballast, vec![1; 64 << 10]).unwrap_err();
+    let error = open(1).err().unwrap();
+    assert!(
+        matches!(&error, HostError::Io { cause, .. } if cause.kind() == std::io::ErrorKind::StorageFull)
+    );
+    let text = error.to_string();
+    assert!(text.contains("worker-1.page") && text.contains("4096 bytes"), "{text}");
+    let names = fs::read_dir(directory(shared).path()).unwrap().count();
+    assert_eq!(names, 2, "a temporary name is left");
+    let opened_again = open(0).unwrap();
+    for sequence in [first, opened_again] {
+        let drawn = (0..100).find_map(|_| {
+            std::thread::sleep(Duration::from_millis(1));
+            sequence.reserve(&RULES, &SystemClock, |_| 1).ok()
+        });
+        assert!(drawn.is_some());
+    }
+    fs::remove_file(&ballast).unwrap();
+    open(1).unwrap();
+}
+
+#[test]
+fn what_killed_processes_left_is_swept_when_it_is_old() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let left = |name: &str, age: u64| {
+        let path = directory.path().join(name);
+        let file = fs::File::create(&path).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
+        path
+    };
+    let (old, young) = (left(".new-old", 61), left(".new-young", 30));
+    let other = left("other", 1000);
+    sequence(shared.path(), node(0));
+    assert_eq!([&old, &young, &other].map(|path| path.exists()), [false, true, true]);
+}

@@ -1,0 +1,76 @@
+//! The page that a host's processes share: what stands in its place, the storms that delete it, and real
+//! processes that draw from it and are killed.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod child;
+mod directory;
+mod figures;
+mod page;
+mod processes;
+mod storms;
+
+use std::env;
+use std::path::Path;
+use std::time::Duration;
+
+use snowdrift::host::{BootId, Directory, HostSequence};
+use snowdrift::layout::Layout;
+use snowdrift::node::Node;
+use snowdrift::sequencer::Block;
+use snowdrift::shared::Rules;
+use tempfile::TempDir;
+
+/// How long each storm lasts: `HOST_TEST_SECONDS`, or one.
+fn duration() -> Duration {
+    let seconds = env::var("HOST_TEST_SECONDS").map_or(1, |seconds| seconds.parse().unwrap());
+    Duration::from_secs(seconds)
+}
+
+/// A memory file system's directory of the test's own.
+fn memory() -> TempDir {
+    tempfile::Builder::new().prefix("snowdrift-test-").tempdir_in("/dev/shm").unwrap()
+}
+
+fn directory(shared: &Path) -> Directory {
+    Directory::with(shared, BootId::now()).unwrap()
+}
+
+fn node(worker_id: u64) -> Node {
+    Node::new(Layout::NODE, 1, worker_id).unwrap()
+}
+
+fn sequence(shared: &Path, node: Node) -> HostSequence {
+    HostSequence::open(Some(directory(shared)), node, 0, &snowdrift::clock::SystemClock).unwrap()
+}
+
+const RULES: Rules = Rules { may_raise: true, max_ahead: 0, random_start: false };
+
+fn is_root() -> bool {
+    // SAFETY: it takes nothing and changes nothing.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// How many IDs were issued more than once, by (first ID, how many).
+fn duplicates(mut issued: Vec<(u64, u64)>) -> u64 {
+    issued.sort_unstable();
+    let mut end = 0;
+    let mut twice = 0;
+    for (first, len) in issued {
+        twice += end.min(first + len).saturating_sub(first);
+        end = end.max(first + len);
+    }
+    twice
+}
+
+fn ids(node: &Node, block: &Block) -> (u64, u64) {
+    (node.first_id(block), block.len)
+}
+
+#[test]
+fn duplicates_are_counted() {
+    assert_eq!(duplicates(vec![(10, 2), (5, 5), (12, 1)]), 0);
+    assert_eq!(duplicates(vec![(10, 2), (5, 6), (11, 1)]), 2);
+    assert_eq!(duplicates(vec![(1, 9), (2, 1), (3, 2), (9, 5)]), 4);
+}

@@ -1,0 +1,357 @@
+//! What stands where a page should be, and what a page says.
+
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{FileExt, PermissionsExt, chown, symlink};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::time::Duration;
+
+use snowdrift::clock::{Clock, ManualClock, UnixTime};
+use snowdrift::host::{BootId, Directory, HostError, HostSequence, Refusal};
+use snowdrift::layout::Layout;
+use snowdrift::node::Node;
+use snowdrift::sequencer::Stall;
+use snowdrift::shared::Rules;
+
+use super::{RULES, directory, is_root, memory, node, sequence};
+
+const START: i64 = 1_700_000_000_000;
+
+fn open(directory: &Directory, node: Node, max_ahead: i64) -> Result<HostSequence, HostError> {
+    HostSequence::open(Some(directory.clone()), node, max_ahead, &ManualClock::at(START))
+}
+
+/// The error names the page and has these words, and the file is left as it is.
+fn refused(directory: &Directory, words: &str) {
+    let path = directory.page_of(&node(0));
+    let before = fs::symlink_metadata(&path).unwrap().modified().unwrap();
+    let error = open(directory, node(0), 0).err().unwrap().to_string();
+    assert!(error.contains(path.to_str().unwrap()) && error.contains(words), "{words}: {error}");
+    assert_eq!(fs::symlink_metadata(&path).unwrap().modified().unwrap(), before);
+}
+
+fn patch(path: &Path, at: u64, bytes: &[u8]) {
+    File::options().write(true).open(path).unwrap().write_all_at(bytes, at).unwrap();
+}
+
+fn fix_crc(path: &Path) {
+    let bytes = fs::read(path).unwrap();
+    patch(path, 112, &crc32fast::hash(&bytes[..112]).to_le_bytes());
+}
+
+#[test]
+fn what_is_no_page_of_the_node_is_an_error_and_left_as_it_is() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let path = directory.page_of(&node(0));
+    open(&directory, node(0), 0).unwrap();
+    let good = fs::read(&path).unwrap();
+    let with = |harm: &dyn Fn(), words| {
+        let _ = fs::remove_file(&path);
+        fs::write(&path, &good).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        open(&directory, node(0), 0).unwrap();
+        harm();
+        refused(&directory, words);
+    };
+    with(&|| patch(&path, 0, &[0; 4096]), "is no page of snowdrift");
+    with(&|| patch(&path, 0, b"GIF89a"), "is no page of snowdrift");
+    for at in [16, 20, 24, 33, 40, 48, 56, 64, 80, 100, 104, 112, 115] {
+        with(&|| patch(&path, at, &[good[at as usize] ^ 0x10]), "is damaged");
+    }
+    with(&|| patch(&path, 8, &[2]), "is a page of format 2, and this snowdrift uses format 1");
+    let swapped = || {
+        let mut mark = 0x0102_0304_u32.to_ne_bytes();
+        mark.reverse();
+        patch(&path, 12, &mark);
+        fix_crc(&path);
+    };
+    with(&swapped, "byte order");
+    let resize =
+        |len| move |path: &Path| File::options().write(true).open(path).unwrap().set_len(len);
+    with(&|| resize(0)(&path).unwrap(), "is 0 bytes long and should be 4096");
+    with(&|| resize(4095)(&path).unwrap(), "is 4095 bytes long");
+    with(&|| resize(8192)(&path).unwrap(), "is 8192 bytes long");
+    with(&|| fs::set_permissions(&path, Permissions::from_mode(0o622)).unwrap(), "0622");
+    let aside = directory.path().join("aside");
+    let link = || {
+        fs::rename(&path, &aside).unwrap();
+        symlink(&aside, &path).unwrap();
+    };
+    with(&link, "is a symbolic link");
+    let other = || {
+        open(&directory, node(1), 0).unwrap();
+        fs::copy(directory.page_of(&node(1)), &path).unwrap();
+    };
+    with(&other, "another node under this name");
+    let hard_link = || {
+        fs::remove_file(&path).unwrap();
+        fs::hard_link(directory.page_of(&node(1)), &path).unwrap();
+    };
+    with(&hard_link, "another node under this name");
+    let directory_there = || {
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+    };
+    with(&directory_there, "Is a directory");
+    fs::remove_dir(&path).unwrap();
+    let pipe = || {
+        fs::remove_file(&path).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    };
+    with(&pipe, "is no file");
+    fs::remove_file(&path).unwrap();
+    if is_root() {
+        with(&|| chown(&path, Some(54_321), None).unwrap(), "belongs to user 54321");
+    } else {
+        println!("skipped: only root can give a file to another user");
+    }
+}
+
+#[test]
+fn layouts_and_epochs_are_nodes_of_their_own() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let layouts = [
+        Layout::NODE,
+        Layout::TWITTER,
+        Layout::DISCORD,
+        Layout { epoch_ms: 0, ..Layout::NODE },
+        Layout { epoch_ms: -1, ..Layout::NODE },
+        Layout { tick_ms: 10, ..Layout::NODE },
+    ];
+    let pages: Vec<_> = layouts
+        .iter()
+        .map(|layout| open(&directory, Node::new(*layout, 1, 0).unwrap(), 0).unwrap())
+        .collect();
+    for (page, layout) in pages.iter().zip(layouts) {
+        assert_eq!(*page.current().page().unwrap().header().node.layout(), layout);
+    }
+    assert_eq!(directory.pages().unwrap().len(), layouts.len());
+}
+
+/// Versions of snowdrift share a page: neither its header nor its word ever change.
+#[test]
+fn the_format_is_for_ever() {
+    let shared = memory();
+    let directory = Directory::with(shared.path(), BootId([7; 16])).unwrap();
+    let sequence = open(&directory, node(5), 0).unwrap();
+    let path = directory.page_of(&node(5));
+    let name = path.file_name().unwrap();
+    assert_eq!(name, "41.3.5.2.12-1ms-1580486400000-datacenter-1-worker-5.page");
+    let tick = (START - Layout::NODE.epoch_ms) as u64;
+    let number = |at: usize| {
+        let bytes = fs::read(&path).unwrap();
+        u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap())
+    };
+    let bytes = fs::read(&path).unwrap();
+    assert_eq!(bytes[..12], *b"SNOWDRF1\x01\0\0\0");
+    assert_eq!(bytes[16..24], [41, 3, 5, 2, 12, 0, 0, 0]);
+    assert_eq!([24, 32, 40, 48, 56].map(number), [1, 1_580_486_400_000, 1, 5, 0]);
+    assert_eq!(bytes[80..96], [7; 16]);
+    // Begun: the clock's tick is exhausted, and it is the floor.
+    assert_eq!([128, 256, 264].map(number), [tick << 15 | 4096, 0, tick + 1]);
+    sequence.reserve(&RULES, &ManualClock::at(START + 1), |_| 7).unwrap();
+    assert_eq!(number(128), (tick + 1) << 15 | 7);
+    sequence.current().page().unwrap();
+    // A rollback: counter 1, above the floor; and the mark of counter 0.
+    sequence.reserve(&RULES, &ManualClock::at(START + 9), |_| 1).unwrap();
+    sequence.reserve(&RULES, &ManualClock::at(START + 5), |_| 2).unwrap();
+    assert_eq!([128, 272].map(number), [(tick + 5) << 15 | 1 << 13 | 2, tick + 9 + 1]);
+}
+
+#[test]
+fn a_page_of_another_boot_is_replaced_and_one_of_no_known_boot_is_not() {
+    let shared = memory();
+    let boot = |id| Directory::with(shared.path(), BootId([id; 16])).unwrap();
+    let page_id = |directory: &Directory| {
+        let sequence = open(directory, node(0), 0).unwrap();
+        sequence.current().page().unwrap().header().page_id
+    };
+    let first = page_id(&boot(1));
+    assert_eq!(page_id(&boot(1)), first);
+    assert_eq!(page_id(&boot(0)), first);
+    let second = page_id(&boot(2));
+    assert_ne!(second, first);
+    assert_eq!(page_id(&boot(2)), second);
+    // A live page that is taken for one of another boot loses its name, which its users notice.
+    let live = open(&boot(2), node(0), 0).unwrap();
+    let third = page_id(&boot(3));
+    let opened = live.current();
+    // All its threads do.
+    assert!(!opened.may_issue(START).unwrap());
+    assert!(!opened.may_issue(START).unwrap());
+    assert_ne!(third, second);
+}
+
+#[test]
+fn all_who_share_a_page_have_one_max_ahead() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let clock = ManualClock::at(START);
+    let ahead = open(&directory, node(0), 50).unwrap();
+    let error = open(&directory, node(0), 20).err().unwrap();
+    let HostError::OtherMaxAhead { theirs_ms: 50, ours_ms: 20, pid, .. } = error else {
+        panic!("{error}")
+    };
+    assert_eq!(pid, std::process::id());
+    // A page before this one may have issued IDs of up to 50 ticks ahead of the clock.
+    let rules = Rules { max_ahead: 50, ..RULES };
+    let tick = Layout::NODE.tick_at(START);
+    for now in [START, START + 50] {
+        clock.set(now);
+        let refusal = ahead.reserve(&rules, &clock, |_| 1);
+        let Err(Refusal::Stall(Stall::AtFloor { until })) = refusal else { panic!("{refusal:?}") };
+        assert_eq!(until, tick + 51);
+    }
+    clock.set(START + 51);
+    assert_eq!(ahead.reserve(&rules, &clock, |_| 1).unwrap().tick, tick + 51);
+}
+
+#[test]
+fn the_clock_s_tick_is_exhausted_when_a_page_begins() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let clock = ManualClock::at(START);
+    let sequence = open(&directory, node(0), 0).unwrap();
+    assert!(sequence.reserve(&RULES, &clock, |_| 1).is_err());
+    clock.set(START + 1);
+    sequence.reserve(&RULES, &clock, |_| 9).unwrap();
+    // Another process joins: the page goes on.
+    let joined = open(&directory, node(0), 0).unwrap();
+    assert_eq!(joined.reserve(&RULES, &clock, |_| 1).unwrap().first, 9);
+    // The next page begins above that tick.
+    fs::remove_file(directory.page_of(&node(0))).unwrap();
+    let next = HostSequence::open(Some(directory.clone()), node(0), 0, &clock).unwrap();
+    assert!(next.reserve(&RULES, &clock, |_| 1).is_err());
+    // In the rest of the ms that was checked the old page is still good; in the next ms it is not.
+    assert_eq!(sequence.reserve(&RULES, &clock, |_| 1).unwrap().first, 10);
+    clock.set(START + 2);
+    assert_eq!(sequence.reserve(&RULES, &clock, |_| 5).unwrap().first, 0);
+    assert_eq!(next.reserve(&RULES, &clock, |_| 1).unwrap().first, 5);
+    assert_eq!(joined.reserve(&RULES, &clock, |_| 1).unwrap().first, 6);
+    // A clock that shows an earlier ms has the name checked, too.
+    fs::remove_file(directory.page_of(&node(0))).unwrap();
+    clock.set(START + 1);
+    assert!(!next.current().may_issue(clock.now().ms).unwrap());
+}
+
+#[test]
+fn a_page_that_is_overwritten_in_use_is_an_error() {
+    let shared = memory();
+    let sequence = sequence(shared.path(), node(0));
+    let clock = ManualClock::at(START);
+    patch(sequence.current().page().unwrap().path(), 0, &[0; 4096]);
+    let Err(Refusal::Host(error)) = sequence.reserve(&RULES, &clock, |_| 1) else { panic!() };
+    assert!(error.to_string().contains("was overwritten while it was in use"), "{error}");
+}
+
+#[test]
+fn a_page_shows_its_processes_and_a_thread_of_users() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let users = || {
+        let pages = directory.pages().unwrap();
+        pages[0]
+            .snapshot
+            .as_ref()
+            .unwrap()
+            .processes
+            .iter()
+            .map(|one| one.users)
+            .collect::<Vec<_>>()
+    };
+    let first = open(&directory, node(0), 0).unwrap();
+    assert_eq!(users(), [1]);
+    let second = open(&directory, node(0), 0).unwrap();
+    assert_eq!(users(), [2]);
+    drop(first);
+    assert_eq!(users(), [1]);
+    drop(second);
+    assert_eq!(users(), [0; 0]);
+    // Entries of processes that have ended are used again, and only then.
+    let path = directory.page_of(&node(0));
+    let mut ended = std::process::Command::new("true").spawn().unwrap();
+    ended.wait().unwrap();
+    for index in 0..64 {
+        patch(&path, 1024 + 24 * index, &(u64::from(ended.id()) << 32 | 1).to_ne_bytes());
+    }
+    let third = open(&directory, node(0), 0).unwrap();
+    assert_eq!(users().len(), 64);
+    let pages = directory.pages().unwrap();
+    let own = |one: &&snowdrift::host::Process| one.pid == std::process::id() && one.is_alive();
+    assert_eq!(pages[0].snapshot.as_ref().unwrap().processes.iter().filter(own).count(), 1);
+    drop(third);
+    assert_eq!(users().len(), 63);
+}
+
+/// A clock that does something each time it is read, after it was read.
+struct Meanwhile<F>(ManualClock, F);
+
+impl<F: Fn() + Send + Sync> Clock for Meanwhile<F> {
+    fn now(&self) -> UnixTime {
+        let now = self.0.now();
+        self.1();
+        now
+    }
+
+    fn wait(&self, _: Duration) {
+        unreachable!("nobody waits here");
+    }
+}
+
+#[test]
+fn a_page_has_its_name_before_the_clock_is_read_to_begin_it() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let path = directory.page_of(&node(0));
+    let readings = AtomicU32::new(0);
+    let clock = Meanwhile(ManualClock::at(START), || {
+        assert!(path.exists(), "an earlier page may issue IDs after this reading");
+        readings.fetch_add(1, SeqCst);
+    });
+    let sequence = HostSequence::open(Some(directory.clone()), node(0), 0, &clock).unwrap();
+    fs::remove_file(&path).unwrap();
+    sequence.reopen(sequence.current(), &clock).unwrap();
+    assert_eq!(readings.load(SeqCst), 2);
+}
+
+#[test]
+fn the_name_is_checked_after_the_clock_was_read() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let clock = ManualClock::at(START);
+    let sequence = open(&directory, node(0), 0).unwrap();
+    clock.set(START + 1);
+    let first = sequence.reserve(&RULES, &clock, |_| 1).unwrap();
+    assert_eq!((first.tick, first.first), (Layout::NODE.tick_at(START + 1), 0));
+    // Just after the clock was read the page is deleted, and another process opens the next one and
+    // draws from it, two ms later.
+    let others = Mutex::new(Vec::new());
+    let meanwhile = Meanwhile(ManualClock::at(START + 4), || {
+        let mut others = others.lock().unwrap();
+        if others.is_empty() {
+            fs::remove_file(directory.page_of(&node(0))).unwrap();
+            let later = ManualClock::at(START + 3);
+            let other = HostSequence::open(Some(directory.clone()), node(0), 0, &later).unwrap();
+            later.set(START + 4);
+            others.push(other.reserve(&RULES, &later, |_| 5).unwrap());
+        }
+    });
+    let block = sequence.reserve(&RULES, &meanwhile, |_| 1).unwrap();
+    let other = others.lock().unwrap()[0];
+    assert_eq!((block.tick, block.first), (other.tick, other.first + other.len));
+}
+
+#[test]
+fn a_page_that_is_deleted_each_time_is_an_error_at_last() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let sequence = open(&directory, node(0), 0).unwrap();
+    let clock = Meanwhile(ManualClock::at(START), || {
+        let _ = fs::remove_file(directory.page_of(&node(0)));
+    });
+    let Err(Refusal::Host(error)) = sequence.reserve(&RULES, &clock, |_| 1) else { panic!() };
+    assert!(error.to_string().contains("was deleted 16 times"), "{error}");
+}

@@ -1,0 +1,454 @@
+//! The shared sequencer beside the plain one: whatever happens to both, both answer the same.
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+use snowdrift::layout::{Layout, Tick};
+use snowdrift::sequencer::{Block, HighMarks, NEVER, Stall, Window};
+use snowdrift::shared::{Cells, NotReopened, Rules, Sequence};
+
+use crate::rule::{self, SequenceStart, Sequencer};
+
+/// 2 counter bits and 2 sequence bits: 4 counters, 4 IDs a tick, ticks 0 to 255.
+const SMALL: Layout = Layout::cut([8, 0, 0, 2, 2], 1, 0);
+const RAISING: Rules = Rules { may_raise: true, max_ahead: 0, random_start: false };
+
+struct Both {
+    shared: Sequence<Box<Cells>>,
+    rules: Rules,
+    plain: Sequencer,
+}
+
+impl Both {
+    fn new(layout: &Layout, rules: Rules) -> Both {
+        let Rules { may_raise, max_ahead, .. } = rules;
+        let plain = rule::Rules { may_raise, max_ahead, start: SequenceStart::Zero };
+        Both {
+            shared: Sequence::new(Box::default(), layout),
+            rules,
+            plain: Sequencer::new(layout, plain, HighMarks::default()),
+        }
+    }
+
+    /// In a window that a store has granted.
+    fn within(layout: &Layout, rules: Rules, window: Window) -> Both {
+        let mut both = Both::new(layout, rules);
+        both.plain.set_window(window);
+        both.shared.close();
+        let closed = both.shared.closed().expect("closed");
+        both.shared.reopen(&closed, window, &HighMarks::default()).expect("nobody else reopens");
+        both
+    }
+
+    fn reserve(&mut self, now: Tick, want: u64) -> Result<Block, Stall> {
+        let answer = self.shared.reserve(&self.rules, &mut || now, |_| want);
+        assert_eq!(answer, self.plain.reserve(now, want), "at {now}");
+        answer
+    }
+
+    fn reserve_counting(&mut self, now: Tick, want: u64, lag: Tick) -> Result<Block, Stall> {
+        let answer = self.shared.reserve_counting(&self.rules, &mut || now, want, lag);
+        assert_eq!(answer, self.plain.reserve_counting(now, want, lag), "at {now}, lag {lag}");
+        answer
+    }
+
+    fn give_back(&mut self, block: &Block, unused: u64) -> bool {
+        let answer = self.shared.give_back(block, unused);
+        assert_eq!(answer, self.plain.give_back(block, unused), "{unused} of {block:?}");
+        answer
+    }
+}
+
+fn block(tick: Tick, counter: usize, first: u64, len: u64) -> Result<Block, Stall> {
+    Ok(Block { tick, counter, first, len })
+}
+
+#[test]
+fn a_tick_gives_its_sequence_once_and_then_stalls_until_the_next() {
+    let mut s = Both::new(&SMALL, RAISING);
+    assert_eq!(s.shared.current(), (0, NEVER));
+    assert_eq!(s.reserve(7, 1), block(7, 0, 0, 1));
+    assert_eq!(s.reserve(7, 2), block(7, 0, 1, 2));
+    assert_eq!(s.reserve(7, 9), block(7, 0, 3, 1));
+    assert_eq!(s.reserve(7, 1), Err(Stall::SequenceUsedUp { until: 8 }));
+    assert_eq!(s.reserve(8, 1), block(8, 0, 0, 1));
+}
+
+#[test]
+fn three_rollbacks_at_one_time_are_tolerated_the_fourth_stalls() {
+    let mut s = Both::new(&SMALL, RAISING);
+    for (counter, tick) in [40, 30, 20, 10].into_iter().enumerate() {
+        assert_eq!(s.reserve(tick, 1), block(tick, counter, 0, 1));
+    }
+    assert_eq!(s.reserve(9, 1), Err(Stall::ClockBehind { until: 11 }));
+    assert_eq!(s.reserve(10, 1), block(10, 3, 1, 1));
+    assert_eq!(s.reserve(21, 1), block(21, 2, 0, 1));
+    assert_eq!(s.reserve(41, 1), block(41, 0, 0, 1));
+    assert_eq!(s.shared.high_marks(), *s.plain.high_marks());
+}
+
+#[test]
+fn without_may_raise_a_rollback_stalls_until_the_mark_is_passed() {
+    let mut s = Both::new(&SMALL, Rules { may_raise: false, ..RAISING });
+    s.reserve(10, 1).unwrap();
+    assert_eq!(s.reserve(9, 1), Err(Stall::ClockBehind { until: 11 }));
+    assert_eq!(s.reserve(10, 1), block(10, 0, 1, 1));
+}
+
+#[test]
+fn time_outside_the_layout_stalls_at_its_exact_bounds() {
+    let mut s = Both::new(&SMALL, RAISING);
+    assert_eq!(s.reserve(-1, 1), Err(Stall::BeforeEpoch));
+    assert_eq!(s.reserve(0, 1), block(0, 0, 0, 1));
+    assert_eq!(s.reserve(255, 1), block(255, 0, 0, 1));
+    assert_eq!(s.reserve(256, 1), Err(Stall::TimeEnded));
+    assert_eq!(s.reserve(Tick::MAX, 1), Err(Stall::TimeEnded));
+    s.reserve(255, 9).unwrap();
+    assert_eq!(s.reserve(255, 1), Err(Stall::SequenceUsedUp { until: 256 }));
+}
+
+#[test]
+fn a_window_bounds_what_is_issued_from_both_sides() {
+    let mut s = Both::within(&SMALL, RAISING, Window { floor: 10, ceiling: 12 });
+    assert_eq!(s.reserve(10, 1), Err(Stall::AtFloor { until: 11 }));
+    assert_eq!(s.reserve(11, 1), block(11, 0, 0, 1));
+    assert_eq!(s.reserve(12, 1), block(12, 0, 0, 1));
+    assert_eq!(s.reserve(13, 1), Err(Stall::AboveCeiling { ceiling: 12 }));
+    assert!(s.shared.raise_ceiling(s.shared.window_number(), 13));
+    assert!(s.shared.raise_ceiling(s.shared.window_number(), 9), "which changes nothing");
+    s.plain.set_window(Window { floor: 10, ceiling: 13 });
+    assert_eq!(s.reserve(13, 1), block(13, 0, 0, 1));
+}
+
+#[test]
+fn ticks_ahead_are_issued_up_to_the_bound_and_remembered() {
+    let mut s = Both::new(&SMALL, Rules { max_ahead: 2, ..RAISING });
+    assert_eq!(s.reserve(5, 4), block(5, 0, 0, 4));
+    assert_eq!(s.reserve(5, 4), block(6, 0, 0, 4));
+    assert_eq!(s.reserve(5, 3), block(7, 0, 0, 3));
+    assert_eq!(s.reserve(5, 3), block(7, 0, 3, 1));
+    assert_eq!(s.reserve(5, 1), Err(Stall::SequenceUsedUp { until: 6 }), "8 may be taken at 6");
+    assert_eq!(s.reserve(6, 1), block(8, 0, 0, 1));
+    assert_eq!(s.reserve(5, 1), block(5, 1, 0, 1), "8 is 3 ahead of 5: a rollback");
+}
+
+#[test]
+fn what_is_given_back_is_issued_next_unless_a_later_block_follows() {
+    let mut s = Both::new(&SMALL, RAISING);
+    let first = s.reserve(3, 3).unwrap();
+    assert!(s.give_back(&first, 2));
+    assert_eq!(s.reserve(3, 1), block(3, 0, 1, 1));
+    assert!(!s.give_back(&first, 2), "a block follows");
+    let old = s.reserve(3, 2).unwrap();
+    s.reserve(4, 1).unwrap();
+    assert!(!s.give_back(&old, 1), "the tick has passed");
+}
+
+/// A layout that leaves bits for a lead.
+const ROOMY: Layout = Layout::cut([8, 2, 2, 1, 1], 1, 0);
+
+#[test]
+fn a_waiter_books_a_coming_tick_and_nobody_takes_it_for_a_rollback() {
+    let sequence = Sequence::new(Box::<Cells>::default(), &ROOMY);
+    let reserve = |now: Tick| sequence.reserve(&RAISING, &mut || now, |_| 2);
+    let book = |now: Tick, horizon| sequence.book(&RAISING, &mut || now, |_| 1, horizon);
+    assert_eq!(book(5, 3), block(5, 0, 0, 1), "nothing to wait for");
+    reserve(5).unwrap();
+    assert_eq!(book(5, 3), block(6, 0, 0, 1));
+    assert_eq!(reserve(5), Err(Stall::SequenceUsedUp { until: 6 }), "6 has numbers left");
+    assert_eq!(book(5, 3), block(6, 0, 1, 1));
+    assert_eq!(reserve(5), Err(Stall::SequenceUsedUp { until: 7 }));
+    assert_eq!(book(5, 3), block(7, 0, 0, 1));
+    assert_eq!(book(5, 1), Err(Stall::SequenceUsedUp { until: 6 }), "7 is 2 ahead");
+    assert_eq!(reserve(6), Err(Stall::SequenceUsedUp { until: 7 }));
+    assert_eq!(reserve(4), block(4, 1, 0, 2), "the clock stood at 5: a rollback");
+    assert_eq!(reserve(7), block(7, 1, 0, 2), "numbers of counter 0 are lost, no ID repeats");
+}
+
+#[test]
+fn a_booking_does_not_pass_the_ceiling() {
+    let s = Both::within(&ROOMY, RAISING, Window { floor: NEVER, ceiling: 6 });
+    for _ in 0..4 {
+        s.shared.book(&RAISING, &mut || 5, |_| 1, 9).unwrap();
+    }
+    let refused = s.shared.book(&RAISING, &mut || 5, |_| 1, 9);
+    assert_eq!(refused, Err(Stall::AboveCeiling { ceiling: 6 }));
+}
+
+#[test]
+fn closing_tells_the_highest_tick_of_any_counter_and_reopening_starts_above() {
+    let sequence = Sequence::new(Box::<Cells>::default(), &SMALL);
+    let reserve = |now: Tick| sequence.reserve(&RAISING, &mut || now, |_| 1);
+    reserve(90).unwrap();
+    reserve(10).unwrap();
+    let first = sequence.window_number();
+    let ended = sequence.close();
+    assert_eq!(
+        (ended.high.highest(), ended.run.tick, ended.run.counter, ended.run.next),
+        (90, 10, 1, 1)
+    );
+    assert_eq!(reserve(95), Err(Stall::AboveCeiling { ceiling: NEVER }));
+    let stale = sequence.closed().unwrap();
+    assert_eq!(sequence.close().run.next, 5, "was closed");
+    let window = Window { floor: 90, ceiling: 99 };
+    let high = HighMarks::default();
+    assert_eq!(sequence.reopen(&stale, window, &high), Err(NotReopened::Overtaken));
+    let closed = sequence.closed().unwrap();
+    sequence.reopen(&closed, window, &high).unwrap();
+    assert_eq!(reserve(90), Err(Stall::AtFloor { until: 91 }));
+    assert!(!sequence.raise_ceiling(first, 200), "a late confirmation of another window");
+    assert_eq!(reserve(100), Err(Stall::AboveCeiling { ceiling: 99 }));
+    assert_eq!(reserve(91), block(91, 0, 0, 1));
+}
+
+#[test]
+fn a_window_begins_above_the_marks_that_the_store_handed_over() {
+    let sequence = Sequence::new(Box::<Cells>::default(), &SMALL);
+    let reserve = |now: Tick| sequence.reserve(&RAISING, &mut || now, |_| 1);
+    let mut high = HighMarks { current: 1, ..HighMarks::default() };
+    high.marks[..2].copy_from_slice(&[50, 40]);
+    sequence.close();
+    sequence.reopen(&sequence.closed().unwrap(), Window::OPEN, &high).unwrap();
+    assert_eq!(sequence.high_marks(), high);
+    assert_eq!(reserve(40), Err(Stall::SequenceUsedUp { until: 41 }));
+    assert_eq!(reserve(45), block(45, 1, 0, 1));
+    assert_eq!(reserve(39), block(39, 2, 0, 1));
+    assert_eq!(reserve(50), block(50, 1, 0, 1));
+    assert_eq!(reserve(51), block(51, 0, 0, 1));
+}
+
+#[test]
+fn fresh_cells_that_were_closed_are_not_begun_by_whoever_joins() {
+    let sequence = Sequence::new(Box::<Cells>::default(), &SMALL);
+    sequence.close();
+    sequence.begin(&mut || 7).unwrap();
+    assert!(sequence.is_closed());
+}
+
+#[test]
+fn the_windows_of_cells_come_to_an_end() {
+    let sequence = Sequence::new(Box::<Cells>::default(), &Layout::NODE);
+    let high = HighMarks::default();
+    let next = || {
+        sequence.close();
+        sequence.reopen(&sequence.closed().unwrap(), Window::OPEN, &high)
+    };
+    for n in 1..1024 {
+        assert!(!sequence.is_last_window());
+        assert!(next().is_ok(), "window {n}");
+    }
+    assert!(sequence.is_last_window());
+    assert_eq!(next(), Err(NotReopened::Ended));
+    sequence.renumber_windows();
+    assert!(next().is_ok());
+}
+
+#[test]
+fn cells_that_were_not_begun_issue_nothing_at_or_below_the_clock_then() {
+    let sequence = Sequence::new(Box::new(Cells::not_begun(&SMALL)), &SMALL);
+    let reserve = |now: Tick| sequence.reserve(&RAISING, &mut || now, |_| 1);
+    assert_eq!(reserve(7), Err(Stall::AboveCeiling { ceiling: NEVER }));
+    sequence.begin(&mut || 7).unwrap();
+    sequence.begin(&mut || 50).unwrap();
+    assert_eq!(reserve(7), Err(Stall::AtFloor { until: 8 }));
+    assert_eq!(reserve(6), Err(Stall::AtFloor { until: 8 }), "nor under another counter");
+    assert_eq!(reserve(8), block(8, 0, 0, 1));
+}
+
+#[test]
+fn a_rollback_in_doubt_is_looked_at_again() {
+    struct Flickers(Vec<Tick>, u32);
+    impl snowdrift::shared::Time for Flickers {
+        type Refusal = Stall;
+        fn now(&mut self) -> Result<Tick, Stall> {
+            Ok(self.0.pop().unwrap())
+        }
+        fn doubts(&mut self) -> bool {
+            self.1 += 1;
+            self.1 < 3
+        }
+    }
+    let sequence = Sequence::new(Box::<Cells>::default(), &SMALL);
+    let draw = |time: &mut Flickers| sequence.reserve(&RAISING, time, |_| 1);
+    assert_eq!(draw(&mut Flickers(vec![9], 0)), block(9, 0, 0, 1));
+    assert_eq!(draw(&mut Flickers(vec![9, 8, 8], 0)), block(9, 0, 1, 1));
+    assert_eq!(draw(&mut Flickers(vec![8, 8, 8], 0)), block(8, 1, 0, 1));
+    let strict = Rules { may_raise: false, ..RAISING };
+    let draw = |time: &mut Flickers| sequence.reserve(&strict, time, |_| 1);
+    assert_eq!(draw(&mut Flickers(vec![8, 7, 7], 0)), block(8, 1, 1, 1), "it was no refusal yet");
+    assert_eq!(draw(&mut Flickers(vec![7, 7, 7], 0)), Err(Stall::ClockBehind { until: 9 }));
+}
+
+#[test]
+fn a_random_start_lies_in_the_lower_half_and_varies() {
+    let layout = Layout::cut([40, 0, 0, 2, 12], 1, 0);
+    let sequence = Sequence::new(Box::<Cells>::default(), &layout);
+    let rules = Rules { random_start: true, ..RAISING };
+    let first = |tick| sequence.reserve(&rules, &mut || tick, |_| 1).unwrap().first;
+    let firsts: Vec<u64> = (0..1000).map(first).collect();
+    assert!(firsts.iter().all(|first| (0..2048).contains(first)));
+    assert!(firsts.iter().any(|first| *first < 200) && firsts.iter().any(|first| *first > 1848));
+}
+
+#[test]
+fn threads_under_a_clock_that_leaps_never_share_an_id() {
+    const DRAWS: u32 = if cfg!(miri) { 50 } else { 20_000 };
+    let layout = Layout::cut([20, 0, 0, 2, 4], 1, 0);
+    let sequence = Sequence::new(Box::<Cells>::default(), &layout);
+    let ids = std::thread::scope(|scope| {
+        let draw = |seed| {
+            let sequence = &sequence;
+            move || {
+                let mut random = fastrand::Rng::with_seed(seed);
+                let mut leaps = fastrand::Rng::with_seed(seed + 9);
+                let (mut base, mut ids) = (500, Vec::new());
+                for _ in 0..DRAWS {
+                    base += random.i64(0..3);
+                    let mut clock = || base + leaps.i64(-2..3);
+                    let Ok(block) = sequence.book(&RAISING, &mut clock, |_| 3, 0) else { continue };
+                    let unused = random.u64(0..=1).min(block.len - 1);
+                    sequence.give_back(&block, unused);
+                    let numbers = block.first..block.first + block.len - unused;
+                    ids.extend(numbers.map(|number| (block.tick, block.counter, number)));
+                }
+                ids
+            }
+        };
+        let threads: Vec<_> = (0..4).map(|seed| scope.spawn(draw(seed))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert!(ids.len() > DRAWS as usize / 10);
+    assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len());
+}
+
+/// Every legal split of 63 bits or fewer fits the word: also where nothing is left for a lead.
+#[test]
+fn each_layout_s_last_numbers_of_its_last_tick_are_issued_and_then_stall() {
+    for timestamp in 1..=62 {
+        for counter in 0..=4 {
+            for sequence in 1..=53 {
+                let layout = Layout::cut([timestamp, 0, 0, counter, sequence], 1, 0);
+                if layout.checked().is_err() {
+                    continue;
+                }
+                let (last, numbers) = (layout.last_tick(), layout.last_sequence() + 1);
+                let s = Sequence::new(Box::<Cells>::default(), &layout);
+                let draw = |want| s.reserve(&RAISING, &mut || last, |_| want);
+                assert_eq!(draw(numbers - 1), block(last, 0, 0, numbers - 1), "{layout:?}");
+                assert_eq!(draw(9), block(last, 0, numbers - 1, 1), "{layout:?}");
+                assert_eq!(draw(1), Err(Stall::SequenceUsedUp { until: last + 1 }));
+                for used in 1..layout.counters().min(last as usize) {
+                    let tick = last - used as Tick;
+                    let rolled = s.reserve(&RAISING, &mut || tick, |_| numbers);
+                    assert_eq!(rolled, block(tick, used, 0, numbers), "{layout:?}");
+                }
+                assert_eq!(s.close().high.highest(), last);
+                assert!(s.is_closed());
+            }
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    Draw { step: i8, want: u64, unused: u64, lag: Option<Tick> },
+    Close,
+    Reopen { floor: i8, width: u8 },
+    Raise(u8),
+}
+
+fn draw() -> impl Strategy<Value = Event> {
+    let step = prop_oneof![8 => -3..4i8, 1 => -40..41i8, 4 => Just(0)];
+    (step, 1..9u64, prop_oneof![Just(0), 0..9u64], prop::option::of(0..30i64))
+        .prop_map(|(step, want, unused, lag)| Event::Draw { step, want, unused, lag })
+}
+
+fn small(clock_back_bits: u8, sequence_bits: u8) -> Layout {
+    Layout { clock_back_bits, sequence_bits, timestamp_bits: 7, ..SMALL }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 4 } else { 500 }, failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn both_answer_the_same(
+        (counter_bits, sequence_bits) in (0..3u8, 1..4u8),
+        may_raise: bool,
+        max_ahead in 0..4i64,
+        events in prop::collection::vec(draw(), 1..100),
+    ) {
+        let rules = Rules { may_raise, max_ahead, random_start: false };
+        let mut both = Both::new(&small(counter_bits, sequence_bits), rules);
+        let mut now = 50;
+        for event in events {
+            let Event::Draw { step, want, unused, lag } = event else { continue };
+            now += Tick::from(step);
+            let answer = match lag {
+                Some(lag) => both.reserve_counting(now, want, lag),
+                None => both.reserve(now, want),
+            };
+            if let Ok(block) = answer {
+                // A tick that is given back whole counts as not begun; the plain one keeps its mark.
+                let most = if block.first == 0 { block.len - 1 } else { block.len };
+                if unused.min(most) > 0 {
+                    assert!(both.give_back(&block, unused.min(most)));
+                }
+            }
+            assert_eq!(both.shared.high_marks(), *both.plain.high_marks());
+            assert_eq!(both.shared.current(), both.plain.current());
+        }
+    }
+
+    #[test]
+    fn no_id_repeats_and_none_is_outside_its_window(
+        counter_bits in 0..3u8,
+        horizon in 0..4i64,
+        events in prop::collection::vec(prop_oneof![
+            12 => draw(),
+            1 => Just(Event::Close),
+            2 => (-9..9i8, 1..40u8).prop_map(|(floor, width)| Event::Reopen { floor, width }),
+            2 => (0..40u8).prop_map(Event::Raise),
+        ], 1..150),
+    ) {
+        let layout = Layout { worker_bits: 5, ..small(counter_bits, 2) };
+        let sequence = Sequence::new(Box::<Cells>::default(), &layout);
+        let mut issued = HashSet::new();
+        let mut window = Window::OPEN;
+        let mut now: Tick = 50;
+        for event in events {
+            match event {
+                Event::Draw { step, want, unused, .. } => {
+                    now += Tick::from(step);
+                    let booked = sequence.book(&RAISING, &mut || now, |_| want, horizon);
+                    let Ok(block) = booked else { continue };
+                    assert!(block.tick > window.floor && block.tick <= window.ceiling);
+                    assert!(block.tick >= now && block.tick <= now + horizon);
+                    let unused = unused.min(block.len);
+                    for number in block.first..block.first + block.len - unused {
+                        assert!(issued.insert((block.tick, block.counter, number)), "{block:?}");
+                    }
+                    sequence.give_back(&block, unused);
+                }
+                Event::Close => {
+                    let ended = sequence.close();
+                    assert!(issued.iter().all(|(tick, ..)| *tick <= ended.high.highest()));
+                    window = Window::CLOSED;
+                }
+                Event::Reopen { floor, width } => if let Some(closed) = sequence.closed() {
+                    let floor = now + Tick::from(floor);
+                    let next = Window { floor, ceiling: floor + Tick::from(width) };
+                    if sequence.reopen(&closed, next, &HighMarks::default()).is_ok() {
+                        window = next;
+                    }
+                }
+                Event::Raise(to) => if window != Window::CLOSED {
+                    window.ceiling = window.ceiling.max(now + Tick::from(to));
+                    sequence.raise_ceiling(sequence.window_number(), window.ceiling);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The shared sequencer with nothing said about the order of its reads and writes.
+
+#[allow(dead_code, unused_imports)]
+#[path = "../../src/shared.rs"]
+pub mod shared;
+
+mod atomic {
+    pub use loom::sync::atomic::Ordering;
+
+    pub type AtomicU64 = crate::explored::AtomicU64<true, false>;
+}
