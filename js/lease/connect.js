@@ -229,7 +229,7 @@ function bounded(connection, { server, passwords }) {
       return await Promise.race([answer(), givenUp]);
     } catch (failure) {
       if (failure instanceof SnowFlakeError) throw failure;
-      throw storeFailure(server, name, withoutPasswords(why(failure), passwords));
+      throw withoutPasswords(storeFailure(server, name, why(failure)), passwords);
     } finally {
       clearTimeout(timer);
       signal.removeEventListener('abort', dropped);
@@ -284,15 +284,15 @@ function passwordsOf({ password, searchParams }) {
   return all.filter((text) => text !== '');
 }
 
-/** A client's error with nothing but name, message and code: ioredis has the AUTH command in its own. */
-function withoutPasswords(failure, passwords) {
-  if (passwords.length === 0) return failure;
-  const { name, message, code } = failure;
-  const safe = passwords.reduce((text, one) => text.replaceAll(one, '***'), String(message));
-  const without = new Error(safe);
-  Object.defineProperty(without, 'name', { value: name });
-  if (code !== undefined) without.code = code;
-  return without;
+/** An error whose text and cause hide passwords: ioredis has the AUTH command in its errors. */
+function withoutPasswords(error, passwords) {
+  if (passwords.length === 0) return error;
+  const hide = (text) => passwords.reduce((all, one) => all.replaceAll(one, '***'), String(text));
+  const { name, message, code } = error.cause ?? {};
+  const cause = new Error(hide(message));
+  Object.defineProperty(cause, 'name', { value: name });
+  if (code !== undefined) cause.code = code;
+  return new SnowFlakeError(error.code, hide(error.message), { cause });
 }
 
 const SCHEMES = ['file:', ...Object.keys(STORES)].join(', ');
