@@ -636,6 +636,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "makes slot files, by a call that Miri does not know")]
     fn whoever_wants_a_common_slot_elsewhere_does_not_wait_for_another_directory() {
         fn common(
             datacenter_id: u64,
@@ -667,6 +668,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "makes slot files, by a call that Miri does not know")]
     fn all_threads_that_want_a_common_slot_get_the_same() {
         let directory = tempfile::tempdir().unwrap();
         let layout = Layout { epoch_ms: 1, ..Layout::NODE };
@@ -684,6 +686,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "makes slot files, by a call that Miri does not know")]
     fn a_slot_whose_disk_hangs_is_waited_for_with_a_bound() {
         let directory = tempfile::tempdir().unwrap();
         let node = node(6);
