@@ -164,7 +164,7 @@ pub fn lease_common(
     let wanted = (directory.clone(), layout, datacenter_id);
     let common = COMMON.lock().entry(wanted).or_default().clone();
     until_free(recording, || {
-        // Held for one attempt, not while waiting for a slot: whoever comes may wait less.
+        // Held for one attempt, not while waiting for a slot: other threads have deadlines of their own.
         let Some(mut common) = common.try_lock_for(SETTLE) else {
             return Err(busy(directory.display().to_string()));
         };
