@@ -60,7 +60,7 @@ const DATABASES = {
   },
 };
 
-/** A process that draws an ID each ms, until it is told to end. */
+/** A process that draws an ID each ms, until its parent ends it. */
 class Drawer {
   ids = [];
   /** Codes of its warnings. */

@@ -245,7 +245,7 @@ class EngineLease {
     const key = layoutKey(this.#settings.layout);
     const id = newId();
     const isLost = this.#isNamespaceLost;
-    // What was recorded for all holders stays so, whoever of them comes first.
+    // The limits recorded for all holders stay, also when the namespace is created anew.
     const limits = this.#limits;
     const floor = isLost || this.#store.mayForget === true ? this.#horizon() : -1;
     let namespace = await this.#call('open', { id, layout: key, ...limits, floor });
@@ -346,7 +346,7 @@ class EngineLease {
           // Without a prototype: what somebody has put on Object.prototype is no option.
           const request = { __proto__: null, ...settings, workerId, ownClock: false };
           const opened = open(request, window);
-          // At once: whoever closes it from now on releases this slot.
+          // In one step: a close() from now on releases this slot.
           this.#hold = hold;
           this.#state = 'held';
           return opened;

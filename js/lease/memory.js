@@ -54,7 +54,7 @@ function memory({ name = 'memory:', now = Date.now, records = { slots: new Map()
     async renew({ namespace, owner, ceiling, confirmed, ttl, ...place }) {
       const slot = records.slots.get(key(place));
       if (!isOpen(namespace) || slot === undefined) return { isHeld: false, lost: 'missing' };
-      // Whoever took it over started at `confirmed` or above.
+      // A later holder has started at `confirmed` or above.
       if (slot.ceiling < confirmed) return { isHeld: false, lost: 'reverted' };
       if (slot.owner !== owner) return { isHeld: false, lost: 'taken' };
       slot.ceiling = Math.max(slot.ceiling, ceiling);

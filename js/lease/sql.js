@@ -391,7 +391,7 @@ function sqlStore({ name, dialect, namespace, query, isInTransaction = () => fal
         );
         const slot = await readSlot(request);
         if (slot === undefined) return { isHeld: false, lost: 'missing' };
-        // Whoever took it over started at `confirmed` or above.
+        // A later holder has started at `confirmed` or above.
         if (slot.ceiling < confirmed) return { isHeld: false, lost: 'reverted' };
         if (slot.owner !== owner) return { isHeld: false, lost: 'taken' };
         if (slot.ceiling < ceiling) throw uncommitted(name);

@@ -12,8 +12,6 @@ const native = require('../native.js');
 const { clearTimeout, setTimeout, unixNow } = require('../time.js');
 const ending = require('./ending.js');
 
-const KEEPER = require.resolve('./keeper.js');
-
 /** How long the thread has to release its slot, which it bounds itself, and to end, ms. */
 const RELEASE_MS = 3500;
 
@@ -99,7 +97,7 @@ class ThreadLease {
   /** Starts a thread, and waits until it has a slot. */
   #start() {
     return new Promise((resolve, reject) => {
-      const thread = new Worker(KEEPER, {
+      const thread = new Worker(require.resolve('./keeper.js'), {
         workerData: { url: this.#url, settings: this.#settings, isReleased: this.#isReleased },
       });
       this.#thread = thread;

@@ -136,8 +136,8 @@ impl Record {
         Record { ceiling, jump, holder: None, ..self.clone() }
     }
 
-    /// The same with a floor above what is skipped, where whoever asks for this ceiling has a clock
-    /// that has certainly passed it.
+    /// The same with a floor above what is skipped, where the clock behind this ceiling has certainly
+    /// passed it.
     pub fn passing_what_is_skipped(self, ceiling: Tick) -> Record {
         let Skip { from, to } = self.skip;
         if self.skip == Skip::NONE || ceiling.saturating_sub(to) <= self.ticks(REACH_MS) {
