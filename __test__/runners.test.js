@@ -1,0 +1,177 @@
+'use strict';
+// Process managers, watchers and test runners start many processes with one worker ID. They all draw from
+// one sequence: no duplicate, no refusal, no warning, nothing to set up.
+
+const assert = require('node:assert/strict');
+const { spawnSync } = require('node:child_process');
+const { mkdirSync, utimesSync, writeFileSync } = require('node:fs');
+const { join } = require('node:path');
+const { after, before, describe, test } = require('node:test');
+
+const { Pm2 } = require('./runners/pm2/daemon.js');
+const { Packages, assertOneSequence, missingRunner } = require('./runners/project.js');
+const { until } = require('./support.js');
+
+const NODE = process.execPath;
+/** A process that has drawn as many IDs is at work. */
+const SOME = 1000;
+const WORKERS = 4;
+/** Of a test runner: each worker has more than one. */
+const TEST_FILES = 2 * WORKERS;
+
+/** A machine with a /dev/shm of its own, and what two users' shells or containers of one host may differ in. */
+const MACHINE = ['--user', '--map-root-user', '--mount', '--pid', '--fork', '--kill-child'];
+const APART = ['--mount', '--pid', '--fork', '--mount-proc', '--ipc', '--uts', '--cgroup', '--net'];
+const TWO_APART = `
+  mount -t tmpfs none /dev/shm || exit
+  node=$1; shift
+  for directory in "$@"; do
+    unshare ${APART.join(' ')} sh -ec '
+      mount -t tmpfs none "$1/tmp"
+      cd "$1"
+      HOME="$1" TMPDIR="$1/tmp" exec "$0" worker.js' "$node" "$directory" &
+  done
+  wait`;
+
+function isRunning(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+function missingNamespaces() {
+  const { status } = spawnSync('unshare', [...MACHINE, 'unshare', ...APART, 'true']);
+  return status === 0 ? undefined : 'unshare cannot make namespaces here';
+}
+
+const skip = process.platform !== 'linux' && 'a host has one sequence by default on Linux only';
+
+describe('processes of one environment', { skip, timeout: 120_000 }, () => {
+  const packages = new Packages();
+  before(() => packages.assemble());
+  after(() => packages.remove());
+
+  /** A project that ends with the test. */
+  function projectOf(t, files) {
+    const project = packages.project(files);
+    t.after(() => project.stop());
+    return project;
+  }
+
+  /** Until that many have drawn. */
+  function drawing(count, ...projects) {
+    const drawn = () => projects.flatMap((project) => [...project.drawn().values()]);
+    return until(() => drawn().filter(({ length }) => length >= SOME).length >= count);
+  }
+
+  async function stopped(...projects) {
+    for (const project of projects) assert.equal(await project.stop(), '');
+  }
+
+  test('cluster workers, and a thread of each', async (t) => {
+    const project = projectOf(t);
+    project.start(NODE, 'cluster.js');
+    await drawing(6, project);
+    await stopped(project);
+    assertOneSequence(t, project);
+  });
+
+  test('two copies of the package in one process, and in its thread', async (t) => {
+    const project = projectOf(t);
+    const billing = join(project.directory, 'node_modules/billing');
+    packages.install(billing);
+    writeFileSync(join(billing, 'index.js'), "exports.snowdrift = require('snowdrift');");
+    project.start(NODE, 'copies.js');
+    await drawing(4, project);
+    await stopped(project);
+    assertOneSequence(t, project);
+  });
+
+  test('two applications, in different directories', async (t) => {
+    const projects = [projectOf(t), projectOf(t)];
+    for (const project of projects) project.start(NODE, 'server.js');
+    await drawing(2, ...projects);
+    await stopped(...projects);
+    assertOneSequence(t, ...projects);
+  });
+
+  test('two applications, in different namespaces', { skip: missingNamespaces() }, async (t) => {
+    const projects = [projectOf(t), projectOf(t)];
+    const [one] = projects;
+    // What they find by themselves.
+    delete one.env.SNOWDRIFT_SHARED;
+    const directories = projects.map(({ directory }) => directory);
+    one.start('unshare', ...MACHINE, 'sh', '-c', TWO_APART, 'sh', NODE, ...directories);
+    await drawing(2, ...projects);
+    await stopped(...projects);
+    assertOneSequence(t, ...projects);
+  });
+
+  test('node --watch of a server and a worker', async (t) => {
+    const project = projectOf(t);
+    for (const file of ['server.js', 'worker.js']) project.start(NODE, '--watch', file);
+    await drawing(2, project);
+    for (let n = 1; n <= 3; n++) {
+      const now = new Date();
+      utimesSync(join(project.directory, 'draw.js'), now, now);
+      await drawing(2 + 2 * n, project);
+    }
+    await stopped(project);
+    assertOneSequence(t, project);
+  });
+
+  test('pm2 reload of a cluster', { skip: missingRunner('pm2') }, async (t) => {
+    const project = projectOf(t);
+    const pm2 = new Pm2(project);
+    t.after(() => pm2.kill());
+    await pm2.run('start', 'server.js', '-i', String(WORKERS));
+    const { pid } = pm2;
+    await drawing(WORKERS, project);
+    for (let n = 1; n <= 2; n++) {
+      await pm2.run('reload', 'server');
+      await drawing(WORKERS * (1 + n), project);
+    }
+    await pm2.kill();
+    await until(() => !isRunning(pid));
+    assert.equal(pm2.stderr(), '');
+    // Else pm2 has restarted some that failed.
+    assert.equal(project.drawn().size, 3 * WORKERS);
+    assertOneSequence(t, project);
+  });
+
+  /** Runs a test runner on copies of one test file. */
+  async function runTests(t, runner, file, ...command) {
+    const project = projectOf(t, copiesOf(join(runner, file)));
+    project.link(runner);
+    mkdirSync(join(project.directory, 'ids'));
+    const { stdout, stderr } = await project.run(NODE, ...command);
+    assert.doesNotMatch(stdout + stderr, /warning|SNOWFLAKE|failed to exit|did not exit/i);
+    return project;
+  }
+
+  const copiesOf = (from) =>
+    Array.from({ length: TEST_FILES }, (_, n) => ({ from, to: from.replace(/^.*?\./, `${n}.`) }));
+
+  for (const [what, ...flags] of [['processes'], ['threads', '--workerThreads']]) {
+    test(`jest with parallel ${what}`, { skip: missingRunner('jest') }, async (t) => {
+      const jest = 'node_modules/jest/bin/jest.js';
+      const command = [jest, '--ci', `--maxWorkers=${WORKERS}`, ...flags];
+      const project = await runTests(t, 'jest', 'draw.test.js', ...command);
+      // By two copies each.
+      assert.equal(project.drawn().size, 2 * TEST_FILES);
+      assertOneSequence(t, project);
+    });
+  }
+
+  for (const pool of ['forks', 'threads', 'vmForks', 'vmThreads']) {
+    test(`vitest with the pool ${pool}`, { skip: missingRunner('vitest') }, async (t) => {
+      const vitest = 'node_modules/vitest/vitest.mjs';
+      const command = [vitest, 'run', `--pool=${pool}`, `--maxWorkers=${WORKERS}`];
+      const project = await runTests(t, 'vitest', 'draw.test.mjs', ...command);
+      assert.equal(project.drawn().size, TEST_FILES);
+      assertOneSequence(t, project);
+    });
+  }
+});
