@@ -22,7 +22,7 @@ const TICK_BITS = 22n;
 /** The packages, assembled as for a release, and a directory for pages. */
 class Packages {
   #directory = fs.mkdtempSync(join(tmpdir(), 'snowdrift-runners-'));
-  shared = fs.mkdtempSync(join(SHARED, 'snowdrift-test-'));
+  shared = fs.mkdtempSync(join(SHARED, 'snowdrift-runners-'));
   #names;
   #projects = 0;
 
