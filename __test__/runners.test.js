@@ -91,7 +91,12 @@ describe('processes of one environment', { skip, timeout: 120_000 }, () => {
 
   test('two applications, in different directories', async (t) => {
     const projects = [projectOf(t), projectOf(t)];
-    for (const project of projects) project.start(NODE, 'server.js');
+    // Tests' directory of pages; what they find by themselves is the next test's.
+    const { SNOWDRIFT_SHARED } = projects[0].env;
+    for (const project of projects) {
+      Object.assign(project.env, { SNOWDRIFT_SHARED });
+      project.start(NODE, 'server.js');
+    }
     await drawing(2, ...projects);
     await stopped(...projects);
     assertOneSequence(t, ...projects);
@@ -100,7 +105,7 @@ describe('processes of one environment', { skip, timeout: 120_000 }, () => {
   test('two applications, in different namespaces', { skip: missingNamespaces() }, async (t) => {
     const projects = [projectOf(t), projectOf(t)];
     const [one] = projects;
-    // What they find by themselves.
+    // Of this machine's /dev/shm.
     delete one.env.SNOWDRIFT_SHARED;
     const directories = projects.map(({ directory }) => directory);
     one.start('unshare', ...MACHINE, 'sh', '-c', TWO_APART, 'sh', NODE, ...directories);

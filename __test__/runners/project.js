@@ -11,18 +11,17 @@ const { join } = require('node:path');
 
 const { countDuplicatesOf } = require('../drawer.js');
 const { missingPackages } = require('../installed.js');
+require('../own-directory.js');
 
 const ROOT = join(__dirname, '../..');
-const SHARED = '/dev/shm';
 /** Nothing outlives its test by more: s. */
 const LONGEST = 90;
 /** An ID's tick is above those bits, in the default layout. */
 const TICK_BITS = 22n;
 
-/** The packages, assembled as for a release, and a directory for pages. */
+/** The packages, assembled as for a release. */
 class Packages {
   #directory = fs.mkdtempSync(join(tmpdir(), 'snowdrift-runners-'));
-  shared = fs.mkdtempSync(join(SHARED, 'snowdrift-runners-'));
   #names;
   #projects = 0;
 
@@ -40,7 +39,7 @@ class Packages {
     fs.writeFileSync(join(directory, 'package.json'), '{ "private": true }');
     fs.mkdirSync(join(directory, 'tmp'));
     this.install(directory);
-    return new Project(directory, this.shared);
+    return new Project(directory);
   }
 
   /** Puts a copy of the packages in a directory's node_modules. */
@@ -52,9 +51,7 @@ class Packages {
   }
 
   remove() {
-    for (const directory of [this.#directory, this.shared]) {
-      fs.rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
-    }
+    fs.rmSync(this.#directory, { recursive: true, force: true, maxRetries: 3 });
   }
 }
 
@@ -62,13 +59,13 @@ class Project {
   /** Programs that run. */
   #running = [];
 
-  constructor(directory, shared) {
+  constructor(directory) {
     this.directory = directory;
     this.env = {
       PATH: process.env.PATH,
       HOME: directory,
       TMPDIR: join(directory, 'tmp'),
-      SNOWDRIFT_SHARED: shared,
+      SNOWDRIFT_SHARED: fs.mkdtempSync(join(process.env.SNOWDRIFT_SHARED, 'runners-')),
       datacenterId: '1',
       workerId: '3',
     };

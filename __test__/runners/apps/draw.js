@@ -14,12 +14,13 @@ const BATCHES_EACH = 100;
  * @param name of the file, one for each who draws
  * @returns an end of it
  */
-function draw({ SnowFlake }, name = process.pid) {
+function draw({ CachedSnowFlake, SnowFlake }, name = process.pid) {
   mkdirSync(DIRECTORY, { recursive: true });
   const file = openSync(join(DIRECTORY, String(name)), 'a');
+  const cached = new CachedSnowFlake();
   let turns = 0;
   const timer = setInterval(() => {
-    const ids = [SnowFlake.nextId(), BigInt(SnowFlake.nextIdString())];
+    const ids = [SnowFlake.nextId(), BigInt(SnowFlake.nextIdString()), cached.nextId()];
     ids.push(...SnowFlake.nextIds(++turns % BATCHES_EACH === 0 ? BATCH : 8));
     writeSync(file, BigUint64Array.from(ids));
   }, 1);
