@@ -19,11 +19,12 @@ const WORKERS = 4;
 /** Of a test runner: each worker has more than one. */
 const TEST_FILES = 2 * WORKERS;
 
-/** A machine with a /dev/shm of its own, and what two users' shells or containers of one host may differ in. */
+/** A machine with a /dev/shm of its own, and all else that two containers of one user may have apart. */
 const MACHINE = ['--user', '--map-root-user', '--mount', '--pid', '--fork', '--kill-child'];
 const APART = ['--mount', '--pid', '--fork', '--mount-proc', '--ipc', '--uts', '--cgroup', '--net'];
+const MEMORY = 'mount -t tmpfs none /dev/shm';
 const TWO_APART = `
-  mount -t tmpfs none /dev/shm || exit
+  ${MEMORY} || exit
   node=$1; shift
   for directory in "$@"; do
     unshare ${APART.join(' ')} sh -ec '
@@ -42,7 +43,8 @@ function isRunning(pid) {
 }
 
 function missingNamespaces() {
-  const { status } = spawnSync('unshare', [...MACHINE, 'unshare', ...APART, 'true']);
+  const attempt = `${MEMORY} && unshare ${APART.join(' ')} true`;
+  const { status } = spawnSync('unshare', [...MACHINE, 'sh', '-c', attempt]);
   return status === 0 ? undefined : 'unshare cannot make namespaces here';
 }
 

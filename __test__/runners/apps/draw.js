@@ -2,29 +2,43 @@
 // The part of each application that draws: some IDs each millisecond, by every call, now and then a batch.
 // What it draws it writes down in ids/.
 
-const { mkdirSync, openSync, writeSync } = require('node:fs');
+const { mkdirSync, openSync, readdirSync, statSync, writeSync } = require('node:fs');
 const { join } = require('node:path');
+const { setTimeout: sleep } = require('node:timers/promises');
 
 const DIRECTORY = join(__dirname, 'ids');
 const BATCH = 2000;
-/** ms. */
-const BATCHES_EACH = 100;
+const TURNS_A_BATCH = 100;
+/** Who has written as many bytes, 1000 IDs, has drawn for a while. */
+const WHILE = 8000;
 
 /**
  * @param name of the file, one for each who draws
- * @returns an end of it
+ * @returns ends it, once it and so many in all have drawn for a while
  */
 function draw({ CachedSnowFlake, SnowFlake }, name = process.pid) {
   mkdirSync(DIRECTORY, { recursive: true });
-  const file = openSync(join(DIRECTORY, String(name)), 'a');
+  const path = join(DIRECTORY, String(name));
+  const file = openSync(path, 'a');
   const cached = new CachedSnowFlake();
   let turns = 0;
   const timer = setInterval(() => {
     const ids = [SnowFlake.nextId(), BigInt(SnowFlake.nextIdString()), cached.nextId()];
-    ids.push(...SnowFlake.nextIds(++turns % BATCHES_EACH === 0 ? BATCH : 8));
+    ids.push(...SnowFlake.nextIds(++turns % TURNS_A_BATCH === 0 ? BATCH : 8));
     writeSync(file, BigUint64Array.from(ids));
   }, 1);
-  return () => clearInterval(timer);
+  return async (count) => {
+    while (!hasDrawn(path) || drawers() < count) await sleep(5);
+    clearInterval(timer);
+  };
 }
 
-module.exports = { DIRECTORY, draw };
+function hasDrawn(path) {
+  return statSync(path).size >= WHILE;
+}
+
+function drawers() {
+  return readdirSync(DIRECTORY).filter((name) => hasDrawn(join(DIRECTORY, name))).length;
+}
+
+module.exports = { draw };

@@ -1,18 +1,15 @@
-// One of a project's test files, which vitest runs in parallel. The test starts as many copies of it.
+// One of a project's test files, which vitest runs in parallel: runners.test.js makes copies of it.
 
-import { readdirSync } from 'node:fs';
 import { basename } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import * as snowdrift from 'snowdrift';
 import { test } from 'vitest';
 
-import { DIRECTORY, draw } from './draw.js';
+import { draw } from './draw.js';
 
+/** One in each of four workers. */
 const DRAWERS = 4;
 
 test('draws beside other files', async () => {
   const end = draw(snowdrift, `${process.pid}-${basename(import.meta.url)}`);
-  await sleep(100);
-  while (readdirSync(DIRECTORY).length < DRAWERS) await sleep(5);
-  end();
+  await end(DRAWERS);
 }, 30_000);
