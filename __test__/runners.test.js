@@ -64,12 +64,18 @@ describe('processes of one environment', { skip, timeout: 120_000 }, () => {
 
   /** Until that many have drawn. */
   function drawing(count, ...projects) {
-    const drawn = () => projects.flatMap((project) => [...project.drawn().values()]);
-    return until(() => drawn().filter(({ length }) => length >= SOME).length >= count);
+    return until(() => {
+      for (const { stderr } of projects) assert.equal(stderr, '');
+      const drawn = projects.flatMap((project) => [...project.drawn().values()]);
+      return drawn.filter(({ length }) => length >= SOME).length >= count;
+    });
   }
 
   async function stopped(...projects) {
-    for (const project of projects) assert.equal(await project.stop(), '');
+    for (const project of projects) {
+      await project.stop();
+      assert.equal(project.stderr, '');
+    }
   }
 
   test('cluster workers, and a thread of each', async (t) => {
@@ -135,14 +141,14 @@ describe('processes of one environment', { skip, timeout: 120_000 }, () => {
     t.after(() => pm2.kill());
     await pm2.run('start', 'server.js', '-i', String(WORKERS));
     const { pid } = pm2;
-    await drawing(WORKERS, project);
+    await drawing(WORKERS, pm2);
     for (let n = 1; n <= 2; n++) {
       await pm2.run('reload', 'server');
-      await drawing(WORKERS * (1 + n), project);
+      await drawing(WORKERS * (1 + n), pm2);
     }
     await pm2.kill();
     await until(() => !isRunning(pid));
-    assert.equal(pm2.stderr(), '');
+    assert.equal(pm2.stderr, '');
     // Else pm2 has restarted some that failed.
     assert.equal(project.drawn().size, 3 * WORKERS);
     assertOneSequence(t, project);

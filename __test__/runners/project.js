@@ -56,8 +56,7 @@ class Packages {
 }
 
 class Project {
-  /** Programs that run. */
-  #running = [];
+  #programs = [];
 
   constructor(directory) {
     this.directory = directory;
@@ -80,7 +79,7 @@ class Project {
   /** Starts a program. */
   start(...command) {
     const program = new Program(command, { cwd: this.directory, env: this.env });
-    this.#running.push(program);
+    this.#programs.push(program);
     return program;
   }
 
@@ -92,11 +91,14 @@ class Project {
     return program;
   }
 
-  /** Ends what runs. Returns what it wrote to stderr. */
+  /** What its programs have written there. */
+  get stderr() {
+    return this.#programs.map(({ stderr }) => stderr).join('');
+  }
+
+  /** Ends what runs. */
   async stop() {
-    const programs = this.#running.splice(0);
-    await Promise.all(programs.map((program) => program.stop()));
-    return programs.map(({ stderr }) => stderr).join('');
+    await Promise.all(this.#programs.map((program) => program.stop()));
   }
 
   /** The IDs of each who drew, by name. */

@@ -53,8 +53,13 @@ class Pm2 {
     return existsSync(file) ? Number(readFileSync(file, 'utf8')) : undefined;
   }
 
-  /** What the applications wrote to stderr. */
-  stderr() {
+  /** What the applications have drawn. */
+  drawn() {
+    return this.#project.drawn();
+  }
+
+  /** What they have written there. */
+  get stderr() {
     const logs = join(this.#home, 'logs');
     return readdirSync(logs)
       .filter((name) => name.includes('-error-'))
