@@ -35,6 +35,10 @@ impl Page {
         match *self {}
     }
 
+    pub(super) fn is_first(&self) -> bool {
+        match *self {}
+    }
+
     pub(super) fn is_named(&self) -> Result<bool, HostError> {
         match *self {}
     }
