@@ -4,7 +4,7 @@
 
 const assert = require('node:assert/strict');
 const { spawnSync } = require('node:child_process');
-const { mkdirSync, utimesSync, writeFileSync } = require('node:fs');
+const { utimesSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
@@ -55,9 +55,10 @@ describe('processes of one environment', { skip, timeout: 120_000 }, () => {
   before(() => packages.assemble());
   after(() => packages.remove());
 
-  /** A project that ends with the test. */
-  function projectOf(t, files) {
+  /** A project that ends with the test. With `state`, its applications use a directory of that name. */
+  function projectOf(t, { state, files } = {}) {
     const project = packages.project(files);
+    if (state) project.env.STATE = join(project.directory, 'state');
     t.after(() => project.stop());
     return project;
   }
@@ -77,14 +78,6 @@ describe('processes of one environment', { skip, timeout: 120_000 }, () => {
       assert.equal(project.stderr, '');
     }
   }
-
-  test('cluster workers, and a thread of each', async (t) => {
-    const project = projectOf(t);
-    project.start(NODE, 'cluster.js');
-    await drawing(6, project);
-    await stopped(project);
-    assertOneSequence(t, project);
-  });
 
   test('two copies of the package in one process, and in its thread', async (t) => {
     const project = projectOf(t);
@@ -122,69 +115,84 @@ describe('processes of one environment', { skip, timeout: 120_000 }, () => {
     assertOneSequence(t, ...projects);
   });
 
-  test('node --watch of a server and a worker', async (t) => {
-    const project = projectOf(t);
-    for (const file of ['server.js', 'worker.js']) project.start(NODE, '--watch', file);
-    await drawing(2, project);
-    for (let n = 1; n <= 3; n++) {
-      const now = new Date();
-      utimesSync(join(project.directory, 'draw.js'), now, now);
-      await drawing(2 + 2 * n, project);
-    }
-    await stopped(project);
-    assertOneSequence(t, project);
-  });
+  for (const [suffix, state] of [
+    ['', false],
+    [', with state', true],
+  ]) {
+    test(`cluster workers, and a thread of each${suffix}`, async (t) => {
+      const project = projectOf(t, { state });
+      project.start(NODE, 'cluster.js');
+      await drawing(6, project);
+      await stopped(project);
+      assertOneSequence(t, project);
+    });
 
-  test('pm2 reload of a cluster', { skip: missingRunner('pm2') }, async (t) => {
-    const project = projectOf(t);
-    const pm2 = new Pm2(project);
-    t.after(() => pm2.kill());
-    await pm2.run('start', 'server.js', '-i', String(WORKERS));
-    const { pid } = pm2;
-    await drawing(WORKERS, pm2);
-    for (let n = 1; n <= 2; n++) {
-      await pm2.run('reload', 'server');
-      await drawing(WORKERS * (1 + n), pm2);
-    }
-    await pm2.kill();
-    await until(() => !isRunning(pid));
-    assert.equal(pm2.stderr, '');
-    // Else pm2 has restarted some that failed.
-    assert.equal(project.drawn().size, 3 * WORKERS);
-    assertOneSequence(t, project);
-  });
+    test(`node --watch of a server and a worker${suffix}`, async (t) => {
+      const project = projectOf(t, { state });
+      for (const file of ['server.js', 'worker.js']) project.start(NODE, '--watch', file);
+      await drawing(2, project);
+      for (let n = 1; n <= 3; n++) {
+        const now = new Date();
+        utimesSync(join(project.directory, 'draw.js'), now, now);
+        await drawing(2 + 2 * n, project);
+      }
+      await stopped(project);
+      assertOneSequence(t, project);
+    });
 
-  /** Runs a test runner on copies of one test file. */
-  async function runTests(t, runner, file, ...command) {
-    const project = projectOf(t, copiesOf(join(runner, file)));
-    project.link(runner);
-    mkdirSync(join(project.directory, 'ids'));
-    const { stdout, stderr } = await project.run(NODE, ...command);
-    assert.doesNotMatch(stdout + stderr, /warning|SNOWFLAKE|failed to exit|did not exit/i);
-    return project;
+    test(`pm2 reload of a cluster${suffix}`, { skip: missingRunner('pm2') }, async (t) => {
+      const project = projectOf(t, { state });
+      const pm2 = new Pm2(project);
+      t.after(() => pm2.kill());
+      await pm2.run('start', 'server.js', '-i', String(WORKERS));
+      const { pid } = pm2;
+      await drawing(WORKERS, pm2);
+      for (let n = 1; n <= 2; n++) {
+        await pm2.run('reload', 'server');
+        await drawing(WORKERS * (1 + n), pm2);
+      }
+      await pm2.kill();
+      await until(() => !isRunning(pid));
+      assert.equal(pm2.stderr, '');
+      // Else pm2 has restarted some that failed.
+      assert.equal(project.drawn().size, 3 * WORKERS);
+      assertOneSequence(t, project);
+    });
   }
 
   const copiesOf = (from) =>
     Array.from({ length: TEST_FILES }, (_, n) => ({ from, to: from.replace(/^.*?\./, `${n}.`) }));
 
-  for (const [what, ...flags] of [['processes'], ['threads', '--workerThreads']]) {
-    test(`jest with parallel ${what}`, { skip: missingRunner('jest') }, async (t) => {
-      const jest = 'node_modules/jest/bin/jest.js';
-      const command = [jest, '--ci', `--maxWorkers=${WORKERS}`, ...flags];
-      const project = await runTests(t, 'jest', 'draw.test.js', ...command);
-      // By two copies each.
-      assert.equal(project.drawn().size, 2 * TEST_FILES);
-      assertOneSequence(t, project);
+  /** Runs a test runner on copies of one test file, each of which has so many drawers. */
+  async function runTests(t, { runner, file, drawers, command, state }) {
+    const project = projectOf(t, { state, files: copiesOf(join(runner, file)) });
+    project.link(runner);
+    const { stdout, stderr } = await project.run(NODE, ...command, `--maxWorkers=${WORKERS}`);
+    assert.doesNotMatch(stdout + stderr, /warning|SNOWFLAKE|failed to exit|did not exit/i);
+    assert.equal(project.drawn().size, drawers * TEST_FILES);
+    assertOneSequence(t, project);
+  }
+
+  for (const [what, state, ...flags] of [
+    ['processes', false],
+    ['processes, with state', true],
+    ['threads', false, '--workerThreads'],
+  ]) {
+    test(`jest with parallel ${what}`, { skip: missingRunner('jest') }, (t) => {
+      const command = ['node_modules/jest/bin/jest.js', '--ci', ...flags];
+      return runTests(t, { runner: 'jest', file: 'draw.test.js', drawers: 2, command, state });
     });
   }
 
-  for (const pool of ['forks', 'threads', 'vmForks', 'vmThreads']) {
-    test(`vitest with the pool ${pool}`, { skip: missingRunner('vitest') }, async (t) => {
-      const vitest = 'node_modules/vitest/vitest.mjs';
-      const command = [vitest, 'run', `--pool=${pool}`, `--maxWorkers=${WORKERS}`];
-      const project = await runTests(t, 'vitest', 'draw.test.mjs', ...command);
-      assert.equal(project.drawn().size, TEST_FILES);
-      assertOneSequence(t, project);
+  for (const [what, state, pool] of [
+    ['processes', false, 'forks'],
+    ['processes, with state', true, 'forks'],
+    ['threads', false, 'threads'],
+    ['contexts of their own', false, 'vmThreads'],
+  ]) {
+    test(`vitest with parallel ${what}`, { skip: missingRunner('vitest') }, (t) => {
+      const command = ['node_modules/vitest/vitest.mjs', 'run', `--pool=${pool}`];
+      return runTests(t, { runner: 'vitest', file: 'draw.test.mjs', drawers: 1, command, state });
     });
   }
 });

@@ -20,7 +20,9 @@ function draw({ CachedSnowFlake, SnowFlake }, name = process.pid) {
   mkdirSync(DIRECTORY, { recursive: true });
   const path = join(DIRECTORY, String(name));
   const file = openSync(path, 'a');
-  const cached = new CachedSnowFlake();
+  const { STATE: state } = process.env;
+  if (state) SnowFlake.configure({ state });
+  const cached = new CachedSnowFlake(state && { state });
   let turns = 0;
   const timer = setInterval(() => {
     const ids = [SnowFlake.nextId(), BigInt(SnowFlake.nextIdString()), cached.nextId()];
