@@ -127,7 +127,10 @@ pub fn leased(request: &OpenRequest, window: &WindowRecord) -> Result<Source, Fa
         ceiling: window.ceiling as Tick,
         high: HighMarks::default(),
     };
-    by_ring(request, registry::open_leased(node, &request.opening_alone(), &terms, window.in_thread)?)
+    by_ring(
+        request,
+        registry::open_leased(node, &request.opening_alone(), &terms, window.in_thread)?,
+    )
 }
 
 /// Joins the generator of a slot that another thread of this process has leased.

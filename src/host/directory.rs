@@ -11,8 +11,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::{HostError, OtherUser};
 use super::page::{self, BootId, Joined, Page, Snapshot};
+use super::{HostError, OtherUser};
 use crate::layout::Tick;
 use crate::node::Node;
 

@@ -65,7 +65,12 @@ impl Opened {
             Home::Page(page) => Some(page.clone()),
         };
         let checked_ms = AtomicI64::new(i64::MIN);
-        Opened { sequence: Sequence::new(home, node.layout()), page, checked_ms, marks: RwLock::new(None) }
+        Opened {
+            sequence: Sequence::new(home, node.layout()),
+            page,
+            checked_ms,
+            marks: RwLock::new(None),
+        }
     }
 
     /// What is drawn from.

@@ -202,13 +202,7 @@ pub fn file_name(node: &Node) -> String {
 }
 
 /// The bytes of a new page. It issues nothing until it is begun, unless it is the node's first one.
-pub fn fresh(
-    node: &Node,
-    max_ahead: Tick,
-    boot_id: &BootId,
-    uid: u32,
-    is_first: bool,
-) -> Vec<u8> {
+pub fn fresh(node: &Node, max_ahead: Tick, boot_id: &BootId, uid: u32, is_first: bool) -> Vec<u8> {
     let header = Header {
         node: *node,
         max_ahead,
