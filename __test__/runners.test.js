@@ -50,7 +50,7 @@ function missingNamespaces() {
 
 const skip = process.platform !== 'linux' && 'a host has one sequence by default on Linux only';
 
-describe('processes of one environment', { skip, timeout: 120_000 }, () => {
+describe('processes of one environment', { skip, timeout: 300_000 }, () => {
   const packages = new Packages();
   before(() => packages.assemble());
   after(() => packages.remove());
