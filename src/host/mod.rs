@@ -6,6 +6,7 @@
 //! | `page` | a node's page: its file, header, creation, checks, and the map |
 //! | `processes` | the table of the processes that use a page, for people |
 //! | `home` | the cells that a generator draws from, and a new page once the old one is gone |
+//! | `system` | what the operating system decides: users, files, running processes |
 //! | `elsewhere` | the same names where there is no host scope: every system but Linux |
 //!
 //! What keeps two pages of one node from issuing one ID (`tests/host`):
@@ -30,6 +31,8 @@ mod home;
 mod page;
 #[cfg(target_os = "linux")]
 mod processes;
+#[cfg(target_os = "linux")]
+mod system;
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
