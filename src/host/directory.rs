@@ -11,11 +11,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::page::{self, BootId, Joined, Page, Snapshot};
-use super::{HostError, system};
+use super::{HostError, OtherUser, system};
 use crate::layout::Tick;
 use crate::node::Node;
 
 const README: &str = "README";
+/// How the name of the file ends that says that a node had a page.
+const BORN: &str = "born";
 const TEMPORARY: &str = ".new-";
 /// Older ones were left by processes that were killed; they take milliseconds.
 const TEMPORARY_FOR: Duration = Duration::from_secs(60);
@@ -32,15 +34,6 @@ pub struct Directory {
     path: PathBuf,
     uid: u32,
     boot_id: BootId,
-}
-
-/// Another user's page of a node: both users issue the same IDs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OtherUser {
-    /// The page.
-    pub path: PathBuf,
-    /// Who owns it.
-    pub uid: u32,
 }
 
 /// A page's file, and what it says or why it cannot be used.
@@ -112,7 +105,7 @@ impl Directory {
     fn create(&self, path: &Path, node: &Node, max_ahead: Tick) -> Result<(), HostError> {
         self.sweep();
         self.explain();
-        let bytes = page::fresh(node, max_ahead, &self.boot_id, self.uid);
+        let bytes = page::fresh(node, max_ahead, &self.boot_id, self.uid, self.is_first(node)?);
         match self.place(path, &bytes) {
             // Another was first; or the directory has been removed, and is created again.
             Err(cause)
@@ -121,6 +114,24 @@ impl Directory {
                 Ok(())
             }
             placed => placed.map_err(HostError::io("create", path)),
+        }
+    }
+
+    /// Whether the node never had a page in this boot: an empty file of its name remembers that it had.
+    ///
+    /// Any other page begins above the clock's tick, of which the one before may have issued IDs. That
+    /// costs up to a tick: 1 ms is no matter, and spares the file; a second is one, for the first start.
+    fn is_first(&self, node: &Node) -> Result<bool, HostError> {
+        if node.layout().tick_ms == 1 {
+            return Ok(false);
+        }
+        let path = self.page_of(node).with_extension(BORN);
+        match self.place(&path, b"") {
+            Ok(()) => Ok(true),
+            Err(cause) if cause.kind() == ErrorKind::AlreadyExists => Ok(false),
+            // The directory has been removed, and is created again.
+            Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(false),
+            Err(cause) => Err(HostError::io("create", &path)(cause)),
         }
     }
 
