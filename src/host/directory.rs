@@ -46,8 +46,8 @@ pub struct Found {
 }
 
 impl Directory {
-    /// The directory in `/dev/shm`, or in the one that `SNOWDRIFT_SHARED` names. It is created when
-    /// missing. None where the system has no `/dev/shm` in memory, and none is named.
+    /// The directory in the system's place for it, or in the one that `SNOWDRIFT_SHARED` names. It is
+    /// created when missing. None where the system has no such place, and none is named.
     pub fn find(named: Option<&Path>) -> Result<Option<Directory>, HostError> {
         let shared = named.map(Path::to_owned).or_else(system::default_place);
         shared.map(|shared| Directory::with(&shared, BootId::now())).transpose()
@@ -56,7 +56,7 @@ impl Directory {
     /// The directory in a named one, in a boot that tests choose.
     pub fn with(shared: &Path, boot_id: BootId) -> Result<Directory, HostError> {
         // One name, whatever the working directory is later.
-        let shared = fs::canonicalize(shared).map_err(HostError::io("find", shared))?;
+        let shared = system::canonical(shared).map_err(HostError::io("find", shared))?;
         if let Some(what) = system::unfit(&shared) {
             return Err(HostError::unusable(&shared, what));
         }
@@ -139,6 +139,10 @@ impl Directory {
     fn place(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let mut file = system::private().prefix(TEMPORARY).tempfile_in(&self.path)?;
         file.write_all(bytes)?;
+        if !system::IN_MEMORY {
+            // After a power cut, the name must not stand for a file of zeros.
+            file.as_file().sync_all()?;
+        }
         file.persist_noclobber(path).map(drop).map_err(|failure| failure.error)
     }
 

@@ -319,6 +319,9 @@ fn begun(
     let mut highest = || node.layout().tick_at(clock.now().ms).saturating_add(max_ahead);
     // Nothing stalls it: it only asks the time.
     let _ = opened.sequence().begin(&mut highest);
+    if opened.page().is_some_and(Page::may_be_old) {
+        opened.sequence().raise_floor(highest());
+    }
     Ok(opened)
 }
 

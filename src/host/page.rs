@@ -87,8 +87,7 @@ impl BootId {
             .map_or_else(|_| BootId::default(), |id| BootId(id.to_be_bytes()))
     }
 
-    /// Whether both are known and differ. A memory file system does not outlive its boot, so an unknown
-    /// one is no other.
+    /// Whether both are known and differ. Of an unknown one see [`Page::may_be_old`].
     fn is_other(&self, than: &BootId) -> bool {
         self != than && *self != BootId::default() && *than != BootId::default()
     }
@@ -236,6 +235,7 @@ pub struct Page {
     path: PathBuf,
     identity: Identity,
     header: Header,
+    may_be_old: bool,
 }
 
 impl Page {
@@ -274,7 +274,8 @@ impl Page {
         }
         let map =
             MmapOptions::new().len(BYTES).map_raw(&file).map_err(HostError::io("map", path))?;
-        let page = Page { map, path: path.to_owned(), identity, header };
+        let may_be_old = BootId::default() == header.boot_id || BootId::default() == *boot_id;
+        let page = Page { map, path: path.to_owned(), identity, header, may_be_old };
         processes::enter(&page.bytes().processes, unix_ms());
         Ok(Joined::Page(Box::new(page)))
     }
@@ -300,6 +301,13 @@ impl Page {
     /// What it says of itself.
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// Whether it may be of another boot, and so less than was issued from it: a power cut leaves on a
+    /// disk what was written back by then. Whoever opens it issues nothing of the clock's tick, as of a
+    /// page that replaces another one.
+    pub fn may_be_old(&self) -> bool {
+        self.may_be_old
     }
 
     /// Whether its name still names it, so that whoever opens the node finds this page.

@@ -3,6 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// What is in memory does not outlive its boot.
+pub const IN_MEMORY: bool = true;
+
 const DEFAULT: &str = "/dev/shm";
 
 /// The directory that holds all users' directories. None where `/dev/shm` is not in memory.
