@@ -40,6 +40,17 @@ pub struct Reserved {
     pub block: Block,
 }
 
+impl Reserved {
+    /// The first ones of them, at most as many. The others are given back.
+    pub fn shortened(self, generator: &Generator, most: u64) -> Reserved {
+        let unused = self.block.len.saturating_sub(most);
+        if unused > 0 {
+            generator.give_back(&self.block, unused);
+        }
+        Reserved { block: Block { len: self.block.len - unused, ..self.block }, ..self }
+    }
+}
+
 /// Why no ID was issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {

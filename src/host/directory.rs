@@ -118,13 +118,9 @@ impl Directory {
     }
 
     /// Whether the node never had a page in this boot: an empty file of its name remembers that it had.
-    ///
-    /// Any other page begins above the clock's tick, of which the one before may have issued IDs. That
-    /// costs up to a tick: 1 ms is no matter, and spares the file; a second is one, for the first start.
+    /// Where both were deleted, a page passes for the first one: its first tick is exhausted all the
+    /// same if it lasts no longer than a ms.
     fn is_first(&self, node: &Node) -> Result<bool, HostError> {
-        if node.layout().tick_ms == 1 {
-            return Ok(false);
-        }
         let path = self.page_of(node).with_extension(BORN);
         match self.place(&path, b"") {
             Ok(()) => Ok(true),

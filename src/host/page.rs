@@ -15,6 +15,7 @@
 //! | 0..8 | `SNOWDRF1` |
 //! | 8..12, 12..16 | the format, 1; a byte order mark as the machine writes it |
 //! | 16..21, 24..32, 32..40 | the layout: widths, tick in ms, epoch in Unix ms |
+//! | 22 | 1 if it is the first page of the node in its boot |
 //! | 40..48, 48..56 | datacenterId, workerId |
 //! | 56..64 | maxAhead in ticks |
 //! | 64..80, 80..96 | a random ID of the page; the boot that it is of, zeros where none is known |
@@ -110,6 +111,8 @@ pub struct Header {
     pub pid: u32,
     /// As which user.
     pub uid: u32,
+    /// Whether the node had no page before in this boot.
+    pub is_first: bool,
 }
 
 impl Header {
@@ -128,6 +131,7 @@ impl Header {
         put(8, &FORMAT.to_le_bytes());
         put(12, &BYTE_ORDER.to_ne_bytes());
         put(16, &widths);
+        put(22, &[self.is_first.into()]);
         put(24, &layout.tick_ms.to_le_bytes());
         put(32, &layout.epoch_ms.to_le_bytes());
         put(40, &self.node.datacenter_id().to_le_bytes());
@@ -175,6 +179,7 @@ impl Header {
             created_ms: number(96),
             pid: u32::from_le_bytes(take(bytes, 104)),
             uid: u32::from_le_bytes(take(bytes, 108)),
+            is_first: take(bytes, 22) != [0],
         })
     }
 }
@@ -206,10 +211,15 @@ pub fn fresh(node: &Node, max_ahead: Tick, boot_id: &BootId, uid: u32, is_first:
         created_ms: unix_ms(),
         pid: std::process::id(),
         uid,
+        is_first,
     };
     let mut bytes = vec![0; BYTES];
     bytes[..HEADER_BYTES].copy_from_slice(&header.to_bytes());
-    let cells = if is_first { Cells::default() } else { Cells::not_begun(node.layout()) };
+    let cells = if is_first && node.layout().tick_ms > 1 {
+        Cells::default()
+    } else {
+        Cells::not_begun(node.layout())
+    };
     let word = cells.word();
     bytes[HEADER_BYTES..HEADER_BYTES + 8].copy_from_slice(&word.to_ne_bytes());
     bytes
@@ -291,6 +301,11 @@ impl Page {
     /// What its processes share.
     pub fn cells(&self) -> &Cells {
         &self.bytes().cells
+    }
+
+    /// Whether the node had no page before in this boot.
+    pub fn is_first(&self) -> bool {
+        self.header.is_first
     }
 
     /// Where it is, or was.
