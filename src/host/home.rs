@@ -324,6 +324,10 @@ fn begun(
     let mut highest = || node.layout().tick_at(clock.now().ms).saturating_add(ahead);
     // Nothing stalls it: it only asks the time.
     let _ = opened.sequence().begin(&mut highest, is_first);
+    if opened.page().is_some_and(Page::may_be_old) {
+        let now = node.layout().tick_at(clock.now().ms);
+        opened.sequence().raise_floor(now.saturating_add(max_ahead));
+    }
     Ok(opened)
 }
 
