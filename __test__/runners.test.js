@@ -13,13 +13,13 @@ const { Packages, assertOneSequence, missingRunner } = require('./runners/projec
 const { until } = require('./support.js');
 
 const NODE = process.execPath;
-/** A process that has drawn as many IDs is at work. */
+/** A drawer with so many IDs is at work. */
 const SOME = 1000;
 const WORKERS = 4;
-/** Of a test runner: each worker has more than one. */
+/** More than a test runner has workers. */
 const TEST_FILES = 2 * WORKERS;
 
-/** A machine with a /dev/shm of its own, and all else that two containers of one user may have apart. */
+/** Namespaces of a machine with its own /dev/shm, and those that each of its applications has to itself. */
 const MACHINE = ['--user', '--map-root-user', '--mount', '--pid', '--fork', '--kill-child'];
 const APART = ['--mount', '--pid', '--fork', '--mount-proc', '--ipc', '--uts', '--cgroup', '--net'];
 const MEMORY = 'mount -t tmpfs none /dev/shm';
@@ -63,7 +63,7 @@ describe('processes of one environment', { skip, timeout: 300_000 }, () => {
     return project;
   }
 
-  /** Until that many have drawn. */
+  /** Until so many drawers are at work. */
   function drawing(count, ...projects) {
     return until(() => {
       for (const { stderr } of projects) assert.equal(stderr, '');
@@ -92,7 +92,7 @@ describe('processes of one environment', { skip, timeout: 300_000 }, () => {
 
   test('two applications, in different directories', async (t) => {
     const projects = [projectOf(t), projectOf(t)];
-    // Tests' directory of pages; what they find by themselves is the next test's.
+    // Named for tests only: the next test leaves it out.
     const { SNOWDRIFT_SHARED } = projects[0].env;
     for (const project of projects) {
       Object.assign(project.env, { SNOWDRIFT_SHARED });
@@ -106,7 +106,7 @@ describe('processes of one environment', { skip, timeout: 300_000 }, () => {
   test('two applications, in different namespaces', { skip: missingNamespaces() }, async (t) => {
     const projects = [projectOf(t), projectOf(t)];
     const [one] = projects;
-    // Of this machine's /dev/shm.
+    // The default is used, which is that machine's /dev/shm.
     delete one.env.SNOWDRIFT_SHARED;
     const directories = projects.map(({ directory }) => directory);
     one.start('unshare', ...MACHINE, 'sh', '-c', TWO_APART, 'sh', NODE, ...directories);
@@ -154,7 +154,7 @@ describe('processes of one environment', { skip, timeout: 300_000 }, () => {
       await pm2.kill();
       await until(() => !isRunning(pid));
       assert.equal(pm2.stderr, '');
-      // Else pm2 has restarted some that failed.
+      // More would be restarts of failed ones.
       assert.equal(project.drawn().size, 3 * WORKERS);
       assertOneSequence(t, project);
     });

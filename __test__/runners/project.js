@@ -101,7 +101,7 @@ class Project {
     await Promise.all(this.#programs.map((program) => program.stop()));
   }
 
-  /** The IDs of each who drew, by name. */
+  /** The IDs of each drawer, by its name. */
   drawn() {
     const directory = join(this.directory, 'ids');
     const names = fs.existsSync(directory) ? fs.readdirSync(directory) : [];
@@ -111,12 +111,13 @@ class Project {
 
 class Program {
   #process;
+  #isOver = false;
   stdout = '';
   stderr = '';
 
   constructor([program, ...args], options) {
-    // Should this process be killed, it ends nevertheless.
-    const bounded = ['--signal=KILL', String(LONGEST), program, ...args];
+    // It ends even if this process is killed.
+    const bounded = ['-s', 'KILL', String(LONGEST), program, ...args];
     this.#process = spawn('timeout', bounded, {
       ...options,
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -129,14 +130,14 @@ class Program {
       });
     }
     this.ended = once(this.#process, 'close');
+    this.ended.then(() => {
+      this.#isOver = true;
+    });
   }
 
+  /** Kills all of its process group. */
   async stop() {
-    try {
-      process.kill(-this.#process.pid, 'SIGKILL');
-    } catch {
-      // It has ended.
-    }
+    if (!this.#isOver) process.kill(-this.#process.pid, 'SIGKILL');
     await this.ended;
   }
 }
@@ -148,7 +149,7 @@ function idsIn(file) {
   );
 }
 
-/** How many ticks more than one of them drew in. */
+/** How many ticks have IDs of more than one drawer. */
 function ticksOfMany(arrays) {
   const drawers = new Map();
   for (const ids of arrays) {
@@ -164,7 +165,7 @@ function ticksOfMany(arrays) {
   return [...drawers.values()].filter((count) => count > 1).length;
 }
 
-/** Asserts that all drew from one sequence, many of them at one time. Reports the figures. */
+/** Asserts that no ID is a duplicate, and that drawers drew at one time. Reports the figures. */
 function assertOneSequence(t, ...projects) {
   const arrays = projects.flatMap((project) => [...project.drawn().values()]);
   const count = arrays.reduce((sum, { length }) => sum + length, 0);

@@ -1,6 +1,6 @@
 'use strict';
-// The part of each application that draws: some IDs each millisecond, by every call, now and then a batch.
-// What it draws it writes down in ids/.
+// The part of each application that draws: some IDs each millisecond, by each way to draw, and a batch now
+// and then. It writes all IDs to files in ids/.
 
 const { mkdirSync, openSync, readdirSync, statSync, writeSync } = require('node:fs');
 const { join } = require('node:path');
@@ -9,12 +9,12 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const DIRECTORY = join(__dirname, 'ids');
 const BATCH = 2000;
 const TURNS_A_BATCH = 100;
-/** Who has written as many bytes, 1000 IDs, has drawn for a while. */
+/** A drawer has drawn for a while when its file has so many bytes: 1000 IDs. */
 const WHILE = 8000;
 
 /**
- * @param name of the file, one for each who draws
- * @returns ends it, once it and so many in all have drawn for a while
+ * @param name of the file, one for each drawer
+ * @returns a function that waits until this drawer and so many in all have drawn for a while, then ends it
  */
 function draw({ CachedSnowFlake, SnowFlake }, name = process.pid) {
   mkdirSync(DIRECTORY, { recursive: true });

@@ -8,8 +8,8 @@ const { join } = require('node:path');
 
 const PM2 = join(__dirname, 'node_modules/pm2/bin/pm2');
 
-// Ends the daemon once nobody holds its input any more: also when the test is killed. Whatever happens, it
-// is over within two minutes.
+// Ends the daemon when its own input closes: by kill(), or because the test has ended in any way. It takes
+// two minutes at most.
 const GUARD = `
 timeout 90 cat >/dev/null
 timeout 20 "$0" "$1" kill >/dev/null 2>&1
