@@ -22,7 +22,7 @@
 
 mod boot;
 pub mod file;
-mod marks;
+pub(crate) mod lock;
 pub mod record;
 pub mod reset;
 
@@ -37,7 +37,6 @@ use crate::node::Node;
 use crate::sequencer::HighMarks;
 
 pub use boot::boot_id;
-pub use marks::MarkTable;
 
 /// Who holds a slot, or wants to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,39 +69,6 @@ pub struct Terms {
     pub ceiling: Tick,
     /// What was issued above the floor.
     pub high: HighMarks,
-}
-
-/// Where slots are recorded.
-pub trait Store: Send + Sync {
-    /// Its name, for people: a URL.
-    fn name(&self) -> String;
-
-    /// The slots of a datacenter that were ever held, in any order.
-    fn recorded(&self, layout: &Layout, datacenter_id: u64) -> Result<Vec<Recorded>, StoreError>;
-
-    /// Takes a slot, and raises its ceiling to the given one if it is lower; or tells who holds it.
-    fn acquire(
-        &self,
-        slot: &Node,
-        holder: &Holder,
-        ceiling: Tick,
-    ) -> Result<Box<dyn Held>, StoreError>;
-}
-
-/// A slot that is held. Dropped without a release, it is as if the holder had died.
-pub trait Held: Send {
-    /// What the holder starts from.
-    fn terms(&self) -> Terms;
-
-    /// Where the holder's generator writes its high marks, if the store can keep them.
-    fn marks(&mut self) -> Option<MarkTable>;
-
-    /// Raises the ceiling, if the slot is still this holder's. A lower one than recorded changes
-    /// nothing. When it returns, the ceiling is safe against anything that can happen.
-    fn renew(&mut self, ceiling: Tick) -> Result<(), StoreError>;
-
-    /// Gives the slot up. Nothing above `last` was issued, nor ever will be by this holder.
-    fn release(self: Box<Self>, last: Tick) -> Result<(), StoreError>;
 }
 
 /// Why a store did not do what it was asked for.
