@@ -112,12 +112,13 @@ function remedy(retryAfterMs, { datacenterId, workerId }, lease) {
  * Why there is no ID. `layout` and `maxWait` are those of the instance that was asked, `lease` is how
  * its lease stands.
  */
-function refused({ kind: found, now, retryAfterMs }, { layout, maxWait, ...node }, lease) {
+function refused({ kind: found, now, retryAfterMs, why }, { layout, maxWait, ...node }, lease) {
   // A lease that lost its slot, and could not open another one, has no generator meanwhile.
   const kind = found === 'closed' && lease?.state === 'lost' ? 'ceiling' : found;
   // Of a lease from a directory there is no such field.
   const isOfStore = lease?.expires !== undefined;
   const again = retryAfterMs === undefined ? '' : ` Try again in ${retryAfterMs} ms`;
+  const issuer = isOfStore ? 'by other holders of this slot' : 'before this machine went down';
   const perTick = `${2 ** layout.sequenceBits} IDs a tick of ${layout.tickMs} ms`;
   const [code, message] = {
     closed: ['ERR_SNOWFLAKE_CLOSED', 'this SnowFlake is closed; make another one to draw more IDs'],
@@ -135,10 +136,17 @@ function refused({ kind: found, now, retryAfterMs }, { layout, maxWait, ...node 
       'ERR_SNOWFLAKE_BEFORE_EPOCH',
       `the clock stands at ${moment(now)}, before the layout's epoch ${moment(layout.epoch)}. Set the clock right, or choose an earlier epoch`,
     ],
-    floor: [
+    page: [
+      'ERR_SNOWFLAKE_STORE',
+      `the sequence that this host's processes share cannot be used: ${why}`,
+    ],
+    floor: lease === null || lease === undefined ? [
+      'ERR_SNOWFLAKE_WINDOW',
+      `the clock stands at ${moment(now)}, and the page that this host's processes shared before may have issued IDs up to then.${again}`,
+    ] : [
       'ERR_SNOWFLAKE_WINDOW',
       `the clock stands at ${moment(now)}, and IDs up to ${moment(lease?.floor)} may have been issued ${
-        isOfStore ? 'by other holders of this slot' : 'before this machine went down'
+        issuer
       }.${again}, when the clock has passed that${remedy(retryAfterMs, node, lease)}`,
     ],
     ceiling: isOfStore

@@ -130,6 +130,9 @@ function opened(settings, answer) {
       code: 'SNOWFLAKE_SLOT_UNUSABLE',
     });
   }
+  for (const why of channel.secondUsers) {
+    process.emitWarning(`${why}.`, { type: 'SnowFlakeWarning', code: 'SNOWFLAKE_SECOND_USER' });
+  }
   return { channel, settings: { ...settings, workerId: channel.workerId } };
 }
 

@@ -37,6 +37,7 @@ const MAX_CLOCK_SKEW_MS = 10_000;
 const CALL_TIMEOUT_MS = 5000;
 const CLOCK_BACK = ['counter', 'wait', 'throw'];
 const SEQUENCE_START = ['zero', 'random'];
+const SCOPES = ['auto', 'host', 'process'];
 
 const OPTION_KEYS = [
   'datacenterId',
@@ -47,6 +48,7 @@ const OPTION_KEYS = [
   'maxWait',
   'maxAhead',
   'sequenceStart',
+  'scope',
   'clock',
   'state',
   'lease',
@@ -261,6 +263,12 @@ function readOptions(options = {}, { isLeased } = { isLeased: false }) {
     );
   }
   const recording = isLeased ? undefined : readRecording(given);
+  const scope = choice('scope', inForce('scope', 'auto'), SCOPES);
+  if (scope === 'host' && given.clock !== undefined) {
+    throw configError(
+      "an instance with a clock of its own shares no sequence: leave out scope 'host' or clock",
+    );
+  }
   return {
     layout,
     datacenterId: nodeField('datacenterId', given.datacenterId, layout.datacenterBits),
@@ -272,6 +280,8 @@ function readOptions(options = {}, { isLeased } = { isLeased: false }) {
     maxWait,
     maxAhead,
     sequenceStart,
+    scope,
+    shared: process.env.SNOWDRIFT_SHARED || undefined,
     clock: given.clock,
     recording,
   };

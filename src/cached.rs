@@ -7,6 +7,7 @@
 //! last one, but no further behind the clock than `max_age` and no further before it than the
 //! generator's `max_ahead`; and what has grown older than `max_age` in the ring is dropped.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, LazyLock, Weak};
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::generator::{Generator, Refusal, Reserved, Waits};
+use crate::generator::{Generator, Policies, Refusal, Reserved, Waits};
 use crate::layout::Tick;
 use crate::listeners::Listeners;
 use crate::node::Node;
@@ -70,7 +71,7 @@ pub enum RingError {
     /// It would have this many slots, more than [`MOST_SLOTS`].
     TooLarge(u128),
     /// The process has it open otherwise.
-    Otherwise(Caching),
+    Otherwise(Caching, Policies),
     /// Its thread could not be started.
     NoThread,
 }
@@ -81,6 +82,7 @@ pub struct Cached(Arc<Inner>);
 struct Inner {
     generator: Arc<Generator>,
     caching: Caching,
+    policies: Policies,
     ring: Ring,
     padder: Mutex<Padder>,
     /// Padding starts when no more than this is left.
@@ -103,18 +105,25 @@ struct Inner {
 pub fn open(share: &Share, caching: Caching) -> Result<Arc<Cached>, RingError> {
     let mut rings = RINGS.lock();
     if let Some(cached) = rings.get(share.node()).and_then(Weak::upgrade) {
-        return match cached.0.caching {
-            in_force if in_force == caching => Ok(cached),
-            in_force => Err(RingError::Otherwise(in_force)),
+        let Inner { caching: in_force, policies, .. } = *cached.0;
+        return if (in_force, policies) == (caching, *share.policies()) {
+            Ok(cached)
+        } else {
+            Err(RingError::Otherwise(in_force, policies))
         };
     }
-    let cached = Arc::new(Cached::new(share.generator().clone(), caching)?);
+    let cached = Cached::new(share.generator().clone(), *share.policies(), caching)?;
+    let cached = Arc::new(cached);
     rings.insert(*share.node(), Arc::downgrade(&cached));
     Ok(cached)
 }
 
 impl Cached {
-    fn new(generator: Arc<Generator>, caching: Caching) -> Result<Cached, RingError> {
+    fn new(
+        generator: Arc<Generator>,
+        policies: Policies,
+        caching: Caching,
+    ) -> Result<Cached, RingError> {
         let per_tick = u128::from(generator.node().layout().last_sequence()) + 1;
         let size = per_tick << caching.boost_power.min(63);
         if size > u128::from(MOST_SLOTS) {
@@ -124,6 +133,7 @@ impl Cached {
         let inner = Arc::new(Inner {
             generator,
             caching,
+            policies,
             threshold: ring.size() * caching.padding_factor / 100,
             ring,
             padder: Mutex::new(padder),
@@ -151,7 +161,10 @@ impl Cached {
     /// waits for the clock or the store, where the policies allow it and there is a place to note it.
     pub fn take(&self, ids: &mut [u64], waits: Option<&mut Waits>) -> Result<usize, Refusal> {
         let inner = &*self.0;
-        let mut attempt = || {
+        let want = ids.len() as u64;
+        let ids = RefCell::new(ids);
+        let attempt = || {
+            let ids = &mut *ids.borrow_mut();
             loop {
                 let count = inner.take(ids);
                 if count > 0 {
@@ -165,7 +178,10 @@ impl Cached {
             }
         };
         let answer = match waits {
-            Some(waits) => inner.generator.waiting(waits, attempt),
+            Some(waits) => {
+                let booked = |reserved| inner.hand_out(&reserved, &mut ids.borrow_mut());
+                inner.generator.waiting(&inner.policies, waits, want, attempt, booked)
+            }
             None => attempt(),
         };
         if answer.is_err() {
@@ -245,17 +261,20 @@ impl Inner {
 
     /// The ring has none, and the thread has not come to it or there is nothing to be had: past the ring.
     fn pass_by(&self, ids: &mut [u64]) -> Result<usize, Refusal> {
-        let reserved = self.reserve(ids.len() as u64)?;
+        Ok(self.hand_out(&self.reserve(ids.len() as u64)?, ids))
+    }
+
+    fn hand_out(&self, reserved: &Reserved, ids: &mut [u64]) -> usize {
         let count = reserved.block.len as usize;
         for (slot, id) in ids[..count].iter_mut().zip(reserved.first_id..) {
             *slot = id;
         }
         self.taken.fetch_add(reserved.block.len, Relaxed);
-        Ok(count)
+        count
     }
 
     fn reserve(&self, want: u64) -> Result<Reserved, Refusal> {
-        let reserved = self.generator.try_count_on(want, self.caching.max_age)?;
+        let reserved = self.generator.try_count_on(&self.policies, want, self.caching.max_age)?;
         if self.generator.has_step_to_report() {
             self.step_to_report.store(true, Relaxed);
         }
@@ -343,7 +362,7 @@ impl Inner {
 mod tests {
     use super::*;
     use crate::clock::{Clock, ManualClock};
-    use crate::generator::{ClockBack, Policies};
+    use crate::generator::ClockBack;
     use crate::layout::Layout;
     use crate::listeners::Listener;
 
@@ -351,15 +370,15 @@ mod tests {
     const CACHING: Caching =
         Caching { boost_power: 1, padding_factor: 50, schedule: None, max_age: 1000 };
 
-    fn generator(policies: Policies) -> (Arc<Generator>, Arc<ManualClock>) {
+    fn generator(max_ahead_ms: i64) -> (Arc<Generator>, Arc<ManualClock>) {
         let clock = Arc::new(ManualClock::at(START));
         let node = Node::new(Layout { sequence_bits: 4, ..Layout::NODE }, 1, 2).unwrap();
-        (Arc::new(Generator::new(node, policies, Box::new(clock.clone()))), clock)
+        (Arc::new(Generator::new(node, max_ahead_ms, Box::new(clock.clone()))), clock)
     }
 
-    fn cached(policies: Policies, caching: Caching) -> (Cached, Arc<ManualClock>) {
-        let (generator, clock) = generator(policies);
-        (Cached::new(generator, caching).unwrap(), clock)
+    fn cached(max_ahead_ms: i64, caching: Caching) -> (Cached, Arc<ManualClock>) {
+        let (generator, clock) = generator(max_ahead_ms);
+        (Cached::new(generator, PATIENT, caching).unwrap(), clock)
     }
 
     /// The ticks of IDs that are taken one by one, ms since the start.
@@ -377,13 +396,12 @@ mod tests {
     const PATIENT: Policies = Policies {
         clock_back: ClockBack::Throw,
         max_wait: Duration::from_millis(100),
-        max_ahead_ms: 0,
         random_start: false,
     };
 
     #[test]
     fn ticks_are_counted_on_and_no_part_of_one_is_lost() {
-        let (cached, clock) = cached(PATIENT, CACHING);
+        let (cached, clock) = cached(0, CACHING);
         clock.set(START + 500);
         // 16 a tick, from the first tick on, though the clock has left it behind.
         let expected: Vec<_> = (0..1000).map(|n| n / 16).collect();
@@ -392,7 +410,7 @@ mod tests {
 
     #[test]
     fn a_step_of_the_clock_back_is_not_seen_while_ticks_lag() {
-        let (cached, clock) = cached(PATIENT, CACHING);
+        let (cached, clock) = cached(0, CACHING);
         clock.set(START + 500);
         ticks(&cached, 16 * 100);
         clock.set(START + 300);
@@ -402,7 +420,7 @@ mod tests {
     #[test]
     fn it_does_not_run_ahead_of_the_clock_further_than_it_may() {
         for (max_ahead_ms, count) in [(0, 16), (5, 6 * 16)] {
-            let (cached, _) = cached(Policies { max_ahead_ms, ..PATIENT }, CACHING);
+            let (cached, _) = cached(max_ahead_ms, CACHING);
             assert_eq!(ticks(&cached, count).last(), Some(&max_ahead_ms));
             let refusal = cached.take(&mut [0], None).unwrap_err();
             assert_eq!(refusal.retry_after, Some(Duration::from_millis(1)));
@@ -412,7 +430,7 @@ mod tests {
 
     #[test]
     fn what_is_to_come_is_waited_for_within_max_wait() {
-        let (cached, clock) = cached(PATIENT, CACHING);
+        let (cached, clock) = cached(0, CACHING);
         ticks(&cached, 16);
         let mut waits = Waits::default();
         assert_eq!(cached.take(&mut [0], Some(&mut waits)), Ok(1));
@@ -422,7 +440,7 @@ mod tests {
 
     #[test]
     fn what_has_grown_too_old_is_dropped_not_handed_out() {
-        let (cached, clock) = cached(PATIENT, CACHING);
+        let (cached, clock) = cached(0, CACHING);
         ticks(&cached, 4);
         clock.set(START + 1001);
         assert_eq!(ticks(&cached, 1), [1001], "not older ones that could still be counted");
@@ -431,7 +449,7 @@ mod tests {
 
     #[test]
     fn a_full_ring_is_refreshed_on_schedule_and_else_rejects() {
-        let (cached, clock) = cached(Policies { max_ahead_ms: 50, ..PATIENT }, CACHING);
+        let (cached, clock) = cached(50, CACHING);
         assert_eq!(cached.stats().left, 32);
         let (send, told) = std::sync::mpsc::channel();
         let listener: Arc<Listener> = Arc::new(move || send.send(()).unwrap());
@@ -445,8 +463,8 @@ mod tests {
 
     #[test]
     fn another_drawer_of_the_generator_meets_none_of_what_is_in_the_ring() {
-        let (generator, clock) = generator(PATIENT);
-        let cached = Cached::new(generator.clone(), CACHING).unwrap();
+        let (generator, clock) = generator(0);
+        let cached = Cached::new(generator.clone(), PATIENT, CACHING).unwrap();
         clock.set(START + 40);
         let mut ids = Vec::new();
         let mut block = [0; 7];
@@ -455,7 +473,7 @@ mod tests {
             if let Ok(count) = cached.take(&mut block, None) {
                 ids.extend_from_slice(&block[..count]);
             }
-            if let Ok(reserved) = generator.try_reserve(|_| 3) {
+            if let Ok(reserved) = generator.try_reserve(&PATIENT, |_| 3) {
                 ids.extend(reserved.first_id..reserved.first_id + reserved.block.len);
             }
         }
@@ -468,8 +486,8 @@ mod tests {
 
     #[test]
     fn a_ring_that_needs_too_much_memory_is_refused() {
-        let (generator, _) = generator(PATIENT);
+        let (generator, _) = generator(0);
         let caching = Caching { boost_power: 21, ..CACHING };
-        assert_eq!(Cached::new(generator, caching).err(), Some(RingError::TooLarge(1 << 25)));
+        assert_eq!(Cached::new(generator, PATIENT, caching).err(), Some(RingError::TooLarge(1 << 25)));
     }
 }

@@ -1,7 +1,8 @@
 //! A node's sequencer and its clock, and the waiting between reservations.
 //!
-//! No lock stands on the way of an ID. What a reservation shares with others is the sequencer's word; all
-//! else is read only, or touched once a tick, or when something stands in the way.
+//! No lock stands on the way of an ID. What a reservation shares with others is the sequencer's word, in
+//! the host's page or in this process; all else is read only, or touched once a tick, or when something
+//! stands in the way.
 //!
 //! The fence stands here, too: nothing is issued outside the window, and of a tick nothing is handed out
 //! before its mark is in the store's memory. The rule for that: **the mark is noted before the word shows
@@ -11,27 +12,24 @@
 mod ceiling;
 mod policies;
 mod reports;
+mod waiting;
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
-
-use parking_lot::RwLock;
 
 pub use self::ceiling::WindowId;
 use self::ceiling::{Ceiling, Keeping};
-use self::policies::rules;
 pub use self::policies::{ClockBack, Policies};
 pub use self::reports::ClockStep;
 use self::reports::Reports;
+pub use self::waiting::{Booking, Redeemed, Waits};
 use crate::clock::{Clock, UnixTime};
+use crate::host::{Directory, Halt, Home, HostError, HostSequence, Opened, Page, Reading};
 use crate::layout::{Layout, Tick};
 use crate::node::Node;
 use crate::sequencer::{Block, HighMarks, NEVER, Stall, Window};
-use crate::shared::{Cells, Rules, Run, Sequence, Time};
+use crate::shared::{Rules, Run, Sequence};
 use crate::store::{MarkTable, Terms};
-
-/// For how long a rollback is doubted: the clocks of some machines flicker.
-const DOUBT: Duration = Duration::from_micros(50);
 
 /// Consecutive IDs that nobody else was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,18 +51,7 @@ pub struct Refusal {
     pub retry_after: Option<Duration>,
 }
 
-/// What one caller has waited for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Waits {
-    /// How often.
-    pub count: u64,
-    /// How long in all.
-    pub time: Duration,
-    /// What stood in the way the last time.
-    pub last: Option<Stall>,
-}
-
-/// What a generator has done so far.
+/// What a generator has done so far, in this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
     /// IDs handed out.
@@ -73,9 +60,9 @@ pub struct Stats {
     pub waits: u64,
     /// How long they took in all.
     pub waited: Duration,
-    /// Steps of the clock back.
+    /// Clock rollbacks that were met.
     pub steps: u64,
-    /// What a restart would have to remember.
+    /// What a restart would have to remember: of all who share the sequence.
     pub high: HighMarks,
 }
 
@@ -83,30 +70,42 @@ pub struct Stats {
 pub struct Generator {
     node: Node,
     clock: Box<dyn Clock>,
-    sequence: Sequence<Box<Cells>>,
-    /// What of the policies a reservation needs.
-    rules: AtomicU64,
-    policies: RwLock<Policies>,
-    /// Where the store wants the high marks.
-    marks: RwLock<Option<MarkTable>>,
+    sequence: HostSequence,
+    /// How far ahead of the clock IDs may lie.
+    max_ahead: AtomicI64,
     keeping: Keeping,
     reports: Reports,
-    /// Of all runs that have ended. What the current one has issued is in the sequencer's word.
     issued: AtomicU64,
     waits: AtomicU64,
     waited_ns: AtomicU64,
 }
 
 impl Generator {
-    /// A generator that remembers nothing, with no bounds but the layout's.
-    pub fn new(node: Node, policies: Policies, clock: Box<dyn Clock>) -> Self {
+    /// A generator of this process alone, which remembers nothing and has no bounds but the layout's.
+    /// `max_ahead_ms`: how far ahead of the clock ticks may be taken; rounded down to whole ticks.
+    pub fn new(node: Node, max_ahead_ms: i64, clock: Box<dyn Clock>) -> Self {
+        Generator::of(node, HostSequence::own(&node), max_ahead_ms, clock)
+    }
+
+    /// One that draws from the host's page of the node, with all of the user's processes that name it.
+    pub fn on_host(
+        directory: Directory,
+        node: Node,
+        max_ahead_ms: i64,
+        clock: Box<dyn Clock>,
+    ) -> Result<Self, HostError> {
+        let max_ahead = max_ahead_ms / node.layout().tick_ms;
+        let sequence = HostSequence::open(Some(directory), node, max_ahead, &*clock)?;
+        Ok(Generator::of(node, sequence, max_ahead_ms, clock))
+    }
+
+    fn of(node: Node, sequence: HostSequence, max_ahead_ms: i64, clock: Box<dyn Clock>) -> Self {
+        let max_ahead = AtomicI64::new(max_ahead_ms / node.layout().tick_ms);
         Generator {
             node,
             clock,
-            sequence: Sequence::new(Box::default(), node.layout()),
-            rules: AtomicU64::new(policies.packed(node.layout())),
-            policies: RwLock::new(policies),
-            marks: RwLock::new(None),
+            sequence,
+            max_ahead,
             keeping: Keeping::new(),
             reports: Reports::new(),
             issued: AtomicU64::new(0),
@@ -125,52 +124,101 @@ impl Generator {
         self.node.layout().tick_at(self.clock.now().ms)
     }
 
-    /// How it behaves at present.
-    pub fn policies(&self) -> Policies {
-        *self.policies.read()
+    /// How far ahead of the clock IDs may lie, in ms.
+    pub fn max_ahead_ms(&self) -> i64 {
+        self.max_ahead.load(Relaxed).saturating_mul(self.node.layout().tick_ms)
     }
 
-    /// Behaves differently from now on; what was issued stays remembered.
-    pub fn set_policies(&self, policies: Policies) {
-        *self.policies.write() = policies;
-        self.rules.store(policies.packed(self.node.layout()), Relaxed);
+    /// What is left of this many ms in whole ticks.
+    pub fn whole_ticks(&self, ms: i64) -> i64 {
+        let tick_ms = self.node.layout().tick_ms;
+        ms / tick_ms * tick_ms
+    }
+
+    /// The highest tick that was issued; [`NEVER`] at first.
+    pub fn highest(&self) -> Tick {
+        self.sequence().high_marks().highest()
+    }
+
+    /// Changes that, while nobody draws and where no other process shares the sequence.
+    pub fn set_max_ahead_ms(&self, max_ahead_ms: i64) {
+        self.max_ahead.store(max_ahead_ms / self.node.layout().tick_ms, Relaxed);
+    }
+
+    /// The page that it shares with the host's other processes; none if it is this process's alone.
+    pub fn page(&self) -> Option<&Page> {
+        self.sequence.current().page()
+    }
+
+    /// Why the host's page cannot be used, since the last reservation that met [`Stall::NoPage`].
+    pub fn page_failure(&self) -> Option<String> {
+        self.sequence.failure()
+    }
+
+    /// The sequence at present.
+    fn sequence(&self) -> &Sequence<Home> {
+        self.sequence.current().sequence()
     }
 
     /// Reserves up to as many consecutive IDs as `want` says for the tick of the clock, or refuses
     /// at once.
     #[inline]
-    pub fn try_reserve(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Refusal> {
-        self.attempt(|rules, reading| self.sequence.reserve(rules, reading, want))
+    pub fn try_reserve(
+        &self,
+        policies: &Policies,
+        want: impl Fn(Tick) -> u64,
+    ) -> Result<Reserved, Refusal> {
+        self.attempt(policies, |sequence, rules, reading| sequence.reserve(rules, reading, &want))
+            .map(|(reserved, _)| reserved)
     }
 
     /// The same, but ticks are counted on: see [`Sequence::reserve_counting`].
-    pub fn try_count_on(&self, want: u64, max_lag: Tick) -> Result<Reserved, Refusal> {
-        self.attempt(|rules, reading| self.sequence.reserve_counting(rules, reading, want, max_lag))
+    pub fn try_count_on(
+        &self,
+        policies: &Policies,
+        want: u64,
+        max_lag: Tick,
+    ) -> Result<Reserved, Refusal> {
+        self.attempt(policies, |sequence, rules, reading| {
+            sequence.reserve_counting(rules, reading, want, max_lag)
+        })
+        .map(|(reserved, _)| reserved)
     }
 
+    /// Reserves from the present page, or from the next one where that has lost its name.
     #[inline]
     fn attempt(
         &self,
-        reserve: impl FnOnce(&Rules, &mut Reading) -> Result<Block, Stall>,
-    ) -> Result<Reserved, Refusal> {
-        let mut reading = Reading::of(self);
-        match reserve(&rules(self.rules.load(Relaxed)), &mut reading) {
-            Ok(block) => {
-                if let Some(left) = reading.left {
-                    self.note_run(&block, &left, reading.now);
+        policies: &Policies,
+        reserve: impl Fn(&Sequence<Home>, &Rules, &mut Reading<dyn Clock>) -> Result<Block, Halt>,
+    ) -> Result<(Reserved, &Opened), Refusal> {
+        let rules = policies.rules(self.max_ahead.load(Relaxed));
+        let mut pages = 0;
+        loop {
+            let opened = self.sequence.current();
+            let mut reading = Reading::new(&*self.clock, &self.node, opened);
+            let halt = match reserve(opened.sequence(), &rules, &mut reading) {
+                Ok(block) => {
+                    if let Some(left) = reading.left {
+                        self.note_run(&block, &left, reading.last);
+                    }
+                    self.reports.note_issued();
+                    self.issued.fetch_add(block.len, Relaxed);
+                    let first_id = self.node.first_id(&block);
+                    return Ok((Reserved { first_id, block }, opened));
                 }
-                self.reports.note_issued();
-                let first_id = self.node.first_id(&block);
-                Ok(Reserved { first_id, block })
+                Err(halt) => halt,
+            };
+            let now = reading.last;
+            pages += 1;
+            if let Some(stall) = self.sequence.go_on(halt, opened, pages, &*self.clock) {
+                return Err(self.refusal(stall, now));
             }
-            Err(stall) => Err(self.refusal(stall, reading.now)),
         }
     }
 
     /// A block has begun a run, once a tick.
     fn note_run(&self, block: &Block, left: &Run, now: UnixTime) {
-        // Wraps where the first number is a random one: the word's next number makes up for it.
-        self.issued.fetch_add(left.next.wrapping_sub(block.first), Relaxed);
         if block.counter > left.counter {
             self.reports.note(self.ms_below(left.mark(), now), block.counter);
         }
@@ -183,7 +231,7 @@ impl Generator {
             _ => until(self.node.layout(), &stall, now),
         };
         if let Stall::ClockBehind { .. } = stall {
-            let (counter, last_tick) = self.sequence.current();
+            let (counter, last_tick) = self.sequence().current();
             self.reports.note_refused(self.ms_below(last_tick, now), counter);
         }
         Refusal { stall, now, retry_after }
@@ -193,56 +241,6 @@ impl Generator {
     fn ms_below(&self, tick: Tick, now: UnixTime) -> i64 {
         let layout = self.node.layout();
         tick.saturating_sub(layout.tick_at(now.ms)).saturating_mul(layout.tick_ms)
-    }
-
-    /// As [`Generator::try_reserve`], but waits for the clock or the store where the policies allow it.
-    pub fn reserve(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Refusal> {
-        self.waiting(&mut Waits::default(), || self.try_reserve(&want))
-    }
-
-    /// Tries again and again, waiting meanwhile where the policies allow it, and notes the waits.
-    #[inline]
-    pub fn waiting<T>(
-        &self,
-        waits: &mut Waits,
-        mut attempt: impl FnMut() -> Result<T, Refusal>,
-    ) -> Result<T, Refusal> {
-        let mut may_wait = None;
-        loop {
-            match attempt() {
-                Ok(answer) => return Ok(answer),
-                Err(refusal) => self.wait(refusal, &mut may_wait, waits)?,
-            }
-        }
-    }
-
-    /// Waits until it can go on, if that is within what is left of `max_wait`.
-    fn wait(
-        &self,
-        refusal: Refusal,
-        may_wait: &mut Option<Duration>,
-        waits: &mut Waits,
-    ) -> Result<(), Refusal> {
-        let policies = self.policies();
-        let refused_by_policy = policies.clock_back == ClockBack::Throw
-            && matches!(refusal.stall, Stall::ClockBehind { .. });
-        let left = may_wait.get_or_insert(policies.max_wait);
-        let Some(wait) = refusal.retry_after.filter(|wait| !refused_by_policy && wait <= left)
-        else {
-            return Err(refusal);
-        };
-        let waited = if let Stall::AboveCeiling { ceiling } = refusal.stall {
-            self.keeping.await_answer(*left, || self.window().ceiling == ceiling)
-        } else {
-            self.clock.wait(wait);
-            wait
-        };
-        self.note_waits(1, waited);
-        *left = left.saturating_sub(waited);
-        waits.count += 1;
-        waits.time += waited;
-        waits.last = Some(refusal.stall);
-        Ok(())
     }
 
     /// Starts from what a store says: only within the window, and above what was issued before. Its
@@ -258,9 +256,9 @@ impl Generator {
 
     /// Issues with no bounds but the layout's, recorded nowhere.
     pub fn open_window(&self) {
-        if self.sequence.is_closed() || self.window().ceiling != Tick::MAX {
+        if self.sequence().is_closed() || self.window().ceiling != Tick::MAX {
             let Window { floor, ceiling } = Window::OPEN;
-            let high = self.sequence.high_marks();
+            let high = self.sequence().high_marks();
             self.begin(&Terms { floor, ceiling, high }, None, Ceiling::Fixed);
         }
     }
@@ -278,8 +276,8 @@ impl Generator {
         if let Some(marks) = &marks {
             marks.write(&high);
         }
-        *self.marks.write() = marks;
-        let sequence = &self.sequence;
+        self.sequence.set_marks(marks);
+        let sequence = self.sequence();
         if sequence.is_last_window() {
             // Late answers are kept away by the lock and the window's ID.
             sequence.renumber_windows();
@@ -294,12 +292,10 @@ impl Generator {
 
     /// Ends what is issued at present, if anything is. Answers the marks.
     fn close(&self) -> HighMarks {
-        if self.sequence.is_closed() {
-            return self.sequence.high_marks();
+        if self.sequence().is_closed() {
+            return self.sequence().high_marks();
         }
-        let ended = self.sequence.close();
-        self.issued.fetch_add(ended.run.next, Relaxed);
-        ended.high
+        self.sequence().close().high
     }
 
     /// How far the ceiling should reach, to last this long.
@@ -307,14 +303,14 @@ impl Generator {
         let layout = self.node.layout();
         let ahead_ms = i64::try_from(ahead.as_millis()).unwrap_or(i64::MAX);
         let until = self.clock.now().ms.saturating_add(ahead_ms);
-        let tick = layout.tick_at(until.saturating_add(self.policies().max_ahead_ms));
-        tick.max(self.sequence.high_marks().highest()).clamp(NEVER, layout.last_tick())
+        let tick = layout.tick_at(until.saturating_add(self.max_ahead_ms()));
+        tick.max(self.sequence().high_marks().highest()).clamp(NEVER, layout.last_tick())
     }
 
     /// Moves the ceiling up to what the store has confirmed.
     pub fn raise_ceiling(&self, id: WindowId, ceiling: Tick) {
         if let Some(kept) = self.keeping.lock_window(id) {
-            self.sequence.raise_ceiling(self.sequence.window_number(), ceiling);
+            self.sequence().raise_ceiling(self.sequence().window_number(), ceiling);
             self.keeping.answer(kept, Ceiling::Kept);
         }
     }
@@ -331,15 +327,20 @@ impl Generator {
     pub fn end_window(&self, id: WindowId) -> Option<Tick> {
         let mut kept = self.keeping.lock_window(id)?;
         let high = self.close();
-        *self.marks.write() = None;
+        self.sequence.set_marks(None);
         kept.fix();
         self.keeping.answer(kept, Ceiling::Fixed);
         Some(high.highest())
     }
 
+    /// Issues nothing at or below a tick, which the node's IDs have reached elsewhere.
+    pub fn raise_floor(&self, tick: Tick) {
+        self.sequence().raise_floor(tick);
+    }
+
     /// The ticks that may be issued at present.
     pub fn window(&self) -> Window {
-        self.sequence.window()
+        self.sequence().window()
     }
 
     /// Holds the calling thread until the ceiling should be raised: when someone wants it, or after
@@ -355,16 +356,9 @@ impl Generator {
 
     /// Takes back the last `unused` IDs of a block, which were never handed out and never will be.
     pub fn give_back(&self, block: &Block, unused: u64) {
-        // What is taken back leaves the word's run; what is not was issued to nobody.
-        if !self.sequence.give_back(block, unused) {
-            self.issued.fetch_sub(unused, Relaxed);
-        }
-    }
-
-    /// Counts waits of callers that wait by themselves.
-    pub fn note_waits(&self, waits: u64, time: Duration) {
-        self.waits.fetch_add(waits, Relaxed);
-        self.waited_ns.fetch_add(time.as_nanos() as u64, Relaxed);
+        // What does not go back to the sequence is issued to nobody.
+        self.sequence().give_back(block, unused);
+        self.issued.fetch_sub(unused, Relaxed);
     }
 
     /// Whether a step of the clock waits to be reported.
@@ -381,53 +375,13 @@ impl Generator {
 
     /// What it has done so far.
     pub fn stats(&self) -> Stats {
-        let in_run = self.sequence.used().unwrap_or(0);
         Stats {
-            issued: self.issued.load(Relaxed).wrapping_add(in_run),
+            issued: self.issued.load(Relaxed),
             waits: self.waits.load(Relaxed),
             waited: Duration::from_nanos(self.waited_ns.load(Relaxed)),
             steps: self.reports.count(),
-            high: self.sequence.high_marks(),
+            high: self.sequence().high_marks(),
         }
-    }
-}
-
-/// The clock as one reservation reads it.
-struct Reading<'a> {
-    generator: &'a Generator,
-    now: UnixTime,
-    doubted: Option<Instant>,
-    /// The run that was left, where the block begins another.
-    left: Option<Run>,
-}
-
-impl<'a> Reading<'a> {
-    fn of(generator: &'a Generator) -> Self {
-        Reading { generator, now: UnixTime::from_ms(0), doubted: None, left: None }
-    }
-}
-
-impl Time for Reading<'_> {
-    type Refusal = Stall;
-
-    #[inline]
-    fn now(&mut self) -> Result<Tick, Stall> {
-        self.left = None;
-        self.now = self.generator.clock.now();
-        Ok(self.generator.node.layout().tick_at(self.now.ms))
-    }
-
-    fn doubts(&mut self) -> bool {
-        self.generator.clock.may_flicker()
-            && self.doubted.get_or_insert_with(Instant::now).elapsed() < DOUBT
-    }
-
-    fn begins(&mut self, left: &Run, run: &Run) {
-        // The lock is free but while a window begins or ends.
-        if let Some(marks) = &*self.generator.marks.read() {
-            marks.note(run.counter, run.tick);
-        }
-        self.left = Some(*left);
     }
 }
 
@@ -439,7 +393,7 @@ fn until(layout: &Layout, stall: &Stall, now: UnixTime) -> Option<Duration> {
         | Stall::ClockBehind { until }
         | Stall::AtFloor { until } => until,
         Stall::BeforeEpoch => 0,
-        Stall::AboveCeiling { .. } | Stall::TimeEnded => return None,
+        Stall::AboveCeiling { .. } | Stall::TimeEnded | Stall::NoPage => return None,
     };
     if tick > layout.last_tick() {
         return None;

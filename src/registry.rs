@@ -16,6 +16,7 @@ use thiserror::Error;
 
 use crate::clock::{Clock, SystemClock};
 use crate::generator::{Generator, Policies, WindowId};
+use crate::host::{Directory, HostError};
 use crate::layout::{Layout, LayoutError};
 use crate::lease::{Lease, Report};
 use crate::listeners::Listener;
@@ -47,7 +48,8 @@ type Wanted = (PathBuf, Layout, u64);
 type Common = Mutex<Option<Node>>;
 
 struct Entry {
-    generator: Arc<Generator>,
+    /// What the process issues alone. It is never forgotten.
+    own: Arc<Generator>,
     tenancy: Mutex<Tenancy>,
     settled: Condvar,
 }
@@ -55,6 +57,19 @@ struct Entry {
 struct Tenancy {
     users: usize,
     memory: Memory,
+    /// What the process draws from with the host's other processes, while it has the node open so.
+    shared: Option<Arc<Generator>>,
+}
+
+/// How a node is to be opened.
+#[derive(Clone, Debug)]
+pub struct Opening {
+    /// The caller's own.
+    pub policies: Policies,
+    /// How far ahead of the clock IDs may lie, in ms. All who share the node agree on it.
+    pub max_ahead_ms: i64,
+    /// Where the host's page is; none to share the node within the process only.
+    pub host: Option<Directory>,
 }
 
 /// Where a node's high marks are kept.
@@ -87,12 +102,15 @@ pub struct Recording {
 /// Why a node could not be opened.
 #[derive(Debug, Error)]
 pub enum OpenError {
-    /// It is open in this process with other policies.
-    #[error("open with other policies")]
-    Policies(Policies),
+    /// It is open in this process with another `maxAhead`, in ms.
+    #[error("open with maxAhead {0}")]
+    MaxAhead(i64),
     /// It is open in this process and recorded elsewhere, or not at all, or with another ttl.
     #[error("{0}")]
     Elsewhere(String),
+    /// The host's page refused.
+    #[error(transparent)]
+    Host(#[from] HostError),
     /// The layout has no room for it.
     #[error(transparent)]
     Layout(#[from] LayoutError),
@@ -105,13 +123,17 @@ pub enum OpenError {
 /// gives up the slot.
 pub struct Share {
     entry: Arc<Entry>,
+    generator: Arc<Generator>,
+    policies: Policies,
+    /// Other users of the machine who have the same node: what to warn of.
+    pub second_users: Vec<String>,
     /// Slots that were passed over because their records cannot be used, and why.
     pub passed_over: Vec<String>,
 }
 
 /// Opens a node that is recorded nowhere, for the first time or along with others. All at one time
-/// must agree on the policies. Does not block.
-pub fn open(node: Node, policies: Policies) -> Result<Share, OpenError> {
+/// must agree on `maxAhead` and on the scope. Does not block.
+pub fn open(node: Node, opening: &Opening) -> Result<Share, OpenError> {
     let entry = Entry::of(node);
     let mut tenancy = entry.tenancy.lock();
     match &tenancy.memory {
@@ -120,35 +142,52 @@ pub fn open(node: Node, policies: Policies) -> Result<Share, OpenError> {
         Memory::Engine(_) => return Err(OpenError::Elsewhere("and leased".to_owned())),
         Memory::Store { lease, .. } => return Err(OpenError::recorded(lease)),
     }
-    if tenancy.users == 0 {
-        entry.generator.set_policies(policies);
-        entry.generator.open_window();
-    } else {
-        entry.agree(policies)?;
+    let Some(directory) = &opening.host else {
+        if tenancy.shared.is_some() {
+            return Err(OpenError::Elsewhere("with scope 'host'".to_owned()));
+        }
+        if tenancy.users == 0 {
+            entry.own.open_window();
+        }
+        entry.agree(&tenancy, opening)?;
+        return Ok(entry.share(&mut tenancy, opening.policies));
+    };
+    if tenancy.shared.is_none() && tenancy.users > 0 {
+        return Err(OpenError::Elsewhere("with scope 'process'".to_owned()));
     }
-    Ok(entry.share(&mut tenancy))
+    if tenancy.shared.is_none() {
+        let clock = Box::new(SystemClock);
+        let host = Generator::on_host(directory.clone(), node, opening.max_ahead_ms, clock)?;
+        // What the process issued alone, under a lease for example.
+        host.raise_floor(entry.own.highest());
+        tenancy.shared = Some(Arc::new(host));
+    }
+    entry.agree(&tenancy, opening)?;
+    let mut share = entry.share(&mut tenancy, opening.policies);
+    share.second_users = directory.second_users(&node);
+    Ok(share)
 }
 
 /// Opens a node that is recorded in a store, which takes its slot or shares it with others in this
 /// process. Blocks for the disk, and for `recording.wait`.
 pub fn open_recorded(
     node: Node,
-    policies: Policies,
+    opening: &Opening,
     recording: &Recording,
 ) -> Result<Share, OpenError> {
     let store = FileStore::open(&recording.directory)?;
-    until_free(recording, || take_or_share(&store, node, policies, recording))
+    until_free(recording, || take_or_share(&store, node, opening, recording))
 }
 
 /// Takes any free slot of a datacenter. Blocks for the disk, and for `recording.wait`.
 pub fn lease(
     layout: Layout,
     datacenter_id: u64,
-    policies: Policies,
+    opening: &Opening,
     recording: &Recording,
 ) -> Result<Share, OpenError> {
     let store = FileStore::open(&recording.directory)?;
-    until_free(recording, || take_any(&store, layout, datacenter_id, policies, recording))
+    until_free(recording, || take_any(&store, layout, datacenter_id, opening, recording))
 }
 
 /// As [`lease`], but all of the process who want any slot of this store, layout and datacenter get
@@ -156,7 +195,7 @@ pub fn lease(
 pub fn lease_common(
     layout: Layout,
     datacenter_id: u64,
-    policies: Policies,
+    opening: &Opening,
     recording: &Recording,
 ) -> Result<Share, OpenError> {
     let store = FileStore::open(&recording.directory)?;
@@ -172,10 +211,10 @@ pub fn lease_common(
             let entry = Entry::of(node);
             let mut tenancy = entry.settled_tenancy()?;
             if tenancy.users > 0 {
-                return entry.join(&mut tenancy, policies, &directory, recording.ttl);
+                return entry.join(&mut tenancy, opening, &directory, recording.ttl);
             }
         }
-        let share = take_any(&store, layout, datacenter_id, policies, recording)?;
+        let share = take_any(&store, layout, datacenter_id, opening, recording)?;
         *common = Some(*share.node());
         Ok(share)
     })
@@ -206,7 +245,7 @@ fn until_free(
 /// `in_thread`: whoever keeps the lease runs in a thread of its own, so that waiting for it helps.
 pub fn open_leased(
     node: Node,
-    policies: Policies,
+    opening: &Opening,
     terms: &Terms,
     in_thread: bool,
 ) -> Result<Share, OpenError> {
@@ -215,24 +254,24 @@ pub fn open_leased(
     if tenancy.users > 0 || !matches!(tenancy.memory, Memory::Process) {
         return Err(OpenError::Elsewhere("already".to_owned()));
     }
-    entry.generator.set_policies(policies);
+    entry.own.set_max_ahead_ms(opening.max_ahead_ms);
     tenancy.memory = Memory::Engine(if in_thread {
-        entry.generator.begin_window(terms, None)
+        entry.own.begin_window(terms, None)
     } else {
-        entry.generator.begin_unattended_window(terms)
+        entry.own.begin_unattended_window(terms)
     });
-    Ok(entry.share(&mut tenancy))
+    Ok(entry.share(&mut tenancy, opening.policies))
 }
 
 /// Joins those who have such a node open, with the same policies. Does not block.
-pub fn join_leased(node: Node, policies: Policies) -> Result<Share, OpenError> {
+pub fn join_leased(node: Node, opening: &Opening) -> Result<Share, OpenError> {
     let entry = Entry::of(node);
     let mut tenancy = entry.tenancy.lock();
     if tenancy.users == 0 || !matches!(tenancy.memory, Memory::Engine(_)) {
         return Err(OpenError::Elsewhere("without that lease".to_owned()));
     }
-    entry.agree(policies)?;
-    Ok(entry.share(&mut tenancy))
+    entry.agree(&tenancy, opening)?;
+    Ok(entry.share(&mut tenancy, opening.policies))
 }
 
 /// A worker ID whose slot may be tried.
@@ -269,7 +308,7 @@ fn take_any(
     store: &FileStore,
     layout: Layout,
     datacenter_id: u64,
-    policies: Policies,
+    opening: &Opening,
     recording: &Recording,
 ) -> Result<Share, OpenError> {
     let mut holders = Vec::new();
@@ -281,7 +320,7 @@ fn take_any(
             continue;
         }
         let node = Node::new(layout, datacenter_id, worker_id)?;
-        match take_only(store, node, policies, recording) {
+        match take_only(store, node, opening, recording) {
             Ok(mut share) => {
                 share.passed_over = unusable;
                 return Ok(share);
@@ -313,22 +352,22 @@ fn take_any(
 fn take_or_share(
     store: &FileStore,
     node: Node,
-    policies: Policies,
+    opening: &Opening,
     recording: &Recording,
 ) -> Result<Share, OpenError> {
     let entry = Entry::of(node);
     let mut tenancy = entry.settled_tenancy()?;
     if tenancy.users > 0 {
-        return entry.join(&mut tenancy, policies, store.directory(), recording.ttl);
+        return entry.join(&mut tenancy, opening, store.directory(), recording.ttl);
     }
-    take(store, &entry, tenancy, policies, recording)
+    take(store, &entry, tenancy, opening, recording)
 }
 
 /// Takes a slot, unless someone in this process has it, or is about to.
 fn take_only(
     store: &FileStore,
     node: Node,
-    policies: Policies,
+    opening: &Opening,
     recording: &Recording,
 ) -> Result<Share, OpenError> {
     let entry = Entry::of(node);
@@ -337,34 +376,34 @@ fn take_only(
         let place = store.path_of(&node).display().to_string();
         return Err(StoreError::InUse { place, holder: tenancy.holder() }.into());
     }
-    take(store, &entry, tenancy, policies, recording)
+    take(store, &entry, tenancy, opening, recording)
 }
 
 fn take(
     store: &FileStore,
     entry: &Arc<Entry>,
     mut tenancy: MutexGuard<Tenancy>,
-    policies: Policies,
+    opening: &Opening,
     recording: &Recording,
 ) -> Result<Share, OpenError> {
     tenancy.memory = Memory::Changing;
     // The disk may hang: whoever opens the node without a store must not wait for it.
     drop(tenancy);
-    entry.generator.set_policies(policies);
+    entry.own.set_max_ahead_ms(opening.max_ahead_ms);
     let holder = Holder {
         token: fastrand::u128(..),
         pid: std::process::id(),
         host: recording.host.clone(),
         started_ms: recording.started_ms,
     };
-    let taken = Lease::take(store, &entry.generator, holder, recording.ttl);
+    let taken = Lease::take(store, &entry.own, holder, recording.ttl);
     let mut tenancy = entry.tenancy.lock();
     entry.settled.notify_all();
     match taken {
         Ok(lease) => {
             let directory = store.directory().to_owned();
             tenancy.memory = Memory::Store { lease, directory, ttl: recording.ttl };
-            Ok(entry.share(&mut tenancy))
+            Ok(entry.share(&mut tenancy, opening.policies))
         }
         Err(refusal) => {
             tenancy.memory = Memory::Process;
@@ -377,11 +416,9 @@ impl Entry {
     fn of(node: Node) -> Arc<Entry> {
         let mut nodes = NODES.lock();
         let entry = nodes.entry(node).or_insert_with(|| {
-            // Whoever opens it sets the policies.
-            let generator = Generator::new(node, Policies::default(), Box::new(SystemClock));
             Arc::new(Entry {
-                generator: Arc::new(generator),
-                tenancy: Mutex::new(Tenancy { users: 0, memory: Memory::Process }),
+                own: Arc::new(Generator::new(node, 0, Box::new(SystemClock))),
+                tenancy: Mutex::new(Tenancy { users: 0, memory: Memory::Process, shared: None }),
                 settled: Condvar::new(),
             })
         });
@@ -394,7 +431,7 @@ impl Entry {
         let mut tenancy = self.tenancy.lock();
         while matches!(tenancy.memory, Memory::Changing) {
             if self.settled.wait_until(&mut tenancy, deadline).timed_out() {
-                let node = self.generator.node();
+                let node = self.own.node();
                 let (datacenter_id, worker_id) = (node.datacenter_id(), node.worker_id());
                 return Err(busy(format!(
                     "the slot of datacenterId {datacenter_id} and workerId {worker_id}"
@@ -404,10 +441,15 @@ impl Entry {
         Ok(tenancy)
     }
 
-    fn agree(&self, policies: Policies) -> Result<(), OpenError> {
-        match self.generator.policies() {
-            in_force if in_force == policies => Ok(()),
-            in_force => Err(OpenError::Policies(in_force)),
+    /// All at one time agree on `maxAhead`; the first one decides.
+    fn agree(&self, tenancy: &Tenancy, opening: &Opening) -> Result<(), OpenError> {
+        let generator = tenancy.shared.as_ref().unwrap_or(&self.own);
+        if tenancy.users == 0 && tenancy.shared.is_none() {
+            generator.set_max_ahead_ms(opening.max_ahead_ms);
+        }
+        match generator.max_ahead_ms() {
+            in_force if in_force == generator.whole_ticks(opening.max_ahead_ms) => Ok(()),
+            in_force => Err(OpenError::MaxAhead(in_force)),
         }
     }
 
@@ -415,18 +457,20 @@ impl Entry {
     fn join(
         self: &Arc<Self>,
         tenancy: &mut Tenancy,
-        policies: Policies,
+        opening: &Opening,
         directory: &Path,
         ttl: Duration,
     ) -> Result<Share, OpenError> {
-        self.agree(policies)?;
+        self.agree(tenancy, opening)?;
         tenancy.agree(directory, ttl)?;
-        Ok(self.share(tenancy))
+        Ok(self.share(tenancy, opening.policies))
     }
 
-    fn share(self: &Arc<Self>, tenancy: &mut Tenancy) -> Share {
+    fn share(self: &Arc<Self>, tenancy: &mut Tenancy, policies: Policies) -> Share {
         tenancy.users += 1;
-        Share { entry: self.clone(), passed_over: Vec::new() }
+        let generator = tenancy.shared.as_ref().unwrap_or(&self.own).clone();
+        let (second_users, passed_over) = (Vec::new(), Vec::new());
+        Share { entry: self.clone(), generator, policies, second_users, passed_over }
     }
 }
 
@@ -465,7 +509,12 @@ impl OpenError {
 impl Share {
     /// The generator that is shared.
     pub fn generator(&self) -> &Arc<Generator> {
-        &self.entry.generator
+        &self.generator
+    }
+
+    /// How it behaves towards this user.
+    pub fn policies(&self) -> &Policies {
+        &self.policies
     }
 
     /// The window that an engine keeps, if one does.
@@ -496,7 +545,7 @@ impl Deref for Share {
     type Target = Generator;
 
     fn deref(&self) -> &Generator {
-        &self.entry.generator
+        &self.generator
     }
 }
 
@@ -504,11 +553,17 @@ impl Drop for Share {
     fn drop(&mut self) {
         let mut tenancy = self.entry.tenancy.lock();
         tenancy.users -= 1;
-        if tenancy.users > 0 || matches!(tenancy.memory, Memory::Process) {
+        if tenancy.users > 0 {
+            return;
+        }
+        if let Some(shared) = tenancy.shared.take() {
+            self.entry.own.raise_floor(shared.highest());
+        }
+        if let Memory::Process = tenancy.memory {
             return;
         }
         if let Memory::Engine(window) = tenancy.memory {
-            self.entry.generator.end_window(window);
+            self.entry.own.end_window(window);
             tenancy.memory = Memory::Process;
             return;
         }
@@ -557,7 +612,6 @@ mod tests {
     const POLICIES: Policies = Policies {
         clock_back: ClockBack::Counter,
         max_wait: Duration::from_millis(10),
-        max_ahead_ms: 0,
         random_start: false,
     };
     const OTHERS: Policies = Policies { clock_back: ClockBack::Throw, ..POLICIES };

@@ -87,4 +87,6 @@ pub enum Stall {
     },
     /// Past the layout's last tick. Nothing ends this.
     TimeEnded,
+    /// The host's page is gone, and no other one can be opened.
+    NoPage,
 }

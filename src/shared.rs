@@ -29,6 +29,9 @@ pub use cells::{Cells, Run};
 use cells::{Shape, ceiling_of, mark_code};
 pub use windows::{Closed, Ended, NotReopened, WindowNumber};
 
+/// How many waiters one tick serves, at least, before it is exhausted again.
+const WAITERS_IN_A_TICK: u64 = 16;
+
 /// What a caller may do, apart from counting. `max_ahead` is the same for all who share the cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
@@ -147,20 +150,30 @@ impl<M: Borrow<Cells>> Sequence<M> {
         time: &mut T,
         want: impl Fn(Tick) -> u64,
     ) -> Result<Block, T::Refusal> {
-        self.swap(rules, time, want, |seen, now| self.place(rules, seen, now, 0))
+        self.swap(rules, time, |now, _| want(now), |seen, now| self.place(rules, seen, now, 0))
     }
 
     /// As [`Sequence::reserve`], but where the tick is exhausted, IDs of a coming tick are reserved, up to
     /// `horizon` ticks ahead of the clock. They may be handed out once that tick has begun; and on a page,
     /// once the link was checked after that. What is not handed out is lost.
+    ///
+    /// So waiters are served in the order of their bookings. One booking takes a share of a tick, and a
+    /// smaller one the longer the line is, so that many waiters find their numbers within the horizon.
     pub fn book<T: Time>(
         &self,
         rules: &Rules,
         time: &mut T,
-        want: impl Fn(Tick) -> u64,
+        want: u64,
         horizon: Tick,
     ) -> Result<Block, T::Refusal> {
-        let horizon = horizon.min(self.shape.last_lead as Tick);
+        // A longer lead than the word holds would pass for a rollback.
+        let longest = rules.max_ahead.max(self.shape.last_lead as Tick);
+        let horizon = rules.max_ahead.saturating_add(horizon).min(longest);
+        let share = (self.shape.last_sequence + 1) / WAITERS_IN_A_TICK;
+        let want = |now: Tick, tick: Tick| {
+            let line = (tick - now - rules.max_ahead).max(1) as u64;
+            want.min(share / line).max(1)
+        };
         self.swap(rules, time, want, |seen, now| self.place(rules, seen, now, horizon))
     }
 
@@ -177,7 +190,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         self.swap(
             rules,
             time,
-            |_| want,
+            |_, _| want,
             |seen, now| {
                 let last = seen.mark();
                 if last < now && last >= now.saturating_sub(max_lag) {
@@ -201,7 +214,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         &self,
         rules: &Rules,
         time: &mut T,
-        want: impl Fn(Tick) -> u64,
+        want: impl Fn(Tick, Tick) -> u64,
         place: impl Fn(&Run, Tick) -> Result<Run, Stall>,
     ) -> Result<Block, T::Refusal> {
         let loaded = self.cells().word.0.load(Acquire);
@@ -220,7 +233,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         mut now: Tick,
         rules: &Rules,
         time: &mut T,
-        want: impl Fn(Tick) -> u64,
+        want: impl Fn(Tick, Tick) -> u64,
         place: impl Fn(&Run, Tick) -> Result<Run, Stall>,
     ) -> Result<Block, T::Refusal> {
         loop {
@@ -252,7 +265,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         now: Tick,
         rules: &Rules,
         time: &mut T,
-        want: &impl Fn(Tick) -> u64,
+        want: &impl Fn(Tick, Tick) -> u64,
     ) -> Option<Block> {
         let Cells { word, marks, .. } = self.cells();
         let seen = self.shape.unpack(loaded);
@@ -268,7 +281,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         } else {
             start.next
         };
-        let len = want(now).clamp(1, self.shape.last_sequence - first + 1);
+        let len = want(now, start.tick).clamp(1, self.shape.last_sequence - first + 1);
         let lead = start.tick.saturating_sub(now);
         let next = self.shape.pack(Run { next: first + len, lead, ..start });
         let swapped = word.0.compare_exchange(loaded, next, AcqRel, Acquire);
@@ -279,7 +292,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
     /// left, and if the race is won. It is the usual case, on the packed word for speed; the rest of the
     /// rule says the same of it.
     #[inline(always)]
-    fn go_on(&self, loaded: u64, now: Tick, want: &impl Fn(Tick) -> u64) -> Option<Block> {
+    fn go_on(&self, loaded: u64, now: Tick, want: &impl Fn(Tick, Tick) -> u64) -> Option<Block> {
         let next = loaded & self.shape.next_mask;
         let left = (self.shape.last_sequence + 1).wrapping_sub(next);
         let is_run = loaded ^ next == (now as u64) << self.shape.tick_at
@@ -292,7 +305,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         if now <= floor || now > ceiling {
             return None;
         }
-        let len = want(now).clamp(1, left);
+        let len = want(now, now).clamp(1, left);
         let swapped = self.cells().word.0.compare_exchange(loaded, loaded + len, AcqRel, Acquire);
         swapped.is_ok().then_some(Block { tick: now, counter: 0, first: next, len })
     }

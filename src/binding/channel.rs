@@ -29,11 +29,11 @@ use super::records::{
 };
 use super::ring::RingShare;
 use crate::clock::ManualClock;
-use crate::generator::{Generator, Refusal, Reserved, Waits, WindowId};
+use crate::generator::{Booking, Generator, Policies, Redeemed, Refusal, Reserved, Waits, WindowId};
 use crate::layout::Tick;
 use crate::listeners::Listener;
 use crate::registry::Share;
-use crate::sequencer::{Block, NEVER};
+use crate::sequencer::{Block, NEVER, Stall};
 
 /// The most IDs one refill asks for. Past this, the call no longer shows in the time of an ID.
 const LARGEST_BLOCK: usize = 256;
@@ -55,14 +55,14 @@ pub enum Source {
     /// The same, by the ring in front of it.
     Ring(RingShare),
     /// A generator of this instance alone, on a clock that the application tells.
-    Own(Box<Generator>, Arc<ManualClock>),
+    Own(Box<Generator>, Arc<ManualClock>, Policies),
 }
 
 impl Source {
     fn generator(&self) -> &Generator {
         match self {
             Source::Shared(share) | Source::Ring(RingShare { share, .. }) => share,
-            Source::Own(generator, _) => generator,
+            Source::Own(generator, ..) => generator,
         }
     }
 
@@ -82,6 +82,8 @@ struct Channel {
     memory: NonNull<u64>,
     /// The block JavaScript draws from.
     block: Cell<Option<Block>>,
+    /// What a draw that does not wait has booked for the next one.
+    booking: Cell<Option<Booking>>,
     last_tick: Cell<Tick>,
     last_want: Cell<u64>,
     /// How many refills still ask for one ID.
@@ -117,12 +119,15 @@ impl Channel {
                 let want = if singles > 0 { 1 } else { larger };
                 return self.refill_from(ring, want as usize, may_wait);
             }
-            Source::Shared(_) if may_wait => {
-                generator.waiting(&mut self.waits.borrow_mut(), || generator.try_reserve(want))
+            Source::Shared(share) if may_wait => {
+                let policies = share.policies();
+                let attempt = || generator.try_reserve(policies, want);
+                let most = if singles > 0 { 1 } else { larger };
+                generator.waiting(policies, &mut self.waits.borrow_mut(), most, attempt, |ids| ids)
             }
-            Source::Shared(_) => generator.try_reserve(want),
+            Source::Shared(share) => self.try_in_turn(share, if singles > 0 { 1 } else { larger }, want),
             // Such a clock is read for every ID, in js/, and waited for there.
-            Source::Own(..) => generator.try_reserve(|_| 1),
+            Source::Own(_, _, policies) => generator.try_reserve(policies, |_| 1),
         };
         match reserved {
             Ok(reserved) => {
@@ -133,6 +138,41 @@ impl Channel {
                 self.refusal.set(Some(refusal));
                 0
             }
+        }
+    }
+
+    /// Does not wait. Where the tick is exhausted it books, and the next call hands that out: a caller that
+    /// waits by itself has its turn, too.
+    fn try_in_turn(
+        &self,
+        share: &Share,
+        most: u64,
+        want: impl Fn(Tick) -> u64,
+    ) -> Result<Reserved, Refusal> {
+        if let Some(booking) = self.booking.take() {
+            match share.redeem(&booking) {
+                Redeemed::Ids(reserved) => return Ok(reserved),
+                Redeemed::Early(refusal) => {
+                    self.booking.set(Some(booking));
+                    return Err(refusal);
+                }
+                Redeemed::Lost => {}
+            }
+        }
+        let refusal = match share.try_reserve(share.policies(), want) {
+            Err(refusal @ Refusal { stall: Stall::SequenceUsedUp { .. }, .. }) => refusal,
+            answer => return answer,
+        };
+        // The next tick at least, which such a caller waits for however long it takes.
+        let horizon = share.ticks_within(share.policies().max_wait).max(1);
+        let Ok(booking) = share.book(share.policies(), most, horizon) else { return Err(refusal) };
+        match share.redeem(&booking) {
+            Redeemed::Ids(reserved) => Ok(reserved),
+            Redeemed::Early(refusal) => {
+                self.booking.set(Some(booking));
+                Err(refusal)
+            }
+            Redeemed::Lost => Err(refusal),
         }
     }
 
@@ -240,6 +280,7 @@ impl Channel {
         // What JavaScript still has of the last block is of the slot before, and was reserved while
         // that was held: it is not given back to the next.
         self.block.set(None);
+        self.booking.set(None);
         self.last_want.set(0);
         self.last_tick.set(NEVER);
         // The same slot again has one user at a time, so its share goes first.
@@ -276,12 +317,19 @@ impl Channel {
                 .is_ok();
         }
         let generator = source.generator();
+        let policies = match source {
+            Source::Own(_, _, policies) => policies,
+            Source::Shared(share) | Source::Ring(RingShare { share, .. }) => share.policies(),
+        };
+        // A batch takes a tick in parts, so that others draw of it, too.
+        let part = LARGEST_BLOCK as u64;
         let mut blocks = Vec::new();
         let mut rest = ids;
         while !rest.is_empty() {
-            let want = rest.len() as u64;
-            let attempt = || generator.try_reserve(|_| want);
-            match generator.waiting(&mut self.waits.borrow_mut(), attempt) {
+            let want = part.min(rest.len() as u64);
+            let attempt = || generator.try_reserve(policies, |_| want);
+            let waits = &mut *self.waits.borrow_mut();
+            match generator.waiting(policies, waits, want, attempt, |reserved| reserved) {
                 Ok(Reserved { first_id, block, .. }) => {
                     let (run, after) = rest.split_at_mut(block.len as usize);
                     for (n, slot) in run.iter_mut().enumerate() {
@@ -307,11 +355,13 @@ impl Channel {
 pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>> {
     let worker_id = source.generator().node().worker_id();
     let passed_over = source.share().map(|share| share.passed_over.clone()).unwrap_or_default();
+    let second_users = source.share().map(|share| share.second_users.clone()).unwrap_or_default();
     let (memory, buffer) = create_buffer(env)?;
     let channel = Rc::new(Channel {
         source: RefCell::new(Some(source)),
         memory,
         block: Cell::new(None),
+        booking: Cell::new(None),
         last_tick: Cell::new(NEVER),
         last_want: Cell::new(0),
         singles: Cell::new(PATIENCE),
@@ -325,6 +375,7 @@ pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>>
     let mut object = Object::new(env)?;
     object.set("workerId", worker_id as f64)?;
     object.set("passedOver", passed_over)?;
+    object.set("secondUsers", second_users)?;
     object.set("memory", buffer)?;
     object.set("refill", bare(env, &channel, refill, buffer)?)?;
     object.set("tryRefill", bare(env, &channel, try_refill, buffer)?)?;
@@ -333,7 +384,7 @@ pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>>
     let own = channel.clone();
     define(env, &mut object, "setClock", move |call| {
         let now: f64 = call.get(0)?;
-        if let Some(Source::Own(_, clock)) = own.source.borrow().as_ref() {
+        if let Some(Source::Own(_, clock, _)) = own.source.borrow().as_ref() {
             clock.set(now as i64);
         }
         Ok(())
@@ -361,7 +412,10 @@ pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>>
     })?;
     let own = channel.clone();
     define(env, &mut object, "refusal", move |_| {
-        Ok(own.refusal.get().map_or_else(RefusalRecord::closed, RefusalRecord::from))
+        let source = own.source.borrow();
+        let refusal = own.refusal.get().map_or_else(RefusalRecord::closed, RefusalRecord::from);
+        let why = source.as_ref().filter(|_| refusal.kind == "page");
+        Ok(RefusalRecord { why: why.and_then(|one| one.generator().page_failure()), ..refusal })
     })?;
     let own = channel.clone();
     define(env, &mut object, "takeNews", move |_| {

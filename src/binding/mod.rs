@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use napi_derive::napi;
 
+use crate::host::HostError;
 use crate::layout::LayoutError;
 use crate::store::{Holder, StoreError};
 
@@ -54,6 +55,27 @@ impl HolderRecord {
 impl Fault {
     fn new(code: &str, message: String) -> Self {
         Fault { code: code.to_owned(), message, holders: Vec::new() }
+    }
+
+    fn no_directory() -> Self {
+        Fault::new(
+            "ERR_SNOWFLAKE_CONFIG",
+            "scope 'host' needs a directory in memory that the host's processes see, and this system \
+             has none at /dev/shm: mount a tmpfs there, name one in SNOWDRIFT_SHARED, or use scope \
+             'process' and give each process a workerId of its own"
+                .to_owned(),
+        )
+    }
+}
+
+impl From<HostError> for Fault {
+    fn from(error: HostError) -> Self {
+        let code = match error {
+            HostError::OtherFormat { .. } => "ERR_SNOWFLAKE_IN_USE",
+            HostError::OtherMaxAhead { .. } => "ERR_SNOWFLAKE_CONFLICT",
+            HostError::Unusable { .. } | HostError::Io { .. } => "ERR_SNOWFLAKE_STORE",
+        };
+        Fault::new(code, error.to_string())
     }
 }
 

@@ -20,7 +20,7 @@ use crate::clock::{Clock, ManualClock, SystemClock};
 use crate::generator::{Generator, Policies};
 use crate::layout::{Layout, Tick};
 use crate::node::Node;
-use crate::registry::{self, OpenError, Share};
+use crate::registry::{self, OpenError, Opening, Share};
 use crate::sequencer::{HighMarks, NEVER};
 use crate::store::Terms;
 use crate::store::file::{FileStore, look};
@@ -127,7 +127,7 @@ pub fn leased(request: &OpenRequest, window: &WindowRecord) -> Result<Source, Fa
         ceiling: window.ceiling as Tick,
         high: HighMarks::default(),
     };
-    by_ring(request, registry::open_leased(node, request.policies(), &terms, window.in_thread)?)
+    by_ring(request, registry::open_leased(node, &request.opening_alone(), &terms, window.in_thread)?)
 }
 
 /// Joins the generator of a slot that another thread of this process has leased.
@@ -142,7 +142,7 @@ pub fn join_leased<'env>(
 /// A generator that another thread has opened.
 pub fn joined(request: &OpenRequest) -> Result<Source, Fault> {
     let node = node(request, request.worker_id.unwrap_or_default())?;
-    by_ring(request, registry::join_leased(node, request.policies())?)
+    by_ring(request, registry::join_leased(node, &request.opening_alone())?)
 }
 
 /// What is drawn from: the generator, or the ring in front of it.
@@ -165,8 +165,9 @@ fn source(request: OpenRequest) -> Result<Source, Fault> {
     if request.own_clock {
         let clock = Arc::new(ManualClock::default());
         let node = node(&request, request.worker_id.unwrap_or_default())?;
-        let generator = Generator::new(node, request.policies(), Box::new(clock.clone()));
-        return Ok(Source::Own(Box::new(generator), clock));
+        let Opening { policies, max_ahead_ms, .. } = request.opening_alone();
+        let generator = Generator::new(node, max_ahead_ms, Box::new(clock.clone()));
+        return Ok(Source::Own(Box::new(generator), clock, policies));
     }
     let Some(recording) = &request.recording else {
         return open_share(&request);
@@ -218,18 +219,18 @@ fn open_share(request: &OpenRequest) -> Result<Source, Fault> {
     if request.recording.is_some() {
         release_at_exit();
     }
-    let policies = request.policies();
+    let alone = request.opening_alone();
     let opened = match (&request.recording, request.worker_id) {
         (None, worker_id) => {
-            registry::open(node(request, worker_id.unwrap_or_default())?, policies)
+            registry::open(node(request, worker_id.unwrap_or_default())?, &request.opening()?)
         }
         (Some(recording), Some(worker_id)) => {
-            registry::open_recorded(node(request, worker_id)?, policies, &recording.into())
+            registry::open_recorded(node(request, worker_id)?, &alone, &recording.into())
         }
         (Some(recording), None) => {
             let lease = if recording.common { registry::lease_common } else { registry::lease };
             let layout = Layout::try_from(&request.layout)?;
-            lease(layout, request.datacenter_id as u64, policies, &recording.into())
+            lease(layout, request.datacenter_id as u64, &alone, &recording.into())
         }
     };
     by_ring(request, opened?)
@@ -246,16 +247,17 @@ impl From<RingError> for Fault {
                      sequenceBits"
                 ),
             ),
-            RingError::Otherwise(in_force) => Fault::new(
+            RingError::Otherwise(in_force, policies) => Fault::new(
                 "ERR_SNOWFLAKE_CONFLICT",
                 format!(
                     "this process has a ring for the same datacenterId, workerId and layout with \
                      other options (boostPower {}, paddingFactor {}, scheduleInterval {}, maxAge of \
-                     {} ticks): give all of them the same, or close the others first",
+                     {} ticks, {}): give all of them the same, or close the others first",
                     in_force.boost_power,
                     in_force.padding_factor,
                     in_force.schedule.map_or(0, |every| every.as_millis()),
                     in_force.max_age,
+                    described(&policies),
                 ),
             ),
             RingError::NoThread => Fault::new(
@@ -269,12 +271,19 @@ impl From<RingError> for Fault {
 impl From<OpenError> for Fault {
     fn from(refused: OpenError) -> Fault {
         match refused {
-            OpenError::Policies(in_force) => conflict(in_force),
+            OpenError::MaxAhead(in_force) => Fault::new(
+                "ERR_SNOWFLAKE_CONFLICT",
+                format!(
+                    "this process has the same datacenterId, workerId and layout open with maxAhead \
+                     {in_force}: give all of them the same, or close the others first"
+                ),
+            ),
+            OpenError::Host(error) => error.into(),
             OpenError::Elsewhere(how) => Fault::new(
                 "ERR_SNOWFLAKE_CONFLICT",
                 format!(
                     "this process has the same datacenterId, workerId and layout open {how}: give \
-                     all of them the same state and ttl, or close the others first"
+                     all of them the same scope, state and ttl, or close the others first"
                 ),
             ),
             OpenError::Layout(error) => error.into(),
@@ -283,15 +292,11 @@ impl From<OpenError> for Fault {
     }
 }
 
-fn conflict(in_force: Policies) -> Fault {
-    let message = format!(
-        "this process has the same datacenterId, workerId and layout open with other policies \
-         (clockBack '{}', maxWait {}, maxAhead {}, sequenceStart '{}'): give all of them the same, \
-         or close the others first",
-        format!("{:?}", in_force.clock_back).to_lowercase(),
-        in_force.max_wait.as_millis(),
-        in_force.max_ahead_ms,
-        if in_force.random_start { "random" } else { "zero" },
-    );
-    Fault::new("ERR_SNOWFLAKE_CONFLICT", message)
+fn described(policies: &Policies) -> String {
+    format!(
+        "clockBack '{}', maxWait {}, sequenceStart '{}'",
+        format!("{:?}", policies.clock_back).to_lowercase(),
+        policies.max_wait.as_millis(),
+        if policies.random_start { "random" } else { "zero" },
+    )
 }

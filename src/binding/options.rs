@@ -1,5 +1,6 @@
 //! Options as `js/` passes them, turned into the core's types.
 
+use std::path::Path;
 use std::time::Duration;
 
 use napi::bindgen_prelude::Either;
@@ -8,8 +9,9 @@ use napi_derive::napi;
 use super::Fault;
 use crate::cached::Caching;
 use crate::generator::{ClockBack, Policies};
+use crate::host::Directory;
 use crate::layout::{Layout, LayoutError};
-use crate::registry::Recording;
+use crate::registry::{Opening, Recording};
 
 /// A layout as applications write it. Whole numbers all.
 #[napi(object)]
@@ -90,6 +92,11 @@ pub struct OpenRequest {
     pub max_ahead: f64,
     #[napi(ts_type = "'zero' | 'random'")]
     pub sequence_start: String,
+    /// 'auto': of the host where the system has a directory in memory, else of the process.
+    #[napi(ts_type = "'auto' | 'host' | 'process'")]
+    pub scope: String,
+    /// A directory in memory, in place of the system's.
+    pub shared: Option<String>,
     /// Whether the application tells the time: see `setClock` of the channel.
     pub own_clock: bool,
     pub recording: Option<RecordingRecord>,
@@ -135,8 +142,24 @@ pub struct RecordingRecord {
 }
 
 impl OpenRequest {
+    /// How a node is to be opened that no store records.
+    pub fn opening(&self) -> Result<Opening, Fault> {
+        let shared = self.shared.as_ref().map(Path::new);
+        let host = match self.scope.as_str() {
+            "process" => None,
+            "host" => Some(Directory::find(shared)?.ok_or_else(Fault::no_directory)?),
+            _ => Directory::find(shared)?,
+        };
+        Ok(Opening { host, ..self.opening_alone() })
+    }
+
+    /// The same for this process alone.
+    pub fn opening_alone(&self) -> Opening {
+        Opening { policies: self.policies(), max_ahead_ms: self.max_ahead as i64, host: None }
+    }
+
     /// How IDs are to be issued.
-    pub fn policies(&self) -> Policies {
+    fn policies(&self) -> Policies {
         let clock_back = match self.clock_back.as_str() {
             "counter" => ClockBack::Counter,
             "wait" => ClockBack::Wait,
@@ -145,7 +168,6 @@ impl OpenRequest {
         Policies {
             clock_back,
             max_wait: Duration::from_millis(self.max_wait as u64),
-            max_ahead_ms: self.max_ahead as i64,
             random_start: self.sequence_start == "random",
         }
     }

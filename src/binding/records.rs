@@ -18,18 +18,20 @@ use crate::store::reset::{Plan, Reset};
 #[napi(object)]
 pub struct RefusalRecord {
     #[napi(
-        ts_type = "'closed' | 'used-up' | 'clock-back' | 'before-epoch' | 'floor' | 'ceiling' | 'time-ended'"
+        ts_type = "'closed' | 'used-up' | 'clock-back' | 'before-epoch' | 'floor' | 'ceiling' | 'time-ended' | 'page'"
     )]
     pub kind: String,
     /// What the clock showed, Unix ms.
     pub now: f64,
     /// Whole ms, at least 1; none where waiting does not help.
     pub retry_after_ms: Option<f64>,
+    /// What is wrong with the host's page, where that is why.
+    pub why: Option<String>,
 }
 
 impl RefusalRecord {
     pub fn closed() -> Self {
-        RefusalRecord { kind: "closed".to_owned(), now: 0.0, retry_after_ms: None }
+        RefusalRecord { kind: "closed".to_owned(), now: 0.0, retry_after_ms: None, why: None }
     }
 }
 
@@ -41,6 +43,7 @@ impl From<Refusal> for RefusalRecord {
             retry_after_ms: refusal
                 .retry_after
                 .map(|after| after.as_nanos().div_ceil(1_000_000) as f64),
+            why: None,
         }
     }
 }
@@ -53,6 +56,7 @@ fn kind_of(stall: Stall) -> &'static str {
         Stall::AtFloor { .. } => "floor",
         Stall::AboveCeiling { .. } => "ceiling",
         Stall::TimeEnded => "time-ended",
+        Stall::NoPage => "page",
     }
 }
 
@@ -110,6 +114,10 @@ pub struct StatsRecord {
     pub high_marks: Vec<Either<f64, Null>>,
     /// Unix ms.
     pub end_of_time: f64,
+    #[napi(ts_type = "'host' | 'process'")]
+    pub scope: String,
+    /// The file of the page that the host's processes share.
+    pub page: Option<String>,
     pub ring: Option<RingStatsRecord>,
 }
 
@@ -130,6 +138,8 @@ impl StatsRecord {
             clock_back: stats.high.current as u32,
             high_marks: stats.high.marks[..layout.counters()].iter().map(time_of).collect(),
             end_of_time: layout.end_ms() as f64,
+            scope: if generator.page().is_some() { "host" } else { "process" }.to_owned(),
+            page: generator.page().map(|page| page.path().display().to_string()),
             ring: ring.map(RingStatsRecord::from),
         }
     }

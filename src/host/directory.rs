@@ -5,13 +5,13 @@
 //! user, who could have made the name first. Others may search it (0711), to find by name that a second
 //! user has the same node. They cannot list it, and the pages are ours alone (0600).
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::HostError;
+use super::{HostError, OtherUser};
 use super::page::{self, BootId, Joined, Page, Snapshot};
 use crate::layout::Tick;
 use crate::node::Node;
@@ -19,6 +19,8 @@ use crate::node::Node;
 const DEFAULT: &str = "/dev/shm";
 const PREFIX: &str = "snowdrift-";
 const README: &str = "README";
+/// How the name of the file ends that says that a node had a page.
+const BORN: &str = "born";
 const TEMPORARY: &str = ".new-";
 /// Older ones were left by processes that were killed; they take milliseconds.
 const TEMPORARY_FOR: Duration = Duration::from_secs(60);
@@ -35,15 +37,6 @@ pub struct Directory {
     path: PathBuf,
     uid: u32,
     boot_id: BootId,
-}
-
-/// Another user's page of a node: both users issue the same IDs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OtherUser {
-    /// The page.
-    pub path: PathBuf,
-    /// Who owns it.
-    pub uid: u32,
 }
 
 /// A page's file, and what it says or why it cannot be used.
@@ -161,7 +154,7 @@ impl Directory {
     fn create(&self, path: &Path, node: &Node, max_ahead: Tick) -> Result<(), HostError> {
         self.sweep();
         self.explain();
-        let bytes = page::fresh(node, max_ahead, &self.boot_id, self.uid);
+        let bytes = page::fresh(node, max_ahead, &self.boot_id, self.uid, self.is_first(node)?);
         match self.place(path, &bytes) {
             // Another was first; or the directory has been removed, and is created again.
             Err(cause)
@@ -170,6 +163,24 @@ impl Directory {
                 Ok(())
             }
             placed => placed.map_err(HostError::io("create", path)),
+        }
+    }
+
+    /// Whether the node never had a page in this boot: an empty file of its name remembers that it had.
+    ///
+    /// Any other page begins above the clock's tick, of which the one before may have issued IDs. That
+    /// costs up to a tick: 1 ms is no matter, and spares the file; a second is one, for the first start.
+    fn is_first(&self, node: &Node) -> Result<bool, HostError> {
+        if node.layout().tick_ms == 1 {
+            return Ok(false);
+        }
+        let path = self.page_of(node).with_extension(BORN);
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+            Ok(_) => Ok(true),
+            Err(cause) if cause.kind() == ErrorKind::AlreadyExists => Ok(false),
+            // The directory has been removed, and is created again.
+            Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(false),
+            Err(cause) => Err(HostError::io("create", &path)(cause)),
         }
     }
 

@@ -10,14 +10,15 @@ use std::sync::atomic::{
 };
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use super::{Directory, HostError, Page};
 use crate::clock::{Clock, UnixTime};
 use crate::layout::Tick;
 use crate::node::Node;
 use crate::sequencer::{Block, Stall};
-use crate::shared::{Cells, Rules, Sequence, Time};
+use crate::shared::{Cells, Rules, Run, Sequence, Time};
+use crate::store::MarkTable;
 
 /// How long a rollback is doubted: some machines' clocks flicker backwards.
 const DOUBT: Duration = Duration::from_micros(50);
@@ -53,6 +54,8 @@ pub struct Opened {
     page: Option<Arc<Page>>,
     /// The last Unix ms for which the page's name was checked.
     checked_ms: AtomicI64,
+    /// Where the store wants the high marks.
+    marks: RwLock<Option<MarkTable>>,
 }
 
 impl Opened {
@@ -62,7 +65,7 @@ impl Opened {
             Home::Page(page) => Some(page.clone()),
         };
         let checked_ms = AtomicI64::new(i64::MIN);
-        Opened { sequence: Sequence::new(home, node.layout()), page, checked_ms }
+        Opened { sequence: Sequence::new(home, node.layout()), page, checked_ms, marks: RwLock::new(None) }
     }
 
     /// What is drawn from.
@@ -73,6 +76,13 @@ impl Opened {
     /// The page, unless it is the process's own memory.
     pub fn page(&self) -> Option<&Page> {
         self.page.as_deref()
+    }
+
+    fn note_mark(&self, run: &Run) {
+        // The lock is free but while a window begins or ends.
+        if let Some(marks) = &*self.marks.read() {
+            marks.note(run.counter, run.tick);
+        }
     }
 
     /// Whether IDs may be issued from it at a time that the clock has just shown: call it after the clock
@@ -103,7 +113,7 @@ impl Opened {
 
 /// What ends a reservation.
 #[derive(Debug)]
-pub enum Refusal {
+pub enum Halt {
     /// The sequencer's rule.
     Stall(Stall),
     /// The page has lost its name: [`HostSequence::reopen`], and try again.
@@ -112,15 +122,15 @@ pub enum Refusal {
     Host(Box<HostError>),
 }
 
-impl From<Stall> for Refusal {
+impl From<Stall> for Halt {
     fn from(stall: Stall) -> Self {
-        Refusal::Stall(stall)
+        Halt::Stall(stall)
     }
 }
 
-impl From<HostError> for Refusal {
+impl From<HostError> for Halt {
     fn from(error: HostError) -> Self {
-        Refusal::Host(Box::new(error))
+        Halt::Host(Box::new(error))
     }
 }
 
@@ -131,31 +141,39 @@ pub struct Reading<'a, C: ?Sized> {
     opened: &'a Opened,
     doubted: Option<Instant>,
     /// What the clock showed last.
-    pub last: Option<UnixTime>,
+    pub last: UnixTime,
+    /// The run that was left, where the block begins another one.
+    pub left: Option<Run>,
 }
 
 impl<'a, C: Clock + ?Sized> Reading<'a, C> {
     /// For one reservation from `opened`, and from nothing else.
     pub fn new(clock: &'a C, node: &'a Node, opened: &'a Opened) -> Self {
-        Reading { clock, node, opened, doubted: None, last: None }
+        Reading { clock, node, opened, doubted: None, last: UnixTime::from_ms(0), left: None }
     }
 }
 
 impl<C: Clock + ?Sized> Time for Reading<'_, C> {
-    type Refusal = Refusal;
+    type Refusal = Halt;
 
     #[inline]
-    fn now(&mut self) -> Result<Tick, Refusal> {
-        let now = self.clock.now();
-        self.last = Some(now);
+    fn now(&mut self) -> Result<Tick, Halt> {
+        self.left = None;
+        self.last = self.clock.now();
+        let now = self.last;
         if !self.opened.is_checked(now.ms) && !self.opened.check(now.ms)? {
-            return Err(Refusal::Unnamed);
+            return Err(Halt::Unnamed);
         }
         Ok(self.node.layout().tick_at(now.ms))
     }
 
     fn doubts(&mut self) -> bool {
         self.clock.may_flicker() && self.doubted.get_or_insert_with(Instant::now).elapsed() < DOUBT
+    }
+
+    fn begins(&mut self, left: &Run, run: &Run) {
+        self.opened.note_mark(run);
+        self.left = Some(*left);
     }
 }
 
@@ -167,9 +185,17 @@ pub struct HostSequence {
     current: AtomicPtr<Opened>,
     /// All that `current` ever pointed to; it changes under this lock.
     opened: Mutex<Vec<Arc<Opened>>>,
+    /// Why the last page could not be used.
+    failure: Mutex<Option<String>>,
 }
 
 impl HostSequence {
+    /// A sequence of this process alone.
+    pub fn own(node: &Node) -> HostSequence {
+        let first = Opened::new(Home::Own(Box::default()), node);
+        HostSequence::starting_with(first, None, *node, 0)
+    }
+
     /// The host's sequence of the node, in a page that is joined or created; without a directory, one of
     /// this process alone.
     pub fn open(
@@ -182,14 +208,55 @@ impl HostSequence {
             None => Opened::new(Home::Own(Box::default()), &node),
             Some(directory) => begun(directory, &node, max_ahead, clock)?,
         };
+        Ok(HostSequence::starting_with(first, directory, node, max_ahead))
+    }
+
+    fn starting_with(
+        first: Opened,
+        directory: Option<Directory>,
+        node: Node,
+        max_ahead: Tick,
+    ) -> HostSequence {
         let first = Arc::new(first);
-        Ok(HostSequence {
+        HostSequence {
             node,
             max_ahead,
             directory,
             current: AtomicPtr::new(Arc::as_ptr(&first).cast_mut()),
             opened: Mutex::new(vec![first]),
-        })
+            failure: Mutex::new(None),
+        }
+    }
+
+    /// Why the last page could not be used, if so.
+    pub fn failure(&self) -> Option<String> {
+        self.failure.lock().clone()
+    }
+
+    /// Has the present sequence's marks noted there, too.
+    pub fn set_marks(&self, marks: Option<MarkTable>) {
+        *self.current().marks.write() = marks;
+    }
+
+    /// After a halt: opens the next page where that helps, or says what stands in the way. `pages` that
+    /// one call has lost are enough.
+    #[cold]
+    pub fn go_on(
+        &self,
+        halt: Halt,
+        opened: &Opened,
+        pages: usize,
+        clock: &(impl Clock + ?Sized),
+    ) -> Option<Stall> {
+        let reopened = match halt {
+            Halt::Stall(stall) => return Some(stall),
+            Halt::Unnamed if pages > REOPENINGS => Err(again_and_again(opened, pages)),
+            Halt::Unnamed => self.reopen(opened, clock),
+            Halt::Host(error) => Err(*error),
+        };
+        let error = reopened.err()?;
+        *self.failure.lock() = Some(error.to_string());
+        Some(Stall::NoPage)
     }
 
     /// What is drawn from at present. A reservation and its [`Reading`] use the same one.
@@ -221,12 +288,12 @@ impl HostSequence {
         rules: &Rules,
         clock: &(impl Clock + ?Sized),
         want: impl Fn(Tick) -> u64,
-    ) -> Result<Block, Refusal> {
+    ) -> Result<Block, Halt> {
         for _ in 0..REOPENINGS {
             let opened = self.current();
             let mut reading = Reading::new(clock, &self.node, opened);
             match opened.sequence().reserve(rules, &mut reading, &want) {
-                Err(Refusal::Unnamed) => self.reopen(opened, clock)?,
+                Err(Halt::Unnamed) => self.reopen(opened, clock)?,
                 answer => return answer,
             }
         }
@@ -247,6 +314,12 @@ fn begun(
     let mut highest = || node.layout().tick_at(clock.now().ms).saturating_add(max_ahead);
     // Nothing stalls it: it only asks the time.
     let _ = opened.sequence().begin(&mut highest);
+    // Of a page that has just begun the first tick is exhausted. A ms of that is nobody's matter.
+    let layout = node.layout();
+    if layout.tick_ms == 1 && opened.sequence().window().floor == layout.tick_at(clock.now().ms) {
+        let rest = 1_000_000 - clock.now().ns;
+        clock.wait(Duration::from_nanos(rest.into()));
+    }
     Ok(opened)
 }
 

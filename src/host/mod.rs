@@ -36,11 +36,13 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::node::Node;
+
 #[cfg(target_os = "linux")]
-pub use directory::{Directory, Found, OtherUser};
+pub use directory::{Directory, Found};
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{Directory, Page};
-pub use home::{Home, HostSequence, Opened, Reading, Refusal};
+pub use home::{Halt, Home, HostSequence, Opened, Reading};
 #[cfg(target_os = "linux")]
 pub use page::{BootId, Header, Page, Snapshot};
 #[cfg(target_os = "linux")]
@@ -109,6 +111,35 @@ impl HostError {
     fn io(doing: &'static str, place: &Path) -> impl Fn(io::Error) -> Self {
         move |cause| HostError::Io { doing, place: place.to_owned(), cause }
     }
+}
+
+impl Directory {
+    /// Other users who have the same node, and so issue the same IDs: what to warn of.
+    pub fn second_users(&self, node: &Node) -> Vec<String> {
+        #[cfg(target_os = "linux")]
+        let others = self.other_users(node);
+        #[cfg(not(target_os = "linux"))]
+        let others: Vec<OtherUser> = Vec::new();
+        let (datacenter_id, worker_id) = (node.datacenter_id(), node.worker_id());
+        let warn = |OtherUser { path, uid }| {
+            format!(
+                "User {uid} of this machine has datacenterId {datacenter_id} and workerId \
+                 {worker_id} of the same layout, too ({}). Users do not share a sequence, so the IDs \
+                 of both may be equal: give each user a workerId of its own",
+                path.display()
+            )
+        };
+        others.into_iter().map(warn).collect()
+    }
+}
+
+/// Another user's page of a node: both users issue the same IDs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherUser {
+    /// The page.
+    pub path: PathBuf,
+    /// Who owns it.
+    pub uid: u32,
 }
 
 /// What to do about an answer of the file system.

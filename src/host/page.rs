@@ -196,8 +196,14 @@ pub fn file_name(node: &Node) -> String {
     )
 }
 
-/// The bytes of a new page, which issues nothing until it is begun.
-pub fn fresh(node: &Node, max_ahead: Tick, boot_id: &BootId, uid: u32) -> Vec<u8> {
+/// The bytes of a new page. It issues nothing until it is begun, unless it is the node's first one.
+pub fn fresh(
+    node: &Node,
+    max_ahead: Tick,
+    boot_id: &BootId,
+    uid: u32,
+    is_first: bool,
+) -> Vec<u8> {
     let header = Header {
         node: *node,
         max_ahead,
@@ -209,7 +215,8 @@ pub fn fresh(node: &Node, max_ahead: Tick, boot_id: &BootId, uid: u32) -> Vec<u8
     };
     let mut bytes = vec![0; BYTES];
     bytes[..HEADER_BYTES].copy_from_slice(&header.to_bytes());
-    let word = Cells::not_begun(node.layout()).word();
+    let cells = if is_first { Cells::default() } else { Cells::not_begun(node.layout()) };
+    let word = cells.word();
     bytes[HEADER_BYTES..HEADER_BYTES + 8].copy_from_slice(&word.to_ne_bytes());
     bytes
 }

@@ -60,6 +60,11 @@ impl<M: Borrow<Cells>> Sequence<M> {
         seen >> CEILING_BITS == number.0
     }
 
+    /// Issues nothing at or below this tick from now on, but for what is being reserved at this moment.
+    pub fn raise_floor(&self, tick: Tick) {
+        self.cells().floor.fetch_max(mark_code(tick), AcqRel);
+    }
+
     /// Ends the window: nothing is issued from now on.
     ///
     /// It is a swap of the word, so a reservation that was decided before it fails. Of closed cells the

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use snowdrift::clock::{Clock, SystemClock};
-use snowdrift::host::{HostSequence, Opened, Refusal};
+use snowdrift::host::{Halt, HostSequence, Opened};
 use snowdrift::layout::Layout;
 use snowdrift::node::Node;
 use snowdrift::shared::Time;
@@ -33,13 +33,13 @@ struct Now<'a> {
 }
 
 impl Time for Now<'_> {
-    type Refusal = Refusal;
+    type Refusal = Halt;
 
     #[inline]
-    fn now(&mut self) -> Result<i64, Refusal> {
+    fn now(&mut self) -> Result<i64, Halt> {
         let now = SystemClock.now();
         if self.checks && !self.opened.may_issue(now.ms)? {
-            return Err(Refusal::Unnamed);
+            return Err(Halt::Unnamed);
         }
         Ok(self.node.layout().tick_at(now.ms))
     }

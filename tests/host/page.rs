@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
 
 use snowdrift::clock::{Clock, ManualClock, UnixTime};
-use snowdrift::host::{BootId, Directory, HostError, HostSequence, Refusal};
+use snowdrift::host::{BootId, Directory, HostError, HostSequence, Halt};
 use snowdrift::layout::Layout;
 use snowdrift::node::Node;
 use snowdrift::sequencer::Stall;
@@ -202,7 +202,7 @@ fn all_who_share_a_page_have_one_max_ahead() {
     for now in [START, START + 50] {
         clock.set(now);
         let refusal = ahead.reserve(&rules, &clock, |_| 1);
-        let Err(Refusal::Stall(Stall::AtFloor { until })) = refusal else { panic!("{refusal:?}") };
+        let Err(Halt::Stall(Stall::AtFloor { until })) = refusal else { panic!("{refusal:?}") };
         assert_eq!(until, tick + 51);
     }
     clock.set(START + 51);
@@ -243,7 +243,7 @@ fn a_page_that_is_overwritten_in_use_is_an_error() {
     let sequence = sequence(shared.path(), node(0));
     let clock = ManualClock::at(START);
     patch(sequence.current().page().unwrap().path(), 0, &[0; 4096]);
-    let Err(Refusal::Host(error)) = sequence.reserve(&RULES, &clock, |_| 1) else { panic!() };
+    let Err(Halt::Host(error)) = sequence.reserve(&RULES, &clock, |_| 1) else { panic!() };
     assert!(error.to_string().contains("was overwritten while it was in use"), "{error}");
 }
 
@@ -352,6 +352,6 @@ fn a_page_that_is_deleted_each_time_is_an_error_at_last() {
     let clock = Meanwhile(ManualClock::at(START), || {
         let _ = fs::remove_file(directory.page_of(&node(0)));
     });
-    let Err(Refusal::Host(error)) = sequence.reserve(&RULES, &clock, |_| 1) else { panic!() };
+    let Err(Halt::Host(error)) = sequence.reserve(&RULES, &clock, |_| 1) else { panic!() };
     assert!(error.to_string().contains("was deleted 16 times"), "{error}");
 }
