@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use super::lock::{self, Hold, USERS};
 use super::record::{self, Fault, Record, Skip, VERSION};
-use super::{Holder, Recorded, StoreError};
+use super::{Recorded, StoreError};
 use crate::layout::{Layout, Tick};
 use crate::node::Node;
 use crate::sequencer::NEVER;
@@ -518,7 +518,7 @@ fn replaced(path: &Path) -> StoreError {
     ))
 }
 
-fn overtaken(path: &Path) -> StoreError {
+pub(crate) fn overtaken(path: &Path) -> StoreError {
     StoreError::Lost(format!(
         "another process has taken the slot of {}, though this one held its lock: look at its file \
          system. Restart this process",

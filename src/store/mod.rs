@@ -1,7 +1,7 @@
 //! Where slots are recorded, so that what one process issued is not issued again by the next, and
 //! two never issue at one time. A slot is a node's place in a store.
 //!
-//! Every store keeps these rules (`tests/store/contract.rs` holds them to it):
+//! Every store keeps these rules:
 //!
 //! 1. A holder issues ticks in (floor, ceiling] only. Its floor is the ceiling that was recorded
 //!    before it came; or a lower one, where the store knows the high marks of all that was issued
@@ -10,14 +10,15 @@
 //! 3. Checking the owner and raising the ceiling is one atomic step.
 //! 4. A generator's ceiling moves only after the store has confirmed it.
 //!
-//! So no two holders of a slot share a (tick, counter), whatever their clocks and pauses are.
+//! So no two holders of a slot share a (tick, counter), whatever their clocks and pauses are. Here is the
+//! embedded store; [`crate::durable`] binds its records to pages. The others are in `js/lease`.
 //!
 //! | file | what it is |
 //! |---|---|
+//! | `lock` | locks on single bytes of a file |
 //! | `record` | what a slot's file says of it |
-//! | `marks` | the high marks in shared memory, exact after a crash |
-//! | `boot` | whether that memory can have been lost |
-//! | `file` | the store: a directory with a file a slot |
+//! | `boot` | which boot of the machine this is |
+//! | `file` | a directory with a file a slot |
 //! | `reset` | a slot that a wrong clock made useless, put right |
 
 mod boot;
@@ -32,8 +33,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::layout::{Layout, Tick};
-use crate::node::Node;
+use crate::layout::Tick;
 use crate::sequencer::HighMarks;
 
 pub use boot::boot_id;
