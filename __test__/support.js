@@ -7,6 +7,7 @@ const { once } = require('node:events');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { Worker } = require('node:worker_threads');
 
+require('./own-directory.js');
 const snowdrift = require('..');
 
 /** A sequence that is no limit. */

@@ -93,7 +93,9 @@ impl Generator {
     ) -> Result<Self, HostError> {
         let max_ahead = max_ahead_ms / node.layout().tick_ms;
         let sequence = HostSequence::open(Some(directory), node, max_ahead, &*clock)?;
-        Ok(Generator::of(node, sequence, max_ahead_ms, clock))
+        let generator = Generator::of(node, sequence, max_ahead_ms, clock);
+        generator.wait_for_first_tick();
+        Ok(generator)
     }
 
     /// The same beside a record: nothing is issued before [`crate::durable::Durable::open`].
@@ -120,6 +122,15 @@ impl Generator {
             issued: AtomicU64::new(0),
             waits: AtomicU64::new(0),
             waited_ns: AtomicU64::new(0),
+        }
+    }
+
+    /// Of a page that has just begun the clock's tick is exhausted. So the first draw need not be refused
+    /// for it where `maxWait` is 0, the rest of a ms is waited out here. Longer ticks are not.
+    fn wait_for_first_tick(&self) {
+        let (now, layout) = (self.clock.now(), self.node.layout());
+        if layout.tick_ms == 1 && self.window().floor == layout.tick_at(now.ms) {
+            self.clock.wait(Duration::from_nanos((1_000_000 - now.ns).into()));
         }
     }
 

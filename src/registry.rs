@@ -655,7 +655,7 @@ mod tests {
         max_wait: Duration::from_millis(10),
         random_start: false,
     };
-    const OTHERS: Policies = Policies { clock_back: ClockBack::Throw, ..POLICIES };
+    const ALONE: Opening = Opening { policies: POLICIES, max_ahead_ms: 0, host: None };
 
     /// A node of this test alone: the registry is the process's.
     fn node(worker_id: u64) -> Node {
@@ -664,27 +664,36 @@ mod tests {
 
     #[test]
     fn all_who_name_a_node_share_its_generator() {
-        let one = open(node(1), POLICIES).unwrap();
-        let two = open(node(1), POLICIES).unwrap();
+        let one = open(node(1), &ALONE).unwrap();
+        let two = open(node(1), &ALONE).unwrap();
         assert!(Arc::ptr_eq(&one.entry, &two.entry));
-        assert!(!Arc::ptr_eq(&one.entry, &open(node(2), POLICIES).unwrap().entry));
+        assert!(!Arc::ptr_eq(&one.entry, &open(node(2), &ALONE).unwrap().entry));
     }
 
     #[test]
-    fn another_policy_is_refused_while_the_node_is_open() {
-        let open_one = open(node(3), POLICIES).unwrap();
-        let refused = open(node(3), OTHERS).err();
-        assert!(matches!(refused, Some(OpenError::Policies(POLICIES))), "{refused:?}");
+    fn another_max_ahead_is_refused_while_the_node_is_open() {
+        let further = Opening { max_ahead_ms: 7, ..ALONE };
+        let open_one = open(node(3), &ALONE).unwrap();
+        let refused = open(node(3), &further).err();
+        assert!(matches!(refused, Some(OpenError::MaxAhead(0))), "{refused:?}");
         drop(open_one);
-        assert_eq!(open(node(3), OTHERS).unwrap().policies(), OTHERS);
+        assert_eq!(open(node(3), &further).unwrap().max_ahead_ms(), 7);
+    }
+
+    #[test]
+    fn each_user_has_policies_of_its_own() {
+        let policies = Policies { clock_back: ClockBack::Throw, ..POLICIES };
+        let [one, other] =
+            [POLICIES, policies].map(|policies| open(node(8), &Opening { policies, ..ALONE }));
+        assert_eq!((*one.unwrap().policies(), *other.unwrap().policies()), (POLICIES, policies));
     }
 
     #[test]
     fn a_node_that_was_closed_remembers_what_it_issued() {
         let layout = Layout { tick_ms: 86_400_000, ..Layout::NODE };
         let node = Node::new(layout, 7, 4).unwrap();
-        let first = open(node, POLICIES).unwrap().reserve(|_| 1).unwrap();
-        let again = open(node, POLICIES).unwrap().reserve(|_| 1).unwrap();
+        let first = open(node, &ALONE).unwrap().reserve(&POLICIES, |_| 1).unwrap();
+        let again = open(node, &ALONE).unwrap().reserve(&POLICIES, |_| 1).unwrap();
         assert_ne!(first.first_id, again.first_id);
     }
 
@@ -692,10 +701,10 @@ mod tests {
     fn threads_of_one_node_never_share_an_id() {
         let ids = std::thread::scope(|scope| {
             let draw = || {
-                let share = open(node(5), POLICIES).unwrap();
+                let share = open(node(5), &ALONE).unwrap();
                 let mut ids = Vec::new();
                 while ids.len() < 20_000 {
-                    let reserved = share.reserve(|_| 7).unwrap();
+                    let reserved = share.reserve(&POLICIES, |_| 7).unwrap();
                     ids.extend((0..reserved.block.len).map(|n| reserved.first_id + n));
                 }
                 ids
@@ -707,7 +716,7 @@ mod tests {
         distinct.sort_unstable();
         distinct.dedup();
         assert_eq!(distinct.len(), ids.len());
-        assert_eq!(open(node(5), POLICIES).unwrap().stats().issued, ids.len() as u64);
+        assert_eq!(open(node(5), &ALONE).unwrap().stats().issued, ids.len() as u64);
     }
 
     /// One worker ID.
@@ -739,7 +748,7 @@ mod tests {
             directory: &Path,
             wait: Duration,
         ) -> Result<Share, OpenError> {
-            lease_common(NARROW, datacenter_id, POLICIES, &recording(directory, wait))
+            lease_common(NARROW, datacenter_id, &ALONE, &recording(directory, wait))
         }
         let [full, empty] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let held = held(full.path());
@@ -771,7 +780,7 @@ mod tests {
         let shares: Vec<Share> = thread::scope(|scope| {
             let open = || {
                 let recording = recording(directory.path(), Duration::ZERO);
-                lease_common(layout, 1, POLICIES, &recording).unwrap()
+                lease_common(layout, 1, &ALONE, &recording).unwrap()
             };
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -788,7 +797,7 @@ mod tests {
         let node = node(6);
         Entry::of(node).tenancy.lock().memory = Memory::Changing;
         let recording = recording(directory.path(), Duration::ZERO);
-        let refused = open_recorded(node, POLICIES, &recording).err().unwrap();
+        let refused = open_recorded(node, &ALONE, &recording).err().unwrap();
         assert!(matches!(refused, OpenError::Store(StoreError::Busy { .. })), "{refused:?}");
         assert!(refused.to_string().contains("datacenterId 7 and workerId 6"), "{refused}");
     }

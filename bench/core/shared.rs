@@ -34,7 +34,8 @@ fn main() {
     // As many sequence bits as no clock exhausts.
     let wide = Layout::cut([38, 0, 0, 0, 25], 1, Layout::NODE.epoch_ms);
     let node = Node::new(wide, 0, 0).expect("a layout of 63 bits");
-    let generator = Generator::new(node, Policies::default(), Box::new(SystemClock));
+    let generator = Generator::new(node, 0, Box::new(SystemClock));
+    let policies = Policies::default();
     let sequence = Sequence::new(Box::<Cells>::default(), &wide);
     let rules = Rules::default();
     let now = || wide.tick_at(SystemClock.now().ms);
@@ -62,7 +63,7 @@ fn main() {
     for want in [1, 256] {
         let [locked, shared] = fastest([
             &mut || {
-                black_box(generator.try_reserve(|_| black_box(want))).ok();
+                black_box(generator.try_reserve(&policies, |_| black_box(want))).ok();
             },
             &mut || draw(want),
         ]);

@@ -10,14 +10,42 @@ const START: i64 = 1_700_000_000_000;
 const POLICIES: Policies = Policies {
     clock_back: ClockBack::Counter,
     max_wait: Duration::from_millis(10),
-    max_ahead_ms: 0,
     random_start: false,
 };
 
-fn generator(layout: Layout, policies: Policies) -> (Generator, Arc<ManualClock>) {
+/// A generator, and a caller's policies.
+struct Caller {
+    generator: Generator,
+    policies: Policies,
+}
+
+impl Caller {
+    fn reserve(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Refusal> {
+        self.generator.reserve(&self.policies, want)
+    }
+
+    fn try_reserve(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Refusal> {
+        self.generator.try_reserve(&self.policies, want)
+    }
+}
+
+impl std::ops::Deref for Caller {
+    type Target = Generator;
+
+    fn deref(&self) -> &Generator {
+        &self.generator
+    }
+}
+
+fn generator(layout: Layout, policies: Policies) -> (Caller, Arc<ManualClock>) {
+    ahead(layout, policies, 0)
+}
+
+fn ahead(layout: Layout, policies: Policies, max_ahead_ms: i64) -> (Caller, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::at(START));
     let node = Node::new(layout, 1, 2).unwrap();
-    (Generator::new(node, policies, Box::new(clock.clone())), clock)
+    let generator = Generator::new(node, max_ahead_ms, Box::new(clock.clone()));
+    (Caller { generator, policies }, clock)
 }
 
 #[test]
@@ -212,7 +240,7 @@ fn what_this_process_issued_unrecorded_counts_when_it_is_recorded_later() {
 
 #[test]
 fn the_next_ceiling_covers_what_may_be_taken_ahead_and_what_was() {
-    let (generator, clock) = generator(Layout::NODE, Policies { max_ahead_ms: 70, ..POLICIES });
+    let (generator, clock) = ahead(Layout::NODE, POLICIES, 70);
     let ttl = Duration::from_millis(100);
     let now = Layout::NODE.tick_at(START);
     assert_eq!(generator.next_ceiling(ttl), now + 170);

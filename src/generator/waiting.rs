@@ -58,9 +58,13 @@ impl Generator {
         policies: &Policies,
         want: impl Fn(Tick) -> u64,
     ) -> Result<Reserved, Refusal> {
-        let most = want(self.tick_now());
         let attempt = || self.try_reserve(policies, &want);
-        self.waiting(policies, &mut Waits::default(), most, attempt, |reserved| reserved)
+        let refusal = match attempt() {
+            Err(refusal) => refusal,
+            reserved => return reserved,
+        };
+        let most = want(self.tick_now());
+        self.wait_for(policies, &mut Waits::default(), most, refusal, attempt, |reserved| reserved)
     }
 
     /// Attempts, and waits where the policies allow it. What is booked meanwhile, up to `want` IDs, is

@@ -369,12 +369,6 @@ fn begun(
     let mut highest = || node.layout().tick_at(clock.now().ms).saturating_add(max_ahead);
     // Nothing stalls it: it only asks the time.
     let _ = opened.sequence().begin(&mut highest);
-    // Of a page that has just begun the first tick is exhausted. A ms of that is nobody's matter.
-    let layout = node.layout();
-    if layout.tick_ms == 1 && opened.sequence().window().floor == layout.tick_at(clock.now().ms) {
-        let rest = 1_000_000 - clock.now().ns;
-        clock.wait(Duration::from_nanos(rest.into()));
-    }
     Ok(opened)
 }
 

@@ -116,6 +116,7 @@ impl Model {
             Stall::BeforeEpoch => assert!(*now < 0),
             Stall::AtFloor { until } => assert_eq!(until, floor.saturating_add(1)),
             Stall::AboveCeiling { ceiling } => assert_eq!(ceiling, top),
+            Stall::NoPage => panic!("a page is none of the sequencer's"),
             Stall::TimeEnded => assert!(now.saturating_add(rules.max_ahead) > layout.last_tick()),
             Stall::SequenceUsedUp { until } | Stall::ClockBehind { until } => {
                 assert!(until > *now, "{stall:?} at {now}");

@@ -151,7 +151,7 @@ const ROOMY: Layout = Layout::cut([8, 2, 2, 1, 1], 1, 0);
 fn a_waiter_books_a_coming_tick_and_nobody_takes_it_for_a_rollback() {
     let sequence = Sequence::new(Box::<Cells>::default(), &ROOMY);
     let reserve = |now: Tick| sequence.reserve(&RAISING, &mut || now, |_| 2);
-    let book = |now: Tick, horizon| sequence.book(&RAISING, &mut || now, |_| 1, horizon);
+    let book = |now: Tick, horizon| sequence.book(&RAISING, &mut || now, 1, horizon);
     assert_eq!(book(5, 3), block(5, 0, 0, 1), "nothing to wait for");
     reserve(5).unwrap();
     assert_eq!(book(5, 3), block(6, 0, 0, 1));
@@ -169,9 +169,9 @@ fn a_waiter_books_a_coming_tick_and_nobody_takes_it_for_a_rollback() {
 fn a_booking_does_not_pass_the_ceiling() {
     let s = Both::within(&ROOMY, RAISING, Window { floor: NEVER, ceiling: 6 });
     for _ in 0..4 {
-        s.shared.book(&RAISING, &mut || 5, |_| 1, 9).unwrap();
+        s.shared.book(&RAISING, &mut || 5, 1, 9).unwrap();
     }
-    let refused = s.shared.book(&RAISING, &mut || 5, |_| 1, 9);
+    let refused = s.shared.book(&RAISING, &mut || 5, 1, 9);
     assert_eq!(refused, Err(Stall::AboveCeiling { ceiling: 6 }));
 }
 
@@ -305,7 +305,7 @@ fn threads_under_a_clock_that_leaps_never_share_an_id() {
                 for _ in 0..DRAWS {
                     base += random.i64(0..3);
                     let mut clock = || base + leaps.i64(-2..3);
-                    let Ok(block) = sequence.book(&RAISING, &mut clock, |_| 3, 0) else { continue };
+                    let Ok(block) = sequence.book(&RAISING, &mut clock, 3, 0) else { continue };
                     let unused = random.u64(0..=1).min(block.len - 1);
                     sequence.give_back(&block, unused);
                     let numbers = block.first..block.first + block.len - unused;
@@ -422,7 +422,7 @@ proptest! {
             match event {
                 Event::Draw { step, want, unused, .. } => {
                     now += Tick::from(step);
-                    let booked = sequence.book(&RAISING, &mut || now, |_| want, horizon);
+                    let booked = sequence.book(&RAISING, &mut || now, want, horizon);
                     let Ok(block) = booked else { continue };
                     assert!(block.tick > window.floor && block.tick <= window.ceiling);
                     assert!(block.tick >= now && block.tick <= now + horizon);

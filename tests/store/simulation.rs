@@ -87,6 +87,7 @@ struct Host {
 /// What a running process has.
 struct Life {
     generator: Generator,
+    policies: Policies,
     held: Box<dyn Held>,
     window: WindowId,
     renewal: Renewal,
@@ -199,7 +200,7 @@ impl Fleet {
         };
         for _ in 0..self.random.u32(1..6) {
             let want = self.random.u64(1..6);
-            match life.generator.try_reserve(|_| want) {
+            match life.generator.try_reserve(&life.policies, |_| want) {
                 Ok(reserved) => {
                     for id in reserved.first_id..reserved.first_id + reserved.block.len {
                         self.counts.ids += 1;
@@ -288,12 +289,9 @@ impl Fleet {
         // Files: two slots, for which three processes contend. The engine: three for five.
         let workers = if matches!(self.backing, Backing::Files(_)) { 2 } else { 3 };
         let slot = Node::new(self.layout, 0, self.random.u64(0..workers)).unwrap();
-        let policies = Policies {
-            clock_back,
-            max_ahead_ms: self.random.choice([0, 0, 70]).unwrap(),
-            ..Policies::default()
-        };
-        let generator = Generator::new(slot, policies, Box::new(clock));
+        let policies = Policies { clock_back, ..Policies::default() };
+        let max_ahead_ms = self.random.choice([0, 0, 70]).unwrap();
+        let generator = Generator::new(slot, max_ahead_ms, Box::new(clock));
         let ceiling = generator.next_ceiling(TTL);
         let acquired = match &self.backing {
             Backing::Files(machine) => machine.store().acquire(&slot, &holder(), ceiling),
@@ -304,7 +302,7 @@ impl Fleet {
                 let marks = held.marks().filter(|_| self.careless != Some(Careless::NoMarks));
                 let window = generator.begin_window(&held.terms(), marks);
                 self.counts.starts += 1;
-                *life = Some(Life { generator, held, window, renewal: Renewal::None });
+                *life = Some(Life { generator, policies, held, window, renewal: Renewal::None });
                 self.sync();
             }
             Err(StoreError::InUse { .. }) => {}

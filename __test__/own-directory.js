@@ -1,0 +1,40 @@
+'use strict';
+// Gives this test, and all processes that it starts, a directory of pages of their own: no test touches
+// the user's, nor another test's. Required before the package is.
+
+const { mkdtempSync, readdirSync, rmSync } = require('node:fs');
+const { isMainThread } = require('node:worker_threads');
+
+const MEMORY = '/dev/shm';
+const PREFIX = 'snowdrift-test-';
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch ({ code }) {
+    return code !== 'ESRCH';
+  }
+}
+
+/** Removes what tests that were killed have left. */
+function sweep() {
+  for (const name of readdirSync(MEMORY)) {
+    const pid = name.startsWith(PREFIX) && Number(name.split('-')[2]);
+    if (pid && !isAlive(pid)) rmSync(`${MEMORY}/${name}`, { recursive: true, force: true });
+  }
+}
+
+/** A new directory, removed when this process exits. */
+function createDirectory() {
+  const path = mkdtempSync(`${MEMORY}/${PREFIX}${process.pid}-`);
+  process.on('exit', () => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+if (process.platform === 'linux' && isMainThread && !process.env.SNOWDRIFT_SHARED) {
+  sweep();
+  process.env.SNOWDRIFT_SHARED = createDirectory();
+}
+
+module.exports = { createDirectory };
