@@ -133,7 +133,7 @@ impl Durable {
     /// Issues nothing from the page any more, and lets another one be opened for the record.
     fn unbind(&mut self) -> Result<(), StoreError> {
         if let Some(Bound { opened, .. }) = self.bound.take() {
-            let high = opened.sequence().close().high;
+            let high = opened.sequence().close_once().high;
             let floor = opened.sequence().floor();
             self.last = Some(Known { page: opened.id(), floor, high, used: 0 });
             self.slot.release(USERS)?;
@@ -227,12 +227,8 @@ impl Durable {
     fn known(&self, opened: &Opened, record: &Record) -> Known {
         let sequence = opened.sequence();
         let is_named = record.page == opened.id();
-        let recorded = || Known {
-            page: 0,
-            floor: record.floor,
-            high: record.high,
-            used: record.used,
-        };
+        let recorded =
+            || Known { page: 0, floor: record.floor, high: record.high, used: record.used };
         match &self.last {
             // It was closed, perhaps by a process that died before it recorded that.
             _ if is_named && sequence.is_begun() => Known {
@@ -272,7 +268,7 @@ impl Durable {
         if !self.slot.try_take(USERS, Hold::Exclusive)? {
             return Ok(());
         }
-        let ended = bound.opened.sequence().close();
+        let ended = bound.opened.sequence().close_once();
         let record = self.slot.read()?;
         if (record.generation, record.page) != (bound.generation, bound.opened.id()) {
             return Ok(());

@@ -648,7 +648,8 @@ mod tests {
     use super::*;
     use crate::generator::ClockBack;
     use crate::layout::Layout;
-    use crate::sequencer::NEVER;
+    use crate::store::file::SlotFile;
+    use crate::store::lock::{Hold, USERS};
 
     const POLICIES: Policies = Policies {
         clock_back: ClockBack::Counter,
@@ -723,10 +724,11 @@ mod tests {
     const NARROW: Layout = Layout { worker_bits: 0, ..Layout::NODE };
 
     /// Holds the only slot of a directory, as another process does.
-    fn held(directory: &Path) -> Box<dyn crate::store::Held> {
-        let holder = Holder { token: 1, pid: 1, host: "other".to_owned(), started_ms: 0 };
+    fn held(directory: &Path) -> SlotFile {
         let node = Node::new(NARROW, 1, 0).unwrap();
-        FileStore::open(directory).unwrap().acquire(&node, &holder, 0).unwrap()
+        let slot = FileStore::open(directory).unwrap().slot(&node).unwrap();
+        assert!(slot.try_take(USERS, Hold::Exclusive).unwrap());
+        slot
     }
 
     fn recording(directory: &Path, wait: Duration) -> Recording {
@@ -762,7 +764,7 @@ mod tests {
             scope.spawn(move || answers.send(common(2, elsewhere, Duration::ZERO).is_ok()));
             let answer = answer.recv_timeout(wait / 4);
             let refused = common(1, full.path(), Duration::ZERO).err();
-            held.release(NEVER).unwrap();
+            drop(held);
             assert_eq!(first.join().unwrap().unwrap().node().worker_id(), 0);
             assert_eq!(answer, Ok(true), "another directory is not waited for");
             assert!(

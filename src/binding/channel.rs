@@ -29,7 +29,9 @@ use super::records::{
 };
 use super::ring::RingShare;
 use crate::clock::ManualClock;
-use crate::generator::{Booking, Generator, Policies, Redeemed, Refusal, Reserved, Waits, WindowId};
+use crate::generator::{
+    Booking, Generator, Policies, Redeemed, Refusal, Reserved, Waits, WindowId,
+};
 use crate::layout::Tick;
 use crate::listeners::Listener;
 use crate::registry::Share;
@@ -125,7 +127,9 @@ impl Channel {
                 let most = if singles > 0 { 1 } else { larger };
                 generator.waiting(policies, &mut self.waits.borrow_mut(), most, attempt, |ids| ids)
             }
-            Source::Shared(share) => self.try_in_turn(share, if singles > 0 { 1 } else { larger }, want),
+            Source::Shared(share) => {
+                self.try_in_turn(share, if singles > 0 { 1 } else { larger }, want)
+            }
             // Such a clock is read for every ID, in js/, and waited for there.
             Source::Own(_, _, policies) => generator.try_reserve(policies, |_| 1),
         };

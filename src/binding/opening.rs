@@ -17,8 +17,8 @@ use super::records::{ResetRecord, SlotRecord};
 use super::ring::RingShare;
 use crate::cached::{self, MOST_SLOTS, RingError};
 use crate::clock::{Clock, ManualClock, SystemClock};
-use crate::host::Directory;
 use crate::generator::{Generator, Policies};
+use crate::host::Directory;
 use crate::layout::{Layout, Tick};
 use crate::node::Node;
 use crate::registry::{self, OpenError, Opening, Share};
@@ -130,7 +130,10 @@ pub fn leased(request: &OpenRequest, window: &WindowRecord) -> Result<Source, Fa
         ceiling: window.ceiling as Tick,
         high: HighMarks::default(),
     };
-    by_ring(request, registry::open_leased(node, &request.opening_alone(), &terms, window.in_thread)?)
+    by_ring(
+        request,
+        registry::open_leased(node, &request.opening_alone(), &terms, window.in_thread)?,
+    )
 }
 
 /// Joins the generator of a slot that another thread of this process has leased.

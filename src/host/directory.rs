@@ -14,8 +14,8 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::NamedTempFile;
 
-use super::{HostError, OtherUser};
 use super::page::{self, Before, BootId, Header, Joined, Kind, Page, Snapshot, Wanted};
+use super::{HostError, OtherUser};
 use crate::layout::Tick;
 use crate::node::Node;
 use crate::sequencer::{HighMarks, NEVER};

@@ -255,7 +255,7 @@ impl HostSequence {
             Halt::Stall(stall) => return Some(stall),
             Halt::Unnamed if self.kind == Kind::Durable => {
                 // Whoever keeps the record opens the next page for it, once nobody draws from this one.
-                opened.sequence().close();
+                opened.sequence().close_once();
                 return Some(Stall::AboveCeiling { ceiling: NEVER });
             }
             Halt::Unnamed if pages > REOPENINGS => Err(again_and_again(opened, pages)),

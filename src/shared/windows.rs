@@ -86,6 +86,16 @@ impl<M: Borrow<Cells>> Sequence<M> {
         }
     }
 
+    /// As [`Sequence::close`], but leaves cells alone that are closed. For those who may all find a reason to
+    /// close, again and again: the tick of closed cells would run away.
+    pub fn close_once(&self) -> Ended {
+        let run = self.run();
+        if run.next != self.shape.closed() {
+            return self.close();
+        }
+        Ended { run, high: self.marks_beside(&run) }
+    }
+
     /// The closed cells, if they are closed. Read it before the slot is acquired.
     pub fn closed(&self) -> Option<Closed> {
         let Cells { word, window, .. } = self.cells();

@@ -293,8 +293,7 @@ impl SlotFile {
         emptied.map_err(|cause| io_error("empty", &self.path, cause))?;
         write_at(&self.file, &file_of(record), 0)
             .map_err(|cause| io_error("write", &self.path, cause))?;
-        (self.flush)(&self.path, &self.file)
-            .map_err(|cause| io_error("flush", &self.path, cause))
+        (self.flush)(&self.path, &self.file).map_err(|cause| io_error("flush", &self.path, cause))
     }
 
     /// That the path still names this file. Its locks keep nobody away from another.
@@ -390,7 +389,8 @@ fn read_whole(file: &File, path: &Path) -> Result<Vec<u8>, StoreError> {
     // The first bytes of a file of another format tell which.
     let mut bytes = Vec::with_capacity(FILE_BYTES);
     let mut from = file;
-    let read = from.rewind().and_then(|()| from.take(FILE_BYTES as u64 + 1).read_to_end(&mut bytes));
+    let read =
+        from.rewind().and_then(|()| from.take(FILE_BYTES as u64 + 1).read_to_end(&mut bytes));
     read.map_err(failed)?;
     Ok(bytes)
 }
@@ -431,10 +431,13 @@ fn refused(fault: Fault, path: &Path) -> StoreError {
                  snowdrift here, or use another workerId"
             ),
         ),
-        Fault::Older(version) => unusable(path, &format!(
-            "was written by an older snowdrift (format {version}; this one reads {VERSION}). End the \
+        Fault::Older(version) => unusable(
+            path,
+            &format!(
+                "was written by an older snowdrift (format {version}; this one reads {VERSION}). End the \
              processes that use it. Then {RESET}"
-        )),
+            ),
+        ),
         Fault::Damaged => damaged(path),
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
 
 use snowdrift::clock::{Clock, ManualClock, UnixTime};
-use snowdrift::host::{BootId, Directory, HostError, HostSequence, Halt};
+use snowdrift::host::{BootId, Directory, Halt, HostError, HostSequence};
 use snowdrift::layout::Layout;
 use snowdrift::node::Node;
 use snowdrift::sequencer::Stall;
