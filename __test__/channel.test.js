@@ -17,6 +17,7 @@ const request = (more) => ({
   maxWait: 10,
   maxAhead: 0,
   sequenceStart: 'zero',
+  scope: 'process',
   ownClock: false,
   ...more,
 });

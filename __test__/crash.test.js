@@ -89,9 +89,9 @@ onMachine(`${KILLS} kills of 8 workers under a stepping clock repeat nothing`, a
 });
 
 onMachine(
-  'without a state a restart repeats IDs, so that these tests can fail',
+  'a process alone without a state repeats IDs, so that these tests can fail',
   async ({ machine, start }) => {
-    const options = { datacenterId: 1, workerId: 2 };
+    const options = { datacenterId: 1, workerId: 2, scope: 'process' };
     const first = start(options);
     await first.drawn(10_000);
     first.kill('SIGKILL');
@@ -104,13 +104,13 @@ onMachine(
 );
 
 onMachine(
-  'without a state a restart repeats nothing while the clock goes on',
+  'a process alone without a state repeats nothing while the clock goes on',
   async ({ machine, start }) => {
     const drawers = [];
     for (let life = 0; life < 4; life++) {
       // No lower than before: what is drawn in a ms that another life drew in is theirs.
       machine.clock = life * 2;
-      const drawer = start({ datacenterId: 1, workerId: 2 });
+      const drawer = start({ datacenterId: 1, workerId: 2, scope: 'process' });
       await drawer.drawn(3000);
       drawer.kill('SIGKILL');
       await drawer.ended;
@@ -121,8 +121,9 @@ onMachine(
 );
 
 for (const [how, more, repeats] of [
-  ['without a state', {}, true],
-  ['with one', { state: true }, false],
+  ['of a process alone', { scope: 'process' }, true],
+  ['on the host’s page', {}, false],
+  ['with a state', { state: true }, false],
 ]) {
   onMachine(
     `IDs that maxAhead took ahead ${repeats ? 'are repeated' : 'are not repeated'} by a restart ${how}`,
@@ -130,6 +131,7 @@ for (const [how, more, repeats] of [
       const options = {
         ...{ datacenterId: 1, workerId: 2, maxAhead: 60_000, maxWait: 5000 },
         layout: { ...layouts.node, sequenceBits: 2 },
+        ...more,
         ...(more.state ? { state } : {}),
       };
       const first = start(options);

@@ -2,10 +2,19 @@
 // How tests put a machine under the real addon: processes of their own with machine-shim preloaded
 // (see machine-shim/src/lib.rs), whose clock is stepped, whose disk fails and whose boot changes.
 
-const { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeSync } = require('node:fs');
+const {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  writeSync,
+} = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 
+const { createDirectory } = require('./own-directory.js');
 const { entry, runScript } = require('./support.js');
 
 const SHIM = join(__dirname, '..', 'target', 'release', 'libmachine_shim.so');
@@ -24,13 +33,15 @@ function missing() {
 /** A machine and a directory on it. Its processes are those with its `env`. */
 class Machine {
   #file;
+  #memory;
 
   constructor() {
     this.directory = mkdtempSync(join(tmpdir(), 'snowdrift-machine-'));
     const path = join(this.directory, 'machine');
     this.#file = openSync(path, 'w+');
     writeSync(this.#file, new BigInt64Array(3), 0, 24, 0);
-    this.env = { LD_PRELOAD: SHIM, MACHINE_SHIM: path };
+    this.#memory = createDirectory();
+    this.env = { LD_PRELOAD: SHIM, MACHINE_SHIM: path, SNOWDRIFT_SHARED: this.#memory };
   }
 
   #set(index, value) {
@@ -47,13 +58,17 @@ class Machine {
     this.#set(1, errno);
   }
 
-  /** Which boot it is in, from 1. */
+  /** Which boot it is in, from 1. Its memory is empty then. */
   set boot(number) {
+    for (const name of readdirSync(this.#memory)) {
+      rmSync(join(this.#memory, name), { recursive: true, force: true });
+    }
     this.#set(2, number);
   }
 
   remove() {
     closeSync(this.#file);
+    rmSync(this.#memory, { recursive: true, force: true });
     rmSync(this.directory, { recursive: true, force: true });
   }
 }

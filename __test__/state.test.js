@@ -199,7 +199,7 @@ test('the same node with and without a state, or with another, is a conflict', (
   assert.ok(message.includes(directory), message);
   refuses(() => recorded({ state: join(directory, 'other') }), 'ERR_SNOWFLAKE_CONFLICT');
   refuses(() => recorded({ ttl: 20_000 }), 'ERR_SNOWFLAKE_CONFLICT');
-  refuses(() => recorded({ maxWait: 11 }), 'ERR_SNOWFLAKE_CONFLICT');
+  refuses(() => recorded({ maxAhead: 11 }), 'ERR_SNOWFLAKE_CONFLICT');
   flake.close();
   const unrecorded = new SnowFlake(bare);
   open.push(unrecorded);

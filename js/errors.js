@@ -140,15 +140,18 @@ function refused({ kind: found, now, retryAfterMs, why }, { layout, maxWait, ...
       'ERR_SNOWFLAKE_STORE',
       `the sequence that this host's processes share cannot be used: ${why}`,
     ],
-    floor: lease === null || lease === undefined ? [
-      'ERR_SNOWFLAKE_WINDOW',
-      `the clock stands at ${moment(now)}, and the page that this host's processes shared before may have issued IDs up to then.${again}`,
-    ] : [
-      'ERR_SNOWFLAKE_WINDOW',
-      `the clock stands at ${moment(now)}, and IDs up to ${moment(lease?.floor)} may have been issued ${
-        issuer
-      }.${again}, when the clock has passed that${remedy(retryAfterMs, node, lease)}`,
-    ],
+    floor:
+      lease === null || lease === undefined
+        ? [
+            'ERR_SNOWFLAKE_WINDOW',
+            `the clock stands at ${moment(now)}, and the page that this host's processes shared before may have issued IDs up to then.${again}`,
+          ]
+        : [
+            'ERR_SNOWFLAKE_WINDOW',
+            `the clock stands at ${moment(now)}, and IDs up to ${moment(lease?.floor)} may have been issued ${
+              issuer
+            }.${again}, when the clock has passed that${remedy(retryAfterMs, node, lease)}`,
+          ],
     ceiling: isOfStore
       ? leaseRefusal(lease, now)
       : lease?.failure

@@ -154,7 +154,8 @@ impl Durable {
             file::check_node(&record.node, generator.node(), slot.path())?;
             let is_joined = is_of(opened.page(), &record)
                 && record.page == opened.id()
-                && !opened.sequence().is_closed();
+                && !opened.sequence().is_closed()
+                && is_of_this_boot(opened.page())?;
             let bound = if is_joined {
                 let window = opened.sequence().window_number();
                 let floor = opened.sequence().floor();
@@ -299,14 +300,24 @@ fn is_of(page: Option<&Page>, record: &Record) -> bool {
     page.is_none_or(|page| page.owner() == record.file)
 }
 
+/// Whether the page, if there is one, has what was issued from it: another boot may have left it on a disk.
+fn is_of_this_boot(page: Option<&Page>) -> Result<bool, HostError> {
+    match page {
+        // Who uses it has replaced it in this boot.
+        Some(page) if page.may_be_old() => Ok(!page.try_alone()?),
+        _ => Ok(true),
+    }
+}
+
 /// Makes a page that is not open this record's for ever, if it may be. False where another one must be put
 /// in its place.
 fn claim(page: Option<&Page>, opened: &Opened, record: &Record) -> Result<bool, HostError> {
     let Some(page) = page else { return Ok(true) };
     let sequence = opened.sequence();
     if page.owner() != 0 || sequence.is_begun() {
-        let is_fresh = !sequence.is_begun() || record.page == opened.id() && sequence.is_closed();
-        return Ok(is_of(Some(page), record) && is_fresh && !sequence.is_last_window());
+        let is_closed = record.page == opened.id() && sequence.is_closed() && !page.may_be_old();
+        let is_usable = (is_closed || !sequence.is_begun()) && !sequence.is_last_window();
+        return Ok(is_of(Some(page), record) && is_usable);
     }
     if !page.try_alone()? {
         return Ok(false);
@@ -320,7 +331,11 @@ fn claim(page: Option<&Page>, opened: &Opened, record: &Record) -> Result<bool, 
 /// clock, if that is read when the page had its name.
 fn other_pages_issued(generator: &Generator, opened: &Opened) -> Tick {
     match opened.page() {
-        Some(page) if !opened.sequence().is_begun() && !page.header().is_first => {
+        // Of the first page of ms the first one is exhausted all the same: it is no matter.
+        Some(page)
+            if !opened.sequence().is_begun()
+                && !(page.is_first() && page.header().node.layout().tick_ms > 1) =>
+        {
             generator.tick_now().saturating_add(page.header().max_ahead).max(NEVER)
         }
         _ => NEVER,

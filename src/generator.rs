@@ -37,6 +37,17 @@ pub struct Reserved {
     pub block: Block,
 }
 
+impl Reserved {
+    /// The first ones of them, at most as many. The others are given back.
+    pub fn shortened(self, generator: &Generator, most: u64) -> Reserved {
+        let unused = self.block.len.saturating_sub(most);
+        if unused > 0 {
+            generator.give_back(&self.block, unused);
+        }
+        Reserved { block: Block { len: self.block.len - unused, ..self.block }, ..self }
+    }
+}
+
 /// Why no ID was issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -129,7 +140,10 @@ impl Generator {
     /// for it where `maxWait` is 0, the rest of a ms is waited out here. Longer ticks are not.
     fn wait_for_first_tick(&self) {
         let (now, layout) = (self.clock.now(), self.node.layout());
-        if layout.tick_ms == 1 && self.window().floor == layout.tick_at(now.ms) {
+        let tick = layout.tick_at(now.ms);
+        let run = self.sequence().run();
+        let is_exhausted = run.tick == tick && run.next > layout.last_sequence();
+        if layout.tick_ms == 1 && (is_exhausted || self.window().floor == tick) {
             self.clock.wait(Duration::from_nanos((1_000_000 - now.ns).into()));
         }
     }

@@ -405,13 +405,18 @@ impl<M: Borrow<Cells>> Sequence<M> {
     /// issued is not above the clock, if that is read after this one was linked: pages follow each other,
     /// and none is issued from after it was unlinked. So the tick of the clock counts as exhausted.
     /// Of cells that were begun it changes nothing.
-    pub fn begin<T: Time>(&self, time: &mut T) -> Result<(), T::Refusal> {
+    ///
+    /// The floor keeps a later rollback above what an earlier page issued. Without an earlier one
+    /// (`is_first`) a rollback below the beginning is like any other.
+    pub fn begin<T: Time>(&self, time: &mut T, is_first: bool) -> Result<(), T::Refusal> {
         let Cells { word, floor, .. } = self.cells();
         let not_begun = Run { next: self.shape.closed(), ..Run::default() };
         let loaded = word.0.load(Acquire);
         if loaded == self.shape.pack(not_begun) {
             let now = time.now()?.min(self.shape.last_tick);
-            floor.fetch_max(mark_code(now), AcqRel);
+            if !is_first {
+                floor.fetch_max(mark_code(now), AcqRel);
+            }
             let run = match now {
                 ..0 => Run::default(),
                 tick => Run { tick, next: self.shape.last_sequence + 1, ..Run::default() },

@@ -85,7 +85,7 @@ struct Channel {
     /// The block JavaScript draws from.
     block: Cell<Option<Block>>,
     /// What a draw that does not wait has booked for the next one.
-    booking: Cell<Option<Booking>>,
+    booking: RefCell<Option<Booking>>,
     last_tick: Cell<Tick>,
     last_want: Cell<u64>,
     /// How many refills still ask for one ID.
@@ -121,14 +121,13 @@ impl Channel {
                 let want = if singles > 0 { 1 } else { larger };
                 return self.refill_from(ring, want as usize, may_wait);
             }
-            Source::Shared(share) if may_wait => {
-                let policies = share.policies();
-                let attempt = || generator.try_reserve(policies, want);
-                let most = if singles > 0 { 1 } else { larger };
-                generator.waiting(policies, &mut self.waits.borrow_mut(), most, attempt, |ids| ids)
-            }
             Source::Shared(share) => {
-                self.try_in_turn(share, if singles > 0 { 1 } else { larger }, want)
+                let most = if singles > 0 { 1 } else { larger };
+                match self.booked(share, may_wait) {
+                    Some(booked) => booked,
+                    None if may_wait => self.wait_for(share, most, want),
+                    None => self.try_in_turn(share, most, want),
+                }
             }
             // Such a clock is read for every ID, in js/, and waited for there.
             Source::Own(_, _, policies) => generator.try_reserve(policies, |_| 1),
@@ -145,6 +144,39 @@ impl Channel {
         }
     }
 
+    /// What an earlier call has booked, if any. It comes before anything else, so that IDs rise.
+    fn booked(&self, share: &Share, may_wait: bool) -> Option<Result<Reserved, Refusal>> {
+        if self.booking.borrow().is_none() {
+            return None;
+        }
+        let booking = self.booking.take()?;
+        if may_wait {
+            let mut left = share.policies().max_wait;
+            return share.await_turn(&booking, &mut left, &mut self.waits.borrow_mut()).map(Ok);
+        }
+        match share.redeem(&booking) {
+            Redeemed::Ids(reserved) => Some(Ok(reserved)),
+            Redeemed::Early(refusal) => {
+                self.booking.replace(Some(booking));
+                Some(Err(refusal))
+            }
+            Redeemed::Lost => None,
+        }
+    }
+
+    /// Waits where the policies allow it.
+    #[inline]
+    fn wait_for(
+        &self,
+        share: &Share,
+        most: u64,
+        want: impl Fn(Tick) -> u64,
+    ) -> Result<Reserved, Refusal> {
+        let attempt = || share.try_reserve(share.policies(), &want);
+        let waits = &mut *self.waits.borrow_mut();
+        share.waiting(share.policies(), waits, most, attempt, |reserved| reserved)
+    }
+
     /// Does not wait. Where the tick is exhausted it books, and the next call hands that out: a caller that
     /// waits by itself has its turn, too.
     fn try_in_turn(
@@ -153,16 +185,6 @@ impl Channel {
         most: u64,
         want: impl Fn(Tick) -> u64,
     ) -> Result<Reserved, Refusal> {
-        if let Some(booking) = self.booking.take() {
-            match share.redeem(&booking) {
-                Redeemed::Ids(reserved) => return Ok(reserved),
-                Redeemed::Early(refusal) => {
-                    self.booking.set(Some(booking));
-                    return Err(refusal);
-                }
-                Redeemed::Lost => {}
-            }
-        }
         let refusal = match share.try_reserve(share.policies(), want) {
             Err(refusal @ Refusal { stall: Stall::SequenceUsedUp { .. }, .. }) => refusal,
             answer => return answer,
@@ -170,14 +192,8 @@ impl Channel {
         // The next tick at least, which such a caller waits for however long it takes.
         let horizon = share.ticks_within(share.policies().max_wait).max(1);
         let Ok(booking) = share.book(share.policies(), most, horizon) else { return Err(refusal) };
-        match share.redeem(&booking) {
-            Redeemed::Ids(reserved) => Ok(reserved),
-            Redeemed::Early(refusal) => {
-                self.booking.set(Some(booking));
-                Err(refusal)
-            }
-            Redeemed::Lost => Err(refusal),
-        }
+        self.booking.replace(Some(booking));
+        self.booked(share, false).unwrap_or(Err(refusal))
     }
 
     fn refill_from(&self, ring: &RingShare, want: usize, may_wait: bool) -> i32 {
@@ -284,7 +300,7 @@ impl Channel {
         // What JavaScript still has of the last block is of the slot before, and was reserved while
         // that was held: it is not given back to the next.
         self.block.set(None);
-        self.booking.set(None);
+        self.booking.take();
         self.last_want.set(0);
         self.last_tick.set(NEVER);
         // The same slot again has one user at a time, so its share goes first.
@@ -331,9 +347,13 @@ impl Channel {
         let mut rest = ids;
         while !rest.is_empty() {
             let want = part.min(rest.len() as u64);
-            let attempt = || generator.try_reserve(policies, |_| want);
-            let waits = &mut *self.waits.borrow_mut();
-            match generator.waiting(policies, waits, want, attempt, |reserved| reserved) {
+            let booked = source.share().and_then(|share| self.booked(share, true));
+            let reserved = booked.unwrap_or_else(|| {
+                let attempt = || generator.try_reserve(policies, |_| want);
+                let waits = &mut *self.waits.borrow_mut();
+                generator.waiting(policies, waits, want, attempt, |reserved| reserved)
+            });
+            match reserved.map(|reserved| reserved.shortened(generator, want)) {
                 Ok(Reserved { first_id, block, .. }) => {
                     let (run, after) = rest.split_at_mut(block.len as usize);
                     for (n, slot) in run.iter_mut().enumerate() {
@@ -365,7 +385,7 @@ pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>>
         source: RefCell::new(Some(source)),
         memory,
         block: Cell::new(None),
-        booking: Cell::new(None),
+        booking: RefCell::default(),
         last_tick: Cell::new(NEVER),
         last_want: Cell::new(0),
         singles: Cell::new(PATIENCE),

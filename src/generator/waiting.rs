@@ -158,7 +158,7 @@ impl Generator {
 
     /// Sleeps until a booking's tick has begun. None if it is lost, or would take longer than is left: then
     /// the clock has rolled back since.
-    fn await_turn(
+    pub fn await_turn(
         &self,
         booking: &Booking,
         left: &mut Duration,

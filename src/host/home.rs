@@ -213,7 +213,7 @@ impl HostSequence {
     ) -> Result<HostSequence, HostError> {
         let first = match &directory {
             None => Opened::new(Home::Own(Box::default()), &node),
-            Some(directory) => begun(directory, &node, max_ahead, clock)?,
+            Some(directory) => begun(directory, &node, max_ahead, clock, false)?,
         };
         Ok(HostSequence::starting_with(first, directory, node, max_ahead))
     }
@@ -284,7 +284,9 @@ impl HostSequence {
         if opened.len() >= MOST_PAGES {
             return Err(again_and_again(unnamed, opened.len()));
         }
-        let next = Arc::new(begun(directory, &self.node, self.max_ahead, clock)?);
+        let next = Arc::new(begun(directory, &self.node, self.max_ahead, clock, true)?);
+        // Others may have begun it as the first one. The page that is gone is remembered here.
+        next.sequence().raise_floor(unnamed.sequence().high_marks().highest());
         self.current.store(Arc::as_ptr(&next).cast_mut(), Release);
         opened.push(next);
         Ok(())
@@ -363,12 +365,19 @@ fn begun(
     node: &Node,
     max_ahead: Tick,
     clock: &(impl Clock + ?Sized),
+    had_another: bool,
 ) -> Result<Opened, HostError> {
     let page = Arc::new(directory.open(node, max_ahead)?);
+    let is_first = page.is_first() && !had_another;
     let opened = Opened::new(Home::Page(page), node);
-    let mut highest = || node.layout().tick_at(clock.now().ms).saturating_add(max_ahead);
+    let ahead = if is_first { 0 } else { max_ahead };
+    let mut highest = || node.layout().tick_at(clock.now().ms).saturating_add(ahead);
     // Nothing stalls it: it only asks the time.
-    let _ = opened.sequence().begin(&mut highest);
+    let _ = opened.sequence().begin(&mut highest, is_first);
+    if opened.page().is_some_and(Page::may_be_old) {
+        let now = node.layout().tick_at(clock.now().ms);
+        opened.sequence().raise_floor(now.saturating_add(max_ahead));
+    }
     Ok(opened)
 }
 

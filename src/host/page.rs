@@ -30,18 +30,18 @@
 //! A process that accesses a page behind its file's end receives SIGBUS. Nobody but its own user can
 //! truncate the file, and snowdrift never does.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
 use std::mem::offset_of;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use memmap2::{MmapOptions, MmapRaw};
 
-use super::HostError;
 use super::processes::{self, ENTRIES, Entry, Process};
+use super::system::Identity;
+use super::{HostError, system};
 use crate::layout::{Layout, Tick};
 use crate::node::Node;
 use crate::sequencer::{HighMarks, NEVER};
@@ -59,7 +59,8 @@ const CRC_AT: usize = 112;
 /// How a page's name ends.
 pub const EXTENSION: &str = "page";
 
-const REMEDY: &str = "It is left as it is: end this user's processes of this node, and remove it once \
+/// What to do about a page that is not as it should be.
+pub const REMEDY: &str = "It is left as it is: end this user's processes of this node, and remove it once \
     the clock has certainly passed the node's last ID";
 
 /// A page's bytes. Everything that changes after creation is atomic.
@@ -92,10 +93,13 @@ impl BootId {
             .map_or_else(|_| BootId::default(), |id| BootId(id.to_be_bytes()))
     }
 
-    /// Whether both are known and differ. A memory file system does not outlive its boot, so an unknown
-    /// one is no other.
+    fn is_unknown(&self) -> bool {
+        *self == BootId::default()
+    }
+
+    /// Whether both are known and differ. Of an unknown one see [`Page::may_be_old`].
     fn is_other(&self, than: &BootId) -> bool {
-        self != than && *self != BootId::default() && *than != BootId::default()
+        self != than && !self.is_unknown() && !than.is_unknown()
     }
 }
 
@@ -115,8 +119,6 @@ pub struct Header {
     pub node: Node,
     /// Its kind.
     pub kind: Kind,
-    /// Whether the node had no page before it in this boot.
-    pub is_first: bool,
     /// How far ahead of the clock they may lie. All who share the page agree on it.
     pub max_ahead: Tick,
     /// Tells it from every other page.
@@ -129,6 +131,8 @@ pub struct Header {
     pub pid: u32,
     /// As which user.
     pub uid: u32,
+    /// Whether the node had no page before in this boot.
+    pub is_first: bool,
 }
 
 impl Header {
@@ -187,17 +191,17 @@ impl Header {
         let layout = Layout::cut(take(bytes, 16), number(24), number(32));
         let node =
             Node::new(layout, number(40) as u64, number(48) as u64).map_err(|_| damaged())?;
-        let [is_durable, is_first] = take(bytes, 21);
+        let is_durable = take(bytes, 21);
         Ok(Header {
             node,
-            kind: if is_durable == 0 { Kind::Plain } else { Kind::Durable },
-            is_first: is_first != 0,
+            kind: if is_durable == [0] { Kind::Plain } else { Kind::Durable },
             max_ahead: number(56),
             page_id: u128::from_le_bytes(take(bytes, 64)),
             boot_id: BootId(take(bytes, 80)),
             created_ms: number(96),
             pid: u32::from_le_bytes(take(bytes, 104)),
             uid: u32::from_le_bytes(take(bytes, 108)),
+            is_first: take(bytes, 22) != [0],
         })
     }
 }
@@ -250,15 +254,15 @@ pub fn fresh(wanted: &Wanted, before: Before) -> Vec<u8> {
     let header = Header {
         node: *node,
         kind,
-        is_first: before.is_none,
         max_ahead,
         page_id: fastrand::u128(1..),
         boot_id: *boot_id,
         created_ms: unix_ms(),
         pid: std::process::id(),
         uid,
+        is_first: before.is_none,
     };
-    let begins = before.is_none && kind == Kind::Plain;
+    let begins = before.is_none && kind == Kind::Plain && node.layout().tick_ms > 1;
     let cells = if begins { Cells::default() } else { Cells::not_begun(node.layout()) };
     Sequence::new(&cells, node.layout()).raise_floor(before.highest);
     let mut bytes = vec![0; BYTES];
@@ -296,24 +300,24 @@ pub struct Page {
     /// Open and locked for as long as it is used.
     file: File,
     path: PathBuf,
-    /// Device and inode. While it is mapped, no other file has them.
-    identity: (u64, u64),
+    identity: Identity,
     header: Header,
     /// Whether it is in the table of processes.
     is_entered: bool,
+    may_be_old: bool,
 }
 
 impl Page {
     /// Maps the page of this name, and uses it if it is the one that is asked for.
     pub fn join(path: &Path, wanted: &Wanted) -> Result<Joined, HostError> {
-        let (file, identity) = match open(path, wanted.uid, true) {
+        let (mut file, identity) = match open(path, wanted.uid, true) {
             Err(HostError::Io { cause, .. }) if cause.kind() == ErrorKind::NotFound => {
                 return Ok(Joined::Absent);
             }
             opened => opened?,
         };
         let mut bytes = [0; HEADER_BYTES];
-        file.read_exact_at(&mut bytes, 0).map_err(HostError::io("read", path))?;
+        file.read_exact(&mut bytes).map_err(HostError::io("read", path))?;
         let header = Header::from_bytes(&bytes, path)?;
         if header.node != *wanted.node {
             let what = format!("is the page of another node under this name. {REMEDY}");
@@ -325,8 +329,16 @@ impl Page {
         let is_wanted = header.kind == wanted.kind && header.max_ahead == wanted.max_ahead;
         let map =
             MmapOptions::new().len(BYTES).map_raw(&file).map_err(HostError::io("map", path))?;
-        let mut page =
-            Page { map, file, path: path.to_owned(), identity, header, is_entered: false };
+        let may_be_old = header.boot_id.is_unknown() || wanted.boot_id.is_unknown();
+        let mut page = Page {
+            map,
+            file,
+            path: path.to_owned(),
+            identity,
+            header,
+            is_entered: false,
+            may_be_old,
+        };
         if !page.lock(if is_wanted { Hold::Shared } else { Hold::Exclusive })? {
             return match is_wanted || page.is_locked_alone()? {
                 true => Ok(Joined::Changing),
@@ -399,18 +411,20 @@ impl Page {
 
     /// Maps the page of this name, and keeps others from using it. None where there is no page.
     pub fn alone(path: &Path, uid: u32) -> Result<Option<Page>, HostError> {
-        let (file, identity) = match open(path, uid, true) {
+        let (mut file, identity) = match open(path, uid, true) {
             Err(HostError::Io { cause, .. }) if cause.kind() == ErrorKind::NotFound => {
                 return Ok(None);
             }
             opened => opened?,
         };
         let mut bytes = [0; HEADER_BYTES];
-        file.read_exact_at(&mut bytes, 0).map_err(HostError::io("read", path))?;
+        file.read_exact(&mut bytes).map_err(HostError::io("read", path))?;
         let header = Header::from_bytes(&bytes, path)?;
         let map =
             MmapOptions::new().len(BYTES).map_raw(&file).map_err(HostError::io("map", path))?;
-        let page = Page { map, file, path: path.to_owned(), identity, header, is_entered: false };
+        let path = path.to_owned();
+        let may_be_old = header.boot_id.is_unknown();
+        let page = Page { map, file, path, identity, header, is_entered: false, may_be_old };
         if !page.try_alone()? {
             let (place, pid) = (page.path.clone(), page.living_user());
             return Err(HostError::InUse { place, pid });
@@ -454,6 +468,11 @@ impl Page {
         &self.bytes().cells
     }
 
+    /// Whether the node had no page before in this boot.
+    pub fn is_first(&self) -> bool {
+        self.header.is_first
+    }
+
     /// Where it is, or was.
     pub fn path(&self) -> &Path {
         &self.path
@@ -464,13 +483,20 @@ impl Page {
         &self.header
     }
 
+    /// Whether it may be of another boot, and so less than was issued from it: a power cut leaves on a
+    /// disk what was written back by then. Whoever opens it issues nothing of the clock's tick, as of a
+    /// page that replaces another one.
+    pub fn may_be_old(&self) -> bool {
+        self.may_be_old
+    }
+
     /// Whether its name still names it, so that whoever opens the node finds this page.
     ///
     /// The link count would not tell: a page that was renamed, or whose directory was, still has its
     /// link, and others create a new one beside it.
     pub fn is_named(&self) -> Result<bool, HostError> {
-        match fs::symlink_metadata(&self.path) {
-            Ok(found) if (found.dev(), found.ino()) == self.identity => {
+        match system::identity_at(&self.path) {
+            Ok(identity) if identity == self.identity => {
                 let magic = self.bytes().header[0].load(Relaxed).to_ne_bytes();
                 if magic == MAGIC {
                     return Ok(true);
@@ -511,9 +537,9 @@ pub struct Snapshot {
 impl Snapshot {
     /// What the file says at present.
     pub fn of(path: &Path, uid: u32) -> Result<Snapshot, HostError> {
-        let (file, _) = open(path, uid, false)?;
+        let (mut file, _) = open(path, uid, false)?;
         let mut bytes = [0; BYTES];
-        file.read_exact_at(&mut bytes, 0).map_err(HostError::io("read", path))?;
+        file.read_exact(&mut bytes).map_err(HostError::io("read", path))?;
         let header = bytes.first_chunk().expect("a page is longer than its header");
         let header = Header::from_bytes(header, path)?;
         let table = &bytes[offset_of!(Bytes, processes)..offset_of!(Bytes, rest)];
@@ -523,36 +549,11 @@ impl Snapshot {
 }
 
 /// A page's file, if it can be one.
-fn open(path: &Path, uid: u32, write: bool) -> Result<(File, (u64, u64)), HostError> {
-    let file = OpenOptions::new()
-        .read(true)
-        .write(write)
-        // A pipe in its place is refused below and must not be waited for.
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(path)
-        .map_err(|cause: io::Error| match cause.raw_os_error() {
-            Some(libc::ELOOP) => HostError::unusable(
-                path,
-                "is a symbolic link, and must be a file. Find out who made it, and remove it",
-            ),
-            _ => HostError::io("open", path)(cause),
-        })?;
-    let found = file.metadata().map_err(HostError::io("look at", path))?;
-    let what = if !found.is_file() {
-        "is no file. Find out who made it, and remove it".to_owned()
-    } else if found.uid() != uid {
-        format!(
-            "belongs to user {}, not to user {uid} of this process. Find out how it came here, and \
-             remove it",
-            found.uid()
-        )
-    } else if found.mode() & 0o022 != 0 {
-        let mode = found.mode() & 0o7777;
-        format!("may be written to by other users (mode {mode:04o}). {REMEDY}")
-    } else if found.len() != BYTES as u64 {
-        format!("is {} bytes long and should be {BYTES}. {REMEDY}", found.len())
-    } else {
-        return Ok((file, (found.dev(), found.ino())));
-    };
-    Err(HostError::unusable(path, what))
+fn open(path: &Path, uid: u32, write: bool) -> Result<(File, Identity), HostError> {
+    let (file, found, identity) = system::open(path, uid, write)?;
+    if found.len() != BYTES as u64 {
+        let what = format!("is {} bytes long and should be {BYTES}. {REMEDY}", found.len());
+        return Err(HostError::unusable(path, what));
+    }
+    Ok((file, identity))
 }

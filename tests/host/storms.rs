@@ -123,8 +123,8 @@ fn all_who_create_a_page_at_once_have_the_same() {
         });
         let first = opened[0].1;
         assert!(opened.iter().all(|(_, page)| *page == first));
-        // The page and the README. No temporary name is left.
+        // The page, its marker and the README. No temporary name is left.
         let names: Vec<_> = fs::read_dir(directory(shared.path()).path()).unwrap().collect();
-        assert_eq!(names.len(), 2, "{names:?}");
+        assert_eq!(names.len(), 3, "{names:?}");
     }
 }
