@@ -5,18 +5,24 @@
 //! user, who could have made the name first. Others may search it (0711), to find by name that a second
 //! user has the same node. They cannot list it, and the pages are ours alone (0600).
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, SystemTime};
 
-use super::page::{self, BootId, Joined, Page, Snapshot};
+use tempfile::NamedTempFile;
+
+use super::page::{self, BootId, Header, Joined, Kind, Origin, Page, Snapshot, Wanted};
 use super::{HostError, OtherUser, system};
 use crate::layout::Tick;
 use crate::node::Node;
+use crate::sequencer::{HighMarks, NEVER};
 
 const README: &str = "README";
-/// How the name of the file ends that says that a node had a page.
+/// How the name of the empty file ends that says that a node had a page in this boot. A page that is created
+/// without one is the node's first: it begins without a floor, and within a long tick. Where both were
+/// deleted a page passes for the first one to a process that did not use the one before.
 const BORN: &str = "born";
 const TEMPORARY: &str = ".new-";
 /// Older ones were left by processes that were killed; they take milliseconds.
@@ -25,6 +31,9 @@ const TEMPORARY_FOR: Duration = Duration::from_secs(60);
 /// How often a page is looked for or created before an error. Only others that delete it each time make
 /// it more than a few.
 const TRIES: usize = 100;
+
+/// How long it takes to replace a page.
+const CHANGE: Duration = Duration::from_millis(1);
 
 /// A user's directory of pages.
 #[derive(Clone, Debug)]
@@ -43,6 +52,19 @@ pub struct Found {
     pub path: PathBuf,
     /// What it says.
     pub snapshot: Result<Snapshot, HostError>,
+}
+
+/// A page that a reset has removed, or would.
+#[derive(Clone, Debug)]
+pub struct Removed {
+    /// Where it was.
+    pub path: PathBuf,
+    /// What it said of itself.
+    pub header: Header,
+    /// The highest tick that was issued from it under each counter.
+    pub high: HighMarks,
+    /// Nothing was to be issued at or below it.
+    pub highest: Tick,
 }
 
 impl Directory {
@@ -79,12 +101,39 @@ impl Directory {
 
     /// Joins the node's page, or creates it.
     pub fn open(&self, node: &Node, max_ahead: Tick) -> Result<Page, HostError> {
+        self.open_as(node, Kind::Plain, max_ahead, None)
+    }
+
+    /// Joins the node's page of this kind, or creates it. One of the other kind, or with another
+    /// `maxAhead`, is replaced if nobody uses it. `after`: the node had a page, whose IDs reached this tick.
+    pub fn open_as(
+        &self,
+        node: &Node,
+        kind: Kind,
+        max_ahead: Tick,
+        after: Option<Tick>,
+    ) -> Result<Page, HostError> {
         let path = self.page_of(node);
+        let wanted = self.wanted(node, kind, max_ahead);
+        let mut created = None;
+        let mut changes = 0;
         for _ in 0..TRIES {
             system::create_directory(&self.path, self.uid)?;
-            match Page::join(&path, self.uid, &self.boot_id, node, max_ahead)? {
-                Joined::Page(page) => return Ok(*page),
-                Joined::Absent => self.create(&path, node, max_ahead)?,
+            match Page::join(&path, &wanted)? {
+                Joined::Page(mut page) => {
+                    if let Some((id, origin)) = created
+                        && page.id() == id
+                    {
+                        page.origin = origin;
+                    }
+                    return Ok(*page);
+                }
+                Joined::Absent => created = self.create(&path, &wanted, after, changes == 0)?,
+                Joined::Unused(page) => self.replace(&page, &wanted)?,
+                Joined::Changing => {
+                    changes += 1;
+                    thread::sleep(CHANGE);
+                }
                 // Should it be a live page by now, that is safe, too: whoever used it notices.
                 Joined::OtherBoot => match fs::remove_file(&path) {
                     Err(cause) if cause.kind() != ErrorKind::NotFound => {
@@ -94,59 +143,128 @@ impl Directory {
                 },
             }
         }
-        Err(HostError::unusable(
-            &path,
+        let what = if changes > TRIES / 2 {
+            "is being replaced by a process that does not come to an end. Find out which one has it open, \
+             and end that"
+        } else {
             "was deleted or replaced each time it was created. Find out which program does that, and \
-             stop it",
-        ))
+             stop it"
+        };
+        Err(HostError::unusable(&path, what))
+    }
+
+    /// The node's page, if there is one and nobody uses it. Nobody can before it is dropped.
+    pub fn unused(&self, node: &Node) -> Result<Option<Page>, HostError> {
+        system::create_directory(&self.path, self.uid)?;
+        Page::alone(&self.page_of(node), self.uid)
+    }
+
+    /// Looks at the node's page, which nobody may use; with `is_meant`, removes it, and what it remembers.
+    /// None where there is none. The next page starts above the clock.
+    pub fn reset(&self, node: &Node, is_meant: bool) -> Result<Option<Removed>, HostError> {
+        let Some(page) = self.unused(node)? else { return Ok(None) };
+        let (path, header) = (page.path().to_owned(), page.header().clone());
+        let removed = Removed { path, header, high: page.high_marks(), highest: page.highest() };
+        if is_meant {
+            page.remove()?;
+        }
+        Ok(Some(removed))
+    }
+
+    fn wanted<'a>(&'a self, node: &'a Node, kind: Kind, max_ahead: Tick) -> Wanted<'a> {
+        Wanted { node, kind, max_ahead, boot_id: &self.boot_id, uid: self.uid }
     }
 
     /// Creates a page, unless another process has just done so: whole under another name, then linked.
-    fn create(&self, path: &Path, node: &Node, max_ahead: Tick) -> Result<(), HostError> {
+    /// Its ID, and whether it is the node's first one.
+    fn create(
+        &self,
+        path: &Path,
+        wanted: &Wanted,
+        after: Option<Tick>,
+        is_first_try: bool,
+    ) -> Result<Option<(u128, Origin)>, HostError> {
         self.sweep();
         self.explain();
-        let bytes = page::fresh(node, max_ahead, &self.boot_id, self.uid, self.is_first(node)?);
-        match self.place(path, &bytes) {
+        let marker = path.with_extension(BORN);
+        let failed = HostError::io("create", path);
+        let own_marker = match self.write(b"").and_then(|file| place(file, &marker)) {
+            Ok(file) => Some(file).filter(|_| after.is_none()),
+            Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
+                if is_first_try && after.is_none() {
+                    // The process that placed it may be about to link its page.
+                    thread::sleep(CHANGE);
+                    if path.exists() {
+                        return Ok(None);
+                    }
+                }
+                // Should that process go on later, it finds that its page is not the first one.
+                match self.write(b"").and_then(|file| Ok(file.persist(&marker)?)) {
+                    Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(None),
+                    replaced => replaced.map_err(&failed)?,
+                };
+                None
+            }
+            // The directory has been removed, and is created again.
+            Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(cause) => return Err(HostError::io("create", &marker)(cause)),
+        };
+        let bytes = page::fresh(wanted, after.unwrap_or(NEVER));
+        match self.write(&bytes).and_then(|file| place(file, path)) {
             // Another was first; or the directory has been removed, and is created again.
             Err(cause)
                 if matches!(cause.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) =>
             {
-                Ok(())
+                return Ok(None);
             }
-            placed => placed.map_err(HostError::io("create", path)),
-        }
+            placed => placed.map_err(failed)?,
+        };
+        let is_first = own_marker.is_some_and(|file| system::is_at(&marker, &file));
+        let origin = if is_first { Origin::First } else { Origin::Next };
+        Ok(Some((page::id_of(&bytes), origin)))
     }
 
-    /// Whether the node never had a page in this boot: an empty file of its name remembers that it had.
-    /// Where both were deleted, a page passes for the first one: its first tick is exhausted all the
-    /// same if it lasts no longer than a ms.
-    fn is_first(&self, node: &Node) -> Result<bool, HostError> {
-        let path = self.page_of(node).with_extension(BORN);
-        match self.place(&path, b"") {
-            Ok(()) => Ok(true),
-            Err(cause) if cause.kind() == ErrorKind::AlreadyExists => Ok(false),
-            // The directory has been removed, and is created again.
-            Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(false),
-            Err(cause) => Err(HostError::io("create", &path)(cause)),
-        }
+    /// Puts a new page in the place of one that nobody uses, nor can before `unused` is dropped. Should the
+    /// name be another page's by now, that is safe, too: whoever uses that notices.
+    fn replace(&self, unused: &Page, wanted: &Wanted) -> Result<(), HostError> {
+        let path = unused.path();
+        let placed = self.write(&page::fresh(wanted, unused.highest())).and_then(|file| {
+            if unused.is_named().unwrap_or(false) {
+                file.persist(path)?;
+            }
+            Ok(())
+        });
+        placed.map_err(HostError::io("replace", path))
     }
 
-    /// Writes a file under another name (0600) and gives it its own, unless that is taken.
-    fn place(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    /// Puts a new durable page in the place of one that this process alone uses. False where another
+    /// process uses it, too.
+    pub fn renew(&self, page: &Page) -> Result<bool, HostError> {
+        let Header { node, kind, max_ahead, .. } = page.header();
+        if !page.try_alone()? {
+            return Ok(false);
+        }
+        self.replace(page, &self.wanted(node, *kind, *max_ahead))?;
+        Ok(true)
+    }
+
+    /// Writes a file under a temporary name, which is this user's alone.
+    fn write(&self, bytes: &[u8]) -> io::Result<NamedTempFile> {
         let mut file = system::private().prefix(TEMPORARY).tempfile_in(&self.path)?;
+        system::set_private(file.as_file())?;
         file.write_all(bytes)?;
         if !system::IN_MEMORY {
             // After a power cut, the name must not stand for a file of zeros.
             file.as_file().sync_all()?;
         }
-        file.persist_noclobber(path).map(drop).map_err(|failure| failure.error)
+        Ok(file)
     }
 
     /// Tells people what the directory is. Nothing depends on it.
     fn explain(&self) {
         let path = self.path.join(README);
         if fs::symlink_metadata(&path).is_err() {
-            let _ = self.place(&path, EXPLANATION.as_bytes());
+            let _ = self.write(EXPLANATION.as_bytes()).and_then(|file| place(file, &path));
         }
     }
 
@@ -174,7 +292,7 @@ impl Directory {
             let directory = entry.file_name();
             let Some(uid) = directory.to_str().and_then(system::user_of) else { continue };
             let path = entry.path().join(&name);
-            if uid != self.uid && system::is_file_of(&path, uid) {
+            if entry.path() != self.path && system::is_file_of(&path, uid) {
                 others.push(OtherUser { path, uid });
             }
         }
@@ -194,6 +312,11 @@ impl Directory {
         pages.sort_by(|one, other| one.path.cmp(&other.path));
         Ok(pages)
     }
+}
+
+/// Gives a file its name, unless that is taken.
+fn place(file: NamedTempFile, path: &Path) -> io::Result<File> {
+    Ok(file.persist_noclobber(path)?)
 }
 
 const EXPLANATION: &str = "\
