@@ -23,7 +23,7 @@ use crate::contract::holder;
 const HERE: &str = "SNOWDRIFT_TEST_HERE";
 const LOG: &str = "SNOWDRIFT_TEST_LOG";
 const LOG_BYTES: u64 = 16 << 20;
-pub const TTL: Duration = Duration::from_millis(150);
+const TTL: Duration = Duration::from_millis(150);
 
 /// A few numbers that the test and its processes share.
 pub struct Steering(MmapMut);

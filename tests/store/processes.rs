@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
-use crate::child::{Steering, TTL, host, logged, node, start};
+use crate::child::{Steering, host, logged, node, start};
 
 /// How long each storm lasts: `STORE_TEST_SECONDS`, or three.
 fn duration() -> Duration {
@@ -124,7 +124,6 @@ fn storm(harm: Harm) {
     );
     assert!(all > 1000 && kills > 5, "{all} IDs, {kills} kills");
     assert_eq!(duplicates(drawn), 0);
-    drop(TTL);
 }
 
 #[test]
