@@ -127,6 +127,11 @@ impl Durable {
         self.slot.release(OPENING)?;
         self.bound = Some(bound?);
         self.last = None;
+        // A page that all have left may have been left long ago.
+        let ceiling = generator.next_ceiling(ttl);
+        if generator.window().ceiling < generator.next_ceiling(ttl / 2) {
+            self.renew(ceiling)?;
+        }
         Ok(())
     }
 
@@ -190,8 +195,18 @@ impl Durable {
             sequence.close();
         }
         let closed = sequence.closed().ok_or_else(|| self.slot.in_use())?;
-        let before = self.known(&opened, record);
-        let floor = before.floor.max(other_pages_issued(generator, &opened));
+        let mut before = self.known(&opened, record);
+        let other = other_pages_issued(generator, &opened);
+        let mut floor = before.floor;
+        if opened.page().is_some_and(Page::is_first) {
+            // There was none, unless both it and its trace were removed: not worth refusing a rollback.
+            let mark = &mut before.high.marks[before.high.current];
+            if *mark < other {
+                (*mark, before.used) = (other, 0);
+            }
+        } else {
+            floor = floor.max(other);
+        }
         let ceiling = generator.next_ceiling(ttl).max(before.high.highest()).max(floor);
         let next = Record {
             page: opened.id(),
@@ -252,11 +267,13 @@ impl Durable {
         if (record.generation, record.page) != (*generation, opened.id()) {
             return Err(file::overtaken(self.slot.path()));
         }
+        let record = record.passing_what_is_skipped(ceiling);
         file::check_skip(&record, ceiling, self.slot.path())?;
         let holder = Some(self.holder.clone());
         let record = Record { holder, ..record.raised(ceiling) };
         self.slot.record(&record)?;
-        // Only now: what is not recorded must not be issued.
+        // Only now: what is not recorded must not be issued. The floor first: it is above what is skipped.
+        opened.sequence().raise_floor(record.floor);
         opened.sequence().raise_ceiling(*window, record.ceiling);
         Ok(())
     }
@@ -330,15 +347,12 @@ fn claim(page: Option<&Page>, opened: &Opened, record: &Record) -> Result<bool, 
 /// The highest tick that the node's earlier pages may have reached without this record: nothing above the
 /// clock, if that is read when the page had its name.
 fn other_pages_issued(generator: &Generator, opened: &Opened) -> Tick {
-    match opened.page() {
-        // Of the first page of ms the first one is exhausted all the same: it is no matter.
-        Some(page)
-            if !opened.sequence().is_begun()
-                && !(page.is_first() && page.header().node.layout().tick_ms > 1) =>
-        {
-            generator.tick_now().saturating_add(page.header().max_ahead).max(NEVER)
-        }
-        _ => NEVER,
+    let Some(page) = opened.page().filter(|_| !opened.sequence().is_begun()) else { return NEVER };
+    let now = generator.tick_now().max(NEVER);
+    match (page.is_first(), page.header().node.layout().tick_ms) {
+        (false, _) => now.saturating_add(page.header().max_ahead),
+        (true, 1) => now,
+        (true, _) => NEVER,
     }
 }
 
