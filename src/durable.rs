@@ -26,7 +26,7 @@ use crate::host::{HostError, Opened, Page};
 use crate::layout::Tick;
 use crate::sequencer::{HighMarks, NEVER, Window};
 use crate::shared::{NotReopened, WindowNumber};
-use crate::store::file::{self, FileStore, OPENING, SlotFile};
+use crate::store::file::{self, FileStore, OPENING, RENEWING, SlotFile};
 use crate::store::lock::{Hold, USERS};
 use crate::store::record::Record;
 use crate::store::{Holder, StoreError};
@@ -208,21 +208,18 @@ impl Durable {
             floor = floor.max(other);
         }
         let ceiling = generator.next_ceiling(ttl).max(before.high.highest()).max(floor);
+        let passed = record.clone().passing_what_is_skipped(ceiling);
+        file::check_skip(&passed, ceiling, self.slot.path())?;
         let next = Record {
             page: opened.id(),
             generation: record.generation + 1,
-            floor,
-            // Before it rises, so that a jump is noted.
-            ceiling: record.ceiling.max(floor).max(before.high.highest()),
+            floor: floor.max(passed.floor),
             high: before.high,
             used: before.used,
             is_closed: false,
             holder: Some(self.holder.clone()),
-            ..record.clone()
+            ..passed.raised(ceiling)
         };
-        let next = next.passing_what_is_skipped(ceiling);
-        file::check_skip(&next, ceiling, self.slot.path())?;
-        let next = next.raised(ceiling);
         self.slot.record(&next)?;
         if opened.page().is_none() && sequence.is_last_window() {
             // Nobody else confirms anything of it.
@@ -258,6 +255,16 @@ impl Durable {
             Some(last) if last.page == record.page => Known { page: 0, ..*last },
             _ => Known { page: 0, floor: record.ceiling, high: HighMarks::default(), used: 0 },
         }
+    }
+
+    /// As [`Durable::renew`], unless another process does so at this moment: then false.
+    pub fn renew_in_turn(&mut self, ceiling: Tick) -> Result<bool, StoreError> {
+        if !self.slot.try_take(RENEWING, Hold::Exclusive)? {
+            return Ok(false);
+        }
+        let renewed = self.renew(ceiling);
+        self.slot.release(RENEWING)?;
+        renewed.map(|()| true)
     }
 
     /// Records a ceiling, and raises that of the page's window to it. Waits for the disk.

@@ -11,6 +11,5 @@ mod file;
 mod machine;
 mod pages;
 mod processes;
-#[path = "../rule/mod.rs"]
-mod rule;
+mod reset;
 mod simulation;

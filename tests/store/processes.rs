@@ -54,8 +54,7 @@ struct Harm {
 
 /// Runs five processes under all that, each killed now and then.
 fn storm(harm: Harm) {
-    let memory =
-        tempfile::Builder::new().prefix("snowdrift-test-").tempdir_in("/dev/shm").unwrap();
+    let memory = tempfile::Builder::new().prefix("snowdrift-test-").tempdir_in("/dev/shm").unwrap();
     let here = memory.path();
     fs::create_dir(here.join("state")).unwrap();
     let steering = Steering::new(&here.join("steer"));
