@@ -8,6 +8,7 @@ mod channel;
 mod ids;
 mod opening;
 mod options;
+mod pages;
 mod records;
 mod ring;
 

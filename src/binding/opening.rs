@@ -127,7 +127,10 @@ pub fn leased(request: &OpenRequest, window: &WindowRecord) -> Result<Source, Fa
         ceiling: window.ceiling as Tick,
         high: HighMarks::default(),
     };
-    by_ring(request, registry::open_leased(node, &request.opening_alone(), &terms, window.in_thread)?)
+    by_ring(
+        request,
+        registry::open_leased(node, &request.opening_alone(), &terms, window.in_thread)?,
+    )
 }
 
 /// Joins the generator of a slot that another thread of this process has leased.
@@ -213,8 +216,28 @@ fn release_at_exit() {
     });
 }
 
+/// Keeps the addon loaded as long as the process lives. Node unloads it with the last thread that loaded
+/// it, and with it would be forgotten what the process has issued. (On Unix napi-build links it so.)
+#[cfg(windows)]
+fn stay_loaded() {
+    use std::ptr::{null_mut, without_provenance};
+    use windows_sys::Win32::System::LibraryLoader::{
+        GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, GET_MODULE_HANDLE_EX_FLAG_PIN, GetModuleHandleExW,
+    };
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let flags = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN;
+        let mut module = null_mut();
+        let inside = without_provenance((&raw const ONCE).addr());
+        // SAFETY: the address is one of the addon's own, and `module` has room for the answer.
+        let _ = unsafe { GetModuleHandleExW(flags, inside, &mut module) };
+    });
+}
+
 /// Opens a share in the node's generator. May block, if it is recorded.
 fn open_share(request: &OpenRequest) -> Result<Source, Fault> {
+    #[cfg(windows)]
+    stay_loaded();
     #[cfg(unix)]
     if request.recording.is_some() {
         release_at_exit();

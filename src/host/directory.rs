@@ -5,19 +5,16 @@
 //! user, who could have made the name first. Others may search it (0711), to find by name that a second
 //! user has the same node. They cannot list it, and the pages are ours alone (0600).
 
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::fs;
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::{HostError, OtherUser};
 use super::page::{self, BootId, Joined, Page, Snapshot};
+use super::{HostError, OtherUser, system};
 use crate::layout::Tick;
 use crate::node::Node;
 
-const DEFAULT: &str = "/dev/shm";
-const PREFIX: &str = "snowdrift-";
 const README: &str = "README";
 /// How the name of the file ends that says that a node had a page.
 const BORN: &str = "born";
@@ -49,33 +46,24 @@ pub struct Found {
 }
 
 impl Directory {
-    /// The directory in `/dev/shm`, or in the one that `SNOWDRIFT_SHARED` names. It is created when
-    /// missing. None where the system has no `/dev/shm` in memory, and none is named.
+    /// The directory in the system's place for it, or in the one that `SNOWDRIFT_SHARED` names. It is
+    /// created when missing. None where the system has no such place, and none is named.
     pub fn find(named: Option<&Path>) -> Result<Option<Directory>, HostError> {
-        match named {
-            Some(shared) => Directory::with(shared, BootId::now()).map(Some),
-            None if is_memory(Path::new(DEFAULT)) => {
-                Directory::with(Path::new(DEFAULT), BootId::now()).map(Some)
-            }
-            None => Ok(None),
-        }
+        let shared = named.map(Path::to_owned).or_else(system::default_place);
+        shared.map(|shared| Directory::with(&shared, BootId::now())).transpose()
     }
 
     /// The directory in a named one, in a boot that tests choose.
     pub fn with(shared: &Path, boot_id: BootId) -> Result<Directory, HostError> {
         // One name, whatever the working directory is later.
-        let shared = fs::canonicalize(shared).map_err(HostError::io("find", shared))?;
-        if !is_memory(&shared) {
-            return Err(HostError::unusable(
-                &shared,
-                "is not in memory (tmpfs or ramfs), so a full or frozen disk would stop or end the \
-                 processes that share it. Name a directory in a tmpfs in SNOWDRIFT_SHARED",
-            ));
+        let shared = system::canonical(shared).map_err(HostError::io("find", shared))?;
+        if let Some(what) = system::unfit(&shared) {
+            return Err(HostError::unusable(&shared, what));
         }
-        let uid = effective_uid();
-        let path = shared.join(format!("{PREFIX}{uid}"));
+        let uid = system::user();
+        let path = shared.join(system::directory_name(uid));
         let directory = Directory { shared, path, uid, boot_id };
-        directory.check()?;
+        system::create_directory(&directory.path, uid)?;
         Ok(directory)
     }
 
@@ -89,48 +77,11 @@ impl Directory {
         self.path.join(page::file_name(node))
     }
 
-    /// Creates the directory when missing, then checks what has the name: not before, or another user
-    /// could put something there in between.
-    fn check(&self) -> Result<(), HostError> {
-        let path = &self.path;
-        match DirBuilder::new().mode(0o711).create(path) {
-            // Whatever the umask is.
-            Ok(()) => fs::set_permissions(path, Permissions::from_mode(0o711))
-                .map_err(HostError::io("set the mode of", path))?,
-            Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {}
-            Err(cause) => return Err(HostError::io("create the directory", path)(cause)),
-        }
-        let found = fs::symlink_metadata(path).map_err(HostError::io("look at", path))?;
-        let mode = found.mode() & 0o7777;
-        let what = if found.is_symlink() {
-            "is a symbolic link, and must be a directory. Find out who made it, and remove it"
-        } else if !found.is_dir() {
-            "is no directory. Find out who made it, and remove it"
-        } else if found.uid() != self.uid {
-            let what = format!(
-                "belongs to user {}, not to user {} of this process. Have its owner or root remove \
-                 it, or name another directory in SNOWDRIFT_SHARED",
-                found.uid(),
-                self.uid
-            );
-            return Err(HostError::unusable(path, what));
-        } else if mode & 0o022 != 0 {
-            let what = format!(
-                "may be written to by other users (mode {mode:04o}). Find out who changed that, end \
-                 this user's processes that use snowdrift, and remove it"
-            );
-            return Err(HostError::unusable(path, what));
-        } else {
-            return Ok(());
-        };
-        Err(HostError::unusable(path, what))
-    }
-
     /// Joins the node's page, or creates it.
     pub fn open(&self, node: &Node, max_ahead: Tick) -> Result<Page, HostError> {
         let path = self.page_of(node);
         for _ in 0..TRIES {
-            self.check()?;
+            system::create_directory(&self.path, self.uid)?;
             match Page::join(&path, self.uid, &self.boot_id, node, max_ahead)? {
                 Joined::Page(page) => return Ok(*page),
                 Joined::Absent => self.create(&path, node, max_ahead)?,
@@ -171,8 +122,8 @@ impl Directory {
     /// same if it lasts no longer than a ms.
     fn is_first(&self, node: &Node) -> Result<bool, HostError> {
         let path = self.page_of(node).with_extension(BORN);
-        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
-            Ok(_) => Ok(true),
+        match self.place(&path, b"") {
+            Ok(()) => Ok(true),
             Err(cause) if cause.kind() == ErrorKind::AlreadyExists => Ok(false),
             // The directory has been removed, and is created again.
             Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(false),
@@ -182,11 +133,12 @@ impl Directory {
 
     /// Writes a file under another name (0600) and gives it its own, unless that is taken.
     fn place(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let mut file = tempfile::Builder::new()
-            .prefix(TEMPORARY)
-            .permissions(Permissions::from_mode(0o600))
-            .tempfile_in(&self.path)?;
+        let mut file = system::private().prefix(TEMPORARY).tempfile_in(&self.path)?;
         file.write_all(bytes)?;
+        if !system::IN_MEMORY {
+            // After a power cut, the name must not stand for a file of zeros.
+            file.as_file().sync_all()?;
+        }
         file.persist_noclobber(path).map(drop).map_err(|failure| failure.error)
     }
 
@@ -220,15 +172,9 @@ impl Directory {
         let mut others = Vec::new();
         for entry in fs::read_dir(&self.shared).into_iter().flatten().flatten() {
             let directory = entry.file_name();
-            let of = directory.to_str().and_then(|name| name.strip_prefix(PREFIX));
-            let Some(uid) = of.and_then(|uid| uid.parse::<u32>().ok()) else { continue };
+            let Some(uid) = directory.to_str().and_then(system::user_of) else { continue };
             let path = entry.path().join(&name);
-            // What is not its user's own is squatted, and nobody draws from it.
-            if uid != self.uid
-                && let Ok(found) = fs::symlink_metadata(&path)
-                && found.is_file()
-                && found.uid() == uid
-            {
+            if uid != self.uid && system::is_file_of(&path, uid) {
                 others.push(OtherUser { path, uid });
             }
         }
@@ -261,22 +207,3 @@ snowdrift slots     lists the pages and the processes that use them
 Do not write to the files, copy them or put copies back. Removing a page whose processes have ended is
 safe while the clock is right. Truncating a page that is in use ends the processes that use it.
 ";
-
-fn effective_uid() -> u32 {
-    // SAFETY: it takes nothing, changes nothing and always succeeds.
-    unsafe { libc::geteuid() }
-}
-
-/// Whether this is a directory of a memory file system: tmpfs or ramfs.
-fn is_memory(path: &Path) -> bool {
-    use std::os::unix::ffi::OsStrExt;
-    let Ok(name) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
-    let mut found = std::mem::MaybeUninit::<libc::statfs>::zeroed();
-    // SAFETY: `name` is a C string, and `found` has room for the answer.
-    let status = unsafe { libc::statfs(name.as_ptr(), found.as_mut_ptr()) };
-    // SAFETY: all zeros is a value of these numbers, and the call has overwritten them or failed.
-    let found = unsafe { found.assume_init() };
-    // The constants' types differ between C libraries; all of them are 32 bits.
-    let is_memory = matches!(found.f_type as u32, 0x0102_1994 | 0x8584_58f6);
-    status == 0 && is_memory && path.is_dir()
-}

@@ -65,7 +65,12 @@ impl Opened {
             Home::Page(page) => Some(page.clone()),
         };
         let checked_ms = AtomicI64::new(i64::MIN);
-        Opened { sequence: Sequence::new(home, node.layout()), page, checked_ms, marks: RwLock::new(None) }
+        Opened {
+            sequence: Sequence::new(home, node.layout()),
+            page,
+            checked_ms,
+            marks: RwLock::new(None),
+        }
     }
 
     /// What is drawn from.
@@ -319,6 +324,10 @@ fn begun(
     let mut highest = || node.layout().tick_at(clock.now().ms).saturating_add(ahead);
     // Nothing stalls it: it only asks the time.
     let _ = opened.sequence().begin(&mut highest, is_first);
+    if opened.page().is_some_and(Page::may_be_old) {
+        let now = node.layout().tick_at(clock.now().ms);
+        opened.sequence().raise_floor(now.saturating_add(max_ahead));
+    }
     Ok(opened)
 }
 

@@ -27,18 +27,18 @@
 //! A process that accesses a page behind its file's end receives SIGBUS. Nobody but its own user can
 //! truncate the file, and snowdrift never does.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::mem::offset_of;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use memmap2::{MmapOptions, MmapRaw};
 
-use super::HostError;
 use super::processes::{self, ENTRIES, Entry, Process};
+use super::system::Identity;
+use super::{HostError, system};
 use crate::layout::{Layout, Tick};
 use crate::node::Node;
 use crate::shared::Cells;
@@ -54,7 +54,8 @@ const CRC_AT: usize = 112;
 /// How a page's name ends.
 pub const EXTENSION: &str = "page";
 
-const REMEDY: &str = "It is left as it is: end this user's processes of this node, and remove it once \
+/// What to do about a page that is not as it should be.
+pub const REMEDY: &str = "It is left as it is: end this user's processes of this node, and remove it once \
     the clock has certainly passed the node's last ID";
 
 /// A page's bytes. Everything that changes after creation is atomic.
@@ -87,8 +88,7 @@ impl BootId {
             .map_or_else(|_| BootId::default(), |id| BootId(id.to_be_bytes()))
     }
 
-    /// Whether both are known and differ. A memory file system does not outlive its boot, so an unknown
-    /// one is no other.
+    /// Whether both are known and differ. Of an unknown one see [`Page::may_be_old`].
     fn is_other(&self, than: &BootId) -> bool {
         self != than && *self != BootId::default() && *than != BootId::default()
     }
@@ -202,13 +202,7 @@ pub fn file_name(node: &Node) -> String {
 }
 
 /// The bytes of a new page. It issues nothing until it is begun, unless it is the node's first one.
-pub fn fresh(
-    node: &Node,
-    max_ahead: Tick,
-    boot_id: &BootId,
-    uid: u32,
-    is_first: bool,
-) -> Vec<u8> {
+pub fn fresh(node: &Node, max_ahead: Tick, boot_id: &BootId, uid: u32, is_first: bool) -> Vec<u8> {
     let header = Header {
         node: *node,
         max_ahead,
@@ -249,9 +243,9 @@ pub enum Joined {
 pub struct Page {
     map: MmapRaw,
     path: PathBuf,
-    /// Device and inode. While it is mapped, no other file has them.
-    identity: (u64, u64),
+    identity: Identity,
     header: Header,
+    may_be_old: bool,
 }
 
 impl Page {
@@ -263,14 +257,14 @@ impl Page {
         node: &Node,
         max_ahead: Tick,
     ) -> Result<Joined, HostError> {
-        let (file, identity) = match open(path, uid, true) {
+        let (mut file, identity) = match open(path, uid, true) {
             Err(HostError::Io { cause, .. }) if cause.kind() == ErrorKind::NotFound => {
                 return Ok(Joined::Absent);
             }
             opened => opened?,
         };
         let mut bytes = [0; HEADER_BYTES];
-        file.read_exact_at(&mut bytes, 0).map_err(HostError::io("read", path))?;
+        file.read_exact(&mut bytes).map_err(HostError::io("read", path))?;
         let header = Header::from_bytes(&bytes, path)?;
         if header.node != *node {
             let what = format!("is the page of another node under this name. {REMEDY}");
@@ -290,7 +284,8 @@ impl Page {
         }
         let map =
             MmapOptions::new().len(BYTES).map_raw(&file).map_err(HostError::io("map", path))?;
-        let page = Page { map, path: path.to_owned(), identity, header };
+        let may_be_old = BootId::default() == header.boot_id || BootId::default() == *boot_id;
+        let page = Page { map, path: path.to_owned(), identity, header, may_be_old };
         processes::enter(&page.bytes().processes, unix_ms());
         Ok(Joined::Page(Box::new(page)))
     }
@@ -323,13 +318,20 @@ impl Page {
         &self.header
     }
 
+    /// Whether it may be of another boot, and so less than was issued from it: a power cut leaves on a
+    /// disk what was written back by then. Whoever opens it issues nothing of the clock's tick, as of a
+    /// page that replaces another one.
+    pub fn may_be_old(&self) -> bool {
+        self.may_be_old
+    }
+
     /// Whether its name still names it, so that whoever opens the node finds this page.
     ///
     /// The link count would not tell: a page that was renamed, or whose directory was, still has its
     /// link, and others create a new one beside it.
     pub fn is_named(&self) -> Result<bool, HostError> {
-        match fs::symlink_metadata(&self.path) {
-            Ok(found) if (found.dev(), found.ino()) == self.identity => {
+        match system::identity_at(&self.path) {
+            Ok(identity) if identity == self.identity => {
                 let magic = self.bytes().header[0].load(Relaxed).to_ne_bytes();
                 if magic == MAGIC {
                     return Ok(true);
@@ -366,9 +368,9 @@ pub struct Snapshot {
 impl Snapshot {
     /// What the file says at present.
     pub fn of(path: &Path, uid: u32) -> Result<Snapshot, HostError> {
-        let (file, _) = open(path, uid, false)?;
+        let (mut file, _) = open(path, uid, false)?;
         let mut bytes = [0; BYTES];
-        file.read_exact_at(&mut bytes, 0).map_err(HostError::io("read", path))?;
+        file.read_exact(&mut bytes).map_err(HostError::io("read", path))?;
         let header = bytes.first_chunk().expect("a page is longer than its header");
         let header = Header::from_bytes(header, path)?;
         let table = &bytes[offset_of!(Bytes, processes)..offset_of!(Bytes, rest)];
@@ -378,36 +380,11 @@ impl Snapshot {
 }
 
 /// A page's file, if it can be one.
-fn open(path: &Path, uid: u32, write: bool) -> Result<(File, (u64, u64)), HostError> {
-    let file = OpenOptions::new()
-        .read(true)
-        .write(write)
-        // A pipe in its place is refused below and must not be waited for.
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(path)
-        .map_err(|cause: io::Error| match cause.raw_os_error() {
-            Some(libc::ELOOP) => HostError::unusable(
-                path,
-                "is a symbolic link, and must be a file. Find out who made it, and remove it",
-            ),
-            _ => HostError::io("open", path)(cause),
-        })?;
-    let found = file.metadata().map_err(HostError::io("look at", path))?;
-    let what = if !found.is_file() {
-        "is no file. Find out who made it, and remove it".to_owned()
-    } else if found.uid() != uid {
-        format!(
-            "belongs to user {}, not to user {uid} of this process. Find out how it came here, and \
-             remove it",
-            found.uid()
-        )
-    } else if found.mode() & 0o022 != 0 {
-        let mode = found.mode() & 0o7777;
-        format!("may be written to by other users (mode {mode:04o}). {REMEDY}")
-    } else if found.len() != BYTES as u64 {
-        format!("is {} bytes long and should be {BYTES}. {REMEDY}", found.len())
-    } else {
-        return Ok((file, (found.dev(), found.ino())));
-    };
-    Err(HostError::unusable(path, what))
+fn open(path: &Path, uid: u32, write: bool) -> Result<(File, Identity), HostError> {
+    let (file, found, identity) = system::open(path, uid, write)?;
+    if found.len() != BYTES as u64 {
+        let what = format!("is {} bytes long and should be {BYTES}. {REMEDY}", found.len());
+        return Err(HostError::unusable(path, what));
+    }
+    Ok((file, identity))
 }
