@@ -116,7 +116,8 @@ export interface SnowFlakeOptions {
    * and a page of another format is `ERR_SNOWFLAKE_IN_USE`. Neither is ever a reason to share less.
    *
    * All instances of a node in a process need one scope. {@link SnowFlake.lease} takes a slot for this
-   * process alone, whatever the scope. Cannot be `'host'` with a `clock`.
+   * process alone in any scope; `stats().scope` can be `'host'` then, since a directory's slot has a page,
+   * too. Cannot be `'host'` with a `clock`.
    */
   scope?: 'auto' | 'host' | 'process';
   /**
@@ -135,7 +136,8 @@ export interface SnowFlakeOptions {
    *
    * It adds to the page in memory what a page cannot keep: after a reboot or a power cut IDs start above
    * the recorded ceiling, and are refused with `ERR_SNOWFLAKE_WINDOW` until the clock has passed it. After
-   * a clean close or, within one boot, a kill, IDs continue at the next number. A disk that is full, frozen
+   * a clean close or, within one boot, a kill, IDs continue at the next number. (With scope `'process'` a
+   * kill is like a power cut.) A disk that is full, frozen
    * or truncated stops no caller before the ceiling. If the clock was years ahead once, `npx snowdrift
    * reset` makes the slot usable again.
    *
@@ -375,7 +377,7 @@ declare abstract class Instance {
    * @throws `ERR_SNOWFLAKE_BEFORE_EPOCH` the clock stands before the epoch; with `retryAfterMs`
    * @throws `ERR_SNOWFLAKE_TIME_ENDED` the layout's timestamp bits have run out
    * @throws `ERR_SNOWFLAKE_WINDOW` the clock is below what may have been issued before, after a power cut,
-   *   by an earlier holder of the slot or before a namespace was lost; or it has jumped ahead (the process
+   *   from a page that was deleted, by an earlier holder of the slot or before a namespace was lost; or it has jumped ahead (the process
    *   was suspended) and the disk was not done within `maxWait`; with `retryAfterMs`
    * @throws `ERR_SNOWFLAKE_STORE` the slot could not be renewed, and its ceiling has passed; with
    *   `retryAfterMs`, unless the slot is lost. Or the host's page cannot be used
