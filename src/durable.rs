@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use crate::generator::Generator;
-use crate::host::{HostError, Opened, Page};
+use crate::host::{HostError, Opened, Origin, Page};
 use crate::layout::Tick;
 use crate::sequencer::{HighMarks, NEVER, Window};
 use crate::shared::{NotReopened, WindowNumber};
@@ -334,7 +334,7 @@ fn other_pages_issued(generator: &Generator, opened: &Opened) -> Tick {
         // Of the first page of ms the first one is exhausted all the same: it is no matter.
         Some(page)
             if !opened.sequence().is_begun()
-                && !(page.is_first() && page.header().node.layout().tick_ms > 1) =>
+                && !(page.origin() == Origin::First && page.header().node.layout().tick_ms > 1) =>
         {
             generator.tick_now().saturating_add(page.header().max_ahead).max(NEVER)
         }
