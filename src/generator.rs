@@ -131,7 +131,10 @@ impl Generator {
     /// for it where `maxWait` is 0, the rest of a ms is waited out here. Longer ticks are not.
     fn wait_for_first_tick(&self) {
         let (now, layout) = (self.clock.now(), self.node.layout());
-        if layout.tick_ms == 1 && self.window().floor == layout.tick_at(now.ms) {
+        let tick = layout.tick_at(now.ms);
+        let run = self.sequence().run();
+        let is_exhausted = run.tick == tick && run.next > layout.last_sequence();
+        if layout.tick_ms == 1 && (is_exhausted || self.window().floor == tick) {
             self.clock.wait(Duration::from_nanos((1_000_000 - now.ns).into()));
         }
     }
