@@ -18,6 +18,7 @@ use super::ring::RingShare;
 use crate::cached::{self, MOST_SLOTS, RingError};
 use crate::clock::{Clock, ManualClock, SystemClock};
 use crate::generator::{Generator, Policies};
+use crate::host::Directory;
 use crate::layout::{Layout, Tick};
 use crate::node::Node;
 use crate::registry::{self, OpenError, Opening, Share};
@@ -68,12 +69,14 @@ pub fn reset_slot(
     worker_id: f64,
     layout: Option<LayoutRecord>,
     is_meant: bool,
+    shared: Option<String>,
 ) -> Either<ResetRecord, Fault> {
     let reset = || -> Result<ResetRecord, Fault> {
         let layout = layout.as_ref().map(Layout::try_from).transpose()?;
         let store = FileStore::existing(Path::new(&directory))?;
         let slot = (datacenter_id as u64, worker_id as u64);
-        Ok(store.reset(slot, layout, SystemClock.now().ms, is_meant)?.into())
+        let host = Directory::find(shared.as_deref().map(Path::new))?;
+        Ok(store.reset(slot, layout, SystemClock.now().ms, is_meant, host.as_ref())?.into())
     };
     answer(reset())
 }
@@ -242,18 +245,18 @@ fn open_share(request: &OpenRequest) -> Result<Source, Fault> {
     if request.recording.is_some() {
         release_at_exit();
     }
-    let alone = request.opening_alone();
+    let opening = request.opening()?;
     let opened = match (&request.recording, request.worker_id) {
         (None, worker_id) => {
-            registry::open(node(request, worker_id.unwrap_or_default())?, &request.opening()?)
+            registry::open(node(request, worker_id.unwrap_or_default())?, &opening)
         }
         (Some(recording), Some(worker_id)) => {
-            registry::open_recorded(node(request, worker_id)?, &alone, &recording.into())
+            registry::open_recorded(node(request, worker_id)?, &opening, &recording.into())
         }
         (Some(recording), None) => {
             let lease = if recording.common { registry::lease_common } else { registry::lease };
             let layout = Layout::try_from(&request.layout)?;
-            lease(layout, request.datacenter_id as u64, &alone, &recording.into())
+            lease(layout, request.datacenter_id as u64, &opening, &recording.into())
         }
     };
     by_ring(request, opened?)

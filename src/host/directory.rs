@@ -8,12 +8,16 @@
 use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, SystemTime};
 
-use super::page::{self, BootId, Joined, Page, Snapshot};
+use tempfile::NamedTempFile;
+
+use super::page::{self, Before, BootId, Header, Joined, Kind, Page, Snapshot, Wanted};
 use super::{HostError, OtherUser, system};
 use crate::layout::Tick;
 use crate::node::Node;
+use crate::sequencer::{HighMarks, NEVER};
 
 const README: &str = "README";
 /// How the name of the file ends that says that a node had a page.
@@ -25,6 +29,9 @@ const TEMPORARY_FOR: Duration = Duration::from_secs(60);
 /// How often a page is looked for or created before an error. Only others that delete it each time make
 /// it more than a few.
 const TRIES: usize = 100;
+
+/// How long it takes to replace a page.
+const CHANGE: Duration = Duration::from_millis(1);
 
 /// A user's directory of pages.
 #[derive(Clone, Debug)]
@@ -43,6 +50,19 @@ pub struct Found {
     pub path: PathBuf,
     /// What it says.
     pub snapshot: Result<Snapshot, HostError>,
+}
+
+/// A page that a reset has removed, or would.
+#[derive(Clone, Debug)]
+pub struct Removed {
+    /// Where it was.
+    pub path: PathBuf,
+    /// What it said of itself.
+    pub header: Header,
+    /// The highest tick that was issued from it under each counter.
+    pub high: HighMarks,
+    /// Nothing was to be issued at or below it.
+    pub highest: Tick,
 }
 
 impl Directory {
@@ -79,12 +99,25 @@ impl Directory {
 
     /// Joins the node's page, or creates it.
     pub fn open(&self, node: &Node, max_ahead: Tick) -> Result<Page, HostError> {
+        self.open_as(node, Kind::Plain, max_ahead)
+    }
+
+    /// Joins the node's page of this kind, or creates it. One of the other kind, or with another
+    /// `maxAhead`, is replaced if nobody uses it.
+    pub fn open_as(&self, node: &Node, kind: Kind, max_ahead: Tick) -> Result<Page, HostError> {
         let path = self.page_of(node);
+        let wanted = self.wanted(node, kind, max_ahead);
+        let mut changes = 0;
         for _ in 0..TRIES {
             system::create_directory(&self.path, self.uid)?;
-            match Page::join(&path, self.uid, &self.boot_id, node, max_ahead)? {
+            match Page::join(&path, &wanted)? {
                 Joined::Page(page) => return Ok(*page),
-                Joined::Absent => self.create(&path, node, max_ahead)?,
+                Joined::Absent => self.create(&path, &wanted)?,
+                Joined::Unused(page) => self.replace(&page, &wanted)?,
+                Joined::Changing => {
+                    changes += 1;
+                    thread::sleep(CHANGE);
+                }
                 // Should it be a live page by now, that is safe, too: whoever used it notices.
                 Joined::OtherBoot => match fs::remove_file(&path) {
                     Err(cause) if cause.kind() != ErrorKind::NotFound => {
@@ -94,19 +127,44 @@ impl Directory {
                 },
             }
         }
-        Err(HostError::unusable(
-            &path,
+        let what = if changes > TRIES / 2 {
+            "is being replaced by a process that does not come to an end. Find out which one has it open, \
+             and end that"
+        } else {
             "was deleted or replaced each time it was created. Find out which program does that, and \
-             stop it",
-        ))
+             stop it"
+        };
+        Err(HostError::unusable(&path, what))
+    }
+
+    /// The node's page, if there is one and nobody uses it. Nobody can before it is dropped.
+    pub fn unused(&self, node: &Node) -> Result<Option<Page>, HostError> {
+        system::create_directory(&self.path, self.uid)?;
+        Page::alone(&self.page_of(node), self.uid)
+    }
+
+    /// Looks at the node's page, which nobody may use; with `is_meant`, removes it, and what it remembers.
+    /// None where there is none. The next page starts above the clock.
+    pub fn reset(&self, node: &Node, is_meant: bool) -> Result<Option<Removed>, HostError> {
+        let Some(page) = self.unused(node)? else { return Ok(None) };
+        let (path, header) = (page.path().to_owned(), page.header().clone());
+        let removed = Removed { path, header, high: page.high_marks(), highest: page.highest() };
+        if is_meant {
+            page.remove()?;
+        }
+        Ok(Some(removed))
+    }
+
+    fn wanted<'a>(&'a self, node: &'a Node, kind: Kind, max_ahead: Tick) -> Wanted<'a> {
+        Wanted { node, kind, max_ahead, boot_id: &self.boot_id, uid: self.uid }
     }
 
     /// Creates a page, unless another process has just done so: whole under another name, then linked.
-    fn create(&self, path: &Path, node: &Node, max_ahead: Tick) -> Result<(), HostError> {
+    fn create(&self, path: &Path, wanted: &Wanted) -> Result<(), HostError> {
         self.sweep();
         self.explain();
-        let bytes = page::fresh(node, max_ahead, &self.boot_id, self.uid, self.is_first(node)?);
-        match self.place(path, &bytes) {
+        let before = Before { is_none: self.is_first(wanted.node)?, highest: NEVER };
+        match self.place(path, &page::fresh(wanted, before)) {
             // Another was first; or the directory has been removed, and is created again.
             Err(cause)
                 if matches!(cause.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) =>
@@ -115,6 +173,31 @@ impl Directory {
             }
             placed => placed.map_err(HostError::io("create", path)),
         }
+    }
+
+    /// Puts a new page in the place of one that nobody uses, nor can before `unused` is dropped. Should the
+    /// name be another page's by now, that is safe, too: whoever uses that notices.
+    fn replace(&self, unused: &Page, wanted: &Wanted) -> Result<(), HostError> {
+        let path = unused.path();
+        let before = Before { is_none: false, highest: unused.highest() };
+        let placed = self.write(&page::fresh(wanted, before)).and_then(|file| {
+            if unused.is_named().unwrap_or(false) {
+                file.persist(path)?;
+            }
+            Ok(())
+        });
+        placed.map_err(HostError::io("replace", path))
+    }
+
+    /// Puts a new durable page in the place of one that this process alone uses. False where another
+    /// process uses it, too.
+    pub fn renew(&self, page: &Page) -> Result<bool, HostError> {
+        let Header { node, kind, max_ahead, .. } = page.header();
+        if !page.try_alone()? {
+            return Ok(false);
+        }
+        self.replace(page, &self.wanted(node, *kind, *max_ahead))?;
+        Ok(true)
     }
 
     /// Whether the node never had a page in this boot: an empty file of its name remembers that it had.
@@ -133,13 +216,17 @@ impl Directory {
 
     /// Writes a file under another name (0600) and gives it its own, unless that is taken.
     fn place(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        self.write(bytes)?.persist_noclobber(path).map(drop).map_err(|failure| failure.error)
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<NamedTempFile> {
         let mut file = system::private().prefix(TEMPORARY).tempfile_in(&self.path)?;
         file.write_all(bytes)?;
         if !system::IN_MEMORY {
             // After a power cut, the name must not stand for a file of zeros.
             file.as_file().sync_all()?;
         }
-        file.persist_noclobber(path).map(drop).map_err(|failure| failure.error)
+        Ok(file)
     }
 
     /// Tells people what the directory is. Nothing depends on it.

@@ -41,9 +41,9 @@ use thiserror::Error;
 
 use crate::node::Node;
 
-pub use directory::{Directory, Found};
+pub use directory::{Directory, Found, Removed};
 pub use home::{Halt, Home, HostSequence, Opened, Reading};
-pub use page::{BootId, Header, Page, Snapshot};
+pub use page::{BootId, Header, Kind, Page, Snapshot};
 pub use processes::Process;
 
 /// Whether the scope is the host unless an option says otherwise: only where processes were killed on the
@@ -91,6 +91,37 @@ pub enum HostError {
         /// The value asked for.
         ours_ms: i64,
     },
+    /// The node's other processes use it with `state`, or without.
+    #[error("{}", other_kind(place, *pid, *is_durable))]
+    OtherKind {
+        /// The page.
+        place: PathBuf,
+        /// One of them, if that is known.
+        pid: Option<u32>,
+        /// Whether theirs is recorded on a disk.
+        is_durable: bool,
+    },
+    /// The node's other processes record it in another directory.
+    #[error(
+        "{} is recorded in another state directory by {}: give all processes of a node the same state, or \
+         use another workerId",
+        place.display(),
+        process(*pid)
+    )]
+    OtherRecord {
+        /// The page.
+        place: PathBuf,
+        /// One of them, if that is known.
+        pid: Option<u32>,
+    },
+    /// A page that processes use cannot be reset.
+    #[error("{} is used by {}: end all processes of this node first", place.display(), process(*pid))]
+    InUse {
+        /// The page.
+        place: PathBuf,
+        /// One of them, if that is known.
+        pid: Option<u32>,
+    },
     /// The file system refused.
     #[error("cannot {doing} {}: {cause}{}", place.display(), advice(cause))]
     Io {
@@ -137,6 +168,20 @@ pub struct OtherUser {
     pub path: PathBuf,
     /// Who owns it.
     pub uid: u32,
+}
+
+fn other_kind(place: &Path, pid: Option<u32>, is_durable: bool) -> String {
+    let (theirs, ours) = if is_durable { ("with", "without") } else { ("without", "with") };
+    format!(
+        "{} is used {theirs} state by {}, and this process opens it {ours}: give all processes of a node \
+         the same state, or close the others first",
+        place.display(),
+        process(pid)
+    )
+}
+
+fn process(pid: Option<u32>) -> String {
+    pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"))
 }
 
 /// What to do about an answer of the file system.

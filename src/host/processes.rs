@@ -76,6 +76,18 @@ pub fn enter(table: &[Entry], now_ms: i64) {
     }
 }
 
+/// A process of the table that runs, other than this one if there is one.
+pub fn living_other(table: &[Entry]) -> Option<u32> {
+    let living = |entry: &&Entry| {
+        let seen = entry.pid_and_users.load(Acquire);
+        seen != 0 && entry.is_alive(seen)
+    };
+    let pid = |entry: &Entry| (entry.pid_and_users.load(Acquire) >> 32) as u32;
+    let mut pids = table.iter().filter(living).map(pid);
+    let first = pids.next()?;
+    if first != std::process::id() { Some(first) } else { pids.next().or(Some(first)) }
+}
+
 /// Takes away a user of this process.
 pub fn leave(table: &[Entry]) {
     let (pid, start) = (std::process::id(), own_start());
