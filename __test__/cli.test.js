@@ -10,6 +10,7 @@ const { hostname, tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
+const { createDirectory } = require('./own-directory.js');
 const { SnowFlake, countDuplicates } = require('./support.js');
 
 const MAIN = join(__dirname, '..', 'js', 'cli', 'main.js');
@@ -109,7 +110,6 @@ test('what is not understood ends with 2 and says what to do; what cannot be don
     [['next', 'more', ...NODE], 2, /next takes no 'more'/],
     [['next', '--lease', 'file:///tmp', '--worker-id', '1'], 2, /leave out --worker-id/],
     [['next', '--worker-id', '99', '--datacenter-id', '1'], 2, /workerId must be .* 0 to 31/],
-    [['slots'], 2, /slots needs a URL.*SNOWDRIFT_LEASE/],
     [['slots', 'file:///a', 'file:///b'], 2, /slots takes one URL, not 2/],
     [['slots', '/var'], 2, /slots needs a URL/],
     [['create', 'file:///var'], 2, /create is for namespaces.*snowdrift reset/],
@@ -134,6 +134,29 @@ test('what is not understood ends with 2 and says what to do; what cannot be don
     assert.deepEqual([answer.code, answer.stdout], [code, ''], args.join(' '));
     assert.match(answer.stderr, said);
   }
+});
+
+test('slots without a URL: this host’s pages, and the processes of each', {
+  skip: process.platform === 'linux' ? false : 'pages are of Linux by default',
+}, async () => {
+  const env = { SNOWDRIFT_SHARED: createDirectory() };
+  assert.match((await run(['slots'], { env })).stdout, /No process of this user has drawn IDs/);
+  const own = start(['serve', '--port', '0', ...NODE], { env });
+  await once(own.stdout, 'data');
+  const { directory, pages } = JSON.parse((await run(['slots', '--json'], { env })).stdout);
+  assert.ok(directory.startsWith(env.SNOWDRIFT_SHARED), directory);
+  const [{ path, datacenterId, workerId, processes }] = pages;
+  assert.deepEqual([pages.length, datacenterId, workerId], [1, 3, 7]);
+  assert.ok(path.startsWith(directory), path);
+  const [{ pid, users, isAlive }] = processes;
+  assert.deepEqual([pid, users, isAlive], [own.pid, 1, true]);
+  assert.match((await run(['slots'], { env })).stdout, new RegExp(` ${own.pid} .*worker-7[.]page`));
+  own.kill('SIGKILL');
+  await once(own, 'exit');
+  const { stdout } = await run(['slots'], { env });
+  assert.match(stdout, / none .*worker-7[.]page/, 'a page outlives its processes');
+  writeFileSync(path, 'damage');
+  assert.match((await run(['slots'], { env })).stdout, /is 6 bytes long and should be 4096/);
 });
 
 test('slots of a directory: held, died, free', async () => {

@@ -488,6 +488,9 @@ mod tests {
     fn a_ring_that_needs_too_much_memory_is_refused() {
         let (generator, _) = generator(0);
         let caching = Caching { boost_power: 21, ..CACHING };
-        assert_eq!(Cached::new(generator, PATIENT, caching).err(), Some(RingError::TooLarge(1 << 25)));
+        assert_eq!(
+            Cached::new(generator, PATIENT, caching).err(),
+            Some(RingError::TooLarge(1 << 25))
+        );
     }
 }

@@ -4,10 +4,7 @@
 //! the host's page or in this process; all else is read only, or touched once a tick, or when something
 //! stands in the way.
 //!
-//! The fence stands here, too: nothing is issued outside the window, and of a tick nothing is handed out
-//! before its mark is in the store's memory. The rule for that: **the mark is noted before the word shows
-//! the tick** ([`Time::begins`]). So whoever draws of a tick, first or later, and dies, leaves its mark.
-//! Who notes a mark and then loses the race leaves one that is too high, which costs ticks and no more.
+//! The fence stands here, too: nothing is issued outside the window.
 
 mod ceiling;
 mod policies;
@@ -29,7 +26,7 @@ use crate::layout::{Layout, Tick};
 use crate::node::Node;
 use crate::sequencer::{Block, HighMarks, NEVER, Stall, Window};
 use crate::shared::{Rules, Run, Sequence};
-use crate::store::{MarkTable, Terms};
+use crate::store::Terms;
 
 /// Consecutive IDs that nobody else was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +109,18 @@ impl Generator {
         Ok(generator)
     }
 
+    /// The same beside a record: nothing is issued before [`crate::durable::Durable::open`].
+    pub fn durable(
+        directory: Directory,
+        node: Node,
+        max_ahead_ms: i64,
+        clock: Box<dyn Clock>,
+    ) -> Self {
+        let max_ahead = max_ahead_ms / node.layout().tick_ms;
+        let sequence = HostSequence::durable(directory, node, max_ahead);
+        Generator::of(node, sequence, max_ahead_ms, clock)
+    }
+
     fn of(node: Node, sequence: HostSequence, max_ahead_ms: i64, clock: Box<dyn Clock>) -> Self {
         let max_ahead = AtomicI64::new(max_ahead_ms / node.layout().tick_ms);
         Generator {
@@ -178,6 +187,11 @@ impl Generator {
     /// Why the host's page cannot be used, since the last reservation that met [`Stall::NoPage`].
     pub fn page_failure(&self) -> Option<String> {
         self.sequence.failure()
+    }
+
+    /// The pages that it draws from one after the other.
+    pub(crate) fn sequences(&self) -> &HostSequence {
+        &self.sequence
     }
 
     /// The sequence at present.
@@ -270,13 +284,13 @@ impl Generator {
 
     /// Starts from what a store says: only within the window, and above what was issued before. Its
     /// ceiling is kept ahead by a thread, which whoever wants an ID may wait for.
-    pub fn begin_window(&self, terms: &Terms, marks: Option<MarkTable>) -> WindowId {
-        self.begin(terms, marks, Ceiling::Kept)
+    pub fn begin_window(&self, terms: &Terms) -> WindowId {
+        self.begin(terms, Ceiling::Kept)
     }
 
     /// The same, but whoever keeps the ceiling ahead runs on the event loop that a wait would hold.
     pub fn begin_unattended_window(&self, terms: &Terms) -> WindowId {
-        self.begin(terms, None, Ceiling::Fixed)
+        self.begin(terms, Ceiling::Fixed)
     }
 
     /// Issues with no bounds but the layout's, recorded nowhere.
@@ -284,13 +298,13 @@ impl Generator {
         if self.sequence().is_closed() || self.window().ceiling != Tick::MAX {
             let Window { floor, ceiling } = Window::OPEN;
             let high = self.sequence().high_marks();
-            self.begin(&Terms { floor, ceiling, high }, None, Ceiling::Fixed);
+            self.begin(&Terms { floor, ceiling, high }, Ceiling::Fixed);
         }
     }
 
     /// Closes the sequencer, and reopens it within another window. Nobody who decided on the one before
-    /// issues in this one. In this order: the marks are in the table before anyone draws.
-    fn begin(&self, terms: &Terms, marks: Option<MarkTable>, ceiling: Ceiling) -> WindowId {
+    /// issues in this one.
+    fn begin(&self, terms: &Terms, ceiling: Ceiling) -> WindowId {
         let mut kept = self.keeping.lock();
         // This process may have issued IDs of the node itself, before it was recorded.
         let own = self.close();
@@ -298,10 +312,6 @@ impl Generator {
         for (mark, own) in high.marks.iter_mut().zip(own.marks) {
             *mark = own.max(*mark);
         }
-        if let Some(marks) = &marks {
-            marks.write(&high);
-        }
-        self.sequence.set_marks(marks);
         let sequence = self.sequence();
         if sequence.is_last_window() {
             // Late answers are kept away by the lock and the window's ID.
@@ -347,12 +357,31 @@ impl Generator {
         }
     }
 
-    /// Ends a window: nothing is issued from now on, and no mark is noted. Answers the highest tick that
+    /// A keeper of the present window begins, whom whoever wants an ID may wait for.
+    pub fn begin_keeping(&self) -> WindowId {
+        self.keeping.lock().begin(Ceiling::Kept)
+    }
+
+    /// Tells those who wait that their keeper has done what it could.
+    pub fn ceiling_raised(&self, id: WindowId) {
+        if let Some(kept) = self.keeping.lock_window(id) {
+            self.keeping.answer(kept, Ceiling::Kept);
+        }
+    }
+
+    /// Nobody keeps the window any more. It stays as it is.
+    pub fn end_keeping(&self, id: WindowId) {
+        if let Some(mut kept) = self.keeping.lock_window(id) {
+            kept.fix();
+            self.keeping.answer(kept, Ceiling::Fixed);
+        }
+    }
+
+    /// Ends a window: nothing is issued from now on. Answers the highest tick that
     /// was issued; none if another window has begun since.
     pub fn end_window(&self, id: WindowId) -> Option<Tick> {
         let mut kept = self.keeping.lock_window(id)?;
         let high = self.close();
-        self.sequence.set_marks(None);
         kept.fix();
         self.keeping.answer(kept, Ceiling::Fixed);
         Some(high.highest())
@@ -369,9 +398,9 @@ impl Generator {
     }
 
     /// Holds the calling thread until the ceiling should be raised: when someone wants it, or after
-    /// this long, or after [`Generator::interrupt`].
-    pub fn await_demand(&self, at_most: Duration) {
-        self.keeping.await_demand(at_most);
+    /// this long, or after [`Generator::interrupt`]. False after this long.
+    pub fn await_demand(&self, at_most: Duration) -> bool {
+        self.keeping.await_demand(at_most)
     }
 
     /// Ends an [`Generator::await_demand`], the present or the next one.

@@ -1,21 +1,35 @@
 //! A slot that is held for as long as its generator issues IDs. One native thread a slot keeps the
 //! recorded ceiling ahead of the clock, so that no caller ever waits for a disk.
+//!
+//! Each process that shares a page has such a thread. The first one to wake raises the ceiling, and the
+//! others find it raised. So one that is stopped or killed is replaced by the next.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{
+    AtomicBool, AtomicI64, AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use crate::durable::{Durable, Refused};
 use crate::generator::{Generator, WindowId};
 use crate::layout::Tick;
 use crate::listeners::Listeners;
-use crate::store::{Held, Holder, Store, StoreError};
+use crate::store::file::FileStore;
+use crate::store::{Holder, StoreError};
 
 /// The shortest and the longest pause after a renewal that failed.
 const RETRY: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
+
+/// How often it is looked whether the page still has its name.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// The pause before a page is opened again for which others have not yet given up theirs.
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// How often it is looked whether a slot was given up. Most take this long.
 const GLANCE: Duration = Duration::from_micros(100);
@@ -63,7 +77,7 @@ pub struct Lease {
 struct Status {
     store: String,
     holder: Holder,
-    floor: Tick,
+    floor: AtomicI64,
     ttl: Duration,
     renewals: AtomicU64,
     is_lost: AtomicBool,
@@ -73,20 +87,20 @@ struct Status {
 }
 
 impl Lease {
-    /// Takes the slot of the generator's node, if it is free, and has the generator issue within
-    /// its window. The ceiling is recorded `ttl` ahead of the clock, and renewed each third of that.
+    /// Opens the slot of the generator's node, and has the generator issue within its window. The ceiling is
+    /// recorded `ttl` ahead of the clock, and renewed each third of that. `is_alone`: for this process only.
     pub fn take(
-        store: &dyn Store,
+        store: &FileStore,
         generator: &Arc<Generator>,
         holder: Holder,
         ttl: Duration,
-    ) -> Result<Lease, StoreError> {
-        let mut held = store.acquire(generator.node(), &holder, generator.next_ceiling(ttl))?;
-        let terms = held.terms();
+        is_alone: bool,
+    ) -> Result<Lease, Refused> {
+        let durable = Durable::open(store, generator, holder.clone(), ttl, is_alone)?;
         let status = Arc::new(Status {
             store: store.name(),
             holder,
-            floor: terms.floor,
+            floor: AtomicI64::new(durable.floor()),
             ttl,
             renewals: AtomicU64::new(0),
             is_lost: AtomicBool::new(false),
@@ -95,18 +109,17 @@ impl Lease {
             renewed: Listeners::default(),
         });
         let (ending, ended) = channel();
-        let window = generator.begin_window(&terms, held.marks());
-        let mut keeper =
-            Keeper { held, generator: generator.clone(), window, status: status.clone() };
+        let window = generator.begin_keeping();
+        let keeper =
+            Keeper { durable, generator: generator.clone(), window, status: status.clone() };
+        // Where there is no thread, the keeper is dropped, as if the process had died.
         thread::Builder::new()
             .name("snowdrift-lease".to_owned())
             .spawn(move || {
-                keeper.keep();
-                keeper.give_up();
+                keeper.run();
                 drop(ending);
             })
             .map_err(|cause| {
-                generator.end_window(window);
                 let place = status.store.clone().into();
                 StoreError::Io { doing: "start a thread for", place, cause }
             })?;
@@ -124,8 +137,8 @@ impl Lease {
         Report {
             store: self.status.store.clone(),
             holder: self.status.holder.clone(),
-            floor: self.status.floor,
-            ceiling: self.generator.window().ceiling.max(self.status.floor),
+            floor: self.status.floor.load(Relaxed),
+            ceiling: self.generator.window().ceiling.max(self.status.floor.load(Relaxed)),
             ttl: self.status.ttl,
             renewals: self.status.renewals.load(Relaxed),
             standing,
@@ -170,33 +183,52 @@ impl Drop for Lease {
 }
 
 struct Keeper {
-    held: Box<dyn Held>,
+    durable: Durable,
     generator: Arc<Generator>,
     window: WindowId,
     status: Arc<Status>,
 }
 
 impl Keeper {
+    fn run(mut self) {
+        self.keep();
+        self.generator.end_keeping(self.window);
+        // What fails here leaves a higher ceiling behind, which is as safe.
+        let _ = self.durable.close();
+    }
+
     /// Keeps the ceiling ahead until the slot is given up or lost.
     fn keep(&mut self) {
-        let mut pause = self.status.ttl / 3;
+        let mut due = Instant::now() + self.pause();
         while !self.status.giving_up.load(SeqCst) {
-            self.generator.await_demand(pause);
+            let pause = LOOK.min(due.saturating_duration_since(Instant::now()));
+            let is_wanted = self.generator.await_demand(pause);
             if self.status.giving_up.load(SeqCst) {
                 return;
             }
-            let failure = self.renew().err();
-            let is_lost = matches!(failure, Some(StoreError::Lost(_)));
-            pause = match failure {
-                None => self.status.ttl / 3,
-                Some(_) => (self.status.ttl / 10).clamp(RETRY[0], RETRY[1]),
+            let is_bound = self.durable.is_bound();
+            if is_bound && !is_wanted && Instant::now() < due {
+                continue;
+            }
+            if is_bound && !self.is_low() {
+                // Another process has raised it.
+                due = Instant::now() + self.pause();
+                self.generator.ceiling_raised(self.window);
+                continue;
+            }
+            let done = if is_bound { self.renew() } else { self.bind() };
+            let failure = done.err();
+            let is_lost = matches!(failure, Some(Refused::Store(StoreError::Lost(_))));
+            let retry = match failure {
+                _ if !is_bound => AGAIN,
+                _ => (self.status.ttl / 10).clamp(RETRY[0], RETRY[1]),
             };
-            *self.status.failure.lock() = failure.as_ref().map(StoreError::to_string);
+            due = Instant::now() + if failure.is_none() { self.pause() } else { retry };
+            *self.status.failure.lock() = failure.as_ref().map(Refused::to_string);
             if is_lost {
                 self.status.is_lost.store(true, SeqCst);
-                self.generator.end_window(self.window);
             } else if failure.is_some() {
-                self.generator.ceiling_not_raised(self.window, pause);
+                self.generator.ceiling_not_raised(self.window, retry);
             }
             self.status.renewed.tell();
             if is_lost {
@@ -205,22 +237,29 @@ impl Keeper {
         }
     }
 
-    fn renew(&mut self) -> Result<(), StoreError> {
-        let ceiling = self.generator.next_ceiling(self.status.ttl);
-        self.held.renew(ceiling)?;
-        // Only now: what is not recorded must not be issued.
-        self.generator.raise_ceiling(self.window, ceiling);
+    /// A third of the ttl, and some more: who wakes later finds it done.
+    fn pause(&self) -> Duration {
+        let third = self.status.ttl / 3;
+        third + third.mul_f64(fastrand::f64() / 4.0)
+    }
+
+    /// Whether the ceiling is less than two thirds of the ttl away.
+    fn is_low(&self) -> bool {
+        let reach = self.status.ttl - self.status.ttl / 3;
+        self.generator.window().ceiling < self.generator.next_ceiling(reach)
+    }
+
+    fn renew(&mut self) -> Result<(), Refused> {
+        self.durable.renew(self.generator.next_ceiling(self.status.ttl))?;
         self.status.renewals.fetch_add(1, Relaxed);
+        self.generator.ceiling_raised(self.window);
         Ok(())
     }
 
-    fn give_up(self) {
-        if self.status.is_lost.load(SeqCst) {
-            return;
-        }
-        if let Some(last) = self.generator.end_window(self.window) {
-            // What fails here leaves a higher ceiling behind, which is as safe.
-            let _ = self.held.release(last);
-        }
+    fn bind(&mut self) -> Result<(), Refused> {
+        self.durable.bind(&self.generator, self.status.ttl)?;
+        self.status.floor.store(self.durable.floor(), Relaxed);
+        self.generator.ceiling_raised(self.window);
+        Ok(())
     }
 }

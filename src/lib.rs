@@ -13,6 +13,7 @@
 //! | `store` | where slots are recorded, for the next process and against the other one |
 //! | `host` | the page in which a host's processes will share a node's sequence; the binding does not open it yet |
 //! | `generator` | a sequencer and its clock, its window, and the waiting |
+//! | `durable` | a page and its record on a disk |
 //! | `lease` | a slot that is held: the thread that keeps its ceiling ahead |
 //! | `registry` | one generator a node for the whole process |
 //! | `ring` | IDs filled ahead, drained by many threads without a lock |
@@ -25,6 +26,7 @@ mod atomic {
 }
 pub mod cached;
 pub mod clock;
+pub mod durable;
 pub mod generator;
 pub mod host;
 pub mod layout;

@@ -15,6 +15,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use thiserror::Error;
 
 use crate::clock::{Clock, SystemClock};
+use crate::durable::Refused;
 use crate::generator::{Generator, Policies, WindowId};
 use crate::host::{Directory, HostError};
 use crate::layout::{Layout, LayoutError};
@@ -22,10 +23,13 @@ use crate::lease::{Lease, Report};
 use crate::listeners::Listener;
 use crate::node::Node;
 use crate::store::file::FileStore;
-use crate::store::{Holder, Recorded, Store, StoreError, Terms};
+use crate::store::{Holder, Recorded, StoreError, Terms};
 
 /// How often a slot that is held by another is tried again.
 const POLL: Duration = Duration::from_millis(20);
+
+/// How long processes need to give a page up that has lost its name.
+const GRACE: Duration = Duration::from_millis(500);
 
 /// How long giving up a slot may hold the thread that does it. It takes some 0.1 ms, unless the disk
 /// hangs.
@@ -176,7 +180,9 @@ pub fn open_recorded(
     recording: &Recording,
 ) -> Result<Share, OpenError> {
     let store = FileStore::open(&recording.directory)?;
-    until_free(recording, || take_or_share(&store, node, opening, recording))
+    // Processes of this host that lost their page are about to give it up.
+    let least = if opening.host.is_some() { GRACE } else { POLL };
+    until_free(recording.wait.max(least), || take_or_share(&store, node, opening, recording))
 }
 
 /// Takes any free slot of a datacenter. Blocks for the disk, and for `recording.wait`.
@@ -187,7 +193,7 @@ pub fn lease(
     recording: &Recording,
 ) -> Result<Share, OpenError> {
     let store = FileStore::open(&recording.directory)?;
-    until_free(recording, || take_any(&store, layout, datacenter_id, opening, recording))
+    until_free(recording.wait, || take_any(&store, layout, datacenter_id, opening, recording))
 }
 
 /// As [`lease`], but all of the process who want any slot of this store, layout and datacenter get
@@ -202,7 +208,7 @@ pub fn lease_common(
     let directory = store.directory().to_owned();
     let wanted = (directory.clone(), layout, datacenter_id);
     let common = COMMON.lock().entry(wanted).or_default().clone();
-    until_free(recording, || {
+    until_free(recording.wait, || {
         // Held for one attempt, not while waiting for a slot: other threads have deadlines of their own.
         let Some(mut common) = common.try_lock_for(SETTLE) else {
             return Err(busy(directory.display().to_string()));
@@ -220,13 +226,13 @@ pub fn lease_common(
     })
 }
 
-/// Tries again while slots are held by others, for `recording.wait`.
+/// Tries again while slots are held by others, for this long.
 fn until_free(
-    recording: &Recording,
+    wait: Duration,
     mut attempt: impl FnMut() -> Result<Share, OpenError>,
 ) -> Result<Share, OpenError> {
     // Once more in any case: a holder that has just come may not have written its name yet.
-    let deadline = Instant::now() + recording.wait.max(POLL);
+    let deadline = Instant::now() + wait.max(POLL);
     loop {
         match attempt() {
             Err(OpenError::Store(StoreError::InUse { .. } | StoreError::NoSlot { .. }))
@@ -256,7 +262,7 @@ pub fn open_leased(
     }
     entry.own.set_max_ahead_ms(opening.max_ahead_ms);
     tenancy.memory = Memory::Engine(if in_thread {
-        entry.own.begin_window(terms, None)
+        entry.own.begin_window(terms)
     } else {
         entry.own.begin_unattended_window(terms)
     });
@@ -331,6 +337,12 @@ fn take_any(
             Err(OpenError::Store(refusal @ StoreError::Unusable { .. })) => {
                 unusable.push(refusal.to_string());
             }
+            // Processes of this host have the node, and not from here.
+            Err(OpenError::Host(
+                refusal @ (HostError::OtherKind { .. }
+                | HostError::OtherRecord { .. }
+                | HostError::OtherMaxAhead { .. }),
+            )) => unusable.push(refusal.to_string()),
             Err(OpenError::Store(refusal)) if refusal.is_of(&store.path_of(&node)) => {
                 if is_recorded {
                     unusable.push(refusal.to_string());
@@ -360,7 +372,7 @@ fn take_or_share(
     if tenancy.users > 0 {
         return entry.join(&mut tenancy, opening, store.directory(), recording.ttl);
     }
-    take(store, &entry, tenancy, opening, recording)
+    take(store, &entry, tenancy, opening, recording, false)
 }
 
 /// Takes a slot, unless someone in this process has it, or is about to.
@@ -376,7 +388,7 @@ fn take_only(
         let place = store.path_of(&node).display().to_string();
         return Err(StoreError::InUse { place, holder: tenancy.holder() }.into());
     }
-    take(store, &entry, tenancy, opening, recording)
+    take(store, &entry, tenancy, opening, recording, true)
 }
 
 fn take(
@@ -385,24 +397,40 @@ fn take(
     mut tenancy: MutexGuard<Tenancy>,
     opening: &Opening,
     recording: &Recording,
+    is_alone: bool,
 ) -> Result<Share, OpenError> {
     tenancy.memory = Memory::Changing;
     // The disk may hang: whoever opens the node without a store must not wait for it.
     drop(tenancy);
-    entry.own.set_max_ahead_ms(opening.max_ahead_ms);
+    let generator = match &opening.host {
+        None => {
+            entry.own.set_max_ahead_ms(opening.max_ahead_ms);
+            entry.own.clone()
+        }
+        Some(directory) => {
+            let (node, clock) = (*entry.own.node(), Box::new(SystemClock));
+            let directory = directory.clone();
+            Arc::new(Generator::durable(directory, node, opening.max_ahead_ms, clock))
+        }
+    };
     let holder = Holder {
         token: fastrand::u128(..),
         pid: std::process::id(),
         host: recording.host.clone(),
         started_ms: recording.started_ms,
     };
-    let taken = Lease::take(store, &entry.own, holder, recording.ttl);
+    let taken = Lease::take(store, &generator, holder, recording.ttl, is_alone);
     let mut tenancy = entry.tenancy.lock();
     entry.settled.notify_all();
     match taken {
         Ok(lease) => {
             let directory = store.directory().to_owned();
             tenancy.memory = Memory::Store { lease, directory, ttl: recording.ttl };
+            if opening.host.is_some() {
+                // What the process issued alone, under a lease for example.
+                generator.raise_floor(entry.own.highest());
+                tenancy.shared = Some(generator);
+            }
             Ok(entry.share(&mut tenancy, opening.policies))
         }
         Err(refusal) => {
@@ -461,8 +489,12 @@ impl Entry {
         directory: &Path,
         ttl: Duration,
     ) -> Result<Share, OpenError> {
-        self.agree(tenancy, opening)?;
         tenancy.agree(directory, ttl)?;
+        if tenancy.shared.is_some() != opening.host.is_some() {
+            let scope = if tenancy.shared.is_some() { "host" } else { "process" };
+            return Err(OpenError::Elsewhere(format!("with scope '{scope}'")));
+        }
+        self.agree(tenancy, opening)?;
         Ok(self.share(tenancy, opening.policies))
     }
 
@@ -491,6 +523,15 @@ impl Tenancy {
             }
             Memory::Store { lease, .. } => Err(OpenError::recorded(lease)),
             _ => Err(OpenError::Elsewhere("without a store".to_owned())),
+        }
+    }
+}
+
+impl From<Refused> for OpenError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Store(error) => error.into(),
+            Refused::Host(error) => error.into(),
         }
     }
 }
@@ -607,7 +648,8 @@ mod tests {
     use super::*;
     use crate::generator::ClockBack;
     use crate::layout::Layout;
-    use crate::sequencer::NEVER;
+    use crate::store::file::SlotFile;
+    use crate::store::lock::{Hold, USERS};
 
     const POLICIES: Policies = Policies {
         clock_back: ClockBack::Counter,
@@ -682,10 +724,11 @@ mod tests {
     const NARROW: Layout = Layout { worker_bits: 0, ..Layout::NODE };
 
     /// Holds the only slot of a directory, as another process does.
-    fn held(directory: &Path) -> Box<dyn crate::store::Held> {
-        let holder = Holder { token: 1, pid: 1, host: "other".to_owned(), started_ms: 0 };
+    fn held(directory: &Path) -> SlotFile {
         let node = Node::new(NARROW, 1, 0).unwrap();
-        FileStore::open(directory).unwrap().acquire(&node, &holder, 0).unwrap()
+        let slot = FileStore::open(directory).unwrap().slot(&node).unwrap();
+        assert!(slot.try_take(USERS, Hold::Exclusive).unwrap());
+        slot
     }
 
     fn recording(directory: &Path, wait: Duration) -> Recording {
@@ -721,7 +764,7 @@ mod tests {
             scope.spawn(move || answers.send(common(2, elsewhere, Duration::ZERO).is_ok()));
             let answer = answer.recv_timeout(wait / 4);
             let refused = common(1, full.path(), Duration::ZERO).err();
-            held.release(NEVER).unwrap();
+            drop(held);
             assert_eq!(first.join().unwrap().unwrap().node().worker_id(), 0);
             assert_eq!(answer, Ok(true), "another directory is not waited for");
             assert!(

@@ -127,6 +127,17 @@ impl<M: Borrow<Cells>> Sequence<M> {
         if self.is_closed() { Window::CLOSED } else { self.bounds() }
     }
 
+    /// Nothing at or below it is issued, also where no window is open.
+    pub fn floor(&self) -> Tick {
+        self.cells().floor.load(Acquire) as Tick - 1
+    }
+
+    /// Whether it was ever begun or reopened.
+    pub fn is_begun(&self) -> bool {
+        let not_begun = Run { next: self.shape.closed(), ..Run::default() };
+        self.run() != not_begun
+    }
+
     /// In this order, by invariant 3.
     fn bounds(&self) -> Window {
         let ceiling = ceiling_of(self.cells().window.load(Acquire));

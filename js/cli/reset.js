@@ -57,6 +57,7 @@ async function run(flags, positionals, { print, usage }) {
       ...slot,
       isNamed ? readLayout(layout, epoch) : undefined,
       isMeant,
+      process.env.SNOWDRIFT_SHARED || undefined,
     ),
   );
   const shown = { ...found, now, isDone: isMeant && found.plan !== null };

@@ -2,6 +2,7 @@
 // `snowdrift slots`
 
 const { hostname } = require('node:os');
+const { basename } = require('node:path');
 
 const { granted, moment } = require('../errors.js');
 const { isEngine } = require('../lease/connect.js');
@@ -10,14 +11,17 @@ const { bold, coloured, table } = require('./colours.js');
 const { asJson, endOf, rows, withStore } = require('./namespace.js');
 const { URL_HELP, directoryOf, placeOf } = require('./place.js');
 
-const help = `Usage: snowdrift slots URL [options]
+const help = `Usage: snowdrift slots [URL] [options]
 
 Lists the slots of a namespace or a directory: who holds which worker ID, since when and until when. For a
-namespace, it also shows the record. It changes nothing.
+namespace, it also shows the record. Without a URL, and without SNOWDRIFT_LEASE, it lists this host's
+pages: the files in shared memory from which your processes draw, and the processes of each. It changes
+nothing.
 
   URL                   file:///var/lib/app/ids, or
 ${URL_HELP.replace('  URL', '     ')}
-  --json                { namespace, slots }; times in Unix ms; namespace is null for a directory
+  --json                { namespace, slots }; times in Unix ms; namespace is null for a directory. Of this
+                        host { directory, pages }
 
   held      somebody holds it
   free      it was released, or its hold has expired
@@ -27,6 +31,11 @@ ${URL_HELP.replace('  URL', '     ')}
 const options = {};
 
 async function run(flags, positionals, { print, usage }) {
+  if (positionals.length === 0 && !process.env.SNOWDRIFT_LEASE) {
+    const host = granted(native.hostPages(process.env.SNOWDRIFT_SHARED || undefined));
+    print(flags.json ? JSON.stringify(host, undefined, 2) : showHost(host));
+    return;
+  }
   const url = placeOf('slots', positionals, usage);
   const { namespace, slots } = isEngine(url)
     ? await ofEngine(url)
@@ -80,6 +89,33 @@ function stateOf(host, pid) {
   } catch ({ code }) {
     return code === 'EPERM' ? 'held' : 'died';
   }
+}
+
+/** This host's pages: a line for each of their processes. */
+function showHost(host) {
+  if (host === null) {
+    return 'This system has no directory in memory, so processes share no sequence (see scope).';
+  }
+  const { directory, pages } = host;
+  if (pages.length === 0)
+    return `No process of this user has drawn IDs on this host (${directory}).`;
+  const lines = table([
+    ['datacenter', 'worker', 'layout', 'pid', 'instances', 'since', 'page'],
+    ...pages.flatMap((page) => (page.fault ? [] : rowsOf(page))),
+  ]);
+  const faults = pages.flatMap(({ fault }) => fault ?? []);
+  return [bold(directory), bold(lines[0]), ...lines.slice(1), ...faults].join('\n');
+}
+
+function rowsOf({ path, layout, datacenterId, workerId, processes }) {
+  const { timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits } = layout;
+  const bits = [timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits].join('/');
+  const node = [String(datacenterId), String(workerId), `${bits}@${layout.tickMs}`];
+  const users = processes.filter(({ isAlive }) => isAlive);
+  if (users.length === 0) return [[...node, 'none', '', '', basename(path)]];
+  return users.map((one) => [
+    ...[...node, String(one.pid), String(one.users), moment(one.opened), basename(path)],
+  ]);
 }
 
 const COLOURS = { held: 32, free: 90, died: 31, unusable: 31 };

@@ -29,7 +29,9 @@ use super::records::{
 };
 use super::ring::RingShare;
 use crate::clock::ManualClock;
-use crate::generator::{Booking, Generator, Policies, Redeemed, Refusal, Reserved, Waits, WindowId};
+use crate::generator::{
+    Booking, Generator, Policies, Redeemed, Refusal, Reserved, Waits, WindowId,
+};
 use crate::layout::Tick;
 use crate::listeners::Listener;
 use crate::registry::Share;

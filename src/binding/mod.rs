@@ -8,6 +8,7 @@ mod channel;
 mod ids;
 mod opening;
 mod options;
+mod pages;
 mod records;
 mod ring;
 
@@ -72,7 +73,10 @@ impl From<HostError> for Fault {
     fn from(error: HostError) -> Self {
         let code = match error {
             HostError::OtherFormat { .. } => "ERR_SNOWFLAKE_IN_USE",
-            HostError::OtherMaxAhead { .. } => "ERR_SNOWFLAKE_CONFLICT",
+            HostError::OtherMaxAhead { .. }
+            | HostError::OtherKind { .. }
+            | HostError::OtherRecord { .. } => "ERR_SNOWFLAKE_CONFLICT",
+            HostError::InUse { .. } => "ERR_SNOWFLAKE_IN_USE",
             HostError::Unusable { .. } | HostError::Io { .. } => "ERR_SNOWFLAKE_STORE",
         };
         Fault::new(code, error.to_string())

@@ -18,6 +18,7 @@ use super::ring::RingShare;
 use crate::cached::{self, MOST_SLOTS, RingError};
 use crate::clock::{Clock, ManualClock, SystemClock};
 use crate::generator::{Generator, Policies};
+use crate::host::Directory;
 use crate::layout::{Layout, Tick};
 use crate::node::Node;
 use crate::registry::{self, OpenError, Opening, Share};
@@ -68,12 +69,14 @@ pub fn reset_slot(
     worker_id: f64,
     layout: Option<LayoutRecord>,
     is_meant: bool,
+    shared: Option<String>,
 ) -> Either<ResetRecord, Fault> {
     let reset = || -> Result<ResetRecord, Fault> {
         let layout = layout.as_ref().map(Layout::try_from).transpose()?;
         let store = FileStore::existing(Path::new(&directory))?;
         let slot = (datacenter_id as u64, worker_id as u64);
-        Ok(store.reset(slot, layout, SystemClock.now().ms, is_meant)?.into())
+        let host = Directory::find(shared.as_deref().map(Path::new))?;
+        Ok(store.reset(slot, layout, SystemClock.now().ms, is_meant, host.as_ref())?.into())
     };
     answer(reset())
 }
@@ -127,7 +130,10 @@ pub fn leased(request: &OpenRequest, window: &WindowRecord) -> Result<Source, Fa
         ceiling: window.ceiling as Tick,
         high: HighMarks::default(),
     };
-    by_ring(request, registry::open_leased(node, &request.opening_alone(), &terms, window.in_thread)?)
+    by_ring(
+        request,
+        registry::open_leased(node, &request.opening_alone(), &terms, window.in_thread)?,
+    )
 }
 
 /// Joins the generator of a slot that another thread of this process has leased.
@@ -213,24 +219,44 @@ fn release_at_exit() {
     });
 }
 
+/// Keeps the addon loaded as long as the process lives. Node unloads it with the last thread that loaded
+/// it, and with it would be forgotten what the process has issued. (On Unix napi-build links it so.)
+#[cfg(windows)]
+fn stay_loaded() {
+    use std::ptr::{null_mut, without_provenance};
+    use windows_sys::Win32::System::LibraryLoader::{
+        GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, GET_MODULE_HANDLE_EX_FLAG_PIN, GetModuleHandleExW,
+    };
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let flags = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN;
+        let mut module = null_mut();
+        let inside = without_provenance((&raw const ONCE).addr());
+        // SAFETY: the address is one of the addon's own, and `module` has room for the answer.
+        let _ = unsafe { GetModuleHandleExW(flags, inside, &mut module) };
+    });
+}
+
 /// Opens a share in the node's generator. May block, if it is recorded.
 fn open_share(request: &OpenRequest) -> Result<Source, Fault> {
+    #[cfg(windows)]
+    stay_loaded();
     #[cfg(unix)]
     if request.recording.is_some() {
         release_at_exit();
     }
-    let alone = request.opening_alone();
+    let opening = request.opening()?;
     let opened = match (&request.recording, request.worker_id) {
         (None, worker_id) => {
-            registry::open(node(request, worker_id.unwrap_or_default())?, &request.opening()?)
+            registry::open(node(request, worker_id.unwrap_or_default())?, &opening)
         }
         (Some(recording), Some(worker_id)) => {
-            registry::open_recorded(node(request, worker_id)?, &alone, &recording.into())
+            registry::open_recorded(node(request, worker_id)?, &opening, &recording.into())
         }
         (Some(recording), None) => {
             let lease = if recording.common { registry::lease_common } else { registry::lease };
             let layout = Layout::try_from(&request.layout)?;
-            lease(layout, request.datacenter_id as u64, &alone, &recording.into())
+            lease(layout, request.datacenter_id as u64, &opening, &recording.into())
         }
     };
     by_ring(request, opened?)

@@ -9,7 +9,7 @@ use napi_derive::napi;
 use super::Fault;
 use crate::cached::Caching;
 use crate::generator::{ClockBack, Policies};
-use crate::host::Directory;
+use crate::host::{Directory, IS_DEFAULT};
 use crate::layout::{Layout, LayoutError};
 use crate::registry::{Opening, Recording};
 
@@ -148,7 +148,8 @@ impl OpenRequest {
         let host = match self.scope.as_str() {
             "process" => None,
             "host" => Some(Directory::find(shared)?.ok_or_else(Fault::no_directory)?),
-            _ => Directory::find(shared)?,
+            _ if IS_DEFAULT => Directory::find(shared)?,
+            _ => None,
         };
         Ok(Opening { host, ..self.opening_alone() })
     }

@@ -113,12 +113,13 @@ impl Keeping {
         self.answered.notify_all();
     }
 
-    /// Holds the calling thread until the ceiling should be raised.
-    pub(super) fn await_demand(&self, at_most: Duration) {
+    /// Holds the calling thread until the ceiling should be raised, or for this long. Whether it should.
+    pub(super) fn await_demand(&self, at_most: Duration) -> bool {
         let mut kept = self.state.lock();
         if kept.ceiling != Ceiling::Wanted {
             self.wanted.wait_for(&mut kept, at_most);
         }
+        kept.ceiling == Ceiling::Wanted
     }
 
     /// Ends an [`Keeping::await_demand`], the present or the next one.

@@ -1,6 +1,5 @@
 //! A generator on a clock that is set by hand.
 
-use std::io::{Read, Seek};
 use std::sync::Arc;
 
 use super::*;
@@ -171,7 +170,7 @@ fn terms(floor_ms: i64, ceiling_ms: i64) -> Terms {
 #[test]
 fn nothing_is_issued_outside_the_window() {
     let (generator, clock) = generator(Layout::NODE, POLICIES);
-    generator.begin_window(&terms(0, 5), None);
+    generator.begin_window(&terms(0, 5));
     for (ms, is_within) in [(0, false), (1, true), (5, true), (6, false)] {
         clock.set(START + ms);
         assert_eq!(generator.try_reserve(|_| 1).is_ok(), is_within, "{ms}");
@@ -181,10 +180,10 @@ fn nothing_is_issued_outside_the_window() {
 #[test]
 fn a_floor_is_waited_for_as_the_clock_is() {
     let (generator, clock) = generator(Layout::NODE, POLICIES);
-    generator.begin_window(&terms(9, 100), None);
+    generator.begin_window(&terms(9, 100));
     generator.reserve(|_| 1).unwrap();
     assert_eq!(clock.now().ms, START + 10);
-    generator.begin_window(&terms(30, 100), None);
+    generator.begin_window(&terms(30, 100));
     let refusal = generator.reserve(|_| 1).unwrap_err();
     assert_eq!(refusal.retry_after, Some(Duration::from_millis(21)));
 }
@@ -193,7 +192,7 @@ fn a_floor_is_waited_for_as_the_clock_is() {
 fn a_ceiling_that_is_raised_in_time_is_waited_for() {
     let (generator, clock) =
         generator(Layout::NODE, Policies { max_wait: Duration::from_secs(10), ..POLICIES });
-    let id = generator.begin_window(&terms(0, 5), None);
+    let id = generator.begin_window(&terms(0, 5));
     clock.set(START + 500);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -208,7 +207,7 @@ fn a_ceiling_that_is_raised_in_time_is_waited_for() {
 #[test]
 fn a_ceiling_that_cannot_be_raised_is_refused_until_the_next_try() {
     let (generator, clock) = generator(Layout::NODE, POLICIES);
-    let id = generator.begin_window(&terms(0, 5), None);
+    let id = generator.begin_window(&terms(0, 5));
     generator.ceiling_not_raised(id, Duration::from_secs(3));
     clock.set(START + 6);
     let retry_after = generator.reserve(|_| 1).unwrap_err().retry_after.unwrap();
@@ -218,9 +217,9 @@ fn a_ceiling_that_cannot_be_raised_is_refused_until_the_next_try() {
 #[test]
 fn a_late_answer_does_not_move_the_next_window() {
     let (generator, _) = generator(Layout::NODE, POLICIES);
-    let first = generator.begin_window(&terms(-9, -5), None);
+    let first = generator.begin_window(&terms(-9, -5));
     assert!(generator.end_window(first).is_some());
-    let second = generator.begin_window(&terms(-9, -5), None);
+    let second = generator.begin_window(&terms(-9, -5));
     generator.raise_ceiling(first, Tick::MAX);
     assert!(generator.try_reserve(|_| 1).is_err());
     assert_eq!(generator.end_window(first), None);
@@ -232,7 +231,7 @@ fn a_late_answer_does_not_move_the_next_window() {
 fn what_this_process_issued_unrecorded_counts_when_it_is_recorded_later() {
     let (generator, clock) = generator(Layout::NODE, POLICIES);
     let before = generator.reserve(|_| 3).unwrap();
-    generator.begin_window(&terms(-9, 900), None);
+    generator.begin_window(&terms(-9, 900));
     let after = generator.reserve(|_| 1).unwrap();
     assert!(after.first_id > before.first_id + 2);
     assert_eq!(clock.now().ms, START + 1, "the rest of its tick counts as used up");
@@ -254,9 +253,9 @@ fn the_next_ceiling_covers_what_may_be_taken_ahead_and_what_was() {
 #[test]
 fn more_windows_follow_each_other_than_the_sequencer_has_numbers_for() {
     let (generator, clock) = generator(Layout::NODE, POLICIES);
-    let first = generator.begin_window(&terms(-9, -5), None);
+    let first = generator.begin_window(&terms(-9, -5));
     for n in 0..3000 {
-        let window = generator.begin_window(&terms(n, n + 5), None);
+        let window = generator.begin_window(&terms(n, n + 5));
         generator.raise_ceiling(first, Tick::MAX);
         clock.set(START + n + 6);
         assert!(generator.try_reserve(|_| 1).is_err(), "window {n}: above its ceiling");
@@ -276,7 +275,7 @@ fn what_is_issued_is_counted_across_ticks_windows_and_random_starts() {
         assert_eq!(generator.stats().issued, 4, "though a later block followed");
         clock.set(START + 1);
         generator.reserve(|_| 3).unwrap();
-        let window = generator.begin_window(&terms(0, 9), None);
+        let window = generator.begin_window(&terms(0, 9));
         clock.set(START + 3);
         generator.reserve(|_| 2).unwrap();
         assert_eq!(generator.stats().issued, 9);
@@ -290,32 +289,116 @@ fn a_window_that_begins_after_a_rollback_issues_under_the_next_counter() {
     let (generator, clock) = generator(Layout::NODE, POLICIES);
     generator.reserve(|_| 1).unwrap();
     clock.set(START - 500);
-    generator.begin_window(&terms(-900, 900), None);
+    generator.begin_window(&terms(-900, 900));
     assert_eq!(generator.try_reserve(|_| 1).unwrap().block.counter, 1);
     assert_eq!(generator.stats().steps, 1);
 }
 
-#[test]
-#[cfg_attr(miri, ignore = "maps a file")]
-fn every_tick_is_noted_in_the_store_s_memory_also_one_that_a_window_began_with() {
-    let mut file = tempfile::tempfile().unwrap();
-    file.set_len(4096).unwrap();
-    let map = memmap2::MmapOptions::new().len(4096).map_raw(&file).unwrap();
-    let table = MarkTable::new(map, 0);
-    table.clear();
-    let (generator, clock) = generator(Layout::NODE, POLICIES);
-    generator.reserve(|_| 1).unwrap();
-    generator.begin_window(&terms(-900, 900), Some(table));
-    let mut bytes = [0; 4096];
-    for (ms, counter) in [(1, 0), (4, 0), (-7, 1), (-6, 1), (5, 0)] {
-        clock.set(START + ms);
-        assert_eq!(generator.try_reserve(|_| 1).unwrap().block.counter, counter);
-        file.rewind().unwrap();
-        file.read_exact(&mut bytes).unwrap();
-        let high = MarkTable::read(&bytes, 4).unwrap();
-        assert_eq!(
-            (high.marks[counter], high.current),
-            (Layout::NODE.tick_at(START + ms), counter)
-        );
+fn booking(caller: &Caller, want: u64) -> Booking {
+    let horizon = caller.ticks_within(caller.policies.max_wait);
+    caller.book(&caller.policies, want, horizon).unwrap()
+}
+
+fn redeemed(caller: &Caller, booking: &Booking) -> Option<Block> {
+    match caller.redeem(booking) {
+        Redeemed::Ids(reserved) => Some(reserved.block),
+        _ => None,
     }
+}
+
+#[test]
+fn waiters_are_served_in_the_order_of_their_bookings() {
+    let (caller, clock) = generator(Layout::NODE, POLICIES);
+    caller.reserve(|_| 4096).unwrap();
+    let bookings: Vec<_> = (0..3).map(|_| booking(&caller, 100)).collect();
+    for booking in &bookings {
+        let Redeemed::Early(refusal) = caller.redeem(booking) else { panic!("before its tick") };
+        assert_eq!(refusal.retry_after, Some(Duration::from_millis(1)));
+    }
+    clock.set(START + 1);
+    // One that comes when the tick has begun is behind them.
+    let late = caller.try_reserve(|_| 100).unwrap();
+    let firsts = bookings.iter().map(|booking| redeemed(&caller, booking).unwrap().first);
+    assert_eq!(firsts.collect::<Vec<_>>(), [0, 100, 200]);
+    assert_eq!(late.block.first, 300);
+    assert_eq!(caller.stats().issued, 4096 + 400);
+}
+
+#[test]
+fn a_booking_takes_a_sixteenth_of_a_tick_at_most_and_less_in_a_long_line() {
+    let (caller, clock) = generator(Layout::NODE, POLICIES);
+    caller.reserve(|_| 4096).unwrap();
+    let blocks: Vec<_> = (0..60).map(|_| booking(&caller, 4096)).collect();
+    clock.set(START + 10);
+    let mut lens = blocks.iter().map(|booking| redeemed(&caller, booking).unwrap().len);
+    assert!(lens.by_ref().take(16).all(|len| len == 256), "16 waiters a tick");
+    assert!(lens.by_ref().take(32).all(|len| len == 128), "then 32");
+    assert_eq!(lens.next(), Some(4096 / 16 / 3));
+}
+
+#[test]
+fn nothing_is_booked_further_ahead_than_the_caller_would_wait() {
+    for (max_wait_ms, last) in [(0, None), (1, Some(1)), (10, Some(10)), (1000, Some(255))] {
+        let policies = Policies { max_wait: Duration::from_millis(max_wait_ms), ..POLICIES };
+        let (caller, clock) = generator(Layout::NODE, policies);
+        let now = caller.reserve(|_| 4096).unwrap().block.tick;
+        let horizon = caller.ticks_within(policies.max_wait);
+        let mut booked = None;
+        while let Ok(booking) = caller.book(&policies, 256, horizon) {
+            booked = Some(booking);
+        }
+        clock.set(START + 1000);
+        let booked = booked.map(|booking| redeemed(&caller, &booking).unwrap().tick - now);
+        assert_eq!(booked, last, "maxWait {max_wait_ms}: the lead has 8 bits");
+    }
+}
+
+#[test]
+fn a_booking_is_lost_when_the_clock_rolls_back_further_than_the_caller_waits() {
+    let (caller, clock) = generator(Layout::NODE, POLICIES);
+    caller.reserve(|_| 4096).unwrap();
+    let (kept, lost) = (booking(&caller, 5), booking(&caller, 5));
+    let mut waits = Waits::default();
+    clock.set(START - 3);
+    let mut left = Duration::from_millis(10);
+    let reserved = caller.await_turn(&kept, &mut left, &mut waits).unwrap();
+    assert_eq!((clock.now().ms, left), (START + 1, Duration::from_millis(6)));
+    assert_eq!((reserved.block.first, waits.count), (0, 1));
+    clock.set(START - 3);
+    let mut left = Duration::from_millis(3);
+    assert_eq!(caller.await_turn(&lost, &mut left, &mut waits), None);
+    assert_eq!(caller.stats().issued, 4096 + 5, "what is lost was issued to nobody");
+    // Under the next counter value, and not of what was booked.
+    assert_eq!(caller.try_reserve(|_| 1).unwrap().block.counter, 1);
+}
+
+#[test]
+fn with_max_ahead_a_booking_is_handed_out_as_far_ahead_as_other_ids() {
+    let (caller, clock) = ahead(Layout::NODE, POLICIES, 2);
+    for _ in 0..3 {
+        caller.reserve(|_| 4096).unwrap();
+    }
+    let booked = booking(&caller, 7);
+    assert!(matches!(caller.redeem(&booked), Redeemed::Early(_)));
+    clock.set(START + 1);
+    let tick = Layout::NODE.tick_at(START);
+    assert_eq!(redeemed(&caller, &booked).unwrap().tick, tick + 3);
+}
+
+#[test]
+fn a_layout_without_bits_for_a_lead_waits_for_the_tick_instead() {
+    let full = Layout {
+        timestamp_bits: 46,
+        datacenter_bits: 0,
+        worker_bits: 0,
+        sequence_bits: 15,
+        ..Layout::NODE
+    };
+    let clock = Arc::new(ManualClock::at(START));
+    let node = Node::new(full, 0, 0).unwrap();
+    let generator = Generator::new(node, 0, Box::new(clock.clone()));
+    generator.reserve(&POLICIES, |_| 1 << 15).unwrap();
+    assert!(generator.book(&POLICIES, 1, 10).is_err());
+    assert_eq!(generator.reserve(&POLICIES, |_| 1).unwrap().block.first, 0);
+    assert_eq!((clock.now().ms, generator.stats().waits), (START + 1, 1));
 }

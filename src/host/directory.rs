@@ -5,19 +5,20 @@
 //! user, who could have made the name first. Others may search it (0711), to find by name that a second
 //! user has the same node. They cannot list it, and the pages are ours alone (0600).
 
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::fs;
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, SystemTime};
 
-use super::{HostError, OtherUser};
-use super::page::{self, BootId, Joined, Page, Snapshot};
+use tempfile::NamedTempFile;
+
+use super::page::{self, Before, BootId, Header, Joined, Kind, Page, Snapshot, Wanted};
+use super::{HostError, OtherUser, system};
 use crate::layout::Tick;
 use crate::node::Node;
+use crate::sequencer::{HighMarks, NEVER};
 
-const DEFAULT: &str = "/dev/shm";
-const PREFIX: &str = "snowdrift-";
 const README: &str = "README";
 /// How the name of the file ends that says that a node had a page.
 const BORN: &str = "born";
@@ -28,6 +29,9 @@ const TEMPORARY_FOR: Duration = Duration::from_secs(60);
 /// How often a page is looked for or created before an error. Only others that delete it each time make
 /// it more than a few.
 const TRIES: usize = 100;
+
+/// How long it takes to replace a page.
+const CHANGE: Duration = Duration::from_millis(1);
 
 /// A user's directory of pages.
 #[derive(Clone, Debug)]
@@ -48,34 +52,38 @@ pub struct Found {
     pub snapshot: Result<Snapshot, HostError>,
 }
 
+/// A page that a reset has removed, or would.
+#[derive(Clone, Debug)]
+pub struct Removed {
+    /// Where it was.
+    pub path: PathBuf,
+    /// What it said of itself.
+    pub header: Header,
+    /// The highest tick that was issued from it under each counter.
+    pub high: HighMarks,
+    /// Nothing was to be issued at or below it.
+    pub highest: Tick,
+}
+
 impl Directory {
-    /// The directory in `/dev/shm`, or in the one that `SNOWDRIFT_SHARED` names. It is created when
-    /// missing. None where the system has no `/dev/shm` in memory, and none is named.
+    /// The directory in the system's place for it, or in the one that `SNOWDRIFT_SHARED` names. It is
+    /// created when missing. None where the system has no such place, and none is named.
     pub fn find(named: Option<&Path>) -> Result<Option<Directory>, HostError> {
-        match named {
-            Some(shared) => Directory::with(shared, BootId::now()).map(Some),
-            None if is_memory(Path::new(DEFAULT)) => {
-                Directory::with(Path::new(DEFAULT), BootId::now()).map(Some)
-            }
-            None => Ok(None),
-        }
+        let shared = named.map(Path::to_owned).or_else(system::default_place);
+        shared.map(|shared| Directory::with(&shared, BootId::now())).transpose()
     }
 
     /// The directory in a named one, in a boot that tests choose.
     pub fn with(shared: &Path, boot_id: BootId) -> Result<Directory, HostError> {
         // One name, whatever the working directory is later.
-        let shared = fs::canonicalize(shared).map_err(HostError::io("find", shared))?;
-        if !is_memory(&shared) {
-            return Err(HostError::unusable(
-                &shared,
-                "is not in memory (tmpfs or ramfs), so a full or frozen disk would stop or end the \
-                 processes that share it. Name a directory in a tmpfs in SNOWDRIFT_SHARED",
-            ));
+        let shared = system::canonical(shared).map_err(HostError::io("find", shared))?;
+        if let Some(what) = system::unfit(&shared) {
+            return Err(HostError::unusable(&shared, what));
         }
-        let uid = effective_uid();
-        let path = shared.join(format!("{PREFIX}{uid}"));
+        let uid = system::user();
+        let path = shared.join(system::directory_name(uid));
         let directory = Directory { shared, path, uid, boot_id };
-        directory.check()?;
+        system::create_directory(&directory.path, uid)?;
         Ok(directory)
     }
 
@@ -89,51 +97,27 @@ impl Directory {
         self.path.join(page::file_name(node))
     }
 
-    /// Creates the directory when missing, then checks what has the name: not before, or another user
-    /// could put something there in between.
-    fn check(&self) -> Result<(), HostError> {
-        let path = &self.path;
-        match DirBuilder::new().mode(0o711).create(path) {
-            // Whatever the umask is.
-            Ok(()) => fs::set_permissions(path, Permissions::from_mode(0o711))
-                .map_err(HostError::io("set the mode of", path))?,
-            Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {}
-            Err(cause) => return Err(HostError::io("create the directory", path)(cause)),
-        }
-        let found = fs::symlink_metadata(path).map_err(HostError::io("look at", path))?;
-        let mode = found.mode() & 0o7777;
-        let what = if found.is_symlink() {
-            "is a symbolic link, and must be a directory. Find out who made it, and remove it"
-        } else if !found.is_dir() {
-            "is no directory. Find out who made it, and remove it"
-        } else if found.uid() != self.uid {
-            let what = format!(
-                "belongs to user {}, not to user {} of this process. Have its owner or root remove \
-                 it, or name another directory in SNOWDRIFT_SHARED",
-                found.uid(),
-                self.uid
-            );
-            return Err(HostError::unusable(path, what));
-        } else if mode & 0o022 != 0 {
-            let what = format!(
-                "may be written to by other users (mode {mode:04o}). Find out who changed that, end \
-                 this user's processes that use snowdrift, and remove it"
-            );
-            return Err(HostError::unusable(path, what));
-        } else {
-            return Ok(());
-        };
-        Err(HostError::unusable(path, what))
-    }
-
     /// Joins the node's page, or creates it.
     pub fn open(&self, node: &Node, max_ahead: Tick) -> Result<Page, HostError> {
+        self.open_as(node, Kind::Plain, max_ahead)
+    }
+
+    /// Joins the node's page of this kind, or creates it. One of the other kind, or with another
+    /// `maxAhead`, is replaced if nobody uses it.
+    pub fn open_as(&self, node: &Node, kind: Kind, max_ahead: Tick) -> Result<Page, HostError> {
         let path = self.page_of(node);
+        let wanted = self.wanted(node, kind, max_ahead);
+        let mut changes = 0;
         for _ in 0..TRIES {
-            self.check()?;
-            match Page::join(&path, self.uid, &self.boot_id, node, max_ahead)? {
+            system::create_directory(&self.path, self.uid)?;
+            match Page::join(&path, &wanted)? {
                 Joined::Page(page) => return Ok(*page),
-                Joined::Absent => self.create(&path, node, max_ahead)?,
+                Joined::Absent => self.create(&path, &wanted)?,
+                Joined::Unused(page) => self.replace(&page, &wanted)?,
+                Joined::Changing => {
+                    changes += 1;
+                    thread::sleep(CHANGE);
+                }
                 // Should it be a live page by now, that is safe, too: whoever used it notices.
                 Joined::OtherBoot => match fs::remove_file(&path) {
                     Err(cause) if cause.kind() != ErrorKind::NotFound => {
@@ -143,19 +127,44 @@ impl Directory {
                 },
             }
         }
-        Err(HostError::unusable(
-            &path,
+        let what = if changes > TRIES / 2 {
+            "is being replaced by a process that does not come to an end. Find out which one has it open, \
+             and end that"
+        } else {
             "was deleted or replaced each time it was created. Find out which program does that, and \
-             stop it",
-        ))
+             stop it"
+        };
+        Err(HostError::unusable(&path, what))
+    }
+
+    /// The node's page, if there is one and nobody uses it. Nobody can before it is dropped.
+    pub fn unused(&self, node: &Node) -> Result<Option<Page>, HostError> {
+        system::create_directory(&self.path, self.uid)?;
+        Page::alone(&self.page_of(node), self.uid)
+    }
+
+    /// Looks at the node's page, which nobody may use; with `is_meant`, removes it, and what it remembers.
+    /// None where there is none. The next page starts above the clock.
+    pub fn reset(&self, node: &Node, is_meant: bool) -> Result<Option<Removed>, HostError> {
+        let Some(page) = self.unused(node)? else { return Ok(None) };
+        let (path, header) = (page.path().to_owned(), page.header().clone());
+        let removed = Removed { path, header, high: page.high_marks(), highest: page.highest() };
+        if is_meant {
+            page.remove()?;
+        }
+        Ok(Some(removed))
+    }
+
+    fn wanted<'a>(&'a self, node: &'a Node, kind: Kind, max_ahead: Tick) -> Wanted<'a> {
+        Wanted { node, kind, max_ahead, boot_id: &self.boot_id, uid: self.uid }
     }
 
     /// Creates a page, unless another process has just done so: whole under another name, then linked.
-    fn create(&self, path: &Path, node: &Node, max_ahead: Tick) -> Result<(), HostError> {
+    fn create(&self, path: &Path, wanted: &Wanted) -> Result<(), HostError> {
         self.sweep();
         self.explain();
-        let bytes = page::fresh(node, max_ahead, &self.boot_id, self.uid, self.is_first(node)?);
-        match self.place(path, &bytes) {
+        let before = Before { is_none: self.is_first(wanted.node)?, highest: NEVER };
+        match self.place(path, &page::fresh(wanted, before)) {
             // Another was first; or the directory has been removed, and is created again.
             Err(cause)
                 if matches!(cause.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) =>
@@ -166,13 +175,38 @@ impl Directory {
         }
     }
 
+    /// Puts a new page in the place of one that nobody uses, nor can before `unused` is dropped. Should the
+    /// name be another page's by now, that is safe, too: whoever uses that notices.
+    fn replace(&self, unused: &Page, wanted: &Wanted) -> Result<(), HostError> {
+        let path = unused.path();
+        let before = Before { is_none: false, highest: unused.highest() };
+        let placed = self.write(&page::fresh(wanted, before)).and_then(|file| {
+            if unused.is_named().unwrap_or(false) {
+                file.persist(path)?;
+            }
+            Ok(())
+        });
+        placed.map_err(HostError::io("replace", path))
+    }
+
+    /// Puts a new durable page in the place of one that this process alone uses. False where another
+    /// process uses it, too.
+    pub fn renew(&self, page: &Page) -> Result<bool, HostError> {
+        let Header { node, kind, max_ahead, .. } = page.header();
+        if !page.try_alone()? {
+            return Ok(false);
+        }
+        self.replace(page, &self.wanted(node, *kind, *max_ahead))?;
+        Ok(true)
+    }
+
     /// Whether the node never had a page in this boot: an empty file of its name remembers that it had.
     /// Where both were deleted, a page passes for the first one: its first tick is exhausted all the
     /// same if it lasts no longer than a ms.
     fn is_first(&self, node: &Node) -> Result<bool, HostError> {
         let path = self.page_of(node).with_extension(BORN);
-        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
-            Ok(_) => Ok(true),
+        match self.place(&path, b"") {
+            Ok(()) => Ok(true),
             Err(cause) if cause.kind() == ErrorKind::AlreadyExists => Ok(false),
             // The directory has been removed, and is created again.
             Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(false),
@@ -182,12 +216,17 @@ impl Directory {
 
     /// Writes a file under another name (0600) and gives it its own, unless that is taken.
     fn place(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let mut file = tempfile::Builder::new()
-            .prefix(TEMPORARY)
-            .permissions(Permissions::from_mode(0o600))
-            .tempfile_in(&self.path)?;
+        self.write(bytes)?.persist_noclobber(path).map(drop).map_err(|failure| failure.error)
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<NamedTempFile> {
+        let mut file = system::private().prefix(TEMPORARY).tempfile_in(&self.path)?;
         file.write_all(bytes)?;
-        file.persist_noclobber(path).map(drop).map_err(|failure| failure.error)
+        if !system::IN_MEMORY {
+            // After a power cut, the name must not stand for a file of zeros.
+            file.as_file().sync_all()?;
+        }
+        Ok(file)
     }
 
     /// Tells people what the directory is. Nothing depends on it.
@@ -220,15 +259,9 @@ impl Directory {
         let mut others = Vec::new();
         for entry in fs::read_dir(&self.shared).into_iter().flatten().flatten() {
             let directory = entry.file_name();
-            let of = directory.to_str().and_then(|name| name.strip_prefix(PREFIX));
-            let Some(uid) = of.and_then(|uid| uid.parse::<u32>().ok()) else { continue };
+            let Some(uid) = directory.to_str().and_then(system::user_of) else { continue };
             let path = entry.path().join(&name);
-            // What is not its user's own is squatted, and nobody draws from it.
-            if uid != self.uid
-                && let Ok(found) = fs::symlink_metadata(&path)
-                && found.is_file()
-                && found.uid() == uid
-            {
+            if uid != self.uid && system::is_file_of(&path, uid) {
                 others.push(OtherUser { path, uid });
             }
         }
@@ -261,22 +294,3 @@ snowdrift slots     lists the pages and the processes that use them
 Do not write to the files, copy them or put copies back. Removing a page whose processes have ended is
 safe while the clock is right. Truncating a page that is in use ends the processes that use it.
 ";
-
-fn effective_uid() -> u32 {
-    // SAFETY: it takes nothing, changes nothing and always succeeds.
-    unsafe { libc::geteuid() }
-}
-
-/// Whether this is a directory of a memory file system: tmpfs or ramfs.
-fn is_memory(path: &Path) -> bool {
-    use std::os::unix::ffi::OsStrExt;
-    let Ok(name) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
-    let mut found = std::mem::MaybeUninit::<libc::statfs>::zeroed();
-    // SAFETY: `name` is a C string, and `found` has room for the answer.
-    let status = unsafe { libc::statfs(name.as_ptr(), found.as_mut_ptr()) };
-    // SAFETY: all zeros is a value of these numbers, and the call has overwritten them or failed.
-    let found = unsafe { found.assume_init() };
-    // The constants' types differ between C libraries; all of them are 32 bits.
-    let is_memory = matches!(found.f_type as u32, 0x0102_1994 | 0x8584_58f6);
-    status == 0 && is_memory && path.is_dir()
-}

@@ -10,15 +10,14 @@ use std::sync::atomic::{
 };
 use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 
-use super::{Directory, HostError, Page};
+use super::{Directory, HostError, Kind, Page};
 use crate::clock::{Clock, UnixTime};
 use crate::layout::Tick;
 use crate::node::Node;
-use crate::sequencer::{Block, Stall};
+use crate::sequencer::{Block, NEVER, Stall};
 use crate::shared::{Cells, Rules, Run, Sequence, Time};
-use crate::store::MarkTable;
 
 /// How long a rollback is doubted: some machines' clocks flicker backwards.
 const DOUBT: Duration = Duration::from_micros(50);
@@ -54,8 +53,7 @@ pub struct Opened {
     page: Option<Arc<Page>>,
     /// The last Unix ms for which the page's name was checked.
     checked_ms: AtomicI64,
-    /// Where the store wants the high marks.
-    marks: RwLock<Option<MarkTable>>,
+    id: u128,
 }
 
 impl Opened {
@@ -64,8 +62,9 @@ impl Opened {
             Home::Own(_) => None,
             Home::Page(page) => Some(page.clone()),
         };
+        let id = page.as_ref().map_or_else(|| fastrand::u128(1..), |page| page.header().page_id);
         let checked_ms = AtomicI64::new(i64::MIN);
-        Opened { sequence: Sequence::new(home, node.layout()), page, checked_ms, marks: RwLock::new(None) }
+        Opened { sequence: Sequence::new(home, node.layout()), page, checked_ms, id }
     }
 
     /// What is drawn from.
@@ -78,11 +77,9 @@ impl Opened {
         self.page.as_deref()
     }
 
-    fn note_mark(&self, run: &Run) {
-        // The lock is free but while a window begins or ends.
-        if let Some(marks) = &*self.marks.read() {
-            marks.note(run.counter, run.tick);
-        }
+    /// Tells it from every other, also of other processes.
+    pub fn id(&self) -> u128 {
+        self.id
     }
 
     /// Whether IDs may be issued from it at a time that the clock has just shown: call it after the clock
@@ -171,8 +168,7 @@ impl<C: Clock + ?Sized> Time for Reading<'_, C> {
         self.clock.may_flicker() && self.doubted.get_or_insert_with(Instant::now).elapsed() < DOUBT
     }
 
-    fn begins(&mut self, left: &Run, run: &Run) {
-        self.opened.note_mark(run);
+    fn begins(&mut self, left: &Run, _: &Run) {
         self.left = Some(*left);
     }
 }
@@ -182,6 +178,8 @@ pub struct HostSequence {
     node: Node,
     max_ahead: Tick,
     directory: Option<Directory>,
+    /// Of which kind its pages are.
+    kind: Kind,
     current: AtomicPtr<Opened>,
     /// All that `current` ever pointed to; it changes under this lock.
     opened: Mutex<Vec<Arc<Opened>>>,
@@ -194,6 +192,15 @@ impl HostSequence {
     pub fn own(node: &Node) -> HostSequence {
         let first = Opened::new(Home::Own(Box::default()), node);
         HostSequence::starting_with(first, None, *node, 0)
+    }
+
+    /// The host's sequence of the node beside a record: nothing is issued before
+    /// [`HostSequence::adopt`].
+    pub fn durable(directory: Directory, node: Node, max_ahead: Tick) -> HostSequence {
+        let first = Opened::new(Home::Own(Box::default()), &node);
+        first.sequence.close();
+        let sequences = HostSequence::starting_with(first, Some(directory), node, max_ahead);
+        HostSequence { kind: Kind::Durable, ..sequences }
     }
 
     /// The host's sequence of the node, in a page that is joined or created; without a directory, one of
@@ -222,6 +229,7 @@ impl HostSequence {
             node,
             max_ahead,
             directory,
+            kind: Kind::Plain,
             current: AtomicPtr::new(Arc::as_ptr(&first).cast_mut()),
             opened: Mutex::new(vec![first]),
             failure: Mutex::new(None),
@@ -231,11 +239,6 @@ impl HostSequence {
     /// Why the last page could not be used, if so.
     pub fn failure(&self) -> Option<String> {
         self.failure.lock().clone()
-    }
-
-    /// Has the present sequence's marks noted there, too.
-    pub fn set_marks(&self, marks: Option<MarkTable>) {
-        *self.current().marks.write() = marks;
     }
 
     /// After a halt: opens the next page where that helps, or says what stands in the way. `pages` that
@@ -250,6 +253,11 @@ impl HostSequence {
     ) -> Option<Stall> {
         let reopened = match halt {
             Halt::Stall(stall) => return Some(stall),
+            Halt::Unnamed if self.kind == Kind::Durable => {
+                // Whoever keeps the record opens the next page for it, once nobody draws from this one.
+                opened.sequence().close_once();
+                return Some(Stall::AboveCeiling { ceiling: NEVER });
+            }
             Halt::Unnamed if pages > REOPENINGS => Err(again_and_again(opened, pages)),
             Halt::Unnamed => self.reopen(opened, clock),
             Halt::Host(error) => Err(*error),
@@ -281,6 +289,53 @@ impl HostSequence {
         next.sequence().raise_floor(unnamed.sequence().high_marks().highest());
         self.current.store(Arc::as_ptr(&next).cast_mut(), Release);
         opened.push(next);
+        Ok(())
+    }
+
+    /// Whether it lies in pages of the host.
+    pub fn has_pages(&self) -> bool {
+        self.directory.is_some()
+    }
+
+    /// The node's page by name, for a record; the process's own memory where there are no pages. It is not
+    /// drawn from yet.
+    pub fn next(&self) -> Result<Arc<Opened>, HostError> {
+        let opened = self.opened.lock();
+        let current = opened.iter().find(|one| ptr::eq(Arc::as_ptr(one), self.current()));
+        let is_usable = |one: &&Arc<Opened>| match (&self.directory, &one.page) {
+            (None, _) => true,
+            (Some(_), page) => page.as_ref().is_some_and(|page| page.is_named().unwrap_or(false)),
+        };
+        match (current.filter(is_usable), &self.directory) {
+            (None, Some(directory)) => {
+                let page = directory.open_as(&self.node, Kind::Durable, self.max_ahead)?;
+                Ok(Arc::new(Opened::new(Home::Page(Arc::new(page)), &self.node)))
+            }
+            (Some(current), _) => Ok(current.clone()),
+            (None, None) => Err(again_and_again(self.current(), opened.len())),
+        }
+    }
+
+    /// Puts another page in the place of one that its record does not name.
+    pub fn replace(&self, stale: &Opened) -> Result<(), HostError> {
+        let (Some(directory), Some(page)) = (&self.directory, stale.page()) else { return Ok(()) };
+        if directory.renew(page)? {
+            return Ok(());
+        }
+        Err(HostError::OtherRecord { place: page.path().to_owned(), pid: page.living_user() })
+    }
+
+    /// Draws from there from now on.
+    pub fn adopt(&self, next: &Arc<Opened>) -> Result<(), HostError> {
+        let mut opened = self.opened.lock();
+        if ptr::eq(self.current(), Arc::as_ptr(next)) {
+            return Ok(());
+        }
+        if opened.len() >= MOST_PAGES {
+            return Err(again_and_again(self.current(), opened.len()));
+        }
+        self.current.store(Arc::as_ptr(next).cast_mut(), Release);
+        opened.push(next.clone());
         Ok(())
     }
 
@@ -319,6 +374,10 @@ fn begun(
     let mut highest = || node.layout().tick_at(clock.now().ms).saturating_add(ahead);
     // Nothing stalls it: it only asks the time.
     let _ = opened.sequence().begin(&mut highest, is_first);
+    if opened.page().is_some_and(Page::may_be_old) {
+        let now = node.layout().tick_at(clock.now().ms);
+        opened.sequence().raise_floor(now.saturating_add(max_ahead));
+    }
     Ok(opened)
 }
 

@@ -2,11 +2,11 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `directory` | where the pages are: a directory per user in a memory file system, and who may write there |
+//! | `directory` | where the pages are: a directory per user, and who may write there |
 //! | `page` | a node's page: its file, header, creation, checks, and the map |
 //! | `processes` | the table of the processes that use a page, for people |
 //! | `home` | the cells that a generator draws from, and a new page once the old one is gone |
-//! | `elsewhere` | the same names where there is no host scope: every system but Linux |
+//! | `system` | what the operating system decides: users, files, running processes |
 //!
 //! What keeps two pages of one node from issuing one ID (`tests/host`):
 //!
@@ -18,18 +18,21 @@
 //! 3. A page is linked not begun. Who begins it reads the clock after the page had its name, and counts
 //!    that tick as exhausted. So it issues only ticks that no earlier page of the node reached.
 //!
+//! 4. A page of another boot is removed. It lies on a disk, which may have kept less than was issued.
+//!    Where boots have no ID, a page stays, and nobody who opens it issues anything of the clock's tick.
+//!
+//! Linux has its pages in memory. On other systems they are files of a disk: `scope: 'host'` uses them,
+//! and by default the scope is the process. Windows does not delete a file that is mapped, so a page in
+//! use keeps its name there unless it, or a directory above it, is renamed.
+//!
 //! Not covered: a clock that rolls back between the loss of a page and the start of the next one, when
 //! the next one is begun; a process that keeps a removed page and puts it back.
 
-#[cfg(target_os = "linux")]
 mod directory;
-#[cfg(not(target_os = "linux"))]
-mod elsewhere;
 mod home;
-#[cfg(target_os = "linux")]
 mod page;
-#[cfg(target_os = "linux")]
 mod processes;
+mod system;
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -38,15 +41,14 @@ use thiserror::Error;
 
 use crate::node::Node;
 
-#[cfg(target_os = "linux")]
-pub use directory::{Directory, Found};
-#[cfg(not(target_os = "linux"))]
-pub use elsewhere::{Directory, Page};
+pub use directory::{Directory, Found, Removed};
 pub use home::{Halt, Home, HostSequence, Opened, Reading};
-#[cfg(target_os = "linux")]
-pub use page::{BootId, Header, Page, Snapshot};
-#[cfg(target_os = "linux")]
+pub use page::{BootId, Header, Kind, Page, Snapshot};
 pub use processes::Process;
+
+/// Whether the scope is the host unless an option says otherwise: only where processes were killed on the
+/// real system, and issued nothing twice.
+pub const IS_DEFAULT: bool = cfg!(target_os = "linux");
 
 /// Why a host's page cannot be used. None of them is a reason to share less.
 #[derive(Debug, Error)]
@@ -89,6 +91,37 @@ pub enum HostError {
         /// The value asked for.
         ours_ms: i64,
     },
+    /// The node's other processes use it with `state`, or without.
+    #[error("{}", other_kind(place, *pid, *is_durable))]
+    OtherKind {
+        /// The page.
+        place: PathBuf,
+        /// One of them, if that is known.
+        pid: Option<u32>,
+        /// Whether theirs is recorded on a disk.
+        is_durable: bool,
+    },
+    /// The node's other processes record it in another directory.
+    #[error(
+        "{} is recorded in another state directory by {}: give all processes of a node the same state, or \
+         use another workerId",
+        place.display(),
+        process(*pid)
+    )]
+    OtherRecord {
+        /// The page.
+        place: PathBuf,
+        /// One of them, if that is known.
+        pid: Option<u32>,
+    },
+    /// A page that processes use cannot be reset.
+    #[error("{} is used by {}: end all processes of this node first", place.display(), process(*pid))]
+    InUse {
+        /// The page.
+        place: PathBuf,
+        /// One of them, if that is known.
+        pid: Option<u32>,
+    },
     /// The file system refused.
     #[error("cannot {doing} {}: {cause}{}", place.display(), advice(cause))]
     Io {
@@ -101,7 +134,6 @@ pub enum HostError {
     },
 }
 
-#[cfg_attr(not(target_os = "linux"), expect(dead_code))]
 impl HostError {
     fn unusable(place: &Path, what: impl Into<String>) -> Self {
         HostError::Unusable { place: place.to_owned(), what: what.into() }
@@ -116,10 +148,6 @@ impl HostError {
 impl Directory {
     /// Other users who have the same node, and so issue the same IDs: what to warn of.
     pub fn second_users(&self, node: &Node) -> Vec<String> {
-        #[cfg(target_os = "linux")]
-        let others = self.other_users(node);
-        #[cfg(not(target_os = "linux"))]
-        let others: Vec<OtherUser> = Vec::new();
         let (datacenter_id, worker_id) = (node.datacenter_id(), node.worker_id());
         let warn = |OtherUser { path, uid }| {
             format!(
@@ -129,7 +157,7 @@ impl Directory {
                 path.display()
             )
         };
-        others.into_iter().map(warn).collect()
+        self.other_users(node).into_iter().map(warn).collect()
     }
 }
 
@@ -140,6 +168,20 @@ pub struct OtherUser {
     pub path: PathBuf,
     /// Who owns it.
     pub uid: u32,
+}
+
+fn other_kind(place: &Path, pid: Option<u32>, is_durable: bool) -> String {
+    let (theirs, ours) = if is_durable { ("with", "without") } else { ("without", "with") };
+    format!(
+        "{} is used {theirs} state by {}, and this process opens it {ours}: give all processes of a node \
+         the same state, or close the others first",
+        place.display(),
+        process(pid)
+    )
+}
+
+fn process(pid: Option<u32>) -> String {
+    pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"))
 }
 
 /// What to do about an answer of the file system.

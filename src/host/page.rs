@@ -4,7 +4,8 @@
 //! |---|---|---|
 //! | 0..128 | the header | who creates it, before it has its name |
 //! | 128..512 | the [`Cells`] | every reservation |
-//! | 512..1024 | zeros: kept for figures, jumps and the keeper of a record | |
+//! | 512..528 | of a durable page, the ID of the record's file; zeros at first | who opens it for that record |
+//! | 528..1024 | zeros: kept for figures | |
 //! | 1024..2560 | the [table of processes](super::processes) | who opens and closes it, for people |
 //! | 2560..4096 | zeros | |
 //!
@@ -15,34 +16,38 @@
 //! | 0..8 | `SNOWDRF1` |
 //! | 8..12, 12..16 | the format, 1; a byte order mark as the machine writes it |
 //! | 16..21, 24..32, 32..40 | the layout: widths, tick in ms, epoch in Unix ms |
-//! | 22 | 1 if it is the first page of the node in its boot |
+//! | 21, 22 | 1 for a durable page; 1 for the node's first page in this boot |
 //! | 40..48, 48..56 | datacenterId, workerId |
 //! | 56..64 | maxAhead in ticks |
 //! | 64..80, 80..96 | a random ID of the page; the boot that it is of, zeros where none is known |
 //! | 96..104, 104..108, 108..112 | who created it: when (Unix ms), process, user |
 //! | 112..116 | CRC-32 of bytes 0..112 |
 //!
+//! Its users share a lock on a byte of the file. Who replaces an unused page has that lock alone.
+//!
 //! Header and cells are format 1 for ever: versions of snowdrift share a page during an upgrade.
 //!
 //! A process that accesses a page behind its file's end receives SIGBUS. Nobody but its own user can
 //! truncate the file, and snowdrift never does.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
 use std::mem::offset_of;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use memmap2::{MmapOptions, MmapRaw};
 
-use super::HostError;
 use super::processes::{self, ENTRIES, Entry, Process};
+use super::system::Identity;
+use super::{HostError, system};
 use crate::layout::{Layout, Tick};
 use crate::node::Node;
-use crate::shared::Cells;
+use crate::sequencer::{HighMarks, NEVER};
+use crate::shared::{Cells, Sequence};
 use crate::store::boot_id;
+use crate::store::lock::{self, Hold, USERS};
 
 const BYTES: usize = 4096;
 const HEADER_BYTES: usize = 128;
@@ -54,7 +59,8 @@ const CRC_AT: usize = 112;
 /// How a page's name ends.
 pub const EXTENSION: &str = "page";
 
-const REMEDY: &str = "It is left as it is: end this user's processes of this node, and remove it once \
+/// What to do about a page that is not as it should be.
+pub const REMEDY: &str = "It is left as it is: end this user's processes of this node, and remove it once \
     the clock has certainly passed the node's last ID";
 
 /// A page's bytes. Everything that changes after creation is atomic.
@@ -87,11 +93,23 @@ impl BootId {
             .map_or_else(|_| BootId::default(), |id| BootId(id.to_be_bytes()))
     }
 
-    /// Whether both are known and differ. A memory file system does not outlive its boot, so an unknown
-    /// one is no other.
-    fn is_other(&self, than: &BootId) -> bool {
-        self != than && *self != BootId::default() && *than != BootId::default()
+    fn is_unknown(&self) -> bool {
+        *self == BootId::default()
     }
+
+    /// Whether both are known and differ. Of an unknown one see [`Page::may_be_old`].
+    fn is_other(&self, than: &BootId) -> bool {
+        self != than && !self.is_unknown() && !than.is_unknown()
+    }
+}
+
+/// What a page is used for, as long as it exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It is all that remembers what was issued.
+    Plain,
+    /// A record on the disk does, too. Nothing is issued from it before that names it.
+    Durable,
 }
 
 /// What a page says of itself.
@@ -99,6 +117,8 @@ impl BootId {
 pub struct Header {
     /// Whose IDs it issues.
     pub node: Node,
+    /// Its kind.
+    pub kind: Kind,
     /// How far ahead of the clock they may lie. All who share the page agree on it.
     pub max_ahead: Tick,
     /// Tells it from every other page.
@@ -131,7 +151,7 @@ impl Header {
         put(8, &FORMAT.to_le_bytes());
         put(12, &BYTE_ORDER.to_ne_bytes());
         put(16, &widths);
-        put(22, &[self.is_first.into()]);
+        put(21, &[(self.kind == Kind::Durable).into(), self.is_first.into()]);
         put(24, &layout.tick_ms.to_le_bytes());
         put(32, &layout.epoch_ms.to_le_bytes());
         put(40, &self.node.datacenter_id().to_le_bytes());
@@ -171,8 +191,10 @@ impl Header {
         let layout = Layout::cut(take(bytes, 16), number(24), number(32));
         let node =
             Node::new(layout, number(40) as u64, number(48) as u64).map_err(|_| damaged())?;
+        let is_durable = take(bytes, 21);
         Ok(Header {
             node,
+            kind: if is_durable == [0] { Kind::Plain } else { Kind::Durable },
             max_ahead: number(56),
             page_id: u128::from_le_bytes(take(bytes, 64)),
             boot_id: BootId(take(bytes, 80)),
@@ -201,33 +223,56 @@ pub fn file_name(node: &Node) -> String {
     )
 }
 
-/// The bytes of a new page. It issues nothing until it is begun, unless it is the node's first one.
-pub fn fresh(
-    node: &Node,
-    max_ahead: Tick,
-    boot_id: &BootId,
-    uid: u32,
-    is_first: bool,
-) -> Vec<u8> {
+/// Which page of a node.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// Whose.
+    pub node: &'a Node,
+    /// For what.
+    pub kind: Kind,
+    /// All who share it agree on that.
+    pub max_ahead: Tick,
+    /// The boot at present.
+    pub boot_id: &'a BootId,
+    /// The user whose pages they are.
+    pub uid: u32,
+}
+
+/// What is known of the pages before a new one.
+#[derive(Clone, Copy, Debug)]
+pub struct Before {
+    /// There was none in this boot.
+    pub is_none: bool,
+    /// They issued nothing above it that is not below the clock.
+    pub highest: Tick,
+}
+
+/// The bytes of a new page. It issues nothing until it is begun, unless it is the node's first one; a
+/// durable one in no case.
+pub fn fresh(wanted: &Wanted, before: Before) -> Vec<u8> {
+    let Wanted { node, kind, max_ahead, boot_id, uid } = *wanted;
     let header = Header {
         node: *node,
+        kind,
         max_ahead,
-        page_id: fastrand::u128(..),
+        page_id: fastrand::u128(1..),
         boot_id: *boot_id,
         created_ms: unix_ms(),
         pid: std::process::id(),
         uid,
-        is_first,
+        is_first: before.is_none,
     };
+    let begins = before.is_none && kind == Kind::Plain && node.layout().tick_ms > 1;
+    let cells = if begins { Cells::default() } else { Cells::not_begun(node.layout()) };
+    Sequence::new(&cells, node.layout()).raise_floor(before.highest);
     let mut bytes = vec![0; BYTES];
     bytes[..HEADER_BYTES].copy_from_slice(&header.to_bytes());
-    let cells = if is_first && node.layout().tick_ms > 1 {
-        Cells::default()
-    } else {
-        Cells::not_begun(node.layout())
+    let mut put = |at: usize, cell: u64| {
+        let at = HEADER_BYTES + at;
+        bytes[at..at + 8].copy_from_slice(&cell.to_ne_bytes());
     };
-    let word = cells.word();
-    bytes[HEADER_BYTES..HEADER_BYTES + 8].copy_from_slice(&word.to_ne_bytes());
+    put(0, cells.word());
+    put(Cells::FLOOR_AT, cells.floor_cell());
     bytes
 }
 
@@ -243,56 +288,171 @@ pub enum Joined {
     Absent,
     /// A page that another boot has left.
     OtherBoot,
+    /// A page that is being replaced.
+    Changing,
+    /// A page that is not the one that is asked for. Nobody uses it, nor can anyone before it is dropped.
+    Unused(Box<Page>),
 }
 
 /// A node's page, mapped. It may have lost its name since: then nothing may be issued from it.
 pub struct Page {
     map: MmapRaw,
+    /// Open and locked for as long as it is used.
+    file: File,
     path: PathBuf,
-    /// Device and inode. While it is mapped, no other file has them.
-    identity: (u64, u64),
+    identity: Identity,
     header: Header,
+    /// Whether it is in the table of processes.
+    is_entered: bool,
+    may_be_old: bool,
 }
 
 impl Page {
-    /// Maps the page of this name, if it is the one that is asked for.
-    pub fn join(
-        path: &Path,
-        uid: u32,
-        boot_id: &BootId,
-        node: &Node,
-        max_ahead: Tick,
-    ) -> Result<Joined, HostError> {
-        let (file, identity) = match open(path, uid, true) {
+    /// Maps the page of this name, and uses it if it is the one that is asked for.
+    pub fn join(path: &Path, wanted: &Wanted) -> Result<Joined, HostError> {
+        let (mut file, identity) = match open(path, wanted.uid, true) {
             Err(HostError::Io { cause, .. }) if cause.kind() == ErrorKind::NotFound => {
                 return Ok(Joined::Absent);
             }
             opened => opened?,
         };
         let mut bytes = [0; HEADER_BYTES];
-        file.read_exact_at(&mut bytes, 0).map_err(HostError::io("read", path))?;
+        file.read_exact(&mut bytes).map_err(HostError::io("read", path))?;
         let header = Header::from_bytes(&bytes, path)?;
-        if header.node != *node {
+        if header.node != *wanted.node {
             let what = format!("is the page of another node under this name. {REMEDY}");
             return Err(HostError::unusable(path, what));
         }
-        if header.boot_id.is_other(boot_id) {
+        if header.boot_id.is_other(wanted.boot_id) {
             return Ok(Joined::OtherBoot);
         }
-        if header.max_ahead != max_ahead {
-            let ms = |ticks: Tick| ticks.saturating_mul(node.layout().tick_ms);
-            return Err(HostError::OtherMaxAhead {
-                place: path.to_owned(),
-                pid: header.pid,
-                theirs_ms: ms(header.max_ahead),
-                ours_ms: ms(max_ahead),
-            });
-        }
+        let is_wanted = header.kind == wanted.kind && header.max_ahead == wanted.max_ahead;
         let map =
             MmapOptions::new().len(BYTES).map_raw(&file).map_err(HostError::io("map", path))?;
-        let page = Page { map, path: path.to_owned(), identity, header };
+        let may_be_old = header.boot_id.is_unknown() || wanted.boot_id.is_unknown();
+        let mut page = Page {
+            map,
+            file,
+            path: path.to_owned(),
+            identity,
+            header,
+            is_entered: false,
+            may_be_old,
+        };
+        if !page.lock(if is_wanted { Hold::Shared } else { Hold::Exclusive })? {
+            return match is_wanted || page.is_locked_alone()? {
+                true => Ok(Joined::Changing),
+                false => Err(page.refusal(wanted)),
+            };
+        }
+        // It may have been replaced before it was locked.
+        if !page.is_named()? {
+            return Ok(Joined::Changing);
+        }
+        if !is_wanted {
+            return Ok(Joined::Unused(Box::new(page)));
+        }
         processes::enter(&page.bytes().processes, unix_ms());
+        page.is_entered = true;
         Ok(Joined::Page(Box::new(page)))
+    }
+
+    /// Why a page that is in use is not the one that is asked for.
+    fn refusal(&self, wanted: &Wanted) -> HostError {
+        let (place, pid) = (self.path.clone(), self.living_user());
+        if self.header.kind != wanted.kind {
+            let is_durable = self.header.kind == Kind::Durable;
+            return HostError::OtherKind { place, pid, is_durable };
+        }
+        let ms = |ticks: Tick| ticks.saturating_mul(wanted.node.layout().tick_ms);
+        HostError::OtherMaxAhead {
+            place,
+            pid: pid.unwrap_or(self.header.pid),
+            theirs_ms: ms(self.header.max_ahead),
+            ours_ms: ms(wanted.max_ahead),
+        }
+    }
+
+    fn lock(&self, hold: Hold) -> Result<bool, HostError> {
+        lock::try_take(&self.file, USERS, hold).map_err(HostError::io("lock", &self.path))
+    }
+
+    fn is_locked_alone(&self) -> Result<bool, HostError> {
+        lock::is_exclusive(&self.file, USERS).map_err(HostError::io("lock", &self.path))
+    }
+
+    /// Keeps others from using it, if nobody else does.
+    pub fn try_alone(&self) -> Result<bool, HostError> {
+        self.lock(Hold::Exclusive)
+    }
+
+    /// Lets others use it, too.
+    pub fn share(&self) -> Result<(), HostError> {
+        self.lock(Hold::Shared).map(drop)
+    }
+
+    /// Tells it from every other page.
+    pub fn id(&self) -> u128 {
+        self.header.page_id
+    }
+
+    /// The highest tick that was issued under each counter.
+    pub fn high_marks(&self) -> HighMarks {
+        Sequence::new(self.cells(), self.header.node.layout()).high_marks()
+    }
+
+    /// Removes it, if it has its name.
+    pub fn remove(&self) -> Result<(), HostError> {
+        if self.is_named()? {
+            fs::remove_file(&self.path).map_err(HostError::io("remove", &self.path))?;
+        }
+        Ok(())
+    }
+
+    /// Maps the page of this name, and keeps others from using it. None where there is no page.
+    pub fn alone(path: &Path, uid: u32) -> Result<Option<Page>, HostError> {
+        let (mut file, identity) = match open(path, uid, true) {
+            Err(HostError::Io { cause, .. }) if cause.kind() == ErrorKind::NotFound => {
+                return Ok(None);
+            }
+            opened => opened?,
+        };
+        let mut bytes = [0; HEADER_BYTES];
+        file.read_exact(&mut bytes).map_err(HostError::io("read", path))?;
+        let header = Header::from_bytes(&bytes, path)?;
+        let map =
+            MmapOptions::new().len(BYTES).map_raw(&file).map_err(HostError::io("map", path))?;
+        let path = path.to_owned();
+        let may_be_old = header.boot_id.is_unknown();
+        let page = Page { map, file, path, identity, header, is_entered: false, may_be_old };
+        if !page.try_alone()? {
+            let (place, pid) = (page.path.clone(), page.living_user());
+            return Err(HostError::InUse { place, pid });
+        }
+        Ok(Some(page))
+    }
+
+    /// Another process that uses it, as the table says.
+    pub fn living_user(&self) -> Option<u32> {
+        processes::living_other(&self.bytes().processes)
+    }
+
+    /// Nothing was issued from it above this tick; nor is, while nobody uses it.
+    pub fn highest(&self) -> Tick {
+        let sequence = Sequence::new(self.cells(), self.header.node.layout());
+        sequence.high_marks().highest().max(sequence.floor()).max(NEVER)
+    }
+
+    /// The ID of the record's file that a durable page is for; 0 at first.
+    pub fn owner(&self) -> u128 {
+        let [low, high] = [0, 1].map(|index| u128::from(self.bytes().kept[index].load(Acquire)));
+        high << 64 | low
+    }
+
+    /// Changes that; it needs [`Page::try_alone`].
+    pub fn set_owner(&self, file: u128) {
+        self.bytes().kept[0].store(file as u64, Release);
+        self.bytes().kept[1].store((file >> 64) as u64, Release);
     }
 
     fn bytes(&self) -> &Bytes {
@@ -323,13 +483,20 @@ impl Page {
         &self.header
     }
 
+    /// Whether it may be of another boot, and so less than was issued from it: a power cut leaves on a
+    /// disk what was written back by then. Whoever opens it issues nothing of the clock's tick, as of a
+    /// page that replaces another one.
+    pub fn may_be_old(&self) -> bool {
+        self.may_be_old
+    }
+
     /// Whether its name still names it, so that whoever opens the node finds this page.
     ///
     /// The link count would not tell: a page that was renamed, or whose directory was, still has its
     /// link, and others create a new one beside it.
     pub fn is_named(&self) -> Result<bool, HostError> {
-        match fs::symlink_metadata(&self.path) {
-            Ok(found) if (found.dev(), found.ino()) == self.identity => {
+        match system::identity_at(&self.path) {
+            Ok(identity) if identity == self.identity => {
                 let magic = self.bytes().header[0].load(Relaxed).to_ne_bytes();
                 if magic == MAGIC {
                     return Ok(true);
@@ -350,7 +517,11 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        processes::leave(&self.bytes().processes);
+        if self.is_entered {
+            processes::leave(&self.bytes().processes);
+        }
+        // Now, though a process that was just forked off still has the open file, too.
+        let _ = lock::release(&self.file, USERS);
     }
 }
 
@@ -366,9 +537,9 @@ pub struct Snapshot {
 impl Snapshot {
     /// What the file says at present.
     pub fn of(path: &Path, uid: u32) -> Result<Snapshot, HostError> {
-        let (file, _) = open(path, uid, false)?;
+        let (mut file, _) = open(path, uid, false)?;
         let mut bytes = [0; BYTES];
-        file.read_exact_at(&mut bytes, 0).map_err(HostError::io("read", path))?;
+        file.read_exact(&mut bytes).map_err(HostError::io("read", path))?;
         let header = bytes.first_chunk().expect("a page is longer than its header");
         let header = Header::from_bytes(header, path)?;
         let table = &bytes[offset_of!(Bytes, processes)..offset_of!(Bytes, rest)];
@@ -378,36 +549,11 @@ impl Snapshot {
 }
 
 /// A page's file, if it can be one.
-fn open(path: &Path, uid: u32, write: bool) -> Result<(File, (u64, u64)), HostError> {
-    let file = OpenOptions::new()
-        .read(true)
-        .write(write)
-        // A pipe in its place is refused below and must not be waited for.
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(path)
-        .map_err(|cause: io::Error| match cause.raw_os_error() {
-            Some(libc::ELOOP) => HostError::unusable(
-                path,
-                "is a symbolic link, and must be a file. Find out who made it, and remove it",
-            ),
-            _ => HostError::io("open", path)(cause),
-        })?;
-    let found = file.metadata().map_err(HostError::io("look at", path))?;
-    let what = if !found.is_file() {
-        "is no file. Find out who made it, and remove it".to_owned()
-    } else if found.uid() != uid {
-        format!(
-            "belongs to user {}, not to user {uid} of this process. Find out how it came here, and \
-             remove it",
-            found.uid()
-        )
-    } else if found.mode() & 0o022 != 0 {
-        let mode = found.mode() & 0o7777;
-        format!("may be written to by other users (mode {mode:04o}). {REMEDY}")
-    } else if found.len() != BYTES as u64 {
-        format!("is {} bytes long and should be {BYTES}. {REMEDY}", found.len())
-    } else {
-        return Ok((file, (found.dev(), found.ino())));
-    };
-    Err(HostError::unusable(path, what))
+fn open(path: &Path, uid: u32, write: bool) -> Result<(File, Identity), HostError> {
+    let (file, found, identity) = system::open(path, uid, write)?;
+    if found.len() != BYTES as u64 {
+        let what = format!("is {} bytes long and should be {BYTES}. {REMEDY}", found.len());
+        return Err(HostError::unusable(path, what));
+    }
+    Ok((file, identity))
 }

@@ -1,12 +1,13 @@
 //! The processes that use a page, for people: `snowdrift slots` shows them. Nothing is decided by it,
 //! since processes are killed without a word, and process IDs of other containers mean nothing here.
 
-use std::fs;
 use std::sync::OnceLock;
 use std::sync::atomic::{
     AtomicI64, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
+
+use super::system::start_of;
 
 /// How many processes are shown. Others use the page all the same.
 pub const ENTRIES: usize = 64;
@@ -16,7 +17,7 @@ pub const ENTRIES: usize = 64;
 pub struct Entry {
     /// The process ID in the high half, how often it opened the page in the low one.
     pid_and_users: AtomicU64,
-    /// When the process started, as the kernel counts it since the boot.
+    /// When the process started, as the kernel counts it.
     start: AtomicU64,
     opened_ms: AtomicI64,
 }
@@ -26,7 +27,7 @@ pub struct Entry {
 pub struct Process {
     /// In its own PID namespace.
     pub pid: u32,
-    /// When it started, in the kernel's ticks since the boot.
+    /// When it started, as the kernel counts it.
     pub start: u64,
     /// How often it has opened the page and not closed it.
     pub users: u32,
@@ -37,7 +38,7 @@ pub struct Process {
 impl Process {
     /// Whether it still runs, if it is of our PID namespace.
     pub fn is_alive(&self) -> bool {
-        start_of(&self.pid.to_string()) == Some(self.start)
+        start_of(self.pid) == Some(self.start)
     }
 
     pub(super) fn from_bytes(bytes: &[u8; size_of::<Entry>()]) -> Option<Process> {
@@ -75,6 +76,18 @@ pub fn enter(table: &[Entry], now_ms: i64) {
     }
 }
 
+/// A process of the table that runs, other than this one if there is one.
+pub fn living_other(table: &[Entry]) -> Option<u32> {
+    let living = |entry: &&Entry| {
+        let seen = entry.pid_and_users.load(Acquire);
+        seen != 0 && entry.is_alive(seen)
+    };
+    let pid = |entry: &Entry| (entry.pid_and_users.load(Acquire) >> 32) as u32;
+    let mut pids = table.iter().filter(living).map(pid);
+    let first = pids.next()?;
+    if first != std::process::id() { Some(first) } else { pids.next().or(Some(first)) }
+}
+
 /// Takes away a user of this process.
 pub fn leave(table: &[Entry]) {
     let (pid, start) = (std::process::id(), own_start());
@@ -89,7 +102,7 @@ impl Entry {
     }
 
     fn is_alive(&self, seen: u64) -> bool {
-        start_of(&(seen >> 32).to_string()) == Some(self.start.load(Acquire))
+        start_of((seen >> 32) as u32) == Some(self.start.load(Acquire))
     }
 
     /// Changes the number of this process's users. Without any, the entry is free.
@@ -107,12 +120,5 @@ impl Entry {
 /// When this process started; 0 where the kernel does not tell.
 fn own_start() -> u64 {
     static START: OnceLock<u64> = OnceLock::new();
-    *START.get_or_init(|| start_of("self").unwrap_or(0))
-}
-
-/// Field 22 of `/proc/<pid>/stat`. The second field, in parentheses, may hold any characters.
-fn start_of(pid: &str) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let after_name = &stat[stat.rfind(')')? + 1..];
-    after_name.split_ascii_whitespace().nth(19)?.parse().ok()
+    *START.get_or_init(|| start_of(std::process::id()).unwrap_or(0))
 }

@@ -51,6 +51,14 @@ impl Cells {
         Cells { word: Line(AtomicU64::new(shape.pack(run))), ..Cells::default() }
     }
 
+    /// Where the floor is, in bytes.
+    pub const FLOOR_AT: usize = std::mem::offset_of!(Cells, floor);
+
+    /// The floor as it is kept there.
+    pub fn floor_cell(&self) -> u64 {
+        self.floor.load(Acquire)
+    }
+
     /// The word at present: their first 8 bytes.
     pub fn word(&self) -> u64 {
         self.word.0.load(Acquire)

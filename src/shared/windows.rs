@@ -86,6 +86,16 @@ impl<M: Borrow<Cells>> Sequence<M> {
         }
     }
 
+    /// As [`Sequence::close`], but leaves cells alone that are closed. For those who may all find a reason to
+    /// close, again and again: the tick of closed cells would run away.
+    pub fn close_once(&self) -> Ended {
+        let run = self.run();
+        if run.next != self.shape.closed() {
+            return self.close();
+        }
+        Ended { run, high: self.marks_beside(&run) }
+    }
+
     /// The closed cells, if they are closed. Read it before the slot is acquired.
     pub fn closed(&self) -> Option<Closed> {
         let Cells { word, window, .. } = self.cells();
@@ -131,6 +141,28 @@ impl<M: Borrow<Cells>> Sequence<M> {
             Ok(_) => Ok(WindowNumber(number)),
             Err(_) => Err(NotReopened::Overtaken),
         }
+    }
+
+    /// As [`Sequence::reopen`], but goes on at the next number of a run, of which `used` numbers were issued
+    /// and no later tick. Nobody else may have the cells meanwhile, since a caller that was paused within
+    /// that run knows the word. Where the cells are past it, they are reopened above.
+    pub fn resume(
+        &self,
+        closed: &Closed,
+        bounds: Window,
+        high: &HighMarks,
+        used: u64,
+    ) -> Result<WindowNumber, NotReopened> {
+        let (counter, tick) = (high.current, high.marks[high.current]);
+        let number = self.reopen(closed, bounds, high)?;
+        let Cells { word, .. } = self.cells();
+        let above = Run { tick: tick + 1, counter, next: 0, lead: 0 };
+        if tick >= 0 && (1..=self.shape.last_sequence + 1).contains(&used) {
+            let run = Run { tick, counter, next: used, lead: 0 };
+            let (above, run) = (self.shape.pack(above), self.shape.pack(run));
+            let _ = word.0.compare_exchange(above, run, AcqRel, Acquire);
+        }
+        Ok(number)
     }
 
     /// Has the windows of closed cells counted anew, for they are only so many. For cells of one process,

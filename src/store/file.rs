@@ -1,39 +1,48 @@
-//! The embedded store: a directory with a file of 4096 bytes for each slot.
+//! The embedded store: a directory with a file for each slot.
 //!
-//! | bytes | what | who writes it |
-//! |---|---|---|
-//! | 0..512 | the [`Record`] | the holder's keeper thread: written, then flushed to the disk |
-//! | 1024..1288 | the [`MarkTable`] | the holder's generator, through a memory map, never flushed |
-//! | the rest | zeros | |
+//! | bytes | what |
+//! |---|---|
+//! | 0..512, 4096..4608, ... | 8 [`Record`]s, each in a block of 4096 bytes |
+//! | the rest of each block | zeros |
+//! | beyond the end | nothing: bytes that are [locked](super::lock) |
 //!
-//! - The slot is held by a lock of the operating system on its file. The kernel drops it when the
-//!   process dies, however it dies. The lock belongs to the open file, not to the process, so two
-//!   copies of this package in one process exclude each other as two processes do.
-//! - After any death of the process the marks are exact, and the next holder goes on from them. When
-//!   the machine went down they may be lost or old: then the ceiling counts, which was on the disk
-//!   before anything was issued under it. The boot's ID tells which.
-//! - A file is written whole under another name and then given its own, so a slot's file that is
-//!   there is complete, and whatever is not complete is damage. It is never replaced and never grows:
-//!   a disk that is full later does not matter to it.
+//! - The record with the highest generation, then ceiling, counts. A file whose records are not all
+//!   whole is damaged.
+//! - A writer locks a block, never the one that counts if another is free, and writes and flushes it. So
+//!   one that was stopped in between, and goes on later, writes to no block that another has written
+//!   meanwhile, and what it writes does not count any more.
+//! - A file is written whole under another name and then given its own. It is never replaced and never
+//!   grows: a disk that is full later does not matter to it. It is never mapped: a disk that hangs holds
+//!   whoever writes to it and nobody else.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind, Read, Seek, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
-use memmap2::MmapOptions;
-
-use super::boot::boot_id;
-use super::marks::{self, MarkTable};
+use super::lock::{self, Hold, USERS};
 use super::record::{self, Fault, Record, Skip, VERSION};
-use super::{Held, Holder, Recorded, Store, StoreError, Terms};
+use super::{Recorded, StoreError};
 use crate::layout::{Layout, Tick};
 use crate::node::Node;
-use crate::sequencer::{HighMarks, NEVER};
+use crate::sequencer::NEVER;
 
-/// The smallest unit in which systems map memory; of those that have larger ones, a part of one.
-pub(super) const FILE_BYTES: usize = 4096;
-const MARKS_AT: usize = 1024;
+const BLOCKS: usize = 8;
+/// Larger than what any disk writes at once.
+const BLOCK_BYTES: usize = 4096;
+/// A slot's file.
+pub(super) const FILE_BYTES: usize = BLOCKS * BLOCK_BYTES;
+
+/// Locked by who opens a page for the slot, so that one at a time does.
+pub(crate) const OPENING: u64 = USERS + 1;
+/// Locked by the writer of the first block; the others follow.
+const FIRST_BLOCK: u64 = USERS + 16;
+
+/// A record that was being written while it was read seems damaged. How often it is read again.
+const READINGS: u32 = 5;
+const BETWEEN_READINGS: Duration = Duration::from_micros(200);
 
 /// What to do about a file that cannot be used.
 const REMEDY: &str = "It is left as it is. To go on at once, use another workerId; to use this slot \
@@ -47,48 +56,40 @@ const RESET: &str = "reset the slot when the clock has certainly passed its last
 pub type Flush = Arc<dyn Fn(&Path, &File) -> io::Result<()> + Send + Sync>;
 
 /// Slots in a directory.
+#[derive(Clone)]
 pub struct FileStore {
     directory: PathBuf,
-    boot_id: Option<String>,
     flush: Flush,
 }
 
 impl FileStore {
     /// The store in this directory, which is made if only its last part is missing.
     pub fn open(directory: &Path) -> Result<FileStore, StoreError> {
-        FileStore::with(directory, boot_id(), Arc::new(|_, file| file.sync_data()))
+        FileStore::with(directory, Arc::new(|_, file| file.sync_data()))
     }
 
-    /// The same on a machine that tests control: its boot, and its disk.
-    pub fn with(
-        directory: &Path,
-        boot_id: Option<String>,
-        flush: Flush,
-    ) -> Result<FileStore, StoreError> {
+    /// The same on a disk that tests control.
+    pub fn with(directory: &Path, flush: Flush) -> Result<FileStore, StoreError> {
         match fs::create_dir(directory) {
             Err(cause) if cause.kind() != ErrorKind::AlreadyExists => {
                 Err(io_error("make the directory", directory, cause))
             }
-            _ => FileStore::in_place(directory, boot_id, flush),
+            _ => FileStore::in_place(directory, flush),
         }
     }
 
     /// The store in a directory that is there.
     pub fn existing(directory: &Path) -> Result<FileStore, StoreError> {
-        FileStore::in_place(directory, boot_id(), Arc::new(|_, file| file.sync_data()))
+        FileStore::in_place(directory, Arc::new(|_, file| file.sync_data()))
     }
 
-    fn in_place(
-        directory: &Path,
-        boot_id: Option<String>,
-        flush: Flush,
-    ) -> Result<FileStore, StoreError> {
+    fn in_place(directory: &Path, flush: Flush) -> Result<FileStore, StoreError> {
         // One name for one directory, however it was spelled.
         let directory = fs::canonicalize(directory)
             .map_err(|cause| io_error("find the directory", directory, cause))?;
         fs::read_dir(&directory)
             .map_err(|cause| io_error("read the directory", &directory, cause))?;
-        Ok(FileStore { directory, boot_id, flush })
+        Ok(FileStore { directory, flush })
     }
 
     /// Where it is, with no symbolic links on the way.
@@ -96,16 +97,45 @@ impl FileStore {
         &self.directory
     }
 
+    /// Its name, for people: a URL.
+    pub fn name(&self) -> String {
+        // No spaces or percent signs are escaped: it is for people.
+        format!("file://{}", self.directory.display())
+    }
+
     /// A slot's file.
     pub fn path_of(&self, slot: &Node) -> PathBuf {
         self.directory.join(file_name(slot.datacenter_id(), slot.worker_id()))
     }
 
+    /// The slots of a datacenter that were ever held, in any order.
+    pub fn recorded(
+        &self,
+        layout: &Layout,
+        datacenter_id: u64,
+    ) -> Result<Vec<Recorded>, StoreError> {
+        let failed = |cause| io_error("read the directory", &self.directory, cause);
+        let mut slots = Vec::new();
+        for entry in fs::read_dir(&self.directory).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name();
+            let Some(worker_id) = name.to_str().and_then(|name| worker_of(name, datacenter_id))
+            else {
+                continue;
+            };
+            let path = entry.path();
+            let record = read_record(&path).ok();
+            if let Some(record) = &record {
+                check_layout(record.node.layout(), layout, &path)?;
+            }
+            slots.push(Recorded { worker_id, ceiling: record.map(|record| record.ceiling) });
+        }
+        Ok(slots)
+    }
+
     /// Makes the file of a slot that was never held, unless another process has just done so.
     fn create(&self, slot: &Node, path: &Path) -> Result<(), StoreError> {
-        let mut bytes = [0; FILE_BYTES];
-        let fresh = Record::starting_at(slot, NEVER);
-        bytes[..record::BYTES].copy_from_slice(&fresh.to_bytes());
+        let bytes = file_of(&Record::starting_at(slot, NEVER));
         let made = || -> io::Result<()> {
             let mut builder = tempfile::Builder::new();
             builder.prefix(".new-");
@@ -129,190 +159,173 @@ impl FileStore {
         made().map_err(|cause| io_error("make", path, cause))
     }
 
-    /// Whether what was written to a map under this record cannot be lost: it was written in this boot.
-    pub(super) fn is_boot_of(&self, record: &Record) -> bool {
-        self.boot_id.as_ref().is_some_and(|id| !id.is_empty() && *id == record.boot_id)
-    }
-
-    /// Writes a slot's file anew, in its place, so that it stays its user's. The record, which makes it
-    /// whole, comes last.
-    pub(super) fn rewrite(
-        &self,
-        file: &mut File,
-        path: &Path,
-        record: &Record,
-    ) -> Result<(), StoreError> {
-        let emptied = file
-            .set_len(0)
-            .and_then(|()| file.set_len(FILE_BYTES as u64))
-            .and_then(|()| (self.flush)(path, file));
-        emptied.map_err(|cause| io_error("empty", path, cause))?;
-        self.overwrite(file, path, record)
-    }
-
-    /// Writes a record to a slot's file and flushes it.
-    pub(super) fn overwrite(
-        &self,
-        file: &mut File,
-        path: &Path,
-        record: &Record,
-    ) -> Result<(), StoreError> {
-        write(file, path, record)?;
-        (self.flush)(path, file).map_err(|cause| io_error("flush", path, cause))
-    }
-
-    /// The file of a slot, locked.
-    fn lock(&self, slot: &Node, path: &Path) -> Result<File, StoreError> {
+    /// A slot's file, which is made when missing. Nothing is locked.
+    pub fn slot(&self, slot: &Node) -> Result<SlotFile, StoreError> {
+        let path = self.path_of(slot);
         let is_missing = |failure: &StoreError| matches!(failure, StoreError::Io { cause, .. } if cause.kind() == ErrorKind::NotFound);
-        let file = match open(path, Access::ReadWrite) {
+        let file = match open(&path, Access::ReadWrite) {
             Err(failure) if is_missing(&failure) => {
-                self.create(slot, path)?;
-                open(path, Access::ReadWrite).map_err(|failure| match is_missing(&failure) {
-                    true => unusable(path, "is a symbolic link to nothing. Remove it"),
+                self.create(slot, &path)?;
+                open(&path, Access::ReadWrite).map_err(|failure| match is_missing(&failure) {
+                    true => unusable(&path, "is a symbolic link to nothing. Remove it"),
                     false => failure,
                 })?
             }
             answer => answer?,
         };
-        locked(file, path)
+        Ok(SlotFile { file, path, flush: self.flush.clone() })
+    }
+
+    /// A slot's file that is there. Nothing is locked.
+    pub(super) fn slot_at(&self, path: PathBuf) -> Result<SlotFile, StoreError> {
+        Ok(SlotFile { file: open(&path, Access::ReadWrite)?, path, flush: self.flush.clone() })
     }
 }
 
-pub(super) fn locked(file: File, path: &Path) -> Result<File, StoreError> {
-    match file.try_lock() {
-        // Between the opening and the lock someone may have put another file in its place.
-        Ok(()) if !is_at(path, &file) => Err(replaced(path)),
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            Err(StoreError::InUse { place: path.display().to_string(), holder: holder_of(path) })
-        }
-        Err(TryLockError::Error(cause)) => Err(io_error("lock", path, cause)),
-    }
-}
-
-impl Store for FileStore {
-    fn name(&self) -> String {
-        // No spaces or percent signs are escaped: it is for people.
-        format!("file://{}", self.directory.display())
-    }
-
-    fn recorded(&self, layout: &Layout, datacenter_id: u64) -> Result<Vec<Recorded>, StoreError> {
-        let failed = |cause| io_error("read the directory", &self.directory, cause);
-        let mut slots = Vec::new();
-        for entry in fs::read_dir(&self.directory).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let name = entry.file_name();
-            let Some(worker_id) = name.to_str().and_then(|name| worker_of(name, datacenter_id))
-            else {
-                continue;
-            };
-            let path = entry.path();
-            let record = read_record(&path).ok();
-            if let Some(record) = &record {
-                check_layout(record.node.layout(), layout, &path)?;
-            }
-            slots.push(Recorded { worker_id, ceiling: record.map(|record| record.ceiling) });
-        }
-        Ok(slots)
-    }
-
-    fn acquire(
-        &self,
-        slot: &Node,
-        holder: &Holder,
-        ceiling: Tick,
-    ) -> Result<Box<dyn Held>, StoreError> {
-        let path = self.path_of(slot);
-        let mut file = self.lock(slot, &path)?;
-        let bytes = read_whole(&mut file, &path)?;
-        let before = record_of(&bytes, &path)?;
-        check_node(&before.node, slot, &path)?;
-        check_skip(&before.clone().passing_what_is_skipped(ceiling), ceiling, &path)?;
-        let boot_id = self.boot_id.clone().unwrap_or_default();
-        let is_same_boot = self.is_boot_of(&before);
-        let (floor, high) = if is_same_boot {
-            (before.floor, high_marks(&bytes, &before).ok_or_else(|| damaged(&path))?)
-        } else {
-            (before.ceiling, HighMarks::default())
-        };
-        // At once, so that whoever is refused from now on learns who it is.
-        write(&mut file, &path, &Record { holder: Some(holder.clone()), ..before.clone() })?;
-        let map = MmapOptions::new()
-            .len(FILE_BYTES)
-            .map_raw(&file)
-            .map_err(|cause| io_error("map", &path, cause))?;
-        let marks = MarkTable::new(map, MARKS_AT);
-        if !is_same_boot {
-            // The map may have been lost. Before the record says that it counts again, it is empty:
-            // were it the other way round, a death in between would leave marks of another boot.
-            marks.clear();
-        }
-        let mut held = HeldFile {
-            file,
-            path,
-            record: Record { floor, boot_id, holder: Some(holder.clone()), ..before }
-                .passing_what_is_skipped(ceiling),
-            high,
-            marks: Some(marks),
-            flush: self.flush.clone(),
-        };
-        held.raise(ceiling)?;
-        Ok(Box::new(held))
-    }
-}
-
-struct HeldFile {
+/// A slot's open file. Its locks end with it.
+pub struct SlotFile {
     file: File,
     path: PathBuf,
-    /// What is known to be on the disk.
-    record: Record,
-    /// As they were at the start.
-    high: HighMarks,
-    marks: Option<MarkTable>,
     flush: Flush,
 }
 
-impl HeldFile {
-    /// Brings the record to the disk with a ceiling that is at least this.
-    fn raise(&mut self, ceiling: Tick) -> Result<(), StoreError> {
-        let record = self.record.raised(ceiling);
-        write(&mut self.file, &self.path, &record)?;
-        (self.flush)(&self.path, &self.file)
-            .map_err(|cause| io_error("flush", &self.path, cause))?;
-        self.record = record;
-        Ok(())
+impl SlotFile {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Locks a byte, or changes the lock on it. False where others have it: then nothing has changed.
+    pub(crate) fn try_take(&self, at: u64, hold: Hold) -> Result<bool, StoreError> {
+        // Elsewhere a lock on the file is a lock for one alone.
+        let hold = if cfg!(target_os = "linux") { hold } else { Hold::Exclusive };
+        lock::try_take(&self.file, at, hold).map_err(|cause| io_error("lock", &self.path, cause))
+    }
+
+    /// Unlocks a byte.
+    pub(crate) fn release(&self, at: u64) -> Result<(), StoreError> {
+        lock::release(&self.file, at).map_err(|cause| io_error("unlock", &self.path, cause))
+    }
+
+    /// The record that counts.
+    pub fn read(&self) -> Result<Record, StoreError> {
+        let (records, best) = self.records()?;
+        Ok(records[best].clone())
+    }
+
+    /// All records, and the index of the one that counts.
+    fn records(&self) -> Result<(Vec<Record>, usize), StoreError> {
+        let mut tries = 0;
+        let records = loop {
+            match records_of(&read_whole(&self.file, &self.path)?, &self.path) {
+                Err(_) if tries < READINGS => {
+                    tries += 1;
+                    thread::sleep(BETWEEN_READINGS);
+                }
+                records => break records?,
+            }
+        };
+        let best = best_of(&records);
+        Ok((records, best))
+    }
+
+    /// Writes a record to a block that nobody else writes, and flushes it. It is an error where another
+    /// page was opened or closed meanwhile, and where the file was replaced.
+    pub fn record(&self, record: &Record) -> Result<(), StoreError> {
+        self.write(record, true)
+    }
+
+    /// The same, but not flushed: what counts when it is lost is as safe.
+    pub fn record_lightly(&self, record: &Record) -> Result<(), StoreError> {
+        self.write(record, false)
+    }
+
+    fn write(&self, record: &Record, is_flushed: bool) -> Result<(), StoreError> {
+        self.check_place()?;
+        let (records, best) = self.records()?;
+        let mut order: Vec<usize> = (0..BLOCKS).collect();
+        order.sort_by_key(|&block| (block == best, records[block].rank()));
+        for block in order {
+            let at = FIRST_BLOCK + block as u64;
+            if !self.try_take(at, Hold::Exclusive)? {
+                continue;
+            }
+            let written = self.write_to(block, best, record, is_flushed);
+            // A lock that cannot be released ends with the file.
+            let _ = self.release(at);
+            if written? {
+                return Ok(());
+            }
+        }
+        let cause = io::Error::new(ErrorKind::WouldBlock, "8 writers have not come to an end");
+        Err(io_error("write", &self.path, cause))
+    }
+
+    /// Writes to a locked block. False where it counts by now, and another may be free.
+    fn write_to(
+        &self,
+        block: usize,
+        best: usize,
+        record: &Record,
+        is_flushed: bool,
+    ) -> Result<bool, StoreError> {
+        // Before the lock it may have been written.
+        let (records, now_best) = self.records()?;
+        if records[now_best].generation > record.generation {
+            return Err(overtaken(&self.path));
+        }
+        if block == now_best && block != best {
+            return Ok(false);
+        }
+        let start = (block * BLOCK_BYTES) as u64;
+        write_at(&self.file, &record.to_bytes(), start)
+            .map_err(|cause| io_error("write", &self.path, cause))?;
+        if is_flushed {
+            (self.flush)(&self.path, &self.file)
+                .map_err(|cause| io_error("flush", &self.path, cause))?;
+        }
+        Ok(true)
+    }
+
+    /// Writes the file anew, in its place, so that it stays its user's.
+    pub(super) fn rewrite(&self, record: &Record) -> Result<(), StoreError> {
+        let emptied = self.file.set_len(0);
+        emptied.map_err(|cause| io_error("empty", &self.path, cause))?;
+        write_at(&self.file, &file_of(record), 0)
+            .map_err(|cause| io_error("write", &self.path, cause))?;
+        (self.flush)(&self.path, &self.file).map_err(|cause| io_error("flush", &self.path, cause))
+    }
+
+    /// That the path still names this file. Its locks keep nobody away from another.
+    pub(crate) fn check_place(&self) -> Result<(), StoreError> {
+        if is_at(&self.path, &self.file) { Ok(()) } else { Err(replaced(&self.path)) }
+    }
+
+    /// Who has the slot.
+    pub(crate) fn in_use(&self) -> StoreError {
+        let holder = self.read().ok().and_then(|record| record.holder);
+        StoreError::InUse { place: self.path.display().to_string(), holder }
     }
 }
 
-impl Held for HeldFile {
-    fn terms(&self) -> Terms {
-        Terms { floor: self.record.floor, ceiling: self.record.ceiling, high: self.high }
+/// A whole file that says one thing.
+fn file_of(record: &Record) -> Vec<u8> {
+    let mut bytes = vec![0; FILE_BYTES];
+    for block in bytes.chunks_exact_mut(BLOCK_BYTES) {
+        block[..record::BYTES].copy_from_slice(&record.to_bytes());
     }
+    bytes
+}
 
-    fn marks(&mut self) -> Option<MarkTable> {
-        self.marks.take()
-    }
+fn best_of(records: &[Record]) -> usize {
+    (0..records.len()).max_by_key(|&block| records[block].rank()).unwrap_or_default()
+}
 
-    fn renew(&mut self, ceiling: Tick) -> Result<(), StoreError> {
-        // The lock keeps every process away from this file, but not from one put in its place.
-        if !is_at(&self.path, &self.file) {
-            return Err(replaced(&self.path));
-        }
-        check_skip(&self.record, ceiling, &self.path)?;
-        if ceiling > self.record.ceiling { self.raise(ceiling) } else { Ok(()) }
-    }
-
-    fn release(mut self: Box<Self>, last: Tick) -> Result<(), StoreError> {
-        let record = &self.record;
-        // What it was handed over was issued, too.
-        let inherited = self.high.marks.into_iter().max().unwrap_or(NEVER);
-        let ceiling = last.max(inherited).clamp(record.floor, record.ceiling);
-        // Not flushed: should it be lost, the higher ceiling stands, which is as safe.
-        let record = self.record.lowered(ceiling);
-        write(&mut self.file, &self.path, &record)?;
-        // Closing the file does not unlock it while the generator's map of it lives.
-        self.file.unlock().map_err(|cause| io_error("unlock", &self.path, cause))
-    }
+fn write_at(file: &File, bytes: &[u8], start: u64) -> io::Result<()> {
+    // No other thread uses this open file.
+    let mut file = file;
+    file.seek(SeekFrom::Start(start))?;
+    file.write_all(bytes)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -337,12 +350,6 @@ pub(super) fn open(path: &Path, access: Access) -> Result<File, StoreError> {
         return Err(unusable(path, "is no regular file. Move it away, or use another workerId"));
     }
     Ok(file)
-}
-
-fn write(file: &mut File, path: &Path, record: &Record) -> Result<(), StoreError> {
-    file.rewind()
-        .and_then(|()| file.write_all(&record.to_bytes()))
-        .map_err(|cause| io_error("write", path, cause))
 }
 
 pub(super) fn file_name(datacenter_id: u64, worker_id: u64) -> String {
@@ -377,67 +384,72 @@ fn worker_of(name: &str, datacenter_id: u64) -> Option<u64> {
     (file_name(datacenter_id, worker_id) == name).then_some(worker_id)
 }
 
-pub(super) fn read_whole(file: &mut File, path: &Path) -> Result<Vec<u8>, StoreError> {
+fn read_whole(file: &File, path: &Path) -> Result<Vec<u8>, StoreError> {
     let failed = |cause| io_error("read", path, cause);
-    let len = file.metadata().map_err(failed)?.len();
-    if len != FILE_BYTES as u64 {
-        let what = format!(
-            "is {len} bytes long and should be {FILE_BYTES}: it was cut off, or is no file of a \
-             slot. {REMEDY}"
-        );
-        return Err(unusable(path, &what));
-    }
+    // The first bytes of a file of another format tell which.
     let mut bytes = Vec::with_capacity(FILE_BYTES);
-    file.rewind().and_then(|()| file.read_to_end(&mut bytes)).map_err(failed)?;
+    let mut from = file;
+    let read =
+        from.rewind().and_then(|()| from.take(FILE_BYTES as u64 + 1).read_to_end(&mut bytes));
+    read.map_err(failed)?;
     Ok(bytes)
 }
 
-/// The record of a file's bytes, if all of them are as they should be.
-pub(super) fn record_of(bytes: &[u8], path: &Path) -> Result<Record, StoreError> {
-    let sector = bytes.first_chunk().ok_or_else(|| damaged(path))?;
-    let record = Record::from_bytes(sector).map_err(|fault| match fault {
+/// The records of a file's bytes, if all of them are as they should be.
+fn records_of(bytes: &[u8], path: &Path) -> Result<Vec<Record>, StoreError> {
+    let first = bytes.first_chunk().map(Record::from_bytes);
+    let is_other = matches!(first, Some(Err(Fault::Newer(_) | Fault::Older(_))));
+    if bytes.len() != FILE_BYTES && !is_other {
+        let what = format!(
+            "is {}{} bytes long and should be {FILE_BYTES}: it was cut off, or is no file of a slot. \
+             {REMEDY}",
+            if bytes.len() > FILE_BYTES { "at least " } else { "" },
+            bytes.len()
+        );
+        return Err(unusable(path, &what));
+    }
+    let mut records: Vec<Record> = Vec::with_capacity(BLOCKS);
+    for block in bytes.chunks(BLOCK_BYTES) {
+        let (sector, rest) = block.split_first_chunk().ok_or_else(|| damaged(path))?;
+        let record = Record::from_bytes(sector).map_err(|fault| refused(fault, path))?;
+        let is_of_others = |first: &Record| (first.file, first.node) != (record.file, record.node);
+        if records.first().is_some_and(is_of_others) || rest.iter().any(|&byte| byte != 0) {
+            return Err(damaged(path));
+        }
+        records.push(record);
+    }
+    Ok(records)
+}
+
+fn refused(fault: Fault, path: &Path) -> StoreError {
+    match fault {
         Fault::Foreign => unusable(path, &format!("is no file of a snowdrift slot. {REMEDY}")),
         Fault::Newer(version) => unusable(
             path,
             &format!(
                 "was written by a newer snowdrift (format {version}; this one reads {VERSION}). Update \
-             snowdrift here, or use another workerId"
+                 snowdrift here, or use another workerId"
             ),
         ),
-        Fault::Older(version) => unusable(path, &format!(
-            "was written by an older snowdrift (format {version}; this one reads {VERSION}). End the \
+        Fault::Older(version) => unusable(
+            path,
+            &format!(
+                "was written by an older snowdrift (format {version}; this one reads {VERSION}). End the \
              processes that use it. Then {RESET}"
-        )),
+            ),
+        ),
         Fault::Damaged => damaged(path),
-    })?;
-    let is_zero = |bytes: &[u8]| bytes.iter().all(|&byte| byte == 0);
-    if !is_zero(&bytes[record::BYTES..MARKS_AT]) || !is_zero(&bytes[MARKS_AT + marks::BYTES..]) {
-        return Err(damaged(path));
     }
-    Ok(record)
 }
 
-/// The marks that were written in the boot that the record names.
-pub(super) fn high_marks(bytes: &[u8], record: &Record) -> Option<HighMarks> {
-    let counters = record.node.layout().counters();
-    let high = MarkTable::read(&bytes[MARKS_AT..], counters)?;
-    high.marks.iter().all(|&mark| mark <= record.ceiling).then_some(high)
-}
-
-/// A slot's record, read without its lock, so while it may be rewritten: try a few times.
+/// A slot's record, for people.
 fn read_record(path: &Path) -> Result<Record, StoreError> {
-    let read = || {
-        let mut file = open(path, Access::Read)?;
-        record_of(&read_whole(&mut file, path)?, path)
-    };
-    read().or_else(|_| read()).or_else(|_| read())
+    let file = open(path, Access::Read)?;
+    // Nothing is flushed.
+    SlotFile { file, path: path.to_owned(), flush: Arc::new(|_, _| Ok(())) }.read()
 }
 
-fn holder_of(path: &Path) -> Option<Holder> {
-    read_record(path).ok()?.holder
-}
-
-pub(super) fn check_node(found: &Node, slot: &Node, path: &Path) -> Result<(), StoreError> {
+pub(crate) fn check_node(found: &Node, slot: &Node, path: &Path) -> Result<(), StoreError> {
     check_layout(found.layout(), slot.layout(), path)?;
     if found != slot {
         let what = format!(
@@ -451,7 +463,7 @@ pub(super) fn check_node(found: &Node, slot: &Node, path: &Path) -> Result<(), S
 }
 
 /// That no ID up to this ceiling is one that is skipped.
-fn check_skip(record: &Record, ceiling: Tick, path: &Path) -> Result<(), StoreError> {
+pub(crate) fn check_skip(record: &Record, ceiling: Tick, path: &Path) -> Result<(), StoreError> {
     let Skip { from, to } = record.skip;
     if record.skip == Skip::NONE || ceiling < from {
         return Ok(());
@@ -505,6 +517,14 @@ fn replaced(path: &Path) -> StoreError {
     StoreError::Lost(format!(
         "{} was removed or replaced while it was in use, so another process may have its slot. \
          Restart this process, and leave the files of running processes alone",
+        path.display()
+    ))
+}
+
+pub(crate) fn overtaken(path: &Path) -> StoreError {
+    StoreError::Lost(format!(
+        "another process has taken the slot of {}, though this one held its lock: look at its file \
+         system. Restart this process",
         path.display()
     ))
 }

@@ -1,7 +1,7 @@
 //! Where slots are recorded, so that what one process issued is not issued again by the next, and
 //! two never issue at one time. A slot is a node's place in a store.
 //!
-//! Every store keeps these rules (`tests/store/contract.rs` holds them to it):
+//! Every store keeps these rules:
 //!
 //! 1. A holder issues ticks in (floor, ceiling] only. Its floor is the ceiling that was recorded
 //!    before it came; or a lower one, where the store knows the high marks of all that was issued
@@ -10,19 +10,20 @@
 //! 3. Checking the owner and raising the ceiling is one atomic step.
 //! 4. A generator's ceiling moves only after the store has confirmed it.
 //!
-//! So no two holders of a slot share a (tick, counter), whatever their clocks and pauses are.
+//! So no two holders of a slot share a (tick, counter), whatever their clocks and pauses are. Here is the
+//! embedded store; [`crate::durable`] binds its records to pages. The others are in `js/lease`.
 //!
 //! | file | what it is |
 //! |---|---|
+//! | `lock` | locks on single bytes of a file |
 //! | `record` | what a slot's file says of it |
-//! | `marks` | the high marks in shared memory, exact after a crash |
-//! | `boot` | whether that memory can have been lost |
-//! | `file` | the store: a directory with a file a slot |
+//! | `boot` | which boot of the machine this is |
+//! | `file` | a directory with a file a slot |
 //! | `reset` | a slot that a wrong clock made useless, put right |
 
 mod boot;
 pub mod file;
-mod marks;
+pub(crate) mod lock;
 pub mod record;
 pub mod reset;
 
@@ -32,12 +33,10 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::layout::{Layout, Tick};
-use crate::node::Node;
+use crate::layout::Tick;
 use crate::sequencer::HighMarks;
 
 pub use boot::boot_id;
-pub use marks::MarkTable;
 
 /// Who holds a slot, or wants to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,39 +69,6 @@ pub struct Terms {
     pub ceiling: Tick,
     /// What was issued above the floor.
     pub high: HighMarks,
-}
-
-/// Where slots are recorded.
-pub trait Store: Send + Sync {
-    /// Its name, for people: a URL.
-    fn name(&self) -> String;
-
-    /// The slots of a datacenter that were ever held, in any order.
-    fn recorded(&self, layout: &Layout, datacenter_id: u64) -> Result<Vec<Recorded>, StoreError>;
-
-    /// Takes a slot, and raises its ceiling to the given one if it is lower; or tells who holds it.
-    fn acquire(
-        &self,
-        slot: &Node,
-        holder: &Holder,
-        ceiling: Tick,
-    ) -> Result<Box<dyn Held>, StoreError>;
-}
-
-/// A slot that is held. Dropped without a release, it is as if the holder had died.
-pub trait Held: Send {
-    /// What the holder starts from.
-    fn terms(&self) -> Terms;
-
-    /// Where the holder's generator writes its high marks, if the store can keep them.
-    fn marks(&mut self) -> Option<MarkTable>;
-
-    /// Raises the ceiling, if the slot is still this holder's. A lower one than recorded changes
-    /// nothing. When it returns, the ceiling is safe against anything that can happen.
-    fn renew(&mut self, ceiling: Tick) -> Result<(), StoreError>;
-
-    /// Gives the slot up. Nothing above `last` was issued, nor ever will be by this holder.
-    fn release(self: Box<Self>, last: Tick) -> Result<(), StoreError>;
 }
 
 /// Why a store did not do what it was asked for.

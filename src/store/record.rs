@@ -1,49 +1,62 @@
-//! What a slot's file says of the slot, in one disk sector, so that it is written whole or not at
-//! all. Little-endian:
+//! A record: what a block of a slot's file says of the slot, in one disk sector, so that it is written
+//! whole or not at all. Little-endian:
 //!
 //! | bytes | what |
 //! |---|---|
 //! | 0..8 | `snowdrft` |
-//! | 8..12 | version of this format: 2 |
+//! | 8..12 | version of this format: 3 |
 //! | 12..16 | CRC-32 of bytes 16..512 |
 //! | 16..40 | the layout: five widths, 3 zeros, tick in ms, epoch in Unix ms |
 //! | 40..56 | datacenter ID, worker ID |
-//! | 56..72 | floor, ceiling: ticks |
-//! | 72..136 | the ID of the boot that the high marks were written in: length, UTF-8 |
-//! | 136..416 | the holder: held (0 or 1), pid, start in Unix ms, token, length of its host, UTF-8 |
-//! | 416..432 | the last jump of the ceiling: before, since |
-//! | 432..448 | what is skipped: from, to |
+//! | 56..72 | a random ID of the file |
+//! | 72..88, 88..96 | the page that is drawn from, and how many were opened or closed until then |
+//! | 96..112 | floor, ceiling: ticks |
+//! | 112..240 | the high marks before the page was opened |
+//! | 240..248 | how many numbers of the current counter's mark were used; 0 where that is not known |
+//! | 248, 249 | the current counter; whether the page was closed |
+//! | 250..256 | zeros |
+//! | 256..272 | the last jump of the ceiling: before, since |
+//! | 272..288 | what is skipped: from, to |
+//! | 288..508 | the holder: held (0 or 1), pid, start in Unix ms, token, length of its host, UTF-8 |
 
-use crate::layout::{Layout, Tick};
+use crate::layout::{Layout, MAX_COUNTERS, Tick};
 use crate::node::Node;
-use crate::sequencer::NEVER;
+use crate::sequencer::{HighMarks, NEVER};
 use crate::store::Holder;
 
 /// A sector of any disk.
 pub const BYTES: usize = 512;
 
 const MAGIC: [u8; 8] = *b"snowdrft";
-/// 1 had no jump, and nothing to skip.
-pub const VERSION: u32 = 2;
+/// 2 was one record and a memory map.
+pub const VERSION: u32 = 3;
 
-/// Where the bytes behind the holder start.
-const JUMP_AT: usize = 416;
-
-const LONGEST_BOOT_ID: usize = 63;
-const LONGEST_HOST: usize = 240;
+const HOLDER_AT: usize = 288;
+const LONGEST_HOST: usize = 190;
 
 /// What is known of a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Whose slot it is.
     pub node: Node,
+    /// Tells its file from every other.
+    pub file: u128,
+    /// The page that is drawn from, or the process's memory; 0 for none.
+    pub page: u128,
+    /// Rises when a page is opened or closed. Of two records the one with the higher
+    /// ([`Record::rank`]) counts.
+    pub generation: u64,
     /// What was issued at or below it is not known; above it, the high marks tell.
     pub floor: Tick,
     /// Nothing was issued above it.
     pub ceiling: Tick,
-    /// In which boot the high marks were written. Empty where that cannot be known.
-    pub boot_id: String,
-    /// Who holds it, or held it when it died. None after a release.
+    /// What was issued above the floor before the page was opened.
+    pub high: HighMarks,
+    /// How many numbers of the current counter's mark were used; 0 where that is not known.
+    pub used: u64,
+    /// Whether nothing was issued since: the page was closed.
+    pub is_closed: bool,
+    /// Who wrote it. None after the last user has closed the page.
     pub holder: Option<Holder>,
     /// When the ceiling last rose by hours at once.
     pub jump: Jump,
@@ -109,13 +122,23 @@ impl Record {
     pub fn starting_at(node: &Node, tick: Tick) -> Record {
         Record {
             node: *node,
+            file: fastrand::u128(1..),
+            page: 0,
+            generation: 0,
             floor: tick,
             ceiling: tick,
-            boot_id: String::new(),
+            high: HighMarks::default(),
+            used: 0,
+            is_closed: true,
             holder: None,
             jump: Jump::NONE,
             skip: Skip::NONE,
         }
+    }
+
+    /// Of a file's records the one with the highest counts.
+    pub fn rank(&self) -> (u64, Tick) {
+        (self.generation, self.ceiling)
     }
 
     /// The same with a ceiling of at least this.
@@ -169,19 +192,27 @@ impl Record {
         to.put(&layout.epoch_ms.to_le_bytes());
         to.put(&self.node.datacenter_id().to_le_bytes());
         to.put(&self.node.worker_id().to_le_bytes());
+        to.put(&self.file.to_le_bytes());
+        to.put(&self.page.to_le_bytes());
+        to.put(&self.generation.to_le_bytes());
         to.put(&self.floor.to_le_bytes());
         to.put(&self.ceiling.to_le_bytes());
-        to.put_text(&self.boot_id, LONGEST_BOOT_ID);
+        for mark in self.high.marks {
+            to.put(&mark.to_le_bytes());
+        }
+        to.put(&self.used.to_le_bytes());
+        to.put(&[self.high.current as u8, self.is_closed.into()]);
+        to.put(&[0; 6]);
+        for tick in [self.jump.before, self.jump.since, self.skip.from, self.skip.to] {
+            to.put(&tick.to_le_bytes());
+        }
+        debug_assert_eq!(to.at, HOLDER_AT);
         if let Some(holder) = &self.holder {
             to.put(&[1]);
             to.put(&holder.pid.to_le_bytes());
             to.put(&holder.started_ms.to_le_bytes());
             to.put(&holder.token.to_le_bytes());
             to.put_text(&holder.host, LONGEST_HOST);
-        }
-        to.at = JUMP_AT;
-        for tick in [self.jump.before, self.jump.since, self.skip.from, self.skip.to] {
-            to.put(&tick.to_le_bytes());
         }
         let mut bytes = to.bytes;
         bytes[..8].copy_from_slice(&MAGIC);
@@ -221,15 +252,28 @@ impl Record {
         let layout = Layout::cut(widths, tick_ms, epoch_ms);
         let datacenter_id = u64::from_le_bytes(from.take());
         let worker_id = u64::from_le_bytes(from.take());
-        let mut behind = Cursor { at: JUMP_AT, ..*from };
-        let mut tick = || i64::from_le_bytes(behind.take());
+        let file = u128::from_le_bytes(from.take());
+        let page = u128::from_le_bytes(from.take());
+        let generation = u64::from_le_bytes(from.take());
+        let mut tick = || i64::from_le_bytes(from.take());
+        let (floor, ceiling) = (tick(), tick());
+        let marks: [Tick; MAX_COUNTERS] = std::array::from_fn(|_| tick());
+        let used = u64::from_le_bytes(from.take());
+        let [current, is_closed] = from.take();
+        let _: [u8; 6] = from.take();
+        let mut tick = || i64::from_le_bytes(from.take());
         let jump = Jump { before: tick(), since: tick() };
         let skip = Skip { from: tick(), to: tick() };
         let record = Record {
             node: Node::new(layout, datacenter_id, worker_id).ok()?,
-            floor: i64::from_le_bytes(from.take()),
-            ceiling: i64::from_le_bytes(from.take()),
-            boot_id: from.take_text(LONGEST_BOOT_ID)?,
+            file,
+            page,
+            generation,
+            floor,
+            ceiling,
+            high: HighMarks { marks, current: current.into() },
+            used,
+            is_closed: is_closed != 0,
             holder: match from.take() {
                 [0] => None,
                 [_] => Some(Holder {
@@ -242,7 +286,14 @@ impl Record {
             jump,
             skip,
         };
-        let is_sound = NEVER <= record.floor
+        let counters = layout.counters();
+        let is_mark = |(counter, &mark): (usize, &Tick)| {
+            mark == NEVER || (NEVER < mark && mark <= ceiling && counter < counters)
+        };
+        let is_sound = marks.iter().enumerate().all(is_mark)
+            && record.high.current < counters
+            && used <= layout.last_sequence() + 1
+            && NEVER <= record.floor
             && record.floor <= record.ceiling
             && NEVER <= jump.before
             && jump.before <= jump.since
@@ -299,12 +350,23 @@ impl Cursor {
 mod tests {
     use super::*;
 
+    fn high() -> HighMarks {
+        let mut high = HighMarks { current: 3, ..HighMarks::default() };
+        high.marks[3] = 214_999_999_999;
+        high
+    }
+
     fn record() -> Record {
         Record {
             node: Node::new(Layout::NODE, 7, 31).unwrap(),
+            file: u128::MAX / 7,
+            page: u128::MAX / 5,
+            generation: 12,
             floor: 5,
             ceiling: 215_000_000_000,
-            boot_id: "ace96130-ef73-4e21-ab3b-1af1ebaaa158".to_owned(),
+            high: high(),
+            used: 4096,
+            is_closed: false,
             holder: Some(Holder {
                 token: u128::MAX / 3,
                 pid: 4711,
@@ -320,7 +382,10 @@ mod tests {
     fn a_record_reads_as_it_was_written() {
         let released = Record {
             holder: None,
-            boot_id: String::new(),
+            page: 0,
+            used: 0,
+            high: HighMarks::default(),
+            is_closed: true,
             floor: NEVER,
             jump: Jump::NONE,
             skip: Skip::NONE,
@@ -357,8 +422,8 @@ mod tests {
     fn what_is_foreign_newer_or_damaged_is_told_apart() {
         assert_eq!(Record::from_bytes(&[0; BYTES]), Err(Fault::Foreign));
         let mut newer = record().to_bytes();
-        newer[8] = 3;
-        assert_eq!(Record::from_bytes(&newer), Err(Fault::Newer(3)));
+        newer[8] = 4;
+        assert_eq!(Record::from_bytes(&newer), Err(Fault::Newer(4)));
         let mut older = record().to_bytes();
         older[8] = 1;
         assert_eq!(Record::from_bytes(&older), Err(Fault::Older(1)));
@@ -372,8 +437,9 @@ mod tests {
     #[test]
     fn what_no_writer_writes_is_damage() {
         let written = Record { holder: None, ..record() };
-        // Padding of the layout, after the boot's ID, `held`, and after the holder.
-        for at in [21, 120, 136, 500] {
+        // Padding of the layout, a counter that the layout has not, `is_closed`, padding, `held`, and
+        // after the holder.
+        for at in [21, 150, 249, 252, 288, 509] {
             let mut bytes = written.to_bytes();
             bytes[at] = 2;
             let check = crc32fast::hash(&bytes[16..]);
@@ -386,7 +452,10 @@ mod tests {
     fn ticks_in_the_wrong_order_are_damage() {
         let free = Record { jump: Jump::NONE, skip: Skip::NONE, ..record() };
         for wrong in [
-            Record { floor: 9, ceiling: 8, ..free.clone() },
+            Record { floor: 9, ceiling: 8, high: HighMarks::default(), ..free.clone() },
+            Record { ceiling: 214_999_999_998, ..free.clone() },
+            Record { used: 4097, ..free.clone() },
+            Record { high: HighMarks { current: 4, ..high() }, ..free.clone() },
             Record { jump: Jump { before: 9, since: 8 }, ..free.clone() },
             Record { jump: Jump { before: -2, since: 8 }, ..free.clone() },
             Record { skip: Skip { from: free.ceiling, to: free.ceiling + 9 }, ..free.clone() },

@@ -7,8 +7,10 @@
 use std::path::PathBuf;
 
 use super::StoreError;
-use super::file::{self, Access, FILE_BYTES, FileStore};
+use super::file::{self, FileStore};
+use super::lock::{Hold, USERS};
 use super::record::{HOUR_MS, Record, Skip};
+use crate::host::{Directory, Page};
 use crate::layout::{Layout, Tick};
 use crate::node::Node;
 use crate::sequencer::{HighMarks, NEVER};
@@ -21,7 +23,7 @@ pub struct Reset {
     pub node: Node,
     /// What the file says, or why it cannot be used.
     pub found: Result<Record, StoreError>,
-    /// The high marks, where the file's are of this boot.
+    /// The high marks, where they are known: from the record of a closed page, or from the page.
     pub high: Option<HighMarks>,
     /// The clock's tick.
     pub now: Tick,
@@ -76,26 +78,28 @@ impl Reset {
 }
 
 impl FileStore {
-    /// Looks at a slot that nobody holds; with `is_meant`, resets it. `layout` is that of a file which
-    /// cannot be read; of one that can, it must be the same, if it is given.
+    /// Looks at a slot that nobody holds; with `is_meant`, resets it, and removes its page. `layout` is that
+    /// of a file which cannot be read; of one that can, it must be the same, if it is given. `host` is where
+    /// the page is.
     pub fn reset(
         &self,
         (datacenter_id, worker_id): (u64, u64),
         layout: Option<Layout>,
         now_ms: i64,
         is_meant: bool,
+        host: Option<&Directory>,
     ) -> Result<Reset, StoreError> {
         let path = self.directory().join(file::file_name(datacenter_id, worker_id));
-        let mut locked = file::locked(file::open(&path, Access::ReadWrite)?, &path)?;
-        let read = file::read_whole(&mut locked, &path)
-            .and_then(|bytes| Ok((file::record_of(&bytes, &path)?, bytes)));
-        let (found, bytes) = match read {
-            Ok((record, bytes)) => (Ok(record), bytes),
-            Err(unusable @ StoreError::Unusable { .. }) => (Err(unusable), vec![0; FILE_BYTES]),
-            Err(failure) => return Err(failure),
+        let slot = self.slot_at(path.clone())?;
+        if !slot.try_take(USERS, Hold::Exclusive)? {
+            return Err(slot.in_use());
+        }
+        slot.check_place()?;
+        let found = match slot.read() {
+            Err(failure) if !matches!(failure, StoreError::Unusable { .. }) => return Err(failure),
+            found => found,
         };
-        let layout_of = |record: &Record| *record.node.layout();
-        let recorded = found.as_ref().ok().map(layout_of);
+        let recorded = found.as_ref().ok().map(|record| *record.node.layout());
         let layout = layout.or(recorded).unwrap_or(Layout::NODE);
         if let Some(recorded) = &recorded {
             file::check_layout(recorded, &layout, &path)?;
@@ -108,25 +112,37 @@ impl FileStore {
             Ok(record)
         });
         let now = layout.tick_at(now_ms).clamp(NEVER, layout.last_tick());
-        let (found, high) = match found {
-            Ok(record) if self.is_boot_of(&record) => match file::high_marks(&bytes, &record) {
-                Some(high) => (Ok(record), Some(high)),
-                None => (Err(file::damaged(&path)), None),
-            },
-            found => (found, None),
+        let page = found.as_ref().ok().and_then(|record| unused_page(host?, record));
+        let high = match (&found, &page) {
+            (Ok(record), _) if record.is_closed => Some(record.high),
+            (Ok(_), Some(page)) => Some(page.high_marks()),
+            _ => None,
         };
         let plan = match &found {
             Ok(record) => Reset::plan(record, high.as_ref(), now),
             Err(_) => Some(Plan { floor: now, skip: Skip::NONE, repeats_to: Tick::MAX }),
         };
         if let (true, Some(plan)) = (is_meant, &plan) {
-            let skip = plan.skip;
-            let record = Record { skip, ..Record::starting_at(&node, plan.floor) };
-            match found {
-                Ok(_) => self.overwrite(&mut locked, &path, &record)?,
-                Err(_) => self.rewrite(&mut locked, &path, &record)?,
+            if let Some(page) = &page {
+                // First: if this ends here, the slot goes on above its ceiling.
+                page.remove().map_err(|error| file::unusable(page.path(), &error.to_string()))?;
+            }
+            let record = Record { skip: plan.skip, ..Record::starting_at(&node, plan.floor) };
+            match &found {
+                Ok(Record { file, generation, .. }) => {
+                    slot.record(&Record { file: *file, generation: generation + 1, ..record })?;
+                }
+                Err(_) => slot.rewrite(&record)?,
             }
         }
+        drop(page);
         Ok(Reset { path, node, found, high, now, plan })
     }
+}
+
+/// The page that a record names, if it is there and nobody uses it.
+fn unused_page(host: &Directory, record: &Record) -> Option<Page> {
+    // What cannot be read tells nothing, and is no reason to refuse the reset.
+    let page = host.unused(&record.node).ok()??;
+    (page.id() == record.page && page.owner() == record.file).then_some(page)
 }

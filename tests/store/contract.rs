@@ -1,5 +1,5 @@
-//! What every store must do: the four rules of `src/store/mod.rs`, as tests. A store joins by a
-//! [`World`] and a line of [`held_to_the_contract`].
+//! What every store of leases must do: the four rules of `src/store/mod.rs`, as tests. A store joins by
+//! a [`World`] and a line of [`held_to_the_contract`].
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -8,7 +8,34 @@ use std::thread;
 use snowdrift::layout::{Layout, Tick};
 use snowdrift::node::Node;
 use snowdrift::sequencer::NEVER;
-use snowdrift::store::{Held, Holder, MarkTable, Store, StoreError, Terms};
+use snowdrift::store::{Holder, Recorded, StoreError, Terms};
+
+/// Where slots are leased.
+pub trait Store: Send + Sync {
+    /// The slots of a datacenter that were ever held, in any order.
+    fn recorded(&self, layout: &Layout, datacenter_id: u64) -> Result<Vec<Recorded>, StoreError>;
+
+    /// Takes a slot, and raises its ceiling to the given one if it is lower; or says who holds it.
+    fn acquire(
+        &self,
+        slot: &Node,
+        holder: &Holder,
+        ceiling: Tick,
+    ) -> Result<Box<dyn Held>, StoreError>;
+}
+
+/// A slot that is held. Dropped without a release, it is as if the holder had died.
+pub trait Held: Send {
+    /// What the holder starts from.
+    fn terms(&self) -> Terms;
+
+    /// Raises the ceiling, if the slot is still this holder's. A lower one than recorded changes
+    /// nothing. When it returns, the ceiling is safe against anything that can happen.
+    fn renew(&mut self, ceiling: Tick) -> Result<(), StoreError>;
+
+    /// Gives the slot up. Nothing above `last` was issued, nor ever will be by this holder.
+    fn release(self: Box<Self>, last: Tick) -> Result<(), StoreError>;
+}
 
 /// A store and what surrounds it, as the contract needs it.
 pub trait World: Sync {
@@ -76,18 +103,13 @@ pub fn holder() -> Holder {
 struct Tenant {
     held: Box<dyn Held>,
     terms: Terms,
-    marks: Option<MarkTable>,
 }
 
 impl Tenant {
     fn of(world: &dyn World, ceiling: Tick) -> Tenant {
-        let mut held = world.store().acquire(&slot(3), &holder(), ceiling).unwrap();
+        let held = world.store().acquire(&slot(3), &holder(), ceiling).unwrap();
         let terms = held.terms();
-        let marks = held.marks();
-        if let Some(marks) = &marks {
-            marks.write(&terms.high);
-        }
-        Tenant { held, terms, marks }
+        Tenant { held, terms }
     }
 
     fn may_issue(&self, counter: usize, tick: Tick) -> bool {
@@ -96,9 +118,6 @@ impl Tenant {
 
     fn issue(&self, counter: usize, tick: Tick) {
         assert!(self.may_issue(counter, tick), "tick {tick} of counter {counter}");
-        if let Some(marks) = &self.marks {
-            marks.note(counter, tick);
-        }
     }
 
     fn recorded_ceiling(world: &dyn World) -> Option<Tick> {
@@ -147,7 +166,6 @@ pub fn ceiling_never_falls(world: &dyn World) {
 pub fn release_lowers_to_the_last_tick(world: &dyn World) {
     let first = Tenant::of(world, 300);
     first.issue(0, 40);
-    drop(first.marks);
     first.held.release(40).unwrap();
     assert_eq!(Tenant::recorded_ceiling(world), Some(40));
     // At once, without waiting for anything: that is what a release is for.
@@ -155,7 +173,6 @@ pub fn release_lowers_to_the_last_tick(world: &dyn World) {
     assert!(!second.may_issue(0, 40));
     assert!(second.may_issue(0, 41));
     // It issued nothing, so what was issued before it stays the bound.
-    drop(second.marks);
     second.held.release(NEVER).unwrap();
     let third = Tenant::of(world, 500);
     assert!(!third.may_issue(0, 40));
@@ -200,7 +217,6 @@ pub fn lost_slot(world: &dyn World) {
     let before = Tenant::recorded_ceiling(world);
     assert!(matches!(first.held.renew(900), Err(StoreError::Lost(_))));
     assert_eq!(Tenant::recorded_ceiling(world), before, "it was not raised");
-    drop(first.marks);
     let _ = first.held.release(1);
     assert_eq!(Tenant::recorded_ceiling(world), before, "it was not lowered");
     second.held.renew(200).unwrap();

@@ -8,7 +8,9 @@ use parking_lot::Mutex;
 use snowdrift::layout::{Layout, Tick};
 use snowdrift::node::Node;
 use snowdrift::sequencer::{HighMarks, NEVER};
-use snowdrift::store::{Held, Holder, MarkTable, Recorded, Store, StoreError, Terms};
+use snowdrift::store::{Holder, Recorded, StoreError, Terms};
+
+use crate::contract::{Held, Store};
 
 /// A rule that the engine breaks, to show that it is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,10 +86,6 @@ impl Engine {
 }
 
 impl Store for Engine {
-    fn name(&self) -> String {
-        "simulated:".to_owned()
-    }
-
     fn recorded(&self, _: &Layout, _: u64) -> Result<Vec<Recorded>, StoreError> {
         let tables = self.tables.lock();
         if tables.is_down {
@@ -162,10 +160,6 @@ impl HeldRow {
 impl Held for HeldRow {
     fn terms(&self) -> Terms {
         self.terms
-    }
-
-    fn marks(&mut self) -> Option<MarkTable> {
-        None
     }
 
     fn renew(&mut self, ceiling: Tick) -> Result<(), StoreError> {

@@ -1,5 +1,5 @@
 //! A machine whose power can be cut: the real file store in a temporary directory, with a disk that
-//! remembers what was flushed to it.
+//! remembers what was flushed to it, and a directory of pages in memory.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use snowdrift::host::{BootId, Directory};
 use snowdrift::store::file::FileStore;
 use tempfile::TempDir;
 
@@ -19,8 +20,8 @@ const SECTOR: usize = 512;
 pub enum Broken {
     /// The disk says that it has flushed, and has not.
     Flush,
-    /// The boot's ID stays the same when the power was cut.
-    BootId,
+    /// The memory comes back as it was some time before the power was cut.
+    Memory,
 }
 
 #[derive(Default)]
@@ -35,6 +36,9 @@ struct Disk {
 /// One machine, from boot to boot.
 pub struct Machine {
     directory: TempDir,
+    memory: TempDir,
+    /// What [`Broken::Memory`] brings back.
+    pages: Vec<(PathBuf, Vec<u8>)>,
     disk: Arc<Mutex<Disk>>,
     boots: u32,
     broken: Option<Broken>,
@@ -43,15 +47,44 @@ pub struct Machine {
 impl Machine {
     pub fn new(broken: Option<Broken>) -> Machine {
         let directory = tempfile::tempdir().unwrap();
-        Machine { directory, disk: Arc::default(), boots: 0, broken }
+        let memory =
+            tempfile::Builder::new().prefix("snowdrift-test-").tempdir_in("/dev/shm").unwrap();
+        Machine { directory, memory, pages: Vec::new(), disk: Arc::default(), boots: 0, broken }
     }
 
     pub fn store(&self) -> FileStore {
-        let boots = if self.broken == Some(Broken::BootId) { 0 } else { self.boots };
         let disk = self.disk.clone();
         let lies = self.broken == Some(Broken::Flush);
         let flush = move |path: &Path, file: &File| disk.lock().flush(path, file, lies);
-        FileStore::with(self.path(), Some(format!("boot {boots}")), Arc::new(flush)).unwrap()
+        FileStore::with(self.path(), Arc::new(flush)).unwrap()
+    }
+
+    /// Where its processes have their pages.
+    pub fn host(&self) -> Directory {
+        let boots = if self.broken == Some(Broken::Memory) { 0 } else { self.boots };
+        Directory::with(self.memory.path(), BootId([boots as u8 + 1; 16])).unwrap()
+    }
+
+    fn page_files(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.host().path()).unwrap();
+        entries.map(|entry| entry.unwrap().path()).collect()
+    }
+
+    /// Somebody removes the pages, though they are in use.
+    pub fn remove_pages(&self) {
+        for path in self.page_files() {
+            if path.extension().is_some_and(|extension| extension == "page") {
+                fs::remove_file(path).unwrap();
+            }
+        }
+    }
+
+    /// Remembers the memory as it is.
+    pub fn copy_memory(&mut self) {
+        if self.broken == Some(Broken::Memory) {
+            let of = |path: PathBuf| fs::read(&path).map(|bytes| (path, bytes)).ok();
+            self.pages = self.page_files().into_iter().filter_map(of).collect();
+        }
     }
 
     pub fn path(&self) -> &Path {
@@ -65,7 +98,14 @@ impl Machine {
     /// Leaves of each file what was flushed, and of the rest, sector by sector, what chance has
     /// written back. Every process must be dead already.
     pub fn cut_power(&mut self, random: &mut fastrand::Rng) {
+        for path in self.page_files() {
+            fs::remove_file(path).unwrap();
+        }
         self.boots += 1;
+        for (path, bytes) in &self.pages {
+            fs::write(path, bytes).unwrap();
+            fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        }
         let disk = self.disk.lock();
         let entries = fs::read_dir(self.path()).unwrap();
         let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -104,70 +144,5 @@ impl Disk {
             self.flushed.insert(inode, fs::read(path)?);
         }
         Ok(())
-    }
-}
-
-mod contract {
-    use snowdrift::node::Node;
-    use snowdrift::store::Store;
-
-    use super::*;
-    use crate::contract::{World, held_to_the_contract};
-
-    impl World for Machine {
-        fn store(&self) -> Box<dyn Store> {
-            Box::new(Machine::store(self))
-        }
-
-        fn bury_the_dead(&self) {}
-
-        fn take_away(&self, slot: &Node) {
-            fs::remove_file(Machine::store(self).path_of(slot)).unwrap();
-        }
-
-        fn break_down(&self, is_broken: bool) {
-            self.set_disk_fails(is_broken);
-        }
-    }
-
-    mod within_a_boot {
-        use super::*;
-        held_to_the_contract!(Machine::new(None));
-    }
-
-    /// A machine that loses its power whenever a holder has died.
-    struct Reboots {
-        machine: Mutex<Machine>,
-        random: Mutex<fastrand::Rng>,
-    }
-
-    impl Reboots {
-        fn new() -> Self {
-            let random = Mutex::new(fastrand::Rng::with_seed(1));
-            Reboots { machine: Mutex::new(Machine::new(None)), random }
-        }
-    }
-
-    impl World for Reboots {
-        fn store(&self) -> Box<dyn Store> {
-            Box::new(self.machine.lock().store())
-        }
-
-        fn bury_the_dead(&self) {
-            self.machine.lock().cut_power(&mut self.random.lock());
-        }
-
-        fn take_away(&self, slot: &Node) {
-            self.machine.lock().take_away(slot);
-        }
-
-        fn break_down(&self, is_broken: bool) {
-            self.machine.lock().set_disk_fails(is_broken);
-        }
-    }
-
-    mod across_power_cuts {
-        use super::*;
-        held_to_the_contract!(Reboots::new());
     }
 }

@@ -1,12 +1,14 @@
-//! Stores, real and simulated, held to their contract; and whole fleets of them, simulated.
+//! Stores, real and simulated: the file store beside a host's pages, an engine that is held to its
+//! contract, and whole fleets of both, simulated.
 
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod contract;
 mod engine;
 mod file;
 mod machine;
-mod reset;
+mod pages;
 #[path = "../rule/mod.rs"]
 mod rule;
 mod simulation;
