@@ -118,7 +118,15 @@ impl Directory {
         let mut created = None;
         let mut changes = 0;
         for _ in 0..TRIES {
-            system::create_directory(&self.path, self.uid)?;
+            match system::create_directory(&self.path, self.uid) {
+                // It was removed at once.
+                Err(HostError::Io { doing: "look at", cause, .. })
+                    if cause.kind() == ErrorKind::NotFound =>
+                {
+                    continue;
+                }
+                created => created?,
+            }
             match Page::join(&path, &wanted)? {
                 Joined::Page(mut page) => {
                     if let Some((id, origin)) = created
