@@ -198,7 +198,7 @@ impl Durable {
         let mut before = self.known(&opened, record);
         let other = other_pages_issued(generator, &opened);
         let mut floor = before.floor;
-        if opened.page().is_some_and(Page::is_first) {
+        if opened.page().is_some_and(|page| page.origin() == Origin::First) {
             // There was none, unless both it and its trace were removed: not worth refusing a rollback.
             let mark = &mut before.high.marks[before.high.current];
             if *mark < other {
@@ -360,7 +360,6 @@ fn other_pages_issued(generator: &Generator, opened: &Opened) -> Tick {
         (Origin::First, 1) => now,
         (Origin::First, _) => NEVER,
         _ => now.saturating_add(page.header().max_ahead),
-    }
     }
 }
 
