@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use crate::generator::Generator;
-use crate::host::{HostError, Opened, Page};
+use crate::host::{HostError, Opened, Origin, Page};
 use crate::layout::Tick;
 use crate::sequencer::{HighMarks, NEVER, Window};
 use crate::shared::{NotReopened, WindowNumber};
@@ -198,7 +198,7 @@ impl Durable {
         let mut before = self.known(&opened, record);
         let other = other_pages_issued(generator, &opened);
         let mut floor = before.floor;
-        if opened.page().is_some_and(Page::is_first) {
+        if opened.page().is_some_and(|page| page.origin() == Origin::First) {
             // There was none, unless both it and its trace were removed: not worth refusing a rollback.
             let mark = &mut before.high.marks[before.high.current];
             if *mark < other {
@@ -361,10 +361,10 @@ fn claim(page: Option<&Page>, opened: &Opened, record: &Record) -> Result<bool, 
 fn other_pages_issued(generator: &Generator, opened: &Opened) -> Tick {
     let Some(page) = opened.page().filter(|_| !opened.sequence().is_begun()) else { return NEVER };
     let now = generator.tick_now().max(NEVER);
-    match (page.is_first(), page.header().node.layout().tick_ms) {
-        (false, _) => now.saturating_add(page.header().max_ahead),
-        (true, 1) => now,
-        (true, _) => NEVER,
+    match (page.origin(), page.header().node.layout().tick_ms) {
+        (Origin::First, 1) => now,
+        (Origin::First, _) => NEVER,
+        _ => now.saturating_add(page.header().max_ahead),
     }
 }
 
