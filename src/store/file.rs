@@ -243,6 +243,7 @@ impl SlotFile {
     }
 
     fn write(&self, record: &Record, is_flushed: bool) -> Result<(), StoreError> {
+        debug_assert!(Record::from_bytes(&record.to_bytes()).is_ok(), "not sound: {record:?}");
         self.check_place()?;
         let (records, best) = self.records()?;
         let mut order: Vec<usize> = (0..BLOCKS).collect();
