@@ -18,6 +18,7 @@ use super::{HostError, OtherUser, system};
 use crate::layout::Tick;
 use crate::node::Node;
 use crate::sequencer::{HighMarks, NEVER};
+use crate::store::canonical;
 
 const README: &str = "README";
 /// How the name of the file ends that says that a node had a page.
@@ -76,7 +77,7 @@ impl Directory {
     /// The directory in a named one, in a boot that tests choose.
     pub fn with(shared: &Path, boot_id: BootId) -> Result<Directory, HostError> {
         // One name, whatever the working directory is later.
-        let shared = system::canonical(shared).map_err(HostError::io("find", shared))?;
+        let shared = canonical(shared).map_err(HostError::io("find", shared))?;
         if let Some(what) = system::unfit(&shared) {
             return Err(HostError::unusable(&shared, what));
         }

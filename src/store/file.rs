@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use super::lock::{self, Hold, USERS};
 use super::record::{self, Fault, Record, Skip, VERSION};
-use super::{Recorded, StoreError};
+use super::{Recorded, StoreError, canonical};
 use crate::layout::{Layout, Tick};
 use crate::node::Node;
 use crate::sequencer::NEVER;
@@ -85,7 +85,7 @@ impl FileStore {
 
     fn in_place(directory: &Path, flush: Flush) -> Result<FileStore, StoreError> {
         // One name for one directory, however it was spelled.
-        let directory = fs::canonicalize(directory)
+        let directory = canonical(directory)
             .map_err(|cause| io_error("find the directory", directory, cause))?;
         fs::read_dir(&directory)
             .map_err(|cause| io_error("read the directory", &directory, cause))?;

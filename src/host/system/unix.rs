@@ -3,18 +3,13 @@
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::host::HostError;
 use crate::host::page::REMEDY;
 
 /// Tells a file from all others: device and inode. While the file is mapped, no other file has them.
 pub type Identity = (u64, u64);
-
-/// One name for one directory, without symbolic links.
-pub fn canonical(path: &Path) -> io::Result<PathBuf> {
-    fs::canonicalize(path)
-}
 
 /// The user whose pages this process uses.
 pub fn user() -> u32 {

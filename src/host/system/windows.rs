@@ -81,19 +81,6 @@ fn is_local(path: &Path) -> bool {
     matches!(drive, DRIVE_FIXED | DRIVE_RAMDISK)
 }
 
-/// One name for one directory, without links. The form that begins with `\\?\` is for longer names than
-/// a directory of pages needs, and few programs take it.
-pub fn canonical(path: &Path) -> io::Result<PathBuf> {
-    let path = fs::canonicalize(path)?;
-    let short = path.to_str().and_then(|path| path.strip_prefix(r"\\?\"));
-    match short {
-        Some(short) if short.as_bytes().get(1) == Some(&b':') && short.len() < 200 => {
-            Ok(PathBuf::from(short))
-        }
-        _ => Ok(path),
-    }
-}
-
 /// Users have no numbers here.
 pub fn user() -> u32 {
     0
