@@ -18,7 +18,7 @@ use super::{HostError, OtherUser, system};
 use crate::layout::Tick;
 use crate::node::Node;
 use crate::sequencer::{HighMarks, NEVER};
-use crate::store::canonical;
+use crate::store::path::canonical;
 
 const README: &str = "README";
 /// How the name of the file ends that says that a node had a page.

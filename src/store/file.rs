@@ -23,8 +23,9 @@ use std::thread;
 use std::time::Duration;
 
 use super::lock::{self, Hold, USERS};
+use super::path::{canonical, identity_at, identity_of};
 use super::record::{self, Fault, Record, Skip, VERSION};
-use super::{Recorded, StoreError, canonical};
+use super::{Recorded, StoreError};
 use crate::layout::{Layout, Tick};
 use crate::node::Node;
 use crate::sequencer::NEVER;
@@ -529,19 +530,10 @@ pub(crate) fn overtaken(path: &Path) -> StoreError {
     ))
 }
 
-/// Whether the path still names this open file.
-#[cfg(unix)]
+/// Whether the path still names this open file, by a link or not.
 fn is_at(path: &Path, file: &File) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let identity = |of: fs::Metadata| (of.dev(), of.ino());
-    let named = fs::metadata(path).map(identity).ok();
-    named.is_some() && named == file.metadata().map(identity).ok()
-}
-
-/// Whether the path still names this open file. Windows keeps open files from being replaced.
-#[cfg(not(unix))]
-fn is_at(_: &Path, _: &File) -> bool {
-    true
+    let named = fs::canonicalize(path).and_then(|path| identity_at(&path)).ok();
+    named.is_some() && named == identity_of(file).ok()
 }
 
 fn io_error(doing: &'static str, place: &Path, cause: io::Error) -> StoreError {

@@ -7,9 +7,8 @@ use std::path::Path;
 
 use crate::host::HostError;
 use crate::host::page::REMEDY;
-
-/// Tells a file from all others: device and inode. While the file is mapped, no other file has them.
-pub type Identity = (u64, u64);
+use crate::store::path::identity_of;
+pub use crate::store::path::{Identity, identity_at};
 
 /// The user whose pages this process uses.
 pub fn user() -> u32 {
@@ -101,17 +100,8 @@ pub fn open(path: &Path, uid: u32, write: bool) -> Result<(File, Metadata, Ident
         let mode = found.mode() & 0o7777;
         format!("may be written to by other users (mode {mode:04o}). {REMEDY}")
     } else {
-        let identity = identity(&found);
+        let identity = identity_of(&file).map_err(HostError::io("look at", path))?;
         return Ok((file, found, identity));
     };
     Err(HostError::unusable(path, what))
-}
-
-/// Which file has this name.
-pub fn identity_at(path: &Path) -> io::Result<Identity> {
-    fs::symlink_metadata(path).map(|found| identity(&found))
-}
-
-fn identity(found: &Metadata) -> Identity {
-    (found.dev(), found.ino())
 }

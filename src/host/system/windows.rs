@@ -10,7 +10,7 @@
 
 use std::ffi::{OsString, c_void};
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::iter::once;
 use std::os::windows::ffi::{OsStrExt, OsStringExt};
 use std::os::windows::fs::OpenOptionsExt;
@@ -21,8 +21,7 @@ use std::slice;
 
 use windows_sys::Win32::Foundation::{FILETIME, WAIT_TIMEOUT};
 use windows_sys::Win32::Storage::FileSystem::{
-    FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT, FILE_ID_INFO, FILE_READ_ATTRIBUTES,
-    FileIdInfo, GetDriveTypeW, GetFileInformationByHandleEx, GetVolumePathNameW,
+    FILE_FLAG_OPEN_REPARSE_POINT, GetDriveTypeW, GetVolumePathNameW,
 };
 use windows_sys::Win32::System::Com::CoTaskMemFree;
 use windows_sys::Win32::System::Threading::{
@@ -33,13 +32,11 @@ use windows_sys::Win32::System::WindowsProgramming::{DRIVE_FIXED, DRIVE_RAMDISK}
 use windows_sys::Win32::UI::Shell::{FOLDERID_LocalAppData, SHGetKnownFolderPath};
 
 use crate::host::HostError;
+use crate::store::path::identity_of;
+pub use crate::store::path::{Identity, identity_at};
 
 /// A page on a disk may be of another boot.
 pub const IN_MEMORY: bool = false;
-
-/// Tells a file from all others: its volume, and its number there. While the file is mapped, no other
-/// file has them.
-pub type Identity = (u64, [u8; 16]);
 
 /// The user's local application data, as the system knows it: `LOCALAPPDATA` is what each process makes
 /// of it, as `TEMP` is.
@@ -138,31 +135,8 @@ pub fn open(path: &Path, _: u32, write: bool) -> Result<(File, Metadata, Identit
         let what = "is a link or a device, and must be a file. Find out who made it, and remove it";
         return Err(HostError::unusable(path, what));
     }
-    let identity = identity(&file).map_err(HostError::io("identify", path))?;
+    let identity = identity_of(&file).map_err(HostError::io("identify", path))?;
     Ok((file, found, identity))
-}
-
-/// Which file has this name.
-pub fn identity_at(path: &Path) -> io::Result<Identity> {
-    let file = OpenOptions::new()
-        .access_mode(FILE_READ_ATTRIBUTES)
-        .custom_flags(FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS)
-        .open(path)?;
-    identity(&file)
-}
-
-fn identity(file: &File) -> io::Result<Identity> {
-    let mut found = FILE_ID_INFO::default();
-    let len = size_of::<FILE_ID_INFO>() as u32;
-    // SAFETY: the handle is open, and `found` has room for as many bytes as `len` says.
-    let is_known = unsafe {
-        let room = (&raw mut found).cast();
-        GetFileInformationByHandleEx(file.as_raw_handle(), FileIdInfo, room, len)
-    };
-    if is_known == 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok((found.VolumeSerialNumber, found.FileId.Identifier))
 }
 
 /// When a process started, in units of 100 ns, if it still runs.
