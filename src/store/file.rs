@@ -38,6 +38,8 @@ pub(super) const FILE_BYTES: usize = BLOCKS * BLOCK_BYTES;
 
 /// Locked by who opens a page for the slot, so that one at a time does.
 pub(crate) const OPENING: u64 = USERS + 1;
+/// Locked by who raises the ceiling in good time, so that one process does.
+pub(crate) const RENEWING: u64 = USERS + 2;
 /// Locked by the writer of the first block; the others follow.
 const FIRST_BLOCK: u64 = USERS + 16;
 
@@ -242,6 +244,7 @@ impl SlotFile {
     }
 
     fn write(&self, record: &Record, is_flushed: bool) -> Result<(), StoreError> {
+        debug_assert!(Record::from_bytes(&record.to_bytes()).is_ok(), "not sound: {record:?}");
         self.check_place()?;
         let (records, best) = self.records()?;
         let mut order: Vec<usize> = (0..BLOCKS).collect();

@@ -268,6 +268,22 @@ fn a_page_belongs_to_one_record() {
 }
 
 #[test]
+fn a_page_that_a_record_names_but_never_opened_is_not_another_ones() {
+    let (machine, other, clock) = (Machine::new(None), Machine::new(None), at(5000));
+    Process::start(&machine, slot(3), &clock).unwrap().close();
+    machine.remove_pages();
+    machine.set_disk_fails(true);
+    // It ends between the write of its record and the opening of the page.
+    assert!(Process::start(&machine, slot(3), &clock).is_err());
+    machine.set_disk_fails(false);
+    let generator = Generator::durable(machine.host(), slot(3), 0, Box::new(clock.clone()));
+    let theirs = Durable::open(&other.store(), &generator, holder(), TTL, false).unwrap();
+    let refused = Process::start(&machine, slot(3), &clock).err().unwrap();
+    assert!(matches!(&refused, Refused::Host(HostError::OtherRecord { .. })), "{refused}");
+    drop(theirs);
+}
+
+#[test]
 fn a_node_is_used_with_a_record_or_without_never_both() {
     let (machine, clock) = (Machine::new(None), at(5000));
     let plain = || Generator::on_host(machine.host(), slot(3), 0, Box::new(clock.clone()));
@@ -503,7 +519,8 @@ fn lock_block(file: &File, block: usize) {
 fn a_fresh_page_begins_above_the_clock() {
     let (machine, clock) = (Machine::new(None), at(5000));
     let process = Process::start(&machine, slot(3), &clock).unwrap();
-    assert!(matches!(process.draw().unwrap_err().stall, Stall::AtFloor { until: 5001 }));
+    let stall = process.draw().unwrap_err().stall;
+    assert!(matches!(stall, Stall::SequenceUsedUp { until: 5001 }), "{stall:?}");
     clock.wait(Duration::from_millis(1));
     process.draw().unwrap();
 }
