@@ -23,7 +23,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::lock::{self, Hold, USERS};
-use super::path::{canonical, identity_at, identity_of};
+use super::path::{canonical, is_at};
 use super::record::{self, Fault, Record, Skip, VERSION};
 use super::{Recorded, StoreError};
 use crate::layout::{Layout, Tick};
@@ -302,7 +302,11 @@ impl SlotFile {
 
     /// That the path still names this file. Its locks keep nobody away from another.
     pub(crate) fn check_place(&self) -> Result<(), StoreError> {
-        if is_at(&self.path, &self.file) { Ok(()) } else { Err(replaced(&self.path)) }
+        if fs::canonicalize(&self.path).is_ok_and(|path| is_at(&path, &self.file)) {
+            Ok(())
+        } else {
+            Err(replaced(&self.path))
+        }
     }
 
     /// Who has the slot.
@@ -531,12 +535,6 @@ pub(crate) fn overtaken(path: &Path) -> StoreError {
          system. Restart this process",
         path.display()
     ))
-}
-
-/// Whether the path still names this open file, by a link or not.
-fn is_at(path: &Path, file: &File) -> bool {
-    let named = fs::canonicalize(path).and_then(|path| identity_at(&path)).ok();
-    named.is_some() && named == identity_of(file).ok()
 }
 
 fn io_error(doing: &'static str, place: &Path, cause: io::Error) -> StoreError {

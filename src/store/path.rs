@@ -22,6 +22,11 @@ pub fn canonical(path: &Path) -> io::Result<PathBuf> {
 /// other file has them.
 pub type Identity = (u64, u128);
 
+/// Whether this file has that name.
+pub fn is_at(path: &Path, file: &File) -> bool {
+    matches!((identity_of(file), identity_at(path)), (Ok(own), Ok(found)) if own == found)
+}
+
 /// Which file has this name; of a link, the link.
 #[cfg(unix)]
 pub fn identity_at(path: &Path) -> io::Result<Identity> {

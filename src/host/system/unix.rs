@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::host::HostError;
 use crate::host::page::REMEDY;
 use crate::store::path::identity_of;
-pub use crate::store::path::{Identity, identity_at};
+pub use crate::store::path::{Identity, identity_at, is_at};
 
 /// The user whose pages this process uses.
 pub fn user() -> u32 {
@@ -79,12 +79,6 @@ pub fn private() -> tempfile::Builder<'static, 'static> {
 /// Makes a file this user's alone, whatever the umask was.
 pub fn set_private(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o600))
-}
-
-/// Whether this file has that name.
-pub fn is_at(path: &Path, file: &File) -> bool {
-    let own = file.metadata().map(|found| identity(&found));
-    matches!((own, identity_at(path)), (Ok(own), Ok(found)) if own == found)
 }
 
 /// Opens a page's file, if it is one of this user's that nobody else may write to.

@@ -10,7 +10,7 @@
 
 use std::ffi::{OsString, c_void};
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::iter::once;
 use std::os::windows::ffi::{OsStrExt, OsStringExt};
 use std::os::windows::fs::OpenOptionsExt;
@@ -33,7 +33,7 @@ use windows_sys::Win32::UI::Shell::{FOLDERID_LocalAppData, SHGetKnownFolderPath}
 
 use crate::host::HostError;
 use crate::store::path::identity_of;
-pub use crate::store::path::{Identity, identity_at};
+pub use crate::store::path::{Identity, identity_at, is_at};
 
 /// A page on a disk may be of another boot.
 pub const IN_MEMORY: bool = false;
@@ -125,11 +125,6 @@ pub fn private() -> tempfile::Builder<'static, 'static> {
 /// A user's own folders are private by what they inherit.
 pub fn set_private(_: &File) -> io::Result<()> {
     Ok(())
-}
-
-/// Whether this file has that name.
-pub fn is_at(path: &Path, file: &File) -> bool {
-    matches!((identity(file), identity_at(path)), (Ok(own), Ok(found)) if own == found)
 }
 
 /// Opens a page's file.
