@@ -18,6 +18,7 @@ use super::{HostError, OtherUser, system};
 use crate::layout::Tick;
 use crate::node::Node;
 use crate::sequencer::NEVER;
+use crate::store::path::canonical;
 
 const README: &str = "README";
 /// How the name of the empty file ends that says that a node had a page in this boot. A page that is created
@@ -65,7 +66,7 @@ impl Directory {
     /// The directory in a named one, in a boot that tests choose.
     pub fn with(shared: &Path, boot_id: BootId) -> Result<Directory, HostError> {
         // One name, whatever the working directory is later.
-        let shared = system::canonical(shared).map_err(HostError::io("find", shared))?;
+        let shared = canonical(shared).map_err(HostError::io("find", shared))?;
         if let Some(what) = system::unfit(&shared) {
             return Err(HostError::unusable(&shared, what));
         }
