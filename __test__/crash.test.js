@@ -192,52 +192,47 @@ onMachine(
 );
 
 onMachine(
-  'two processes with one workerId and one state share it, and one is killed',
+  'processes with one workerId and one state share its sequence, and outlive each other',
   async ({ start, state }) => {
     const options = { datacenterId: 1, workerId: 2, state };
-    const drawn = [];
-    for (let round = 0; round < 4; round++) {
-      const pair = [start(options), start(options)];
-      const answers = await Promise.all(pair.map((drawer) => drawer.opened()));
-      assert.deepEqual(
-        answers.map(({ code }) => code),
-        [undefined, undefined],
-      );
-      const [killed, other] = round % 2 ? pair : pair.toReversed();
-      await Promise.all(pair.map((drawer) => drawer.drawn(200)));
-      killed.kill('SIGKILL');
-      await killed.ended;
-      await other.drawn(other.ids().length + 200);
-      await other.stop();
-      drawn.push(...pair.map((drawer) => drawer.ids()));
+    const drawers = [start(options), start(options)];
+    for (let round = 0; round < 8; round++) {
+      const [first, second] = drawers.slice(-2);
+      for (const drawer of [first, second]) {
+        assert.equal((await drawer.opened()).code, undefined);
+        await drawer.drawn(200);
+      }
+      first.kill('SIGKILL');
+      await first.ended;
+      await second.drawn(second.ids().length + 200);
+      drawers.push(start(options));
     }
-    assert.equal(countDuplicatesOf(drawn), 0);
+    const { refusals } = await drawers.at(-1).stop();
+    assert.deepEqual(refusals, {});
+    assert.equal(countDuplicatesOf(drawers.map((drawer) => drawer.ids())), 0);
   },
 );
 
 onMachine(
-  'a process stopped for longer than its window is replaced by the others, and goes on',
+  'a process that is stopped for longer than its window holds up nobody, and goes on',
   async ({ start, state }) => {
     const options = { datacenterId: 1, workerId: 2, state, ttl: 1000, maxWait: 5000 };
-    const holder = start(options);
-    const { lease: before } = await holder.opened();
-    await holder.drawn(500);
-    holder.kill('SIGSTOP');
+    const stopped = start(options);
+    const { lease: before } = await stopped.opened();
+    await stopped.drawn(500);
+    stopped.kill('SIGSTOP');
     await sleep(2500);
     assert.ok(Date.now() > before.ceiling, 'its window has passed');
     const second = start(options);
     assert.equal((await second.opened()).code, undefined);
     await second.drawn(500);
-    const stopped = holder.ids().length;
-    holder.kill('SIGCONT');
-    await holder.drawn(stopped + 500);
-    const ends = [await holder.stop(), await second.stop()];
-    assert.deepEqual(
-      ends.map(({ refusals }) => refusals),
-      [{}, {}],
-    );
-    assert.ok(ends[1].lease.ceiling > before.ceiling);
-    assert.equal(countDuplicatesOf([holder.ids(), second.ids()]), 0);
+    const drawn = stopped.ids().length;
+    stopped.kill('SIGCONT');
+    await stopped.drawn(drawn + 500);
+    const { refusals, lease } = await stopped.stop();
+    assert.deepEqual(refusals, {});
+    assert.ok(lease.ceiling > before.ceiling);
+    assert.equal(countDuplicatesOf([stopped.ids(), second.ids()]), 0);
   },
 );
 
@@ -278,15 +273,12 @@ onMachine('after a power cut nothing is issued below the ceiling', async (scene)
   assert.equal(countDuplicatesOf([first.ids(), second.ids()]), 0);
 });
 
-onMachine(
-  'an old copy of the record within one boot repeats nothing: the page is exact',
-  async (scene) => {
-    const { first, options } = await dieWithAnOldCopy(scene);
-    const second = scene.start(options);
-    await second.drawnPast(first);
-    assert.equal(countDuplicatesOf([first.ids(), second.ids()]), 0);
-  },
-);
+onMachine('an old copy within one boot repeats nothing: the page tells', async (scene) => {
+  const { first, options } = await dieWithAnOldCopy(scene);
+  const second = scene.start(options);
+  await second.drawnPast(first);
+  assert.equal(countDuplicatesOf([first.ids(), second.ids()]), 0);
+});
 
 onMachine(
   'when the disk fills, IDs go on to the ceiling, then stop, then go on by themselves',
