@@ -673,14 +673,16 @@ scene(
       const peers = [peer({ env }), peer({ env }), peer({ env })];
       const given = [{}, { maxWait: 0 }, { sequenceStart: 'random' }];
       await Promise.all(peers.map((one, n) => one.open(given[n])));
-      const jumps = [-10_000, 0, 10_000, 0, -9_000, 10_000];
+      // Each moment is come back to, so that a counter value is met again in the ticks that it has used.
+      const begin = Date.now();
+      const moments = [0, 0, 10_000, 10_000, 10_000, 0];
       const drawn = await drawWhile(
         peers,
-        4 * DRAW_MS,
+        5 * DRAW_MS,
         (n) => {
-          machine.clock = jumps[n % jumps.length];
+          if (n < moments.length) machine.clock = begin + moments[n] - Date.now();
         },
-        25,
+        40,
       );
       assert.equal(countDuplicatesOf(drawn.map(({ ids }) => ids)), 0);
       for (const { refusals } of [drawn[0], drawn[2]]) assert.deepEqual(refusals, {});
