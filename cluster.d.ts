@@ -1,5 +1,9 @@
 /**
- * Workers of a `node:cluster` primary, each with `datacenterId` and `workerId` in its environment.
+ * Workers of a `node:cluster` primary, each with its own `workerId` in its environment.
+ *
+ * On Linux, workers of one workerId share one sequence without this (see `scope` in `snowdrift`). A workerId
+ * per worker is worth it if one host needs more than 4,096 IDs a ms (default layout), or to tell workers
+ * apart by their IDs.
  *
  * ```js
  * const cluster = require('node:cluster')
@@ -29,7 +33,10 @@ export interface ForkWorkersOptions {
   firstWorkerId?: number;
   /** The layout that the workers use: it says how many there may be. Default `'node'`. */
   layout?: LayoutName | Layout;
-  /** The directory in which each worker's slot is recorded: their `SNOWDRIFT_STATE`. */
+  /**
+   * The directory in which each worker's slot is recorded: their `SNOWDRIFT_STATE`. All processes that use
+   * these workerIds need the same one.
+   */
   state?: string | URL;
   /** Added to the environment of each. What else they get, `cluster.setupPrimary()` says. */
   env?: Record<string, string>;
@@ -96,7 +103,8 @@ export interface Workers extends EventEmitter {
 }
 
 /**
- * Forks workers, and restarts each that dies, under its own workerId.
+ * Forks workers, and restarts each that dies, under its own workerId. Two primaries of one user on one host
+ * may use the same workerIds: their workers share the sequences.
  *
  * @throws `ERR_SNOWFLAKE_CONFIG` an option is missing or wrong, or this is not the primary
  * @throws `ERR_SNOWFLAKE_CONFLICT` this primary has given one of these workerIds already

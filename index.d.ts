@@ -1,9 +1,11 @@
 /**
- * 64-bit Snowflake IDs that never repeat.
+ * 64-bit Snowflake IDs. Within one container, or for one user of a machine, two IDs are never equal, by
+ * default on Linux. Across hosts, give each its own workerId, or lease one. On macOS and Windows, see
+ * {@link SnowFlakeOptions.scope}.
  *
  * ```js
- * // Each worker process has datacenterId and workerId in its environment:
- * //   cluster.fork({ datacenterId: 1, workerId: 3 })
+ * // datacenterId and workerId are in the environment:
+ * //   datacenterId=1 workerId=3 node server.js
  * const { SnowFlake } = require('snowdrift')
  * SnowFlake.nextId()        // 501276370534961152n
  * SnowFlake.nextIdString()  // '501276370534961153'
@@ -12,7 +14,7 @@
  * Everything thrown is a {@link SnowFlakeError} with a `code`. What should be known but stops nothing
  * is a `SnowFlakeWarning` of the process: `SNOWFLAKE_CLOCK_BACK`, `SNOWFLAKE_SLOT_UNUSABLE`,
  * `SNOWFLAKE_SLOT_LOST`, `SNOWFLAKE_NAMESPACE_LOST`, `SNOWFLAKE_FLOOR`, `SNOWFLAKE_TIME_ENDING`,
- * `SNOWFLAKE_WORKER_DIED`. For metrics and logs there are {@link DiagnosticsEvents} besides.
+ * `SNOWFLAKE_SECOND_USER`, `SNOWFLAKE_WORKER_DIED`. For metrics and logs there are {@link DiagnosticsEvents} besides.
  */
 
 import type { LeaseStore } from './lease/store';
@@ -85,7 +87,8 @@ export interface SnowFlakeOptions {
   maxWait?: number;
   /**
    * How far ahead of the clock IDs may be taken instead of waiting for the next tick, in ms: 0 to
-   * 3,600,000, default 0. Rounded down to whole ticks.
+   * 3,600,000, default 0. Rounded down to whole ticks. All processes that share a node at one time need
+   * the same value: another one is `ERR_SNOWFLAKE_CONFLICT`, which names theirs.
    */
   maxAhead?: number;
   /**
@@ -94,6 +97,29 @@ export interface SnowFlakeOptions {
    * tick has, on average.
    */
   sequenceStart?: 'zero' | 'random';
+  /**
+   * Which processes draw from one sequence if they name one node (layout, epoch, `datacenterId`,
+   * `workerId`).
+   *
+   * - `'auto'` (default): on Linux as `'host'`, or as `'process'` where `/dev/shm` is not in memory (AWS
+   *   Lambda). On macOS and Windows as `'process'`.
+   * - `'host'`: all processes of this user that see one shared-memory directory: replicas, pm2 reloads,
+   *   test runners, worker_threads, several copies of this package. Without such a directory it is
+   *   `ERR_SNOWFLAKE_CONFIG`. On macOS and Windows it shares only if you set it.
+   * - `'process'`: this process, with its worker_threads. Two processes with one node then issue
+   *   duplicates.
+   *
+   * The directory is `/dev/shm/snowdrift-<uid>` on Linux; it is in the user's cache directory on macOS, and in
+   * the local application data on Windows. The environment variable `SNOWDRIFT_SHARED` names another place
+   * for it, for containers that share one: in memory (tmpfs or ramfs) on Linux, on a local disk elsewhere. All
+   * processes of a node need the same. A directory or page that is foreign, a symbolic link, damaged or overwritten is `ERR_SNOWFLAKE_STORE`,
+   * and a page of another format is `ERR_SNOWFLAKE_IN_USE`. Neither is ever a reason to share less.
+   *
+   * All instances of a node in a process need one scope. {@link SnowFlake.lease} takes a slot for this
+   * process alone in any scope; `stats().scope` can be `'host'` then, since a directory's slot has a page,
+   * too. Cannot be `'host'` with a `clock`.
+   */
+  scope?: 'auto' | 'host' | 'process';
   /**
    * Tells the time in Unix ms; for tests with fake timers (`clock: () => Date.now()`). Such an
    * instance has a state of its own: it is NOT kept apart from other instances of the same node. It
@@ -108,10 +134,16 @@ export interface SnowFlakeOptions {
    * be. It must be on a disk of this machine, since network file systems differ in what their locks
    * promise.
    *
-   * The slot is this process's alone, until the last instance closes or the process dies, however it
-   * dies. What was issued is remembered: exactly after any death of the process, and after a power
-   * cut as the time up to which IDs may have been issued, which is refused until the clock has passed
-   * it. If the clock was years ahead once, `npx snowdrift reset` makes the slot usable again.
+   * It adds to the page in memory what a page cannot keep: after a reboot or a power cut IDs start above
+   * the recorded ceiling, and are refused with `ERR_SNOWFLAKE_WINDOW` until the clock has passed it. After
+   * a clean close or, within one boot, a kill, IDs continue at the next number. (With scope `'process'` a
+   * kill is like a power cut.) A disk that is full, frozen
+   * or truncated stops no caller before the ceiling. If the clock was years ahead once, `npx snowdrift
+   * reset` makes the slot usable again.
+   *
+   * The processes of a host that share the node share its record, too. Another host or container that uses
+   * the same record gets `ERR_SNOWFLAKE_IN_USE`. With scope `'process'` the slot belongs to one process.
+   * A node is used with `state` or without, never both at one time: the second is `ERR_SNOWFLAKE_CONFLICT`.
    */
   state?: string | URL;
   /**
@@ -122,7 +154,8 @@ export interface SnowFlakeOptions {
    * A slot whose file cannot be used (another user's, damaged, no file at all) is passed over, with a
    * `SnowFlakeWarning`, `SNOWFLAKE_SLOT_UNUSABLE`.
    *
-   * Each instance takes a slot of its own, but the default instances of all threads share one.
+   * The slot belongs to this process. Each instance takes a slot of its own, but the default instances of
+   * all threads share one.
    */
   lease?: string | URL;
   /**
@@ -133,9 +166,9 @@ export interface SnowFlakeOptions {
    */
   ttl?: number;
   /**
-   * How long to wait for a slot that another process holds, in ms: 0 to 3,600,000, default 0. The
-   * constructor holds the thread meanwhile, {@link SnowFlake.lease} does not. For reloads in which
-   * the new process starts before the old one has ended.
+   * How long to wait for a slot that is in use and cannot be shared, in ms: 0 to 3,600,000, default 0. The
+   * constructor holds the thread meanwhile, {@link SnowFlake.lease} does not. For containers that use one
+   * `state` record one after the other, if the new one starts before the old one has ended.
    */
   waitForSlot?: number;
 }
@@ -238,9 +271,13 @@ export interface ParsedId extends ParsedFields {
   toJSON(): Omit<ParsedId, 'id' | 'toJSON'> & { id: string };
 }
 
-/** What a node's generator has done in this process so far, all instances and threads together. */
+/**
+ * What a node's generator has done so far. `issued`, `waits`, `waitedMs` and `clockStepsBack` are this
+ * process's, all instances and threads together. With scope `'host'`, `clockBack` and `highMarks` are the
+ * host's.
+ */
 export interface Stats {
-  /** IDs handed out. */
+  /** IDs handed out by this process. */
   issued: number;
   /**
    * How often calls waited for the clock, the disk or the store, and how long in all, in ms. This includes
@@ -249,7 +286,7 @@ export interface Stats {
    */
   waits: number;
   waitedMs: number;
-  /** Steps of the clock back that were met. */
+  /** Clock rollbacks that this process met. */
   clockStepsBack: number;
   /** The clock-back counter in use. */
   clockBack: number;
@@ -260,6 +297,10 @@ export interface Stats {
    * before, whoever opens it gets one `SnowFlakeWarning` (`SNOWFLAKE_TIME_ENDING`).
    */
   endOfTime: Date;
+  /** Which processes draw from the sequence: see {@link SnowFlakeOptions.scope}. */
+  scope: 'host' | 'process';
+  /** The file of the page that the host's processes share. Left out with scope `'process'`. */
+  page?: string;
   /** Whether the time comes from the machine or from the `clock` option. */
   clock: 'system' | 'custom';
 }
@@ -327,8 +368,8 @@ declare abstract class Instance {
    * The next ID, above the one before unless the clock stepped back. Works detached:
    * `const { nextId } = flake`.
    *
-   * It may hold the thread until the next tick if the IDs of this one are used up, for `maxWait` at
-   * most.
+   * It may hold the thread until the next tick if the sequence is exhausted, for `maxWait` at most.
+   * Callers that wait are served in turn, across threads and processes.
    *
    * @throws `ERR_SNOWFLAKE_EXHAUSTED` the IDs of a tick are used up and waiting was not allowed;
    *   with `retryAfterMs`
@@ -336,10 +377,10 @@ declare abstract class Instance {
    * @throws `ERR_SNOWFLAKE_BEFORE_EPOCH` the clock stands before the epoch; with `retryAfterMs`
    * @throws `ERR_SNOWFLAKE_TIME_ENDED` the layout's timestamp bits have run out
    * @throws `ERR_SNOWFLAKE_WINDOW` the clock is below what may have been issued before, after a power cut,
-   *   by an earlier holder of the slot or before a namespace was lost; or it has jumped ahead (the process
+   *   from a page that was deleted, by an earlier holder of the slot or before a namespace was lost; or it has jumped ahead (the process
    *   was suspended) and the disk was not done within `maxWait`; with `retryAfterMs`
    * @throws `ERR_SNOWFLAKE_STORE` the slot could not be renewed, and its ceiling has passed; with
-   *   `retryAfterMs`, unless the slot is lost
+   *   `retryAfterMs`, unless the slot is lost. Or the host's page cannot be used
    * @throws `ERR_SNOWFLAKE_LEASE_EXPIRED` the store has not renewed the lease in time, or the slot was
    *   lost and no other is free
    * @throws `ERR_SNOWFLAKE_CLOCK_SKEW` the clock is further ahead of the store's than `ttl`,
@@ -356,7 +397,8 @@ declare abstract class Instance {
    * A batch of IDs, at a few ns each.
    *
    * Where a batch needs more than one tick, it holds the thread until they have passed: on the
-   * default layout 1,000,000 IDs take 244 ms. If it is refused, nothing is drawn: no ID of the batch is
+   * default layout 1,000,000 IDs take 244 ms, and longer while others draw from the same node. While others
+   * wait, a batch takes a tick in parts. If it is refused, nothing is drawn: no ID of the batch is
    * handed out, and `stats().issued` does not count it.
    *
    * @param count a whole number from 0 to 1,000,000
@@ -455,9 +497,9 @@ declare abstract class Instance {
 /**
  * Draws IDs of one node: one (layout, epoch, datacenterId, workerId).
  *
- * All instances and worker_threads of a process that name one node share its generator, so they never
- * draw an ID twice, not even after `close()`. Other processes must have another `datacenterId` or
- * `workerId`; with `state` or `lease` that is enforced, and what was issued is remembered.
+ * All instances, worker_threads and, on Linux, processes of a host that name one node draw from one
+ * sequence, so they never draw an ID twice, not even after `close()`: see {@link SnowFlakeOptions.scope}.
+ * Other hosts must have another `datacenterId` or `workerId`, or lease one.
  *
  * No ID is older than the start of the turn of the event loop that draws it: a lone `nextId()` reads
  * the clock; a loop of them reads it anew for every block of up to 256 IDs.
@@ -465,13 +507,14 @@ declare abstract class Instance {
 export class SnowFlake extends Instance {
   /**
    * @throws `ERR_SNOWFLAKE_CONFIG` an option, or the environment in its place, is missing or wrong
-   * @throws `ERR_SNOWFLAKE_CONFLICT` the node is open in this process with other `clockBack`,
-   *   `maxWait`, `maxAhead`, `sequenceStart`, `state` or `ttl`
-   * @throws `ERR_SNOWFLAKE_IN_USE` another process holds the slot, or another copy of this package
-   *   does; with `holders`
+   * @throws `ERR_SNOWFLAKE_CONFLICT` the node is in use on this host with another `maxAhead` or `state`, or
+   *   in this process with another `scope` or `ttl`. (`clockBack`, `maxWait` and `sequenceStart` are each
+   *   instance's own.)
+   * @throws `ERR_SNOWFLAKE_IN_USE` the slot is in use and cannot be shared: by another host or container,
+   *   by a process with scope `'process'` or a lease, or in another format; with `holders` where known
    * @throws `ERR_SNOWFLAKE_NO_SLOT` all slots are held; with `holders`
-   * @throws `ERR_SNOWFLAKE_STORE` the directory or the slot's file cannot be used. The file is left as
-   *   it is. With `state` or `lease`, the constructor holds the thread for some ms while the disk
+   * @throws `ERR_SNOWFLAKE_STORE` the shared-memory directory or page, the directory of `state` or the
+   *   slot's file cannot be used. Each is left as it is. With `state` or `lease`, the constructor holds the thread for some ms while the disk
    *   writes, for 10 s at most
    */
   constructor(options?: SnowFlakeOptions);
@@ -614,16 +657,18 @@ export interface CachedStats extends Stats {
  * a step of the clock within `maxAge` is not seen. Draw from a SnowFlake where the timestamp must tell
  * the order of what happens in different threads or processes.
  *
- * What is in the ring was issued by the node's generator: instances of SnowFlake in the same process
- * never draw it, the `state` or lease covers it, and what was taken ahead is not repeated after a
- * restart. Without `state` or a lease, choose no `maxAhead` that is longer than a restart takes.
+ * What is in the ring was issued by the node's sequence: no other instance or process of the host draws
+ * it, the `state` or lease covers it, and what was taken ahead is not repeated after a restart. Without
+ * `state` or a lease, choose no `maxAhead` that is longer than a reboot takes. With scope `'process'`,
+ * choose none that is longer than a restart takes.
  */
 export class CachedSnowFlake extends Instance {
   /**
    * Fills the ring as far as the clock allows.
    *
    * @throws as {@link SnowFlake}; `ERR_SNOWFLAKE_CONFLICT` also where the node's ring is open in this
-   *   process with another `boostPower`, `paddingFactor`, `scheduleInterval` or `maxAge`
+   *   process with another `boostPower`, `paddingFactor`, `scheduleInterval`, `maxAge`, `clockBack`,
+   *   `maxWait` or `sequenceStart`
    */
   constructor(options?: CachedSnowFlakeOptions);
 
@@ -644,7 +689,7 @@ export class CachedSnowFlake extends Instance {
 export type SnowFlakeErrorCode =
   /** An option, a layout or the environment is missing or wrong. The message says which and how. */
   | 'ERR_SNOWFLAKE_CONFIG'
-  /** The node, or the default instance, is in use with other options. */
+  /** The node, or the default instance, is in use with other options. The message names the other value. */
   | 'ERR_SNOWFLAKE_CONFLICT'
   /** An argument of a method is wrong. */
   | 'ERR_SNOWFLAKE_ARGUMENT'
@@ -662,7 +707,7 @@ export type SnowFlakeErrorCode =
   | 'ERR_SNOWFLAKE_CLOCK'
   /** The instance is closed. */
   | 'ERR_SNOWFLAKE_CLOSED'
-  /** Another process holds the slot. With `holders`. */
+  /** The slot is in use and cannot be shared. With `holders` where known. */
   | 'ERR_SNOWFLAKE_IN_USE'
   /** The store has not renewed the lease, and its ceiling has passed; or the slot was lost. */
   | 'ERR_SNOWFLAKE_LEASE_EXPIRED'

@@ -8,10 +8,13 @@
  */
 
 export interface WithinPod {
-  /** How many processes of a pod, or task, draw IDs. Default 1. The same in all of them. */
+  /**
+   * How many worker IDs a pod, or task, has. Default 1: on Linux its processes share one sequence. The same
+   * in all of them.
+   */
   workersPerPod?: number;
   /**
-   * Which of them this is: 0 (default) to workersPerPod - 1. The worker ID is
+   * Which of them this process uses: 0 (default) to workersPerPod - 1. The worker ID is
    * `ordinal * workersPerPod + slot`. With `forkWorkers`, `firstWorkerId` is that of slot 0.
    */
   slot?: number;
@@ -36,8 +39,9 @@ export function fromStatefulSet(
 export function fromSwarmTask(options?: WithinPod & { variable?: string }): number;
 
 /**
- * pm2's NODE_APP_INSTANCE, which is refused unless it is known what that means: a reload runs the old
- * and the new process with one number for about a second, so both draw the same IDs. Use it together
- * with `state` and `waitForSlot`, or lease a worker ID instead.
+ * pm2's NODE_APP_INSTANCE. A reload runs the old and the new process with one number for about a second.
+ * On Linux they share one sequence, as all instances do with one workerId: so this is worth it only above
+ * 4,096 IDs a ms on one host, or to tell instances apart. With `scope: 'process'` (the default on macOS and
+ * Windows) they issue duplicates: lease a worker ID from a directory there. Hence the flag.
  */
 export function fromPm2(options: { iKnowThatReloadsOverlap: true }): number;

@@ -8,7 +8,16 @@ const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { afterEach, beforeEach, test } = require('node:test');
 
-const { CachedSnowFlake, SnowFlake, layouts, refuses, standing, until } = require('./support.js');
+const {
+  CachedSnowFlake,
+  SnowFlake,
+  entry,
+  layouts,
+  refuses,
+  runScript,
+  standing,
+  until,
+} = require('./support.js');
 const { faulty } = require('./lease/faulty.js');
 
 const LEASE = ['taken', 'renewed', 'failing', 'lost', 'released'].map((what) => `lease-${what}`);
@@ -171,4 +180,26 @@ test('an instance that was forgotten is not kept by what is told of it', async (
   const { stdout, stderr } = await runScript(script, { args: ['--expose-gc'] });
   rmSync(directory, { recursive: true });
   assert.equal(stdout, 'true\n', stderr);
+});
+
+// A test runner (jest) ends a test file's environment, and loads nothing for it any more. Leases that the file
+// has not closed are still renewed.
+test('a renewal loads nothing', async () => {
+  const state = mkdtempSync(join(tmpdir(), 'snowdrift-events-'));
+  try {
+    const { code, stderr } = await runScript(
+      `const { SnowFlake } = require(${JSON.stringify(entry)});
+       const state = ${JSON.stringify(state)};
+       const flake = new SnowFlake({ datacenterId: 1, workerId: 2, state, ttl: 1000 });
+       require('node:module')._load = (name) => {
+         throw new Error(name + ' is loaded late');
+       };
+       const timer = setInterval(() => {
+         if (flake.lease.renewals > 0) clearInterval(timer);
+       }, 5);`,
+    );
+    assert.deepEqual([code, stderr], [0, '']);
+  } finally {
+    rmSync(state, { recursive: true });
+  }
 });

@@ -4,19 +4,16 @@
 // ORMS=required, `npm test` does that, and what is missing is a failure.
 
 const { execFile } = require('node:child_process');
-const { existsSync } = require('node:fs');
 const { join } = require('node:path');
 const { promisify } = require('node:util');
+
+const { missingPackages } = require('./installed.js');
 
 const modulesOf = (orm) => join(__dirname, 'orms', orm, 'node_modules');
 
 /** Why an ORM cannot be tested here, or undefined. */
 function missingOrm(orm) {
-  // npm writes this file last.
-  if (existsSync(join(modulesOf(orm), '.package-lock.json'))) return undefined;
-  const reason = `${orm} is not installed (node scripts/prepare.mjs --orms)`;
-  if (process.env.ORMS === 'required') throw new Error(reason);
-  return reason;
+  return missingPackages(join(__dirname, 'orms', orm), '--orms', 'ORMS');
 }
 
 /** Generates a Prisma client, as the schema in the folder says. */

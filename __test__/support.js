@@ -103,7 +103,8 @@ async function until(condition) {
   }
 }
 
-const entry = require.resolve('..');
+/** In scripts within scripts, where a backslash is lost. */
+const entry = require.resolve('..').replaceAll('\\', '/');
 
 module.exports = {
   ...snowdrift,

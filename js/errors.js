@@ -74,7 +74,7 @@ function granted(answer) {
 function held({ code, message, holders }) {
   const remedy = {
     ERR_SNOWFLAKE_IN_USE:
-      'Give each process a workerId of its own, take any free one with SnowFlake.lease(), or set waitForSlot to wait for the other process to end',
+      'Processes of one host share a slot if all have the same state, scope and SNOWDRIFT_SHARED. Otherwise give each host or container a workerId of its own, take any free one with SnowFlake.lease(), or set waitForSlot to wait for the other process to end',
     ERR_SNOWFLAKE_NO_SLOT:
       'End one of these processes, set waitForSlot to wait for one to end, or use another datacenterId or a layout with more workerBits',
   }[code];
@@ -118,7 +118,7 @@ function refused({ kind: found, now, retryAfterMs, why }, { layout, maxWait, ...
   // Of a lease from a directory there is no such field.
   const isOfStore = lease?.expires !== undefined;
   const again = retryAfterMs === undefined ? '' : ` Try again in ${retryAfterMs} ms`;
-  const issuer = isOfStore ? 'by other holders of this slot' : 'before this machine went down';
+  const issuer = isOfStore ? 'by other holders of this slot' : 'before this process started';
   const perTick = `${2 ** layout.sequenceBits} IDs a tick of ${layout.tickMs} ms`;
   const [code, message] = {
     closed: ['ERR_SNOWFLAKE_CLOSED', 'this SnowFlake is closed; make another one to draw more IDs'],

@@ -3,13 +3,18 @@
 // to which nobody does. index.d.ts says what is in the messages.
 
 const channels = new Map();
+let createChannel;
+
+/** Not loaded before it is needed: that would be a tenth of the time that snowdrift takes to load. */
+function load() {
+  createChannel ??= require('node:diagnostics_channel').channel;
+}
 
 /** The channel of an event, if somebody listens. */
 function heard(event) {
   if (!channels.has(event)) {
-    // Loaded when something happens: it would be a tenth of the time that snowdrift takes to load.
-    const { channel } = require('node:diagnostics_channel');
-    channels.set(event, channel(`snowdrift:${event}`));
+    load();
+    channels.set(event, createChannel(`snowdrift:${event}`));
   }
   const channel = channels.get(event);
   return channel.hasSubscribers ? channel : undefined;
@@ -27,6 +32,8 @@ function tellWait(waited, slot) {
 
 /** A function to call with how a lease stands, whenever that may have changed. */
 function leaseTeller() {
+  // A renewal may come after a test runner (jest) has ended this module's environment: nothing loads there.
+  load();
   let before;
   return (now) => {
     const what = change(before, now);

@@ -160,8 +160,8 @@ function nodeField(name, option, bits) {
   if (held === undefined || !/^(0|[1-9][0-9]{0,15})$/.test(held) || Number(held) > max) {
     throw configError(
       `the environment variable ${name} ${found}; it must be a whole decimal number from 0 to ${max}. ` +
-        'Give each process its own, for example with cluster.fork({ datacenterId: 1, workerId: 3 }), ' +
-        `or pass ${name} to the constructor or SnowFlake.configure()`,
+        'Set it before the process starts, for example datacenterId=1 workerId=3 node server.js or ' +
+        `cluster.fork({ datacenterId: 1, workerId: 3 }), or pass ${name} to the constructor or SnowFlake.configure()`,
     );
   }
   return Number(held);

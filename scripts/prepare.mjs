@@ -1,10 +1,10 @@
 // Does the set-up that every command needs: checks the tools, installs the dependencies, builds the
 // addon. Fast when there is nothing to do. `npm run build` is this alone; with --zookeeper it builds
-// the second addon, too, and with --orms it installs what only some ORMs' tests need.
+// the second addon, too, and with --orms and --runners it installs what only some tests need.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, readFileSync, renameSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import addons from '../js/addon.js';
@@ -85,6 +85,12 @@ function compiling() {
   };
 }
 
+/** Installs the packages of one folder. */
+function installIn(cwd, ...options) {
+  if (isInstalled(cwd)) return;
+  step(`npm ci, ${basename(cwd)}`, 'npm', [...CI, ...options], { cwd, env: compiling() });
+}
+
 /** Puts what cargo built where its loader looks for it. */
 function placeAddon(crate, folder) {
   const library = libraryOf(crate, process.platform);
@@ -111,9 +117,11 @@ if (process.argv.includes('--zookeeper')) {
   placeAddon(crate, 'zookeeper');
 }
 if (process.argv.includes('--orms')) {
-  for (const [orm, ...options] of [['prisma', '--ignore-scripts'], ['better-sqlite3']]) {
-    const cwd = join('__test__/orms', orm);
-    if (isInstalled(cwd)) continue;
-    step(`npm ci, ${orm}`, 'npm', [...CI, ...options], { cwd, env: compiling() });
+  installIn('__test__/orms/prisma', '--ignore-scripts');
+  installIn('__test__/orms/better-sqlite3');
+}
+if (process.argv.includes('--runners')) {
+  for (const name of ['pm2', 'jest', 'vitest']) {
+    installIn(`__test__/runners/${name}`, '--ignore-scripts');
   }
 }

@@ -17,6 +17,7 @@ const names = [
   'cached',
   'cluster',
   'environment',
+  'host-scope',
   'ids',
   'one-process',
   'state',

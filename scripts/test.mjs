@@ -18,6 +18,7 @@ if (process.platform === 'linux') {
 }
 if (existsSync('/usr/share/zookeeper')) run(process.execPath, 'scripts/prepare.mjs', '--zookeeper');
 if (process.env.ORMS === 'required') run(process.execPath, 'scripts/prepare.mjs', '--orms');
+if (process.env.RUNNERS === 'required') run(process.execPath, 'scripts/prepare.mjs', '--runners');
 const files = readdirSync('__test__').filter((name) => name.endsWith('.test.js'));
 // Two files at a time: most tests wait more than they work.
 run(process.execPath, '--test', '--test-concurrency=2', ...files.map((name) => `__test__/${name}`));

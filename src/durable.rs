@@ -22,11 +22,11 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use crate::generator::Generator;
-use crate::host::{HostError, Opened, Page};
+use crate::host::{HostError, Opened, Origin, Page};
 use crate::layout::Tick;
 use crate::sequencer::{HighMarks, NEVER, Window};
 use crate::shared::{NotReopened, WindowNumber};
-use crate::store::file::{self, FileStore, OPENING, SlotFile};
+use crate::store::file::{self, FileStore, OPENING, RENEWING, SlotFile};
 use crate::store::lock::{Hold, USERS};
 use crate::store::record::Record;
 use crate::store::{Holder, StoreError};
@@ -127,6 +127,11 @@ impl Durable {
         self.slot.release(OPENING)?;
         self.bound = Some(bound?);
         self.last = None;
+        // A page that all have left may have been left long ago.
+        let ceiling = generator.next_ceiling(ttl);
+        if generator.window().ceiling < generator.next_ceiling(ttl / 2) {
+            self.renew(ceiling)?;
+        }
         Ok(())
     }
 
@@ -190,24 +195,31 @@ impl Durable {
             sequence.close();
         }
         let closed = sequence.closed().ok_or_else(|| self.slot.in_use())?;
-        let before = self.known(&opened, record);
-        let floor = before.floor.max(other_pages_issued(generator, &opened));
+        let mut before = self.known(&opened, record);
+        let other = other_pages_issued(generator, &opened);
+        let mut floor = before.floor;
+        if opened.page().is_some_and(|page| page.origin() == Origin::First) {
+            // There was none, unless both it and its trace were removed: not worth refusing a rollback.
+            let mark = &mut before.high.marks[before.high.current];
+            if *mark < other {
+                (*mark, before.used) = (other, 0);
+            }
+        } else {
+            floor = floor.max(other);
+        }
         let ceiling = generator.next_ceiling(ttl).max(before.high.highest()).max(floor);
+        let passed = record.clone().passing_what_is_skipped(ceiling);
+        file::check_skip(&passed, ceiling, self.slot.path())?;
         let next = Record {
             page: opened.id(),
             generation: record.generation + 1,
-            floor,
-            // Before it rises, so that a jump is noted.
-            ceiling: record.ceiling.max(floor).max(before.high.highest()),
+            floor: floor.max(passed.floor),
             high: before.high,
             used: before.used,
             is_closed: false,
             holder: Some(self.holder.clone()),
-            ..record.clone()
+            ..passed.raised(ceiling)
         };
-        let next = next.passing_what_is_skipped(ceiling);
-        file::check_skip(&next, ceiling, self.slot.path())?;
-        let next = next.raised(ceiling);
         self.slot.record(&next)?;
         if opened.page().is_none() && sequence.is_last_window() {
             // Nobody else confirms anything of it.
@@ -245,6 +257,16 @@ impl Durable {
         }
     }
 
+    /// As [`Durable::renew`], unless another process does so at this moment: then false.
+    pub fn renew_in_turn(&mut self, ceiling: Tick) -> Result<bool, StoreError> {
+        if !self.slot.try_take(RENEWING, Hold::Exclusive)? {
+            return Ok(false);
+        }
+        let renewed = self.renew(ceiling);
+        self.slot.release(RENEWING)?;
+        renewed.map(|()| true)
+    }
+
     /// Records a ceiling, and raises that of the page's window to it. Waits for the disk.
     pub fn renew(&mut self, ceiling: Tick) -> Result<(), StoreError> {
         let Some(Bound { opened, generation, window, .. }) = &self.bound else { return Ok(()) };
@@ -252,11 +274,13 @@ impl Durable {
         if (record.generation, record.page) != (*generation, opened.id()) {
             return Err(file::overtaken(self.slot.path()));
         }
+        let record = record.passing_what_is_skipped(ceiling);
         file::check_skip(&record, ceiling, self.slot.path())?;
         let holder = Some(self.holder.clone());
         let record = Record { holder, ..record.raised(ceiling) };
         self.slot.record(&record)?;
-        // Only now: what is not recorded must not be issued.
+        // Only now: what is not recorded must not be issued. The floor first: it is above what is skipped.
+        opened.sequence().raise_floor(record.floor);
         opened.sequence().raise_ceiling(*window, record.ceiling);
         Ok(())
     }
@@ -330,15 +354,12 @@ fn claim(page: Option<&Page>, opened: &Opened, record: &Record) -> Result<bool, 
 /// The highest tick that the node's earlier pages may have reached without this record: nothing above the
 /// clock, if that is read when the page had its name.
 fn other_pages_issued(generator: &Generator, opened: &Opened) -> Tick {
-    match opened.page() {
-        // Of the first page of ms the first one is exhausted all the same: it is no matter.
-        Some(page)
-            if !opened.sequence().is_begun()
-                && !(page.is_first() && page.header().node.layout().tick_ms > 1) =>
-        {
-            generator.tick_now().saturating_add(page.header().max_ahead).max(NEVER)
-        }
-        _ => NEVER,
+    let Some(page) = opened.page().filter(|_| !opened.sequence().is_begun()) else { return NEVER };
+    let now = generator.tick_now().max(NEVER);
+    match (page.origin(), page.header().node.layout().tick_ms) {
+        (Origin::First, 1) => now,
+        (Origin::First, _) => NEVER,
+        _ => now.saturating_add(page.header().max_ahead),
     }
 }
 

@@ -216,7 +216,11 @@ impl Keeper {
                 self.generator.ceiling_raised(self.window);
                 continue;
             }
-            let done = if is_bound { self.renew() } else { self.bind() };
+            let done = if is_bound { self.renew(is_wanted) } else { self.bind() };
+            if let Ok(false) = done {
+                due = Instant::now() + AGAIN;
+                continue;
+            }
             let failure = done.err();
             let is_lost = matches!(failure, Some(Refused::Store(StoreError::Lost(_))));
             let retry = match failure {
@@ -245,21 +249,30 @@ impl Keeper {
 
     /// Whether the ceiling is less than two thirds of the ttl away.
     fn is_low(&self) -> bool {
-        let reach = self.status.ttl - self.status.ttl / 3;
+        self.is_within(self.status.ttl - self.status.ttl / 3)
+    }
+
+    fn is_within(&self, reach: Duration) -> bool {
         self.generator.window().ceiling < self.generator.next_ceiling(reach)
     }
 
-    fn renew(&mut self) -> Result<(), Refused> {
-        self.durable.renew(self.generator.next_ceiling(self.status.ttl))?;
+    /// False where another process does so at this moment, and is in good time.
+    fn renew(&mut self, is_wanted: bool) -> Result<bool, Refused> {
+        let ceiling = self.generator.next_ceiling(self.status.ttl);
+        if is_wanted || self.is_within(self.status.ttl / 3) {
+            self.durable.renew(ceiling)?;
+        } else if !self.durable.renew_in_turn(ceiling)? {
+            return Ok(false);
+        }
         self.status.renewals.fetch_add(1, Relaxed);
         self.generator.ceiling_raised(self.window);
-        Ok(())
+        Ok(true)
     }
 
-    fn bind(&mut self) -> Result<(), Refused> {
+    fn bind(&mut self) -> Result<bool, Refused> {
         self.durable.bind(&self.generator, self.status.ttl)?;
         self.status.floor.store(self.durable.floor(), Relaxed);
         self.generator.ceiling_raised(self.window);
-        Ok(())
+        Ok(true)
     }
 }

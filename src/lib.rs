@@ -10,8 +10,8 @@
 //! | `node` | whose IDs they are |
 //! | `clock` | where the time comes from |
 //! | `listeners` | who is to hear of what a thread does |
-//! | `store` | where slots are recorded, for the next process and against the other one |
-//! | `host` | the page in which a host's processes will share a node's sequence; the binding does not open it yet |
+//! | `store` | where slots are recorded, for the next process and against other hosts |
+//! | `host` | the page in which a host's processes share a node's sequence |
 //! | `generator` | a sequencer and its clock, its window, and the waiting |
 //! | `durable` | a page and its record on a disk |
 //! | `lease` | a slot that is held: the thread that keeps its ceiling ahead |

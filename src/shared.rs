@@ -43,6 +43,17 @@ pub struct Rules {
     pub random_start: bool,
 }
 
+/// How [`Sequence::begin`] begins cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// After others, which may have issued anything up to the clock's tick.
+    After,
+    /// As the first ones. The clock's tick is exhausted all the same.
+    First,
+    /// As the first ones, from the clock's tick on.
+    Fresh,
+}
+
 /// Tells the time to a reservation.
 pub trait Time {
     /// What ends a reservation: a stall, or what [`Time::now`] met.
@@ -55,6 +66,11 @@ pub trait Time {
     /// The clock seems to have rolled back. Whether to load the word and read the clock again first.
     fn doubts(&mut self) -> bool {
         false
+    }
+
+    /// The word is 0, as memory is that was cleared: ends the reservation if it was.
+    fn is_cleared(&mut self) -> Result<(), Self::Refusal> {
+        Ok(())
     }
 
     /// The swap that comes next leaves `left` and begins `run`: who must note its tick somewhere does so
@@ -248,6 +264,9 @@ impl<M: Borrow<Cells>> Sequence<M> {
         place: impl Fn(&Run, Tick) -> Result<Run, Stall>,
     ) -> Result<Block, T::Refusal> {
         loop {
+            if loaded == 0 {
+                time.is_cleared()?;
+            }
             let seen = self.shape.unpack(loaded);
             match place(&seen, now) {
                 Ok(start) if start.counter > seen.counter && time.doubts() => {}
@@ -406,20 +425,21 @@ impl<M: Borrow<Cells>> Sequence<M> {
     /// and none is issued from after it was unlinked. So the tick of the clock counts as exhausted.
     /// Of cells that were begun it changes nothing.
     ///
-    /// The floor keeps a later rollback above what an earlier page issued. Without an earlier one
-    /// (`is_first`) a rollback below the beginning is like any other.
-    pub fn begin<T: Time>(&self, time: &mut T, is_first: bool) -> Result<(), T::Refusal> {
+    /// The floor keeps a later rollback above what an earlier page issued. Of the node's first page a
+    /// rollback is like any other.
+    pub fn begin<T: Time>(&self, time: &mut T, how: Beginning) -> Result<(), T::Refusal> {
         let Cells { word, floor, .. } = self.cells();
         let not_begun = Run { next: self.shape.closed(), ..Run::default() };
         let loaded = word.0.load(Acquire);
         if loaded == self.shape.pack(not_begun) {
             let now = time.now()?.min(self.shape.last_tick);
-            if !is_first {
+            if how == Beginning::After {
                 floor.fetch_max(mark_code(now), AcqRel);
             }
+            let next = if how == Beginning::Fresh { 0 } else { self.shape.last_sequence + 1 };
             let run = match now {
                 ..0 => Run::default(),
-                tick => Run { tick, next: self.shape.last_sequence + 1, ..Run::default() },
+                tick => Run { tick, next, ..Run::default() },
             };
             // Who else has begun them read the clock, too.
             let _ = word.0.compare_exchange(loaded, self.shape.pack(run), AcqRel, Acquire);

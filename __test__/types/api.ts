@@ -38,6 +38,10 @@ is<bigint>(flake.compose({ timestamp: new Date(), sequence: 1 }));
 is<bigint>(flake.compose(flake.parse(1n)));
 is<bigint>(flake.floorId(Date.now()));
 is<Stats>(flake.stats());
+is<'host' | 'process'>(flake.stats().scope);
+is<string | undefined>(flake.stats().page);
+is<SnowFlake>(new SnowFlake({ workerId: 1, scope: 'host' }));
+is<Promise<SnowFlake>>(SnowFlake.lease('file:///ids', { scope: 'process' }));
 is<SnowFlake>(SnowFlake.configure({ layout: { ...layouts.uid, epoch: 0 }, workerId: 1 }));
 is<SnowFlake>(SnowFlake.default);
 is<Layout>(layouts['node' satisfies LayoutName]);
@@ -139,6 +143,8 @@ SnowFlake.lease('file:///ids', { workerId: 3 });
 forkWorkers({ count: 2 });
 // @ts-expect-error no such policy
 new SnowFlake({ clockBack: 'ignore' });
+// @ts-expect-error no such scope
+new SnowFlake({ scope: 'machine' });
 // @ts-expect-error no such option
 new SnowFlake({ datacenterID: 1 });
 // @ts-expect-error models are named

@@ -8,8 +8,8 @@ const MOST = 1_000_000;
 
 const help = `Usage: snowdrift next [-n COUNT] [--string] [options]
 
-Draws IDs, one a line. Whoever runs it twice at the same moment with the same worker ID draws the same
-IDs twice, as with any two processes: --state or --lease excludes that.
+Draws IDs, one a line. On Linux, all processes of one user with one worker ID share one sequence. On macOS and
+Windows, two that run at one time draw the same IDs, unless --state or --lease excludes that.
 
   -n COUNT              how many, 1 to 1000000; default 1
   --string              as JSON strings, in quotes; with --json they always are

@@ -5,7 +5,7 @@
 //! user, who could have made the name first. Others may search it (0711), to find by name that a second
 //! user has the same node. They cannot list it, and the pages are ours alone (0600).
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -13,14 +13,16 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::NamedTempFile;
 
-use super::page::{self, Before, BootId, Header, Joined, Kind, Page, Snapshot, Wanted};
+use super::page::{self, BootId, Header, Joined, Kind, Origin, Page, Snapshot, Wanted};
 use super::{HostError, OtherUser, system};
 use crate::layout::Tick;
 use crate::node::Node;
 use crate::sequencer::{HighMarks, NEVER};
 
 const README: &str = "README";
-/// How the name of the file ends that says that a node had a page.
+/// How the name of the empty file ends that says that a node had a page in this boot. A page that is created
+/// without one is the node's first: it begins without a floor, and within a long tick. Where both were
+/// deleted a page passes for the first one to a process that did not use the one before.
 const BORN: &str = "born";
 const TEMPORARY: &str = ".new-";
 /// Older ones were left by processes that were killed; they take milliseconds.
@@ -99,20 +101,42 @@ impl Directory {
 
     /// Joins the node's page, or creates it.
     pub fn open(&self, node: &Node, max_ahead: Tick) -> Result<Page, HostError> {
-        self.open_as(node, Kind::Plain, max_ahead)
+        self.open_as(node, Kind::Plain, max_ahead, None)
     }
 
     /// Joins the node's page of this kind, or creates it. One of the other kind, or with another
-    /// `maxAhead`, is replaced if nobody uses it.
-    pub fn open_as(&self, node: &Node, kind: Kind, max_ahead: Tick) -> Result<Page, HostError> {
+    /// `maxAhead`, is replaced if nobody uses it. `after`: the node had a page, whose IDs reached this tick.
+    pub fn open_as(
+        &self,
+        node: &Node,
+        kind: Kind,
+        max_ahead: Tick,
+        after: Option<Tick>,
+    ) -> Result<Page, HostError> {
         let path = self.page_of(node);
         let wanted = self.wanted(node, kind, max_ahead);
+        let mut created = None;
         let mut changes = 0;
         for _ in 0..TRIES {
-            system::create_directory(&self.path, self.uid)?;
+            match system::create_directory(&self.path, self.uid) {
+                // It was removed at once.
+                Err(HostError::Io { doing: "look at", cause, .. })
+                    if cause.kind() == ErrorKind::NotFound =>
+                {
+                    continue;
+                }
+                created => created?,
+            }
             match Page::join(&path, &wanted)? {
-                Joined::Page(page) => return Ok(*page),
-                Joined::Absent => self.create(&path, &wanted)?,
+                Joined::Page(mut page) => {
+                    if let Some((id, origin)) = created
+                        && page.id() == id
+                    {
+                        page.origin = origin;
+                    }
+                    return Ok(*page);
+                }
+                Joined::Absent => created = self.create(&path, &wanted, after, changes == 0)?,
                 Joined::Unused(page) => self.replace(&page, &wanted)?,
                 Joined::Changing => {
                     changes += 1;
@@ -160,27 +184,59 @@ impl Directory {
     }
 
     /// Creates a page, unless another process has just done so: whole under another name, then linked.
-    fn create(&self, path: &Path, wanted: &Wanted) -> Result<(), HostError> {
+    /// Its ID, and whether it is the node's first one.
+    fn create(
+        &self,
+        path: &Path,
+        wanted: &Wanted,
+        after: Option<Tick>,
+        is_first_try: bool,
+    ) -> Result<Option<(u128, Origin)>, HostError> {
         self.sweep();
         self.explain();
-        let before = Before { is_none: self.is_first(wanted.node)?, highest: NEVER };
-        match self.place(path, &page::fresh(wanted, before)) {
+        let marker = path.with_extension(BORN);
+        let failed = HostError::io("create", path);
+        let own_marker = match self.write(b"").and_then(|file| place(file, &marker)) {
+            Ok(file) => Some(file).filter(|_| after.is_none()),
+            Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
+                if is_first_try && after.is_none() {
+                    // The process that placed it may be about to link its page.
+                    thread::sleep(CHANGE);
+                    if path.exists() {
+                        return Ok(None);
+                    }
+                }
+                // Should that process go on later, it finds that its page is not the first one.
+                match self.write(b"").and_then(|file| Ok(file.persist(&marker)?)) {
+                    Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(None),
+                    replaced => replaced.map_err(&failed)?,
+                };
+                None
+            }
+            // The directory has been removed, and is created again.
+            Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(cause) => return Err(HostError::io("create", &marker)(cause)),
+        };
+        let bytes = page::fresh(wanted, after.unwrap_or(NEVER));
+        match self.write(&bytes).and_then(|file| place(file, path)) {
             // Another was first; or the directory has been removed, and is created again.
             Err(cause)
                 if matches!(cause.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) =>
             {
-                Ok(())
+                return Ok(None);
             }
-            placed => placed.map_err(HostError::io("create", path)),
-        }
+            placed => placed.map_err(failed)?,
+        };
+        let is_first = own_marker.is_some_and(|file| system::is_at(&marker, &file));
+        let origin = if is_first { Origin::First } else { Origin::Next };
+        Ok(Some((page::id_of(&bytes), origin)))
     }
 
     /// Puts a new page in the place of one that nobody uses, nor can before `unused` is dropped. Should the
     /// name be another page's by now, that is safe, too: whoever uses that notices.
     fn replace(&self, unused: &Page, wanted: &Wanted) -> Result<(), HostError> {
         let path = unused.path();
-        let before = Before { is_none: false, highest: unused.highest() };
-        let placed = self.write(&page::fresh(wanted, before)).and_then(|file| {
+        let placed = self.write(&page::fresh(wanted, unused.highest())).and_then(|file| {
             if unused.is_named().unwrap_or(false) {
                 file.persist(path)?;
             }
@@ -200,27 +256,10 @@ impl Directory {
         Ok(true)
     }
 
-    /// Whether the node never had a page in this boot: an empty file of its name remembers that it had.
-    /// Where both were deleted, a page passes for the first one: its first tick is exhausted all the
-    /// same if it lasts no longer than a ms.
-    fn is_first(&self, node: &Node) -> Result<bool, HostError> {
-        let path = self.page_of(node).with_extension(BORN);
-        match self.place(&path, b"") {
-            Ok(()) => Ok(true),
-            Err(cause) if cause.kind() == ErrorKind::AlreadyExists => Ok(false),
-            // The directory has been removed, and is created again.
-            Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(false),
-            Err(cause) => Err(HostError::io("create", &path)(cause)),
-        }
-    }
-
-    /// Writes a file under another name (0600) and gives it its own, unless that is taken.
-    fn place(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        self.write(bytes)?.persist_noclobber(path).map(drop).map_err(|failure| failure.error)
-    }
-
+    /// Writes a file under a temporary name, which is this user's alone.
     fn write(&self, bytes: &[u8]) -> io::Result<NamedTempFile> {
         let mut file = system::private().prefix(TEMPORARY).tempfile_in(&self.path)?;
+        system::set_private(file.as_file())?;
         file.write_all(bytes)?;
         if !system::IN_MEMORY {
             // After a power cut, the name must not stand for a file of zeros.
@@ -233,7 +272,7 @@ impl Directory {
     fn explain(&self) {
         let path = self.path.join(README);
         if fs::symlink_metadata(&path).is_err() {
-            let _ = self.place(&path, EXPLANATION.as_bytes());
+            let _ = self.write(EXPLANATION.as_bytes()).and_then(|file| place(file, &path));
         }
     }
 
@@ -261,7 +300,7 @@ impl Directory {
             let directory = entry.file_name();
             let Some(uid) = directory.to_str().and_then(system::user_of) else { continue };
             let path = entry.path().join(&name);
-            if uid != self.uid && system::is_file_of(&path, uid) {
+            if entry.path() != self.path && system::is_file_of(&path, uid) {
                 others.push(OtherUser { path, uid });
             }
         }
@@ -281,6 +320,11 @@ impl Directory {
         pages.sort_by(|one, other| one.path.cmp(&other.path));
         Ok(pages)
     }
+}
+
+/// Gives a file its name, unless that is taken.
+fn place(file: NamedTempFile, path: &Path) -> io::Result<File> {
+    Ok(file.persist_noclobber(path)?)
 }
 
 const EXPLANATION: &str = "\

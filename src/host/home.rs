@@ -8,26 +8,31 @@ use std::sync::atomic::{
     AtomicI64, AtomicPtr,
     Ordering::{Acquire, Release},
 };
+use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use super::page::Origin;
 use super::{Directory, HostError, Kind, Page};
 use crate::clock::{Clock, UnixTime};
 use crate::layout::Tick;
 use crate::node::Node;
 use crate::sequencer::{Block, NEVER, Stall};
-use crate::shared::{Cells, Rules, Run, Sequence, Time};
+use crate::shared::{Beginning, Cells, Rules, Run, Sequence, Time};
 
 /// How long a rollback is doubted: some machines' clocks flicker backwards.
 const DOUBT: Duration = Duration::from_micros(50);
 
 /// The most pages of a node that a process opens one after the other. They stay mapped (4096 bytes
 /// each), since another thread may be reading them.
-const MOST_PAGES: usize = 4096;
+const MOST_PAGES: usize = 512;
 
 /// How often one call opens the next page.
 const REOPENINGS: usize = 16;
+
+/// How long the creation of a page takes from its link to its beginning, at most if nothing stops it.
+const CREATION: Duration = Duration::from_millis(1);
 
 /// Where cells are.
 pub enum Home {
@@ -168,6 +173,10 @@ impl<C: Clock + ?Sized> Time for Reading<'_, C> {
         self.clock.may_flicker() && self.doubted.get_or_insert_with(Instant::now).elapsed() < DOUBT
     }
 
+    fn is_cleared(&mut self) -> Result<(), Halt> {
+        Ok(self.opened.page.as_ref().map_or(Ok(()), |page| page.check_intact())?)
+    }
+
     fn begins(&mut self, left: &Run, _: &Run) {
         self.left = Some(*left);
     }
@@ -213,7 +222,7 @@ impl HostSequence {
     ) -> Result<HostSequence, HostError> {
         let first = match &directory {
             None => Opened::new(Home::Own(Box::default()), &node),
-            Some(directory) => begun(directory, &node, max_ahead, clock, false)?,
+            Some(directory) => begun(directory, &node, max_ahead, clock, None)?,
         };
         Ok(HostSequence::starting_with(first, directory, node, max_ahead))
     }
@@ -284,9 +293,8 @@ impl HostSequence {
         if opened.len() >= MOST_PAGES {
             return Err(again_and_again(unnamed, opened.len()));
         }
-        let next = Arc::new(begun(directory, &self.node, self.max_ahead, clock, true)?);
-        // Others may have begun it as the first one. The page that is gone is remembered here.
-        next.sequence().raise_floor(unnamed.sequence().high_marks().highest());
+        let reached = Some(unnamed.sequence().high_marks().highest());
+        let next = Arc::new(begun(directory, &self.node, self.max_ahead, clock, reached)?);
         self.current.store(Arc::as_ptr(&next).cast_mut(), Release);
         opened.push(next);
         Ok(())
@@ -308,7 +316,7 @@ impl HostSequence {
         };
         match (current.filter(is_usable), &self.directory) {
             (None, Some(directory)) => {
-                let page = directory.open_as(&self.node, Kind::Durable, self.max_ahead)?;
+                let page = directory.open_as(&self.node, Kind::Durable, self.max_ahead, None)?;
                 Ok(Arc::new(Opened::new(Home::Page(Arc::new(page)), &self.node)))
             }
             (Some(current), _) => Ok(current.clone()),
@@ -365,19 +373,31 @@ fn begun(
     node: &Node,
     max_ahead: Tick,
     clock: &(impl Clock + ?Sized),
-    had_another: bool,
+    after: Option<Tick>,
 ) -> Result<Opened, HostError> {
-    let page = Arc::new(directory.open(node, max_ahead)?);
-    let is_first = page.is_first() && !had_another;
-    let opened = Opened::new(Home::Page(page), node);
-    let ahead = if is_first { 0 } else { max_ahead };
+    let page = Arc::new(directory.open_as(node, Kind::Plain, max_ahead, after)?);
+    let opened = Opened::new(Home::Page(page.clone()), node);
+    let (how, ahead) = match page.origin() {
+        Origin::First if node.layout().tick_ms > 1 => (Beginning::Fresh, 0),
+        Origin::First => (Beginning::First, 0),
+        Origin::Next | Origin::Joined => (Beginning::After, max_ahead),
+    };
+    if page.origin() == Origin::Joined {
+        // The process that has created it knows better how to begin it.
+        let deadline = Instant::now() + CREATION;
+        while !opened.sequence().is_begun() && Instant::now() < deadline {
+            thread::sleep(CREATION / 10);
+        }
+    }
     let mut highest = || node.layout().tick_at(clock.now().ms).saturating_add(ahead);
     // Nothing stalls it: it only asks the time.
-    let _ = opened.sequence().begin(&mut highest, is_first);
-    if opened.page().is_some_and(Page::may_be_old) {
+    let _ = opened.sequence().begin(&mut highest, how);
+    if page.may_be_old() {
         let now = node.layout().tick_at(clock.now().ms);
         opened.sequence().raise_floor(now.saturating_add(max_ahead));
     }
+    // A process that did not have the page before may have begun this one as the first.
+    opened.sequence().raise_floor(after.unwrap_or(NEVER));
     Ok(opened)
 }
 

@@ -43,7 +43,7 @@ use crate::node::Node;
 
 pub use directory::{Directory, Found, Removed};
 pub use home::{Halt, Home, HostSequence, Opened, Reading};
-pub use page::{BootId, Header, Kind, Page, Snapshot};
+pub use page::{BootId, Header, Kind, Origin, Page, Snapshot};
 pub use processes::Process;
 
 /// Whether the scope is the host unless an option says otherwise: only where processes were killed on the

@@ -16,7 +16,7 @@
 //! | 0..8 | `SNOWDRF1` |
 //! | 8..12, 12..16 | the format, 1; a byte order mark as the machine writes it |
 //! | 16..21, 24..32, 32..40 | the layout: widths, tick in ms, epoch in Unix ms |
-//! | 21, 22 | 1 for a durable page; 1 for the node's first page in this boot |
+//! | 21 | 1 for a durable page |
 //! | 40..48, 48..56 | datacenterId, workerId |
 //! | 56..64 | maxAhead in ticks |
 //! | 64..80, 80..96 | a random ID of the page; the boot that it is of, zeros where none is known |
@@ -34,7 +34,7 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::mem::offset_of;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use memmap2::{MmapOptions, MmapRaw};
@@ -131,8 +131,6 @@ pub struct Header {
     pub pid: u32,
     /// As which user.
     pub uid: u32,
-    /// Whether the node had no page before in this boot.
-    pub is_first: bool,
 }
 
 impl Header {
@@ -151,7 +149,7 @@ impl Header {
         put(8, &FORMAT.to_le_bytes());
         put(12, &BYTE_ORDER.to_ne_bytes());
         put(16, &widths);
-        put(21, &[(self.kind == Kind::Durable).into(), self.is_first.into()]);
+        put(21, &[(self.kind == Kind::Durable).into()]);
         put(24, &layout.tick_ms.to_le_bytes());
         put(32, &layout.epoch_ms.to_le_bytes());
         put(40, &self.node.datacenter_id().to_le_bytes());
@@ -201,7 +199,6 @@ impl Header {
             created_ms: number(96),
             pid: u32::from_le_bytes(take(bytes, 104)),
             uid: u32::from_le_bytes(take(bytes, 108)),
-            is_first: take(bytes, 22) != [0],
         })
     }
 }
@@ -238,18 +235,20 @@ pub struct Wanted<'a> {
     pub uid: u32,
 }
 
-/// What is known of the pages before a new one.
-#[derive(Clone, Copy, Debug)]
-pub struct Before {
-    /// There was none in this boot.
-    pub is_none: bool,
-    /// They issued nothing above it that is not below the clock.
-    pub highest: Tick,
+/// How a page came to this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Another process created it, or an earlier call.
+    Joined,
+    /// It was created after another one, as far as is known.
+    Next,
+    /// It was created as the node's first one in this boot.
+    First,
 }
 
-/// The bytes of a new page. It issues nothing until it is begun, unless it is the node's first one; a
-/// durable one in no case.
-pub fn fresh(wanted: &Wanted, before: Before) -> Vec<u8> {
+/// The bytes of a new page, which issues nothing until it is begun, and nothing up to `highest`: what
+/// earlier ones are known to have reached. None of them is 0 in the word, so a cleared page is noticed.
+pub fn fresh(wanted: &Wanted, highest: Tick) -> Vec<u8> {
     let Wanted { node, kind, max_ahead, boot_id, uid } = *wanted;
     let header = Header {
         node: *node,
@@ -260,11 +259,9 @@ pub fn fresh(wanted: &Wanted, before: Before) -> Vec<u8> {
         created_ms: unix_ms(),
         pid: std::process::id(),
         uid,
-        is_first: before.is_none,
     };
-    let begins = before.is_none && kind == Kind::Plain && node.layout().tick_ms > 1;
-    let cells = if begins { Cells::default() } else { Cells::not_begun(node.layout()) };
-    Sequence::new(&cells, node.layout()).raise_floor(before.highest);
+    let cells = Cells::not_begun(node.layout());
+    Sequence::new(&cells, node.layout()).raise_floor(highest);
     let mut bytes = vec![0; BYTES];
     bytes[..HEADER_BYTES].copy_from_slice(&header.to_bytes());
     let mut put = |at: usize, cell: u64| {
@@ -274,6 +271,11 @@ pub fn fresh(wanted: &Wanted, before: Before) -> Vec<u8> {
     put(0, cells.word());
     put(Cells::FLOOR_AT, cells.floor_cell());
     bytes
+}
+
+/// The ID in a page's bytes.
+pub fn id_of(bytes: &[u8]) -> u128 {
+    u128::from_le_bytes(std::array::from_fn(|index| bytes[64 + index]))
 }
 
 fn unix_ms() -> i64 {
@@ -305,6 +307,7 @@ pub struct Page {
     /// Whether it is in the table of processes.
     is_entered: bool,
     may_be_old: bool,
+    pub(super) origin: Origin,
 }
 
 impl Page {
@@ -338,6 +341,7 @@ impl Page {
             header,
             is_entered: false,
             may_be_old,
+            origin: Origin::Joined,
         };
         if !page.lock(if is_wanted { Hold::Shared } else { Hold::Exclusive })? {
             return match is_wanted || page.is_locked_alone()? {
@@ -424,7 +428,16 @@ impl Page {
             MmapOptions::new().len(BYTES).map_raw(&file).map_err(HostError::io("map", path))?;
         let path = path.to_owned();
         let may_be_old = header.boot_id.is_unknown();
-        let page = Page { map, file, path, identity, header, is_entered: false, may_be_old };
+        let page = Page {
+            map,
+            file,
+            path,
+            identity,
+            header,
+            is_entered: false,
+            may_be_old,
+            origin: Origin::Joined,
+        };
         if !page.try_alone()? {
             let (place, pid) = (page.path.clone(), page.living_user());
             return Err(HostError::InUse { place, pid });
@@ -468,9 +481,9 @@ impl Page {
         &self.bytes().cells
     }
 
-    /// Whether the node had no page before in this boot.
-    pub fn is_first(&self) -> bool {
-        self.header.is_first
+    /// How it came to this process.
+    pub fn origin(&self) -> Origin {
+        self.origin
     }
 
     /// Where it is, or was.
@@ -490,20 +503,22 @@ impl Page {
         self.may_be_old
     }
 
+    /// An error if it was overwritten or cleared.
+    pub fn check_intact(&self) -> Result<(), HostError> {
+        if self.bytes().header[0].load(Acquire).to_ne_bytes() == MAGIC {
+            return Ok(());
+        }
+        let what = format!("was overwritten while it was in use. {REMEDY}");
+        Err(HostError::unusable(&self.path, what))
+    }
+
     /// Whether its name still names it, so that whoever opens the node finds this page.
     ///
     /// The link count would not tell: a page that was renamed, or whose directory was, still has its
     /// link, and others create a new one beside it.
     pub fn is_named(&self) -> Result<bool, HostError> {
         match system::identity_at(&self.path) {
-            Ok(identity) if identity == self.identity => {
-                let magic = self.bytes().header[0].load(Relaxed).to_ne_bytes();
-                if magic == MAGIC {
-                    return Ok(true);
-                }
-                let what = format!("was overwritten while it was in use. {REMEDY}");
-                Err(HostError::unusable(&self.path, what))
-            }
+            Ok(identity) if identity == self.identity => self.check_intact().map(|()| true),
             Ok(_) => Ok(false),
             Err(cause)
                 if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>

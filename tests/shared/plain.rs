@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use snowdrift::layout::{Layout, Tick};
 use snowdrift::sequencer::{Block, HighMarks, NEVER, Stall, Window};
-use snowdrift::shared::{Cells, NotReopened, Rules, Sequence};
+use snowdrift::shared::{Beginning, Cells, NotReopened, Rules, Sequence};
 
 use crate::rule::{self, SequenceStart, Sequencer};
 
@@ -221,7 +221,7 @@ fn a_window_begins_above_the_marks_that_the_store_handed_over() {
 fn fresh_cells_that_were_closed_are_not_begun_by_whoever_joins() {
     let sequence = Sequence::new(Box::<Cells>::default(), &SMALL);
     sequence.close();
-    sequence.begin(&mut || 7, false).unwrap();
+    sequence.begin(&mut || 7, Beginning::After).unwrap();
     assert!(sequence.is_closed());
 }
 
@@ -248,8 +248,8 @@ fn cells_that_were_not_begun_issue_nothing_at_or_below_the_clock_then() {
     let sequence = Sequence::new(Box::new(Cells::not_begun(&SMALL)), &SMALL);
     let reserve = |now: Tick| sequence.reserve(&RAISING, &mut || now, |_| 1);
     assert_eq!(reserve(7), Err(Stall::AboveCeiling { ceiling: NEVER }));
-    sequence.begin(&mut || 7, false).unwrap();
-    sequence.begin(&mut || 50, false).unwrap();
+    sequence.begin(&mut || 7, Beginning::After).unwrap();
+    sequence.begin(&mut || 50, Beginning::After).unwrap();
     assert_eq!(reserve(7), Err(Stall::AtFloor { until: 8 }));
     assert_eq!(reserve(6), Err(Stall::AtFloor { until: 8 }), "nor under another counter");
     assert_eq!(reserve(8), block(8, 0, 0, 1));

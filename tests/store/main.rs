@@ -4,11 +4,12 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod child;
 mod contract;
 mod engine;
 mod file;
 mod machine;
 mod pages;
-#[path = "../rule/mod.rs"]
-mod rule;
+mod processes;
+mod reset;
 mod simulation;

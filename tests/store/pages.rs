@@ -503,7 +503,8 @@ fn lock_block(file: &File, block: usize) {
 fn a_fresh_page_begins_above_the_clock() {
     let (machine, clock) = (Machine::new(None), at(5000));
     let process = Process::start(&machine, slot(3), &clock).unwrap();
-    assert!(matches!(process.draw().unwrap_err().stall, Stall::AtFloor { until: 5001 }));
+    let stall = process.draw().unwrap_err().stall;
+    assert!(matches!(stall, Stall::SequenceUsedUp { until: 5001 }), "{stall:?}");
     clock.wait(Duration::from_millis(1));
     process.draw().unwrap();
 }

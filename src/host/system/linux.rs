@@ -45,3 +45,17 @@ pub fn start_of(pid: u32) -> Option<u64> {
     let after_name = &stat[stat.rfind(')')? + 1..];
     after_name.split_ascii_whitespace().nth(19)?.parse().ok()
 }
+
+/// The number of a user outside of this process's user namespace, where it has one of its own: rootless
+/// containers number their users anew, and may see the same directory.
+pub fn outer_user(uid: u32) -> u32 {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let outer = map.lines().find_map(|line| {
+        let mut numbers = line.split_ascii_whitespace().map(str::parse::<u32>);
+        let [first, outer, count] =
+            [numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?];
+        let at = uid.checked_sub(first)?;
+        (at < count).then(|| outer.checked_add(at))?
+    });
+    outer.unwrap_or(uid)
+}

@@ -22,9 +22,9 @@ pub fn user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// The user's directory in one that all users share.
+/// The user's directory in one that all users share. A user namespace does not change it.
 pub fn directory_name(uid: u32) -> String {
-    format!("snowdrift-{uid}")
+    format!("snowdrift-{}", super::outer_user(uid))
 }
 
 /// Whose directory has this name.
@@ -32,9 +32,13 @@ pub fn user_of(directory_name: &str) -> Option<u32> {
     directory_name.strip_prefix("snowdrift-")?.parse().ok()
 }
 
-/// Whether this is a file of this user. What is not its user's own is squatted, and nobody draws from it.
+/// Whether this is a file of this user, or of this process's. What is another's is squatted, and nobody draws
+/// from it.
 pub fn is_file_of(path: &Path, uid: u32) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.uid() == uid)
+    fs::symlink_metadata(path).is_ok_and(|found| {
+        let owner = found.uid();
+        found.is_file() && (super::outer_user(owner) == uid || owner == user())
+    })
 }
 
 /// Creates the directory when missing, then checks what has the name: not before, or another user could
@@ -76,6 +80,17 @@ pub fn private() -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
     builder.permissions(Permissions::from_mode(0o600));
     builder
+}
+
+/// Makes a file this user's alone, whatever the umask was.
+pub fn set_private(file: &File) -> io::Result<()> {
+    file.set_permissions(Permissions::from_mode(0o600))
+}
+
+/// Whether this file has that name.
+pub fn is_at(path: &Path, file: &File) -> bool {
+    let own = file.metadata().map(|found| identity(&found));
+    matches!((own, identity_at(path)), (Ok(own), Ok(found)) if own == found)
 }
 
 /// Opens a page's file, if it is one of this user's that nobody else may write to.
