@@ -7,10 +7,12 @@ const { execFileSync } = require('node:child_process');
 const {
   chmodSync,
   chownSync,
+  closeSync,
   cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readFileSync,
   readdirSync,
   renameSync,
@@ -21,6 +23,7 @@ const {
   truncateSync,
   unlinkSync,
   writeFileSync,
+  writeSync,
 } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { basename, dirname, join } = require('node:path');
@@ -31,7 +34,7 @@ const { createDirectory } = require('./own-directory.js');
 const { countDuplicatesOf } = require('./drawer.js');
 const { Machine, missing } = require('./machine.js');
 const { Peer } = require('./peer.js');
-const { SnowFlake, refuses } = require('./support.js');
+const { SnowFlake, layouts, refuses, slow } = require('./support.js');
 
 const linux = process.platform === 'linux' ? undefined : `pages are opt-in on ${process.platform}`;
 const uid = process.getuid?.();
@@ -161,6 +164,19 @@ for (const [name, differs] of Object.entries(APART)) {
     assert.equal(countDuplicatesOf(await drawAll(peers, DRAW_MS)), 0);
   });
 }
+
+scene(
+  'a user namespace that maps the user to root does not split a host',
+  { skip: isRoot ?? whyNot(...AS_NOBODY, 'unshare', '--user', '--map-root-user') },
+  async ({ peer, shared }) => {
+    const inside = { by: [...AS_NOBODY, 'unshare', '--user', '--map-root-user'] };
+    const peers = [peer({ by: AS_NOBODY }), peer(inside), peer(inside)];
+    const stats = await Promise.all(peers.map((one) => one.open({ scope: 'host' })));
+    assert.equal(new Set(stats.map(({ page }) => page)).size, 1);
+    assert.equal(countDuplicatesOf(await drawAll(peers, DRAW_MS)), 0);
+    assert.deepEqual(readdirSync(shared), [`snowdrift-${NOBODY}`]);
+  },
+);
 
 const CGROUPS = ['/sys/fs/cgroup', '/sys/fs/cgroup/pids'].find((path) =>
   existsSync(join(path, 'cgroup.procs')),
@@ -643,6 +659,59 @@ for (const [name, lose] of Object.entries(LOSSES)) {
     assert.ok(existsSync(page));
   });
 }
+
+scene('a directory that is removed repeats nothing in a tick of a day, either', {}, async (it) => {
+  const peers = [it.peer(), it.peer(), it.peer()];
+  const [{ page }] = await Promise.all(peers.map((one) => one.open({ layout: slow })));
+  const lose = LOSSES['a directory that is removed with all that is in it'];
+  const drawn = await drawWhile(peers, 2 * DRAW_MS, () => lose(page));
+  // The rest of the tick is lost: nobody knows what was issued of it.
+  for (const { refusals } of drawn) delete refusals.ERR_SNOWFLAKE_WINDOW;
+  noRefusals(drawn);
+  const ids = drawn.map((one) => one.ids);
+  assert.ok(ids.some(({ length }) => length > 0));
+  assert.equal(countDuplicatesOf(ids), 0);
+});
+
+/** Draws one by one until it is refused: the IDs, and the error. */
+async function drawToTheEnd({ flake }) {
+  const ids = [];
+  try {
+    for (;;) {
+      for (let n = 0; n < 20; n++) ids.push(flake.nextIds(1)[0]);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  } catch ({ code, message }) {
+    return { ids: BigUint64Array.from(ids), code, message };
+  }
+}
+
+scene('a page that is zeroed or punched while in use repeats nothing', {}, async ({ peer }) => {
+  // So wide that the ms in which that happens has numbers left.
+  const layout = { ...layouts.node, datacenterBits: 0, clockBackBits: 0, sequenceBits: 17 };
+  const peers = [peer(), peer()];
+  for (let round = 0; round < 8; round++) {
+    const stats = await Promise.all(
+      peers.map((one) => one.open({ layout, datacenterId: 0, workerId: round })),
+    );
+    const drawing = peers.map((one) => one.run(drawToTheEnd));
+    await Promise.all(peers.map((one) => one.run(() => 0)));
+    const { page } = stats[0];
+    if (round & 1) execFileSync('fallocate', ['--punch-hole', '--length=4096', page]);
+    else {
+      const file = openSync(page, 'r+');
+      writeSync(file, Buffer.alloc(4096), 0, 4096, 0);
+      closeSync(file);
+    }
+    const drawn = await Promise.all(drawing);
+    assert.equal(countDuplicatesOf(drawn.map(({ ids }) => ids)), 0);
+    for (const { ids, code, message } of drawn) {
+      assert.ok(ids.length > 0);
+      assert.equal(code, STORE, message);
+      assert.match(message, /was overwritten while it was in use/);
+    }
+  }
+});
 
 scene('a process that is stopped at any instruction stops nobody else', {}, async ({ peer }) => {
   const stopped = [peer(), peer()];
