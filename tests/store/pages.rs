@@ -18,6 +18,7 @@ use snowdrift::node::Node;
 use snowdrift::sequencer::Stall;
 use snowdrift::store::StoreError;
 use snowdrift::store::file::FileStore;
+use snowdrift::store::reset::reset_page;
 
 use crate::contract::{holder, slot};
 use crate::machine::Machine;
@@ -346,12 +347,13 @@ fn a_reset_of_a_page_waits_for_its_users() {
     let process = Process::start(&machine, slot(3), &clock).unwrap();
     clock.set(5001);
     process.draw().unwrap();
-    let refused = machine.host().reset(&slot(3), true).err().unwrap();
+    let reset = || reset_page(&machine.host(), &slot(3), 0, true).map(drop);
+    let refused = reset().unwrap_err();
     assert!(refused.to_string().contains("end all processes of this node first"), "{refused}");
     drop(process);
-    assert_eq!(machine.host().reset(&slot(3), false).unwrap().unwrap().highest, 5001);
-    assert_eq!(machine.host().reset(&slot(3), true).unwrap().unwrap().high.marks[0], 5001);
-    assert!(machine.host().reset(&slot(3), true).unwrap().is_none());
+    let refused = reset().unwrap_err();
+    assert!(refused.to_string().contains("has a record in a directory: reset that"), "{refused}");
+    assert_eq!(machine.host().unused(&slot(3)).unwrap().unwrap().highest(), 5001, "as it was");
 }
 
 /// A generator on the system's clock, and its keeper.
