@@ -8,22 +8,23 @@ const { bold, table } = require('./colours.js');
 const { LAYOUT, LAYOUT_HELP, layoutOf, wholeNumber } = require('./flags.js');
 const { directoryOf, placeOf } = require('./place.js');
 
-const help = `Usage: snowdrift reset URL --datacenter-id N --worker-id N [--yes] [options]
+const help = `Usage: snowdrift reset [URL] --datacenter-id N --worker-id N [--yes] [options]
 
 Shows the slot of a directory, and resets it: its IDs continue from the present. Use it if the clock was
 years ahead, so that the slot records a time far in the future, or if its file is damaged or of another
-format.
+format. Without a URL it does so for the page in this host's shared memory.
 
 Without --yes it changes nothing, says what it would do and which IDs could be issued twice, and exits
-with 2. It refuses a slot that a process holds. Check the clock of this machine first.
+with 2. It refuses a slot or page that a process uses. Check the clock of this machine first.
 
-  URL                   file:///var/lib/app/ids; else the environment variable SNOWDRIFT_LEASE
+  URL                   file:///var/lib/app/ids; else the environment variable SNOWDRIFT_LEASE; else this
+                        host's page
   --datacenter-id N     the slot's
   --worker-id N         the slot's
   --yes                 resets the slot
   --json                one object; times in Unix ms
 ${LAYOUT_HELP}
-                        (only for a file that cannot be read: other files record it)`;
+                        (for a page, or a file that cannot be read: other files record it)`;
 
 const options = {
   ...LAYOUT,
@@ -40,6 +41,9 @@ function idOf(flags, name, usage) {
 }
 
 async function run(flags, positionals, { print, usage }) {
+  if (positionals.length === 0 && process.env.SNOWDRIFT_LEASE === undefined) {
+    return resetPage(flags, { print, usage });
+  }
   const url = placeOf('reset', positionals, usage);
   if (url.protocol !== 'file:') {
     throw configError(
@@ -64,6 +68,49 @@ async function run(flags, positionals, { print, usage }) {
   if (flags.json) print(JSON.stringify(asJson(shown), undefined, 2));
   else print(show(shown));
   if (found.plan !== null && !isMeant) process.exitCode = 2;
+}
+
+/** The node's page in this host's shared memory. */
+function resetPage(flags, { print, usage }) {
+  const node = [idOf(flags, 'datacenter-id', usage), idOf(flags, 'worker-id', usage)];
+  const { layout, epoch } = layoutOf(flags);
+  const isMeant = flags.yes === true;
+  const now = Date.now();
+  const shared = process.env.SNOWDRIFT_SHARED || undefined;
+  const page = granted(native.resetPage(...node, readLayout(layout, epoch), isMeant, shared));
+  const isDone = isMeant && page?.isAhead === true;
+  if (flags.json) print(JSON.stringify({ page: page ?? null, now, isDone }, undefined, 2));
+  else print(page ? shownPage(page, now, isDone) : 'There is no page of this node and layout.');
+  if (page?.isAhead && !isMeant) process.exitCode = 2;
+}
+
+function shownPage({ path, isDurable, highMarks, highest, isAhead }, now, isDone) {
+  const lines = [
+    bold(path),
+    ...table([
+      ['clock now', time(now)],
+      ['IDs up to', time(highest)],
+      ['last IDs', highMarks.map(time).join(', ')],
+    ]),
+    '',
+  ];
+  if (!isAhead) lines.push('The clock has passed all IDs of this page. There is nothing to reset.');
+  else if (isDurable) {
+    lines.push(
+      isDone ? 'Done: the page was removed.' : 'A reset removes this page.',
+      'A state directory records it: reset its slot, too, with snowdrift reset file:///...',
+    );
+  } else {
+    lines.push(
+      isDone
+        ? `Done: the page was removed. IDs have times after ${time(now)} from now on.`
+        : `A reset removes this page. IDs then have times after ${time(now)}.`,
+      `IDs with later times, up to ${time(highest)}, may have been issued. They can be issued again when the`,
+      'clock comes to these times.',
+    );
+  }
+  if (isAhead && !isDone) lines.push('', 'Nothing was changed. With --yes it is done.');
+  return lines.join('\n');
 }
 
 function asJson({ holder, plan, ...rest }) {
