@@ -796,41 +796,6 @@ test('a slot whose counters are all years ahead names the remedy, too', {
   }
 });
 
-test('a page whose clock stood years ahead is reset without a URL, when no process uses it', {
-  skip: noMachine(),
-}, async () => {
-  const machine = new Machine();
-  const cli = join(dirname(entry), 'cli', 'main.js');
-  const reset = (...more) => {
-    const { SNOWDRIFT_LEASE, ...env } = { ...process.env, ...machine.env };
-    const args = [cli, 'reset', '--datacenter-id', '1', '--worker-id', '3', ...more];
-    return spawnSync(process.execPath, args, { encoding: 'utf8', env });
-  };
-  const bare = 'new SnowFlake({ datacenterId: 1, workerId: 3 }).nextIdString()';
-  try {
-    assert.match(reset().stdout, /There is no page of this node/);
-    machine.clock = 9 * 365 * 86_400_000;
-    assert.equal(typeof (await elsewhere(bare, machine.env)), 'string');
-    machine.clock = 0;
-    const looked = reset();
-    assert.deepEqual([looked.status, looked.stderr], [2, '']);
-    assert.match(looked.stdout, /IDs up to +20[3-9]\d-.*Nothing was changed\. With --yes/s);
-    const holder = new Drawer({ datacenterId: 1, workerId: 3 }, machine.env);
-    await holder.opened();
-    const refused = reset('--yes');
-    assert.equal(refused.status, 1);
-    assert.match(refused.stderr, /ERR_SNOWFLAKE_IN_USE: .*is used by process \d+: end all/);
-    holder.kill('SIGKILL');
-    await holder.ended;
-    const done = JSON.parse(reset('--yes', '--json').stdout);
-    assert.deepEqual([done.isDone, done.page.isDurable], [true, false]);
-    assert.equal(typeof (await elsewhere(bare, machine.env)), 'string');
-    assert.match(reset('--yes').stdout, /There is nothing to reset/);
-  } finally {
-    machine.remove();
-  }
-});
-
 test('reset refuses what it cannot do, and keeps off living holders', async () => {
   const run = (...args) => {
     const { SNOWDRIFT_LEASE, ...env } = process.env;
@@ -854,6 +819,7 @@ test('reset refuses what it cannot do, and keeps off living holders', async () =
     [[url, '--datacenter-id', '1', '--worker-id', 'x'], 2, /--worker-id must be a whole number/],
     [['postgres://user:secret@a/b', ...slot], 2, /reset is for a directory.*recover/],
     [['user:secret@a', ...slot], 2, /URLs of file:/],
+    [slot, 2, /reset needs a URL.*SNOWDRIFT_LEASE/],
     [[url, url, ...slot], 2, /reset takes one URL/],
   ]) {
     if (args[0] === url && args.includes('twitter')) open.pop().close();

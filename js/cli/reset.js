@@ -12,19 +12,19 @@ const help = `Usage: snowdrift reset [URL] --datacenter-id N --worker-id N [--ye
 
 Shows the slot of a directory, and resets it: its IDs continue from the present. Use it if the clock was
 years ahead, so that the slot records a time far in the future, or if its file is damaged or of another
-format. Without a URL it does so for the page in this host's shared memory.
+format. Without a URL, and without SNOWDRIFT_LEASE, it does so with the page that this host's processes
+share.
 
 Without --yes it changes nothing, says what it would do and which IDs could be issued twice, and exits
 with 2. It refuses a slot or page that a process uses. Check the clock of this machine first.
 
-  URL                   file:///var/lib/app/ids; else the environment variable SNOWDRIFT_LEASE; else this
-                        host's page
+  URL                   file:///var/lib/app/ids; else the environment variable SNOWDRIFT_LEASE
   --datacenter-id N     the slot's
   --worker-id N         the slot's
   --yes                 resets the slot
   --json                one object; times in Unix ms
 ${LAYOUT_HELP}
-                        (for a page, or a file that cannot be read: other files record it)`;
+                        (of a directory only for a file that cannot be read: other files record it)`;
 
 const options = {
   ...LAYOUT,
@@ -41,76 +41,36 @@ function idOf(flags, name, usage) {
 }
 
 async function run(flags, positionals, { print, usage }) {
-  if (positionals.length === 0 && process.env.SNOWDRIFT_LEASE === undefined) {
-    return resetPage(flags, { print, usage });
-  }
-  const url = placeOf('reset', positionals, usage);
-  if (url.protocol !== 'file:') {
-    throw configError(
-      'reset is for a directory, file:///...: other stores limit leases by their own clock. After a restore, use snowdrift recover',
-    );
-  }
-  const slot = [idOf(flags, 'datacenter-id', usage), idOf(flags, 'worker-id', usage)];
+  const slot = () => [idOf(flags, 'datacenter-id', usage), idOf(flags, 'worker-id', usage)];
   const { layout, epoch } = layoutOf(flags);
-  const isNamed = flags.layout !== undefined || flags.epoch !== undefined;
   const isMeant = flags.yes === true;
   const now = Date.now();
-  const found = granted(
-    native.resetSlot(
-      directoryOf(url),
-      ...slot,
-      isNamed ? readLayout(layout, epoch) : undefined,
-      isMeant,
-      process.env.SNOWDRIFT_SHARED || undefined,
-    ),
-  );
+  const shared = process.env.SNOWDRIFT_SHARED || undefined;
+  let found;
+  if (positionals.length === 0 && !process.env.SNOWDRIFT_LEASE) {
+    found = granted(native.resetPage(readLayout(layout, epoch), ...slot(), isMeant, shared));
+    if (found === null) {
+      throw configError(
+        'this host has no page of that node: snowdrift slots lists its pages. A directory needs its URL, file:///...',
+      );
+    }
+  } else {
+    const directory = directoryIn(placeOf('reset', positionals, usage));
+    const isNamed = flags.layout !== undefined || flags.epoch !== undefined;
+    const named = isNamed ? readLayout(layout, epoch) : undefined;
+    found = granted(native.resetSlot(directory, ...slot(), named, isMeant, shared));
+  }
   const shown = { ...found, now, isDone: isMeant && found.plan !== null };
   if (flags.json) print(JSON.stringify(asJson(shown), undefined, 2));
   else print(show(shown));
   if (found.plan !== null && !isMeant) process.exitCode = 2;
 }
 
-/** The node's page in this host's shared memory. */
-function resetPage(flags, { print, usage }) {
-  const node = [idOf(flags, 'datacenter-id', usage), idOf(flags, 'worker-id', usage)];
-  const { layout, epoch } = layoutOf(flags);
-  const isMeant = flags.yes === true;
-  const now = Date.now();
-  const shared = process.env.SNOWDRIFT_SHARED || undefined;
-  const page = granted(native.resetPage(...node, readLayout(layout, epoch), isMeant, shared));
-  const isDone = isMeant && page?.isAhead === true;
-  if (flags.json) print(JSON.stringify({ page: page ?? null, now, isDone }, undefined, 2));
-  else print(page ? shownPage(page, now, isDone) : 'There is no page of this node and layout.');
-  if (page?.isAhead && !isMeant) process.exitCode = 2;
-}
-
-function shownPage({ path, isDurable, highMarks, highest, isAhead }, now, isDone) {
-  const lines = [
-    bold(path),
-    ...table([
-      ['clock now', time(now)],
-      ['IDs up to', time(highest)],
-      ['last IDs', highMarks.map(time).join(', ')],
-    ]),
-    '',
-  ];
-  if (!isAhead) lines.push('The clock has passed all IDs of this page. There is nothing to reset.');
-  else if (isDurable) {
-    lines.push(
-      isDone ? 'Done: the page was removed.' : 'A reset removes this page.',
-      'A state directory records it: reset its slot, too, with snowdrift reset file:///...',
-    );
-  } else {
-    lines.push(
-      isDone
-        ? `Done: the page was removed. IDs have times after ${time(now)} from now on.`
-        : `A reset removes this page. IDs then have times after ${time(now)}.`,
-      `IDs with later times, up to ${time(highest)}, may have been issued. They can be issued again when the`,
-      'clock comes to these times.',
-    );
-  }
-  if (isAhead && !isDone) lines.push('', 'Nothing was changed. With --yes it is done.');
-  return lines.join('\n');
+function directoryIn(url) {
+  if (url.protocol === 'file:') return directoryOf(url);
+  throw configError(
+    'reset is for a directory, file:///..., or a page: other stores limit leases by their own clock. After a restore, use snowdrift recover',
+  );
 }
 
 function asJson({ holder, plan, ...rest }) {

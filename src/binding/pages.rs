@@ -2,17 +2,12 @@
 
 use std::path::Path;
 
-use napi::bindgen_prelude::{Either, Null};
+use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 
 use super::Fault;
 use super::options::{LayoutRecord, answer};
-use super::records::end_of;
-use crate::clock::{Clock, SystemClock};
-use crate::host::{Directory, Found, Kind, Process, Snapshot};
-use crate::layout::{Layout, Tick};
-use crate::node::Node;
-use crate::sequencer::NEVER;
+use crate::host::{Directory, Found, Process, Snapshot};
 
 /// A user's directory of pages. Times in Unix ms.
 #[napi(object)]
@@ -57,55 +52,6 @@ pub fn host_pages(shared: Option<String>) -> Either<Option<HostRecord>, Fault> {
         Ok(Some(HostRecord { directory: directory.path().display().to_string(), pages }))
     };
     answer(look())
-}
-
-/// A page that a reset removes. Times in Unix ms; null for none.
-#[napi(object)]
-pub struct PageResetRecord {
-    pub path: String,
-    /// Whether a state directory has a record of it.
-    pub is_durable: bool,
-    /// The last IDs under each value of the clock-back counter.
-    pub high_marks: Vec<Either<f64, Null>>,
-    /// No ID has a later time.
-    pub highest: Either<f64, Null>,
-    /// Whether that lies ahead of the clock, so that there is something to reset.
-    pub is_ahead: bool,
-}
-
-/// Looks at a node's page, which no process may use; with `is_meant`, removes it if it is ahead of the clock.
-/// None where there is none.
-#[napi]
-pub fn reset_page(
-    datacenter_id: f64,
-    worker_id: f64,
-    layout: LayoutRecord,
-    is_meant: bool,
-    shared: Option<String>,
-) -> Either<Option<PageResetRecord>, Fault> {
-    let reset = || -> Result<Option<PageResetRecord>, Fault> {
-        let layout = Layout::try_from(&layout)?;
-        let node = Node::new(layout, datacenter_id as u64, worker_id as u64)?;
-        let found = Directory::find(shared.as_ref().map(Path::new))?;
-        let directory = found.ok_or_else(Fault::no_directory)?;
-        let Some(page) = directory.reset(&node, false)? else { return Ok(None) };
-        let is_ahead = page.highest > layout.tick_at(SystemClock.now().ms);
-        if is_meant && is_ahead {
-            directory.reset(&node, true)?;
-        }
-        let time_of = |tick: Tick| match tick {
-            NEVER => Either::B(Null),
-            tick => Either::A(end_of(&layout, tick) as f64),
-        };
-        Ok(Some(PageResetRecord {
-            path: page.path.display().to_string(),
-            is_durable: page.header.kind == Kind::Durable,
-            high_marks: page.high.marks[..layout.counters()].iter().copied().map(time_of).collect(),
-            highest: time_of(page.highest),
-            is_ahead,
-        }))
-    };
-    answer(reset())
 }
 
 impl From<Found> for PageRecord {

@@ -346,12 +346,16 @@ fn a_reset_of_a_page_waits_for_its_users() {
     let process = Process::start(&machine, slot(3), &clock).unwrap();
     clock.set(5001);
     process.draw().unwrap();
-    let refused = machine.host().reset(&slot(3), true).err().unwrap();
+    let refused = machine.host().unused(&slot(3)).err().unwrap();
     assert!(refused.to_string().contains("end all processes of this node first"), "{refused}");
     drop(process);
-    assert_eq!(machine.host().reset(&slot(3), false).unwrap().unwrap().highest, 5001);
-    assert_eq!(machine.host().reset(&slot(3), true).unwrap().unwrap().high.marks[0], 5001);
-    assert!(machine.host().reset(&slot(3), true).unwrap().is_none());
+    let page = machine.host().unused(&slot(3)).unwrap().unwrap();
+    assert_eq!((page.highest(), page.high_marks().marks[0]), (5001, 5001));
+    // Meanwhile nobody can use it.
+    let refused = Process::start(&machine, slot(3), &clock).err().unwrap();
+    assert!(refused.to_string().contains("is being replaced"), "{refused}");
+    drop(page);
+    assert!(Process::start(&machine, slot(3), &clock).is_ok());
 }
 
 /// A generator on the system's clock, and its keeper.
