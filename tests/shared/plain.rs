@@ -176,6 +176,39 @@ fn a_booking_does_not_pass_the_ceiling() {
 }
 
 #[test]
+fn a_resumed_run_goes_on_at_the_next_number_unless_the_cells_are_past_it() {
+    let layout = Layout::NODE;
+    let mut high = HighMarks { current: 1, ..HighMarks::default() };
+    (high.marks[0], high.marks[1]) = (90, 70);
+    let window = Window { floor: NEVER, ceiling: 1000 };
+    let rules = Rules { may_raise: true, ..Rules::default() };
+    let draw = |cells: Cells, used: u64, now: Tick| {
+        let sequence = Sequence::new(cells, &layout);
+        sequence.resume(&sequence.closed().unwrap(), window, &high, used).unwrap();
+        let block = sequence.reserve(&rules, &mut || now, |_| 1);
+        block.map(|block| (block.tick, block.counter, block.first))
+    };
+    let used_up = Err(Stall::SequenceUsedUp { until: 71 });
+    let fresh = || Cells::not_begun(&layout);
+    assert_eq!(draw(fresh(), 5, 70), Ok((70, 1, 5)));
+    assert_eq!(draw(fresh(), 5, 71), Ok((71, 1, 0)));
+    assert_eq!(
+        draw(fresh(), 5, 91),
+        Ok((91, 0, 0)),
+        "a smaller counter, once the clock has passed it"
+    );
+    assert_eq!(draw(fresh(), 4096, 70), used_up, "a tick that is exhausted");
+    assert_eq!(draw(fresh(), 0, 70), used_up, "a tick of which the numbers are not known");
+    let past = fresh();
+    let sequence = Sequence::new(&past, &layout);
+    let mut higher = high;
+    higher.marks[1] = 71;
+    sequence.reopen(&sequence.closed().unwrap(), window, &higher).unwrap();
+    sequence.close();
+    assert_eq!(draw(past, 5, 71), Ok((71, 2, 0)), "the cells were past it");
+}
+
+#[test]
 fn closing_tells_the_highest_tick_of_any_counter_and_reopening_starts_above() {
     let sequence = Sequence::new(Box::<Cells>::default(), &SMALL);
     let reserve = |now: Tick| sequence.reserve(&RAISING, &mut || now, |_| 1);
