@@ -25,8 +25,9 @@ use crate::shared::{Beginning, Cells, Rules, Run, Sequence, Time};
 const DOUBT: Duration = Duration::from_micros(50);
 
 /// The most pages of a node that a process opens one after the other. They stay mapped (4096 bytes
-/// each), since another thread may be reading them.
-const MOST_PAGES: usize = 512;
+/// each), since another thread may be reading them; a process has 65,530 maps on Linux. A page a minute is
+/// lost where a cron job of the same user ends a session each minute: 11 days.
+const MOST_PAGES: usize = 16_384;
 
 /// How often one call opens the next page.
 const REOPENINGS: usize = 16;
@@ -80,6 +81,12 @@ impl Opened {
     /// The page, unless it is the process's own memory.
     pub fn page(&self) -> Option<&Page> {
         self.page.as_deref()
+    }
+
+    fn retire(&self) {
+        if let Some(page) = &self.page {
+            page.retire();
+        }
     }
 
     /// Tells it from every other, also of other processes.
@@ -295,6 +302,7 @@ impl HostSequence {
         }
         let reached = Some(unnamed.sequence().high_marks().highest());
         let next = Arc::new(begun(directory, &self.node, self.max_ahead, clock, reached)?);
+        unnamed.retire();
         self.current.store(Arc::as_ptr(&next).cast_mut(), Release);
         opened.push(next);
         Ok(())
@@ -342,6 +350,7 @@ impl HostSequence {
         if opened.len() >= MOST_PAGES {
             return Err(again_and_again(self.current(), opened.len()));
         }
+        self.current().retire();
         self.current.store(Arc::as_ptr(next).cast_mut(), Release);
         opened.push(next.clone());
         Ok(())

@@ -39,6 +39,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Orderin
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use memmap2::{MmapOptions, MmapRaw};
+use parking_lot::Mutex;
 
 use super::processes::{self, ENTRIES, Entry, Process};
 use super::system::Identity;
@@ -307,7 +308,7 @@ pub enum Joined {
 pub struct Page {
     map: MmapRaw,
     /// Open and locked for as long as it is used.
-    file: File,
+    file: Mutex<Option<File>>,
     path: PathBuf,
     identity: Identity,
     header: Header,
@@ -342,7 +343,7 @@ impl Page {
         let may_be_old = header.boot_id.is_unknown() || wanted.boot_id.is_unknown();
         let mut page = Page {
             map,
-            file,
+            file: Mutex::new(Some(file)),
             path: path.to_owned(),
             identity,
             header,
@@ -385,16 +386,28 @@ impl Page {
     }
 
     fn lock(&self, hold: Hold) -> Result<bool, HostError> {
-        lock::try_take(&self.file, USERS, hold).map_err(HostError::io("lock", &self.path))
+        let file = self.file.lock();
+        let Some(file) = &*file else { return Ok(false) };
+        lock::try_take(file, USERS, hold).map_err(HostError::io("lock", &self.path))
     }
 
     fn is_locked_alone(&self) -> Result<bool, HostError> {
-        lock::is_exclusive(&self.file, USERS).map_err(HostError::io("lock", &self.path))
+        let file = self.file.lock();
+        let Some(file) = &*file else { return Ok(false) };
+        lock::is_exclusive(file, USERS).map_err(HostError::io("lock", &self.path))
     }
 
     /// Keeps others from using it, if nobody else does.
     pub fn try_alone(&self) -> Result<bool, HostError> {
         self.lock(Hold::Exclusive)
+    }
+
+    /// Closes its file, for it has lost its name and nothing is issued from it any more.
+    pub fn retire(&self) {
+        if let Some(file) = self.file.lock().take() {
+            // Now, though a process that was just forked off still has the open file, too.
+            let _ = lock::release(&file, USERS);
+        }
     }
 
     /// Lets others use it, too.
@@ -437,7 +450,7 @@ impl Page {
         let may_be_old = header.boot_id.is_unknown();
         let page = Page {
             map,
-            file,
+            file: Mutex::new(Some(file)),
             path,
             identity,
             header,
@@ -553,8 +566,7 @@ impl Drop for Page {
         if self.is_entered {
             processes::leave(&self.bytes().processes);
         }
-        // Now, though a process that was just forked off still has the open file, too.
-        let _ = lock::release(&self.file, USERS);
+        self.retire();
     }
 }
 
