@@ -179,7 +179,7 @@ describe('processes of one environment', { skip, timeout: 300_000 }, () => {
     ['threads', false, '--workerThreads'],
   ]) {
     test(`jest with parallel ${what}`, { skip: missingRunner('jest') }, (t) => {
-      const command = ['node_modules/jest/bin/jest.js', '--ci', ...flags];
+      const command = ['node_modules/jest/bin/jest.js', '--ci', '--transform={}', ...flags];
       return runTests(t, { runner: 'jest', file: 'draw.test.js', drawers: 2, command, state });
     });
   }

@@ -97,28 +97,45 @@ function moment(unixMs) {
 
 const HOUR_MS = 3_600_000;
 
-/** What to do where a clock that stood hours ahead has used a slot of a directory. */
-function remedy(retryAfterMs, { datacenterId, workerId }, lease) {
-  const isFile = lease?.store.startsWith('file:');
-  if (!isFile || !(retryAfterMs > HOUR_MS)) return '';
-  const file = `${lease.store}/datacenter-${datacenterId}-worker-${workerId}.slot`;
-  const quoted = /^[\w:/.-]+$/.test(lease.store)
-    ? lease.store
-    : `'${lease.store.replaceAll("'", "'\\''")}'`;
-  return `. If the clock is right now and once stood ahead, end this process and reset the slot ${file.slice('file://'.length)}: snowdrift reset ${quoted} --datacenter-id ${datacenterId} --worker-id ${workerId} says what that risks`;
+const quoted = (text) => (/^[\w:/.@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
+/** What to do where a clock that stood hours ahead has used a slot of a directory, or the host's page. */
+function remedy(retryAfterMs, { datacenterId, workerId, layout }, lease, page) {
+  if (!(retryAfterMs > HOUR_MS)) return '';
+  const node = `--datacenter-id ${datacenterId} --worker-id ${workerId}`;
+  if (lease?.store.startsWith('file:')) {
+    const file = `${lease.store}/datacenter-${datacenterId}-worker-${workerId}.slot`;
+    return `. If the clock is right now and once stood ahead, end this process and reset the slot ${file.slice('file://'.length)}: snowdrift reset ${quoted(lease.store)} ${node} says what that risks`;
+  }
+  if (lease || page === undefined) return '';
+  return `. If the clock is right now and once stood ahead, end all processes of this node and reset its page ${page}: snowdrift reset ${node} ${layoutFlags(layout)} says what that risks`;
+}
+
+/** A layout as the command line takes it. */
+function layoutFlags({
+  timestampBits,
+  datacenterBits,
+  workerBits,
+  clockBackBits,
+  sequenceBits,
+  ...rest
+}) {
+  const bits = [timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits].join('/');
+  return `--layout ${bits}@${rest.tickMs} --epoch ${rest.epoch}`;
 }
 
 /**
  * Why there is no ID. `layout` and `maxWait` are those of the instance that was asked, `lease` is how
  * its lease stands.
  */
-function refused({ kind: found, now, retryAfterMs, why }, { layout, maxWait, ...node }, lease) {
+function refused({ kind: found, now, retryAfterMs, why, page }, settings, lease) {
+  const { layout, maxWait } = settings;
   // A lease that lost its slot, and could not open another one, has no generator meanwhile.
   const kind = found === 'closed' && lease?.state === 'lost' ? 'ceiling' : found;
   // Of a lease from a directory there is no such field.
   const isOfStore = lease?.expires !== undefined;
+  const isShared = page !== undefined && !lease;
   const again = retryAfterMs === undefined ? '' : ` Try again in ${retryAfterMs} ms`;
-  const issuer = isOfStore ? 'by other holders of this slot' : 'before this process started';
   const perTick = `${2 ** layout.sequenceBits} IDs a tick of ${layout.tickMs} ms`;
   const [code, message] = {
     closed: ['ERR_SNOWFLAKE_CLOSED', 'this SnowFlake is closed; make another one to draw more IDs'],
@@ -130,7 +147,7 @@ function refused({ kind: found, now, retryAfterMs, why }, { layout, maxWait, ...
     ],
     'clock-back': [
       'ERR_SNOWFLAKE_CLOCK_BACK',
-      `the clock stepped back to ${moment(now)}, below IDs that are already issued. Try again in ${retryAfterMs} ms, when it will have caught up, and look at what sets this machine's clock${remedy(retryAfterMs, node, lease)}`,
+      `the clock stepped back to ${moment(now)}, below IDs that are already issued. Try again in ${retryAfterMs} ms, when it will have caught up, and look at what sets this machine's clock${remedy(retryAfterMs, settings, lease, page)}`,
     ],
     'before-epoch': [
       'ERR_SNOWFLAKE_BEFORE_EPOCH',
@@ -140,29 +157,30 @@ function refused({ kind: found, now, retryAfterMs, why }, { layout, maxWait, ...
       'ERR_SNOWFLAKE_STORE',
       `the sequence that this host's processes share cannot be used: ${why}`,
     ],
-    floor:
-      lease === null || lease === undefined
-        ? [
-            'ERR_SNOWFLAKE_WINDOW',
-            `the clock stands at ${moment(now)}, and the page that this host's processes shared before may have issued IDs up to then.${again}`,
-          ]
-        : [
-            'ERR_SNOWFLAKE_WINDOW',
-            `the clock stands at ${moment(now)}, and IDs up to ${moment(lease?.floor)} may have been issued ${
-              issuer
-            }.${again}, when the clock has passed that${remedy(retryAfterMs, node, lease)}`,
-          ],
+    floor: [
+      'ERR_SNOWFLAKE_WINDOW',
+      isShared
+        ? `the clock stands at ${moment(now)}, and this host's earlier page of the node may have issued IDs up to ${moment(now + retryAfterMs - 1)}.${again}${remedy(retryAfterMs, settings, lease, page)}`
+        : `the clock stands at ${moment(now)}, and IDs up to ${moment(lease?.floor)} may have been issued ${
+            isOfStore ? 'by other holders of this slot' : 'before this process started'
+          }.${again}, when the clock has passed that${remedy(retryAfterMs, settings, lease, page)}`,
+    ],
     ceiling: isOfStore
       ? leaseRefusal(lease, now)
-      : lease?.failure
+      : isShared
         ? [
-            'ERR_SNOWFLAKE_STORE',
-            `the state of this node cannot be kept, so its IDs stop: ${lease.failure}.${again}`,
-          ]
-        : [
             'ERR_SNOWFLAKE_WINDOW',
-            `the clock stands at ${moment(now)}, beyond what is recorded for this node: the process was suspended, or the clock stepped. It is being recorded further.${again}, or choose a larger maxWait`,
-          ],
+            `the clock stands at ${moment(now)}, for which a clock that stood ahead has issued IDs, as a reset of ${page} found. Use another workerId. When the clock has passed them, end all processes of this node and remove the page`,
+          ]
+        : lease?.failure
+          ? [
+              'ERR_SNOWFLAKE_STORE',
+              `the state of this node cannot be kept, so its IDs stop: ${lease.failure}.${again}`,
+            ]
+          : [
+              'ERR_SNOWFLAKE_WINDOW',
+              `the clock stands at ${moment(now)}, beyond what is recorded for this node: the process was suspended, or the clock stepped. It is being recorded further.${again}, or choose a larger maxWait`,
+            ],
     'time-ended': [
       'ERR_SNOWFLAKE_TIME_ENDED',
       `the clock stands at ${moment(now)}, and the layout's ${layout.timestampBits} timestamp bits have run out. Choose more timestampBits, or a later epoch with worker IDs that issued none before`,

@@ -299,11 +299,16 @@ impl Durable {
             return Ok(());
         }
         // Not flushed: should it be lost, the higher ceiling counts, which is as safe.
-        let last = ended.high.highest().clamp(record.floor, record.ceiling);
+        let mut high = ended.high;
+        for mark in &mut high.marks {
+            // A counter that was left before it was used has a mark one above.
+            *mark = (*mark).min(record.ceiling);
+        }
+        let last = high.highest().max(record.floor);
         let numbers = record.node.layout().last_sequence() + 1;
         self.slot.record_lightly(&Record {
             generation: record.generation + 1,
-            high: ended.high,
+            high,
             used: if ended.run.next <= numbers { ended.run.next } else { 0 },
             is_closed: true,
             ..record.lowered(last)

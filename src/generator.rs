@@ -27,6 +27,7 @@ use crate::node::Node;
 use crate::sequencer::{Block, HighMarks, NEVER, Stall, Window};
 use crate::shared::{Rules, Run, Sequence};
 use crate::store::Terms;
+use crate::store::record::HOUR_MS;
 
 /// Consecutive IDs that nobody else was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,6 +259,15 @@ impl Generator {
 
     /// A block has begun a run, once a tick.
     fn note_run(&self, block: &Block, left: &Run, now: UnixTime) {
+        let before = match block.counter {
+            counter if counter == left.counter => left.mark(),
+            counter => self.sequence().mark_left(counter),
+        };
+        if block.tick - before > HOUR_MS / self.node.layout().tick_ms
+            && let Some(page) = self.page()
+        {
+            page.note_landing(block.counter, block.tick);
+        }
         if block.counter > left.counter {
             self.reports.note(self.ms_below(left.mark(), now), block.counter);
         }

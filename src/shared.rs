@@ -25,8 +25,8 @@ use std::borrow::Borrow;
 use super::atomic::{Ordering::AcqRel, Ordering::Acquire};
 use crate::layout::{Layout, Tick};
 use crate::sequencer::{Block, HighMarks, Stall, Window};
-pub use cells::{Cells, Run};
-use cells::{Shape, ceiling_of, mark_code};
+pub use cells::{Cells, Run, mark_code};
+use cells::{Shape, ceiling_of};
 pub use windows::{Closed, Ended, NotReopened, WindowNumber};
 
 /// How many waiters one tick serves, at least, before it is exhausted again.
@@ -168,6 +168,11 @@ impl<M: Borrow<Cells>> Sequence<M> {
         } else {
             self.cells().marks[counter].load(Acquire) as Tick - 1
         }
+    }
+
+    /// The highest tick under a counter when it was left; [`crate::sequencer::NEVER`] if it was not.
+    pub fn mark_left(&self, counter: usize) -> Tick {
+        self.cells().marks[counter].load(Acquire) as Tick - 1
     }
 
     /// Reserves up to `want` (at least 1) consecutive IDs of the clock's tick.

@@ -1,7 +1,5 @@
 #![no_main]
 
-#[path = "../../tests/rule/mod.rs"]
-mod rule;
 #[path = "../../tests/fuzz/scratch.rs"]
 mod scratch;
 #[path = "../../tests/fuzz/slot.rs"]

@@ -8,14 +8,15 @@ const { bold, table } = require('./colours.js');
 const { LAYOUT, LAYOUT_HELP, layoutOf, wholeNumber } = require('./flags.js');
 const { directoryOf, placeOf } = require('./place.js');
 
-const help = `Usage: snowdrift reset URL --datacenter-id N --worker-id N [--yes] [options]
+const help = `Usage: snowdrift reset [URL] --datacenter-id N --worker-id N [--yes] [options]
 
 Shows the slot of a directory, and resets it: its IDs continue from the present. Use it if the clock was
 years ahead, so that the slot records a time far in the future, or if its file is damaged or of another
-format.
+format. Without a URL, and without SNOWDRIFT_LEASE, it does so with the page that this host's processes
+share.
 
 Without --yes it changes nothing, says what it would do and which IDs could be issued twice, and exits
-with 2. It refuses a slot that a process holds. Check the clock of this machine first.
+with 2. It refuses a slot or page that a process uses. Check the clock of this machine first.
 
   URL                   file:///var/lib/app/ids; else the environment variable SNOWDRIFT_LEASE
   --datacenter-id N     the slot's
@@ -23,7 +24,7 @@ with 2. It refuses a slot that a process holds. Check the clock of this machine 
   --yes                 resets the slot
   --json                one object; times in Unix ms
 ${LAYOUT_HELP}
-                        (only for a file that cannot be read: other files record it)`;
+                        (of a directory only for a file that cannot be read: other files record it)`;
 
 const options = {
   ...LAYOUT,
@@ -40,30 +41,36 @@ function idOf(flags, name, usage) {
 }
 
 async function run(flags, positionals, { print, usage }) {
-  const url = placeOf('reset', positionals, usage);
-  if (url.protocol !== 'file:') {
-    throw configError(
-      'reset is for a directory, file:///...: other stores limit leases by their own clock. After a restore, use snowdrift recover',
-    );
-  }
-  const slot = [idOf(flags, 'datacenter-id', usage), idOf(flags, 'worker-id', usage)];
+  const slot = () => [idOf(flags, 'datacenter-id', usage), idOf(flags, 'worker-id', usage)];
   const { layout, epoch } = layoutOf(flags);
-  const isNamed = flags.layout !== undefined || flags.epoch !== undefined;
   const isMeant = flags.yes === true;
   const now = Date.now();
-  const found = granted(
-    native.resetSlot(
-      directoryOf(url),
-      ...slot,
-      isNamed ? readLayout(layout, epoch) : undefined,
-      isMeant,
-      process.env.SNOWDRIFT_SHARED || undefined,
-    ),
-  );
+  const shared = process.env.SNOWDRIFT_SHARED || undefined;
+  let found;
+  if (positionals.length === 0 && !process.env.SNOWDRIFT_LEASE) {
+    found = granted(native.resetPage(readLayout(layout, epoch), ...slot(), isMeant, shared));
+    if (found === null) {
+      throw configError(
+        'this host has no page of that node: snowdrift slots lists its pages. A directory needs its URL, file:///...',
+      );
+    }
+  } else {
+    const directory = directoryIn(placeOf('reset', positionals, usage));
+    const isNamed = flags.layout !== undefined || flags.epoch !== undefined;
+    const named = isNamed ? readLayout(layout, epoch) : undefined;
+    found = granted(native.resetSlot(directory, ...slot(), named, isMeant, shared));
+  }
   const shown = { ...found, now, isDone: isMeant && found.plan !== null };
   if (flags.json) print(JSON.stringify(asJson(shown), undefined, 2));
   else print(show(shown));
   if (found.plan !== null && !isMeant) process.exitCode = 2;
+}
+
+function directoryIn(url) {
+  if (url.protocol === 'file:') return directoryOf(url);
+  throw configError(
+    'reset is for a directory, file:///..., or a page: other stores limit leases by their own clock. After a restore, use snowdrift recover',
+  );
 }
 
 function asJson({ holder, plan, ...rest }) {

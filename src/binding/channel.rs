@@ -438,8 +438,10 @@ pub fn build<'env>(env: &'env Env, source: Source) -> napi::Result<Object<'env>>
     define(env, &mut object, "refusal", move |_| {
         let source = own.source.borrow();
         let refusal = own.refusal.get().map_or_else(RefusalRecord::closed, RefusalRecord::from);
-        let why = source.as_ref().filter(|_| refusal.kind == "page");
-        Ok(RefusalRecord { why: why.and_then(|one| one.generator().page_failure()), ..refusal })
+        let Some(generator) = source.as_ref().map(Source::generator) else { return Ok(refusal) };
+        let why = if refusal.kind == "page" { generator.page_failure() } else { None };
+        let page = generator.page().map(|page| page.path().display().to_string());
+        Ok(RefusalRecord { why, page, ..refusal })
     })?;
     let own = channel.clone();
     define(env, &mut object, "takeNews", move |_| {

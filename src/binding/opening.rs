@@ -23,8 +23,8 @@ use crate::layout::{Layout, Tick};
 use crate::node::Node;
 use crate::registry::{self, OpenError, Opening, Share};
 use crate::sequencer::{HighMarks, NEVER};
-use crate::store::Terms;
 use crate::store::file::{FileStore, look};
+use crate::store::{Terms, reset};
 
 /// How long the end of the process waits for slots that are given up.
 #[cfg(unix)]
@@ -77,6 +77,27 @@ pub fn reset_slot(
         let slot = (datacenter_id as u64, worker_id as u64);
         let host = Directory::find(shared.as_deref().map(Path::new))?;
         Ok(store.reset(slot, layout, SystemClock.now().ms, is_meant, host.as_ref())?.into())
+    };
+    answer(reset())
+}
+
+/// As [`reset_slot`], for the page of a node that no store records; null where it has none.
+#[napi]
+pub fn reset_page(
+    layout: LayoutRecord,
+    datacenter_id: f64,
+    worker_id: f64,
+    is_meant: bool,
+    shared: Option<String>,
+) -> Either<Option<ResetRecord>, Fault> {
+    let reset = || -> Result<Option<ResetRecord>, Fault> {
+        let layout = Layout::try_from(&layout)?;
+        let node = Node::new(layout, datacenter_id as u64, worker_id as u64)?;
+        let Some(host) = Directory::find(shared.as_deref().map(Path::new))? else {
+            return Ok(None);
+        };
+        let reset = reset::reset_page(&host, &node, SystemClock.now().ms, is_meant)?;
+        Ok(reset.map(ResetRecord::from))
     };
     answer(reset())
 }

@@ -27,11 +27,19 @@ pub struct RefusalRecord {
     pub retry_after_ms: Option<f64>,
     /// What is wrong with the host's page, where that is why.
     pub why: Option<String>,
+    /// The host's page, if IDs come from one that no store records.
+    pub page: Option<String>,
 }
 
 impl RefusalRecord {
     pub fn closed() -> Self {
-        RefusalRecord { kind: "closed".to_owned(), now: 0.0, retry_after_ms: None, why: None }
+        RefusalRecord {
+            kind: "closed".to_owned(),
+            now: 0.0,
+            retry_after_ms: None,
+            why: None,
+            page: None,
+        }
     }
 }
 
@@ -44,6 +52,7 @@ impl From<Refusal> for RefusalRecord {
                 .retry_after
                 .map(|after| after.as_nanos().div_ceil(1_000_000) as f64),
             why: None,
+            page: None,
         }
     }
 }

@@ -17,7 +17,8 @@ use super::page::{self, BootId, Header, Joined, Kind, Origin, Page, Snapshot, Wa
 use super::{HostError, OtherUser, system};
 use crate::layout::Tick;
 use crate::node::Node;
-use crate::sequencer::{HighMarks, NEVER};
+use crate::sequencer::NEVER;
+use crate::store::path::canonical;
 
 const README: &str = "README";
 /// How the name of the empty file ends that says that a node had a page in this boot. A page that is created
@@ -54,19 +55,6 @@ pub struct Found {
     pub snapshot: Result<Snapshot, HostError>,
 }
 
-/// A page that a reset has removed, or would.
-#[derive(Clone, Debug)]
-pub struct Removed {
-    /// Where it was.
-    pub path: PathBuf,
-    /// What it said of itself.
-    pub header: Header,
-    /// The highest tick that was issued from it under each counter.
-    pub high: HighMarks,
-    /// Nothing was to be issued at or below it.
-    pub highest: Tick,
-}
-
 impl Directory {
     /// The directory in the system's place for it, or in the one that `SNOWDRIFT_SHARED` names. It is
     /// created when missing. None where the system has no such place, and none is named.
@@ -78,7 +66,7 @@ impl Directory {
     /// The directory in a named one, in a boot that tests choose.
     pub fn with(shared: &Path, boot_id: BootId) -> Result<Directory, HostError> {
         // One name, whatever the working directory is later.
-        let shared = system::canonical(shared).map_err(HostError::io("find", shared))?;
+        let shared = canonical(shared).map_err(HostError::io("find", shared))?;
         if let Some(what) = system::unfit(&shared) {
             return Err(HostError::unusable(&shared, what));
         }
@@ -120,9 +108,7 @@ impl Directory {
         for _ in 0..TRIES {
             match system::create_directory(&self.path, self.uid) {
                 // It was removed at once.
-                Err(HostError::Io { doing: "look at", cause, .. })
-                    if cause.kind() == ErrorKind::NotFound =>
-                {
+                Err(HostError::Io { cause, .. }) if cause.kind() == ErrorKind::NotFound => {
                     continue;
                 }
                 created => created?,
@@ -167,18 +153,6 @@ impl Directory {
         Page::alone(&self.page_of(node), self.uid)
     }
 
-    /// Looks at the node's page, which nobody may use; with `is_meant`, removes it, and what it remembers.
-    /// None where there is none. The next page starts above the clock.
-    pub fn reset(&self, node: &Node, is_meant: bool) -> Result<Option<Removed>, HostError> {
-        let Some(page) = self.unused(node)? else { return Ok(None) };
-        let (path, header) = (page.path().to_owned(), page.header().clone());
-        let removed = Removed { path, header, high: page.high_marks(), highest: page.highest() };
-        if is_meant {
-            page.remove()?;
-        }
-        Ok(Some(removed))
-    }
-
     fn wanted<'a>(&'a self, node: &'a Node, kind: Kind, max_ahead: Tick) -> Wanted<'a> {
         Wanted { node, kind, max_ahead, boot_id: &self.boot_id, uid: self.uid }
     }
@@ -217,7 +191,7 @@ impl Directory {
             Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(None),
             Err(cause) => return Err(HostError::io("create", &marker)(cause)),
         };
-        let bytes = page::fresh(wanted, after.unwrap_or(NEVER));
+        let bytes = page::fresh(wanted, after.unwrap_or(NEVER), Tick::MAX);
         match self.write(&bytes).and_then(|file| place(file, path)) {
             // Another was first; or the directory has been removed, and is created again.
             Err(cause)
@@ -235,8 +209,19 @@ impl Directory {
     /// Puts a new page in the place of one that nobody uses, nor can before `unused` is dropped. Should the
     /// name be another page's by now, that is safe, too: whoever uses that notices.
     fn replace(&self, unused: &Page, wanted: &Wanted) -> Result<(), HostError> {
+        self.replace_by(unused, &page::fresh(wanted, unused.highest(), Tick::MAX))
+    }
+
+    /// Puts one in its place that issues ticks in (floor, ceiling] and above the clock.
+    pub fn reset(&self, unused: &Page, floor: Tick, ceiling: Tick) -> Result<(), HostError> {
+        let Header { node, kind, max_ahead, .. } = unused.header();
+        let wanted = self.wanted(node, *kind, *max_ahead);
+        self.replace_by(unused, &page::fresh(&wanted, floor, ceiling))
+    }
+
+    fn replace_by(&self, unused: &Page, bytes: &[u8]) -> Result<(), HostError> {
         let path = unused.path();
-        let placed = self.write(&page::fresh(wanted, unused.highest())).and_then(|file| {
+        let placed = self.write(bytes).and_then(|file| {
             if unused.is_named().unwrap_or(false) {
                 file.persist(path)?;
             }

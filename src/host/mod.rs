@@ -41,7 +41,7 @@ use thiserror::Error;
 
 use crate::node::Node;
 
-pub use directory::{Directory, Found, Removed};
+pub use directory::{Directory, Found};
 pub use home::{Halt, Home, HostSequence, Opened, Reading};
 pub use page::{BootId, Header, Kind, Origin, Page, Snapshot};
 pub use processes::Process;

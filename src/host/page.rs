@@ -5,7 +5,8 @@
 //! | 0..128 | the header | who creates it, before it has its name |
 //! | 128..512 | the [`Cells`] | every reservation |
 //! | 512..528 | of a durable page, the ID of the record's file; zeros at first | who opens it for that record |
-//! | 528..1024 | zeros: kept for figures | |
+//! | 528..656 | by counter, the tick at which IDs went on after a jump of over an hour, plus one | who sees it |
+//! | 656..1024 | zeros | |
 //! | 1024..2560 | the [table of processes](super::processes) | who opens and closes it, for people |
 //! | 2560..4096 | zeros | |
 //!
@@ -34,7 +35,7 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::mem::offset_of;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
+use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use memmap2::{MmapOptions, MmapRaw};
@@ -45,7 +46,7 @@ use super::{HostError, system};
 use crate::layout::{Layout, Tick};
 use crate::node::Node;
 use crate::sequencer::{HighMarks, NEVER};
-use crate::shared::{Cells, Sequence};
+use crate::shared::{Cells, Sequence, mark_code};
 use crate::store::boot_id;
 use crate::store::lock::{self, Hold, USERS};
 
@@ -55,6 +56,9 @@ const MAGIC: [u8; 8] = *b"SNOWDRF1";
 const FORMAT: u32 = 1;
 const BYTE_ORDER: u32 = 0x0102_0304;
 const CRC_AT: usize = 112;
+
+/// Which of the words that are kept are landings, one a counter.
+const LANDINGS_AT: usize = 2;
 
 /// How a page's name ends.
 pub const EXTENSION: &str = "page";
@@ -247,8 +251,9 @@ pub enum Origin {
 }
 
 /// The bytes of a new page, which issues nothing until it is begun, and nothing up to `highest`: what
-/// earlier ones are known to have reached. None of them is 0 in the word, so a cleared page is noticed.
-pub fn fresh(wanted: &Wanted, highest: Tick) -> Vec<u8> {
+/// earlier ones are known to have reached; nor above `ceiling`. None has 0 in the word, so a cleared page is
+/// noticed.
+pub fn fresh(wanted: &Wanted, highest: Tick, ceiling: Tick) -> Vec<u8> {
     let Wanted { node, kind, max_ahead, boot_id, uid } = *wanted;
     let header = Header {
         node: *node,
@@ -262,6 +267,7 @@ pub fn fresh(wanted: &Wanted, highest: Tick) -> Vec<u8> {
     };
     let cells = Cells::not_begun(node.layout());
     Sequence::new(&cells, node.layout()).raise_floor(highest);
+    cells.lower_ceiling(ceiling);
     let mut bytes = vec![0; BYTES];
     bytes[..HEADER_BYTES].copy_from_slice(&header.to_bytes());
     let mut put = |at: usize, cell: u64| {
@@ -270,6 +276,7 @@ pub fn fresh(wanted: &Wanted, highest: Tick) -> Vec<u8> {
     };
     put(0, cells.word());
     put(Cells::FLOOR_AT, cells.floor_cell());
+    put(Cells::WINDOW_AT, cells.window_cell());
     bytes
 }
 
@@ -454,6 +461,17 @@ impl Page {
     pub fn highest(&self) -> Tick {
         let sequence = Sequence::new(self.cells(), self.header.node.layout());
         sequence.high_marks().highest().max(sequence.floor()).max(NEVER)
+    }
+
+    /// Notes that ticks jumped by more than an hour, and where they went on: a reset asks for it. The last one
+    /// of each counter counts.
+    pub fn note_landing(&self, counter: usize, tick: Tick) {
+        self.bytes().kept[LANDINGS_AT + counter].store(mark_code(tick), Relaxed);
+    }
+
+    /// Where ticks went on after their last jump under a counter; [`NEVER`] where that is not known.
+    pub fn landing(&self, counter: usize) -> Tick {
+        self.bytes().kept[LANDINGS_AT + counter].load(Relaxed) as Tick - 1
     }
 
     /// The ID of the record's file that a durable page is for; 0 at first.

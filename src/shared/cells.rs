@@ -13,7 +13,7 @@
 //!   have in the ID, and those the layout leaves. Without any, nobody can book.
 //! - All zeros is a fresh sequencer: tick 0, of which nothing was drawn.
 
-use super::super::atomic::{AtomicU64, Ordering::Acquire};
+use super::super::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 use crate::layout::{Layout, MAX_COUNTERS, Tick};
 
 /// What is shared. All zeros is a fresh sequencer in a window without bounds.
@@ -57,6 +57,19 @@ impl Cells {
     /// The floor as it is kept there.
     pub fn floor_cell(&self) -> u64 {
         self.floor.load(Acquire)
+    }
+
+    /// Where the window is, in bytes.
+    pub const WINDOW_AT: usize = std::mem::offset_of!(Cells, window);
+
+    /// The window as it is kept there.
+    pub fn window_cell(&self) -> u64 {
+        self.window.load(Acquire)
+    }
+
+    /// Gives cells that nobody shares yet a ceiling.
+    pub fn lower_ceiling(&self, ceiling: Tick) {
+        self.window.store(ceiling_code(ceiling), Release);
     }
 
     /// The word at present: their first 8 bytes.
@@ -159,6 +172,6 @@ pub(super) fn ceiling_of(window: u64) -> Tick {
 }
 
 /// A tick in a cell where zero is [`NEVER`].
-pub(super) fn mark_code(tick: Tick) -> u64 {
+pub fn mark_code(tick: Tick) -> u64 {
     tick.saturating_add(1).max(0) as u64
 }

@@ -23,6 +23,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::lock::{self, Hold, USERS};
+use super::path::{canonical, is_at};
 use super::record::{self, Fault, Record, Skip, VERSION};
 use super::{Recorded, StoreError};
 use crate::layout::{Layout, Tick};
@@ -87,7 +88,7 @@ impl FileStore {
 
     fn in_place(directory: &Path, flush: Flush) -> Result<FileStore, StoreError> {
         // One name for one directory, however it was spelled.
-        let directory = fs::canonicalize(directory)
+        let directory = canonical(directory)
             .map_err(|cause| io_error("find the directory", directory, cause))?;
         fs::read_dir(&directory)
             .map_err(|cause| io_error("read the directory", &directory, cause))?;
@@ -243,6 +244,7 @@ impl SlotFile {
     }
 
     fn write(&self, record: &Record, is_flushed: bool) -> Result<(), StoreError> {
+        debug_assert!(Record::from_bytes(&record.to_bytes()).is_ok(), "not sound: {record:?}");
         self.check_place()?;
         let (records, best) = self.records()?;
         let mut order: Vec<usize> = (0..BLOCKS).collect();
@@ -300,7 +302,11 @@ impl SlotFile {
 
     /// That the path still names this file. Its locks keep nobody away from another.
     pub(crate) fn check_place(&self) -> Result<(), StoreError> {
-        if is_at(&self.path, &self.file) { Ok(()) } else { Err(replaced(&self.path)) }
+        if fs::canonicalize(&self.path).is_ok_and(|path| is_at(&path, &self.file)) {
+            Ok(())
+        } else {
+            Err(replaced(&self.path))
+        }
     }
 
     /// Who has the slot.
@@ -529,21 +535,6 @@ pub(crate) fn overtaken(path: &Path) -> StoreError {
          system. Restart this process",
         path.display()
     ))
-}
-
-/// Whether the path still names this open file.
-#[cfg(unix)]
-fn is_at(path: &Path, file: &File) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let identity = |of: fs::Metadata| (of.dev(), of.ino());
-    let named = fs::metadata(path).map(identity).ok();
-    named.is_some() && named == file.metadata().map(identity).ok()
-}
-
-/// Whether the path still names this open file. Windows keeps open files from being replaced.
-#[cfg(not(unix))]
-fn is_at(_: &Path, _: &File) -> bool {
-    true
 }
 
 fn io_error(doing: &'static str, place: &Path, cause: io::Error) -> StoreError {

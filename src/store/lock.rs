@@ -2,8 +2,8 @@
 //! process dies. They belong to the open file, so two copies of this package in one process exclude
 //! each other as two processes do.
 //!
-//! Linux has them as open file description locks, on network file systems too. Elsewhere the byte
-//! [`USERS`] stands for the whole file, and the others are always free.
+//! Linux has them as open file description locks, on network file systems too; Windows as locks on
+//! ranges. Elsewhere the byte [`USERS`] stands for the whole file, and the others are always free.
 
 use std::fs::File;
 use std::io;
@@ -77,8 +77,97 @@ fn control(
     }
 }
 
+/// Locks a byte, or changes the lock that this open file has on it. False where others have it.
+///
+/// Windows changes no lock, but has two of one file on a byte, where the second one is shared; of an
+/// exclusive and a shared one it unlocks the exclusive one first. From a shared one to an exclusive one
+/// there is a moment without any: where another gets in between, it is an error, or false.
+#[cfg(windows)]
+pub fn try_take(file: &File, at: u64, hold: Hold) -> io::Result<bool> {
+    match hold {
+        Hold::Shared => {
+            let is_added = windows::lock(file, at, Hold::Shared)?;
+            if is_added {
+                // The exclusive one, if there is one; else the shared one that was just added.
+                windows::unlock(file, at)?;
+            }
+            Ok(is_added && windows::lock(file, at, Hold::Shared)?)
+        }
+        Hold::Exclusive => {
+            if windows::lock(file, at, Hold::Exclusive)? {
+                return Ok(true);
+            }
+            let had = windows::unlock(file, at)?;
+            release(file, at)?;
+            if !had || windows::lock(file, at, Hold::Exclusive)? {
+                return Ok(had);
+            }
+            // Others share it, as this file did.
+            if windows::lock(file, at, Hold::Shared)? {
+                Ok(false)
+            } else {
+                Err(io::ErrorKind::WouldBlock.into())
+            }
+        }
+    }
+}
+
+/// Unlocks a byte.
+#[cfg(windows)]
+pub fn release(file: &File, at: u64) -> io::Result<()> {
+    while windows::unlock(file, at)? {}
+    Ok(())
+}
+
+#[cfg(windows)]
+mod windows {
+    use std::fs::File;
+    use std::io;
+    use std::os::windows::io::AsRawHandle;
+
+    use windows_sys::Win32::Foundation::{
+        ERROR_IO_PENDING, ERROR_LOCK_VIOLATION, ERROR_NOT_LOCKED,
+    };
+    use windows_sys::Win32::Storage::FileSystem::{
+        LOCKFILE_EXCLUSIVE_LOCK, LOCKFILE_FAIL_IMMEDIATELY, LockFileEx, UnlockFileEx,
+    };
+    use windows_sys::Win32::System::IO::OVERLAPPED;
+
+    use super::Hold;
+
+    /// A byte of a file.
+    fn byte(at: u64) -> OVERLAPPED {
+        let mut place = OVERLAPPED::default();
+        place.Anonymous.Anonymous.Offset = at as u32;
+        place.Anonymous.Anonymous.OffsetHigh = (at >> 32) as u32;
+        place
+    }
+
+    /// Whether it was locked, once more if it was this file's.
+    pub fn lock(file: &File, at: u64, hold: Hold) -> io::Result<bool> {
+        let exclusive = if hold == Hold::Exclusive { LOCKFILE_EXCLUSIVE_LOCK } else { 0 };
+        let flags = LOCKFILE_FAIL_IMMEDIATELY | exclusive;
+        // SAFETY: the handle is open, and is not overlapped: the call has ended when it returns.
+        let done = unsafe { LockFileEx(file.as_raw_handle(), flags, 0, 1, 0, &mut byte(at)) };
+        answer(done, &[ERROR_LOCK_VIOLATION, ERROR_IO_PENDING])
+    }
+
+    /// Whether this file had locked it. Wine says that another has where nobody has.
+    pub fn unlock(file: &File, at: u64) -> io::Result<bool> {
+        // SAFETY: as above.
+        let done = unsafe { UnlockFileEx(file.as_raw_handle(), 0, 1, 0, &mut byte(at)) };
+        answer(done, &[ERROR_NOT_LOCKED, ERROR_LOCK_VIOLATION])
+    }
+
+    fn answer(done: i32, refusals: &[u32]) -> io::Result<bool> {
+        let cause = io::Error::last_os_error();
+        let is_refusal = cause.raw_os_error().is_some_and(|code| refusals.contains(&(code as u32)));
+        if done != 0 || is_refusal { Ok(done != 0) } else { Err(cause) }
+    }
+}
+
 /// Locks the file where the byte is [`USERS`]. False where others have it.
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", windows)))]
 pub fn try_take(file: &File, at: u64, hold: Hold) -> io::Result<bool> {
     use std::fs::TryLockError;
     if at != USERS {
@@ -96,7 +185,7 @@ pub fn try_take(file: &File, at: u64, hold: Hold) -> io::Result<bool> {
 }
 
 /// Unlocks the file where the byte is [`USERS`].
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", windows)))]
 pub fn release(file: &File, at: u64) -> io::Result<()> {
     if at == USERS { file.unlock() } else { Ok(()) }
 }
@@ -107,7 +196,7 @@ pub fn is_exclusive(_: &File, _: u64) -> io::Result<bool> {
     Ok(false)
 }
 
-#[cfg(all(test, target_os = "linux", not(miri)))]
+#[cfg(all(test, any(target_os = "linux", windows), not(miri)))]
 mod tests {
     use std::fs::OpenOptions;
 
@@ -121,14 +210,25 @@ mod tests {
         assert!(try_take(&one, USERS, Hold::Shared).unwrap());
         assert!(try_take(&two, USERS, Hold::Shared).unwrap());
         assert!(!try_take(&one, USERS, Hold::Exclusive).unwrap());
+        #[cfg(target_os = "linux")]
         assert!(!is_exclusive(&two, USERS).unwrap());
         assert!(try_take(&one, USERS + 1, Hold::Exclusive).unwrap(), "each byte has its own lock");
         release(&two, USERS).unwrap();
         assert!(try_take(&one, USERS, Hold::Exclusive).unwrap());
+        #[cfg(target_os = "linux")]
         assert!(is_exclusive(&two, USERS).unwrap());
         assert!(!try_take(&two, USERS, Hold::Shared).unwrap());
+        assert!(try_take(&one, USERS, Hold::Exclusive).unwrap());
+        assert!(try_take(&one, USERS, Hold::Shared).unwrap());
+        assert!(try_take(&one, USERS, Hold::Shared).unwrap());
+        assert!(try_take(&two, USERS, Hold::Shared).unwrap());
+        assert!(!try_take(&one, USERS, Hold::Exclusive).unwrap());
+        assert!(!try_take(&two, USERS, Hold::Exclusive).unwrap(), "it has kept its own");
         drop(one);
         assert!(try_take(&two, USERS, Hold::Exclusive).unwrap());
+        release(&two, USERS).unwrap();
+        release(&two, USERS).unwrap();
+        assert!(try_take(&open(), USERS, Hold::Exclusive).unwrap());
     }
 
     #[test]

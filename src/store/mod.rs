@@ -17,6 +17,7 @@
 //! |---|---|
 //! | `lock` | locks on single bytes of a file |
 //! | `record` | what a slot's file says of it |
+//! | `path` | one name for one directory, and which file has a name |
 //! | `boot` | which boot of the machine this is |
 //! | `file` | a directory with a file a slot |
 //! | `reset` | a slot that a wrong clock made useless, put right |
@@ -24,6 +25,7 @@
 mod boot;
 pub mod file;
 pub(crate) mod lock;
+pub(crate) mod path;
 pub mod record;
 pub mod reset;
 

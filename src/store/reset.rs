@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use super::StoreError;
 use super::file::{self, FileStore};
 use super::lock::{Hold, USERS};
-use super::record::{HOUR_MS, Record, Skip};
-use crate::host::{Directory, Page};
+use super::record::{HOUR_MS, Jump, Record, Skip};
+use crate::host::{Directory, HostError, Kind, Page};
 use crate::layout::{Layout, Tick};
 use crate::node::Node;
 use crate::sequencer::{HighMarks, NEVER};
@@ -138,6 +138,40 @@ impl FileStore {
         drop(page);
         Ok(Reset { path, node, found, high, now, plan })
     }
+}
+
+/// Looks at a node's page that nobody uses and no record is for; with `is_meant`, resets it. None where
+/// there is no page.
+pub fn reset_page(
+    host: &Directory,
+    node: &Node,
+    now_ms: i64,
+    is_meant: bool,
+) -> Result<Option<Reset>, HostError> {
+    let Some(page) = host.unused(node)? else { return Ok(None) };
+    if page.header().kind == Kind::Durable {
+        return Err(HostError::Unusable {
+            place: page.path().to_owned(),
+            what: "has a record in a directory: reset that, snowdrift reset file:///...".to_owned(),
+        });
+    }
+    let now = node.layout().tick_at(now_ms).clamp(NEVER, node.layout().last_tick());
+    let high = page.high_marks();
+    let record = Record { ceiling: page.highest(), ..Record::starting_at(node, NEVER) };
+    let soon = now + record.ticks(HOUR_MS);
+    // All that lies ahead of the clock must be known to begin somewhere.
+    let ahead = (0..high.marks.len()).filter(|&counter| high.marks[counter] > soon);
+    let landings = ahead.map(|counter| Some(page.landing(counter)).filter(|&tick| tick > now));
+    let since = landings.collect::<Option<Vec<Tick>>>().and_then(|all| all.into_iter().min());
+    let jump = since.map_or(Jump::NONE, |since| Jump { before: NEVER, since });
+    let record = Record { jump, ..record };
+    let plan = Reset::plan(&record, Some(&high), now);
+    if let (true, Some(plan)) = (is_meant, &plan) {
+        let ceiling = if plan.skip == Skip::NONE { Tick::MAX } else { plan.skip.from - 1 };
+        host.reset(&page, plan.floor, ceiling)?;
+    }
+    let path = page.path().to_owned();
+    Ok(Some(Reset { path, node: *node, found: Ok(record), high: Some(high), now, plan }))
 }
 
 /// The page that a record names, if it is there and nobody uses it.

@@ -3,19 +3,20 @@
 use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use snowdrift::layout::Layout;
+use snowdrift::clock::ManualClock;
+use snowdrift::durable::{Durable, Refused};
+use snowdrift::generator::Generator;
+use snowdrift::layout::{Layout, Tick};
 use snowdrift::node::Node;
-use snowdrift::store::Holder;
 use snowdrift::store::file::FileStore;
+use snowdrift::store::{Holder, StoreError};
 use tempfile::TempDir;
 
-/// Where a slot's file has its marks: see src/store/file.rs.
-pub const MARKS_AT: usize = 1024;
-pub const MARKS_BYTES: usize = 264;
-
-/// The boot that the files were written in, as the tests have it.
-pub const BOOT: &str = "boot";
+/// Where a slot's file has its records: see src/store/file.rs.
+pub const BLOCKS: usize = 8;
+pub const BLOCK_BYTES: usize = 4096;
 
 pub struct Scratch(TempDir);
 
@@ -38,11 +39,38 @@ impl Scratch {
         self.0.path()
     }
 
-    /// The store, as a process of this boot or of the next one opens it.
-    pub fn store(&self, is_same_boot: bool) -> FileStore {
-        let boot = if is_same_boot { BOOT } else { "the next boot" };
+    pub fn store(&self) -> FileStore {
         let flush = Arc::new(|_: &Path, _: &File| Ok(()));
-        FileStore::with(self.path(), Some(boot.to_owned()), flush).expect("the directory is there")
+        FileStore::with(self.path(), flush).expect("the directory is there")
+    }
+}
+
+/// A process that has no page: when it dies, nothing is known but its record.
+pub struct Process {
+    pub generator: Generator,
+    pub durable: Durable,
+    clock: Arc<ManualClock>,
+}
+
+impl Process {
+    /// Opens a slot with a ceiling of one tick ahead of the clock's.
+    pub fn start(scratch: &Scratch, slot: &Node, tick: Tick) -> Result<Process, StoreError> {
+        let layout = slot.layout();
+        let clock = Arc::new(ManualClock::at(layout.tick_start_ms(tick)));
+        let generator = Generator::new(*slot, 0, Box::new(clock.clone()));
+        let ttl = Duration::from_millis(layout.tick_ms as u64);
+        match Durable::open(&scratch.store(), &generator, holder(), ttl, true) {
+            Ok(durable) => Ok(Process { generator, durable, clock }),
+            Err(Refused::Store(error)) => Err(error),
+            Err(Refused::Host(error)) => panic!("{error}"),
+        }
+    }
+
+    /// What an ID has that is drawn when the clock shows a tick: counter and tick.
+    pub fn draw_at(&self, tick: Tick) -> Option<(usize, Tick)> {
+        self.clock.set(self.generator.node().layout().tick_start_ms(tick));
+        let reserved = self.generator.try_reserve(&Default::default(), |_| u64::MAX).ok()?;
+        Some((reserved.block.counter, reserved.block.tick))
     }
 }
 
@@ -51,6 +79,6 @@ pub fn slot() -> Node {
     Node::new(Layout::NODE, 1, 3).expect("it fits")
 }
 
-pub fn holder(pid: u32) -> Holder {
-    Holder { token: pid.into(), pid, host: "here".to_owned(), started_ms: 0 }
+pub fn holder() -> Holder {
+    Holder { token: 1, pid: 1, host: "here".to_owned(), started_ms: 0 }
 }

@@ -95,7 +95,7 @@ enum Slot {
     /// Leased from the engine.
     Leased(Box<dyn Held>, Renewal),
     /// Recorded beside a page.
-    Recorded(Durable),
+    Recorded(Box<Durable>),
 }
 
 enum Renewal {
@@ -322,7 +322,7 @@ impl Fleet {
                 let store = machine.store();
                 Durable::open(&store, &generator, holder(), TTL, is_alone).map(|durable| {
                     let window = generator.begin_keeping();
-                    (generator, Slot::Recorded(durable), window)
+                    (generator, Slot::Recorded(Box::new(durable)), window)
                 })
             }
             Backing::Engine(engine) => {

@@ -3,18 +3,12 @@
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::host::HostError;
 use crate::host::page::REMEDY;
-
-/// Tells a file from all others: device and inode. While the file is mapped, no other file has them.
-pub type Identity = (u64, u64);
-
-/// One name for one directory, without symbolic links.
-pub fn canonical(path: &Path) -> io::Result<PathBuf> {
-    fs::canonicalize(path)
-}
+use crate::store::path::identity_of;
+pub use crate::store::path::{Identity, identity_at, is_at};
 
 /// The user whose pages this process uses.
 pub fn user() -> u32 {
@@ -87,12 +81,6 @@ pub fn set_private(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o600))
 }
 
-/// Whether this file has that name.
-pub fn is_at(path: &Path, file: &File) -> bool {
-    let own = file.metadata().map(|found| identity(&found));
-    matches!((own, identity_at(path)), (Ok(own), Ok(found)) if own == found)
-}
-
 /// Opens a page's file, if it is one of this user's that nobody else may write to.
 pub fn open(path: &Path, uid: u32, write: bool) -> Result<(File, Metadata, Identity), HostError> {
     let file = OpenOptions::new()
@@ -121,17 +109,8 @@ pub fn open(path: &Path, uid: u32, write: bool) -> Result<(File, Metadata, Ident
         let mode = found.mode() & 0o7777;
         format!("may be written to by other users (mode {mode:04o}). {REMEDY}")
     } else {
-        let identity = identity(&found);
+        let identity = identity_of(&file).map_err(HostError::io("look at", path))?;
         return Ok((file, found, identity));
     };
     Err(HostError::unusable(path, what))
-}
-
-/// Which file has this name.
-pub fn identity_at(path: &Path) -> io::Result<Identity> {
-    fs::symlink_metadata(path).map(|found| identity(&found))
-}
-
-fn identity(found: &Metadata) -> Identity {
-    (found.dev(), found.ino())
 }

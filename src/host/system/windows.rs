@@ -21,8 +21,7 @@ use std::slice;
 
 use windows_sys::Win32::Foundation::{FILETIME, WAIT_TIMEOUT};
 use windows_sys::Win32::Storage::FileSystem::{
-    FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT, FILE_ID_INFO, FILE_READ_ATTRIBUTES,
-    FileIdInfo, GetDriveTypeW, GetFileInformationByHandleEx, GetVolumePathNameW,
+    FILE_FLAG_OPEN_REPARSE_POINT, GetDriveTypeW, GetVolumePathNameW,
 };
 use windows_sys::Win32::System::Com::CoTaskMemFree;
 use windows_sys::Win32::System::Threading::{
@@ -33,13 +32,11 @@ use windows_sys::Win32::System::WindowsProgramming::{DRIVE_FIXED, DRIVE_RAMDISK}
 use windows_sys::Win32::UI::Shell::{FOLDERID_LocalAppData, SHGetKnownFolderPath};
 
 use crate::host::HostError;
+use crate::store::path::identity_of;
+pub use crate::store::path::{Identity, identity_at, is_at};
 
 /// A page on a disk may be of another boot.
 pub const IN_MEMORY: bool = false;
-
-/// Tells a file from all others: its volume, and its number there. While the file is mapped, no other
-/// file has them.
-pub type Identity = (u64, [u8; 16]);
 
 /// The user's local application data, as the system knows it: `LOCALAPPDATA` is what each process makes
 /// of it, as `TEMP` is.
@@ -79,19 +76,6 @@ fn is_local(path: &Path) -> bool {
         }
     };
     matches!(drive, DRIVE_FIXED | DRIVE_RAMDISK)
-}
-
-/// One name for one directory, without links. The form that begins with `\\?\` is for longer names than
-/// a directory of pages needs, and few programs take it.
-pub fn canonical(path: &Path) -> io::Result<PathBuf> {
-    let path = fs::canonicalize(path)?;
-    let short = path.to_str().and_then(|path| path.strip_prefix(r"\\?\"));
-    match short {
-        Some(short) if short.as_bytes().get(1) == Some(&b':') && short.len() < 200 => {
-            Ok(PathBuf::from(short))
-        }
-        _ => Ok(path),
-    }
 }
 
 /// Users have no numbers here.
@@ -143,11 +127,6 @@ pub fn set_private(_: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether this file has that name.
-pub fn is_at(path: &Path, file: &File) -> bool {
-    matches!((identity(file), identity_at(path)), (Ok(own), Ok(found)) if own == found)
-}
-
 /// Opens a page's file.
 pub fn open(path: &Path, _: u32, write: bool) -> Result<(File, Metadata, Identity), HostError> {
     let file = OpenOptions::new()
@@ -161,31 +140,8 @@ pub fn open(path: &Path, _: u32, write: bool) -> Result<(File, Metadata, Identit
         let what = "is a link or a device, and must be a file. Find out who made it, and remove it";
         return Err(HostError::unusable(path, what));
     }
-    let identity = identity(&file).map_err(HostError::io("identify", path))?;
+    let identity = identity_of(&file).map_err(HostError::io("identify", path))?;
     Ok((file, found, identity))
-}
-
-/// Which file has this name.
-pub fn identity_at(path: &Path) -> io::Result<Identity> {
-    let file = OpenOptions::new()
-        .access_mode(FILE_READ_ATTRIBUTES)
-        .custom_flags(FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS)
-        .open(path)?;
-    identity(&file)
-}
-
-fn identity(file: &File) -> io::Result<Identity> {
-    let mut found = FILE_ID_INFO::default();
-    let len = size_of::<FILE_ID_INFO>() as u32;
-    // SAFETY: the handle is open, and `found` has room for as many bytes as `len` says.
-    let is_known = unsafe {
-        let room = (&raw mut found).cast();
-        GetFileInformationByHandleEx(file.as_raw_handle(), FileIdInfo, room, len)
-    };
-    if is_known == 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok((found.VolumeSerialNumber, found.FileId.Identifier))
 }
 
 /// When a process started, in units of 100 ns, if it still runs.

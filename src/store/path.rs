@@ -1,0 +1,80 @@
+//! One name for one directory, however it was spelled; and which file has a name.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The path without links. Windows gives it as `\\?\C:\...`, which is for names that are longer than
+/// this package makes them: few programs take that, and URLs do not.
+pub fn canonical(path: &Path) -> io::Result<PathBuf> {
+    let path = fs::canonicalize(path)?;
+    if !cfg!(windows) {
+        return Ok(path);
+    }
+    let plain = path.to_str().and_then(|path| path.strip_prefix(r"\\?\")).filter(|path| {
+        // Of a drive, and with room for a file's name below 260 characters.
+        path.as_bytes().get(1) == Some(&b':') && path.len() < 150
+    });
+    Ok(plain.map(PathBuf::from).unwrap_or(path))
+}
+
+/// Tells a file from all others: device and inode, or volume and file ID. While the file is open, no
+/// other file has them.
+pub type Identity = (u64, u128);
+
+/// Whether this file has that name.
+pub fn is_at(path: &Path, file: &File) -> bool {
+    matches!((identity_of(file), identity_at(path)), (Ok(own), Ok(found)) if own == found)
+}
+
+/// Which file has this name; of a link, the link.
+#[cfg(unix)]
+pub fn identity_at(path: &Path) -> io::Result<Identity> {
+    fs::symlink_metadata(path).map(|found| identity(&found))
+}
+
+/// Which file this is.
+#[cfg(unix)]
+pub fn identity_of(file: &File) -> io::Result<Identity> {
+    file.metadata().map(|found| identity(&found))
+}
+
+#[cfg(unix)]
+fn identity(found: &fs::Metadata) -> Identity {
+    use std::os::unix::fs::MetadataExt;
+    (found.dev(), found.ino().into())
+}
+
+/// Which file has this name; of a link, the link.
+#[cfg(windows)]
+pub fn identity_at(path: &Path) -> io::Result<Identity> {
+    use std::os::windows::fs::OpenOptionsExt;
+    use windows_sys::Win32::Storage::FileSystem::{
+        FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT, FILE_READ_ATTRIBUTES,
+    };
+    let file = fs::OpenOptions::new()
+        .access_mode(FILE_READ_ATTRIBUTES)
+        .custom_flags(FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS)
+        .open(path)?;
+    identity_of(&file)
+}
+
+/// Which file this is.
+#[cfg(windows)]
+pub fn identity_of(file: &File) -> io::Result<Identity> {
+    use std::os::windows::io::AsRawHandle;
+    use windows_sys::Win32::Storage::FileSystem::{
+        FILE_ID_INFO, FileIdInfo, GetFileInformationByHandleEx,
+    };
+    let mut found = FILE_ID_INFO::default();
+    let len = size_of::<FILE_ID_INFO>() as u32;
+    // SAFETY: the handle is open, and `found` has room for as many bytes as `len` says.
+    let is_known = unsafe {
+        let room = (&raw mut found).cast();
+        GetFileInformationByHandleEx(file.as_raw_handle(), FileIdInfo, room, len)
+    };
+    if is_known == 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok((found.VolumeSerialNumber, u128::from_le_bytes(found.FileId.Identifier)))
+}
