@@ -38,10 +38,12 @@ const SHARE = Number(process.env.HOST_CHAOS_SHARE ?? (isQuiet ? 0.9 : 0.5));
 const FAIR = Number(process.env.HOST_CHAOS_FAIR ?? (isQuiet ? 0.8 : 0.4));
 const IDS_A_MS = 4096;
 
+const memory = linux ? undefined : createDirectory();
+
 function scene(name, { skip = linux } = {}, body) {
   nodeTest.test(name, { skip }, async (t) => {
     const directory = mkdtempSync(join(tmpdir(), 'snowdrift-chaos-'));
-    const SNOWDRIFT_SHARED = createDirectory();
+    const SNOWDRIFT_SHARED = mkdtempSync(join(memory, 'shared-'));
     const env = { SNOWDRIFT_SHARED };
     const all = [];
     const start = (how, job) => {
