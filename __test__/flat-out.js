@@ -90,7 +90,8 @@ async function draw(flake, kind, sink, end) {
       const waits = KINDS[kind](flake, sink);
       if (waits) await waits;
     } catch ({ code, message }) {
-      refusals[code ?? message] = (refusals[code ?? message] ?? 0) + 1;
+      const met = (refusals[code ?? 'unexpected'] ??= { count: 0, message });
+      met.count++;
     }
     const now = monotonicMs();
     longest = Math.max(longest, now - start);

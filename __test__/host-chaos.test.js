@@ -23,6 +23,7 @@ const {
 } = require('./flat-out.js');
 const { Machine, missing } = require('./machine.js');
 const { createDirectory } = require('./own-directory.js');
+const { Peer } = require('./peer.js');
 const { layouts, seeded } = require('./support.js');
 
 const linux = process.platform === 'linux' ? undefined : `pages are opt-in on ${process.platform}`;
@@ -37,10 +38,12 @@ const SHARE = Number(process.env.HOST_CHAOS_SHARE ?? (isQuiet ? 0.9 : 0.5));
 const FAIR = Number(process.env.HOST_CHAOS_FAIR ?? (isQuiet ? 0.8 : 0.4));
 const IDS_A_MS = 4096;
 
+const memory = linux ? undefined : createDirectory();
+
 function scene(name, { skip = linux } = {}, body) {
   nodeTest.test(name, { skip }, async (t) => {
     const directory = mkdtempSync(join(tmpdir(), 'snowdrift-chaos-'));
-    const SNOWDRIFT_SHARED = createDirectory();
+    const SNOWDRIFT_SHARED = mkdtempSync(join(memory, 'shared-'));
     const env = { SNOWDRIFT_SHARED };
     const all = [];
     const start = (how, job) => {
@@ -175,6 +178,44 @@ scene('nextIdAsync() beside 4 saturating threads is served', {}, async (it) => {
   assert.deepEqual(refusalsOf(met), []);
   // It waits for its turn, and on a busy machine for a processor.
   assert.ok(count > 100 && longest < 500, `${count} calls, ${longest} ms`);
+});
+
+scene('a storm of unlinked pages repeats nothing', {}, async (it) => {
+  const kinds = ['loop', 'some', 'loop', 'string'];
+  const all = kinds.map((kind) => it.start('process', { kind, options: { maxWait: 50 } }));
+  const { page } = await all[0].ready;
+  const cleaner = new Peer();
+  try {
+    const unlinked = cleaner.run(
+      ({ require }, path, ms) => {
+        const { unlinkSync } = require('node:fs');
+        const end = performance.now() + ms;
+        let count = 0;
+        // A process gives up at some number.
+        for (let next = 0; next < end && count < 400; ) {
+          if (performance.now() < next) continue;
+          next = performance.now() + 0.3 + 4 * Math.random();
+          try {
+            unlinkSync(path);
+            count++;
+          } catch ({ code }) {
+            if (code !== 'ENOENT') throw new Error(code);
+          }
+        }
+        return count;
+      },
+      page,
+      SECONDS * 1000,
+    );
+    const { met } = await drawAll(all, SECONDS);
+    const ids = sortedIds(all.map(({ file }) => file));
+    it.t.diagnostic(`${ids.length} IDs, ${await unlinked} pages were unlinked`);
+    assert.equal(duplicatesIn(ids), 0);
+    assert.ok(ids.length > 10_000);
+    assert.deepEqual(refusalsOf(met), []);
+  } finally {
+    await cleaner.end();
+  }
 });
 
 /** A scene of processes on a machine whose clock is stepped, each of which is killed at some time. */
