@@ -324,25 +324,36 @@ impl<M: Borrow<Cells>> Sequence<M> {
     }
 
     /// Goes on with the run of counter 0 at the clock's tick, if it is the current one and has numbers
-    /// left, and if the race is won. It is the usual case, on the packed word for speed; the rest of the
-    /// rule says the same of it.
+    /// left. It is the usual case, on the packed word for speed; the rest of the rule says the same of it.
+    ///
+    /// After a lost race it goes on from where the winner left the run, and reads no clock: the run's tick is
+    /// still the one that the clock showed, so nothing was decided that a later reading could change.
     #[inline(always)]
-    fn go_on(&self, loaded: u64, now: Tick, want: &impl Fn(Tick, Tick) -> u64) -> Option<Block> {
-        let next = loaded & self.shape.next_mask;
-        let left = (self.shape.last_sequence + 1).wrapping_sub(next);
-        let is_run = loaded ^ next == (now as u64) << self.shape.tick_at
-            && (0..=self.shape.last_tick).contains(&now);
-        // Of a run that was not begun the first number may be a random one.
-        if !is_run || next == 0 || left.wrapping_sub(1) > self.shape.last_sequence {
-            return None;
+    fn go_on(
+        &self,
+        mut loaded: u64,
+        now: Tick,
+        want: &impl Fn(Tick, Tick) -> u64,
+    ) -> Option<Block> {
+        loop {
+            let next = loaded & self.shape.next_mask;
+            let left = (self.shape.last_sequence + 1).wrapping_sub(next);
+            let is_run = loaded ^ next == (now as u64) << self.shape.tick_at
+                && (0..=self.shape.last_tick).contains(&now);
+            // Of a run that was not begun the first number may be a random one.
+            if !is_run || next == 0 || left.wrapping_sub(1) > self.shape.last_sequence {
+                return None;
+            }
+            let Window { floor, ceiling } = self.bounds();
+            if now <= floor || now > ceiling {
+                return None;
+            }
+            let len = want(now, now).clamp(1, left);
+            match self.cells().word.0.compare_exchange(loaded, loaded + len, AcqRel, Acquire) {
+                Ok(_) => return Some(Block { tick: now, counter: 0, first: next, len }),
+                Err(seen) => loaded = seen,
+            }
         }
-        let Window { floor, ceiling } = self.bounds();
-        if now <= floor || now > ceiling {
-            return None;
-        }
-        let len = want(now, now).clamp(1, left);
-        let swapped = self.cells().word.0.compare_exchange(loaded, loaded + len, AcqRel, Acquire);
-        swapped.is_ok().then_some(Block { tick: now, counter: 0, first: next, len })
     }
 
     /// Where a reservation begins by the clock's tick, as `tests/rule` has it; ahead of it within

@@ -1,5 +1,6 @@
-//! What the shared sequencer costs beside the generator with its lock, in turns of one run, so that
-//! whatever else the machine does concerns both. The fastest turn counts.
+//! What a reservation costs: of the bare sequencer, of a generator in the process's memory, and of one on a
+//! page of the host; in turns of one run, so that whatever else the machine does concerns all. The fastest
+//! turn counts. Then two threads contend, each on a page mapping of its own, and a node is opened.
 //!
 //! `cargo run --release --package snowdrift-bench-core --bin shared`
 
@@ -8,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use snowdrift::clock::{Clock, SystemClock};
 use snowdrift::generator::{Generator, Policies};
+use snowdrift::host::{BootId, Directory, HostSequence};
 use snowdrift::layout::Layout;
 use snowdrift::node::Node;
 use snowdrift::shared::{Cells, Rules, Sequence};
@@ -60,13 +62,54 @@ fn main() {
         },
     ]);
     println!("reserve(1), time given {untimed:6.1} ns; one compare-and-swap {swap:6.1} ns");
+    let shared = tempfile::tempdir_in("/dev/shm").expect("a directory in memory");
+    let directory = || Directory::with(shared.path(), BootId::now()).expect("a directory of pages");
+    let on_page = |node| Generator::on_host(directory(), node, 0, Box::new(SystemClock));
+    let host = on_page(node).expect("a page");
     for want in [1, 256] {
-        let [locked, shared] = fastest([
+        let [own, host, bare] = fastest([
             &mut || {
                 black_box(generator.try_reserve(&policies, |_| black_box(want))).ok();
             },
+            &mut || {
+                black_box(host.try_reserve(&policies, |_| black_box(want))).ok();
+            },
             &mut || draw(want),
         ]);
-        println!("reserve({want}): generator {locked:6.1} ns, shared {shared:6.1} ns");
+        println!("reserve({want}): process {own:6.1} ns, page {host:6.1} ns, bare {bare:6.1} ns");
+    }
+    let contended = || {
+        let host = on_page(node).expect("a page");
+        let start = Instant::now();
+        for _ in 0..2_000_000 {
+            black_box(host.try_reserve(&policies, |_| 1)).ok();
+        }
+        start.elapsed().as_nanos() as f64 / 2e6
+    };
+    let alone = contended();
+    let both = std::thread::scope(|scope| {
+        [scope.spawn(contended), scope.spawn(contended)].map(|thread| thread.join().unwrap_or(0.0))
+    });
+    println!(
+        "reserve(1) in a row: alone {alone:.1} ns, two contend {:.1} and {:.1} ns",
+        both[0], both[1]
+    );
+    for what in ["creates", "joins"] {
+        let mut times: Vec<_> = (0..200)
+            .map(|_| {
+                let start = Instant::now();
+                let sequence = HostSequence::open(Some(directory()), node, 0, &SystemClock);
+                let took = start.elapsed();
+                let page =
+                    sequence.expect("a page").current().page().map(|page| page.path().to_owned());
+                if let (Some(page), "creates") = (page, what) {
+                    std::fs::remove_file(page.with_extension("born")).expect("its marker");
+                    std::fs::remove_file(page).expect("its page");
+                }
+                took
+            })
+            .collect();
+        times.sort();
+        println!("open, {what} the page: median {:?}, 90% {:?}", times[100], times[180]);
     }
 }

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `IN_MEMORY` | whether a page can only be of this boot, as in a memory file system |
 //! | `default_place`, `unfit` | the directory that holds the user's own one |
-//! | `user`, `user_of`, `is_file_of`, `directory_name`, `create_directory`, `private`, `set_private` | users and their files |
+//! | `user`, `user_of`, `is_file_of`, `directory_name`, `create_directory`, `private`, `set_private`, `create_private` | users and their files |
 //! | `open`, `identity_at`, `is_at`, `Identity` | a page's file, and which file has its name |
 //! | `start_of` | when a process started, if it runs |
 

@@ -81,6 +81,13 @@ pub fn set_private(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o600))
 }
 
+/// Creates an empty file that is this user's alone, unless the name is taken.
+pub fn create_private(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    set_private(&file)?;
+    Ok(file)
+}
+
 /// Opens a page's file, if it is one of this user's that nobody else may write to.
 pub fn open(path: &Path, uid: u32, write: bool) -> Result<(File, Metadata, Identity), HostError> {
     let file = OpenOptions::new()

@@ -127,6 +127,11 @@ pub fn set_private(_: &File) -> io::Result<()> {
     Ok(())
 }
 
+/// Creates an empty file, unless the name is taken.
+pub fn create_private(path: &Path) -> io::Result<File> {
+    File::create_new(path)
+}
+
 /// Opens a page's file.
 pub fn open(path: &Path, _: u32, write: bool) -> Result<(File, Metadata, Identity), HostError> {
     let file = OpenOptions::new()
