@@ -90,8 +90,8 @@ async function draw(flake, kind, sink, end) {
       const waits = KINDS[kind](flake, sink);
       if (waits) await waits;
     } catch ({ code, message }) {
-      const met = (refusals[code ?? 'unexpected'] ??= { count: 0, message });
-      met.count++;
+      refusals[code ?? 'unexpected'] ??= { count: 0, message };
+      refusals[code ?? 'unexpected'].count++;
     }
     const now = monotonicMs();
     longest = Math.max(longest, now - start);
