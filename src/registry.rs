@@ -1,8 +1,9 @@
 //! One generator a node for the whole process, so that instances and worker_threads that name the
 //! same node cannot collide; and one lease, where the node is recorded in a store.
 //!
-//! A generator is never forgotten, not even when all who used it have closed it: what it issued
-//! must not be issued again by whoever opens the node next. A process names few nodes.
+//! What a process issues alone is never forgotten, not even after all instances are closed: it must not be
+//! issued again when the node is opened next. A process names few nodes. What it draws from the host's page,
+//! the page remembers.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Deref;

@@ -209,7 +209,8 @@ impl Directory {
     /// Puts a new page in the place of one that nobody uses, nor can before `unused` is dropped. Should the
     /// name be another page's by now, that is safe, too: whoever uses that notices.
     fn replace(&self, unused: &Page, wanted: &Wanted) -> Result<(), HostError> {
-        self.replace_by(unused, &page::fresh(wanted, unused.highest(), Tick::MAX))
+        // What a reset has found to be issued ahead stays forbidden.
+        self.replace_by(unused, &page::fresh(wanted, unused.highest(), unused.ceiling()))
     }
 
     /// Puts one in its place that issues ticks in (floor, ceiling] and above the clock.

@@ -487,6 +487,14 @@ impl Page {
         self.bytes().kept[LANDINGS_AT + counter].load(Relaxed) as Tick - 1
     }
 
+    /// Nothing is issued from it above this tick, unless a record has granted that.
+    pub fn ceiling(&self) -> Tick {
+        match self.header.kind {
+            Kind::Plain => self.cells().ceiling(),
+            Kind::Durable => Tick::MAX,
+        }
+    }
+
     /// The ID of the record's file that a durable page is for; 0 at first.
     pub fn owner(&self) -> u128 {
         let [low, high] = [0, 1].map(|index| u128::from(self.bytes().kept[index].load(Acquire)));

@@ -67,6 +67,11 @@ impl Cells {
         self.window.load(Acquire)
     }
 
+    /// The window's ceiling.
+    pub fn ceiling(&self) -> Tick {
+        ceiling_of(self.window_cell())
+    }
+
     /// Gives cells that nobody shares yet a ceiling.
     pub fn lower_ceiling(&self, ceiling: Tick) {
         self.window.store(ceiling_code(ceiling), Release);

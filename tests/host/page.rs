@@ -391,3 +391,21 @@ fn a_page_that_is_deleted_each_time_is_an_error_at_last() {
     let Err(Halt::Host(error)) = sequence.reserve(&RULES, &clock, |_| 1) else { panic!() };
     assert!(error.to_string().contains("was deleted 16 times"), "{error}");
 }
+
+#[test]
+fn what_a_reset_forbids_stays_forbidden_on_the_next_page() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let clock = ManualClock::at(START);
+    drop(open(&directory, node(0), 0).unwrap());
+    let tick = Layout::NODE.tick_at(START);
+    let unused = directory.unused(&node(0)).unwrap().unwrap();
+    directory.reset(&unused, tick, tick + 50).unwrap();
+    drop(unused);
+    // Another maxAhead is another page.
+    let sequence = open(&directory, node(0), 3).unwrap();
+    for (ms, is_issued) in [(40, true), (50, true), (51, false), (5000, false)] {
+        clock.set(START + ms);
+        assert_eq!(sequence.reserve(&RULES, &clock, |_| 1).is_ok(), is_issued, "{ms}");
+    }
+}

@@ -617,7 +617,18 @@ impl Scenario {
             }),
             At::Swap => {
                 if page.word != p.seen {
-                    go(&|_, q| *q = Process { at: At::Load, ..p.rest(p.draws) });
+                    // Where another has drawn from the run of the clock's tick, it goes on from there without
+                    // another look at the clock or the link.
+                    let goes_on = |word: &Word| {
+                        (word.counter, word.tick, word.lead) == (0, p.now, 0)
+                            && (1..self.numbers).contains(&word.next)
+                    };
+                    let again = if goes_on(&p.seen) && goes_on(&page.word) {
+                        Process { at: self.after_check(), seen: page.word, ..p }
+                    } else {
+                        Process { at: At::Load, ..p.rest(p.draws) }
+                    };
+                    go(&|_, q| *q = again);
                     return Ok(());
                 }
                 let first = p.next.next;
