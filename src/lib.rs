@@ -14,6 +14,7 @@
 //! | `host` | the page in which a host's processes share a node's sequence |
 //! | `generator` | a sequencer and its clock, its window, and the waiting |
 //! | `durable` | a page and its record on a disk |
+//! | `reset` | what is done about a slot or page that a wrong clock made useless |
 //! | `lease` | a slot that is held: the thread that keeps its ceiling ahead |
 //! | `registry` | one generator a node for the whole process |
 //! | `ring` | IDs filled ahead, drained by many threads without a lock |
@@ -34,6 +35,7 @@ pub mod lease;
 pub mod listeners;
 pub mod node;
 pub mod registry;
+pub mod reset;
 pub mod ring;
 pub mod sequencer;
 pub mod shared;

@@ -22,9 +22,10 @@ use crate::host::Directory;
 use crate::layout::{Layout, Tick};
 use crate::node::Node;
 use crate::registry::{self, OpenError, Opening, Share};
+use crate::reset;
 use crate::sequencer::{HighMarks, NEVER};
+use crate::store::Terms;
 use crate::store::file::{FileStore, look};
-use crate::store::{Terms, reset};
 
 /// How long the end of the process waits for slots that are given up.
 #[cfg(unix)]

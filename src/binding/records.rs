@@ -9,10 +9,10 @@ use crate::generator::{ClockStep, Generator, Refusal, Waits};
 use crate::layout::{Layout, Tick};
 use crate::lease::Standing;
 use crate::registry::Share;
+use crate::reset::{Plan, Reset};
 use crate::sequencer::{NEVER, Stall};
 use crate::store::file::Found;
 use crate::store::record::{Record, Skip};
-use crate::store::reset::{Plan, Reset};
 
 /// Why there is no ID, for `js/errors.js` to word.
 #[napi(object)]

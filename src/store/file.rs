@@ -180,7 +180,7 @@ impl FileStore {
     }
 
     /// A slot's file that is there. Nothing is locked.
-    pub(super) fn slot_at(&self, path: PathBuf) -> Result<SlotFile, StoreError> {
+    pub(crate) fn slot_at(&self, path: PathBuf) -> Result<SlotFile, StoreError> {
         Ok(SlotFile { file: open(&path, Access::ReadWrite)?, path, flush: self.flush.clone() })
     }
 }
@@ -292,7 +292,7 @@ impl SlotFile {
     }
 
     /// Writes the file anew, in its place, so that it stays its user's.
-    pub(super) fn rewrite(&self, record: &Record) -> Result<(), StoreError> {
+    pub(crate) fn rewrite(&self, record: &Record) -> Result<(), StoreError> {
         let emptied = self.file.set_len(0);
         emptied.map_err(|cause| io_error("empty", &self.path, cause))?;
         write_at(&self.file, &file_of(record), 0)
@@ -360,7 +360,7 @@ pub(super) fn open(path: &Path, access: Access) -> Result<File, StoreError> {
     Ok(file)
 }
 
-pub(super) fn file_name(datacenter_id: u64, worker_id: u64) -> String {
+pub(crate) fn file_name(datacenter_id: u64, worker_id: u64) -> String {
     format!("datacenter-{datacenter_id}-worker-{worker_id}.slot")
 }
 
@@ -487,7 +487,7 @@ pub(crate) fn check_skip(record: &Record, ceiling: Tick, path: &Path) -> Result<
     Err(unusable(path, &what))
 }
 
-pub(super) fn check_layout(found: &Layout, layout: &Layout, path: &Path) -> Result<(), StoreError> {
+pub(crate) fn check_layout(found: &Layout, layout: &Layout, path: &Path) -> Result<(), StoreError> {
     if found == layout {
         return Ok(());
     }
@@ -517,7 +517,7 @@ pub(super) fn damaged(path: &Path) -> StoreError {
     unusable(path, &format!("is damaged. {REMEDY}"))
 }
 
-pub(super) fn unusable(path: &Path, what: &str) -> StoreError {
+pub(crate) fn unusable(path: &Path, what: &str) -> StoreError {
     StoreError::Unusable { place: path.to_owned(), what: what.to_owned() }
 }
 

@@ -20,14 +20,12 @@
 //! | `path` | one name for one directory, and which file has a name |
 //! | `boot` | which boot of the machine this is |
 //! | `file` | a directory with a file a slot |
-//! | `reset` | a slot that a wrong clock made useless, put right |
 
 mod boot;
 pub mod file;
 pub(crate) mod lock;
 pub(crate) mod path;
 pub mod record;
-pub mod reset;
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};

@@ -15,10 +15,10 @@ use snowdrift::host::{BootId, Directory, HostError};
 use snowdrift::layout::{Layout, Tick};
 use snowdrift::lease::{Lease, Standing};
 use snowdrift::node::Node;
+use snowdrift::reset::reset_page;
 use snowdrift::sequencer::Stall;
 use snowdrift::store::StoreError;
 use snowdrift::store::file::FileStore;
-use snowdrift::store::reset::reset_page;
 
 use crate::contract::{holder, slot};
 use crate::machine::Machine;

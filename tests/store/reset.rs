@@ -8,10 +8,10 @@ use snowdrift::clock::ManualClock;
 use snowdrift::durable::Refused;
 use snowdrift::generator::Policies;
 use snowdrift::layout::{Layout, Tick};
+use snowdrift::reset::{Plan, Reset};
 use snowdrift::sequencer::NEVER;
 use snowdrift::store::StoreError;
 use snowdrift::store::record::Skip;
-use snowdrift::store::reset::{Plan, Reset};
 
 use crate::contract::{LAYOUT, slot};
 use crate::machine::Machine;

@@ -1,19 +1,19 @@
-//! A slot that a wrong clock made useless: what its file says, and how it is put right.
+//! A slot or page that a wrong clock made useless: what it says, and how it is put right.
 //!
 //! A reset lowers the floor of a slot that nobody holds to about the present. What was issued above
 //! that by a clock that stood ahead is skipped when the clock comes to it, as far as the record tells
-//! which ticks that are: see [`Jump`](super::record::Jump).
+//! which ticks that are: see [`Jump`](crate::store::record::Jump).
 
 use std::path::PathBuf;
 
-use super::StoreError;
-use super::file::{self, FileStore};
-use super::lock::{Hold, USERS};
-use super::record::{HOUR_MS, Jump, Record, Skip};
 use crate::host::{Directory, HostError, Kind, Page};
 use crate::layout::{Layout, Tick};
 use crate::node::Node;
 use crate::sequencer::{HighMarks, NEVER};
+use crate::store::StoreError;
+use crate::store::file::{self, FileStore};
+use crate::store::lock::{Hold, USERS};
+use crate::store::record::{HOUR_MS, Jump, Record, Skip};
 
 /// What is known of a slot, and what a reset makes of it.
 pub struct Reset {
