@@ -109,11 +109,12 @@ export interface SnowFlakeOptions {
    * - `'process'`: this process, with its worker_threads. Two processes with one node then issue
    *   duplicates.
    *
-   * The directory is `/dev/shm/snowdrift-<uid>` on Linux; it is in the user's cache directory on macOS, and in
-   * the local application data on Windows. The environment variable `SNOWDRIFT_SHARED` names another place
-   * for it, for containers that share one: in memory (tmpfs or ramfs) on Linux, on a local disk elsewhere. All
-   * processes of a node need the same. A directory or page that is foreign, a symbolic link, damaged or overwritten is `ERR_SNOWFLAKE_STORE`,
-   * and a page of another format is `ERR_SNOWFLAKE_IN_USE`. Neither is ever a reason to share less.
+   * The directory is `/dev/shm/snowdrift-<uid>` on Linux; it is in the user's cache directory on macOS, and
+   * in the local application data on Windows. The environment variable `SNOWDRIFT_SHARED` names another
+   * place for it, for containers that share one: in memory (tmpfs or ramfs) on Linux, on a local disk
+   * elsewhere. All processes of a node need the same. A directory or page that is foreign, a symbolic link,
+   * damaged or overwritten is `ERR_SNOWFLAKE_STORE`, and a page of another format is
+   * `ERR_SNOWFLAKE_IN_USE`. Neither is ever a reason to share less.
    *
    * All instances of a node in a process need one scope. {@link SnowFlake.lease} takes a slot for this
    * process alone in any scope; `stats().scope` can be `'host'` then, since a directory's slot has a page,
