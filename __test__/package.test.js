@@ -10,6 +10,7 @@ const { createServer } = require('node:net');
 const { dirname, join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
+require('./own-directory.js');
 const { TARGETS, targetHere } = require('../js/addon.js');
 const { ROOT, Scratch, skipped } = require('./package/scratch.js');
 const { blocksOf } = require('./page.js');

@@ -7,6 +7,7 @@ const { existsSync, readFileSync, readdirSync } = require('node:fs');
 const { dirname, join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
+require('./own-directory.js');
 const { Server, missing } = require('./lease/servers.js');
 const { missingOrm } = require('./orms.js');
 const { blocksOf, environmentIn, query, runProgram, runShell } = require('./page.js');

@@ -7,6 +7,7 @@ const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { before, after, test } = require('node:test');
 
+require('./own-directory.js');
 const { TARGETS } = require('../js/addon.js');
 
 const ROOT = join(__dirname, '..');

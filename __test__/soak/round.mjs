@@ -1,6 +1,7 @@
 // One round of all that an application can do with instances: opened, drawn from in every way, closed.
 // What a round leaves behind is a leak, so scripts/soak.mjs and scripts/leaks.mjs run many.
 
+import '../own-directory.js';
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { pathToFileURL } from 'node:url';
