@@ -338,10 +338,11 @@ fn a_booking_takes_a_sixteenth_of_a_tick_at_most_and_less_in_a_long_line() {
 
 #[test]
 fn nothing_is_booked_further_ahead_than_the_caller_would_wait() {
+    let layout = Layout { timestamp_bits: 49, sequence_bits: 4, ..Layout::NODE };
     for (max_wait_ms, last) in [(0, None), (1, Some(1)), (10, Some(10)), (1000, Some(255))] {
         let policies = Policies { max_wait: Duration::from_millis(max_wait_ms), ..POLICIES };
-        let (caller, clock) = generator(Layout::NODE, policies);
-        let now = caller.reserve(|_| 4096).unwrap().block.tick;
+        let (caller, clock) = generator(layout, policies);
+        let now = caller.reserve(|_| 16).unwrap().block.tick;
         let horizon = caller.ticks_within(policies.max_wait);
         let mut booked = None;
         while let Ok(booking) = caller.book(&policies, 256, horizon) {
