@@ -109,7 +109,13 @@ test('processes that are killed while they draw issue nothing twice', async () =
   assert.equal(countDuplicatesOf(ids), 0);
 });
 
-test('a page that loses its name while it is in use issues nothing twice', async () => {
+/** Wine sometimes keeps the name of a deleted file that is mapped, so that no next page can have it. */
+const pending =
+  process.env.UNDER_WINE === '1' && 'wine may keep the name of a file that was deleted in use';
+
+test('a page that loses its name while it is in use issues nothing twice', {
+  skip: pending,
+}, async () => {
   const { flake, page } = shared(5);
   const drawers = [new Drawer(host(5)), new Drawer(host(5))];
   const taken = [];

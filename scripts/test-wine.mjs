@@ -41,6 +41,7 @@ const env = {
   // Node 20 refuses what wine says it is.
   NODE_SKIP_PLATFORM_CHECK: '1',
   HOST_SCOPE_KILLS: '6',
+  UNDER_WINE: '1',
   // Where napi-build looks for Node to link with.
   LIBNODE_PATH: place,
 };
