@@ -1,9 +1,9 @@
 //! A ring of IDs in front of a generator, as UidGenerator's CachedUidGenerator has one: a thread pads
 //! it ahead, and all threads of the process that name the node drain it.
 //!
-//! What is in the ring was issued by the generator, under its policies, window and marks: whoever
-//! else draws from the generator, and whoever restarts from its store, meets none of it again. The ring
-//! only hands out later what was issued before. Three bounds keep that honest: ticks count on from the
+//! What is in the ring was issued by the generator, under its policies, window and marks: other
+//! callers of the generator, and processes that restart from its store, meet none of it again. The ring only
+//! hands out later what was issued before. Three bounds keep that honest: ticks count on from the
 //! last one, but no further behind the clock than `max_age` and no further before it than the
 //! generator's `max_ahead`; and what has grown older than `max_age` in the ring is dropped.
 

@@ -367,7 +367,7 @@ impl Generator {
         }
     }
 
-    /// A keeper of the present window begins, whom whoever wants an ID may wait for.
+    /// A keeper of the present window begins. Callers that want an ID may wait for it.
     pub fn begin_keeping(&self) -> WindowId {
         self.keeping.lock().begin(Ceiling::Kept)
     }

@@ -1,5 +1,5 @@
 //! The sequencer that threads and processes share: the rule of `tests/rule` over a few atomic words,
-//! in a page of shared memory or in the process's own. No lock, no allocation: whoever is stopped or
+//! in a page of shared memory or in the process's own. No lock, no allocation: a process that is stopped or
 //! killed at any instruction stops nobody else.
 //!
 //! The word holds the current run, and a reservation is one compare-and-swap of it (`cells`).
@@ -11,7 +11,7 @@
 //!    succeeds only if nothing happened since the load.
 //! 2. Of a counter that is not current, the mark is at least the highest tick its runs had.
 //! 3. The floor only rises, and is raised before the ceiling that belongs to it; readers read the ceiling
-//!    first. So whoever sees a ceiling sees its floor.
+//!    first. So a reader that sees a ceiling sees its floor.
 //! 4. Within a window the ceiling only rises, so it need not be in the word. Whatever else ends or
 //!    begins a window changes the word.
 
@@ -59,8 +59,9 @@ pub trait Time {
     /// What ends a reservation: a stall, or what [`Time::now`] met.
     type Refusal: From<Stall>;
 
-    /// The tick now. It is asked after the word was loaded, and again after each lost race. Whoever
-    /// shares a page checks here that it is still linked, after the clock was read.
+    /// The tick now. It is asked after the word was loaded, and again after a lost race, unless the winner
+    /// has only drawn from the same run. On a page it checks that the page is still linked, after the clock
+    /// was read.
     fn now(&mut self) -> Result<Tick, Self::Refusal>;
 
     /// The clock seems to have rolled back. Whether to load the word and read the clock again first.
@@ -239,8 +240,8 @@ impl<M: Borrow<Cells>> Sequence<M> {
 
     /// Load, clock, decide, mark, swap: in this order. A clock that was read before the load may lie below
     /// a tick that another has drawn meanwhile. A mark that was raised after the swap could be missed by
-    /// whoever sees the new counter. Everything that is decided on is read after the load, so a swap that
-    /// succeeds had it right.
+    /// a process that sees the new counter. What is decided on is read after the load, so a swap that succeeds
+    /// had it right; [`Sequence::go_on`] says why it may keep the clock's reading.
     #[inline]
     fn swap<T: Time>(
         &self,

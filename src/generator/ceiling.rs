@@ -1,4 +1,4 @@
-//! The way from one who wants a higher ceiling to whoever keeps the lease, and back. Its lock is entered
+//! The way from a caller that wants a higher ceiling to the lease's keeper, and back. Its lock is entered
 //! where a window begins or ends, is raised, or stands in the way; no ID that is issued comes by.
 
 use std::time::{Duration, Instant};
@@ -29,13 +29,13 @@ pub(super) enum Ceiling {
 /// Who keeps a ceiling, and who waits for it.
 pub(super) struct Keeping {
     state: Mutex<Kept>,
-    /// Someone wants a higher ceiling: whoever keeps the lease waits for this.
+    /// A caller wants a higher ceiling: the lease's keeper waits for this.
     wanted: Condvar,
-    /// The ceiling was raised, or could not be: whoever wants an ID waits for this.
+    /// The ceiling was raised, or could not be: callers that want an ID wait for this.
     answered: Condvar,
 }
 
-/// What the lock guards. Whoever changes a window holds it.
+/// What the lock guards. A thread that changes a window holds it.
 pub(super) struct Kept {
     ceiling: Ceiling,
     window: WindowId,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// A step of the clock back that nobody was told of yet.
+/// A clock rollback that is not reported yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockStep {
     /// How far below the last tick the clock stood, in ms.
@@ -17,7 +17,7 @@ pub struct ClockStep {
     pub unreported: u64,
 }
 
-/// What is to be told of rollbacks.
+/// The rollbacks that were counted, and the one to report.
 pub(super) struct Reports {
     count: AtomicU64,
     /// Set from a refused rollback until the next ID, so that it counts once.

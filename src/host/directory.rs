@@ -128,7 +128,7 @@ impl Directory {
                     changes += 1;
                     thread::sleep(CHANGE);
                 }
-                // Should it be a live page by now, that is safe, too: whoever used it notices.
+                // Should it be a live page by now, that is safe, too: its users notice.
                 Joined::OtherBoot => match fs::remove_file(&path) {
                     Err(cause) if cause.kind() != ErrorKind::NotFound => {
                         return Err(HostError::io("remove", &path)(cause));
@@ -207,7 +207,7 @@ impl Directory {
     }
 
     /// Puts a new page in the place of one that nobody uses, nor can before `unused` is dropped. Should the
-    /// name be another page's by now, that is safe, too: whoever uses that notices.
+    /// name be another page's by now, that is safe, too: its users notice.
     fn replace(&self, unused: &Page, wanted: &Wanted) -> Result<(), HostError> {
         // What a reset has found to be issued ahead stays forbidden.
         self.replace_by(unused, &page::fresh(wanted, unused.highest(), unused.ceiling()))

@@ -270,7 +270,7 @@ impl HostSequence {
         let reopened = match halt {
             Halt::Stall(stall) => return Some(stall),
             Halt::Unnamed if self.kind == Kind::Durable => {
-                // Whoever keeps the record opens the next page for it, once nobody draws from this one.
+                // The record's keeper opens the next page for it, once nobody draws from this one.
                 opened.sequence().close_once();
                 return Some(Stall::AboveCeiling { ceiling: NEVER });
             }
@@ -375,7 +375,7 @@ impl HostSequence {
     }
 }
 
-/// A page that is begun. The clock is read after the page was seen under its name, by whoever begins it.
+/// A page that is begun. The process that begins it reads the clock after it saw the page under its name.
 /// With `maxAhead` earlier pages may have issued IDs of up to that much later ticks.
 fn begun(
     directory: &Directory,

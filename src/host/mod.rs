@@ -12,7 +12,7 @@
 //!
 //! 1. A page is complete before it has its name, and is never replaced, truncated or grown. Creation
 //!    never replaces a page, so of two processes that create one at once, both use the first.
-//! 2. Removing a page is always safe, whoever does it: each process checks, after it read the clock and
+//! 2. Any process may remove a page at any time: each process checks, after it read the clock and
 //!    before it swaps the word, that the page still has its name, once in each millisecond that the
 //!    clock shows. So nothing is issued from a page after the millisecond in which it lost its name.
 //! 3. A page is linked not begun. Who begins it reads the clock after the page had its name, and counts

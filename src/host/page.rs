@@ -319,29 +319,21 @@ pub struct Page {
 }
 
 impl Page {
-    /// Maps the page of this name, and uses it if it is the one that is asked for.
-    pub fn join(path: &Path, wanted: &Wanted) -> Result<Joined, HostError> {
-        let (mut file, identity) = match open(path, wanted.uid, true) {
+    /// Maps the page of this name. None where there is no page.
+    fn map(path: &Path, uid: u32) -> Result<Option<Page>, HostError> {
+        let (mut file, identity) = match open(path, uid, true) {
             Err(HostError::Io { cause, .. }) if cause.kind() == ErrorKind::NotFound => {
-                return Ok(Joined::Absent);
+                return Ok(None);
             }
             opened => opened?,
         };
         let mut bytes = [0; HEADER_BYTES];
         file.read_exact(&mut bytes).map_err(HostError::io("read", path))?;
         let header = Header::from_bytes(&bytes, path)?;
-        if header.node != *wanted.node {
-            let what = format!("is the page of another node under this name. {REMEDY}");
-            return Err(HostError::unusable(path, what));
-        }
-        if header.boot_id.is_other(wanted.boot_id) {
-            return Ok(Joined::OtherBoot);
-        }
-        let is_wanted = header.kind == wanted.kind && header.max_ahead == wanted.max_ahead;
         let map =
             MmapOptions::new().len(BYTES).map_raw(&file).map_err(HostError::io("map", path))?;
-        let may_be_old = header.boot_id.is_unknown() || wanted.boot_id.is_unknown();
-        let mut page = Page {
+        let may_be_old = header.boot_id.is_unknown();
+        Ok(Some(Page {
             map,
             file: Mutex::new(Some(file)),
             path: path.to_owned(),
@@ -350,7 +342,22 @@ impl Page {
             is_entered: false,
             may_be_old,
             origin: Origin::Joined,
-        };
+        }))
+    }
+
+    /// Uses the page of this name if it is the one that is asked for.
+    pub fn join(path: &Path, wanted: &Wanted) -> Result<Joined, HostError> {
+        let Some(mut page) = Page::map(path, wanted.uid)? else { return Ok(Joined::Absent) };
+        let header = &page.header;
+        if header.node != *wanted.node {
+            let what = format!("is the page of another node under this name. {REMEDY}");
+            return Err(HostError::unusable(path, what));
+        }
+        if header.boot_id.is_other(wanted.boot_id) {
+            return Ok(Joined::OtherBoot);
+        }
+        let is_wanted = header.kind == wanted.kind && header.max_ahead == wanted.max_ahead;
+        page.may_be_old |= wanted.boot_id.is_unknown();
         if !page.lock(if is_wanted { Hold::Shared } else { Hold::Exclusive })? {
             return match is_wanted || page.is_locked_alone()? {
                 true => Ok(Joined::Changing),
@@ -433,31 +440,9 @@ impl Page {
         Ok(())
     }
 
-    /// Maps the page of this name, and keeps others from using it. None where there is no page.
+    /// Keeps others from using the page of this name. None where there is no page.
     pub fn alone(path: &Path, uid: u32) -> Result<Option<Page>, HostError> {
-        let (mut file, identity) = match open(path, uid, true) {
-            Err(HostError::Io { cause, .. }) if cause.kind() == ErrorKind::NotFound => {
-                return Ok(None);
-            }
-            opened => opened?,
-        };
-        let mut bytes = [0; HEADER_BYTES];
-        file.read_exact(&mut bytes).map_err(HostError::io("read", path))?;
-        let header = Header::from_bytes(&bytes, path)?;
-        let map =
-            MmapOptions::new().len(BYTES).map_raw(&file).map_err(HostError::io("map", path))?;
-        let path = path.to_owned();
-        let may_be_old = header.boot_id.is_unknown();
-        let page = Page {
-            map,
-            file: Mutex::new(Some(file)),
-            path,
-            identity,
-            header,
-            is_entered: false,
-            may_be_old,
-            origin: Origin::Joined,
-        };
+        let Some(page) = Page::map(path, uid)? else { return Ok(None) };
         if !page.try_alone()? {
             let (place, pid) = (page.path.clone(), page.living_user());
             return Err(HostError::InUse { place, pid });
@@ -510,7 +495,7 @@ impl Page {
     fn bytes(&self) -> &Bytes {
         // SAFETY: the map is as long as `Bytes` and aligned to a system page, which is at least 4096
         // bytes. It lives as long as `self`. All fields are atomics, of which any bits are a value, and
-        // whoever else maps the file changes them atomically. (Where their user truncates the file, the
+        // other processes that map the file change them atomically. (Where their user truncates the file, the
         // access ends the process; it reads nothing else.)
         unsafe { &*self.map.as_ptr().cast::<Bytes>() }
     }
@@ -536,7 +521,7 @@ impl Page {
     }
 
     /// Whether it may be of another boot, and so less than was issued from it: a power cut leaves on a
-    /// disk what was written back by then. Whoever opens it issues nothing of the clock's tick, as of a
+    /// disk what was written back by then. A process that opens it issues nothing of the clock's tick, as of a
     /// page that replaces another one.
     pub fn may_be_old(&self) -> bool {
         self.may_be_old
@@ -551,7 +536,7 @@ impl Page {
         Err(HostError::unusable(&self.path, what))
     }
 
-    /// Whether its name still names it, so that whoever opens the node finds this page.
+    /// Whether its name still names it, so that all who open the node find this page.
     ///
     /// The link count would not tell: a page that was renamed, or whose directory was, still has its
     /// link, and others create a new one beside it.

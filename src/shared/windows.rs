@@ -45,7 +45,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
     }
 
     /// Moves the ceiling up to what the store has confirmed. It may lie beside the word because it only
-    /// rises: whoever has read a lower one issues less. Of another window than the present one it changes
+    /// rises: a caller that has read a lower one issues less. Of another window than the present one it changes
     /// nothing, so a confirmation may come late. Says whether the window is still that one.
     pub fn raise_ceiling(&self, number: WindowNumber, ceiling: Tick) -> bool {
         let window = &self.cells().window;
@@ -68,7 +68,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
     /// Ends the window: nothing is issued from now on.
     ///
     /// It is a swap of the word, so a reservation that was decided before it fails. Of closed cells the
-    /// tick is raised by one: whoever is about to reopen them, for a slot that is released now, fails.
+    /// tick is raised by one: a process about to reopen them, for a slot that is released now, fails.
     /// The marks are read after the swap, and so are final.
     pub fn close(&self) -> Ended {
         let word = &self.cells().word.0;

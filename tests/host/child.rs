@@ -1,65 +1,24 @@
 //! A process that draws from a page until it is told to end or killed. It is this test's own executable,
-//! and says what it drew in a map that outlives it.
+//! and says what it drew in a map that outlives it. It waits (phase 0), draws (1) or ends (2).
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
-use std::time::Duration;
+use std::sync::atomic::Ordering::SeqCst;
 use std::{env, io, thread};
 
-use memmap2::{MmapMut, MmapOptions};
-use snowdrift::clock::{Clock, SystemClock, UnixTime};
+use memmap2::MmapOptions;
 use snowdrift::host::HostSequence;
 
 use super::{RULES, directory, ids, node};
+pub use crate::steering::Steering;
 
 const SHARED: &str = "SNOWDRIFT_TEST_SHARED";
 const LOG: &str = "SNOWDRIFT_TEST_LOG";
 const STEER: &str = "SNOWDRIFT_TEST_STEER";
 const LOG_BYTES: u64 = 64 << 20;
-
-/// A few numbers that the test and its processes share: by how many ms their clock is off, and whether
-/// they wait (0), draw (1) or end (2).
-pub struct Steering(MmapMut);
-
-impl Steering {
-    pub fn new(path: &Path) -> Steering {
-        let file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-        let file = file.unwrap();
-        file.set_len(4096).unwrap();
-        // SAFETY: the file is the test's own, and is only changed atomically.
-        Steering(unsafe { MmapOptions::new().map_mut(&file) }.unwrap())
-    }
-
-    fn word(&self, index: usize) -> &AtomicI64 {
-        // SAFETY: the map is larger and aligned, and only changed atomically.
-        unsafe { &*self.0.as_ptr().cast::<AtomicI64>().add(index) }
-    }
-
-    pub fn clock_off(&self) -> &AtomicI64 {
-        self.word(0)
-    }
-
-    pub fn phase(&self) -> &AtomicI64 {
-        self.word(1)
-    }
-}
-
-/// The system's clock, off by what the test says.
-impl Clock for Steering {
-    fn now(&self) -> UnixTime {
-        let now = SystemClock.now();
-        UnixTime { ms: now.ms + self.clock_off().load(SeqCst), ..now }
-    }
-
-    fn wait(&self, duration: Duration) {
-        SystemClock.wait(duration);
-    }
-}
 
 /// Starts one that draws from `shared` and logs to `log`; as another user where one is given.
 pub fn start(shared: &Path, steer: &Path, log: &Path, uid: Option<u32>) -> io::Result<Child> {

@@ -9,6 +9,8 @@ mod directory;
 mod figures;
 mod page;
 mod processes;
+#[path = "../steering/mod.rs"]
+mod steering;
 mod storms;
 
 use std::env;
@@ -20,6 +22,7 @@ use snowdrift::layout::Layout;
 use snowdrift::node::Node;
 use snowdrift::sequencer::Block;
 use snowdrift::shared::Rules;
+use steering::duplicates;
 use tempfile::TempDir;
 
 /// How long each storm lasts: `HOST_TEST_SECONDS`, or one.
@@ -50,18 +53,6 @@ const RULES: Rules = Rules { may_raise: true, max_ahead: 0, random_start: false 
 fn is_root() -> bool {
     // SAFETY: it takes nothing and changes nothing.
     unsafe { libc::geteuid() == 0 }
-}
-
-/// How many IDs were issued more than once, by (first ID, how many).
-fn duplicates(mut issued: Vec<(u64, u64)>) -> u64 {
-    issued.sort_unstable();
-    let mut end = 0;
-    let mut twice = 0;
-    for (first, len) in issued {
-        twice += end.min(first + len).saturating_sub(first);
-        end = end.max(first + len);
-    }
-    twice
 }
 
 fn ids(node: &Node, block: &Block) -> (u64, u64) {

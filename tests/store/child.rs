@@ -1,5 +1,5 @@
 //! A process that draws beside a record until it is told to end or killed. It is this test's own
-//! executable, and says what it drew in a map that outlives it.
+//! executable, and says what it drew in a map that outlives it. It draws (phase 0) or ends (1).
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::time::Duration;
 use std::{env, thread};
 
-use memmap2::{MmapMut, MmapOptions};
-use snowdrift::clock::{Clock, SystemClock, UnixTime};
+use memmap2::MmapOptions;
 use snowdrift::generator::{Generator, Policies};
 use snowdrift::host::{BootId, Directory};
 use snowdrift::layout::Layout;
@@ -19,40 +18,14 @@ use snowdrift::node::Node;
 use snowdrift::store::file::FileStore;
 
 use crate::contract::holder;
+pub use crate::steering::Steering;
 
 const HERE: &str = "SNOWDRIFT_TEST_HERE";
 const LOG: &str = "SNOWDRIFT_TEST_LOG";
 const LOG_BYTES: u64 = 16 << 20;
 const TTL: Duration = Duration::from_millis(150);
 
-/// A few numbers that the test and its processes share.
-pub struct Steering(MmapMut);
-
 impl Steering {
-    pub fn new(path: &Path) -> Steering {
-        let file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-        let file = file.unwrap();
-        file.set_len(4096).unwrap();
-        // SAFETY: the file is the test's own, and is only changed atomically.
-        Steering(unsafe { MmapOptions::new().map_mut(&file) }.unwrap())
-    }
-
-    fn word(&self, index: usize) -> &AtomicI64 {
-        // SAFETY: the map is larger and aligned, and only changed atomically.
-        unsafe { &*self.0.as_ptr().cast::<AtomicI64>().add(index) }
-    }
-
-    /// By how many ms the processes' clock is off.
-    pub fn clock_off(&self) -> &AtomicI64 {
-        self.word(0)
-    }
-
-    /// Whether they draw (0) or end (1).
-    pub fn phase(&self) -> &AtomicI64 {
-        self.word(1)
-    }
-
     /// One of how many flushes a process stops itself in, before or after it reached the disk; 0 for none.
     pub fn stops(&self) -> &AtomicI64 {
         self.word(2)
@@ -61,18 +34,6 @@ impl Steering {
     /// Which boot it is.
     pub fn boot(&self) -> &AtomicI64 {
         self.word(3)
-    }
-}
-
-/// The system's clock, off by what the test says.
-impl Clock for Steering {
-    fn now(&self) -> UnixTime {
-        let now = SystemClock.now();
-        UnixTime { ms: now.ms + self.clock_off().load(SeqCst), ..now }
-    }
-
-    fn wait(&self, duration: Duration) {
-        SystemClock.wait(duration);
     }
 }
 

@@ -13,3 +13,5 @@ mod pages;
 mod processes;
 mod reset;
 mod simulation;
+#[path = "../steering/mod.rs"]
+mod steering;

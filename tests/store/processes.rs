@@ -8,23 +8,12 @@ use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use crate::child::{Steering, host, logged, node, start};
+use crate::steering::duplicates;
 
 /// How long each storm lasts: `STORE_TEST_SECONDS`, or three.
 fn duration() -> Duration {
     let seconds = env::var("STORE_TEST_SECONDS").map_or(3, |seconds| seconds.parse().unwrap());
     Duration::from_secs(seconds)
-}
-
-/// How many IDs were issued more than once, by (first ID, how many).
-fn duplicates(mut issued: Vec<(u64, u64)>) -> u64 {
-    issued.sort_unstable();
-    let mut end = 0;
-    let mut twice = 0;
-    for (first, len) in issued {
-        twice += end.min(first + len).saturating_sub(first);
-        end = end.max(first + len);
-    }
-    twice
 }
 
 fn signal(child: &Child, signal: i32) {
