@@ -1,51 +1,62 @@
 'use strict';
-// Which addon is this machine's, and what is missing if none loads. Of snowdrift's own, and of
-// snowdrift-zookeeper's.
+// Loads this platform's addon of snowdrift or of snowdrift-zookeeper, or reports the missing package.
 
 const { existsSync } = require('node:fs');
+const { machine } = require('node:os');
 const { join } = require('node:path');
 
 const { SnowFlakeError, isMissing } = require('./errors.js');
 
 const { platform, arch } = process;
 
-/** What addons are built for: a system, a processor, an ABI. */
+/** The platforms with an addon: system, processor, ABI. */
 const TARGETS = [
   'darwin-arm64',
   'darwin-x64',
+  'linux-arm-gnu',
+  'linux-arm-musl',
   'linux-arm64-gnu',
   'linux-arm64-musl',
   'linux-x64-gnu',
   'linux-x64-musl',
+  'win32-arm64-msvc',
   'win32-x64-msvc',
 ];
+
+/**
+ * The package of an addon: @snowdrift/linux-x64-gnu, @snowdrift/zookeeper-linux-x64-gnu.
+ * @param name the package that the addon belongs to
+ */
+const packageOf = (name, target) => `@${name}-${target}`.replace('-', '/');
 
 /** In a bundle, this code is in another file. */
 const isBundled = typeof __filename !== 'string' || !/[\\/]addon\.js$/.test(__filename);
 
-/** Those that may run here. Of glibc and musl, the wrong one does not load. */
+/** Whether this is ARMv6 or older, which lacks instructions of the addon for arm. Node 18.9 and later know. */
+const isOldArm = () => arch === 'arm' && /^armv[3-6]/.test(machine?.() ?? '');
+
+/** The targets of this system and processor. On Linux there are two, one of which does not load. */
 function candidates() {
-  return TARGETS.filter(
-    (target) => target.startsWith(`${platform}-${arch}-`) || target === `${platform}-${arch}`,
-  );
+  if (isOldArm()) return [];
+  return TARGETS.filter((target) => `${target}-`.startsWith(`${platform}-${arch}-`));
 }
 
-/** The one that runs here. To ask takes long, so only what fails or builds does. */
+/** The target of this machine. The report takes long, so only failures and builds use it. */
 function targetHere() {
-  if (platform !== 'linux') return candidates()[0];
+  if (platform !== 'linux' || isOldArm()) return candidates()[0];
   return `linux-${arch}-${process.report.getReport().header.glibcVersionRuntime ? 'gnu' : 'musl'}`;
 }
 
 /**
- * @param name the package whose addon it is
- * @param directory where it lies if it was built here
- * @param load loads the package of a target, or notes why it cannot
+ * @param name the package that the addon belongs to
+ * @param directory the folder of an addon built here
+ * @param load requires the package of a target, or records in `failures` why it cannot
  */
 function loadAddon(name, directory, load) {
   const failures = new Map();
   for (const target of candidates()) {
     const built = join(directory, `${name}.${target}.node`);
-    // By `module`, so that bundlers do not look for what there is in a checkout only.
+    // `module.require`, so that bundlers do not look for a file that only a checkout has.
     const addon = existsSync(built) ? module.require(built) : load(target, failures);
     if (addon !== undefined) return addon;
   }
@@ -55,21 +66,23 @@ function loadAddon(name, directory, load) {
 }
 
 function whyNone(name, target, failure) {
+  const decoder = name === 'snowdrift' ? '. snowdrift/id decodes IDs without an addon' : '';
   if (failure === undefined) {
-    return `${name} has no addon for ${target ?? `${platform}-${arch}`}, only for ${TARGETS.join(', ')}`;
+    const system = target ?? `${platform}-${isOldArm() ? machine() : arch}`;
+    return `${name} has no addon for ${system}: run it on one of ${TARGETS.join(', ')}${decoder}`;
   }
   const { version } = require('../package.json');
-  const addon = `${name}-${target}`;
+  const addon = packageOf(name, target);
   if (!isMissing(failure)) {
     const [reason] = String(failure.message).split('\n');
-    return `${addon}, the addon of ${name} for this platform, is installed and does not load: ${reason}`;
+    return `cannot load ${addon}, the addon of ${name} for this platform, although it is installed: ${reason}${decoder}`;
   }
   const remedy = isBundled
-    ? `This is a bundle: make ${name} external to it, and install it where the bundle runs`
+    ? `In a bundle, make ${name} external, and install it where the bundle runs`
     : existsSync(join(__dirname, '../Cargo.toml'))
-      ? 'Run `npm run build`'
-      : `It is left out by --omit=optional, and where node_modules or the lock file were made on another platform: install again on this one, or add it by npm install ${addon}@${version}`;
+      ? `Run \`npm run build${name === 'snowdrift' ? '' : ' -- --zookeeper'}\``
+      : `Optional dependencies were omitted, or node_modules or the lock file comes from another platform: install again on this one, or run npm install ${addon}@${version}. ${join(__dirname, '../docs/installation.md')} has each case`;
   return `the package ${addon}, the addon of ${name} for this platform, is not installed. ${remedy}`;
 }
 
-module.exports = { TARGETS, isBundled, loadAddon, targetHere };
+module.exports = { TARGETS, isBundled, loadAddon, packageOf, targetHere };

@@ -1,21 +1,17 @@
 'use strict';
-// UidGenerator's CachedUidGenerator: IDs by a ring that a native thread fills ahead.
+// UidGenerator's CachedUidGenerator: IDs from a ring that a native thread fills ahead.
 
 const { configError } = require('./errors.js');
-const { Instance, parse } = require('./instance.js');
-const { openLease, openNow, openedFor, prepare } = require('./opening.js');
+const { Generator, parse } = require('./generator/generator.js');
+const { Opened, openLease, openNow } = require('./generator/opening.js');
 const {
-  ENGINE_KEYS,
   OPTION_KEYS,
-  choice,
-  layouts,
-  propertiesOf,
-  readEngineOptions,
-  readLayout,
+  STORE_KEYS,
   readLeaseOptions,
   readOptions,
-  wholeNumber,
-} = require('./options.js');
+} = require('./generator/options.js');
+const { choice, propertiesOf, wholeNumber } = require('./checks.js');
+const { layouts, readLayout } = require('./ids/layouts.js');
 
 const RING_KEYS = [
   'boostPower',
@@ -26,42 +22,43 @@ const RING_KEYS = [
   'onRejectedTake',
 ];
 
-/** UidGenerator's. */
+/** The defaults of UidGenerator. */
 const BOOST_POWER = 3;
 const PADDING_FACTOR = 50;
 
-/** ms. */
+/** In ms. */
 const USUAL_MAX_AGE = 1000;
 const MOST_MAX_AGE = 31_536_000_000;
 const MOST_INTERVAL = 86_400_000;
 
 /**
- * Settings with a ring.
- * @param read makes settings of the options that are not about the ring
+ * Returns settings with a ring.
+ * @param read returns settings from the options that are not about the ring
  */
 function readCached(options = {}, read) {
-  const keys = [...OPTION_KEYS, ...ENGINE_KEYS, ...RING_KEYS];
-  const given = Object.entries(propertiesOf(options, 'options', keys, configError)).filter(
-    ([, value]) => value !== undefined,
-  );
-  const isOfRing = ([key]) => RING_KEYS.includes(key);
-  const settings = read(Object.fromEntries(given.filter((entry) => !isOfRing(entry))));
-  if (settings.clock !== undefined) {
-    throw configError(
-      'a CachedSnowFlake counts its ticks, which no clock option can tell: leave out clock, or use SnowFlake',
-    );
-  }
-  const { boostPower = BOOST_POWER, ...ring } = Object.fromEntries(given.filter(isOfRing));
-  wholeNumber('boostPower', boostPower, 0, 24);
+  const keys = [...OPTION_KEYS, ...STORE_KEYS, ...RING_KEYS];
+  const all = Object.entries(propertiesOf(options, 'options', keys, configError));
+  const given = Object.fromEntries(all.filter(([, value]) => value !== undefined));
   const {
+    boostPower = BOOST_POWER,
     paddingFactor = PADDING_FACTOR,
     scheduleInterval = 0,
-    maxAge = Math.max(USUAL_MAX_AGE, settings.layout.tickMs * 2 ** boostPower),
+    maxAge: ownMaxAge,
     onRejectedPut = 'discard',
     onRejectedTake = 'wait',
-  } = ring;
+    ...others
+  } = { __proto__: null, ...given };
+  const settings = read(others);
+  if (settings.clock !== undefined) {
+    throw configError(
+      'a CachedSnowFlake cannot use the option clock, since it counts its ticks: leave out clock, or use SnowFlake',
+    );
+  }
+  wholeNumber('boostPower', boostPower, 0, 24);
   wholeNumber('paddingFactor', paddingFactor, 0, 100);
   wholeNumber('scheduleInterval', scheduleInterval, 0, MOST_INTERVAL);
+  const usual = Math.max(USUAL_MAX_AGE, settings.layout.tickMs * 2 ** boostPower);
+  const maxAge = ownMaxAge === undefined ? usual : ownMaxAge;
   wholeNumber('maxAge', maxAge, 0, MOST_MAX_AGE);
   if (typeof onRejectedPut !== 'function') choice('onRejectedPut', onRejectedPut, ['discard']);
   if (typeof onRejectedTake !== 'function') {
@@ -73,29 +70,23 @@ function readCached(options = {}, read) {
   };
 }
 
-class CachedSnowFlake extends Instance {
+class CachedSnowFlake extends Generator {
   constructor(options) {
-    const { opened, rejected } = openedFor(options) ?? openCached(options);
-    super(opened, rejected.onRejectedTake);
-    if (typeof rejected.onRejectedPut === 'function') {
-      const { onRejectedPut } = rejected;
+    const opened = Opened.is(options) ? options : openCached(options);
+    const { onRejectedPut, onRejectedTake } = opened.rejected;
+    super(opened, onRejectedTake);
+    if (typeof onRejectedPut === 'function') {
       opened.channel.onRejectedPut(() => onRejectedPut(this.stats()));
     }
   }
 
   static async lease(store, options) {
-    let rejected;
-    const withRing = (read) => {
-      const cached = readCached(options, read);
-      rejected = cached.rejected;
+    let cached;
+    const opened = await openLease(store, (directory) => {
+      cached = readCached(options, (rest) => readLeaseOptions(rest, directory));
       return cached.settings;
-    };
-    const opened = await openLease(
-      store,
-      (directory) => withRing((rest) => readLeaseOptions(directory, rest)),
-      () => withRing(readEngineOptions),
-    );
-    return new CachedSnowFlake(prepare({ opened, rejected }));
+    });
+    return new CachedSnowFlake(Object.assign(opened, { rejected: cached.rejected }));
   }
 
   static parse(id, layout) {
@@ -105,7 +96,7 @@ class CachedSnowFlake extends Instance {
 
 function openCached(options) {
   const { settings, rejected } = readCached(options, readOptions);
-  return { opened: openNow(settings), rejected };
+  return Object.assign(openNow(settings), { rejected });
 }
 
 module.exports = { CachedSnowFlake };

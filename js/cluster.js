@@ -1,14 +1,17 @@
 'use strict';
-// `snowdrift/cluster`: a primary's workers, each with a workerId that stays its own for as long as
-// the primary lives, however often the worker dies. (`cluster.worker.id` only grows: 5 bits run out
-// after 31 restarts.)
+// `snowdrift/cluster`: forks and restarts a primary's workers. A restarted worker gets the index of the one that
+// died. Each index has a workerId, unless the workers lease theirs. (`cluster.worker.id` grows with each restart:
+// 31 restarts exhaust 5 bits.)
 
 const cluster = require('node:cluster');
 const { EventEmitter } = require('node:events');
 const { availableParallelism, cpus } = require('node:os');
+const { pathToFileURL } = require('node:url');
 
-const { SnowFlakeError, configError } = require('./errors.js');
-const { choice, directoryOf, propertiesOf, readLayout, wholeNumber } = require('./options.js');
+const { SnowFlakeError, configError, describe } = require('./errors.js');
+const { serverUrl } = require('./stores/url.js');
+const { choice, directoryOf, propertiesOf, wholeNumber } = require('./checks.js');
+const { readLayout } = require('./ids/layouts.js');
 const { clearTimeout, monotonic, setTimeout } = require('./time.js');
 
 const { nextTick } = process;
@@ -19,6 +22,7 @@ const OPTION_KEYS = [
   'firstWorkerId',
   'layout',
   'state',
+  'lease',
   'env',
   'signals',
   'stopTimeout',
@@ -30,13 +34,16 @@ const OPTION_KEYS = [
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 const HOUR_MS = 3_600_000;
 
-/** '1-3' for datacenter 1, worker 3: those that this primary has given out. */
-const taken = new Set();
+/** The most workers that lease: guards against typing errors. */
+const MAX_LEASING = 1000;
+
+/** Nodes of this primary's workers: '1-3' for datacenter 1, worker 3. */
+const nodesInUse = new Set();
 
 class Workers extends EventEmitter {
   #options;
-  /** By workerId: { worker, started, failures, timer }. */
-  #places = new Map();
+  /** By index: { worker, started, failures, timer }. */
+  #entries = new Map();
   #stopping;
   #onSignal = (signal) => this.#stopFor(signal);
   #ended;
@@ -48,25 +55,38 @@ class Workers extends EventEmitter {
     this.#ended = new Promise((resolve) => {
       this.#end = resolve;
     });
-    const { count, firstWorkerId, datacenterId } = options;
-    const ids = Array.from({ length: count }, (_, n) => firstWorkerId + n);
-    const double = ids.find((workerId) => taken.has(`${datacenterId}-${workerId}`));
-    if (double !== undefined) {
+    const indexes = Array.from({ length: options.count }, (_, index) => index);
+    const conflict = indexes.find((index) => nodesInUse.has(this.#nodeOf(index)));
+    if (conflict !== undefined) {
       throw new SnowFlakeError(
         'ERR_SNOWFLAKE_CONFLICT',
-        `this primary has a worker with datacenterId ${datacenterId} and workerId ${double} already: stop those workers first, or set firstWorkerId above theirs`,
+        `this primary already has a worker with datacenterId ${options.datacenterId} and workerId ${this.#workerIdOf(conflict)}: stop those workers first, or set firstWorkerId above theirs`,
       );
     }
-    for (const workerId of ids) {
-      taken.add(`${datacenterId}-${workerId}`);
-      this.#places.set(workerId, { failures: 0 });
+    for (const index of indexes) {
+      if (options.lease === undefined) nodesInUse.add(this.#nodeOf(index));
+      this.#entries.set(index, { failures: 0 });
     }
     for (const signal of options.signals) process.on(signal, this.#onSignal);
-    for (const workerId of ids) this.#fork(workerId);
+    for (const index of indexes) this.#fork(index);
+  }
+
+  /** The workerId of an index; undefined if its worker leases one. */
+  #workerIdOf(index) {
+    const { lease, firstWorkerId } = this.#options;
+    return lease === undefined ? firstWorkerId + index : undefined;
+  }
+
+  #nodeOf(index) {
+    return `${this.#options.datacenterId}-${this.#workerIdOf(index)}`;
   }
 
   get workers() {
-    return new Map([...this.#places].flatMap(([id, { worker }]) => (worker ? [[id, worker]] : [])));
+    return new Map(
+      [...this.#entries].flatMap(([index, { worker }]) =>
+        worker ? [[this.#workerIdOf(index) ?? index, worker]] : [],
+      ),
+    );
   }
 
   get ended() {
@@ -76,10 +96,10 @@ class Workers extends EventEmitter {
   stop(signal = 'SIGTERM') {
     if (this.#stopping === undefined) {
       this.#stopping = true;
-      for (const [workerId, place] of this.#places) {
-        clearTimeout(place.timer);
-        if (place.worker === undefined) this.#leave(workerId);
-        else if (signal !== null) place.worker.process.kill(signal);
+      for (const [index, { timer, worker }] of this.#entries) {
+        clearTimeout(timer);
+        if (worker === undefined) this.#remove(index);
+        else if (signal !== null) worker.process.kill(signal);
       }
       const kill = () => {
         for (const worker of this.workers.values()) worker.process.kill('SIGKILL');
@@ -90,80 +110,112 @@ class Workers extends EventEmitter {
     return this.#ended;
   }
 
-  #fork(workerId) {
-    const { datacenterId, env, state } = this.#options;
-    const place = this.#places.get(workerId);
-    const worker = cluster.fork({
-      ...env,
-      ...(state === undefined ? {} : { SNOWDRIFT_STATE: state }),
-      datacenterId,
-      workerId,
-    });
-    Object.assign(place, { worker, started: monotonic(), timer: undefined });
+  #fork(index) {
+    const entry = this.#entries.get(index);
+    const worker = cluster.fork(this.#environmentOf(index));
+    Object.assign(entry, { worker, started: monotonic(), timer: undefined });
     let failure;
-    const exited = (code, signal) => {
-      if (place.worker === worker) this.#exited(workerId, { code, signal, failure });
+    const onExit = (code, signal) => {
+      if (entry.worker === worker) this.#handleExit(index, { code, signal, failure });
     };
-    worker.once('exit', exited);
+    worker.once('exit', onExit);
     worker.on('error', (error) => {
       failure = error;
-      // A process that could not be started has no exit.
-      if (worker.process.pid === undefined) exited(null, null);
+      // A process that failed to start emits no exit.
+      if (worker.process.pid === undefined) onExit(null, null);
     });
-    // Later, so that whoever has called forkWorkers() can listen first.
-    nextTick(() => this.emit('fork', worker, workerId));
+    // After the caller of forkWorkers() has added its listeners.
+    nextTick(() => this.emit('fork', worker, this.#workerIdOf(index) ?? index));
   }
 
-  #exited(workerId, { code, signal, failure }) {
-    const place = this.#places.get(workerId);
-    const { worker, started } = place;
-    place.worker = undefined;
-    // One that ends by itself, or that was told to disconnect, has done its work.
+  /** A worker's additions to the primary's environment; undefined removes a variable. */
+  #environmentOf(index) {
+    const { datacenterId, env, state, lease } = this.#options;
+    if (lease !== undefined) {
+      const node = { datacenterId, workerId: undefined };
+      return { ...env, ...node, SNOWDRIFT_LEASE: lease, SNOWDRIFT_STATE: undefined };
+    }
+    const recorded = state === undefined ? {} : { SNOWDRIFT_STATE: state };
+    return { ...env, ...recorded, datacenterId, workerId: this.#workerIdOf(index) };
+  }
+
+  #handleExit(index, { code, signal, failure }) {
+    const entry = this.#entries.get(index);
+    const workerId = this.#workerIdOf(index);
+    const { worker, started } = entry;
+    entry.worker = undefined;
+    // Code 0 and a requested disconnect are no failure.
     if (this.#stopping || code === 0 || worker.exitedAfterDisconnect) {
-      this.emit('exit', worker, workerId);
-      this.#leave(workerId);
+      this.emit('exit', worker, workerId ?? index);
+      this.#remove(index);
       return;
     }
     const { stableAfter, firstDelay, longestDelay } = this.#options;
-    if (monotonic() - started >= stableAfter) place.failures = 0;
+    if (monotonic() - started >= stableAfter) entry.failures = 0;
     const delay =
-      place.failures === 0 ? 0 : Math.min(firstDelay * 2 ** (place.failures - 1), longestDelay);
-    place.failures++;
-    place.timer = setTimeout(() => this.#fork(workerId), delay);
-    const died = { workerId, pid: worker.process.pid, code, signal, failure, restartInMs: delay };
-    if (!this.emit('died', died)) warn(died);
+      entry.failures === 0 ? 0 : Math.min(firstDelay * 2 ** (entry.failures - 1), longestDelay);
+    entry.failures++;
+    entry.timer = setTimeout(() => this.#fork(index), delay);
+    const { pid } = worker.process;
+    const node = workerId === undefined ? { index } : { index, workerId };
+    const died = { ...node, pid, code, signal, failure, restartInMs: delay };
+    if (!this.emit('died', died)) warnOfDeath(died);
   }
 
-  /** A place that will not be filled again. */
-  #leave(workerId) {
-    this.#places.delete(workerId);
-    taken.delete(`${this.#options.datacenterId}-${workerId}`);
-    if (this.#places.size > 0) return;
+  /** Removes the entry of a worker that is not restarted. */
+  #remove(index) {
+    this.#entries.delete(index);
+    nodesInUse.delete(this.#nodeOf(index));
+    if (this.#entries.size > 0) return;
     for (const signal of this.#options.signals) process.off(signal, this.#onSignal);
     this.#end();
   }
 
   async #stopFor(signal) {
     if (this.#stopping) return;
-    // A terminal has sent its Ctrl-C to the workers, too.
-    const isTold = signal === 'SIGINT' && process.stdin.isTTY;
-    await this.stop(isTold ? null : signal);
-    // Whoever waits for this process should see what ended it; unless the application has its own
-    // way to end.
+    // On Ctrl-C, the terminal sends the signal to the workers, too.
+    const isFromTerminal = signal === 'SIGINT' && process.stdin.isTTY;
+    await this.stop(isFromTerminal ? null : signal);
+    // Ends by the signal, for the parent process to see, unless the application handles it.
     if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
   }
 }
 
-function warn({ workerId, pid, code, signal, failure, restartInMs }) {
-  const how = failure?.message ?? signal ?? `code ${code}`;
-  const when = restartInMs === 0 ? 'at once' : `in ${restartInMs} ms`;
-  process.emitWarning(
-    `Worker ${workerId} (process ${pid}) died with ${how}; it is restarted ${when}.`,
-    { type: 'SnowFlakeWarning', code: 'SNOWFLAKE_WORKER_DIED' },
+function warnOfDeath({ index, workerId = index, pid, code, signal, failure, restartInMs }) {
+  const reason = failure?.message ?? signal ?? `code ${code}`;
+  const delay = restartInMs === 0 ? 'at once' : `in ${restartInMs} ms`;
+  require('./warnings.js').warn(
+    'SNOWFLAKE_WORKER_DIED',
+    `Worker ${workerId} (process ${pid}) died with ${reason}; it restarts ${delay}.`,
   );
 }
 
-function readEnvironment(env) {
+/** A URL's text; undefined for any other value than a URL or a string. */
+function textOf(value) {
+  try {
+    return typeof value === 'string' || value instanceof URL ? String(value) : undefined;
+  } catch {
+    // It only has the prototype of a URL.
+    return undefined;
+  }
+}
+
+/** The text of a store's URL, for the workers' environment. */
+function readLease(value) {
+  const text = textOf(value);
+  const url = serverUrl('lease', text);
+  if (url !== undefined) return url.href;
+  if (text !== undefined && /^file:/i.test(text)) {
+    return pathToFileURL(directoryOf('lease', text, { urlOnly: true })).href;
+  }
+  throw configError(
+    `lease must be the URL of a store, which each worker opens itself, such as 'postgres://db/app' or 'file:///var/lib/app/ids'; it is ${describe(value)}`,
+  );
+}
+
+function readEnvironment(env, isLeasing) {
+  const ours = ['datacenterId', 'workerId'];
+  if (isLeasing) ours.push('SNOWDRIFT_LEASE', 'SNOWDRIFT_STATE');
   let entries;
   try {
     entries = Object.entries(env);
@@ -172,38 +224,39 @@ function readEnvironment(env) {
   }
   for (const [name, value] of entries) {
     if (typeof value !== 'string') throw configError(`env.${name} must be a string`);
-    if (name === 'datacenterId' || name === 'workerId') {
-      throw configError(`env.${name} is set by forkWorkers: use its options`);
+    if (ours.includes(name)) {
+      throw configError(`forkWorkers() sets env.${name}: use its options`);
     }
   }
   return Object.fromEntries(entries);
 }
 
-function readOptions(options) {
+function readForkOptions(options) {
   const given = propertiesOf(options, 'options of forkWorkers()', OPTION_KEYS, configError);
+  const { lease, state, env = {}, signals = SIGNALS } = given;
   const layout = readLayout(given.layout === undefined ? 'node' : given.layout);
   const number = (name, usual, min, max) =>
     wholeNumber(name, given[name] === undefined ? usual : given[name], min, max);
+  const isLeasing = lease !== undefined;
+  const fixed = ['state', 'firstWorkerId'].find((name) => given[name] !== undefined);
+  if (isLeasing && fixed !== undefined) {
+    throw configError(
+      `lease takes any free workerId, and ${fixed} needs a fixed one: leave out lease or ${fixed}`,
+    );
+  }
   const workers = 2 ** layout.workerBits;
   const firstWorkerId = number('firstWorkerId', 0, 0, workers - 1);
   const cores = availableParallelism?.() ?? cpus().length;
-  const most = workers - firstWorkerId;
-  let signals = given.signals === undefined ? SIGNALS : given.signals;
+  const most = isLeasing ? MAX_LEASING : workers - firstWorkerId;
   if (!Array.isArray(signals)) throw configError('signals must be an array of signal names');
-  signals = signals.map((signal) => choice('a signal', signal, SIGNALS));
   return {
     firstWorkerId,
     count: number('count', Math.min(cores, most), 1, most),
-    datacenterId: wholeNumber(
-      'datacenterId',
-      given.datacenterId,
-      0,
-      2 ** layout.datacenterBits - 1,
-    ),
-    state:
-      given.state === undefined ? undefined : directoryOf('state', given.state, { urlOnly: false }),
-    env: readEnvironment(given.env === undefined ? {} : given.env),
-    signals: [...new Set(signals)],
+    datacenterId: number('datacenterId', undefined, 0, 2 ** layout.datacenterBits - 1),
+    state: state === undefined ? undefined : directoryOf('state', state, { urlOnly: false }),
+    lease: isLeasing ? readLease(lease) : undefined,
+    env: readEnvironment(env, isLeasing),
+    signals: [...new Set(signals.map((signal) => choice('a signal', signal, SIGNALS)))],
     stopTimeout: number('stopTimeout', 10_000, 0, HOUR_MS),
     stableAfter: number('stableAfter', 10_000, 0, HOUR_MS),
     firstDelay: number('firstDelay', 100, 1, HOUR_MS),
@@ -217,7 +270,7 @@ function forkWorkers(options) {
       'forkWorkers() is for the primary: call it where require("node:cluster").isPrimary is true',
     );
   }
-  return new Workers(readOptions(options));
+  return new Workers(readForkOptions(options));
 }
 
 module.exports = { forkWorkers };

@@ -1,17 +1,17 @@
 'use strict';
-// What is told to whoever subscribes to a channel of node:diagnostics_channel. Nothing is done for those
-// to which nobody does. index.d.ts says what is in the messages.
+// Messages on channels of node:diagnostics_channel; index.d.ts describes them. Channels without subscribers
+// cost nothing.
 
 const channels = new Map();
 let createChannel;
 
-/** Not loaded before it is needed: that would be a tenth of the time that snowdrift takes to load. */
+/** Loaded on first use: it takes a tenth of the time that snowdrift takes to load. */
 function load() {
   createChannel ??= require('node:diagnostics_channel').channel;
 }
 
-/** The channel of an event, if somebody listens. */
-function heard(event) {
+/** The channel of an event, if it has subscribers. */
+function subscribedChannel(event) {
   if (!channels.has(event)) {
     load();
     channels.set(event, createChannel(`snowdrift:${event}`));
@@ -20,25 +20,61 @@ function heard(event) {
   return channel.hasSubscribers ? channel : undefined;
 }
 
-/** @param slot answers whose generator it was */
-function tellStep({ backMs, counter, unreported }, slot) {
-  heard('clock-step')?.publish({ ...slot(), backMs, clockBack: counter, unreported });
+/** Warns of an instance's clock rollbacks, and publishes them and its waits. */
+function createReporter(channel, settings, lease) {
+  /** Waits in JavaScript that are neither counted nor published yet. */
+  const waited = [];
+  let isReporting = false;
+
+  function report() {
+    // A subscriber draws: its events are published at the next draw.
+    if (isReporting) return;
+    isReporting = true;
+    try {
+      const { rollback, waits } = { __proto__: null, ...channel.takeNews() };
+      if (rollback) publishRollback(rollback);
+      if (waits) publishWait({ ...waits, blocking: true });
+      for (const wait of waited.splice(0)) {
+        channel.noteWaits(wait.waits, wait.waitedMs);
+        publishWait(wait);
+      }
+    } finally {
+      isReporting = false;
+    }
+  }
+
+  function publishRollback(rollback) {
+    require('./warnings.js').warnOfRollback(rollback);
+    const { backMs, counter: clockBack, unreported } = rollback;
+    const news = subscribedChannel('clock-rollback');
+    news?.publish({ ...getNode(), backMs, clockBack, unreported });
+  }
+
+  function publishWait(wait) {
+    subscribedChannel('wait')?.publish({ ...getNode(), ...wait });
+  }
+
+  function getNode() {
+    const { datacenterId, workerId } = lease?.report().slot ?? settings;
+    return { datacenterId, workerId };
+  }
+
+  function noteWaits(reason, waits, waitedMs, blocking) {
+    if (waits > 0) waited.push({ reason, waits, waitedMs, blocking });
+  }
+
+  return { noteWaits, report };
 }
 
-/** @param waited with `reason`, `waits`, `waitedMs` and `blocking` */
-function tellWait(waited, slot) {
-  heard('wait')?.publish({ ...slot(), ...waited });
-}
-
-/** A function to call with how a lease stands, whenever that may have changed. */
-function leaseTeller() {
-  // A renewal may come after a test runner (jest) has ended this module's environment: nothing loads there.
+/** Returns a function to call with a LeaseInfo after each possible change. */
+function createLeasePublisher() {
+  // A test runner (jest) may end this module's environment before a renewal. Nothing can load then.
   load();
   let before;
   return (now) => {
     const what = change(before, now);
     before = now;
-    if (what !== undefined) heard(`lease-${what}`)?.publish(now);
+    if (what !== undefined) subscribedChannel(`lease-${what}`)?.publish(now);
   };
 }
 
@@ -51,4 +87,4 @@ function change(before, now) {
   return now.failure === undefined ? undefined : 'failing';
 }
 
-module.exports = { leaseTeller, tellStep, tellWait };
+module.exports = { createLeasePublisher, createReporter };

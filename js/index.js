@@ -3,7 +3,7 @@
 
 const { CachedSnowFlake } = require('./cached.js');
 const { SnowFlakeError } = require('./errors.js');
-const { layouts } = require('./options.js');
+const { layouts } = require('./ids/layouts.js');
 const { SnowFlake } = require('./snowflake.js');
 
 module.exports = { CachedSnowFlake, SnowFlake, SnowFlakeError, layouts };

@@ -1,82 +1,176 @@
 'use strict';
-// The class as applications see it.
+// The class for applications.
 
-const { SnowFlakeError, configError } = require('./errors.js');
-const { Instance, parse } = require('./instance.js');
-const { openLease, openNow, openedFor, prepare } = require('./opening.js');
-const {
-  layouts,
-  readEngineOptions,
-  readLayout,
-  readLeaseOptions,
-  readOptions,
-} = require('./options.js');
+const { SnowFlakeError, argumentError, configError, describe } = require('./errors.js');
+const { Generator, isClosed, isGenerator, parse } = require('./generator/generator.js');
+const { Opened, openLease, openNow } = require('./generator/opening.js');
+const { layouts, readLayout } = require('./ids/layouts.js');
+const { readLeaseOptions, readOptions } = require('./generator/options.js');
 
-/** The process's default instance, as this thread sees it. */
-let byDefault;
-/** Draws from it; makes it first, if need be. */
-let nextIdByDefault = () => SnowFlake.default.nextId();
-let nextIdStringByDefault = () => SnowFlake.default.nextIdString();
+/** This thread's default instance: a SnowFlake or a CachedSnowFlake. It remains after close(). */
+let defaultFlake;
+/** Draws from it; opens it first, if necessary. */
+let defaultNextId = () => SnowFlake.default.nextId();
+let defaultNextIdString = () => SnowFlake.default.nextIdString();
+/** The promise of ready(). Until it settles, nothing else becomes the default instance. */
+let opening;
 
 function setDefault(flake) {
-  byDefault = flake;
-  nextIdByDefault = flake.nextId;
-  nextIdStringByDefault = flake.nextIdString;
+  defaultFlake = flake;
+  defaultNextId = flake.nextId;
+  defaultNextIdString = flake.nextIdString;
   return flake;
 }
 
-class SnowFlake extends Instance {
+/** Opens the default instance. Subscribers called meanwhile may draw from it. */
+function openDefault(settings) {
+  const opened = openNow(settings, { common: true });
+  return new SnowFlake(Object.assign(opened, { onCreated: setDefault }));
+}
+
+/** Opens the default instance from the environment, with a call to a server if necessary. */
+async function openDefaultByEnvironment() {
+  const { environmentServer } = require('./stores/url.js');
+  const server = environmentServer();
+  return server === undefined
+    ? openDefault(readOptions())
+    : setDefault(await SnowFlake.lease(server));
+}
+
+function hasDefault() {
+  return defaultFlake !== undefined && !isClosed(defaultFlake);
+}
+
+function checkNoDefault() {
+  if (opening !== undefined) {
+    throw new SnowFlakeError(
+      'ERR_SNOWFLAKE_CONFLICT',
+      'SnowFlake.ready() is opening the default instance: await it and use SnowFlake.default, or do not call it',
+    );
+  }
+  if (hasDefault()) {
+    throw new SnowFlakeError(
+      'ERR_SNOWFLAKE_CONFLICT',
+      'the default instance is in use already: call SnowFlake.configure(), SnowFlake.use() or SnowFlake.ready() once, before the first static call, or close SnowFlake.default first',
+    );
+  }
+}
+
+/** The error that a static call throws. */
+function toDefaultError(failure) {
+  if (!(failure instanceof SnowFlakeError) || failure.code !== 'ERR_SNOWFLAKE_CLOSED') {
+    return failure;
+  }
+  return new SnowFlakeError(
+    'ERR_SNOWFLAKE_CLOSED',
+    'the default instance is closed: choose another one by SnowFlake.use(flake), SnowFlake.configure(options) or await SnowFlake.ready()',
+  );
+}
+
+function drawFromDefault(method, count) {
+  try {
+    return SnowFlake.default[method](count);
+  } catch (failure) {
+    throw toDefaultError(failure);
+  }
+}
+
+class SnowFlake extends Generator {
   constructor(options) {
-    super(openedFor(options) ?? openNow(readOptions(options)));
+    super(Opened.is(options) ? options : openNow(readOptions(options)));
   }
 
   static async lease(store, options) {
-    const opened = await openLease(
-      store,
-      (directory) => readLeaseOptions(directory, options),
-      () => readEngineOptions(options),
-    );
-    return new SnowFlake(prepare(opened));
+    const read = (directory) => readLeaseOptions(options, directory);
+    return new SnowFlake(await openLease(store, read));
   }
 
   static get default() {
-    return (
-      byDefault ?? setDefault(new SnowFlake(prepare(openNow(readOptions(), { common: true }))))
-    );
+    if (defaultFlake !== undefined) return defaultFlake;
+    if (opening !== undefined) {
+      throw configError(
+        'SnowFlake.ready() has not opened the default instance yet: await SnowFlake.ready() before the first static call',
+      );
+    }
+    return openDefault(readOptions());
   }
 
   static configure(options) {
-    if (options === undefined) throw configError('SnowFlake.configure() needs options');
+    if (options === undefined)
+      throw configError(
+        'SnowFlake.configure() needs options: pass them, or call SnowFlake.ready() to use the environment',
+      );
     const settings = readOptions(options);
-    // Looked at after the options, whose getters may have drawn by it.
-    if (byDefault !== undefined && !byDefault.isClosed) {
-      throw new SnowFlakeError(
-        'ERR_SNOWFLAKE_CONFLICT',
-        'the default instance is in use already: call SnowFlake.configure() once, before the first static call, or close SnowFlake.default first',
+    // After the options, whose getters may have drawn from it.
+    checkNoDefault();
+    return openDefault(settings);
+  }
+
+  static use(flake) {
+    if (!isGenerator(flake)) {
+      throw argumentError(
+        `SnowFlake.use() takes a SnowFlake or CachedSnowFlake of this thread and this copy of the package; it is ${describe(flake)}`,
       );
     }
-    return setDefault(new SnowFlake(prepare(openNow(settings, { common: true }))));
+    if (isClosed(flake)) {
+      throw new SnowFlakeError(
+        'ERR_SNOWFLAKE_CLOSED',
+        'SnowFlake.use() takes an open instance, and this one is closed: open another one',
+      );
+    }
+    if (flake === defaultFlake) return flake;
+    checkNoDefault();
+    return setDefault(flake);
+  }
+
+  static async ready(options) {
+    if (options !== undefined) {
+      throw argumentError(
+        'SnowFlake.ready() takes no options: call SnowFlake.use(await SnowFlake.lease(url, options)), or SnowFlake.configure(options)',
+      );
+    }
+    if (hasDefault()) return defaultFlake;
+    opening ??= openDefaultByEnvironment().finally(() => {
+      opening = undefined;
+    });
+    return await opening;
   }
 
   static nextId() {
-    return nextIdByDefault();
+    try {
+      return defaultNextId();
+    } catch (failure) {
+      throw toDefaultError(failure);
+    }
   }
 
   static nextIdString() {
-    return nextIdStringByDefault();
+    try {
+      return defaultNextIdString();
+    } catch (failure) {
+      throw toDefaultError(failure);
+    }
+  }
+
+  static nextIdBase32() {
+    return drawFromDefault('nextIdBase32');
+  }
+
+  static nextIdNumber() {
+    return drawFromDefault('nextIdNumber');
   }
 
   static nextIds(count) {
-    return SnowFlake.default.nextIds(count);
+    return drawFromDefault('nextIds', count);
   }
 
   static nextIdStrings(count) {
-    return SnowFlake.default.nextIdStrings(count);
+    return drawFromDefault('nextIdStrings', count);
   }
 
   static parse(id, layout) {
     if (layout !== undefined) return parse(id, readLayout(layout));
-    return parse(id, byDefault?.layout ?? layouts.node);
+    return parse(id, defaultFlake?.layout ?? layouts.node);
   }
 }
 

@@ -4,7 +4,9 @@
 // against musl.
 
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { libraryOf } from './library.mjs';
@@ -15,10 +17,13 @@ const GLIBC = '2.17';
 const TRIPLES = {
   'darwin-arm64': 'aarch64-apple-darwin',
   'darwin-x64': 'x86_64-apple-darwin',
+  'linux-arm-gnu': 'armv7-unknown-linux-gnueabihf',
+  'linux-arm-musl': 'armv7-unknown-linux-musleabihf',
   'linux-arm64-gnu': 'aarch64-unknown-linux-gnu',
   'linux-arm64-musl': 'aarch64-unknown-linux-musl',
   'linux-x64-gnu': 'x86_64-unknown-linux-gnu',
   'linux-x64-musl': 'x86_64-unknown-linux-musl',
+  'win32-arm64-msvc': 'aarch64-pc-windows-msvc',
   'win32-x64-msvc': 'x86_64-pc-windows-msvc',
 };
 
@@ -40,18 +45,35 @@ const features = {
   // So that Windows needs no runtime of Visual C++ installed.
   msvc: '+crt-static',
 }[abi];
-const env = { ...process.env };
-if (features !== undefined) env.RUSTFLAGS = `-C target-feature=${features}`;
+const env = {
+  ...process.env,
+  // The crate of TLS is built of its own sources; on Windows with its own objects of assembly.
+  AWS_LC_SYS_USE_SYSTEM: '0',
+  AWS_LC_SYS_PREBUILT_NASM: '1',
+};
+// An addon does not tell where it was built.
+const folders = [
+  [process.cwd(), '/snowdrift'],
+  [env.CARGO_HOME ?? join(homedir(), '.cargo'), '/cargo'],
+];
+env.RUSTFLAGS = [
+  ...folders.map(([from, to]) => `--remap-path-prefix=${from}=${to}`),
+  ...(features === undefined ? [] : [`-C target-feature=${features}`]),
+].join(' ');
 const run = (program, ...args) => execFileSync(program, args, { stdio: 'inherit', env });
 
 run('rustup', 'target', 'add', triple);
 mkdirSync('artifacts', { recursive: true });
 for (const [crate, binding] of [
   ['snowdrift', ['--features', 'binding']],
-  ['snowdrift-zookeeper', []],
+  // TLS is C, for which ARM Windows needs clang-cl.
+  ['snowdrift-zookeeper', target === 'win32-arm64-msvc' ? ['--no-default-features'] : []],
 ]) {
   const what = ['--locked', '--release', '--lib', '--package', crate, '--target', full];
   run('cargo', command, ...what, ...binding);
   const built = `${process.env.CARGO_TARGET_DIR ?? 'target'}/${triple}/release`;
-  copyFileSync(`${built}/${libraryOf(crate, platform)}`, `artifacts/${crate}.${target}.node`);
+  const library = `${built}/${libraryOf(crate, platform)}`;
+  const told = folders.find(([from]) => isLinux && readFileSync(library).includes(from));
+  if (told !== undefined) throw new Error(`${library} has the path ${told[0]} in it`);
+  copyFileSync(library, `artifacts/${crate}.${target}.node`);
 }

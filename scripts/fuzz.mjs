@@ -1,12 +1,12 @@
 // Fuzzes the core: each target of fuzz/ for some seconds from a copy of its corpus, as many at a time as
-// there are cores. Installs cargo-fuzz where it is missing. With --keep it puts what it found, brought to
-// the least that is needed, into fuzz/corpus.
+// there are cores. Installs cargo-fuzz where it is missing. With --keep, fuzz/corpus is then the fewest inputs,
+// old or new, that reach all that was reached.
 //
 //   npm run fuzz -- --seconds 25 [--keep]
 
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -43,8 +43,9 @@ const scratch = mkdtempSync(join(tmpdir(), 'snowdrift-fuzz-'));
 async function fuzz(target) {
   const corpus = join(scratch, target);
   cpSync(`fuzz/corpus/${target}`, corpus, { recursive: true });
-  const limits = [`-max_total_time=${values.seconds}`, `-max_len=${LIMITS[target] ?? LIMIT}`];
-  const args = ['+nightly', 'fuzz', 'run', target, corpus, '--', ...limits];
+  const limit = `-max_len=${LIMITS[target] ?? LIMIT}`;
+  const time = `-max_total_time=${values.seconds}`;
+  const args = ['+nightly', 'fuzz', 'run', target, corpus, '--', limit, time];
   const child = spawn('cargo', args, { stdio: ['ignore', 'pipe', 'pipe'] });
   let said = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (said += text));
@@ -53,8 +54,11 @@ async function fuzz(target) {
   console.log(`${target}: ${runs}(s), from ${readdirSync(`fuzz/corpus/${target}`).length} inputs`);
   if (code !== 0) console.error(said.slice(-8000));
   if (code === 0 && values.keep) {
-    cpSync(corpus, `fuzz/corpus/${target}`, { recursive: true });
-    cargo('+nightly', 'fuzz', 'cmin', target);
+    const fewest = join(scratch, `${target}-fewest`);
+    mkdirSync(fewest);
+    cargo('+nightly', 'fuzz', 'run', target, fewest, corpus, '--', limit, '-set_cover_merge=1');
+    rmSync(`fuzz/corpus/${target}`, { recursive: true });
+    cpSync(fewest, `fuzz/corpus/${target}`, { recursive: true });
   }
   return code === 0;
 }

@@ -7,7 +7,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -17,10 +16,11 @@ const ROUNDS = 2;
 const ALLOWED_BYTES = 256;
 
 /** Tests in which time plays no part: it passes some 40 times as slowly. */
-const TESTS = ['ids', 'turn'];
+const TESTS = ['core/ids', 'core/turn'];
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
-const directory = mkdtempSync(join(tmpdir(), 'snowdrift-leaks-'));
+// In memory, so that pages can be there, too.
+const directory = mkdtempSync('/dev/shm/snowdrift-leaks-');
 
 const VALGRIND = [
   ...['--leak-check=full', '--show-leak-kinds=all', '--num-callers=40', '--error-exitcode=99'],
@@ -30,10 +30,11 @@ const VALGRIND = [
 
 /** Runs a script to its end; answers what valgrind said. */
 async function underValgrind(name, script, ...args) {
-  const log = join(directory, `${name}.log`);
+  const log = join(directory, `${name.replace('/', '-')}.log`);
   const node = [process.execPath, '--single-threaded-gc', here(script), ...args];
   const child = spawn('valgrind', [`--log-file=${log}`, ...VALGRIND, ...node], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, SNOWDRIFT_SHARED: mkdtempSync(join(directory, 'pages-')) },
   });
   let printed = '';
   child.stdout.on('data', (text) => (printed += text));
@@ -54,11 +55,7 @@ async function test(name) {
 
 /** Runs so many rounds; answers the addon's blocks that were not given back. */
 async function run(rounds) {
-  const said = await underValgrind(
-    `${rounds} rounds`,
-    '../__test__/soak/rounds.mjs',
-    String(rounds),
-  );
+  const said = await underValgrind(`${rounds} rounds`, './soak/rounds.mjs', String(rounds));
   const number = (digits) => Number(digits.replaceAll(',', ''));
   const blocks = said
     .split('\n\n')

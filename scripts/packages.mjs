@@ -1,33 +1,49 @@
-// What is published: two packages, and for each of them one a platform that carries its addon. Their
-// folders are made here, for a release and for the tests alike.
+// The published packages: two, and for each of them one per platform that carries its addon. A release and
+// the tests put them together here.
 
 import { execFile } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import addons from '../js/addon.js';
+import { linkedOutside } from './links.mjs';
+import { sbomOf } from './sbom.mjs';
 
-const { TARGETS } = addons;
+const { TARGETS, packageOf } = addons;
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
-/** Their names, which are those of their addons, too, and where they are. */
+/** Name, which is also that of the addon, and folder. */
 const MAINS = { snowdrift: '.', 'snowdrift-zookeeper': 'zookeeper' };
 
-const LIBC = { gnu: 'glibc', musl: 'musl' };
+const SBOM = 'sbom.cdx.json';
 
 const read = (...path) => readFileSync(join(ROOT, ...path), 'utf8');
 const readJson = (...path) => JSON.parse(read(...path));
 
-const { version, repository, license, engines } = readJson('package.json');
+const own = readJson('package.json');
+const { version } = own;
 
-export { TARGETS, version };
+export { version };
+
+/** Stands for the account on GitHub, whose names have no underscore. */
+const PLACEHOLDER = '_OWNER_';
 
 /**
- * Runs npm; answers what it printed.
- * @param cwd where; in the repository, if not told
- * @param env what is in its environment besides
+ * Runs npm and returns its output.
+ * @param cwd default: the repository
+ * @param env is added to the environment
  */
 export async function npm(args, { cwd = ROOT, env = {} } = {}) {
   const { stdout } = await promisify(execFile)('npm', args, {
@@ -38,15 +54,18 @@ export async function npm(args, { cwd = ROOT, env = {} } = {}) {
   return stdout.trim();
 }
 
-/** Where the version is not that of package.json. */
+/** The files whose version is not that of package.json. */
 export function otherVersions() {
   const lock = readJson('package-lock.json');
   const stated = {
     'package-lock.json': lock.version,
     "package-lock.json, packages['']": lock.packages[''].version,
     'package-lock.json, packages.zookeeper': lock.packages.zookeeper.version,
-    'zookeeper/package.json': readJson('zookeeper', 'package.json').version,
   };
+  const platforms = readdirSync(join(ROOT, 'npm')).map((name) => `npm/${name}`);
+  for (const folder of ['zookeeper', ...platforms]) {
+    stated[`${folder}/package.json`] = readJson(folder, 'package.json').version;
+  }
   for (const folder of Object.values(MAINS)) {
     const file = join(folder, 'Cargo.toml');
     stated[file] = read(file).match(/^version = "(.*)"/m)[1];
@@ -56,7 +75,7 @@ export function otherVersions() {
     .map(([file, what]) => `${file} says ${what}, package.json says ${version}`);
 }
 
-/** What CHANGELOG.md says when this version was released, if it knows the version. */
+/** The day that CHANGELOG.md has for this version; undefined if it lacks the version. */
 export function releaseDate() {
   const heading = `## [${version}] - `;
   const line = read('CHANGELOG.md')
@@ -66,8 +85,8 @@ export function releaseDate() {
 }
 
 /**
- * What stands in the way of a release.
- * @param tag of git, where it is to be one of this version
+ * The reasons against a release.
+ * @param tag the Git tag that asks for the release, if one does
  */
 export function obstacles(tag) {
   const found = otherVersions();
@@ -77,19 +96,38 @@ export function obstacles(tag) {
   if (!/^\d{4}-\d\d-\d\d$/.test(releaseDate() ?? '')) {
     found.push(`CHANGELOG.md has no line '## [${version}] - ' with the day of the release`);
   }
-  if (repository?.url === undefined) {
-    found.push(
-      'package.json has no repository with a url, which provenance is about: "repository": { "type": "git", "url": "git+https://..." }',
-    );
-  }
-  return found;
+  return [...found, ...pageObstacles(own)];
 }
 
 /**
- * Makes the folders, as workspaces of one.
- * @param addonsIn where the addons are, as NAME.TARGET.node
- * @param out where; what is in it is deleted
- * @returns the packages, in the order in which to publish them, and the addons that were not there
+ * The reasons why a manifest's links would lead nowhere on npm's page.
+ * @param built the repository of the workflow, OWNER/NAME, which npm compares with that of the manifest
+ */
+export function pageObstacles(
+  { homepage, bugs, repository },
+  built = process.env.GITHUB_REPOSITORY,
+) {
+  const links = { homepage, 'bugs.url': bugs?.url, 'repository.url': repository?.url };
+  const wrong = Object.keys(links).filter((name) => links[name]?.includes(PLACEHOLDER) ?? true);
+  if (wrong.length > 0) {
+    return [
+      `package.json has no account on GitHub in ${wrong.join(', ')}: sed -i s/${PLACEHOLDER}/ACCOUNT/ package.json`,
+    ];
+  }
+  const named = webOf(repository);
+  if (built === undefined || named === `https://github.com/${built}`) return [];
+  return [
+    `package.json names the repository ${named}, and the workflow runs in https://github.com/${built}: npm refuses provenance of another one, npm pkg set repository.url=git+https://github.com/${built}.git`,
+  ];
+}
+
+const webOf = ({ url }) => url.replace(/^git\+/, '').replace(/\.git$/, '');
+
+/**
+ * Puts the packages together, as workspaces of one.
+ * @param addonsIn the folder of the addons, NAME.TARGET.node
+ * @param out the folder to write, which is emptied first
+ * @returns the packages, in the order in which to publish them, and the addons that are missing
  */
 export async function assemble(addonsIn, out) {
   rmSync(out, { recursive: true, force: true });
@@ -98,48 +136,113 @@ export async function assemble(addonsIn, out) {
   for (const name of Object.keys(MAINS)) {
     for (const target of TARGETS) {
       const addon = join(addonsIn, `${name}.${target}.node`);
-      if (existsSync(addon)) packages.push(assemblePlatform(name, target, addon, out));
-      else missing.push(addon);
+      const platform = packageOf(name, target);
+      if (!existsSync(addon)) {
+        missing.push(addon);
+        continue;
+      }
+      const folder = join(out, platform);
+      // Folders of npm/ are named without the scope.
+      cpSync(join(ROOT, 'npm', basename(platform)), folder, { recursive: true });
+      cpSync(addon, join(folder, basename(addon)));
+      const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+      writeJson(folder, { ...manifest, ...pageOf(`npm/${basename(platform)}`) });
+      packages.push(platform);
     }
   }
-  // Last, since they ask for the others.
-  for (const name of Object.keys(MAINS)) packages.push(await assembleMain(name, out));
-  writeManifest(out, { private: true, workspaces: packages });
+  // Last, since they depend on the others.
+  for (const name of Object.keys(MAINS)) {
+    await assembleMain(name, join(out, name));
+    packages.push(name);
+  }
+  for (const name of packages) cpSync(join(ROOT, 'LICENSE'), join(out, name, 'LICENSE'));
+  writeJson(out, { private: true, workspaces: packages });
   return { packages, missing };
 }
 
-function assemblePlatform(name, target, addon, out) {
-  const [os, cpu, abi] = target.split('-');
-  const platform = `${name}-${target}`;
-  const main = `${name}.${target}.node`;
-  const folder = startFolder(out, platform);
-  writeManifest(folder, {
-    name: platform,
-    version,
-    description: `The addon of ${name} for ${target}`,
-    license,
-    repository,
-    main,
-    files: [main],
-    engines,
-    os: [os],
-    cpu: [cpu],
-    libc: os === 'linux' ? [LIBC[abi]] : undefined,
-  });
-  cpSync(addon, join(folder, main));
-  writeFileSync(
-    join(folder, 'README.md'),
-    `# ${platform}\n\nThe addon of \`${name}\` for ${target}. It is installed along with \`${name}\`.\n`,
-  );
-  return platform;
+/** What npm's page of a package links to. One place has it: package.json. */
+function pageOf(directory) {
+  const { homepage, bugs, repository } = own;
+  return { homepage, bugs, repository: { ...repository, directory } };
+}
+
+const filesBelow = (folder) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath ?? entry.path, entry.name));
+
+/**
+ * Adds its bill of materials to each of the main packages, which npm lists with their files.
+ * @param out the folder that `assemble` wrote
+ */
+export function addSboms(out) {
+  for (const name of Object.keys(MAINS)) {
+    const sbom = sbomOf(
+      name,
+      version,
+      TARGETS.map((target) => packageOf(name, target)),
+    );
+    writeJson(join(out, name), sbom, SBOM);
+    const manifest = JSON.parse(readFileSync(join(out, name, 'package.json'), 'utf8'));
+    writeJson(join(out, name), { ...manifest, files: [...manifest.files, SBOM] });
+  }
 }
 
 /**
- * Publishes what was made, but for what was published already.
- * @param out where it was made
- * @param registry its URL
+ * Packs the packages as npm publishes them. From equal files come equal bytes, with one version of Node: the
+ * compression is its zlib's.
+ * @param out the folder that `assemble` wrote
+ * @param to the folder to write, which is emptied first: the archives, and SHA256SUMS
+ * @returns what npm says of each: id, filename, size, unpackedSize
+ */
+export async function pack(out, to) {
+  rmSync(to, { recursive: true, force: true });
+  mkdirSync(to, { recursive: true });
+  // Independent of the umask: npm packs each file with its mode.
+  for (const file of filesBelow(out))
+    chmodSync(file, file.endsWith('/cli/main.js') ? 0o755 : 0o644);
+  const packed = JSON.parse(
+    await npm(['pack', '--workspaces', '--json', '--pack-destination', resolve(to)], { cwd: out }),
+  );
+  const sums = packed.map(({ filename }) => {
+    const bytes = readFileSync(join(to, filename));
+    return `${createHash('sha256').update(bytes).digest('hex')}  ${filename}\n`;
+  });
+  writeFileSync(join(to, 'SHA256SUMS'), sums.join(''));
+  return packed;
+}
+
+/** Copies the files that npm would pack, but for addons; the manifest names the platforms' packages. */
+async function assembleMain(name, folder) {
+  const source = join(ROOT, MAINS[name]);
+  const [{ files }] = JSON.parse(await npm(['pack', source, '--dry-run', '--json']));
+  const paths = files.map(({ path }) => path).filter((path) => !path.endsWith('.node'));
+  const base = `${webOf(own.repository)}/blob/v${version}`;
+  for (const path of paths) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    cpSync(join(source, path), join(folder, path));
+    if (!path.endsWith('.md')) continue;
+    const text = readFileSync(join(folder, path), 'utf8');
+    writeFileSync(join(folder, path), linkedOutside(text, path, { paths, source, base }));
+  }
+  const { scripts, devDependencies, ...manifest } = readJson(MAINS[name], 'package.json');
+  if (MAINS[name] !== '.') Object.assign(manifest, pageOf(MAINS[name]));
+  if (manifest.peerDependencies !== undefined) {
+    // The two packages work only in the same version.
+    manifest.peerDependencies['snowdrift-zookeeper'] = version;
+  }
+  manifest.optionalDependencies = Object.fromEntries(
+    TARGETS.map((target) => [packageOf(name, target), version]),
+  );
+  writeJson(folder, manifest);
+}
+
+/**
+ * Publishes packages, except those that the registry has.
+ * @param out the folder that `assemble` wrote
+ * @param registry a URL
  * @param flags of `npm publish`
- * @returns the names of what was published
+ * @returns the names of the packages that were published
  */
 export async function publish(out, packages, registry, flags, env) {
   const published = await Promise.all(packages.map((name) => isPublished(name, registry)));
@@ -159,38 +262,6 @@ async function isPublished(name, registry) {
   return version in (await answer.json()).versions;
 }
 
-/** What npm would pack, but for what only a checkout has, and with the platforms' packages. */
-async function assembleMain(name, out) {
-  const source = join(ROOT, MAINS[name]);
-  const folder = startFolder(out, name);
-  const [{ files }] = JSON.parse(await npm(['pack', source, '--dry-run', '--json']));
-  for (const { path } of files) {
-    if (path.endsWith('.node')) continue;
-    mkdirSync(dirname(join(folder, path)), { recursive: true });
-    cpSync(join(source, path), join(folder, path));
-  }
-  const { scripts, devDependencies, ...manifest } = readJson(MAINS[name], 'package.json');
-  if (manifest.peerDependencies !== undefined) {
-    // The two go together.
-    manifest.peerDependencies['snowdrift-zookeeper'] = version;
-  }
-  writeManifest(folder, {
-    ...manifest,
-    repository,
-    optionalDependencies: Object.fromEntries(
-      TARGETS.map((target) => [`${name}-${target}`, version]),
-    ),
-  });
-  return name;
-}
-
-function startFolder(out, name) {
-  const folder = resolve(out, name);
-  mkdirSync(folder, { recursive: true });
-  cpSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
-  return folder;
-}
-
-function writeManifest(folder, manifest) {
-  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+function writeJson(folder, manifest, name = 'package.json') {
+  writeFileSync(join(folder, name), `${JSON.stringify(manifest, null, 2)}\n`);
 }

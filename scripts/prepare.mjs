@@ -1,8 +1,10 @@
 // Does the set-up that every command needs: checks the tools, installs the dependencies, builds the
 // addon. Fast when there is nothing to do. `npm run build` is this alone; with --zookeeper it builds
-// the second addon, too, and with --orms and --runners it installs what only some tests need.
+// the second addon, too, as quickly as tests can do with, and with --orms, --runners and --boundary it installs
+// what only some tests need. Packages are installed while addons are built.
 
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { copyFileSync, existsSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -21,8 +23,12 @@ const CI = ['ci', '--no-audit', '--no-fund'];
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 
+/** The commands under way. */
+const running = new Set();
+
 function giveUp(...lines) {
   for (const line of lines) console.error(line);
+  for (const child of running) child.kill();
   process.exit(1);
 }
 
@@ -47,20 +53,24 @@ function checkTools() {
   }
 }
 
-/** Runs a step; shows what it printed only if it failed. */
-function step(title, command, args, options) {
+/** Runs a command; shows what it printed only if it failed. */
+async function run(title, command, args, options) {
   const start = Date.now();
-  try {
-    execFileSync(command, args, {
-      ...options,
-      stdio: 'pipe',
-      encoding: 'utf8',
-      maxBuffer: 2 ** 28,
-      shell: process.platform === 'win32',
+  const child = spawn(command, args, {
+    ...options,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    shell: process.platform === 'win32',
+  });
+  running.add(child);
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text) => {
+      printed += text;
     });
-  } catch (failure) {
-    giveUp(`${failure.stdout ?? ''}${failure.stderr ?? ''}`, `${title} failed, see above.`);
   }
+  const [code] = await once(child, 'close').catch((failure) => [failure]);
+  running.delete(child);
+  if (code !== 0) giveUp(printed, `${title} failed (${code}), see above.`);
   const seconds = (Date.now() - start) / 1000;
   if (seconds > 2) console.log(`${title}: ${seconds.toFixed(0)} s`);
 }
@@ -86,15 +96,15 @@ function compiling() {
 }
 
 /** Installs the packages of one folder. */
-function installIn(cwd, ...options) {
+async function installIn(cwd, ...options) {
   if (isInstalled(cwd)) return;
-  step(`npm ci, ${basename(cwd)}`, 'npm', [...CI, ...options], { cwd, env: compiling() });
+  await run(`npm ci, ${basename(cwd)}`, 'npm', [...CI, ...options], { cwd, env: compiling() });
 }
 
 /** Puts what cargo built where its loader looks for it. */
-function placeAddon(crate, folder) {
+function placeAddon(crate, profile, folder) {
   const library = libraryOf(crate, process.platform);
-  const built = `${process.env.CARGO_TARGET_DIR ?? 'target'}/release/${library}`;
+  const built = `${process.env.CARGO_TARGET_DIR ?? 'target'}/${profile}/${library}`;
   const place = `${folder}/${crate}.${targetHere()}.node`;
   if (existsSync(place) && readFileSync(place).equals(readFileSync(built))) return;
   // Renamed rather than written in place: a process that has the old one mapped keeps it.
@@ -102,26 +112,37 @@ function placeAddon(crate, folder) {
   renameSync(`${place}.new`, place);
 }
 
-checkTools();
-if (!isInstalled('.')) {
-  console.log('Installing dependencies ...');
-  step('npm ci', 'npm', CI);
-}
-console.log('Building the addon ...');
-step('cargo build', 'cargo', ['build', '--release', '--locked', '--features', 'binding']);
-placeAddon('snowdrift', 'js');
-if (process.argv.includes('--zookeeper')) {
-  // The optional second addon takes as long again, so only where it is asked for.
-  const crate = 'snowdrift-zookeeper';
-  step('cargo build, ZooKeeper', 'cargo', ['build', '--release', '--locked', '--package', crate]);
-  placeAddon(crate, 'zookeeper');
-}
-if (process.argv.includes('--orms')) {
-  installIn('__test__/orms/prisma', '--ignore-scripts');
-  installIn('__test__/orms/better-sqlite3');
-}
-if (process.argv.includes('--runners')) {
-  for (const name of ['pm2', 'jest', 'vitest']) {
-    installIn(`__test__/runners/${name}`, '--ignore-scripts');
+async function install() {
+  if (!isInstalled('.')) await run('npm ci', 'npm', CI);
+  if (process.argv.includes('--orms')) {
+    await installIn('__test__/support/orms/prisma', '--ignore-scripts');
+    await installIn('__test__/support/orms/typeorm-0.3', '--ignore-scripts');
+    await installIn('__test__/support/orms/better-sqlite3');
+  }
+  if (process.argv.includes('--boundary')) {
+    await installIn('__test__/support/boundary', '--ignore-scripts');
+  }
+  if (process.argv.includes('--runners')) {
+    for (const name of ['pm2', 'jest', 'vitest']) {
+      await installIn(`__test__/support/runners/${name}`, '--ignore-scripts');
+    }
   }
 }
+
+async function build() {
+  await run('cargo build', 'cargo', ['build', '--release', '--locked', '--features', 'binding']);
+  placeAddon('snowdrift', 'release', 'js');
+}
+
+/** Unoptimised: it waits for a server, and optimised its build takes as long as that of the other addon. */
+async function buildZooKeeper() {
+  const crate = 'snowdrift-zookeeper';
+  await run('cargo build, ZooKeeper', 'cargo', ['build', '--locked', '--package', crate]);
+  placeAddon(crate, 'debug', 'zookeeper');
+}
+
+checkTools();
+console.log('Installing dependencies, building the addon ...');
+const builds = [install(), build()];
+if (process.argv.includes('--zookeeper')) builds.push(buildZooKeeper());
+await Promise.all(builds);

@@ -1,13 +1,19 @@
-// Publishes a release: checks that all is there, makes the packages' folders in npm/ from the addons in
-// artifacts/, publishes them by the token in NPM_TOKEN. With --dry-run it does all but publish, and goes
-// on where something is missing. --tag v1.2.3 is the tag that releases; --provenance is npm's.
+// Publishes a release: checks that all is there, puts the packages together in artifacts/packages from the
+// addons in artifacts/, packs them with their checksums in artifacts/packed, publishes them. With --dry-run it does all
+// but publish, and goes on where something is missing. --tag v1.2.3 is the tag that releases; --provenance is npm's.
 //
-// What is published already is passed over, so that a release that broke off can be run again.
+// It takes no token: in the workflow npm trusts the workflow, elsewhere `npm login` has been called.
+// It skips packages that are published already, so a release that failed halfway can be repeated.
 
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { assemble, npm, obstacles, publish } from './packages.mjs';
+import { addSboms, assemble, npm, obstacles, pack, publish } from './packages.mjs';
+
+const PACKAGES = 'artifacts/packages';
+const PACKED = 'artifacts/packed';
+/** The first npm that a workflow can publish by without a token. */
+const TRUSTED = '11.5.1';
 
 const { values: asked } = parseArgs({
   options: {
@@ -20,23 +26,24 @@ const isTry = asked['dry-run'];
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 
-const { packages, missing } = await assemble('artifacts', 'npm');
+const { packages, missing } = await assemble('artifacts', PACKAGES);
+addSboms(PACKAGES);
 const wrong = [...obstacles(asked.tag), ...missing.map((addon) => `there is no ${addon}`)];
+const found = await npm(['--version']);
+if (found.localeCompare(TRUSTED, 'en', { numeric: true }) < 0) {
+  wrong.push(`npm is ${found}, and publishes without a token from ${TRUSTED} on`);
+}
 for (const what of wrong) console.error(`${isTry ? 'would stop a release' : 'error'}: ${what}`);
 if (wrong.length > 0 && !isTry) process.exit(1);
 
 const kB = (bytes) => `${Math.ceil(bytes / 1000)} kB`;
-const packed = await npm(['pack', '--workspaces', '--dry-run', '--json'], { cwd: 'npm' });
-for (const { id, size, unpackedSize } of JSON.parse(packed)) {
+for (const { id, size, unpackedSize } of await pack(PACKAGES, PACKED)) {
   console.log(`${id}: ${kB(size)} packed, ${kB(unpackedSize)} unpacked`);
 }
 if (isTry) process.exit(0);
 
 const registry = await npm(['config', 'get', 'registry']);
-const env = {
-  [`npm_config_${registry.replace(/^https?:/, '')}:_authToken`]: process.env.NPM_TOKEN,
-};
 const flags = asked.provenance ? ['--provenance'] : [];
-for (const name of await publish('npm', packages, registry, flags, env)) {
+for (const name of await publish(PACKAGES, packages, registry, flags)) {
   console.log(`${name} is published`);
 }

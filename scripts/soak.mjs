@@ -9,10 +9,9 @@ import os, { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-
-import { BOUNDS, judge, sample } from '../__test__/soak/curve.mjs';
-import { round } from '../__test__/soak/round.mjs';
 import { memoryChart } from '../bench/chart.mjs';
+import { BOUNDS, judge, sample } from './soak/curve.mjs';
+import { round } from './soak/round.mjs';
 
 const SAMPLES = 120;
 /** A thread takes part in one round of so many. */
@@ -33,7 +32,11 @@ if (!(seconds > 0)) {
 if (process.env.MALLOC_ARENA_MAX === undefined) {
   // glibc gives each thread an arena and keeps what it once held.
   const env = { ...process.env, MALLOC_ARENA_MAX: '1' };
+  // The pages of this user's processes are none of a soak's.
+  const pages = process.platform === 'linux' && mkdtempSync('/dev/shm/snowdrift-soak-');
+  if (pages) env.SNOWDRIFT_SHARED = pages;
   const { status } = spawnSync(process.execPath, process.argv.slice(1), { stdio: 'inherit', env });
+  if (pages) rmSync(pages, { recursive: true, force: true });
   process.exit(status ?? 1);
 }
 
@@ -73,10 +76,9 @@ if (values.save) {
   const here = (path) => fileURLToPath(new URL(`../bench/results/${path}`, import.meta.url));
   const date = new Date().toISOString().slice(0, 10);
   const cpu = os.cpus()[0].model.trim();
-  const caption = `${values.minutes} minutes, ${ids.toLocaleString('en-US')} IDs, ${rounds.toLocaleString('en-US')} rounds; ${cpu}, Node ${process.version}, ${date}`;
   const results = { date, cpu, node: process.version, seconds, rounds, ids, risen, samples };
   writeFileSync(here('soak.json'), `${JSON.stringify(results, null, 1)}\n`);
-  writeFileSync(here('soak.svg'), memoryChart(samples, caption));
+  writeFileSync(here('soak.svg'), memoryChart(results));
   console.log('Saved bench/results/soak.json and bench/results/soak.svg');
 }
 if (leaks.length > 0) {

@@ -13,17 +13,17 @@ const file = `snowdrift.${addons.targetHere()}.node`;
 if (existsSync(`artifacts/${file}`)) copyFileSync(`artifacts/${file}`, `js/${file}`);
 
 const names = [
-  'bad-input',
-  'cached',
-  'cluster',
-  'environment',
-  'host-scope',
-  'ids',
-  'one-process',
-  'state',
-  'turn',
-  'uid',
-  'worker-id',
+  'app/cluster',
+  'core/bad-input',
+  'core/cached',
+  'core/environment',
+  'core/ids',
+  'core/one-process',
+  'core/turn',
+  'core/uid',
+  'core/worker-id',
+  'host/scope',
+  'host/state',
 ];
 const files = names.map((name) => `__test__/${name}.test.js`);
 const { status } = spawnSync(process.execPath, ['--test', ...files], { stdio: 'inherit' });

@@ -1,26 +1,155 @@
-// All tests: the core's, then the addon's, then the types.
+// All tests: builds what they take, then runs the core's beside the addon's, then the types. The addon's tests are
+// files, which run side by side: of each it says how long it took, and of those that failed what they
+// printed. TESTS=all, which .ci/run sets, tests what takes long, too: see __test__/support/amount.js.
+//
+//   npm test                      all of them
+//   npm test -- lease host/page   of the addon's, those with one of these in their path, and no others
 
-import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { run as runFiles } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { inspect } from 'node:util';
 
-function run(command, ...args) {
-  const { status } = spawnSync(command, args, { stdio: 'inherit' });
-  if (status !== 0) {
-    console.error(`${command} ${args.slice(0, 3).join(' ')} ... failed`);
+/** So many files at a time: most of them wait more than they work. */
+const CONCURRENCY = 4;
+/** With TESTS=all these take all processors, so that fewer of them run at a time, and none beside the others. */
+const HEAVY = /\/(chaos|hosts-chaos|lost|simulation|crash|soak)\.test\.js$/;
+const HEAVY_CONCURRENCY = 2;
+const FILE_TIMEOUT_MS = 15 * 60_000;
+/** In this order: the files that take long come first, so that none is left alone in the end. */
+const FOLDERS = ['lease', 'host', 'app', 'orm', 'package', 'cli', 'core'];
+
+process.chdir(fileURLToPath(new URL('..', import.meta.url)));
+const chosen = process.argv.slice(2);
+const isAll = process.env.TESTS === 'all';
+const started = performance.now();
+
+function log(text) {
+  console.log(`[${Math.round((performance.now() - started) / 1000)} s] ${text}`);
+}
+
+/** Runs a command to its end, and ends this process if it fails. */
+async function run(command, ...args) {
+  const child = spawn(command, args, { stdio: 'inherit' });
+  const [code] = await once(child, 'close');
+  if (code === 0) return;
+  console.error(`${command} ${args.slice(0, 3).join(' ')} ... failed`);
+  process.exit(1);
+}
+
+/** What is built by one does not wait for what is built by another. */
+async function build() {
+  const flags = isAll ? ['--orms', '--runners', '--boundary'] : [];
+  // It takes long, so that a new clone leaves it to TESTS=all.
+  if (isAll || readdirSync('zookeeper').some((name) => name.endsWith('.node'))) {
+    flags.push('--zookeeper');
+  }
+  const builds = [run(process.execPath, 'scripts/prepare.mjs', ...flags)];
+  // Where there is no cargo, prepare.mjs says what to do.
+  if (spawnSync('cargo', ['--version']).status === 0) builds.push(buildTests());
+  await Promise.all(builds);
+  log('built');
+}
+
+async function buildTests() {
+  if (chosen.length === 0) await run('cargo', 'test', '--locked', '--quiet', '--no-run');
+  // The clock, the disk and the boot under the addon: see machine-shim.
+  const shim = ['build', '--locked', '--quiet', '--package', 'machine-shim'];
+  if (process.platform === 'linux') await run('cargo', ...shim);
+}
+
+function testFiles() {
+  const files = FOLDERS.flatMap((folder) =>
+    readdirSync(`__test__/${folder}`).map((name) => join('__test__', folder, name)),
+  ).filter((path) => path.endsWith('.test.js'));
+  if (chosen.length === 0) return files;
+  const wrong = chosen.find((part) => !files.some((path) => path.includes(part)));
+  if (wrong !== undefined) {
+    console.error(`no test file has '${wrong}' in its path`);
     process.exit(1);
   }
+  return files.filter((path) => chosen.some((part) => path.includes(part)));
 }
 
-run('cargo', 'test', '--locked', '--quiet');
-if (process.platform === 'linux') {
-  // The clock, the disk and the boot under the addon: see __test__/machine-shim.
-  run('cargo', 'build', '--locked', '--quiet', '--release', '--package', 'machine-shim');
+/** Runs the core's tests. Answers which command failed. */
+async function testCore() {
+  const command = ['cargo', 'test', '--locked', '--quiet'];
+  const child = spawn(command[0], command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text) => {
+      output += text;
+    });
+  }
+  const [code] = await once(child, 'close');
+  if (code !== 0) console.error(output);
+  log(`the core ${code === 0 ? 'passed' : 'failed'}`);
+  return code === 0 ? [] : [command.join(' ')];
 }
-if (existsSync('/usr/share/zookeeper')) run(process.execPath, 'scripts/prepare.mjs', '--zookeeper');
-if (process.env.ORMS === 'required') run(process.execPath, 'scripts/prepare.mjs', '--orms');
-if (process.env.RUNNERS === 'required') run(process.execPath, 'scripts/prepare.mjs', '--runners');
-const files = readdirSync('__test__').filter((name) => name.endsWith('.test.js'));
-// Two files at a time: most tests wait more than they work.
-run(process.execPath, '--test', '--test-concurrency=2', ...files.map((name) => `__test__/${name}`));
-run(process.execPath, 'node_modules/typescript/bin/tsc', '--project', 'tsconfig.json');
-console.log('types ok');
+
+/** Answers which tests of these files failed. */
+async function testAddon(files, concurrency) {
+  const counts = { passed: 0, skipped: 0, failed: 0 };
+  const reasons = new Map();
+  const failed = new Map();
+  const outputs = new Map();
+  const path = [];
+  const stream = runFiles({
+    files: files.map((file) => join(process.cwd(), file)),
+    concurrency,
+    timeout: FILE_TIMEOUT_MS,
+  });
+  for await (const { type, data } of stream) {
+    const { file, name, nesting, skip, details, message } = data;
+    if (type === 'test:start') path[nesting] = name;
+    else if (type === 'test:stdout' || type === 'test:stderr') {
+      outputs.set(file, `${outputs.get(file) ?? ''}${message}`);
+    } else if (type === 'test:diagnostic' && file !== undefined && isAll) {
+      console.log(`          ${path[nesting]}: ${message}`);
+    } else if (type === 'test:complete' && name === file) {
+      const seconds = (details.duration_ms / 1000).toFixed(1).padStart(6);
+      console.log(`${seconds} s  ${relative('__test__', file)}${details.error ? ' FAILED' : ''}`);
+    } else if (type === 'test:pass' && details.type !== 'suite') {
+      counts[skip === undefined ? 'passed' : 'skipped']++;
+      if (typeof skip === 'string') reasons.set(skip, (reasons.get(skip) ?? 0) + 1);
+    } else if (type === 'test:fail' && details.error.failureType !== 'subtestsFailed') {
+      counts.failed++;
+      const where = [relative('.', file), ...path.slice(0, nesting), name].join(' > ');
+      failed.set(file, [...(failed.get(file) ?? []), where]);
+      console.error(`\n${where} failed:\n${inspect(details.error.cause ?? details.error)}\n`);
+    }
+  }
+  for (const file of failed.keys()) {
+    console.error(`\n${relative('.', file)} printed:\n${outputs.get(file) ?? 'nothing'}`);
+  }
+  for (const [reason, count] of reasons) console.log(`skipped, ${count}: ${reason}`);
+  log(
+    Object.entries(counts)
+      .map(([what, count]) => `${count} ${what}`)
+      .join(', '),
+  );
+  return [...failed.values()].flat();
+}
+
+const files = testFiles();
+await build();
+const core = chosen.length === 0 ? testCore() : [];
+// With all of them, each takes all processors.
+if (isAll) await core;
+const isHeavy = (file) => isAll && HEAVY.test(file);
+const light = files.filter((file) => !isHeavy(file));
+const failed = await testAddon(light, CONCURRENCY);
+if (light.length < files.length) {
+  failed.push(...(await testAddon(files.filter(isHeavy), HEAVY_CONCURRENCY)));
+}
+failed.push(...(await core));
+// Last, where it is seen.
+if (failed.length > 0) {
+  console.error(`failed:\n${failed.join('\n')}`);
+  process.exit(1);
+}
+await run(process.execPath, 'node_modules/typescript/bin/tsc', '--project', 'tsconfig.json');
+log('types ok');

@@ -6,8 +6,8 @@ mod rule;
 use std::collections::HashSet;
 
 use rule::{Rules, SequenceStart, Sequencer};
-use snowdrift::layout::{Layout, Tick};
-use snowdrift::sequencer::{Block, HighMarks};
+use snowdrift::core::layout::{Layout, Tick};
+use snowdrift::core::sequencer::{Block, HighMarks};
 
 /// 1 clock-back bit and 1 sequence bit: 2 counter values, 2 IDs a tick.
 const TINY: Layout = Layout {

@@ -7,7 +7,7 @@ mod rule_tests;
 
 use model::{Event, Model};
 use proptest::prelude::*;
-use snowdrift::layout::Layout;
+use snowdrift::core::layout::Layout;
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
     let step = prop_oneof![8 => -3..4i8, 1 => -40..41i8, 4 => Just(0)];

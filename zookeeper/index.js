@@ -8,19 +8,25 @@ exports.load = (target, failures) => {
   try {
     switch (target) {
       case 'darwin-arm64':
-        return require('snowdrift-zookeeper-darwin-arm64');
+        return require('@snowdrift/zookeeper-darwin-arm64');
       case 'darwin-x64':
-        return require('snowdrift-zookeeper-darwin-x64');
+        return require('@snowdrift/zookeeper-darwin-x64');
+      case 'linux-arm-gnu':
+        return require('@snowdrift/zookeeper-linux-arm-gnu');
+      case 'linux-arm-musl':
+        return require('@snowdrift/zookeeper-linux-arm-musl');
       case 'linux-arm64-gnu':
-        return require('snowdrift-zookeeper-linux-arm64-gnu');
+        return require('@snowdrift/zookeeper-linux-arm64-gnu');
       case 'linux-arm64-musl':
-        return require('snowdrift-zookeeper-linux-arm64-musl');
+        return require('@snowdrift/zookeeper-linux-arm64-musl');
       case 'linux-x64-gnu':
-        return require('snowdrift-zookeeper-linux-x64-gnu');
+        return require('@snowdrift/zookeeper-linux-x64-gnu');
       case 'linux-x64-musl':
-        return require('snowdrift-zookeeper-linux-x64-musl');
+        return require('@snowdrift/zookeeper-linux-x64-musl');
+      case 'win32-arm64-msvc':
+        return require('@snowdrift/zookeeper-win32-arm64-msvc');
       case 'win32-x64-msvc':
-        return require('snowdrift-zookeeper-win32-x64-msvc');
+        return require('@snowdrift/zookeeper-win32-x64-msvc');
     }
   } catch (failure) {
     failures.set(target, failure);

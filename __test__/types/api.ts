@@ -2,15 +2,19 @@
 
 import type { Worker } from 'node:cluster';
 import { subscribe } from 'node:diagnostics_channel';
+import type { StandardSchemaV1 } from '@standard-schema/spec';
 import {
+  type BigIntId,
   CachedSnowFlake,
   type CachedStats,
   type DiagnosticsEvents,
+  type Id,
   type Layout,
   type LayoutName,
   type LeaseInfo,
   type LeaseStore,
   layouts,
+  type NumberId,
   type ParsedId,
   type SlotHolder,
   SnowFlake,
@@ -18,10 +22,24 @@ import {
   type Stats,
 } from 'snowdrift';
 import { type Death, forkWorkers, type Workers } from 'snowdrift/cluster';
+import {
+  ceilingId,
+  compareIds,
+  compose,
+  floorId,
+  fromBase32,
+  idRange,
+  isBase32,
+  isId,
+  parse,
+  toBase32,
+} from 'snowdrift/id';
 import { etcd } from 'snowdrift/lease/etcd';
 import { memory } from 'snowdrift/lease/memory';
 import { postgres, sql } from 'snowdrift/lease/postgres';
+import { SnowFlakeModule } from 'snowdrift/nestjs';
 import { type PrismaSnowFlakeExtension, withSnowFlake } from 'snowdrift/prisma';
+import { idSchema } from 'snowdrift/schema';
 import { PrimarySnowFlakeColumn } from 'snowdrift/typeorm';
 
 function is<T>(_value: T): void {}
@@ -30,10 +48,14 @@ const flake = new SnowFlake({ datacenterId: 1, workerId: 3, epoch: new Date(0) }
 is<bigint>(flake.nextId());
 is<string>(flake.nextIdString());
 is<BigUint64Array>(flake.nextIds(2));
+is<BigUint64Array>(flake.nextIds(new BigUint64Array(2)));
 is<string[]>(SnowFlake.nextIdStrings(2));
 is<Promise<bigint>>(flake.nextIdAsync());
 is<ParsedId>(SnowFlake.parse('1', 'uid'));
 is<string>(flake.parse(1n).toJSON().id);
+is<string>(flake.nextIdBase32());
+is<number>(SnowFlake.nextIdNumber());
+is<ParsedId>(SnowFlake.parse(5, 'safe'));
 is<bigint>(flake.compose({ timestamp: new Date(), sequence: 1 }));
 is<bigint>(flake.compose(flake.parse(1n)));
 is<bigint>(flake.floorId(Date.now()));
@@ -43,7 +65,11 @@ is<string | undefined>(flake.stats().page);
 is<SnowFlake>(new SnowFlake({ workerId: 1, scope: 'host' }));
 is<Promise<SnowFlake>>(SnowFlake.lease('file:///ids', { scope: 'process' }));
 is<SnowFlake>(SnowFlake.configure({ layout: { ...layouts.uid, epoch: 0 }, workerId: 1 }));
-is<SnowFlake>(SnowFlake.default);
+is<bigint>(SnowFlake.default.nextId());
+is<SnowFlake>(SnowFlake.use(flake));
+is<Promise<SnowFlake | CachedSnowFlake>>(SnowFlake.ready());
+const { ready, use } = SnowFlake;
+ready().then(use);
 is<Layout>(layouts['node' satisfies LayoutName]);
 
 const cached = new CachedSnowFlake({
@@ -53,6 +79,7 @@ const cached = new CachedSnowFlake({
   onRejectedTake: (refusal) => `${refusal.retryAfterMs}`,
 });
 is<CachedStats>(cached.stats());
+is<CachedStats>(SnowFlake.use(cached).stats());
 is<string>(cached.toUidString(cached.nextId(), { timeZone: 'Asia/Shanghai' }));
 is<Promise<CachedSnowFlake>>(CachedSnowFlake.lease(memory(), { maxAge: 1, ttl: 5000 }));
 // @ts-expect-error ticks are counted
@@ -71,6 +98,8 @@ is<Promise<SnowFlake>>(SnowFlake.lease('file:///ids', { datacenterId: 1 }));
 is<Workers>(forkWorkers({ count: 2, datacenterId: 1, state: '/ids' }));
 const workers = forkWorkers({ datacenterId: 1 });
 workers.on('died', (death) => is<Death>(death));
+workers.on('died', ({ index, workerId }) => is<number>(workerId ?? index));
+is<Workers>(forkWorkers({ count: 40, datacenterId: 1, lease: 'postgres://db/app' }));
 workers.on('fork', (worker, workerId) => {
   is<Worker>(worker);
   is<number>(workerId);
@@ -107,6 +136,13 @@ void scopes;
   scoped.nextId();
 }
 
+SnowFlakeModule.forRoot({ isDefault: false });
+SnowFlakeModule.forRootAsync({
+  isDefault: false,
+  cached: true,
+  useFactory: () => ({ workerId: 1 }),
+});
+
 is<PrismaSnowFlakeExtension>(withSnowFlake());
 withSnowFlake({ flake: SnowFlake, models: ['Author'] });
 withSnowFlake({
@@ -139,6 +175,12 @@ SnowFlake.parse(1);
 new SnowFlake({ workerId: '3' });
 // @ts-expect-error a lease takes any worker ID
 SnowFlake.lease('file:///ids', { workerId: 3 });
+// @ts-expect-error an instance is used
+SnowFlake.use({ datacenterId: 1 });
+// @ts-expect-error options are for use() and configure()
+SnowFlake.ready({ datacenterId: 1 });
+// @ts-expect-error a client cannot be passed to a process
+forkWorkers({ datacenterId: 1, lease: memory() });
 // @ts-expect-error workers have a datacenter
 forkWorkers({ count: 2 });
 // @ts-expect-error no such policy
@@ -167,3 +209,54 @@ export function onMessage<Name extends keyof DiagnosticsEvents>(
 }
 onMessage('snowdrift:wait', ({ reason, waitedMs }) => `${reason satisfies string} ${waitedMs}`);
 onMessage('snowdrift:lease-lost', ({ slot, failure }) => slot.workerId + (failure?.length ?? 0));
+
+is<ParsedId>(parse('1', 'twitter'));
+is<ParsedId>(parse(1, layouts.safe));
+// @ts-expect-error a number is no ID of a layout of 63 bits
+parse(1);
+// @ts-expect-error nor of this one
+SnowFlake.parse(1, 'node');
+is<bigint>(compose({ timestamp: new Date(), sequence: 1 }, 'safe'));
+is<bigint>(floorId(new Date()) - ceilingId(0, flake.layout) - idRange(0, new Date()).last);
+is<bigint>(fromBase32(toBase32(1n)));
+is<boolean>(isId({}) || isId(5, 'safe') || isBase32('1'));
+
+const userId = flake.nextIdString() as Id<'User'>;
+const orderId = flake.nextId() as BigIntId<'Order'>;
+is<string>(userId);
+is<bigint>(orderId + 1n);
+is<Id>(userId);
+is<ParsedId>(parse(userId));
+is<-1 | 0 | 1>(compareIds(userId, orderId));
+is<string>(JSON.parse(JSON.stringify({ userId })).userId);
+// @ts-expect-error any string
+is<Id<'User'>>('5');
+// @ts-expect-error of any kind
+is<Id<'User'>>(userId as Id);
+// @ts-expect-error of another kind
+is<Id<'Order'>>(userId);
+// @ts-expect-error in another form
+is<Id<'Order'>>(orderId);
+
+const userSchema = idSchema<'User'>({ layout: 'node', since: new Date(0) });
+is<StandardSchemaV1<bigint | string, Id<'User'>>>(userSchema);
+is<StandardSchemaV1.InferOutput<typeof userSchema>>(userId);
+is<Id<'User'>>(userSchema.parse({}));
+is<BigIntId<'User'>>(idSchema<'User'>({ as: 'bigint' }).parse('5'));
+is<NumberId>(idSchema({ as: 'number', layout: 'safe' }).parse(5));
+is<StandardSchemaV1<bigint | number | string, NumberId<'User'>>>(
+  idSchema<'User'>({ as: 'number', layout: layouts.safe }),
+);
+// @ts-expect-error a layout of more than 53 bits
+idSchema({ as: 'number', layout: 'node' });
+// @ts-expect-error no layout
+idSchema({ as: 'number' });
+// @ts-expect-error no form of an ID
+idSchema({ as: 'base32' });
+const given: string = JSON.parse('"5"');
+if (userSchema.is(given)) is<Id<'User'>>(given);
+else is<string>(given);
+const known: Id<'User'>[] = [given].filter(userSchema.is);
+void known;
+is<string[]>(['2', '10'].sort(compareIds));
+is<(bigint | string)[]>([1n, '2'].sort(compareIds));

@@ -1,86 +1,153 @@
 'use strict';
-// What several commands are told: a layout, and whose IDs.
+// Options of several commands: a layout, and a node.
 
+const { directoryOf, numberIn } = require('../checks.js');
 const { SnowFlake } = require('../snowflake.js');
-const { configError } = require('../errors.js');
-const { layouts } = require('../options.js');
+const { configError, describe } = require('../errors.js');
+const { faultsOfEnvironment } = require('../generator/options.js');
+const { layouts, readLayout } = require('../ids/layouts.js');
+const { DATE_LIMIT } = require('../ids/presets.js');
+const { parseLayoutKey } = require('../ids/layout-key.js');
+const { FILE_HELP, STORE_OPTIONS, readUrl } = require('./store-url.js');
 
-const LAYOUT = { layout: { type: 'string' }, epoch: { type: 'string' } };
+const LAYOUT_OPTIONS = { layout: { type: 'string' }, epoch: { type: 'string' } };
 
-const LAYOUT_HELP = `  --layout LAYOUT       node (default), twitter, uid, discord; or bits, 41/3/5/2/12 for
-                        timestamp/datacenter/worker/clock-back/sequence, with @1000 behind them for
-                        ticks of 1000 ms, from node's epoch; or
+const LAYOUT_HELP = `  --layout LAYOUT       node (default), twitter, uid, discord, safe; or the bits of timestamp/datacenter/
+                        worker/clock-back/sequence, such as 41/3/5/2/12, or 28/0/22/0/13@1000 for ticks of
+                        1000 ms, with the epoch of node; or
                         '{"timestampBits":41,"datacenterBits":3,"workerBits":5,"clockBackBits":2,
                           "sequenceBits":12,"tickMs":1,"epoch":1580486400000}'
   --epoch TIME          Unix ms, or a date such as 2026-01-01`;
 
-const NODE = {
-  ...LAYOUT,
+const NODE_OPTIONS = {
+  ...LAYOUT_OPTIONS,
   'datacenter-id': { type: 'string' },
   'worker-id': { type: 'string' },
   state: { type: 'string' },
   lease: { type: 'string' },
+  ...STORE_OPTIONS,
 };
 
-const NODE_HELP = `  --datacenter-id N     else the environment's datacenterId
-  --worker-id N         else the environment's workerId
-  --state DIRECTORY     where the worker ID is recorded, so that nobody else has it
-  --lease URL           any free worker ID from there: file:///var/lib/app/ids, postgres://...
+const NODE_HELP = `  --datacenter-id N     default: the environment variable datacenterId
+  --worker-id N         default: the environment variable workerId
+  --state DIRECTORY     records the node there, so that no restart or other host repeats its IDs
+  --lease URL           leases a free worker ID from file:///var/lib/app/ids, postgres://..., ...
+                        Default: the environment variable SNOWDRIFT_LEASE
+${FILE_HELP}, and keeps a password out of the process list
 ${LAYOUT_HELP}`;
 
-/** A cut as it is written short. */
-const BITS = /^(\d+)\/(\d+)\/(\d+)\/(\d+)\/(\d+)(?:@(\d+))?$/;
-
-function readText(layout) {
-  const bits = BITS.exec(layout);
-  if (bits !== null) {
-    const [timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits, tickMs = 1] =
-      bits.slice(1).map((digits) => (digits === undefined ? undefined : Number(digits)));
-    const cut = { timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits, tickMs };
-    return { ...cut, epoch: layouts.node.epoch };
+function readLayoutText(layout) {
+  if (Object.hasOwn(layouts, layout)) return layout;
+  const bits = layout.includes('@') ? layout : `${layout}@1`;
+  const read = parseLayoutKey(`${bits}+${layouts.node.epoch}`);
+  if (read !== undefined) return read;
+  if (!layout.startsWith('{')) {
+    throw configError(
+      `the layout must be ${Object.keys(layouts).join(', ')}, or five numbers of bits, timestamp/datacenter/worker/clock-back/sequence, such as 41/3/5/2/12, or JSON; it is ${describe(layout)}`,
+    );
   }
-  if (!layout.startsWith('{')) return layout;
   try {
     return JSON.parse(layout);
   } catch ({ message }) {
-    throw configError(`--layout is not JSON: ${message}`);
+    throw configError(`the layout is not JSON: ${message}`);
   }
 }
 
-/** A layout as the library takes it. */
-function layoutOf({ layout = 'node', epoch }) {
-  const read = readText(layout);
-  if (epoch === undefined) return { layout: read };
+/** The layout of LAYOUT_OPTIONS; undefined if neither is given. */
+function readLayoutFlags({ layout, epoch }) {
+  if (layout === undefined && epoch === undefined) return undefined;
+  const given = layout === undefined ? layouts.node : readLayoutText(layout);
+  if (epoch === undefined) return readLayout(given);
   const time = /^-?\d+$/.test(epoch) ? Number(epoch) : new Date(epoch);
-  if (Number.isNaN(Number(time))) {
+  if (!(Math.abs(Number(time)) <= DATE_LIMIT)) {
     throw configError(`--epoch must be Unix ms or a date; it is '${epoch}'`);
   }
-  return { layout: read, epoch: time };
+  return readLayout(given, time);
 }
 
-function wholeNumber(name, text) {
+/**
+ * The whole number of a flag; undefined if it is not given.
+ * @param flag as users write it
+ */
+function readWholeNumber(flag, text, min = 0, max = Number.MAX_SAFE_INTEGER) {
   if (text === undefined) return undefined;
-  if (!/^(0|[1-9][0-9]{0,15})$/.test(text)) {
-    throw configError(`--${name} must be a whole number; it is '${text}'`);
-  }
-  return Number(text);
+  const number = numberIn(text);
+  if (number >= min && number <= max) return number;
+  const range = max === Number.MAX_SAFE_INTEGER ? '' : ` from ${min} to ${max}`;
+  throw configError(`${flag} must be a whole number${range}; it is ${describe(text)}`);
 }
 
-/** The generator that was asked for. */
-async function open(flags, more = {}) {
-  const options = {
-    ...layoutOf(flags),
-    datacenterId: wholeNumber('datacenter-id', flags['datacenter-id']),
-    workerId: wholeNumber('worker-id', flags['worker-id']),
-    state: flags.state,
-    ...more,
-  };
-  if (flags.lease === undefined) return new SnowFlake(options);
-  const { workerId, state, ...others } = options;
-  if (workerId !== undefined || state !== undefined) {
-    throw configError('--lease takes any free worker ID: leave out --worker-id and --state');
-  }
-  return SnowFlake.lease(flags.lease, others);
+/** By field of a node: its flag, and the layout's bits for it. */
+const NODE_FIELDS = {
+  datacenterId: { flag: 'datacenter-id', bitsIn: 'datacenterBits' },
+  workerId: { flag: 'worker-id', bitsIn: 'workerBits' },
+};
+
+/** The IDs that flags name. @param layout if it is known */
+function readNodeFlags(flags, layout) {
+  const entries = Object.entries(NODE_FIELDS).map(([name, { flag, bitsIn }]) => {
+    const text = flags[flag];
+    const max = layout && 2 ** layout[bitsIn] - 1;
+    if (max === 0 && text !== undefined && text !== '0') {
+      throw configError(`the layout has no bits for --${flag}: leave it out`);
+    }
+    return [name, readWholeNumber(`--${flag}`, text, 0, max)];
+  });
+  return Object.fromEntries(entries);
 }
 
-module.exports = { LAYOUT, LAYOUT_HELP, NODE, NODE_HELP, layoutOf, open, wholeNumber };
+/** Throws if neither flags nor the environment have what a generator needs. */
+function checkNode(node, layout, takesAnyWorker) {
+  const fields = Object.entries(NODE_FIELDS)
+    .map(([name, { bitsIn }]) => [name, layout[bitsIn]])
+    .filter(([name, bits]) => bits > 0 && node[name] === undefined)
+    .filter(([name]) => name !== 'workerId' || !takesAnyWorker);
+  const faults = faultsOfEnvironment(Object.fromEntries(fields));
+  if (faults.length === 0) return;
+  const flags = faults.map(({ name, max }) => `--${NODE_FIELDS[name].flag} (0 to ${max})`);
+  const names = faults.map(({ name }) => name).join(' and ');
+  const ways = [`pass ${flags.join(' and ')}`, `set ${names} in the environment`];
+  if (names.includes('workerId')) ways.push('take any free worker ID with --lease URL');
+  const held = faults.filter(({ text }) => text !== undefined);
+  const found = held.map(({ name, text }) => `; ${name} holds ${describe(text)}`).join('');
+  throw configError(`${ways.join(', or ')}${found}`);
+}
+
+/** The store's URL for a lease: of the flag, or of the environment; undefined without a lease. */
+function readLease(flags, workerId) {
+  const { SNOWDRIFT_LEASE, SNOWDRIFT_STATE } = process.env;
+  const isFlag = flags.lease !== undefined;
+  const isSet = SNOWDRIFT_LEASE !== undefined && SNOWDRIFT_STATE === undefined;
+  if (!isFlag && (!isSet || flags.state !== undefined)) return undefined;
+  const name = isFlag ? '--lease' : 'the environment variable SNOWDRIFT_LEASE';
+  if (workerId !== undefined || flags.state !== undefined) {
+    throw configError(
+      `${name} takes any free worker ID: leave out --worker-id and --state, or the lease`,
+    );
+  }
+  return readUrl(name, isFlag ? flags.lease : SNOWDRIFT_LEASE);
+}
+
+/** Opens the generator of NODE_OPTIONS. */
+async function openGenerator(flags, more = {}) {
+  const layout = readLayoutFlags(flags);
+  const node = readNodeFlags(flags, layout ?? layouts.node);
+  const lease = readLease(flags, node.workerId);
+  checkNode(node, layout ?? layouts.node, lease !== undefined);
+  const { workerId, ...others } = { layout, ...node, ...more };
+  if (lease !== undefined) return SnowFlake.lease(lease, others);
+  const { state } = flags;
+  if (state !== undefined) directoryOf('--state', state, { urlOnly: false });
+  return new SnowFlake({ ...others, workerId, state });
+}
+
+module.exports = {
+  LAYOUT_HELP,
+  LAYOUT_OPTIONS,
+  NODE_HELP,
+  NODE_OPTIONS,
+  openGenerator,
+  readLayoutFlags,
+  readNodeFlags,
+  readWholeNumber,
+};

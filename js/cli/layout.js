@@ -1,74 +1,75 @@
 'use strict';
 // `snowdrift layout`
 
-const { layouts, readLayout } = require('../options.js');
-const { FIELDS, bold, table } = require('./colours.js');
-const { LAYOUT, LAYOUT_HELP, layoutOf } = require('./flags.js');
+const { capacityOf, digitDates } = require('../ids/capacity.js');
+const { layouts } = require('../ids/layouts.js');
+const { bitsOf } = require('../ids/layout-key.js');
+const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags } = require('./flags.js');
+const { bold, table } = require('./terminal.js');
 
 const help = `Usage: snowdrift layout [LAYOUT] [options]
 
-What a cut of bits allows: how long its time lasts, how many nodes, how many IDs. Without a layout, all
-that have a name.
+Shows a layout's time range, nodes and IDs per second, and when its IDs get a decimal digit more. Without a
+layout, shows all that have a name.
 
-  --json                as JSON
+  --json                prints JSON
 ${LAYOUT_HELP}`;
 
-const options = LAYOUT;
+const options = LAYOUT_OPTIONS;
 
-const YEAR_MS = 365.2425 * 86_400_000;
-
-/** What follows from a layout. Counts as strings: they may exceed what a number holds. */
-function allows(layout) {
-  const { timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits, tickMs } = layout;
-  const end = layout.epoch + 2 ** timestampBits * tickMs;
-  const inTick = 2n ** BigInt(sequenceBits);
-  return {
-    ...layout,
-    ends: end <= 8.64e15 ? new Date(end).toISOString() : null,
-    years: (2 ** timestampBits * tickMs) / YEAR_MS,
-    yearsLeft: Math.max(0, end - Date.now()) / YEAR_MS,
-    datacenters: String(2n ** BigInt(datacenterBits)),
-    workers: String(2n ** BigInt(workerBits)),
-    nodes: String(2n ** BigInt(datacenterBits + workerBits)),
-    idsPerTick: String(inTick),
-    idsPerSecond: String((inTick * 1000n) / BigInt(tickMs)),
-    stepsBack: 2 ** clockBackBits - 1,
-    unusedBits: 63 - FIELDS.reduce((sum, { bits }) => sum + layout[bits], 0),
-  };
-}
-
-async function run(flags, positionals, { print, usage }) {
-  if (positionals.length > 1) throw usage('layout takes one layout');
-  const [given = flags.layout] = positionals;
-  if (given === undefined && flags.epoch === undefined) {
-    const all = Object.entries(layouts).map(([name, layout]) => [name, allows(layout)]);
-    if (flags.json) print(JSON.stringify(Object.fromEntries(all), undefined, 2));
-    else print(all.map(([name, what]) => show(name, what)).join('\n\n'));
+async function run(flags, positionals, { show, usage }) {
+  const named = [...positionals, flags.layout].filter((one) => one !== undefined);
+  if (named.length > 1) {
+    throw usage(`layout takes one layout, not ${named.length}: ${named.join(', ')}`);
+  }
+  const [given] = named;
+  const layout = readLayoutFlags({ layout: given, epoch: flags.epoch });
+  if (layout === undefined) {
+    const all = Object.entries(layouts).map(([name, layout]) => [name, capacityOf(layout)]);
+    show(Object.fromEntries(all), () => all.map((one) => format(...one)).join('\n\n'));
     return;
   }
-  const { layout, epoch } = layoutOf({ layout: given, epoch: flags.epoch });
-  const what = allows(readLayout(layout, epoch));
-  if (flags.json) print(JSON.stringify(what, undefined, 2));
-  else print(show(typeof layout === 'string' ? layout : 'your layout', what));
+  const capacity = capacityOf(layout);
+  const name = given ?? 'node';
+  show(capacity, () => format(Object.hasOwn(layouts, name) ? name : 'your layout', capacity));
 }
 
-function show(name, what) {
-  const cut = FIELDS.map(({ bits }) => what[bits]).join('/');
+/** The changes of the decimal length. Those of the first day are one row. */
+function digitRows(capacity) {
+  const { firstDay, later } = digitDates(capacity);
+  const early = firstDay === undefined ? [] : [`up to ${firstDay} on the first day`];
+  const dates = later.map(({ digits, from, isNext }) => {
+    const warning = isNext ? ': IDs stored as decimal text then sort wrong' : '';
+    return `${digits} from ${from}${warning}`;
+  });
+  return [...early, ...dates].map((row, n) => [n === 0 ? 'digits' : '', row]);
+}
+
+function format(name, capacity) {
   const time = (ms) => (Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : String(ms));
   const grouped = (count) => BigInt(count).toLocaleString('en-US');
   const ended =
-    what.yearsLeft === 0 ? 'none: its time has run out, choose a later epoch' : undefined;
+    capacity.yearsLeft === 0
+      ? 'none: its timestamp has overflowed, choose a later epoch'
+      : undefined;
   const rows = table([
-    ['bits', `${cut} timestamp/datacenter/worker/clock-back/sequence, ${what.unusedBits} unused`],
-    ['tick', `${what.tickMs} ms`],
-    ['time', `${time(what.epoch)} to ${what.ends ?? 'beyond all dates'}`],
-    ['years left', ended ?? `${what.yearsLeft.toFixed(1)} of ${what.years.toFixed(1)}`],
+    [
+      'bits',
+      `${bitsOf(capacity)} timestamp/datacenter/worker/clock-back/sequence, ${capacity.unusedBits} unused`,
+    ],
+    ['tick', `${capacity.tickMs} ms`],
+    ['time', `${time(capacity.epoch)} to ${capacity.ends ?? 'beyond all dates'}`],
+    ['years left', ended ?? `${capacity.yearsLeft.toFixed(1)} of ${capacity.years.toFixed(1)}`],
     [
       'nodes',
-      `${grouped(what.nodes)}: ${grouped(what.datacenters)} datacenters x ${grouped(what.workers)} workers`,
+      `${grouped(capacity.nodes)}: ${grouped(capacity.datacenters)} datacenters x ${grouped(capacity.workers)} workers`,
     ],
-    ['IDs', `${grouped(what.idsPerTick)} a tick and node, ${grouped(what.idsPerSecond)} a second`],
-    ['clock-back', `${what.stepsBack} steps of the clock back are gone on after at one time`],
+    [
+      'IDs',
+      `${grouped(capacity.idsPerTick)} per tick and node, ${grouped(capacity.idsPerSecond)} per second`,
+    ],
+    ['clock-back', `${capacity.clockRollbacks} clock rollbacks tolerated at once`],
+    ...digitRows(capacity),
   ]);
   return [bold(name), ...rows].join('\n');
 }

@@ -1,15 +1,18 @@
 #!/usr/bin/env node
 'use strict';
-// `npx snowdrift`: which command, and how it ends. 0: done; 1: it could not be done; 2: not understood.
+// `npx snowdrift`: runs a command. Exit codes: 0 success, 1 failure, 2 wrong usage or options.
 
-const { parseArgs } = require('node:util');
+const { inspect, parseArgs } = require('node:util');
 
-const { SnowFlakeError } = require('../errors.js');
+const { SnowFlakeError, isMissing } = require('../errors.js');
+const { redact, redactForeign } = require('../secrets.js');
+const { applyLeaseFile } = require('./store-url.js');
 
 const COMMANDS = {
   next: () => require('./next.js'),
   parse: () => require('./parse.js'),
   layout: () => require('./layout.js'),
+  sql: () => require('./sql.js'),
   slots: () => require('./slots.js'),
   reset: () => require('./reset.js'),
   recover: () => require('./recover.js'),
@@ -21,54 +24,81 @@ const COMMANDS = {
 const HELP = `Usage: snowdrift <command> [options]
 
   next     draws IDs
-  parse    takes IDs apart
-  layout   what a cut of bits allows
-  slots    who holds which worker ID
-  reset    makes a slot of a directory usable again after a wrong clock
+  parse    decodes IDs
+  layout   shows the capacity of a layout
+  sql      prints SQL functions and partitions for IDs
+  slots    lists worker IDs and their holders
+  reset    makes a slot or page usable after a wrong clock
   recover  raises the floor of a namespace after a restore or a loss
   create   creates a namespace ahead of its first holder
   raise    raises the ttl, maxClockSkew or maxAhead that a namespace allows
-  serve    gives IDs by HTTP, to services in other languages
+  serve    serves IDs by HTTP, for services in other languages
 
-  snowdrift <command> --help tells the rest, snowdrift --version the version.
-  Each command knows --json. Colours only on a terminal, and not with NO_COLOR.`;
+  snowdrift <command> --help shows its options, snowdrift --version the version.
+  Each command has --json. Output is coloured on a terminal, unless NO_COLOR is set.`;
 
-/** What was not understood. */
 class UsageError extends Error {}
 
 async function main([name, ...args]) {
-  if (name === '--version') return print(require('../../package.json').version);
-  if (name === undefined || name === '--help' || name === 'help') return print(HELP);
+  if (['--version', '-v'].includes(name)) return print(require('../../package.json').version);
+  if (name === undefined || ['--help', '-h', 'help'].includes(name)) return print(HELP);
   if (!Object.hasOwn(COMMANDS, name)) {
-    throw new UsageError(`there is no command '${name}': snowdrift --help lists them`);
+    const names = Object.keys(COMMANDS).join(', ');
+    throw new UsageError(`there is no command '${name}'. The commands are ${names}, help`);
   }
   const command = COMMANDS[name]();
-  const options = { ...command.options, json: { type: 'boolean' }, help: { type: 'boolean' } };
+  const options = {
+    ...command.options,
+    json: { type: 'boolean' },
+    help: { type: 'boolean', short: 'h' },
+  };
   let read;
   try {
     read = parseArgs({ args, options, allowPositionals: true });
   } catch ({ message }) {
-    throw new UsageError(`${message}. snowdrift ${name} --help tells the options`);
+    // Without Node's advice on arguments that start with a dash.
+    const what = message.replace(/\. To specify a positional.*$|\.$/s, '').replaceAll('\n', ' ');
+    const unknown = /^Unknown option '--(\w+)'/.exec(message)?.[1];
+    // As in the environment: datacenterId
+    const meant = unknown?.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    const hint = Object.hasOwn(options, meant)
+      ? `It is --${meant}`
+      : `snowdrift ${name} --help lists the options`;
+    throw new UsageError(`${what}. ${hint}`);
   }
   if (read.values.help) return print(command.help);
-  await command.run(read.values, read.positionals, { print, usage });
+  const show = (value, format) =>
+    print(read.values.json ? JSON.stringify(value, undefined, 2) : format(value));
+  applyLeaseFile(read.values, read.positionals, { complain, usage });
+  await command.run(read.values, read.positionals, { complain, print, show, usage });
 }
 
 function print(text) {
-  process.stdout.write(`${text}\n`);
+  process.stdout.write(`${redact(text)}\n`);
+}
+
+function complain(text) {
+  process.stderr.write(`snowdrift: ${redact(text)}\n`);
 }
 
 function usage(message) {
   return new UsageError(message);
 }
 
-// A pipe that is closed early, as by `head`, is no failure.
+// EPIPE: the reader has closed the pipe early, as `head` does.
 process.stdout.on('error', ({ code }) => process.exit(code === 'EPIPE' ? 0 : 1));
 
 main(process.argv.slice(2)).catch((failure) => {
-  if (!(failure instanceof UsageError || failure instanceof SnowFlakeError)) throw failure;
+  if (!(failure instanceof UsageError || failure instanceof SnowFlakeError)) {
+    complain(redactForeign(inspect(failure)));
+    process.exit(1);
+  }
   const code = failure.code === undefined ? '' : `${failure.code}: `;
-  process.stderr.write(`snowdrift: ${code}${failure.message}\n`);
+  // npx without an installation runs a snowdrift in npm's cache, which finds no packages of the application.
+  const where = isMissing(failure.cause ?? {})
+    ? ', in the folder where you installed snowdrift'
+    : '';
+  complain(`${code}${failure.message}${where}`);
   process.exitCode =
     failure instanceof UsageError || failure.code === 'ERR_SNOWFLAKE_CONFIG' ? 2 : 1;
 });

@@ -1,116 +1,91 @@
 'use strict';
-// What commands share that change the record of a namespace.
+// Common parts of the commands that read or change the record of a namespace.
 
-const { randomBytes } = require('node:crypto');
+const { SnowFlakeError, configError, unwrap } = require('../errors.js');
+const { LIMIT_RANGES, readLeaseOptions } = require('../generator/options.js');
+const { parseLayoutKey } = require('../ids/layout-key.js');
+const { StoreCalls } = require('../lease/calls.js');
+const { LIMITS } = require('../lease/namespace.js');
+const native = require('../native.js');
+const { connect } = require('../stores/connect.js');
+const { isServer } = require('../stores/url.js');
+const { moment } = require('../time.js');
+const { readWholeNumber } = require('./flags.js');
+const { STORE_OPTIONS, readStoreUrl } = require('./store-url.js');
+const { table } = require('./terminal.js');
 
-const { SnowFlakeError, configError, moment } = require('../errors.js');
-const { layoutKey, parseLayoutKey } = require('../layout-key.js');
-const { readEngineOptions } = require('../options.js');
-const { readAnswer } = require('../lease/answers.js');
-const { connect, isEngine } = require('../lease/connect.js');
-const { storeFailure } = require('../lease/failures.js');
-const { table } = require('./colours.js');
-const { LAYOUT, layoutOf, wholeNumber } = require('./flags.js');
-const { placeOf } = require('./place.js');
+/** Time limit of a call to a store, ms. */
+const CALL_MS = 10_000;
 
-/** What a namespace bounds, by the flag for it. */
-const TERMS = { ttl: 'ttl', maxClockSkew: 'max-clock-skew', maxAhead: 'max-ahead' };
-
-const TERM_OPTIONS = {
-  ttl: { type: 'string' },
-  'max-clock-skew': { type: 'string' },
-  'max-ahead': { type: 'string' },
+const LIMIT_OPTIONS = {
+  ...STORE_OPTIONS,
+  ...Object.fromEntries(Object.values(LIMITS).map((flag) => [flag, { type: 'string' }])),
 };
 
-const TERM_HELP = `  --ttl MS              the largest that a holder may have
-  --max-clock-skew MS   the same
-  --max-ahead MS        the same`;
+const LIMIT_HELP = `  --ttl MS              the largest ttl of a holder
+  --max-clock-skew MS   the largest maxClockSkew of a holder
+  --max-ahead MS        the largest maxAhead of a holder`;
 
-/** The URL of a namespace: directories have none. */
-function namespaceUrl(name, positionals, usage) {
-  const url = placeOf(name, positionals, usage);
-  if (isEngine(url)) return url;
+/** Reads the URL of a namespace. Refuses a directory, which has none. */
+function readNamespaceUrl(name, positionals, usage) {
+  const url = readStoreUrl(name, positionals, usage, 'postgres://127.0.0.1/app');
+  if (isServer(url)) return url;
   throw configError(
-    `${name} is for namespaces of postgres:, mysql:, redis:, etcd: and zookeeper: URLs. A directory has none; its slots are put right with snowdrift reset`,
+    `${name} is for namespaces of postgres:, mysql:, redis:, etcd: and zookeeper: URLs. A directory has none; snowdrift reset repairs its slots`,
   );
 }
 
-/** What was given of ttl, maxClockSkew and maxAhead, checked as of a lease. */
-function givenTerms(flags) {
-  const given = Object.entries(TERMS).flatMap(([term, flag]) => {
-    const ms = wholeNumber(flag, flags[flag]);
-    return ms === undefined ? [] : [[term, ms]];
-  });
-  checkedTerms(Object.fromEntries(given));
-  return Object.fromEntries(given);
+/** Reads the limits that the flags set. */
+function readLimitFlags(flags) {
+  const limits = {};
+  for (const [name, flag] of Object.entries(LIMITS)) {
+    if (flags[flag] === undefined) continue;
+    limits[name] = readWholeNumber(`--${flag}`, flags[flag], ...LIMIT_RANGES[name]);
+  }
+  return limits;
 }
 
-/** All three, with the defaults of a lease for those that were not given. */
-function checkedTerms(given) {
-  const { leasing, maxAhead = 0 } = readEngineOptions({ ...given, datacenterId: 0 });
+/** Adds a lease's defaults to limits. */
+function withDefaultLimits(limits) {
+  const { leasing, maxAhead = 0 } = readLeaseOptions({ ...limits, datacenterId: 0 });
   return { ttl: leasing.ttl, maxClockSkew: leasing.maxClockSkew, maxAhead };
 }
 
-/** The key of the layout that was named, or of the default one. */
-function givenLayout(flags) {
-  return layoutKey(readEngineOptions({ ...layoutOf(flags), datacenterId: 0 }).layout);
-}
-
-/** Runs `use` with a store whose calls are bounded and checked. Its connection is closed in any case. */
+/** Connects a store for `use`, which receives its name and its calls, and closes it afterwards. */
 async function withStore(url, use) {
   const store = await connect(url);
-  const call = async (name, request = {}) => {
-    try {
-      const answer = await store[name](request);
-      return name === 'slots' ? answer : readAnswer(name, answer, request);
-    } catch (cause) {
-      if (cause instanceof SnowFlakeError) throw cause;
-      throw storeFailure(store.server, name, cause);
-    }
-  };
+  const calls = new StoreCalls(store, CALL_MS);
   try {
-    return await use({ name: store.name, call });
+    return await use(store.name, calls);
   } finally {
-    await store.close();
+    await calls.close();
   }
 }
 
-/** The record that is there, if there is one. Creates nothing. */
-async function recorded({ call, name }) {
-  const { namespace } = await call('slots');
-  if (namespace !== undefined && parseLayoutKey(namespace.layout) === undefined) {
-    throw new SnowFlakeError('ERR_SNOWFLAKE_STORE', `${name} has no record that can be read`);
-  }
+/** The namespace's record; undefined if there is none. */
+async function readRecord(calls) {
+  const { namespace } = await calls.call('slots');
   return namespace;
 }
 
-function noNamespace(name, advice) {
+function noRecordError(name, advice) {
   return new SnowFlakeError(
     'ERR_SNOWFLAKE_STORE',
     `${name} has no record of a namespace. ${advice}`,
   );
 }
 
-const newId = () => randomBytes(16).toString('hex');
-
-/** The first tick of a layout that begins at a time (Unix ms) or later. */
-function tickAfter(key, unixMs) {
-  const { tickMs, epoch } = parseLayoutKey(key);
-  return Math.max(-1, Math.ceil((unixMs - epoch) / tickMs));
-}
-
-/** The last ms of a tick, Unix ms; null for none. */
+/** The last ms of a tick, Unix ms; null for no tick (-1). */
 function endOf(key, tick) {
-  const { tickMs, epoch } = parseLayoutKey(key);
-  return tick < 0 ? null : epoch + (tick + 1) * tickMs - 1;
+  return tick < 0 ? null : unwrap(native.tickEnd(parseLayoutKey(key), tick));
 }
 
-/** A record as a command prints it in JSON: its floor as Unix ms. */
+/** A record with its floor in Unix ms. */
 function asJson({ floor, ...namespace }) {
   return { ...namespace, floor: endOf(namespace.layout, floor) };
 }
 
-function rows({ id, layout, ttl, maxClockSkew, maxAhead, floor }) {
+function recordLines({ id, layout, ttl, maxClockSkew, maxAhead, floor }) {
   const end = endOf(layout, floor);
   return table([
     ['namespace', id],
@@ -122,21 +97,22 @@ function rows({ id, layout, ttl, maxClockSkew, maxAhead, floor }) {
   ]);
 }
 
+/** Shows a record, in text followed by `notes`. */
+function showRecord(show, record, notes = []) {
+  show(asJson(record), () => [...recordLines(record), ...notes].join('\n'));
+}
+
 module.exports = {
-  LAYOUT,
-  TERMS,
-  TERM_HELP,
-  TERM_OPTIONS,
+  LIMIT_HELP,
+  LIMIT_OPTIONS,
   asJson,
-  checkedTerms,
   endOf,
-  givenLayout,
-  givenTerms,
-  namespaceUrl,
-  newId,
-  noNamespace,
-  recorded,
-  rows,
-  tickAfter,
+  noRecordError,
+  readLimitFlags,
+  readNamespaceUrl,
+  readRecord,
+  recordLines,
+  showRecord,
+  withDefaultLimits,
   withStore,
 };

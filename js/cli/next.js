@@ -1,30 +1,37 @@
 'use strict';
 // `snowdrift next`
 
-const { ASYNC_DISPOSE } = require('../instance.js');
-const { NODE, NODE_HELP, open, wholeNumber } = require('./flags.js');
+const { ASYNC_DISPOSE } = require('../generator/generator.js');
+const { NODE_HELP, NODE_OPTIONS, openGenerator, readWholeNumber } = require('./flags.js');
 
-const MOST = 1_000_000;
+const MAX_COUNT = 1_000_000;
 
-const help = `Usage: snowdrift next [-n COUNT] [--string] [options]
+const help = `Usage: snowdrift next [-n COUNT] [--string] [--base32] [options]
 
-Draws IDs, one a line. On Linux, all processes of one user with one worker ID share one sequence. On macOS and
-Windows, two that run at one time draw the same IDs, unless --state or --lease excludes that.
+Draws IDs, one per line. On Linux, all processes of one user with one worker ID share one sequence. On macOS
+and Windows, two that run at the same time draw the same IDs, unless --state or --lease excludes that.
 
-  -n COUNT              how many, 1 to 1000000; default 1
-  --string              as JSON strings, in quotes; with --json they always are
-  --json                one array of strings: JSON has no numbers of 64 bits
+  -n COUNT              1 to ${MAX_COUNT}, default 1
+  --string              prints IDs in quotes, as JSON strings
+  --base32              prints IDs as 13 characters that sort as the IDs do
+  --json                prints one array of strings, since JSON has no 64-bit numbers
 ${NODE_HELP}`;
 
-const options = { ...NODE, count: { type: 'string', short: 'n' }, string: { type: 'boolean' } };
+const options = {
+  ...NODE_OPTIONS,
+  count: { type: 'string', short: 'n' },
+  string: { type: 'boolean' },
+  base32: { type: 'boolean' },
+};
 
 async function run(flags, positionals, { print, usage }) {
-  if (positionals.length > 0) throw usage(`next takes no '${positionals[0]}'`);
-  const count = wholeNumber('n', flags.count) ?? 1;
-  if (count < 1 || count > MOST) throw usage(`-n must be 1 to ${MOST}; it is ${count}`);
-  const flake = await open(flags, { maxWait: 1000 });
+  if (positionals.length > 0) throw usage(`next takes no argument; remove '${positionals[0]}'`);
+  const count = readWholeNumber('-n', flags.count, 1, MAX_COUNT) ?? 1;
+  const flake = await openGenerator(flags, { maxWait: 1000 });
   try {
-    const ids = flake.nextIdStrings(count);
+    const ids = flags.base32
+      ? Array.from({ length: count }, () => flake.nextIdBase32())
+      : flake.nextIdStrings(count);
     if (flags.json) print(JSON.stringify(ids));
     else print(ids.map((id) => (flags.string ? JSON.stringify(id) : id)).join('\n'));
   } finally {

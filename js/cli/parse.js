@@ -1,28 +1,35 @@
 'use strict';
 // `snowdrift parse`
 
+const { fromBase32, isBase32, isId } = require('../id.js');
 const { SnowFlake } = require('../snowflake.js');
-const { readLayout } = require('../options.js');
-const { FIELDS, bold, coloured, table } = require('./colours.js');
-const { LAYOUT, LAYOUT_HELP, layoutOf } = require('./flags.js');
+const { layouts } = require('../ids/layouts.js');
+const { FIELDS, bold, paint, table } = require('./terminal.js');
+const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags } = require('./flags.js');
 
 const help = `Usage: snowdrift parse ID... [options]
 
-Takes IDs apart, and draws their bits: each letter under a bit names the field that it belongs to.
+Decodes IDs and prints their bits. The letter under a bit names its field. An ID is decimal, or in base32
+if it is not decimal.
 
-  --json                one array of objects
+  --base32              reads all IDs as base32, also those of 13 digits
+  --json                prints one array of objects
 ${LAYOUT_HELP}`;
 
-const options = LAYOUT;
+const options = { ...LAYOUT_OPTIONS, base32: { type: 'boolean' } };
 
-async function run(flags, ids, { print, usage }) {
+async function run(flags, ids, { show, usage }) {
   if (ids.length === 0) throw usage('parse needs an ID: snowdrift parse 900833463518117888');
-  const { layout, epoch } = layoutOf(flags);
-  const read = readLayout(layout, epoch);
-  // All are looked at before anything is printed.
-  const parsed = ids.map((id) => SnowFlake.parse(id, read));
-  if (flags.json) print(JSON.stringify(parsed, undefined, 2));
-  else print(parsed.map((one) => draw(one, read)).join('\n\n'));
+  const layout = readLayoutFlags(flags) ?? layouts.node;
+  // Refuses any invalid ID before it prints one.
+  const parsed = ids.map((text) => SnowFlake.parse(readId(text, flags.base32), layout));
+  show(parsed, () => parsed.map((one) => draw(one, layout)).join('\n\n'));
+}
+
+function readId(text, isOfBase32 = isBase32(text) && !isId(text)) {
+  if (isOfBase32) return fromBase32(text);
+  // As Node prints a bigint
+  return /^\d+n$/.test(text) ? text.slice(0, -1) : text;
 }
 
 function draw(parsed, layout) {
@@ -34,8 +41,8 @@ function draw(parsed, layout) {
   const letters = [];
   for (const { bits, letter, colour } of fields) {
     const count = layout[bits];
-    drawn.push(coloured(digits.slice(at, at + count), colour));
-    letters.push(coloured(letter.repeat(count), colour));
+    drawn.push(paint(digits.slice(at, at + count), colour));
+    letters.push(paint(letter.repeat(count), colour));
     at += count;
   }
   const rows = table(
@@ -47,7 +54,7 @@ function draw(parsed, layout) {
         ? `${Number.isNaN(Number(parsed.date)) ? '' : parsed.date.toISOString()} (${parsed.timestamp})`
         : String(parsed[name]),
     ]),
-  ).map((row, i) => coloured(row, fields[i].colour));
+  ).map((row, i) => paint(row, fields[i].colour));
   return [bold(String(parsed.id)), drawn.join(' '), letters.join(' '), ...rows].join('\n');
 }
 

@@ -1,107 +1,91 @@
 'use strict';
 // `snowdrift recover`
 
-const { performance } = require('node:perf_hooks');
+const { SnowFlakeError, unwrap } = require('../errors.js');
+const { layoutKey, parseLayoutKey } = require('../ids/layout-key.js');
+const { LIMITS, newId } = require('../lease/namespace.js');
+const { moment } = require('../time.js');
+const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags } = require('./flags.js');
+const native = require('../native.js');
+const namespaces = require('./namespace.js');
+const { URL_HELP } = require('./store-url.js');
 
-const { SnowFlakeError, moment } = require('../errors.js');
-const { LAYOUT_HELP } = require('./flags.js');
-const {
-  LAYOUT,
-  TERMS,
-  TERM_HELP,
-  TERM_OPTIONS,
-  asJson,
-  checkedTerms,
-  endOf,
-  givenLayout,
-  givenTerms,
-  namespaceUrl,
-  newId,
-  noNamespace,
-  recorded,
-  rows,
-  tickAfter,
-  withStore,
-} = require('./namespace.js');
-const { URL_HELP } = require('./place.js');
-
-/** How far off a store's clock may be read: etcd tells whole seconds. */
-const COARSE_MS = 500;
+/** The largest error of a store's clock reading, ms: etcd's clock has whole seconds. */
+const RESOLUTION_MS = 500;
 
 const help = `Usage: snowdrift recover URL [options]
 
-Raises the floor of a namespace above everything that its holders can have issued. Run it after a store was
-restored from a backup, a replica that lagged was promoted, or tables, keys or nodes were deleted, before
-new processes start. An extra run costs another wait and nothing else.
+Raises the floor of a namespace above all IDs that its holders may have issued. Run it after a restore from a
+backup, after a replica that lagged was promoted, or after tables, keys or nodes were deleted, before new
+processes start. An extra run costs only another wait.
 
-It also gives the namespace a new ID. So every process that holds a slot loses it at its next renewal, and
-continues by itself above the floor.
+The namespace also gets a new ID, so each holder loses its slot at its next renewal, and continues by itself
+above the floor.
 
 The floor is the store's clock + ttl + maxClockSkew + maxAhead as recorded. If snowdrift raise ran
 after the backup, pass the raised values. If the record is gone, pass all three and --layout: recover creates
 a new record.
 
 ${URL_HELP}
-${TERM_HELP}
-  --json                one object; the floor in Unix ms
+${namespaces.LIMIT_HELP}
+  --json                prints one object, with the floor in Unix ms
 ${LAYOUT_HELP}`;
 
-const options = { ...LAYOUT, ...TERM_OPTIONS };
+const options = { ...LAYOUT_OPTIONS, ...namespaces.LIMIT_OPTIONS };
 
-async function run(flags, positionals, { print, usage }) {
-  const url = namespaceUrl('recover', positionals, usage);
-  const terms = givenTerms(flags);
-  const isLayoutNamed = flags.layout !== undefined || flags.epoch !== undefined;
-  const key = isLayoutNamed ? givenLayout(flags) : undefined;
-  const missing = Object.entries(TERMS).filter(([term]) => terms[term] === undefined);
+async function run(flags, positionals, { show, usage }) {
+  const url = namespaces.readNamespaceUrl('recover', positionals, usage);
+  const limits = namespaces.readLimitFlags(flags);
+  const layout = readLayoutFlags(flags);
+  const key = layout && layoutKey(layout);
+  const missing = Object.entries(LIMITS).filter(([name]) => limits[name] === undefined);
   const needed = missing.map(([, flag]) => `--${flag}`);
-  if (!isLayoutNamed) needed.unshift('--layout');
+  if (layout === undefined) needed.unshift('--layout');
 
-  const namespace = await withStore(url, async (store) => {
-    const found = await recorded(store);
+  const record = await namespaces.withStore(url, async (name, calls) => {
+    const found = await namespaces.readRecord(calls);
     if (found === undefined && needed.length > 0) {
-      throw noNamespace(
-        store.name,
-        `Say what its holders had: ${needed.join(', ')}; too small a number lets IDs repeat. If no namespace was ever there, there is nothing to recover`,
+      throw namespaces.noRecordError(
+        name,
+        `Pass the values of its holders: ${needed.join(', ')}. With values that are too small, IDs can repeat. If there never was a namespace, nothing needs to be recovered`,
       );
     }
-    if (found !== undefined && key !== undefined) sameLayout(store.name, found.layout, key);
-    return lift(store, found ?? { layout: key, ...checkedTerms(terms) }, terms);
+    if (found !== undefined && key !== undefined) checkLayout(name, found.layout, key);
+    const before = found ?? { layout: key, ...namespaces.withDefaultLimits(limits) };
+    return raiseFloor(name, calls, before, limits);
   });
-  const until = endOf(namespace.layout, namespace.floor);
-  if (flags.json) print(JSON.stringify(asJson(namespace), undefined, 2));
-  else
-    print([...rows(namespace), '', `The first IDs have times after ${moment(until)}.`].join('\n'));
+  const until = namespaces.endOf(record.layout, record.floor);
+  namespaces.showRecord(show, record, ['', `The first IDs have times after ${moment(until)}.`]);
 }
 
-function sameLayout(name, found, key) {
+function checkLayout(name, found, key) {
   if (found === key) return;
   throw new SnowFlakeError(
     'ERR_SNOWFLAKE_STORE',
-    `${name} is for IDs of another layout or epoch: ${found}, and not ${key}. Leave out --layout and --epoch, or name its own`,
+    `${name} is for IDs of another layout or epoch: ${found}, and not ${key}. Leave out --layout and --epoch, or pass those of the namespace`,
   );
 }
 
-/** Raises the floor of what was found, or of what another process has created meanwhile. */
-async function lift({ name, call }, found, given) {
-  const { ttl, maxClockSkew, maxAhead } = larger(found, given);
-  const asked = performance.now();
-  const unixMs = await call('now', { ttl });
-  const latest = unixMs + (performance.now() - asked) + COARSE_MS;
-  const floor = tickAfter(found.layout, latest + ttl + maxClockSkew + maxAhead);
+/** @param found without an ID if there was no record; another process may have created one meanwhile */
+async function raiseFloor(name, calls, found, given) {
+  const { ttl, maxClockSkew, maxAhead } = largerLimits(found, given);
+  await calls.call('now', { ttl });
+  const latest = calls.latestNow + RESOLUTION_MS;
+  const horizon = latest + ttl + maxClockSkew + maxAhead;
+  const floor = unwrap(native.tickAt(parseLayoutKey(found.layout), horizon));
   const record = { layout: found.layout, ttl, maxClockSkew, maxAhead, floor };
   let { id } = found;
   if (id === undefined) {
-    const created = await call('open', { id: newId(), ...record });
-    sameLayout(name, created.layout, found.layout);
+    const created = await calls.call('open', { id: newId(), ...record });
+    checkLayout(name, created.layout, found.layout);
     ({ id } = created);
   }
-  return call('raise', { namespace: id, id: newId(), ttl, maxClockSkew, maxAhead, floor });
+  return calls.call('raise', { namespace: id, id: newId(), ttl, maxClockSkew, maxAhead, floor });
 }
 
-const larger = (found, given) =>
+const largerLimits = (found, given) =>
   Object.fromEntries(
-    Object.keys(TERMS).map((term) => [term, Math.max(found[term], given[term] ?? 0)]),
+    Object.keys(LIMITS).map((name) => [name, Math.max(found[name], given[name] ?? 0)]),
   );
 
 module.exports = { help, options, run };

@@ -1,97 +1,107 @@
 'use strict';
 // `snowdrift reset`
 
-const { configError, granted, moment } = require('../errors.js');
+const { directoryOf } = require('../checks.js');
+const { configError, unwrap } = require('../errors.js');
+const { textOf } = require('../faults.js');
 const native = require('../native.js');
-const { readLayout } = require('../options.js');
-const { bold, table } = require('./colours.js');
-const { LAYOUT, LAYOUT_HELP, layoutOf, wholeNumber } = require('./flags.js');
-const { directoryOf, placeOf } = require('./place.js');
+const { printable } = require('../secrets.js');
+const { layouts } = require('../ids/layouts.js');
+const { moment } = require('../time.js');
+const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags, readNodeFlags } = require('./flags.js');
+const { FILE_HELP, STORE_OPTIONS, readStoreUrl } = require('./store-url.js');
+const { bold, table } = require('./terminal.js');
 
 const help = `Usage: snowdrift reset [URL] --datacenter-id N --worker-id N [--yes] [options]
 
-Shows the slot of a directory, and resets it: its IDs continue from the present. Use it if the clock was
-years ahead, so that the slot records a time far in the future, or if its file is damaged or of another
-format. Without a URL, and without SNOWDRIFT_LEASE, it does so with the page that this host's processes
-share.
+Shows a directory's slot and resets it, so that its IDs continue from the present. Use it if the clock was
+far ahead, so that the slot records a time in the future, or if its file is damaged or of another format.
+Without a URL and without SNOWDRIFT_LEASE, it resets the page that this host's processes share.
 
-Without --yes it changes nothing, says what it would do and which IDs could be issued twice, and exits
-with 2. It refuses a slot or page that a process uses. Check the clock of this machine first.
+Without --yes it changes nothing, shows the plan and the IDs that could be issued twice, and exits with 2. It
+refuses a slot or page that a process uses. Check the clock of this machine first.
 
-  URL                   file:///var/lib/app/ids; else the environment variable SNOWDRIFT_LEASE
-  --datacenter-id N     the slot's
-  --worker-id N         the slot's
+  URL                   file:///var/lib/app/ids; default: the environment variable SNOWDRIFT_LEASE
+${FILE_HELP}
+  --datacenter-id N     of the slot
+  --worker-id N         of the slot
   --yes                 resets the slot
-  --json                one object; times in Unix ms
+  --json                prints one object, with times in Unix ms
 ${LAYOUT_HELP}
-                        (of a directory only for a file that cannot be read: other files record it)`;
+                        (for a page, and for a slot file that cannot be read; other slot files record it)`;
 
 const options = {
-  ...LAYOUT,
+  ...STORE_OPTIONS,
+  ...LAYOUT_OPTIONS,
   'datacenter-id': { type: 'string' },
   'worker-id': { type: 'string' },
   yes: { type: 'boolean' },
 };
 
-function idOf(flags, name, usage) {
-  const id = wholeNumber(name, flags[name]);
-  if (id === undefined)
-    throw usage(`reset needs --${name}: snowdrift slots lists those of a directory`);
-  return id;
+/** The slot or page to reset. @param layout if it is known */
+function readSlot(flags, layout, usage) {
+  const missing = ['datacenter-id', 'worker-id'].filter((flag) => flags[flag] === undefined);
+  if (missing.length > 0) {
+    const names = missing.map((flag) => `--${flag}`).join(' and ');
+    throw usage(`reset needs ${names}: snowdrift slots lists the slots`);
+  }
+  const { datacenterId, workerId } = readNodeFlags(flags, layout);
+  return [datacenterId, workerId];
 }
 
-async function run(flags, positionals, { print, usage }) {
-  const slot = () => [idOf(flags, 'datacenter-id', usage), idOf(flags, 'worker-id', usage)];
-  const { layout, epoch } = layoutOf(flags);
-  const isMeant = flags.yes === true;
+async function run(flags, positionals, { show, usage }) {
+  const layout = readLayoutFlags(flags);
+  const isConfirmed = flags.yes === true;
   const now = Date.now();
   const shared = process.env.SNOWDRIFT_SHARED || undefined;
   let found;
   if (positionals.length === 0 && !process.env.SNOWDRIFT_LEASE) {
-    found = granted(native.resetPage(readLayout(layout, epoch), ...slot(), isMeant, shared));
+    const ofPage = layout ?? layouts.node;
+    found = unwrap(
+      native.resetPage(ofPage, ...readSlot(flags, ofPage, usage), isConfirmed, shared),
+    );
     if (found === null) {
       throw configError(
-        'this host has no page of that node: snowdrift slots lists its pages. A directory needs its URL, file:///...',
+        'this host has no page of that node: snowdrift slots lists its pages. For a directory, pass its URL, file:///...',
       );
     }
   } else {
-    const directory = directoryIn(placeOf('reset', positionals, usage));
-    const isNamed = flags.layout !== undefined || flags.epoch !== undefined;
-    const named = isNamed ? readLayout(layout, epoch) : undefined;
-    found = granted(native.resetSlot(directory, ...slot(), named, isMeant, shared));
+    const directory = readDirectory(readStoreUrl('reset', positionals, usage));
+    const slot = readSlot(flags, layout, usage);
+    found = unwrap(native.resetSlot(directory, ...slot, layout, isConfirmed, shared));
   }
-  const shown = { ...found, now, isDone: isMeant && found.plan !== null };
-  if (flags.json) print(JSON.stringify(asJson(shown), undefined, 2));
-  else print(show(shown));
-  if (found.plan !== null && !isMeant) process.exitCode = 2;
+  const fault = found.fault && textOf(found.fault);
+  const shown = { ...found, fault, now, isDone: isConfirmed && found.plan !== null };
+  show(asJson(shown), () => formatSlot(shown));
+  if (found.plan !== null && !isConfirmed) process.exitCode = 2;
 }
 
-function directoryIn(url) {
-  if (url.protocol === 'file:') return directoryOf(url);
+function readDirectory(url) {
+  if (url.protocol === 'file:') return directoryOf('the URL', url, { urlOnly: true });
   throw configError(
-    'reset is for a directory, file:///..., or a page: other stores limit leases by their own clock. After a restore, use snowdrift recover',
+    'reset is for a directory, file:///..., or a page. Other stores limit leases by their own clock; after a restore, use snowdrift recover',
   );
 }
 
 function asJson({ holder, plan, ...rest }) {
-  const { started, ...who } = holder ?? {};
+  const { started, ...lastHolder } = holder ?? {};
   return {
     ...rest,
-    ...(holder ? { lastHolder: { ...who, startedAt: new Date(started) } } : {}),
+    ...(holder ? { lastHolder: { ...lastHolder, startedAt: new Date(started) } } : {}),
     plan: plan && { ...plan, repeatsTo: plan.repeatsTo === Infinity ? 'unknown' : plan.repeatsTo },
   };
 }
 
 const time = (ms) => (ms === null ? 'none' : moment(ms));
 
-function show({ path, fault, holder, floor, ceiling, highMarks, now, plan, isDone }) {
+function formatSlot({ path, fault, holder, floor, ceiling, highMarks, now, plan, isDone }) {
   const rows = [['clock now', time(now)]];
   if (fault) rows.push(['fault', fault]);
   else rows.push(['floor', time(floor)], ['IDs up to', time(ceiling)]);
   if (highMarks) rows.push(['last IDs', highMarks.map(time).join(', ')]);
   if (holder) {
     const { pid, host, started } = holder;
-    rows.push(['died', `process ${pid} on ${host}, started ${time(started)}`]);
+    rows.push(['died', `process ${pid} on ${printable(host)}, started ${time(started)}`]);
   }
   const lines = [bold(path), ...table(rows), ''];
   if (plan === null) {
@@ -99,13 +109,13 @@ function show({ path, fault, holder, floor, ceiling, highMarks, now, plan, isDon
       '\n',
     );
   }
-  return [...lines, ...planned(plan, isDone)].join('\n');
+  return [...lines, ...planLines(plan, isDone)].join('\n');
 }
 
-function planned({ floor, skip, repeatsTo }, isDone) {
+function planLines({ floor, skip, repeatsTo }, isDone) {
   const lines = [
     isDone
-      ? `Done. IDs of this slot have times after ${time(floor)} from now on.`
+      ? `Done. From now on, IDs of this slot have times after ${time(floor)}.`
       : `A reset lets this slot issue IDs with times after ${time(floor)}.`,
   ];
   if (skip) {
@@ -116,8 +126,8 @@ function planned({ floor, skip, repeatsTo }, isDone) {
   }
   if (repeatsTo === Infinity) {
     lines.push(
-      `It is not known what was issued. IDs with times after ${time(floor)} that were issued already can be`,
-      'issued again. Do it when the clock has certainly passed the last ID of this slot.',
+      `The issued IDs are unknown. Those with times after ${time(floor)} can be issued again.`,
+      'Reset the slot only when the clock has certainly passed its last ID.',
     );
   } else if (repeatsTo !== null) {
     lines.push(
@@ -126,11 +136,11 @@ function planned({ floor, skip, repeatsTo }, isDone) {
     );
   } else {
     lines.push(
-      'No ID is issued again, provided that this clock is not behind: of IDs with later times than those',
-      'above, none may have been issued by a clock that was right.',
+      'No ID is issued again, provided that this clock is not behind: no correct clock may have issued IDs',
+      'with later times than those above.',
     );
   }
-  if (!isDone) lines.push('', 'Nothing was changed. With --yes it is done.');
+  if (!isDone) lines.push('', 'Nothing was changed. Pass --yes to reset it.');
   return lines;
 }
 

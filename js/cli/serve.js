@@ -1,170 +1,113 @@
 'use strict';
-// `snowdrift serve`: IDs by HTTP, as Twitter's Snowflake was a service of the network.
+// `snowdrift serve`: IDs by HTTP, as Twitter's Snowflake was a network service.
 
-const http = require('node:http');
+const { lookup } = require('node:dns/promises');
+const { BlockList } = require('node:net');
 
-const { SnowFlakeError } = require('../errors.js');
-const { ASYNC_DISPOSE } = require('../instance.js');
-const { NODE, NODE_HELP, open, wholeNumber } = require('./flags.js');
+const { configError, describe } = require('../errors.js');
+const { ASYNC_DISPOSE } = require('../generator/generator.js');
+const { learnPassword } = require('../secrets.js');
+const { NODE_HELP, NODE_OPTIONS, openGenerator, readWholeNumber } = require('./flags.js');
+const { MAX_COUNT, createServer } = require('./serve-http.js');
+const { readSecret } = require('./store-url.js');
 
-const MOST = 10_000;
 const PORT = 8080;
 const HOST = '127.0.0.1';
 
-/** How long requests that are being served are waited for when it stops, ms. */
+/** Time limit of requests under way when the server stops, ms. */
 const STOP_MS = 5000;
+
+const TOKEN = /^[\x21-\x7e]{16,512}$/;
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+loopback.addAddress('::1', 'ipv6');
 
 const help = `Usage: snowdrift serve [--port N] [--host ADDRESS] [options]
 
-Gives IDs by HTTP, to services in other languages, as JSON with IDs as strings:
+Serves IDs by HTTP, for services in other languages, as JSON with IDs as strings:
 
-  GET /id               {"id":"900833463518117888"}
-  GET /ids?n=COUNT      {"ids":[...]}, 1 to ${MOST}
+  POST /id              {"id":"900833463518117888"}
+  POST /ids?n=COUNT     {"ids":[...]}, up to the IDs of a tick, and up to ${MAX_COUNT}
   GET /parse/ID         the ID's fields
-  GET /healthz          200 while there are IDs, else 503 and why
-  GET /metrics          for Prometheus
+  GET /healthz          200 while it can issue IDs, else 503; draws none, and needs no token
+  GET /metrics          metrics for Prometheus
+  GET /openapi.json     the OpenAPI description
 
-It has no authentication: it listens on the loopback unless told otherwise. SIGTERM and SIGINT let the
-requests that are being served end, give the slot up, and stop it.
+By default it listens on the loopback address only. With any other --host, clients need a token, and send
+Authorization: Bearer TOKEN. It has no TLS. It refuses web pages: requests with an Origin, and,
+without a token, with a Host that is not of the loopback. On SIGTERM or SIGINT it finishes the requests
+under way, releases the slot, and stops.
 
-  --port N              0 to 65535, default ${PORT}; 0 for any that is free
+  --port N              0 to 65535, default ${PORT}; 0 picks a free port
   --host ADDRESS        default ${HOST}
-  --json                says where it listens as JSON
+  --token-file FILE     holds the token, 16 to 512 visible ASCII characters. Default: the environment variable
+                        SNOWDRIFT_TOKEN
+  --json                prints the address and the node as JSON
 ${NODE_HELP}`;
 
-const options = { ...NODE, port: { type: 'string' }, host: { type: 'string' } };
-
-/** What is wrong with a request. */
-class HttpError extends Error {
-  constructor(status, message, headers = {}) {
-    super(message);
-    Object.assign(this, { status, headers });
-  }
-}
-
-const ROUTES = {
-  '/id': async (flake) => ({ id: String(await flake.nextIdAsync()) }),
-  '/ids': (flake, { searchParams }) => ({ ids: flake.nextIdStrings(countOf(searchParams)) }),
-  '/healthz': async (flake) => {
-    await flake.nextIdAsync();
-    return { status: 'ok' };
-  },
+const options = {
+  ...NODE_OPTIONS,
+  port: { type: 'string' },
+  host: { type: 'string' },
+  'token-file': { type: 'string' },
 };
 
-function countOf(searchParams) {
-  const text = searchParams.get('n') ?? '';
-  const count = Number(text);
-  if (!/^[0-9]{1,5}$/.test(text) || count < 1 || count > MOST) {
-    throw new HttpError(
-      400,
-      `n must be a whole number from 1 to ${MOST}; it is '${text.slice(0, 20)}'`,
+/** The token of clients; undefined if there is none. No error shows it. */
+function readToken(file) {
+  let token = process.env.SNOWDRIFT_TOKEN;
+  let source = 'the environment variable SNOWDRIFT_TOKEN';
+  if (file !== undefined) {
+    source = `the file of --token-file, '${file}',`;
+    token = readSecret('token-file', file);
+  }
+  if (token === undefined) return undefined;
+  if (!TOKEN.test(token)) {
+    throw configError(
+      `${source} must hold 16 to 512 visible ASCII characters without spaces, such as openssl rand -hex 32 prints`,
     );
   }
-  return count;
+  learnPassword(token);
+  return token;
 }
 
-function parseOf(flake, pathname) {
-  try {
-    return flake.parse(pathname.slice('/parse/'.length));
-  } catch (failure) {
-    throw new HttpError(400, failure.message);
-  }
-}
-
-/** In the format of Prometheus. */
-function metricsOf(flake) {
-  const { issued, waits, waitedMs, clockStepsBack, endOfTime } = flake.stats();
-  const { lease } = flake;
-  const metrics = [
-    ['ids_issued_total', 'counter', 'IDs handed out.', issued],
-    ['waits_total', 'counter', 'Waits for the clock or the store.', waits],
-    ['waited_seconds_total', 'counter', 'How long they took.', waitedMs / 1000],
-    ['clock_steps_back_total', 'counter', 'Steps of the clock back.', clockStepsBack],
-    ['end_of_time_seconds', 'gauge', 'When the layout’s time ends, Unix time.', endOfTime / 1000],
-  ];
-  if (lease !== null) {
-    const isHeld = Number(lease.state === 'held');
-    metrics.push(
-      ['lease_held', 'gauge', 'Whether the slot is held and was renewed in time.', isHeld],
-      ['lease_ceiling_seconds', 'gauge', 'No ID after this Unix time.', lease.ceiling / 1000],
-      ['lease_renewals_total', 'counter', 'How often the ceiling was raised.', lease.renewals],
+/** The address to listen on. */
+async function readAddress(host, token, usage) {
+  const { address, family } = await lookup(host).catch(({ code }) => {
+    throw usage(
+      `--host ${describe(host)} has no address (${code}): use an address of this machine`,
     );
-  }
-  const labels = `{datacenter="${flake.datacenterId}",worker="${flake.workerId}"}`;
-  return metrics
-    .filter(([, , , value]) => Number.isFinite(value))
-    .map(
-      ([name, type, what, value]) =>
-        `# HELP snowdrift_${name} ${what}\n# TYPE snowdrift_${name} ${type}\nsnowdrift_${name}${labels} ${value}\n`,
-    )
-    .join('');
-}
-
-async function answer(flake, { method, url }) {
-  const { pathname, searchParams } = new URL(url, 'http://localhost');
-  const isParse = pathname.startsWith('/parse/');
-  if (!isParse && pathname !== '/metrics' && !Object.hasOwn(ROUTES, pathname)) {
-    throw new HttpError(404, 'there are /id, /ids?n=, /parse/ID, /healthz and /metrics');
-  }
-  if (method !== 'GET' && method !== 'HEAD') {
-    throw new HttpError(405, 'only GET and HEAD', { allow: 'GET, HEAD' });
-  }
-  if (pathname === '/metrics') {
-    return { type: 'text/plain; version=0.0.4; charset=utf-8', body: metricsOf(flake) };
-  }
-  const what = isParse ? parseOf(flake, pathname) : await ROUTES[pathname](flake, { searchParams });
-  return { type: 'application/json', body: `${JSON.stringify(what)}\n` };
-}
-
-/** An error as what is sent. */
-function refusal(failure) {
-  const headers = { ...failure.headers };
-  let status = failure.status ?? 500;
-  let error = { message: failure.message };
-  if (failure instanceof SnowFlakeError) {
-    status = 503;
-    error = { code: failure.code, ...error };
-    if (failure.retryAfterMs !== undefined) {
-      headers['retry-after'] = String(Math.ceil(failure.retryAfterMs / 1000));
-    }
-  } else if (status === 500) {
-    error = { message: 'internal error' };
-    process.stderr.write(`snowdrift: ${failure.stack}\n`);
-  }
-  return { status, headers, type: 'application/json', body: `${JSON.stringify({ error })}\n` };
-}
-
-function serverOf(flake) {
-  return http.createServer({ requestTimeout: 10_000 }, async (request, response) => {
-    const { status = 200, type, headers = {}, body } = await answer(flake, request).catch(refusal);
-    response.writeHead(status, {
-      'content-type': type,
-      'content-length': Buffer.byteLength(body),
-      // Each ID is for whoever asked for it.
-      'cache-control': 'no-store',
-      ...headers,
-    });
-    response.end(request.method === 'HEAD' ? undefined : body);
   });
+  if (token === undefined && !loopback.check(address, `ipv${family}`)) {
+    throw usage(
+      `--host ${address} lets other machines draw IDs, so it needs a token: set SNOWDRIFT_TOKEN or --token-file`,
+    );
+  }
+  return address;
 }
 
-async function run(flags, positionals, { print, usage }) {
-  if (positionals.length > 0) throw usage(`serve takes no '${positionals[0]}'`);
-  const port = wholeNumber('port', flags.port) ?? PORT;
-  if (port > 65_535) throw usage(`--port must be 0 to 65535; it is ${port}`);
-  const flake = await open(flags);
-  const server = serverOf(flake);
+async function listen(server, port, host) {
   await new Promise((resolve, reject) => {
-    server.once('error', reject).listen(port, flags.host ?? HOST, resolve);
-  }).catch((failure) => {
-    flake.close();
-    throw usage(`cannot listen: ${failure.message}`);
+    server.once('error', reject).listen(port, host, resolve);
   });
   const { address, family, port: bound } = server.address();
-  const url = `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}`;
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}`;
+}
+
+async function run(flags, positionals, { complain, print, usage }) {
+  if (positionals.length > 0) throw usage(`serve takes no argument; remove '${positionals[0]}'`);
+  const port = readWholeNumber('--port', flags.port, 0, 65_535) ?? PORT;
+  const token = readToken(flags['token-file']);
+  const host = await readAddress(flags.host ?? HOST, token, usage);
+  const flake = await openGenerator(flags);
+  const server = createServer(flake, { token, complain });
+  const url = await listen(server, port, host).catch(async (failure) => {
+    await flake[ASYNC_DISPOSE]();
+    throw usage(`cannot listen: ${failure.message}. Choose another --port or --host`);
+  });
   const { datacenterId, workerId } = flake;
   if (flags.json) print(JSON.stringify({ url, datacenterId, workerId }));
-  else print(`${url} gives IDs of datacenterId ${datacenterId}, workerId ${workerId}`);
+  else print(`${url} serves IDs of datacenterId ${datacenterId}, workerId ${workerId}`);
   await new Promise((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, resolve);
   });

@@ -1,22 +1,16 @@
 'use strict';
-// `thread: true`: a lease that is kept by a worker thread with a connection of its own, so that a main
-// loop that is busy for longer than the ttl neither loses its slot nor stops. Generators belong to the
-// process, so the thread raises the ceiling of the very generator that the other threads draw from.
-// keeper.js is that thread.
+// `thread: true`: a worker thread (thread-main.js) renews the lease on a connection of its own, so that a main
+// loop that is busy for longer than the ttl keeps its slot. The process has one generator per node, so the
+// thread raises the ceiling of the generator from which the other threads draw.
 
 const { Worker } = require('node:worker_threads');
 
 const { isBundled } = require('../addon.js');
-const { SnowFlakeError, configError, granted, shown } = require('../errors.js');
-const native = require('../native.js');
+const { moveChannel, openChannel } = require('../channel.js');
+const { SnowFlakeError, configError, describe } = require('../errors.js');
 const { clearTimeout, setTimeout, unixNow } = require('../time.js');
-const ending = require('./ending.js');
-
-/** How long the thread has to release its slot, which it bounds itself, and to end, ms. */
-const RELEASE_MS = 3500;
-
-/** How long after the thread has died another one is started, ms. */
-const RESTART_MS = 1000;
+const atExit = require('./release-at-exit.js');
+const { RESTART_MS, THREAD_MS } = require('./timing.js');
 
 class ThreadLease {
   #url;
@@ -25,25 +19,25 @@ class ThreadLease {
   #thread;
   #report;
   #released;
-  #changed;
-  /** 1 when the thread has released its slot. */
+  #onChange;
+  /** 1 after the thread has released its slot. */
   #isReleased = new Int32Array(new SharedArrayBuffer(4));
 
-  constructor(url, settings, changed) {
+  constructor(url, settings, onChange) {
     this.#url = url;
     this.#settings = settings;
-    this.#changed = changed;
+    this.#onChange = onChange;
   }
 
-  /** @param changed as EngineLease.take() */
-  static async take(url, settings, changed) {
-    // The file that it would start is the bundle.
+  /** As StoreLease.take(). */
+  static async take(url, settings, onChange) {
+    // A bundle has no file to start as the thread.
     if (isBundled) {
       throw configError('thread: true does not work in a bundle: make snowdrift external to it');
     }
-    const lease = new ThreadLease(url, settings, changed);
+    const lease = new ThreadLease(url, settings, onChange);
     await lease.#start();
-    ending.add(lease);
+    atExit.register(lease);
     return lease;
   }
 
@@ -56,20 +50,20 @@ class ThreadLease {
   }
 
   report() {
-    // The thread may have raised it since it reported, and this thread not come to hear of it.
+    // The thread may have raised the ceiling since the last report that this thread received.
     const ceiling = Math.max(this.#report.ceiling, this.#channel.ceiling() ?? 0);
     const hasPassed = this.#report.state === 'held' && unixNow() > ceiling;
     return { ...this.#report, ceiling, ...(hasPassed ? { state: 'expired' } : {}) };
   }
 
   release() {
-    this.#released ??= this.#giveUp();
+    this.#released ??= this.#release();
     return this.#released;
   }
 
   /**
-   * In an `exit` handler, where only other threads go on.
-   * @returns what to wait on; undefined if the thread has ended
+   * For an `exit` handler, during which only other threads run.
+   * @returns memory for Atomics.wait(); undefined if the thread has ended
    */
   releaseAtExit() {
     const isAlive = this.#thread.threadId !== -1;
@@ -77,34 +71,42 @@ class ThreadLease {
     return isAlive ? this.#isReleased : undefined;
   }
 
-  async #giveUp() {
+  async #release() {
     const thread = this.#thread;
     this.#channel.endWindow();
-    this.#learn({ ...this.#report, state: 'released' });
-    // If it has died already, its slot expires.
+    // Before the thread's channel, since only the last user of a slot releases it.
+    this.#channel.close();
+    this.#publish({ ...this.#report, state: 'released' });
+    // The slot of a thread that has died expires.
     if (thread.threadId !== -1) {
       const ended = new Promise((resolve) => thread.once('exit', resolve));
       thread.ref();
       thread.postMessage('release');
-      const timer = setTimeout(() => thread.terminate(), RELEASE_MS);
+      const timer = setTimeout(() => thread.terminate(), THREAD_MS);
       await ended;
       clearTimeout(timer);
     }
-    // Only now: a process that is ended meanwhile waits for it.
-    ending.remove(this);
+    // Last, since a process that ends waits for all registered leases.
+    atExit.unregister(this);
   }
 
-  /** Starts a thread, and waits until it has a slot. */
+  /** Starts a thread and waits until it has a slot. */
   #start() {
     return new Promise((resolve, reject) => {
-      const thread = new Worker(require.resolve('./keeper.js'), {
-        workerData: { url: this.#url, settings: this.#settings, isReleased: this.#isReleased },
+      const thread = new Worker(require.resolve('./thread-main.js'), {
+        workerData: {
+          'snowdrift:lease': {
+            url: this.#url,
+            settings: this.#settings,
+            isReleased: this.#isReleased,
+          },
+        },
       });
       this.#thread = thread;
       thread.on('message', (message) => {
         try {
-          this.#hear(message);
-          // While it gives its slot up it is waited for.
+          this.#receive(message);
+          // A thread that is releasing its slot keeps the process alive.
           if (this.#released === undefined) thread.unref();
           resolve();
         } catch (failure) {
@@ -113,9 +115,9 @@ class ThreadLease {
       });
       thread.on('error', (failure) => this.#fail(failure, reject));
       thread.on('exit', () => {
-        const ended = new Error('the thread that keeps the lease has ended');
+        const ended = new Error('the thread that renews the lease has ended');
         if (this.#channel === undefined) {
-          // No-op if it has said why.
+          // Has no effect after a refusal or an error.
           reject(new SnowFlakeError('ERR_SNOWFLAKE_STORE', ended.message));
         }
         if (this.#released !== undefined || this.#channel === undefined) return;
@@ -126,35 +128,39 @@ class ThreadLease {
   }
 
   #restart() {
-    // What fails here ends that thread, too, which is then started again.
+    // A failure ends the new thread, too, and its exit schedules the next restart.
     if (this.#released === undefined) this.#start().catch(() => {});
   }
 
   #fail(failure, reject) {
-    if (this.#report) this.#learn({ ...this.#report, state: 'failing', failure: shown(failure) });
+    const report = this.#report;
+    if (report) {
+      // A lost or released slot stays so.
+      const state = report.state === 'held' ? 'failing' : report.state;
+      this.#publish({ ...report, state, failure: describe(failure) });
+    }
     reject(failure);
   }
 
-  #hear({ refused, report }) {
+  #receive({ refused, report }) {
     if (refused) {
       const { code, message, holders } = refused;
       throw new SnowFlakeError(code, message, { holders });
     }
     if (this.#released !== undefined) return;
     const { workerId } = report.slot;
-    const request = { ...this.#settings, leasing: undefined, workerId, ownClock: false };
+    const settings = { ...this.#settings, workerId };
     if (this.#channel === undefined) {
-      this.#channel = granted(native.joinLeased(request));
-      this.#channel.lease = () => this.report();
+      this.#channel = openChannel(settings, { ofThread: true });
     } else if (workerId !== this.workerId || report.owner !== this.#report.owner) {
-      granted(this.#channel.joinAnother(request));
+      moveChannel(this.#channel, settings, { ofThread: true });
     }
-    this.#learn(report);
+    this.#publish(report);
   }
 
-  #learn(report) {
+  #publish(report) {
     this.#report = report;
-    this.#changed(report);
+    this.#onChange(report);
   }
 }
 

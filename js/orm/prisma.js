@@ -1,16 +1,16 @@
 'use strict';
-// `snowdrift/prisma`: a client extension that gives an ID to every row that a query creates, nested ones
-// included.
+// `snowdrift/prisma`: a client extension that sets the ID of each row that a query creates, nested rows included.
 //
-// What a query creates can only be told by the models that its relations lead to. A generated client
-// keeps the schema that it was generated from; what it knows besides leaves out which field is the ID.
+// The models of a query's relations show which rows it creates. They are read from the schema text inside the
+// generated client, since the client's other metadata does not say which field is the ID.
 
-const { configError, shown } = require('../errors.js');
-const { propertiesOf } = require('../options.js');
+const { configError, describe } = require('../errors.js');
+const { propertiesOf } = require('../checks.js');
 const { SnowFlake } = require('../snowflake.js');
+const { checkTextIds } = require('./text-ids.js');
 
-/** How an ID is drawn, by the type of its field. */
-const DRAW = { BigInt: 'nextId', String: 'nextIdString' };
+/** The method that draws an ID, by the type of its field. */
+const METHODS = { BigInt: 'nextId', String: 'nextIdString' };
 
 function withSnowFlake(options = {}) {
   const { flake = SnowFlake, models } = propertiesOf(
@@ -19,34 +19,34 @@ function withSnowFlake(options = {}) {
     ['flake', 'models'],
     configError,
   );
-  for (const method of Object.values(DRAW)) {
+  for (const method of Object.values(METHODS)) {
     if (typeof flake?.[method] !== 'function') {
-      throw configError(`flake must be a SnowFlake, with ${method}(); it is ${shown(flake)}`);
+      throw configError(`flake must be a SnowFlake, with ${method}(); it is ${describe(flake)}`);
     }
   }
   return (client) => {
-    const schema = modelsOf(client?._engineConfig?.inlineSchema);
-    const writes = new Writes(schema, idsToFill(schema, models), flake);
+    const schema = parseModels(client?._engineConfig?.inlineSchema);
+    const filler = new IdFiller(schema, selectIds(schema, models), flake);
     return client.$extends({
       name: 'snowdrift',
       query: {
         $allModels: {
           $allOperations: ({ model, operation, args, query }) =>
-            query(writes.filled(model, operation, args)),
+            query(filler.fill(model, operation, args)),
         },
       },
     });
   };
 }
 
-/** Each model's fields: their type, whether they are lists, and whether they are its ID. */
-function modelsOf(schema) {
+/** By model, its fields by name: { type, isList, isId }. */
+function parseModels(schema) {
   if (typeof schema !== 'string') {
     throw configError(
-      'snowdrift/prisma does not know this client: it works with those that Prisma 7 generates, as in new PrismaClient({ adapter }).$extends(withSnowFlake())',
+      'snowdrift/prisma cannot read the schema of this client: use a client that Prisma 7 generates, as in new PrismaClient({ adapter }).$extends(withSnowFlake())',
     );
   }
-  // Texts, comments and then arguments are left out, so a line is a field: name, type, attributes.
+  // Removes strings and comments, then arguments, so that each line is a field: name, type, attributes.
   let bare = schema.replace(/"(?:\\.|[^"\\])*"|\/\/.*|\/\*[\s\S]*?\*\//g, '');
   for (let before; before !== bare; ) {
     before = bare;
@@ -65,50 +65,50 @@ function modelsOf(schema) {
   return models;
 }
 
-/** For each model that gets IDs: the name and type of the field. */
-function idsToFill(schema, chosen) {
+/** By model that gets IDs: the ID's field, { name, type }. */
+function selectIds(schema, chosen) {
   const ids = new Map();
   for (const [model, fields] of schema) {
     for (const [name, { type, isId }] of fields) {
-      if (isId && Object.hasOwn(DRAW, type)) ids.set(model, { name, type });
+      if (isId && Object.hasOwn(METHODS, type)) ids.set(model, { name, type });
     }
   }
   if (chosen === undefined) {
-    const ours = [...ids].filter(([, { type }]) => type === 'BigInt');
-    if (ours.length > 0) return new Map(ours);
+    const bigints = [...ids].filter(([, { type }]) => type === 'BigInt');
+    if (bigints.length > 0) return new Map(bigints);
     throw configError(
-      'no model has a BigInt @id. For those with a String @id, name them: withSnowFlake({ models: [...] })',
+      'no model has a BigInt @id. Name the models with a String @id that get IDs: withSnowFlake({ models: [...] })',
     );
   }
   if (!Array.isArray(chosen) || chosen.length === 0) {
-    throw configError(`models must be a list of models' names; it is ${shown(chosen)}`);
+    throw configError(`models must be an array of model names; it is ${describe(chosen)}`);
   }
   const without = chosen.find((model) => !ids.has(model));
   if (without !== undefined) {
     throw configError(
-      `models names ${shown(without)}, but only models with a BigInt or String @id can have IDs from here: ${[...ids.keys()].join(', ') || 'there is none'}`,
+      `models names ${describe(without)}, but only models with a BigInt or String @id can get IDs: ${[...ids.keys()].join(', ') || 'there is none'}`,
     );
   }
   return new Map(chosen.map((model) => [model, ids.get(model)]));
 }
 
-/** A value, or each of a list, changed. What is no object is left for Prisma to refuse. */
-function each(value, change) {
-  if (Array.isArray(value)) return value.map((item) => each(item, change));
+/** Changes an object, or each object of an array. Leaves other values for Prisma to refuse. */
+function mapObjects(value, change) {
+  if (Array.isArray(value)) return value.map((item) => mapObjects(item, change));
   return value !== null && typeof value === 'object' ? change(value) : value;
 }
 
-/** A copy in which these properties are changed, those that are there. */
-function changed(object, changes) {
+/** A copy of an object in which those of the named properties that exist are changed. */
+function mapProperties(object, changes) {
   const copy = { ...object };
   for (const [name, change] of Object.entries(changes)) {
-    if (copy[name] !== undefined) copy[name] = each(copy[name], change);
+    if (copy[name] !== undefined) copy[name] = mapObjects(copy[name], change);
   }
   return copy;
 }
 
-/** Finds what queries create, and gives it IDs, in copies of their arguments. */
-class Writes {
+/** Sets the IDs of the rows that queries create, in copies of their arguments. */
+class IdFiller {
   #schema;
   #ids;
   #flake;
@@ -119,8 +119,7 @@ class Writes {
     this.#flake = flake;
   }
 
-  /** A query's arguments, with IDs. */
-  filled(model, operation, args) {
+  fill(model, operation, args) {
     const { created, updated } = this.#changesOf(model);
     const changes = {
       create: { data: created },
@@ -130,7 +129,7 @@ class Writes {
       upsert: { create: created, update: updated },
     };
     return Object.hasOwn(changes, operation)
-      ? each(args, (it) => changed(it, changes[operation]))
+      ? mapObjects(args, (each) => mapProperties(each, changes[operation]))
       : args;
   }
 
@@ -142,9 +141,11 @@ class Writes {
   }
 
   #withId(model, data) {
-    const id = this.#ids.get(model);
-    if (id === undefined || data[id.name] !== undefined) return data;
-    return { ...data, [id.name]: this.#flake[DRAW[id.type]]() };
+    const field = this.#ids.get(model);
+    if (field === undefined || data[field.name] !== undefined) return data;
+    const id = this.#flake[METHODS[field.type]]();
+    if (field.type === 'String') checkTextIds(id, this.#flake.parse?.bind(this.#flake));
+    return { ...data, [field.name]: id };
   }
 
   #withRelations(model, data) {
@@ -152,21 +153,22 @@ class Writes {
     for (const [name, { type, isList }] of this.#schema.get(model)) {
       if (this.#schema.has(type)) changes[name] = (writes) => this.#nested(type, isList, writes);
     }
-    return changed(data, changes);
+    return mapProperties(data, changes);
   }
 
-  /** What a relation's field says to do with the model that it leads to. */
+  /** Fills the nested writes of a relation's field. */
   #nested(model, isList, writes) {
     const { created, updated } = this.#changesOf(model);
-    const withChanges = (changes) => (write) => changed(write, changes);
-    // To a single row, the data itself may stand here.
+    const withChanges = (changes) => (write) => mapProperties(write, changes);
+    // For a relation to a single row, `write` may be the data itself.
     const hasData = (write) => isList || ('data' in write && !this.#schema.get(model).has('data'));
-    return changed(writes, {
+    return mapProperties(writes, {
       create: created,
       createMany: withChanges({ data: created }),
       connectOrCreate: withChanges({ create: created }),
       upsert: withChanges({ create: created, update: updated }),
-      update: (write) => (hasData(write) ? changed(write, { data: updated }) : updated(write)),
+      update: (write) =>
+        hasData(write) ? mapProperties(write, { data: updated }) : updated(write),
     });
   }
 }

@@ -1,47 +1,57 @@
-//! What people ask about the host's pages.
+//! Reports on the host's pages.
 
 use std::path::Path;
 
 use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 
-use super::Fault;
-use super::options::{LayoutRecord, answer};
+use super::fault::answer;
+use super::layout::LayoutRecord;
+use crate::core::fault::Fault;
 use crate::host::{Directory, Found, Process, Snapshot};
 
 /// A user's directory of pages. Times in Unix ms.
-#[napi(object)]
+#[napi(object, object_from_js = false)]
 pub struct HostRecord {
     pub directory: String,
     pub pages: Vec<PageRecord>,
 }
 
-/// What a page says of itself.
-#[napi(object)]
+/// The contents of a page.
+#[derive(Default)]
+#[napi(object, object_from_js = false)]
 pub struct PageRecord {
     pub path: String,
-    /// Why it cannot be used; then there is nothing else.
-    pub fault: Option<String>,
+    /// The reason why it is unusable. Then nothing else is set.
+    pub fault: Option<Fault>,
     pub layout: Option<LayoutRecord>,
     pub datacenter_id: f64,
     pub worker_id: f64,
-    pub max_ahead: f64,
-    pub created: f64,
+    pub max_ahead: i64,
+    pub created: i64,
+    /// The use that its processes make of it.
+    pub kind: &'static str,
+    /// Of a lease from a store: the process that renewed it last.
+    pub renewer: Option<u32>,
+    /// Of a lease from a store: the start of that process's renewals.
+    pub since: Option<i64>,
+    /// Of a lease from a store: the time at which others may have the slot, unless it is renewed.
+    pub expires: Option<i64>,
     pub processes: Vec<ProcessRecord>,
 }
 
-/// A process that says that it uses a page.
-#[napi(object)]
+/// A process that has registered itself with a page.
+#[napi(object, object_from_js = false)]
 pub struct ProcessRecord {
     pub pid: u32,
-    /// How many instances and threads of it.
+    /// The number of its instances and threads.
     pub users: u32,
-    pub opened: f64,
+    pub opened: i64,
     /// Whether it runs, as far as this PID namespace shows.
     pub is_alive: bool,
 }
 
-/// The pages that this user's processes share on this host; none where the system has no place for them.
+/// The pages that this user's processes share on this host; none where the system has no directory for them.
 #[napi]
 pub fn host_pages(shared: Option<String>) -> Either<Option<HostRecord>, Fault> {
     let look = || -> Result<Option<HostRecord>, Fault> {
@@ -58,29 +68,24 @@ impl From<Found> for PageRecord {
     fn from(found: Found) -> Self {
         let path = found.path.display().to_string();
         match found.snapshot {
-            Ok(Snapshot { header, processes, .. }) => {
+            Ok(Snapshot { header, processes, leasing }) => {
                 let layout = header.node.layout();
                 PageRecord {
                     path,
-                    fault: None,
                     layout: Some(layout.into()),
                     datacenter_id: header.node.datacenter_id() as f64,
                     worker_id: header.node.worker_id() as f64,
-                    max_ahead: header.max_ahead.saturating_mul(layout.tick_ms) as f64,
-                    created: header.created_ms as f64,
+                    max_ahead: header.max_ahead.saturating_mul(layout.tick_ms),
+                    created: header.created_ms,
+                    kind: header.kind.word(),
+                    renewer: leasing.map(|leasing| leasing.renewer),
+                    since: leasing.map(|leasing| leasing.since_ms),
+                    expires: leasing.and_then(|leasing| leasing.expires_ms),
                     processes: processes.iter().map(ProcessRecord::from).collect(),
+                    ..PageRecord::default()
                 }
             }
-            Err(error) => PageRecord {
-                path,
-                fault: Some(error.to_string()),
-                layout: None,
-                datacenter_id: 0.0,
-                worker_id: 0.0,
-                max_ahead: 0.0,
-                created: 0.0,
-                processes: Vec::new(),
-            },
+            Err(error) => PageRecord { path, fault: Some(error.into()), ..PageRecord::default() },
         }
     }
 }
@@ -90,7 +95,7 @@ impl From<&Process> for ProcessRecord {
         ProcessRecord {
             pid: process.pid,
             users: process.users,
-            opened: process.opened_ms as f64,
+            opened: process.opened_ms,
             is_alive: process.is_alive(),
         }
     }

@@ -4,22 +4,22 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::cached::Cached;
 use crate::generator::{Refusal, Waits};
 use crate::registry::Share;
+use crate::ring::Cached;
 
-/// A ring, and what this instance has taken of it and not handed out.
+/// A ring, and the IDs that this instance has taken from it and not handed out.
 pub struct RingShare {
-    /// Of the ring's generator.
+    /// The share in the ring's generator.
     pub share: Share,
     /// The ring.
     pub cached: Arc<Cached>,
-    /// Blocks are larger than a turn needs, and batches are refused as a whole. These come next.
+    /// Blocks are larger than a turn needs, and batches are refused as a whole. The IDs left over come next.
     kept: RefCell<VecDeque<u64>>,
 }
 
 impl RingShare {
-    /// Nothing taken yet.
+    /// A share with nothing taken yet.
     pub fn new(share: Share, cached: Arc<Cached>) -> RingShare {
         RingShare { share, cached, kept: RefCell::default() }
     }
@@ -56,14 +56,14 @@ impl RingShare {
         count
     }
 
-    /// Takes back what was not handed out.
+    /// Takes back IDs that were not handed out.
     pub fn keep(&self, ids: &[u64]) {
         self.cached.note_kept(ids.len());
         let mut kept = self.kept.borrow_mut();
         ids.iter().rev().for_each(|id| kept.push_front(*id));
     }
 
-    /// Fills an array. All of it or, if refused, nothing.
+    /// Fills an array: all of it or, if refused, nothing.
     pub fn fill(&self, ids: &mut [u64], mut waits: Option<&mut Waits>) -> Result<(), Refusal> {
         let mut filled = 0;
         while filled < ids.len() {

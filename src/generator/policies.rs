@@ -1,14 +1,14 @@
-//! How a generator behaves towards one caller.
+//! The options of one caller: clock rollbacks, waiting, sequence start.
 
 use std::time::Duration;
 
-use crate::layout::Tick;
-use crate::shared::Rules;
+use crate::core::layout::Tick;
+use crate::core::sequence::Rules;
 
-/// What to do when the clock stands below the last tick.
+/// The reaction to a clock rollback: the clock is below the last tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockBack {
-    /// Go on at once under another value of the clock-back counter; where none is left, as `Wait`.
+    /// Continue at once under another value of the clock-back counter. If none is left, like `Wait`.
     Counter,
     /// Wait until the clock has caught up, within `max_wait`.
     Wait,
@@ -16,14 +16,14 @@ pub enum ClockBack {
     Throw,
 }
 
-/// How a generator behaves towards one caller. Callers of one node may differ in it.
+/// The options of one caller. Callers of one node may differ in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policies {
-    /// What to do when the clock stands below the last tick.
+    /// The reaction to a clock rollback: the clock is below the last tick.
     pub clock_back: ClockBack,
-    /// The longest that one reservation may wait, for the clock or for the store.
+    /// The longest wait of one reservation, for the clock or the store.
     pub max_wait: Duration,
-    /// Whether a tick's sequence starts at random rather than at 0, where this caller begins it.
+    /// Whether the sequence of a tick that this caller begins starts at random rather than at 0.
     pub random_start: bool,
 }
 
@@ -38,7 +38,7 @@ impl Default for Policies {
 }
 
 impl Policies {
-    /// What of them the sequencer needs, on a node whose IDs may lie this far ahead of the clock.
+    /// The part of them that the sequencer needs. IDs of the node may lie `max_ahead` ticks ahead of the clock.
     #[inline]
     pub(super) fn rules(&self, max_ahead: Tick) -> Rules {
         Rules {

@@ -1,5 +1,5 @@
-//! Clock rollbacks: counted always, and reported to the application once each, though not too many. The
-//! way of an ID only looks whether there is anything to do: no rollback, no lock.
+//! Counts every clock rollback and keeps the latest one for a report to the application, at a limited rate. Without a
+//! rollback, issuing an ID takes no lock: it only checks two flags.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::{Duration, Instant};
@@ -8,19 +8,21 @@ use parking_lot::Mutex;
 
 /// A clock rollback that is not reported yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClockStep {
-    /// How far below the last tick the clock stood, in ms.
+pub struct Rollback {
+    /// The distance of the clock below the last tick, in ms.
     pub back_ms: i64,
-    /// The counter value in use since.
+    /// The counter value in use since then.
     pub counter: usize,
-    /// How many earlier steps went unreported, because there were too many.
+    /// Whether IDs stop until the clock has caught up.
+    pub is_refused: bool,
+    /// The number of earlier rollbacks that the rate limit left unreported.
     pub unreported: u64,
 }
 
-/// The rollbacks that were counted, and the one to report.
+/// The count of rollbacks and the pending report.
 pub(super) struct Reports {
     count: AtomicU64,
-    /// Set from a refused rollback until the next ID, so that it counts once.
+    /// True from a refused rollback until the next ID, so that one rollback counts once.
     is_behind: AtomicBool,
     /// Whether there is a report to take.
     is_due: AtomicBool,
@@ -28,7 +30,7 @@ pub(super) struct Reports {
 }
 
 struct Pending {
-    report: Option<ClockStep>,
+    report: Option<Rollback>,
     budget: Budget,
 }
 
@@ -42,30 +44,37 @@ impl Reports {
         }
     }
 
-    /// How many rollbacks there were.
+    /// The number of rollbacks.
     pub(super) fn count(&self) -> u64 {
         self.count.load(Relaxed)
     }
 
-    /// Counts a rollback that was answered with another counter value.
+    /// Counts a rollback after which IDs continue under another counter value.
     pub(super) fn note(&self, back_ms: i64, counter: usize) {
+        self.add(back_ms, counter, false);
+    }
+
+    fn add(&self, back_ms: i64, counter: usize, is_refused: bool) {
         self.count.fetch_add(1, Relaxed);
         let Pending { report, budget } = &mut *self.pending.lock();
         let unreported = budget.unreported;
         if budget.take(Instant::now()) {
-            *report = Some(ClockStep { back_ms, counter, unreported });
+            // A report that nobody has taken gives way to this one.
+            let untaken = report.map_or(0, |report| report.unreported + 1);
+            *report =
+                Some(Rollback { back_ms, counter, is_refused, unreported: unreported + untaken });
             self.is_due.store(true, SeqCst);
         }
     }
 
-    /// Counts a rollback that was refused, unless that was so since the last ID.
+    /// Counts a refused rollback, once until the next ID is issued.
     pub(super) fn note_refused(&self, back_ms: i64, counter: usize) {
         if !self.is_behind.swap(true, Relaxed) {
-            self.note(back_ms, counter);
+            self.add(back_ms, counter, true);
         }
     }
 
-    /// An ID was issued: the next refusal is of another rollback.
+    /// Called when an ID is issued: the next refusal belongs to another rollback.
     #[inline]
     pub(super) fn note_issued(&self) {
         if self.is_behind.load(Relaxed) {
@@ -79,23 +88,23 @@ impl Reports {
         self.is_due.load(Relaxed)
     }
 
-    /// The report, to the first who asks.
-    pub(super) fn take(&self) -> Option<ClockStep> {
+    /// Takes the report. Only the first caller gets it.
+    pub(super) fn take(&self) -> Option<Rollback> {
         let mut pending = self.pending.lock();
         self.is_due.store(false, SeqCst);
         pending.report.take()
     }
 }
 
-/// Keeps a clock that steps all the time from flooding the log: `FULL` reports at once, then one
-/// each `EVERY`.
+/// A rate limit, so that a clock that rolls back all the time does not flood the log: `FULL` reports at once, then one
+/// per `EVERY`.
 struct Budget {
     left: u32,
     since: Instant,
     unreported: u64,
 }
 
-/// How many reports come at once.
+/// The number of reports allowed at once.
 const FULL: u32 = 10;
 const EVERY: Duration = Duration::from_secs(10);
 
@@ -127,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_budget_comes_back_and_tells_what_it_left_out() {
+    fn the_budget_recovers_and_counts_what_went_unreported() {
         let start = Instant::now();
         let mut budget = Budget { left: 1, since: start, unreported: 0 };
         assert!(budget.take(start));
@@ -135,5 +144,18 @@ mod tests {
         assert_eq!(budget.unreported, 1);
         assert!(budget.take(start + EVERY));
         assert_eq!(budget.unreported, 0);
+    }
+
+    #[test]
+    fn a_report_that_nobody_took_is_counted_in_the_next_one() {
+        let reports = Reports::new();
+        for counter in 1..=3 {
+            reports.note(5, counter);
+        }
+        assert_eq!(
+            reports.take(),
+            Some(Rollback { back_ms: 5, counter: 3, is_refused: false, unreported: 2 })
+        );
+        assert_eq!(reports.take(), None);
     }
 }

@@ -1,26 +1,27 @@
-//! What a caller does that may wait: for the clock, for the store, or for its turn.
+//! Reservations that may wait: for the clock, the store, or the caller's turn.
 //!
-//! Waiters are served in turn. Where the tick is exhausted a waiter books numbers of a coming one, sleeps
-//! until that has begun, and hands them out. A caller that only races for each new tick may lose any
-//! number of races: 16 threads on 2 cores lost 10 in a row.
+//! Callers are served in turn. In an exhausted tick a waiter books numbers of a coming one, sleeps until it begins, and
+//! hands them out. A caller that only races for each new tick can lose any number of races: 16 threads on 2 cores lost
+//! 10 in a row.
 
 use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use super::{ClockBack, Generator, Policies, Refusal, Reserved, until};
+use super::reserving::until;
+use super::{ClockBack, Generator, Policies, Refusal, Reserved};
+use crate::core::layout::Tick;
+use crate::core::sequencer::Stall;
 use crate::host::Opened;
-use crate::layout::Tick;
-use crate::sequencer::Stall;
 
-/// What one caller has waited for.
+/// The waits of one caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// How often.
+    /// The number of waits.
     pub count: u64,
-    /// How long in all.
+    /// Their total time.
     pub time: Duration,
-    /// What stood in the way the last time.
+    /// The cause of the last wait.
     pub last: Option<Stall>,
 }
 
@@ -32,27 +33,26 @@ impl Waits {
     }
 }
 
-/// IDs of a tick that may not have begun. They are handed out after it has, or lost.
+/// IDs of a tick that may not have begun. They are handed out after it has begun, or lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Booking {
     reserved: Reserved,
-    /// The page that they are of.
+    /// The page they were booked from.
     opened: *const Opened,
 }
 
-/// How things stand with a booking.
+/// The state of a booking.
 pub enum Redeemed {
-    /// Its tick has begun: these are the caller's.
+    /// Its tick has begun: the caller may use these IDs.
     Ids(Reserved),
-    /// Its tick is to come.
+    /// Its tick has not begun.
     Early(Refusal),
-    /// The clock has rolled back, or the page is gone.
+    /// The page is gone: the IDs must not be used.
     Lost,
 }
 
 impl Generator {
-    /// As [`Generator::try_reserve`], but waits for the clock, the store or its turn where the policies
-    /// allow it.
+    /// Like [`Generator::try_reserve`], but waits for the clock, the store or the caller's turn as the policies allow.
     pub fn reserve(
         &self,
         policies: &Policies,
@@ -67,8 +67,8 @@ impl Generator {
         self.wait_for(policies, &mut Waits::default(), most, refusal, attempt, |reserved| reserved)
     }
 
-    /// Attempts, and waits where the policies allow it. What is booked meanwhile, up to `want` IDs, is
-    /// made an answer of.
+    /// Retries `attempt` and waits in between as the policies allow. If it books up to `want` IDs meanwhile, `booked`
+    /// turns them into the result.
     #[inline]
     pub fn waiting<T>(
         &self,
@@ -84,8 +84,8 @@ impl Generator {
         }
     }
 
-    /// The rest of it. What counts towards `max_wait` is the time that it asked to wait, not the time for
-    /// which the scheduler held the thread. So each wait is followed by an attempt.
+    /// The slow path of [`Generator::waiting`]. For waits on the clock only the requested time counts towards
+    /// `max_wait`, not the time for which the scheduler held the thread. So an attempt follows each wait.
     #[cold]
     fn wait_for<T>(
         &self,
@@ -98,7 +98,7 @@ impl Generator {
     ) -> Result<T, Refusal> {
         let mut left = policies.max_wait;
         loop {
-            if let Stall::SequenceUsedUp { .. } = refusal.stall
+            if let Stall::SequenceExhausted { .. } = refusal.stall
                 && let Ok(booking) = self.book(policies, want, self.ticks_within(left))
                 && let Some(reserved) = self.await_turn(&booking, &mut left, waits)
             {
@@ -112,7 +112,7 @@ impl Generator {
         }
     }
 
-    /// Books up to `want` IDs, within that many ticks from now.
+    /// Books up to `want` IDs, at most `horizon` ticks from now.
     pub fn book(&self, policies: &Policies, want: u64, horizon: Tick) -> Result<Booking, Refusal> {
         let (reserved, opened) = self.attempt(policies, |sequence, rules, reading| {
             sequence.book(rules, reading, want, horizon)
@@ -120,18 +120,18 @@ impl Generator {
         Ok(Booking { reserved, opened })
     }
 
-    /// How many ticks begin within this time.
+    /// The number of ticks that begin within this time.
     pub fn ticks_within(&self, time: Duration) -> Tick {
         let (now, layout) = (self.clock.now().ms, self.node.layout());
         let ms = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
         layout.tick_at(now.saturating_add(ms)) - layout.tick_at(now)
     }
 
-    /// The IDs of a booking, if its tick has begun. After that its page is checked, as before any draw: a
-    /// later page of the node may have issued the same numbers of a tick that was to come.
+    /// Returns the IDs of a booking if its tick has begun. It checks the page after that, as before any draw: a later
+    /// page of the node may have issued the same numbers of a tick that had not begun.
     pub fn redeem(&self, booking: &Booking) -> Redeemed {
         let Booking { reserved, opened } = *booking;
-        let current = self.sequence.current();
+        let current = self.sequences.current();
         let now = self.clock.now();
         let tick = reserved.block.tick;
         let begins = tick - self.max_ahead.load(Relaxed);
@@ -140,24 +140,24 @@ impl Generator {
             return Redeemed::Lost;
         }
         if self.node.layout().tick_at(now.ms) < begins {
-            let stall = Stall::SequenceUsedUp { until: begins };
+            let stall = Stall::SequenceExhausted { until: begins };
             let retry_after = until(self.node.layout(), &stall, now);
             return Redeemed::Early(Refusal { stall, now, retry_after });
         }
         if matches!(current.may_issue(now.ms), Ok(true)) {
-            return Redeemed::Ids(reserved);
+            return Redeemed::Ids(Reserved { ms: now.ms, ..reserved });
         }
         self.lose(&reserved);
         Redeemed::Lost
     }
 
-    /// Forgets a booking.
+    /// Removes the IDs of a lost booking from the count of issued IDs.
     pub fn lose(&self, reserved: &Reserved) {
         self.issued.fetch_sub(reserved.block.len, Relaxed);
     }
 
-    /// Sleeps until a booking's tick has begun. None if it is lost, or would take longer than is left: then
-    /// the clock has rolled back since.
+    /// Sleeps until the tick of a booking has begun. `None` if the booking is lost, or if the tick is further off than
+    /// `left` because the clock has rolled back.
     pub fn await_turn(
         &self,
         booking: &Booking,
@@ -185,7 +185,7 @@ impl Generator {
         }
     }
 
-    /// Waits until it can go on, if that is within what is left of `max_wait`.
+    /// Waits until a retry can succeed, if that is within what is left of `max_wait`.
     fn wait(
         &self,
         policies: &Policies,
@@ -200,7 +200,9 @@ impl Generator {
             return Err(refusal);
         };
         let waited = if let Stall::AboveCeiling { ceiling } = refusal.stall {
-            self.keeping.await_answer(*left, || self.window().ceiling == ceiling)
+            // Another process may raise the ceiling of a page without waking this one.
+            let at_most = if self.page().is_some() { wait } else { *left };
+            self.renewals.await_answer(at_most, || self.window().ceiling == ceiling)
         } else {
             self.clock.wait(wait);
             wait
@@ -211,7 +213,7 @@ impl Generator {
         Ok(())
     }
 
-    /// Counts waits of callers that wait by themselves.
+    /// Counts waits of callers that sleep outside the generator.
     pub fn note_waits(&self, waits: u64, time: Duration) {
         self.waits.fetch_add(waits, Relaxed);
         self.waited_ns.fetch_add(time.as_nanos() as u64, Relaxed);

@@ -1,5 +1,5 @@
-//! The processes that use a page, for people: `snowdrift slots` shows them. Nothing is decided by it,
-//! since processes are killed without a word, and process IDs of other containers mean nothing here.
+//! The processes that use a page, for people: `snowdrift slots` lists them. No guarantee depends on the table: killed
+//! processes stay in it, and process IDs of other containers mean nothing here.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{
@@ -9,51 +9,45 @@ use std::sync::atomic::{
 
 use super::system::start_of;
 
-/// How many processes are shown. Others use the page all the same.
+/// Capacity of the table. Processes beyond it use the page all the same.
 pub const ENTRIES: usize = 64;
 
-/// An entry of the table in a page; zeros are a free one.
+/// An entry of the table; zeros for a free one.
 #[repr(C)]
 pub struct Entry {
-    /// The process ID in the high half, how often it opened the page in the low one.
+    /// The process ID in the high half, its number of open users in the low half.
     pid_and_users: AtomicU64,
-    /// When the process started, as the kernel counts it.
+    /// Start of the process, as the kernel counts it.
     start: AtomicU64,
     opened_ms: AtomicI64,
 }
 
-/// A process that uses a page, as it says itself.
+/// A process that uses a page, by its own entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// In its own PID namespace.
+    /// The ID in its own PID namespace.
     pub pid: u32,
-    /// When it started, as the kernel counts it.
+    /// Start of the process, as the kernel counts it.
     pub start: u64,
-    /// How often it has opened the page and not closed it.
+    /// Number of times it has the page open.
     pub users: u32,
-    /// When it opened the page first, Unix ms.
+    /// Time at which it first opened the page, Unix ms.
     pub opened_ms: i64,
 }
 
 impl Process {
-    /// Whether it still runs, if it is of our PID namespace.
+    /// Whether the process runs. Valid only within this PID namespace.
     pub fn is_alive(&self) -> bool {
-        start_of(self.pid) == Some(self.start)
-    }
-
-    pub(super) fn from_bytes(bytes: &[u8; size_of::<Entry>()]) -> Option<Process> {
-        let (words, _) = bytes.as_chunks::<8>();
-        let pid_and_users = u64::from_ne_bytes(words[0]);
-        (pid_and_users != 0).then(|| Process {
-            pid: (pid_and_users >> 32) as u32,
-            users: pid_and_users as u32,
-            start: u64::from_ne_bytes(words[1]),
-            opened_ms: i64::from_ne_bytes(words[2]),
-        })
+        is_alive(self.pid, self.start)
     }
 }
 
-/// Adds a user of this process, in an entry of its own, a free one, or one of a process that has ended.
+/// The processes in a table.
+pub fn all(table: &[Entry]) -> impl Iterator<Item = Process> {
+    table.iter().filter_map(Entry::process)
+}
+
+/// Adds a user of this process: in its own entry, a free one, or one of an ended process.
 pub fn enter(table: &[Entry], now_ms: i64) {
     let (pid, start) = (std::process::id(), own_start());
     let own = table.iter().find(|entry| entry.is_of(pid, start));
@@ -63,7 +57,7 @@ pub fn enter(table: &[Entry], now_ms: i64) {
             return;
         }
     }
-    // Whether a process has ended takes long to find out.
+    // The check for an ended process is slow, so free entries come first.
     let seen = || table.iter().map(|entry| (entry, entry.pid_and_users.load(Acquire)));
     let free = seen().filter(|&(_, seen)| seen == 0);
     for (entry, seen) in free.chain(seen().filter(|(entry, seen)| !entry.is_alive(*seen))) {
@@ -76,19 +70,14 @@ pub fn enter(table: &[Entry], now_ms: i64) {
     }
 }
 
-/// A process of the table that runs, other than this one if there is one.
+/// A running process of the table, preferably another one than this.
 pub fn living_other(table: &[Entry]) -> Option<u32> {
-    let living = |entry: &&Entry| {
-        let seen = entry.pid_and_users.load(Acquire);
-        seen != 0 && entry.is_alive(seen)
-    };
-    let pid = |entry: &Entry| (entry.pid_and_users.load(Acquire) >> 32) as u32;
-    let mut pids = table.iter().filter(living).map(pid);
+    let mut pids = all(table).filter(Process::is_alive).map(|process| process.pid);
     let first = pids.next()?;
     if first != std::process::id() { Some(first) } else { pids.next().or(Some(first)) }
 }
 
-/// Takes away a user of this process.
+/// Removes a user of this process.
 pub fn leave(table: &[Entry]) {
     let (pid, start) = (std::process::id(), own_start());
     if let Some(entry) = table.iter().find(|entry| entry.is_of(pid, start)) {
@@ -97,15 +86,25 @@ pub fn leave(table: &[Entry]) {
 }
 
 impl Entry {
+    fn process(&self) -> Option<Process> {
+        let pid_and_users = self.pid_and_users.load(Acquire);
+        (pid_and_users != 0).then(|| Process {
+            pid: (pid_and_users >> 32) as u32,
+            users: pid_and_users as u32,
+            start: self.start.load(Acquire),
+            opened_ms: self.opened_ms.load(Relaxed),
+        })
+    }
+
     fn is_of(&self, pid: u32, start: u64) -> bool {
         (self.pid_and_users.load(Acquire) >> 32) as u32 == pid && self.start.load(Acquire) == start
     }
 
     fn is_alive(&self, seen: u64) -> bool {
-        start_of((seen >> 32) as u32) == Some(self.start.load(Acquire))
+        is_alive((seen >> 32) as u32, self.start.load(Acquire))
     }
 
-    /// Changes the number of this process's users. Without any, the entry is free.
+    /// Changes the number of this process's users. Frees the entry at 0.
     fn update(&self, change: impl Fn(u32) -> Option<u32>) -> Option<u64> {
         let pid = u64::from(std::process::id()) << 32;
         let changed = self.pid_and_users.fetch_update(AcqRel, Acquire, |seen| {
@@ -117,7 +116,13 @@ impl Entry {
     }
 }
 
-/// When this process started; 0 where the kernel does not tell.
+fn is_alive(pid: u32, start: u64) -> bool {
+    // Of itself a process needs no report, which the kernel may fail to give.
+    let found = if pid == std::process::id() { Some(own_start()) } else { start_of(pid) };
+    found == Some(start)
+}
+
+/// Start of this process; 0 where the kernel does not report it.
 fn own_start() -> u64 {
     static START: OnceLock<u64> = OnceLock::new();
     *START.get_or_init(|| start_of(std::process::id()).unwrap_or(0))

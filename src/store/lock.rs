@@ -1,27 +1,26 @@
-//! Locks on single bytes of a file, which may lie beyond its end. The kernel releases them when the
-//! process dies. They belong to the open file, so two copies of this package in one process exclude
-//! each other as two processes do.
+//! Locks on single bytes of a file, which may lie beyond its end. The kernel releases them when the process dies. They
+//! belong to the open file, so two copies of this package in one process exclude each other as two processes do.
 //!
-//! Linux has them as open file description locks, on network file systems too; Windows as locks on
-//! ranges. Elsewhere the byte [`USERS`] stands for the whole file, and the others are always free.
+//! Linux has them as open file description locks, also on network file systems; Windows as locks on ranges. On other
+//! systems the byte [`USERS`] means the whole file, and locks on other bytes always succeed.
 
 use std::fs::File;
 use std::io;
 
-/// Shared by the users of a file.
+/// The byte whose lock the users of a file share.
 pub const USERS: u64 = 1 << 40;
 
-/// How a byte is locked.
+/// The mode of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
-    /// Together with others that share it.
+    /// Shared with other users.
     Shared,
-    /// Alone.
+    /// Exclusive.
     Exclusive,
 }
 
-/// Locks a byte, or changes the lock that this open file has on it. False where others have it: then
-/// nothing has changed.
+/// Locks a byte, or changes the lock that this open file has on it. Returns false, and changes nothing, if others hold
+/// the byte.
 #[cfg(target_os = "linux")]
 pub fn try_take(file: &File, at: u64, hold: Hold) -> io::Result<bool> {
     let kind = match hold {
@@ -37,16 +36,23 @@ pub fn try_take(file: &File, at: u64, hold: Hold) -> io::Result<bool> {
     }
 }
 
-/// Unlocks a byte, also where a process that was forked off has the open file, too.
+/// Unlocks a byte, even if a forked process has the open file, too.
 #[cfg(target_os = "linux")]
 pub fn release(file: &File, at: u64) -> io::Result<()> {
     control(file, libc::F_OFD_SETLK, at, libc::F_UNLCK).map(drop)
 }
 
-/// Whether another has the byte alone.
+/// Whether another user holds the byte exclusively.
 #[cfg(target_os = "linux")]
 pub fn is_exclusive(file: &File, at: u64) -> io::Result<bool> {
     control(file, libc::F_OFD_GETLK, at, libc::F_RDLCK).map(|kind| kind == libc::F_WRLCK)
+}
+
+/// Whether another user holds the byte, shared or exclusively.
+#[cfg(target_os = "linux")]
+pub fn is_taken(file: &File, at: u64) -> io::Result<bool> {
+    control(file, libc::F_OFD_GETLK, at, libc::F_WRLCK)
+        .map(|kind| kind != libc::F_UNLCK as libc::c_int)
 }
 
 #[cfg(target_os = "linux")]
@@ -57,16 +63,23 @@ fn control(
     kind: libc::c_int,
 ) -> io::Result<libc::c_int> {
     use std::os::fd::AsRawFd;
-    let mut lock = libc::flock {
+    // Of 64 bits on each processor: processes of 32 and of 64 bits lock the same byte.
+    let mut lock = libc::flock64 {
         l_type: kind as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,
-        l_start: at as libc::off_t,
+        l_start: at as libc::off64_t,
         l_len: 1,
         l_pid: 0,
     };
     loop {
-        // SAFETY: the descriptor is open, and `lock` is what these commands read and write.
+        // SAFETY: the descriptor is open, and these commands read and write `lock` only.
+        #[cfg(target_pointer_width = "64")]
         let status = unsafe { libc::fcntl(file.as_raw_fd(), command, &mut lock) };
+        // Past the C library, whose `fcntl` may take a lock of 32 bits.
+        // SAFETY: as above.
+        #[cfg(target_pointer_width = "32")]
+        let status =
+            unsafe { libc::syscall(libc::SYS_fcntl64, file.as_raw_fd(), command, &mut lock) };
         if status == 0 {
             return Ok(lock.l_type.into());
         }
@@ -77,18 +90,18 @@ fn control(
     }
 }
 
-/// Locks a byte, or changes the lock that this open file has on it. False where others have it.
+/// Locks a byte, or changes the lock that this open file has on it. Returns false if others hold the byte.
 ///
-/// Windows changes no lock, but has two of one file on a byte, where the second one is shared; of an
-/// exclusive and a shared one it unlocks the exclusive one first. From a shared one to an exclusive one
-/// there is a moment without any: where another gets in between, it is an error, or false.
+/// Windows cannot change a lock. It allows two locks of one file on a byte if the second one is shared, and unlocks an
+/// exclusive lock before a shared one. A change from shared to exclusive has a moment without a lock: if another user
+/// gets in between, the result is an error, or false.
 #[cfg(windows)]
 pub fn try_take(file: &File, at: u64, hold: Hold) -> io::Result<bool> {
     match hold {
         Hold::Shared => {
             let is_added = windows::lock(file, at, Hold::Shared)?;
             if is_added {
-                // The exclusive one, if there is one; else the shared one that was just added.
+                // Unlocks the exclusive lock, if any; otherwise the shared one just added.
                 windows::unlock(file, at)?;
             }
             Ok(is_added && windows::lock(file, at, Hold::Shared)?)
@@ -102,7 +115,7 @@ pub fn try_take(file: &File, at: u64, hold: Hold) -> io::Result<bool> {
             if !had || windows::lock(file, at, Hold::Exclusive)? {
                 return Ok(had);
             }
-            // Others share it, as this file did.
+            // Others share it, as this file did: share it again.
             if windows::lock(file, at, Hold::Shared)? {
                 Ok(false)
             } else {
@@ -137,13 +150,13 @@ mod windows {
 
     /// A byte of a file.
     fn byte(at: u64) -> OVERLAPPED {
-        let mut place = OVERLAPPED::default();
-        place.Anonymous.Anonymous.Offset = at as u32;
-        place.Anonymous.Anonymous.OffsetHigh = (at >> 32) as u32;
-        place
+        let mut overlapped = OVERLAPPED::default();
+        overlapped.Anonymous.Anonymous.Offset = at as u32;
+        overlapped.Anonymous.Anonymous.OffsetHigh = (at >> 32) as u32;
+        overlapped
     }
 
-    /// Whether it was locked, once more if it was this file's.
+    /// Returns whether it locked the byte. Adds a lock if this file has one already.
     pub fn lock(file: &File, at: u64, hold: Hold) -> io::Result<bool> {
         let exclusive = if hold == Hold::Exclusive { LOCKFILE_EXCLUSIVE_LOCK } else { 0 };
         let flags = LOCKFILE_FAIL_IMMEDIATELY | exclusive;
@@ -152,7 +165,7 @@ mod windows {
         answer(done, &[ERROR_LOCK_VIOLATION, ERROR_IO_PENDING])
     }
 
-    /// Whether this file had locked it. Wine says that another has where nobody has.
+    /// Returns whether this file had locked it. Wine reports a lock of another where there is none.
     pub fn unlock(file: &File, at: u64) -> io::Result<bool> {
         // SAFETY: as above.
         let done = unsafe { UnlockFileEx(file.as_raw_handle(), 0, 1, 0, &mut byte(at)) };
@@ -166,7 +179,7 @@ mod windows {
     }
 }
 
-/// Locks the file where the byte is [`USERS`]. False where others have it.
+/// Locks the file if the byte is [`USERS`]. Returns false if others hold it.
 #[cfg(not(any(target_os = "linux", windows)))]
 pub fn try_take(file: &File, at: u64, hold: Hold) -> io::Result<bool> {
     use std::fs::TryLockError;
@@ -184,13 +197,23 @@ pub fn try_take(file: &File, at: u64, hold: Hold) -> io::Result<bool> {
     }
 }
 
-/// Unlocks the file where the byte is [`USERS`].
+/// Unlocks the file if the byte is [`USERS`].
 #[cfg(not(any(target_os = "linux", windows)))]
 pub fn release(file: &File, at: u64) -> io::Result<()> {
     if at == USERS { file.unlock() } else { Ok(()) }
 }
 
-/// Never known.
+/// Whether another user holds the byte. The check tries to lock it, which keeps others away for a moment.
+#[cfg(not(target_os = "linux"))]
+pub fn is_taken(file: &File, at: u64) -> io::Result<bool> {
+    let is_free = try_take(file, at, Hold::Exclusive)?;
+    if is_free {
+        release(file, at)?;
+    }
+    Ok(!is_free)
+}
+
+/// Unknown on this system: returns false.
 #[cfg(not(target_os = "linux"))]
 pub fn is_exclusive(_: &File, _: u64) -> io::Result<bool> {
     Ok(false)
@@ -210,6 +233,7 @@ mod tests {
         assert!(try_take(&one, USERS, Hold::Shared).unwrap());
         assert!(try_take(&two, USERS, Hold::Shared).unwrap());
         assert!(!try_take(&one, USERS, Hold::Exclusive).unwrap());
+        assert!(is_taken(&open(), USERS).unwrap());
         #[cfg(target_os = "linux")]
         assert!(!is_exclusive(&two, USERS).unwrap());
         assert!(try_take(&one, USERS + 1, Hold::Exclusive).unwrap(), "each byte has its own lock");
@@ -229,6 +253,22 @@ mod tests {
         release(&two, USERS).unwrap();
         release(&two, USERS).unwrap();
         assert!(try_take(&open(), USERS, Hold::Exclusive).unwrap());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_lock_is_on_the_same_byte_for_processes_of_32_bits() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let open = || OpenOptions::new().read(true).write(true).open(file.path()).unwrap();
+        let most = i64::MAX as u64 >> 1;
+        for at in [USERS, most] {
+            let one = open();
+            assert!(try_take(&one, at, Hold::Exclusive).unwrap());
+            for truncated in [at & u64::from(u32::MAX), at & u64::from(u32::MAX >> 1)] {
+                assert!(!is_taken(&open(), truncated).unwrap(), "{at} is not {truncated}");
+            }
+            assert!(is_taken(&open(), at).unwrap());
+        }
     }
 
     #[test]

@@ -1,174 +1,126 @@
-//! Where slots are recorded, so that what one process issued is not issued again by the next, and
-//! two never issue at one time. A slot is a node's place in a store.
+//! Stores record slots: no holder issues the IDs of an earlier one, and a slot has one holder at a time. A slot is a
+//! worker ID in a store.
 //!
 //! Every store keeps these rules:
 //!
-//! 1. A holder issues ticks in (floor, ceiling] only. Its floor is the ceiling that was recorded
-//!    before it came; or a lower one, where the store knows the high marks of all that was issued
-//!    above that and hands them over.
+//! 1. A holder issues ticks in (floor, ceiling] only. Its floor is the ceiling recorded before its start, or a lower
+//!    one, if the store hands over the high marks of all IDs issued above that.
 //! 2. A recorded ceiling never falls, except by its owner's release, to the last tick it issued.
-//! 3. Checking the owner and raising the ceiling is one atomic step.
+//! 3. Checking the owner and raising the ceiling is one atomic operation.
 //! 4. A generator's ceiling moves only after the store has confirmed it.
 //!
-//! So no two holders of a slot share a (tick, counter), whatever their clocks and pauses are. Here is the
-//! embedded store; [`crate::durable`] binds its records to pages. The others are in `js/lease`.
+//! So no two holders of a slot share a (tick, counter), whatever their clocks and pauses are. This module is the
+//! embedded store; [`crate::lease::durable`] binds its records to pages. The other stores are in `js/lease`.
 //!
-//! | file | what it is |
+//! | file | content |
 //! |---|---|
 //! | `lock` | locks on single bytes of a file |
-//! | `record` | what a slot's file says of it |
-//! | `path` | one name for one directory, and which file has a name |
-//! | `boot` | which boot of the machine this is |
-//! | `file` | a directory with a file a slot |
+//! | `record` | a slot's record in its file |
+//! | `path` | canonical paths and file identities |
+//! | `checks` | checks of slot files, and the errors that they return |
+//! | `access` | files and directories that other users have placed, or can write to |
+//! | `slot` | a slot's file: its records and locks |
+//! | `file` | a directory with one file per slot |
 
-mod boot;
+pub(crate) mod access;
+pub(crate) mod checks;
 pub mod file;
 pub(crate) mod lock;
 pub(crate) mod path;
 pub mod record;
+pub mod slot;
 
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use thiserror::Error;
+use crate::core::fault::{Fault, fault};
+use crate::core::layout::Tick;
 
-use crate::layout::Tick;
-use crate::sequencer::HighMarks;
-
-pub use boot::boot_id;
-
-/// Who holds a slot, or wants to.
+/// A slot's holder, or a process that wants to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// Tells one holding from every other.
+    /// The random ID of one holding.
     pub token: u128,
     /// Its process.
     pub pid: u32,
     /// Its host.
     pub host: String,
-    /// When the process started, Unix ms.
+    /// Start of the process, Unix ms.
     pub started_ms: i64,
 }
 
 /// A slot that a store has a record of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// Which.
+    /// The worker ID.
     pub worker_id: u64,
-    /// Nothing was issued above it. None where the record cannot be used: acquiring it tells why.
+    /// The highest tick that may have been issued. None if the record is unusable: acquiring the slot returns the
+    /// reason.
     pub ceiling: Option<Tick>,
 }
 
-/// What a holder starts from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
-    /// Nothing at or below this tick may be issued.
-    pub floor: Tick,
-    /// Nothing above this tick may be issued, until a renewal is confirmed.
-    pub ceiling: Tick,
-    /// What was issued above the floor.
-    pub high: HighMarks,
-}
-
-/// Why a store did not do what it was asked for.
-#[derive(Debug, Error)]
+/// Errors of a store.
+#[derive(Debug)]
 pub enum StoreError {
-    /// Someone else has the slot.
-    #[error("{place} is held by another process")]
+    /// Another holder has the slot.
     InUse {
-        /// Which slot.
-        place: String,
-        /// Who has it, if that could be read.
+        /// The slot.
+        place: PathBuf,
+        /// The holder, if readable.
         holder: Option<Holder>,
     },
-    /// Another thread of this process takes or gives the slot up, and does not come to an end.
-    #[error(
-        "another thread of this process has been taking or giving up {place} for {} s: look at its \
-         disk, and try again",
-        waited.as_secs()
-    )]
-    Busy {
-        /// Which slot.
-        place: String,
-        /// How long it was waited for.
-        waited: Duration,
-    },
     /// Every slot is held.
-    #[error("all slots of datacenterId {datacenter_id} in {store} are held{}", except(unusable))]
-    NoSlot {
-        /// The store's name.
-        store: String,
-        /// Of which datacenter.
-        datacenter_id: u64,
-        /// Who has which worker ID, as far as that could be read.
-        holders: Vec<(u64, Option<Holder>)>,
-        /// What is wrong with those that nobody holds.
-        unusable: Vec<String>,
-    },
-    /// The slot is not this holder's any more.
-    #[error("{0}")]
-    Lost(String),
-    /// What is there is not a record of this slot that can be used.
-    #[error("{} {what}", place.display())]
-    Unusable {
-        /// The file.
-        place: PathBuf,
-        /// What is wrong, and what to do.
-        what: String,
-    },
-    /// What is there is recorded for another cut of bits.
-    #[error("{} {what}", place.display())]
-    OtherLayout {
-        /// The file.
-        place: PathBuf,
-        /// Which layouts, and what to do.
-        what: String,
-    },
+    NoSlot(Fault),
+    /// Another thread of this process is opening or closing the slot, and does not finish.
+    Busy(Fault),
+    /// This holder has lost the slot.
+    Lost(Fault),
+    /// The file is not a usable record of this slot.
+    Unusable(Fault),
+    /// The record is of another layout.
+    OtherLayout(Fault),
     /// The file system refused.
-    #[error("cannot {doing} {}: {cause}{}", place.display(), advice(cause))]
     Io {
-        /// What it was asked to do.
+        /// The operation.
         doing: &'static str,
-        /// To which file.
+        /// The file or directory.
         place: PathBuf,
-        /// What it said.
+        /// The system's error.
         cause: io::Error,
     },
 }
 
+impl Holder {
+    /// The holder in an error; `worker` where there are several.
+    pub(crate) fn named(&self, worker: Option<u64>) -> Fault {
+        fault!("holder", worker, pid: self.pid, host: self.host.clone(), started: self.started_ms)
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Fault {
+        match error {
+            StoreError::InUse { place, holder } => {
+                let holders: Vec<Fault> = holder.iter().map(|holder| holder.named(None)).collect();
+                fault!("slot-in-use", place, holders)
+            }
+            StoreError::NoSlot(fault)
+            | StoreError::Busy(fault)
+            | StoreError::Lost(fault)
+            | StoreError::Unusable(fault)
+            | StoreError::OtherLayout(fault) => fault,
+            StoreError::Io { doing, place, cause } => Fault::io("slot-io", doing, place, &cause),
+        }
+    }
+}
+
 impl StoreError {
-    /// Whether it concerns this slot's file alone, so that another slot may do.
+    /// Whether the error concerns this slot's file alone, so that another slot may work.
     pub fn is_of(&self, file: &Path) -> bool {
         match self {
-            StoreError::Unusable { .. } => true,
+            StoreError::Unusable(_) => true,
             StoreError::Io { place, .. } => place == file,
             _ => false,
         }
-    }
-}
-
-/// The most unusable slots that an error describes.
-const DESCRIBED: usize = 3;
-
-fn except(unusable: &[String]) -> String {
-    let described = unusable[..unusable.len().min(DESCRIBED)].join("; ");
-    match unusable.len() {
-        0 => String::new(),
-        1..=DESCRIBED => format!(" or cannot be used ({described})"),
-        all => format!(" or cannot be used ({described}; and {} more)", all - DESCRIBED),
-    }
-}
-
-/// What to do about what the file system said.
-fn advice(cause: &io::Error) -> &'static str {
-    match cause.kind() {
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
-            ". Let this process's user write there, or choose another directory"
-        }
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => ". Make room on that disk",
-        ErrorKind::NotFound => ". Make the directory above it",
-        ErrorKind::NotADirectory => ". Name a directory",
-        _ => "",
     }
 }

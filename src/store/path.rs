@@ -1,39 +1,38 @@
-//! One name for one directory, however it was spelled; and which file has a name.
+//! Canonical paths, and the identities of files.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The path without links. Windows gives it as `\\?\C:\...`, which is for names that are longer than
-/// this package makes them: few programs take that, and URLs do not.
+/// The path without symbolic links. Windows returns it as `\\?\C:\...`, a form for names longer than this package
+/// makes. Few programs accept that form, and URLs do not.
 pub fn canonical(path: &Path) -> io::Result<PathBuf> {
     let path = fs::canonicalize(path)?;
     if !cfg!(windows) {
         return Ok(path);
     }
     let plain = path.to_str().and_then(|path| path.strip_prefix(r"\\?\")).filter(|path| {
-        // Of a drive, and with room for a file's name below 260 characters.
+        // A path on a drive, with room for a file's name within 260 characters.
         path.as_bytes().get(1) == Some(&b':') && path.len() < 150
     });
     Ok(plain.map(PathBuf::from).unwrap_or(path))
 }
 
-/// Tells a file from all others: device and inode, or volume and file ID. While the file is open, no
-/// other file has them.
+/// The identity of a file: device and inode, or volume and file ID. Unique while the file is open.
 pub type Identity = (u64, u128);
 
-/// Whether this file has that name.
+/// Whether the path names this file.
 pub fn is_at(path: &Path, file: &File) -> bool {
     matches!((identity_of(file), identity_at(path)), (Ok(own), Ok(found)) if own == found)
 }
 
-/// Which file has this name; of a link, the link.
+/// The identity of the file at this path; of a link, the link itself.
 #[cfg(unix)]
 pub fn identity_at(path: &Path) -> io::Result<Identity> {
     fs::symlink_metadata(path).map(|found| identity(&found))
 }
 
-/// Which file this is.
+/// The identity of this file.
 #[cfg(unix)]
 pub fn identity_of(file: &File) -> io::Result<Identity> {
     file.metadata().map(|found| identity(&found))
@@ -45,7 +44,7 @@ fn identity(found: &fs::Metadata) -> Identity {
     (found.dev(), found.ino().into())
 }
 
-/// Which file has this name; of a link, the link.
+/// The identity of the file at this path; of a link, the link itself.
 #[cfg(windows)]
 pub fn identity_at(path: &Path) -> io::Result<Identity> {
     use std::os::windows::fs::OpenOptionsExt;
@@ -59,7 +58,7 @@ pub fn identity_at(path: &Path) -> io::Result<Identity> {
     identity_of(&file)
 }
 
-/// Which file this is.
+/// The identity of this file.
 #[cfg(windows)]
 pub fn identity_of(file: &File) -> io::Result<Identity> {
     use std::os::windows::io::AsRawHandle;
@@ -68,7 +67,7 @@ pub fn identity_of(file: &File) -> io::Result<Identity> {
     };
     let mut found = FILE_ID_INFO::default();
     let len = size_of::<FILE_ID_INFO>() as u32;
-    // SAFETY: the handle is open, and `found` has room for as many bytes as `len` says.
+    // SAFETY: the handle is open, and `found` has room for `len` bytes.
     let is_known = unsafe {
         let room = (&raw mut found).cast();
         GetFileInformationByHandleEx(file.as_raw_handle(), FileIdInfo, room, len)

@@ -4,8 +4,8 @@
 use std::fs;
 
 use arbitrary::Arbitrary;
-use snowdrift::layout::Tick;
-use snowdrift::sequencer::NEVER;
+use snowdrift::core::layout::Tick;
+use snowdrift::core::sequencer::NEVER;
 use snowdrift::store::StoreError;
 use snowdrift::store::record::BYTES as RECORD_BYTES;
 
@@ -67,7 +67,7 @@ fn nothing_is_forgotten(scratch: &Scratch, input: Input) {
             }
         }
         if life.is_closed {
-            process.durable.close().expect("it is still held");
+            process.durable.close(&process.generator).expect("it is still held");
         }
     }
 
@@ -86,6 +86,6 @@ fn nothing_is_forgotten(scratch: &Scratch, input: Input) {
             }
         }
         Err(StoreError::Unusable { .. } | StoreError::OtherLayout { .. }) => {}
-        Err(other) => panic!("{other}"),
+        Err(other) => panic!("{other:?}"),
     }
 }

@@ -5,16 +5,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use snowdrift::clock::ManualClock;
-use snowdrift::durable::{Durable, Refused};
+use snowdrift::core::clock::ManualClock;
+use snowdrift::core::layout::{Layout, Tick};
+use snowdrift::core::node::Node;
 use snowdrift::generator::Generator;
-use snowdrift::layout::{Layout, Tick};
-use snowdrift::node::Node;
+use snowdrift::lease::durable::Durable;
+use snowdrift::lease::{Access, OpenError};
 use snowdrift::store::file::FileStore;
 use snowdrift::store::{Holder, StoreError};
 use tempfile::TempDir;
 
-/// Where a slot's file has its records: see src/store/file.rs.
+/// Where a slot's file has its records: see src/store/slot.rs.
 pub const BLOCKS: usize = 8;
 pub const BLOCK_BYTES: usize = 4096;
 
@@ -59,10 +60,10 @@ impl Process {
         let clock = Arc::new(ManualClock::at(layout.tick_start_ms(tick)));
         let generator = Generator::new(*slot, 0, Box::new(clock.clone()));
         let ttl = Duration::from_millis(layout.tick_ms as u64);
-        match Durable::open(&scratch.store(), &generator, holder(), ttl, true) {
+        match Durable::open(&scratch.store(), &generator, holder(), ttl, Access::Alone) {
             Ok(durable) => Ok(Process { generator, durable, clock }),
-            Err(Refused::Store(error)) => Err(error),
-            Err(Refused::Host(error)) => panic!("{error}"),
+            Err(OpenError::Store(error)) => Err(error),
+            Err(other) => panic!("{other:?}"),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Any clock, any calls, any layout: the sequencer answers by its rules, and no ID comes twice.
 
 use arbitrary::Arbitrary;
-use snowdrift::layout::Layout;
+use snowdrift::core::layout::Layout;
 
 use crate::model::{Event, Model};
 

@@ -4,14 +4,14 @@
 use std::fs;
 use std::ops::Range;
 
-use snowdrift::layout::Tick;
-use snowdrift::sequencer::NEVER;
+use snowdrift::core::layout::Tick;
+use snowdrift::core::sequencer::NEVER;
 use snowdrift::store::record::{BYTES, Record, Skip};
 use snowdrift::store::{StoreError, file};
 
 use crate::scratch::{BLOCK_BYTES, BLOCKS, Process, Scratch, holder, slot};
 
-/// Of a record: see src/store/record.rs.
+/// Of a record: see src/store/record/sector.rs.
 const MARKS: Range<usize> = 112..240;
 const JUMP: Range<usize> = 256..288;
 
@@ -61,7 +61,7 @@ fn is_taken_as_it_says(scratch: &Scratch, bytes: &[u8], said: Option<Record>) {
             let kept = fs::read(scratch.store().path_of(&slot)).expect("it is there");
             assert_eq!(kept, bytes, "it is left as it is");
         }
-        Err(other) => panic!("{other}"),
+        Err(other) => panic!("{other:?}"),
     }
 }
 

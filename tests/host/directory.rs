@@ -6,21 +6,22 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
+use snowdrift::core::fault::Fault;
 use snowdrift::host::{BootId, Directory, HostError, HostSequence};
 
 use super::{RULES, directory, is_root, memory, node, sequence};
-use snowdrift::clock::SystemClock;
+use snowdrift::core::clock::SystemClock;
 
 fn place(shared: &Path) -> PathBuf {
     let uid = fs::metadata(shared).unwrap().uid();
     shared.join(format!("snowdrift-{uid}"))
 }
 
-/// The error names the directory, and has these words.
+/// The error names the directory, and is of this kind.
 fn refused(shared: &Path, words: &str) {
-    let error = Directory::with(shared, BootId::now()).unwrap_err().to_string();
-    assert!(error.starts_with(place(shared).to_str().unwrap()), "{error}");
-    assert!(error.contains(words) && error.contains("remove"), "{error}");
+    let error = format!("{:?}", Directory::with(shared, BootId::now()).unwrap_err());
+    assert!(error.contains(place(shared).to_str().unwrap()), "{error}");
+    assert!(error.contains(words), "{error}");
 }
 
 #[test]
@@ -41,24 +42,24 @@ fn a_squatted_name_is_an_error() {
     let path = place(shared.path());
     let elsewhere = memory();
     symlink(elsewhere.path(), &path).unwrap();
-    refused(shared.path(), "symbolic link");
+    refused(shared.path(), "(\"isLink\", Flag(true))");
     fs::remove_file(&path).unwrap();
     symlink("nothing", &path).unwrap();
-    refused(shared.path(), "symbolic link");
+    refused(shared.path(), "(\"isLink\", Flag(true))");
     fs::remove_file(&path).unwrap();
     fs::write(&path, "").unwrap();
-    refused(shared.path(), "no directory");
+    refused(shared.path(), "not-a-directory");
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
     for mode in [0o777, 0o1777, 0o770, 0o702] {
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-        refused(shared.path(), "may be written to by other users");
+        refused(shared.path(), "directory-writable");
     }
     fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
     directory(shared.path());
     if is_root() {
         chown(&path, Some(54_321), None).unwrap();
-        refused(shared.path(), "belongs to user 54321");
+        refused(shared.path(), "(\"owner\", Number(54321.0))");
     } else {
         println!("skipped: only root can give a directory to another user");
     }
@@ -71,21 +72,21 @@ fn a_directory_that_is_harmed_later_is_an_error_or_made_again() {
     let directory = directory(shared.path());
     fs::remove_dir(directory.path()).unwrap();
     sequence(shared.path(), node(0));
-    let open = || HostSequence::open(Some(directory.clone()), node(1), 0, &SystemClock);
+    let open = || HostSequence::open(directory.clone(), node(1), 0, &SystemClock);
     assert!(open().is_ok());
     fs::remove_dir_all(directory.path()).unwrap();
     symlink("/dev", directory.path()).unwrap();
-    let error = open().err().unwrap().to_string();
-    assert!(error.contains("symbolic link"), "{error}");
+    let error = format!("{:?}", open().err().unwrap());
+    assert!(error.contains("(\"isLink\", Flag(true))"), "{error}");
 }
 
 #[test]
 fn where_it_may_be() {
-    let error = Directory::find(Some(Path::new("/nowhere/at/all"))).unwrap_err().to_string();
-    assert!(error.starts_with("cannot find /nowhere/at/all"), "{error}");
+    let error = Fault::from(Directory::find(Some(Path::new("/nowhere/at/all"))).unwrap_err());
+    assert_eq!(error.values[..2], [("doing", "find".into()), ("place", "/nowhere/at/all".into())]);
     // A disk's file system: what is full or frozen there would stop or end whoever maps its files.
-    let error = Directory::find(Some(Path::new("/proc"))).unwrap_err().to_string();
-    assert!(error.starts_with("/proc is not in memory") && error.contains("SNOWDRIFT_SHARED"));
+    let error = Fault::from(Directory::find(Some(Path::new("/proc"))).unwrap_err());
+    assert_eq!((error.kind, &error.values[0]), ("not-in-memory", &("place", "/proc".into())));
     // Through a link it is the same directory.
     let shared = memory();
     let link = tempfile::tempdir().unwrap();
@@ -96,7 +97,7 @@ fn where_it_may_be() {
 
 #[test]
 fn without_a_directory_the_sequence_is_the_processes_own() {
-    let sequence = HostSequence::open(None, node(0), 0, &SystemClock).unwrap();
+    let sequence = HostSequence::own(node(0), 0);
     assert!(sequence.current().page().is_none());
     assert!(sequence.reserve(&RULES, &SystemClock, |_| 1).is_ok());
 }
@@ -128,17 +129,15 @@ fn a_full_file_system_is_an_error_and_stops_no_page_that_is_there() {
         return;
     };
     let shared = mounted.0.path();
-    let open = |worker| HostSequence::open(Some(directory(shared)), node(worker), 0, &SystemClock);
+    let open = |worker| HostSequence::open(directory(shared), node(worker), 0, &SystemClock);
     let first = open(0).unwrap();
     let ballast = shared.join("ballast");
     // As much as there is room for.
     fs::write(&ballast, vec![1; 64 << 10]).unwrap_err();
     let error = open(1).err().unwrap();
-    assert!(
-        matches!(&error, HostError::Io { cause, .. } if cause.kind() == std::io::ErrorKind::StorageFull)
-    );
-    let text = error.to_string();
-    assert!(text.contains("worker-1.page") && text.contains("4096 bytes"), "{text}");
+    let HostError::Io { place, cause, .. } = error else { panic!("{error:?}") };
+    assert_eq!(cause.kind(), std::io::ErrorKind::StorageFull);
+    assert!(place.ends_with(directory(shared).page_of(&node(1)).file_name().unwrap()));
     let names = fs::read_dir(directory(shared).path()).unwrap();
     let is_temporary = |name: &std::ffi::OsString| name.to_str().unwrap().starts_with(".new");
     let left: Vec<_> = names.map(|name| name.unwrap().file_name()).filter(is_temporary).collect();

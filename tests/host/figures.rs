@@ -4,16 +4,16 @@ use std::fs;
 use std::hint::black_box;
 use std::time::Instant;
 
-use snowdrift::clock::{Clock, SystemClock};
+use snowdrift::core::clock::{Clock, SystemClock};
+use snowdrift::core::layout::Layout;
+use snowdrift::core::node::Node;
+use snowdrift::core::sequence::Time;
 use snowdrift::host::{Halt, HostSequence, Opened};
-use snowdrift::layout::Layout;
-use snowdrift::node::Node;
-use snowdrift::shared::Time;
 
 use super::{RULES, directory, memory};
 
 /// A sequence that is not exhausted within a ms.
-const WIDE: Layout = Layout::cut([41, 0, 1, 0, 20], 1, 1_580_486_400_000);
+const WIDE: Layout = Layout::new([41, 0, 1, 0, 20], 1, 1_580_486_400_000);
 
 fn ns_each(times: u32, mut call: impl FnMut()) -> f64 {
     let mut best = f64::MAX;
@@ -50,8 +50,7 @@ impl Time for Now<'_> {
 fn figures() {
     let shared = memory();
     let node = Node::new(WIDE, 0, 0).unwrap();
-    let host =
-        || HostSequence::open(Some(directory(shared.path())), node, 0, &SystemClock).unwrap();
+    let host = || HostSequence::open(directory(shared.path()), node, 0, &SystemClock).unwrap();
     let page = directory(shared.path()).page_of(&node);
     let created = ns_each(200, || {
         let _ = fs::remove_file(&page);
@@ -65,7 +64,7 @@ fn figures() {
     );
 
     let shared = host();
-    let own = HostSequence::open(None, node, 0, &SystemClock).unwrap();
+    let own = HostSequence::own(node, 0);
     let clock = ns_each(2_000_000, || {
         black_box(SystemClock.now());
     });

@@ -4,37 +4,27 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../amount/mod.rs"]
+mod amount;
 mod child;
 mod directory;
 mod figures;
+mod lease;
+mod leases_lock;
 mod page;
 mod processes;
 #[path = "../steering/mod.rs"]
 mod steering;
 mod storms;
 
-use std::env;
 use std::path::Path;
-use std::time::Duration;
 
+use snowdrift::core::layout::Layout;
+use snowdrift::core::node::Node;
+use snowdrift::core::sequence::Rules;
+use snowdrift::core::sequencer::Block;
 use snowdrift::host::{BootId, Directory, HostSequence};
-use snowdrift::layout::Layout;
-use snowdrift::node::Node;
-use snowdrift::sequencer::Block;
-use snowdrift::shared::Rules;
-use steering::duplicates;
-use tempfile::TempDir;
-
-/// How long each storm lasts: `HOST_TEST_SECONDS`, or one.
-fn duration() -> Duration {
-    let seconds = env::var("HOST_TEST_SECONDS").map_or(1, |seconds| seconds.parse().unwrap());
-    Duration::from_secs(seconds)
-}
-
-/// A memory file system's directory of the test's own.
-fn memory() -> TempDir {
-    tempfile::Builder::new().prefix("snowdrift-test-").tempdir_in("/dev/shm").unwrap()
-}
+use steering::{duplicates, memory};
 
 fn directory(shared: &Path) -> Directory {
     Directory::with(shared, BootId::now()).unwrap()
@@ -45,7 +35,7 @@ fn node(worker_id: u64) -> Node {
 }
 
 fn sequence(shared: &Path, node: Node) -> HostSequence {
-    HostSequence::open(Some(directory(shared)), node, 0, &snowdrift::clock::SystemClock).unwrap()
+    HostSequence::open(directory(shared), node, 0, &snowdrift::core::clock::SystemClock).unwrap()
 }
 
 const RULES: Rules = Rules { may_raise: true, max_ahead: 0, random_start: false };

@@ -3,30 +3,31 @@
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{FileExt, PermissionsExt, chown, symlink};
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use snowdrift::clock::{Clock, ManualClock, UnixTime};
+use snowdrift::core::clock::{Clock, ManualClock, UnixTime};
+use snowdrift::core::layout::Layout;
+use snowdrift::core::node::Node;
+use snowdrift::core::sequence::Rules;
+use snowdrift::core::sequencer::Stall;
+use snowdrift::generator::{ClockBack, Generator, Policies};
 use snowdrift::host::{BootId, Directory, Halt, HostError, HostSequence};
-use snowdrift::layout::Layout;
-use snowdrift::node::Node;
-use snowdrift::sequencer::Stall;
-use snowdrift::shared::Rules;
 
-use super::{RULES, directory, is_root, memory, node, sequence};
+use super::{RULES, directory, duplicates, is_root, memory, node, sequence};
 
 const START: i64 = 1_700_000_000_000;
 
 fn open(directory: &Directory, node: Node, max_ahead: i64) -> Result<HostSequence, HostError> {
-    HostSequence::open(Some(directory.clone()), node, max_ahead, &ManualClock::at(START))
+    HostSequence::open(directory.clone(), node, max_ahead, &ManualClock::at(START))
 }
 
 /// The error names the page and has these words, and the file is left as it is.
 fn refused(directory: &Directory, words: &str) {
     let path = directory.page_of(&node(0));
     let before = fs::symlink_metadata(&path).unwrap().modified().unwrap();
-    let error = open(directory, node(0), 0).err().unwrap().to_string();
+    let error = format!("{:?}", open(directory, node(0), 0).err().unwrap());
     assert!(error.contains(path.to_str().unwrap()) && error.contains(words), "{words}: {error}");
     assert_eq!(fs::symlink_metadata(&path).unwrap().modified().unwrap(), before);
 }
@@ -55,41 +56,41 @@ fn what_is_no_page_of_the_node_is_an_error_and_left_as_it_is() {
         harm();
         refused(&directory, words);
     };
-    with(&|| patch(&path, 0, &[0; 4096]), "is no page of snowdrift");
-    with(&|| patch(&path, 0, b"GIF89a"), "is no page of snowdrift");
+    with(&|| patch(&path, 0, &[0; 4096]), "page-foreign");
+    with(&|| patch(&path, 0, b"GIF89a"), "page-foreign");
     for at in [16, 20, 24, 33, 40, 48, 56, 64, 80, 100, 104, 112, 115] {
-        with(&|| patch(&path, at, &[good[at as usize] ^ 0x10]), "is damaged");
+        with(&|| patch(&path, at, &[good[at as usize] ^ 0x10]), "page-damaged");
     }
-    with(&|| patch(&path, 8, &[2]), "is a page of format 2, and this snowdrift uses format 1");
+    with(&|| patch(&path, 8, &[2]), "(\"format\", Number(2.0)), (\"known\", Number(1.0))");
     let swapped = || {
         let mut mark = 0x0102_0304_u32.to_ne_bytes();
         mark.reverse();
         patch(&path, 12, &mark);
         fix_crc(&path);
     };
-    with(&swapped, "byte order");
+    with(&swapped, "page-byte-order");
     let resize =
         |len| move |path: &Path| File::options().write(true).open(path).unwrap().set_len(len);
-    with(&|| resize(0)(&path).unwrap(), "is 0 bytes long and should be 4096");
-    with(&|| resize(4095)(&path).unwrap(), "is 4095 bytes long");
-    with(&|| resize(8192)(&path).unwrap(), "is 8192 bytes long");
+    with(&|| resize(0)(&path).unwrap(), "(\"length\", Number(0.0)), (\"wanted\", Number(4096.0))");
+    with(&|| resize(4095)(&path).unwrap(), "Number(4095.0)");
+    with(&|| resize(8192)(&path).unwrap(), "Number(8192.0)");
     with(&|| fs::set_permissions(&path, Permissions::from_mode(0o622)).unwrap(), "0622");
     let aside = directory.path().join("aside");
     let link = || {
         fs::rename(&path, &aside).unwrap();
         symlink(&aside, &path).unwrap();
     };
-    with(&link, "is a symbolic link");
+    with(&link, "(\"isLink\", Flag(true))");
     let other = || {
         open(&directory, node(1), 0).unwrap();
         fs::copy(directory.page_of(&node(1)), &path).unwrap();
     };
-    with(&other, "another node under this name");
+    with(&other, "page-misnamed");
     let hard_link = || {
         fs::remove_file(&path).unwrap();
         fs::hard_link(directory.page_of(&node(1)), &path).unwrap();
     };
-    with(&hard_link, "another node under this name");
+    with(&hard_link, "page-misnamed");
     let directory_there = || {
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
@@ -100,10 +101,10 @@ fn what_is_no_page_of_the_node_is_an_error_and_left_as_it_is() {
         fs::remove_file(&path).unwrap();
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
     };
-    with(&pipe, "is no file");
+    with(&pipe, "(\"isLink\", Flag(false))");
     fs::remove_file(&path).unwrap();
     if is_root() {
-        with(&|| chown(&path, Some(54_321), None).unwrap(), "belongs to user 54321");
+        with(&|| chown(&path, Some(54_321), None).unwrap(), "(\"owner\", Number(54321.0))");
     } else {
         println!("skipped: only root can give a file to another user");
     }
@@ -198,10 +199,10 @@ fn all_who_share_a_page_have_one_max_ahead() {
     fs::remove_file(directory.page_of(&node(0))).unwrap();
     let ahead = open(&directory, node(0), 50).unwrap();
     let error = open(&directory, node(0), 20).err().unwrap();
-    let HostError::OtherMaxAhead { theirs_ms: 50, ours_ms: 20, pid, .. } = error else {
-        panic!("{error}")
-    };
-    assert_eq!(pid, std::process::id());
+    let HostError::Conflict(fault) = error else { panic!("{error:?}") };
+    let pid = std::process::id().into();
+    let values = [("pid", pid), ("theirs", 50i64.into()), ("ours", 20i64.into())];
+    assert_eq!((fault.kind, &fault.values[1..]), ("page-max-ahead", &values[..]));
     // A page before this one may have issued IDs of up to 50 ticks ahead of the clock.
     let rules = Rules { max_ahead: 50, ..RULES };
     let tick = Layout::NODE.tick_at(START);
@@ -232,7 +233,7 @@ fn the_clock_s_tick_is_exhausted_when_a_page_begins() {
     assert_eq!(joined.reserve(&RULES, &clock, |_| 1).unwrap().first, 9);
     // The next page begins above that tick.
     fs::remove_file(directory.page_of(&node(0))).unwrap();
-    let next = HostSequence::open(Some(directory.clone()), node(0), 0, &clock).unwrap();
+    let next = HostSequence::open(directory.clone(), node(0), 0, &clock).unwrap();
     assert!(next.reserve(&RULES, &clock, |_| 1).is_err());
     // In the rest of the ms that was checked the old page is still good; in the next ms it is not.
     assert_eq!(sequence.reserve(&RULES, &clock, |_| 1).unwrap().first, 10);
@@ -249,12 +250,37 @@ fn the_clock_s_tick_is_exhausted_when_a_page_begins() {
 /// A power cut leaves on a disk what was written back by then: the page that is opened says less than
 /// was issued. Where boots have no ID, that may be any page.
 #[test]
+fn an_opening_does_not_wait_and_its_first_draw_waits_out_the_ms() {
+    let policies =
+        Policies { clock_back: ClockBack::Throw, max_wait: Duration::ZERO, random_start: false };
+    let shared = memory();
+    let directory = directory(shared.path());
+    let clock = Arc::new(ManualClock::at(START));
+    let open =
+        || Generator::on_host(directory.clone(), node(0), 0, Box::new(clock.clone())).unwrap();
+    let mut drawn = Vec::new();
+    for opened_at in START..START + 3 {
+        let generator = open();
+        assert_eq!(clock.now().ms, opened_at);
+        // Another page may have issued all of this ms.
+        let reserved = generator.try_reserve(&policies, |_| 4096).unwrap();
+        assert_eq!((reserved.ms, clock.now().ms), (opened_at + 1, opened_at + 1));
+        assert_eq!(generator.stats().waits, 0);
+        drawn.push((reserved.first_id, reserved.block.len));
+        let refused = generator.try_reserve(&policies, |_| 1).unwrap_err();
+        assert!(matches!(refused.stall, Stall::SequenceExhausted { .. }), "{refused:?}");
+        fs::remove_file(directory.page_of(&node(0))).unwrap();
+    }
+    assert_eq!(duplicates(drawn), 0);
+}
+
+#[test]
 fn of_a_page_whose_boot_is_unknown_nothing_is_issued_in_the_tick_of_the_opening() {
     let shared = memory();
     let clock = ManualClock::at(START);
     let opened_in = |boot_id| {
         let directory = Directory::with(shared.path(), boot_id).unwrap();
-        HostSequence::open(Some(directory), node(0), 0, &clock).unwrap()
+        HostSequence::open(directory, node(0), 0, &clock).unwrap()
     };
     let unknown = BootId::default();
     let before = opened_in(unknown);
@@ -280,7 +306,7 @@ fn a_page_that_is_overwritten_in_use_is_an_error() {
     let clock = ManualClock::at(START);
     patch(sequence.current().page().unwrap().path(), 0, &[0; 4096]);
     let Err(Halt::Host(error)) = sequence.reserve(&RULES, &clock, |_| 1) else { panic!() };
-    assert!(error.to_string().contains("was overwritten while it was in use"), "{error}");
+    assert!(format!("{error:?}").contains("page-overwritten"), "{error:?}");
 }
 
 #[test]
@@ -347,7 +373,7 @@ fn a_page_has_its_name_before_the_clock_is_read_to_begin_it() {
         assert!(path.exists(), "an earlier page may issue IDs after this reading");
         readings.fetch_add(1, SeqCst);
     });
-    let sequence = HostSequence::open(Some(directory.clone()), node(0), 0, &clock).unwrap();
+    let sequence = HostSequence::open(directory.clone(), node(0), 0, &clock).unwrap();
     fs::remove_file(&path).unwrap();
     sequence.reopen(sequence.current(), &clock).unwrap();
     assert_eq!(readings.load(SeqCst), 2);
@@ -370,7 +396,7 @@ fn the_name_is_checked_after_the_clock_was_read() {
         if others.is_empty() {
             fs::remove_file(directory.page_of(&node(0))).unwrap();
             let later = ManualClock::at(START + 3);
-            let other = HostSequence::open(Some(directory.clone()), node(0), 0, &later).unwrap();
+            let other = HostSequence::open(directory.clone(), node(0), 0, &later).unwrap();
             later.set(START + 4);
             others.push(other.reserve(&RULES, &later, |_| 5).unwrap());
         }
@@ -389,7 +415,7 @@ fn a_page_that_is_deleted_each_time_is_an_error_at_last() {
         let _ = fs::remove_file(directory.page_of(&node(0)));
     });
     let Err(Halt::Host(error)) = sequence.reserve(&RULES, &clock, |_| 1) else { panic!() };
-    assert!(error.to_string().contains("was deleted 16 times"), "{error}");
+    assert!(format!("{error:?}").contains("(\"times\", Number(16.0))"), "{error:?}");
 }
 
 #[test]

@@ -1,23 +1,26 @@
 //! Real processes on one page: they share it evenly, are killed at any instruction, and their clock jumps.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use super::child::{Steering, logged, start, start_in};
-use super::{directory, duplicates, duration, is_root, memory, node, sequence};
+use super::child::{command, steering};
+use super::{directory, duplicates, is_root, node, sequence};
+use crate::amount::storm;
+use crate::steering::{Drawers, count, memory};
+
+/// Starts processes that draw from `shared`.
+fn drawers(shared: &Path, count: usize) -> Drawers<impl FnMut(usize, &Path) -> Child> {
+    Drawers::new(count, move |_, log| command(&[], shared, log).spawn().unwrap())
+}
 
 #[test]
 fn four_processes_draw_from_one_page_and_share_it() {
     let shared = memory();
-    let logs = tempfile::tempdir().unwrap();
-    let steer = shared.path().join("steer");
-    let steering = Steering::new(&steer);
-    let log_of = |index: usize| logs.path().join(index.to_string());
-    let mut children: Vec<_> =
-        (0..4).map(|index| start(shared.path(), &steer, &log_of(index), None).unwrap()).collect();
+    let steering = steering(shared.path());
+    let drawers = drawers(shared.path(), 4);
     let directory = directory(shared.path());
     let deadline = Instant::now() + Duration::from_secs(20);
     let processes = || {
@@ -30,20 +33,16 @@ fn four_processes_draw_from_one_page_and_share_it() {
     }
     let pages = directory.pages().unwrap();
     let table = &pages[0].snapshot.as_ref().unwrap().processes;
-    for child in &children {
+    for child in &drawers.children {
         assert!(table.iter().any(|one| one.pid == child.id() && one.users == 1 && one.is_alive()));
     }
     steering.phase().store(1, SeqCst);
-    thread::sleep(duration());
+    thread::sleep(storm());
     steering.phase().store(2, SeqCst);
-    for child in &mut children {
-        assert!(child.wait().unwrap().success());
-    }
+    let drawn = drawers.end();
     assert_eq!(processes(), 0, "whoever ends leaves the table");
 
-    let drawn: Vec<_> = (0..4).map(|index| logged(&log_of(index))).collect();
-    let shares: Vec<u64> =
-        drawn.iter().map(|blocks| blocks.iter().map(|&(_, len)| len).sum()).collect();
+    let shares: Vec<u64> = drawn.iter().map(|blocks| count(blocks)).collect();
     let all: u64 = shares.iter().sum();
     println!("{all} IDs by 4 processes: {shares:?}");
     assert_eq!(duplicates(drawn.concat()), 0);
@@ -54,42 +53,23 @@ fn four_processes_draw_from_one_page_and_share_it() {
 #[test]
 fn processes_killed_at_random_under_a_moving_clock_issue_no_id_twice() {
     let shared = memory();
-    let logs = tempfile::tempdir().unwrap();
-    let steer = shared.path().join("steer");
-    let steering = Steering::new(&steer);
+    let steering = steering(shared.path());
     steering.phase().store(1, SeqCst);
-    let mut paths: Vec<PathBuf> = Vec::new();
-    let mut begin = || {
-        let log = logs.path().join(paths.len().to_string());
-        let child = start(shared.path(), &steer, &log, None).unwrap();
-        paths.push(log);
-        child
-    };
-    let mut children: Vec<_> = (0..8).map(|_| begin()).collect();
-    let end = Instant::now() + duration();
-    let mut kills = 0;
-    while Instant::now() < end {
+    let mut drawers = drawers(shared.path(), 8);
+    let end = Instant::now() + storm();
+    while Instant::now() < end || drawers.kills <= 10 {
         thread::sleep(Duration::from_millis(fastrand::u64(2..20)));
         if fastrand::u8(..4) == 0 {
-            // Mostly small rollbacks, which counters answer; and jumps both ways.
-            let off = if fastrand::bool() { -300..300 } else { -10_000..10_000 };
-            steering.clock_off().store(fastrand::i64(off), SeqCst);
+            steering.jump();
         }
-        let victim = &mut children[fastrand::usize(..8)];
-        victim.kill().unwrap();
-        victim.wait().unwrap();
-        *victim = begin();
-        kills += 1;
+        drawers.kill(fastrand::usize(..8));
     }
     steering.phase().store(2, SeqCst);
-    for child in &mut children {
-        assert!(child.wait().unwrap().success());
-    }
-    let drawn: Vec<_> =
-        paths.iter().filter(|path| path.exists()).flat_map(|log| logged(log)).collect();
-    let all: u64 = drawn.iter().map(|&(_, len)| len).sum();
+    let kills = drawers.kills;
+    let drawn = drawers.end().concat();
+    let all = count(&drawn);
     println!("{all} IDs, {kills} processes killed");
-    assert!(all > 1000 && kills > 10, "{all} IDs, {kills} kills");
+    assert!(all > 1000, "{all} IDs");
     assert_eq!(duplicates(drawn), 0);
     // All of them were on one page, whose table has no room for all that were killed.
     let pages = directory(shared.path()).pages().unwrap();
@@ -100,52 +80,31 @@ fn processes_killed_at_random_under_a_moving_clock_issue_no_id_twice() {
 #[test]
 fn processes_stopped_and_killed_while_pages_are_deleted_issue_no_id_twice() {
     let shared = memory();
-    let logs = tempfile::tempdir().unwrap();
-    let steer = shared.path().join("steer");
-    let steering = Steering::new(&steer);
+    let steering = steering(shared.path());
     steering.phase().store(1, SeqCst);
     let page = directory(shared.path()).page_of(&node(0));
-    let mut paths: Vec<PathBuf> = Vec::new();
-    let mut begin = || {
-        let log = logs.path().join(paths.len().to_string());
-        let child = start(shared.path(), &steer, &log, None).unwrap();
-        paths.push(log);
-        child
-    };
-    let mut children: Vec<_> = (0..5).map(|_| begin()).collect();
-    let signal = |child: &Child, signal| {
-        // SAFETY: a signal to a process that was started here, and was not waited for.
-        assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
-    };
-    let end = Instant::now() + duration();
+    let mut drawers = drawers(shared.path(), 5);
+    let end = Instant::now() + storm();
     let (mut deleted, mut stopped) = (0, 0);
-    while Instant::now() < end {
+    while Instant::now() < end || deleted <= 2 || stopped <= 5 {
         thread::sleep(Duration::from_millis(fastrand::u64(1..8)));
         let index = fastrand::usize(..5);
         match fastrand::u8(..8) {
-            0 => {
-                children[index].kill().unwrap();
-                children[index].wait().unwrap();
-                children[index] = begin();
-            }
+            0 => drawers.kill(index),
             1..4 => {
-                signal(&children[index], libc::SIGSTOP);
+                drawers.signal(index, libc::SIGSTOP);
                 stopped += 1;
             }
-            4..7 => signal(&children[index], libc::SIGCONT),
+            4..7 => drawers.signal(index, libc::SIGCONT),
             _ => deleted += u32::from(fs::remove_file(&page).is_ok()),
         }
     }
     steering.phase().store(2, SeqCst);
-    for child in &mut children {
-        signal(child, libc::SIGCONT);
-        assert!(child.wait().unwrap().success());
-    }
-    let drawn: Vec<_> =
-        paths.iter().filter(|path| path.exists()).flat_map(|log| logged(log)).collect();
-    let all: u64 = drawn.iter().map(|&(_, len)| len).sum();
-    println!("{all} IDs, {} processes, {deleted} pages deleted, {stopped} stops", paths.len());
-    assert!(all > 1000 && deleted > 2 && stopped > 5);
+    let processes = drawers.count();
+    let drawn = drawers.end().concat();
+    let all = count(&drawn);
+    println!("{all} IDs, {processes} processes, {deleted} pages deleted, {stopped} stops");
+    assert!(all > 1000, "{all} IDs");
     assert_eq!(duplicates(drawn), 0);
 }
 
@@ -153,28 +112,21 @@ fn processes_stopped_and_killed_while_pages_are_deleted_issue_no_id_twice() {
 #[test]
 fn namespaces_do_not_split_a_host() {
     let shared = memory();
-    let logs = tempfile::tempdir().unwrap();
-    let steer = shared.path().join("steer");
-    let steering = Steering::new(&steer);
+    let steering = steering(shared.path());
     steering.phase().store(1, SeqCst);
-    let log_of = |index: usize| logs.path().join(index.to_string());
     let wrap = ["unshare", "--pid", "--mount", "--fork", "--kill-child", "--mount-proc"];
     let can = Command::new(wrap[0]).args(&wrap[1..]).arg("true").stderr(Stdio::null()).status();
     if !can.is_ok_and(|status| status.success()) {
         println!("skipped: no namespaces can be made here");
         return;
     }
-    let mut children = [
-        start(shared.path(), &steer, &log_of(0), None).unwrap(),
-        start_in(&wrap, shared.path(), &steer, &log_of(1)).unwrap(),
-        start_in(&wrap, shared.path(), &steer, &log_of(2)).unwrap(),
-    ];
+    let drawers = Drawers::new(3, |index, log| {
+        let by: &[_] = if index == 0 { &[] } else { &wrap };
+        command(by, shared.path(), log).spawn().unwrap()
+    });
     thread::sleep(Duration::from_millis(600));
     steering.phase().store(2, SeqCst);
-    for child in &mut children {
-        assert!(child.wait().unwrap().success());
-    }
-    let drawn: Vec<_> = (0..3).map(|index| logged(&log_of(index))).collect();
+    let drawn = drawers.end();
     assert!(drawn.iter().all(|blocks| blocks.len() > 100), "one drew nothing");
     assert_eq!(duplicates(drawn.concat()), 0);
     assert_eq!(directory(shared.path()).pages().unwrap().len(), 1);
@@ -183,26 +135,24 @@ fn namespaces_do_not_split_a_host() {
 /// Whether another user can run this executable depends on where it was built.
 #[test]
 fn another_user_of_the_same_node_is_found() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    use std::os::unix::process::CommandExt;
+
     let shared = memory();
     let uid = 54_321;
     if !is_root() {
         println!("skipped: only root can start a process of another user");
         return;
     }
-    let open = |mode| {
-        use std::os::unix::fs::PermissionsExt;
-        std::fs::set_permissions(shared.path(), std::fs::Permissions::from_mode(mode)).unwrap();
-    };
-    open(0o1777);
+    fs::set_permissions(shared.path(), fs::Permissions::from_mode(0o1777)).unwrap();
     let own = sequence(shared.path(), node(0));
     assert_eq!(directory(shared.path()).other_users(&node(0)), []);
     let logs = tempfile::tempdir_in(shared.path()).unwrap();
-    std::os::unix::fs::chown(logs.path(), Some(uid), None).unwrap();
-    let steer = shared.path().join("steer");
-    let steering = Steering::new(&steer);
-    std::os::unix::fs::chown(&steer, Some(uid), None).unwrap();
+    chown(logs.path(), Some(uid), None).unwrap();
+    let steering = steering(shared.path());
+    chown(shared.path().join("steer"), Some(uid), None).unwrap();
     steering.phase().store(2, SeqCst);
-    match start(shared.path(), &steer, &logs.path().join("log"), Some(uid)) {
+    match command(&[], shared.path(), &logs.path().join("log")).uid(uid).spawn() {
         Err(cause) => println!("skipped: another user cannot run this executable: {cause}"),
         Ok(mut child) => {
             assert!(child.wait().unwrap().success());

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use snowdrift::clock::{Clock, SystemClock};
+use snowdrift::core::clock::{Clock, SystemClock};
+use snowdrift::core::layout::Tick;
+use snowdrift::core::sequencer::Block;
 use snowdrift::host::HostSequence;
-use snowdrift::layout::Tick;
-use snowdrift::sequencer::Block;
 
-use super::{RULES, directory, duplicates, duration, ids, memory, node, sequence};
+use super::{RULES, directory, duplicates, ids, memory, node, sequence};
+use crate::amount;
 
 type Draw = fn(&HostSequence) -> Option<Block>;
 
@@ -52,7 +53,7 @@ fn storm(draw: Draw, harm: fn(&std::path::Path)) -> (usize, u64) {
                 })
             })
             .collect();
-        let end = Instant::now() + duration();
+        let end = Instant::now() + amount::storm();
         while Instant::now() < end {
             thread::sleep(Duration::from_millis(30));
             harm(&page);

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use arbitrary::Arbitrary;
-use snowdrift::layout::{Fields, Layout, Tick};
-use snowdrift::sequencer::{Block, HighMarks, NEVER, Stall, Window};
+use snowdrift::core::layout::{Fields, Layout, Tick};
+use snowdrift::core::sequencer::{Block, HighMarks, NEVER, Stall, Window};
 
 use crate::rule::{Rules, SequenceStart, Sequencer};
 
@@ -118,7 +118,7 @@ impl Model {
             Stall::AboveCeiling { ceiling } => assert_eq!(ceiling, top),
             Stall::NoPage => panic!("a page is none of the sequencer's"),
             Stall::TimeEnded => assert!(now.saturating_add(rules.max_ahead) > layout.last_tick()),
-            Stall::SequenceUsedUp { until } | Stall::ClockBehind { until } => {
+            Stall::SequenceExhausted { until } | Stall::ClockBehind { until } => {
                 assert!(until > *now, "{stall:?} at {now}");
                 let mut later = sequencer.clone();
                 later.set_window(Window::OPEN);
@@ -128,7 +128,7 @@ impl Model {
                 let may_be_full = rules.max_ahead > 0 || sequencer.current().1 == until;
                 let on_time = match answer {
                     Ok(_) | Err(Stall::TimeEnded) => true,
-                    Err(Stall::SequenceUsedUp { until: next }) => may_be_full && next > until,
+                    Err(Stall::SequenceExhausted { until: next }) => may_be_full && next > until,
                     Err(_) => false,
                 };
                 assert!(on_time, "{stall:?} was to end at {until}: {answer:?}");

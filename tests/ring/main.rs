@@ -1,11 +1,12 @@
-//! The ring: as the package has it (`plain`), and `src/ring.rs` itself under the model checker loom, which
+//! The ring: as the package has it (`plain`), and `src/ring/buffer.rs` itself under the model checker loom, which
 //! tries the interleavings of its threads and the values that a load may return: two takers and the
 //! padder, on a ring that wraps around.
 //!
 //! For that it is compiled three times more, each time with other atomics. With loom's own nothing is
 //! ever taken twice, lost or torn. With a fault planted in them the same check finds it, so it is able
-//! to.
+//! to. Loom has no 64-bit atomics on 32-bit processors.
 
+#![cfg(target_pointer_width = "64")]
 #![allow(clippy::duplicate_mod, reason = "the ring, each time on other atomics")]
 
 mod explored;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-use snowdrift::ring::{Ring, Taken, ring};
+use snowdrift::ring::buffer::{Ring, Taken, ring};
 
 fn take(ring: &Ring, most: usize, oldest: u64) -> (Vec<u64>, Taken) {
     let mut ids = vec![0; most];

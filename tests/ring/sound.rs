@@ -1,7 +1,7 @@
 //! The ring on loom's atomics.
 
 #[allow(dead_code)]
-#[path = "../../src/ring.rs"]
+#[path = "../../src/ring/buffer.rs"]
 pub mod ring;
 
 mod atomic {

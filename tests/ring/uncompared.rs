@@ -1,7 +1,7 @@
 //! The ring with a cursor that is moved without a look whether it still stands where it was.
 
 #[allow(dead_code)]
-#[path = "../../src/ring.rs"]
+#[path = "../../src/ring/buffer.rs"]
 pub mod ring;
 
 mod atomic {

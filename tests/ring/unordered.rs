@@ -1,7 +1,7 @@
 //! The ring with nothing said about the order of its reads and writes.
 
 #[allow(dead_code)]
-#[path = "../../src/ring.rs"]
+#[path = "../../src/ring/buffer.rs"]
 pub mod ring;
 
 mod atomic {

@@ -1,5 +1,5 @@
 //! The rule that makes two IDs of one node differ, as a plain state machine of one thread, which the
-//! tests hold `src/shared.rs` against. Time is an argument.
+//! tests hold `src/core/sequence/mod.rs` against. Time is an argument.
 //!
 //! Invariant, kept by [`Sequencer::reserve`]: **a pair (counter, tick) is used in one run of rising
 //! sequence numbers only.** A run starts only where the tick lies above the counter's high mark, and
@@ -8,7 +8,7 @@
 //! | `now` is | what happens |
 //! |---|---|
 //! | above the high mark of a counter no larger than the current one | a run under the smallest such counter |
-//! | the tick of the current run | the run goes on; used up: [`Stall::SequenceUsedUp`] |
+//! | the tick of the current run | the run goes on; used up: [`Stall::SequenceExhausted`] |
 //! | below the high mark of the current counter | a step back: a run under the smallest counter whose mark lies below, if `may_raise`; else [`Stall::ClockBehind`] |
 //! | up to `max_ahead` below the current run's tick | the current run goes on, then the tick after it |
 //!
@@ -18,8 +18,8 @@
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
-use snowdrift::layout::{Layout, Tick};
-use snowdrift::sequencer::{Block, HighMarks, NEVER, Stall, Window};
+use snowdrift::core::layout::{Layout, Tick};
+use snowdrift::core::sequencer::{Block, HighMarks, NEVER, Stall, Window};
 
 /// Where the sequence numbers of a tick start.
 #[derive(Clone, Debug)]
@@ -101,12 +101,12 @@ impl Sequencer {
         }
         let tick = self.tick_in_use(now);
         match self.reserve_at(tick, want) {
-            Err(Stall::SequenceUsedUp { until }) => {
+            Err(Stall::SequenceExhausted { until }) => {
                 let by_clock = until - self.rules.max_ahead;
                 if now >= by_clock {
                     self.reserve_at(until, want)
                 } else {
-                    Err(Stall::SequenceUsedUp { until: by_clock })
+                    Err(Stall::SequenceExhausted { until: by_clock })
                 }
             }
             answer => answer,
@@ -189,7 +189,7 @@ impl Sequencer {
             }
         }
         if marks[current] == tick {
-            return Err(Stall::SequenceUsedUp { until: tick + 1 });
+            return Err(Stall::SequenceExhausted { until: tick + 1 });
         }
         let lowest = marks[..counters].iter().copied().min().unwrap_or(NEVER);
         Err(Stall::ClockBehind { until: lowest + 1 })

@@ -1,7 +1,7 @@
-//! The plain rule, by example.
+//! The plain rule, by examples. Those in `shared/plain.rs` check it, too, beside the shared sequencer.
 
-use snowdrift::layout::{Layout, Tick};
-use snowdrift::sequencer::{Block, HighMarks, NEVER, Stall, Window};
+use snowdrift::core::layout::{Layout, Tick};
+use snowdrift::core::sequencer::{Block, HighMarks, NEVER, Stall, Window};
 
 use crate::rule::{Rules, SequenceStart, Sequencer};
 
@@ -26,16 +26,6 @@ fn block(tick: Tick, counter: usize, first: u64, len: u64) -> Result<Block, Stal
 }
 
 #[test]
-fn a_tick_gives_its_sequence_once_and_then_stalls_until_the_next() {
-    let mut s = sequencer(RULES);
-    assert_eq!(s.reserve(7, 1), block(7, 0, 0, 1));
-    assert_eq!(s.reserve(7, 2), block(7, 0, 1, 2));
-    assert_eq!(s.reserve(7, 9), block(7, 0, 3, 1));
-    assert_eq!(s.reserve(7, 1), Err(Stall::SequenceUsedUp { until: 8 }));
-    assert_eq!(s.reserve(8, 1), block(8, 0, 0, 1));
-}
-
-#[test]
 fn a_step_back_takes_the_next_counter_until_the_clock_has_caught_up() {
     let mut s = sequencer(RULES);
     assert_eq!(s.reserve(10, 1), block(10, 0, 0, 1));
@@ -45,31 +35,11 @@ fn a_step_back_takes_the_next_counter_until_the_clock_has_caught_up() {
 }
 
 #[test]
-fn three_steps_back_at_one_time_are_tolerated_the_fourth_stalls() {
-    let mut s = sequencer(RULES);
-    for (counter, tick) in [40, 30, 20, 10].into_iter().enumerate() {
-        assert_eq!(s.reserve(tick, 1), block(tick, counter, 0, 1));
-    }
-    assert_eq!(s.reserve(9, 1), Err(Stall::ClockBehind { until: 11 }));
-    assert_eq!(s.reserve(10, 1), block(10, 3, 1, 1));
-    assert_eq!(s.reserve(21, 1), block(21, 2, 0, 1));
-    assert_eq!(s.reserve(41, 1), block(41, 0, 0, 1));
-}
-
-#[test]
 fn a_used_up_tick_does_not_spend_a_counter() {
     let mut s = sequencer(RULES);
     s.reserve(5, 4).unwrap();
-    assert_eq!(s.reserve(5, 1), Err(Stall::SequenceUsedUp { until: 6 }));
+    assert_eq!(s.reserve(5, 1), Err(Stall::SequenceExhausted { until: 6 }));
     assert_eq!(s.high_marks().current, 0);
-}
-
-#[test]
-fn without_may_raise_a_step_back_stalls_until_the_mark_is_passed() {
-    let mut s = sequencer(Rules { may_raise: false, ..RULES });
-    s.reserve(10, 1).unwrap();
-    assert_eq!(s.reserve(9, 1), Err(Stall::ClockBehind { until: 11 }));
-    assert_eq!(s.reserve(10, 1), block(10, 0, 1, 1));
 }
 
 #[test]
@@ -87,43 +57,9 @@ fn a_restart_goes_on_above_the_marks_it_remembers() {
     let mut before = sequencer(RULES);
     before.reserve(10, 2).unwrap();
     let mut after = Sequencer::new(&SMALL, RULES, *before.high_marks());
-    assert_eq!(after.reserve(10, 1), Err(Stall::SequenceUsedUp { until: 11 }));
+    assert_eq!(after.reserve(10, 1), Err(Stall::SequenceExhausted { until: 11 }));
     assert_eq!(after.reserve(4, 1), block(4, 1, 0, 1), "a step back across a restart");
     assert_eq!(after.reserve(11, 1), block(11, 0, 0, 1));
-}
-
-#[test]
-fn time_outside_the_layout_stalls_at_its_exact_bounds() {
-    let mut s = sequencer(RULES);
-    assert_eq!(s.reserve(-1, 1), Err(Stall::BeforeEpoch));
-    assert_eq!(s.reserve(0, 1), block(0, 0, 0, 1));
-    assert_eq!(s.reserve(255, 1), block(255, 0, 0, 1));
-    assert_eq!(s.reserve(256, 1), Err(Stall::TimeEnded));
-    assert_eq!(s.reserve(Tick::MAX, 1), Err(Stall::TimeEnded));
-    s.reserve(255, 9).unwrap();
-    assert_eq!(s.reserve(255, 1), Err(Stall::SequenceUsedUp { until: 256 }));
-}
-
-#[test]
-fn a_window_bounds_what_is_issued_from_both_sides() {
-    let mut s = sequencer(RULES);
-    s.set_window(Window { floor: 10, ceiling: 12 });
-    assert_eq!(s.reserve(10, 1), Err(Stall::AtFloor { until: 11 }));
-    assert_eq!(s.reserve(11, 1), block(11, 0, 0, 1));
-    assert_eq!(s.reserve(12, 1), block(12, 0, 0, 1));
-    assert_eq!(s.reserve(13, 1), Err(Stall::AboveCeiling { ceiling: 12 }));
-}
-
-#[test]
-fn ticks_ahead_are_taken_up_to_the_bound_and_remembered() {
-    let mut s = sequencer(Rules { max_ahead: 2, ..RULES });
-    assert_eq!(s.reserve(5, 4), block(5, 0, 0, 4));
-    assert_eq!(s.reserve(5, 4), block(6, 0, 0, 4));
-    assert_eq!(s.reserve(5, 3), block(7, 0, 0, 3));
-    assert_eq!(s.reserve(5, 3), block(7, 0, 3, 1));
-    assert_eq!(s.reserve(5, 1), Err(Stall::SequenceUsedUp { until: 6 }), "8 may be taken at 6");
-    assert_eq!(s.reserve(6, 1), block(8, 0, 0, 1));
-    assert_eq!(s.reserve(5, 1), block(5, 1, 0, 1), "8 is 3 ahead of 5: a step back");
 }
 
 #[test]
@@ -135,18 +71,6 @@ fn ids_ahead_never_pass_the_ceiling_or_the_end_of_time() {
     s.set_window(Window::OPEN);
     s.reserve(255, 4).unwrap();
     assert_eq!(s.reserve(255, 1), Err(Stall::TimeEnded));
-}
-
-#[test]
-fn what_is_given_back_is_issued_next_unless_a_later_block_follows() {
-    let mut s = sequencer(RULES);
-    let first = s.reserve(3, 3).unwrap();
-    assert!(s.give_back(&first, 2));
-    assert_eq!(s.reserve(3, 1), block(3, 0, 1, 1));
-    assert!(!s.give_back(&first, 2), "a block follows");
-    let old = s.reserve(3, 2).unwrap();
-    s.reserve(4, 1).unwrap();
-    assert!(!s.give_back(&old, 1), "the tick has passed");
 }
 
 #[test]

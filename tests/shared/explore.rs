@@ -9,11 +9,13 @@
 //! releases and takes the slot again, another host that takes it meanwhile), and pages (unlinked,
 //! replaced and joined while others draw). Each planted [`Fault`] is found, so the search is able to.
 //!
-//! `SHARED_SEARCH=usual` searches what takes half a minute, `SHARED_SEARCH=large` the larger bounds, for
-//! which a release build is better.
+//! `TESTS=all` searches what takes half a minute, with `TESTS_TIMES=2` the larger bounds, for which a release
+//! build is better.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
+
+use crate::amount::amount;
 
 /// Ticks are small here; -1 is never.
 type Tick = i8;
@@ -1002,11 +1004,10 @@ fn finds(wrong: Wrong, scenario: Scenario) {
 
 /// The bounds that are asked for: where nothing is said, those that take a second or two.
 fn bounds(quick: Scenario, usual: Scenario, large: Scenario) -> Scenario {
-    match std::env::var("SHARED_SEARCH").as_deref() {
-        Ok("large") => large,
-        Ok("usual") => usual,
-        Ok(other) => panic!("SHARED_SEARCH is '{other}', and must be 'usual' or 'large'"),
-        Err(_) => quick,
+    match amount(1, 2) {
+        1 => quick,
+        2 => usual,
+        _ => large,
     }
 }
 

@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 
 use proptest::prelude::*;
-use snowdrift::layout::{Layout, Tick};
-use snowdrift::sequencer::{Block, HighMarks, NEVER, Stall, Window};
-use snowdrift::shared::{Beginning, Cells, NotReopened, Rules, Sequence};
+use snowdrift::core::layout::{Layout, Tick};
+use snowdrift::core::sequence::{Beginning, Cells, NotReopened, Rules, Sequence};
+use snowdrift::core::sequencer::{Block, HighMarks, NEVER, Stall, Window};
 
 use crate::rule::{self, SequenceStart, Sequencer};
 
 /// 2 counter bits and 2 sequence bits: 4 counters, 4 IDs a tick, ticks 0 to 255.
-const SMALL: Layout = Layout::cut([8, 0, 0, 2, 2], 1, 0);
+const SMALL: Layout = Layout::new([8, 0, 0, 2, 2], 1, 0);
 const RAISING: Rules = Rules { may_raise: true, max_ahead: 0, random_start: false };
 
 struct Both {
@@ -63,14 +63,21 @@ fn block(tick: Tick, counter: usize, first: u64, len: u64) -> Result<Block, Stal
     Ok(Block { tick, counter, first, len })
 }
 
+/// Cells that a page is linked with.
+fn not_begun(layout: &Layout) -> Cells {
+    let cells = Cells::default();
+    cells.prepare(layout, Tick::MAX);
+    cells
+}
+
 #[test]
 fn a_tick_gives_its_sequence_once_and_then_stalls_until_the_next() {
     let mut s = Both::new(&SMALL, RAISING);
-    assert_eq!(s.shared.current(), (0, NEVER));
+    assert_eq!((s.shared.run().counter, s.shared.run().mark()), (0, NEVER));
     assert_eq!(s.reserve(7, 1), block(7, 0, 0, 1));
     assert_eq!(s.reserve(7, 2), block(7, 0, 1, 2));
     assert_eq!(s.reserve(7, 9), block(7, 0, 3, 1));
-    assert_eq!(s.reserve(7, 1), Err(Stall::SequenceUsedUp { until: 8 }));
+    assert_eq!(s.reserve(7, 1), Err(Stall::SequenceExhausted { until: 8 }));
     assert_eq!(s.reserve(8, 1), block(8, 0, 0, 1));
 }
 
@@ -104,7 +111,7 @@ fn time_outside_the_layout_stalls_at_its_exact_bounds() {
     assert_eq!(s.reserve(256, 1), Err(Stall::TimeEnded));
     assert_eq!(s.reserve(Tick::MAX, 1), Err(Stall::TimeEnded));
     s.reserve(255, 9).unwrap();
-    assert_eq!(s.reserve(255, 1), Err(Stall::SequenceUsedUp { until: 256 }));
+    assert_eq!(s.reserve(255, 1), Err(Stall::SequenceExhausted { until: 256 }));
 }
 
 #[test]
@@ -127,7 +134,7 @@ fn ticks_ahead_are_issued_up_to_the_bound_and_remembered() {
     assert_eq!(s.reserve(5, 4), block(6, 0, 0, 4));
     assert_eq!(s.reserve(5, 3), block(7, 0, 0, 3));
     assert_eq!(s.reserve(5, 3), block(7, 0, 3, 1));
-    assert_eq!(s.reserve(5, 1), Err(Stall::SequenceUsedUp { until: 6 }), "8 may be taken at 6");
+    assert_eq!(s.reserve(5, 1), Err(Stall::SequenceExhausted { until: 6 }), "8 may be taken at 6");
     assert_eq!(s.reserve(6, 1), block(8, 0, 0, 1));
     assert_eq!(s.reserve(5, 1), block(5, 1, 0, 1), "8 is 3 ahead of 5: a rollback");
 }
@@ -145,7 +152,7 @@ fn what_is_given_back_is_issued_next_unless_a_later_block_follows() {
 }
 
 /// A layout that leaves bits for a lead.
-const ROOMY: Layout = Layout::cut([8, 2, 2, 1, 1], 1, 0);
+const ROOMY: Layout = Layout::new([8, 2, 2, 1, 1], 1, 0);
 
 #[test]
 fn a_waiter_books_a_coming_tick_and_nobody_takes_it_for_a_rollback() {
@@ -155,12 +162,12 @@ fn a_waiter_books_a_coming_tick_and_nobody_takes_it_for_a_rollback() {
     assert_eq!(book(5, 3), block(5, 0, 0, 1), "nothing to wait for");
     reserve(5).unwrap();
     assert_eq!(book(5, 3), block(6, 0, 0, 1));
-    assert_eq!(reserve(5), Err(Stall::SequenceUsedUp { until: 6 }), "6 has numbers left");
+    assert_eq!(reserve(5), Err(Stall::SequenceExhausted { until: 6 }), "6 has numbers left");
     assert_eq!(book(5, 3), block(6, 0, 1, 1));
-    assert_eq!(reserve(5), Err(Stall::SequenceUsedUp { until: 7 }));
+    assert_eq!(reserve(5), Err(Stall::SequenceExhausted { until: 7 }));
     assert_eq!(book(5, 3), block(7, 0, 0, 1));
-    assert_eq!(book(5, 1), Err(Stall::SequenceUsedUp { until: 6 }), "7 is 2 ahead");
-    assert_eq!(reserve(6), Err(Stall::SequenceUsedUp { until: 7 }));
+    assert_eq!(book(5, 1), Err(Stall::SequenceExhausted { until: 6 }), "7 is 2 ahead");
+    assert_eq!(reserve(6), Err(Stall::SequenceExhausted { until: 7 }));
     assert_eq!(reserve(4), block(4, 1, 0, 2), "the clock stood at 5: a rollback");
     assert_eq!(reserve(7), block(7, 1, 0, 2), "numbers of counter 0 are lost, no ID repeats");
 }
@@ -188,8 +195,8 @@ fn a_resumed_run_goes_on_at_the_next_number_unless_the_cells_are_past_it() {
         let block = sequence.reserve(&rules, &mut || now, |_| 1);
         block.map(|block| (block.tick, block.counter, block.first))
     };
-    let used_up = Err(Stall::SequenceUsedUp { until: 71 });
-    let fresh = || Cells::not_begun(&layout);
+    let used_up = Err(Stall::SequenceExhausted { until: 71 });
+    let fresh = || not_begun(&layout);
     assert_eq!(draw(fresh(), 5, 70), Ok((70, 1, 5)));
     assert_eq!(draw(fresh(), 5, 71), Ok((71, 1, 0)));
     assert_eq!(
@@ -243,7 +250,7 @@ fn a_window_begins_above_the_marks_that_the_store_handed_over() {
     sequence.close();
     sequence.reopen(&sequence.closed().unwrap(), Window::OPEN, &high).unwrap();
     assert_eq!(sequence.high_marks(), high);
-    assert_eq!(reserve(40), Err(Stall::SequenceUsedUp { until: 41 }));
+    assert_eq!(reserve(40), Err(Stall::SequenceExhausted { until: 41 }));
     assert_eq!(reserve(45), block(45, 1, 0, 1));
     assert_eq!(reserve(39), block(39, 2, 0, 1));
     assert_eq!(reserve(50), block(50, 1, 0, 1));
@@ -278,7 +285,7 @@ fn the_windows_of_cells_come_to_an_end() {
 
 #[test]
 fn cells_that_were_not_begun_issue_nothing_at_or_below_the_clock_then() {
-    let sequence = Sequence::new(Box::new(Cells::not_begun(&SMALL)), &SMALL);
+    let sequence = Sequence::new(Box::new(not_begun(&SMALL)), &SMALL);
     let reserve = |now: Tick| sequence.reserve(&RAISING, &mut || now, |_| 1);
     assert_eq!(reserve(7), Err(Stall::AboveCeiling { ceiling: NEVER }));
     sequence.begin(&mut || 7, Beginning::After).unwrap();
@@ -291,7 +298,7 @@ fn cells_that_were_not_begun_issue_nothing_at_or_below_the_clock_then() {
 #[test]
 fn a_rollback_in_doubt_is_looked_at_again() {
     struct Flickers(Vec<Tick>, u32);
-    impl snowdrift::shared::Time for Flickers {
+    impl snowdrift::core::sequence::Time for Flickers {
         type Refusal = Stall;
         fn now(&mut self) -> Result<Tick, Stall> {
             Ok(self.0.pop().unwrap())
@@ -314,7 +321,7 @@ fn a_rollback_in_doubt_is_looked_at_again() {
 
 #[test]
 fn a_random_start_lies_in_the_lower_half_and_varies() {
-    let layout = Layout::cut([40, 0, 0, 2, 12], 1, 0);
+    let layout = Layout::new([40, 0, 0, 2, 12], 1, 0);
     let sequence = Sequence::new(Box::<Cells>::default(), &layout);
     let rules = Rules { random_start: true, ..RAISING };
     let first = |tick| sequence.reserve(&rules, &mut || tick, |_| 1).unwrap().first;
@@ -326,7 +333,7 @@ fn a_random_start_lies_in_the_lower_half_and_varies() {
 #[test]
 fn threads_under_a_clock_that_leaps_never_share_an_id() {
     const DRAWS: u32 = if cfg!(miri) { 50 } else { 20_000 };
-    let layout = Layout::cut([20, 0, 0, 2, 4], 1, 0);
+    let layout = Layout::new([20, 0, 0, 2, 4], 1, 0);
     let sequence = Sequence::new(Box::<Cells>::default(), &layout);
     let ids = std::thread::scope(|scope| {
         let draw = |seed| {
@@ -360,7 +367,7 @@ fn each_layout_s_last_numbers_of_its_last_tick_are_issued_and_then_stall() {
     for timestamp in 1..=62 {
         for counter in 0..=4 {
             for sequence in 1..=53 {
-                let layout = Layout::cut([timestamp, 0, 0, counter, sequence], 1, 0);
+                let layout = Layout::new([timestamp, 0, 0, counter, sequence], 1, 0);
                 if layout.checked().is_err() {
                     continue;
                 }
@@ -369,7 +376,7 @@ fn each_layout_s_last_numbers_of_its_last_tick_are_issued_and_then_stall() {
                 let draw = |want| s.reserve(&RAISING, &mut || last, |_| want);
                 assert_eq!(draw(numbers - 1), block(last, 0, 0, numbers - 1), "{layout:?}");
                 assert_eq!(draw(9), block(last, 0, numbers - 1, 1), "{layout:?}");
-                assert_eq!(draw(1), Err(Stall::SequenceUsedUp { until: last + 1 }));
+                assert_eq!(draw(1), Err(Stall::SequenceExhausted { until: last + 1 }));
                 for used in 1..layout.counters().min(last as usize) {
                     let tick = last - used as Tick;
                     let rolled = s.reserve(&RAISING, &mut || tick, |_| numbers);
@@ -431,7 +438,8 @@ proptest! {
                 }
             }
             assert_eq!(both.shared.high_marks(), *both.plain.high_marks());
-            assert_eq!(both.shared.current(), both.plain.current());
+            let run = both.shared.run();
+            assert_eq!((run.counter, run.mark()), both.plain.current());
         }
     }
 

@@ -1,28 +1,30 @@
 //! A process that draws beside a record until it is told to end or killed. It is this test's own
-//! executable, and says what it drew in a map that outlives it. It draws (phase 0) or ends (1).
+//! executable, and logs what it drew. It draws (phase 0) or ends (1). `draws` opens
+//! one node with `state`; `leases` leases any slot of a directory, on one of several hosts.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::time::Duration;
 use std::{env, thread};
 
-use memmap2::MmapOptions;
-use snowdrift::generator::{Generator, Policies};
-use snowdrift::host::{BootId, Directory};
-use snowdrift::layout::Layout;
-use snowdrift::lease::{Lease, Standing};
-use snowdrift::node::Node;
+use snowdrift::core::layout::Layout;
+use snowdrift::core::node::Node;
+use snowdrift::generator::{Generator, Policies, Refusal, Reserved};
+use snowdrift::host::{BootId, Directory, Kind};
+use snowdrift::lease::Access;
+use snowdrift::lease::{Lease, Status};
+use snowdrift::registry::{self, Opening, Recording, Share};
 use snowdrift::store::file::FileStore;
 
 use crate::contract::holder;
-pub use crate::steering::Steering;
+use crate::steering::{Log, Steering, command};
 
 const HERE: &str = "SNOWDRIFT_TEST_HERE";
 const LOG: &str = "SNOWDRIFT_TEST_LOG";
-const LOG_BYTES: u64 = 16 << 20;
+const HOST: &str = "SNOWDRIFT_TEST_HOST";
 const TTL: Duration = Duration::from_millis(150);
 
 impl Steering {
@@ -39,28 +41,49 @@ impl Steering {
 
 /// Starts one in a directory of the test's, which logs to `log`.
 pub fn start(here: &Path, log: &Path) -> Child {
-    Command::new(env::current_exe().unwrap())
-        .args(["--exact", "child::draws", "--ignored", "--nocapture", "--test-threads=1"])
-        .env(HERE, here)
-        .env(LOG, log)
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap()
+    command(&[], "child::draws").env(HERE, here).env(LOG, log).spawn().unwrap()
 }
 
-/// What a process logged: first IDs, and how many.
-pub fn logged(log: &Path) -> Vec<(u64, u64)> {
-    let Ok(file) = File::open(log) else { return Vec::new() };
-    // SAFETY: the process that wrote to it has ended.
-    let Ok(bytes) = (unsafe { MmapOptions::new().map(&file) }) else { return Vec::new() };
-    let (words, _) = bytes.as_chunks::<8>();
-    let (pairs, _) = words.as_chunks::<2>();
-    let number = |word: &[u8; 8]| u64::from_ne_bytes(*word);
-    pairs
-        .iter()
-        .map(|[id, len]| (number(id), number(len)))
-        .take_while(|&(_, len)| len > 0)
-        .collect()
+/// The same, one that leases on a host.
+pub fn start_leasing(here: &Path, log: &Path, host: usize) -> Child {
+    let mut command = command(&[], "child::leases");
+    command.env(HERE, here).env(LOG, log).env(HOST, host.to_string()).spawn().unwrap()
+}
+
+/// What the test has told it: where it is, what steers it, and its log.
+fn told() -> Option<(PathBuf, Steering, Log)> {
+    let path = |name| env::var_os(name).map(PathBuf::from);
+    let (here, log) = (path(HERE)?, path(LOG)?);
+    let steering = Steering::new(&here.join("steer"));
+    Some((here, steering, Log::new(&log)))
+}
+
+/// Draws so many times at the most, and pauses now and then. False once its log is full.
+fn draw(
+    steering: &Steering,
+    log: &mut Log,
+    times: u32,
+    reserve: impl Fn() -> Result<Reserved, Refusal>,
+    is_lost: impl Fn() -> bool,
+) -> bool {
+    let mut left = times;
+    while left > 0 && steering.phase().load(SeqCst) == 0 {
+        left -= 1;
+        let Ok(reserved) = reserve() else {
+            if is_lost() {
+                break;
+            }
+            thread::yield_now();
+            continue;
+        };
+        if !log.append((reserved.first_id, reserved.block.len)) {
+            return false;
+        }
+        if left.is_multiple_of(4) {
+            thread::sleep(Duration::from_micros(300));
+        }
+    }
+    true
 }
 
 pub fn host(here: &Path, boot: i64) -> Directory {
@@ -75,37 +98,18 @@ pub fn node() -> Node {
 #[test]
 #[ignore = "is started by other tests"]
 fn draws() {
-    let path = |name| env::var_os(name).map(PathBuf::from);
-    let (Some(here), Some(log)) = (path(HERE), path(LOG)) else { return };
-    let steering = Arc::new(Steering::new(&here.join("steer")));
-    let file: File = OpenOptions::new().read(true).write(true).create_new(true).open(log).unwrap();
-    file.set_len(LOG_BYTES).unwrap();
-    // SAFETY: nobody else writes to it, nor reads it before this process has ended.
-    let mut log = unsafe { MmapOptions::new().map_mut(&file) }.unwrap();
-    let (entries, _) = log.as_chunks_mut::<16>();
-    let mut entries = entries.iter_mut();
+    let Some((here, steering, mut log)) = told() else { return };
+    let steering = Arc::new(steering);
     let policies = Policies { max_wait: Duration::from_millis(2), ..Policies::default() };
     while steering.phase().load(SeqCst) == 0 {
         let Some((generator, lease)) = open(&here, &steering) else {
             thread::sleep(Duration::from_millis(1));
             continue;
         };
-        let mut left = fastrand::u32(1..3000);
-        while left > 0 && steering.phase().load(SeqCst) == 0 {
-            left -= 1;
-            let Ok(reserved) = generator.reserve(&policies, |_| 3) else {
-                if lease.report().standing == Standing::Lost {
-                    break;
-                }
-                thread::yield_now();
-                continue;
-            };
-            let Some(entry) = entries.next() else { return };
-            entry[..8].copy_from_slice(&reserved.first_id.to_ne_bytes());
-            entry[8..].copy_from_slice(&reserved.block.len.to_ne_bytes());
-            if left.is_multiple_of(4) {
-                thread::sleep(Duration::from_micros(300));
-            }
+        let reserve = || generator.reserve(&policies, |_| 3);
+        let is_lost = || lease.report().status == Status::Lost;
+        if !draw(&steering, &mut log, fastrand::u32(1..3000), reserve, is_lost) {
+            return;
         }
         lease.release(Duration::from_secs(1));
     }
@@ -128,8 +132,50 @@ fn open(here: &Path, steering: &Arc<Steering>) -> Option<(Arc<Generator>, Lease)
         Ok(())
     };
     let store = FileStore::with(&here.join("state"), Arc::new(flush)).unwrap();
-    let generator = Arc::new(Generator::durable(host, node(), 0, Box::new(steering.clone())));
+    let generator =
+        Arc::new(Generator::recorded(Kind::Durable, host, node(), 0, Box::new(steering.clone())));
     // Others may be opening it, and stopped.
-    let lease = Lease::take(&store, &generator, holder(), TTL, false).ok()?;
+    let lease = Lease::take(&store, &generator, holder(), TTL, Access::Shared).ok()?;
     Some((generator, lease))
+}
+
+/// Two slots.
+pub const LEASED: Layout = Layout { worker_bits: 1, ..Layout::NODE };
+
+/// The pages of one of the hosts.
+pub fn host_of_leases(here: &Path, host: usize) -> Directory {
+    let shared = here.join(format!("host-{host}"));
+    let _ = std::fs::create_dir(&shared);
+    Directory::with(&shared, BootId::now()).unwrap()
+}
+
+/// Not a test: what `start_leasing` runs. It leases again and again, and draws.
+#[test]
+#[ignore = "is started by other tests"]
+fn leases() {
+    let Some((here, steering, mut log)) = told() else { return };
+    let host = env::var(HOST).unwrap().parse().unwrap();
+    let policies = Policies { max_wait: Duration::from_millis(2), ..Policies::default() };
+    let opening = Opening { policies, max_ahead_ms: 0, host: Some(host_of_leases(&here, host)) };
+    let recording = Recording {
+        directory: here.join("state"),
+        ttl: TTL,
+        wait: Duration::ZERO,
+        host: format!("host {host}"),
+        started_ms: 0,
+        common: false,
+    };
+    while steering.phase().load(SeqCst) == 0 {
+        let lease = || registry::lease(LEASED, 1, &opening, &recording).ok();
+        let shares: Vec<Share> = (0..fastrand::u32(1..3)).filter_map(|_| lease()).collect();
+        let Some(share) = shares.first() else {
+            thread::sleep(Duration::from_millis(1));
+            continue;
+        };
+        let reserve = || share.reserve(&policies, |_| 3);
+        let is_lost = || share.lease().is_none_or(|report| report.status == Status::Lost);
+        if !draw(&steering, &mut log, fastrand::u32(1..2000), reserve, is_lost) {
+            return;
+        }
+    }
 }

@@ -5,10 +5,10 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
 
-use snowdrift::layout::{Layout, Tick};
-use snowdrift::node::Node;
-use snowdrift::sequencer::NEVER;
-use snowdrift::store::{Holder, Recorded, StoreError, Terms};
+use snowdrift::core::layout::{Layout, Tick};
+use snowdrift::core::node::Node;
+use snowdrift::core::sequencer::{NEVER, Window};
+use snowdrift::store::{Holder, Recorded, StoreError};
 
 /// Where slots are leased.
 pub trait Store: Send + Sync {
@@ -27,7 +27,7 @@ pub trait Store: Send + Sync {
 /// A slot that is held. Dropped without a release, it is as if the holder had died.
 pub trait Held: Send {
     /// What the holder starts from.
-    fn terms(&self) -> Terms;
+    fn terms(&self) -> Window;
 
     /// Raises the ceiling, if the slot is still this holder's. A lower one than recorded changes
     /// nothing. When it returns, the ceiling is safe against anything that can happen.
@@ -102,7 +102,7 @@ pub fn holder() -> Holder {
 /// A holder and what it issues.
 struct Tenant {
     held: Box<dyn Held>,
-    terms: Terms,
+    terms: Window,
 }
 
 impl Tenant {
@@ -112,12 +112,12 @@ impl Tenant {
         Tenant { held, terms }
     }
 
-    fn may_issue(&self, counter: usize, tick: Tick) -> bool {
-        self.terms.floor < tick && self.terms.high.marks[counter] < tick
+    fn may_issue(&self, tick: Tick) -> bool {
+        self.terms.floor < tick
     }
 
-    fn issue(&self, counter: usize, tick: Tick) {
-        assert!(self.may_issue(counter, tick), "tick {tick} of counter {counter}");
+    fn issue(&self, tick: Tick) {
+        assert!(self.may_issue(tick), "tick {tick}");
     }
 
     fn recorded_ceiling(world: &dyn World) -> Option<Tick> {
@@ -129,24 +129,24 @@ impl Tenant {
 pub fn nothing_issued_twice(world: &dyn World) {
     let first = Tenant::of(world, 100);
     assert_eq!(first.terms.floor, NEVER, "nobody was here before");
-    first.issue(0, 90);
-    first.issue(1, 80);
+    first.issue(90);
+    first.issue(80);
     drop(first);
     world.bury_the_dead();
     let mut second = Tenant::of(world, 120);
     for (counter, tick) in [(0, 90), (0, 1), (1, 80), (1, 7)] {
-        assert!(!second.may_issue(counter, tick), "{tick} of {counter} again");
+        assert!(!second.may_issue(tick), "{tick} of {counter} again");
     }
-    second.issue(0, 119);
+    second.issue(119);
     second.held.renew(200).unwrap();
-    second.issue(0, 200);
+    second.issue(200);
     drop(second);
     world.bury_the_dead();
     let third = Tenant::of(world, 10);
     for (counter, tick) in [(0, 200), (0, 119), (0, 90), (1, 80)] {
-        assert!(!third.may_issue(counter, tick), "{tick} of {counter} again");
+        assert!(!third.may_issue(tick), "{tick} of {counter} again");
     }
-    third.issue(0, 201);
+    third.issue(201);
 }
 
 pub fn ceiling_never_falls(world: &dyn World) {
@@ -165,17 +165,17 @@ pub fn ceiling_never_falls(world: &dyn World) {
 
 pub fn release_lowers_to_the_last_tick(world: &dyn World) {
     let first = Tenant::of(world, 300);
-    first.issue(0, 40);
+    first.issue(40);
     first.held.release(40).unwrap();
     assert_eq!(Tenant::recorded_ceiling(world), Some(40));
     // At once, without waiting for anything: that is what a release is for.
     let second = Tenant::of(world, 500);
-    assert!(!second.may_issue(0, 40));
-    assert!(second.may_issue(0, 41));
+    assert!(!second.may_issue(40));
+    assert!(second.may_issue(41));
     // It issued nothing, so what was issued before it stays the bound.
     second.held.release(NEVER).unwrap();
     let third = Tenant::of(world, 500);
-    assert!(!third.may_issue(0, 40));
+    assert!(!third.may_issue(40));
 }
 
 pub fn held_slot_is_refused(world: &dyn World) {

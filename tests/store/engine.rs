@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use snowdrift::layout::{Layout, Tick};
-use snowdrift::node::Node;
-use snowdrift::sequencer::{HighMarks, NEVER};
-use snowdrift::store::{Holder, Recorded, StoreError, Terms};
+use snowdrift::core::fault::Fault;
+use snowdrift::core::layout::{Layout, Tick};
+use snowdrift::core::node::Node;
+use snowdrift::core::sequencer::{NEVER, Window};
+use snowdrift::store::{Holder, Recorded, StoreError};
 
 use crate::contract::{Held, Store};
 
@@ -111,7 +112,7 @@ impl Store for Engine {
         let row = tables.rows.entry(slot.worker_id()).or_insert(fresh);
         if let Some(owner) = row.owner.as_ref().filter(|_| row.expires > now) {
             let holder = Some(owner.clone());
-            return Err(StoreError::InUse { place: "a slot".to_owned(), holder });
+            return Err(StoreError::InUse { place: "a slot".into(), holder });
         }
         let floor = if self.broken == Some(Broken::Floor) { NEVER } else { row.ceiling };
         *row = Row {
@@ -123,7 +124,7 @@ impl Store for Engine {
             engine: self.clone(),
             worker_id: slot.worker_id(),
             token: holder.token,
-            terms: Terms { floor, ceiling: row.ceiling, high: HighMarks::default() },
+            terms: Window { floor, ceiling: row.ceiling },
         }))
     }
 }
@@ -132,7 +133,7 @@ struct HeldRow {
     engine: Engine,
     worker_id: u64,
     token: u128,
-    terms: Terms,
+    terms: Window,
 }
 
 impl HeldRow {
@@ -152,13 +153,13 @@ impl HeldRow {
                 change(row, now);
                 Ok(())
             }
-            None => Err(StoreError::Lost("the slot was taken over".to_owned())),
+            None => Err(StoreError::Lost(Fault { kind: "taken-over", values: Vec::new() })),
         }
     }
 }
 
 impl Held for HeldRow {
-    fn terms(&self) -> Terms {
+    fn terms(&self) -> Window {
         self.terms
     }
 

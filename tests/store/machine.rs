@@ -13,6 +13,8 @@ use snowdrift::host::{BootId, Directory};
 use snowdrift::store::file::FileStore;
 use tempfile::TempDir;
 
+use crate::steering::memory;
+
 const SECTOR: usize = 512;
 
 /// Something on the machine that does not work, to show that it is seen.
@@ -47,9 +49,14 @@ pub struct Machine {
 impl Machine {
     pub fn new(broken: Option<Broken>) -> Machine {
         let directory = tempfile::tempdir().unwrap();
-        let memory =
-            tempfile::Builder::new().prefix("snowdrift-test-").tempdir_in("/dev/shm").unwrap();
-        Machine { directory, memory, pages: Vec::new(), disk: Arc::default(), boots: 0, broken }
+        Machine {
+            directory,
+            memory: memory(),
+            pages: Vec::new(),
+            disk: Arc::default(),
+            boots: 0,
+            broken,
+        }
     }
 
     pub fn store(&self) -> FileStore {

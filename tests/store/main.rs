@@ -4,10 +4,13 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../amount/mod.rs"]
+mod amount;
 mod child;
 mod contract;
 mod engine;
 mod file;
+mod leases;
 mod machine;
 mod pages;
 mod processes;

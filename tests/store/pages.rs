@@ -8,20 +8,22 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use snowdrift::clock::{Clock, ManualClock, SystemClock};
-use snowdrift::durable::{Durable, Refused};
+use snowdrift::core::clock::{Clock, ManualClock, SystemClock};
+use snowdrift::core::layout::{Layout, Tick};
+use snowdrift::core::node::Node;
+use snowdrift::core::sequencer::Stall;
 use snowdrift::generator::{Generator, Policies, Refusal};
-use snowdrift::host::{BootId, Directory, HostError};
-use snowdrift::layout::{Layout, Tick};
-use snowdrift::lease::{Lease, Standing};
-use snowdrift::node::Node;
-use snowdrift::reset::reset_page;
-use snowdrift::sequencer::Stall;
+use snowdrift::host::{BootId, Directory, HostError, Kind};
+use snowdrift::lease::durable::Durable;
+use snowdrift::lease::reset::reset_page;
+use snowdrift::lease::{Access, OpenError};
+use snowdrift::lease::{Lease, Status};
 use snowdrift::store::StoreError;
 use snowdrift::store::file::FileStore;
 
 use crate::contract::{holder, slot};
 use crate::machine::Machine;
+use crate::steering::memory;
 
 pub const TTL: Duration = Duration::from_millis(1000);
 
@@ -32,18 +34,23 @@ pub struct Process {
 }
 
 impl Process {
-    pub fn start(machine: &Machine, node: Node, clock: &Arc<ManualClock>) -> Result<Self, Refused> {
-        Process::start_as(machine, node, clock, false)
+    pub fn start(
+        machine: &Machine,
+        node: Node,
+        clock: &Arc<ManualClock>,
+    ) -> Result<Self, OpenError> {
+        Process::start_as(machine, node, clock, Access::Shared)
     }
 
     fn start_as(
         machine: &Machine,
         node: Node,
         clock: &Arc<ManualClock>,
-        is_alone: bool,
-    ) -> Result<Self, Refused> {
-        let generator = Generator::durable(machine.host(), node, 0, Box::new(clock.clone()));
-        let durable = Durable::open(&machine.store(), &generator, holder(), TTL, is_alone)?;
+        access: Access,
+    ) -> Result<Self, OpenError> {
+        let generator =
+            Generator::recorded(Kind::Durable, machine.host(), node, 0, Box::new(clock.clone()));
+        let durable = Durable::open(&machine.store(), &generator, holder(), TTL, access)?;
         Ok(Process { generator, durable })
     }
 
@@ -54,7 +61,7 @@ impl Process {
     }
 
     pub fn close(self) {
-        self.durable.close().unwrap();
+        self.durable.close(&self.generator).unwrap();
     }
 
     fn renew(&mut self) {
@@ -199,7 +206,7 @@ fn who_kills_a_page_leaves_its_users_what_they_know() {
     assert!(matches!(two.draw().unwrap_err().stall, Stall::AboveCeiling { .. }));
     assert!(!one.durable.is_bound() && !two.durable.is_bound());
     let refused = one.durable.bind(&one.generator, TTL).unwrap_err();
-    assert!(is_in_use(&refused), "the other one has not given the page up: {refused}");
+    assert!(is_in_use(&refused), "the other one has not given the page up: {refused:?}");
     // Both have given it up then, and one after the other opens the next one.
     two.durable.bind(&two.generator, TTL).unwrap();
     one.durable.bind(&one.generator, TTL).unwrap();
@@ -208,21 +215,21 @@ fn who_kills_a_page_leaves_its_users_what_they_know() {
     assert_eq!([one.draw().unwrap(), two.draw().unwrap()], [(5003, 0, 0), (5003, 0, 3)]);
 }
 
-fn is_in_use(refused: &Refused) -> bool {
-    matches!(refused, Refused::Store(StoreError::InUse { holder: Some(_), .. }))
+fn is_in_use(refused: &OpenError) -> bool {
+    matches!(refused, OpenError::Store(StoreError::InUse { holder: Some(_), .. }))
 }
 
 #[test]
 fn who_is_alone_with_a_slot_refuses_others_and_is_refused_beside_them() {
     let (machine, clock) = (Machine::new(None), at(5000));
-    let alone = Process::start_as(&machine, slot(3), &clock, true).unwrap();
+    let alone = Process::start_as(&machine, slot(3), &clock, Access::Alone).unwrap();
     let refused = Process::start(&machine, slot(3), &clock).err().unwrap();
-    assert!(is_in_use(&refused), "{refused}");
+    assert!(is_in_use(&refused), "{refused:?}");
     alone.close();
     let shared = Process::start(&machine, slot(3), &clock).unwrap();
-    assert!(is_in_use(&Process::start_as(&machine, slot(3), &clock, true).err().unwrap()));
+    assert!(is_in_use(&Process::start_as(&machine, slot(3), &clock, Access::Alone).err().unwrap()));
     drop(shared);
-    assert!(Process::start_as(&machine, slot(3), &clock, true).is_ok());
+    assert!(Process::start_as(&machine, slot(3), &clock, Access::Alone).is_ok());
 }
 
 /// Another host that sees the same directory, or another container.
@@ -232,8 +239,8 @@ fn a_slot_whose_page_is_out_of_reach_is_refused() {
     let here = Process::start(&machine, slot(3), &clock).unwrap();
     let open = || {
         let clock = Box::new(clock.clone());
-        let generator = Generator::durable(elsewhere.host(), slot(3), 0, clock);
-        Durable::open(&machine.store(), &generator, holder(), TTL, false)
+        let generator = Generator::recorded(Kind::Durable, elsewhere.host(), slot(3), 0, clock);
+        Durable::open(&machine.store(), &generator, holder(), TTL, Access::Shared)
             .map(|durable| Process { generator, durable })
     };
     assert!(is_in_use(&open().err().unwrap()));
@@ -255,13 +262,13 @@ fn a_page_belongs_to_one_record() {
     let first = Process::start(&machine, slot(3), &clock).unwrap();
     let open = || {
         let clock = Box::new(clock.clone());
-        let generator = Generator::durable(machine.host(), slot(3), 0, clock);
-        Durable::open(&other.store(), &generator, holder(), TTL, false)
+        let generator = Generator::recorded(Kind::Durable, machine.host(), slot(3), 0, clock);
+        Durable::open(&other.store(), &generator, holder(), TTL, Access::Shared)
             .map(|durable| Process { generator, durable })
     };
     let refused = open().err().unwrap();
-    assert!(matches!(&refused, Refused::Host(HostError::OtherRecord { .. })), "{refused}");
-    assert!(refused.to_string().contains("in another state directory by process"), "{refused}");
+    let text = format!("{refused:?}");
+    assert!(text.contains("page-record") && text.contains("(\"pid\", Number("), "{text}");
     clock.set(5001);
     assert_eq!(first.draw().unwrap(), (5001, 0, 0));
     first.close();
@@ -280,10 +287,11 @@ fn a_page_that_a_record_names_but_never_opened_is_not_another_ones() {
     // It ends between the write of its record and the opening of the page.
     assert!(Process::start(&machine, slot(3), &clock).is_err());
     machine.set_disk_fails(false);
-    let generator = Generator::durable(machine.host(), slot(3), 0, Box::new(clock.clone()));
-    let theirs = Durable::open(&other.store(), &generator, holder(), TTL, false).unwrap();
+    let generator =
+        Generator::recorded(Kind::Durable, machine.host(), slot(3), 0, Box::new(clock.clone()));
+    let theirs = Durable::open(&other.store(), &generator, holder(), TTL, Access::Shared).unwrap();
     let refused = Process::start(&machine, slot(3), &clock).err().unwrap();
-    assert!(matches!(&refused, Refused::Host(HostError::OtherRecord { .. })), "{refused}");
+    assert!(format!("{refused:?}").contains("page-record"), "{refused:?}");
     drop(theirs);
 }
 
@@ -291,10 +299,13 @@ fn a_page_that_a_record_names_but_never_opened_is_not_another_ones() {
 fn a_node_is_used_with_a_record_or_without_never_both() {
     let (machine, clock) = (Machine::new(None), at(5000));
     let plain = || Generator::on_host(machine.host(), slot(3), 0, Box::new(clock.clone()));
-    let other_kind = |refused: &HostError| matches!(refused, HostError::OtherKind { .. });
+    let is_used = |refused: &HostError, theirs: &str| match refused {
+        HostError::Conflict(fault) => fault.values.contains(&("theirs", theirs.into())),
+        _ => false,
+    };
     let durable = Process::start(&machine, slot(3), &clock).unwrap();
     let refused = plain().err().unwrap();
-    assert!(other_kind(&refused) && refused.to_string().contains("is used with state by process"));
+    assert!(is_used(&refused, "state"), "{refused:?}");
     clock.set(5700);
     durable.draw().unwrap();
     drop(durable);
@@ -306,8 +317,7 @@ fn a_node_is_used_with_a_record_or_without_never_both() {
     clock.set(5800);
     own.try_reserve(&Policies::default(), |_| 1).unwrap();
     let refused = Process::start(&machine, slot(3), &clock).err().unwrap();
-    assert!(matches!(&refused, Refused::Host(refused) if other_kind(refused)), "{refused}");
-    assert!(refused.to_string().contains("is used without state by process"), "{refused}");
+    assert!(matches!(&refused, OpenError::Host(one) if is_used(one, "plain")), "{refused:?}");
     drop(own);
     clock.set(5100);
     let durable = Process::start(&machine, slot(3), &clock).unwrap();
@@ -349,10 +359,10 @@ fn a_reset_of_a_page_waits_for_its_users() {
     process.draw().unwrap();
     let reset = || reset_page(&machine.host(), &slot(3), 0, true).map(drop);
     let refused = reset().unwrap_err();
-    assert!(refused.to_string().contains("end all processes of this node first"), "{refused}");
+    assert!(format!("{refused:?}").contains("page-in-use"), "{refused:?}");
     drop(process);
     let refused = reset().unwrap_err();
-    assert!(refused.to_string().contains("has a record in a directory: reset that"), "{refused}");
+    assert!(format!("{refused:?}").contains("page-recorded"), "{refused:?}");
     assert_eq!(machine.host().unused(&slot(3)).unwrap().unwrap().highest(), 5001, "as it was");
 }
 
@@ -365,14 +375,11 @@ fn kept(
 ) -> (Arc<Generator>, Lease) {
     let host = Directory::with(shared, BootId::now()).unwrap();
     let node = Node::new(Layout::NODE, 1, 3).unwrap();
-    let generator = Arc::new(Generator::durable(host, node, 0, Box::new(SystemClock)));
+    let generator =
+        Arc::new(Generator::recorded(Kind::Durable, host, node, 0, Box::new(SystemClock)));
     let store = FileStore::with(directory, Arc::new(flush)).unwrap();
-    let lease = Lease::take(&store, &generator, holder(), ttl, false).unwrap();
+    let lease = Lease::take(&store, &generator, holder(), ttl, Access::Shared).unwrap();
     (generator, lease)
-}
-
-fn memory() -> tempfile::TempDir {
-    tempfile::Builder::new().prefix("snowdrift-test-").tempdir_in("/dev/shm").unwrap()
 }
 
 #[test]
@@ -406,7 +413,7 @@ fn a_disk_that_hangs_holds_no_draw_longer_than_max_wait() {
     drop(held);
     let policies = Policies { max_wait: Duration::from_secs(5), ..Policies::default() };
     generator.reserve(&policies, |_| 1).unwrap();
-    assert_eq!(lease.report().standing, Standing::Held);
+    assert_eq!(lease.report().status, Status::Held);
 }
 
 #[test]
@@ -468,8 +475,8 @@ fn a_record_that_was_replaced_ends_the_lease() {
     let path = machine.store().path_of(&slot(3));
     fs::remove_file(&path).unwrap();
     let lost = process.durable.renew(7000).unwrap_err();
-    assert!(matches!(lost, StoreError::Lost(_)), "{lost}");
-    assert!(lost.to_string().contains(path.to_str().unwrap()), "{lost}");
+    let StoreError::Lost(fault) = lost else { panic!("{lost:?}") };
+    assert_eq!(fault.values, [("place", path.as_path().into())]);
     assert_eq!(process.ceiling(), 6000);
 }
 
@@ -517,14 +524,14 @@ fn a_writer_that_was_stopped_shares_no_block_with_those_who_take_over() {
         stopped.push(file);
     }
     let refused = process.durable.renew(9000).unwrap_err();
-    assert!(refused.to_string().contains("8 writers have not come to an end"), "{refused}");
+    assert!(format!("{refused:?}").contains("ResourceBusy"), "{refused:?}");
     assert!(process.ceiling() < 9000);
     drop(stopped.swap_remove(2));
     process.durable.renew(9000).unwrap();
     assert_eq!(process.ceiling(), 9000);
 }
 
-/// As a writer of `src/store/file.rs` locks its block.
+/// As a writer of `src/store/slot.rs` locks its block.
 fn lock_block(file: &File, block: usize) {
     use std::os::fd::AsRawFd;
     let lock = libc::flock {
@@ -543,7 +550,7 @@ fn a_fresh_page_begins_above_the_clock() {
     let (machine, clock) = (Machine::new(None), at(5000));
     let process = Process::start(&machine, slot(3), &clock).unwrap();
     let stall = process.draw().unwrap_err().stall;
-    assert!(matches!(stall, Stall::SequenceUsedUp { until: 5001 }), "{stall:?}");
+    assert!(matches!(stall, Stall::SequenceExhausted { until: 5001 }), "{stall:?}");
     clock.wait(Duration::from_millis(1));
     process.draw().unwrap();
 }

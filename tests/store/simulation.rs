@@ -4,24 +4,27 @@
 //!
 //! The invariant: no ID is ever issued twice, which is no (node, tick, counter, sequence).
 //!
-//! `SIMULATION_SEEDS=100000 cargo test --test store simulation` runs more seeds,
-//! `SIMULATION_SEED=4711` one alone, with what happened in it. Each fleet also runs with one of its
+//! `TESTS_TIMES=100 cargo test --test store simulation` runs more seeds,
+//! `TESTS_SEED=4711` one alone, with what happened in it. Each fleet also runs with one of its
 //! rules broken: there a seed must fail, or the simulation shows nothing.
 
 use std::collections::HashSet;
-use std::env;
 use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::time::Duration;
 
-use snowdrift::clock::{Clock, UnixTime};
-use snowdrift::durable::{Durable, Refused};
+use snowdrift::core::clock::{Clock, UnixTime};
+use snowdrift::core::layout::{Layout, Tick};
+use snowdrift::core::node::Node;
 use snowdrift::generator::{ClockBack, Generator, Policies, WindowId};
-use snowdrift::layout::{Layout, Tick};
-use snowdrift::node::Node;
+use snowdrift::host::Kind as PageKind;
+use snowdrift::lease::durable::Durable;
+use snowdrift::lease::{Access, OpenError};
 use snowdrift::store::StoreError;
 
+use crate::amount::{self, amount};
 use crate::contract::{Held, Store, holder};
 use crate::engine::{self, Engine};
 use crate::machine::{self, Machine};
@@ -258,7 +261,7 @@ impl Fleet {
                     }
                 }
                 let done = match durable.is_bound() {
-                    true => durable.renew(ceiling).map_err(Refused::Store),
+                    true => durable.renew(ceiling).map_err(OpenError::Store),
                     false => durable.bind(generator, TTL),
                 };
                 self.counts.failures += u64::from(done.is_err());
@@ -314,14 +317,23 @@ impl Fleet {
         let node = Node::new(self.layout, 0, worker).unwrap();
         let opened = match &self.backing {
             Backing::Files(machine) => {
-                // All who share a page agree on it. Some are alone with their slot.
+                // All who share a page agree on it. Some are alone with their slot, and some lease it.
                 let max_ahead_ms = [0, 70][worker as usize];
-                let is_alone = self.random.u8(0..8) == 0;
-                let generator =
-                    Generator::durable(machine.host(), node, max_ahead_ms, Box::new(clock));
+                let (kind, accesses): (_, &[Access]) = match self.random.u8(0..8) {
+                    0 => (PageKind::Durable, &[Access::Alone]),
+                    1..4 => (PageKind::Durable, &[Access::Shared]),
+                    _ => (PageKind::DurableLease, &[Access::Joined, Access::Taken]),
+                };
+                let (host, clock) = (machine.host(), Box::new(clock));
+                let generator = Generator::recorded(kind, host, node, max_ahead_ms, clock);
                 let store = machine.store();
-                Durable::open(&store, &generator, holder(), TTL, is_alone).map(|durable| {
-                    let window = generator.begin_keeping();
+                let open = |access| Durable::open(&store, &generator, holder(), TTL, access);
+                let mut opened = open(accesses[0]);
+                if let (Err(_), Some(&access)) = (&opened, accesses.get(1)) {
+                    opened = open(access);
+                }
+                opened.map(|durable| {
+                    let window = generator.renewals().begin(true, || ());
                     (generator, Slot::Recorded(Box::new(durable)), window)
                 })
             }
@@ -330,8 +342,8 @@ impl Fleet {
                 let generator = Generator::new(node, max_ahead_ms, Box::new(clock));
                 let ceiling = generator.next_ceiling(TTL);
                 let acquired = engine.acquire(&node, &holder(), ceiling);
-                acquired.map_err(Refused::Store).map(|held| {
-                    let window = generator.begin_window(&held.terms());
+                acquired.map_err(OpenError::Store).map(|held| {
+                    let window = generator.begin_window(held.terms(), true);
                     (generator, Slot::Leased(held, Renewal::None), window)
                 })
             }
@@ -342,7 +354,7 @@ impl Fleet {
                 *life = Some(Life { generator, policies, slot, window });
                 self.sync();
             }
-            Err(Refused::Store(StoreError::InUse { .. })) => {}
+            Err(OpenError::Store(StoreError::InUse { .. })) => {}
             Err(_) => self.counts.failures += 1,
         }
     }
@@ -360,7 +372,7 @@ impl Fleet {
         let Some(life) = life.take() else { return };
         self.counts.releases += 1;
         let _ = match life.slot {
-            Slot::Recorded(durable) => durable.close(),
+            Slot::Recorded(durable) => durable.close(&life.generator),
             Slot::Leased(held, _) => held.release(life.generator.end_window(life.window).unwrap()),
         };
         self.sync();
@@ -415,18 +427,11 @@ impl Fleet {
     }
 }
 
-/// The number in an environment variable, if it is set.
-fn number(name: &str) -> Option<u64> {
-    let text = env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name} must be a number; it is '{text}'")))
-}
-
 /// Runs fleets; answers what happened in all of them, or the first seed that fails and how.
-fn run(kind: Kind, careless: Option<Careless>, seeds: u64) -> Result<Counts, (u64, String)> {
+fn run(kind: Kind, careless: Option<Careless>, seeds: Range<u64>) -> Result<Counts, (u64, String)> {
     let mut all = Counts::default();
-    let alone = number("SIMULATION_SEED");
-    let range = alone.map_or(0..seeds, |seed| seed..seed + 1);
-    for seed in range {
+    let alone = amount::seed();
+    for seed in alone.map_or(seeds, |seed| seed..seed + 1) {
         let mut fleet = Fleet::new(seed, kind, careless);
         fleet.trace = alone.is_some();
         fleet.run().map_err(|fault| (seed, fault))?;
@@ -445,13 +450,12 @@ fn run(kind: Kind, careless: Option<Careless>, seeds: u64) -> Result<Counts, (u6
 
 fn holds(kind: Kind) {
     // Files take a hundred times as long.
-    let usual = if matches!(kind, Kind::Files(_)) { 100 } else { 2000 };
-    let seeds = number("SIMULATION_SEEDS").unwrap_or(usual);
-    let counts = run(kind, None, seeds).unwrap_or_else(|(seed, fault)| {
-        panic!("{kind:?}, seed {seed}: {fault}. SIMULATION_SEED={seed} shows it alone")
+    let seeds = if matches!(kind, Kind::Files(_)) { amount(30, 200) } else { amount(800, 4000) };
+    let counts = run(kind, None, 0..seeds).unwrap_or_else(|(seed, fault)| {
+        panic!("{kind:?}, seed {seed}: {fault}. TESTS_SEED={seed} shows it alone")
     });
     println!("{kind:?}: {seeds} seeds, {counts:?}");
-    if number("SIMULATION_SEED").is_some() {
+    if amount::seed().is_some() {
         return;
     }
     assert!(counts.ids > 20 * seeds, "{counts:?}");
@@ -467,8 +471,10 @@ fn holds(kind: Kind) {
     }
 }
 
-fn is_found(fault: impl Debug, kind: Kind, careless: Option<Careless>) {
-    let found = run(kind, careless, 10_000);
+/// Where little is tested, the search begins shortly before a seed that once found it.
+fn is_found(fault: impl Debug, kind: Kind, careless: Option<Careless>, from: u64) {
+    let from = if amount::is_all() { 0 } else { from };
+    let found = run(kind, careless, from..from + 10_000);
     let (seed, duplicate) = found.err().unwrap_or_else(|| panic!("{fault:?} was not found"));
     println!("{fault:?} is found by seed {seed}: {duplicate}");
 }
@@ -504,12 +510,12 @@ fn each_broken_rule_is_found() {
     for broken in
         [engine::Broken::Floor, engine::Broken::CeilingFalls, engine::Broken::OwnerUnchecked]
     {
-        is_found(broken, Kind::Engine(Some(broken)), None);
+        is_found(broken, Kind::Engine(Some(broken)), None, 0);
     }
     let unconfirmed = Some(Careless::Unconfirmed);
-    is_found("an unconfirmed ceiling, engine", Kind::Engine(None), unconfirmed);
-    is_found("an unconfirmed ceiling, files", Kind::Files(None), unconfirmed);
-    for broken in [machine::Broken::Flush, machine::Broken::Memory] {
-        is_found(broken, Kind::Files(Some(broken)), None);
+    is_found("an unconfirmed ceiling, engine", Kind::Engine(None), unconfirmed, 0);
+    is_found("an unconfirmed ceiling, files", Kind::Files(None), unconfirmed, 900);
+    for (broken, from) in [(machine::Broken::Flush, 225), (machine::Broken::Memory, 2090)] {
+        is_found(broken, Kind::Files(Some(broken)), None, from);
     }
 }

@@ -1,22 +1,37 @@
 //! One ZooKeeper session, for `snowdrift/lease/zookeeper`. What a slot is, and who holds it, is said
 //! there; here are only the calls that it needs, each as a promise.
 
+mod certificates;
+mod reasons;
+
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use napi_derive::napi;
+use tracing::instrument::WithSubscriber;
 use zookeeper_client::{
-    Acls, Client, CreateMode, Error, MultiWriteError, MultiWriteResult, SessionState,
+    Acls, Client, Connector, CreateMode, Error, MultiWriteError, MultiWriteResult, SessionState,
 };
+
+use crate::certificates::{Certificates, Tls};
+use crate::reasons::Reasons;
 
 /// The longest that one server of the ensemble may be silent before another one is tried.
 const LONGEST_SILENCE: Duration = Duration::from_secs(2);
+
+/// Whether this build has TLS.
+#[napi]
+pub const HAS_TLS: bool = cfg!(feature = "tls");
 
 /// A session with a ZooKeeper ensemble. Ephemeral nodes live as long as it does.
 #[napi]
 pub struct Session {
     /// None once it is closed.
     client: Mutex<Option<Client>>,
+    /// Who may use the nodes that it makes.
+    acls: Acls<'static>,
+    /// With TLS.
+    certificates: Option<Certificates>,
 }
 
 impl Session {
@@ -33,6 +48,8 @@ pub struct Held {
     pub data: String,
     /// Counts its changes.
     pub version: i32,
+    /// When that was written, by the ensemble's clock, Unix ms.
+    pub changed: f64,
 }
 
 /// A change of one node, or a check of its version. All of a list are made, or none.
@@ -59,19 +76,68 @@ pub struct Outcome {
 }
 
 /// Connects to `host:port,host:port/chroot`. The session expires when the ensemble has not heard of it
-/// for that long.
+/// for that long. With a login, which is `user:password`, the nodes that it makes are that user's only.
 #[napi]
-pub async fn connect(ensemble: String, session_timeout_ms: u32) -> napi::Result<Session> {
+pub async fn connect(
+    ensemble: String,
+    session_timeout_ms: u32,
+    login: Option<String>,
+    tls: Option<Tls>,
+) -> napi::Result<Session> {
     let session_timeout = Duration::from_millis(session_timeout_ms.into());
-    let connector = Client::connector()
+    let mut connector = Client::connector()
         .with_session_timeout(session_timeout)
         // So that there is time for another one before the session expires.
         .with_connection_timeout((session_timeout / 4).min(LONGEST_SILENCE))
         .with_fail_eagerly();
-    let client = connector.connect(&ensemble).await.map_err(failed)?;
+    let mut acls = Acls::anyone_all();
+    if let Some(login) = login {
+        connector = connector.with_auth("digest", login.as_bytes());
+        acls = Acls::creator_all();
+    }
+    let reasons = Reasons::default();
+    let connecting = open(connector, &ensemble, tls.as_ref());
+    let opened = connecting.with_subscriber(reasons.clone()).await?;
+    let (client, certificates) = opened.map_err(|error| match reasons.text() {
+        reasons if reasons.is_empty() || !is_of_connecting(&error) => failed(error),
+        reasons => napi::Error::from_reason(format!("ZooKeeper: {reasons}")),
+    })?;
     // A follower may lag: reads of this session see all that earlier sessions wrote.
     client.sync("/").await.map_err(failed)?;
-    Ok(Session { client: Mutex::new(Some(client)) })
+    Ok(Session { client: Mutex::new(Some(client)), acls, certificates })
+}
+
+/// Whether an error says only that there is no connection.
+fn is_of_connecting(error: &Error) -> bool {
+    matches!(error, Error::NoHosts | Error::Timeout | Error::ConnectionLoss)
+}
+
+/// A connected client, and what it uses for its next connection.
+type Opened = Result<(Client, Option<Certificates>), Error>;
+
+#[cfg(feature = "tls")]
+async fn open(connector: Connector, ensemble: &str, tls: Option<&Tls>) -> napi::Result<Opened> {
+    use zookeeper_client::TlsOptions;
+
+    let Some(tls) = tls else { return open_plainly(connector, ensemble).await };
+    certificates::check_hosts(ensemble)?;
+    let certificates = Certificates::new(certificates::read(tls)?);
+    let options = TlsOptions::new().with_certs(certificates.clone());
+    let client = connector.with_tls(options).secure_connect(ensemble).await;
+    Ok(client.map(|client| (client, Some(certificates))))
+}
+
+#[cfg(not(feature = "tls"))]
+async fn open(connector: Connector, ensemble: &str, tls: Option<&Tls>) -> napi::Result<Opened> {
+    match tls {
+        // Never without what was asked for.
+        Some(_) => Err(napi::Error::from_reason("ZooKeeper: this build has no TLS")),
+        None => open_plainly(connector, ensemble).await,
+    }
+}
+
+async fn open_plainly(connector: Connector, ensemble: &str) -> napi::Result<Opened> {
+    Ok(connector.connect(ensemble).await.map(|client| (client, None)))
 }
 
 #[napi]
@@ -92,6 +158,12 @@ impl Session {
         Ok(self.client()?.session_timeout().as_millis() as f64)
     }
 
+    /// Uses these certificates for its next connection.
+    #[napi]
+    pub fn renew_certificates(&self, tls: Tls) -> napi::Result<()> {
+        certificates::renew(self.certificates.as_ref(), &tls)
+    }
+
     /// Ends the session, and with it its ephemeral nodes.
     #[napi]
     pub fn close(&self) {
@@ -101,8 +173,13 @@ impl Session {
     /// Makes a node and those above it, unless they are there.
     #[napi]
     pub async fn make(&self, path: String) -> napi::Result<()> {
-        let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
-        self.client()?.mkdir(&path, &options).await.map_err(failed)
+        let client = self.client()?;
+        // To create it might be denied although it is there.
+        if client.check_stat(&path).await.map_err(failed)?.is_some() {
+            return Ok(());
+        }
+        let options = CreateMode::Persistent.with_acls(self.acls);
+        client.mkdir(&path, &options).await.map_err(failed)
     }
 
     /// What a node holds; null if there is none.
@@ -111,7 +188,7 @@ impl Session {
         match self.client()?.get_data(&path).await {
             Ok((data, stat)) => {
                 let data = String::from_utf8_lossy(&data).into_owned();
-                Ok(Some(Held { data, version: stat.version }))
+                Ok(Some(Held { data, version: stat.version, changed: stat.mtime as f64 }))
             }
             Err(Error::NoNode) => Ok(None),
             Err(error) => Err(failed(error)),
@@ -134,7 +211,7 @@ impl Session {
         let mut writer = client.new_multi_writer();
         for Change { kind, path, data, version } in &changes {
             let data = data.as_deref().unwrap_or_default().as_bytes();
-            let create = |mode: CreateMode| mode.with_acls(Acls::anyone_all());
+            let create = |mode: CreateMode| mode.with_acls(self.acls);
             match kind.as_str() {
                 "check" => writer.add_check_version(path, version.unwrap_or(-1)),
                 "create" => writer.add_create(path, data, &create(CreateMode::Persistent)),

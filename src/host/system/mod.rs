@@ -1,13 +1,13 @@
-//! What the operating system decides: where pages are by default, which file systems can hold them, who
-//! may write to them, and which processes run.
+//! The operating system's part: default parent of pages, suitable file systems, users' files, running processes.
 //!
-//! | name | what it is |
+//! | name | content |
 //! |---|---|
-//! | `IN_MEMORY` | whether a page can only be of this boot, as in a memory file system |
-//! | `default_place`, `unfit` | the directory that holds the user's own one |
-//! | `user`, `user_of`, `is_file_of`, `directory_name`, `create_directory`, `private`, `set_private`, `create_private` | users and their files |
-//! | `open`, `identity_at`, `is_at`, `Identity` | a page's file, and which file has its name |
-//! | `start_of` | when a process started, if it runs |
+//! | `IN_MEMORY` | whether all pages are of this boot, as in a memory file system |
+//! | `default_parent`, `unfit` | the parent of the user's directory |
+//! | `user`, `user_of`, `is_file_of`, `outer_user`, `directory_name`, `create_directory`, `check_directory`, `private`, `set_private`, `create_private` | users and their files |
+//! | `open`, `identity_at`, `is_at`, `Identity` | a page's file, and the file that has its name |
+//! | `boot_id` | the ID of the machine's boot |
+//! | `start_of` | the start of a process, if it runs |
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -30,6 +30,16 @@ mod windows;
 pub use windows::*;
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
-mod elsewhere;
-#[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
-pub use elsewhere::*;
+compile_error!(
+    "snowdrift builds for Linux, macOS and Windows; another system needs a file beside macos.rs"
+);
+
+#[cfg(all(test, any(target_os = "linux", target_os = "macos")))]
+mod tests {
+    #[test]
+    fn one_boot_has_one_id() {
+        let id = super::boot_id().unwrap();
+        assert_eq!(id.trim().len(), 36);
+        assert_eq!(super::boot_id(), Some(id));
+    }
+}

@@ -1,0 +1,163 @@
+'use strict';
+// snowdrift/nestjs: what a module gives, and that it is closed.
+
+const assert = require('node:assert/strict');
+const { after, before, describe, test } = require('node:test');
+
+require('reflect-metadata');
+const { Module } = require('@nestjs/common');
+const { NestFactory } = require('@nestjs/core');
+
+const { CachedSnowFlake, SnowFlake, refuses, rejects } = require('../support/support.js');
+const { Server, missing } = require('../support/lease/servers.js');
+const { memory } = require('../../js/stores/memory.js');
+const { SnowFlakeModule } = require('../../js/nestjs.js');
+
+/** An application of that module alone, and one that uses it without importing it. */
+async function start(imported, Class = SnowFlake) {
+  class Service {
+    constructor(ids) {
+      this.ids = ids;
+    }
+  }
+  Reflect.defineMetadata('design:paramtypes', [Class], Service);
+  class Feature {}
+  Module({ providers: [Service], exports: [Service] })(Feature);
+  class App {}
+  Module({ imports: [imported, Feature] })(App);
+  const app = await NestFactory.createApplicationContext(App, {
+    logger: false,
+    abortOnError: false,
+  });
+  return { app, ids: app.get(Service, { strict: false }).ids };
+}
+
+test('forRoot() provides one generator everywhere, by its options, and closes it', async () => {
+  const { app, ids } = await start(SnowFlakeModule.forRoot({ datacenterId: 7, workerId: 9 }));
+  assert.ok(ids instanceof SnowFlake);
+  const { datacenterId, workerId } = ids.parse(ids.nextId());
+  assert.deepEqual([datacenterId, workerId], [7, 9]);
+  assert.equal(app.get(SnowFlake), ids);
+  await app.close();
+  refuses(ids.nextId, 'ERR_SNOWFLAKE_CLOSED');
+});
+
+test('with cached: true it is a CachedSnowFlake', async () => {
+  const options = { cached: true, datacenterId: 7, workerId: 10, boostPower: 1 };
+  const { app, ids } = await start(SnowFlakeModule.forRoot(options), CachedSnowFlake);
+  assert.equal(ids.stats().ring.size, 8192);
+  await app.close();
+  assert.ok(ids.isClosed);
+});
+
+test('forRootAsync() waits for a lease, and has released it when close() has settled', async () => {
+  const store = memory();
+  const layout = { workerBits: 0, timestampBits: 41, datacenterBits: 3, clockBackBits: 2 };
+  const options = {
+    from: store,
+    datacenterId: 1,
+    layout: { ...layout, sequenceBits: 12, tickMs: 1, epoch: 0 },
+  };
+  for (let n = 0; n < 2; n++) {
+    const { app, ids } = await start(
+      SnowFlakeModule.forRootAsync({ useFactory: async () => options }),
+    );
+    assert.equal(ids.lease.state, 'held');
+    await app.close();
+    assert.equal(ids.lease.state, 'released', 'the one slot is free for the next');
+  }
+});
+
+test('static calls draw from its instance until the application is closed', async () => {
+  const { nextId } = SnowFlake;
+  for (const [cached, Class] of [
+    [false, SnowFlake],
+    [true, CachedSnowFlake],
+  ]) {
+    const { app, ids } = await start(
+      SnowFlakeModule.forRoot({ cached, datacenterId: 7, workerId: 11 }),
+      Class,
+    );
+    assert.equal(SnowFlake.default, ids);
+    assert.equal(ids.parse(nextId()).workerId, 11);
+    await app.close();
+    const { message } = refuses(nextId, 'ERR_SNOWFLAKE_CLOSED');
+    assert.match(message, /default instance is closed/);
+  }
+});
+
+test('a second default instance stops the application, and releases its lease', async () => {
+  const { app, ids } = await start(SnowFlakeModule.forRoot({ datacenterId: 7, workerId: 12 }));
+  const store = memory();
+  const released = [];
+  const release = (request) => {
+    released.push(request.workerId);
+    return store.release(request);
+  };
+  const second = SnowFlakeModule.forRoot({ from: { ...store, release }, datacenterId: 7 });
+  const { message } = await rejects(start(second), 'ERR_SNOWFLAKE_CONFLICT');
+  assert.match(message, /in use already.*isDefault: false/);
+  assert.equal(released.length, 1);
+  assert.equal(SnowFlake.default, ids);
+  await app.close();
+});
+
+test('with isDefault: false it leaves the default instance alone', async () => {
+  const { app, ids } = await start(SnowFlakeModule.forRoot({ datacenterId: 7, workerId: 13 }));
+  for (const make of [
+    (options) => SnowFlakeModule.forRoot({ ...options, isDefault: false }),
+    (options) => SnowFlakeModule.forRootAsync({ useFactory: () => options, isDefault: false }),
+  ]) {
+    const other = await start(make({ datacenterId: 7, workerId: 14 }));
+    assert.equal(other.ids.parse(other.ids.nextId()).workerId, 14);
+    assert.equal(SnowFlake.default, ids);
+    await other.app.close();
+    assert.equal(ids.parse(SnowFlake.nextId()).workerId, 13);
+  }
+  await app.close();
+});
+
+describe('where the environment names a server', { skip: missing('postgres') }, () => {
+  let server;
+  before(async () => {
+    server = await Server.start('postgres');
+    process.env.datacenterId = '7';
+    process.env.SNOWDRIFT_LEASE = server.url;
+  });
+  after(async () => {
+    delete process.env.datacenterId;
+    delete process.env.SNOWDRIFT_LEASE;
+    await server.stop();
+  });
+
+  test('forRoot() takes a lease of it, with and without being the default', async () => {
+    for (const options of [undefined, { isDefault: false, ttl: 5000 }]) {
+      const { app, ids } = await start(SnowFlakeModule.forRoot(options));
+      assert.equal(ids.lease.state, 'held');
+      assert.equal(ids.parse(ids.nextId()).datacenterId, 7);
+      assert.equal(SnowFlake.default === ids, options === undefined);
+      await app.close();
+      assert.equal(ids.lease.state, 'released');
+    }
+  });
+
+  test('a workerId beside it is refused', async () => {
+    const { message } = await rejects(
+      start(SnowFlakeModule.forRoot({ workerId: 3 })),
+      'ERR_SNOWFLAKE_CONFIG',
+    );
+    assert.match(message, /SNOWDRIFT_LEASE takes any free workerId/);
+  });
+});
+
+test('wrong options stop the application with an error', async () => {
+  refuses(() => SnowFlakeModule.forRoot({ cached: 'yes' }), 'ERR_SNOWFLAKE_CONFIG');
+  refuses(() => SnowFlakeModule.forRoot({ isDefault: 1 }), 'ERR_SNOWFLAKE_CONFIG');
+  refuses(() => SnowFlakeModule.forRootAsync({}), 'ERR_SNOWFLAKE_CONFIG');
+  refuses(() => SnowFlakeModule.forRootAsync(), 'ERR_SNOWFLAKE_CONFIG');
+  await rejects(start(SnowFlakeModule.forRoot({ datacenterId: 99 })), 'ERR_SNOWFLAKE_CONFIG');
+  const failing = SnowFlakeModule.forRootAsync({
+    useFactory: () => ({ from: 'gopher://x', datacenterId: 1 }),
+  });
+  await rejects(start(failing), 'ERR_SNOWFLAKE_CONFIG');
+});

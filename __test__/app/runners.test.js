@@ -1,0 +1,198 @@
+'use strict';
+// Process managers, watchers and test runners start many processes with one worker ID. They all draw from
+// one sequence: no duplicate, no refusal, no warning, nothing to set up.
+
+const assert = require('node:assert/strict');
+const { spawnSync } = require('node:child_process');
+const { utimesSync, writeFileSync } = require('node:fs');
+const { join } = require('node:path');
+const { after, before, describe, test } = require('node:test');
+
+const { Pm2 } = require('../support/runners/pm2/daemon.js');
+const { Packages, assertOneSequence, missingRunner } = require('../support/runners/project.js');
+const { until } = require('../support/support.js');
+
+const NODE = process.execPath;
+/** A drawer with so many IDs is at work. */
+const SOME = 1000;
+const WORKERS = 4;
+/** More than a test runner has workers. */
+const TEST_FILES = 2 * WORKERS;
+
+/** Namespaces of a machine with its own /dev/shm, and those that each of its applications has to itself. */
+const MACHINE = ['--user', '--map-root-user', '--mount', '--pid', '--fork', '--kill-child'];
+const APART = ['--mount', '--pid', '--fork', '--mount-proc', '--ipc', '--uts', '--cgroup', '--net'];
+const MEMORY = 'mount -t tmpfs none /dev/shm';
+const TWO_APART = `
+  ${MEMORY} || exit
+  node=$1; shift
+  for directory in "$@"; do
+    unshare ${APART.join(' ')} sh -ec '
+      mount -t tmpfs none "$1/tmp"
+      cd "$1"
+      HOME="$1" TMPDIR="$1/tmp" exec "$0" worker.js' "$node" "$directory" &
+  done
+  wait`;
+
+function isRunning(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+function missingNamespaces() {
+  const attempt = `${MEMORY} && unshare ${APART.join(' ')} true`;
+  const { status } = spawnSync('unshare', [...MACHINE, 'sh', '-c', attempt]);
+  return status === 0 ? undefined : 'unshare cannot make namespaces here';
+}
+
+const skip = process.platform !== 'linux' && 'a host has one sequence by default on Linux only';
+
+describe('processes of one environment', { skip, timeout: 300_000 }, () => {
+  const packages = new Packages();
+  before(() => packages.assemble());
+  after(() => packages.remove());
+
+  /** A project that ends with the test. With `state`, its applications use a directory of that name. */
+  function projectOf(t, { state, files } = {}) {
+    const project = packages.project(files);
+    if (state) project.env.STATE = join(project.directory, 'state');
+    t.after(() => project.stop());
+    return project;
+  }
+
+  /** Until so many drawers are at work. */
+  function drawing(count, ...projects) {
+    return until(() => {
+      for (const { stderr } of projects) assert.equal(stderr, '');
+      const drawn = projects.flatMap((project) => [...project.drawn().values()]);
+      return drawn.filter(({ length }) => length >= SOME).length >= count;
+    });
+  }
+
+  async function stopped(...projects) {
+    for (const project of projects) {
+      await project.stop();
+      assert.equal(project.stderr, '');
+    }
+  }
+
+  test('two copies of the package in one process, and in its thread', async (t) => {
+    const project = projectOf(t);
+    const billing = join(project.directory, 'node_modules/billing');
+    packages.install(billing);
+    writeFileSync(join(billing, 'index.js'), "exports.snowdrift = require('snowdrift');");
+    project.start(NODE, 'copies.js');
+    await drawing(4, project);
+    await stopped(project);
+    assertOneSequence(t, project);
+  });
+
+  test('two applications, in different directories', async (t) => {
+    const projects = [projectOf(t), projectOf(t)];
+    // Named for tests only: the next test leaves it out.
+    const { SNOWDRIFT_SHARED } = projects[0].env;
+    for (const project of projects) {
+      Object.assign(project.env, { SNOWDRIFT_SHARED });
+      project.start(NODE, 'server.js');
+    }
+    await drawing(2, ...projects);
+    await stopped(...projects);
+    assertOneSequence(t, ...projects);
+  });
+
+  test('two applications, in different namespaces', { skip: missingNamespaces() }, async (t) => {
+    const projects = [projectOf(t), projectOf(t)];
+    const [one] = projects;
+    // The default is used, which is that machine's /dev/shm.
+    delete one.env.SNOWDRIFT_SHARED;
+    const directories = projects.map(({ directory }) => directory);
+    one.start('unshare', ...MACHINE, 'sh', '-c', TWO_APART, 'sh', NODE, ...directories);
+    await drawing(2, ...projects);
+    await stopped(...projects);
+    assertOneSequence(t, ...projects);
+  });
+
+  for (const [suffix, state] of [
+    ['', false],
+    [', with state', true],
+  ]) {
+    test(`cluster workers, and a thread of each${suffix}`, async (t) => {
+      const project = projectOf(t, { state });
+      project.start(NODE, 'cluster.js');
+      await drawing(6, project);
+      await stopped(project);
+      assertOneSequence(t, project);
+    });
+
+    test(`node --watch of a server and a worker${suffix}`, async (t) => {
+      const project = projectOf(t, { state });
+      for (const file of ['server.js', 'worker.js']) project.start(NODE, '--watch', file);
+      await drawing(2, project);
+      for (let n = 1; n <= 3; n++) {
+        const now = new Date();
+        utimesSync(join(project.directory, 'draw.js'), now, now);
+        await drawing(2 + 2 * n, project);
+      }
+      await stopped(project);
+      assertOneSequence(t, project);
+    });
+
+    test(`pm2 reload of a cluster${suffix}`, { skip: missingRunner('pm2') }, async (t) => {
+      const project = projectOf(t, { state });
+      const pm2 = new Pm2(project);
+      t.after(() => pm2.kill());
+      await pm2.run('start', 'server.js', '-i', String(WORKERS));
+      const { pid } = pm2;
+      await drawing(WORKERS, pm2);
+      for (let n = 1; n <= 2; n++) {
+        await pm2.run('reload', 'server');
+        await drawing(WORKERS * (1 + n), pm2);
+      }
+      await pm2.kill();
+      await until(() => !isRunning(pid));
+      assert.equal(pm2.stderr, '');
+      // More would be restarts of failed ones.
+      assert.equal(project.drawn().size, 3 * WORKERS);
+      assertOneSequence(t, project);
+    });
+  }
+
+  const copiesOf = (from) =>
+    Array.from({ length: TEST_FILES }, (_, n) => ({ from, to: from.replace(/^.*?\./, `${n}.`) }));
+
+  /** Runs a test runner on copies of one test file, each of which has so many drawers. */
+  async function runTests(t, { runner, file, drawers, command, state }) {
+    const project = projectOf(t, { state, files: copiesOf(join(runner, file)) });
+    project.link(runner);
+    const { stdout, stderr } = await project.run(NODE, ...command, `--maxWorkers=${WORKERS}`);
+    assert.doesNotMatch(stdout + stderr, /warning|SNOWFLAKE|failed to exit|did not exit/i);
+    assert.equal(project.drawn().size, drawers * TEST_FILES);
+    assertOneSequence(t, project);
+  }
+
+  for (const [what, state, ...flags] of [
+    ['processes', false],
+    ['processes, with state', true],
+    ['threads', false, '--workerThreads'],
+  ]) {
+    test(`jest with parallel ${what}`, { skip: missingRunner('jest') }, (t) => {
+      const command = ['node_modules/jest/bin/jest.js', '--ci', '--transform={}', ...flags];
+      return runTests(t, { runner: 'jest', file: 'draw.test.js', drawers: 2, command, state });
+    });
+  }
+
+  for (const [what, state, pool] of [
+    ['processes', false, 'forks'],
+    ['processes, with state', true, 'forks'],
+    ['threads', false, 'threads'],
+    ['contexts of their own', false, 'vmThreads'],
+  ]) {
+    test(`vitest with parallel ${what}`, { skip: missingRunner('vitest') }, (t) => {
+      const command = ['node_modules/vitest/vitest.mjs', 'run', `--pool=${pool}`];
+      return runTests(t, { runner: 'vitest', file: 'draw.test.mjs', drawers: 1, command, state });
+    });
+  }
+});

@@ -1,0 +1,55 @@
+'use strict';
+// scripts/soak.mjs for a short time: memory does not rise, and where it does, that is seen.
+
+const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
+const { join } = require('node:path');
+const { test } = require('node:test');
+
+const { amount, tooLong } = require('../support/amount.js');
+const { seeded } = require('../support/support.js');
+
+const SECONDS = amount(20, 20);
+const skip = tooLong;
+
+/** How the soak ends, and what it prints. */
+function soak(seconds, env = {}) {
+  const script = join(__dirname, '../../scripts/soak.mjs');
+  const args = [script, '--minutes', String(seconds / 60)];
+  return new Promise((resolve) => {
+    execFile(process.execPath, args, { env: { ...process.env, ...env } }, (failure, out, err) => {
+      resolve({ code: failure?.code ?? 0, output: out + err });
+    });
+  });
+}
+
+test('a curve that rises is distinguished from one that only varies', async () => {
+  const { BOUNDS, judge } = await import('../../scripts/soak/curve.mjs');
+  const random = seeded(1);
+  const curve = (rising) =>
+    Array.from({ length: 600 }, (_, second) => {
+      const measures = Object.entries(BOUNDS).map(([name, bound]) => {
+        const warmUp = Math.min(second, 100) * 10 * bound;
+        const peak = second % 17 === 0 ? 20 * bound : 0;
+        const leak = name === rising ? (second * bound) / 300 : 0;
+        return [name, warmUp + peak + random() * bound + leak];
+      });
+      return { seconds: second, ...Object.fromEntries(measures) };
+    });
+  assert.deepEqual(judge(curve()).leaks, []);
+  for (const name of Object.keys(BOUNDS)) assert.deepEqual(judge(curve(name)).leaks, [name]);
+});
+
+test('rounds of all that an application can do leave nothing behind', { skip }, async (t) => {
+  const { code, output } = await soak(SECONDS);
+  assert.equal(code, 0, output);
+  for (const line of output.trim().split('\n').slice(-3)) t.diagnostic(line);
+});
+
+test('a soak that leaks fails', { skip }, async () => {
+  const leak = 'setInterval(() => (globalThis.kept ??= []).push(Buffer.alloc(1e5, 1)), 20).unref()';
+  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(leak)}`;
+  const { code, output } = await soak(Math.min(SECONDS, 15), { NODE_OPTIONS });
+  assert.equal(code, 1, output);
+  assert.match(output, /a leak: external rose/);
+});

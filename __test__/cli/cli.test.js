@@ -1,0 +1,365 @@
+'use strict';
+// `npx snowdrift`, as it is run: what it prints, where, and how it ends.
+
+const assert = require('node:assert/strict');
+const { once } = require('node:events');
+const { execFile } = require('node:child_process');
+const { cpSync, mkdtempSync, rmSync, writeFileSync } = require('node:fs');
+const { hostname, tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { test } = require('node:test');
+
+const { fromBase32 } = require('../../js/id.js');
+const { json, run, start } = require('../support/cli.js');
+const { refusing } = require('../support/echo.js');
+const { createDirectory } = require('../support/own-directory.js');
+const { SnowFlake, countDuplicates } = require('../support/support.js');
+
+const NODE = ['--datacenter-id', '3', '--worker-id', '7'];
+
+test('next prints IDs, one a line, of the node that is named', async () => {
+  const { stdout, code } = await run(['next', '-n', '5000', ...NODE]);
+  const ids = stdout.trim().split('\n');
+  assert.deepEqual([code, ids.length, countDuplicates(ids)], [0, 5000, 0]);
+  const { datacenterId, workerId } = SnowFlake.parse(ids[0], 'node');
+  assert.deepEqual([datacenterId, workerId], [3, 7]);
+  const env = { datacenterId: '3', workerId: '8' };
+  const one = await run(['next'], { env });
+  assert.equal(SnowFlake.parse(one.stdout.trim(), 'node').workerId, 8);
+  assert.match((await run(['next', '--string', ...NODE])).stdout, /^"\d{18,19}"\n$/);
+  const list = await json('next', '-n', '2', '--layout', 'twitter', ...NODE);
+  assert.ok(list.every((id) => typeof id === 'string'));
+});
+
+test('next with state draws nothing twice, however often it is run at once', async () => {
+  const state = mkdtempSync(join(tmpdir(), 'snowdrift-cli-'));
+  try {
+    const lease = ['--lease', `file://${state}`, '--datacenter-id', '1'];
+    const runs = await Promise.all(
+      Array.from({ length: 6 }, () => run(['next', '-n', '50', ...lease])),
+    );
+    const ids = runs.flatMap(({ stdout }) => stdout.trim().split('\n'));
+    assert.equal(ids.length, 300);
+    assert.equal(countDuplicates(ids), 0);
+  } finally {
+    rmSync(state, { recursive: true });
+  }
+});
+
+test('next draws base32, and parse reads it', async () => {
+  const { stdout } = await run(['next', '--base32', '-n', '3', ...NODE]);
+  const drawn = stdout.trim().split('\n');
+  const decimal = drawn.map((id) => String(fromBase32(id)));
+  assert.equal(countDuplicates(decimal), 0);
+  const parsed = await json('parse', ...drawn);
+  assert.deepEqual(
+    parsed.map(({ id }) => id),
+    decimal,
+  );
+  // Decimal as well as base32.
+  const both = '1234567890123';
+  assert.equal((await json('parse', both))[0].id, both);
+  assert.equal((await json('parse', '--base32', both))[0].id, String(fromBase32(both)));
+});
+
+test('parse draws the bits of each ID under it, without colours in a pipe', async () => {
+  const { stdout, code } = await run(['parse', '1541815603606036480', '--layout', 'twitter']);
+  assert.equal(code, 0);
+  const [id, bits, letters, time, , worker] = stdout.split('\n');
+  assert.equal(id, '1541815603606036480');
+  assert.equal(BigInt(`0b${bits.replaceAll(' ', '')}`), 1541815603606036480n);
+  assert.equal(letters, `${'t'.repeat(41)} ddddd wwwww ${'s'.repeat(12)}`);
+  assert.match(time, /^t {2}timestamp +41 bits {2}2022-06-28T16:07:40\.105Z \(1656432460105\)$/);
+  assert.match(worker, /^w {2}workerId +5 bits +26$/);
+  assert.ok(!stdout.includes('\x1b'));
+  const layout =
+    '{"timestampBits":41,"datacenterBits":3,"workerBits":5,"clockBackBits":2,"sequenceBits":12,"tickMs":1,"epoch":0}';
+  const [one, two] = await json('parse', '4194304', '8388609', '--layout', layout);
+  assert.deepEqual([one.timestamp, two.timestamp, two.sequence], [1, 2, 1]);
+  assert.equal(two.id, '8388609');
+});
+
+test('parse takes an ID as console.log prints a bigint', async () => {
+  assert.equal((await json('parse', '900710334548443136n'))[0].id, '900710334548443136');
+});
+
+test('layout shows what bit widths allow', async () => {
+  const { stdout } = await run(['layout', 'node']);
+  assert.match(stdout, /^node\nbits +41\/3\/5\/2\/12 .*0 unused\n/);
+  assert.match(stdout, /2020-01-31T16:00:00\.000Z to 2089-10-07T07:47:35\.552Z/);
+  assert.match(stdout, /256: 8 datacenters x 32 workers/);
+  assert.match(stdout, /4,096 per tick and node, 4,096,000 per second/);
+  assert.match(
+    stdout,
+    /\ndigits +up to 15 on the first day\n +16 from 2020-02-03T10:13:38\.579Z\n/,
+  );
+  assert.match(stdout, /\n +19 from 2027-08-22T03:22:59\.101Z(: .* decimal text .*)?\n/);
+  const all = await json('layout');
+  assert.deepEqual(all.node.digits.at(-1), { digits: 19, from: '2027-08-22T03:22:59.101Z' });
+  assert.deepEqual(Object.keys(all), ['node', 'twitter', 'uid', 'discord', 'safe']);
+  assert.equal(all.uid.yearsLeft, 0);
+  const later = await json('layout', 'uid', '--epoch', '2026-01-01');
+  assert.equal(later.ends, '2034-07-04T21:24:16.000Z');
+  const short = await json('layout', '28/0/22/0/13@1000', '--epoch', '2026-01-01');
+  assert.deepEqual(short, { ...later, yearsLeft: short.yearsLeft });
+});
+
+test('wrong usage exits with 2 and says what to do; a failure exits with 1', async () => {
+  for (const [args, code, said] of [
+    [['nope'], 2, /no command 'nope'\. The commands are next, parse, .*, serve, help$/m],
+    [
+      ['next'],
+      2,
+      /pass --datacenter-id \(0 to 7\) and --worker-id \(0 to 31\), or set datacenterId and workerId in the environment, or .* --lease URL$/m,
+    ],
+    [
+      ['serve', '--worker-id', '3'],
+      2,
+      /: pass --datacenter-id \(0 to 7\), or set datacenterId in [a-z ]*$/m,
+    ],
+    [['next', '--lease', 'redis://localhost'], 2, /: pass --datacenter-id \(0 to 7\), or set/],
+    [['next', '--wrong'], 2, /--wrong.*snowdrift next --help/s],
+    [['next', '--workerId', '3'], 2, /Unknown option '--workerId'\. It is --worker-id$/m],
+    [['next', '-n', '0', ...NODE], 2, /-n must be a whole number from 1 to 1000000; it is '0'/],
+    [['next', '-n', 'x', ...NODE], 2, /: -n must be a whole number from 1 to .*; it is 'x'/],
+    [['next', '-n', '-5', ...NODE], 2, /'-n' argument is ambiguous.*--count=-XYZ/],
+    [['next', 'more', ...NODE], 2, /next takes no argument; remove 'more'/],
+    [['next', '--lease', 'file:///tmp', '--worker-id', '1'], 2, /leave out --worker-id/],
+    [['next', '--worker-id', '99', '--datacenter-id', '1'], 2, /--worker-id must be .* 0 to 31/],
+    [['next', ...NODE, '--layout', 'uid'], 2, /no bits for --datacenter-id: leave it out/],
+    [['next', ...NODE, '--state', 'redis://x'], 2, /--state must be the path of a directory/],
+    [
+      ['next', '--datacenter-id', '1', '--lease', '/ids'],
+      2,
+      /--lease must be a URL, .* file:\/\/\/ids/,
+    ],
+    [
+      ['next', '--datacenter-id', '1', '--lease', 'gopher://x'],
+      2,
+      /--lease must be a URL of file:/,
+    ],
+    [['slots', 'file:///a', 'file:///b'], 2, /slots takes one URL, not 2/],
+    [['slots', '/var'], 2, /argument of slots must be a URL, such as file:\/\/\/var/],
+    [['slots', 'file://var'], 2, /file: URL with three slashes/],
+    [['slots', 'postgres://app:ge#heim@db/x'], 2, /slots is not a valid URL.*Percent-encode/],
+    [['create'], 2, /create needs a URL, such as snowdrift create postgres:/],
+    [['reset'], 2, /reset needs --datacenter-id and --worker-id/],
+    [['reset', '--datacenter-id', '8', '--worker-id', '0'], 2, /--datacenter-id must be .* 0 to 7/],
+    [['create', 'file:///var'], 2, /create is for namespaces.*snowdrift reset/],
+    [['create', 'redis://localhost'], 2, /create needs --new/],
+    [['raise', 'redis://localhost'], 2, /raise needs --ttl or --max-clock-skew or --max-ahead/],
+    [['raise', 'redis://localhost', '--ttl', '5'], 2, /--ttl must be a whole number from 1000/],
+    [['raise', 'redis://localhost', '--max-ahead', '-1'], 2, /--max-ahead/],
+    [['recover', 'redis://localhost', '--layout', 'x'], 2, /the layout must be node, twitter/],
+    [['slots', 'gopher://x'], 2, /argument of slots must be a URL of file:/],
+    [['slots', 'file:///no/such'], 1, /ERR_SNOWFLAKE_STORE: .*\/no\/such.* Check the path/],
+    [['parse'], 2, /parse needs an ID/],
+    [['parse', '12', '1.5'], 1, /ERR_SNOWFLAKE_INVALID_ID: .*it is '1\.5'/],
+    [['parse', 'n'], 1, /ERR_SNOWFLAKE_INVALID_ID: .*it is 'n'/],
+    [['parse', '1', '--layout', '{'], 2, /the layout is not JSON/],
+    [['parse', '1', '--layout', 'mastodon'], 2, /the layout must be node, twitter/],
+    [['layout', '99/1/1'], 2, /must be node, .* or five numbers of bits, .* it is '99\/1\/1'/],
+    [['layout', '99/1/1/1/1'], 2, /timestampBits must be a whole number from 1 to 62; it is 99/],
+    [['layout', 'node', '--layout', 'uid'], 2, /layout takes one layout, not 2: node, uid/],
+    [['layout', '{"tickMs":1}'], 2, /layout lacks timestampBits, .*sequenceBits, epoch$/m],
+    [['layout', '60/5/5/0/12'], 2, /add up to/],
+    [['layout', '41/5/5/0/12@0'], 2, /tickMs must be a whole number from 1/],
+    [['layout', 'node', '--epoch', 'soon'], 2, /--epoch must be Unix ms or a date; it is 'soon'/],
+    [['layout', 'node', '--epoch', '9'.repeat(17)], 2, /--epoch must be Unix ms or a date/],
+    [['serve', '--port', '99999', ...NODE], 2, /--port must be a whole number from 0 to 65535/],
+  ]) {
+    const answer = await run(args);
+    assert.deepEqual([answer.code, answer.stdout], [code, ''], args.join(' '));
+    assert.match(answer.stderr, said);
+  }
+});
+
+test('slots without a URL: this host’s pages, and the processes of each', {
+  skip: process.platform === 'linux' ? false : 'pages are of Linux by default',
+}, async () => {
+  const env = { SNOWDRIFT_SHARED: createDirectory() };
+  assert.match((await run(['slots'], { env })).stdout, /No process of this user has drawn IDs/);
+  const own = start(['serve', '--port', '0', ...NODE], { env });
+  await once(own.stdout, 'data');
+  const { directory, pages } = JSON.parse((await run(['slots', '--json'], { env })).stdout);
+  assert.ok(directory.startsWith(env.SNOWDRIFT_SHARED), directory);
+  const [{ path, datacenterId, workerId, processes }] = pages;
+  assert.deepEqual([pages.length, datacenterId, workerId], [1, 3, 7]);
+  assert.ok(path.startsWith(directory), path);
+  const [{ pid, users, isAlive }] = processes;
+  assert.deepEqual([pid, users, isAlive], [own.pid, 1, true]);
+  assert.match((await run(['slots'], { env })).stdout, new RegExp(` ${own.pid} .*worker-7[.]page`));
+  own.kill('SIGKILL');
+  await once(own, 'exit');
+  const { stdout } = await run(['slots'], { env });
+  assert.match(stdout, / none .*worker-7[.]page/, 'a page outlives its processes');
+  writeFileSync(path, 'damage');
+  assert.match((await run(['slots'], { env })).stdout, /is 6 bytes long and should be 4096/);
+});
+
+test('slots without a URL: who renews a lease of this host, and until when it is held', {
+  skip: process.platform === 'linux' ? false : 'pages are of Linux by default',
+}, async () => {
+  const { memory } = require('../../js/stores/memory.js');
+  const env = { SNOWDRIFT_SHARED: process.env.SNOWDRIFT_SHARED };
+  const flake = await SnowFlake.lease(memory(), { datacenterId: 5 });
+  const { pages } = JSON.parse((await run(['slots', '--json'], { env })).stdout);
+  const page = pages.find(({ datacenterId }) => datacenterId === 5);
+  const { expires } = flake.lease;
+  assert.deepEqual([page.kind, page.renewer, page.expires], ['lease', process.pid, expires]);
+  const until = new Date(expires).toISOString().replaceAll('.', '[.]');
+  const line = new RegExp(`lease until ${until} +${process.pid} renews`);
+  assert.match((await run(['slots'], { env })).stdout, line);
+  await flake.close();
+  const after = JSON.parse((await run(['slots', '--json'], { env })).stdout);
+  assert.ok(after.pages.every(({ datacenterId }) => datacenterId !== 5));
+});
+
+test('slots of a directory: held, died, free', async () => {
+  const state = mkdtempSync(join(tmpdir(), 'snowdrift-slots-'));
+  const url = `file://${state}`;
+  try {
+    assert.equal((await run(['slots', url])).stdout, 'No slot was ever used.\n');
+    const open = async (env) => {
+      const own = start(['serve', '--port', '0', '--lease', url, '--datacenter-id', '1'], { env });
+      await once(own.stdout, 'data');
+      return own;
+    };
+    const states = async () => (await json('slots', url)).slots.map(({ state: one }) => one);
+    const [first, second] = [await open(), await open({ SNOWDRIFT_SHARED: createDirectory() })];
+    const {
+      namespace,
+      slots: [slot],
+    } = await json('slots', url);
+    assert.equal(namespace, null);
+    assert.deepEqual(
+      [slot.datacenterId, slot.workerId, slot.pid, slot.host],
+      [1, 0, first.pid, hostname()],
+    );
+    assert.ok(new Date(slot.startedAt) <= Date.now() && slot.ceiling > Date.now());
+    assert.deepEqual(await states(), ['held', 'held']);
+    const third = await open();
+    const { stdout: shared } = await run(['slots', url]);
+    assert.match(shared, new RegExp(`\n1 +0 +held .* (${first.pid}|${third.pid}) \\+ 1 .*\n1 +1 `));
+    const ended = once(first, 'close');
+    first.kill('SIGKILL');
+    await ended;
+    assert.deepEqual(await states(), ['held', 'held'], 'another process of the host goes on');
+    third.kill('SIGKILL');
+    second.kill('SIGTERM');
+    await Promise.all([once(third, 'close'), once(second, 'close')]);
+    assert.deepEqual(await states(), ['died', 'free']);
+    const { stdout } = await run(['slots', url]);
+    assert.match(stdout, /^datacenter {2}worker {2}state .*\n1 +0 +died .*\n1 +1 +free /);
+    // One that cannot be read does not hide the others.
+    writeFileSync(join(state, 'datacenter-1-worker-0.slot'), 'damaged');
+    assert.deepEqual(await states(), ['unusable', 'free']);
+    const { stdout: both } = await run(['slots', url]);
+    assert.match(both, /\n1 +0 +unusable\n1 +1 +free .*\n.*worker-0\.slot is 7 bytes long/);
+  } finally {
+    rmSync(state, { recursive: true });
+  }
+});
+
+test('help and version', async () => {
+  assert.match((await run(['--help'])).stdout, /Usage: snowdrift <command>/);
+  assert.equal((await run(['-h'])).stdout, (await run(['--help'])).stdout);
+  assert.equal((await run(['parse', '-h'])).stdout, (await run(['parse', '--help'])).stdout);
+  assert.equal((await run([])).code, 0);
+  for (const command of [
+    'next',
+    'parse',
+    'layout',
+    'slots',
+    'reset',
+    'recover',
+    'create',
+    'raise',
+    'serve',
+  ]) {
+    const { stdout, code } = await run([command, '--help']);
+    assert.equal(code, 0);
+    assert.match(stdout, new RegExp(`^Usage: snowdrift ${command} `));
+    assert.ok(stdout.split('\n').every((line) => line.length <= 110));
+  }
+  assert.equal((await run(['-v'])).stdout, (await run(['--version'])).stdout);
+  assert.equal((await run(['--version'])).stdout, `${require('../../package.json').version}\n`);
+});
+
+test('a pipe that is closed early is no failure', async () => {
+  const child = start(['next', '-n', '200000', ...NODE]);
+  child.stdout.once('data', () => child.stdout.destroy());
+  let complaint = '';
+  child.stderr.on('data', (text) => {
+    complaint += text;
+  });
+  const [code] = await once(child, 'close');
+  assert.deepEqual([code, complaint], [0, '']);
+});
+
+test('a client that is not installed: which package, and where', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'snowdrift-cli-'));
+  try {
+    cpSync(join(__dirname, '../../js'), join(directory, 'js'), { recursive: true });
+    const args = [join(directory, 'js/cli/main.js'), 'slots', 'postgres://127.0.0.1/app'];
+    const child = execFile(process.execPath, args);
+    const [said] = await once(child.stderr, 'data');
+    assert.match(said, /'pg': npm install pg, in the folder where you installed snowdrift$/m);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test('a password comes from the environment or a file; one in an argument is warned of', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'snowdrift-file-'));
+  const server = await refusing('redis');
+  server.say('no such user');
+  try {
+    const file = join(folder, 'url');
+    const url = `redis://app:geheim@127.0.0.1:${server.port}`;
+    writeFileSync(file, `${url}\n`);
+    const node = ['--datacenter-id', '1'];
+    const warning = /warning: other users .* process list: use --lease-file/;
+    const next = ['next', ...node];
+    for (const [args, env, isWarned] of [
+      [[...next, '--lease', url], {}, true],
+      [[...next, '--lease-file', file], {}, false],
+      [next, { SNOWDRIFT_LEASE: url }, false],
+      [['serve', ...node, '--port', '0', '--lease-file', file], {}, false],
+      [['slots', url], {}, true],
+      [['slots', '--lease-file', file], {}, false],
+      [['slots'], { SNOWDRIFT_LEASE: url }, false],
+      [['create', '--new', '--lease-file', file], {}, false],
+    ]) {
+      const { code, said } = await run(args, { env });
+      assert.equal(code, 1, said);
+      assert.match(said, /ERR_SNOWFLAKE_STORE: Redis at .*no such user/);
+      assert.equal(warning.test(said), isWarned, said);
+      assert.doesNotMatch(said, /geheim/);
+    }
+    for (const passwordless of [
+      `redis://127.0.0.1:${server.port}`,
+      'postgres://app@127.0.0.1:1/x',
+    ]) {
+      assert.doesNotMatch((await run(['slots', passwordless])).said, /warning/);
+    }
+    assert.match((await run(['slots', `${url}x`])).said, warning, 'also of a URL that is wrong');
+    assert.match((await run(['slots', 'redis://db/?password=geheim&x=1'])).said, warning);
+    for (const [args, said] of [
+      [['slots', url, '--lease-file', file], /leave out the other one/],
+      [['next', '--lease', url, '--lease-file', file], /leave out the other one/],
+      [['slots', '--lease-file', join(folder, 'absent')], /cannot read .*absent' \(ENOENT\)/],
+    ]) {
+      const refusal = await run(args);
+      assert.deepEqual([refusal.code, refusal.stdout], [2, ''], refusal.stderr);
+      assert.match(refusal.stderr, said);
+    }
+    writeFileSync(file, `file://${folder}`);
+    assert.equal((await run(['next', ...node, '--lease-file', file])).code, 0);
+    const { slots } = await json('slots', '--lease-file', file);
+    assert.deepEqual([slots.length, slots[0].workerId], [1, 0]);
+  } finally {
+    server.close();
+    rmSync(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,218 @@
+'use strict';
+// The commands of operators, on the real servers: what they record is what leases find.
+
+const assert = require('node:assert/strict');
+const { once } = require('node:events');
+const net = require('node:net');
+const os = require('node:os');
+const { after, before, describe, test } = require('node:test');
+
+const { json, run } = require('../support/cli.js');
+const { Drawer } = require('../support/drawer.js');
+const { deleteNamespace } = require('../support/lease/namespaces.js');
+const { Server, missing, unusual } = require('../support/lease/servers.js');
+const { SnowFlake, countDuplicates, layouts, rejects, until } = require('../support/support.js');
+
+const TERMS = { ttl: 1000, maxClockSkew: 1000 };
+const FLAGS = ['--ttl', '1000', '--max-clock-skew', '1000', '--max-ahead', '0'];
+
+/** How far off a store's clock may be, with what is added for that. */
+const SECOND = 1000;
+
+const KEY = '41/3/5/2/12@1+1580486400000';
+
+async function refused(args, said) {
+  const { code, stdout, stderr } = await run(args);
+  assert.deepEqual([code, stdout], [1, ''], stderr);
+  assert.match(stderr, /^snowdrift: ERR_SNOWFLAKE_STORE: /);
+  assert.match(stderr, said);
+}
+
+// Side by side: they mostly wait for moments to come. Nodes of all of them are this process's.
+describe('operators', { concurrency: 3 }, () => {
+  for (const [index, engine] of ['postgres', 'mysql', 'redis', 'etcd', 'zookeeper'].entries()) {
+    describe(engine, { skip: unusual(engine), concurrency: 1 }, () => {
+      const datacenterId = index;
+      let server;
+      before(async () => {
+        server = await Server.start(engine);
+      });
+      after(() => server?.stop());
+
+      const urlOf = (namespace) => `${server.url}?namespace=${namespace}`;
+      const lease = (url, options) =>
+        SnowFlake.lease(url, {
+          datacenterId,
+          scope: 'process',
+          maxWait: 1000,
+          ...TERMS,
+          ...options,
+        });
+
+      test('slots shows the record of the namespace above its slots', async () => {
+        const url = urlOf('seen');
+        assert.deepEqual(await json('slots', url), { namespace: null, slots: [] });
+        await json('create', url, '--new', ...FLAGS);
+        const flake = await lease(url);
+        try {
+          const { namespace, slots } = await json('slots', url);
+          const { id, ...rest } = namespace;
+          assert.match(id, /^[0-9a-f]{32}$/);
+          assert.deepEqual(rest, { layout: KEY, ...TERMS, maxAhead: 0, floor: null });
+          const [slot, ...others] = slots;
+          assert.deepEqual(
+            [slot.datacenterId, slot.workerId, slot.state, slot.pid, others.length],
+            [datacenterId, flake.workerId, 'held', process.pid, 0],
+          );
+          assert.ok(Math.abs(slot.ceiling - flake.lease.ceiling) <= 2 * TERMS.ttl);
+          const { stdout, code } = await run(['slots'], { env: { SNOWDRIFT_LEASE: url } });
+          assert.equal(code, 0);
+          assert.match(
+            stdout,
+            /^namespace +[0-9a-f]{32}\nlayout +41\/3\/5\/2\/12@1\+1580486400000\n/,
+          );
+          assert.match(stdout, /\nfloor +none\n\ndatacenter .*\n\d +\d+ +held /);
+        } finally {
+          await flake[Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]();
+        }
+      });
+
+      test('what a holder wrote is escaped where it is shown, and bounded', async (context) => {
+        const url = urlOf('forged');
+        const evil = `\x1b[2J\x9b31m\u202e\nheld\r${'x'.repeat(300)}`;
+        const name = context.mock.method(os, 'hostname', () => evil.slice(0, 250));
+        const layout = { ...layouts.node, workerBits: 0, sequenceBits: 17 };
+        const flake = await lease(url, { layout });
+        name.mock.restore();
+        const shown = '\\u001b[2J\\u009b31m\\u202e\\u000aheld\\u000dxxx';
+        const isClean = (text) => assert.doesNotMatch(text, /(?!\n)\p{Cc}|\u202e/u);
+        const error = await rejects(lease(url, { layout }), 'ERR_SNOWFLAKE_NO_SLOT', /./);
+        isClean(error.message);
+        assert.doesNotMatch(error.message, /\n/);
+        assert.ok(error.message.includes(shown), error.message);
+        assert.ok(error.holders[0].host.startsWith(shown));
+        const { stdout } = await run(['slots', url]);
+        isClean(stdout);
+        assert.match(stdout, /held\\u000dxxx/);
+        const { slots } = await json('slots', url);
+        assert.ok(slots[0].host.startsWith(shown) && slots[0].host.length < 400);
+        await flake.close();
+      });
+
+      test('create creates once, and its first holder does not wait', async () => {
+        const url = urlOf('ahead');
+        const created = await json('create', url, '--new', '--ttl', '60000', '--layout', 'twitter');
+        assert.deepEqual(
+          [created.layout, created.ttl, created.floor],
+          ['41/5/5/0/12@1+1288834974657', 60_000, null],
+        );
+        await refused(['create', url, '--new'], new RegExp(`exists already.*${created.id}`));
+        const started = Date.now();
+        const flake = await lease(url, { layout: 'twitter', ttl: 60_000 });
+        flake.nextId();
+        assert.ok(Date.now() - started < 10_000, 'far less than its ttl');
+        assert.equal(flake.lease.floor, null);
+        flake.close();
+        const { namespace } = await json('slots', url);
+        assert.deepEqual(namespace, created);
+      });
+
+      test('raise raises the limits of holders, and lowers none', async () => {
+        const url = urlOf('raised');
+        await refused(['raise', url, '--ttl', '5000'], /no record of a namespace/);
+        await json('create', url, '--new', ...FLAGS);
+        const { message } = await rejects(lease(url, { ttl: 2000 }), 'ERR_SNOWFLAKE_CONFIG');
+        assert.match(message, /snowdrift raise URL --ttl 2000/);
+        const raised = await json('raise', url, '--ttl', '2000', '--max-ahead', '50');
+        assert.deepEqual([raised.ttl, raised.maxClockSkew, raised.maxAhead], [2000, 1000, 50]);
+        (await lease(url, { ttl: 2000, maxAhead: 50 })).close();
+        const { stdout } = await run(['raise', url, '--ttl', '1000', '--max-clock-skew', '1300']);
+        assert.match(stdout, /\nttl +2000 ms\nmaxClockSkew +1300 ms\n.*ttl stays 2000 ms/s);
+      });
+
+      test('recover raises the floor of a namespace above what its holders can have issued', async () => {
+        const url = urlOf('lifted');
+        await json('create', url, '--new', ...FLAGS);
+        const before = Date.now();
+        const { floor, ttl } = await json('recover', url, '--ttl', '3000');
+        const least = before + 3000 + 1000 - SECOND;
+        assert.ok(least <= floor && floor <= Date.now() + 4000 + SECOND, `${floor - before}`);
+        assert.equal(ttl, 3000);
+        await refused(['recover', url, '--layout', 'twitter'], /another layout or epoch/);
+        const { stdout, stderr } = await run(['recover', url]);
+        assert.match(stdout, /The first IDs have times after 20\d\d-/, stderr);
+        const flake = await lease(url, { ttl: 3000 });
+        assert.ok(flake.lease.floor >= floor);
+        flake.close();
+      });
+
+      test('recover stops a living holder whose record is unchanged, until IDs continue above the floor', async () => {
+        const url = urlOf('living');
+        await json('create', url, '--new', ...FLAGS);
+        const flake = await lease(url, {});
+        const before = flake.nextId();
+        const { floor } = await json('recover', url);
+        await until(() => flake.lease.floor !== null && flake.lease.state !== 'lost');
+        assert.ok(flake.lease.floor >= floor, `${flake.lease.floor} of ${floor}`);
+        assert.throws(flake.nextId, { code: 'ERR_SNOWFLAKE_WINDOW' });
+        await until(() => Date.now() > flake.lease.floor);
+        assert.ok(flake.nextId() > before);
+        flake.close();
+      });
+
+      test('if the record is gone, recover creates it above all that its holders had', async () => {
+        const url = urlOf('gone');
+        const layout = { ...layouts.node, workerBits: 0 };
+        const bits = ['--layout', '41/3/0/2/12'];
+        await json('create', url, '--new', ...FLAGS, ...bits);
+        const options = { engine: url, datacenterId, layout, ...TERMS };
+        const holder = new Drawer(options);
+        await holder.drawn(500);
+        const { lease: last } = await holder.opened();
+        holder.kill('SIGKILL');
+        await holder.ended;
+        await deleteNamespace(server, 'gone');
+        await refused(['recover', url], /--layout, --ttl, --max-clock-skew, --max-ahead/);
+        await refused(['recover', url, ...FLAGS], /values of its holders: --layout\./);
+        const { floor } = await json('recover', url, ...FLAGS, ...bits);
+        assert.ok(floor >= last.ceiling);
+        const next = await lease(url, { layout });
+        assert.ok(next.lease.floor >= floor, `${next.lease.floor} of ${floor}`);
+        let drawn;
+        // On a busy machine a renewal may be late.
+        await until(() => {
+          try {
+            drawn = next.nextIds(500);
+          } catch ({ code }) {
+            assert.equal(code, 'ERR_SNOWFLAKE_LEASE_EXPIRED');
+          }
+          return drawn;
+        });
+        next.close();
+        assert.equal(countDuplicates([...holder.ids(), ...drawn]), 0);
+      });
+
+      test('an unreachable server is an error without the password', async () => {
+        const url = new URL(urlOf('away'));
+        const [port] = url.port.split(',');
+        url.port = port === '1' ? '2' : '1';
+        if (engine !== 'etcd' && engine !== 'zookeeper') url.password = 'secret';
+        const { code, stderr } = await run(['slots'], { env: { SNOWDRIFT_LEASE: url.href } });
+        assert.equal(code, 1);
+        assert.match(stderr, /^snowdrift: ERR_SNOWFLAKE_STORE: .*:1\b/);
+        assert.ok(!stderr.includes('secret'));
+      });
+    });
+  }
+
+  test('a call to a silent server ends', { skip: missing('postgres') }, async () => {
+    const silent = net.createServer(() => {}).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    try {
+      const url = `postgres://user@127.0.0.1:${silent.address().port}/db`;
+      await refused(['recover', url], /did not answer within 10000 ms/);
+    } finally {
+      silent.close();
+    }
+  });
+});

@@ -1,0 +1,469 @@
+'use strict';
+// `snowdrift serve`: who gets IDs, and what requests of others do.
+
+const assert = require('node:assert/strict');
+const { once } = require('node:events');
+const { mkdtempSync, rmSync, writeFileSync } = require('node:fs');
+const http = require('node:http');
+const net = require('node:net');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { after, before, describe, test } = require('node:test');
+
+const { createServer } = require('../../js/cli/serve-http.js');
+const { SnowFlakeError } = require('../../js/errors.js');
+const { run, start } = require('../support/cli.js');
+const { checkResponse, checkValue } = require('../support/schema.js');
+const { SnowFlake, countDuplicates, layouts, until } = require('../support/support.js');
+
+const NODE = ['--datacenter-id', '3', '--worker-id', '7'];
+const TOKEN = 'Zq-4711-a-token-of-clients';
+
+const servers = [];
+after(() => {
+  for (const server of servers) {
+    server.close();
+    server.closeAllConnections();
+  }
+});
+
+/** A server in this process; answers its port, its log, and the instance that it draws from. */
+async function serving({
+  flake = new SnowFlake({ datacenterId: 3, workerId: 7 }),
+  ...options
+} = {}) {
+  const log = [];
+  const server = createServer(flake, { complain: (text) => log.push(text), ...options });
+  servers.push(server);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { flake, log, port: server.address().port };
+}
+
+/** A request, with any target and headers. */
+async function ask(port, method, path, { headers, body } = {}) {
+  const request = http.request({ host: '127.0.0.1', port, method, path, headers, agent: false });
+  request.end(body);
+  const [response] = await once(request, 'response');
+  let text = '';
+  for await (const chunk of response.setEncoding('utf8')) text += chunk;
+  const type = response.headers['content-type'];
+  return {
+    status: response.statusCode,
+    headers: response.headers,
+    type,
+    text,
+    body: /json/.test(type) && text !== '' ? JSON.parse(text) : text,
+  };
+}
+
+/** Asserts a problem, and answers it. */
+function refused({ status, type, body }, expected, detail = /./) {
+  assert.deepEqual([status, type], [expected, 'application/problem+json']);
+  assert.equal(body.status, expected);
+  assert.match(body.detail, detail);
+  return body;
+}
+
+describe('serve', () => {
+  let port;
+  let flake;
+  let log;
+  before(async () => {
+    ({ port, flake, log } = await serving());
+  });
+
+  test('POST draws IDs', async () => {
+    const { status, headers, body } = await ask(port, 'POST', '/id');
+    assert.deepEqual([status, typeof body.id], [200, 'string']);
+    assert.equal(headers['cache-control'], 'no-store');
+    const many = await Promise.all(
+      Array.from({ length: 50 }, () => ask(port, 'POST', '/ids?n=200')),
+    );
+    const ids = [body.id, ...many.flatMap(({ body: { ids: some } }) => some)];
+    assert.deepEqual([ids.length, countDuplicates(ids)], [10_001, 0]);
+    const { body: parsed } = await ask(port, 'GET', `/parse/${body.id}`);
+    assert.deepEqual([parsed.id, parsed.workerId], [body.id, flake.workerId]);
+  });
+
+  test('nothing but POST draws an ID: no probe, no prefetch, no cache', async () => {
+    const { issued } = flake.stats();
+    for (const path of ['/id', '/ids?n=5', '/ids']) {
+      for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PATCH']) {
+        const answer = await ask(port, method, path);
+        assert.deepEqual([answer.status, answer.headers.allow], [405, 'POST'], `${method} ${path}`);
+      }
+    }
+    for (const path of ['/healthz', '/metrics', '/openapi.json', '/parse/900833463518117888']) {
+      for (const method of ['GET', 'HEAD']) {
+        const { status, text } = await ask(port, method, path);
+        assert.deepEqual([status, text === ''], [200, method === 'HEAD'], `${method} ${path}`);
+      }
+      const { status, headers } = await ask(port, 'POST', path);
+      assert.deepEqual([status, headers.allow], [405, 'GET, HEAD']);
+    }
+    assert.equal(flake.stats().issued, issued);
+  });
+
+  test('a foreign Host, as of a name bound anew, and any Origin are refused, and draw nothing', async () => {
+    const { issued } = flake.stats();
+    for (const host of [
+      'evil.example',
+      `evil.example:${port}`,
+      'localhost.evil.example',
+      '10.0.0.1',
+    ]) {
+      refused(await ask(port, 'POST', '/id', { headers: { host } }), 421, /Host must be/);
+    }
+    for (const origin of ['https://evil.example', 'null', `http://127.0.0.1:${port}`]) {
+      refused(await ask(port, 'POST', '/id', { headers: { origin } }), 403, /Origin/);
+    }
+    assert.equal(flake.stats().issued, issued);
+    for (const host of ['localhost', `LOCALHOST:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`]) {
+      assert.equal((await ask(port, 'POST', '/id', { headers: { host } })).status, 200, host);
+    }
+  });
+
+  test('wrong requests get the right status and a reason, and never 500', async () => {
+    const most = 4096;
+    for (const [method, path, status, detail] of [
+      ['POST', '/ids', 400, /n must be a whole number from 1 to 4096; it is missing/],
+      ['POST', '/ids?n=', 400, /it is ''/],
+      ['POST', '/ids?n=0', 400, /it is '0'/],
+      ['POST', `/ids?n=${most + 1}`, 400, /it is '4097'/],
+      ['POST', '/ids?n=1e3', 400, /it is '1e3'/],
+      ['GET', '/parse/abc', 400, /must be a bigint or a string of decimal digits/],
+      ['GET', '/parse/', 400, /it is ''/],
+      ['GET', '/parse', 404, /there are/],
+      ['GET', '/nothing', 404, /there are POST \/id/],
+      ['GET', '/constructor', 404, /there are/],
+      ['GET', '/__proto__', 404, /there are/],
+      ['GET', '//', 404, /there are/],
+      ['GET', '///healthz', 404, /there are/],
+      ['GET', '//[', 404, /there are/],
+      ['GET', '/%', 404, /there are/],
+      ['GET', 'http://evil.example/id', 400, /target must be a path/],
+      ['OPTIONS', '*', 400, /target must be a path/],
+    ]) {
+      refused(await ask(port, method, path), status, detail);
+    }
+    assert.deepEqual(log, []);
+    assert.equal((await ask(port, 'POST', `/ids?n=${most}`)).body.ids.length, most);
+  });
+
+  test('metrics', async () => {
+    const { text, type } = await ask(port, 'GET', '/metrics');
+    assert.match(type, /^text\/plain; version=0\.0\.4/);
+    assert.match(
+      text,
+      /# TYPE snowdrift_ids_issued_total counter\nsnowdrift_ids_issued_total\{.*\} \d+\n/,
+    );
+    const isMetric = (line) => line === '' || /^(# |\w+\{.*\} [\d.e+]+$)/.test(line);
+    assert.ok(text.split('\n').every(isMetric), text);
+  });
+
+  test('the OpenAPI description is true: each response is as it says', async () => {
+    const { body: api } = await ask(port, 'GET', '/openapi.json');
+    assert.match(api.openapi, /^3\.1\./);
+    const [id, ids, health] = ['/id', '/ids', '/healthz'];
+    const { body } = await ask(port, 'POST', '/id');
+    for (const [path, method, target] of [
+      [id, 'POST', '/id'],
+      [ids, 'POST', '/ids?n=3'],
+      [ids, 'POST', '/ids?n=x'],
+      ['/parse/{id}', 'GET', `/parse/${body.id}`],
+      ['/parse/{id}', 'GET', '/parse/x'],
+      [health, 'GET', '/healthz'],
+      ['/metrics', 'GET', '/metrics'],
+    ]) {
+      checkResponse(api, path, method, await ask(port, method, target));
+      const foreign = await ask(port, method, target, { headers: { origin: 'null' } });
+      assert.equal(foreign.status, 403);
+      checkResponse(api, path, method, foreign);
+    }
+    assert.equal(api.paths['/ids'].post.parameters[0].schema.maximum, 4096);
+    assert.throws(() =>
+      checkValue(
+        { id: 5 },
+        api.paths['/id'].post.responses[200].content['application/json'].schema,
+        api,
+      ),
+    );
+    for (const [method, path] of [
+      ['GET', '/id'],
+      ['GET', '/nothing'],
+    ]) {
+      checkValue((await ask(port, method, path)).body, api.components.schemas.Problem, api);
+    }
+    // Each path of the description is served, and no other.
+    const served = [id, ids, '/parse/{id}', health, '/metrics', '/openapi.json'];
+    assert.deepEqual(Object.keys(api.paths), served.slice(0, -1));
+  });
+});
+
+test('a batch may be as large as a tick, wherever in the tick it begins', async () => {
+  const layout = { ...layouts.uid, epoch: Date.UTC(2026, 0, 1) };
+  const flake = new SnowFlake({ layout, workerId: 4711, scope: 'process' });
+  const { port } = await serving({ flake });
+  const most = 2 ** layout.sequenceBits;
+  refused(await ask(port, 'POST', `/ids?n=${most + 1}`), 400, /from 1 to 8192/);
+  flake.nextIds(5000);
+  const { status, body, text } = await ask(port, 'POST', `/ids?n=${most}`);
+  assert.equal(status, 200, text);
+  assert.deepEqual([body.ids.length, countDuplicates(body.ids)], [most, 0]);
+  await flake.close();
+});
+
+describe('an error', () => {
+  const reason = "SNOWFLAKE: PostgreSQL at db-7.internal:5432 refused the login of 'app'";
+  /** An instance that refuses each draw. */
+  const failing = (error) => ({
+    layout: layouts.node,
+    lease: null,
+    isClosed: false,
+    nextIdAsync: async () => {
+      throw error();
+    },
+  });
+
+  test('says nothing of the host or its store outside; the log has it, once', async () => {
+    const error = () => new SnowFlakeError('ERR_SNOWFLAKE_STORE', reason, { retryAfterMs: 2500 });
+    const { port, log } = await serving({ flake: failing(error) });
+    for (let n = 0; n < 3; n++) {
+      const answer = await ask(port, 'POST', '/id');
+      const problem = refused(answer, 503);
+      assert.deepEqual([problem.code, problem.retryAfterMs], ['ERR_SNOWFLAKE_STORE', 2500]);
+      assert.equal(answer.headers['retry-after'], '3');
+      assert.doesNotMatch(answer.text, /internal|login|app'|stack/);
+    }
+    // A probe reports what a draw has found, and draws nothing.
+    refused(await ask(port, 'GET', '/healthz'), 503);
+    assert.deepEqual(log, [`ERR_SNOWFLAKE_STORE: ${reason}`]);
+    const { body: api } = await ask(port, 'GET', '/openapi.json');
+    checkResponse(api, '/id', 'POST', await ask(port, 'POST', '/id'));
+  });
+
+  test('that nobody expected is 500, without its stack', async () => {
+    const { port, log } = await serving({ flake: failing(() => new TypeError(reason)) });
+    const answer = await ask(port, 'POST', '/id');
+    refused(answer, 500);
+    assert.doesNotMatch(answer.text, /internal:|db-7|at /);
+    assert.match(log.join(), /TypeError: .*db-7.*\n +at /);
+  });
+
+  test('healthz reports a lease that is lost', async () => {
+    const flake = { ...failing(), lease: { state: 'lost' } };
+    const { port } = await serving({ flake });
+    refused(await ask(port, 'GET', '/healthz'), 503);
+    flake.lease.state = 'failing';
+    assert.equal((await ask(port, 'GET', '/healthz')).status, 200, 'it still draws');
+  });
+});
+
+describe('a token', () => {
+  /** How a server is refused; one that starts is ended. */
+  async function refusalOf(args, env) {
+    const child = start(args, { env });
+    const output = { stdout: '', stderr: '' };
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      output.stdout += text;
+      child.kill('SIGKILL');
+    });
+    child.stderr.setEncoding('utf8').on('data', (text) => {
+      output.stderr += text;
+    });
+    const [code] = await once(child, 'close');
+    return { code, ...output };
+  }
+
+  test('is required with each request but the probe', async () => {
+    const { port, flake } = await serving({ token: TOKEN });
+    const { issued } = flake.stats();
+    const sent = [
+      undefined,
+      '',
+      TOKEN,
+      'Bearer',
+      `Bearer ${TOKEN}x`,
+      `Bearer ${TOKEN.slice(0, -1)}`,
+      `Basic ${TOKEN}`,
+    ];
+    for (const authorization of sent) {
+      const headers = authorization === undefined ? {} : { authorization };
+      for (const [method, path] of [
+        ['POST', '/id'],
+        ['POST', '/ids?n=2'],
+        ['GET', '/metrics'],
+        ['GET', '/openapi.json'],
+        ['GET', '/nothing'],
+        ['GET', '/healthz?x'],
+        ['GET', '/parse/1'],
+      ]) {
+        const answer = await ask(port, method, path, { headers });
+        refused(answer, 401, /Authorization: Bearer/);
+        assert.equal(answer.headers['www-authenticate'], 'Bearer');
+      }
+    }
+    assert.equal(flake.stats().issued, issued);
+    assert.equal((await ask(port, 'GET', '/healthz')).status, 200);
+    for (const scheme of ['Bearer', 'bearer']) {
+      const headers = { authorization: `${scheme} ${TOKEN}`, host: 'ids.example' };
+      assert.equal((await ask(port, 'POST', '/id', { headers })).status, 200);
+      const { body: api } = await ask(port, 'GET', '/openapi.json', { headers });
+      assert.deepEqual(api.components.securitySchemes.token, { type: 'http', scheme: 'bearer' });
+      const origin = { ...headers, origin: 'https://ids.example' };
+      refused(await ask(port, 'POST', '/id', { headers: origin }), 403);
+    }
+  });
+
+  test('is required off the loopback, from the environment or a file', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'snowdrift-token-'));
+    try {
+      const file = join(folder, 'token');
+      writeFileSync(file, `${TOKEN}\n`);
+      const off = ['serve', '--port', '0', '--host', '0.0.0.0', ...NODE];
+      const { code, stderr } = await refusalOf(off);
+      assert.deepEqual(
+        [code, /needs a token: set SNOWDRIFT_TOKEN/.test(stderr)],
+        [2, true],
+        stderr,
+      );
+      for (const [args, env, said] of [
+        [off, { SNOWDRIFT_TOKEN: 'short-Zq' }, /must hold 16 to 512 visible/],
+        [off, { SNOWDRIFT_TOKEN: '' }, /must hold/],
+        [off, { SNOWDRIFT_TOKEN: `${TOKEN} ${TOKEN}` }, /must hold/],
+        [[...off, '--token-file', join(folder, 'absent')], {}, /cannot read .*absent.* \(ENOENT\)/],
+        [
+          ['serve', '--host', 'absent.invalid', ...NODE],
+          {},
+          /--host 'absent.invalid' has no address/,
+        ],
+      ]) {
+        const refusal = await refusalOf(args, env);
+        assert.deepEqual([refusal.code, refusal.stdout], [2, ''], refusal.stderr);
+        assert.match(refusal.stderr, said);
+        assert.doesNotMatch(refusal.stderr, /Zq/);
+      }
+      for (const [args, env] of [
+        [off, { SNOWDRIFT_TOKEN: TOKEN }],
+        [[...off, '--token-file', file], {}],
+      ]) {
+        const child = start([...args, '--json'], { env });
+        const [line] = await once(child.stdout.setEncoding('utf8'), 'data');
+        const { port } = new URL(JSON.parse(line).url);
+        assert.doesNotMatch(line, /Zq/);
+        refused(await ask(port, 'POST', '/id'), 401);
+        const headers = { authorization: `Bearer ${TOKEN}` };
+        assert.equal((await ask(port, 'POST', '/id', { headers })).status, 200);
+        child.kill('SIGKILL');
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+describe('slow, half-sent and large requests end', () => {
+  const limits = { headers: 200, request: 400, idle: 600, checks: 50 };
+
+  /** Sends a text, and answers what comes back until the connection ends. */
+  async function raw(port, text) {
+    const socket = net.connect(port, '127.0.0.1');
+    socket.on('error', () => {});
+    socket.write(text);
+    let reply = '';
+    socket.setEncoding('utf8').on('data', (chunk) => {
+      reply += chunk;
+    });
+    await once(socket, 'close');
+    return reply;
+  }
+
+  test('without an ID', async () => {
+    const { port, flake } = await serving({ limits });
+    const { issued } = flake.stats();
+    const head = 'POST /id HTTP/1.1\r\nHost: localhost\r\n';
+    assert.match(await raw(port, 'POST /id HTTP'), /^HTTP\/1\.1 408 /);
+    assert.match(await raw(port, head), /^HTTP\/1\.1 408 /);
+    assert.match(await raw(port, `${head}Content-Length: 100\r\n\r\nhalf`), /^HTTP\/1\.1 408 /);
+    assert.match(
+      await raw(port, `${head}Transfer-Encoding: chunked\r\n\r\n5\r\nhal`),
+      /^HTTP\/1\.1 408 /,
+    );
+    assert.match(await raw(port, ''), /^HTTP\/1\.1 408 /, 'an idle connection');
+    assert.match(await raw(port, `${head}X: ${'x'.repeat(20_000)}\r\n\r\n`), /^HTTP\/1\.1 431 /);
+    const large = `${head}Content-Length: 5000\r\n\r\n${'x'.repeat(5000)}`;
+    assert.match(await raw(port, large), /^HTTP\/1\.1 413 .*Content Too Large/s);
+    assert.match(await raw(port, 'nonsense\r\n\r\n'), /^HTTP\/1\.1 400 /);
+    assert.match(await raw(port, 'POST /id HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 421 /);
+    assert.equal(flake.stats().issued, issued);
+    assert.equal((await ask(port, 'POST', '/id', { body: '{}' })).status, 200);
+  });
+
+  test('requests that a client sends ahead end its connection, and are not served', async () => {
+    const { port, flake } = await serving({ limits });
+    const { issued } = flake.stats();
+    const all = 'POST /ids?n=100 HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(100);
+    await raw(port, all);
+    const drawn = flake.stats().issued - issued;
+    assert.ok(drawn <= 100n, `${drawn} IDs`);
+  });
+
+  test('there is a limit of IDs under way, and those of a client that has gone are not drawn', async () => {
+    let tries = 0;
+    const exhausted = {
+      ...{ layout: layouts.node, lease: null, isClosed: false },
+      nextIdStrings() {
+        tries += 1;
+        throw new SnowFlakeError('ERR_SNOWFLAKE_EXHAUSTED', 'wait', { retryAfterMs: 10 });
+      },
+    };
+    const { port } = await serving({ flake: exhausted, limits: { draw: 60_000 } });
+    const open = Array.from({ length: 122 }, () => {
+      const request = { host: '127.0.0.1', port, method: 'POST', path: '/ids?n=4096' };
+      return http.request({ ...request, agent: false }).on('error', () => {});
+    });
+    for (const request of open) request.end();
+    await until(() => tries >= 122);
+    const answer = await ask(port, 'POST', '/ids?n=4096');
+    refused(answer, 503, /too many IDs are under way/);
+    assert.equal(answer.headers['retry-after'], '1');
+    for (const request of open) request.destroy();
+    let before;
+    do {
+      before = tries;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    } while (tries > before);
+    const again = http.request({ host: '127.0.0.1', port, method: 'POST', path: '/ids?n=4096' });
+    again.on('error', () => {}).end();
+    await until(() => tries > before);
+    again.destroy();
+  });
+});
+
+test('SIGTERM lets requests end, frees the slot, and ends it with 0', async () => {
+  const state = mkdtempSync(join(tmpdir(), 'snowdrift-serve-'));
+  const lease = ['--lease', `file://${state}`, '--datacenter-id', '1'];
+  try {
+    const own = start(['serve', '--port', '0', '--json', ...lease]);
+    const [line] = await once(own.stdout.setEncoding('utf8'), 'data');
+    const { url } = JSON.parse(line);
+    assert.match(url, /^http:\/\/127\.0\.0\.1:\d+$/, 'the loopback only');
+    // A connection that is kept open does not hold it up.
+    const agent = new http.Agent({ keepAlive: true });
+    await once(http.request(`${url}/id`, { agent, method: 'POST' }).end(), 'response');
+    own.kill('SIGTERM');
+    assert.deepEqual(await once(own, 'close'), [0, null]);
+    agent.destroy();
+    const next = await run(['next', ...lease]);
+    assert.equal(SnowFlake.parse(next.stdout.trim(), 'node').workerId, 0);
+  } finally {
+    rmSync(state, { recursive: true });
+  }
+});
+
+test('a port in use is an error that names it', async () => {
+  const { port } = await serving();
+  const { code, stderr } = await run(['serve', '--port', String(port), ...NODE]);
+  assert.deepEqual([code, /cannot listen: .*EADDRINUSE/.test(stderr)], [2, true], stderr);
+});

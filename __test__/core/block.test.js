@@ -1,0 +1,344 @@
+'use strict';
+// A block that is drawn in later turns of the ms that reserved it: each ID is of the ms in which it is
+// drawn, whatever clocks do, and of the slot that the instance has.
+
+const assert = require('node:assert/strict');
+const { mkdtempSync, readdirSync, readFileSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { test } = require('node:test');
+
+const { SnowFlake, countDuplicates, entry, runScript, wide } = require('../support/support.js');
+const { createDirectory } = require('../support/own-directory.js');
+const { missing, underShiftedClock } = require('../support/machine.js');
+
+const TURNS = {
+  'an await': async () => {
+    await undefined;
+  },
+  'an immediate': () => new Promise(setImmediate),
+  'a tick': () => new Promise((resolve) => process.nextTick(resolve)),
+};
+
+function spin(ms) {
+  const start = Date.now();
+  while (Date.now() < start + ms);
+}
+
+for (const [kind, turn] of Object.entries(TURNS)) {
+  test(`one ID after each of ${kind} has the ms in which it is drawn`, async () => {
+    const flake = new SnowFlake({ layout: wide, datacenterId: 0, workerId: 0 });
+    for (let n = 0; n < 20_000; n++) {
+      await turn();
+      // Loops in between, of all lengths: some turns are then drawn from without a look at the clock.
+      if (n % 1000 === 0) for (let i = 0; i < n / 10; i++) flake.nextId();
+      if (n % 1000 === 0) await turn();
+      const before = Date.now();
+      const { timestamp } = flake.parse(n % 3 ? flake.nextId() : flake.nextIdString());
+      assert.ok(
+        before <= timestamp && timestamp <= Date.now(),
+        `${timestamp - before} ms, ID ${n}`,
+      );
+    }
+    flake.close();
+  });
+}
+
+test('with up to 16 draws in a turn, a draw after a pause has the ms in which it is drawn', async () => {
+  const flake = new SnowFlake({ layout: wide, datacenterId: 0, workerId: 1 });
+  for (let round = 0; round < 20; round++) {
+    for (let draws = 0; draws <= 15; draws++) {
+      await new Promise(setImmediate);
+      for (let n = 0; n < draws; n++) flake.nextId();
+      spin(2);
+      const before = Date.now();
+      const { timestamp } = flake.parse(flake.nextId());
+      assert.ok(timestamp >= before, `${before - timestamp} ms old, after ${draws} draws`);
+    }
+    // A past of loops changes nothing.
+    for (let n = 0; n < round * 97; n++) {
+      flake.nextId();
+      if (n % 50 === 0) await undefined;
+    }
+  }
+  flake.close();
+});
+
+test('when a loop pauses, the rest of one block lags at most', async () => {
+  const flake = new SnowFlake({ layout: wide, datacenterId: 1, workerId: 0 });
+  for (let burst = 20; burst < 40_000; burst = Math.ceil(burst * 1.7)) {
+    await new Promise(setImmediate);
+    for (let n = 0; n < burst; n++) flake.nextId();
+    spin(3);
+    const before = Date.now();
+    let lagging = 0;
+    while (flake.parse(flake.nextId()).timestamp < before) lagging++;
+    assert.ok(lagging <= Math.max(16, burst / 16, 1) && lagging < 256, `${lagging} after ${burst}`);
+  }
+  flake.close();
+});
+
+/** Loads snowdrift with another clock for its blocks, `shown`, and counts native calls. */
+const PRELUDE = `
+  const real = Date.now;
+  let shown = real;
+  const time = require(${JSON.stringify(entry.replace('index.js', 'time.js'))});
+  if (typeof time.blockNow !== 'function') throw new Error('no clock');
+  time.blockNow = () => shown();
+  const { SnowFlake, layouts } = require(${JSON.stringify(entry)});
+  const native = require(${JSON.stringify(entry.replace('index.js', 'native.js'))});
+  const { createDrawer } = require(${JSON.stringify(entry.replace('index.js', 'generator/draw.js'))});
+  const turn = () => new Promise(setImmediate);
+  const node = { datacenterId: 1, workerId: 1, layout: ${JSON.stringify(wide)} };
+  const request = (workerId) => ({
+    ...{ layout: node.layout, datacenterId: 1, workerId, clockBack: 'wait', maxWait: 10, maxAhead: 0 },
+    ...{ sequenceStart: 'zero', scope: 'process', ownClock: false },
+  });
+  const window = { floor: -1, ceiling: 2 ** 41 - 1, inThread: false };
+  let calls = 0;
+  function counted(channel, lease) {
+    const { refill } = channel;
+    channel.refill = (number) => { calls++; return refill(number); };
+    return createDrawer(channel, request(1), lease);
+  }
+  const msOf = (id) => SnowFlake.parse(id, node.layout).timestamp;
+  /** Stops the clock within a ms of whose block some IDs are left. */
+  async function stopWithinBlock(drawer) {
+    for (;;) {
+      shown = real;
+      let before = calls;
+      const ms = msOf(drawer.nextId());
+      if (calls > before) continue;
+      shown = () => ms;
+      before = calls;
+      await turn();
+      if (msOf(drawer.nextId()) === ms && calls === before) return;
+    }
+  }
+`;
+
+async function answerOf(script) {
+  const { stdout, stderr } = await runScript(`${PRELUDE}
+    (async () => { ${script} })().then((answer) => {
+      console.log(JSON.stringify(answer));
+      process.exit();
+    });`);
+  assert.notEqual(stdout, '', stderr);
+  return JSON.parse(stdout);
+}
+
+test('many turns of a ms make one native call', async () => {
+  const calls = await answerOf(`
+    const drawer = counted(native.open(request(1)));
+    for (let n = 0; n < 20000; n++) { await undefined; drawer.nextId(); }
+    return calls;`);
+  assert.ok(calls < 10_000, `${calls} calls for 20,000 IDs`);
+});
+
+test('a clock that stops at the ms of a block serves no more than the rest of it', async () => {
+  const stale = await answerOf(`
+    const flake = new SnowFlake(node);
+    let most = 0;
+    for (let round = 0; round < 50; round++) {
+      shown = real;
+      for (let n = 0; n < 200; n++) { await undefined; flake.nextId(); }
+      const ms = msOf(flake.nextId());
+      shown = () => ms;
+      let stale = 0;
+      for (let n = 0; n < 200; n++) {
+        await turn();
+        const now = real();
+        if (msOf(flake.nextId()) < now) stale++;
+      }
+      most = Math.max(most, stale);
+    }
+    return most;`);
+  assert.ok(stale <= 64, `${stale} IDs`);
+});
+
+for (const [what, { clock, most = 0 }] of Object.entries({
+  'that is wrong by an hour': { clock: '() => real() + 3_600_000' },
+  'that stands': { clock: '() => 1_700_000_000_000' },
+  // A process that pauses where the two clocks meet sees the ms of its block again, and draws its rest.
+  'that runs backwards': { clock: '() => 2 * start - real()', most: 64 },
+  'that returns nothing': { clock: '() => undefined' },
+})) {
+  test(`under a clock ${what} each ID has the ms in which it is drawn`, async () => {
+    const stale = await answerOf(`
+      const flake = new SnowFlake(node);
+      const start = real() + 5;
+      shown = ${clock};
+      let stale = 0;
+      for (let n = 0; n < 5000; n++) {
+        await (n % 2 ? turn() : undefined);
+        const now = real();
+        const ms = msOf(flake.nextId());
+        if (ms < now || ms > real()) stale++;
+      }
+      return stale;`);
+    assert.ok(stale <= most, `${stale} IDs`);
+  });
+}
+
+test('a Date that was replaced before snowdrift was loaded is not read for blocks', async () => {
+  const { stdout, stderr } = await runScript(`
+    const real = Date.now;
+    let shown = real;
+    globalThis.Date = class extends Date { static now() { return shown(); } };
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    const layout = ${JSON.stringify(wide)};
+    const flake = new SnowFlake({ layout, datacenterId: 1, workerId: 1 });
+    (async () => {
+      let stale = 0;
+      for (let round = 0; round < 50; round++) {
+        for (let n = 0; n < 200; n++) { await undefined; flake.nextId(); }
+        // As fake timers do: the clock stands at the time of their installation.
+        const { timestamp } = flake.parse(flake.nextId());
+        shown = () => timestamp;
+        for (let n = 0; n < 40; n++) {
+          await new Promise(setImmediate);
+          const now = real();
+          if (flake.parse(flake.nextId()).timestamp < now) stale++;
+        }
+        // Up to 16 draws in a turn, at any time after many turns of one ms.
+        for (let n = 0; n < 30 + 2 * round; n++) { await undefined; flake.nextId(); }
+        await undefined;
+        for (let n = 0; n < 15; n++) flake.nextId();
+        const now = real() + 2;
+        while (real() < now);
+        if (flake.parse(flake.nextId()).timestamp < now) stale++;
+        shown = real;
+      }
+      console.log(stale);
+      process.exit();
+    })();`);
+  assert.equal(stdout, '0\n', stderr);
+});
+
+test('an instance that moves to another slot draws from the new one at once', async () => {
+  const workers = await answerOf(`
+    const workers = [];
+    for (let round = 0; round < 20; round++) {
+      const channel = native.open({ ...request(0), window });
+      const drawer = counted(channel);
+      await stopWithinBlock(drawer);
+      channel.moveTo({ ...request(1), window });
+      await turn();
+      workers.push(SnowFlake.parse(drawer.nextId(), node.layout).workerId);
+      drawer.close();
+      channel.close();
+    }
+    return workers;`);
+  assert.deepEqual(new Set(workers), new Set([1]));
+});
+
+test('no ID is drawn in a turn after the window was ended, nor after close()', async () => {
+  const codes = await answerOf(`
+    const codes = [];
+    for (const end of ['endWindow', 'close']) {
+      for (let round = 0; round < 10; round++) {
+        const channel = native.open({ ...request(round % 2), window });
+        const slot = { workerId: 0 };
+        const lease = { state: 'lost', lost: 'taken', store: 'memory', slot, ceiling: 0 };
+        const drawer = counted(channel, { report: () => lease });
+        await stopWithinBlock(drawer);
+        if (end === 'close') drawer.close();
+        channel[end]();
+        await turn();
+        try { codes.push(String(drawer.nextId())); } catch ({ code }) { codes.push(code); }
+        channel.close();
+      }
+    }
+    return codes;`);
+  assert.deepEqual(new Set(codes), new Set(['ERR_SNOWFLAKE_LEASE_EXPIRED']));
+});
+
+test('one ID a turn under a clock that flickers by some ms: none repeats, each has its ms', {
+  skip: missing(),
+}, async () => {
+  const { duplicates, wrong, total, rollbacks } = await underShiftedClock(`
+      const layout = { ...layouts.node, sequenceBits: 10, clockBackBits: 4 };
+      const flake = new SnowFlake({ datacenterId: 1, workerId: 1, layout });
+      const ids = [];
+      let wrong = 0;
+      for (let n = 0; n < 40000; n++) {
+        await (n % 3 ? undefined : turn());
+        // Back to ms that have been, and on again; once far.
+        if (n % 50 === 0) shift(Math.floor(Math.random() * 4) - (n < 20000 ? 0 : 3000));
+        const before = Date.now();
+        const id = flake.nextId();
+        const { timestamp } = flake.parse(id);
+        if (timestamp < before || timestamp > Date.now()) wrong++;
+        ids.push(id);
+      }
+      return { duplicates: countDuplicates(ids), wrong, total: ids.length, rollbacks: flake.stats().clockRollbacks };`);
+  assert.deepEqual({ duplicates, wrong, total }, { duplicates: 0, wrong: 0, total: 40_000 });
+  assert.ok(rollbacks > 5, `${rollbacks} rollbacks`);
+});
+
+test('processes and threads that draw one ID a turn repeat none while their page is deleted', async () => {
+  const shared = createDirectory();
+  const results = mkdtempSync(join(tmpdir(), 'snowdrift-block-'));
+  const drawing = `
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    const { writeFileSync } = require('node:fs');
+    const { Worker, isMainThread } = require('node:worker_threads');
+    const flake = new SnowFlake({ datacenterId: 1, workerId: 1 });
+    const ids = new BigUint64Array(60_000);
+    (async () => {
+      for (let n = 0; n < ids.length; n++) {
+        if (n % 8 === 0) await new Promise(setImmediate);
+        else await undefined;
+        ids[n] = flake.nextId();
+      }
+      const name = process.pid + (isMainThread ? '-main' : '-thread');
+      writeFileSync(${JSON.stringify(results)} + '/' + name, ids);
+    })();`;
+  const script = `${drawing}
+    if (isMainThread) new Worker(${JSON.stringify(drawing)}, { eval: true });`;
+  let isDone = false;
+  const env = { SNOWDRIFT_SHARED: shared };
+  const processes = Promise.all([1, 2].map(() => runScript(script, { env })));
+  processes.finally(() => {
+    isDone = true;
+  });
+  let deleted = 0;
+  while (!isDone) {
+    for (const place of readdirSync(shared, { recursive: true })) {
+      if (!place.endsWith('.page')) continue;
+      rmSync(join(shared, place), { force: true });
+      deleted++;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  for (const { code, stderr } of await processes) assert.equal(code, 0, stderr);
+  const ids = readdirSync(results).flatMap((name) => {
+    const bytes = readFileSync(join(results, name));
+    return Array.from(new BigUint64Array(bytes.buffer, bytes.byteOffset, bytes.length / 8));
+  });
+  rmSync(results, { recursive: true });
+  assert.equal(ids.length, 240_000);
+  assert.equal(countDuplicates(ids), 0);
+  assert.ok(deleted > 3, `${deleted} pages deleted`);
+});
+
+test('without a clock of its own it draws where a tick is exhausted and booked ahead', async () => {
+  const drawing = `
+    const time = require(${JSON.stringify(entry.replace('index.js', 'time.js'))});
+    time.blockNow = undefined;
+    const { SnowFlake, layouts } = require(${JSON.stringify(entry)});
+    const { Worker, isMainThread } = require('node:worker_threads');
+    const layout = { ...layouts.node, sequenceBits: 8 };
+    const flake = new SnowFlake({ layout, datacenterId: 1, workerId: 1, maxWait: 1000 });
+    const ids = new Set();
+    (async () => {
+      for (let n = 0; n < 100_000; n++) {
+        if (n % 1000 === 0) await new Promise(setImmediate);
+        ids.add(flake.nextId());
+      }
+      console.log(ids.size);
+    })();`;
+  const { stdout, stderr } = await runScript(`${drawing}
+    if (isMainThread) new Worker(${JSON.stringify(drawing)}, { eval: true });`);
+  assert.deepEqual(stdout.trim().split('\n'), ['100000', '100000'], stderr);
+});

@@ -1,0 +1,113 @@
+'use strict';
+// The native half of js/generator/draw.js: what it does with counts that cannot be, and with a slot that was lost.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { setTimeout: sleep } = require('node:timers/promises');
+
+const { CachedSnowFlake, SnowFlake, layouts, slow, until } = require('../support/support.js');
+const { memory } = require('../../js/stores/memory.js');
+const native = require('../../js/native.js');
+
+const request = (more) => ({
+  layout: slow,
+  datacenterId: 1,
+  workerId: 1,
+  clockBack: 'counter',
+  maxWait: 10,
+  maxAhead: 0,
+  sequenceStart: 'zero',
+  scope: 'process',
+  ownClock: false,
+  ...more,
+});
+
+/** The next block. */
+function blockOf(channel) {
+  const length = Math.abs(channel.refill(channel.number));
+  assert.ok(length > 0, JSON.stringify(channel.refusal()));
+  return [...new BigUint64Array(channel.memory).subarray(0, length)];
+}
+
+/** The next block that has several IDs. */
+function largeBlockOf(channel) {
+  for (;;) {
+    const block = blockOf(channel);
+    if (block.length > 4) return block;
+  }
+}
+
+test('no more is given back than was reserved, whatever the count', () => {
+  const channel = native.open(request());
+  const other = native.open(request());
+  const seen = new Set();
+  for (const count of [-1, -93_857, 5000, 2 ** 32, 2 ** 53, Number.NaN, 0.5, undefined, '3']) {
+    const block = largeBlockOf(channel);
+    for (const id of block) {
+      assert.ok(!seen.has(id), `${id} again`);
+      seen.add(id);
+    }
+    channel.giveBack(count);
+    channel.giveBack(1);
+    for (const id of largeBlockOf(other)) {
+      assert.ok(!seen.has(id), `${id} again, after giveBack(${count})`);
+      seen.add(id);
+    }
+  }
+});
+
+test('IDs of one node are not taken back by another', () => {
+  const channel = native.open(request({ workerId: 2 }));
+  const other = new SnowFlake({ layout: slow, datacenterId: 1, workerId: 3 });
+  const id = other.nextId();
+  channel.takeBack(BigUint64Array.of(id));
+  assert.ok(other.nextId() > id);
+  assert.equal(channel.stats().issued, 0);
+});
+
+test('the rest of a lost slot’s block is not given to the ring of the next slot', () => {
+  const ring = { boostPower: 1, paddingFactor: 50, scheduleInterval: 0, maxAge: 1000 };
+  const layout = { ...layouts.node, sequenceBits: 8 };
+  const window = { floor: -1, ceiling: 2 ** 41 - 1, inThread: false };
+  const of = (workerId) => request({ layout, ring, workerId, window });
+  const channel = native.open(of(4));
+  const left = largeBlockOf(channel);
+  assert.equal(channel.moveTo(of(5)).hasMoved, true);
+  channel.giveBack(left.length - 1);
+  for (let n = 0; n < 50; n++) {
+    for (const id of blockOf(channel)) {
+      assert.equal(SnowFlake.parse(id, layout).workerId, 5, 'the slot it has now');
+    }
+  }
+  channel.close();
+});
+
+test('onRejectedPut is called after a slot was lost, too', async () => {
+  let clock = 0;
+  const store = memory({ now: () => Date.now() + clock });
+  let calls = 0;
+  const flake = await CachedSnowFlake.lease(store, {
+    datacenterId: 1,
+    layout: { ...layouts.node, sequenceBits: 4 },
+    ttl: 1000,
+    scheduleInterval: 5,
+    boostPower: 0,
+    maxAhead: 1000,
+    onRejectedPut: () => calls++,
+  });
+  flake.nextId();
+  await until(() => calls > 2);
+  // The store's time passes, and another holder takes the slot.
+  clock = 5000;
+  const { id: namespace } = await store.open({ signal: new AbortController().signal });
+  const holder = { pid: 1, host: 'other', startedAt: new Date() };
+  const thief = { namespace, datacenterId: 1, workerIds: 1, owner: 'thief', holder, ttl: 60_000 };
+  const { signal } = new AbortController();
+  assert.equal((await store.acquire({ ...thief, ceiling: 0, signal })).workerId, 0);
+  await until(() => flake.workerId === 1 && flake.lease.state === 'held');
+  flake.nextId();
+  const before = calls;
+  await until(() => calls > before + 2);
+  flake.close();
+  await sleep(0);
+});

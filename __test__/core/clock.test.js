@@ -1,0 +1,297 @@
+'use strict';
+// Clocks that step: the machine's, under the real addon, and those that applications pass in.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+
+const { SnowFlake, countDuplicates, layouts, refuses, standing } = require('../support/support.js');
+const { missing, underShiftedClock } = require('../support/machine.js');
+
+const shifted = { skip: missing() };
+
+const NOW = Date.UTC(2026, 5, 1);
+const node = { datacenterId: 1, workerId: 1 };
+
+const DRAWS = {
+  BigInt: ['() => [flake.nextId()]', 1],
+  string: ['() => [flake.nextIdString()]', 1],
+  batch: ['() => [...flake.nextIds(50)]', 50],
+  'string batch': ['() => flake.nextIdStrings(50)', 50],
+};
+
+for (const [kind, [draw, size]] of Object.entries(DRAWS)) {
+  test(
+    `${kind} IDs do not repeat when the clock rolls back by 5 s or 1 ms, or jumps by 1 h, or both`,
+    shifted,
+    async () => {
+      const { duplicates, total, rollbacks, counters } = await underShiftedClock(`
+      const flake = new SnowFlake({ datacenterId: 1, workerId: 1 });
+      const draw = ${draw};
+      const ids = [];
+      const load = async () => { for (let i = 0; i < ${1500 / size}; i++) ids.push(...draw()); await turn(); };
+      await load();
+      shift(-5000); await load();
+      shift(-5001); await load();
+      shift(3600000); await load();
+      for (let i = 0; i < 20; i++) { shift(3600000 - (i % 2 ? 0 : 40)); await load(); }
+      // In the middle of a synchronous burst, too.
+      shift(7200000);
+      for (let i = 0; i < 400; i++) {
+        if (i === 100) shift(7200000 - 2000);
+        if (i === 300) shift(7200000);
+        ids.push(...draw());
+      }
+      const counters = [...new Set(ids.map((id) => flake.parse(id).clockBack))].sort();
+      return { duplicates: countDuplicates(ids), total: ids.length, rollbacks: flake.stats().clockRollbacks, counters };`);
+      assert.equal(duplicates, 0);
+      assert.ok(total >= 35_000, `${total} IDs`);
+      assert.ok(rollbacks >= 3, `${rollbacks} rollbacks noticed`);
+      assert.ok(counters.length > 1, 'other counter values were used');
+    },
+  );
+}
+
+test(
+  '4 threads of one node do not repeat an ID while their clock rolls back and jumps',
+  shifted,
+  async () => {
+    const { duplicates, total, rollbacks } = await underShiftedClock(`
+    const { Worker } = require('node:worker_threads');
+    const draw = \`
+      const { SnowFlake } = require(\${JSON.stringify(require.resolve('../..'))});
+      const flake = new SnowFlake({ datacenterId: 1, workerId: 1 });
+      const ids = [];
+      for (let i = 0; i < 60000; i++) ids.push(i % 2 ? flake.nextId() : BigInt(flake.nextIdString()));
+      require('node:worker_threads').parentPort.postMessage(ids);\`;
+    const flake = new SnowFlake({ datacenterId: 1, workerId: 1 });
+    const all = [];
+    let left = 4;
+    for (let i = 0; i < 4; i++) {
+      new Worker(draw, { eval: true }).on('message', (ids) => { all.push(...ids); left--; });
+    }
+    for (let i = 0; left > 0; i++) {
+      shift(i % 3 === 0 ? -30 : 0);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    return { duplicates: countDuplicates(all), total: all.length, rollbacks: flake.stats().clockRollbacks };`);
+    assert.equal(duplicates, 0);
+    assert.equal(total, 240_000);
+    assert.ok(rollbacks > 0);
+  },
+);
+
+test(
+  'each clock rollback is one warning with its size and the counter value',
+  shifted,
+  async () => {
+    const warnings = await underShiftedClock(`
+    const flake = new SnowFlake({ datacenterId: 1, workerId: 1 });
+    flake.nextId();
+    shift(-5000);
+    for (let i = 0; i < 2000; i++) { flake.nextId(); if (i % 100 === 0) await turn(); }
+    shift(-9000);
+    for (let i = 0; i < 2000; i++) { flake.nextIdString(); if (i % 100 === 0) await turn(); }
+    await turn();
+    return warnings;`);
+    assert.equal(warnings.length, 2);
+    for (const [i, { name, code, message }] of warnings.entries()) {
+      assert.deepEqual([name, code], ['SnowFlakeWarning', 'SNOWFLAKE_CLOCK_BACK']);
+      const [, back, counter] = message.match(
+        /by (\d+) ms; IDs continue under clock-back counter (\d)/,
+      );
+      assert.ok(Math.abs(back - [5000, 4000][i]) < 500, message);
+      assert.equal(Number(counter), i + 1);
+    }
+  },
+);
+
+test('the warning of a clock rollback says whether IDs stop', shifted, async () => {
+  const warned = await underShiftedClock(`
+    const attempt = (flake) => { try { flake.nextId(); } catch {} };
+    const warned = {};
+    for (const [workerId, clockBack] of ['throw', 'wait', 'counter'].entries()) {
+      shift(0);
+      const flake = new SnowFlake({ datacenterId: 1, workerId, clockBack, maxWait: 0 });
+      // One more than there are values of the counter.
+      for (let n = 0; n <= 4; n++) { shift(-5000 * n); attempt(flake); await turn(); }
+      warned[clockBack] = warnings.splice(0).map(({ message }) => message.split('; ')[1]);
+    }
+    return warned;`);
+  const stopped = 'IDs stop until it has caught up.';
+  const continued = (n) => `IDs continue under clock-back counter ${n}.`;
+  assert.deepEqual(warned, {
+    throw: [stopped],
+    wait: [stopped],
+    counter: [continued(1), continued(2), continued(3), stopped],
+  });
+});
+
+test('a clock rollback in a worker thread emits a warning there', shifted, async () => {
+  const warned = await underShiftedClock(`
+    const { Worker } = require('node:worker_threads');
+    new SnowFlake({ datacenterId: 1, workerId: 1 }).nextId();
+    shift(-5000);
+    const worker = new Worker(\`
+      process.on('warning', ({ code }) => require('node:worker_threads').parentPort.postMessage(code));
+      const { SnowFlake } = require(\${JSON.stringify(require.resolve('../..'))});
+      new SnowFlake({ datacenterId: 1, workerId: 1 }).nextIds(3);\`, { eval: true });
+    return new Promise((resolve) => worker.on('message', resolve).on('exit', () => resolve('none')));`);
+  assert.equal(warned, 'SNOWFLAKE_CLOCK_BACK');
+});
+
+test('200 clock rollbacks do not flood the log', shifted, async () => {
+  const { warnings, rollbacks } = await underShiftedClock(`
+    const flake = new SnowFlake({ datacenterId: 1, workerId: 1 });
+    for (let i = 0; i < 200; i++) {
+      shift(i * 100); flake.nextId(); await turn();
+      shift(i * 100 - 50); flake.nextId(); await turn();
+    }
+    await turn();
+    return { warnings: warnings.length, rollbacks: flake.stats().clockRollbacks };`);
+  assert.equal(rollbacks, 200);
+  assert.ok(warnings >= 10 && warnings <= 12, `${warnings} warnings`);
+});
+
+test(
+  "with 'wait' a small clock rollback is waited for, a large one is refused with retryAfterMs",
+  shifted,
+  async () => {
+    const answer = await underShiftedClock(`
+    const flake = new SnowFlake({ datacenterId: 1, workerId: 1, clockBack: 'wait', maxWait: 200 });
+    // It is loaded at its first use, which takes ms.
+    performance.now();
+    const ids = flake.nextIds(10);
+    shift(-20);
+    const start = performance.now();
+    const waited = flake.nextId();
+    const ms = performance.now() - start;
+    shift(-5000);
+    const from = performance.now();
+    const error = thrown(() => flake.nextId());
+    const refusedIn = performance.now() - from;
+    shift(0);
+    const after = flake.nextId();
+    return { ms, refusedIn, code: error.code, retryAfterMs: error.retryAfterMs,
+      rising: waited > ids[9] && after > waited, counter: flake.parse(after).clockBack };`);
+    assert.ok(answer.ms > 5 && answer.ms < 150, `waited ${answer.ms} ms`);
+    assert.ok(answer.refusedIn < 100, `refused in ${answer.refusedIn} ms`);
+    assert.equal(answer.code, 'ERR_SNOWFLAKE_CLOCK_BACK');
+    assert.ok(Math.abs(answer.retryAfterMs - 4980) < 100, `${answer.retryAfterMs}`);
+    assert.deepEqual([answer.rising, answer.counter], [true, 0]);
+  },
+);
+
+test(
+  "with 'throw' every clock rollback is refused, and IDs continue when the clock has caught up",
+  shifted,
+  async () => {
+    const answer = await underShiftedClock(`
+    const flake = new SnowFlake({ datacenterId: 1, workerId: 1, clockBack: 'throw' });
+    const first = flake.nextId();
+    shift(-20);
+    const error = thrown(() => flake.nextIdString());
+    shift(20);
+    return { code: error.code, retryAfterMs: error.retryAfterMs, rising: flake.nextId() > first };`);
+    assert.equal(answer.code, 'ERR_SNOWFLAKE_CLOCK_BACK');
+    assert.ok(answer.retryAfterMs >= 1 && answer.retryAfterMs <= 21, `${answer.retryAfterMs}`);
+    assert.equal(answer.rising, true);
+  },
+);
+
+test(
+  'a fourth clock rollback at once is refused on the default layout, then IDs continue',
+  shifted,
+  async () => {
+    const answer = await underShiftedClock(`
+    const flake = new SnowFlake({ datacenterId: 1, workerId: 1 });
+    const ids = [];
+    for (const ms of [0, -1000, -2000, -3000]) { shift(ms); ids.push(flake.nextId()); }
+    shift(-4000);
+    const error = thrown(() => flake.nextId());
+    shift(1000);
+    ids.push(flake.nextId());
+    return { code: error.code, retryAfterMs: error.retryAfterMs, counters: ids.map((id) => flake.parse(id).clockBack) };`);
+    assert.equal(answer.code, 'ERR_SNOWFLAKE_CLOCK_BACK');
+    assert.ok(Math.abs(answer.retryAfterMs - 1000) < 100);
+    assert.deepEqual(answer.counters, [0, 1, 2, 3, 0]);
+  },
+);
+
+test('an own clock is read for every ID, and has a state of its own', () => {
+  const clock = standing(NOW);
+  const flake = new SnowFlake({ ...node, clock });
+  for (const now of [NOW, NOW + 5, NOW + 1000]) {
+    clock.now = now;
+    assert.equal(flake.parse(flake.nextId()).timestamp, now);
+    assert.equal(flake.parse(flake.nextIdString()).timestamp, now);
+    assert.equal(flake.parse(flake.nextIds(2)[1]).timestamp, now);
+  }
+  assert.equal(flake.stats().clock, 'custom');
+  assert.equal(flake.stats().issued, 12);
+  const other = new SnowFlake({ ...node, clock });
+  assert.equal(other.parse(other.nextId()).sequence, 0);
+});
+
+test('calls wait for a clock that stands still within maxWait, and are then refused', async () => {
+  const flake = new SnowFlake({ ...node, clock: standing(NOW), maxWait: 20 });
+  assert.equal(countDuplicates([...flake.nextIds(4096)]), 0);
+  const start = performance.now();
+  const { retryAfterMs } = refuses(() => flake.nextId(), 'ERR_SNOWFLAKE_EXHAUSTED');
+  assert.equal(retryAfterMs, 1);
+  assert.ok(performance.now() - start < 1000);
+});
+
+test('nextIdAsync() waits for a clock that stands still until it moves', async () => {
+  const clock = standing(NOW);
+  const flake = new SnowFlake({ ...node, clock });
+  flake.nextIds(4096);
+  const waiting = flake.nextIdAsync();
+  setImmediate(() => {
+    clock.now += 1;
+  });
+  assert.equal(flake.parse(await waiting).timestamp, NOW + 1);
+});
+
+test('maxAhead takes IDs from the future instead of waiting, and remembers them', () => {
+  const clock = standing(NOW);
+  const flake = new SnowFlake({ ...node, clock, maxAhead: 2, maxWait: 0 });
+  const ids = [...flake.nextIds(3 * 4096)];
+  assert.equal(countDuplicates(ids), 0);
+  assert.equal(flake.parse(ids.at(-1)).timestamp, NOW + 2);
+  refuses(() => flake.nextId(), 'ERR_SNOWFLAKE_EXHAUSTED');
+  clock.now = NOW + 1;
+  assert.equal(flake.parse(flake.nextId()).timestamp, NOW + 3);
+});
+
+test('a random start spreads sequence numbers over the lower half of their range', () => {
+  const clock = standing(NOW);
+  const flake = new SnowFlake({ ...node, clock, sequenceStart: 'random' });
+  const starts = Array.from({ length: 500 }, () => {
+    clock.now++;
+    return flake.parse(flake.nextId()).sequence;
+  });
+  assert.ok(starts.every((sequence) => sequence < 2048));
+  const odd = starts.filter((sequence) => sequence % 2).length;
+  assert.ok(odd > 150 && odd < 350, `${odd} of 500 are odd`);
+});
+
+test('a clock before the epoch or past the last tick is refused, at the exact ms', () => {
+  const { epoch } = layouts.node;
+  const clock = standing(epoch - 1);
+  const flake = new SnowFlake({ ...node, clock, maxWait: 0 });
+  assert.equal(refuses(() => flake.nextId(), 'ERR_SNOWFLAKE_BEFORE_EPOCH').retryAfterMs, 1);
+  clock.now = epoch;
+  assert.equal(flake.parse(flake.nextId()).timestamp, epoch);
+  const end = flake.stats().endOfTime.getTime();
+  clock.now = end - 1;
+  assert.ok(flake.nextId() > 0n);
+  clock.now = end;
+  const { message, retryAfterMs } = refuses(() => flake.nextId(), 'ERR_SNOWFLAKE_TIME_ENDED');
+  assert.equal(retryAfterMs, undefined);
+  assert.match(message, /2089-10-07T07:47:35\.552Z/);
+});
+
+test("UidGenerator's own epoch has run out: an error, not a negative ID", () => {
+  const flake = new SnowFlake({ layout: 'uid', workerId: 1 });
+  refuses(() => flake.nextId(), 'ERR_SNOWFLAKE_TIME_ENDED');
+});

@@ -1,0 +1,150 @@
+'use strict';
+// The codec in JavaScript (js/ids/codec.js) and the one in Rust (src/core/layout.rs) read and write the same IDs,
+// and refuse the same ones in the same words: any layout, any ID, any fields.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+
+const fc = require('fast-check');
+
+const { SnowFlake, SnowFlakeError, layouts, refuses } = require('../support/support.js');
+const { Codec, ParsedId } = require('../../js/ids/codec.js');
+const { idOf } = require('../../js/ids/text.js');
+const { unwrap } = require('../../js/errors.js');
+const native = require('../../js/native.js');
+const {
+  LARGEST_ID,
+  ids,
+  layoutsOfAllKinds,
+  layoutsWithFields,
+  within,
+} = require('../support/layouts.js');
+
+const RUNS = { numRuns: 20_000 };
+
+/** What a call returns, or the code and message of what it throws. */
+function outcome(call) {
+  try {
+    return call();
+  } catch (error) {
+    assert.ok(error instanceof SnowFlakeError, error.stack);
+    return { code: error.code, message: error.message };
+  }
+}
+
+const codecOf = (layout) => new Codec(layout);
+
+function decodedByRust(layout, id) {
+  const { timestamp, ...rest } = unwrap(native.decode(layout, id));
+  return { id, timestamp, date: new Date(timestamp), ...rest };
+}
+
+test('an ID is taken apart as Rust does it', () => {
+  fc.assert(
+    fc.property(layoutsOfAllKinds, ids, (layout, id) => {
+      assert.deepEqual(
+        outcome(() => ({ ...codecOf(layout).decode(id) })),
+        outcome(() => decodedByRust(layout, id)),
+      );
+    }),
+    RUNS,
+  );
+});
+
+test('and put together, at times within the layout and beyond it', () => {
+  fc.assert(
+    fc.property(layoutsWithFields, ({ layout, fields }) => {
+      const { timestamp, datacenterId, workerId, clockBack, sequence } = fields;
+      const parts = [datacenterId, workerId, clockBack, sequence];
+      const id = outcome(() => codecOf(layout).encode(timestamp, ...parts));
+      assert.deepEqual(
+        id,
+        outcome(() => unwrap(native.encode(layout, fields))),
+      );
+      if (typeof id !== 'bigint') return;
+      const again = outcome(() => codecOf(layout).decode(id));
+      assert.deepEqual(
+        again.sequence ?? 'beyond any Date',
+        again.code ? 'beyond any Date' : sequence,
+      );
+    }),
+    RUNS,
+  );
+});
+
+test('digits are read as BigInt() reads them, and nothing else is', () => {
+  const pattern = /^(0|[1-9][0-9]{0,18})$/;
+  const digits = fc.oneof(
+    fc.bigInt({ min: 0n, max: 10n ** 20n }).map(String),
+    ids.map(String),
+    fc.constantFrom(LARGEST_ID, LARGEST_ID + 1n, 2n ** 32n, 10n ** 9n, 10n ** 18n - 1n).map(String),
+    fc.stringMatching(/^[0-9]{0,21}$/),
+    fc.string({ maxLength: 21 }),
+    // A digit of another script, a sign, a space, within digits.
+    fc
+      .tuple(
+        ids.map(String),
+        within(18),
+        fc.constantFrom('٣', '３', '-', '+', ' ', '_', '.', 'e', 'n', '\0'),
+      )
+      .map(([text, at, odd]) => text.slice(0, at) + odd + text.slice(at + 1)),
+  );
+  fc.assert(
+    fc.property(digits, (text) => {
+      const id = pattern.test(text) ? BigInt(text) : undefined;
+      assert.equal(idOf(text), id <= LARGEST_ID ? id : undefined);
+    }),
+    { numRuns: 100_000 },
+  );
+});
+
+test('what is parsed shows, spreads, compares and serialises as a plain object does', () => {
+  const parsed = SnowFlake.parse('501276370537314304');
+  const fields = {
+    id: 501276370537314304n,
+    timestamp: 1700000000000,
+    date: new Date(1700000000000),
+    datacenterId: 5,
+    workerId: 17,
+    clockBack: 3,
+    sequence: 2048,
+  };
+  assert.ok(parsed instanceof ParsedId);
+  assert.deepEqual(Object.keys(parsed), Object.keys(fields));
+  assert.deepEqual({ ...parsed }, fields);
+  assert.deepEqual(parsed, SnowFlake.parse(501276370537314304n));
+  assert.deepEqual(structuredClone(parsed), fields);
+  assert.equal(parsed.date, parsed.date);
+  assert.deepEqual(parsed.toJSON(), { ...fields, id: '501276370537314304' });
+});
+
+test('layouts by name, of an instance and as objects decode alike', () => {
+  const id = '1541815603606036480';
+  const flake = new SnowFlake({ layout: 'twitter', datacenterId: 1, workerId: 1 });
+  assert.equal(flake.layout, layouts.twitter);
+  const wanted = SnowFlake.parse(id, 'twitter');
+  assert.equal(wanted.timestamp, 1656432460105);
+  assert.deepEqual(SnowFlake.parse(id, flake.layout), wanted);
+  assert.deepEqual(SnowFlake.parse(id, { ...layouts.twitter }), wanted);
+  assert.deepEqual(flake.parse(id), wanted);
+  refuses(
+    () => SnowFlake.parse(id, { ...layouts.twitter, sequenceBits: 13 }),
+    'ERR_SNOWFLAKE_CONFIG',
+  );
+  flake.close();
+});
+
+test('what is on Object.prototype is no field', () => {
+  const flake = new SnowFlake({ datacenterId: 1, workerId: 1 });
+  const id = flake.compose({ sequence: 7 });
+  Object.prototype.workerId = 9;
+  Object.prototype.timestamp = 1700000000000;
+  try {
+    assert.equal(flake.compose({ sequence: 7 }), id);
+    assert.equal(flake.parse(flake.compose({ sequence: 7, workerId: 2 })).workerId, 2);
+  } finally {
+    delete Object.prototype.workerId;
+    delete Object.prototype.timestamp;
+  }
+  flake.close();
+});

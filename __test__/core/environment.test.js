@@ -1,0 +1,117 @@
+'use strict';
+// datacenterId and workerId from the environment: never a default, a mask or a NaN.
+
+const assert = require('node:assert/strict');
+const { afterEach, test } = require('node:test');
+
+const { SnowFlake, entry, layouts, refuses, runWorker } = require('../support/support.js');
+
+afterEach(() => {
+  delete process.env.datacenterId;
+  delete process.env.workerId;
+});
+
+function withEnvironment(datacenterId, workerId, options) {
+  process.env.datacenterId = datacenterId;
+  process.env.workerId = workerId;
+  return new SnowFlake(options);
+}
+
+test('the whole range of each is accepted', () => {
+  for (const [datacenterId, workerId] of [
+    [0, 0],
+    [7, 31],
+  ]) {
+    const flake = withEnvironment(String(datacenterId), String(workerId));
+    assert.deepEqual([flake.datacenterId, flake.workerId], [datacenterId, workerId]);
+    const parsed = flake.parse(flake.nextId());
+    assert.deepEqual([parsed.datacenterId, parsed.workerId], [datacenterId, workerId]);
+  }
+});
+
+test('a missing value is an error that says what to set, also for static calls', () => {
+  for (const call of [() => new SnowFlake(), () => SnowFlake.nextId(), () => SnowFlake.default]) {
+    const { message } = refuses(call, 'ERR_SNOWFLAKE_CONFIG');
+    assert.match(message, /environment variable datacenterId is not set/);
+    assert.match(message, /from 0 to 7/);
+    assert.match(
+      message,
+      /, and the environment variable workerId is not set .*from 0 to 31.* Set both/,
+    );
+    assert.match(message, /cluster\.fork\(\{ datacenterId: 1, workerId: 3 \}\)/);
+  }
+  process.env.datacenterId = '1';
+  assert.match(
+    refuses(() => new SnowFlake(), 'ERR_SNOWFLAKE_CONFIG').message,
+    /environment variable workerId is not set.*from 0 to 31/,
+  );
+});
+
+test('the example names what is needed, and is one for PowerShell on Windows', async () => {
+  const messageOf = (options) =>
+    refuses(() => new SnowFlake(options), 'ERR_SNOWFLAKE_CONFIG').message;
+  if (process.platform !== 'win32') {
+    assert.match(messageOf(), /example datacenterId=1 workerId=3 node server\.js or /);
+    assert.match(
+      messageOf({ layout: 'uid' }),
+      /example workerId=3 node .*fork\(\{ workerId: 3 \}\)/,
+    );
+    const leased = /example datacenterId=1 node .*SnowFlake\.lease\(\)$/;
+    assert.match(messageOf({ lease: 'file:///nowhere' }), leased);
+    await assert.rejects(SnowFlake.lease('file:///nowhere'), { message: leased });
+  }
+  const platform = Object.getOwnPropertyDescriptor(process, 'platform');
+  Object.defineProperty(process, 'platform', { value: 'win32' });
+  try {
+    assert.match(messageOf(), /example \$env:datacenterId=1; \$env:workerId=3; node server\.js/);
+  } finally {
+    Object.defineProperty(process, 'platform', platform);
+  }
+});
+
+test('anything but a whole decimal number in range is refused, and shown', () => {
+  const wrong = ['', ' ', '32', '-1', '+1', '1.0', '1.5', '1e1', '0x1', '01', ' 1', '1 ', '1\n'];
+  wrong.push('a', 'NaN', 'Infinity', 'undefined', 'null', '１', '٣', '1_0', '9'.repeat(400));
+  for (const value of wrong) {
+    const { message } = refuses(() => withEnvironment('1', value), 'ERR_SNOWFLAKE_CONFIG');
+    assert.match(message, /environment variable workerId holds '/, value);
+  }
+  const { message } = refuses(() => withEnvironment('8', '1'), 'ERR_SNOWFLAKE_CONFIG');
+  assert.match(message, /datacenterId holds '8'.*from 0 to 7/);
+});
+
+test('options come before the environment', () => {
+  const flake = withEnvironment('nonsense', '5', { datacenterId: 2 });
+  assert.deepEqual([flake.datacenterId, flake.workerId], [2, 5]);
+});
+
+test('a layout without bits for it needs none', () => {
+  const layout = { ...layouts.uid, epoch: Date.UTC(2026, 0) };
+  process.env.workerId = '4194303';
+  assert.equal(new SnowFlake({ layout }).datacenterId, 0);
+  assert.equal(new SnowFlake({ layout }).workerId, 4194303);
+  refuses(() => new SnowFlake({ layout, datacenterId: 1 }), 'ERR_SNOWFLAKE_CONFIG');
+  process.env.datacenterId = '0';
+  assert.equal(new SnowFlake({ layout }).datacenterId, 0);
+  // Two processes of one worker ID that differ only in this would issue equal IDs.
+  process.env.datacenterId = '1';
+  const { message } = refuses(() => new SnowFlake({ layout }), 'ERR_SNOWFLAKE_CONFIG');
+  assert.match(message, /datacenterId holds '1', and the layout has no bits for it/);
+  for (const own of [{ datacenterId: 0 }, { workerId: 5 }]) {
+    assert.equal(new SnowFlake({ layout, ...own }).datacenterId, 0);
+  }
+});
+
+test('a worker thread reads the environment as it sees it itself', async () => {
+  process.env.datacenterId = '1';
+  process.env.workerId = '1';
+  const script = `
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    const { parentPort } = require('node:worker_threads');
+    let answer;
+    try { answer = SnowFlake.default.workerId; } catch (error) { answer = error.code; }
+    parentPort.postMessage(answer);`;
+  assert.equal(await runWorker(script, { env: { datacenterId: '1', workerId: '9' } }), 9);
+  assert.equal(await runWorker(script, { env: {} }), 'ERR_SNOWFLAKE_CONFIG');
+  assert.equal(await runWorker(script), 1);
+});

@@ -1,0 +1,207 @@
+'use strict';
+// IDs drawn as base32 and as numbers.
+
+const assert = require('node:assert/strict');
+const { once } = require('node:events');
+const { readFileSync } = require('node:fs');
+const { join } = require('node:path');
+const { spawn } = require('node:child_process');
+const { test } = require('node:test');
+
+const {
+  CachedSnowFlake,
+  SnowFlake,
+  countDuplicates,
+  entry,
+  layouts,
+  refuses,
+  runScript,
+  slow,
+  standing,
+  wide,
+} = require('../support/support.js');
+const { fromBase32, parse, toBase32 } = require('snowdrift/id');
+
+const CONFIG = 'ERR_SNOWFLAKE_CONFIG';
+
+const safe = (options) => new SnowFlake({ layout: 'safe', ...options });
+
+test('base32 is that of the IDs, across every carry', () => {
+  const flake = new SnowFlake({ layout: wide, datacenterId: 0, workerId: 0 });
+  let last = flake.nextId();
+  for (let i = 0; i < 100_000; i++) {
+    const text = flake.nextIdBase32();
+    const id = fromBase32(text);
+    assert.ok(toBase32(id) === text && id > last, `${text} after ${last}`);
+    last = i % 3 ? id : BigInt(flake.nextIdString());
+  }
+  // Within one tick, where the carries go into the 11th character and beyond.
+  const counting = new SnowFlake({ layout: slow, datacenterId: 0, workerId: 1 });
+  const first = counting.nextId();
+  for (let i = 1n; i < 40_000n; i++) assert.equal(counting.nextIdBase32(), toBase32(first + i));
+});
+
+test('base32 and numbers are drawn in turn with all other IDs', () => {
+  const flake = safe({ workerId: 1 });
+  const ids = [];
+  for (let round = 0; round < 300; round++) {
+    ids.push(flake.nextId(), fromBase32(flake.nextIdBase32()), BigInt(flake.nextIdNumber()));
+    ids.push(BigInt(flake.nextIdString()), ...flake.nextIds(2));
+  }
+  assert.ok(ids.every((id, i) => i === 0 || id > ids[i - 1]));
+});
+
+test('they work detached, of an instance and of the default one', async () => {
+  const flake = safe({ workerId: 2 });
+  const { nextIdBase32, nextIdNumber } = flake;
+  assert.ok([1, 2].map(nextIdBase32).every((text) => fromBase32(text) < 2n ** 53n));
+  assert.ok(Array.from({ length: 3 }, nextIdNumber).every(Number.isSafeInteger));
+  const { stdout, stderr } = await runScript(
+    `const { SnowFlake } = require(${JSON.stringify(entry)});
+     const { nextIdBase32, nextIdNumber } = SnowFlake;
+     SnowFlake.configure({ layout: 'safe', workerId: 3 });
+     const ids = [nextIdBase32(), nextIdNumber()];
+     SnowFlake.default.close();
+     for (const draw of [nextIdBase32, nextIdNumber]) {
+       try { draw(); } catch ({ code, message }) { ids.push(code, message); }
+     }
+     console.log(JSON.stringify(ids));`,
+  );
+  assert.equal(stderr, '');
+  const [text, number, code, message, ...rest] = JSON.parse(stdout);
+  assert.equal(parse(fromBase32(text), 'safe').workerId, 3);
+  assert.equal(parse(number, 'safe').workerId, 3);
+  assert.deepEqual([code, ...rest], ['ERR_SNOWFLAKE_CLOSED', 'ERR_SNOWFLAKE_CLOSED', message]);
+  assert.match(message, /the default instance is closed/);
+});
+
+test('numbers are refused of every layout above 53 bits, and drawn of every other', () => {
+  for (const layout of ['node', 'twitter', 'discord', { ...layouts.safe, sequenceBits: 6 }]) {
+    const flake = new SnowFlake({ layout, datacenterId: 0, workerId: 1 });
+    const { message } = refuses(() => flake.nextIdNumber(), CONFIG);
+    assert.match(message, /at most 53 bits.*layout: 'safe'/);
+    assert.equal(flake.stats().issued, 0);
+    refuses(() => flake.parse(5), 'ERR_SNOWFLAKE_INVALID_ID');
+    refuses(() => SnowFlake.parse(5, layout), 'ERR_SNOWFLAKE_INVALID_ID');
+    flake.close();
+  }
+  const narrow = { ...layouts.safe, workerBits: 1, sequenceBits: 1 };
+  for (const layout of ['safe', narrow]) {
+    const flake = new SnowFlake({ layout, workerId: 1 });
+    const number = flake.nextIdNumber();
+    assert.deepEqual(flake.parse(number), flake.parse(BigInt(number)));
+    assert.deepEqual(SnowFlake.parse(number, layout), flake.parse(String(number)));
+    assert.equal(JSON.parse(flake.toUidString(number)).UID, String(number));
+    for (const wrong of [number + 0.5, -1, Number.MAX_SAFE_INTEGER + 1, Number.NaN, Infinity]) {
+      refuses(() => flake.parse(wrong), 'ERR_SNOWFLAKE_INVALID_ID');
+    }
+    flake.close();
+  }
+});
+
+test('the last number is Number.MAX_SAFE_INTEGER, and there is none after it', () => {
+  const { epoch } = layouts.safe;
+  const clock = standing(epoch + 2 ** 41 - 1);
+  const flake = safe({ workerId: 63, clock, maxWait: 0 });
+  assert.deepEqual(
+    Array.from({ length: 32 }, () => Number.MAX_SAFE_INTEGER - flake.nextIdNumber()),
+    // The clock-back counter is 0: its bit is not set.
+    Array.from({ length: 32 }, (_, n) => 32 + 31 - n),
+  );
+  refuses(() => flake.nextIdNumber(), 'ERR_SNOWFLAKE_EXHAUSTED');
+  clock.now -= 1;
+  const [first, ...rest] = Array.from({ length: 32 }, () => flake.nextIdNumber());
+  assert.equal(flake.parse(first).clockBack, 1);
+  assert.equal(countDuplicates([first, ...rest]), 0);
+  clock.now += 1;
+  const again = Array.from({ length: 32 }, () => flake.nextIdNumber());
+  assert.equal(again.at(-1), Number.MAX_SAFE_INTEGER);
+  refuses(() => flake.nextIdNumber(), 'ERR_SNOWFLAKE_EXHAUSTED');
+  clock.now += 1;
+  refuses(() => flake.nextIdNumber(), 'ERR_SNOWFLAKE_TIME_ENDED');
+});
+
+test('an exhausted tick refuses or waits, and gives no number twice', () => {
+  const clock = standing(Date.UTC(2026, 5));
+  const flake = safe({ workerId: 4, clock, maxWait: 0 });
+  const numbers = Array.from({ length: 32 }, () => flake.nextIdNumber());
+  for (const draw of [flake.nextIdNumber, flake.nextIdBase32])
+    refuses(draw, 'ERR_SNOWFLAKE_EXHAUSTED');
+  clock.now++;
+  numbers.push(flake.nextIdNumber());
+  assert.equal(countDuplicates(numbers), 0);
+  assert.ok(numbers.every((number, i) => i === 0 || number > numbers[i - 1]));
+  // By the system's clock: 20 ticks or more.
+  const waiting = safe({ workerId: 5 });
+  const many = Array.from({ length: 640 }, () => waiting.nextIdNumber());
+  assert.equal(countDuplicates(many), 0);
+  assert.ok(many.every((number) => Number.isSafeInteger(number)));
+});
+
+test("an ID of the application's own is handed out as base32, and as a number only if it fits", () => {
+  let own = 5n;
+  const cached = new CachedSnowFlake({
+    layout: { ...layouts.safe, epoch: Date.now() + 3_600_000 },
+    workerId: 6,
+    onRejectedTake: () => own,
+  });
+  assert.equal(cached.nextIdBase32(), toBase32(5n));
+  assert.equal(cached.nextIdNumber(), 5);
+  own = BigInt(Number.MAX_SAFE_INTEGER);
+  assert.equal(cached.nextIdNumber(), Number.MAX_SAFE_INTEGER);
+  own += 1n;
+  const { message } = refuses(() => cached.nextIdNumber(), 'ERR_SNOWFLAKE_INVALID_ID');
+  assert.match(message, /onRejectedTake returned 9007199254740992 to nextIdNumber/);
+  assert.equal(fromBase32(cached.nextIdBase32()), own);
+  own = 7;
+  assert.equal(cached.nextId(), 7n);
+  assert.equal(cached.nextIdNumber(), 7);
+  cached.close();
+});
+
+const isLinux = process.platform === 'linux';
+
+test('processes that share a node draw no number and no base32 twice', {
+  skip: !isLinux,
+}, async () => {
+  const COUNT = 6000;
+  const script = `
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    const flake = new SnowFlake({ layout: 'safe', workerId: 7 });
+    const ids = [];
+    process.once('message', () => {
+      for (let i = 0; i < ${COUNT}; i++) ids.push(i % 2 ? flake.nextIdNumber() : flake.nextIdBase32());
+      process.send({ ids, scope: flake.stats().scope }, () => process.disconnect());
+    });
+    process.send('ready');`;
+  const children = Array.from({ length: 4 }, () =>
+    spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }),
+  );
+  await Promise.all(children.map((child) => once(child, 'message')));
+  const answers = children.map((child) => once(child, 'message'));
+  for (const child of children) child.send('go');
+  const all = [];
+  for (const [{ ids, scope }] of await Promise.all(answers)) {
+    assert.deepEqual([scope, ids.length], ['host', COUNT]);
+    all.push(...ids.map((id) => (typeof id === 'string' ? fromBase32(id) : BigInt(id))));
+  }
+  assert.equal(countDuplicates(all), 0);
+});
+
+test('the table of docs/bits.md says what a number holds', () => {
+  const page = readFileSync(join(__dirname, '../../docs/bits.md'), 'utf8');
+  const rows = [...page.matchAll(/^\| (?:`safe`: )?([\d/]+)(?:@(\d+))? \| (.*) \|$/gm)];
+  assert.equal(rows.length, 7);
+  const count = (number) => number.toLocaleString('en-US');
+  for (const [, bits, tickMs = '1', rest] of rows) {
+    const [timestamp, datacenter, worker, back, sequence] = bits.split('/').map(Number);
+    assert.ok(timestamp + datacenter + worker + back + sequence <= 53, bits);
+    const years = (2 ** timestamp * tickMs) / (365.2425 * 86_400_000);
+    const a = [`${tickMs} ms`, years.toFixed(1), count(2 ** worker)];
+    const b = [count((2 ** sequence * 1000) / tickMs), count(2 ** back - 1)];
+    assert.equal(rest, [...a, ...b].join(' | '));
+  }
+  const { timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits } = layouts.safe;
+  const widths = [timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits];
+  assert.equal(rows[0][1], widths.join('/'));
+});

@@ -1,0 +1,141 @@
+'use strict';
+// What test frameworks and careless packages do to globals: timers and clocks are replaced by fakes, and
+// Object.prototype has properties. Leases are renewed, workers restarted, and errors say what is wrong.
+
+const assert = require('node:assert/strict');
+const { mkdtempSync, rmSync, writeFileSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { test } = require('node:test');
+
+const { SnowFlake, entry, refuses, runScript } = require('../support/support.js');
+
+const PRELUDE = `
+  const real = { setTimeout, now: Date.now };
+  const pause = (ms) => new Promise((resolve) => real.setTimeout(resolve, ms));
+  const fake = () => {
+    const never = () => ({ unref() {}, ref() {} });
+    const fakes = { setTimeout: never, clearTimeout: never, setInterval: never, setImmediate: never };
+    Object.assign(globalThis, fakes, { queueMicrotask: never });
+    Object.assign(require('node:timers'), fakes);
+    globalThis.Date = class extends Date { static now() { return 0; } };
+    performance.now = () => 0;
+    process.nextTick = never;
+  };
+  const { SnowFlake } = require(${JSON.stringify(entry)});
+`;
+
+test('a lease is renewed under fake timers and a fake Date', async () => {
+  const { stdout, stderr } = await runScript(`${PRELUDE}
+    const { memory } = require('snowdrift/lease/memory');
+    (async () => {
+      const { now } = Date;
+      const flake = await SnowFlake.lease(memory({ now }), { datacenterId: 1, ttl: 1000 });
+      fake();
+      await pause(1500);
+      console.log(flake.lease.renewals >= 3, flake.lease.state, typeof flake.nextId());
+      process.exit();
+    })();`);
+  assert.equal(stdout, 'true held bigint\n', stderr);
+});
+
+test('node:test’s own fakes change nothing either', async () => {
+  const { stdout, stderr } = await runScript(`${PRELUDE}
+    const { mock } = require('node:test');
+    const { memory } = require('snowdrift/lease/memory');
+    (async () => {
+      const flake = await SnowFlake.lease(memory({ now: Date.now }), { datacenterId: 1, ttl: 1000 });
+      mock.timers.enable();
+      await pause(1500);
+      console.log(flake.lease.renewals >= 3, flake.lease.state, typeof flake.nextId());
+      process.exit();
+    })();`);
+  assert.equal(stdout, 'true held bigint\n', stderr);
+});
+
+test('nextIdAsync() waits by real timers', async () => {
+  const { stdout, stderr } = await runScript(`${PRELUDE}
+    const layout = { timestampBits: 41, datacenterBits: 3, workerBits: 5, clockBackBits: 2, sequenceBits: 1, tickMs: 1, epoch: 1580486400000 };
+    const flake = new SnowFlake({ datacenterId: 1, workerId: 1, layout });
+    fake();
+    Promise.all(Array.from({ length: 20 }, () => flake.nextIdAsync()))
+      .then((ids) => console.log(new Set(ids).size));`);
+  assert.equal(stdout, '20\n', stderr);
+});
+
+test('a worker that died is restarted under fake timers', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'snowdrift-'));
+  const exec = join(directory, 'dies.js');
+  writeFileSync(exec, 'process.exit(1);');
+  try {
+    const { stdout, stderr } = await runScript(`${PRELUDE}
+      const { forkWorkers } = require('snowdrift/cluster');
+      require('node:cluster').setupPrimary({ exec: ${JSON.stringify(exec)} });
+      fake();
+      let died = 0;
+      const workers = forkWorkers({ count: 1, datacenterId: 1, firstDelay: 1, longestDelay: 2 });
+      workers.on('died', () => {
+        if (++died < 4) return;
+        console.log('died', died);
+        process.exit();
+      });`);
+    assert.equal(stdout, 'died 4\n', stderr);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test('properties of Object.prototype are neither errors nor options', () => {
+  const names = [
+    ...[
+      'code',
+      'cause',
+      'holders',
+      'kind',
+      'retryAfterMs',
+      'fault',
+      'refused',
+      'rollback',
+      'waits',
+    ],
+    ...['ring', 'recording', 'window', 'grant', 'join', 'ofThread', 'ownClock', 'lease', 'publish'],
+    ...['made', 'rejected', 'passedOver', 'secondUsers', 'wantRenewal', 'report', 'renewer'],
+  ];
+  const warnings = [];
+  const warn = (warning) => warnings.push(warning);
+  const { emitWarning } = process;
+  process.emitWarning = warn;
+  for (const name of names) {
+    const value = 'EVIL';
+    // As an assignment does.
+    const everything = { writable: true, enumerable: true, configurable: true };
+    Object.defineProperty(Object.prototype, name, { value, ...everything });
+    try {
+      const flake = new SnowFlake({ datacenterId: 1, workerId: 1 });
+      const id = flake.nextId();
+      assert.equal(flake.parse(id).workerId, 1, name);
+      assert.equal(flake.compose(flake.parse(id)), id);
+      const { message } = refuses(
+        () => new SnowFlake({ datacenterId: 1, workerId: 32 }),
+        'ERR_SNOWFLAKE_CONFIG',
+      );
+      assert.match(message, /workerId must be a whole number from 0 to 31; it is 32/);
+      flake.close();
+      refuses(flake.nextId, 'ERR_SNOWFLAKE_CLOSED');
+    } finally {
+      delete Object.prototype[name];
+    }
+  }
+  process.emitWarning = emitWarning;
+  assert.deepEqual(warnings, []);
+});
+
+test('a getter in the options of configure() that draws by default is a conflict', async () => {
+  const { stdout, stderr } = await runScript(
+    `${PRELUDE}
+    const options = { get workerId() { SnowFlake.nextId(); return 5; } };
+    try { SnowFlake.configure(options); } catch ({ code }) { console.log(code, SnowFlake.default.workerId); }`,
+    { env: { datacenterId: '1', workerId: '3' } },
+  );
+  assert.equal(stdout, 'ERR_SNOWFLAKE_CONFLICT 3\n', stderr);
+});

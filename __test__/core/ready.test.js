@@ -1,0 +1,260 @@
+'use strict';
+// SnowFlake.ready(): the default instance as the environment says, with a real server.
+
+const assert = require('node:assert/strict');
+const { once } = require('node:events');
+const net = require('node:net');
+const { after, before, beforeEach, describe, test } = require('node:test');
+const { inspect } = require('node:util');
+
+const { Client } = require('pg');
+
+const { until } = require('../support/support.js');
+const {
+  assertAllDraw,
+  closeLater,
+  open,
+  refuses,
+  refusesAll,
+  rejects,
+} = require('../support/default-copy.js');
+const { Server, freePort, missing } = require('../support/lease/servers.js');
+
+let SnowFlake;
+let CachedSnowFlake;
+let layouts;
+beforeEach(() => {
+  ({ CachedSnowFlake, SnowFlake, layouts } = require('../..'));
+});
+
+describe('SnowFlake.ready() without a server', () => {
+  test('it opens the instance that a static call would, once', async () => {
+    process.env.datacenterId = '6';
+    process.env.workerId = '12';
+    const all = await Promise.all([SnowFlake.ready(), SnowFlake.ready()]);
+    closeLater(all[0]);
+    assert.ok(all.every((flake) => flake === SnowFlake.default));
+    assert.equal(all[0].workerId, 12);
+    assert.equal(await SnowFlake.ready(), all[0]);
+  });
+
+  test('it resolves with the default that was chosen before', async () => {
+    const { ready } = SnowFlake;
+    const flake = SnowFlake.use(open());
+    process.env.SNOWDRIFT_LEASE = 'postgres://127.0.0.1:1/x';
+    assert.equal(await ready(), flake);
+  });
+
+  test('a missing value rejects, and may be set then', async () => {
+    await rejects(SnowFlake.ready(), 'ERR_SNOWFLAKE_CONFIG', /datacenterId is not set/);
+    process.env.datacenterId = '6';
+    process.env.workerId = '12';
+    closeLater(await SnowFlake.ready());
+    assertAllDraw(SnowFlake.default);
+  });
+
+  test('options are refused, and the error says where they belong', async () => {
+    for (const options of [{}, null, 'postgres://db/x', new Proxy({}, {})]) {
+      const text = /takes no options.*SnowFlake\.lease\(url, options\)/;
+      await rejects(SnowFlake.ready(options), 'ERR_SNOWFLAKE_ARGUMENT', text);
+    }
+  });
+
+  test('a URL of no known store rejects without the password', async () => {
+    process.env.datacenterId = '6';
+    for (const url of [
+      'gopher://app:geheim@db/x',
+      'postgres://app:ge#heim@db:5432/x',
+      'postgres://app:geheim/x',
+      'postgres://app:ge heim@db:x/x',
+      'postgres://app:ge?heim@db:x/x',
+      'postgres://app@db:x/x?password=ge@heim',
+      'redis://db:x/0?password=geheim',
+      'postgres:app:geheim@db',
+      '/var/lib/geheim@x',
+    ]) {
+      process.env.SNOWDRIFT_LEASE = url;
+      const error = await rejects(SnowFlake.ready(), 'ERR_SNOWFLAKE_CONFIG', /./);
+      if (!url.startsWith('/')) assert.doesNotMatch(inspect(error), /heim/, url);
+      assert.throws(SnowFlake.nextId, (failure) => {
+        assert.equal(failure.code, 'ERR_SNOWFLAKE_CONFIG');
+        if (!url.startsWith('/')) assert.doesNotMatch(inspect(failure), /heim/, url);
+        return true;
+      });
+    }
+  });
+
+  test('an option that names a server is an error that says what to do, without the password', () => {
+    for (const url of [
+      'postgres://app:ge heim@db/x',
+      'redis://db/0?password=ge@heim',
+      'x:heim@y',
+    ]) {
+      for (const option of ['lease', 'state']) {
+        const call = () => SnowFlake.configure({ datacenterId: 6, [option]: url });
+        if (option === 'state' && !url.includes('//')) continue;
+        const text =
+          option === 'lease' ? /SnowFlake\.lease\(url\), and SnowFlake\.use/ : /state must be/;
+        refuses(call, 'ERR_SNOWFLAKE_CONFIG', text);
+        assert.throws(call, (error) => !/heim/.test(inspect(error)));
+      }
+    }
+  });
+
+  test('a server beside a directory for the state is refused', async () => {
+    Object.assign(process.env, {
+      datacenterId: '6',
+      SNOWDRIFT_LEASE: 'postgres://127.0.0.1:1/x',
+      SNOWDRIFT_STATE: '/var/lib/app/ids',
+    });
+    await rejects(SnowFlake.ready(), 'ERR_SNOWFLAKE_CONFIG', /SNOWDRIFT_STATE and .* both set/);
+  });
+});
+
+describe('SnowFlake.ready() with a server', { skip: missing('postgres') }, () => {
+  let server;
+  let client;
+  before(async () => {
+    server = await Server.start('postgres');
+    client = new Client({ connectionString: server.url });
+    await client.connect();
+  });
+  after(async () => {
+    await client.end();
+    await server.stop();
+  });
+  beforeEach(() => {
+    process.env.datacenterId = '5';
+    process.env.SNOWDRIFT_LEASE = urlOf(server.port);
+  });
+
+  const urlOf = (port) =>
+    `postgres://app:geheim@127.0.0.1:${port}/postgres?application_name=geheim`;
+
+  async function heldSlots() {
+    const { rows } = await client.query(
+      'SELECT worker_id FROM snowdrift_slots WHERE owner IS NOT NULL',
+    );
+    return rows.map((row) => Number(row.worker_id));
+  }
+
+  test('before it, each way to the default instance is an error that says what to await, without the password', () => {
+    const text =
+      /SNOWDRIFT_LEASE names a server, 'postgres:..\*\*\*@127\.0\.0\.1:\d+'.*await SnowFlake\.ready\(\)/;
+    refusesAll('ERR_SNOWFLAKE_CONFIG', text);
+    const calls = [
+      () => SnowFlake.default,
+      () => SnowFlake.configure({ maxWait: 1 }),
+      () => new SnowFlake(),
+      () => new CachedSnowFlake(),
+      () => SnowFlake.nextId(),
+    ];
+    for (const call of calls) {
+      refuses(call, 'ERR_SNOWFLAKE_CONFIG', text);
+      assert.throws(call, (error) => !/geheim/.test(inspect(error)));
+    }
+    const choosesOne = () => new SnowFlake({ workerId: 3 });
+    refuses(choosesOne, 'ERR_SNOWFLAKE_CONFIG', /SNOWDRIFT_LEASE takes any free workerId/);
+    assert.equal(SnowFlake.parse(0n).timestamp, layouts.node.epoch);
+  });
+
+  test('calls at one time take one lease, which static calls, columns and Prisma draw from', async () => {
+    const { nextIdString } = SnowFlake;
+    const prisma = extendedByPrisma();
+    const save = await savedByTypeOrm();
+    // Of workerIds a lease reads none.
+    process.env.workerId = 'nonsense';
+    const all = await Promise.all(Array.from({ length: 8 }, () => SnowFlake.ready()));
+    const [flake] = all;
+    assert.ok(all.every((one) => one === flake && one === SnowFlake.default));
+    assert.deepEqual(await heldSlots(), [flake.workerId]);
+    assert.equal(flake.lease.state, 'held');
+    assertAllDraw(flake);
+    for (const id of [nextIdString(), prisma(), await save()]) {
+      const { datacenterId, workerId } = flake.parse(id);
+      assert.deepEqual([datacenterId, workerId], [5, flake.workerId]);
+    }
+    await flake.close();
+    assert.deepEqual(await heldSlots(), []);
+    refusesAll('ERR_SNOWFLAKE_CLOSED', /default instance is closed/);
+
+    const next = await SnowFlake.ready();
+    assert.notEqual(next, flake);
+    assertAllDraw(next);
+    await next.close();
+    assert.deepEqual(await heldSlots(), []);
+  });
+
+  test('after a failure it may be called again', async () => {
+    process.env.SNOWDRIFT_LEASE = urlOf(await freePort());
+    const failing = [SnowFlake.ready(), SnowFlake.ready()];
+    for (const promise of failing) {
+      const error = await rejects(promise, 'ERR_SNOWFLAKE_STORE', /Cannot reach|ECONNREFUSED/i);
+      assert.doesNotMatch(inspect(error), /geheim/);
+    }
+    refusesAll('ERR_SNOWFLAKE_CONFIG', /await SnowFlake\.ready\(\)/);
+    process.env.SNOWDRIFT_LEASE = urlOf(server.port);
+    closeLater(await SnowFlake.ready());
+    assertAllDraw(SnowFlake.default);
+  });
+
+  test('after a failure, another instance may become the default', async () => {
+    process.env.SNOWDRIFT_LEASE = urlOf(await freePort());
+    await rejects(SnowFlake.ready(), 'ERR_SNOWFLAKE_STORE', /./);
+    assertAllDraw(SnowFlake.use(open({ clock: Date.now })));
+  });
+
+  test('until it settles nothing else becomes the default, also if the environment changes', async () => {
+    const sockets = [];
+    const silent = net.createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    process.env.SNOWDRIFT_LEASE = urlOf(silent.address().port);
+    const pending = SnowFlake.ready();
+    pending.catch(() => {});
+    await until(() => sockets.length > 0);
+    const flake = open({ clock: Date.now });
+    const isOpening = /SnowFlake\.ready\(\) is opening the default instance/;
+    refuses(() => SnowFlake.use(flake), 'ERR_SNOWFLAKE_CONFLICT', isOpening);
+    // It has no lease of a server, and would open.
+    delete process.env.SNOWDRIFT_LEASE;
+    process.env.workerId = '3';
+    refuses(() => SnowFlake.configure({}), 'ERR_SNOWFLAKE_CONFLICT', isOpening);
+    refusesAll('ERR_SNOWFLAKE_CONFIG', /await SnowFlake\.ready\(\)/);
+    for (const socket of sockets) socket.destroy();
+    await rejects(pending, 'ERR_SNOWFLAKE_STORE', /./);
+    silent.close();
+    assertAllDraw(SnowFlake.use(flake));
+  });
+
+  /** Draws an ID as Prisma's extension does. */
+  function extendedByPrisma() {
+    const { withSnowFlake } = require('../../js/orm/prisma.js');
+    let query;
+    const inlineSchema = 'model Author {\n  id BigInt @id\n}';
+    withSnowFlake()({
+      _engineConfig: { inlineSchema },
+      $extends: (extension) => {
+        query = extension.query.$allModels.$allOperations;
+      },
+    });
+    return () =>
+      query({
+        model: 'Author',
+        operation: 'create',
+        args: { data: {} },
+        query: ({ data }) => data.id,
+      });
+  }
+
+  /** Inserts a row by an entity with a PrimarySnowFlakeColumn() that was declared before. */
+  async function savedByTypeOrm() {
+    const { DataSource, Entity } = require('typeorm');
+    const { PrimarySnowFlakeColumn } = require('../../js/orm/typeorm.js');
+    class Author {}
+    PrimarySnowFlakeColumn()(Author.prototype, 'id');
+    Entity()(Author);
+    const source = new DataSource({ type: 'sqljs', entities: [Author], synchronize: true });
+    await source.initialize();
+    return async () => (await source.getRepository(Author).save({})).id;
+  }
+});

@@ -1,0 +1,291 @@
+'use strict';
+// Nothing repeats on one host: real processes, killed, stopped and restarted on a machine whose clock
+// steps, whose disk fails and whose power is cut.
+//
+//   TESTS_TIMES=100 TESTS_SEED=7 node --test __test__/host/crash.test.js
+
+const assert = require('node:assert/strict');
+const { copyFileSync, existsSync } = require('node:fs');
+const { join } = require('node:path');
+const { setTimeout: sleep } = require('node:timers/promises');
+
+const { amount, seed } = require('../support/amount.js');
+const { countDuplicatesOf } = require('../support/drawer.js');
+const { onMachine } = require('../support/machine.js');
+const { SnowFlake, layouts, seeded } = require('../support/support.js');
+
+const KILLS = amount(15, 200);
+const SEED = seed ?? 1;
+
+/**
+ * 8 workers on 8 slots, killed at random moments and restarted at once, while the clock is shifted
+ * back and forth. Answers all that was drawn.
+ */
+async function chaos({ machine, start, drawers }, options, kills) {
+  const random = seeded(SEED);
+  const alive = new Map();
+  const startSlot = (workerId) => {
+    const drawer = start({ datacenterId: 1, workerId, ...options });
+    const opened = drawer.opened().then(({ code, message }) => {
+      assert.ok(!code, message);
+      alive.set(workerId, drawer);
+    });
+    opened.catch(() => {});
+    return opened;
+  };
+  let starting = Array.from({ length: 8 }, (_, workerId) => startSlot(workerId));
+  let offset = 0;
+  for (let kill = 0; kill < kills; kill++) {
+    await sleep(random() * 60);
+    offset = Math.max(-5000, Math.min(5000, offset + (random() - 0.5) * 3000));
+    machine.clock = offset;
+    if (alive.size < 4) {
+      await Promise.all(starting);
+      starting = [];
+    }
+    const victim = [...alive.keys()][Math.floor(random() * alive.size)];
+    const drawer = alive.get(victim);
+    alive.delete(victim);
+    drawer.kill('SIGKILL');
+    await drawer.ended;
+    starting.push(startSlot(victim));
+  }
+  await Promise.all(starting);
+  // All of them issue again, at the latest when the clock has passed all that was.
+  machine.clock = 6000;
+  const last = [...alive.values()];
+  await Promise.all(last.map((drawer) => drawer.drawn(drawer.ids().length + 1)));
+  for (const drawer of last) drawer.kill('SIGKILL');
+  await Promise.all(last.map(({ ended }) => ended));
+  return drawers.map((drawer) => drawer.ids());
+}
+
+onMachine(
+  `${KILLS} kills of 8 workers under a clock that rolls back and jumps repeat nothing`,
+  async (scene) => {
+    const drawn = await chaos(scene, { state: scene.state }, KILLS);
+    const count = drawn.reduce((sum, { length }) => sum + length, 0);
+    scene.t.diagnostic(`seed ${SEED}: ${count} IDs of ${drawn.length} processes`);
+    assert.ok(drawn.length === KILLS + 8 && count > 100 * KILLS, `only ${count} IDs`);
+    assert.equal(countDuplicatesOf(drawn), 0);
+  },
+);
+
+onMachine(
+  'a process alone without a state repeats IDs, so that these tests can fail',
+  async ({ machine, start }) => {
+    const options = { datacenterId: 1, workerId: 2, scope: 'process' };
+    const first = start(options);
+    await first.drawn(10_000);
+    first.kill('SIGKILL');
+    await first.ended;
+    standBefore(machine, first);
+    const second = start(options);
+    await second.drawnPast(first);
+    assert.ok(countDuplicatesOf([first.ids(), second.ids()]) > 0);
+  },
+);
+
+onMachine(
+  'a process alone without a state repeats nothing while the clock runs on',
+  async ({ machine, start }) => {
+    const drawers = [];
+    for (let life = 0; life < 4; life++) {
+      // No lower than before: what is drawn in a ms that another life drew in is theirs.
+      machine.clock = life * 2;
+      const drawer = start({ datacenterId: 1, workerId: 2, scope: 'process' });
+      await drawer.drawn(3000);
+      drawer.kill('SIGKILL');
+      await drawer.ended;
+      drawers.push(drawer.ids());
+    }
+    assert.equal(countDuplicatesOf(drawers), 0);
+  },
+);
+
+for (const [how, more, repeats] of [
+  ['of a process alone', { scope: 'process' }, true],
+  ['on the host’s page', {}, false],
+  ['with a state', { state: true }, false],
+]) {
+  onMachine(
+    `IDs that maxAhead took ahead ${repeats ? 'are repeated' : 'are not repeated'} by a restart ${how}`,
+    async ({ start, state }) => {
+      const options = {
+        ...{ datacenterId: 1, workerId: 2, maxAhead: 60_000, maxWait: 5000 },
+        // Two IDs a ms, so that even a busy machine takes them ahead of the clock.
+        layout: { ...layouts.node, sequenceBits: 1 },
+        ...more,
+        ...(more.state ? { state } : {}),
+      };
+      const first = start(options);
+      await first.drawn(20_000);
+      first.kill('SIGKILL');
+      await first.ended;
+      assert.ok(SnowFlake.parse(first.ids().at(-1), options.layout).timestamp > Date.now() + 1000);
+      const second = start(options);
+      await second.drawn(3000);
+      assert.equal(countDuplicatesOf([first.ids(), second.ids()]) > 0, repeats);
+    },
+  );
+}
+
+onMachine(
+  'after kill -9 and a clock rollback of 10 s IDs continue at once, under the next counter value',
+  async ({ machine, start, state }) => {
+    const options = { datacenterId: 1, workerId: 2, state };
+    const first = start(options);
+    await first.drawn(2000);
+    first.kill('SIGKILL');
+    await first.ended;
+    machine.clock = -10_000;
+    const second = start(options);
+    await second.drawn(500);
+    const { stats, refusals } = await second.stop();
+    assert.deepEqual(refusals, {});
+    assert.equal(stats.clockBack, 1);
+    const id = SnowFlake.parse(second.ids()[0]);
+    assert.equal(id.clockBack, 1);
+    assert.ok(Math.abs(id.timestamp - (Date.now() - 10_000)) < 5000, `${id.date}`);
+    assert.equal(countDuplicatesOf([first.ids(), second.ids()]), 0);
+  },
+);
+
+onMachine(
+  'a layout without counter bits refuses with retryAfterMs, or waits',
+  async ({ machine, start, state }) => {
+    const options = { datacenterId: 1, workerId: 2, state, layout: 'twitter' };
+    const first = start(options);
+    await first.drawn(1000);
+    first.kill('SIGKILL');
+    await first.ended;
+    machine.clock = -60_000;
+    const refused = start(options);
+    await refused.opened();
+    await sleep(100);
+    const { refusals } = await refused.stop();
+    assert.equal(refused.ids().length, 0);
+    assert.ok(refusals.ERR_SNOWFLAKE_CLOCK_BACK > 0, JSON.stringify(refusals));
+
+    machine.clock = -2000;
+    const waits = start({ ...options, maxWait: 5000 });
+    await waits.drawn(100);
+    assert.ok((await waits.stop()).stats.waits > 0);
+    assert.equal(countDuplicatesOf([first.ids(), waits.ids()]), 0);
+  },
+);
+
+onMachine(
+  'processes with one workerId and one state share its sequence, and outlive each other',
+  async ({ start, state }) => {
+    const options = { datacenterId: 1, workerId: 2, state };
+    const drawers = [start(options), start(options)];
+    for (let round = 0; round < 8; round++) {
+      const [first, second] = drawers.slice(-2);
+      for (const drawer of [first, second]) {
+        assert.equal((await drawer.opened()).code, undefined);
+        await drawer.drawn(200);
+      }
+      first.kill('SIGKILL');
+      await first.ended;
+      await second.drawn(second.ids().length + 200);
+      drawers.push(start(options));
+    }
+    const { refusals } = await drawers.at(-1).stop();
+    assert.deepEqual(refusals, {});
+    assert.equal(countDuplicatesOf(drawers.map((drawer) => drawer.ids())), 0);
+  },
+);
+
+onMachine(
+  'a process that is stopped for longer than its window holds up no other, and continues',
+  async ({ start, state }) => {
+    const options = { datacenterId: 1, workerId: 2, state, ttl: 1000, maxWait: 5000 };
+    const stopped = start(options);
+    const { lease: before } = await stopped.opened();
+    await stopped.drawn(500);
+    stopped.kill('SIGSTOP');
+    await sleep(2500);
+    assert.ok(Date.now() > before.ceiling, 'its window has passed');
+    const second = start(options);
+    assert.equal((await second.opened()).code, undefined);
+    await second.drawn(500);
+    const drawn = stopped.ids().length;
+    stopped.kill('SIGCONT');
+    await stopped.drawn(drawn + 500);
+    const { refusals, lease } = await stopped.stop();
+    assert.deepEqual(refusals, {});
+    assert.ok(lease.ceiling > before.ceiling);
+    assert.equal(countDuplicatesOf([stopped.ids(), second.ids()]), 0);
+  },
+);
+
+/** Shifts the clock to a second before a process began to draw. */
+function standBefore(machine, drawer) {
+  machine.clock = SnowFlake.parse(drawer.ids()[0]).timestamp - 1000 - Date.now();
+}
+
+/** Draws, keeps an old copy of the slot's file, draws on within the window, is killed. */
+async function dieWithAnOldCopy({ machine, start, state }) {
+  machine.boot = 1;
+  const options = { datacenterId: 1, workerId: 2, state, ttl: 60_000 };
+  const file = join(state, 'datacenter-1-worker-2.slot');
+  const first = start(options);
+  await first.drawn(300);
+  copyFileSync(file, `${file}.old`);
+  await first.drawn(10_000);
+  first.kill('SIGKILL');
+  await first.ended;
+  copyFileSync(`${file}.old`, file);
+  standBefore(machine, first);
+  return { first, options };
+}
+
+onMachine('after a power cut nothing is issued below the ceiling', async (scene) => {
+  const { machine, start } = scene;
+  const { first, options } = await dieWithAnOldCopy(scene);
+  machine.boot = 2;
+  const second = start(options);
+  const { lease } = await second.opened();
+  assert.ok(lease.floor > SnowFlake.parse(first.ids().at(-1)).timestamp);
+  await sleep(200);
+  assert.equal(second.ids().length, 0, 'it refuses');
+  machine.clock = lease.floor - Date.now() + 1;
+  await second.drawn(1000);
+  const { refusals } = await second.stop();
+  assert.ok(refusals.ERR_SNOWFLAKE_WINDOW > 0);
+  assert.equal(countDuplicatesOf([first.ids(), second.ids()]), 0);
+});
+
+onMachine('an old copy within one boot repeats nothing: the page knows', async (scene) => {
+  const { first, options } = await dieWithAnOldCopy(scene);
+  const second = scene.start(options);
+  await second.drawnPast(first);
+  assert.equal(countDuplicatesOf([first.ids(), second.ids()]), 0);
+});
+
+onMachine(
+  'when the disk fills, IDs continue to the ceiling, stop, and continue by themselves',
+  async ({ machine, start, state }) => {
+    const ENOSPC = 28;
+    const drawer = start({ datacenterId: 1, workerId: 2, state, ttl: 1000 });
+    await drawer.drawn(100);
+    machine.diskError = ENOSPC;
+    const full = Date.now();
+    await sleep(500);
+    const before = drawer.ids().length;
+    await drawer.drawn(before + 1);
+    await sleep(1500);
+    const stopped = drawer.ids();
+    await sleep(300);
+    assert.equal(drawer.ids().length, stopped.length, 'they have stopped');
+    const last = SnowFlake.parse(stopped.at(-1)).timestamp;
+    assert.ok(last >= full && last <= full + 1500, `at ${last - full} ms`);
+    machine.diskError = 0;
+    await drawer.drawn(stopped.length + 100);
+    const { refusals } = await drawer.stop();
+    assert.ok(refusals.ERR_SNOWFLAKE_STORE > 0, JSON.stringify(refusals));
+    assert.equal(countDuplicatesOf([drawer.ids()]), 0);
+    assert.ok(existsSync(state));
+  },
+);

@@ -1,0 +1,817 @@
+'use strict';
+// One sequence per host: processes of one user that name one node never draw one ID twice, wherever and
+// however they run. Where they cannot share, the error says why.
+
+const assert = require('node:assert/strict');
+const { execFileSync } = require('node:child_process');
+const {
+  chmodSync,
+  chownSync,
+  closeSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} = require('node:fs');
+const { tmpdir } = require('node:os');
+const { basename, dirname, join } = require('node:path');
+const nodeTest = require('node:test');
+const { crc32 } = require('node:zlib');
+
+const { createDirectory } = require('../support/own-directory.js');
+const { countDuplicatesOf } = require('../support/drawer.js');
+const { Machine, missing } = require('../support/machine.js');
+const { Peer, drawAll } = require('../support/peer.js');
+const { SnowFlake, layouts, refuses, slow } = require('../support/support.js');
+
+const linux = process.platform === 'linux' ? undefined : `pages are opt-in on ${process.platform}`;
+const uid = process.getuid?.();
+const isRoot = linux || uid === 0 ? undefined : 'only root can do that';
+const NOBODY = 65534;
+const AS_NOBODY = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'];
+
+/** Why a command does not work here, or undefined. */
+function whyNot(command, ...args) {
+  if (linux) return linux;
+  try {
+    execFileSync(command, [...args, 'true'], { stdio: 'ignore' });
+    return undefined;
+  } catch {
+    return `${command} ${args.join(' ')} is refused here`;
+  }
+}
+
+const memory = linux ? undefined : createDirectory();
+if (memory) chmodSync(memory, 0o711);
+
+/** A directory in memory, as /dev/shm is: empty, and open to all users. */
+function shared() {
+  const path = mkdtempSync(join(memory, 'shared-'));
+  chmodSync(path, 0o1777);
+  return path;
+}
+
+/** A scene of processes, which end with it. `shared` is where their pages are. */
+function scene(name, { skip = linux } = {}, body) {
+  nodeTest.test(name, { skip, timeout: 60_000 }, async () => {
+    const peers = [];
+    const directory = shared();
+    const peer = ({ env, ...more } = {}) => {
+      const one = new Peer({ env: { SNOWDRIFT_SHARED: directory, ...env }, ...more });
+      peers.push(one);
+      return one;
+    };
+    try {
+      await body({ peer, shared: directory });
+    } finally {
+      await Promise.all(peers.map((one) => one.end()));
+    }
+  });
+}
+
+/** Ticks of the default layout in which both have drawn. */
+function commonTicks(one, other) {
+  const ticks = (ids) => new Set(Array.from(ids, (id) => id >> 22n));
+  const known = ticks(one);
+  return [...ticks(other)].filter((tick) => known.has(tick)).length;
+}
+
+const DRAW_MS = 100;
+
+/** Again, until the processes have drawn at one time: a busy machine may run them one after the other. */
+async function untilShared(draw) {
+  for (let round = 0; !(await draw()); round++)
+    assert.ok(round < 20, 'they never drew at one time');
+}
+
+scene('two processes of one environment draw one sequence', {}, async ({ peer, shared }) => {
+  const peers = [peer(), peer()];
+  const stats = await Promise.all(peers.map((one) => one.open()));
+  for (const { scope, page } of stats) {
+    assert.equal(scope, 'host');
+    assert.equal(dirname(page), join(shared, `snowdrift-${uid}`));
+    assert.equal(statSync(page).size, 4096);
+  }
+  assert.equal(stats[0].page, stats[1].page);
+  const issued = [0, 0];
+  await untilShared(async () => {
+    const drawn = await drawAll(peers, DRAW_MS);
+    assert.equal(countDuplicatesOf(drawn), 0);
+    for (const [n, ids] of drawn.entries()) issued[n] += ids.length;
+    return commonTicks(...drawn) > 10;
+  });
+  for (const [n, one] of peers.entries()) {
+    const stats = await one.run(({ flake }) => flake.stats());
+    assert.equal(stats.issued, issued[n], 'issued is of the process');
+  }
+});
+
+scene('two processes of their own repeat IDs, so that these tests can fail', {}, async (it) => {
+  const peers = [it.peer(), it.peer()];
+  const stats = await Promise.all(peers.map((one) => one.open({ scope: 'process' })));
+  for (const { scope, page } of stats) {
+    assert.equal(scope, 'process');
+    assert.equal(page, undefined);
+  }
+  await untilShared(async () => countDuplicatesOf(await drawAll(peers, DRAW_MS)) > 0);
+  assert.deepEqual(readdirSync(it.shared), []);
+});
+
+/** What may differ between two processes of one host. */
+const APART = {
+  'working directories, TMPDIR, HOME and host names': {
+    cwd: '/',
+    env: { TMPDIR: '/var/tmp', HOME: '/', XDG_RUNTIME_DIR: '/', HOSTNAME: 'other' },
+  },
+  'PID namespaces': { by: ['unshare', '--pid', '--kill-child'] },
+  'PID and mount namespaces with a /proc of their own': {
+    by: ['unshare', '--pid', '--kill-child', '--mount-proc'],
+  },
+  'namespaces of every other kind': {
+    by: ['unshare', '--mount', '--uts', '--ipc', '--net', '--cgroup'],
+  },
+  'user namespaces that map the user to itself': {
+    by: ['unshare', '--user', `--map-user=${uid}`],
+  },
+};
+
+for (const [name, differs] of Object.entries(APART)) {
+  const [command, ...args] = differs.by ?? ['true'];
+  scene(`${name} do not split a host`, { skip: whyNot(command, ...args) }, async ({ peer }) => {
+    const peers = [peer(), peer(differs), peer(differs)];
+    const stats = await Promise.all(peers.map((one) => one.open({ scope: 'host' })));
+    assert.equal(new Set(stats.map(({ page }) => page)).size, 1);
+    assert.equal(countDuplicatesOf(await drawAll(peers, DRAW_MS)), 0);
+  });
+}
+
+scene(
+  'a user namespace that maps the user to root does not split a host',
+  { skip: isRoot ?? whyNot(...AS_NOBODY, 'unshare', '--user', '--map-root-user') },
+  async ({ peer, shared }) => {
+    const inside = { by: [...AS_NOBODY, 'unshare', '--user', '--map-root-user'] };
+    const peers = [peer({ by: AS_NOBODY }), peer(inside), peer(inside)];
+    const stats = await Promise.all(peers.map((one) => one.open({ scope: 'host' })));
+    assert.equal(new Set(stats.map(({ page }) => page)).size, 1);
+    assert.equal(countDuplicatesOf(await drawAll(peers, DRAW_MS)), 0);
+    assert.deepEqual(readdirSync(shared), [`snowdrift-${NOBODY}`]);
+  },
+);
+
+const CGROUPS = ['/sys/fs/cgroup', '/sys/fs/cgroup/pids'].find((path) =>
+  existsSync(join(path, 'cgroup.procs')),
+);
+
+nodeTest.test('cgroups do not split a host', { skip: linux }, async (t) => {
+  let cgroup;
+  try {
+    cgroup = CGROUPS && mkdtempSync(join(CGROUPS, 'snowdrift-test-'));
+  } catch {
+    // Said below.
+  }
+  if (!cgroup) return t.skip('cgroups cannot be made here');
+  const env = { SNOWDRIFT_SHARED: shared() };
+  const peers = [new Peer({ env }), new Peer({ env })];
+  try {
+    writeFileSync(join(cgroup, 'cgroup.procs'), String(peers[1].pid));
+    const stats = await Promise.all(peers.map((one) => one.open()));
+    assert.equal(stats[0].page, stats[1].page);
+    assert.equal(countDuplicatesOf(await drawAll(peers, DRAW_MS)), 0);
+  } finally {
+    await Promise.all(peers.map((one) => one.end()));
+    rmdirSync(cgroup);
+  }
+});
+
+const HAS_MOUNTS = whyNot('unshare', '--mount');
+
+/** Starts a process in a mount namespace of its own, after a script that mounts what it needs. */
+const mounted = (script) => ['unshare', '--mount', 'sh', '-ec', `${script}; exec "$@"`, 'sh'];
+
+scene(
+  'without a directory in memory, scope host is refused, and auto is the process alone',
+  { skip: HAS_MOUNTS },
+  async ({ peer, shared }) => {
+    const disk = mkdtempSync(join(tmpdir(), 'snowdrift-disk-'));
+    const noMemory = {
+      by: mounted(`mount --bind ${disk} /dev/shm`),
+      env: { SNOWDRIFT_SHARED: undefined },
+    };
+    try {
+      const { code, message } = await peer(noMemory).refusal({ scope: 'host' });
+      assert.equal(code, 'ERR_SNOWFLAKE_CONFIG', message);
+      assert.match(message, /mount a tmpfs .* SNOWDRIFT_SHARED/);
+      const alone = peer(noMemory);
+      const { scope, page } = await alone.open();
+      assert.deepEqual([scope, page], ['process', undefined]);
+      assert.deepEqual(await alone.run(({ warnings }) => warnings), []);
+      for (const [named, why] of [
+        [disk, /is not in memory \(tmpfs or ramfs\)/],
+        [join(shared, 'missing'), /missing/],
+        ['relative/missing', /relative\/missing/],
+      ]) {
+        for (const scope of ['auto', 'host']) {
+          const error = await peer({ env: { SNOWDRIFT_SHARED: named } }).refusal({ scope });
+          assert.equal(error.code, 'ERR_SNOWFLAKE_STORE', error.message);
+          assert.match(error.message, why);
+        }
+      }
+    } finally {
+      rmSync(disk, { recursive: true });
+    }
+  },
+);
+
+/** What may stand where the directory should: how it comes there, and what the error says. */
+const SQUATTED = {
+  'a file': [(path) => writeFileSync(path, ''), /is not a directory/],
+  'a symbolic link': [(path) => symlinkSync(mkdtempSync(`${path}-`), path), /is a symbolic link/],
+  'a dangling link': [(path) => symlinkSync('nowhere', path), /is a symbolic link/],
+  'a link to itself': [(path) => symlinkSync(path, path), /is a symbolic link/],
+  'a directory that a group may write to': [
+    (path) => {
+      mkdirSync(path);
+      chmodSync(path, 0o730);
+    },
+    /is writable by other users \(mode 0730\)/,
+  ],
+  'a directory that all may write to': [
+    (path) => {
+      mkdirSync(path);
+      chmodSync(path, 0o1777);
+    },
+    /is writable by other users \(mode 1777\)/,
+  ],
+  'a directory of another user': [
+    (path) => {
+      mkdirSync(path);
+      chownSync(path, NOBODY, NOBODY);
+    },
+    new RegExp(`belongs to user ${NOBODY}, not to user ${uid}`),
+    isRoot,
+  ],
+};
+
+for (const [name, [make, message, skip = linux]] of Object.entries(SQUATTED)) {
+  nodeTest.test(`${name} instead of the directory is an error, and stays`, { skip }, () => {
+    const directory = shared();
+    const path = join(directory, `snowdrift-${uid}`);
+    make(path);
+    for (const scope of ['auto', 'host']) {
+      const error = refusalIn(directory, { scope });
+      assert.equal(error.code, 'ERR_SNOWFLAKE_STORE');
+      assert.match(error.message, message);
+      assert.ok(error.message.includes(path), error.message);
+    }
+    assert.equal(typeof inDirectory(directory, { scope: 'process' }).nextId(), 'bigint');
+  });
+}
+
+let nodes = 0;
+
+/** Opens a node that this process has not open yet, with its pages there. */
+function inDirectory(directory, options = {}) {
+  const before = process.env.SNOWDRIFT_SHARED;
+  process.env.SNOWDRIFT_SHARED = directory;
+  try {
+    const n = nodes++;
+    return new SnowFlake({ datacenterId: n >> 5, workerId: n & 31, ...options });
+  } finally {
+    process.env.SNOWDRIFT_SHARED = before;
+  }
+}
+
+function refusalIn(directory, options) {
+  try {
+    inDirectory(directory, options);
+  } catch (error) {
+    return error;
+  }
+  return assert.fail('it was opened');
+}
+
+/** Bytes of a page, changed. With a sum that is right if `isSigned`. */
+function changed(page, at, bytes, isSigned) {
+  const whole = readFileSync(page);
+  Buffer.from(bytes).copy(whole, at);
+  if (isSigned) whole.writeUInt32LE(crc32(whole.subarray(0, 112)), 112);
+  writeFileSync(page, whole);
+}
+
+/** Replaces a page that nobody uses. */
+function replaced(page, bytes) {
+  unlinkSync(page);
+  writeFileSync(page, bytes, { mode: 0o600 });
+}
+
+const STORE = 'ERR_SNOWFLAKE_STORE';
+const hasCrc = linux ?? (crc32 ? undefined : 'this Node has no crc32');
+
+/** What may have become of a page that nobody uses: how, what the error says, its code. */
+const DAMAGED = {
+  'a truncated page': [(page) => truncateSync(page, 100), /is 100 bytes long and should be 4096/],
+  'an empty page': [(page) => truncateSync(page, 0), /is 0 bytes long/],
+  'a page that has grown': [(page) => truncateSync(page, 8192), /is 8192 bytes long/],
+  'a page of zeros': [(page) => replaced(page, Buffer.alloc(4096)), /is not a snowdrift page/],
+  'a page of text': [(page) => replaced(page, 'x'.repeat(4096)), /is not a snowdrift page/],
+  'a page with a flipped bit': [(page) => changed(page, 70, [0xa5], false), /is damaged/],
+  'a page of another format': [
+    (page) => changed(page, 8, [2], false),
+    /is a page of format 2, and this version of snowdrift uses format 1: use one version/,
+    'ERR_SNOWFLAKE_IN_USE',
+  ],
+  'a page of the other byte order': [
+    (page) => changed(page, 12, [1, 2, 3, 4], true),
+    /the other byte order/,
+    STORE,
+    hasCrc,
+  ],
+  'a page of another node': [(page) => changed(page, 40, [5], true), /another node/, STORE, hasCrc],
+  'a page that others may write to': [
+    (page) => chmodSync(page, 0o666),
+    /is writable by other users \(mode 0666\)/,
+  ],
+  'a page of another user': [
+    (page) => chownSync(page, NOBODY, NOBODY),
+    new RegExp(`belongs to user ${NOBODY}, not to user ${uid}`),
+    STORE,
+    isRoot,
+  ],
+  'a symbolic link': [
+    (page) => {
+      renameSync(page, `${page}.moved`);
+      symlinkSync(`${page}.moved`, page);
+    },
+    /is a symbolic link/,
+  ],
+  'a pipe': [
+    (page) => {
+      unlinkSync(page);
+      execFileSync('mkfifo', [page]);
+    },
+    /is not a file/,
+  ],
+  'a directory': [
+    (page) => {
+      unlinkSync(page);
+      mkdirSync(page);
+    },
+    /is not a file|Is a directory/,
+  ],
+};
+
+for (const [name, [damage, message, code = STORE, skip = linux]] of Object.entries(DAMAGED)) {
+  nodeTest.test(`${name} is an error, and stays`, { skip }, () => {
+    const directory = shared();
+    const node = { datacenterId: 7, workerId: nodes++ & 31 };
+    const flake = inDirectory(directory, node);
+    const { page } = flake.stats();
+    flake.nextId();
+    flake.close();
+    damage(page);
+    for (const scope of ['auto', 'host']) {
+      const error = refusalIn(directory, { ...node, scope });
+      assert.equal(error.code, code, error.message);
+      assert.match(error.message, message);
+      assert.ok(error.message.includes(page), error.message);
+    }
+    assert.ok(existsSync(page));
+  });
+}
+
+/** A full tmpfs of that many pages, of which a script may take the filling out. */
+const fullOf = (path, size) =>
+  mounted(
+    `mount -t tmpfs -o ${size} none ${path}; head -c 1M /dev/zero > ${path}/filling 2>/dev/null || :`,
+  );
+
+for (const [name, size] of [
+  ['memory', 'size=8k'],
+  ['files', 'nr_inodes=5'],
+]) {
+  scene(
+    `a tmpfs without ${name} left is an error, until there is room again`,
+    { skip: HAS_MOUNTS },
+    async ({ peer, shared }) => {
+      const one = peer({ by: fullOf(shared, size) });
+      for (const scope of ['auto', 'host']) {
+        const { code, message } = await one.refusal({ scope });
+        assert.equal(code, STORE, message);
+        assert.match(message, /No space left on device.*enlarge it/);
+      }
+      await one.run(
+        ({ require }, path) => require('node:fs').rmSync(path),
+        join(shared, 'filling'),
+      );
+      const room = ({ require }, path) => require('node:fs').readdirSync(path);
+      const { scope } = await one.open().catch(async (error) => {
+        assert.fail(`${error.message}; there is ${await one.run(room, shared)}`);
+      });
+      assert.equal(scope, 'host');
+      assert.ok((await one.draw(20)).ids.length > 0);
+    },
+  );
+}
+
+scene('a tmpfs that fills later stops nobody', { skip: HAS_MOUNTS }, async ({ peer, shared }) => {
+  const one = peer({ by: mounted(`mount -t tmpfs -o size=64k none ${shared}`) });
+  await one.open();
+  await one.run(
+    ({ require }, path) => {
+      try {
+        require('node:fs').writeFileSync(path, Buffer.alloc(1 << 20));
+      } catch {}
+    },
+    join(shared, 'filling'),
+  );
+  const { ids, refusals } = await one.draw(50);
+  assert.ok(ids.length > 0);
+  assert.deepEqual(refusals, {});
+});
+
+scene(
+  'a read-only directory is an error that says what to do',
+  { skip: HAS_MOUNTS },
+  async ({ peer, shared }) => {
+    const readOnly = {
+      by: mounted(`mount --bind ${shared} ${shared}; mount -o remount,ro,bind ${shared}`),
+    };
+    const refuses = async () => {
+      for (const scope of ['auto', 'host']) {
+        const { code, message } = await peer(readOnly).refusal({ scope });
+        assert.equal(code, STORE, message);
+        assert.match(message, /Read-only file system.*set SNOWDRIFT_SHARED to another directory/);
+      }
+    };
+    await refuses();
+    // The same where the page is there already.
+    await peer().open();
+    await refuses();
+  },
+);
+
+const canChangeUser = isRoot ?? whyNot(...AS_NOBODY);
+
+scene('a second user with the same node is warned of', { skip: canChangeUser }, async (it) => {
+  const [first, second, elsewhere] = [
+    it.peer(),
+    it.peer({ by: AS_NOBODY }),
+    it.peer({ by: AS_NOBODY }),
+  ];
+  await first.open();
+  const { page } = await second.open();
+  await elsewhere.open({ workerId: 9 });
+  const warnings = (one) =>
+    one.run(async ({ warnings }) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      return warnings;
+    });
+  assert.deepEqual(await warnings(first), []);
+  assert.deepEqual(await warnings(elsewhere), []);
+  const [warning, ...others] = await warnings(second);
+  assert.deepEqual(others, []);
+  assert.equal(warning.code, 'SNOWFLAKE_SECOND_USER');
+  assert.match(warning.message, new RegExp(`User ${uid} .* workerId 3 .*${basename(page)}`));
+  // Neither may touch the other's.
+  const open = ({ require }, path) => require('node:fs').openSync(path, 'r');
+  const owned = join(it.shared, `snowdrift-${uid}`, basename(page));
+  await assert.rejects(second.run(open, owned), { code: 'EACCES' });
+});
+
+for (const umask of ['0777', '0277', '0077', '0000']) {
+  const by = [...AS_NOBODY, 'sh', '-c', `umask ${umask}; exec "$@"`, 'sh'];
+  scene(`a umask of ${umask} changes nothing`, { skip: canChangeUser }, async ({ peer }) => {
+    const peers = [peer({ by }), peer({ by: AS_NOBODY })];
+    const stats = [];
+    for (const one of peers) stats.push(await one.open());
+    const { page } = stats[0];
+    assert.equal(stats[1].page, page);
+    assert.equal(statSync(page).mode & 0o777, 0o600);
+    assert.equal(statSync(dirname(page)).mode & 0o777, 0o711);
+    assert.equal(countDuplicatesOf(await drawAll(peers, 30)), 0);
+  });
+}
+
+scene('another maxAhead is a conflict that names both', {}, async ({ peer }) => {
+  const first = peer();
+  await first.open({ maxAhead: 250 });
+  const { code, message } = await peer().refusal({ maxAhead: 0 });
+  assert.equal(code, 'ERR_SNOWFLAKE_CONFLICT', message);
+  assert.match(
+    message,
+    new RegExp(`maxAhead is 0 ms in this process, and 250 ms .*such as process ${first.pid}:`),
+  );
+  const same = peer();
+  await same.open({ maxAhead: 250 });
+  assert.equal(countDuplicatesOf(await drawAll([first, same], 60)), 0);
+});
+
+scene('policies may differ, and the page is one', {}, async ({ peer }) => {
+  const given = [
+    {},
+    { clockBack: 'wait', maxWait: 50 },
+    { clockBack: 'throw', maxWait: 1000 },
+    { sequenceStart: 'random' },
+  ];
+  const peers = given.map(() => peer());
+  const stats = await Promise.all(peers.map((one, n) => one.open(given[n])));
+  assert.equal(new Set(stats.map(({ page }) => page)).size, 1);
+  assert.equal(countDuplicatesOf(await drawAll(peers, DRAW_MS)), 0);
+});
+
+nodeTest.test('an own clock has no page', { skip: linux }, () => {
+  const directory = shared();
+  const flake = inDirectory(directory, { clock: Date.now });
+  const { scope, page } = flake.stats();
+  assert.deepEqual([scope, page], ['process', undefined]);
+  const host = () =>
+    new SnowFlake({ datacenterId: 1, workerId: 1, clock: Date.now, scope: 'host' });
+  assert.match(refuses(host, 'ERR_SNOWFLAKE_CONFIG').message, /leave out clock, or scope 'host'/);
+  assert.deepEqual(readdirSync(directory), []);
+});
+
+/** Another installation of the package. */
+function copied() {
+  const root = join(dirname(require.resolve('../..')), '..');
+  const copy = mkdtempSync(join(tmpdir(), 'snowdrift-copy-'));
+  for (const name of ['js', 'package.json']) {
+    cpSync(join(root, name), join(copy, name), { recursive: true });
+  }
+  return copy;
+}
+
+for (const scope of ['auto', 'process']) {
+  const repeat = scope === 'process';
+  scene(
+    `two copies of the package ${repeat ? 'repeat IDs with' : 'draw one sequence but for'} scope 'process'`,
+    {},
+    async ({ peer }) => {
+      const copy = copied();
+      try {
+        const drawn = await peer().run(
+          async ({ require, SnowFlake }, other, given) => {
+            const { Worker } = require('node:worker_threads');
+            const { once } = require('node:events');
+            const main = require.cache;
+            const entries = Object.keys(main).filter((path) => path.endsWith('/js/index.js'));
+            const flakes = [new SnowFlake(given), new (require(other).SnowFlake)(given)];
+            const draw = `
+              const { parentPort, workerData } = require('node:worker_threads');
+              const flake = new (require(workerData.entry).SnowFlake)(workerData.given);
+              const parts = [];
+              for (let n = 0; n < 40; n++) parts.push(...flake.nextIds(200), flake.nextId());
+              parentPort.postMessage(BigUint64Array.from(parts));`;
+            const threads = [entries[0], other].map(async (entry) => {
+              const worker = new Worker(draw, { eval: true, workerData: { entry, given } });
+              const [[ids]] = await Promise.all([once(worker, 'message'), once(worker, 'exit')]);
+              return ids;
+            });
+            const own = flakes.map(() => []);
+            let isDone = false;
+            const all = Promise.all(threads).finally(() => {
+              isDone = true;
+            });
+            while (!isDone) {
+              for (const [n, flake] of flakes.entries()) own[n].push(...flake.nextIds(50));
+              await new Promise((resolve) => setImmediate(resolve));
+            }
+            const ids = [...own.map((one) => BigUint64Array.from(one)), ...(await all)];
+            return { ids, pages: flakes.map((flake) => flake.stats().page) };
+          },
+          join(copy, 'js/index.js'),
+          { scope },
+        );
+        assert.equal(drawn.pages[0] === undefined, repeat);
+        assert.equal(drawn.pages[0], drawn.pages[1]);
+        assert.equal(countDuplicatesOf(drawn.ids) > 0, repeat);
+      } finally {
+        rmSync(copy, { recursive: true });
+      }
+    },
+  );
+}
+
+/** Calls `act` again and again while processes draw; answers what they drew. */
+async function drawWhile(peers, ms, act, every = 7) {
+  let acts = 0;
+  const timer = setInterval(() => act(acts++), every);
+  try {
+    return await Promise.all(peers.map((one) => one.draw(ms)));
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+const noRefusals = (drawn) => {
+  for (const { refusals } of drawn) assert.deepEqual(refusals, {});
+};
+
+/** What takes the page's name away while it is in use. */
+const LOSSES = {
+  'pages that are unlinked': (page) => rmSync(page, { force: true }),
+  'pages that are renamed': (page, n) => {
+    if (existsSync(page)) renameSync(page, `${page}.${n}`);
+  },
+  'a directory that is renamed': (page, n) => {
+    if (existsSync(dirname(page))) renameSync(dirname(page), `${dirname(page)}.${n}`);
+  },
+  'a directory that is removed with all that is in it': (page) => {
+    try {
+      rmSync(dirname(page), { recursive: true, force: true });
+    } catch ({ code }) {
+      // Somebody has created a page meanwhile.
+      assert.equal(code, 'ENOTEMPTY');
+    }
+  },
+};
+
+for (const [name, lose] of Object.entries(LOSSES)) {
+  scene(`${name} while 3 processes draw repeat nothing, and stop nobody`, {}, async (it) => {
+    const peers = [it.peer(), it.peer(), it.peer()];
+    const [{ page }] = await Promise.all(peers.map((one) => one.open()));
+    const drawn = await drawWhile(peers, 2 * DRAW_MS, (n) => lose(page, n));
+    noRefusals(drawn);
+    const newcomer = it.peer();
+    await newcomer.open();
+    drawn.push(...(await Promise.all([...peers, newcomer].map((one) => one.draw(20)))));
+    noRefusals(drawn);
+    assert.equal(countDuplicatesOf(drawn.map(({ ids }) => ids)), 0);
+    for (const one of [...peers, newcomer]) {
+      assert.equal((await one.run(({ flake }) => flake.stats())).page, page);
+    }
+    assert.ok(existsSync(page));
+  });
+}
+
+scene('a directory that is removed repeats nothing in a tick of a day, either', {}, async (it) => {
+  const peers = [it.peer(), it.peer(), it.peer()];
+  const [{ page }] = await Promise.all(peers.map((one) => one.open({ layout: slow })));
+  const lose = LOSSES['a directory that is removed with all that is in it'];
+  const drawn = await drawWhile(peers, 2 * DRAW_MS, () => lose(page));
+  // The rest of the tick is lost: nobody knows what was issued of it.
+  for (const { refusals } of drawn) delete refusals.ERR_SNOWFLAKE_WINDOW;
+  noRefusals(drawn);
+  const ids = drawn.map((one) => one.ids);
+  assert.ok(ids.some(({ length }) => length > 0));
+  assert.equal(countDuplicatesOf(ids), 0);
+});
+
+/** Draws one by one until it is refused: the IDs, and the error. */
+async function drawToTheEnd({ flake }) {
+  const ids = [];
+  try {
+    for (;;) {
+      for (let n = 0; n < 20; n++) ids.push(flake.nextIds(1)[0]);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  } catch ({ code, message }) {
+    return { ids: BigUint64Array.from(ids), code, message };
+  }
+}
+
+scene('a page that is zeroed or punched while in use repeats nothing', {}, async ({ peer }) => {
+  // So wide that the ms in which that happens has numbers left.
+  const layout = { ...layouts.node, datacenterBits: 0, clockBackBits: 0, sequenceBits: 17 };
+  const peers = [peer(), peer()];
+  for (let round = 0; round < 8; round++) {
+    const stats = await Promise.all(
+      peers.map((one) => one.open({ layout, datacenterId: 0, workerId: round })),
+    );
+    const drawing = peers.map((one) => one.run(drawToTheEnd));
+    await Promise.all(peers.map((one) => one.run(() => 0)));
+    const { page } = stats[0];
+    if (round & 1) execFileSync('fallocate', ['--punch-hole', '--length=4096', page]);
+    else {
+      const file = openSync(page, 'r+');
+      writeSync(file, Buffer.alloc(4096), 0, 4096, 0);
+      closeSync(file);
+    }
+    const drawn = await Promise.all(drawing);
+    assert.equal(countDuplicatesOf(drawn.map(({ ids }) => ids)), 0);
+    for (const { ids, code, message } of drawn) {
+      assert.ok(ids.length > 0);
+      assert.equal(code, STORE, message);
+      assert.match(message, /was overwritten while it was in use/);
+    }
+  }
+});
+
+scene('a process that is stopped at any instruction stops nobody else', {}, async ({ peer }) => {
+  const stopped = [peer(), peer()];
+  const others = [peer(), peer()];
+  await Promise.all([...stopped, ...others].map((one) => one.open()));
+  const drawing = stopped.map((one) => one.draw(3 * DRAW_MS));
+  const drawn = await drawWhile(others, 2 * DRAW_MS, (n) => {
+    stopped[n & 1].kill(n & 2 ? 'SIGCONT' : 'SIGSTOP');
+  });
+  noRefusals(drawn);
+  for (const one of stopped) one.kill('SIGSTOP');
+  const alone = await drawAll(others, DRAW_MS);
+  for (const one of stopped) one.kill('SIGCONT');
+  drawn.push(...(await Promise.all(drawing)));
+  noRefusals(drawn);
+  assert.equal(countDuplicatesOf([...drawn.map(({ ids }) => ids), ...alone]), 0);
+});
+
+const noShim = linux ?? missing();
+
+scene(
+  'a clock that jumps by 10 s both ways repeats nothing',
+  { skip: noShim },
+  async ({ peer }) => {
+    const machine = new Machine();
+    try {
+      const env = machine.env;
+      const peers = [peer({ env }), peer({ env }), peer({ env })];
+      const given = [{}, { maxWait: 0 }, { sequenceStart: 'random' }];
+      await Promise.all(peers.map((one, n) => one.open(given[n])));
+      // Each moment is come back to, so that a counter value is met again in the ticks that it has used.
+      const begin = Date.now();
+      const moments = [0, 0, 10_000, 10_000, 10_000, 0];
+      const drawn = await drawWhile(
+        peers,
+        5 * DRAW_MS,
+        (n) => {
+          if (n < moments.length) machine.clock = begin + moments[n] - Date.now();
+        },
+        40,
+      );
+      assert.equal(countDuplicatesOf(drawn.map(({ ids }) => ids)), 0);
+      for (const { refusals } of [drawn[0], drawn[2]]) assert.deepEqual(refusals, {});
+      assert.deepEqual(
+        Object.keys(drawn[1].refusals).filter((code) => !/EXHAUSTED/.test(code)),
+        [],
+      );
+      const counters = new Set(
+        drawn.flatMap(({ ids }) => Array.from(ids, (id) => (id >> 12n) & 3n)),
+      );
+      assert.ok(counters.size > 1, 'they have met rollbacks');
+    } finally {
+      machine.remove();
+    }
+  },
+);
+
+scene(
+  'pages that are unlinked while the clock jumps forward repeat nothing',
+  { skip: noShim },
+  async ({ peer }) => {
+    const machine = new Machine();
+    try {
+      const env = machine.env;
+      const peers = [peer({ env }), peer({ env }), peer({ env })];
+      const [{ page }] = await Promise.all(peers.map((one) => one.open()));
+      const drawn = await drawWhile(peers, 3 * DRAW_MS, (n) => {
+        if (n & 1) machine.clock = n * 200;
+        else rmSync(page, { force: true });
+      });
+      noRefusals(drawn);
+      assert.equal(countDuplicatesOf(drawn.map(({ ids }) => ids)), 0);
+    } finally {
+      machine.remove();
+    }
+  },
+);
+
+for (const maxAhead of [0, 200]) {
+  scene(`rings beside plain users, maxAhead ${maxAhead}, repeat nothing`, {}, async ({ peer }) => {
+    const peers = [peer(), peer(), peer(), peer()];
+    await Promise.all(
+      peers.map((one, n) =>
+        one.run(
+          (scene, isCached, given) => {
+            scene.flake = new scene[isCached ? 'CachedSnowFlake' : 'SnowFlake'](given);
+          },
+          n < 2,
+          { maxAhead, ...(maxAhead > 0 ? { maxWait: 100 } : {}) },
+        ),
+      ),
+    );
+    assert.equal(countDuplicatesOf(await drawAll(peers, DRAW_MS)), 0);
+  });
+}
+
+scene('what is in force is shown after the directory is removed, too', {}, async (it) => {
+  const one = it.peer();
+  const { page } = await one.open();
+  await one.draw(10);
+  rmSync(dirname(page), { recursive: true });
+  const stats = await one.run(({ flake }) => flake.stats());
+  assert.deepEqual([stats.scope, stats.page], ['host', page]);
+  await one.run(({ flake }) => flake.close());
+  assert.equal((await one.run(({ flake }) => flake.stats())).page, page);
+  assert.equal((await one.open()).page, page);
+  assert.ok(existsSync(page));
+});

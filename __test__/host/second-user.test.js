@@ -1,0 +1,303 @@
+'use strict';
+// A second user of the machine attacks pages and slot files: what that user puts there is refused or harmless.
+
+const assert = require('node:assert/strict');
+const { spawnSync } = require('node:child_process');
+const {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} = require('node:fs');
+const { tmpdir } = require('node:os');
+const { basename, dirname, join } = require('node:path');
+const { test } = require('node:test');
+const { pathToFileURL } = require('node:url');
+
+const { run } = require('../support/cli.js');
+const { countDuplicatesOf } = require('../support/drawer.js');
+const { createDirectory } = require('../support/own-directory.js');
+const { Peer, drawAll } = require('../support/peer.js');
+
+const VICTIM = 65534;
+const ATTACKER = 54_321;
+
+const as = (user) => ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups'];
+
+function whyNot() {
+  if (process.platform !== 'linux') return 'users are tried on Linux';
+  if (process.getuid() !== 0) return 'only root can be two users';
+  const { status } = spawnSync('setpriv', [...as(ATTACKER).slice(1), 'true']);
+  return status === 0 ? false : 'setpriv is refused here';
+}
+
+/** A shell command of the attacker. Answers whether it worked. */
+function attack(command, ...paths) {
+  const [program, ...args] = [...as(ATTACKER), 'sh', '-c', command, 'sh', ...paths];
+  return spawnSync(program, args, { stdio: 'ignore' }).status === 0;
+}
+
+/** A scene with two places that all users may write to, as /dev/shm and /tmp, and processes of the victim. */
+function scene(name, body) {
+  test(name, { skip: whyNot(), timeout: 60_000 }, async (t) => {
+    const shared = createDirectory();
+    const place = mkdtempSync(join(tmpdir(), 'snowdrift-second-user-'));
+    for (const path of [shared, place]) chmodSync(path, 0o1777);
+    const peers = [];
+    t.after(async () => {
+      await Promise.all(peers.map((peer) => peer.end()));
+      rmSync(place, { recursive: true, force: true });
+    });
+    const peer = (by = as(VICTIM)) => {
+      const one = new Peer({ by, env: { SNOWDRIFT_SHARED: shared } });
+      peers.push(one);
+      return one;
+    };
+    await body({ shared, place, peer, home: join(shared, `snowdrift-${VICTIM}`) });
+  });
+}
+
+async function assertRefused(peer, pattern, options) {
+  const { code, message } = await peer.refusal(options);
+  assert.equal(code, 'ERR_SNOWFLAKE_STORE', message);
+  assert.match(message, pattern);
+}
+
+/** A path of this kind, content and mode, to see that nothing has changed it. */
+function pictureOf(path) {
+  const { mode, uid, size, mtimeMs, nlink } = lstatSync(path);
+  return { mode, uid, size, mtimeMs, nlink, bytes: readFileSync(path, 'hex') };
+}
+
+const PLANTED_DIRECTORIES = {
+  'a directory of the attacker': ['mkdir -m 777 "$1"', /belongs to user 54321, not to user 65534/],
+  'a link to a directory of the attacker': [
+    'mkdir -m 777 "$1.own" && ln -s "$1.own" "$1"',
+    /symbolic link|belongs to user 54321|Permission denied/,
+  ],
+  'a link to a directory of the victim': [
+    'ln -s "$2" "$1"',
+    /symbolic link|belongs to user 54321|Permission denied/,
+  ],
+  'a file': [': > "$1"', /not a directory|belongs to user 54321/i],
+};
+
+for (const [what, [command, pattern]] of Object.entries(PLANTED_DIRECTORIES)) {
+  scene(`${what} in the place of the pages is refused`, async ({ shared, home, peer }) => {
+    const own = join(shared, 'own');
+    mkdirSync(own, 0o755);
+    chownSync(own, VICTIM, VICTIM);
+    assert.ok(attack(command, home, own));
+    await assertRefused(peer(), pattern);
+    assert.deepEqual(readdirSync(own), []);
+  });
+
+  scene(`${what} in the place of a state directory is refused`, async ({ place, peer }) => {
+    const own = join(place, 'own');
+    mkdirSync(own, 0o755);
+    chownSync(own, VICTIM, VICTIM);
+    const state = join(place, 'ids');
+    assert.ok(attack(command, state, own));
+    for (const path of [state, `${state}/`]) await assertRefused(peer(), pattern, { state: path });
+    assert.deepEqual(readdirSync(own), []);
+  });
+}
+
+scene('nothing is open to the attacker, whatever the umask', async ({ place, peer, home }) => {
+  const state = join(place, 'ids');
+  const one = peer([...as(VICTIM), 'sh', '-c', 'umask 0; exec "$@"', 'sh']);
+  const { page } = await one.open({ state });
+  const [slot] = readdirSync(state).map((name) => join(state, name));
+  for (const directory of [home, state]) assert.equal(statSync(directory).mode & 0o7777, 0o711);
+  for (const file of [page, slot]) assert.equal(statSync(file).mode & 0o7777, 0o600);
+  const before = [home, state].map((path) => readdirSync(path).sort());
+  for (const command of [
+    'ls "$2"',
+    'cat "$1"',
+    'echo >> "$1"',
+    'truncate -s 0 "$1"',
+    'rm -f "$1"',
+    'mv "$1" "$2/aside"',
+    'ln -s /dev/null "$2/datacenter-1-worker-9.slot"',
+    'mkdir "$2/aside"',
+    'mv "$2" "$2.aside"',
+    'chmod 777 "$2"',
+  ]) {
+    for (const file of [page, slot]) {
+      assert.ok(!attack(command, file, dirname(file)), `${command} ${file}`);
+    }
+  }
+  assert.deepEqual(
+    [home, state].map((path) => readdirSync(path).sort()),
+    before,
+  );
+});
+
+scene('a hard link to a page or a slot file changes nothing', async ({ place, peer }) => {
+  const state = join(place, 'ids');
+  const one = peer();
+  const { page } = await one.open({ state });
+  const [slot] = readdirSync(state).map((name) => join(state, name));
+  const links = [`${dirname(dirname(page))}/link`, join(place, 'link')];
+  // By root, for systems that let any user do it (fs.protected_hardlinks=0).
+  linkSync(page, links[0]);
+  linkSync(slot, links[1]);
+  for (const link of links) {
+    for (const command of ['cat "$1"', 'echo >> "$1"', 'rm "$1"']) {
+      assert.ok(!attack(command, link), `${command} ${link}`);
+    }
+  }
+  const two = peer();
+  assert.equal((await two.open({ state })).page, page);
+  assert.equal(countDuplicatesOf(await drawAll([one, two], 30)), 0);
+});
+
+/** The attacker's ways to put something in the place of a slot's file, in a directory that all may write to. */
+const PLANTED_FILES = {
+  'a valid file of the attacker': [
+    ({ valid, slot }) => {
+      copyFileSync(valid, slot);
+      chownSync(slot, ATTACKER, ATTACKER);
+      chmodSync(slot, 0o666);
+    },
+    /belongs to user 54321, not to user 65534/,
+  ],
+  'a link to a valid file': [({ valid, slot }) => symlinkSync(valid, slot), /symbolic link/],
+  'a link to nothing': [
+    ({ place, slot }) => symlinkSync(join(place, 'new'), slot),
+    /symbolic link/,
+  ],
+  'a hard link to a valid file': [({ valid, slot }) => linkSync(valid, slot), /hard link/],
+  'a hard link to any file': [({ secret, slot }) => linkSync(secret, slot), /hard link/],
+  'a valid file that all may write to': [
+    ({ valid, slot }) => {
+      renameSync(valid, slot);
+      chmodSync(slot, 0o666);
+    },
+    /writable by all users \(mode 0666\)/,
+  ],
+};
+
+for (const [what, [plant, pattern]] of Object.entries(PLANTED_FILES)) {
+  scene(`${what} in the place of a slot file is refused`, async ({ place, peer }) => {
+    const backup = join(place, 'backup');
+    mkdirSync(backup, 0o755);
+    chownSync(backup, VICTIM, VICTIM);
+    const one = peer();
+    await one.open({ state: backup });
+    await one.end();
+    const secret = join(backup, 'secret');
+    writeFileSync(secret, 'secret', { mode: 0o600 });
+    chownSync(secret, VICTIM, VICTIM);
+    const valid = join(backup, 'datacenter-1-worker-3.slot');
+    const slot = join(place, basename(valid));
+    plant({ place, valid, secret, slot });
+    const kept = [valid, secret].filter(existsSync);
+    const before = kept.map(pictureOf);
+    await assertRefused(peer(), pattern, { state: place });
+    const other = peer();
+    await other.open({ state: place, workerId: 5 });
+    assert.deepEqual(kept.map(pictureOf), before);
+    assert.ok(!existsSync(join(place, 'new')));
+  });
+}
+
+for (const [what, link] of Object.entries({ symbolic: symlinkSync, hard: linkSync })) {
+  scene(`reset --yes by root writes nothing through a ${what} link`, async ({ place }) => {
+    const target = join(place, 'target');
+    writeFileSync(target, 'root:x:0:0', { mode: 0o600 });
+    const state = join(place, 'ids');
+    mkdirSync(state);
+    chownSync(state, ATTACKER, ATTACKER);
+    link(target, join(state, 'datacenter-0-worker-0.slot'));
+    const before = pictureOf(target);
+    const reset = () =>
+      run(['reset', pathToFileURL(state).href, '--datacenter-id=0', '--worker-id=0', '--yes']);
+    const inPublic = await reset();
+    assert.notEqual(inPublic.code, 0);
+    assert.match(inPublic.stderr, /belongs to user 54321/);
+    // Where an administrator has created the directory for a service that was taken over since.
+    chmodSync(place, 0o755);
+    const ofService = await reset();
+    assert.notEqual(ofService.code, 0);
+    assert.match(ofService.stderr, what === 'hard' ? /hard link/ : /symbolic link/);
+    assert.deepEqual(pictureOf(target), before);
+  });
+}
+
+scene('root resets a slot of another user, whose file it stays', async ({ place, peer }) => {
+  chmodSync(place, 0o755);
+  const state = join(place, 'ids');
+  mkdirSync(state);
+  chownSync(state, VICTIM, VICTIM);
+  const one = peer();
+  await one.open({ state });
+  await one.end();
+  const [slot] = readdirSync(state).map((name) => join(state, name));
+  writeFileSync(slot, 'damaged');
+  const ids = ['--datacenter-id', '1', '--worker-id', '3', '--yes'];
+  const { code, stderr } = await run(['reset', pathToFileURL(state).href, ...ids]);
+  assert.equal(code, 0, stderr);
+  assert.equal(statSync(slot).uid, VICTIM);
+  await peer().open({ state });
+});
+
+scene('a volume that belongs to another user can be used', async ({ place, peer }) => {
+  chmodSync(place, 0o755);
+  const state = join(place, 'volume');
+  mkdirSync(state);
+  chownSync(state, ATTACKER, VICTIM);
+  chmodSync(state, 0o2775);
+  const one = peer();
+  await one.open({ state });
+  const [slot] = readdirSync(state).map((name) => join(state, name));
+  // As a kubelet does for fsGroup when it mounts the volume again.
+  chmodSync(slot, 0o660);
+  await one.end();
+  await peer().open({ state });
+});
+
+/** As a kubelet does for fsGroup when it mounts a volume. */
+function grantGroup(volume, group) {
+  chownSync(volume, 0, group);
+  chmodSync(volume, 0o2775);
+  for (const name of readdirSync(volume)) {
+    chownSync(join(volume, name), statSync(join(volume, name)).uid, group);
+    chmodSync(join(volume, name), 0o660);
+  }
+}
+
+scene('a volume of a group can be used by its users in turn, and by no other', async (scene) => {
+  const { place, shared, peer } = scene;
+  const GROUP = 4711;
+  const member = (user) => ['setpriv', `--reuid=${user}`, `--regid=${GROUP}`, '--clear-groups'];
+  chmodSync(place, 0o755);
+  const state = join(place, 'volume');
+  mkdirSync(state);
+  for (const user of [10_001, 10_002, 10_001]) {
+    grantGroup(state, GROUP);
+    const one = peer(member(user));
+    await one.open({ state });
+    await one.end();
+    assert.ok(existsSync(join(shared, `snowdrift-${user}`)));
+  }
+  // Anybody could have put a file into the first one. In the second one, a member's group is of no account.
+  for (const mode of [0o3777, 0o775]) {
+    grantGroup(state, GROUP);
+    chmodSync(state, mode);
+    await assertRefused(peer(member(10_002)), /belongs to user 10001, not to user 10002/, {
+      state,
+    });
+  }
+});

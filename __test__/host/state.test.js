@@ -1,0 +1,918 @@
+'use strict';
+// A slot's state: who may hold it, how long, and what is said when something is wrong with it.
+
+const assert = require('node:assert/strict');
+const { spawnSync } = require('node:child_process');
+const { once } = require('node:events');
+const {
+  chmodSync,
+  chownSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} = require('node:fs');
+const { hostname, tmpdir } = require('node:os');
+const { dirname, join, relative } = require('node:path');
+const { pathToFileURL } = require('node:url');
+const { afterEach, beforeEach, test } = require('node:test');
+const { setTimeout: sleep } = require('node:timers/promises');
+
+const { run } = require('../support/cli.js');
+const { createDirectory } = require('../support/own-directory.js');
+const { Drawer } = require('../support/drawer.js');
+const { onMachine } = require('../support/machine.js');
+const {
+  SnowFlake,
+  countDuplicates,
+  entry,
+  layouts,
+  refuses,
+  rejects,
+  runScript,
+  runWorker,
+} = require('../support/support.js');
+
+let directory;
+let open;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'snowdrift-state-'));
+  open = [];
+});
+
+afterEach(() => {
+  for (const flake of open) flake.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+/** Named by state: slot 3 of datacenter 1. Closed after the test. */
+function recorded(options) {
+  const flake = new SnowFlake({ datacenterId: 1, workerId: 3, state: directory, ...options });
+  open.push(flake);
+  return flake;
+}
+
+/** A slot of its own: what a host's processes share is tested in lease/file.test.js. */
+async function leased(options, store = pathToFileURL(directory)) {
+  const scope = 'process';
+  const flake = await SnowFlake.lease(store, { datacenterId: 1, scope, ...options });
+  open.push(flake);
+  return flake;
+}
+
+/** What another process prints that runs an expression with SnowFlake, directory and url. */
+async function elsewhere(expression, env) {
+  const script = `
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    const directory = ${JSON.stringify(directory)};
+    const url = ${JSON.stringify(pathToFileURL(directory).href)};
+    const state = { datacenterId: 1, workerId: 3, state: directory };
+    (async () => ${expression})().then(
+      (value) => console.log(JSON.stringify(value, (_, v) => (typeof v === 'bigint' ? String(v) : v))),
+      ({ code, message, holders }) => console.log(JSON.stringify({ code, message, holders })));`;
+  const { stdout, stderr } = await runScript(script, { env });
+  assert.notEqual(stdout, '', stderr);
+  return JSON.parse(stdout);
+}
+
+const slotFile = (workerId = 3) => join(directory, `datacenter-1-worker-${workerId}.slot`);
+
+/** Why processes share nothing unless they ask for it. */
+const alone = process.platform !== 'linux' && "scope 'auto' is the process here";
+
+test('processes of one host share the slot', { skip: alone }, async () => {
+  const flake = recorded({ maxWait: 10_000 });
+  const draw = () => elsewhere('new SnowFlake({ ...state, maxWait: 10_000 }).nextIds(20_000)');
+  const others = [draw(), draw()];
+  const ids = [...flake.nextIds(50_000)].map(String);
+  for (const more of await Promise.all(others)) ids.push(...Object.values(more));
+  assert.equal(ids.length, 90_000);
+  assert.equal(countDuplicates(ids), 0);
+});
+
+/** Another container that sees the directory, and not this one's pages. */
+const container = () => ({ SNOWDRIFT_SHARED: createDirectory() });
+
+test('a process that cannot share is refused with the holder, its start, and what to do', async () => {
+  recorded().nextId();
+  for (const [expression, env] of [
+    ['new SnowFlake(state).nextId()', container()],
+    ["new SnowFlake({ ...state, scope: 'process' }).nextId()", {}],
+  ]) {
+    const { code, message, holders } = await elsewhere(expression, env);
+    assert.equal(code, 'ERR_SNOWFLAKE_IN_USE');
+    assert.ok(message.includes(slotFile()), message);
+    assert.match(message, new RegExp(`process ${process.pid} on ${hostname()}, started 20\\d\\d-`));
+    assert.match(message, /workerId of its own.*SnowFlake\.lease\(\).*waitForSlot/);
+    const [{ pid, host, startedAt }] = holders;
+    assert.deepEqual([pid, host], [process.pid, hostname()]);
+    const started = Date.now() - process.uptime() * 1000;
+    assert.ok(Math.abs(new Date(startedAt) - started) < 2000, startedAt);
+  }
+});
+
+test('close(), using, await using and the end of the process free the slot at once', async () => {
+  const attempt = () => elsewhere('new SnowFlake(state).nextIdString()', container());
+  recorded().close();
+  assert.equal(typeof (await attempt()), 'string');
+  const flake = recorded();
+  assert.equal((await attempt()).code, 'ERR_SNOWFLAKE_IN_USE');
+  await flake.close();
+  assert.equal(typeof (await attempt()), 'string', 'and that process has ended, too');
+  assert.equal(typeof recorded().nextId(), 'bigint');
+});
+
+test('a closed node is opened again without repeating or waiting', () => {
+  const ids = [];
+  for (let i = 0; i < 20; i++) {
+    const flake = recorded();
+    for (let n = 0; n < 50; n++) ids.push(flake.nextId());
+    flake.close();
+  }
+  assert.equal(countDuplicates(ids), 0);
+});
+
+test('all instances and threads of a process share the slot, until the last one has closed', async () => {
+  const maxWait = 10_000;
+  const first = recorded({ maxWait });
+  const script = `
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    const { parentPort, workerData } = require('node:worker_threads');
+    const flake = new SnowFlake(workerData);
+    parentPort.postMessage(flake.nextIds(50_000));`;
+  const workerData = { datacenterId: 1, workerId: 3, state: directory, maxWait };
+  const threads = [runWorker(script, { workerData }), runWorker(script, { workerData })];
+  const second = recorded({ maxWait });
+  const ids = [...first.nextIds(50_000), ...second.nextIds(50_000)];
+  for (const more of await Promise.all(threads)) ids.push(...more);
+  assert.equal(countDuplicates(ids), 0);
+  assert.equal(first.lease.owner, second.lease.owner);
+  first.close();
+  const attempt = () => elsewhere('new SnowFlake(state).nextIdString()', container());
+  assert.equal((await attempt()).code, 'ERR_SNOWFLAKE_IN_USE');
+  second.close();
+  assert.equal(typeof (await attempt()), 'string');
+});
+
+test('one directory is one store, however it is spelled', () => {
+  const link = `${directory}-link`;
+  symlinkSync(directory, link);
+  try {
+    const { lease } = recorded();
+    for (const state of [
+      link,
+      `${directory}/../${directory.split('/').at(-1)}/`,
+      relative(process.cwd(), directory),
+      pathToFileURL(directory),
+      pathToFileURL(directory).href,
+    ]) {
+      assert.equal(recorded({ state }).lease.owner, lease.owner, String(state));
+    }
+  } finally {
+    rmSync(link);
+  }
+});
+
+test('the last part of the path is created, the rest must exist', () => {
+  assert.equal(typeof recorded({ state: join(directory, 'a') }).nextId(), 'bigint');
+  const { message } = refuses(
+    () => recorded({ state: join(directory, 'b', 'c') }),
+    'ERR_SNOWFLAKE_STORE',
+  );
+  assert.match(
+    message,
+    /cannot create the directory .*b\/c: No such file.*Create its parent directory/,
+  );
+});
+
+test('two copies of the package share the slot, also in one process', { skip: alone }, () => {
+  const root = dirname(dirname(entry));
+  const [one, two] = ['one', 'two'].map((name) => {
+    const copy = join(directory, name, 'node_modules', 'snowdrift');
+    for (const part of ['js', 'package.json'])
+      cpSync(join(root, part), join(copy, part), { recursive: true });
+    return copy;
+  });
+  const script = `
+    const state = { datacenterId: 1, workerId: 3, state: ${JSON.stringify(join(directory, 'ids'))} };
+    const [one, two] = [require(${JSON.stringify(one)}), require(${JSON.stringify(two)})];
+    const flake = new one.SnowFlake(state);
+    const other = new two.SnowFlake(state);
+    const ids = [];
+    for (let n = 0; n < 1000; n++) ids.push(String(flake.nextId()), String(other.nextId()));
+    flake.close();
+    ids.push(String(other.nextId()));
+    console.log(JSON.stringify([one.SnowFlake === two.SnowFlake, ids]));`;
+  const { stdout, stderr } = spawnSync(process.execPath, ['-e', script], { encoding: 'utf8' });
+  assert.equal(stderr, '');
+  const [isOne, ids] = JSON.parse(stdout);
+  assert.equal(isOne, false);
+  assert.equal(ids.length, 2001);
+  assert.equal(countDuplicates(ids), 0);
+});
+
+test('the same node with and without a state, or with another, is a conflict', () => {
+  const flake = recorded();
+  const bare = { datacenterId: 1, workerId: 3 };
+  const { message } = refuses(() => new SnowFlake(bare), 'ERR_SNOWFLAKE_CONFLICT');
+  assert.ok(message.includes(directory), message);
+  refuses(() => recorded({ state: join(directory, 'other') }), 'ERR_SNOWFLAKE_CONFLICT');
+  refuses(() => recorded({ ttl: 20_000 }), 'ERR_SNOWFLAKE_CONFLICT');
+  refuses(() => recorded({ maxAhead: 11 }), 'ERR_SNOWFLAKE_CONFLICT');
+  flake.close();
+  const unrecorded = new SnowFlake(bare);
+  open.push(unrecorded);
+  const drawn = unrecorded.nextId();
+  refuses(() => recorded(), 'ERR_SNOWFLAKE_CONFLICT');
+  unrecorded.close();
+  assert.ok(recorded().nextId() > drawn);
+});
+
+test('processes of one host use a node with state or without, never both', {
+  skip: alone,
+}, async () => {
+  const options = { datacenterId: 1, workerId: 3 };
+  const bare = `new SnowFlake(${JSON.stringify(options)}).nextIdString()`;
+  const flake = recorded();
+  const { code, message } = await elsewhere(bare);
+  assert.equal(code, 'ERR_SNOWFLAKE_CONFLICT');
+  assert.match(message, new RegExp(`is used with state by process ${process.pid}`));
+  flake.close();
+  assert.equal(typeof (await elsewhere(bare)), 'string');
+  const unrecorded = new SnowFlake(options);
+  open.push(unrecorded);
+  const refused = await elsewhere('new SnowFlake(state).nextIdString()');
+  assert.equal(refused.code, 'ERR_SNOWFLAKE_CONFLICT');
+  assert.match(refused.message, /is used without state by process .*all processes of a node/);
+  const elsewhereRecorded = await elsewhere(
+    "new SnowFlake({ ...state, workerId: 4, state: directory + '/one' }).lease.state",
+  );
+  assert.equal(elsewhereRecorded, 'held');
+});
+
+test('a restart within a long tick continues at the next ID', async () => {
+  const layout = { ...layouts.node, timestampBits: 28, tickMs: 86_400_000 };
+  const draw = `new SnowFlake({ ...state, layout: ${JSON.stringify(layout)} }).nextIdString()`;
+  const ids = [await elsewhere(draw), await elsewhere(draw), await elsewhere(draw)].map(BigInt);
+  assert.deepEqual(ids, [ids[0], ids[0] + 1n, ids[0] + 2n]);
+});
+
+test('lease reports the slot, and each renewal raises its ceiling', async () => {
+  const before = Date.now();
+  const flake = recorded({ ttl: 1000 });
+  const after = Date.now();
+  const { lease } = flake;
+  assert.match(lease.owner, /^[0-9a-f]{32}$/);
+  const { store, slot, floor, expires, renewals, state } = lease;
+  assert.equal(store, `file://${directory}`);
+  assert.deepEqual(slot, { datacenterId: 1, workerId: 3 });
+  assert.deepEqual([expires, renewals, state], [null, 0, 'held']);
+  assert.ok(floor === null || floor <= after, String(floor));
+  assert.ok(before + 1000 <= lease.ceiling && lease.ceiling <= after + 1000);
+  const end = Date.now() + 5000;
+  while (flake.lease.renewals < 2 && Date.now() < end) await sleep(50);
+  assert.ok(flake.lease.renewals >= 2 && flake.lease.ceiling > lease.ceiling);
+  flake.close();
+  assert.equal(flake.lease.state, 'released');
+  assert.equal(new SnowFlake({ datacenterId: 0, workerId: 0 }).lease, null);
+});
+
+test('waitForSlot waits for the other process to end, and no longer than that', async () => {
+  const holder = new Drawer({ datacenterId: 1, workerId: 3, state: directory });
+  await holder.opened();
+  const waiting = elsewhere(
+    'new SnowFlake({ ...state, waitForSlot: 20_000, maxWait: 20_000 }).nextIdString()',
+    container(),
+  );
+  await sleep(400);
+  holder.kill('SIGKILL');
+  assert.equal(typeof (await waiting), 'string');
+
+  recorded();
+  const start = Date.now();
+  const { code } = await elsewhere(
+    'new SnowFlake({ ...state, waitForSlot: 1000 }).nextIdString()',
+    container(),
+  );
+  assert.equal(code, 'ERR_SNOWFLAKE_IN_USE');
+  assert.ok(Date.now() - start >= 1000);
+});
+
+test('SnowFlake.lease takes any free slot of the datacenter, and no workerId from anywhere', async () => {
+  process.env.workerId = '9';
+  try {
+    const flakes = [await leased(), await leased(), await leased()];
+    assert.deepEqual(
+      flakes.map(({ workerId }) => workerId),
+      [0, 1, 2],
+    );
+    for (const flake of flakes) {
+      const { datacenterId, workerId } = flake.parse(flake.nextId());
+      assert.deepEqual([datacenterId, workerId], [1, flake.workerId]);
+      assert.deepEqual(flake.lease.slot, { datacenterId, workerId });
+    }
+    const other = await elsewhere(
+      "(await SnowFlake.lease(url, { datacenterId: 1, scope: 'process' })).workerId",
+    );
+    assert.equal(other, 3);
+    const another = await elsewhere('(await SnowFlake.lease(url, { datacenterId: 2 })).workerId');
+    assert.equal(another, 0);
+  } finally {
+    delete process.env.workerId;
+  }
+});
+
+test('of the slots that can start at once, the longest unused is taken again', async () => {
+  const flakes = [await leased(), await leased(), await leased()];
+  for (const n of [1, 2, 0]) {
+    flakes[n].nextId();
+    await sleep(3);
+    flakes[n].close();
+  }
+  await sleep(3);
+  const again = [await leased(), await leased(), await leased()];
+  assert.deepEqual(
+    again.map(({ workerId }) => workerId),
+    [1, 2, 0],
+  );
+});
+
+test('when all slots are held, the error names the holders; or the call waits without blocking', async () => {
+  const layout = { ...layouts.node, workerBits: 1 };
+  const flakes = [await leased({ layout }), await leased({ layout })];
+  const { message, holders } = await rejects(leased({ layout }), 'ERR_SNOWFLAKE_NO_SLOT');
+  assert.match(
+    message,
+    /all slots of datacenterId 1.*workerId 0: process \d+ on .*workerId 1: process/,
+  );
+  assert.deepEqual(
+    holders.map(({ workerId, pid }) => [workerId, pid]),
+    [
+      [0, process.pid],
+      [1, process.pid],
+    ],
+  );
+  let ticks = 0;
+  const timer = setInterval(() => ticks++, 5);
+  setTimeout(() => flakes[1].close(), 300);
+  const third = await leased({ layout, waitForSlot: 10_000 });
+  clearInterval(timer);
+  assert.equal(third.workerId, 1);
+  assert.ok(ticks > 10, `${ticks} ticks of a timer meanwhile`);
+});
+
+test('many processes that lease at once get different slots', async () => {
+  const options = { datacenterId: 1, scope: 'process', lease: pathToFileURL(directory).href };
+  const drawers = Array.from({ length: 6 }, () => new Drawer(options));
+  const answers = await Promise.all(drawers.map((drawer) => drawer.opened()));
+  for (const drawer of drawers) drawer.kill('SIGKILL');
+  await Promise.all(drawers.map(({ ended }) => ended));
+  const slots = answers.map(({ lease, message }) => lease?.slot.workerId ?? message);
+  assert.deepEqual(
+    slots.sort((a, b) => a - b),
+    [0, 1, 2, 3, 4, 5],
+  );
+});
+
+test('the environment does the same, for static calls and for instances', async () => {
+  const state = { datacenterId: '1', workerId: '3', SNOWDRIFT_STATE: directory };
+  assert.equal(
+    (await elsewhere('(SnowFlake.nextId(), SnowFlake.default.lease)', state)).store,
+    `file://${directory}`,
+  );
+  assert.equal((await elsewhere('new SnowFlake().lease', state)).slot.workerId, 3);
+  const url = pathToFileURL(directory).href;
+  const lease = { datacenterId: '1', SNOWDRIFT_LEASE: url };
+  assert.equal((await elsewhere('SnowFlake.default.lease', lease)).slot.datacenterId, 1);
+  assert.equal(
+    (await elsewhere('SnowFlake.configure({ datacenterId: 1, lease: url }).lease')).state,
+    'held',
+  );
+  assert.equal((await elsewhere('SnowFlake.configure(state).lease')).state, 'held');
+  const both = { ...state, ...lease };
+  const { code, message } = await elsewhere('SnowFlake.nextId()', both);
+  assert.equal(code, 'ERR_SNOWFLAKE_CONFIG');
+  assert.match(message, /SNOWDRIFT_STATE and the environment variable SNOWDRIFT_LEASE/);
+  assert.equal((await elsewhere('new SnowFlake(state).lease', lease)).slot.workerId, 3);
+  const named = await elsewhere('new SnowFlake({ workerId: 4 })', lease);
+  assert.match(named.message, /SNOWDRIFT_LEASE takes any free workerId: leave out workerId/);
+});
+
+test('the static functions of all threads share one leased slot', async () => {
+  const env = { datacenterId: '1', SNOWDRIFT_LEASE: pathToFileURL(directory).href };
+  const script = `
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    const { parentPort } = require('node:worker_threads');
+    const ids = SnowFlake.nextIds(1000);
+    parentPort.postMessage([SnowFlake.default.workerId, ids]);
+    setTimeout(() => {}, 500);`;
+  const answers = await Promise.all([0, 1, 2].map(() => runWorker(script, { env })));
+  assert.deepEqual(
+    answers.map(([workerId]) => workerId),
+    [0, 0, 0],
+  );
+  assert.equal(countDuplicates(answers.flatMap(([, ids]) => [...ids])), 0);
+  assert.deepEqual(readdirSync(directory), ['datacenter-1-worker-0.slot']);
+});
+
+test('a damaged, truncated, foreign, newer or exchanged file is refused by its name, and left as it is', () => {
+  recorded().close();
+  const whole = readFileSync(slotFile());
+  const changed = (at, value) => {
+    const bytes = Buffer.from(whole);
+    bytes[at] = value;
+    return bytes;
+  };
+  for (const [content, what] of [
+    [changed(60, whole[60] ^ 1), /is damaged\..*use another workerId/],
+    [changed(1047, whole[1047] ^ 0x40), /is damaged/],
+    [changed(8, 4), /was written by a newer snowdrift \(format 4; this one reads 3\)/],
+    [
+      changed(8, 2).subarray(0, 4096),
+      /by an older snowdrift \(format 2; this one reads 3\)\. End the processes.*reset/,
+    ],
+    [whole.subarray(0, 100), /is 100 bytes long and should be 32768/],
+    [Buffer.alloc(0), /is 0 bytes long/],
+    [Buffer.alloc(32_768), /is not a snowdrift slot file/],
+  ]) {
+    writeFileSync(slotFile(), content);
+    const { message } = refuses(() => recorded(), 'ERR_SNOWFLAKE_STORE');
+    assert.ok(message.includes(slotFile()), message);
+    assert.match(message, what);
+    assert.deepEqual(readFileSync(slotFile()), Buffer.from(content));
+  }
+  writeFileSync(slotFile(4), whole);
+  const { message } = refuses(() => recorded({ workerId: 4 }), 'ERR_SNOWFLAKE_STORE');
+  assert.match(message, /is the file of datacenterId 1 and workerId 3 under another name/);
+});
+
+test('another layout or epoch on the same slot is refused, named or leased', async () => {
+  recorded().close();
+  const { message } = refuses(() => recorded({ epoch: 0 }), 'ERR_SNOWFLAKE_STORE');
+  assert.match(
+    message,
+    /another layout or epoch: 41\/3\/5\/2\/12.*from 2020-01-31T16:00.*not.*from 1970-01-01/,
+  );
+  assert.match(message, /Use one directory for each layout/);
+  refuses(() => recorded({ layout: 'twitter' }), 'ERR_SNOWFLAKE_STORE');
+  await rejects(leased({ layout: 'twitter' }), 'ERR_SNOWFLAKE_STORE');
+});
+
+test('a lease skips a damaged slot, with a warning', async () => {
+  for (const flake of [await leased(), await leased()]) flake.close();
+  truncateSync(slotFile(0), 10);
+  const warned = once(process, 'warning');
+  const all = [await leased()];
+  const [{ name, code, message: warning }] = await warned;
+  assert.deepEqual([name, code], ['SnowFlakeWarning', 'SNOWFLAKE_SLOT_UNUSABLE']);
+  assert.match(warning, /worker-0\.slot is 10 bytes long/);
+  for (let n = 2; n < 32; n++) all.push(await leased());
+  assert.equal(countDuplicates(all.map(({ workerId }) => workerId)), 0);
+  const { message } = await rejects(leased(), 'ERR_SNOWFLAKE_NO_SLOT');
+  assert.match(message, /are held or cannot be used \(.*worker-0\.slot is 10 bytes long/);
+  all[4].close();
+  assert.equal((await leased()).workerId, all[4].workerId);
+});
+
+test('a slot file that is removed in use stops its holder', async () => {
+  const flake = recorded({ ttl: 1000 });
+  flake.nextId();
+  rmSync(slotFile());
+  const end = Date.now() + 5000;
+  while (flake.lease.state === 'held' && Date.now() < end) await sleep(20);
+  assert.equal(flake.lease.state, 'lost');
+  const { message } = refuses(flake.nextId, 'ERR_SNOWFLAKE_STORE');
+  assert.match(message, /was removed or replaced while it was in use.*Restart this process/);
+});
+
+const isRoot = process.getuid?.() === 0;
+const cannotMount = isRoot
+  ? spawnSync('unshare', ['-m', 'true']).status !== 0 && 'mounting is not allowed here'
+  : 'only root may mount a small disk';
+
+/** Runs a body with SnowFlake, state and refused(call) as the user nobody, where that is not us. */
+async function asNobody(body) {
+  chmodSync(directory, 0o755);
+  const env = forAllUsers();
+  const script = `
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    const fs = require('node:fs');
+    const directory = ${JSON.stringify(directory)};
+    const refused = (call) => { try { return String(call()); } catch ({ code, message }) { return [code, message]; } };
+    if (process.getuid() === 0) process.setuid(65534);
+    console.log(JSON.stringify((() => {${body}})()));`;
+  const { stdout, stderr } = await runScript(script, { env });
+  assert.notEqual(stdout, '', stderr);
+  return JSON.parse(stdout);
+}
+
+/** A directory of pages in which each user may make one of its own, as in /dev/shm. */
+function forAllUsers() {
+  if (process.platform !== 'linux') return {};
+  const env = { SNOWDRIFT_SHARED: createDirectory() };
+  chmodSync(env.SNOWDRIFT_SHARED, 0o1777);
+  return env;
+}
+
+test('a directory or a file without write permission is an error that says so', {
+  skip: process.platform === 'win32' && 'Windows has no such permissions',
+}, async () => {
+  mkdirSync(join(directory, 'ids'), { mode: 0o555 });
+  const [code, message] = await asNobody(
+    "return refused(() => new SnowFlake({ datacenterId: 1, workerId: 3, state: directory + '/ids' }).nextId());",
+  );
+  assert.equal(code, 'ERR_SNOWFLAKE_STORE');
+  assert.match(
+    message,
+    /cannot make .*ids\/datacenter-1-worker-3\.slot: Permission denied.*Let this process's user write there/,
+  );
+
+  recorded().close();
+  chmodSync(slotFile(), 0o444);
+  const [readOnly, why] = await asNobody(
+    'return refused(() => new SnowFlake({ datacenterId: 1, workerId: 3, state: directory }).nextId());',
+  );
+  assert.equal(readOnly, 'ERR_SNOWFLAKE_STORE');
+  assert.match(why, /cannot open .*datacenter-1-worker-3\.slot: Permission denied/);
+});
+
+test('a file that another user owns does not keep a lease from the others', {
+  skip: !isRoot && 'only root can be two users',
+}, async () => {
+  // Readable or not, released or held by a living process.
+  const layout = { ...layouts.node, workerBits: 2 };
+  for (const flake of [await leased({ layout }), await leased({ layout })]) flake.close();
+  chmodSync(slotFile(0), 0o600);
+  chmodSync(slotFile(1), 0o644);
+  chmodSync(directory, 0o777);
+  const script = `
+    process.setuid(65534);
+    const { SnowFlake, layouts } = require(${JSON.stringify(entry)});
+    const warnings = [];
+    process.on('warning', ({ code, message }) => warnings.push([code, message]));
+    const lease = (more) =>
+      SnowFlake.lease(${JSON.stringify(pathToFileURL(directory).href)},
+        { datacenterId: 1, scope: 'process', layout: { ...layouts.node, workerBits: 2 }, ...more });
+    (async () => {
+      const flakes = [await lease(), await lease()];
+      const workerIds = flakes.map((flake) => (flake.nextId(), flake.workerId));
+      const refused = await lease().catch(({ code, message }) => [code, message]);
+      await new Promise((resolve) => setImmediate(resolve));
+      console.log(JSON.stringify({ workerIds, refused, warnings }));
+    })();`;
+  const { stdout, stderr } = await runScript(script, { env: forAllUsers() });
+  assert.notEqual(stdout, '', stderr);
+  const { workerIds, refused, warnings } = JSON.parse(stdout);
+  assert.deepEqual(workerIds, [2, 3]);
+  assert.equal(refused[0], 'ERR_SNOWFLAKE_NO_SLOT');
+  assert.match(refused[1], /cannot be used \(cannot open .*worker-0\.slot: Permission denied/);
+  assert.ok(warnings.every(([code]) => code === 'SNOWFLAKE_SLOT_UNUSABLE'));
+  assert.equal(warnings.length, 4, 'both files, at each lease');
+  assert.match(warnings[0][1], /cannot open .*worker-0\.slot: Permission denied.*Let this process/);
+});
+
+test('an entry that is no slot file does not keep a lease from the others', {
+  skip: process.platform === 'win32' && 'Windows has no such files',
+}, async () => {
+  mkdirSync(slotFile(0));
+  assert.equal(spawnSync('mkfifo', [slotFile(1)]).status, 0);
+  symlinkSync(slotFile(2), slotFile(2));
+  symlinkSync(join(directory, 'nowhere'), slotFile(4));
+  const warnings = [];
+  const collect = ({ code, message }) => warnings.push(`${code} ${message}`);
+  process.on('warning', collect);
+  try {
+    const flake = await leased();
+    assert.equal(flake.workerId, 3);
+    await sleep(0);
+  } finally {
+    process.off('warning', collect);
+  }
+  assert.deepEqual(
+    warnings.map((warning) => /^SNOWFLAKE_SLOT_UNUSABLE .*worker-(\d)\.slot/.exec(warning)?.[1]),
+    ['0', '1', '2', '4'],
+    String(warnings),
+  );
+  for (const [workerId, said] of [
+    [0, /worker-0\.slot.* (directory|regular file)/],
+    [1, /worker-1\.slot is not a regular file. Move it away, or use another workerId/],
+    [2, /worker-2\.slot is a symbolic link/],
+    [4, /worker-4\.slot is a symbolic link and must be a file.*Remove it/],
+  ]) {
+    const { message } = refuses(() => recorded({ workerId }), 'ERR_SNOWFLAKE_STORE');
+    assert.match(message, said);
+  }
+});
+
+test('a user who may not create files takes an existing slot', {
+  skip: !isRoot && 'only root can be two users',
+}, async () => {
+  const layout = { ...layouts.node, workerBits: 2 };
+  const flake = await leased({ layout, ttl: 60_000 });
+  const url = pathToFileURL(directory).href;
+  chownSync(slotFile(0), 65534, 65534);
+  // Its ceiling lies ahead, so that slots that were never used come first.
+  const held = readFileSync(slotFile(0));
+  flake.close();
+  writeFileSync(slotFile(0), held);
+  const answer = await asNobody(
+    `return SnowFlake.configure({ datacenterId: 1, lease: ${JSON.stringify(url)}, layout: ${JSON.stringify(layout)} }).workerId;`,
+  );
+  assert.equal(answer, 0);
+});
+
+/** How `snowdrift slots` shows slot 3 after a script has ended that has `state` and `SnowFlake`. */
+async function shownAfter(body) {
+  const { code, signal, stderr } = await runScript(`
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    const { Worker } = require('node:worker_threads');
+    const entry = ${JSON.stringify(entry)};
+    const state = { datacenterId: 1, workerId: 3, state: ${JSON.stringify(directory)}, maxWait: 1000 };
+    ${body}`);
+  const { stdout } = await run(['slots', pathToFileURL(directory).href]);
+  const [, shown] = /^1 +3 +(\w+)/m.exec(stdout) ?? [undefined, stdout];
+  return { code, signal, stderr, shown };
+}
+
+test('a process releases its slot, however it ends by itself', {
+  skip: process.platform === 'win32' && 'there it is shown as died',
+}, async () => {
+  for (const [body, expected] of [
+    ['new SnowFlake(state).nextId();', [0, null]],
+    ['new SnowFlake(state).nextId(); process.exit(0);', [0, null]],
+    ['new SnowFlake(state).nextId(); process.exitCode = 3; process.exit();', [3, null]],
+    [
+      'new SnowFlake(state).nextId(); setImmediate(() => { throw new Error("planned"); });',
+      [1, null],
+    ],
+    // IDs are drawn until the end, by listeners of it and by other threads.
+    [
+      `const flake = new SnowFlake(state);
+       process.on('exit', () => { for (let n = 0; n < 5000; n++) flake.nextId(); });
+       process.exit(0);`,
+      [0, null],
+    ],
+    [
+      `const draw = "const { workerData: [entry, state] } = require('worker_threads');" +
+         "const flake = new (require(entry).SnowFlake)(state);" +
+         "require('worker_threads').parentPort.postMessage(0);" +
+         "(function turn() { flake.nextId(); setImmediate(turn); })();";
+       const worker = new Worker(draw, { eval: true, workerData: [entry, state] });
+       worker.once('message', () => process.exit(0));`,
+      [0, null],
+    ],
+    [
+      `const draw = "const { workerData: [entry, state] } = require('worker_threads');" +
+         "new (require(entry).SnowFlake)(state).nextId(); process.exit(0);";
+       new Worker(draw, { eval: true, workerData: [entry, state] });`,
+      [0, null],
+    ],
+  ]) {
+    const { code, signal, stderr, shown } = await shownAfter(body);
+    assert.deepEqual([code, signal, shown], [...expected, 'free'], `${body}\n${stderr}`);
+    if (expected[0] !== 1) assert.equal(stderr, '');
+  }
+  // What ends by a signal has died: nothing of it runs any more.
+  for (const signal of ['SIGTERM', 'SIGKILL']) {
+    const { shown } = await shownAfter(
+      `new SnowFlake(state).nextId(); process.kill(process.pid, '${signal}'); setTimeout(() => {}, 1e6);`,
+    );
+    assert.equal(shown, 'died', signal);
+  }
+});
+
+onMachine(
+  'a slot that a clock years ahead made useless names its remedy, which works',
+  async ({ machine }) => {
+    const env = machine.env;
+    const nineYears = 9 * 365 * 86_400_000;
+    const slot = ['--datacenter-id', '1', '--worker-id', '3'];
+    const reset = (...more) =>
+      run(['reset', pathToFileURL(directory).href, ...more, ...slot], { env });
+    const ids = [];
+    // Each is killed: a process that ends by itself records exactly what it has issued.
+    const killed = "process.on('exit', () => process.kill(process.pid, 'SIGKILL'))";
+    const draw = async () => {
+      const answer = await elsewhere(`(${killed}, new SnowFlake(state).nextIds(100))`, env);
+      if (answer.code === undefined) ids.push(...Object.values(answer));
+      return answer;
+    };
+    await draw();
+    machine.clock = nineYears;
+    await draw();
+    machine.clock = 60_000;
+    machine.boot = 2;
+    const { code, message } = await draw();
+    assert.equal(code, 'ERR_SNOWFLAKE_WINDOW');
+    const command = `snowdrift reset file://${directory} --datacenter-id 1 --worker-id 3`;
+    assert.ok(message.includes(`${slotFile()}: ${command}`), message);
+
+    const before = readFileSync(slotFile());
+    const looked = await reset();
+    assert.deepEqual([looked.code, looked.stderr], [2, '']);
+    assert.match(
+      looked.stdout,
+      /IDs up to +20[3-9]\d-.*never issued again.*No ID is issued again/s,
+    );
+    assert.match(looked.stdout, /Nothing was changed\. Pass --yes to reset it\./);
+    assert.deepEqual(readFileSync(slotFile()), before);
+    const done = await reset('--yes', '--json');
+    assert.equal(done.code, 0, done.stderr);
+    const { plan, now, isDone, ceiling } = JSON.parse(done.stdout);
+    assert.deepEqual([isDone, plan.repeatsTo, plan.skip[1]], [true, null, ceiling]);
+    assert.ok(Math.abs(plan.floor - now) < 5000);
+    await sleep(5);
+    assert.equal((await draw()).code, undefined);
+
+    machine.clock = nineYears;
+    const again = await draw();
+    assert.equal(again.code, 'ERR_SNOWFLAKE_STORE');
+    assert.match(again.message, /a clock that was ahead has issued IDs of these times/);
+    machine.clock = nineYears + 86_400_000;
+    assert.equal((await draw()).code, undefined);
+    machine.clock = nineYears + 2 * 86_400_000;
+    const none = await reset('--yes');
+    assert.deepEqual([none.code, /nothing to reset/.test(none.stdout)], [0, true], none.stdout);
+    assert.equal(ids.length, 400);
+    assert.equal(countDuplicates(ids), 0);
+  },
+);
+
+onMachine(
+  'after a power cut IDs are refused for ttl + maxAhead at the most',
+  async ({ machine }) => {
+    const [ttl, maxAhead] = [1000, 60_000];
+    const options = JSON.stringify({ ttl, maxAhead });
+    const draw = (more) =>
+      elsewhere(
+        `(() => {
+          const flake = new SnowFlake({ ...state, ...${options} });
+          try { return flake.nextIdString(); }
+          catch ({ code, retryAfterMs }) { return { code, retryAfterMs }; }
+          finally { ${more} }
+        })()`,
+        machine.env,
+      );
+    const before = Date.now();
+    await assert.rejects(draw("process.kill(process.pid, 'SIGKILL')"));
+    machine.boot = 2;
+    const { code, retryAfterMs } = await draw('');
+    assert.equal(code, 'ERR_SNOWFLAKE_WINDOW');
+    assert.ok(retryAfterMs <= ttl + maxAhead, `${retryAfterMs}`);
+    assert.ok(retryAfterMs >= ttl + maxAhead - (Date.now() - before), `${retryAfterMs}`);
+  },
+);
+
+onMachine(
+  'a slot whose counter values are all years ahead names the remedy, too',
+  async ({ machine }) => {
+    const years = 365 * 86_400_000;
+    const draw = () => elsewhere('new SnowFlake(state).nextIdString()', machine.env);
+    for (const ahead of [9, 8, 7, 6]) {
+      machine.clock = ahead * years;
+      assert.equal(typeof (await draw()), 'string');
+    }
+    machine.clock = 0;
+    const { code, message } = await draw();
+    assert.equal(code, 'ERR_SNOWFLAKE_CLOCK_BACK');
+    assert.match(message, /snowdrift reset file:\/\/.*--worker-id 3/);
+  },
+);
+
+test('reset refuses what it cannot do, and slots with living holders', async () => {
+  const url = pathToFileURL(directory).href;
+  const slot = ['--datacenter-id', '1', '--worker-id', '3'];
+  recorded().nextId();
+  for (const [args, status, said] of [
+    [[url, ...slot, '--yes'], 1, /ERR_SNOWFLAKE_IN_USE: .*is held by another process: process \d+/],
+    [[url, '--datacenter-id', '1', '--worker-id', '4'], 1, /ERR_SNOWFLAKE_STORE: .*worker-4\.slot/],
+    [['file:///no/such', ...slot], 1, /ERR_SNOWFLAKE_STORE: .*\/no\/such/],
+    [[url, ...slot, '--layout', 'twitter'], 1, /another layout or epoch/],
+    [[url, '--worker-id', '3'], 2, /reset needs --datacenter-id/],
+    [[url, '--datacenter-id', '1'], 2, /reset needs --worker-id/],
+    [[url, '--datacenter-id', '1', '--worker-id', 'x'], 2, /--worker-id must be a whole number/],
+    [['postgres://user:secret@a/b', ...slot], 2, /reset is for a directory.*recover/],
+    [['user:secret@a', ...slot], 2, /URL of file:/],
+    [slot, 1, /is used by process|has a record in a directory: reset that/],
+    [[url, url, ...slot], 2, /reset takes one URL/],
+  ]) {
+    if (args[0] === url && args.includes('twitter')) open.pop().close();
+    const { code, stdout, stderr } = await run(['reset', ...args]);
+    assert.deepEqual([code, stdout], [status, ''], `${args}: ${stderr}`);
+    assert.match(stderr, said);
+    assert.ok(!stderr.includes('secret'), stderr);
+  }
+  // Damaged, it can be reset, and stays the file of its user.
+  writeFileSync(slotFile(), 'damaged');
+  chmodSync(slotFile(), 0o640);
+  const looked = await run(['reset', url, ...slot]);
+  assert.deepEqual([looked.code, readFileSync(slotFile(), 'utf8')], [2, 'damaged']);
+  assert.match(looked.stdout, /7 bytes long.*The issued IDs are unknown/s);
+  assert.equal((await run(['reset', url, ...slot, '--yes'])).code, 0);
+  assert.equal(statSync(slotFile()).mode & 0o777, 0o640);
+  await sleep(5);
+  assert.equal(typeof recorded().nextId(), 'bigint');
+});
+
+/** Runs a script in a directory on a disk of its own of 64 kB. */
+function onSmallDisk(script) {
+  const { stdout, stderr } = spawnSync(
+    'unshare',
+    [
+      '-m',
+      'sh',
+      '-c',
+      `mount -t tmpfs -o size=64k none ${directory} && exec "$0" -e "$1"`,
+      process.execPath,
+      `
+      const { SnowFlake } = require(${JSON.stringify(entry)});
+      const fs = require('node:fs');
+      const directory = ${JSON.stringify(directory)};
+      const fill = () => { try { fs.writeFileSync(directory + '/filler', Buffer.alloc(1e6)); } catch {} };
+      (async () => {${script}})().then((value) => console.log(JSON.stringify(value)));`,
+    ],
+    { encoding: 'utf8' },
+  );
+  assert.notEqual(stdout, '', stderr);
+  return JSON.parse(stdout);
+}
+
+test('a full disk at the start is an error, and leaves nothing behind', {
+  skip: cannotMount,
+}, () => {
+  const { code, message, files } = onSmallDisk(`
+    fill();
+    try { new SnowFlake({ datacenterId: 1, workerId: 3, state: directory }); }
+    catch ({ code, message }) { return { code, message, files: fs.readdirSync(directory) }; }`);
+  assert.equal(code, 'ERR_SNOWFLAKE_STORE');
+  assert.match(message, /No space left on device.*Free space on that disk/);
+  assert.deepEqual(files, ['filler']);
+});
+
+test('a disk that fills later does not matter: the file is written in place', {
+  skip: cannotMount,
+}, () => {
+  const { renewals, drawn } = onSmallDisk(`
+    const flake = new SnowFlake({ datacenterId: 1, workerId: 3, state: directory, ttl: 1000 });
+    fill();
+    await new Promise((resolve) => setTimeout(resolve, 1700));
+    return { drawn: String(flake.nextId()), renewals: flake.lease.renewals };`);
+  assert.ok(renewals >= 3 && /^\d+$/.test(drawn));
+});
+
+test('a wrong directory, URL or time is refused before anything is touched', async () => {
+  for (const state of [
+    '',
+    5,
+    null,
+    {},
+    [],
+    true,
+    'a\0b',
+    'file://host/ids',
+    'file:ids%2Fa',
+    new URL('http://a/b'),
+  ]) {
+    const { message } = refuses(() => recorded({ state }), 'ERR_SNOWFLAKE_CONFIG');
+    assert.match(message, /^state must be /);
+  }
+  for (const lease of ['', 'ids', '/ids', 5, null, true]) {
+    const { message } = await rejects(leased({}, lease), 'ERR_SNOWFLAKE_CONFIG');
+    assert.match(message, /^lease must be a file: URL/);
+  }
+  for (const lease of ['http://a/b', new URL('kafka://a')]) {
+    const { message } = await rejects(leased({}, lease), 'ERR_SNOWFLAKE_CONFIG');
+    assert.match(message, /^lease must be a URL of file:, postgres:/);
+  }
+  refuses(() => new SnowFlake({ datacenterId: 1, lease: 'postgres://a' }), 'ERR_SNOWFLAKE_CONFIG');
+  await rejects(SnowFlake.lease(), 'ERR_SNOWFLAKE_CONFIG');
+  for (const ttl of [0, 999, 3_600_001, 1000.5, '1000', null, Number.NaN]) {
+    refuses(() => recorded({ ttl }), 'ERR_SNOWFLAKE_CONFIG');
+  }
+  for (const waitForSlot of [-1, 3_600_001, '5', null]) {
+    refuses(() => recorded({ waitForSlot }), 'ERR_SNOWFLAKE_CONFIG');
+  }
+  const bare = { datacenterId: 1, workerId: 3 };
+  refuses(() => new SnowFlake({ ...bare, ttl: 5000 }), 'ERR_SNOWFLAKE_CONFIG');
+  refuses(() => new SnowFlake({ ...bare, waitForSlot: 5 }), 'ERR_SNOWFLAKE_CONFIG');
+  refuses(() => recorded({ lease: pathToFileURL(directory) }), 'ERR_SNOWFLAKE_CONFIG');
+  refuses(() => recorded({ clock: Date.now }), 'ERR_SNOWFLAKE_CONFIG');
+  for (const options of [{ workerId: 3 }, { state: directory }, { clock: Date.now }, 5]) {
+    await rejects(SnowFlake.lease(pathToFileURL(directory), options), 'ERR_SNOWFLAKE_CONFIG');
+  }
+  await rejects(leased({ datacenterId: 8 }), 'ERR_SNOWFLAKE_CONFIG');
+  const file = join(directory, 'file');
+  writeFileSync(file, '');
+  assert.match(
+    refuses(() => recorded({ state: file }), 'ERR_SNOWFLAKE_STORE').message,
+    /cannot read the directory .*file: Not a directory.*Give the path of a directory/,
+  );
+  assert.deepEqual(readdirSync(directory), ['file']);
+});

@@ -1,0 +1,656 @@
+'use strict';
+// What servers and networks do to a lease's connection: refuse it, stay silent, speak another protocol,
+// vanish. Every call ends, the error says why, and the process can always end.
+
+const assert = require('node:assert/strict');
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const net = require('node:net');
+const { after, before, describe, test } = require('node:test');
+const { inspect } = require('node:util');
+
+const { Link } = require('../support/lease/link.js');
+const { ENGINES, Server, noAddon, unusual } = require('../support/lease/servers.js');
+const { SnowFlake, entry, patience, refuses, until } = require('../support/support.js');
+
+const PRODUCTS = {
+  postgres: 'PostgreSQL',
+  mysql: 'MySQL',
+  redis: 'Redis',
+  etcd: 'etcd',
+  zookeeper: 'ZooKeeper',
+};
+
+const children = new Set();
+after(() => {
+  for (const child of children) child.kill('SIGKILL');
+});
+
+/** A server for each connection of which `answer` is called. */
+async function listening(answer) {
+  const server = net.createServer((socket) => {
+    socket.on('error', () => {});
+    socket.resume();
+    answer(socket);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return server.unref();
+}
+
+/** How lease() from a URL is refused, and after how many ms. */
+async function refusal(url, options) {
+  const start = performance.now();
+  const error = await SnowFlake.lease(url, { datacenterId: 1, callTimeout: 300, ...options }).then(
+    () => assert.fail('it was not refused'),
+    (thrown) => thrown,
+  );
+  assert.equal(error.code, 'ERR_SNOWFLAKE_STORE', inspect(error));
+  return { error, message: error.message, ms: performance.now() - start };
+}
+
+/** A process that runs the body of an async function. `line()` is the next that it prints. */
+function start(body, { args = [], env = {} } = {}) {
+  const script = `
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    const { memory } = require('snowdrift/lease/memory');
+    const lines = [];
+    const print = (what) => console.log(what);
+    const told = () => new Promise((resolve) => process.stdin.once('data', resolve));
+    const done = () => process.stdin.destroy();
+    (async () => {${body}})().catch((error) => { print(error.message); process.exit(9); });`;
+  const child = spawn(process.execPath, [...args, '-e', script], {
+    cwd: __dirname,
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { ...process.env, ...env },
+  });
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    output += text;
+  });
+  children.add(child);
+  const ended = once(child, 'close').finally(() => children.delete(child));
+  return {
+    child,
+    ended,
+    output: () => output,
+    has: (text) => until(() => output.includes(text) || child.exitCode !== null),
+    tell: () => child.stdin.write('\n'),
+    /** How it ended, and how many ms after `what`. */
+    async after(what) {
+      const begun = performance.now();
+      what();
+      const [code, signal] = await ended;
+      return { code, signal, ms: performance.now() - begun, output };
+    },
+  };
+}
+
+/** Pools of an application, of at most one connection. */
+const POOLS = {
+  postgres(url) {
+    const pool = new (require('pg').Pool)({ connectionString: url, max: 1 });
+    const { postgres } = require('../../js/stores/postgres.js');
+    const query = async () => (await pool.query('SELECT 1 AS one')).rows[0].one;
+    return { pool, store: postgres(pool, { namespace: 'pool' }), query, end: () => pool.end() };
+  },
+  mysql(url) {
+    const pool = require('mysql2').createPool({ uri: url, connectionLimit: 1 });
+    const { mysql } = require('../../js/stores/mysql.js');
+    const query = async () => (await pool.promise().query('SELECT 1 AS one'))[0][0].one;
+    const end = () => pool.promise().end();
+    return { pool, store: mysql(pool, { namespace: 'pool' }), query, end };
+  },
+};
+
+/** A URL of a server, changed. */
+const changed = (server, change) => {
+  const url = new URL(server.url);
+  change(url);
+  return url.href;
+};
+
+/** A user whose password is another than in the URL, in each server's way. */
+const LOCKED = {
+  async postgres(server) {
+    const { Client } = require('pg');
+    const admin = new Client({ connectionString: server.url });
+    await admin.connect();
+    const { rows } = await admin.query('SHOW hba_file');
+    await admin.query("CREATE ROLE locked LOGIN PASSWORD 'other'");
+    await admin.query(`COPY (SELECT unnest(ARRAY['host all locked 127.0.0.1/32 scram-sha-256', 'host all all 127.0.0.1/32 trust']))
+      TO '${rows[0].hba_file}'`);
+    await admin.query('SELECT pg_reload_conf()');
+    await admin.end();
+  },
+  async mysql(server) {
+    const admin = await require('mysql2/promise').createConnection(server.url);
+    await admin.query("CREATE USER locked@'127.0.0.1' IDENTIFIED BY 'other'");
+    await admin.end();
+  },
+  async redis(server) {
+    const admin = new (require('ioredis'))(server.url);
+    await admin.call('ACL', 'SETUSER', 'locked', 'on', '>other', '~*', '+@all');
+    await admin.quit();
+  },
+};
+
+const wrongPassword = (engine) => [
+  'a wrong password',
+  async (server) => {
+    await LOCKED[engine](server);
+    return changed(server, (url) => Object.assign(url, { username: 'locked', password: 'geheim' }));
+  },
+  /refused the login.*: check user and password\. Its client says: \w+: .*(password|denied)/,
+];
+
+const unknownDatabase = (pathname) => [
+  'an unknown database',
+  (server) => changed(server, (url) => Object.assign(url, { pathname })),
+  /has no such database.*: create it, or correct its name\. Its client says: \w+: /,
+];
+
+/** A server without TLS that is called with it. */
+const withoutTls = (scheme, search) => [
+  'a server without TLS',
+  (server) => changed(server, (url) => Object.assign(url, { search })).replace(/^\w+/, scheme),
+  // Redis answers nothing to what is no command.
+  /^(Cannot agree on TLS with|Redis .* did not answer)/,
+  2000,
+];
+
+const REFUSED = {
+  postgres: [
+    wrongPassword('postgres'),
+    unknownDatabase('/absent'),
+    withoutTls('postgres', '?sslmode=require'),
+  ],
+  mysql: [
+    wrongPassword('mysql'),
+    unknownDatabase('/absent'),
+    withoutTls('mysql', '?ssl={"rejectUnauthorized":true}'),
+  ],
+  redis: [wrongPassword('redis'), unknownDatabase('/99'), withoutTls('rediss', '')],
+  etcd: [withoutTls('etcds', '')],
+  zookeeper: [withoutTls('zookeepers', '')],
+};
+
+/** A server that answers nothing holds a process for so long at most, ms; and some for a busy machine. */
+const END_MS = patience(4000 + 1500);
+
+describe('connections', { concurrency: 3 }, () => {
+  describe('without a server', { concurrency: 4 }, () => {
+    for (const engine of ENGINES) {
+      const skip = noAddon(engine);
+      for (const thread of [false, true]) {
+        test(`${engine}: a silent server is named within callTimeout${thread ? ', in a thread' : ''}`, {
+          skip,
+        }, async () => {
+          const server = await listening(() => {});
+          const where = `127.0.0.1:${server.address().port}`;
+          const { message, ms } = await refusal(`${engine}://${where}`, { thread });
+          assert.equal(
+            message,
+            `${PRODUCTS[engine]} at ${where} did not answer within 300 ms: check that it runs, that this is its port, and that no firewall drops packets`,
+          );
+          // A thread takes seconds to start on a busy machine.
+          assert.ok(ms < patience(300 + 500 + (thread ? 9000 : 3000)), `${ms} ms`);
+          server.close();
+        });
+      }
+
+      test(`${engine}: a port without a server, and a host without an address, are named`, {
+        skip,
+      }, async () => {
+        const server = await listening(() => {});
+        const { port } = server.address();
+        server.close();
+        await once(server, 'close');
+        const login = 'app:geheim@';
+        const options = { callTimeout: 3000 };
+        for (const host of ['127.0.0.1', 'localhost']) {
+          const { message, error } = await refusal(`${engine}://${login}${host}:${port}`, options);
+          const start = `Cannot reach ${PRODUCTS[engine]} at ${host}:${port}`;
+          const why = engine === 'zookeeper' ? '' : ' (ECONNREFUSED)';
+          assert.ok(message.startsWith(`${start}${why}: check that it runs and that`), message);
+          assert.match(message, /Its client says: \S/);
+          assert.doesNotMatch(inspect(error), /geheim/);
+        }
+        const { message } = await refusal(`${engine}://${login}nowhere.invalid:${port}`, options);
+        assert.match(
+          message,
+          new RegExp(
+            `^Cannot find the host of ${PRODUCTS[engine]} at nowhere.invalid:${port}( \\(E|: check its name)`,
+          ),
+        );
+      });
+
+      test(`${engine}: a server of another protocol is named as such, or as silent`, {
+        skip,
+      }, async () => {
+        for (const greeting of ['HTTP/1.1 400 Bad Request\r\n\r\n', 'SSH-2.0-OpenSSH_9.2\r\n']) {
+          for (const isClosed of [false, true]) {
+            const server = await listening((socket) =>
+              isClosed ? socket.end(greeting) : socket.write(greeting),
+            );
+            const where = `127.0.0.1:${server.address().port}`;
+            const { message } = await refusal(`${engine}://${where}`, { callTimeout: 500 });
+            const name = `${PRODUCTS[engine]} at ${where}`;
+            assert.ok(message.includes(name), message);
+            assert.match(message, /this is its port/, `${greeting} ${isClosed}`);
+            server.close();
+          }
+        }
+      });
+    }
+
+    test('no error shows the password of a URL', async () => {
+      for (const url of [
+        'etcd://app:geheim%zz@127.0.0.1:2379',
+        'postgress://app:geheim@db/x',
+        'postgres://app:ge#heim@db:5432/x',
+        'zookeeper://app:geheim%zz@127.0.0.1:1',
+        'postgres//app:geheim@db/x',
+        '//app:geheim@db/x',
+        'file://app:geheim@db/x',
+        'mysql://app:geheim%zz@127.0.0.1:1/x',
+        'redis://:geheim%zz@127.0.0.1:1',
+        'mysql://app:geheim@127.0.0.1:1/x?ssl=xyz',
+      ]) {
+        const error = await SnowFlake.lease(url, { datacenterId: 1 }).catch((thrown) => thrown);
+        assert.equal(error.code, 'ERR_SNOWFLAKE_CONFIG');
+        assert.doesNotMatch(inspect(error), /heim/);
+      }
+      const { message } = await SnowFlake.lease('postgres://app:ge#heim@db:5432/x').catch(
+        (thrown) => thrown,
+      );
+      assert.match(message, /not a valid URL: 'postgres:..\*\*\*'\. Percent-encode/);
+      const { message: ofState } = refuses(
+        () => new SnowFlake({ datacenterId: 1, workerId: 1, state: 'postgres://app:geheim@db/x' }),
+        'ERR_SNOWFLAKE_CONFIG',
+      );
+      assert.match(ofState, /state must be the path of a directory.*'postgres:..\*\*\*@db'/);
+    });
+
+    test('process.exit() while a thread starts, or waits for a silent server', async () => {
+      const server = await listening(() => {});
+      const url = JSON.stringify(`postgres://127.0.0.1:${server.address().port}`);
+      for (const ms of [0, 1000]) {
+        const process = start(`
+          SnowFlake.lease(${url}, { datacenterId: 1, thread: true, callTimeout: 60_000 });
+          print('ready');
+          setTimeout(() => process.exit(4), ${ms});`);
+        await process.has('ready');
+        const { code, ms: took } = await process.after(() => {});
+        assert.equal(code, 4);
+        assert.ok(took < ms + END_MS, `${took} ms`);
+      }
+      server.close();
+    });
+  });
+
+  describe('signals', { concurrency: 2 }, () => {
+    // A store that takes a while to release, and says that it did.
+    const LEASE = `
+      const slow = (name) => {
+        const store = memory();
+        const release = async (request) => {
+          await new Promise((resolve) => setTimeout(resolve, 100));
+          print('released ' + name);
+          return store.release(request);
+        };
+        return { ...store, release };
+      };
+      const options = { datacenterId: 1, scope: 'process' };`;
+    /** A second copy of the package in the same process. */
+    const COPY = `
+      const { createRequire } = require('node:module');
+      const path = require('node:path');
+      for (const file of Object.keys(require.cache)) {
+        if (file.startsWith(path.join(path.dirname(${JSON.stringify(entry)}), '/')) && file.endsWith('.js')) delete require.cache[file];
+      }
+      const copy = require(${JSON.stringify(entry)});`;
+    /** signal-exit 4 and 3, as far as they decide whether a signal is theirs. */
+    const SIGNAL_EXIT = `
+      const signalExit = (emitter, others) => {
+        emitter.count++;
+        const listener = (signal) => {
+          if (process.listeners(signal).length !== emitter.count + others()) return;
+          process.off('SIGTERM', listener).off('SIGINT', listener);
+          emitter.count--;
+          print('signal-exit');
+          process.kill(process.pid, signal);
+        };
+        process.on('SIGTERM', listener).on('SIGINT', listener);
+      };
+      const v3 = () => process.__signal_exit_emitter__?.count ?? 0;
+      const exit4 = () => signalExit(globalThis[Symbol.for('signal-exit emitter')] ??= { count: 0 }, v3);
+      const exit3 = () => signalExit(process.__signal_exit_emitter__ ??= { count: 0 }, () => 0);`;
+    const READY = "print('ready'); setInterval(() => {}, 1000);";
+    const lease = "await SnowFlake.lease(slow('one'), options);";
+
+    for (const [name, body, signal, expected] of [
+      ['one copy', `${LEASE}${lease}`, 'SIGINT', ['released one']],
+      [
+        'two copies of the package',
+        `${LEASE}${lease}${COPY}
+        await copy.SnowFlake.lease(slow('two'), { datacenterId: 2, scope: 'process' });`,
+        'SIGTERM',
+        ['released one', 'released two'],
+      ],
+      [
+        'signal-exit 4',
+        `${LEASE}${SIGNAL_EXIT} exit4(); ${lease}`,
+        'SIGTERM',
+        ['released one', 'signal-exit'],
+      ],
+      [
+        'signal-exit 3 loaded later',
+        `${LEASE}${SIGNAL_EXIT} ${lease} exit3();`,
+        'SIGINT',
+        ['released one', 'signal-exit'],
+      ],
+      [
+        'two copies, signal-exit 3 and 4',
+        `${LEASE}${SIGNAL_EXIT} exit3(); ${lease} exit4(); ${COPY}
+        await copy.SnowFlake.lease(slow('two'), { datacenterId: 2, scope: 'process' });`,
+        'SIGTERM',
+        ['released one', 'released two', 'signal-exit'],
+      ],
+    ]) {
+      test(`${name}: ${signal} releases the slots, and ends the process`, async () => {
+        const process = start(`${body}${READY}`);
+        await process.has('ready');
+        const end = await process.after(() => process.child.kill(signal));
+        const lines = end.output.trim().split('\n').slice(1);
+        assert.deepEqual([...new Set(lines)].sort(), expected);
+        assert.deepEqual([end.code, end.signal], [null, signal]);
+        assert.ok(end.ms < END_MS, `${end.ms} ms`);
+      });
+    }
+
+    for (const [name, before, later] of [
+      ['on(), before the lease', "process.on('SIGTERM', own);", ''],
+      ['on(), after the lease', '', "process.on('SIGTERM', own);"],
+      ['once(), before the lease', "process.once('SIGTERM', own);", ''],
+      ['once(), after the lease', '', "process.once('SIGTERM', own);"],
+      ['on(), beside two copies', "process.on('SIGTERM', own);", COPY],
+      ['once(), beside signal-exit', `${SIGNAL_EXIT} exit4(); process.once('SIGTERM', own);`, ''],
+    ]) {
+      test(`an application that listens itself continues: ${name}`, async () => {
+        const process = start(`${LEASE}
+          let flake;
+          const own = () => setTimeout(() => {
+            print(typeof flake.nextId());
+            flake.close().then(() => process.exit(5));
+          }, 300);
+          ${before}
+          flake = await SnowFlake.lease(slow('one'), options);
+          ${later}
+          if (${later === COPY}) await copy.SnowFlake.lease(memory(), { datacenterId: 2, scope: 'process' });
+          ${READY}`);
+        await process.has('ready');
+        const { code, signal, output } = await process.after(() => process.child.kill('SIGTERM'));
+        assert.equal(output, 'ready\nbigint\nreleased one\n');
+        assert.deepEqual([code, signal], [5, null]);
+      });
+    }
+
+    test('a thread that dies before it has a slot is an error', async () => {
+      const args = ['--require', require.resolve('../support/lease/dying-thread.js')];
+      const process = start(
+        "await SnowFlake.lease('redis://127.0.0.1:9', { datacenterId: 1, thread: true });",
+        { args },
+      );
+      const { code, output } = await process.after(() => {});
+      assert.deepEqual([code, output], [9, 'the thread that renews the lease has ended\n']);
+    });
+
+    test("a worker's own data does not make it the thread of a lease", async () => {
+      const process = start(`
+        const { Worker } = require('node:worker_threads');
+        const script = \`
+          const { workerData, parentPort } = require('node:worker_threads');
+          const { SnowFlake } = require(workerData.entry);
+          require(workerData.thread);
+          SnowFlake.lease('redis://127.0.0.1:9', { datacenterId: 1, thread: true })
+            .catch(({ code }) => parentPort.postMessage(code));\`;
+        const workerData = {
+          entry: ${JSON.stringify(entry)},
+          thread: ${JSON.stringify(require.resolve('../../js/lease/thread-main.js'))},
+          url: 'redis://127.0.0.1:9',
+          settings: { datacenterId: 1, leasing: { inThread: true, callTimeout: 100 } },
+          isReleased: new Int32Array(new SharedArrayBuffer(4)),
+        };
+        const worker = new Worker(script, { eval: true, workerData });
+        worker.on('message', print).on('error', ({ message }) => print(message));
+        done();`);
+      const { code, output } = await process.after(() => {});
+      assert.deepEqual([code, output], [0, 'ERR_SNOWFLAKE_STORE\n']);
+    });
+
+    test('a second signal ends the process at once', async () => {
+      const process = start(`${LEASE}
+        const store = { ...memory(), release: () => { print('releasing'); return new Promise(() => {}); } };
+        await SnowFlake.lease(store, options);${READY}`);
+      await process.has('ready');
+      process.child.kill('SIGTERM');
+      await process.has('releasing');
+      // By the first one, when the store has had its time, it would end by SIGTERM.
+      const { signal } = await process.after(() => process.child.kill('SIGINT'));
+      assert.equal(signal, 'SIGINT');
+    });
+
+    test('workers of a cluster release theirs', async () => {
+      const process = start(`
+        const cluster = require('node:cluster');
+        cluster.setupPrimary({ execArgv: [], exec: ${JSON.stringify(require.resolve('../support/lease/cluster-worker.js'))} });
+        const workers = [1, 2].map(() => cluster.fork());
+        let ready = 0;
+        for (const worker of workers) {
+          worker.on('message', (message) => {
+            print(message);
+            if (message === 'ready' && ++ready === 2) workers.forEach(({ process }) => process.kill('SIGTERM'));
+          });
+          worker.on('exit', (code, signal) => print('ended ' + signal));
+        }
+        done();`);
+      const { code, output } = await process.after(() => {});
+      assert.equal(code, 0);
+      assert.deepEqual(output.trim().split('\n').sort(), [
+        ...['ended SIGTERM', 'ended SIGTERM', 'ready', 'ready', 'released', 'released'],
+      ]);
+    });
+
+    test('a store that hangs holds up neither the end of the process nor close()', async () => {
+      const hanging = `{ ...memory(), release: () => new Promise(() => {}), close: () => new Promise(() => {}) }`;
+      const process = start(`
+        await SnowFlake.lease(${hanging}, { datacenterId: 1, scope: 'process' });
+        const closed = await SnowFlake.lease(${hanging}, { datacenterId: 2, scope: 'process' });
+        const start = performance.now();
+        const closing = closed.close();
+        let code;
+        try { closed.nextId(); } catch (error) { code = error.code; }
+        print([code, closed.isClosed, closed.close() === closing, await closing, Math.round((performance.now() - start) / 1000)].join());
+        done();`);
+      await process.has('ERR_');
+      const { code, ms, output } = await process.after(() => {});
+      assert.match(output, /^ERR_SNOWFLAKE_CLOSED,true,true,,[34]\n$/);
+      assert.equal(code, 0);
+      assert.ok(ms < END_MS, `${ms} ms`);
+    });
+
+    test('close() never rejects, whatever the store throws', async () => {
+      const process = start(`
+        const store = { ...memory(), release: () => { throw new Error('no'); }, close: async () => { throw 1; } };
+        const flake = await SnowFlake.lease(store, { datacenterId: 1 });
+        require('node:diagnostics_channel').subscribe('snowdrift:lease-released', () => flake.close());
+        flake.close();
+        const plain = new SnowFlake({ datacenterId: 2, workerId: 1 });
+        print([await flake.close(), await plain.close(), await plain[Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]()].join());
+        done();`);
+      const { code, output } = await process.after(() => {});
+      assert.deepEqual([code, output], [0, ',,\n']);
+    });
+  });
+
+  for (const engine of ENGINES) {
+    describe(`${engine}, a real server`, { skip: unusual(engine), concurrency: 2 }, () => {
+      let server;
+      const links = [];
+      before(async () => {
+        server = await Server.start(engine);
+      });
+      after(async () => {
+        for (const link of links) link.close();
+        await server?.stop();
+      });
+      const linked = async (namespace) => {
+        const link = await Link.to(server.port);
+        links.push(link);
+        const url = new URL(`${server.url}?namespace=${namespace}`);
+        url.port = link.port;
+        return { link, url: url.href };
+      };
+      // On Redis, the first holder of a namespace waits for both.
+      const soon = { datacenterId: 1, ttl: 2000, maxClockSkew: 3000 };
+      const HELD = (url, options) =>
+        `await SnowFlake.lease(${JSON.stringify(url)}, ${JSON.stringify(options)});`;
+
+      test('a half-open connection is replaced, and one of a server that was silent', async () => {
+        const { link, url } = await linked('half');
+        const flake = await SnowFlake.lease(url, { ...soon, callTimeout: patience(4000) });
+        const { renewals } = flake.lease;
+        const { connections } = link;
+        link.halfOpen();
+        await until(() => flake.lease.renewals > renewals + 1);
+        assert.ok(link.connections > connections, 'by another connection');
+        assert.equal(flake.lease.state, 'held');
+        // So is one that a silent server accepted.
+        link.halfOpen();
+        link.silent();
+        await until(() => flake.lease.failure !== undefined);
+        const late = { renewals: flake.lease.renewals, connections: link.connections };
+        await until(() => link.connections > late.connections);
+        link.mend();
+        await until(() => flake.lease.renewals > late.renewals);
+        // While it is silent, close() settles; whatever is asked, nothing more is issued.
+        link.halfOpen();
+        link.silent();
+        const start = performance.now();
+        await flake.close();
+        assert.ok(performance.now() - start < END_MS, `${performance.now() - start} ms`);
+      });
+
+      test('a lease() from a silent server is refused; the next one works', async () => {
+        const { link, url } = await linked('silent');
+        link.silent();
+        const { message } = await refusal(url);
+        assert.match(message, /did not answer within 300 ms/);
+        link.mend();
+        const flake = await SnowFlake.lease(url, { ...soon, ttl: 20_000 });
+        assert.equal(typeof flake.nextId(), 'bigint');
+        await flake.close();
+      });
+
+      test('lease() that a signal interrupts ends with the process', async () => {
+        for (const thread of [false, true]) {
+          const { link, url } = await linked('interrupted');
+          const {
+            child,
+            has,
+            after: afterwards,
+          } = start(`print('ready'); ${HELD(url, { ...soon, thread })}`);
+          link.silent();
+          await has('ready');
+          await until(() => link.connections > 0 || child.exitCode !== null);
+          const end = await afterwards(() => child.kill('SIGTERM'));
+          assert.equal(end.signal, 'SIGTERM');
+          assert.ok(end.ms < patience(1500), `${end.ms} ms`);
+        }
+      });
+
+      test('process.exit() waits for all threads together', async () => {
+        const { link, url } = await linked('exit');
+        const process = start(`
+          await Promise.all(Array.from({ length: 5 }, () => SnowFlake.lease(${JSON.stringify(url)}, ${JSON.stringify({ ...soon, thread: true })})));
+          print('ready');
+          await told();
+          process.exit(7);`);
+        await process.has('ready');
+        link.halfOpen();
+        link.silent();
+        const { code, ms } = await process.after(process.tell);
+        assert.equal(code, 7);
+        // One after the other, it would be five seconds.
+        assert.ok(ms < patience(4500), `${ms} ms`);
+      });
+
+      if (POOLS[engine]) {
+        test('a half-open connection of a pool of the application is replaced, the others stay', async () => {
+          const { link, url } = await linked('pool');
+          const { pool, store, query, end } = POOLS[engine](url.split('?')[0]);
+          pool.on('error', () => {});
+          const flake = await SnowFlake.lease(store, { ...soon, callTimeout: patience(4000) });
+          for (let n = 0; n < 2; n++) {
+            const { renewals } = flake.lease;
+            const { connections } = link;
+            link.halfOpen();
+            await until(() => flake.lease.renewals > renewals);
+            assert.equal(link.connections, connections + 1, 'one for one');
+          }
+          assert.equal(await query(), 1);
+          await flake.close();
+          await end();
+        });
+      }
+
+      for (const [what, locate, expected, callTimeout = 10_000] of REFUSED[engine]) {
+        test(`${what} is named`, async () => {
+          const url = await locate(server);
+          const { message, error } = await refusal(url, { callTimeout });
+          assert.match(message, expected);
+          assert.ok(message.includes(`${PRODUCTS[engine]} at 127.0.0.1:${server.port}`), message);
+          assert.doesNotMatch(inspect(error), /geheim|postgres:\/\/|mysql:\/\/|redis:\/\//);
+        });
+      }
+    });
+
+    // On its own: it stops the server.
+    test(`${engine}: a process can end while the server is stopped`, {
+      skip: unusual(engine),
+    }, async () => {
+      const server = await Server.start(engine);
+      try {
+        const ready = async (thread) => {
+          const options = { datacenterId: thread ? 2 : 1, thread };
+          // Shorter on Redis, whose first lease waits for it.
+          if (engine === 'redis') Object.assign(options, { ttl: 2000, maxClockSkew: 3000 });
+          const process = start(`
+            const flake = await SnowFlake.lease(${JSON.stringify(server.url)}, ${JSON.stringify(options)});
+            print('ready');
+            await told();
+            done();`);
+          await process.has('ready');
+          return process;
+        };
+        const processes = await Promise.all([ready(false), ready(true), ready(false), ready(true)]);
+        server.signal('SIGSTOP');
+        const ends = await Promise.all(
+          processes.map((process, n) =>
+            process.after(n < 2 ? process.tell : () => process.child.kill('SIGTERM')),
+          ),
+        );
+        assert.deepEqual(
+          ends.map(({ code, signal }) => code ?? signal),
+          [0, 0, 'SIGTERM', 'SIGTERM'],
+          inspect(ends),
+        );
+        for (const { ms } of ends) assert.ok(ms < END_MS, `${ms} ms`);
+      } finally {
+        server.signal('SIGCONT');
+        await server.stop();
+      }
+    });
+  }
+});

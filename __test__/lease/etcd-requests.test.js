@@ -1,0 +1,317 @@
+'use strict';
+// Requests to etcd: fakes for what real servers do rarely.
+
+const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
+const { once } = require('node:events');
+const http = require('node:http');
+const net = require('node:net');
+const { after, describe, test } = require('node:test');
+const { inspect, promisify } = require('node:util');
+
+const { redactForeign } = require('../../js/secrets.js');
+const { connect } = require('../../js/stores/connect.js');
+const { createClient } = require('../../js/stores/etcd-client.js');
+const { etcd } = require('../../js/stores/etcd.js');
+const { parseUrl } = require('../../js/stores/url.js');
+const { open } = require('../support/lease/contract.js');
+const { freePort } = require('../support/lease/servers.js');
+const { SnowFlake, until } = require('../support/support.js');
+
+const PASSWORD = 'g3heim/&t+x';
+
+describe('requests to etcd', () => {
+  const servers = [];
+  after(() => {
+    for (const server of servers) server.close();
+  });
+  const listening = async (server) => {
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    servers.push(server);
+    return `http://127.0.0.1:${server.address().port}`;
+  };
+  /** An etcd whose replies `answer` makes: [status, value]. */
+  const fake = async (answer) => {
+    const requests = [];
+    const url = await listening(
+      http.createServer(async (request, response) => {
+        let text = '';
+        for await (const chunk of request) text += chunk;
+        const { url: path, headers } = request;
+        const received = { path, token: headers.authorization, body: JSON.parse(text) };
+        requests.push(received);
+        const [status, value] = answer(received);
+        response.writeHead(status, { 'Content-Type': 'application/json' });
+        response.end(JSON.stringify(value));
+      }),
+    );
+    return { url, requests };
+  };
+  const works = () => fake(() => [200, { ok: true }]);
+  const closed = async () => `http://127.0.0.1:${await freePort()}`;
+
+  test('one that was not sent goes to the next endpoint, and later ones start there', async () => {
+    const good = await works();
+    const client = createClient([await closed(), await closed(), good.url], {});
+    for (let n = 1; n <= 2; n++) {
+      assert.deepEqual((await client.post('/v3/kv/txn', { n })).reply, { ok: true });
+      assert.equal(good.requests.length, n);
+    }
+    client.close();
+  });
+
+  test('one that may have had an effect is not sent again; the next one goes elsewhere', async () => {
+    const good = await works();
+    const cut = await listening(
+      net.createServer((socket) => {
+        socket.on('error', () => {});
+        socket.once('data', () => socket.destroy());
+      }),
+    );
+    const late = await fake(() => [503, { message: 'etcdserver: request timed out' }]);
+    for (const first of [cut, late.url]) {
+      const client = createClient([first, good.url], {});
+      const before = good.requests.length;
+      await assert.rejects(client.post('/v3/kv/txn', {}));
+      assert.equal(good.requests.length, before, first);
+      await client.post('/v3/kv/txn', {});
+      assert.equal(good.requests.length, before + 1);
+      client.close();
+    }
+  });
+
+  test('silent endpoints do not keep a lease from starting; the event loop stays free', async () => {
+    const good = await fake(() => [200, { token: 'another-token' }]);
+    const silent = await listening(net.createServer((socket) => socket.on('error', () => {})));
+    for (const login of [{}, { user: 'app', password: PASSWORD }]) {
+      const client = createClient([silent, silent, good.url], login);
+      const before = good.requests.length;
+      let ticks = 0;
+      const ticking = setInterval(() => {
+        ticks += 1;
+      }, 10);
+      await client.post('/v3/maintenance/status', {});
+      clearInterval(ticking);
+      assert.ok(ticks > 50, `${ticks} ticks`);
+      await client.post('/v3/kv/txn', {});
+      const paths = good.requests.slice(before).map(({ path }) => path);
+      assert.deepEqual(paths.slice(-2), ['/v3/maintenance/status', '/v3/kv/txn']);
+      client.close();
+    }
+    // A transaction may have had an effect: its call ends by its own time limit, and the next one goes elsewhere.
+    const client = createClient([silent, good.url], {});
+    const before = good.requests.length;
+    const limit = AbortSignal.timeout(1500);
+    await assert.rejects(client.post('/v3/kv/txn', {}, limit), { name: 'AbortError' });
+    assert.equal(good.requests.length, before);
+    await client.post('/v3/kv/txn', {});
+    assert.equal(good.requests.length, before + 1);
+    client.close();
+  });
+
+  test('a member without a leader is passed over, and one that refuses is believed', async () => {
+    const good = await works();
+    const alone = await fake(() => [503, { message: 'etcdserver: no leader' }]);
+    const denying = await fake(() => [403, { message: 'etcdserver: permission denied' }]);
+    const client = createClient([alone.url, good.url], {});
+    assert.deepEqual((await client.post('/v3/kv/txn', {})).reply, { ok: true });
+    client.close();
+    const other = createClient([denying.url, good.url], {});
+    for (let n = 0; n < 2; n++) await assert.rejects(other.post('/v3/kv/txn', {}), { status: 403 });
+    other.close();
+    assert.equal(good.requests.length, 1);
+  });
+
+  test('no error shows password or token, and a replaced token is forgotten', async () => {
+    let tokens = 0;
+    const echo = await fake(({ path, token, body }) => {
+      if (path === '/v3/auth/authenticate') return [200, { token: `its-token-${++tokens}` }];
+      if (token.endsWith('-1'))
+        return [401, { message: `etcdserver: invalid auth token ${token}` }];
+      return [500, { message: `${token} of ${PASSWORD} for ${JSON.stringify(body)}` }];
+    });
+    const url = new URL(echo.url.replace('http:', 'etcd:'));
+    Object.assign(url, { username: 'app', password: encodeURIComponent(PASSWORD) });
+    const store = await connect(url);
+    const { message, cause } = await open(store).catch((error) => error);
+    for (const text of [message, inspect(cause), cause.stack]) {
+      assert.doesNotMatch(text, /g3heim|its-token/, text);
+    }
+    assert.match(message, /etcd returned 500: '\*\*\* of \*\*\*/);
+    assert.deepEqual(
+      echo.requests.map(({ token }) => token),
+      [undefined, 'its-token-1', undefined, 'its-token-2'],
+    );
+    assert.equal(redactForeign('its-token-2'), '***');
+    assert.equal(redactForeign('its-token-1'), 'its-token-1');
+  });
+
+  test('a reply without an end is refused, and its connection ends', async () => {
+    const chunk = 'x'.repeat(2 ** 20);
+    let sent = 0;
+    let hasEnded;
+    const ended = new Promise((resolve) => {
+      hasEnded = resolve;
+    });
+    const url = await listening(
+      http.createServer((request, response) => {
+        request.resume();
+        response.on('close', hasEnded);
+        const more = () => {
+          if (response.destroyed) return;
+          sent += 1;
+          if (response.write(chunk)) setImmediate(more);
+          else response.once('drain', more);
+        };
+        more();
+      }),
+    );
+    const store = etcd(url);
+    await assert.rejects(open(store), /its reply is longer than 67108864 characters/);
+    await ended;
+    assert.ok(sent < 200, `${sent} MiB`);
+    store.close();
+  });
+
+  test('a redirect is not followed, and a reply that is no object is refused', async () => {
+    const elsewhere = await works();
+    const url = await listening(
+      http.createServer((_, response) => {
+        response.writeHead(301, { Location: `${elsewhere.url}/v3/kv/txn` }).end('<html>');
+      }),
+    );
+    await assert.rejects(createClient(url, {}).post('/v3/kv/txn', {}), /returned 301/);
+    assert.deepEqual(elsewhere.requests, []);
+    for (const value of [null, 5, 'g3heim', true]) {
+      const odd = await fake(() => [200, value]);
+      const client = createClient(odd.url, {});
+      await assert.rejects(client.post('/v3/kv/txn', {}), /not valid JSON of an object/);
+      client.close();
+    }
+  });
+
+  test('a token that no header holds is refused, and a user cannot add a header', async () => {
+    const login = { user: 'a\r\nX-Injected: 1', password: `${PASSWORD}\r\nX-Injected: 2` };
+    for (const token of ['', 7, 'x'.repeat(2 ** 20), 'its-token\r\nX-Injected: 3']) {
+      const odd = await fake(() => [200, { token }]);
+      const client = createClient(odd.url, login);
+      const error = await client.post('/v3/kv/txn', {}).catch((failure) => failure);
+      assert.ok(error instanceof Error);
+      assert.doesNotMatch(inspect(error, { depth: 9, showHidden: true }), /g3heim|its-token/);
+      assert.deepEqual(
+        odd.requests.map(({ path, body }) => [path, body.name, body.password]),
+        [['/v3/auth/authenticate', login.user, login.password]],
+      );
+      client.close();
+    }
+  });
+
+  test('a login that was abandoned is not kept: the next call logs in anew', async () => {
+    let isSilent = true;
+    let unanswered = 0;
+    const tokens = [];
+    const url = await listening(
+      http.createServer((request, response) => {
+        request.resume();
+        if (isSilent) {
+          unanswered += 1;
+          return;
+        }
+        tokens.push(request.headers.authorization);
+        response.end(JSON.stringify({ token: 'its-token' }));
+      }),
+    );
+    const client = createClient(url, { user: 'app', password: PASSWORD });
+    const limit = new AbortController();
+    const abandoned = [1, 2].map(() => client.post('/v3/kv/txn', {}, limit.signal));
+    await until(() => unanswered === 2);
+    limit.abort();
+    for (const call of abandoned) await assert.rejects(call, { name: 'AbortError' });
+    const closed = client.post('/v3/kv/txn', {});
+    await until(() => unanswered === 3);
+    client.close();
+    await assert.rejects(closed, 'a call under way at close()');
+    isSilent = false;
+    await client.post('/v3/kv/txn', {});
+    assert.deepEqual(tokens, [undefined, 'its-token']);
+    client.close();
+  });
+
+  test('a connection that is kept does not keep the process alive', async () => {
+    const { url } = await works();
+    const script = `const { createClient } = require(${JSON.stringify(require.resolve('../../js/stores/etcd-client.js'))});
+      createClient(${JSON.stringify(url)}, {}).post('/v3/kv/txn', {}).then(() => console.log('replied'));`;
+    const { stdout } = await promisify(execFile)(process.execPath, ['-e', script], {
+      timeout: 10_000,
+    });
+    assert.equal(stdout, 'replied\n');
+  });
+
+  test('wrong options are refused', async () => {
+    const { ca } = { ca: 'x' };
+    for (const [call, expected] of [
+      [() => etcd('http://h', { user: 'app' }), /needs both user and password/],
+      [() => etcd('http://app@h'), /needs both user and password/],
+      [() => etcd('http://a:%zz@h'), /not percent-encoded/],
+      [
+        () => etcd(['http://a:x@h1', 'http://b:g3heim@h2']),
+        /all URLs must have the same user and password/,
+      ],
+      [() => etcd(['http://h1', 'http://b:g3heim@h2']), /the same user and password/],
+      [
+        () => etcd('http://h', { user: 'app', password: 7 }),
+        /needs both user and password as text/,
+      ],
+      [() => etcd('http://h', { tls: { ca } }), /tls needs https: URLs/],
+      [() => etcd('https://h', { tls: 'g3heim' }), /tls must be options of node:tls/],
+      [() => etcd(['https://h', 'http://h']), /either http: or https: URLs/],
+      [() => etcd([]), /at least one URL/],
+      [
+        () => etcd('http://h', { tsl: {} }),
+        /has no 'tsl'. It knows namespace, user, password, tls/,
+      ],
+      [() => etcd('etcd://h'), /takes an http: or https: URL/],
+    ]) {
+      assert.throws(call, ({ code, message }) => {
+        assert.equal(code, 'ERR_SNOWFLAKE_CONFIG');
+        assert.doesNotMatch(message, /g3heim/);
+        assert.match(message, expected);
+        return true;
+      });
+    }
+    for (const [url, expected] of [
+      ['etcd://h?ca=/x', /ca of a URL needs etcds:/],
+      ['etcds://h?cafile=/x', /takes the options namespace, host, ca, cert and key/],
+      ['etcd://h?host=a:b:c', /each option 'host' of the URL must be host or host:port/],
+      ['etcd://app@h', /needs both user and password/],
+    ]) {
+      await assert.rejects(connect(new URL(url)), ({ code, message }) => {
+        assert.equal(code, 'ERR_SNOWFLAKE_CONFIG');
+        assert.match(message, expected);
+        return true;
+      });
+    }
+    for (const url of [
+      'etcd://h1:1,h2:x',
+      'etcd://app:g3heim@h1,,h2',
+      'etcd://h1,h2:99999',
+      'etcd://app:g3heim@h1,b:g3heim@h2',
+      'etcds://app:g3heim@h1,b:g3heim@h2,h3',
+      'zookeeper://app:g3heim@zk1:1,app:g3heim@zk2:1',
+    ]) {
+      const { code, message } = await SnowFlake.lease(url).catch((error) => error);
+      assert.equal(code, 'ERR_SNOWFLAKE_CONFIG', url);
+      assert.doesNotMatch(message, /g3heim/);
+    }
+  });
+
+  test('the URL of several servers names each, with its port or the usual one', async () => {
+    const url = parseUrl('etcd://app:p%40ss@h1:1,h2,[::1]:3?namespace=x');
+    const store = await connect(url);
+    assert.equal(store.server, 'etcd at h1:1,h2:2379,[::1]:3');
+    assert.equal(store.name, 'etcd:h1:1,h2:2379,[::1]:3/x');
+    const { href } = parseUrl('zookeeper://zk1,zk2:2182/below');
+    assert.equal(href, 'zookeeper://zk1/below?host=zk2%3A2182');
+  });
+});

@@ -1,0 +1,299 @@
+'use strict';
+// Real etcd servers with users, TLS, client certificates and several endpoints.
+
+const assert = require('node:assert/strict');
+const { execFileSync } = require('node:child_process');
+const { appendFileSync, copyFileSync, mkdtempSync, readFileSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { after, before, describe, test } = require('node:test');
+const { inspect } = require('node:util');
+
+const { connect } = require('../../js/stores/connect.js');
+const { createClient } = require('../../js/stores/etcd-client.js');
+const { etcd } = require('../../js/stores/etcd.js');
+const { createAuthority } = require('../support/lease/certificates.js');
+const { contract, open, take } = require('../support/lease/contract.js');
+const { prefixed, requireLogin } = require('../support/lease/etcd-users.js');
+const { Server, freePort, missing } = require('../support/lease/servers.js');
+const { SnowFlake, until } = require('../support/support.js');
+
+const PASSWORD = 'g3heim/&t+x';
+const readwrite = (prefix) => [['READWRITE', prefix]];
+
+/** How a store refuses to open its namespace. */
+async function refusal(store, call = () => open(store)) {
+  try {
+    await call();
+  } catch (error) {
+    assert.doesNotMatch(inspect(error, { depth: 9, showHidden: true }), /g3heim/);
+    return error;
+  } finally {
+    await store.close?.();
+  }
+  assert.fail('it was not refused');
+}
+
+/** A URL of a server with user, password and options. */
+function urlOf(server, { user = 'app', password = PASSWORD, ...options }) {
+  const url = new URL(server.url);
+  Object.assign(url, { username: user, password: encodeURIComponent(password) });
+  for (const [name, value] of Object.entries(options)) url.searchParams.set(name, value);
+  return url;
+}
+
+describe('etcd with users, TLS and client certificates', { skip: missing('etcd') }, () => {
+  const folder = mkdtempSync(join(tmpdir(), 'snowdrift-etcd-tls-'));
+  const closing = [];
+  let server;
+  let files;
+  let stranger;
+  let named;
+  const opened = async (options) => {
+    const store = await connect(urlOf(server, { ca: server.certificate, ...files, ...options }));
+    closing.push(() => store.close());
+    return store;
+  };
+
+  before(async () => {
+    const clients = createAuthority(folder, 'clients');
+    files = clients.issue('app');
+    named = clients.issue('named', '/CN=app');
+    stranger = createAuthority(folder, 'strangers').issue('app');
+    server = await Server.start('etcd', {
+      tls: true,
+      args: (data) => {
+        // The gateway is a client of its own server, with the server's certificate.
+        const trusted = join(data, 'trusted');
+        copyFileSync(join(data, 'certificate'), trusted);
+        appendFileSync(trusted, readFileSync(clients.certificate));
+        return ['--client-cert-auth', '--trusted-ca-file', trusted];
+      },
+    });
+    const tls = {
+      ca: readFileSync(server.certificate),
+      cert: readFileSync(files.cert),
+      key: readFileSync(files.key),
+    };
+    const url = server.url.replace('etcds', 'https');
+    const probe = createClient(url, { tls });
+    await until(() => probe.post('/v3/kv/txn', {}).then(Boolean, () => false));
+    probe.close();
+    const users = {
+      app: { password: PASSWORD, permissions: readwrite('snowdrift/') },
+      reader: { password: PASSWORD, permissions: [['READ', 'snowdrift/']] },
+      writer: { password: PASSWORD, permissions: [['WRITE', 'snowdrift/']] },
+      other: { password: PASSWORD, permissions: readwrite('snowdrift/other/') },
+      nobody: { password: PASSWORD, permissions: [] },
+    };
+    (await requireLogin(url, users, { tls })).close();
+  });
+  after(async () => {
+    await Promise.all(closing.map((close) => close()));
+    await server?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  contract(test, (namespace) => opened({ namespace }), { ttl: 2000 });
+
+  test('a lease by URL', async () => {
+    const { href } = urlOf(server, { ca: server.certificate, ...files, namespace: 'leased' });
+    const flake = await SnowFlake.lease(href, { datacenterId: 1 });
+    assert.equal(flake.lease.store, `etcd:127.0.0.1:${server.port}/leased`);
+    assert.equal(typeof flake.nextId(), 'bigint');
+    await flake.close();
+  });
+
+  test('a lease by etcd(), whose tls is options or a function', async () => {
+    const tls = { ca: readFileSync(server.certificate) };
+    for (const name of ['cert', 'key']) tls[name] = readFileSync(files[name], 'utf8');
+    for (const given of [tls, async () => tls]) {
+      const store = etcd(`https://127.0.0.1:${server.port}`, {
+        ...{ namespace: 'direct', user: 'app', password: PASSWORD, tls: given },
+      });
+      const flake = await SnowFlake.lease(store, { datacenterId: 1, scope: 'process' });
+      assert.equal(typeof flake.nextId(), 'bigint');
+      await flake.close();
+    }
+  });
+
+  test('a role with a right less is denied', async () => {
+    for (const user of ['reader', 'writer', 'other', 'nobody']) {
+      const { code, message } = await refusal(await opened({ user, namespace: 'less' }));
+      assert.equal(code, 'ERR_SNOWFLAKE_STORE');
+      assert.equal(
+        message,
+        `etcd at 127.0.0.1:${server.port} denied access: grant this user the rights. Its client says: Error: etcd returned 403: 'etcdserver: permission denied'`,
+      );
+    }
+    // A role for one namespace is enough for that.
+    const own = await opened({ user: 'other', namespace: 'other' });
+    assert.equal(typeof (await take(own)).workerId, 'number');
+  });
+
+  test('a wrong password, an unknown user and no user are refused', async () => {
+    for (const login of [{ password: 'g3heim' }, { user: 'g3heim' }]) {
+      const { message } = await refusal(await opened(login));
+      assert.match(message, /^etcd at \S+ refused the login: check user and password\. Its client/);
+    }
+    // With client certificates, the gateway is a user without rights.
+    const { message } = await refusal(await opened({ user: '', password: '' }));
+    assert.match(message, /^etcd at \S+ (refused the login|denied access)/);
+  });
+
+  test('without the CA, or with a certificate that the server does not trust, TLS is refused', async () => {
+    const { ca } = { ca: server.certificate };
+    for (const [what, url] of [
+      ['no CA', urlOf(server, files)],
+      ['another CA', urlOf(server, { ...files, ca: files.cert })],
+      ['no certificate', urlOf(server, { ca })],
+      ['the certificate of a stranger', urlOf(server, { ca, ...stranger })],
+      ['a common name', urlOf(server, { ca, ...named })],
+    ]) {
+      const { code, message } = await refusal(await connect(url));
+      assert.equal(code, 'ERR_SNOWFLAKE_STORE');
+      const expected = what.includes('CA')
+        ? /^Cannot agree on TLS with etcd at/
+        : /^(Cannot agree on TLS with etcd at|etcd at \S+ closed the connection)/;
+      assert.match(message, expected, what);
+    }
+    const plain = new URL(`etcd://127.0.0.1:${server.port}`);
+    const { message } = await refusal(await connect(plain));
+    assert.match(message, /^(Cannot agree on TLS with etcd|etcd at \S+ closed the connection)/);
+  });
+
+  test('a certificate that was renewed on disk is used, and a missing file is named', async () => {
+    const [cert, key] = [join(folder, 'renewed.pem'), join(folder, 'renewed.key')];
+    const put = (from) => {
+      copyFileSync(from.cert, cert);
+      copyFileSync(from.key, key);
+    };
+    put(stranger);
+    const store = await opened({ cert, key, namespace: 'renewed' });
+    await assert.rejects(open(store), { code: 'ERR_SNOWFLAKE_STORE' });
+    put(files);
+    assert.equal(typeof (await take(store)).workerId, 'number');
+    rmSync(key);
+    const { code, message } = await refusal(store);
+    assert.equal(code, 'ERR_SNOWFLAKE_CONFIG');
+    assert.match(message, /cannot read the file of the option key of etcd at \S+ \(ENOENT\)/);
+  });
+});
+
+describe('tokens of etcd', { skip: missing('etcd') }, () => {
+  const users = { app: { password: PASSWORD, permissions: readwrite('snowdrift/') } };
+  /** Calls `use` with a store, its server and a client of root. */
+  async function withLogin(args, use) {
+    const server = await Server.start('etcd', { args });
+    const root = await requireLogin(server.url.replace('etcd', 'http'), users);
+    const store = await connect(urlOf(server, {}));
+    try {
+      await use({ store, server, root });
+    } finally {
+      root.close();
+      await store.close();
+      await server.stop();
+    }
+  }
+  const renewal = (holder) => ({ ...holder, ceiling: 200 });
+
+  test('one that has expired is renewed', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'snowdrift-etcd-jwt-'));
+    const [key, pub] = [join(folder, 'key'), join(folder, 'pub')];
+    execFileSync('openssl', ['genrsa', '-out', key, '2048'], { stdio: 'pipe' });
+    execFileSync('openssl', ['rsa', '-in', key, '-pubout', '-out', pub], { stdio: 'pipe' });
+    const jwt = `jwt,pub-key=${pub},priv-key=${key},sign-method=RS256,ttl=1s`;
+    await withLogin(['--auth-token', jwt], async ({ store, root }) => {
+      const holder = await take(store);
+      const start = performance.now();
+      let token;
+      // Longer than two tokens live.
+      while (performance.now() - start < 2500) {
+        assert.equal((await store.renew(renewal(holder))).isHeld, true);
+        token ??= (await root.post('/v3/auth/authenticate', { name: 'app', password: PASSWORD }))
+          .reply.token;
+        await new Promise((resolve) => setTimeout(resolve, 300));
+      }
+      assert.equal(token.split('.').length, 3, 'a JWT');
+    });
+    rmSync(folder, { recursive: true });
+  });
+
+  test('one that is refused is renewed: after a restart, and after a change of users', async () => {
+    await withLogin([], async ({ store, server, root }) => {
+      const holder = await take(store);
+      await server.kill();
+      await server.run();
+      assert.equal((await store.renew(renewal(holder))).isHeld, true);
+      await root.post('/v3/auth/role/add', { name: 'another' });
+      assert.equal((await store.renew(renewal(holder))).isHeld, true);
+      // A right that is taken away is not asked for again and again.
+      const range = prefixed('snowdrift/');
+      await root.post('/v3/auth/role/revoke', { role: 'app', ...range });
+      const { message } = await refusal(store, () => store.renew(renewal(holder)));
+      assert.match(message, /denied access/);
+      await root.post('/v3/auth/role/grant', {
+        ...{ name: 'app', perm: { permType: 'READWRITE', ...range } },
+      });
+      assert.equal((await store.renew(renewal(holder))).isHeld, true);
+    });
+  });
+
+  test('a server without users yet is used without a token, until it has users', async () => {
+    const server = await Server.start('etcd');
+    const store = await connect(urlOf(server, {}));
+    try {
+      const holder = await take(store);
+      const root = await requireLogin(server.url.replace('etcd', 'http'), users);
+      assert.equal((await store.renew(renewal(holder))).isHeld, true);
+      root.close();
+    } finally {
+      await store.close();
+      await server.stop();
+    }
+  });
+});
+
+describe('several endpoints of etcd', { skip: missing('etcd') }, () => {
+  test('a lease goes on while members are killed and stopped', async () => {
+    const ports = [];
+    while (ports.length < 3) ports.push([await freePort(), await freePort()]);
+    const peers = ports.map(([, peer], n) => `n${n}=http://127.0.0.1:${peer}`).join(',');
+    const members = await Promise.all(
+      ports.map((pair, n) =>
+        Server.start('etcd', {
+          ports: pair,
+          args: ['--name', `n${n}`, '--initial-cluster', peers],
+        }),
+      ),
+    );
+    const hosts = ports.map(([port]) => `127.0.0.1:${port}`).join(',');
+    try {
+      const flake = await SnowFlake.lease(`etcd://${hosts}?namespace=three`, {
+        ...{ datacenterId: 1, ttl: 6000, callTimeout: 1500, scope: 'process' },
+      });
+      assert.equal(flake.lease.store, `etcd:${hosts}/three`);
+      const goesOn = async () => {
+        const { renewals } = flake.lease;
+        await until(() => flake.lease.renewals > renewals);
+        assert.equal(typeof flake.nextId(), 'bigint');
+        assert.equal(flake.lease.state, 'held');
+      };
+      await goesOn();
+      for (const member of members) {
+        await member.kill();
+        await goesOn();
+        await member.run();
+        member.signal('SIGSTOP');
+        await goesOn();
+        member.signal('SIGCONT');
+      }
+      await flake.close();
+    } finally {
+      for (const member of members) {
+        member.signal('SIGCONT');
+        await member.stop();
+      }
+    }
+  });
+});

@@ -1,0 +1,379 @@
+'use strict';
+// Slots that are leased from a directory: the processes of a host share one, which each of them renews, the
+// last gives up, and a kill leaves to the others.
+
+const assert = require('node:assert/strict');
+const { mkdtempSync, readdirSync, rmSync, unlinkSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { dirname, join } = require('node:path');
+const nodeTest = require('node:test');
+const { pathToFileURL } = require('node:url');
+
+const { amount } = require('../support/amount.js');
+const { createDirectory } = require('../support/own-directory.js');
+const { countDuplicatesOf } = require('../support/drawer.js');
+const { Peer, drawAll } = require('../support/peer.js');
+const { SnowFlake, layouts, rejects, runWorker, entry, until } = require('../support/support.js');
+
+const skip = process.platform !== 'linux' && 'pages are opt-in here';
+const TTL = 1000;
+
+/** A scene: `directory()` of slots, `host()` that starts processes which share pages. All end with it. */
+function scene(name, body) {
+  nodeTest.test(name, { skip, timeout: 60_000 }, async () => {
+    const peers = [];
+    const directories = [];
+    const directory = () => {
+      directories.push(mkdtempSync(join(tmpdir(), 'snowdrift-lease-')));
+      return pathToFileURL(directories.at(-1)).href;
+    };
+    const host = () => {
+      const shared = createDirectory();
+      const start = () => {
+        peers.push(new Peer({ env: { SNOWDRIFT_SHARED: shared } }));
+        return peers.at(-1);
+      };
+      return { start, files: () => pagesIn(shared) };
+    };
+    try {
+      await body({ directory, host });
+    } finally {
+      await Promise.all(peers.map((peer) => peer.end()));
+      for (const path of directories) rmSync(path, { recursive: true, force: true });
+    }
+  });
+}
+
+/** The names of the pages in a host's directory, and of their markers. */
+function pagesIn(shared) {
+  const names = readdirSync(shared, { recursive: true });
+  return names.filter((name) => /\.(page|born)$/.test(name));
+}
+
+/** Has a process lease its `flake`; answers its `lease`. */
+function lease(peer, url, options) {
+  return peer.run(
+    async (scene, url, options) => {
+      scene.flake = await scene.SnowFlake.lease(url, options);
+      return scene.flake.lease;
+    },
+    url,
+    { datacenterId: 1, ttl: TTL, ...options },
+  );
+}
+
+const close = (peer) => peer.run((scene) => scene.flake.close());
+const leaseOf = (peer) => peer.run((scene) => scene.flake.lease);
+
+/** What rejects in another process. */
+const refusal = (promise) => promise.then(assert.fail, (error) => error);
+
+scene(
+  'processes that start at once share one slot, and the last one gives it up',
+  async ({ directory, host }) => {
+    const url = directory();
+    const { start, files } = host();
+    const peers = Array.from({ length: 8 }, start);
+    const leases = await Promise.all(peers.map((peer) => lease(peer, url)));
+    for (const { slot, scope, renewer, state } of leases) {
+      assert.deepEqual([slot, scope, state], [{ datacenterId: 1, workerId: 0 }, 'host', 'held']);
+      assert.ok(peers.some(({ pid }) => pid === renewer.pid) && renewer.since <= Date.now());
+    }
+    const drawn = await drawAll(peers);
+    for (const ids of drawn) assert.ok(ids.length > 0);
+    assert.equal(countDuplicatesOf(drawn), 0);
+    assert.equal(files().length, 2);
+    await Promise.all(peers.slice(1).map(close));
+    drawn.push(...(await drawAll([peers[0]])));
+    assert.equal(files().length, 2);
+    await close(peers[0]);
+    assert.deepEqual(files(), []);
+    // Another host has it at once.
+    const other = host().start();
+    const { slot } = await lease(other, url);
+    assert.equal(slot.workerId, 0);
+    drawn.push(...(await drawAll([other])));
+    assert.equal(countDuplicatesOf(drawn), 0);
+  },
+);
+
+scene(
+  'processes that lease at the same moment, again and again, share one slot each time',
+  async ({ directory, host }) => {
+    const { start, files } = host();
+    const peers = Array.from({ length: 4 }, start);
+    for (let round = 0; round < 20; round++) {
+      const url = directory();
+      const moment = Date.now() + 20;
+      const at = (scene, moment, url) => {
+        while (Date.now() < moment);
+        return scene.SnowFlake.lease(url, { datacenterId: 1 }).then((flake) => {
+          scene.flake = flake;
+          return flake.workerId;
+        });
+      };
+      const workerIds = await Promise.all(peers.map((peer) => peer.run(at, moment, url)));
+      assert.equal(new Set(workerIds).size, 1, `round ${round}: ${workerIds}`);
+      const drawn = await drawAll(peers, 1);
+      assert.equal(countDuplicatesOf(drawn), 0);
+      await Promise.all(peers.map(close));
+      assert.deepEqual(files(), []);
+    }
+  },
+);
+
+scene(
+  'the others go on when the process that renews is killed or stopped',
+  async ({ directory, host }) => {
+    const url = directory();
+    const { start } = host();
+    const peers = [start(), start(), start()];
+    for (const peer of peers) await lease(peer, url);
+    const drawn = [];
+    for (const signal of ['SIGSTOP', 'SIGKILL']) {
+      drawn.push(...(await drawAll(peers)));
+      const { renewer } = await leaseOf(peers[0]);
+      const at = peers.findIndex(({ pid }) => pid === renewer.pid);
+      const [victim] = peers.splice(at, 1);
+      victim.kill(signal);
+      const { ceiling } = await leaseOf(peers[0]);
+      while ((await leaseOf(peers[0])).renewer.pid === victim.pid)
+        drawn.push(...(await drawAll(peers)));
+      const after = await leaseOf(peers[0]);
+      assert.ok(after.ceiling > ceiling && peers.some(({ pid }) => pid === after.renewer.pid));
+      if (signal === 'SIGSTOP') {
+        victim.kill('SIGCONT');
+        peers.push(victim);
+      }
+    }
+    drawn.push(...(await drawAll(peers)));
+    assert.equal(countDuplicatesOf(drawn), 0);
+  },
+);
+
+scene(
+  'after a kill of all, the next process of the host goes on in their slot',
+  async ({ directory, host }) => {
+    const url = directory();
+    const { start, files } = host();
+    const peers = [start(), start()];
+    for (const peer of peers) await lease(peer, url);
+    const drawn = await drawAll(peers);
+    await Promise.all(peers.map((peer) => peer.end()));
+    const next = start();
+    const { slot } = await lease(next, url);
+    assert.equal(slot.workerId, 0);
+    drawn.push(...(await drawAll([next])));
+    assert.equal(countDuplicatesOf(drawn), 0);
+    await close(next);
+    assert.deepEqual(files(), []);
+  },
+);
+
+scene(
+  'more hosts than slots: a host that gives its slot up makes room for another',
+  async ({ directory, host }) => {
+    const url = directory();
+    const layout = { ...layouts.node, workerBits: 1 };
+    const hosts = [host(), host(), host()];
+    const [first, second, third] = hosts.map(({ start }) => [start(), start(), start()]);
+    const workerIds = [];
+    for (const peers of [first, second]) {
+      const leases = await Promise.all(peers.map((peer) => lease(peer, url, { layout })));
+      workerIds.push(new Set(leases.map(({ slot }) => slot.workerId)));
+    }
+    assert.deepEqual(workerIds, [new Set([0]), new Set([1])]);
+    const { code } = await refusal(lease(third[0], url, { layout }));
+    assert.equal(code, 'ERR_SNOWFLAKE_NO_SLOT');
+    const drawn = await drawAll([...first, ...second]);
+    const waiting = third.map((peer) => lease(peer, url, { layout, waitForSlot: 20_000 }));
+    await Promise.all(first.map(close));
+    const leases = await Promise.all(waiting);
+    assert.deepEqual(new Set(leases.map(({ slot }) => slot.workerId)), new Set([0]));
+    drawn.push(...(await drawAll([...second, ...third])));
+    assert.equal(countDuplicatesOf(drawn), 0);
+    assert.deepEqual(hosts[0].files(), []);
+  },
+);
+
+scene(
+  'two directories give a host two worker IDs, and each its own datacenter',
+  async ({ directory, host }) => {
+    const [one, other] = [directory(), directory()];
+    const { start, files } = host();
+    const peers = [start(), start(), start(), start()];
+    const slots = [];
+    for (const [n, url] of [one, other, one, other].entries()) {
+      slots.push((await lease(peers[n], url)).slot.workerId);
+    }
+    assert.deepEqual(slots, [0, 1, 0, 1]);
+    const drawn = await drawAll(peers);
+    const warnings = await peers[1].run((scene) => scene.warnings);
+    assert.match(warnings[0].message, /Skipped a slot that cannot be used: .*worker-0\.page/);
+    await Promise.all(peers.map(close));
+    assert.deepEqual(files(), []);
+    // What the first directory's slot issued is not issued by the other's.
+    assert.equal((await lease(peers[0], other, { datacenterId: 1 })).slot.workerId, 0);
+    assert.equal((await lease(peers[1], one, { datacenterId: 2 })).slot.workerId, 0);
+    drawn.push(...(await drawAll(peers.slice(0, 2))));
+    assert.equal(countDuplicatesOf(drawn), 0);
+  },
+);
+
+scene("scope 'process' takes a slot a call", async ({ directory, host }) => {
+  const url = directory();
+  const { start, files } = host();
+  const [peer, other] = [start(), start()];
+  const alone = { scope: 'process' };
+  const leases = [
+    await lease(peer, url),
+    await lease(peer, url, alone),
+    await lease(peer, url, alone),
+  ];
+  leases.push(await lease(other, url, alone), await lease(other, url));
+  assert.deepEqual(
+    leases.map(({ slot, scope }) => [slot.workerId, scope]),
+    [
+      [0, 'host'],
+      [1, 'process'],
+      [2, 'process'],
+      [3, 'process'],
+      [0, 'host'],
+    ],
+  );
+  assert.equal(leases[1].renewer, undefined);
+  assert.equal(files().length, 2);
+});
+
+scene(
+  'a process with state never shares a leased slot, nor the other way',
+  async ({ directory, host }) => {
+    const url = directory();
+    const { start } = host();
+    const [one, other] = [start(), start()];
+    const state = new URL(url).pathname;
+    await one.open({ datacenterId: 1, workerId: 0, state });
+    assert.equal(
+      (await lease(other, url)).slot.workerId,
+      1,
+      'the slot that has state is passed over',
+    );
+    for (const [peer, options, words] of [
+      [
+        one,
+        { state },
+        /worker-1\.page is used under a lease from a directory by process \d+, and .* opens it with state/,
+      ],
+      [
+        one,
+        {},
+        /worker-1\.page is used under a lease from a directory by process \d+, .*no store leases/,
+      ],
+      [other, { state }, /has the same datacenterId.*open under a lease from file:/],
+    ]) {
+      const { code, message } = await peer.refusal({ datacenterId: 1, workerId: 1, ...options });
+      assert.equal(code, 'ERR_SNOWFLAKE_CONFLICT');
+      assert.match(message, words);
+    }
+    const { code, message } = await refusal(lease(one, url, { maxAhead: 7 }));
+    assert.equal(code, 'ERR_SNOWFLAKE_CONFLICT');
+    assert.match(
+      message,
+      new RegExp(`maxAhead is 7 ms in this process, and 0 ms .*such as process ${other.pid}:`),
+    );
+  },
+);
+
+scene(
+  'a page that is deleted is made anew, and all of the host go on with the slot',
+  async ({ directory, host }) => {
+    const url = directory();
+    const { start } = host();
+    const peers = [start(), start()];
+    for (const peer of peers) await lease(peer, url, { maxWait: 10_000 });
+    const drawn = await drawAll(peers);
+    const { page } = await peers[0].run((scene) => scene.flake.stats());
+    unlinkSync(page);
+    unlinkSync(page.replace(/page$/, 'born'));
+    for (const peer of peers) assert.ok((await peer.draw(1)).ids.length > 0);
+    peers.push(start());
+    assert.equal((await lease(peers[2], url)).slot.workerId, 0);
+    drawn.push(...(await drawAll(peers)));
+    assert.equal(countDuplicatesOf(drawn), 0);
+  },
+);
+
+scene('a file that was removed stops all of the host', async ({ directory, host }) => {
+  const url = directory();
+  const { start } = host();
+  const peers = [start(), start()];
+  for (const peer of peers) await lease(peer, url);
+  const drawn = await drawAll(peers);
+  unlinkSync(join(new URL(url).pathname, 'datacenter-1-worker-0.slot'));
+  for (const peer of peers) {
+    await peer.run(async (scene) => {
+      const end = Date.now() + 10_000;
+      while (scene.flake.lease.state !== 'lost') {
+        if (Date.now() > end) throw new Error('it is not lost');
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    });
+  }
+  peers.push(start());
+  // Those of the host that lost it lease another one, or the same worker ID by a new file.
+  await Promise.all(peers.map((peer) => lease(peer, url)));
+  drawn.push(...(await drawAll(peers)));
+  assert.equal(countDuplicatesOf(drawn), 0);
+});
+
+scene(
+  'threads, calls and the default instance of a process share it, too',
+  async ({ directory }) => {
+    const url = directory();
+    const flakes = [];
+    for (let n = 0; n < 3; n++) flakes.push(await SnowFlake.lease(url, { datacenterId: 1 }));
+    const script = `
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    const { parentPort } = require('node:worker_threads');
+    const ids = SnowFlake.nextIds(1000);
+    parentPort.postMessage([SnowFlake.default.lease.slot.workerId, ids]);`;
+    const env = { ...process.env, datacenterId: '1', SNOWDRIFT_LEASE: url };
+    const answers = await Promise.all([0, 1].map(() => runWorker(script, { env })));
+    assert.deepEqual(
+      [...flakes, ...flakes].map(({ workerId }) => workerId),
+      [0, 0, 0, 0, 0, 0],
+    );
+    assert.deepEqual(
+      answers.map(([workerId]) => workerId),
+      [0, 0],
+    );
+    const drawn = flakes.map((flake) => flake.nextIds(1000));
+    assert.equal(countDuplicatesOf([...drawn, ...answers.map(([, ids]) => ids)]), 0);
+    const { message } = await rejects(
+      SnowFlake.lease(url, { datacenterId: 1, ttl: 2000 }),
+      'ERR_SNOWFLAKE_CONFLICT',
+    );
+    assert.match(message, /open and recorded in file:.* with ttl 10000: pass the same scope/);
+    const { page } = flakes[0].stats();
+    await Promise.all(flakes.map((flake) => flake.close()));
+    assert.deepEqual(pagesIn(dirname(page)), []);
+  },
+);
+
+/** How often; 100,000 take six minutes. */
+const TIMES = amount(40, 300);
+
+scene('opens and closes leave no page and no marker', async ({ directory }) => {
+  const [url, other] = [directory(), directory()];
+  let page;
+  for (let n = 0; n < TIMES; n++) {
+    const flakes = [await SnowFlake.lease(n % 5 ? url : other, { datacenterId: 1 + (n % 3) })];
+    if (n % 7 === 0) flakes.push(await SnowFlake.lease(url, { datacenterId: 1 + (n % 3) }));
+    for (const flake of flakes) flake.nextId();
+    ({ page } = flakes[0].stats());
+    for (const flake of flakes) await flake.close();
+  }
+  // A file lease has at most the page and the marker of its slot's node: see above, two files.
+  await until(() => pagesIn(dirname(page)).length === 0);
+  assert.deepEqual(readdirSync(dirname(page)).sort(), ['README', 'leases.lock']);
+});

@@ -1,0 +1,251 @@
+'use strict';
+// What leases from a real engine are for: many processes at once, main loops that are busy, processes
+// that end. On Redis, since it starts fastest, and PostgreSQL.
+
+const assert = require('node:assert/strict');
+const { hostname } = require('node:os');
+const { after, before, describe, test } = require('node:test');
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const { setTimeout: sleep } = require('node:timers/promises');
+
+const { Server, missing } = require('../support/lease/servers.js');
+const { SnowFlake, countDuplicates, entry, runScript } = require('../support/support.js');
+
+const PRELUDE = `
+  const { SnowFlake } = require(${JSON.stringify(entry)});
+  const countDuplicates = (ids) => ids.length - new Set(ids).size;
+  // A namespace that is new on Redis starts after ttl and maxClockSkew.
+  const soon = { datacenterId: 1, ttl: 1000, maxClockSkew: 100 };
+  const print = (what) => console.log(JSON.stringify(what));`;
+
+/** What the body of an async function prints, as JSON. */
+async function run(body, env = {}) {
+  const script = `${PRELUDE}\n(async () => {${body}})().catch(({ code, message }) => print({ code, message }));`;
+  const { stdout, stderr, code, signal } = await runScript(script, { env });
+  assert.notEqual(stdout, '', `${signal ?? code} ${stderr}`);
+  return JSON.parse(stdout);
+}
+
+describe('on PostgreSQL', { skip: missing('postgres') }, () => {
+  let server;
+  before(async () => {
+    server = await Server.start('postgres');
+  });
+  after(() => server.stop());
+
+  test('256 holders of 32 processes with a slot each, all at once, get 256 slots, and the next one none', async () => {
+    const start = Date.now() + 8000;
+    const body = (datacenterId) => `
+      const pg = require('pg');
+      const { postgres } = require('snowdrift/lease/postgres');
+      const pool = new pg.Pool({ connectionString: ${JSON.stringify(server.url)}, max: 2 });
+      const store = postgres(pool, { namespace: 'fleet' });
+      const options = { datacenterId: ${datacenterId}, scope: 'process', callTimeout: 30_000, ttl: 60_000 };
+      await new Promise((resolve) => setTimeout(resolve, ${start} - Date.now()));
+      const flakes = await Promise.all(Array.from({ length: 8 }, () => SnowFlake.lease(store, options)));
+      print(flakes.map((flake) => String(flake.nextId() >> 14n & 255n)));
+      process.exit();`;
+    const processes = Array.from({ length: 32 }, (_, n) => run(body(n % 8)));
+    const slots = (await Promise.all(processes)).flat();
+    assert.equal(slots.length, 256, JSON.stringify(slots));
+    assert.equal(countDuplicates(slots), 0);
+    const { code, message } = await run(`
+      await SnowFlake.lease('${server.url}?namespace=fleet', { datacenterId: 3 });`);
+    assert.equal(code, 'ERR_SNOWFLAKE_NO_SLOT');
+    assert.match(message, /workerId 31: process \d+ on/);
+  });
+
+  test('the tables may come from a migration', async () => {
+    const pg = require('pg');
+    const { postgres, sql } = require('../../js/stores/postgres.js');
+    const admin = new pg.Pool({ connectionString: server.url });
+    await admin.query('CREATE DATABASE migrated');
+    await admin.end();
+    const url = server.url.replace(/postgres$/, 'migrated');
+    const pool = new pg.Pool({ connectionString: url });
+    await pool.query(sql('postgres'));
+    await pool.query(
+      'CREATE ROLE app2 LOGIN; GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO app2',
+    );
+    const poor = new pg.Pool({ connectionString: url.replace('app@', 'app2@') });
+    const flake = await SnowFlake.lease(postgres(poor), { datacenterId: 7 });
+    assert.equal(flake.lease.state, 'held');
+    await flake.close();
+    await Promise.all([pool.end(), poor.end()]);
+  });
+});
+
+describe('on ZooKeeper', { skip: missing('zookeeper') }, () => {
+  test('slots() lists each worker ID with its holder and state', async () => {
+    const server = await Server.start('zookeeper');
+    try {
+      const ensemble = `127.0.0.1:${server.port}`;
+      const seen = await run(`
+        const { zookeeper } = require('snowdrift/lease/zookeeper');
+        const store = zookeeper('${ensemble}', { namespace: 'seen', port: 8080 });
+        const layout = { ...require('snowdrift').layouts.node, workerBits: 0 };
+        const flake = await SnowFlake.lease(store, { datacenterId: 1, layout, ttl: 2000 });
+        const { directory, load } = require('snowdrift-zookeeper');
+        const { loadAddon } = require('../../js/addon.js');
+        const { connect } = loadAddon('snowdrift-zookeeper', directory, load);
+        const session = await connect('${ensemble}', 2000);
+        const path = '/snowdrift/seen/1/0';
+        const held = JSON.parse((await session.get(path)).data);
+        const children = await session.children(path);
+        await flake.close();
+        print({ held, pid: process.pid, children, afterwards: await session.children(path) });
+        process.exit();`);
+      assert.deepEqual(seen.children, ['holder']);
+      assert.deepEqual(seen.afterwards, []);
+      const { pid, port, host, ceiling } = seen.held;
+      assert.deepEqual([pid, port, host], [seen.pid, 8080, hostname()]);
+      assert.ok(ceiling > 0);
+    } finally {
+      await server.stop();
+    }
+  });
+});
+
+describe('on Redis', { skip: missing('redis') }, () => {
+  let server;
+  before(async () => {
+    server = await Server.start('redis');
+  });
+  after(() => server.stop());
+  const url = (namespace) => JSON.stringify(`${server.url}?namespace=${namespace}`);
+
+  /** A main loop that draws for 5 s without a pause, under a ttl of 1 s. */
+  const busy = (options) => `
+    const { subscribe } = require('node:diagnostics_channel');
+    const told = { taken: 0, renewed: 0, released: 0 };
+    for (const what in told) subscribe('snowdrift:lease-' + what, () => told[what]++);
+    const flake = await SnowFlake.lease(${options.url}, { datacenterId: 1, ttl: 1000, maxClockSkew: 100, thread: ${options.thread} });
+    const ids = [];
+    let refused = 0;
+    const end = Date.now() + 5000;
+    while (Date.now() < end) {
+      try { for (let n = 0; n < 100; n++) ids.push(flake.nextId()); }
+      catch { refused++; }
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+    }
+    const { state } = flake.lease;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const { lease } = flake;
+    await flake.close();
+    print({ ids: ids.length, duplicates: countDuplicates(ids), refused, state, lease, after: flake.lease.state, told });`;
+
+  test('with thread: true a busy main loop neither loses its slot nor stops', async () => {
+    const answer = await run(busy({ url: url('busy'), thread: true }));
+    assert.equal(answer.state, 'held', 'as it stands, though nothing was heard of it yet');
+    assert.deepEqual([answer.duplicates, answer.refused], [0, 0], JSON.stringify(answer));
+    assert.ok(answer.ids > 50_000 && answer.lease.renewals > 8, JSON.stringify(answer));
+    assert.equal(answer.after, 'released');
+    const { taken, renewed, released } = answer.told;
+    assert.deepEqual([taken, released], [1, 1]);
+    assert.ok(renewed > 0);
+    // It was released in the engine, too: the slot is lowest again only above what was issued.
+    const next = await run(
+      `print((await SnowFlake.lease(${url('busy')}, soon)).lease.slot.workerId)`,
+    );
+    assert.equal(next, 1);
+  });
+
+  test('without a thread, the same loop stops at its ceiling, and repeats nothing', async () => {
+    const answer = await run(busy({ url: url('idle'), thread: false }));
+    assert.ok(answer.refused > 0);
+    assert.equal(answer.duplicates, 0);
+  });
+
+  test('thread: true needs a URL; errors of the thread reject here', async () => {
+    const store = await run(`
+      const { memory } = require('snowdrift/lease/memory');
+      await SnowFlake.lease(memory(), { datacenterId: 1, thread: true });`);
+    assert.equal(store.code, 'ERR_SNOWFLAKE_CONFIG');
+    const gone = await run(
+      "await SnowFlake.lease('redis://127.0.0.1:1', { datacenterId: 1, thread: true, callTimeout: 300 })",
+    );
+    assert.equal(gone.code, 'ERR_SNOWFLAKE_STORE', gone.message);
+  });
+
+  /** Who holds slots of a namespace, as the engine has it. */
+  const held = async (namespace) => {
+    const Redis = require('ioredis');
+    const client = new Redis(server.url);
+    const fields = await client.hkeys(`snowdrift:${namespace}`);
+    client.disconnect();
+    return fields.filter((field) => field.startsWith('hold:')).length;
+  };
+
+  for (const thread of [false, true]) {
+    const name = thread ? ', with thread: true' : '';
+    test(`a process that ends by itself frees its slot${name}`, async () => {
+      const namespace = `ends-${thread}`;
+      assert.equal(
+        await run(
+          `print(typeof (await SnowFlake.lease(${url(namespace)}, { ...soon, thread: ${thread} })).nextId())`,
+        ),
+        'bigint',
+      );
+      assert.equal(await held(namespace), 0);
+    });
+
+    test(`SIGTERM frees its slot, and ends it as usual${name}`, async () => {
+      const namespace = `term-${thread}`;
+      const script = `${PRELUDE}
+        SnowFlake.lease(${url(namespace)}, { ...soon, thread: ${thread} }).then(() => print('ready'));
+        setInterval(() => {}, 1000);`;
+      const child = spawn(process.execPath, ['-e', script], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      await once(child.stdout, 'data');
+      assert.equal(await held(namespace), 1);
+      child.kill('SIGTERM');
+      const [, signal] = await once(child, 'exit');
+      assert.equal(signal, 'SIGTERM');
+      assert.equal(await held(namespace), 0);
+    });
+  }
+
+  test('process.exit() frees the slot that a thread renews', async () => {
+    const script = `${PRELUDE}
+      SnowFlake.lease(${url('exit')}, { ...soon, thread: true }).then((flake) => {
+        print(typeof flake.nextId());
+        process.exit(3);
+      });`;
+    const { stdout, code } = await runScript(script);
+    assert.deepEqual([stdout, code], ['"bigint"\n', 3]);
+    assert.equal(await held('exit'), 0);
+  });
+
+  test('SIGTERM is left to an application that listens to it', async () => {
+    const script = `${PRELUDE}
+      SnowFlake.lease(${url('own')}, soon).then((flake) => {
+        process.once('SIGTERM', () => setTimeout(() => {
+          print(typeof flake.nextId());
+          clearInterval(timer);
+        }, 50));
+        print('ready');
+      });
+      const timer = setInterval(() => {}, 1000);`;
+    const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await once(child.stdout, 'data');
+    child.kill('SIGTERM');
+    const [[drawn], [code]] = await Promise.all([once(child.stdout, 'data'), once(child, 'exit')]);
+    assert.deepEqual([String(drawn), code], ['"bigint"\n', 0]);
+    await sleep(0);
+    assert.equal(await held('own'), 0);
+  });
+
+  test('SNOWDRIFT_LEASE names the store; a missing client is named', async () => {
+    const env = { SNOWDRIFT_LEASE: `${server.url}?namespace=env`, datacenterId: '5' };
+    const { slot, store } = await run(
+      'print((await SnowFlake.lease(undefined, { ttl: 1000, maxClockSkew: 100 })).lease)',
+      env,
+    );
+    assert.deepEqual([slot.datacenterId, store], [5, 'redis:env']);
+    const { code, message } = await run('SnowFlake.nextId()', env);
+    assert.equal(code, 'ERR_SNOWFLAKE_CONFIG');
+    assert.match(message, /SNOWDRIFT_LEASE names a server, 'redis:.*await SnowFlake\.ready\(\)/);
+  });
+});

@@ -1,0 +1,403 @@
+'use strict';
+// Attacks on slots that a host's processes share: each was found by trying, and gave equal IDs, a slot
+// lost for nothing, or a blocked event loop.
+
+const assert = require('node:assert/strict');
+const { spawn, spawnSync } = require('node:child_process');
+const { once } = require('node:events');
+const { mkdtempSync, readdirSync, rmSync, unlinkSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { describe, test } = require('node:test');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { pathToFileURL } = require('node:url');
+
+const { createDirectory } = require('../support/own-directory.js');
+const { faulty } = require('../support/lease/faulty.js');
+const { Server, missing } = require('../support/lease/servers.js');
+const { Sharer } = require('../support/lease/sharer.js');
+const { memory } = require('../../js/stores/memory.js');
+const {
+  CachedSnowFlake,
+  SnowFlake,
+  layouts,
+  refuses,
+  rejects,
+  runScript,
+  until,
+} = require('../support/support.js');
+
+const options = { datacenterId: 1 };
+/** One slot only. */
+const narrow = { ...layouts.node, workerBits: 0 };
+const TEST = {
+  skip: process.platform !== 'linux' && 'by default the host has pages on Linux only',
+};
+
+/** The files of pages. */
+function pages(shared = process.env.SNOWDRIFT_SHARED) {
+  return readdirSync(shared)
+    .flatMap((user) => readdirSync(join(shared, user)).map((name) => join(shared, user, name)))
+    .filter((path) => path.endsWith('.page'));
+}
+
+function deletePages() {
+  for (const path of pages()) unlinkSync(path);
+}
+
+/** Draws from all by turns, for some ms. Refusals are passed over. */
+function drawByTurns(flakes, ms) {
+  const ids = [];
+  for (const end = Date.now() + ms; Date.now() < end; ) {
+    for (const flake of flakes) {
+      try {
+        ids.push(flake.nextId());
+      } catch {}
+    }
+  }
+  return ids;
+}
+
+function assertDistinct(ids) {
+  assert.equal(ids.length - new Set(ids).size, 0, `of ${ids.length} IDs some are equal`);
+}
+
+describe('two holders of one node', TEST, () => {
+  test('an instance that cannot be opened leaves no page of a slot that it released', async () => {
+    const store = memory();
+    const tooLarge = CachedSnowFlake.lease(store, { ...options, boostPower: 13 });
+    await rejects(tooLarge, 'ERR_SNOWFLAKE_CONFIG');
+    assert.deepEqual(pages(), []);
+  });
+
+  test('a page that others joined and gave up is not created again for the same slot', {
+    skip: spawnSync('strace', ['-V']).status !== 0 && 'there is no strace to stop a process with',
+  }, async (t) => {
+    const store = memory();
+    const narrowest = { ...options, layout: narrow };
+    // The page's link comes after that of the lock's file. By then the others have had it.
+    const delay = 'inject=renameat2:delay_exit=3000000:when=2';
+    const under = ['strace', '-f', '-o', '/dev/null', '-e', 'trace=renameat2', '-e', delay];
+    const elsewhere = { env: { SNOWDRIFT_SHARED: createDirectory() } };
+    const [slow, quick, other] = await Promise.all([
+      Sharer.start(store, { under }),
+      Sharer.start(store),
+      Sharer.start(store, elsewhere),
+    ]);
+    t.after(() => Promise.all([slow, quick, other].map((sharer) => sharer.kill())));
+    const first = slow.lease({ ...narrowest, waitForSlot: 5000 }).catch(() => {});
+    await until(() => pages().length > 0);
+    await quick.lease(narrowest);
+    await quick.close();
+    // Refused while the slow one has the slot.
+    await other.lease(narrowest).catch(() => {});
+    await first;
+    const drawn = await Promise.all([slow, other].map((sharer) => sharer.draw(200)));
+    assertDistinct(drawn.flat());
+    assert.ok(drawn.flat().length > 0);
+  });
+
+  test('a node that a host lease has is not opened beside it with scope process', async (t) => {
+    const flake = await SnowFlake.lease(memory(), options);
+    const state = mkdtempSync(join(tmpdir(), 'snowdrift-'));
+    t.after(() => rmSync(state, { recursive: true }));
+    const { workerId } = flake;
+    const beside = { ...options, workerId, scope: 'process' };
+    refuses(() => new SnowFlake({ ...beside, state }), 'ERR_SNOWFLAKE_CONFLICT');
+    const filed = await SnowFlake.lease(pathToFileURL(state), { ...options, scope: 'process' });
+    assert.notEqual(filed.workerId, workerId);
+    await Promise.all([flake.close(), filed.close()]);
+  });
+
+  test('a deleted page issues nothing beside the node opened otherwise', async (t) => {
+    const flake = await SnowFlake.lease(memory(), options);
+    const { workerId } = flake;
+    const other = await Sharer.start(memory());
+    t.after(() => other.kill());
+    deletePages();
+    refuses(() => new SnowFlake({ ...options, workerId }), 'ERR_SNOWFLAKE_CONFLICT');
+    await other.open({ ...options, workerId });
+    // Draws in another process begin while this one is busy.
+    const drawing = other.draw(300);
+    const ids = drawByTurns([flake], 500);
+    assertDistinct([...ids, ...(await drawing)]);
+    await flake.close();
+  });
+
+  test('a deleted page issues nothing beside the same worker ID of another namespace', async (t) => {
+    const one = await SnowFlake.lease(memory(), options);
+    const other = await Sharer.start(memory());
+    t.after(() => Promise.all([one.close(), other.kill()]));
+    // On a busy machine it has moved to another one when the other process leases.
+    const { workerId } = one;
+    deletePages();
+    const { slot } = await other.lease(options);
+    assert.equal(slot.workerId, workerId);
+    const drawing = other.draw(300);
+    const ids = drawByTurns([one], 500);
+    assertDistinct([...ids, ...(await drawing)]);
+  });
+
+  test('a page of a slot of a copied database is not joined', async (t) => {
+    const production = { slots: new Map() };
+    const first = await SnowFlake.lease(memory({ records: production }), options);
+    await first.close();
+    const staging = structuredClone(production);
+    const elsewhere = { env: { SNOWDRIFT_SHARED: createDirectory() } };
+    const other = await Sharer.start(memory({ records: production }), elsewhere);
+    t.after(() => other.kill());
+    const { slot } = await other.lease(options);
+    const trial = await SnowFlake.lease(memory({ records: staging }), options);
+    assert.equal(trial.workerId, slot.workerId);
+    const flake = await SnowFlake.lease(memory({ records: production }), options);
+    assert.notEqual(flake.workerId, slot.workerId);
+    assert.equal(trial.lease.state, 'held', 'nor is it taken from its users');
+    await Promise.all([trial.close(), flake.close()]);
+  });
+
+  for (const [ticks, layout, maxAhead, count] of [
+    [
+      'of a second',
+      { ...layouts.uid, workerBits: 10, timestampBits: 31, epoch: 1580486400000 },
+      0,
+      1000,
+    ],
+    ['issued ahead', { ...layouts.node, sequenceBits: 4 }, 3_600_000, 80_000],
+  ]) {
+    test(`a slot that was released is remembered on this host: ticks ${ticks}`, async (t) => {
+      const leased = { datacenterId: 0, layout, maxAhead };
+      const flake = await SnowFlake.lease(memory(), leased);
+      const { workerId } = flake;
+      const ids = [...flake.nextIds(count)];
+      await flake.close();
+      const opened = { ...leased, workerId, maxWait: 0 };
+      const other = await Sharer.start(memory());
+      t.after(() => other.kill());
+      await other.open(opened);
+      ids.push(...(await other.draw(20)));
+      const here = new SnowFlake(opened);
+      try {
+        ids.push(...here.nextIds(100));
+      } catch ({ code }) {
+        // Until the clock has passed what was issued.
+        assert.ok(['ERR_SNOWFLAKE_WINDOW', 'ERR_SNOWFLAKE_EXHAUSTED'].includes(code), code);
+      }
+      here.close();
+      assertDistinct(ids);
+    });
+  }
+
+  for (const state of [false, true]) {
+    const how = state ? 'with state' : 'without state';
+    test(`a deleted page is remembered on this host: the node opened ${how}`, async (t) => {
+      const second = { ...layouts.uid, workerBits: 10, timestampBits: 31, epoch: 1580486400000 };
+      // A node of this test alone: one that was never opened has no page, nor ever had.
+      const layout = { ...second, epoch: second.epoch + 1000 * (1 + Number(state)) };
+      const leased = { datacenterId: 0, layout };
+      const directory = mkdtempSync(join(tmpdir(), 'snowdrift-'));
+      t.after(() => rmSync(directory, { recursive: true }));
+      const other = await Sharer.start(memory());
+      t.after(() => other.kill());
+      await sleep(1000 - (Date.now() % 1000));
+      const flake = await SnowFlake.lease(memory(), leased);
+      const { workerId } = flake;
+      const ids = [...flake.nextIds(1000)];
+      deletePages();
+      await flake.close();
+      const opened = { ...leased, workerId, maxWait: 0, ...(state ? { state: directory } : {}) };
+      const here = new SnowFlake(opened);
+      try {
+        ids.push(...here.nextIds(100));
+      } catch ({ code }) {
+        assert.ok(['ERR_SNOWFLAKE_WINDOW', 'ERR_SNOWFLAKE_EXHAUSTED'].includes(code), code);
+      }
+      await here.close();
+      await other.open(opened);
+      ids.push(...(await other.draw(20)));
+      assertDistinct(ids);
+    });
+  }
+});
+
+describe('a slot that is lost', TEST, () => {
+  test('other processes of the host do not act on a loss whose kind is not known yet', async (t) => {
+    const layout = { ...layouts.node, workerBits: 1 };
+    const terms = { ...options, layout, ttl: 1000, callTimeout: 1500 };
+    const records = { slots: new Map() };
+    const [finder, follower] = [0, 1].map(() => faulty());
+    const inner = memory({ records });
+    for (const store of [finder, follower]) {
+      for (const call of ['now', 'open', 'raise', 'acquire', 'renew', 'release']) {
+        store[call] = async (request) => {
+          await store.fault?.(call);
+          return inner[call](request);
+        };
+      }
+    }
+    const one = await SnowFlake.lease(finder, terms);
+    const two = await SnowFlake.lease(follower, terms);
+    t.after(() => Promise.all([one.close(), two.close()]));
+    assert.equal(two.lease.owner, one.lease.owner);
+    // A backup was restored, and somebody has the slot by it. The clock tells that it cannot have expired.
+    const [slot] = records.slots.values();
+    const expires = Date.now() + 60_000;
+    Object.assign(slot, { owner: 'f'.repeat(32), ceiling: slot.ceiling + 5000, expires });
+    let isAsked = false;
+    finder.fault = (call) => {
+      if (call !== 'now') return undefined;
+      isAsked = true;
+      return sleep(1000);
+    };
+    const floors = [];
+    follower.fault = (call) => {
+      if (call === 'renew') throw new Error('the other one renews');
+      if (call === 'acquire') floors.push(records.namespace.floor);
+    };
+    await until(() => isAsked);
+    await until(
+      () =>
+        (one.lease.state === 'held' && two.lease.state === 'held' && floors.length > 0) ||
+        records.namespace.floor > -1,
+    );
+    assert.ok(
+      floors.every((floor) => floor > -1),
+      'a slot is acquired of a restored namespace before its floor is raised to the horizon',
+    );
+  });
+
+  test('a short ttl of one process does not shorten the hold of another one', async (t) => {
+    const inner = memory();
+    const expiries = [];
+    const store = { ...inner };
+    for (const call of ['acquire', 'renew']) {
+      store[call] = async (request) => {
+        const answer = await inner[call](request);
+        expiries.push(answer.expires);
+        return answer;
+      };
+    }
+    const [long, short] = [await Sharer.start(store), await Sharer.start(store)];
+    t.after(() => Promise.all([long.kill(), short.kill()]));
+    await long.lease({ ...options, ttl: 12_000 });
+    await short.lease({ ...options, ttl: 1000 });
+    // The short one renews at its pace.
+    await until(() => expiries.length > 3);
+    await short.kill();
+    for (const end = Date.now() + 2500; Date.now() < end; await sleep(10)) {
+      const [slot] = (await store.slots()).slots;
+      assert.ok(slot.isHeld, 'other hosts can have the slot');
+    }
+    // Until a process has noted a shorter one in the page, the others count on the longer one: they take who
+    // has the slot by then for one that has found an older record.
+    const sorted = [...expiries].sort((a, b) => a - b);
+    assert.deepEqual(expiries, sorted, 'no renewal shortens the hold');
+  });
+
+  test('ZooKeeper keeps the slot when the process that acquired it closes', {
+    skip: missing('zookeeper'),
+    timeout: 60_000,
+  }, async (t) => {
+    const server = await Server.start('zookeeper');
+    t.after(() => server.stop());
+    const { connect } = require('../../js/stores/connect.js');
+    const leased = { ...options, layout: narrow, ttl: 4000 };
+    const [one, two] = await Promise.all(
+      [0, 1].map(async () => await connect(new URL(server.url))),
+    );
+    const first = await SnowFlake.lease(one, leased);
+    const second = await SnowFlake.lease(two, leased);
+    t.after(() => second.close());
+    const { owner } = second.lease;
+    await first.close();
+    const env = { SNOWDRIFT_SHARED: createDirectory() };
+    const script = `
+      const { SnowFlake } = require('../..');
+      SnowFlake.lease(${JSON.stringify(server.url)}, ${JSON.stringify({ ...leased, waitForSlot: 3000 })})
+        .then(() => console.log('taken'), ({ code }) => console.log(code)).then(() => process.exit());`;
+    const other = await runScript(script, { env });
+    assert.equal(other.stdout.trim(), 'ERR_SNOWFLAKE_NO_SLOT');
+    assert.deepEqual([second.lease.owner, second.lease.state], [owner, 'held']);
+  });
+});
+
+describe('a process that cannot share', TEST, () => {
+  test('leases a slot of its own where it has the node open otherwise', async (t) => {
+    const store = memory();
+    const other = await Sharer.start(store);
+    t.after(() => other.kill());
+    const { slot } = await other.lease(options);
+    const own = new SnowFlake({ ...options, workerId: slot.workerId, scope: 'process' });
+    const flake = await SnowFlake.lease(store, options);
+    assert.notEqual(flake.workerId, slot.workerId);
+    own.close();
+    await flake.close();
+  });
+
+  test('leases a slot of its own for a ring of another size', async () => {
+    const store = memory();
+    const small = await CachedSnowFlake.lease(store, { ...options, boostPower: 1 });
+    const large = await CachedSnowFlake.lease(store, { ...options, boostPower: 2 });
+    assertDistinct([...small.nextIds(1000), ...large.nextIds(1000)]);
+    await Promise.all([small.close(), large.close()]);
+  });
+
+  test('a process without a free file descriptor does not take a page for missing', async (t) => {
+    const store = memory();
+    const other = await Sharer.start(store);
+    t.after(() => other.kill());
+    await other.lease(options);
+    const records = JSON.stringify((await store.slots()).namespace);
+    const script = `
+      const fs = require('node:fs');
+      const { SnowFlake } = require('../..');
+      const { memory } = require('../../js/stores/memory.js');
+      require('../../js/lease/lease.js');
+      const store = memory({ records: { namespace: ${records}, slots: new Map() } });
+      const taken = [];
+      const acquire = store.acquire;
+      let acquired = 0;
+      store.acquire = (request) => {
+        acquired++;
+        while (taken.length > 0) fs.closeSync(taken.pop());
+        return acquire(request);
+      };
+      store.open = async () => {
+        try {
+          for (;;) taken.push(fs.openSync('/dev/null'));
+        } catch {}
+        fs.closeSync(taken.pop());
+        return ${records};
+      };
+      SnowFlake.lease(store, { datacenterId: 1 })
+        .catch(() => {})
+        .then(() => { console.log(acquired); process.exit(); });`;
+    const child = spawn(
+      'sh',
+      ['-c', 'ulimit -n 128; exec "$0" -e "$1"', process.execPath, script],
+      {
+        cwd: __dirname,
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
+    const [[printed]] = await Promise.all([once(child.stdout, 'data'), once(child, 'close')]);
+    assert.equal(String(printed).trim(), '0', 'slots that were acquired');
+  });
+});
+
+test('process.exit() does not wait for a thread that has released its lease', {
+  skip: TEST.skip || missing('redis'),
+}, async (t) => {
+  const server = await Server.start('redis');
+  const leased = { ...options, ttl: 1500, callTimeout: 300, maxClockSkew: 100, maxWait: 3000 };
+  const flake = await SnowFlake.lease(server.url, leased);
+  const threaded = await SnowFlake.lease(server.url, { ...leased, thread: true });
+  t.after(() => flake.close());
+  assert.equal(threaded.lease.owner, flake.lease.owner);
+  await threaded.close();
+  await server.stop();
+  await until(() => Date.now() > flake.lease.ceiling);
+  const start = performance.now();
+  refuses(() => flake.nextId(), 'ERR_SNOWFLAKE_LEASE_EXPIRED');
+  const ms = performance.now() - start;
+  assert.ok(ms < 1000, `it blocked the event loop for ${ms} ms`);
+});

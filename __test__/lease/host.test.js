@@ -1,0 +1,266 @@
+'use strict';
+// One lease per host, within one process: instances and threads share a slot by its page, and pages do not
+// accumulate. lease/host-processes.test.js has several processes.
+//
+//   TESTS_TIMES=200 node --test __test__/lease/host.test.js
+
+const assert = require('node:assert/strict');
+const { once } = require('node:events');
+const { mkdtempSync, readdirSync, rmSync } = require('node:fs');
+const { join } = require('node:path');
+const { afterEach, test } = require('node:test');
+
+const { amount } = require('../support/amount.js');
+const { createDirectory } = require('../support/own-directory.js');
+const { SnowFlake, countDuplicates, layouts, rejects, until } = require('../support/support.js');
+const { faulty } = require('../support/lease/faulty.js');
+const { pagesIn } = require('../support/lease/on-host.js');
+const { memory } = require('../../js/stores/memory.js');
+
+const linux = process.platform === 'linux' ? undefined : `pages are opt-in on ${process.platform}`;
+const OPENS = amount(200, 500);
+const TTL = 1000;
+const open = [];
+const root = linux ? undefined : createDirectory();
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((flake) => flake.close()));
+});
+
+/** A test with a directory of pages of its own. */
+function hostTest(name, body) {
+  test(name, { skip: linux }, async (t) => {
+    const before = process.env.SNOWDRIFT_SHARED;
+    const directory = mkdtempSync(join(root, 'shared-'));
+    process.env.SNOWDRIFT_SHARED = directory;
+    try {
+      await body({ t, directory });
+      await Promise.all(open.splice(0).map((flake) => flake.close()));
+      await sweep(1);
+      assert.deepEqual(pagesIn(directory), [], 'no page is left');
+    } finally {
+      process.env.SNOWDRIFT_SHARED = before;
+    }
+  });
+}
+
+async function leased(store, options) {
+  const flake = await SnowFlake.lease(store, { datacenterId: 1, ttl: TTL, ...options });
+  open.push(flake);
+  return flake;
+}
+
+/** A page that was closed in the ms of its last ID stays until a later lease finds it. */
+async function sweep(datacenterId) {
+  const closed = Date.now();
+  await until(() => Date.now() > closed);
+  const flake = await SnowFlake.lease(memory(), { datacenterId, ttl: TTL });
+  await flake.close();
+}
+
+const calls = (store, name) => store.calls.filter((call) => call.name === name);
+
+hostTest(
+  'leases of one namespace share a slot, which one of them renews',
+  async ({ directory }) => {
+    const store = faulty();
+    // Other clients of the same records, as of another connection.
+    const other = faulty({ records: store.records });
+    const flakes = [await leased(store), await leased(store), await leased(other)];
+    const owners = flakes.map(({ lease }) => lease.owner);
+    assert.equal(new Set(owners).size, 1);
+    assert.equal(new Set(flakes.map((flake) => flake.stats().page)).size, 1);
+    assert.equal(calls(store, 'acquire').length + calls(other, 'acquire').length, 1);
+    assert.equal(pagesIn(directory).length, 1);
+    const ids = flakes.flatMap((flake) => [...flake.nextIds(2000), flake.nextId()]);
+    assert.equal(countDuplicates(ids), 0);
+
+    const { lease } = flakes[0];
+    assert.deepEqual(
+      [lease.scope, lease.renewer.pid, typeof lease.renewer.since],
+      ['host', process.pid, 'number'],
+    );
+    const before = lease.renewals;
+    const asked = () => calls(store, 'renew').length + calls(other, 'renew').length;
+    const start = asked();
+    await until(() => flakes[2].lease.renewals >= before + 4);
+    // All see them, and they are no more than of one.
+    assert.ok(asked() - start <= 6, `${asked() - start} calls for 4 renewals`);
+    for (const flake of flakes) assert.equal(flake.lease.renewals, flakes[2].lease.renewals);
+  },
+);
+
+hostTest('stores with other records do not share, and have other worker IDs', async () => {
+  const flakes = [await leased(memory()), await leased(memory())];
+  assert.notEqual(flakes[0].lease.owner, flakes[1].lease.owner);
+  assert.notEqual(flakes[0].workerId, flakes[1].workerId);
+});
+
+hostTest('another datacenterId, layout or epoch has a slot of its own', async () => {
+  const store = memory();
+  const flakes = [await leased(store), await leased(store, { datacenterId: 2 })];
+  assert.notEqual(flakes[0].lease.owner, flakes[1].lease.owner);
+  assert.deepEqual(
+    flakes.map(({ datacenterId }) => datacenterId),
+    [1, 2],
+  );
+});
+
+hostTest("scope 'process' leases a slot a call, and makes no page", async ({ directory }) => {
+  const store = memory();
+  const flakes = [];
+  for (let n = 0; n < 3; n++) flakes.push(await leased(store, { scope: 'process' }));
+  assert.equal(new Set(flakes.map(({ workerId }) => workerId)).size, 3);
+  for (const flake of flakes) {
+    const { scope, renewer } = flake.lease;
+    assert.deepEqual([scope, renewer, flake.stats().page], ['process', undefined, undefined]);
+  }
+  assert.deepEqual(pagesIn(directory), []);
+});
+
+hostTest(
+  'a store that gives each process a slot of its own makes no page',
+  async ({ directory }) => {
+    const store = { ...memory(), scope: 'process' };
+    const flakes = [await leased(store), await leased(store)];
+    assert.notEqual(flakes[0].workerId, flakes[1].workerId);
+    assert.deepEqual(pagesIn(directory), []);
+    await rejects(leased(store, { scope: 'host' }), 'ERR_SNOWFLAKE_CONFIG');
+  },
+);
+
+hostTest('the last one to close releases, and others draw on until then', async () => {
+  const store = faulty();
+  const [first, second, third] = [await leased(store), await leased(store), await leased(store)];
+  const ids = [];
+  for (const flake of [first, second]) {
+    await flake.close();
+    ids.push(...third.nextIds(100), third.nextId());
+    assert.equal(calls(store, 'release').length, 0);
+    assert.equal(flake.lease.state, 'released');
+  }
+  assert.equal(third.lease.state, 'held');
+  assert.equal(countDuplicates(ids), 0);
+  const last = third.nextId();
+  await third.close();
+  const [{ last: released }] = calls(store, 'release');
+  const { epoch } = layouts.node;
+  assert.equal(released + epoch, third.parse(last).timestamp, 'up to its last ID');
+  const { slots } = await store.slots();
+  assert.ok(slots.every(({ isHeld }) => !isHeld));
+});
+
+hostTest('one that closes while another one opens leaves it a slot', async () => {
+  const store = faulty();
+  for (let n = 0; n < 30; n++) {
+    const first = await leased(store);
+    const [second] = await Promise.all([leased(store), first.close()]);
+    assert.equal(typeof second.nextId(), 'bigint');
+    assert.equal(second.lease.state, 'held');
+    await second.close();
+  }
+  assert.equal(calls(store, 'release').length, calls(store, 'acquire').length);
+});
+
+hostTest('a slot that was lost moves all of them to one new slot, with one warning', async () => {
+  let ahead = 0;
+  const store = faulty({ now: () => Date.now() + ahead });
+  const flakes = [await leased(store), await leased(store), await leased(store)];
+  const { owner, slot } = flakes[0].lease;
+  const warnings = [];
+  const note = ({ code }) => warnings.push(code);
+  process.on('warning', note);
+  // As by another host, after the hold has expired.
+  ahead = 2 * TTL;
+  const [record] = store.records.slots.values();
+  Object.assign(record, { owner: '0'.repeat(32), expires: Date.now() + 60_000 });
+  await until(() => flakes.every(({ lease }) => lease.owner !== owner && lease.state === 'held'));
+  await until(() => warnings.length > 0);
+  assert.equal(new Set(flakes.map(({ lease }) => lease.owner)).size, 1);
+  assert.equal(new Set(flakes.map((flake) => flake.stats().page)).size, 1);
+  assert.ok(flakes.every(({ workerId }) => workerId === flakes[0].workerId));
+  assert.notEqual(flakes[0].workerId, slot.workerId);
+  process.off('warning', note);
+  assert.deepEqual(warnings, ['SNOWFLAKE_SLOT_LOST']);
+});
+
+hostTest('a page that was deleted is given up: all go on by another one', async ({ directory }) => {
+  const store = faulty();
+  const flakes = [await leased(store), await leased(store)];
+  const { page } = flakes[0].stats();
+  const ids = [...flakes[0].nextIds(100)];
+  rmSync(page);
+  const draws = (flake) => {
+    try {
+      ids.push(flake.nextId());
+      return flake.stats().page !== undefined && flake.lease.state === 'held';
+    } catch {
+      return false;
+    }
+  };
+  await until(() => flakes.every(draws) && pagesIn(directory).length === 1);
+  await until(() => flakes[0].stats().page === flakes[1].stats().page);
+  assert.equal(countDuplicates(ids), 0);
+  const { slots } = await store.slots();
+  assert.equal(slots.filter(({ isHeld }) => isHeld).length, 1, 'the slot before was released');
+});
+
+hostTest(
+  'threads share the slot with the main thread, and outlive it there',
+  async ({ directory }) => {
+    const { Worker } = require('node:worker_threads');
+    const url = require('node:url').pathToFileURL(mkdtempSync(join(root, 'store-'))).href;
+    // Of a directory, since a thread has no client of ours.
+    const flake = await SnowFlake.lease(url, { datacenterId: 1 });
+    const body = `
+    const { parentPort, workerData } = require('node:worker_threads');
+    const { SnowFlake } = require(${JSON.stringify(require.resolve('../..'))});
+    SnowFlake.lease(workerData, { datacenterId: 1 }).then((flake) => {
+      parentPort.postMessage({ lease: flake.lease, ids: flake.nextIds(500) });
+      parentPort.once('message', () => flake.close());
+    });`;
+    const workers = [0, 1].map(() => new Worker(body, { eval: true, workerData: url }));
+    const answers = await Promise.all(workers.map((worker) => once(worker, 'message')));
+    const ids = [...flake.nextIds(500), ...answers.flatMap(([answer]) => [...answer.ids])];
+    assert.equal(countDuplicates(ids), 0);
+    assert.ok(answers.every(([{ lease }]) => lease.owner === flake.lease.owner));
+    await flake.close();
+    for (const worker of workers) worker.postMessage('close');
+    await Promise.all(workers.map((worker) => once(worker, 'exit')));
+    assert.deepEqual(pagesIn(directory), []);
+  },
+);
+
+hostTest('TypeORM on SQLite shares a slot', async () => {
+  const { DataSource } = require('typeorm');
+  const { typeorm } = require('../../js/stores/typeorm.js');
+  const source = await new DataSource({ type: 'sqljs' }).initialize();
+  const [one, other] = [await leased(typeorm(source)), await leased(typeorm(source))];
+  assert.equal(one.lease.owner, other.lease.owner);
+  assert.equal(one.stats().page, other.stats().page);
+  await Promise.all([one.close(), other.close()]);
+  await source.destroy();
+});
+
+hostTest(`${OPENS} leases and their ends leave no page`, async ({ t, directory }) => {
+  const store = memory();
+  const count = () => readdirSync(directory, { recursive: true }).length;
+  const first = await leased(store);
+  await first.close();
+  const before = count();
+  const start = performance.now();
+  let last = -1n;
+  for (let n = 0; n < OPENS; n++) {
+    const flake = await SnowFlake.lease(store, { datacenterId: n % 8, ttl: TTL });
+    if (n % 8 === 0) {
+      const id = flake.nextId();
+      assert.ok(id !== last);
+      last = id;
+    }
+    await flake.close();
+  }
+  t.diagnostic(`${((performance.now() - start) / OPENS).toFixed(2)} ms each`);
+  await sweep(0);
+  assert.deepEqual(pagesIn(directory), []);
+  assert.ok(count() <= before + 8, `${before} files before, ${count()} after`);
+});

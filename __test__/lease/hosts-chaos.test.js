@@ -1,0 +1,80 @@
+'use strict';
+// Hosts of several processes on real stores under chaos: the process that renews and others stopped past
+// their ttl, killed, ended, and stopped while they end; whole hosts; clocks that step and jump; pages that
+// are unlinked; the server frozen, restarted, cut off, silent, its connections half-open, its namespace
+// lost. Nothing repeats, and hosts issue again soon after each fault.
+//
+//   TESTS=all TESTS_TIMES=6 TESTS_SEED=7 node --test __test__/lease/hosts-chaos.test.js
+
+const assert = require('node:assert/strict');
+const { describe, test } = require('node:test');
+
+const { amount, seed, tooLong } = require('../support/amount.js');
+const { countDuplicatesOf } = require('../support/drawer.js');
+const { AFTER_LOSS, Fleet, SOON } = require('../support/lease/chaos.js');
+const { ENGINES, missing } = require('../support/lease/servers.js');
+const { missing: noMachine } = require('../support/machine.js');
+
+const SECONDS = amount(10, 10);
+const SEED = seed ?? 1;
+const SLOTS = 4;
+/** More hosts than slots: what one gives up is soon another's. */
+const PROCESSES = [2, 3, 8, 2, 4, 2];
+/** As many hosts as slots at most, so that each gets its slot back. */
+const FEW = [3, 2, 4];
+
+const skipped = (engine) => missing(engine) ?? noMachine() ?? tooLong;
+
+const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+
+describe('hosts in chaos', () => {
+  for (const engine of ENGINES) {
+    test(`${engine}: more hosts than slots, no ID twice, and all slots are in use again soon`, {
+      skip: skipped(engine),
+    }, async (t) => {
+      const fleet = await Fleet.start(engine, { processes: PROCESSES, slots: SLOTS, seed: SEED });
+      try {
+        await fleet.started(SLOTS);
+        await fleet.disturb(SECONDS);
+        const recovered = await fleet.recovered(SLOTS);
+        const drawn = await fleet.drawn();
+        const count = sum(drawn.map(({ length }) => length));
+        t.diagnostic(
+          `seed ${SEED}: ${count} IDs of ${drawn.length} processes, ${JSON.stringify(fleet.counts)}, ${SLOTS} hosts issue again after ${Math.round(recovered)} ms`,
+        );
+        assert.equal(countDuplicatesOf(drawn), 0);
+        assert.ok(count > 1000 * SECONDS, `only ${count} IDs`);
+        assert.ok(recovered < AFTER_LOSS, `${recovered} ms`);
+      } finally {
+        await fleet.end();
+      }
+    });
+
+    test(`${engine}: after each fault, every host that had a slot issues again soon`, {
+      skip: skipped(engine),
+    }, async (t) => {
+      const fleet = await Fleet.start(engine, { processes: FEW, slots: SLOTS, seed: SEED });
+      try {
+        await fleet.started();
+        const took = {};
+        for (const fault of [...Object.keys(fleet.hostFaults), ...Object.keys(fleet.storeFaults)]) {
+          const since = performance.now();
+          await fleet.befall(fault, fleet.hosts[0]);
+          const end = performance.now();
+          // Until they have noticed, they go on with the slot of before.
+          if (fault === 'loss') await fleet.noticed(since);
+          await fleet.recovered();
+          took[fault] = Math.round(performance.now() - end);
+        }
+        const drawn = await fleet.drawn();
+        t.diagnostic(`${sum(drawn.map(({ length }) => length))} IDs, ${JSON.stringify(took)}`);
+        assert.equal(countDuplicatesOf(drawn), 0);
+        for (const [fault, ms] of Object.entries(took)) {
+          assert.ok(ms < (fault === 'loss' ? AFTER_LOSS : SOON), `${fault}: ${ms} ms`);
+        }
+      } finally {
+        await fleet.end();
+      }
+    });
+  }
+});

@@ -1,0 +1,212 @@
+'use strict';
+// Namespaces lost under living holders, on real servers: deleted, or put back in time. Each holder
+// reports its slot as lost at its next renewal, all issue again soon, and what repeats meanwhile is
+// what docs/guarantees.md says for that store.
+
+const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
+const { once } = require('node:events');
+const { describe, test } = require('node:test');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { promisify } = require('node:util');
+
+const { tooLong } = require('../support/amount.js');
+const { MAIN } = require('../support/cli.js');
+const { Drawer, countDuplicatesOf } = require('../support/drawer.js');
+const { deleteNamespace } = require('../support/lease/namespaces.js');
+const { ENGINES, Server, missing } = require('../support/lease/servers.js');
+const { memory } = require('../../js/stores/memory.js');
+const { SnowFlake, layouts, patience } = require('../support/support.js');
+
+const HOLDERS = 4;
+const TTL = 3000;
+const CALL_TIMEOUT = 1000;
+/** The clock of etcd is known to half a second. */
+const SKEW = 1000;
+const AHEAD = 500;
+/** As many slots as there are processes in the end, so that each may get one that was another's. */
+const layout = { ...layouts.node, datacenterBits: 5, workerBits: 3 };
+/** Timers and processes of a busy machine, ms. */
+const SLACK = patience(1500);
+
+/** Of an ID, Unix ms. */
+const timeOf = (id) => Number(id >> 22n) + layout.epoch;
+
+async function within(ms, what, promise) {
+  const abort = new AbortController();
+  // Keeps the process alive: leases do not.
+  const limit = sleep(ms, undefined, abort).then(() => assert.fail(`${what}: ${ms} ms`));
+  try {
+    return await Promise.race([promise, limit]);
+  } finally {
+    abort.abort();
+    limit.catch(() => {});
+  }
+}
+
+class Fleet {
+  #options;
+  drawers = [];
+  newcomers = [];
+
+  static async start(engine) {
+    const fleet = new Fleet();
+    fleet.server = await Server.start(engine);
+    fleet.#options = {
+      engine: fleet.server.url,
+      datacenterId: 1,
+      layout,
+      // Each holder has a slot: those of a host are in lease/hosts-chaos.test.js.
+      scope: 'process',
+      ttl: TTL,
+      maxClockSkew: SKEW,
+      maxAhead: AHEAD,
+      callTimeout: CALL_TIMEOUT,
+    };
+    fleet.drawers = Array.from({ length: HOLDERS }, () => new Drawer(fleet.#options));
+    await fleet.drawing(patience(30_000), fleet.drawers);
+    // Ready to come in the next ms, before anybody has noticed.
+    const waiting = { ...fleet.#options, waits: true };
+    fleet.newcomers = Array.from({ length: HOLDERS }, () => new Drawer(waiting));
+    await Promise.all(fleet.newcomers.map(({ ready }) => ready));
+    return fleet;
+  }
+
+  /** Until these draw, from now on. */
+  drawing(ms, drawers) {
+    const each = drawers.map((drawer) => drawer.drawn(drawer.ids().length + 100));
+    return within(ms, 'all issue again', Promise.all(each));
+  }
+
+  /** Until all have renewed just now, if they do so at about one time: the worst moment of a loss. */
+  async renewed() {
+    const next = () => Math.min(...this.drawers.map(({ renewedAt }) => renewedAt)) + TTL / 3;
+    const end = performance.now() + TTL;
+    while (!(next() - performance.now() > TTL / 5) && performance.now() < end) await sleep(10);
+  }
+
+  /** Until every holder of the time before has reported its loss. */
+  lost(ms, since) {
+    const reported = async (drawer) => {
+      while (!drawer.losses.some(({ at }) => at > since)) await sleep(20);
+    };
+    return within(ms, 'a loss is reported', Promise.all(this.drawers.map(reported)));
+  }
+
+  /** How many IDs there are, how many repeat, and of those after a moment, Unix ms. */
+  compared(moment) {
+    const all = [...this.drawers, ...this.newcomers].map((drawer) => drawer.ids());
+    const late = all.map((ids) => ids.filter((id) => timeOf(id) > moment));
+    return {
+      count: all.reduce((sum, { length }) => sum + length, 0),
+      duplicates: countDuplicatesOf(all),
+      late: countDuplicatesOf(late),
+    };
+  }
+
+  async end() {
+    for (const drawer of [...this.drawers, ...this.newcomers]) drawer.kill('SIGKILL');
+    await Promise.all([...this.drawers, ...this.newcomers].map(({ ended }) => ended));
+    await this.server.stop();
+  }
+}
+
+/** What an operator runs after a loss, before anybody comes. */
+async function recover({ server }) {
+  const { timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits } = layout;
+  const bits = [timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits];
+  const terms = ['--ttl', TTL, '--max-clock-skew', SKEW, '--max-ahead', AHEAD].map(String);
+  const args = ['recover', server.url, ...terms, '--layout', bits.join('/')];
+  await promisify(execFile)(process.execPath, [MAIN, ...args]);
+}
+
+const remove = ({ server }) => deleteNamespace(server, 'default');
+
+/** By name: what is done before, the loss, and whether nothing at all may repeat. */
+const LOSSES = {
+  deleted: { lose: remove, isSafe: (engine) => engine === 'redis' },
+  'deleted, and recovered before others come': {
+    lose: async (fleet) => {
+      await remove(fleet);
+      await recover(fleet);
+    },
+    isSafe: () => true,
+  },
+  'put back in time': {
+    prepare: async ({ server }) => {
+      await server.backUp();
+      // Holds of the copy have expired when it comes back, and ceilings are higher.
+      await sleep(TTL * 1.5);
+    },
+    lose: ({ server }) => server.restore(),
+    isSafe: () => false,
+  },
+};
+
+/** Each takes a quarter of a minute. */
+const USUAL = ['postgres: deleted', 'redis: deleted', 'redis: put back in time'];
+
+function skipped(engine, how) {
+  return missing(engine) ?? (USUAL.includes(`${engine}: ${how}`) ? undefined : tooLong);
+}
+
+describe('a namespace', { concurrency: 2 }, () => {
+  for (const engine of ENGINES) {
+    for (const [how, { prepare, lose, isSafe }] of Object.entries(LOSSES)) {
+      test(`${engine}: ${how} under living holders`, { skip: skipped(engine, how) }, async (t) => {
+        const fleet = await Fleet.start(engine);
+        try {
+          await prepare?.(fleet);
+          await fleet.drawing(patience(20_000), fleet.drawers);
+          await fleet.renewed();
+          const since = performance.now();
+          await lose(fleet);
+          const back = performance.now();
+          for (const drawer of fleet.newcomers) drawer.go();
+          // ZooKeeper lets no session in that has seen more than it has: until that has expired.
+          const session = engine === 'zookeeper' && how === 'put back in time' ? TTL : 0;
+          await fleet.lost(TTL / 3 + CALL_TIMEOUT + session + SLACK, since);
+          const noticed = performance.now() - back;
+          const now = Date.now();
+          const all = [...fleet.drawers, ...fleet.newcomers];
+          const limit = TTL + SKEW + AHEAD + session + patience(6000);
+          await fleet.drawing(back + limit - performance.now(), all);
+          const again = performance.now() - back;
+
+          const { count, duplicates, late } = fleet.compared(now);
+          t.diagnostic(
+            `${count} IDs, ${duplicates} duplicates; all have noticed after ${Math.round(noticed)} ms, and issue again after ${Math.round(again)} ms`,
+          );
+          assert.equal(late, 0, 'nothing repeats when all have noticed');
+          if (isSafe(engine)) assert.equal(duplicates, 0);
+          for (const { warnings } of fleet.drawers) {
+            const codes = warnings.map(({ code }) => code);
+            // While the server was down, a hold may have expired, and another holder came.
+            const isTold =
+              codes.includes('SNOWFLAKE_NAMESPACE_LOST') ||
+              (how === 'put back in time' && codes.includes('SNOWFLAKE_SLOT_LOST'));
+            assert.ok(isTold, codes.join());
+          }
+        } finally {
+          await fleet.end();
+        }
+      });
+    }
+  }
+
+  test('a slot that another holder has before the hold has expired shows an older record', async () => {
+    const records = { slots: new Map() };
+    const options = { datacenterId: 1, layout: { ...layout, workerBits: 0 }, ttl: 1500 };
+    const warned = once(process, 'warning');
+    const flake = await SnowFlake.lease(memory({ records }), options);
+    // As one that acquired it from a record in which it was free, and has renewed since.
+    const [slot] = records.slots.values();
+    slot.owner = '0'.repeat(32);
+    slot.ceiling += 60_000;
+    const [{ code, message }] = await within(5000, 'a warning', warned);
+    assert.equal(code, 'SNOWFLAKE_NAMESPACE_LOST');
+    assert.match(message, /is recorded with an older ceiling/);
+    assert.equal(flake.lease.lost, 'reverted');
+    await flake.close();
+  });
+});

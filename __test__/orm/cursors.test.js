@@ -1,0 +1,229 @@
+'use strict';
+// What docs/cursors.md says of readers that follow IDs, on PostgreSQL: `id > cursor` misses rows that commit late, a
+// lag does not while it is long enough, and snapshots miss none.
+
+const assert = require('node:assert/strict');
+const { after, before, describe, test } = require('node:test');
+
+const { Client } = require('pg');
+
+const { floorId } = require('../../js/id.js');
+const { amount, seed } = require('../support/amount.js');
+const { Server, missing } = require('../support/lease/servers.js');
+const { SnowFlake, seeded, standing } = require('../support/support.js');
+
+const LAG_MS = 10_000;
+const WRITERS = 4;
+const STEPS = 150;
+
+/** Each reads on from its cursor, and returns the IDs. */
+const READERS = {
+  plain: () => {
+    let cursor = '0';
+    return async (client) => {
+      const { rows } = await client.query('SELECT id FROM events WHERE id > $1 ORDER BY id', [
+        cursor,
+      ]);
+      cursor = rows.at(-1)?.id ?? cursor;
+      return rows;
+    };
+  },
+  lag: () => {
+    let cursor = '0';
+    return async (client, now) => {
+      const query = 'SELECT id FROM events WHERE id > $1 AND id < $2 ORDER BY id LIMIT 3';
+      const { rows } = await client.query(query, [cursor, floorId(now - LAG_MS)]);
+      cursor = rows.at(-1)?.id ?? cursor;
+      return rows;
+    };
+  },
+  snapshot: () => {
+    let cursor = { xid: '0', id: '0' };
+    return async (client) => {
+      const { rows } = await client.query(
+        `SELECT xid, id FROM events
+        WHERE (xid, id) > ($1::xid8, $2::bigint) AND xid < pg_snapshot_xmin(pg_current_snapshot())
+        ORDER BY xid, id LIMIT 3`,
+        [cursor.xid, cursor.id],
+      );
+      cursor = rows.at(-1) ?? cursor;
+      return rows;
+    };
+  },
+};
+
+describe('readers by ID', { skip: missing('postgres') }, () => {
+  let server;
+  let reader;
+  let writers;
+
+  const connect = async () => {
+    const client = new Client({ connectionString: server.url });
+    await client.connect();
+    return client;
+  };
+  before(async () => {
+    server = await Server.start('postgres');
+    reader = await connect();
+    // A transaction of its own would hold the snapshots back for a moment.
+    await reader.query('ALTER SYSTEM SET autovacuum = off');
+    await reader.query('SELECT pg_reload_conf()');
+    writers = await Promise.all(Array.from({ length: WRITERS }, connect));
+  });
+  after(async () => {
+    await Promise.all([reader, ...writers].map((client) => client?.end()));
+    await server?.stop();
+  });
+
+  /** An empty table, and a clock that the test steps. */
+  async function begin() {
+    await reader.query(`DROP TABLE IF EXISTS events;
+      CREATE TABLE events (id bigint PRIMARY KEY, xid xid8 NOT NULL DEFAULT pg_current_xact_id());
+      CREATE INDEX ON events (xid, id)`);
+    const clock = standing(Date.UTC(2026, 10, 22));
+    return { clock, flake: new SnowFlake({ datacenterId: 1, workerId: 1, clock }) };
+  }
+
+  async function insert(client, flake) {
+    const id = flake.nextIdString();
+    await client.query('INSERT INTO events (id) VALUES ($1)', [id]);
+    return id;
+  }
+
+  /** All that a reader finds from here on. */
+  async function readAll(read, now) {
+    const found = [];
+    for (let rows = await read(reader, now); rows.length > 0; rows = await read(reader, now)) {
+      found.push(...rows.map(({ id }) => id));
+    }
+    return found;
+  }
+
+  test('two transactions: the late one is behind the cursor', async () => {
+    const { clock, flake } = await begin();
+    const [slow, fast] = writers;
+    const reads = Object.entries(READERS).map(([name, open]) => [name, open()]);
+    const found = { plain: [], lag: [], snapshot: [] };
+    const readHere = async () => {
+      for (const [name, read] of reads) found[name].push(await readAll(read, clock.now));
+    };
+    await slow.query('BEGIN');
+    const late = await insert(slow, flake);
+    const early = await insert(fast, flake);
+    assert.ok(BigInt(late) < BigInt(early));
+    clock.now += LAG_MS;
+    await readHere();
+    await slow.query('COMMIT');
+    await readHere();
+    clock.now++;
+    await readHere();
+    assert.deepEqual(found, {
+      plain: [[early], [], []],
+      lag: [[], [], [late, early]],
+      snapshot: [[], [late, early], []],
+    });
+  });
+
+  test('a transaction that takes longer than the lag is missed by the lag, not by snapshots', async () => {
+    const { clock, flake } = await begin();
+    const [slow, fast] = writers;
+    const [lag, snapshot] = [READERS.lag(), READERS.snapshot()];
+    await slow.query('BEGIN');
+    const late = await insert(slow, flake);
+    const early = await insert(fast, flake);
+    clock.now += LAG_MS + 1;
+    assert.deepEqual(await readAll(lag, clock.now), [early]);
+    await slow.query('COMMIT');
+    clock.now += LAG_MS;
+    assert.deepEqual(await readAll(lag, clock.now), []);
+    assert.deepEqual(await readAll(snapshot, clock.now), [late, early]);
+  });
+
+  test('a transaction that writes holds snapshots back, in any database; one that reads does not', async () => {
+    const { clock, flake } = await begin();
+    await reader.query('DROP DATABASE IF EXISTS other');
+    await reader.query('CREATE DATABASE other');
+    const other = new Client({ connectionString: server.url.replace(/postgres$/, 'other') });
+    await other.connect();
+    try {
+      const snapshot = READERS.snapshot();
+      await other.query('BEGIN; CREATE TABLE written ()');
+      const id = await insert(writers[0], flake);
+      assert.deepEqual(await readAll(snapshot, clock.now), []);
+      await other.query('COMMIT; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM written');
+      assert.deepEqual(await readAll(snapshot, clock.now), [id]);
+    } finally {
+      await other.end();
+    }
+  });
+
+  test('a column that is added later gives the rows that are there one transaction', async () => {
+    const { clock, flake } = await begin();
+    await reader.query('ALTER TABLE events DROP COLUMN xid');
+    const ids = [];
+    for (let n = 0; n < 5; n++) ids.push(await insert(writers[0], flake));
+    await reader.query(
+      'ALTER TABLE events ADD COLUMN xid xid8 NOT NULL DEFAULT pg_current_xact_id()',
+    );
+    const snapshot = READERS.snapshot();
+    assert.deepEqual(await readAll(snapshot, clock.now), ids);
+    const later = await insert(writers[0], flake);
+    assert.deepEqual(await readAll(snapshot, clock.now), [later]);
+  });
+
+  test('any order of draws, commits and rollbacks: lag and snapshots see each row once', async () => {
+    const first = seed ?? Date.now() % 1_000_000;
+    let missed = 0;
+    for (let run = 0; run < amount(2, 20); run++) {
+      missed += await storm(first + run);
+    }
+    assert.ok(
+      missed > 0,
+      `seed ${first}: the plain reader must miss rows, else this tests nothing`,
+    );
+  });
+
+  /** Runs writers at random; returns how many rows the plain reader missed. */
+  async function storm(seedHere) {
+    const random = seeded(seedHere);
+    const pick = (n) => Math.floor(random() * n);
+    const { clock, flake } = await begin();
+    const open = new Map();
+    const committed = new Set();
+    const reads = Object.entries(READERS).map(([name, open]) => [name, open(), []]);
+    const readHere = async () => {
+      for (const [, read, found] of reads) found.push(...(await readAll(read, clock.now)));
+    };
+    const end = async (writer, isCommit) => {
+      const { ids } = open.get(writer);
+      open.delete(writer);
+      await writers[writer].query(isCommit ? 'COMMIT' : 'ROLLBACK');
+      if (isCommit) for (const id of ids) committed.add(id);
+    };
+    for (let step = 0; step < STEPS; step++) {
+      clock.now += pick(LAG_MS / 10);
+      for (const [writer, { began }] of open) {
+        // The longest transaction ends just within the lag.
+        if (clock.now + LAG_MS / 10 > began + LAG_MS) await end(writer, true);
+      }
+      const writer = pick(WRITERS);
+      if (!open.has(writer)) {
+        await writers[writer].query('BEGIN');
+        open.set(writer, { began: clock.now, ids: [] });
+      }
+      if (pick(2) === 0) await writers[writer].query('SAVEPOINT here');
+      open.get(writer).ids.push(await insert(writers[writer], flake));
+      if (pick(3) === 0) await end(writer, pick(4) > 0);
+      if (pick(2) === 0) await readHere();
+    }
+    for (const writer of [...open.keys()]) await end(writer, true);
+    clock.now += LAG_MS + 1;
+    await readHere();
+    const [plain, ...safe] = reads;
+    for (const [name, , found] of safe) {
+      assert.equal(new Set(found).size, found.length, `seed ${seedHere}: ${name} saw a row twice`);
+      assert.deepEqual(new Set(found), committed, `seed ${seedHere}: ${name}`);
+    }
+    return committed.size - plain[2].length;
+  }
+});

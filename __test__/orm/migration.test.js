@@ -1,0 +1,214 @@
+'use strict';
+// The wait that docs/migration.md asks for between an old generator and the first snowdrift ID, and the figures of
+// docs/migration-yitter.md.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+
+const { GenidOptimized } = require('@cdlab996/genid');
+const CherryId = require('cherry-id');
+const FlakeId = require('flake-idgen');
+const nodejs = require('nodejs-snowflake');
+const { SnowflakeIdv1 } = require('simple-flakeid');
+
+const { SnowFlake, layouts } = require('../..');
+const { standing } = require('../support/support.js');
+
+const epoch = 1577836800000;
+const layout = {
+  timestampBits: 41,
+  datacenterBits: 0,
+  workerBits: 6,
+  clockBackBits: 0,
+  sequenceBits: 6,
+  tickMs: 1,
+  epoch,
+};
+const stopped = Date.UTC(2026, 0, 1);
+const AHEAD = 2000;
+
+/** The IDs of a generator as yitter's that was stopped 2,000 ticks ahead of its clock. */
+function issuedAhead() {
+  const issued = new Set();
+  for (let ahead = 0; ahead <= AHEAD; ahead++) {
+    const tick = BigInt(stopped - epoch + ahead);
+    for (let sequence = 5n; sequence < 64n; sequence++) {
+      issued.add((tick << 12n) | (3n << 6n) | sequence);
+    }
+  }
+  return { issued, highest: [...issued].at(-1) };
+}
+
+/** How many of the next 20,000 IDs are duplicates, if snowdrift draws the first one at `now`. */
+function duplicatesFrom(now, { issued }) {
+  const clock = standing(now);
+  const flake = new SnowFlake({ layout, workerId: 3, clock });
+  let duplicates = 0;
+  for (let drawn = 0; drawn < 20_000; drawn++) {
+    if (drawn > 0 && drawn % 64 === 0) clock.now++;
+    if (issued.has(flake.nextId())) duplicates++;
+  }
+  return duplicates;
+}
+
+test('without a wait, snowdrift repeats what an old generator issued ahead of the clock', () => {
+  assert.ok(duplicatesFrom(stopped, issuedAhead()) > 18_000);
+});
+
+test('the wait ends with the tick of the highest old ID, neither before nor after', () => {
+  const old = issuedAhead();
+  const flake = new SnowFlake({ layout, workerId: 3, clock: standing(stopped) });
+  assert.equal(flake.parse(old.highest).timestamp, stopped + AHEAD);
+  const isOver = (now) => flake.floorId(now) > old.highest;
+  assert.deepEqual(
+    [AHEAD - 1, AHEAD, AHEAD + 1].map((ms) => isOver(stopped + ms)),
+    [false, false, true],
+  );
+  assert.equal(duplicatesFrom(stopped + AHEAD, old), 59);
+  assert.equal(duplicatesFrom(stopped + AHEAD + 1, old), 0);
+});
+
+test('the wait covers the whole tick of a layout that counts seconds', () => {
+  const uid = { ...layouts.uid, epoch: Date.UTC(2026, 0, 1) };
+  const flake = new SnowFlake({ layout: uid, workerId: 21 });
+  const highest = flake.compose({ timestamp: uid.epoch + 8000, sequence: 8191 });
+  assert.equal(flake.floorId(uid.epoch + 8999) > highest, false);
+  assert.equal(flake.floorId(uid.epoch + 9000) > highest, true);
+});
+
+test('another worker ID needs no wait', () => {
+  const { issued } = issuedAhead();
+  const clock = standing(stopped);
+  const flake = new SnowFlake({ layout, workerId: 4, clock });
+  for (let drawn = 0; drawn < 20_000; drawn++) {
+    if (drawn > 0 && drawn % 64 === 0) clock.now++;
+    assert.equal(issued.has(flake.nextId()), false);
+  }
+});
+
+test('a later epoch repeats old IDs, unless the worker ID is another', () => {
+  const old = new SnowFlake({ layout: 'uid', workerId: 21 });
+  const month = 30 * 86_400_000;
+  const issued = old.compose({ timestamp: layouts.uid.epoch + month });
+  const later = { ...layouts.uid, epoch: Date.UTC(2024, 10, 1) };
+  const drawn = (workerId) => {
+    const clock = standing(later.epoch + month);
+    return new SnowFlake({ layout: later, workerId, clock }).nextId();
+  };
+  assert.equal(drawn(21), issued);
+  assert.notEqual(drawn(22), issued);
+});
+
+test('flake-idgen and nodejs-snowflake do not run ahead of the clock', () => {
+  const flake = new FlakeId({ epoch, id: 105 });
+  const { Snowflake } = nodejs;
+  const snowflake = new Snowflake({ custom_epoch: epoch, instance_id: 2345 });
+  const generators = {
+    'flake-idgen': () => {
+      for (;;) {
+        try {
+          return flake.next().readBigUInt64BE();
+        } catch (error) {
+          assert.match(error.message, /^(Sequence exceeded|Clock moved)/);
+        }
+      }
+    },
+    'nodejs-snowflake': () => snowflake.getUniqueID(),
+  };
+  for (const [name, next] of Object.entries(generators)) {
+    for (let drawn = 0; drawn < 50_000; drawn++) {
+      const time = Number(next() >> 22n) + epoch;
+      assert.ok(time <= Date.now(), `${name}, ID ${drawn}: ${time - Date.now()} ms ahead`);
+    }
+  }
+});
+
+/** The npm packages with yitter's algorithm: each returns a function that draws an ID. */
+const YITTERS = {
+  '@cdlab996/genid': (options) => {
+    const generator = new GenidOptimized(options);
+    return () => generator.nextBigId();
+  },
+  'simple-flakeid': (options) => {
+    const generator = new SnowflakeIdv1({ ...options });
+    return () => generator.NextBigId();
+  },
+  'cherry-id': (options) => {
+    const capitals = Object.entries(options).map(([name, value]) => [
+      name[0].toUpperCase() + name.slice(1),
+      value,
+    ]);
+    const generator = new CherryId(Object.fromEntries(capitals));
+    return () => BigInt(generator.NextId());
+  },
+};
+
+/** The first IDs of a generator whose clock stands still. */
+function drawnAt(now, name, options, count) {
+  const RealDate = Date;
+  globalThis.Date = class extends RealDate {
+    constructor(...args) {
+      super(...(args.length === 0 ? [now] : args));
+    }
+    static now() {
+      return now;
+    }
+  };
+  try {
+    const next = YITTERS[name](options);
+    return Array.from({ length: count }, next);
+  } finally {
+    globalThis.Date = RealDate;
+  }
+}
+
+/** The values of a field, lowest and highest. */
+function rangeOf(ids, field, bits) {
+  const flake = new SnowFlake({ layout: { ...layout, ...bits }, workerId: 0 });
+  const values = ids.map((id) => flake.parse(id)[field]);
+  return [Math.min(...values), Math.max(...values)];
+}
+
+for (const name of Object.keys(YITTERS)) {
+  const isGenid = name === '@cdlab996/genid';
+
+  test(`${name} has the default layout of yitter, and runs 2,000 ticks ahead of the clock`, () => {
+    const ids = drawnAt(stopped, name, { workerId: 3 }, AHEAD * 59 + 1);
+    assert.equal(new Set(ids).size, ids.length);
+    assert.deepEqual(rangeOf(ids, 'sequence'), [5, 63]);
+    assert.deepEqual(rangeOf(ids, 'workerId'), [3, 3]);
+    assert.deepEqual(rangeOf(ids, 'timestamp'), [stopped, stopped + AHEAD]);
+  });
+
+  test(`${name} with other bits of sequence`, () => {
+    const few = drawnAt(stopped, name, { workerId: 3, seqBitLength: 4 }, 118);
+    assert.deepEqual(rangeOf(few, 'workerId', { sequenceBits: 4 }), isGenid ? [3, 3] : [3, 6]);
+    const many = drawnAt(stopped, name, { workerId: 3, seqBitLength: 8 }, 1000);
+    assert.deepEqual(rangeOf(many, 'sequence', { sequenceBits: 8 }), [5, isGenid ? 255 : 63]);
+  });
+
+  test(`${name} with a worker ID that is too large`, () => {
+    const draw = () => drawnAt(stopped, name, { workerId: 64 }, 1);
+    if (isGenid) return assert.throws(draw, /workerId/);
+    assert.deepEqual(rangeOf(draw(), 'workerId'), [0, 0]);
+    assert.deepEqual(rangeOf(draw(), 'timestamp'), [stopped + 1, stopped + 1]);
+  });
+}
+
+test('cherry-id rounds IDs above 2^53, the others do not', () => {
+  const options = { workerId: 3, workerIdBitLength: 10, seqBitLength: 12 };
+  const bits = { workerBits: 10, sequenceBits: 12 };
+  for (const name of Object.keys(YITTERS)) {
+    const ids = drawnAt(stopped, name, options, 59);
+    const isExact = rangeOf(ids, 'sequence', bits)[0] === 5 && new Set(ids).size === ids.length;
+    assert.equal(isExact, name !== 'cherry-id', name);
+  }
+});
+
+test('the default layout is above all IDs that yitter can issue', () => {
+  const clock = standing(Date.UTC(2026, 0, 1));
+  const flake = new SnowFlake({ datacenterId: 0, workerId: 0, clock });
+  const old = new SnowFlake({ layout, workerId: 63 });
+  const highest = old.compose({ timestamp: epoch + 2 ** 41 - 1, sequence: 63 });
+  assert.ok(flake.nextId() > highest);
+});

@@ -1,0 +1,117 @@
+'use strict';
+// MikroORM with `onCreate`, as docs/mikro-orm.md has it: what it fills, and that what skips it is refused
+// rather than numbered by the database.
+
+const assert = require('node:assert/strict');
+const { after, before, describe, test } = require('node:test');
+const { BigIntType, EntitySchema, MikroORM } = require('@mikro-orm/postgresql');
+
+const { byValue, cross, crossingFlake } = require('../support/crossing.js');
+const { Server, missing } = require('../support/lease/servers.js');
+const { SnowFlake, countDuplicates } = require('../support/support.js');
+
+const flake = new SnowFlake({ datacenterId: 2, workerId: 5 });
+const isId = (id) => typeof id === 'bigint' && id > 2n ** 53n;
+
+const id = {
+  type: new BigIntType('bigint'),
+  primary: true,
+  autoincrement: false,
+  onCreate: () => flake.nextId(),
+};
+const entity = (name, properties) =>
+  new EntitySchema({ name, properties: { id, name: { type: 'string' }, ...properties } });
+const author = entity('Author', {
+  email: { type: 'string', nullable: true, unique: true },
+  books: { kind: '1:m', entity: 'Book', mappedBy: 'author' },
+});
+const book = entity('Book', { author: { kind: 'm:1', entity: 'Author', nullable: true } });
+const tag = entity('Tag', {
+  id: { ...id, type: new BigIntType('string'), onCreate: () => flake.nextIdString() },
+});
+const counted = entity('Counted', { id: { ...id, autoincrement: true } });
+
+describe('MikroORM', { skip: missing('postgres') }, () => {
+  let server;
+  let orm;
+  before(async () => {
+    server = await Server.start('postgres');
+    orm = await MikroORM.init({ entities: [author, book, tag, counted], clientUrl: server.url });
+    await orm.schema.createSchema();
+  });
+  after(async () => {
+    await orm?.close();
+    await server?.stop();
+  });
+  const fork = () => orm.em.fork();
+
+  test('entities get IDs when they are flushed, cascades and 1,000 at once too', async () => {
+    const em = fork();
+    const ada = em.create('Author', { name: 'Ada', books: [{ name: 'Notes' }] });
+    const set = flake.nextId();
+    em.create('Author', { id: set, name: 'set' });
+    for (let n = 0; n < 1000; n++) em.create('Book', { name: `bulk ${n}` });
+    await em.flush();
+    assert.ok(isId(ada.id) && isId(ada.books[0].id));
+    const found = await fork().findOneOrFail('Author', ada.id, { populate: ['books'] });
+    assert.deepEqual([found.id, found.books[0].id], [ada.id, ada.books[0].id]);
+    assert.ok(await fork().findOne('Author', set));
+    const books = await fork().find('Book', {});
+    assert.equal(books.length, 1001);
+    assert.ok(books.every((row) => isId(row.id)));
+    assert.equal(countDuplicates(books.map((row) => String(row.id))), 0);
+    const later = fork();
+    (await later.findOneOrFail('Author', { name: 'Ada' })).name = 'Ada L.';
+    await later.flush();
+    assert.equal((await fork().findOneOrFail('Author', ada.id)).name, 'Ada L.');
+    assert.equal(JSON.parse(JSON.stringify(found)).id, String(ada.id));
+  });
+
+  test('strings, by the type made for them', async () => {
+    const em = fork();
+    const made = em.create('Tag', { name: 'x' });
+    await em.flush();
+    const { id: key } = await fork().findOneOrFail('Tag', { name: 'x' });
+    assert.deepEqual([typeof key, key], ['string', made.id]);
+  });
+
+  test('what skips onCreate is refused, and takes an ID that it is given', async () => {
+    const count = await fork().count('Author');
+    const row = { name: 'x', email: 'a@b' };
+    for (const attempt of [
+      () => fork().insert('Author', row),
+      () => fork().insertMany('Author', [row]),
+      () => fork().upsert('Author', row),
+      () => fork().createQueryBuilder('Author').insert(row).execute(),
+    ]) {
+      await assert.rejects(attempt(), /null value in column "id" of relation "author"/);
+    }
+    assert.equal(await fork().count('Author'), count);
+
+    const first = flake.nextId();
+    assert.equal(await fork().insert('Author', { id: first, ...row }), first);
+    const options = { onConflictFields: ['email'], onConflictExcludeFields: ['id'] };
+    const upsert = { ...row, id: flake.nextId(), name: 'y' };
+    const kept = await fork().upsert('Author', upsert, options);
+    assert.deepEqual([kept.id, kept.name], [first, 'y']);
+  });
+
+  test('bigints and strings sort across 10^18: both are a BIGINT', async () => {
+    for (const [name, next] of [
+      ['Author', crossingFlake().nextId],
+      ['Tag', crossingFlake().nextIdString],
+    ]) {
+      const rows = Array.from({ length: 20 }, () => ({ id: next(), name: 'crossing' }));
+      await fork().insertMany(name, rows);
+      const where = { name: 'crossing' };
+      const ids = (await fork().find(name, where, { orderBy: { id: 'asc' } })).map(({ id }) => id);
+      assert.ok(cross(ids));
+      assert.deepEqual(ids, byValue(ids));
+      assert.equal(await fork().count(name, { ...where, id: { $gt: ids[4] } }), 15);
+    }
+  });
+
+  test('without autoincrement: false, the database would number them', async () => {
+    assert.equal(String(await fork().insert('Counted', { name: 'x' })), '1');
+  });
+});

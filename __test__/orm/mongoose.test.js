@@ -1,0 +1,120 @@
+'use strict';
+// Mongoose with a default function, as docs/mongoose.md has it: what the schema and BSON do to an ID, and
+// where there is a server, what comes back from it.
+
+const assert = require('node:assert/strict');
+const { after, before, describe, test } = require('node:test');
+const mongoose = require('mongoose');
+
+const { byValue, cross, crossingFlake } = require('../support/crossing.js');
+const { Server, missing } = require('../support/lease/servers.js');
+const { SnowFlake } = require('../support/support.js');
+
+const { BSON, Long } = mongoose.mongo;
+const flake = new SnowFlake({ datacenterId: 2, workerId: 6 });
+const isId = (id) => typeof id === 'bigint' && id > 2n ** 53n;
+
+const User = mongoose.model(
+  'User',
+  new mongoose.Schema({
+    _id: { type: BigInt, default: flake.nextId },
+    name: String,
+    friend: { type: BigInt, ref: 'User' },
+  }),
+);
+const Tag = mongoose.model(
+  'Tag',
+  new mongoose.Schema({ _id: { type: String, default: flake.nextIdString }, name: String }),
+);
+
+test('each document gets an ID of its own, as the schema says; one that was set is kept', () => {
+  const [a, b, tag] = [new User(), new User(), new Tag()];
+  assert.ok(isId(a._id) && isId(b._id) && a._id !== b._id);
+  assert.ok(typeof tag._id === 'string' && isId(BigInt(tag._id)));
+  const id = flake.nextId();
+  for (const given of [id, String(id), Long.fromBigInt(id)]) {
+    assert.equal(new User({ _id: given })._id, id);
+  }
+});
+
+test('BSON keeps every bit; what reads it says as what', () => {
+  const id = flake.nextId();
+  const bytes = BSON.serialize({ id, small: 5n });
+  assert.deepEqual(BSON.deserialize(bytes), { id: Long.fromBigInt(id), small: 5 });
+  assert.deepEqual(BSON.deserialize(bytes, { useBigInt64: true }), { id, small: 5n });
+  assert.throws(() => JSON.stringify(new User()), /BigInt/);
+});
+
+describe('with a server', { skip: missing('mongodb') }, () => {
+  let server;
+  before(async () => {
+    server = await Server.start('mongodb');
+    await mongoose.connect(server.url);
+  });
+  after(async () => {
+    await mongoose.disconnect();
+    await server?.stop();
+  });
+
+  test('every way to insert that is not the driver itself fills the ID', async () => {
+    const ada = await User.create({ name: 'ada' });
+    await new User({ name: 'saved', friend: ada._id }).save();
+    await User.insertMany(Array.from({ length: 1000 }, () => ({ name: 'many' })));
+    await User.bulkWrite([
+      { insertOne: { document: { name: 'bulk' } } },
+      { updateOne: { filter: { name: 'bulk 2' }, update: { name: 'bulk 2' }, upsert: true } },
+    ]);
+    for (const change of ['updateOne', 'findOneAndUpdate']) {
+      await User[change]({ name: change }, { name: change }, { upsert: true });
+    }
+    const all = await User.find();
+    assert.equal(all.length, 1006);
+    assert.ok(all.every(({ _id }) => isId(_id)));
+    for (const key of [ada._id, String(ada._id)]) {
+      assert.equal((await User.findById(key)).name, 'ada');
+    }
+    const saved = await User.findOne({ name: 'saved' }).populate('friend');
+    assert.equal(saved.friend.name, 'ada');
+    const [again] = await User.find({ _id: { $gte: ada._id } }).sort({ _id: 1 });
+    assert.equal(again._id, ada._id);
+
+    await User.collection.insertOne({ name: 'driver' });
+    const { _id } = await User.collection.findOne({ name: 'driver' });
+    assert.ok(_id instanceof mongoose.Types.ObjectId, 'the driver knows no schema');
+    await User.collection.deleteOne({ _id });
+  });
+
+  test('lean() gives a Long, which JSON spoils, unless the connection reads bigints', async () => {
+    const { _id } = await User.findOne();
+    const lean = () => User.findById(_id).lean();
+    const long = await lean();
+    assert.ok(Long.isLong(long._id));
+    assert.equal(long._id.toBigInt(), _id);
+    assert.match(JSON.stringify(long), /"_id":\{"high":\d+/);
+    await mongoose.disconnect();
+    await mongoose.connect(server.url, { useBigInt64: true });
+    assert.equal((await lean())._id, _id);
+    const [row] = await User.aggregate([{ $match: { _id } }]);
+    assert.equal(row._id, _id);
+  });
+
+  test('strings', async () => {
+    const { _id } = await Tag.create({ name: 'x' });
+    assert.equal((await Tag.findOne().lean())._id, _id);
+  });
+
+  test('BigInt sorts across 10^18, String only in base32', async () => {
+    for (const [name, type, next, sorts] of [
+      ['BigInts', BigInt, crossingFlake().nextId, true],
+      ['Texts', String, crossingFlake().nextIdString, false],
+      ['Base32', String, crossingFlake().nextIdBase32, true],
+    ]) {
+      const Row = mongoose.model(name, new mongoose.Schema({ _id: { type, default: next } }));
+      await Row.insertMany(Array.from({ length: 20 }, () => ({})));
+      const ids = (await Row.find().sort({ _id: 1 })).map(({ _id }) => _id);
+      assert.ok(cross(ids));
+      assert.equal(ids.join() === byValue(ids).join(), sorts, name);
+      if (sorts) assert.equal(await Row.countDocuments({ _id: { $gt: ids[4] } }), 15);
+    }
+  });
+});

@@ -1,0 +1,134 @@
+'use strict';
+// IDs of TypeORM's entities sort as numbers while they grow from 18 to 19 digits, and SQLite's drivers read them
+// exactly.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+
+const { byValue, cross, crossingFlake } = require('../support/crossing.js');
+const { Author, Book, Tag, Topic, ...support } = require('../support/typeorm.js');
+const { Between, DataSource, LessThan, MoreThan } = require('typeorm');
+
+const { drawn, entities, onDatabases } = support;
+
+const idsOf = (rows) => rows.map(({ id }) => id);
+
+/** Its statements ignore safeIntegers(), as other packages with this interface may. */
+const roundingDriver = (Database) =>
+  class extends Database {
+    prepare(sql) {
+      const statement = super.prepare(sql);
+      statement.safeIntegers = () => statement;
+      return statement;
+    }
+  };
+
+onDatabases((database) => {
+  const { repo } = database;
+
+  test('rows sort, page and are found across 10^18', async () => {
+    drawn.flake = crossingFlake();
+    const names = Array.from({ length: 20 }, (_, n) => `n${n}`);
+    const made = [];
+    for (const name of names)
+      made.push(await repo(Author).save({ name, books: [{ title: name }] }));
+    const ids = idsOf(made);
+    assert.ok(cross(ids));
+    assert.deepEqual(ids, byValue(ids));
+
+    const sorted = await repo(Author).find({ order: { id: 'ASC' } });
+    assert.deepEqual(idsOf(sorted), ids);
+    const last = ids.findIndex(({ length }) => length === 19) - 1;
+    // Polls after the newest, as a cursor does.
+    const newer = await repo(Author).findBy({ id: MoreThan(ids[last]) });
+    assert.deepEqual(byValue(idsOf(newer)), ids.slice(last + 1));
+    const around = await repo(Author).findBy({ id: Between(ids[last - 2], ids[last + 3]) });
+    assert.equal(around.length, 6);
+    assert.equal(await repo(Author).countBy({ id: LessThan(BigInt(ids[last + 1])) }), last + 1);
+    for (const id of [ids[last], ids[last + 1]]) {
+      const [author] = await repo(Author).find({ where: { id }, relations: { books: true } });
+      assert.equal(author.books[0].title, author.name);
+      assert.equal((await repo(Book).findOneBy({ author: { id } })).authorId, id);
+    }
+    // Joins with a limit read the IDs of a page first.
+    const [page, total] = await repo(Author).findAndCount({
+      relations: { books: true },
+      order: { id: 'DESC' },
+      skip: last,
+      take: 4,
+    });
+    assert.equal(total, ids.length);
+    assert.deepEqual(idsOf(page), ids.toReversed().slice(last, last + 4));
+    assert.ok(page.every(({ books }) => books.length === 1));
+  });
+
+  test('raw parameters may be strings or bigints, and raw results are exact', async () => {
+    const ids = byValue(idsOf(await repo(Author).find()));
+    const [middle] = ids.filter(({ length }) => length === 19);
+    const builder = () => repo(Author).createQueryBuilder('author');
+    for (const id of [middle, BigInt(middle)]) {
+      assert.equal((await builder().where('author.id = :id', { id }).getOne()).id, middle);
+      const above = builder().where('author.id >= :id', { id }).orderBy('author.id').getMany();
+      assert.deepEqual(idsOf(await above), ids.slice(ids.indexOf(middle)));
+    }
+    const raw = await builder().select('author.id', 'id').orderBy('author.id').getRawMany();
+    assert.deepEqual(
+      raw.map(({ id }) => String(id)),
+      ids,
+    );
+    const { max } = await builder().select('MAX(author.id)', 'max').getRawOne();
+    assert.equal(max, ids.at(-1));
+    // A number of another column is a number, as ever.
+    const [{ rank }] = await builder().select('author.rank', 'rank').take(1).getRawMany();
+    assert.equal(rank, 100);
+    assert.equal(await repo(Author).count(), 20);
+  });
+
+  test('junctions, trees and relation IDs cross 10^18, too', async () => {
+    drawn.flake = crossingFlake();
+    const tags = [];
+    for (let n = 0; n < 20; n++) tags.push(await repo(Tag).save({ label: `t${n}` }));
+    const { id } = await repo(Book).save({ title: 'tagged', tags });
+    const book = await repo(Book).findOneOrFail({ where: { id }, relations: { tags: true } });
+    assert.deepEqual(byValue(idsOf(book.tags)), idsOf(tags));
+    assert.deepEqual(byValue(book.tagIds), idsOf(tags));
+    const relation = database.source.createQueryBuilder().relation(Book, 'tags').of(id);
+    await relation.remove(tags[0].id);
+    await relation.add(tags[0].id);
+    assert.equal((await relation.loadMany()).length, 20);
+
+    drawn.flake = crossingFlake();
+    let parent = await repo(Topic).save({ name: 'root' });
+    const root = parent;
+    for (let n = 0; n < 15; n++) parent = await repo(Topic).save({ name: `c${n}`, parent });
+    const trees = database.source.getTreeRepository(Topic);
+    assert.equal((await trees.findDescendants(root)).length, 16);
+    assert.equal((await trees.findAncestors(parent)).length, 16);
+  });
+
+  test('small IDs are strings, too', async () => {
+    const books = [{ id: '8', title: 'x' }];
+    const author = await repo(Author).save({ id: '7', name: 'seven', books });
+    const found = await repo(Author).findOneOrFail({
+      where: { id: '7' },
+      relations: { books: true },
+    });
+    assert.deepEqual(
+      [author.id, found.id, found.books[0].id, found.books[0].authorId ?? '7'],
+      ['7', '7', '8', '7'],
+    );
+    const book = await repo(Book).findOneByOrFail({ author: { id: 7n } });
+    assert.deepEqual([book.id, book.authorId], ['8', '7']);
+  });
+
+  test('a driver of SQLite that rounds integers is refused when it starts', async () => {
+    const { type, driver } = database.options;
+    if (type !== 'better-sqlite3') return;
+    const options = { type, database: ':memory:', driver: roundingDriver(driver), entities };
+    await assert.rejects(new DataSource(options).initialize(), ({ code, message }) => {
+      assert.equal(code, 'ERR_SNOWFLAKE_CONFIG');
+      assert.match(message, /reads 9007199254740993 as 9007199254740992/);
+      return true;
+    });
+  });
+});

@@ -1,0 +1,139 @@
+'use strict';
+// The commands of docs/installation.md, with the package managers, from a registry. The steps of its Dockerfiles run
+// without containers.
+
+const assert = require('node:assert/strict');
+const { cpSync, readFileSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
+const { join } = require('node:path');
+const { after, before, describe, test } = require('node:test');
+
+require('../support/own-directory.js');
+const { TARGETS, targetHere } = require('../../js/addon.js');
+const { PNPM, Scratch, YARN, skipped } = require('../support/package/scratch.js');
+const { blocksOf } = require('../support/page.js');
+
+/** Later ones lock all platforms. */
+const NPM_10 = 'npm@10.9.3';
+
+describe('docs/installation.md', { skip: skipped(), concurrency: 1 }, () => {
+  const scratch = new Scratch();
+  before(() => scratch.publish());
+  after(() => scratch.remove());
+
+  const blocks = blocksOf('docs/installation.md');
+  const blockWith = (text) => blocks.find(({ code }) => code.includes(text)).code;
+  const addonsIn = (folder) => readdirSync(join(folder, 'node_modules/@snowdrift')).sort();
+  const shell = (folder, code, env) => scratch.run(folder, ['sh', '-ec', code], env);
+  const here = targetHere();
+
+  async function draws(folder) {
+    const node = { datacenterId: '1', workerId: '3' };
+    const script = "console.log(typeof require('snowdrift').SnowFlake.nextId())";
+    const { stdout } = await scratch.run(folder, [process.execPath, '-e', script], node);
+    assert.equal(stdout, 'bigint\n');
+  }
+
+  const isRefused = (folder) => assert.rejects(draws(folder), /not installed.*installation\.md/);
+
+  test('optional dependencies omitted', async () => {
+    const project = scratch.project('omitted');
+    await scratch.run(project, ['npm', 'install', '--omit=optional', 'snowdrift']);
+    await isRefused(project);
+    await shell(project, blockWith('--include=optional'));
+    await draws(project);
+  });
+
+  test('a lock file from another platform, by npm 10', async () => {
+    const tools = await scratch.tools('npm-10', [NPM_10]);
+    const env = { PATH: `${join(tools, '.bin')}:${process.env.PATH}` };
+    const project = scratch.project('foreign');
+    const file = join(project, 'package-lock.json');
+    const locked = () =>
+      Object.keys(JSON.parse(readFileSync(file)).packages).filter((name) =>
+        /@snowdrift/.test(name),
+      );
+    const macOs = ['npm', 'install', '--os=darwin', '--cpu=arm64'];
+    await scratch.run(project, [...macOs, 'snowdrift'], env);
+    rmSync(file);
+    await scratch.run(project, macOs, env);
+    assert.deepEqual(locked(), ['node_modules/@snowdrift/darwin-arm64']);
+    rmSync(join(project, 'node_modules'), { recursive: true });
+    await scratch.run(project, ['npm', 'ci'], env);
+    await isRefused(project);
+    await shell(project, blockWith('rm -rf'), env);
+    await draws(project);
+    assert.equal(locked().length, TARGETS.length);
+  });
+
+  /** Takes the steps of a Dockerfile: each stage is a folder. Returns the last one. */
+  async function build(code, context) {
+    const stages = new Map();
+    let folder;
+    for (const line of code.trim().split('\n')) {
+      const [, step, rest] = /^(FROM|WORKDIR|COPY|RUN|CMD) (.*)$/.exec(line) ?? [];
+      if (step === 'FROM') {
+        folder = scratch.project(`stage-${stages.size}-${rest.replaceAll(/\W/g, '-')}`);
+        stages.set(rest.split(' AS ')[1], folder);
+      } else if (step === 'RUN') await shell(folder, rest);
+      else if (step === 'COPY') {
+        const [from] = /(?<=--from=)\w+/.exec(rest) ?? [];
+        const files = rest.replace(/--from=\w+ /, '').split(' ');
+        for (const name of files.slice(0, -1)) {
+          const source = from ? name.replace('/app', stages.get(from)) : join(context, name);
+          cpSync(source, join(folder, from ? files.at(-1) : name), { recursive: true });
+        }
+      } else if (step === 'CMD') {
+        const { stdout } = await scratch.run(folder, JSON.parse(rest));
+        assert.match(stdout, /^\d{18,19}\n$/);
+      } else assert.equal(step ?? line, line === '' ? line : 'WORKDIR');
+    }
+    return folder;
+  }
+
+  test('Docker', async () => {
+    const context = scratch.project('context');
+    await scratch.run(context, ['npm', 'install', 'snowdrift']);
+    const app = "require('snowdrift').SnowFlake.configure({ datacenterId: 1, workerId: 3 });";
+    writeFileSync(
+      join(context, 'app.js'),
+      `${app}console.log(require('snowdrift').SnowFlake.nextIdString());`,
+    );
+    assert.deepEqual(addonsIn(await build(blockWith('app.js'), context)), [here]);
+    const alpine = await build(blockWith('--libc=musl'), context);
+    assert.deepEqual(addonsIn(alpine), ['linux-x64-musl']);
+    await isRefused(alpine);
+  });
+
+  test('another platform', async () => {
+    const project = scratch.project('arm64', { dependencies: { snowdrift: '*' } });
+    await shell(project, blockWith('--cpu=arm64'));
+    assert.deepEqual(addonsIn(project), ['linux-arm64-gnu']);
+  });
+
+  test('pnpm and Yarn, for several platforms', async () => {
+    const tools = await scratch.tools('installers', [PNPM, YARN]);
+    const pnpm = scratch.project('pnpm-several');
+    writeFileSync(join(pnpm, 'pnpm-workspace.yaml'), blockWith('pnpm-workspace'));
+    const bin = (path) => [process.execPath, join(tools, path)];
+    await scratch.run(pnpm, [...bin('pnpm/bin/pnpm.cjs'), 'add', 'snowdrift']);
+    const stored = readdirSync(join(pnpm, 'node_modules/.pnpm'));
+    const several = TARGETS.filter((target) => /^linux-(x64|arm64)-/.test(target));
+    const found = (names) =>
+      several.filter((target) => names.some((name) => name.includes(`@snowdrift+${target}@`)));
+    assert.deepEqual(found(stored), several);
+    const yarn = scratch.project('yarn-several');
+    const config = `nodeLinker: node-modules\n${blockWith('yarnrc')}`;
+    writeFileSync(join(yarn, '.yarnrc.yml'), config);
+    await scratch.run(yarn, [...bin('@yarnpkg/cli-dist/bin/yarn.js'), 'add', 'snowdrift']);
+    assert.deepEqual(addonsIn(yarn), several);
+  });
+
+  test('offline', async () => {
+    const project = scratch.project('offline');
+    const [pack, install] = blockWith('npm pack').trim().split('\n');
+    await shell(project, pack.replace('linux-x64-gnu', here));
+    const cache = { npm_config_cache: join(project, 'empty-cache') };
+    await scratch.run(project, ['sh', '-ec', install], cache);
+    await draws(project);
+  });
+});

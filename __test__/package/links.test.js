@@ -1,0 +1,182 @@
+'use strict';
+// What a release puts on npm's pages and into node_modules leads somewhere: links, pages named by declarations and
+// errors, the repository.
+
+const assert = require('node:assert/strict');
+const {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join, posix } = require('node:path');
+const { after, before, describe, test } = require('node:test');
+
+require('../support/own-directory.js');
+const { TARGETS, packageOf } = require('../../js/addon.js');
+const { anchorsOf } = require('../support/page.js');
+
+const ROOT = join(__dirname, '../..');
+const MAINS = [
+  ['snowdrift', '.'],
+  ['snowdrift-zookeeper', 'zookeeper'],
+];
+
+const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
+
+let packages;
+let directory;
+let out;
+
+before(async () => {
+  packages = await import('../../scripts/packages.mjs');
+  directory = mkdtempSync(join(tmpdir(), 'snowdrift-links-'));
+  for (const [name] of MAINS) {
+    for (const target of TARGETS) writeFileSync(join(directory, `${name}.${target}.node`), target);
+  }
+  out = join(directory, 'packages');
+  await packages.assemble(directory, out);
+});
+
+after(() => rmSync(directory, { recursive: true }));
+
+const filesOf = (name) =>
+  readdirSync(join(out, name), { recursive: true }).map((path) => path.replaceAll('\\', '/'));
+
+const linksIn = (text) =>
+  [...text.matchAll(/(!\[[^\]]*)?\]\(([^)\s]+)[^)]*\)/g)].map(([, image, to]) => ({
+    isImage: image !== undefined,
+    to,
+  }));
+
+/** The repository's address of a version's files. */
+const base = () => {
+  const { repository } = readJson(join(ROOT, 'package.json'));
+  return repository.url.replace(/^git\+(.*)\.git$/, '$1');
+};
+
+test('each link of a packed page leads to a packed file, or to the repository at its version', () => {
+  let [inside, outside] = [0, 0];
+  for (const [name, source] of MAINS) {
+    const files = filesOf(name);
+    for (const page of files.filter((path) => path.endsWith('.md'))) {
+      for (const { to, isImage } of linksIn(readFileSync(join(out, name, page), 'utf8'))) {
+        const where = `${name}/${page}: ${to}`;
+        const [path, anchor] = to.split('#');
+        const repository = /^(.*)\/(blob|raw)\/v([^/]+)\/(.*)$/.exec(path);
+        if (repository !== null && repository[1] === base()) {
+          const [, , kind, version, file] = repository;
+          assert.ok(existsSync(join(ROOT, source, file)), where);
+          assert.equal(version, packages.version, where);
+          // Only a raw picture is shown.
+          assert.equal(kind === 'raw', isImage, where);
+          outside++;
+        } else if (!path.includes(':')) {
+          const file = path === '' ? page : posix.join(posix.dirname(page), path);
+          assert.ok(files.includes(file), where);
+          const at = join(source, file);
+          if (anchor !== undefined) assert.ok(anchorsOf(at).includes(anchor), where);
+          inside++;
+        }
+      }
+    }
+  }
+  assert.ok(inside > 100 && outside > 5, `${inside} inside, ${outside} outside`);
+});
+
+test('links to packed files stay, and pictures that are not packed are shown', async () => {
+  const { linkedOutside } = await import('../../scripts/links.mjs');
+  const text = [
+    '[a](docs/id.md#text) [b](CONTRIBUTING.md "how") ![c](bench/results/chart.svg) `x[0](y)`',
+    '[![d](bench/results/chart.svg)](.ci/run#L1) [e](https://example.com/CONTRIBUTING.md) [f](#here)',
+  ].join('\n');
+  const found = linkedOutside(text, 'README.md', {
+    paths: ['docs/id.md'],
+    source: ROOT,
+    base: 'https://host/blob/v1',
+  });
+  assert.equal(
+    found,
+    [
+      '[a](docs/id.md#text) [b](https://host/blob/v1/CONTRIBUTING.md "how") ![c](https://host/raw/v1/bench/results/chart.svg) `x[0](y)`',
+      '[![d](https://host/raw/v1/bench/results/chart.svg)](https://host/blob/v1/.ci/run#L1) [e](https://example.com/CONTRIBUTING.md) [f](#here)',
+    ].join('\n'),
+  );
+});
+
+test('pages that declarations and errors name are packed', () => {
+  const files = filesOf('snowdrift');
+  let named = 0;
+  for (const path of files.filter((file) => /\.(js|d\.ts)$/.test(file))) {
+    const text = readFileSync(join(out, 'snowdrift', path), 'utf8');
+    for (const [page] of text.matchAll(/\b(?:docs\/)?[\w-]+\.(?:md|html)\b/g)) {
+      assert.ok(files.includes(page), `${path} names ${page}`);
+      named++;
+    }
+  }
+  assert.ok(named > 0, String(named));
+});
+
+describe('the page of each package', () => {
+  const platforms = MAINS.flatMap(([name]) =>
+    TARGETS.map((target) => [packageOf(name, target), `npm/${packageOf(name, target).slice(11)}`]),
+  );
+
+  test('has the repository, its folder there, issues and a homepage', () => {
+    const { homepage, bugs, repository } = readJson(join(ROOT, 'package.json'));
+    for (const [name, folder] of [...MAINS, ...platforms]) {
+      const found = readJson(join(out, name, 'package.json'));
+      assert.deepEqual([found.homepage, found.bugs], [homepage, bugs], name);
+      const { directory: at, ...rest } = found.repository;
+      assert.deepEqual(rest, repository, name);
+      assert.equal(at ?? '.', folder, name);
+      assert.ok(existsSync(join(ROOT, folder, 'package.json')), name);
+    }
+  });
+
+  test('of a platform says what it is, and links to the package to install', () => {
+    for (const [name] of platforms) {
+      const main = name.includes('/zookeeper-') ? 'snowdrift-zookeeper' : 'snowdrift';
+      const text = readFileSync(join(out, name, 'README.md'), 'utf8');
+      const links = linksIn(text).map(({ to }) => to);
+      assert.deepEqual(links, [`https://www.npmjs.com/package/${main}`], name);
+      assert.ok(text.includes(`\n\`npm install ${main}\` installs it where it is needed.`), name);
+    }
+  });
+});
+
+describe('a release', () => {
+  const REAL = {
+    homepage: 'https://github.com/someone/snowdrift#readme',
+    bugs: { url: 'https://github.com/someone/snowdrift/issues' },
+    repository: { type: 'git', url: 'git+https://github.com/someone/snowdrift.git' },
+  };
+
+  test('is refused while the repository is a placeholder, and says what to do', () => {
+    const { homepage, bugs, repository } = readJson(join(ROOT, 'package.json'));
+    const isPlaceholder = repository.url.includes('_OWNER_');
+    const asked = packages.pageObstacles({ homepage, bugs, repository }, undefined);
+    assert.equal(asked.length, isPlaceholder ? 1 : 0);
+    const all = 'homepage, bugs.url, repository.url';
+    const said = (names) =>
+      `package.json has no account on GitHub in ${names}: sed -i s/_OWNER_/ACCOUNT/ package.json`;
+    if (isPlaceholder) assert.ok(packages.obstacles().includes(said(all)));
+    assert.deepEqual(packages.pageObstacles({}, undefined), [said(all)]);
+    const half = { ...REAL, homepage: 'https://github.com/_OWNER_/snowdrift#readme' };
+    assert.deepEqual(packages.pageObstacles(half, 'someone/snowdrift'), [said('homepage')]);
+  });
+
+  test('goes on with the repository that its workflow runs in, and no other', () => {
+    assert.deepEqual(packages.pageObstacles(REAL, undefined), []);
+    assert.deepEqual(packages.pageObstacles(REAL, 'someone/snowdrift'), []);
+    const [other, ...rest] = packages.pageObstacles(REAL, 'fork/snowdrift');
+    assert.deepEqual(rest, []);
+    assert.match(
+      other,
+      /someone\/snowdrift, and .*fork\/snowdrift: .*npm pkg set repository\.url=/,
+    );
+  });
+});

@@ -1,0 +1,376 @@
+'use strict';
+// The packages as users have them: released to a registry, installed by each package manager in an empty
+// project, run by each runtime.
+
+const assert = require('node:assert/strict');
+const { spawn } = require('node:child_process');
+const { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
+const { dirname, join } = require('node:path');
+const { after, before, describe, test } = require('node:test');
+
+require('../support/own-directory.js');
+const { TARGETS, packageOf, targetHere } = require('../../js/addon.js');
+const { PNPM, ROOT, Scratch, YARN, skipped } = require('../support/package/scratch.js');
+const { freePort } = require('../support/lease/servers.js');
+const { blocksOf } = require('../support/page.js');
+
+const NODES = ['18.20.8', '20.20.2', '22.23.3', '24.21.0'];
+const BUN = '1.4.5';
+const DENO = '2.9.6';
+const BUNDLERS = [
+  'esbuild@0.28.2',
+  'webpack@5.112.2',
+  'webpack-cli@7.3.1',
+  'node-loader@2.1.0',
+  'next@16.4.6',
+  'react@19.3.1',
+  'react-dom@19.3.1',
+];
+
+const ENTRIES = Object.keys(JSON.parse(readFileSync(join(ROOT, 'package.json'))).exports);
+
+const IN_ORDER = { concurrency: 1 };
+
+/** The files and the commands of a page: each file's first line is its name, as a comment. */
+function pageOf(name) {
+  const blocks = blocksOf(name);
+  const of = (language) =>
+    blocks.filter((block) => block.language === language).map(({ code }) => code);
+  return {
+    files: of('js').map((code) => ({ file: code.match(/^\/\/ (\S+)\n/)[1], text: code })),
+    commands: of('sh').map((code) => code.trim()),
+  };
+}
+
+/** What a server answers, when it has started. */
+async function answerOf(url, server) {
+  for (;;) {
+    try {
+      return await (await fetch(url)).json();
+    } catch (failure) {
+      if (server.exitCode !== null) throw failure;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
+
+/** Asserts that an application drew what it should. */
+function assertDrawn({ entries, all, stale, said }, { staleToo = [] } = {}) {
+  const missing = Object.entries(entries).filter(([, found]) => typeof found === 'string');
+  const loaded = Object.values(entries).filter((found) => Array.isArray(found));
+  assert.ok(loaded.every((names) => names.length > 0));
+  assert.deepEqual(missing, [
+    [
+      './typeorm',
+      "ERR_SNOWFLAKE_CONFIG: snowdrift/typeorm needs the package 'typeorm': npm install typeorm",
+    ],
+  ]);
+  assert.equal(loaded.length + missing.length, ENTRIES.length - 1);
+  assert.equal(all.different, all.drawn);
+  assert.ok(all.drawn > 280_000);
+  assert.deepEqual([all.types, all.node, all.state], [['bigint'], [1, 0], 'released']);
+  assert.deepEqual(
+    stale.filter((way) => !staleToo.includes(way)),
+    [],
+  );
+  const packages = ['pg', 'mysql2', 'ioredis', 'snowdrift-zookeeper'];
+  for (const [i, name] of packages.entries()) {
+    assert.match(said[i], /^SnowFlakeError ERR_SNOWFLAKE_CONFIG: /);
+    assert.ok(said[i].endsWith(`needs the package '${name}': npm install ${name}`), said[i]);
+  }
+}
+
+// Two parts at a time, since they wait for downloads a lot.
+describe('the packages', { skip: skipped(), concurrency: 2 }, () => {
+  const scratch = new Scratch();
+  before(async () => {
+    assert.equal((await scratch.publish()).length, 2 * (TARGETS.length + 1));
+    // As after a release that broke off.
+    assert.deepEqual(await scratch.publish(), []);
+  });
+  after(() => scratch.remove());
+
+  /** Runs the application in CommonJS, then in ESM, then a cluster. */
+  async function runApplication(project, runtime, options) {
+    const reports = [];
+    for (const file of ['main.cjs', 'main.mjs']) {
+      const report = await scratch.report(project, [...runtime, file]);
+      assertDrawn(report, options);
+      assert.ok(report.recorded.rises);
+      reports.push(report.recorded);
+    }
+    // The state directory outlives the process.
+    assert.ok(BigInt(reports[1].first) > BigInt(reports[0].last));
+    const { drawn, different } = await scratch.report(project, [...runtime, 'cluster.cjs']);
+    assert.deepEqual([drawn, different], [40_000, 40_000]);
+  }
+
+  describe('as installed by', IN_ORDER, () => {
+    let tools;
+    before(async () => {
+      tools = await scratch.tools('managers', [PNPM, YARN]);
+    });
+
+    const node = [process.execPath];
+    const pnpm = () => [...node, join(tools, 'pnpm/bin/pnpm.cjs')];
+    const yarn = () => [...node, join(tools, '@yarnpkg/cli-dist/bin/yarn.js')];
+
+    async function drawsByCommand(project, command, env) {
+      const args = ['next', '--datacenter-id', '1', '--worker-id', '3'];
+      const { stdout } = await scratch.run(project, [...command, ...args], env);
+      assert.match(stdout, /^\d{18}\n$/);
+    }
+
+    /** The package that a lease from ZooKeeper needs is found where it is installed. */
+    async function findsPeer(project, runtime) {
+      const script = `require('snowdrift').SnowFlake.lease('zookeeper://127.0.0.1:1', { datacenterId: 1 })
+        .catch(({ code }) => console.log(code))`;
+      const { stdout } = await scratch.run(project, [...runtime, '-e', script]);
+      assert.equal(stdout, 'ERR_SNOWFLAKE_STORE\n');
+    }
+
+    test('npm', async () => {
+      const project = scratch.project('npm');
+      await scratch.run(project, ['npm', 'install', 'snowdrift']);
+      const installed = (folder) =>
+        readdirSync(join(project, 'node_modules', folder)).filter((name) => !name.startsWith('.'));
+      assert.deepEqual(installed('.'), ['@snowdrift', 'snowdrift']);
+      // Of all platforms', only this one's.
+      assert.deepEqual(installed('@snowdrift'), [targetHere()]);
+      for (const name of ['snowdrift', packageOf('snowdrift', targetHere())]) {
+        const has = (file) => installed(name).includes(file);
+        assert.ok(has('LICENSE') && has('README.md'), name);
+      }
+      await runApplication(project, node);
+      await drawsByCommand(project, ['npx', 'snowdrift']);
+      await scratch.run(project, ['npm', 'install', 'snowdrift-zookeeper']);
+      await findsPeer(project, node);
+    });
+
+    test('pnpm', async () => {
+      const project = scratch.project('pnpm');
+      await scratch.run(project, [...pnpm(), 'add', 'snowdrift']);
+      await runApplication(project, node);
+      await drawsByCommand(project, [...pnpm(), 'exec', 'snowdrift']);
+      await scratch.run(project, [...pnpm(), 'add', 'snowdrift-zookeeper']);
+      await findsPeer(project, node);
+    });
+
+    test('Yarn, in node_modules', async () => {
+      const project = scratch.project('yarn');
+      const env = { YARN_NODE_LINKER: 'node-modules' };
+      await scratch.run(project, [...yarn(), 'add', 'snowdrift'], env);
+      await runApplication(project, node);
+      await drawsByCommand(project, [...yarn(), 'snowdrift'], env);
+    });
+
+    test("Yarn, by Plug'n'Play", async () => {
+      const project = scratch.project('pnp');
+      // ESM is loaded where this is on, or where a workspace has "type": "module".
+      const env = { YARN_NODE_LINKER: 'pnp', YARN_PNP_ENABLE_ESM_LOADER: 'true' };
+      await scratch.run(project, [...yarn(), 'add', 'snowdrift'], env);
+      assert.deepEqual(
+        readdirSync(project).filter((name) => name === 'node_modules'),
+        [],
+      );
+      // The addon cannot be loaded from within an archive.
+      const unplugged = readdirSync(join(project, '.yarn/unplugged'));
+      assert.equal(unplugged.length, 1);
+      assert.match(unplugged[0], new RegExp(`^@snowdrift-${targetHere()}-npm-`));
+      await runApplication(project, [...yarn(), 'node']);
+      await drawsByCommand(project, [...yarn(), 'snowdrift'], env);
+      await scratch.run(project, [...yarn(), 'add', 'snowdrift-zookeeper'], env);
+      await findsPeer(project, [...yarn(), 'node']);
+    });
+  });
+
+  describe('as run by', IN_ORDER, () => {
+    let project;
+    let tools;
+    before(async () => {
+      const arch = process.arch;
+      const nodes = NODES.map((version) => {
+        const name = `node-linux-${arch}`;
+        return `node-${version.split('.')[0]}@npm:${name}@${version}`;
+      });
+      const bun = `@oven/bun-linux-${arch === 'arm64' ? 'aarch64' : arch}@${BUN}`;
+      const deno = `@deno/linux-${arch}-glibc@${DENO}`;
+      tools = await scratch.tools('runtimes', [...nodes, `bun@npm:${bun}`, `deno@npm:${deno}`]);
+      project = scratch.project('runtimes-project');
+      await scratch.run(project, ['npm', 'install', 'snowdrift']);
+    });
+
+    for (const version of NODES) {
+      const [major] = version.split('.');
+      test(`Node ${major}`, async () => {
+        const node = join(tools, `node-${major}/bin/node`);
+        const { stdout } = await scratch.run(project, [node, '--version']);
+        assert.equal(stdout, `v${version}\n`);
+        await runApplication(project, [node]);
+      });
+    }
+
+    test('Bun', async () => {
+      await runApplication(project, [join(tools, 'bun/bin/bun'), 'run']);
+    });
+
+    test('Deno', async () => {
+      // What docs/releases.md names; besides, for the application itself, net and run.
+      const allowed = ['ffi', 'read', 'env', 'sys', 'net', 'run'];
+      const deno = [join(tools, 'deno/deno'), 'run', ...allowed.map((what) => `--allow-${what}`)];
+      // Handlers of requests that arrive together are continuations of one turn: the README says so.
+      await runApplication(project, deno, { staleToo: ['handler'] });
+    });
+  });
+
+  describe('in a bundle, as docs/bundlers.md says', IN_ORDER, () => {
+    let project;
+    const page = pageOf('docs/bundlers.md');
+
+    before(async () => {
+      const tools = await scratch.tools('bundlers', BUNDLERS);
+      project = join(tools, '..');
+      await scratch.run(project, ['npm', 'install', 'snowdrift']);
+      for (const { file, text } of page.files) {
+        mkdirSync(dirname(join(project, file)), { recursive: true });
+        writeFileSync(join(project, file), text);
+      }
+    });
+
+    const node = { datacenterId: '1', workerId: '3' };
+    const bundle = (which) => {
+      const command = page.commands.find((line) => line.includes(which));
+      return scratch.run(project, command.split(' '));
+    };
+
+    /** Runs a bundle, in its own place or in one where there is no node_modules. */
+    async function prints(what, file, { elsewhere = false } = {}) {
+      let directory = project;
+      if (elsewhere) {
+        directory = scratch.project(`elsewhere-${file.replaceAll('/', '-')}`);
+        cpSync(join(project, dirname(file)), join(directory, dirname(file)), { recursive: true });
+      }
+      const { stdout } = await scratch.run(directory, [process.execPath, file], node);
+      assert.equal(stdout, what);
+    }
+
+    test('esbuild', async () => {
+      await bundle('--external:snowdrift');
+      await prints('bigint\n', 'dist/server.mjs');
+      const command = page.commands.find((line) => line.includes('--external:snowdrift'));
+      await assert.rejects(
+        scratch.run(project, command.replace('--external:snowdrift ', '').split(' ')),
+        /No loader is configured for "\.node" files/,
+      );
+      await bundle('--loader:.node=copy');
+      await prints('bigint\n', 'alone/server.cjs', { elsewhere: true });
+    });
+
+    test('webpack', async () => {
+      await bundle('webpack.config.mjs');
+      await prints('bigint\n', 'dist/server.cjs');
+      const config = readFileSync(join(project, 'webpack.config.mjs'), 'utf8');
+      writeFileSync(join(project, 'webpack.all.mjs'), config.replace(/externals.*/, ''));
+      await assert.rejects(
+        scratch.run(project, ['npx', 'webpack', '--config', 'webpack.all.mjs']),
+        /You may need an appropriate loader to handle this file type/,
+      );
+      await bundle('webpack.alone.config.mjs');
+      await prints('bigint\n', 'alone-by-webpack/server.cjs', { elsewhere: true });
+    });
+
+    test('a lease in a thread of its own is refused where its file is not', async () => {
+      writeFileSync(
+        join(project, 'server.cjs'),
+        `const { SnowFlake } = require('snowdrift');
+        const options = { datacenterId: 1, thread: true };
+        SnowFlake.lease('etcd://127.0.0.1:1', options).catch(({ message }) => console.log(message));`,
+      );
+      const command = page.commands.find((line) => line.includes('--loader:.node=copy'));
+      await scratch.run(
+        project,
+        command.replace('server.mjs', 'server.cjs').replace('alone/', 'threaded/').split(' '),
+      );
+      await prints(
+        'thread: true does not work in a bundle: make snowdrift external to it\n',
+        'threaded/server.cjs',
+      );
+    });
+
+    test('Next.js', async () => {
+      await bundle('next build');
+      // What a container would have.
+      const directory = scratch.project('container');
+      cpSync(join(project, '.next/standalone'), directory, { recursive: true });
+      const port = await freePort();
+      const env = { ...process.env, ...node, PORT: String(port), HOSTNAME: '127.0.0.1' };
+      const server = spawn(process.execPath, ['server.js'], { cwd: directory, env });
+      try {
+        const { id } = await answerOf(`http://127.0.0.1:${port}/id`, server);
+        assert.match(id, /^\d{18}$/);
+      } finally {
+        server.kill();
+      }
+      const config = readFileSync(join(project, 'next.config.mjs'), 'utf8');
+      writeFileSync(join(project, 'next.config.mjs'), config.replace(/serverExternal.*/, ''));
+      await assert.rejects(bundle('next build'), /node addon\) is not placeable/);
+    });
+  });
+
+  describe('where something is missing', IN_ORDER, () => {
+    let project;
+    before(async () => {
+      project = scratch.project('missing');
+      await scratch.run(project, ['npm', 'install', 'snowdrift']);
+    });
+
+    async function refusal(script) {
+      const { stdout } = await scratch.run(project, [
+        process.execPath,
+        '-e',
+        `(async () => { ${script} })().catch(({ code, message }) => console.log(code, message))`,
+      ]);
+      assert.equal(stdout.split('\n').length, 2, 'one line');
+      return stdout.trim();
+    }
+
+    const load = "require('snowdrift')";
+    const addon = packageOf('snowdrift', targetHere());
+    const folder = () => join(project, 'node_modules', addon);
+
+    test('an addon that does not load', async () => {
+      writeFileSync(join(folder(), `snowdrift.${targetHere()}.node`), 'damaged');
+      assert.match(
+        await refusal(load),
+        new RegExp(`^ERR_SNOWFLAKE_ADDON cannot load ${addon}, .* although it is installed: .*`),
+      );
+    });
+
+    test('no addon, and that of another libc', async () => {
+      rmSync(folder(), { recursive: true });
+      const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json')));
+      const line = await refusal(load);
+      assert.match(
+        line,
+        new RegExp(`^ERR_SNOWFLAKE_ADDON the package ${addon}, .* is not installed`),
+      );
+      assert.match(line, /Optional dependencies were omitted/);
+      assert.ok(line.includes(`npm install ${addon}@${version}`), line);
+      assert.ok(line.endsWith('docs/installation.md has each case'), line);
+      const musl = addon.replace('-gnu', '-musl');
+      await scratch.run(project, ['npm', 'install', '--force', '--no-save', musl]);
+      rmSync(folder(), { recursive: true, force: true });
+      assert.equal(await refusal(load), line);
+    });
+
+    test('a platform that none is built for', async () => {
+      const line = await refusal(
+        `Object.defineProperty(process, 'arch', { value: 'riscv64' }); ${load}`,
+      );
+      assert.match(
+        line,
+        /^ERR_SNOWFLAKE_ADDON snowdrift has no addon for linux-riscv64.*: run it on one of .*linux-x64-gnu.* snowdrift\/id decodes IDs/,
+      );
+    });
+  });
+});

@@ -1,0 +1,161 @@
+'use strict';
+// Every block of code in README.md and docs/, as it stands there, with real databases. Those of docs/bundlers.md and
+// docs/installation.md need a registry: package.test.js and installation.test.js run them. Those of docs/boundaries.md
+// need packages of their own: app/boundary.test.js runs them. lease/rights.test.js runs those of docs/store-security.md.
+
+const assert = require('node:assert/strict');
+const { existsSync, readFileSync, readdirSync } = require('node:fs');
+const { dirname, join } = require('node:path');
+const { after, before, describe, test } = require('node:test');
+
+require('../support/own-directory.js');
+const { Server, missing } = require('../support/lease/servers.js');
+const { missingOrm } = require('../support/orms.js');
+const { missingRunner } = require('../support/runners/project.js');
+const { formatMetrics } = require('../../js/cli/serve-metrics.js');
+const {
+  anchorsOf,
+  blocksOf,
+  environmentIn,
+  fileOf,
+  query,
+  runProgram,
+  runShell,
+  runSql,
+  runTests,
+} = require('../support/page.js');
+
+const root = join(__dirname, '../..');
+const pages = [
+  'README.md',
+  ...readdirSync(join(root, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+];
+
+/** The URLs that pages take from their environment, and whose they are. */
+const URLS = { DATABASE_URL: 'postgres', REDIS_URL: 'redis', MONGODB_URL: 'mongodb' };
+
+/** What tells that a page needs one. */
+const NEEDS = {
+  DATABASE_URL: /DATABASE_URL|postgres:/,
+  REDIS_URL: /REDIS_URL|redis:/,
+  MONGODB_URL: /MONGODB_URL/,
+};
+
+/** Pages whose blocks are steps on one database. */
+const STEPS = ['docs/migration-uuid.md'];
+
+/** The page whose files are those of test runners. */
+const TESTS = 'docs/testing.md';
+
+/** Pages whose blocks other tests run. */
+const ELSEWHERE = [
+  'docs/boundaries.md',
+  'docs/bundlers.md',
+  'docs/installation.md',
+  'docs/store-security.md',
+];
+
+const servers = [];
+/** What a worker of the application has in its environment. */
+const environment = { datacenterId: '1', workerId: '3', PORT: '0' };
+
+before(async () => {
+  for (const [name, engine] of Object.entries(URLS)) {
+    if (missing(engine)) continue;
+    const server = await Server.start(engine);
+    servers.push(server);
+    environment[name] = server.url;
+  }
+});
+
+let databases = 0;
+
+/** A database of a block's own, so that none finds the tables of another. */
+async function emptyDatabase() {
+  const name = `page_${databases++}`;
+  await query(environment.DATABASE_URL, `CREATE DATABASE ${name}`);
+  const url = new URL(environment.DATABASE_URL);
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+after(() => Promise.all(servers.map((server) => server.stop())));
+
+test('the benchmark page shows the measured figures', async () => {
+  const { page } = await import('../../bench/page.mjs');
+  const read = (name) => readFileSync(join(root, name), 'utf8');
+  assert.equal(read('docs/benchmarks.md'), page(JSON.parse(read('bench/results/latest.json'))));
+});
+
+test('the API page is up to date: run node scripts/api.mjs if this fails', async () => {
+  const { page } = await import('../../scripts/api.mjs');
+  assert.equal(readFileSync(join(root, 'docs/api.md'), 'utf8'), page());
+});
+
+for (const runner of ['jest', 'vitest']) {
+  test(`${TESTS}, by ${runner}`, { skip: missingRunner(runner) }, () => runTests(TESTS, runner));
+}
+
+test('Prometheus’s metrics and their rules are those of `snowdrift serve`', () => {
+  const lease = { state: 'held', ceiling: 0, renewals: 0 };
+  const stats = { issued: 0, waits: 0, waitedMs: 0, clockRollbacks: 0, endOfTime: new Date(0) };
+  const namesIn = (text) => new Set(text.match(/\bsnowdrift_\w+/g));
+  const page = readFileSync(join(root, 'docs/monitoring.md'), 'utf8');
+  assert.deepEqual(
+    [...namesIn(page)].sort(),
+    [...namesIn(formatMetrics({ lease, stats: () => stats }))].sort(),
+  );
+});
+
+for (const page of pages) {
+  describe(page, () => {
+    // Of the orchestrator's file that was shown last.
+    let orchestrated = {};
+    let schema;
+    let database;
+    const blocks = ELSEWHERE.includes(page) ? [] : blocksOf(page);
+    const tsconfig = blocks.find(({ language }) => language === 'json')?.code;
+    for (const block of blocks) {
+      if (page === TESTS && fileOf(block) !== undefined) continue;
+      const isStep = STEPS.includes(page);
+      const needs = Object.keys(URLS).filter(
+        (name) => NEEDS[name].test(block.given + block.code) || (isStep && name === 'DATABASE_URL'),
+      );
+      if (block.language === 'prisma') schema = block;
+      const skip =
+        needs.map((name) => missing(URLS[name])).find(Boolean) ?? (schema && missingOrm('prisma'));
+      test(`line ${block.line}, ${block.language}`, { skip }, async () => {
+        const env = { ...environment, ...orchestrated };
+        if (needs.includes('DATABASE_URL')) {
+          if (!isStep || database === undefined) database = await emptyDatabase();
+          env.DATABASE_URL = database;
+        }
+        if (block.language === 'yaml') orchestrated = environmentIn(block);
+        else if (block.language === 'sh') await runShell(block, env);
+        else if (block.language === 'sql') await runSql(block, env);
+        else if (['js', 'ts'].includes(block.language)) {
+          await runProgram(block, env, { schema, tsconfig });
+        } else if (block.language === 'prisma') assert.match(block.code, /^generator/);
+        else if (block.language === 'json') assert.ok(JSON.parse(tsconfig).compilerOptions.strict);
+        else assert.fail(`nobody knows how to run ${block.language || 'a block of no language'}`);
+      });
+    }
+
+    test('its links lead to files and headings', () => {
+      const text = readFileSync(join(root, page), 'utf8');
+      const links = [...text.matchAll(/\]\(([^)#]*)(?:#([^)]*))?\)/g)];
+      const gone = links.filter(([, path, anchor]) => {
+        if (path.startsWith('https:')) return false;
+        const file = path === '' ? page : join(dirname(page), path);
+        if (!existsSync(join(root, file))) return true;
+        return anchor !== undefined && !anchorsOf(file).includes(anchor);
+      });
+      assert.deepEqual(
+        gone.map(([link]) => link),
+        [],
+      );
+    });
+  });
+}

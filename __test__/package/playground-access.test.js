@@ -1,0 +1,188 @@
+'use strict';
+// docs/playground.html for everyone: by keyboard, read aloud, legible in light and dark, on a phone; from files and
+// servers, without a request.
+
+const assert = require('node:assert/strict');
+const { readFileSync } = require('node:fs');
+const { createServer } = require('node:http');
+const { once } = require('node:events');
+const { describe, test } = require('node:test');
+
+const { missingBrowser } = require('../support/chromium.js');
+const { PATH, URL_OF_FILE, playground } = require('../support/playground.js');
+
+describe('in Chromium', { skip: missingBrowser(), concurrency: 1 }, () => {
+  const { click, page, run, set, text, texts, value } = playground();
+
+  /** The name and the ring of the element that has the focus. */
+  const focused = () =>
+    run(() => {
+      const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);
+      const { id, labels } = document.activeElement;
+      const label =
+        document.activeElement.ariaLabel ?? (labels?.[0] ?? document.activeElement).innerText;
+      return { id, label, hasRing: outlineStyle === 'solid' && outlineWidth === '3px' };
+    });
+
+  /** Presses Tab until an element has the focus. */
+  async function tabTo(name) {
+    for (let n = 0; n < 30; n++) {
+      await page().press('Tab');
+      if ((await focused()).id === name) return;
+    }
+    assert.fail(`Tab does not reach ${name}`);
+  }
+
+  test('Tab reaches each control once, in order, with a label and a ring', async () => {
+    const expected = await run(() =>
+      [...document.querySelectorAll('input, select, button')].map(({ id }) => id),
+    );
+    assert.equal(expected.length, 18);
+    const reached = [];
+    for (let n = 0; n < expected.length; n++) {
+      await page().press('Tab');
+      const { id: name, label, hasRing } = await focused();
+      assert.ok(label?.trim().length > 0, `${name} has a label`);
+      assert.ok(hasRing, `${name} shows that it has the focus`);
+      reached.push(name);
+    }
+    assert.deepEqual(reached, expected);
+  });
+
+  test('works by keyboard alone', async () => {
+    await tabTo('id');
+    await page().type('175928847299117063');
+    await tabTo('id-layout');
+    await page().press('ArrowDown', 'ArrowDown');
+    assert.equal(await value('own-layout'), 'uid');
+    await page().press('ArrowDown');
+    assert.equal(await value('id-layout'), 'discord');
+    assert.match(await text('#fields .timestamp .value'), /^2016-04-30T11:18:25\.796Z/);
+    await tabTo('workerBits');
+    await page().press('ArrowLeft', 'ArrowLeft');
+    assert.match((await texts('#figures dd'))[1], /^256\n32 datacenters x 8 workers$/);
+    await tabTo('clockBackBits');
+    await page().press('ArrowRight', 'ArrowRight');
+    await tabTo('epoch');
+    await page().type('2026-01-01');
+    await page().press('Enter');
+    assert.match(await text('#code'), /\n {4}epoch: 1767225600000,\n/);
+    await tabTo('back');
+    await page().press('Home', 'ArrowRight');
+    assert.equal(await text('#back-text'), '2 s');
+    await tabTo('roll');
+    await page().press(' ', 'Enter');
+    assert.equal(await text('#counter'), '2');
+  });
+
+  test('reads its results aloud', async () => {
+    const regions = await run(() =>
+      [...document.querySelectorAll('[aria-live=polite], [role=status]')].flatMap((region) =>
+        [region, ...region.children].map(({ id }) => id).filter((id) => id !== ''),
+      ),
+    );
+    const expected = ['id-error', 'id-note', 'id-summary', 'layout-error', 'layout-summary'];
+    assert.deepEqual(regions, [...expected, 'clock-message']);
+    assert.match(
+      await run(() => document.getElementById('id-summary').textContent),
+      /^timestamp 2026-11-21T03:41:18\.145Z, datacenter ID 1, worker ID 3, /,
+    );
+    assert.match(
+      await run(() => document.getElementById('layout-summary').textContent),
+      /^\d+\.\d years left, 256 nodes, 4,096,000 IDs per second and node\.$/,
+    );
+  });
+
+  /** The contrasts below 4.5 of the texts that are visible. Run in the page(). */
+  function faintTexts() {
+    const rgb = (colour) => colour.match(/[\d.]+/g).map(Number);
+    const luminance = (colour) => {
+      const [r, g, b] = rgb(colour).map((part) => {
+        const share = part / 255;
+        return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+      });
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const backOf = (element) => {
+      const { backgroundColor } = getComputedStyle(element);
+      return rgb(backgroundColor)[3] === 0 ? backOf(element.parentElement) : backgroundColor;
+    };
+    const hasText = ({ childNodes, localName, type }) =>
+      (localName === 'input' && type === 'text') ||
+      localName === 'select' ||
+      [...childNodes].some(
+        ({ nodeType, data }) => nodeType === Node.TEXT_NODE && data.trim() !== '',
+      );
+    const all = [...document.querySelectorAll('body, body *:not(script, option)')];
+    const texts = all.filter((element) => element.checkVisibility() && hasText(element));
+    const faint = texts.map((element) => {
+      const [light, dark] = [getComputedStyle(element).color, backOf(element)]
+        .map(luminance)
+        .sort((a, b) => b - a);
+      return { ratio: (light + 0.05) / (dark + 0.05), text: element.outerHTML.slice(0, 80) };
+    });
+    return { count: texts.length, faint: faint.filter(({ ratio }) => ratio < 4.5) };
+  }
+
+  for (const scheme of ['light', 'dark']) {
+    test(`every text is legible, and nothing scrolls sideways, ${scheme}`, async () => {
+      const backs = { light: 'rgb(244, 246, 248)', dark: 'rgb(13, 17, 23)' };
+      await page().show(360, 740, scheme);
+      const widest = () => run(() => document.documentElement.scrollWidth);
+      const states = [
+        () => {},
+        () => set('id', 'w'.repeat(200)),
+        () => set('id', '1234567890123'),
+        () => set('sequenceBits', 53),
+        () => set('own-layout', 'uid'),
+        async () => {
+          for (const name of ['timestampBits', 'datacenterBits', 'sequenceBits'])
+            await set(name, 1);
+          await set('workerBits', 53);
+          await set('clockBackBits', 4);
+          await set('tickMs', 86_400_000);
+        },
+        () => click('roll'),
+        () => set('epoch', '8640000000000000'),
+        () => set('epoch', '-8640000000000000'),
+      ];
+      for (const [n, reach] of states.entries()) {
+        await reach();
+        for (const width of [360, 320, 700, 1200]) {
+          await page().show(width, 740, scheme);
+          assert.ok((await widest()) <= width, `state ${n}: ${await widest()} of ${width} pixels`);
+        }
+        await page().show(360, 740, scheme);
+        const { count, faint } = await run(faintTexts);
+        assert.deepEqual(faint, []);
+        assert.ok(count > 40, `${count} texts`);
+      }
+      assert.equal(await run(() => getComputedStyle(document.body).backgroundColor), backs[scheme]);
+    });
+  }
+
+  test('works from a server, requests nothing and reports no error', async () => {
+    const server = createServer((_, response) => {
+      response.setHeader('content-type', 'text/html').end(readFileSync(PATH));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${server.address().port}/docs/playground.html`;
+    try {
+      await page().load(url);
+      await set('id', '900710334548459521');
+      assert.equal(await text('#fields .sequence .value'), '1 of 4,096');
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
+    const others = page().requests.filter((request) => ![URL_OF_FILE, url].includes(request));
+    assert.deepEqual(
+      others.filter((request) => request !== 'data:,'),
+      [],
+    );
+    assert.deepEqual(page().complaints, []);
+    // What would be counted.
+    await run(() => fetch('https://example.invalid/').catch(() => console.error('refused')));
+    assert.ok(page().complaints.length > 0);
+  });
+});

@@ -1,0 +1,221 @@
+'use strict';
+// docs/playground.html: it is up to date, and in headless Chromium it shows what snowdrift/id and `snowdrift layout`
+// say.
+
+const assert = require('node:assert/strict');
+const { readFileSync } = require('node:fs');
+const { describe, test } = require('node:test');
+
+const vectors = require('../core/vectors.json');
+const { missingBrowser } = require('../support/chromium.js');
+const { json } = require('../support/cli.js');
+const { PATH, playground } = require('../support/playground.js');
+const id = require('snowdrift/id');
+
+const { layouts } = id;
+
+test('the page is up to date: run node scripts/playground.mjs if this fails', async () => {
+  const { page } = await import('../../scripts/playground.mjs');
+  assert.ok(
+    readFileSync(PATH, 'utf8') === page(),
+    'docs/playground.html differs from scripts/playground',
+  );
+});
+
+describe('in Chromium', { skip: missingBrowser(), concurrency: 1 }, () => {
+  const { click, isShown, run, set, text, texts, value } = playground();
+
+  const NAMES = ['datacenterId', 'workerId', 'clockBack', 'sequence'];
+
+  test('known IDs show the fields that parse gives, in decimal and in base32', async () => {
+    const named = vectors.ids.filter(({ layout }) => typeof layout === 'string');
+    assert.ok(named.length >= 3);
+    const known = [...named, { id: '9223372036854775807', layout: 'node' }];
+    for (const { id: decimal, layout } of known) {
+      await set('id-layout', layout);
+      const parsed = id.parse(decimal, layout);
+      for (const form of [decimal, id.toBase32(decimal), ` ${decimal}\n`]) {
+        await set('id', form);
+        assert.equal(await text('#decimal'), decimal);
+        assert.equal(await text('#base32'), id.toBase32(decimal));
+        assert.equal(await text('#fields .timestamp .value'), await timeText(parsed, layout));
+        for (const name of NAMES) {
+          const bits = layouts[layout][`${name.replace('Id', '')}Bits`];
+          const shown = await texts(`#fields .${name} .value`);
+          const value = `${parsed[name].toLocaleString('en-US')} of ${(2 ** bits).toLocaleString('en-US')}`;
+          assert.deepEqual(shown, bits === 0 ? [] : [value], `${name} of ${decimal}`);
+        }
+      }
+      const cells = await texts('#bits span');
+      const digits = cells.map((cell) => cell[0]).join('');
+      assert.equal(BigInt(`0b${digits}`), BigInt(decimal));
+      assert.equal(await isShown('id-error'), false);
+    }
+  });
+
+  function timeText({ id: whole, date, timestamp }, layout) {
+    const { tickMs, timestampBits, epoch, ...widths } = layouts[layout];
+    const below = Object.values(widths).reduce((sum, bits) => sum + bits, 0);
+    const tick = (whole >> BigInt(below)).toLocaleString('en-US');
+    assert.equal(Number(whole >> BigInt(below)) * tickMs + epoch, timestamp);
+    return `${date.toISOString()}\ntick ${tick} of ${tickMs.toLocaleString('en-US')} ms, Unix ms ${timestamp}`;
+  }
+
+  test('each bit has the colour and letter of its field', async () => {
+    await set('id-layout', 'safe');
+    await set('id', String(id.compose({ workerId: 63, clockBack: 1, sequence: 31 }, 'safe')));
+    const letters = (await texts('#bits small')).join('').trim();
+    assert.equal(letters, `${'t'.repeat(41)}wwwwwwbsssss`);
+    const names = await run(() =>
+      [...document.querySelectorAll('#bits span')].map(({ className }) => className).join(' '),
+    );
+    assert.ok(names.startsWith(`${'unused '.repeat(11)}timestamp `));
+    assert.ok(names.endsWith('workerId clockBack sequence sequence sequence sequence sequence'));
+  });
+
+  test('an ID that is none shows the error of snowdrift/id', async () => {
+    const wrong = ['', 'abc', '-5', '007', '1e3', '9223372036854775808', '900 710'];
+    const refusals = wrong.map((value) => [value, () => id.parse(value)]);
+    for (const value of ['0RZZQ8VR4HG0U', '0rzzq8vr4hg00', '8ZZZZZZZZZZZZ']) {
+      refusals.push([value, () => id.fromBase32(value)]);
+    }
+    for (const [value, refuse] of refusals) {
+      await set('id', value);
+      const { code, message } = catching(refuse);
+      assert.equal(await text('#id-error'), `${code}: ${message}`);
+      assert.equal(await isShown('id-result'), false, value);
+    }
+    await set('id-layout', 'safe');
+    await set('id', '900710334548459520');
+    assert.match(await text('#id-error'), /wider than this layout's 53 bits/);
+    await set('id-layout', 'node');
+    assert.ok(await isShown('id-result'));
+    await set('id', '1234567890123');
+    assert.match(await text('#id-note'), new RegExp(` ${id.fromBase32('1234567890123')}\\.$`));
+  });
+
+  function catching(call) {
+    try {
+      call();
+    } catch (error) {
+      return error;
+    }
+    assert.fail('it is an ID');
+  }
+
+  test('composes an ID of now, in any layout that has a now', async () => {
+    for (const name of ['node', 'twitter', 'discord', 'safe']) {
+      await set('id-layout', name);
+      const start = Date.now();
+      await click('now');
+      const { date, workerId } = id.parse(await text('#decimal'), name);
+      assert.ok(date >= start && date <= Date.now());
+      assert.equal(workerId, 3);
+    }
+    await set('id-layout', 'uid');
+    await click('now');
+    assert.match(
+      await text('#id-error'),
+      /ERR_SNOWFLAKE_ARGUMENT: the time must lie in this layout/,
+    );
+  });
+
+  const FIGURES = [
+    { node: {}, args: ['node'] },
+    {
+      own: {
+        timestampBits: 39,
+        datacenterBits: 0,
+        workerBits: 16,
+        clockBackBits: 0,
+        sequenceBits: 8,
+      },
+      args: ['39/0/16/0/8@10'],
+      tick: 3,
+    },
+    {
+      own: {
+        timestampBits: 32,
+        datacenterBits: 0,
+        workerBits: 8,
+        clockBackBits: 1,
+        sequenceBits: 12,
+      },
+      args: ['32/0/8/1/12@1000', '--epoch', '2026-01-01'],
+      tick: 9,
+      epoch: '2026-01-01',
+    },
+    {
+      own: {
+        timestampBits: 41,
+        datacenterBits: 2,
+        workerBits: 7,
+        clockBackBits: 1,
+        sequenceBits: 12,
+      },
+      args: ['41/2/7/1/12@7', '--epoch=-5'],
+      tickMs: '7',
+      epoch: '-5',
+    },
+  ];
+
+  for (const { args, own = {}, tick, tickMs, epoch } of FIGURES) {
+    test(`the figures are those of snowdrift layout ${args.join(' ')}`, async () => {
+      for (const [name, bits] of Object.entries(own)) await set(name, bits);
+      if (tick !== undefined) await set('tick', tick);
+      if (tickMs !== undefined) await set('tickMs', tickMs);
+      if (epoch !== undefined) await set('epoch', epoch);
+      const expected = await json('layout', ...args);
+      const [years, nodes, rate, rollbacks, width] = await texts('#figures dd');
+      const count = (value) => BigInt(value).toLocaleString('en-US');
+      assert.ok(years.startsWith(`${expected.yearsLeft.toFixed(1)}\n`), years);
+      const day = expected.ends?.split('T')[0] ?? 'beyond all dates';
+      assert.ok(years.endsWith(`of ${expected.years.toFixed(1)}, until ${day}`), years);
+      assert.equal(await text('#starts'), `epoch ${new Date(expected.epoch).toISOString()}`);
+      assert.equal(await text('#ends'), `ends ${expected.ends ?? 'beyond all dates'}`);
+      assert.ok(nodes.startsWith(`${count(expected.nodes)}\n${count(expected.datacenters)} dat`));
+      assert.ok(nodes.includes(` x ${count(expected.workers)} worker`), nodes);
+      assert.ok(
+        rate.startsWith(`${count(expected.idsPerSecond)}\n${count(expected.idsPerTick)} per`),
+      );
+      assert.ok(rollbacks.startsWith(`${expected.clockRollbacks}\n`), rollbacks);
+      assert.ok(width.startsWith(`${63 - expected.unusedBits} of 63\n`), width);
+      const shown = (await texts('#digits time')).join(' ');
+      const later = ({ from }) => Date.parse(from) >= expected.epoch + 86_400_000;
+      assert.equal(
+        shown,
+        expected.digits
+          .filter(later)
+          .map(({ from }) => from)
+          .join(' '),
+      );
+      const [command] = (await text('#code')).split('\n');
+      assert.deepEqual(
+        { ...(await json(...command.replace('npx snowdrift ', '').split(' '))), yearsLeft: 0 },
+        { ...expected, yearsLeft: 0 },
+      );
+    });
+  }
+
+  test('a layout that is none shows the error of snowdrift/id, and another one mends it', async () => {
+    await set('sequenceBits', 20);
+    assert.match(await text('#layout-error'), /add up to at most 63 bits .*add up to 71$/);
+    assert.deepEqual(await Promise.all(['layout-result', 'id-result', 'simulation'].map(isShown)), [
+      false,
+      false,
+      false,
+    ]);
+    await set('sequenceBits', 12);
+    assert.ok(await isShown('layout-result'));
+    for (const [name, typed, message] of [
+      ['tickMs', '0', /tickMs must be a whole number from 1 to 86400000; it is 0$/],
+      ['epoch', 'soon', /epoch must be a whole number .*; it is 'soon'$/],
+    ]) {
+      await set(name, typed);
+      assert.match(await text('#layout-error'), message);
+      assert.equal(await value(name), typed);
+      await set('own-layout', 'twitter');
+      assert.equal(await isShown('layout-error'), false);
+    }
+  });
+});

@@ -1,0 +1,294 @@
+'use strict';
+// What a release consists of, before there is one.
+
+const assert = require('node:assert/strict');
+const { execFileSync, spawnSync } = require('node:child_process');
+const { createHash } = require('node:crypto');
+const {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { before, after, test } = require('node:test');
+
+const { parse } = require('yaml');
+
+require('../support/own-directory.js');
+const { TARGETS, packageOf } = require('../../js/addon.js');
+
+const ROOT = join(__dirname, '../..');
+const NAMES = ['snowdrift', 'snowdrift-zookeeper'];
+const PLATFORMS = NAMES.flatMap((name) => TARGETS.map((target) => ({ name, target })));
+
+/** The folder of a platform's package: its name without the scope. */
+const folderOf = (platform) => platform.split('/').at(-1);
+
+const readJson = (...path) => JSON.parse(readFileSync(join(ROOT, ...path)));
+
+let packages;
+let directory;
+
+before(async () => {
+  packages = await import('../../scripts/packages.mjs');
+  directory = mkdtempSync(join(tmpdir(), 'snowdrift-release-'));
+});
+
+after(() => rmSync(directory, { recursive: true }));
+
+test('there is one version, and the changelog knows it', () => {
+  assert.deepEqual(packages.otherVersions(), []);
+  assert.match(packages.releaseDate() ?? '', /^(Unreleased|\d{4}-\d\d-\d\d)$/);
+});
+
+test('a tag of another version releases nothing', () => {
+  const { version } = packages;
+  const others = packages.obstacles(`v${version}`);
+  const found = packages.obstacles('v9.9.9').filter((what) => !others.includes(what));
+  assert.deepEqual(found, [
+    `the tag is v9.9.9, and package.json says ${version}: it should be v${version}`,
+  ]);
+});
+
+test('each loader names each platform', () => {
+  for (const [name, file] of [
+    ['snowdrift', 'js/native.js'],
+    ['snowdrift-zookeeper', 'zookeeper/index.js'],
+  ]) {
+    const text = readFileSync(join(ROOT, file), 'utf8');
+    for (const target of TARGETS) {
+      const loads = `case '${target}':\n        return require('${packageOf(name, target)}');`;
+      assert.ok(text.includes(loads), loads);
+    }
+  }
+});
+
+test('a release builds the addon of each platform, and tries it there', () => {
+  const { jobs } = parse(readFileSync(join(ROOT, '.github/workflows/release.yml'), 'utf8'));
+  const built = jobs.build.strategy.matrix.include;
+  const tried = ['try', 'try-musl', 'try-arm'].flatMap(
+    (name) => jobs[name].strategy.matrix.platform,
+  );
+  for (const platforms of [built, tried]) {
+    assert.deepEqual(platforms.map(({ target }) => target).sort(), TARGETS);
+  }
+  const script = readFileSync(join(ROOT, 'scripts/addons.mjs'), 'utf8');
+  for (const target of TARGETS) assert.ok(script.includes(`\n  '${target}': '`), target);
+});
+
+const workflows = readdirSync(join(ROOT, '.github/workflows')).map((name) => {
+  const text = readFileSync(join(ROOT, '.github/workflows', name), 'utf8');
+  return { name, text, ...parse(text) };
+});
+
+test('workflows run actions by their commits, and one commit of each', () => {
+  const pins = new Map();
+  for (const { name, text } of workflows) {
+    const used = [...text.matchAll(/uses: (.*)/g)].map(([, action]) => action);
+    assert.ok(used.length > 3, name);
+    for (const action of used) {
+      const pinned = /^([\w-]+\/[\w-]+)@([0-9a-f]{40} # v\d+\.\d+\.\d+)$/.exec(action);
+      assert.ok(pinned, `${name}: ${action}`);
+      const [, which, commit] = pinned;
+      assert.equal(pins.get(which) ?? commit, commit, which);
+      pins.set(which, commit);
+    }
+  }
+});
+
+test('workflows have no secret, and one job can publish', () => {
+  const withToken = [];
+  for (const { name, text, permissions, jobs } of workflows) {
+    assert.doesNotMatch(text, /secrets\.|_TOKEN|_authToken/i, name);
+    assert.deepEqual(permissions, { contents: 'read' });
+    for (const [job, { permissions: more = {}, steps, environment }] of Object.entries(jobs)) {
+      if (more['id-token'] === 'write') withToken.push([job, environment]);
+      assert.deepEqual(
+        { 'id-token': 'write', contents: 'read', ...more },
+        {
+          'id-token': 'write',
+          contents: 'read',
+        },
+      );
+      for (const step of steps.filter(({ uses }) => uses?.startsWith('actions/checkout@'))) {
+        assert.equal(step.with['persist-credentials'], false, job);
+      }
+    }
+  }
+  assert.deepEqual(withToken, [['publish', 'npm']]);
+});
+
+test('each entry has its types beside it, and both are packed', () => {
+  const { exports, files, main, types } = readJson('package.json');
+  assert.deepEqual(exports['.'], { types, default: main });
+  assert.deepEqual([main, types], ['./js/index.js', './index.d.ts']);
+  for (const entry of Object.values(exports).slice(1, -1)) {
+    assert.match(entry, /^\.\/js\/.*\.js$/);
+    for (const file of [entry, entry.replace(/\.js$/, '.d.ts')]) {
+      assert.ok(existsSync(join(ROOT, file)), `there is no ${file}`);
+    }
+  }
+  assert.ok(files.includes('js') && files.includes('index.d.ts'));
+  const top = readdirSync(ROOT).filter((file) => file.endsWith('.d.ts'));
+  assert.deepEqual(top, ['index.d.ts']);
+});
+
+test('there is a folder for each addon and platform, and no other', () => {
+  const folders = PLATFORMS.map(({ name, target }) => folderOf(packageOf(name, target)));
+  assert.deepEqual(readdirSync(join(ROOT, 'npm')).sort(), folders.sort());
+});
+
+test("each platform's package is for that platform, and as the package that loads it", () => {
+  const { version, license, engines } = readJson('package.json');
+  for (const { name, target } of PLATFORMS) {
+    const platform = packageOf(name, target);
+    const folder = join('npm', folderOf(platform));
+    const { description, ...manifest } = readJson(folder, 'package.json');
+    const [os, cpu, abi] = target.split('-');
+    const addon = `${name}.${target}.node`;
+    assert.deepEqual(manifest, {
+      name: platform,
+      version,
+      license,
+      type: 'commonjs',
+      main: addon,
+      files: [addon],
+      engines,
+      os: [os],
+      cpu: [cpu],
+      ...(os === 'linux' && { libc: [{ gnu: 'glibc', musl: 'musl' }[abi]] }),
+    });
+    const readme = readFileSync(join(ROOT, folder, 'README.md'), 'utf8');
+    assert.ok(readme.startsWith(`# ${platform}\n`));
+    const linked = `[\`${name}\`](https://www.npmjs.com/package/${name})`;
+    assert.ok(readme.includes(`${description.replace(name, linked)}.`), description);
+  }
+  const zookeeper = readJson('zookeeper', 'package.json');
+  assert.deepEqual(
+    [zookeeper.version, zookeeper.license, zookeeper.engines],
+    [version, license, engines],
+  );
+});
+
+test('a release packs the folders with their addons', async () => {
+  const present = ['linux-arm64-musl', 'darwin-x64'];
+  const out = join(directory, 'packages');
+  for (const name of NAMES) {
+    for (const target of present) writeFileSync(join(directory, `${name}.${target}.node`), target);
+  }
+  const { packages: made, missing } = await packages.assemble(directory, out);
+  assert.equal(missing.length, NAMES.length * (TARGETS.length - present.length));
+  const platforms = PLATFORMS.filter(({ target }) => present.includes(target));
+  // A package is published after those that it depends on.
+  assert.deepEqual(made, [...platforms.map((it) => packageOf(it.name, it.target)), ...NAMES]);
+  for (const { name, target } of platforms) {
+    const folder = join(out, packageOf(name, target));
+    const addon = `${name}.${target}.node`;
+    assert.deepEqual(readdirSync(folder).sort(), ['LICENSE', 'README.md', 'package.json', addon]);
+    assert.equal(readFileSync(join(folder, addon), 'utf8'), target);
+  }
+  for (const name of NAMES) {
+    const every = readdirSync(join(out, name), { recursive: true });
+    assert.ok(every.includes('LICENSE') && every.includes('README.md'), name);
+    // What was built in this checkout is one platform's.
+    assert.deepEqual(
+      every.filter((file) => file.endsWith('.node')),
+      [],
+    );
+    const manifest = JSON.parse(readFileSync(join(out, name, 'package.json')));
+    assert.deepEqual([manifest.scripts, manifest.devDependencies], [undefined, undefined]);
+    assert.deepEqual(
+      Object.entries(manifest.optionalDependencies),
+      TARGETS.map((target) => [packageOf(name, target), packages.version]),
+    );
+  }
+  assert.ok(readdirSync(join(out, 'snowdrift')).includes('CHANGELOG.md'));
+});
+
+/** What a release packs, put together under this umask. */
+async function packedUnder(umask) {
+  const from = mkdtempSync(join(directory, 'addons-'));
+  for (const name of NAMES) writeFileSync(join(from, `${name}.linux-x64-gnu.node`), 'native');
+  const before = process.umask(umask);
+  try {
+    const out = join(from, 'packages');
+    await packages.assemble(from, out);
+    packages.addSboms(out);
+    await packages.pack(out, join(from, 'packed'));
+    return join(from, 'packed');
+  } finally {
+    process.umask(before);
+  }
+}
+
+test('packages packed twice have equal bytes, and checksums', {
+  skip: spawnSync('cargo', ['--version']).status !== 0 && 'there is no cargo to list the crates',
+}, async () => {
+  const [first, second] = [await packedUnder(0o022), await packedUnder(0o077)];
+  const names = readdirSync(first).sort();
+  assert.equal(names.length, 2 * NAMES.length + 1, String(names));
+  for (const name of names) {
+    const [one, other] = [first, second].map((folder) => readFileSync(join(folder, name)));
+    assert.ok(one.equals(other), name);
+  }
+  const listed = readFileSync(join(first, 'SHA256SUMS'), 'utf8').trim().split('\n');
+  assert.deepEqual(
+    listed.sort(),
+    names
+      .filter((name) => name.endsWith('.tgz'))
+      .map((name) => {
+        const bytes = readFileSync(join(first, name));
+        return `${createHash('sha256').update(bytes).digest('hex')}  ${name}`;
+      })
+      .sort(),
+  );
+  // What is installed has its bill of materials.
+  const archive = join(
+    first,
+    names.find((name) => /^snowdrift-\d/.test(name)),
+  );
+  const packed = execFileSync('tar', ['-xOzf', archive, 'package/sbom.cdx.json'], {
+    encoding: 'utf8',
+  });
+  assert.equal(JSON.parse(packed).metadata.component.purl, `pkg:npm/snowdrift@${packages.version}`);
+});
+
+test('a bill of materials has each crate of the lock file that is linked, and no other', {
+  skip: spawnSync('cargo', ['--version']).status !== 0 && 'there is no cargo to list the crates',
+}, async () => {
+  const { sbomOf } = await import('../../scripts/sbom.mjs');
+  const platforms = TARGETS.map((target) => packageOf('snowdrift', target));
+  const { bomFormat, specVersion, components, dependencies } = sbomOf(
+    'snowdrift',
+    '1.2.3',
+    platforms,
+  );
+  assert.deepEqual([bomFormat, specVersion], ['CycloneDX', '1.5']);
+  const crates = components.filter(({ purl }) => purl.startsWith('pkg:cargo/'));
+  assert.equal(components.length, crates.length + TARGETS.length);
+  const names = crates.map(({ name }) => name);
+  const direct = ['crc32fast', 'fastrand', 'libc', 'memmap2', 'napi', 'parking_lot', 'tempfile'];
+  for (const name of [...direct, 'napi-sys', 'windows-sys']) assert.ok(names.includes(name), name);
+  // Of tests, of the build, and of the other addon.
+  for (const name of ['loom', 'proptest', 'arbitrary', 'napi-build', 'tokio', 'snowdrift']) {
+    assert.ok(!names.includes(name), name);
+  }
+  const lock = readFileSync(join(ROOT, 'Cargo.lock'), 'utf8');
+  for (const { name, version, hashes, licenses } of crates) {
+    const [{ content }] = hashes;
+    assert.ok(lock.includes(`name = "${name}"\nversion = "${version}"\n`), name);
+    assert.ok(lock.includes(`checksum = "${content}"`), name);
+    assert.match(licenses[0].expression, /MIT|Apache-2\.0|ISC|Zlib/);
+  }
+  const refs = new Set(components.map((component) => component['bom-ref']));
+  assert.equal(refs.size, components.length);
+  const [root, ...others] = dependencies;
+  assert.equal(root.ref, 'pkg:npm/snowdrift@1.2.3');
+  assert.deepEqual(others.map(({ ref }) => ref).sort(), [...refs].sort());
+  const reached = new Set(dependencies.flatMap(({ dependsOn }) => dependsOn));
+  assert.deepEqual([...reached].sort(), [...refs].sort());
+});

@@ -1,0 +1,138 @@
+'use strict';
+// What SECURITY.md says of the package: its unsafe code, scripts, dependencies, network, environment.
+
+const assert = require('node:assert/strict');
+const { readFileSync, readdirSync } = require('node:fs');
+const { join } = require('node:path');
+const { test } = require('node:test');
+
+const ROOT = join(__dirname, '../..');
+const read = (path) => readFileSync(join(ROOT, path), 'utf8');
+const page = read('SECURITY.md');
+
+/** Paths of the files below a folder, with this ending. */
+function filesOf(folder, ending) {
+  return readdirSync(join(ROOT, folder), { recursive: true })
+    .map((path) => join(folder, path).replaceAll('\\', '/'))
+    .filter((path) => path.endsWith(ending))
+    .sort();
+}
+
+/** The lines of a Rust file, without comments and strings. */
+function codeOf(path) {
+  return read(path)
+    .split('\n')
+    .map((line) => line.replace(/"(?:[^"\\]|\\.)*"/g, '""').replace(/\/\/.*/, ''));
+}
+
+const UNSAFE = /\bunsafe\b/g;
+const rust = [...filesOf('src', '.rs'), ...filesOf('zookeeper/src', '.rs')];
+const js = [...filesOf('js', '.js'), 'zookeeper/index.js'];
+
+test('the inventory has each unsafe, and a reason', () => {
+  const found = rust
+    .map((path) => [path, codeOf(path).join('\n').match(UNSAFE)?.length ?? 0])
+    .filter(([, count]) => count > 0);
+  const rows = [...page.matchAll(/^\| `(\S+\.rs)` \| (\d+) \| (.*) \|$/gm)];
+  assert.deepEqual(
+    rows.map(([, path, count]) => [path, Number(count)]),
+    found,
+  );
+  for (const [, path, , reason] of rows) assert.ok(reason.length > 5, path);
+});
+
+test('a comment beside each unsafe block gives its reason', () => {
+  const without = [];
+  for (const path of rust) {
+    const code = codeOf(path);
+    const lines = read(path).split('\n');
+    code.forEach((line, at) => {
+      if (!/\bunsafe(?: \{|$| impl\b)/.test(line)) return;
+      // Above it, or above the statement that it is in.
+      const above = lines.slice(Math.max(0, at - 6), at);
+      if (!above.some((text) => /^\s*\/\/ SAFETY: \S/.test(text)))
+        without.push(`${path}:${at + 1}`);
+    });
+  }
+  assert.deepEqual(without, []);
+});
+
+test('no script runs at an installation, and nothing is installed beside the package', () => {
+  const platforms = filesOf('npm', 'package.json');
+  assert.ok(platforms.length > 10, String(platforms));
+  for (const path of ['package.json', 'zookeeper/package.json', ...platforms]) {
+    const { scripts = {}, dependencies } = JSON.parse(read(path));
+    const atInstall = Object.keys(scripts).filter((name) => /install|^prepare|^dep/.test(name));
+    assert.deepEqual([atInstall, dependencies], [[], undefined], path);
+  }
+});
+
+/** The files that contain a match, and the first group of each match. */
+function uses(pattern) {
+  return js.flatMap((path) => {
+    // Comments name things that the code does not use.
+    const code = read(path).replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
+    return [...code.matchAll(pattern)].map(([whole, what = whole]) => `${path}: ${what}`);
+  });
+}
+
+test('few modules can reach the network, and none starts a program or runs text', () => {
+  const network = uses(
+    /require\('(?:node:)?(net|http|https|http2|tls|dgram|dns(?:\/promises)?)'\)|\b(?:fetch)\(/g,
+  );
+  assert.deepEqual(network, [
+    'js/cli/serve-http.js: http',
+    'js/cli/serve.js: dns/promises',
+    'js/cli/serve.js: net',
+    'js/stores/connect.js: net',
+    'js/stores/etcd-client.js: https',
+    'js/stores/etcd-client.js: http',
+    // For the list of CAs.
+    'js/stores/zookeeper-client.js: tls',
+  ]);
+  assert.deepEqual(uses(/require\('(?:node:)?(child_process|vm|inspector|repl)'\)/g), []);
+  assert.deepEqual(uses(/\beval\(|\bnew Function\(|\bexecFile|\bspawn/g), []);
+  assert.deepEqual(uses(/require\('(?:node:)?(cluster)'\)/g), ['js/cluster.js: cluster']);
+});
+
+test('JavaScript writes no file: Rust creates them, with their modes', () => {
+  const imported = uses(/const \{([^}]*)\} = require\('node:fs(?:\/promises)?'\)/g);
+  assert.ok(imported.length > 1, String(imported));
+  for (const names of imported)
+    assert.match(names, /: (?: ?(?:existsSync|readFile|readFileSync),?)+ $/);
+  assert.deepEqual(uses(/require\('node:fs[^']*'\)(?!;)/g), []);
+  const created = rust.flatMap((path) =>
+    codeOf(path)
+      .filter((line) => /\bFile::create\b|fs::write\(|fs::create_dir/.test(line))
+      .map(() => path),
+  );
+  assert.deepEqual(
+    [...new Set(created)],
+    ['src/host/system/windows.rs', 'src/store/access.rs'],
+    'of Windows alone',
+  );
+});
+
+test('the environment is read by the names that are listed', () => {
+  const names = uses(/process\.env\.(\w+)/g).map((found) => found.split(': ')[1]);
+  const others = [...new Set(names)].filter((name) => !/^SNOWDRIFT_/.test(name)).sort();
+  assert.deepEqual(others, ['NODE_APP_INSTANCE', 'NODE_EXTRA_CA_CERTS', 'NO_COLOR']);
+});
+
+test('the README states what an ID reveals where it introduces IDs, and the code agrees', () => {
+  const { parse } = require('../../js/id.js');
+  const readme = read('README.md');
+  assert.ok(readme.split('\n## ')[0].includes('(#what-an-id-reveals)'), 'before the first chapter');
+  const [, section] = readme.split('## What an ID reveals\n');
+  const text = section.slice(0, section.indexOf('\n## '));
+  for (const word of ['Time', 'Worker', 'Volume', 'Neighbours']) {
+    assert.match(text, new RegExp(`^- \\*\\*${word}\\*\\*: `, 'm'));
+  }
+  assert.match(text, /randomUUID/);
+  const [, id, said] = text.match(/parse\('(\d+)'\)[\s\S]*\/\/ (.*)/);
+  const { date, datacenterId, workerId, sequence } = parse(id);
+  assert.equal(said, [date.toISOString(), datacenterId, workerId, sequence].join(' '));
+  for (const page of ['docs/id.md', 'docs/guarantees.md', 'SECURITY.md']) {
+    assert.ok(read(page).includes('README.md#what-an-id-reveals)'), page);
+  }
+});

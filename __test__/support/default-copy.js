@@ -1,0 +1,98 @@
+'use strict';
+// A copy of the package for each test, which has a default instance of its own, and an environment that names
+// nothing.
+
+const assert = require('node:assert/strict');
+const { join } = require('node:path');
+const { afterEach, beforeEach } = require('node:test');
+const { inspect } = require('node:util');
+
+require('./own-directory.js');
+
+const JS = join(__dirname, '../../js/');
+const NAMES = ['datacenterId', 'workerId', 'SNOWDRIFT_LEASE', 'SNOWDRIFT_STATE'];
+
+let current;
+const opened = [];
+
+/** Loads another copy of the package, and returns it. */
+function loadCopy() {
+  for (const path of Object.keys(require.cache)) {
+    if (path.startsWith(JS) && path.endsWith('.js')) delete require.cache[path];
+  }
+  current = require('../..');
+  return current;
+}
+
+beforeEach(() => {
+  loadCopy();
+  for (const name of NAMES) delete process.env[name];
+});
+
+/** An instance of the copy's, closed after the test. */
+function open(options, Class = current.SnowFlake) {
+  return closeLater(new Class({ datacenterId: 6, workerId: 1, ...options }));
+}
+
+function closeLater(flake) {
+  opened.push(flake);
+  return flake;
+}
+
+async function closeAll() {
+  for (const flake of opened.splice(0)) await flake.close();
+}
+
+afterEach(closeAll);
+
+function refuses(call, code, text) {
+  let thrown;
+  assert.throws(call, (error) => {
+    thrown = error;
+    return true;
+  });
+  assert.equal(thrown.code, code, inspect(thrown));
+  assert.match(thrown.message, text);
+}
+
+async function rejects(promise, code, text) {
+  const error = await promise.then(
+    (value) => assert.fail(`it resolved with ${inspect(value)}`),
+    (thrown) => thrown,
+  );
+  assert.equal(error.code, code, inspect(error));
+  assert.match(error.message, text);
+  return error;
+}
+
+/** Every static call that draws: each returns the last ID. */
+const STATIC_CALLS = {
+  nextId: () => current.SnowFlake.nextId(),
+  nextIdString: () => current.SnowFlake.nextIdString(),
+  nextIds: () => current.SnowFlake.nextIds(2)[1],
+  nextIdStrings: () => current.SnowFlake.nextIdStrings(2)[1],
+  'many nextIdStrings': () => current.SnowFlake.nextIdStrings(40)[39],
+};
+
+/** Static calls draw from this instance. */
+function assertAllDraw({ datacenterId, workerId, layout }) {
+  for (const [name, call] of Object.entries(STATIC_CALLS)) {
+    const id = current.SnowFlake.parse(call(), layout);
+    assert.deepEqual([id.datacenterId, id.workerId], [datacenterId, workerId], name);
+  }
+}
+
+function refusesAll(code, text) {
+  for (const call of Object.values(STATIC_CALLS)) refuses(call, code, text);
+}
+
+module.exports = {
+  assertAllDraw,
+  closeAll,
+  closeLater,
+  loadCopy,
+  open,
+  refuses,
+  refusesAll,
+  rejects,
+};

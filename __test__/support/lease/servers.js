@@ -1,0 +1,445 @@
+'use strict';
+// The engines that tests run against: real servers, each with a port and a directory of its own, in
+// the foreground, stopped by their pid. What the machine has not is skipped, with the reason; where all is
+// tested that is a failure.
+
+const { execFileSync, spawn, spawnSync } = require('node:child_process');
+const { once } = require('node:events');
+const {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} = require('node:fs');
+const net = require('node:net');
+const { tmpdir } = require('node:os');
+const { basename, join } = require('node:path');
+const { setTimeout: sleep } = require('node:timers/promises');
+
+const { targetHere } = require('../../../js/addon.js');
+const { connect } = require('../../../js/stores/connect.js');
+const { skipped, tooLong } = require('../amount.js');
+
+/** The first of these that is on the machine. */
+function find(...commands) {
+  return commands.find((command) =>
+    command.includes('/') ? existsSync(command) : spawnSync('which', [command]).status === 0,
+  );
+}
+
+/** PostgreSQL's programs, newest first: Debian keeps them off the PATH. */
+function postgresProgram(name) {
+  const root = '/usr/lib/postgresql';
+  const versions = existsSync(root) ? readdirSync(root).sort((a, b) => b - a) : [];
+  return find(...versions.map((version) => `${root}/${version}/bin/${name}`), name);
+}
+
+/** A user's numbers, for servers that do not run as root. */
+function userOf(name) {
+  if (process.getuid() !== 0) return {};
+  const id = (flag) => Number(execFileSync('id', [flag, name], { encoding: 'utf8' }));
+  return { uid: id('-u'), gid: id('-g') };
+}
+
+/** Where .ci/run puts it. */
+const SECANTUS = 'target/secantusdb';
+const secantusd = join(__dirname, '../../..', SECANTUS, 'bin/secantusd-py');
+
+/** Data as servers' own programs made it, by program. */
+const MADE = join(__dirname, '../../../target/servers');
+
+/** For each: its programs, how it is started, and the URL of what it serves. */
+const ENGINES = {
+  postgres: {
+    package: 'postgresql',
+    programs: () => [postgresProgram('initdb'), postgresProgram('postgres')],
+    user: 'postgres',
+    prepare: ([initdb], folder, as) =>
+      execFileSync(initdb, ['-D', folder, '-A', 'trust', '-U', 'app', '--no-sync'], {
+        ...as,
+        stdio: 'pipe',
+      }),
+    // What it writes outlives the server's end, if not the machine's: -F.
+    args: (folder, port) => ['-D', folder, '-p', port, '-h', '127.0.0.1', '-k', folder, '-F'],
+    tls: (args, _, certificate, key) => [
+      ...args,
+      ...['-c', 'ssl=on', '-c', `ssl_cert_file=${certificate}`, '-c', `ssl_key_file=${key}`],
+    ],
+    program: 1,
+    url: (port) => `postgres://app@127.0.0.1:${port}/postgres`,
+  },
+  mysql: {
+    package: 'mariadb-server',
+    programs: () => [find('mariadb-install-db'), find('mariadbd', '/usr/sbin/mariadbd')],
+    user: 'mysql',
+    prepare: ([install], folder, as) =>
+      execFileSync(
+        install,
+        [
+          `--datadir=${folder}`,
+          '--auth-root-authentication-method=normal',
+          '--skip-test-db',
+          '--no-defaults',
+          '--innodb-log-file-size=4M',
+        ],
+        { ...as, stdio: 'pipe' },
+      ),
+    args: (folder, port) => [
+      '--no-defaults',
+      `--datadir=${folder}`,
+      `--port=${port}`,
+      '--bind-address=127.0.0.1',
+      `--socket=${folder}/s`,
+      `--pid-file=${folder}/pid`,
+      // Small, and what it writes outlives the server's end, if not the machine's.
+      ...['--innodb-log-file-size=4M', '--innodb-buffer-pool-size=16M'],
+      '--innodb-flush-log-at-trx-commit=2',
+    ],
+    tls: (args, _, certificate, key) => [...args, `--ssl-cert=${certificate}`, `--ssl-key=${key}`],
+    program: 1,
+    url: (port) => `mysql://root@127.0.0.1:${port}/mysql`,
+  },
+  redis: {
+    package: 'redis-server',
+    programs: () => [find('redis-server')],
+    args: (folder, port) => [
+      ...['--port', port, '--bind', '127.0.0.1', '--dir', folder],
+      ...['--save', '', '--appendonly', 'yes', '--appendfsync', 'always'],
+    ],
+    hasTlsScheme: true,
+    tls: (args, port, certificate, key) => [
+      ...args,
+      ...['--port', '0', '--tls-port', port, '--tls-auth-clients', 'no'],
+      ...['--tls-cert-file', certificate, '--tls-key-file', key],
+    ],
+    program: 0,
+    url: (port) => `redis://127.0.0.1:${port}`,
+  },
+  etcd: {
+    package: 'etcd-server',
+    programs: () => [find('etcd')],
+    args: (folder, port, other) => [
+      ...['--data-dir', folder, '--logger', 'zap', '--log-level', 'error'],
+      ...['--listen-client-urls', `http://127.0.0.1:${port}`],
+      ...['--advertise-client-urls', `http://127.0.0.1:${port}`],
+      ...['--listen-peer-urls', `http://127.0.0.1:${other}`],
+      ...['--initial-advertise-peer-urls', `http://127.0.0.1:${other}`],
+      ...['--initial-cluster', `default=http://127.0.0.1:${other}`],
+    ],
+    hasTlsScheme: true,
+    tls: (args, _, certificate, key) => [
+      ...args.map((arg) => arg.replace('http:', 'https:')),
+      ...['--cert-file', certificate, '--key-file', key],
+      ...['--peer-cert-file', certificate, '--peer-key-file', key],
+    ],
+    program: 0,
+    url: (port) => `etcd://127.0.0.1:${port}`,
+  },
+  zookeeper: {
+    package: 'zookeeper',
+    programs: () => [find('/usr/share/zookeeper/bin/zkServer.sh')],
+    configure: (folder, port) =>
+      writeFileSync(
+        join(folder, 'zoo.cfg'),
+        // Sessions may be as short as two ticks.
+        `tickTime=500\ndataDir=${folder}\nclientPort=${port}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n`,
+      ),
+    args: (folder) => ['start-foreground', join(folder, 'zoo.cfg')],
+    // It lives for a minute, so that code is compiled quickly rather than well.
+    env: { SERVER_JVMFLAGS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx128m' },
+    program: 0,
+    url: (port) => `zookeeper://127.0.0.1:${port}`,
+  },
+  // For an ORM only. No package registry has it, so it is not required; SecantusDB, which PyPI has, speaks
+  // its protocol.
+  mongodb: {
+    hasLeases: false,
+    isRequired: false,
+    remedy: `mongod on the PATH, or SecantusDB in a virtual environment at ${SECANTUS}`,
+    programs: () => [find('mongod', secantusd)],
+    args: (folder, port) =>
+      find('mongod')
+        ? ['--dbpath', folder, '--port', port, '--bind_ip', '127.0.0.1']
+        : [
+            ...['--storage-path', folder, '--port', port, '--host', '127.0.0.1'],
+            ...['--standalone', '--cache-size', '64M'],
+          ],
+    program: 0,
+    url: (port) => `mongodb://127.0.0.1:${port}/app`,
+    isUp: listens,
+  },
+};
+
+/**
+ * Makes a server's data in a folder as its own program does, or copies what that made for another one: it
+ * takes seconds.
+ */
+function prepare({ prepare, programs, user }, folder) {
+  const as = user === undefined ? {} : userOf(user);
+  chmodSync(folder, 0o700);
+  if (as.uid !== undefined) chownSync(folder, as.uid, as.gid);
+  if (prepare === undefined || user === undefined) {
+    prepare?.(programs(), folder, as);
+    return as;
+  }
+  const [program] = programs();
+  const path = execFileSync('which', [program], { encoding: 'utf8' }).trim();
+  const { size, mtimeMs } = statSync(realpathSync(path));
+  const made = join(MADE, `${basename(program)}-${size}-${Math.round(mtimeMs)}-${as.uid ?? ''}`);
+  if (existsSync(made)) {
+    execFileSync('cp', ['-a', `${made}/.`, folder]);
+    return as;
+  }
+  prepare([program], folder, as);
+  mkdirSync(MADE, { recursive: true });
+  const copy = mkdtempSync(`${made}-`);
+  execFileSync('cp', ['-a', `${folder}/.`, copy]);
+  try {
+    renameSync(copy, made);
+  } catch {
+    // Another process was faster.
+    rmSync(copy, { recursive: true });
+  }
+  return as;
+}
+
+/** An engine whose clients come by TLS. */
+function overTls(engine) {
+  return {
+    ...engine,
+    configure(folder) {
+      execFileSync(
+        'openssl',
+        [
+          ...[
+            'req',
+            '-x509',
+            '-newkey',
+            'rsa:2048',
+            '-nodes',
+            '-days',
+            '2',
+            '-subj',
+            '/CN=snowdrift',
+          ],
+          // The client of MySQL compares names only. The resolver takes this one for the address.
+          ...['-addext', 'subjectAltName=IP:127.0.0.1,DNS:127.1'],
+          ...['-keyout', join(folder, 'key'), '-out', join(folder, 'certificate')],
+        ],
+        { stdio: 'pipe' },
+      );
+      const { uid, gid } = engine.user === undefined ? {} : userOf(engine.user);
+      for (const name of uid === undefined ? [] : ['key', 'certificate']) {
+        chownSync(join(folder, name), uid, gid);
+      }
+    },
+    args: (folder, port, other) =>
+      engine.tls(
+        engine.args(folder, port, other),
+        port,
+        join(folder, 'certificate'),
+        join(folder, 'key'),
+      ),
+    url: (port) => (engine.hasTlsScheme ? engine.url(port).replace(':', 's:') : engine.url(port)),
+    // The certificate is not this process's to trust.
+    isUp: listens,
+  };
+}
+
+/** Whether a server accepts connections. */
+async function listens(url) {
+  const socket = net.connect(new URL(url).port, '127.0.0.1');
+  const isUp = await once(socket, 'connect').then(
+    () => true,
+    () => false,
+  );
+  socket.destroy();
+  return isUp;
+}
+
+/** Why an engine's client is not here, or undefined. ZooKeeper's is an addon, whose build takes long. */
+function noAddon(engine) {
+  if (engine !== 'zookeeper') return undefined;
+  const addon = `snowdrift-zookeeper.${targetHere()}.node`;
+  if (existsSync(join(__dirname, '../../../zookeeper', addon))) return undefined;
+  return "ZooKeeper's addon is not built: npm run build -- --zookeeper";
+}
+
+/** Why an engine cannot be run here, or undefined. */
+function missing(engine) {
+  const {
+    programs,
+    package: debian,
+    remedy = `Debian: apt-get install ${debian}`,
+    isRequired = true,
+  } = ENGINES[engine];
+  const reason = programs().every(Boolean)
+    ? noAddon(engine)
+    : `there is no ${engine} server on this machine (${remedy})`;
+  return isRequired && reason !== undefined ? skipped(reason) : reason;
+}
+
+/** Of a test that takes long with each engine: why it is skipped with this one, or undefined. */
+function unusual(engine) {
+  return missing(engine) ?? (['postgres', 'redis'].includes(engine) ? undefined : tooLong);
+}
+
+async function freePort() {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** Whether a server not only listens but answers. */
+async function serves(url) {
+  let store;
+  try {
+    store = await connect(new URL(url));
+    await Promise.race([store.now(), sleep(3000).then(() => Promise.reject(new Error('silent')))]);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await store?.close?.();
+  }
+}
+
+/** One server, which can be stopped, frozen and started again with what it had. */
+class Server {
+  /** Its name among ENGINES. */
+  engine;
+  #engine;
+  #folder;
+  #ports;
+  #as;
+  #env;
+  #args;
+  #process;
+  #output = '';
+
+  /**
+   * @param tls has it speak TLS, with a certificate that processes of `trusting` accept
+   * @param env what its environment has besides
+   * @param args what its command line has besides, as a list; or a function of its folder
+   * @param ports its own and another one
+   * @param other what differs from its entry in ENGINES
+   */
+  static async start(engine, { tls, env, args = [], ports, other } = {}) {
+    const server = new Server();
+    server.engine = engine;
+    server.#engine = tls ? overTls(ENGINES[engine]) : { ...ENGINES[engine], ...other };
+    server.#env = { ...server.#engine.env, ...env };
+    server.#folder = mkdtempSync(join(tmpdir(), `snowdrift-${engine}-`));
+    server.#as = prepare(server.#engine, server.#folder);
+    server.#ports = (ports ?? [await freePort(), await freePort()]).map(String);
+    server.#engine.configure?.(server.#folder, ...server.#ports);
+    server.#args = typeof args === 'function' ? args(server.#folder) : args;
+    await server.run();
+    return server;
+  }
+
+  get port() {
+    return Number(this.#ports[0]);
+  }
+
+  get url() {
+    return this.#engine.url(this.port);
+  }
+
+  /** The path of its certificate. */
+  get certificate() {
+    return join(this.#folder, 'certificate');
+  }
+
+  /** The environment of a process that trusts the server's certificate. */
+  get trusting() {
+    return { NODE_EXTRA_CA_CERTS: this.certificate };
+  }
+
+  async run() {
+    const { programs, program, args } = this.#engine;
+    const given = [...args(this.#folder, ...this.#ports), ...this.#args];
+    this.#process = spawn(programs()[program], given, {
+      ...this.#as,
+      env: { ...process.env, ...this.#env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      cwd: this.#folder,
+    });
+    for (const stream of ['stdout', 'stderr']) {
+      this.#process[stream].on('data', (text) => {
+        this.#output = (this.#output + text).slice(-4000);
+      });
+    }
+    const answers = this.#engine.isUp ?? serves;
+    for (let tries = 0; !(await answers(this.url)); tries++) {
+      if (this.#process.exitCode !== null || tries > 600) {
+        throw new Error(`the server does not come up: ${this.#output}`);
+      }
+      await sleep(50);
+    }
+  }
+
+  signal(signal) {
+    this.#process.kill(signal);
+  }
+
+  async kill() {
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
+    this.#process.kill('SIGKILL');
+    await once(this.#process, 'exit');
+  }
+
+  /** Keeps a copy of all that is stored now. The server is down meanwhile. */
+  async backUp() {
+    await this.#halt();
+    execFileSync('cp', ['-a', `${this.#folder}/.`, this.#copy]);
+    await this.run();
+  }
+
+  /** Goes back in time to that copy. The server is down meanwhile. */
+  async restore() {
+    await this.#halt();
+    rmSync(this.#folder, { recursive: true, force: true });
+    execFileSync('cp', ['-a', this.#copy, this.#folder]);
+    await this.run();
+  }
+
+  get #copy() {
+    return `${this.#folder}.copy`;
+  }
+
+  /** As in a power cut. Processes of PostgreSQL outlive their parent by a moment. */
+  async #halt() {
+    await this.kill();
+    const isOurs = (pid) => {
+      try {
+        return readlinkSync(`/proc/${pid}/cwd`) === this.#folder;
+      } catch {
+        return false;
+      }
+    };
+    for (let tries = 0; tries < 100 && readdirSync('/proc').some(isOurs); tries++) await sleep(20);
+  }
+
+  async stop() {
+    await this.kill();
+    rmSync(this.#copy, { recursive: true, force: true });
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** Those that leases come from. */
+const LEASING = Object.keys(ENGINES).filter((engine) => ENGINES[engine].hasLeases !== false);
+
+module.exports = { ENGINES: LEASING, Server, freePort, missing, noAddon, unusual };

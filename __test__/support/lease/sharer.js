@@ -1,0 +1,142 @@
+'use strict';
+// Processes that lease slots of a store of their parent's, and the parent's side of them. The parent sees
+// each call, and answers it when it likes.
+//
+// Run as a script, this file is the process.
+
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+
+const CALLS = ['now', 'open', 'raise', 'acquire', 'renew', 'release'];
+
+/** A process that leases, seen from its parent. */
+class Sharer {
+  #child;
+  #store;
+  #answers = new Map();
+  #count = 0;
+  /** Of the process itself, not of the command that runs it. */
+  #pid;
+  /** Codes of its warnings. */
+  warnings = [];
+
+  /**
+   * @param store where its calls go
+   * @param env added to the environment, such as another host's SNOWDRIFT_SHARED
+   * @param under a command that runs it
+   */
+  static async start(store, { env = {}, under = [] } = {}) {
+    const sharer = new Sharer();
+    sharer.#store = store;
+    const [command, ...args] = [...under, process.execPath, __filename];
+    sharer.#child = spawn(command, args, {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    [sharer.#pid] = await once(sharer.#child, 'message');
+    sharer.#child.on('message', (message) => sharer.#hear(message));
+    return sharer;
+  }
+
+  async #hear({ warning, call, request, id, answer, error }) {
+    if (warning !== undefined) return this.warnings.push(warning);
+    if (call === undefined) {
+      const { resolve, reject } = this.#answers.get(id);
+      return error === undefined ? resolve(answer) : reject(Object.assign(new Error(), error));
+    }
+    const { signal } = new AbortController();
+    const answered = await this.#store[call]({ ...request, signal });
+    if (this.#child.connected) this.#child.send({ id, answered });
+  }
+
+  /** Has it do one of the things below. */
+  #do(what, ...args) {
+    const id = this.#count++;
+    const answer = new Promise((resolve, reject) => this.#answers.set(id, { resolve, reject }));
+    this.#child.send({ id, what, args });
+    return answer;
+  }
+
+  lease(options) {
+    return this.#do('lease', options);
+  }
+
+  open(options) {
+    return this.#do('open', options);
+  }
+
+  report() {
+    return this.#do('report');
+  }
+
+  close() {
+    return this.#do('close');
+  }
+
+  /** IDs that it draws for some ms, as BigInts; refusals are passed over. */
+  async draw(ms) {
+    return (await this.#do('draw', ms)).map(BigInt);
+  }
+
+  async kill(signal = 'SIGKILL') {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const exited = once(this.#child, 'exit');
+    process.kill(this.#pid, signal);
+    await exited;
+  }
+}
+
+function run() {
+  const { SnowFlake } = require('../../..');
+  const calls = new Map();
+  let count = 0;
+  let flake;
+  const store = { name: 'of the parent' };
+  for (const call of CALLS) {
+    store[call] = ({ signal: _, ...request } = {}) =>
+      new Promise((resolve) => {
+        calls.set(count, resolve);
+        process.send({ id: count++, call, request });
+      });
+  }
+  const things = {
+    async lease(options) {
+      flake = await SnowFlake.lease(store, options);
+      return flake.lease;
+    },
+    async open(options) {
+      flake = new SnowFlake(options);
+    },
+    async report() {
+      return flake.lease;
+    },
+    async close() {
+      await flake.close();
+    },
+    async draw(ms) {
+      const ids = [];
+      for (const end = Date.now() + ms; Date.now() < end; ) {
+        try {
+          for (let n = 0; n < 10; n++) ids.push(flake.nextIdString());
+        } catch {}
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+      return ids;
+    },
+  };
+  process.on('warning', ({ code }) => process.send({ warning: code }));
+  process.on('disconnect', () => process.exit());
+  process.on('message', async ({ id, answered, what, args }) => {
+    if (what === undefined) return calls.get(id)(answered);
+    try {
+      process.send({ id, answer: await things[what](...args) });
+    } catch ({ code, message }) {
+      process.send({ id, error: { code, message } });
+    }
+  });
+  process.send(process.pid);
+}
+
+if (require.main === module) run();
+
+module.exports = { Sharer };

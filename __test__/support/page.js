@@ -1,0 +1,301 @@
+'use strict';
+// The blocks of code in a page, and how each is run as its reader would. What a reader would have around
+// a block, and the page need not show, stands before and behind it in comments that are not rendered:
+// <!-- given: ... --> and <!-- then: ... -->
+
+const assert = require('node:assert/strict');
+const { spawn } = require('node:child_process');
+const {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} = require('node:fs');
+const { join } = require('node:path');
+
+const { Client } = require('pg');
+const yaml = require('yaml');
+
+const { generatePrisma, modulesOf } = require('./orms.js');
+
+const root = join(__dirname, '../..');
+
+/** How long a block may take, ms. */
+const PATIENCE = 60_000;
+
+const BLOCK =
+  /(?:<!-- given:\s*([^>]*?)-->\s*)?^```(\w*)\n([\s\S]*?)^```$(?:\s*<!-- then:\s*([\s\S]*?)-->)?/gm;
+
+/** The blocks of a page in order: `line`, `language`, `code`, what is `given`, and what comes `then`. */
+function blocksOf(page) {
+  const text = readFileSync(join(root, page), 'utf8');
+  return [...text.matchAll(BLOCK)].map(({ index, ...match }) => {
+    const { 0: all, 1: given = '', 2: language, 3: code, 4: then = '' } = match;
+    const before = text.slice(0, index + all.lastIndexOf(`\`\`\`${language}\n${code}`));
+    return { line: before.split('\n').length, language, code, given, then };
+  });
+}
+
+/** The anchors of a page's headings, as GitHub makes them. */
+function anchorsOf(page) {
+  const text = readFileSync(join(root, page), 'utf8').replace(/^```[\s\S]*?^```$/gm, '');
+  const times = new Map();
+  return Array.from(text.matchAll(/^#+ (.+)$/gm), ([, heading]) => {
+    const words = heading.replace(/\]\([^)]*\)/g, '').replace(/[^\p{L}\p{N}_ -]/gu, '');
+    const anchor = words.toLowerCase().replaceAll(' ', '-');
+    const before = times.get(anchor) ?? 0;
+    times.set(anchor, before + 1);
+    return before === 0 ? anchor : `${anchor}-${before}`;
+  });
+}
+
+/** What its comments say that a block prints. */
+function printedBy(code) {
+  return [...code.matchAll(/console\.log\(.*\); \/\/ (.*)/g)].map(([, printed]) => printed);
+}
+
+/** IDs and moments are others at each run. */
+function shape(text) {
+  return text
+    .replace(/\d{15,}/g, '<id>')
+    .replace(/\d{4}-\d\d-\d\d[T ][\d:.]+Z?/g, '<moment>')
+    .replace(/^'(.*)'$/, '$1')
+    .trim();
+}
+
+/** A directory within the package, so that it is found by its name. */
+function within(run) {
+  const parent = join(root, 'target');
+  mkdirSync(parent, { recursive: true });
+  const directory = mkdtempSync(join(parent, 'page-'));
+  return run(directory).finally(() => rmSync(directory, { recursive: true, force: true }));
+}
+
+/** Where a reader's directories and servers stand here. */
+function inPlace(code, cwd, { DATABASE_URL, REDIS_URL }) {
+  return code
+    .replaceAll('/var/lib/app/ids', join(cwd, 'ids'))
+    .replaceAll('postgres://127.0.0.1/app', DATABASE_URL)
+    .replaceAll('redis://127.0.0.1', REDIS_URL);
+}
+
+/** Runs a program until it ends, or until it has printed all that it will: then it is told to end. */
+async function run(command, args, { cwd, env, isDone = () => false }) {
+  const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, detached: true });
+  const output = { stdout: '', stderr: '' };
+  const lines = () => output.stdout.split('\n').map(shape);
+  let isTold = false;
+  for (const stream of ['stdout', 'stderr']) {
+    child[stream].setEncoding('utf8').on('data', (text) => {
+      output[stream] += text;
+      if (isTold || !isDone(lines())) return;
+      isTold = true;
+      process.kill(-child.pid, 'SIGTERM');
+    });
+  }
+  const timer = setTimeout(() => process.kill(-child.pid, 'SIGKILL'), PATIENCE);
+  const [code, signal] = await new Promise((resolve) =>
+    child.once('close', (...how) => resolve(how)),
+  );
+  clearTimeout(timer);
+  return { code, signal, ...output, lines: lines() };
+}
+
+const TSC = join(root, 'node_modules/typescript/bin/tsc');
+const TSC_OPTIONS =
+  '--module node20 --target es2022 --strict --experimentalDecorators --emitDecoratorMetadata --types node --skipLibCheck';
+
+async function query(connectionString, sql) {
+  const client = new Client({ connectionString });
+  await client.connect();
+  await client.query(sql);
+  await client.end();
+}
+
+/** What a user of Prisma has done before: installed it, created the tables, generated the client. */
+async function preparePrisma(cwd, { code, given }, { DATABASE_URL }) {
+  mkdirSync(join(cwd, 'node_modules'));
+  symlinkSync(join(modulesOf('prisma'), '@prisma'), join(cwd, 'node_modules/@prisma'));
+  symlinkSync(root, join(cwd, 'node_modules/snowdrift'));
+  writeFileSync(join(cwd, 'package.json'), '{ "type": "module" }');
+  writeFileSync(join(cwd, 'schema.prisma'), code);
+  await query(DATABASE_URL, given);
+  await generatePrisma(cwd);
+}
+
+/**
+ * Writes a block to a directory as a program; returns its name. JavaScript with `require` is CommonJS, as its
+ * reader runs it; other JavaScript, and TypeScript, a module. Only `then` may await in CommonJS.
+ * @param tsconfig the text of the page's tsconfig.json, if it has one
+ */
+async function writeProgram({ language, code, given = '', then = '' }, cwd, env, tsconfig) {
+  const isCommonJs = language === 'js' && /\brequire\(|module\.exports/.test(given + code);
+  const after = isCommonJs && then !== '' ? `(async () => {\n${then}\n})();` : then;
+  const source = `${given}\n${code}${after}\n`;
+  const [name, program] = {
+    js: isCommonJs ? ['page.cjs', 'page.cjs'] : ['page.mjs', 'page.mjs'],
+    ts: ['page.mts', 'page.mjs'],
+  }[language];
+  writeFileSync(join(cwd, name), inPlace(source, cwd, env));
+  if (language === 'ts') {
+    if (tsconfig) writeFileSync(join(cwd, 'tsconfig.json'), tsconfig);
+    const args = tsconfig ? [TSC] : [TSC, ...TSC_OPTIONS.split(' '), '--ignoreConfig', name];
+    const { code, stdout } = await run(process.execPath, args, { cwd });
+    assert.equal(code, 0, stdout);
+  }
+  return program;
+}
+
+/**
+ * @param options.schema the block of a Prisma schema, if the page has one
+ * @param options.modules a folder node_modules with packages that the block imports
+ * @param options.tsconfig the text of the page's tsconfig.json, if it has one
+ */
+async function runProgram(block, env, { schema, modules, tsconfig } = {}) {
+  const { code } = block;
+  await within(async (cwd) => {
+    if (schema) await preparePrisma(cwd, schema, env);
+    if (modules) symlinkSync(modules, join(cwd, 'node_modules'));
+    const program = await writeProgram(block, cwd, env, tsconfig);
+    const printed = printedBy(code).map(shape);
+    const all = (code.match(/console\.log\(/g) ?? []).length;
+    const isServer = /forkWorkers\(|createServer\(/.test(code);
+    const isTest = /'node:test'/.test(code);
+    const ended = await run(process.execPath, [program], {
+      cwd,
+      env,
+      isDone: (lines) => isServer && printed.every((line) => lines.includes(line)),
+    });
+    assert.ok(ended.code === 0 || isServer, `${ended.signal ?? ended.code} ${ended.stderr}`);
+    const missing = printed.filter((line) => !ended.lines.includes(line));
+    assert.deepEqual(missing, [], `printed: ${ended.stdout}${ended.stderr}`);
+    if (!isServer && !isTest && printed.length === all)
+      assert.deepEqual(ended.lines, [...printed, '']);
+  });
+}
+
+/** The file that a block is, by its first line; undefined for a block that is a program of its own. */
+function fileOf({ code }) {
+  return /^\/\/ ([\w.]+)\n/.exec(code)?.[1];
+}
+
+/** By test runner: the command, and which files of a page are for it. */
+const RUNNERS = {
+  jest: { args: ['node_modules/jest/bin/jest.js', '--ci', '--transform={}'], isFile: /\.js$/ },
+  vitest: { args: ['node_modules/vitest/vitest.mjs', 'run'], isFile: /\.mjs$/ },
+};
+
+/** Runs the tests of a page by a test runner. */
+async function runTests(page, runner) {
+  const { args, isFile } = RUNNERS[runner];
+  await within(async (cwd) => {
+    mkdirSync(join(cwd, 'node_modules'));
+    const from = join(__dirname, 'runners', runner, 'node_modules', runner);
+    symlinkSync(from, join(cwd, 'node_modules', runner));
+    symlinkSync(root, join(cwd, 'node_modules/snowdrift'));
+    writeFileSync(join(cwd, 'package.json'), '{ "private": true }');
+    const files = blocksOf(page).filter((block) => isFile.test(fileOf(block)));
+    for (const block of files) writeFileSync(join(cwd, fileOf(block)), block.code);
+    const ended = await run(process.execPath, args, { cwd, env: { NO_COLOR: '1' } });
+    const said = ended.stdout + ended.stderr;
+    assert.equal(ended.code, 0, said);
+    assert.doesNotMatch(said, /not exit/);
+    const tests = files.flatMap(({ code }) => code.match(/^test\(/gm) ?? []).length;
+    assert.match(said, new RegExp(`Tests:? +${tests} passed`));
+  });
+}
+
+/** `npx snowdrift` is this one, `npm` is asked for nothing that there is not. */
+const NPX = `#!/usr/bin/env node
+const [name, ...args] = process.argv.slice(2);
+if (name !== 'snowdrift') throw new Error('npx ' + name);
+process.argv.splice(2, process.argv.length, ...args);
+require(${JSON.stringify(join(root, 'js/cli/main.js'))});
+`;
+const NPM = `#!/usr/bin/env node
+const { name, scripts, ...manifest } = require(${JSON.stringify(join(root, 'package.json'))});
+const { dependencies } = require(${JSON.stringify(join(modulesOf('prisma'), '../package.json'))});
+const packages = { [name]: 1, ...manifest.devDependencies, ...manifest.peerDependencies, ...dependencies };
+const [verb, ...args] = process.argv.slice(2);
+const known = { install: packages, run: scripts, test: scripts }[verb];
+const nameOf = (arg) => arg.replace(/(?<=.)@.*/, '');
+const unknown = args.filter((arg) => !arg.startsWith('-') && !Object.hasOwn(known, nameOf(arg)));
+if (unknown.length > 0) throw new Error('npm ' + verb + ' knows no ' + unknown);
+`;
+
+async function runShell({ code, given }, env) {
+  await within(async (cwd) => {
+    const bin = join(cwd, 'bin');
+    mkdirSync(bin);
+    for (const [name, script] of Object.entries({ npx: NPX, npm: NPM })) {
+      writeFileSync(join(bin, name), script);
+      chmodSync(join(bin, name), 0o755);
+    }
+    const PATH = `${bin}:${process.env.PATH}`;
+    const isServer = / serve\b/.test(code);
+    const ended = await run('sh', ['-e', '-c', inPlace(`${given}\n${code}`, cwd, env)], {
+      cwd,
+      env: { ...env, PATH },
+      isDone: (lines) => isServer && lines.some((line) => line.includes('http://')),
+    });
+    assert.ok(ended.code === 0 || isServer, `${ended.stdout}${ended.stderr}`);
+    assert.ok(!isServer || /http:/.test(ended.stdout), `${ended.stdout}${ended.stderr}`);
+  });
+}
+
+/** Runs SQL on PostgreSQL, after a shell has run what is given. Behind a statement may be its first value, `-- Ada`. */
+async function runSql({ code, given }, env) {
+  await runShell({ code: given, given: '' }, env);
+  const client = new Client({ connectionString: env.DATABASE_URL });
+  await client.connect();
+  try {
+    await client.query("SET TIME ZONE 'UTC'");
+    const types = { getTypeParser: () => String };
+    for (const [, text, printed] of code.matchAll(/([^;]+);(?: -- (.*))?\n/g)) {
+      const { rows } = await client.query({ text, types, rowMode: 'array' });
+      if (printed !== undefined) assert.equal(rows[0]?.[0], printed, text);
+    }
+  } finally {
+    await client.end();
+  }
+}
+
+/** The environment that a file of an orchestrator gives its containers, as that would fill it in. */
+function environmentIn({ code }) {
+  const environment = {};
+  for (const document of yaml.parseAllDocuments(code, { strict: true })) {
+    assert.deepEqual(document.errors, []);
+    collect(document.toJS());
+  }
+  return environment;
+
+  function collect(part) {
+    if (part === null || typeof part !== 'object') return;
+    if (Array.isArray(part.env)) for (const { name, value } of part.env) set(name, value);
+    else if (part.env ?? part.environment) {
+      for (const [name, value] of Object.entries(part.env ?? part.environment)) set(name, value);
+    }
+    Object.values(part).forEach(collect);
+  }
+
+  function set(name, value) {
+    if (value !== undefined) environment[name] = String(value).replace('{{.Task.Slot}}', '3');
+  }
+}
+
+module.exports = {
+  anchorsOf,
+  blocksOf,
+  environmentIn,
+  fileOf,
+  query,
+  runProgram,
+  runShell,
+  runSql,
+  runTests,
+  within,
+  writeProgram,
+};

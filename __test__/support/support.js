@@ -1,0 +1,129 @@
+'use strict';
+// How tests make what they test.
+
+const assert = require('node:assert/strict');
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const { availableParallelism, loadavg } = require('node:os');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { Worker } = require('node:worker_threads');
+
+require('./own-directory.js');
+const snowdrift = require('../..');
+
+/** A sequence that is no limit. */
+const wide = {
+  timestampBits: 41,
+  datacenterBits: 1,
+  workerBits: 1,
+  clockBackBits: 0,
+  sequenceBits: 20,
+  tickMs: 1,
+  epoch: 1580486400000,
+};
+
+/** A layout whose tick is a day, so that no test outlives it: `sequence` then counts every ID. */
+const slow = { ...snowdrift.layouts.node, timestampBits: 21, sequenceBits: 32, tickMs: 86_400_000 };
+
+/** A clock that stands where it is set. */
+function standing(now) {
+  const clock = () => clock.now;
+  clock.now = now;
+  return clock;
+}
+
+/** Asserts that `call` throws a SnowFlakeError with this code, and returns it. */
+function refuses(call, code) {
+  let thrown;
+  try {
+    call();
+  } catch (error) {
+    thrown = error;
+  }
+  assert.ok(thrown instanceof snowdrift.SnowFlakeError, `a SnowFlakeError, not ${thrown}`);
+  assert.equal(thrown.code, code, thrown.message);
+  return thrown;
+}
+
+/** As `refuses`, of a promise. */
+async function rejects(promise, code) {
+  const error = await promise.then(
+    () => assert.fail('it was not refused'),
+    (thrown) => thrown,
+  );
+  assert.equal(error.code, code, error.message);
+  return error;
+}
+
+/** mulberry32: numbers in [0, 1) from a seed. */
+function seeded(seed) {
+  let a = seed;
+  return () => {
+    a = (a + 0x6d2b79f5) | 0;
+    let t = Math.imul(a ^ (a >>> 15), 1 | a);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+function countDuplicates(ids) {
+  return ids.length - new Set(ids).size;
+}
+
+/** Runs a script in a process of its own; answers how it ended and what it printed. */
+async function runScript(script, { env = {}, args = [] } = {}) {
+  const child = spawn(process.execPath, [...args, '-e', script], {
+    cwd: __dirname,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const output = { stdout: '', stderr: '' };
+  for (const stream of ['stdout', 'stderr']) {
+    child[stream].setEncoding('utf8').on('data', (text) => {
+      output[stream] += text;
+    });
+  }
+  const [code, signal] = await once(child, 'close');
+  return { code, signal, ...output };
+}
+
+/** Runs a script in a thread of its own; answers the one message that it posts. */
+async function runWorker(script, options = {}) {
+  const worker = new Worker(script, { eval: true, ...options });
+  // Both at once: of a thread that ends at once, Node emits the message and the exit in one go.
+  const [[message]] = await Promise.all([once(worker, 'message'), once(worker, 'exit')]);
+  return message;
+}
+
+/** A limit of time, as many times as long as processes share a processor of this machine. */
+function patience(ms) {
+  return Math.round(ms * Math.max(1, loadavg()[0] / availableParallelism()));
+}
+
+/** Until something holds, or a promise of it. */
+async function until(condition) {
+  const end = Date.now() + patience(30_000);
+  while (!(await condition())) {
+    assert.ok(Date.now() < end, `never: ${condition}`);
+    await sleep(5);
+  }
+}
+
+/** In scripts within scripts, where a backslash is lost. */
+const entry = require.resolve('../..').replaceAll('\\', '/');
+
+module.exports = {
+  ...snowdrift,
+  countDuplicates,
+  entry,
+  patience,
+  refuses,
+  rejects,
+  runScript,
+  runWorker,
+  seeded,
+  slow,
+  standing,
+  until,
+  wide,
+};

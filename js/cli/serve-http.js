@@ -1,0 +1,295 @@
+'use strict';
+// The HTTP server of `snowdrift serve`: who may ask, the paths, and the responses.
+//
+// A web page must not draw IDs. Browsers send an Origin with each POST, which is refused. A page whose own host name
+// was bound anew to this address (DNS rebinding) has another Host: without a token, only names of the loopback pass.
+// Only POST draws, so that no probe, prefetch or cache does.
+
+const { createHash, timingSafeEqual } = require('node:crypto');
+const http = require('node:http');
+const { inspect } = require('node:util');
+
+const { SnowFlakeError } = require('../errors.js');
+const { redactForeign } = require('../secrets.js');
+const { monotonic, pause } = require('../time.js');
+const { formatMetrics } = require('./serve-metrics.js');
+const { apiOf } = require('./serve-openapi.js');
+
+const MAX_COUNT = 10_000;
+
+/** Time limits, ms. They end slow and half-sent requests, and idle connections. */
+const LIMITS = {
+  headers: 5000,
+  request: 10_000,
+  idle: 10_000,
+  /** Of a batch that waits for ticks. */
+  draw: 3000,
+  checks: 1000,
+};
+const MAX_BODY = 1024;
+const MAX_HEADERS = 8192;
+const MAX_CONNECTIONS = 1000;
+/** The most IDs drawn, or to be drawn, for clients that have not read them. */
+const MAX_UNREAD = 500_000;
+
+/** The shortest time between two log entries of one code, ms. */
+const LOG_MS = 10_000;
+
+/** Names of the loopback in a Host header. */
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/i;
+
+class HttpError extends Error {
+  constructor(status, title, detail, headers = {}) {
+    super(detail);
+    Object.assign(this, { status, title, headers });
+  }
+}
+
+/** The most IDs of one request: a tick has to have as many. */
+function largestBatch({ sequenceBits }) {
+  return Math.min(MAX_COUNT, 2 ** sequenceBits);
+}
+
+function readCount(text, most) {
+  const count = Number(text);
+  if (/^[0-9]{1,5}$/.test(text ?? '') && count >= 1 && count <= most) return count;
+  const found = text === null ? 'it is missing' : `it is '${text.slice(0, 20)}'`;
+  throw new HttpError(400, 'Bad Request', `n must be a whole number from 1 to ${most}; ${found}`);
+}
+
+const digest = (text) => createHash('sha256').update(text).digest();
+
+/** Returns a check of the header Authorization, in a time that does not depend on the token sent. */
+function createTokenCheck(token) {
+  const wanted = digest(`Bearer ${token}`);
+  return (sent) => timingSafeEqual(digest((sent ?? '').replace(/^bearer /i, 'Bearer ')), wanted);
+}
+
+class IdService {
+  #flake;
+  #mayPass;
+  #complain;
+  #limits;
+  #api;
+  /** The last refused draw, and when its cause may have passed, by `monotonic`. */
+  #refusal;
+  /** By code: when it was logged. */
+  #logged = new Map();
+  #unread = 0;
+
+  constructor(flake, { token, complain, limits }) {
+    this.#flake = flake;
+    this.#mayPass = token === undefined ? undefined : createTokenCheck(token);
+    this.#complain = complain;
+    this.#limits = limits;
+    this.#api = apiOf({ most: this.#most, hasToken: token !== undefined });
+  }
+
+  get #most() {
+    return largestBatch(this.#flake.layout);
+  }
+
+  /** By path and method. */
+  #routes = {
+    '/id': { POST: async ({ response }) => ({ id: (await this.#draw(1, response))[0] }) },
+    '/ids': {
+      POST: async ({ query, response }) => {
+        return { ids: await this.#draw(readCount(query.get('n'), this.#most), response) };
+      },
+    },
+    '/parse': { GET: ({ id }) => this.#parse(id) },
+    '/healthz': { GET: () => this.#checkHealth() },
+    '/metrics': { GET: () => formatMetrics(this.#flake) },
+    '/openapi.json': { GET: () => this.#api },
+  };
+
+  async respond(request, response) {
+    const { method, headers, url } = request;
+    this.#checkSender(headers, url);
+    const [path, search = ''] = url.split(/\?(.*)/s);
+    const [, id] = /^\/parse\/(.*)$/s.exec(path) ?? [];
+    const name = id === undefined ? path : '/parse';
+    if (!Object.hasOwn(this.#routes, name) || path === '/parse') {
+      const known = 'POST /id, POST /ids?n=, GET /parse/ID, /healthz, /metrics and /openapi.json';
+      throw new HttpError(404, 'Not Found', `no such path: there are ${known}`);
+    }
+    const route = this.#routes[name];
+    const call = Object.hasOwn(route, method) ? route[method] : method === 'HEAD' && route.GET;
+    if (!call) {
+      const allow = route.GET ? 'GET, HEAD' : 'POST';
+      throw new HttpError(405, 'Method Not Allowed', `use ${allow}`, { allow });
+    }
+    await readBody(request);
+    return call({ id, query: new URLSearchParams(search), response });
+  }
+
+  #checkSender({ host = '', origin, authorization }, url) {
+    if (!url.startsWith('/')) throw new HttpError(400, 'Bad Request', 'the target must be a path');
+    if (origin !== undefined) {
+      throw new HttpError(403, 'Forbidden', 'requests of web pages, with an Origin, are refused');
+    }
+    if (this.#mayPass === undefined) {
+      if (LOOPBACK.test(host.replace(/:\d+$/, ''))) return;
+      const detail = 'the Host must be localhost or an address of the loopback';
+      throw new HttpError(421, 'Misdirected Request', detail);
+    }
+    // Probes have no token. The state is no secret.
+    if (url === '/healthz' || this.#mayPass(authorization)) return;
+    const detail = 'send the header Authorization: Bearer TOKEN';
+    throw new HttpError(401, 'Unauthorized', detail, { 'www-authenticate': 'Bearer' });
+  }
+
+  /** Draws IDs. While the tick is exhausted it waits, without blocking other requests, until the client has gone. */
+  async #draw(count, response) {
+    if (this.#unread + count > MAX_UNREAD) {
+      const busy = 'too many IDs are under way: try again';
+      throw new HttpError(503, 'Service Unavailable', busy, { 'retry-after': '1' });
+    }
+    this.#unread += count;
+    response.once('close', () => {
+      this.#unread -= count;
+    });
+    const deadline = monotonic() + this.#limits.draw;
+    // In parts of half a tick, so that single draws of others do not starve it.
+    const part = Math.max(1, 2 ** this.#flake.layout.sequenceBits / 2);
+    const ids = [];
+    while (ids.length < count && !response.destroyed) {
+      try {
+        const wanted = Math.min(part, count - ids.length);
+        // A single one also waits for a renewal.
+        if (wanted === 1) ids.push(String(await this.#flake.nextIdAsync()));
+        else ids.push(...this.#flake.nextIdStrings(wanted));
+      } catch (failure) {
+        const { code, retryAfterMs = 0 } = failure;
+        if (code !== 'ERR_SNOWFLAKE_EXHAUSTED' || monotonic() + retryAfterMs > deadline) {
+          this.#refusal = { failure, until: monotonic() + (failure.retryAfterMs ?? 1000) };
+          throw failure;
+        }
+        await pause(Math.max(1, retryAfterMs));
+      }
+    }
+    this.#refusal = undefined;
+    return ids;
+  }
+
+  #parse(id) {
+    try {
+      return this.#flake.parse(id);
+    } catch ({ message }) {
+      // It has only the request's own value.
+      throw new HttpError(400, 'Bad Request', message);
+    }
+  }
+
+  /** Whether it can draw, as far as that can be known without drawing. */
+  #checkHealth() {
+    const { lease, isClosed } = this.#flake;
+    const isRefused = this.#refusal !== undefined && monotonic() < this.#refusal.until;
+    if (isRefused) throw this.#refusal.failure;
+    if (isClosed || (lease !== null && ['expired', 'lost', 'released'].includes(lease.state))) {
+      throw new HttpError(503, 'Service Unavailable', 'no ID is available');
+    }
+    return { status: 'ok' };
+  }
+
+  /** The status, headers and problem of a failure. What it names of this host goes to the log only. */
+  toProblem(failure) {
+    if (failure instanceof HttpError) {
+      const { status, title, message, headers } = failure;
+      return { status, headers, problem: { title, status, detail: message } };
+    }
+    if (failure instanceof SnowFlakeError) {
+      const { code, message, retryAfterMs } = failure;
+      this.#log(code, `${code}: ${message}`);
+      const after =
+        retryAfterMs === undefined ? {} : { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) };
+      const detail = 'no ID is available: the log of the service has the reason';
+      const problem = { title: 'Service Unavailable', status: 503, detail, code, retryAfterMs };
+      return { status: 503, headers: after, problem };
+    }
+    this.#log('500', redactForeign(inspect(failure)));
+    const detail = 'the log of the service has the reason';
+    return {
+      status: 500,
+      headers: {},
+      problem: { title: 'Internal Server Error', status: 500, detail },
+    };
+  }
+
+  /** Logs a failure, unless the same one was logged just now. */
+  #log(code, text) {
+    const now = monotonic();
+    if (now - (this.#logged.get(code) ?? -LOG_MS) < LOG_MS) return;
+    this.#logged.set(code, now);
+    this.#complain(text);
+  }
+}
+
+/** Waits for the end of a request. It needs no body. */
+async function readBody(request) {
+  let length = 0;
+  for await (const chunk of request) {
+    length += chunk.length;
+    if (length > MAX_BODY) {
+      throw new HttpError(413, 'Content Too Large', 'send no body', { connection: 'close' });
+    }
+  }
+}
+
+/** @param options `token`, if clients need one; `complain` logs a text; `limits` replaces some of LIMITS */
+function createServer(flake, { token, complain, limits: given }) {
+  const limits = { ...LIMITS, ...given };
+  const service = new IdService(flake, { token, complain, limits });
+  const options = {
+    requestTimeout: limits.request,
+    headersTimeout: limits.headers,
+    keepAliveTimeout: limits.idle,
+    connectionsCheckingInterval: limits.checks,
+    maxHeaderSize: MAX_HEADERS,
+  };
+  /** Those with a request under way. */
+  const busy = new WeakSet();
+  const server = http.createServer(options, async (request, response) => {
+    const { socket } = request;
+    // Node reads all requests that a client sends ahead (pipelining), and no client in use does.
+    if (busy.has(socket)) {
+      socket.destroy();
+      return;
+    }
+    busy.add(socket);
+    response.once('close', () => busy.delete(socket));
+    const send = (status, type, body, headers) => {
+      if (response.destroyed) return;
+      response.writeHead(status, {
+        'content-type': type,
+        'content-length': Buffer.byteLength(body),
+        // A cached ID would be a duplicate.
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+        ...headers,
+      });
+      response.end(request.method === 'HEAD' ? undefined : body);
+    };
+    try {
+      const value = await service.respond(request, response);
+      if (typeof value === 'string') send(200, 'text/plain; version=0.0.4; charset=utf-8', value);
+      else send(200, 'application/json', `${JSON.stringify(value)}\n`);
+    } catch (failure) {
+      // The client has gone.
+      if (request.destroyed && !request.complete && response.destroyed) return;
+      const { status, headers, problem } = service.toProblem(failure);
+      // An unread body would be taken for the next request.
+      const close = request.complete ? {} : { connection: 'close' };
+      send(status, 'application/problem+json', `${JSON.stringify(problem)}\n`, {
+        ...headers,
+        ...close,
+      });
+    }
+  });
+  server.maxConnections = MAX_CONNECTIONS;
+  // Also a client that does not read its response.
+  server.timeout = limits.idle;
+  return server;
+}
+
+module.exports = { MAX_COUNT, createServer, largestBatch };

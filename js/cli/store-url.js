@@ -1,0 +1,100 @@
+'use strict';
+// Reads the store's URL of a command: from the environment or a file, which keep a password out of the process list,
+// or from an argument.
+
+const { readFileSync } = require('node:fs');
+const { pathToFileURL } = require('node:url');
+
+const { configError, describe } = require('../errors.js');
+const { hasPassword } = require('../secrets.js');
+const { SCHEMES, parseUrl, serverUrl } = require('../stores/url.js');
+
+/** Options of each command that takes a store. */
+const STORE_OPTIONS = { 'lease-file': { type: 'string' } };
+
+const FILE_HELP = `  --lease-file FILE     holds the URL`;
+
+const URL_HELP = `  URL                   postgres://..., mysql://..., redis://..., etcd://..., zookeeper://...; with
+                        ?namespace=NAME for another namespace than 'default'. Default: that of
+                        --lease-file, or of the environment variable SNOWDRIFT_LEASE
+${FILE_HELP}, and keeps a password out of the process list`;
+
+/** Reads a secret from the file that an option names. */
+function readSecret(option, file) {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch ({ code }) {
+    throw configError(
+      `cannot read the file of --${option}, '${file}' (${code}): check its path and mode`,
+    );
+  }
+}
+
+/**
+ * Puts the URL of --lease-file in the place of SNOWDRIFT_LEASE, from which all commands read it. Warns of a password
+ * in an argument.
+ */
+function applyLeaseFile({ lease, 'lease-file': file }, positionals, { complain, usage }) {
+  const urls = [...positionals, lease ?? ''].filter((text) => text.includes(':'));
+  if (urls.some(hasPassword)) {
+    complain(
+      'warning: other users of this machine can read the password of this URL in the process list: use --lease-file, or the environment variable SNOWDRIFT_LEASE',
+    );
+  }
+  if (file === undefined) return;
+  if (urls.length > 0) throw usage('--lease-file holds the URL: leave out the other one');
+  process.env.SNOWDRIFT_LEASE = readSecret('lease-file', file);
+}
+
+/**
+ * Reads the URL of a directory or a server. No error shows more than the scheme and the host.
+ * @param name the value's name in errors
+ */
+function readUrl(name, text) {
+  let url;
+  try {
+    url = parseUrl(text);
+  } catch {
+    // Throws for a server's URL, with what is wrong with it.
+    serverUrl(name, text);
+    const example = /^[./]/.test(text)
+      ? pathToFileURL(text).href
+      : 'file:///var/lib/app/ids or postgres://127.0.0.1/app';
+    throw configError(`${name} must be a URL, such as ${example}`);
+  }
+  if (!SCHEMES.split(', ').includes(url.protocol)) {
+    throw configError(`${name} must be a URL of ${SCHEMES}; it is ${describe(url.href)}`);
+  }
+  if (url.protocol === 'file:' && url.host !== '') {
+    throw configError(
+      `${name} must be a file: URL with three slashes, such as file:///var/lib/app/ids; it is ${describe(url.href)}`,
+    );
+  }
+  return serverUrl(name, text) ?? url;
+}
+
+/**
+ * The store's URL of a command: an argument, or from the environment.
+ * @param example a URL that the command takes
+ */
+function readStoreUrl(name, positionals, usage, example = 'file:///var/lib/app/ids') {
+  if (positionals.length > 1) throw usage(`${name} takes one URL, not ${positionals.length}`);
+  const [text = process.env.SNOWDRIFT_LEASE] = positionals;
+  if (text === undefined) {
+    throw usage(
+      `${name} needs a URL, such as snowdrift ${name} ${example}, or --lease-file, or the environment variable SNOWDRIFT_LEASE`,
+    );
+  }
+  const source = positionals.length > 0 ? `the argument of ${name}` : 'SNOWDRIFT_LEASE';
+  return readUrl(source, text);
+}
+
+module.exports = {
+  FILE_HELP,
+  STORE_OPTIONS,
+  URL_HELP,
+  applyLeaseFile,
+  readSecret,
+  readStoreUrl,
+  readUrl,
+};

@@ -1,0 +1,255 @@
+'use strict';
+// The code and the text of each failure of a native call. Rust sends its kind and the values: `fault!` in
+// src/. Loaded with the first failure. js/refusals.js has the texts of draws without an ID.
+
+const { printable } = require('./secrets.js');
+const { moment } = require('./time.js');
+
+const PAGE_REMEDY =
+  "snowdrift left it unchanged. End this user's processes of this node, and remove it when the clock has passed the node's last ID";
+const SLOT_REMEDY =
+  'snowdrift left it unchanged. To continue at once, use another workerId. To use this slot again, reset it when the clock has passed its last ID: snowdrift reset --help';
+const INTRUDER = 'Remove it, and stop the program that created it';
+const THREADS = "Raise this process's limit of threads";
+const ABSENT =
+  'Check the path: the first lease from a directory, or the first use as state, creates it';
+const DISK = 'Check the disk and its file system';
+
+const PAGE_REMEDIES = {
+  PermissionDenied:
+    "Let this process's user write there, or set SNOWDRIFT_SHARED to another directory",
+  StorageFull: 'A page needs 4096 bytes: remove files from that file system, or enlarge it',
+  NotFound: 'Create it, or set SNOWDRIFT_SHARED to another directory',
+};
+PAGE_REMEDIES.ReadOnlyFilesystem = PAGE_REMEDIES.PermissionDenied;
+PAGE_REMEDIES.QuotaExceeded = PAGE_REMEDIES.StorageFull;
+
+const SLOT_REMEDIES = {
+  PermissionDenied: "Let this process's user write there, or choose another directory",
+  StorageFull: 'Free space on that disk',
+  NotFound: 'Create its parent directory',
+  NotADirectory: 'Give the path of a directory',
+  WouldBlock: THREADS,
+  ResourceBusy: '8 writers have not ended: end the processes of this slot that are stopped',
+};
+SLOT_REMEDIES.ReadOnlyFilesystem = SLOT_REMEDIES.PermissionDenied;
+SLOT_REMEDIES.QuotaExceeded = SLOT_REMEDIES.StorageFull;
+
+function refusalOfSystem({ doing, place, cause, reason }, remedies) {
+  const isAbsent = reason === 'NotFound' && /^(find|read) the directory$/.test(doing);
+  const remedy = isAbsent ? ABSENT : (remedies[reason] ?? DISK);
+  return `cannot ${doing} ${place}: ${cause}. ${remedy}`;
+}
+
+/** The ways to use a page, by kind. */
+const USES = {
+  plain: 'without state',
+  state: 'with state',
+  lease: 'under a lease from a store',
+  'file-lease': 'under a lease from a directory',
+};
+
+const processOf = (pid) => (pid === undefined ? 'another process' : `process ${pid}`);
+
+const elsewhere = (how) =>
+  `this process has the same datacenterId, workerId and layout open ${how}: pass the same scope, state and ttl, or close the others first`;
+
+/** A list of holders, after the text of a failure. */
+function held(holders, remedy) {
+  const list = holders.length === 0 ? '' : `: ${holders.map(textOf).join('; ')}`;
+  return `${list}. ${remedy}`;
+}
+
+/** The most unusable slots that a text describes. */
+const DESCRIBED = 3;
+
+function unusableToo(faults) {
+  if (faults.length === 0) return '';
+  const described = faults.slice(0, DESCRIBED).map(textOf);
+  if (faults.length > DESCRIBED) described.push(`and ${faults.length - DESCRIBED} more`);
+  return ` or cannot be used (${described.join('; ')})`;
+}
+
+/** The ends of leases. @param scope of the holders */
+const LOSSES = {
+  taken: (scope) => `was taken over by another ${scope}, since it was not renewed in time`,
+  missing: () => 'is no longer recorded: a table or key was dropped, or a server lost its data',
+  reverted: () =>
+    'is recorded with an older ceiling: a backup was restored, or a replica that lagged took over',
+  page: () => 'is no longer shared by the processes of this host, since its page was deleted',
+};
+
+const lossOf = (lost, scope = 'process') => LOSSES[lost](scope);
+
+/** Texts by code and kind. */
+const TEXTS = {
+  ERR_SNOWFLAKE_CONFIG: {
+    'out-of-range': ({ name, value, min, max }) =>
+      `${name} must be a whole number from ${min} to ${max}; it is ${value}`,
+    'layout-too-wide': ({ bits }) =>
+      `the widths of a layout must add up to at most 63 bits (bit 63 is the sign); these add up to ${bits}`,
+    'no-such-choice': ({ option, value }) => `${option} has no value '${value}'`,
+    'no-shared-memory': () =>
+      "scope 'host' needs a directory in memory that the host's processes see, and this system has none at /dev/shm: mount a tmpfs there, set SNOWDRIFT_SHARED to a directory in one, or use scope 'process' and give each process a workerId of its own",
+    'ring-too-large': ({ slots, most }) =>
+      `a ring of ${slots} IDs (those of a tick << boostPower) exceeds the limit of ${most} (${most / 2 ** 17} MiB): choose a smaller boostPower, or fewer sequenceBits`,
+  },
+  ERR_SNOWFLAKE_ARGUMENT: {
+    'field-too-large': ({ name, value, max }) =>
+      `${name} must be a whole number from 0 to ${max} in this layout; it is ${value}`,
+    'time-outside': ({ time, first, last }) =>
+      `the time must lie in this layout's range, ${first} to ${last} (Unix ms); it is ${time}`,
+  },
+  ERR_SNOWFLAKE_INVALID_ID: {
+    'id-too-wide': ({ id, bits }) =>
+      `the ID ${id} is wider than this layout's ${bits} bits: parse it with the layout that issued it`,
+    'beyond-date': ({ id }) =>
+      `the time of the ID ${id} is later than a Date can hold: check the layout's epoch and tickMs`,
+  },
+  ERR_SNOWFLAKE_CONFLICT: {
+    'page-max-ahead': ({ place, pid, theirs, ours }) =>
+      `maxAhead is ${ours} ms in this process, and ${theirs} ms in the processes that share ${place}${pid === undefined ? '' : `, such as process ${pid}`}: set the same maxAhead in all processes of a node`,
+    'page-kind': ({ place, pid, theirs, ours }) =>
+      `${place} is used ${USES[theirs]} by ${processOf(pid)}, and this process opens it ${USES[ours]}: ${
+        [theirs, ours].some((kind) => kind.endsWith('lease'))
+          ? 'use a workerId that no store leases, or lease in all processes'
+          : 'set the same state in all processes of a node, or close the others first'
+      }`,
+    'page-lease': ({ place, pid }) =>
+      `${place} is used under another lease by ${processOf(pid)}: lease from the same namespace in all processes of this host, or close the other lease`,
+    'page-record': ({ place, pid }) =>
+      `${place} is recorded in another state directory by ${processOf(pid)}: set the same state in all processes of a node, or use another workerId`,
+    'open-max-ahead': ({ maxAhead }) =>
+      `this process has the same datacenterId, workerId and layout open with maxAhead ${maxAhead}: pass the same maxAhead, or close the others first`,
+    'open-in-scope': ({ scope }) => elsewhere(`with scope '${scope}'`),
+    'open-recorded': ({ store, ttl }) =>
+      elsewhere(
+        store === undefined
+          ? 'and recorded in a store'
+          : `and recorded in ${store} with ttl ${ttl}`,
+      ),
+    'open-unrecorded': () => elsewhere('without a store'),
+    'open-leased': ({ store, scope }) =>
+      elsewhere(
+        `under a lease${store === undefined ? '' : ` from ${store}`}${scope === undefined ? '' : ` with scope '${scope}'`}`,
+      ),
+    'open-unleased': () => elsewhere('without that lease'),
+    'open-already': () => elsewhere('already'),
+    'ring-options': ({ boostPower, paddingFactor, scheduleInterval, maxAge, ...policies }) =>
+      `this process has a ring of the same datacenterId, workerId and layout open with other options (boostPower ${boostPower}, paddingFactor ${paddingFactor}, scheduleInterval ${scheduleInterval}, maxAge of ${maxAge} ticks, clockBack '${policies.clockBack}', maxWait ${policies.maxWait}, sequenceStart '${policies.sequenceStart}'): pass the same options, or close the others first`,
+  },
+  ERR_SNOWFLAKE_IN_USE: {
+    'slot-in-use': ({ place, holders }) =>
+      `${place} is held by another process${held(holders, 'Processes of one host share a slot if all have the same state, scope and SNOWDRIFT_SHARED. Otherwise give each host or container a workerId of its own, take any free one with SnowFlake.lease(), or set waitForSlot to wait until the other process ends')}`,
+    'page-in-use': ({ place, pid }) =>
+      `${place} is used by ${processOf(pid)}: end all processes of this node, and try again`,
+    'page-format': ({ place, format, known }) =>
+      `${place} is a page of format ${format}, and this version of snowdrift uses format ${known}: use one version for all processes of this node`,
+  },
+  ERR_SNOWFLAKE_NO_SLOT: {
+    'no-slot': ({ store, datacenter, holders, unusable }) =>
+      `all slots of datacenterId ${datacenter} in ${store} are held${unusableToo(unusable)}${held(holders, 'End one of these processes, set waitForSlot to wait until one ends, or use another datacenterId or a layout with more workerBits')}`,
+  },
+  ERR_SNOWFLAKE_STORE: {
+    'page-io': (values) => refusalOfSystem(values, PAGE_REMEDIES),
+    'page-damaged': ({ place }) => `${place} is damaged. ${PAGE_REMEDY}`,
+    'page-foreign': ({ place }) => `${place} is not a snowdrift page. ${PAGE_REMEDY}`,
+    'page-misnamed': ({ place }) =>
+      `${place} is the page of another node, under this name. ${PAGE_REMEDY}`,
+    'page-overwritten': ({ place }) =>
+      `${place} was overwritten while it was in use. ${PAGE_REMEDY}`,
+    'page-length': ({ place, length, wanted }) =>
+      `${place} is ${length} bytes long and should be ${wanted}. ${PAGE_REMEDY}`,
+    'page-writable': ({ place, mode }) =>
+      `${place} is writable by other users (mode ${mode}). ${PAGE_REMEDY}`,
+    'page-byte-order': ({ place }) =>
+      `${place} was created on an architecture of the other byte order. Use one architecture for all processes of this node`,
+    'page-replaced': ({ place }) =>
+      `${place} was deleted or replaced each time it was created. Find the program that does so, and stop it`,
+    'page-changing': ({ place }) =>
+      `${place} is being replaced by a process that does not finish. Find the process that has it open, and end it`,
+    'page-deleted': ({ place, times }) =>
+      `${place} was deleted ${times} times while it was in use. Find the program that deletes it, stop it, and restart this process`,
+    'page-recorded': ({ place }) =>
+      `${place} has a record in a directory: reset that one by snowdrift reset file:///...`,
+    'page-leased': ({ place }) =>
+      `${place} is leased from a store, which bounds its IDs: lease again`,
+    'not-a-directory': ({ place, isLink }) =>
+      `${place} is ${isLink ? 'a symbolic link and must be' : 'not'} a directory. ${INTRUDER}`,
+    'not-a-file': ({ place, isLink }) =>
+      `${place} is ${isLink ? 'a symbolic link and must be' : 'not'} a file. ${INTRUDER}`,
+    'other-owner': ({ place, owner, user }) =>
+      `${place} belongs to user ${owner}, not to user ${user} of this process. Have its owner or root remove it, or set SNOWDRIFT_SHARED to another directory`,
+    'directory-writable': ({ place, mode }) =>
+      `${place} is writable by other users (mode ${mode}). End this user's processes that use snowdrift, and remove it`,
+    'not-in-memory': ({ place }) =>
+      `${place} is not in memory (tmpfs or ramfs): a full or frozen disk would stop or end the processes that share it. Set SNOWDRIFT_SHARED to a directory in a tmpfs`,
+    'not-local': ({ place }) =>
+      `${place} is not on a local file system: processes of other machines could change it. Set SNOWDRIFT_SHARED to a directory on a local disk`,
+    'not-fixed': ({ place }) =>
+      `${place} is not on a fixed disk of this machine: other machines could change it, or somebody could unplug it while processes share it. Set SNOWDRIFT_SHARED to a directory on a fixed disk`,
+    'slot-io': (values) => refusalOfSystem(values, SLOT_REMEDIES),
+    'slot-damaged': ({ place }) => `${place} is damaged. ${SLOT_REMEDY}`,
+    'slot-foreign': ({ place }) => `${place} is not a snowdrift slot file. ${SLOT_REMEDY}`,
+    'slot-misnamed': ({ place, datacenter, worker }) =>
+      `${place} is the file of datacenterId ${datacenter} and workerId ${worker} under another name. ${SLOT_REMEDY}`,
+    'slot-length': ({ place, length, wanted }) =>
+      `${place} is ${length > wanted ? 'at least ' : ''}${length} bytes long and should be ${wanted}: it was truncated, or is not a slot file. ${SLOT_REMEDY}`,
+    'slot-newer': ({ place, format, known }) =>
+      `${place} was written by a newer snowdrift (format ${format}; this one reads ${known}). Update snowdrift here, or use another workerId`,
+    'slot-older': ({ place, format, known }) =>
+      `${place} was written by an older snowdrift (format ${format}; this one reads ${known}). End the processes that use it. Then reset the slot when the clock has passed its last ID (snowdrift reset --help), or use another directory or workerId`,
+    'slot-not-a-file': ({ place }) =>
+      `${place} is not a regular file. Move it away, or use another workerId`,
+    'slot-link': ({ place }) =>
+      `${place} is a symbolic link and must be a file: another user may have placed it. Remove it`,
+    'slot-linked': ({ place }) =>
+      `${place} has a second name (a hard link), and other users can write to its directory: one of them may have placed it. Remove it, or use a directory that only this user can write to`,
+    'slot-owner': ({ place, owner, user }) =>
+      `${place} belongs to user ${owner}, not to user ${user} of this process. Have its owner or root remove it, or choose a directory that only this user can write to`,
+    'slot-writable': ({ place, mode }) =>
+      `${place} is writable by all users (mode ${mode}). If none of them has changed it: chmod 600. Otherwise use another workerId`,
+    'slot-layout': ({ place, layouts }) =>
+      `${place} records IDs of another layout or epoch: ${layouts.map(textOf).join(', not ')}. Use one directory for each layout and epoch`,
+    'slot-not-of-layout': ({ place, why }) =>
+      `${place} is not a slot of that layout: ${textOf(why[0])}`,
+    'slot-skips': ({ place, from, to }) =>
+      `${place} issues no IDs from ${moment(from)} to ${moment(to)}: a clock that was ahead has issued IDs of these times, and the slot was reset. Correct the clock, start this process three hours after them, or use another workerId`,
+    'slot-busy': ({ place, datacenter, worker, waited }) =>
+      `another thread of this process has been opening or closing ${place ?? `the slot of datacenterId ${datacenter} and workerId ${worker}`} for ${waited} s: check its disk, and try again`,
+    'slot-replaced': ({ place }) =>
+      `${place} was removed or replaced while it was in use, so another process may have its slot. Restart this process, and do not touch the files of running processes`,
+    'slot-overtaken': ({ place }) =>
+      `another process has taken the slot of ${place}, although this one held its lock: the file system does not keep locks. Use a local disk, and restart this process`,
+    'disk-hangs': ({ place, waited }) =>
+      `${place} did not answer within ${waited} s: check its disk`,
+    'no-thread': ({ purpose }) => `cannot start the thread that ${purpose}. ${THREADS}`,
+    'malformed-id': ({ id }) =>
+      `an owner's or page's ID must be 32 hexadecimal digits; it is '${id}'`,
+  },
+  // Parts of other texts, and warnings.
+  none: {
+    holder: ({ worker, pid, host, started }) =>
+      `${worker === undefined ? '' : `workerId ${worker}: `}process ${pid} on ${host}, started ${moment(started)}`,
+    layout: ({ timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits, ...rest }) =>
+      `${timestampBits}/${datacenterBits}/${workerBits}/${clockBackBits}/${sequenceBits} bits in ticks of ${rest.tickMs} ms from ${moment(rest.epoch)}`,
+    'second-user': ({ place, uid, datacenter, worker }) =>
+      `User ${uid} of this machine uses the same layout, datacenterId ${datacenter} and workerId ${worker} (${place}). Users do not share a sequence, so their IDs may be equal: give each user a workerId of its own`,
+  },
+};
+
+/** The code and the text of a failure. @param texts by code and kind */
+function wordsFor(fault, texts = TEXTS) {
+  const found = Object.entries(texts).find(([, all]) => Object.hasOwn(all, fault.kind));
+  if (found === undefined) {
+    const message = `the addon reports '${fault.kind}', which this version of snowdrift does not know: install snowdrift and its addon in the same version`;
+    return { code: 'ERR_SNOWFLAKE_ADDON', message };
+  }
+  const [code, ofCode] = found;
+  // Hosts and paths in it may be others'.
+  return { code, message: printable(ofCode[fault.kind](fault)) };
+}
+
+const textOf = (fault) => wordsFor(fault).message;
+
+module.exports = { TEXTS, lossOf, textOf, wordsFor };

@@ -1,0 +1,128 @@
+'use strict';
+// Opens a generator from settings: at once, or without blocking the thread.
+
+const { openChannel, openChannelLater } = require('../channel.js');
+const { configError, describe } = require('../errors.js');
+
+/** An open generator, passed to a constructor in place of options. Applications cannot make one. */
+class Opened {
+  #isOpened = true;
+  // Own properties: somebody may have put others on Object.prototype.
+  onCreated;
+  rejected;
+
+  /** Not `instanceof`, which runs the code of a proxy. */
+  static is(value) {
+    return value !== null && typeof value === 'object' && #isOpened in value;
+  }
+
+  constructor(channel, settings, lease) {
+    Object.assign(this, { channel, settings, lease });
+  }
+}
+
+/**
+ * @param settings the result of `readOptions`
+ * @param common whether all callers in this process that request any worker ID get the same one
+ */
+function openNow(settings, { common } = { common: false }) {
+  return createOpened(openChannel(settings, basisOf(settings, common)), settings);
+}
+
+async function openLater(settings) {
+  return createOpened(await openChannelLater(settings, basisOf(settings, false)), settings);
+}
+
+function basisOf({ clock, recording }, common) {
+  if (clock !== undefined) return { ownClock: true };
+  if (recording === undefined) return {};
+  return { recording: { __proto__: null, ...recording, common } };
+}
+
+/** The functions missing from a LeaseStore; undefined for a URL or a value that is no object. */
+function findMissingCalls(place) {
+  try {
+    if (place === null || typeof place !== 'object' || place instanceof URL) return undefined;
+    return ['open', 'raise', 'acquire', 'renew', 'release', 'now'].filter(
+      (name) => typeof place[name] !== 'function',
+    );
+  } catch (cause) {
+    throw configError(`the store of SnowFlake.lease() cannot be read: ${describe(cause)}`, {
+      cause,
+    });
+  }
+}
+
+/** Checks what SnowFlake.lease() was given. Returns a LeaseStore or a server's URL; undefined for files. */
+function readStore(place) {
+  if (place === undefined) {
+    throw configError(
+      "SnowFlake.lease() needs a store, such as 'file:///var/lib/app/ids' or postgres(pool), or one in the environment variable SNOWDRIFT_LEASE",
+    );
+  }
+  const missing = findMissingCalls(place);
+  if (missing?.length === 0) return place;
+  if (missing !== undefined) {
+    throw configError(
+      `the store of SnowFlake.lease() must be a URL, or a LeaseStore such as postgres(pool); it lacks the functions ${missing.join(', ')}: ${describe(place)}`,
+    );
+  }
+  const { serverUrl } = require('../stores/url.js');
+  return serverUrl('the store of SnowFlake.lease()', place);
+}
+
+/**
+ * Opens a lease from a directory, a server, or the store in the environment.
+ * @param read returns settings: for a directory, or for a server or a LeaseStore if it is undefined
+ */
+async function openLease(given, read) {
+  const place = given === undefined ? process.env.SNOWDRIFT_LEASE : given;
+  const store = readStore(place);
+  if (store === undefined) return await openLater(read(place));
+  const settings = read();
+  const lease = await takeLease(store, settings);
+  return new Opened(lease.channel, settings, lease);
+}
+
+async function takeLease(store, settings) {
+  const { createLeasePublisher } = require('../events.js');
+  const isUrl = store instanceof URL;
+  if (settings.leasing.inThread) {
+    if (!isUrl) {
+      throw configError(
+        'thread: true needs the URL of a store: a client object cannot move to a thread',
+      );
+    }
+    const { ThreadLease } = require('../lease/thread.js');
+    return ThreadLease.take(store.href, settings, createLeasePublisher());
+  }
+  const { StoreLease } = require('../lease/lease.js');
+  if (!isUrl) return StoreLease.take(store, settings, createLeasePublisher());
+  const { connect } = require('../stores/connect.js');
+  const connected = await connect(store);
+  try {
+    return await StoreLease.take(connected, settings, createLeasePublisher());
+  } catch (failure) {
+    await connected.close();
+    throw failure;
+  }
+}
+
+/** A list of a channel's own, which has none where there is nothing to warn of. */
+const listIn = (channel, name) => (Object.hasOwn(channel, name) ? channel[name] : []);
+
+/** Warns of slots that native code skipped, and of second users. */
+function createOpened(channel, before) {
+  for (const fault of listIn(channel, 'passedOver')) {
+    require('../warnings.js').warnOfUnusable(fault);
+  }
+  for (const fault of listIn(channel, 'secondUsers')) {
+    require('../warnings.js').warnOfSecondUser(fault);
+  }
+  const settings = { ...before, workerId: channel.workerId };
+  if (settings.recording === undefined) return new Opened(channel, settings);
+  const { NativeLease } = require('../lease/native-lease.js');
+  return new Opened(channel, settings, new NativeLease(channel, settings));
+}
+
+module.exports = { Opened, openLease, openNow };

@@ -1,0 +1,261 @@
+'use strict';
+// Checks options and returns settings.
+
+const { choice, directoryOf, numberIn, propertiesOf, wholeNumber } = require('../checks.js');
+const { configError, describe } = require('../errors.js');
+const { readLayout } = require('../ids/layouts.js');
+const { unixNow } = require('../time.js');
+
+/** Choices and bounds of the options that are not about the node, in ms. */
+const MAX_WAIT_MS = 60_000;
+const MAX_AHEAD_MS = 3_600_000;
+const DEFAULT_MAX_WAIT_MS = 10;
+const TTL_MS = { min: 1000, max: 3_600_000, usual: 10_000 };
+const MOST_CLOCK_SKEW_MS = 86_400_000;
+const STORE_TTL_MS = 30_000;
+const MAX_WAIT_FOR_SLOT_MS = 3_600_000;
+/** The bound of Twitter Snowflake (its SnowflakeServer does not start beyond it). */
+const MAX_CLOCK_SKEW_MS = 10_000;
+const CALL_TIMEOUT_MS = 5000;
+const CLOCK_BACK = ['counter', 'wait', 'throw'];
+const SEQUENCE_START = ['zero', 'random'];
+const SCOPES = ['auto', 'host', 'process'];
+
+const OPTION_KEYS = [
+  'datacenterId',
+  'workerId',
+  'layout',
+  'epoch',
+  'clockBack',
+  'maxWait',
+  'maxAhead',
+  'sequenceStart',
+  'scope',
+  'clock',
+  'state',
+  'lease',
+  'ttl',
+  'waitForSlot',
+];
+
+/** The smallest and largest of the limits that a namespace records, in ms. */
+const LIMIT_RANGES = {
+  ttl: [TTL_MS.min, TTL_MS.max],
+  maxClockSkew: [0, MOST_CLOCK_SKEW_MS],
+  maxAhead: [0, MAX_AHEAD_MS],
+};
+
+/** Options that SnowFlake.lease() does not take. */
+const OWN_KEYS = ['workerId', 'state', 'lease', 'clock'];
+
+/** Options of SnowFlake.lease() with a LeaseStore or a server. */
+const STORE_KEYS = ['maxClockSkew', 'callTimeout', 'thread'];
+
+/**
+ * What the environment of the calling thread lacks of a node, or has wrong: `name`, `max` and `text` of each.
+ * @param fields by name, the bits of each
+ */
+function faultsOfEnvironment(fields) {
+  return Object.entries(fields).flatMap(([name, bits]) => {
+    const text = process.env[name];
+    const max = 2 ** bits - 1;
+    return numberIn(text) <= max ? [] : [{ name, max, text }];
+  });
+}
+
+/** Values for examples in messages. */
+const EXAMPLES = { datacenterId: 1, workerId: 3 };
+
+/** @param names the fields that a generator needs */
+function environmentError(faults, names) {
+  const found = faults.map(({ name, max, text }) => {
+    const what = text === undefined ? 'is not set' : `holds ${describe(text)}`;
+    return `the environment variable ${name} ${what} (a whole decimal number from 0 to ${max})`;
+  });
+  const both = faults.length > 1 ? 'both' : 'it';
+  const [before, after] = process.platform === 'win32' ? ['$env:', ';'] : ['', ''];
+  const command = names.map((name) => `${before}${name}=${EXAMPLES[name]}${after} `).join('');
+  const properties = names.map((name) => `${name}: ${EXAMPLES[name]}`).join(', ');
+  const call = names.includes('workerId') ? 'SnowFlake.configure()' : 'SnowFlake.lease()';
+  return configError(
+    `${found.join(', and ')}. Set ${both} before the process starts, for example ${command}node server.js or ` +
+      `cluster.fork({ ${properties} }), or pass ${both} to the constructor or ${call}`,
+  );
+}
+
+/**
+ * datacenterId and workerId: from the options, else from the environment of the calling thread.
+ * @param fields by name, the bits of each that is needed
+ * @param isUnique whether the worker ID alone tells nodes apart: a store leased it, or the options name it
+ */
+function readNode(given, fields, isUnique) {
+  const node = { datacenterId: undefined, workerId: undefined };
+  const fromEnvironment = {};
+  for (const [name, bits] of Object.entries(fields)) {
+    if (given[name] !== undefined) node[name] = wholeNumber(name, given[name], 0, 2 ** bits - 1);
+    else if (bits === 0) node[name] = noBits(name, isUnique);
+    else fromEnvironment[name] = bits;
+  }
+  const faults = faultsOfEnvironment(fromEnvironment);
+  if (faults.length > 0) {
+    const needed = Object.keys(fields).filter((name) => fields[name] > 0);
+    throw environmentError(faults, needed);
+  }
+  for (const name of Object.keys(fromEnvironment)) node[name] = Number(process.env[name]);
+  return node;
+}
+
+/** 0, for a field that the layout has no bits for. */
+function noBits(name, isUnique) {
+  const text = process.env[name];
+  if (isUnique || text === undefined || text === '0') return 0;
+  throw configError(
+    `the environment variable ${name} holds ${describe(text)}, and the layout has no bits for it: processes that ` +
+      `differ only in ${name} would issue equal IDs. Unset it, pass ${name}: 0, or use a layout with bits for it`,
+  );
+}
+
+/** The record of the node, if there is one: from the options, else from the environment. */
+function readRecording(given) {
+  const { SNOWDRIFT_STATE, SNOWDRIFT_LEASE } = process.env;
+  let { state, lease } = given;
+  let names = { state: 'state', lease: 'lease' };
+  // A clock option is for tests: the stores in the environment do not apply to it.
+  if (state === undefined && lease === undefined && given.clock === undefined) {
+    state = SNOWDRIFT_STATE;
+    lease = SNOWDRIFT_LEASE;
+    names = {
+      state: 'the environment variable SNOWDRIFT_STATE',
+      lease: 'the environment variable SNOWDRIFT_LEASE',
+    };
+  }
+  if (state === undefined && lease === undefined) {
+    for (const name of ['ttl', 'waitForSlot']) {
+      if (given[name] !== undefined) throw configError(`${name} needs state or lease`);
+    }
+    return undefined;
+  }
+  if (state !== undefined && lease !== undefined) {
+    throw configError(
+      `${names.state} and ${names.lease} are both set: state records the workerId that you name, lease takes any free one. Set only one of them`,
+    );
+  }
+  if (given.clock !== undefined) {
+    throw configError(
+      'an instance with the option clock is not recorded: leave out clock, or state and lease',
+    );
+  }
+  if (lease !== undefined && given.workerId !== undefined) {
+    throw configError(
+      `${names.lease} takes any free workerId: leave out workerId, or use state instead of lease`,
+    );
+  }
+  const isFromEnvironment = lease !== undefined && given.lease === undefined;
+  const { namesServer } = require('../stores/url.js');
+  if (isFromEnvironment && namesServer(lease)) {
+    throw configError(
+      `SNOWDRIFT_LEASE names a server, ${describe(lease)}: await SnowFlake.ready() once before the first static call, or await SnowFlake.lease() for a separate instance`,
+    );
+  }
+  const { ttl = TTL_MS.usual, waitForSlot = 0 } = given;
+  return {
+    anyWorker: lease !== undefined,
+    directory:
+      lease === undefined
+        ? directoryOf(names.state, state, { urlOnly: false })
+        : directoryOf(names.lease, lease, { urlOnly: true }),
+    ...readTimes(ttl, waitForSlot),
+  };
+}
+
+/** All settings to open a generator with. */
+function readOptions(options = {}, { isLeased } = { isLeased: false }) {
+  const given = propertiesOf(options, 'options', OPTION_KEYS, configError);
+  const { maxWait = DEFAULT_MAX_WAIT_MS, maxAhead = 0 } = given;
+  const { sequenceStart = 'zero', scope = 'auto', clock } = given;
+  const layout = readLayout(given.layout === undefined ? 'node' : given.layout, given.epoch);
+  const { clockBack = layout.clockBackBits > 0 ? 'counter' : 'wait' } = given;
+  choice('clockBack', clockBack, CLOCK_BACK);
+  if (clockBack === 'counter' && layout.clockBackBits === 0) {
+    throw configError(
+      "clockBack 'counter' needs a layout with clockBackBits; use 'wait' or 'throw', or another layout",
+    );
+  }
+  if (clock !== undefined && typeof clock !== 'function') {
+    throw configError(
+      `clock must be a function that returns Unix ms, such as Date.now; it is ${describe(clock)}`,
+    );
+  }
+  const recording = isLeased ? undefined : readRecording(given);
+  choice('scope', scope, SCOPES);
+  if (scope === 'host' && clock !== undefined) {
+    throw configError(
+      "an instance with the option clock shares no sequence: leave out clock, or scope 'host'",
+    );
+  }
+  const isUnique = isLeased || given.workerId !== undefined;
+  const fields = { datacenterId: layout.datacenterBits };
+  if (!isLeased && !recording?.anyWorker) fields.workerId = layout.workerBits;
+  return {
+    layout,
+    ...readNode(given, fields, isUnique),
+    clockBack,
+    maxWait: wholeNumber('maxWait', maxWait, 0, MAX_WAIT_MS),
+    maxAhead: wholeNumber('maxAhead', maxAhead, 0, MAX_AHEAD_MS),
+    sequenceStart: choice('sequenceStart', sequenceStart, SEQUENCE_START),
+    scope,
+    shared: process.env.SNOWDRIFT_SHARED || undefined,
+    clock,
+    recording,
+  };
+}
+
+/** The times of a slot, and the process that requests it. */
+function readTimes(ttl, waitForSlot) {
+  // Loaded here: that takes half a ms, and not every application records.
+  const { hostname } = require('node:os');
+  return {
+    ttl: wholeNumber('ttl', ttl, TTL_MS.min, TTL_MS.max),
+    wait: wholeNumber('waitForSlot', waitForSlot, 0, MAX_WAIT_FOR_SLOT_MS),
+    host: hostname(),
+    started: Math.round(unixNow() - process.uptime() * 1000),
+  };
+}
+
+/** Settings for SnowFlake.lease(): of a directory, or without one of a server or a LeaseStore. */
+function readLeaseOptions(options = {}, directory) {
+  const keys = OPTION_KEYS.filter((key) => !OWN_KEYS.includes(key));
+  if (directory === undefined) keys.push(...STORE_KEYS);
+  const given = propertiesOf(options, 'options of SnowFlake.lease()', keys, configError);
+  if (directory !== undefined) return readOptions({ ...given, lease: directory });
+  const {
+    maxClockSkew = MAX_CLOCK_SKEW_MS,
+    callTimeout = CALL_TIMEOUT_MS,
+    thread = false,
+    ttl = STORE_TTL_MS,
+    waitForSlot = 0,
+    ...others
+  } = given;
+  if (typeof thread !== 'boolean') {
+    throw configError(`thread must be true or false; it is ${describe(thread)}`);
+  }
+  const leasing = {
+    ...readTimes(ttl, waitForSlot),
+    maxClockSkew: wholeNumber('maxClockSkew', maxClockSkew, 0, MOST_CLOCK_SKEW_MS),
+    inThread: thread,
+    callTimeout: wholeNumber('callTimeout', callTimeout, 1, MAX_WAIT_MS),
+  };
+  // This lease replaces the one in the environment.
+  const { recording, ...settings } = readOptions(others, { isLeased: true });
+  return { ...settings, leasing };
+}
+
+module.exports = {
+  LIMIT_RANGES,
+  OPTION_KEYS,
+  OWN_KEYS,
+  STORE_KEYS,
+  faultsOfEnvironment,
+  readLeaseOptions,
+  readOptions,
+};

@@ -1,0 +1,191 @@
+'use strict';
+// The exports of `snowdrift/id`: decode, encode and compare IDs in any JavaScript, without the addon and without
+// Node. Draws none.
+
+const { Codec } = require('./ids/codec.js');
+const { SnowFlakeError, withoutLogin } = require('./ids/error.js');
+const { DATE_LIMIT, LAYOUT_KEYS, faultOf, layouts } = require('./ids/presets.js');
+const { idFault, idOf, readBase32, writeBase32 } = require('./ids/text.js');
+
+/** A value in a message, without running code of its own. */
+function show(value) {
+  if (typeof value === 'string') return `'${withoutLogin(value).slice(0, 60)}'`;
+  if (Object(value) !== value) return String(value);
+  return typeof value === 'object' ? 'an object' : 'a function';
+}
+
+const argumentError = (message) => new SnowFlakeError('ERR_SNOWFLAKE_ARGUMENT', message);
+const invalidId = (message) => new SnowFlakeError('ERR_SNOWFLAKE_INVALID_ID', message);
+
+const configError = (message) => new SnowFlakeError('ERR_SNOWFLAKE_CONFIG', message);
+
+/** By name. */
+const codecs = new Map(Object.entries(layouts).map(([name, layout]) => [name, new Codec(layout)]));
+/** The codec of the layout that was last passed as an object. */
+let lastCodec;
+
+/** A copy of an application's object: its values by key. `ignored` are further keys that it may have. */
+function propertiesOf(object, keys, ignored, what, toError) {
+  const copy = {};
+  let unknown;
+  try {
+    unknown = Object.keys(object).find((key) => !keys.includes(key) && !ignored.includes(key));
+    for (const key of keys) copy[key] = object[key];
+  } catch {
+    throw toError(`${what} cannot be read`);
+  }
+  if (unknown === undefined) return copy;
+  throw toError(`${what} has no '${unknown}'. It knows ${keys.join(', ')}`);
+}
+
+function codecOf(layout = 'node') {
+  const named = codecs.get(layout);
+  if (named !== undefined) return named;
+  if (typeof layout !== 'object' || layout === null) {
+    const names = [...codecs.keys()].join("', '");
+    throw configError(`layout must be '${names}' or an object; it is ${show(layout)}`);
+  }
+  const copy = propertiesOf(layout, LAYOUT_KEYS, [], 'layout', configError);
+  const isLast = (key) => copy[key] === lastCodec.layout[key];
+  if (lastCodec !== undefined && LAYOUT_KEYS.every(isLast)) return lastCodec;
+  const fault = faultOf(copy, show);
+  if (fault !== undefined) throw configError(fault);
+  lastCodec = new Codec(copy);
+  return lastCodec;
+}
+
+function readId(id, bits) {
+  const read = idOf(id, bits);
+  if (read === undefined) throw invalidId(idFault(id, bits, show));
+  return read;
+}
+
+function readTime(time) {
+  let ms = time;
+  try {
+    // Of any realm.
+    if (typeof time === 'object') ms = Date.prototype.getTime.call(time);
+  } catch {}
+  if (typeof ms === 'number' && Math.abs(ms) <= DATE_LIMIT) return Math.floor(ms);
+  throw argumentError(`the time must be a valid Date or a number of Unix ms; it is ${show(time)}`);
+}
+
+/** The names of an ID's fields below the timestamp, high to low, with those of their widths. */
+const FIELDS = {
+  datacenterId: 'datacenterBits',
+  workerId: 'workerBits',
+  clockBack: 'clockBackBits',
+  sequence: 'sequenceBits',
+};
+
+const FIELD_KEYS = ['timestamp', ...Object.keys(FIELDS)];
+/** Of a ParsedId, too. */
+const DERIVED_KEYS = ['id', 'date'];
+
+/** @param pick returns the value of a field by its name and its largest value */
+function encode(codec, time, pick) {
+  const values = Object.entries(FIELDS).map(([name, bits]) =>
+    pick(name, 2 ** codec.layout[bits] - 1),
+  );
+  return codec.encode(time, ...values);
+}
+
+function parse(id, layout) {
+  const codec = codecOf(layout);
+  return codec.decode(readId(id, codec.bits));
+}
+
+function compose(fields, layout) {
+  const codec = codecOf(layout);
+  if (typeof fields !== 'object' || fields === null) {
+    throw argumentError(`fields must be an object; it is ${show(fields)}`);
+  }
+  const given = propertiesOf(fields, FIELD_KEYS, DERIVED_KEYS, 'fields', argumentError);
+  const { timestamp = codec.layout.epoch } = given;
+  return encode(codec, readTime(timestamp), (name, max) => {
+    const { [name]: value = 0 } = given;
+    if (Number.isInteger(value) && value >= 0 && value <= max) return value;
+    throw argumentError(`${name} must be a whole number from 0 to ${max}; it is ${show(value)}`);
+  });
+}
+
+function floorId(time, layout) {
+  return encode(codecOf(layout), readTime(time), () => 0);
+}
+
+function ceilingId(time, layout) {
+  return encode(codecOf(layout), readTime(time), (_, max) => max);
+}
+
+function idRange(from, until, layout) {
+  const { tickMs, epoch } = codecOf(layout).layout;
+  const first = floorId(from, layout);
+  const end = readTime(until);
+  if (end < readTime(from)) throw argumentError('a range cannot end before it starts');
+  // The tick before the first has no ID.
+  if (end - tickMs < epoch) return { first, last: first - 1n };
+  try {
+    return { first, last: ceilingId(end - tickMs, layout) };
+  } catch {
+    throw argumentError(`a range must end within this layout's time; it ends at ${end} (Unix ms)`);
+  }
+}
+
+function isId(value, layout) {
+  if (layout === undefined) return idOf(value) !== undefined;
+  const codec = codecOf(layout);
+  const id = idOf(value, codec.bits);
+  if (id === undefined) return false;
+  try {
+    codec.decode(id);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isBase32(value) {
+  return typeof value === 'string' && readBase32(value) !== undefined;
+}
+
+function toBase32(id) {
+  return writeBase32(readId(id));
+}
+
+function fromBase32(text) {
+  const id = typeof text === 'string' ? readBase32(text) : undefined;
+  if (id !== undefined) return id;
+  throw invalidId(
+    `an ID in base32 must be 13 characters of 0-9 and A-Z without I, L, O and U, and start with 0 to 7; it is ${show(text)}`,
+  );
+}
+
+/** An ID in any form. */
+function anyId(id) {
+  if (!isBase32(id)) return readId(id);
+  if (!isId(id)) return readBase32(id);
+  throw invalidId(
+    `'${id}' is one ID in decimal and another in base32: pass BigInt('${id}') or fromBase32('${id}')`,
+  );
+}
+
+function compareIds(one, other) {
+  const a = anyId(one);
+  const b = anyId(other);
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+module.exports = {
+  ceilingId,
+  compareIds,
+  compose,
+  floorId,
+  fromBase32,
+  idRange,
+  isBase32,
+  isId,
+  layouts,
+  parse,
+  toBase32,
+};

@@ -1,0 +1,161 @@
+'use strict';
+// Decodes and encodes IDs by the two 32-bit halves of each. Needs no addon and no Node API.
+//
+// src/core/layout.rs is the same in Rust; core/codec.test.js compares the two.
+
+const { SnowFlakeError } = require('./error.js');
+const { HIGH, LARGEST_ID, LOW, halves, whole } = require('./halves.js');
+const { DATE_LIMIT } = require('./presets.js');
+
+/** Numbers below this are exact. */
+const EXACT = 2 ** 53;
+const HALF = 2 ** 32;
+
+/** An ID's fields. JSON has no bigint, so there the ID is a string. */
+class ParsedId {
+  constructor(id, timestamp, datacenterId, workerId, clockBack, sequence) {
+    this.id = id;
+    this.timestamp = timestamp;
+    this.date = new Date(timestamp);
+    this.datacenterId = datacenterId;
+    this.workerId = workerId;
+    this.clockBack = clockBack;
+    this.sequence = sequence;
+  }
+
+  toJSON() {
+    return { ...this, id: String(this.id) };
+  }
+}
+
+/** A mask of the given number of bits, at most 32. */
+const maskOf = (bits) => (bits >= 32 ? -1 : 2 ** bits - 1);
+
+/** The position of a field in an ID's halves. */
+class Field {
+  constructor(shift, bits) {
+    const lowBits = Math.max(0, Math.min(bits, 32 - shift));
+    this.lowShift = Math.min(shift, 31);
+    this.lowMask = maskOf(lowBits);
+    this.highShift = Math.max(0, shift - 32);
+    this.highMask = maskOf(bits - lowBits);
+    /** The weight of the high half's part. */
+    this.scale = 2 ** lowBits;
+    /** The weight of the field in the low half, and in the high one. */
+    this.low = 2 ** shift;
+    this.high = this.low / HALF;
+  }
+
+  /** The field's value, rounded if it has more than 53 bits. */
+  of(low, high) {
+    const lowPart = ((low >>> this.lowShift) & this.lowMask) >>> 0;
+    const highPart = (high >>> this.highShift) & this.highMask;
+    return highPart * this.scale + lowPart;
+  }
+}
+
+/** Decodes and encodes the IDs of one layout. */
+class Codec {
+  /** @param layout a checked layout */
+  constructor(layout) {
+    let shift = 0;
+    const next = (bits) => {
+      shift += bits;
+      return new Field(shift - bits, bits);
+    };
+    this.sequence = next(layout.sequenceBits);
+    this.clockBack = next(layout.clockBackBits);
+    this.workerId = next(layout.workerBits);
+    this.datacenterId = next(layout.datacenterBits);
+    this.tickShift = BigInt(shift);
+    this.tick = next(layout.timestampBits);
+    this.bits = shift;
+    this.lastTick = 2 ** layout.timestampBits - 1;
+    this.lowAbove = shift >= 32 ? 0 : ~maskOf(shift);
+    this.highAbove = ~maskOf(Math.max(0, shift - 32));
+    this.tickMs = layout.tickMs;
+    this.epoch = layout.epoch;
+    this.layout = layout;
+  }
+
+  /** Decodes an ID of 0 to 2^63 - 1. */
+  decode(id) {
+    whole[0] = id;
+    const low = halves[LOW];
+    const high = halves[HIGH];
+    if ((low & this.lowAbove) !== 0 || (high & this.highAbove) !== 0) throw this.#tooWide(id);
+    const ms = this.tick.of(low, high) * this.tickMs;
+    // A rounded product is not below it.
+    const timestamp = ms < EXACT ? ms + this.epoch : this.#lateTimestamp(id);
+    if (!(Math.abs(timestamp) <= DATE_LIMIT)) throw this.#beyondDate(id);
+    return new ParsedId(
+      id,
+      timestamp,
+      this.datacenterId.of(low, high),
+      this.workerId.of(low, high),
+      this.clockBack.of(low, high),
+      this.sequence.of(low, high),
+    );
+  }
+
+  /** Encodes fields that fit. The timestamp, Unix ms, may lie anywhere in its tick. */
+  encode(timestamp, datacenterId, workerId, clockBack, sequence) {
+    const ms = timestamp - this.epoch;
+    const isLate = ms >= EXACT;
+    // Exact, unlike a division and a floor.
+    let tick = this.tickMs === 1 ? ms : (ms - (ms % this.tickMs)) / this.tickMs;
+    if (isLate) tick = Number(this.#lateTick(timestamp));
+    if (ms < 0 || tick > this.lastTick) throw this.#outside(timestamp);
+    if (isLate) tick = 0;
+    // All products are exact, and `|` takes each modulo 2^32, without its fraction.
+    const { tick: t, datacenterId: d, workerId: w, clockBack: c, sequence: s } = this;
+    halves[LOW] =
+      (tick * t.low) |
+      (datacenterId * d.low) |
+      (workerId * w.low) |
+      (clockBack * c.low) |
+      (sequence * s.low);
+    halves[HIGH] =
+      (tick * t.high) |
+      (datacenterId * d.high) |
+      (workerId * w.high) |
+      (clockBack * c.high) |
+      (sequence * s.high);
+    return isLate ? whole[0] | (this.#lateTick(timestamp) << this.tickShift) : whole[0];
+  }
+
+  /** For times so far from the epoch that the distance is no exact number. */
+  #lateTick(timestamp) {
+    return (BigInt(timestamp) - BigInt(this.epoch)) / BigInt(this.tickMs);
+  }
+
+  #lateTimestamp(id) {
+    return Number((id >> this.tickShift) * BigInt(this.tickMs) + BigInt(this.epoch));
+  }
+
+  #tooWide(id) {
+    return new SnowFlakeError(
+      'ERR_SNOWFLAKE_INVALID_ID',
+      `the ID ${id} is wider than this layout's ${this.bits} bits: parse it with the layout that issued it`,
+    );
+  }
+
+  #beyondDate(id) {
+    return new SnowFlakeError(
+      'ERR_SNOWFLAKE_INVALID_ID',
+      `the time of the ID ${id} is later than a Date can hold: check the layout's epoch and tickMs`,
+    );
+  }
+
+  #outside(timestamp) {
+    const saturated = (ms) => (ms < LARGEST_ID ? ms : LARGEST_ID);
+    const length = saturated(BigInt(this.tickMs) << BigInt(this.layout.timestampBits));
+    const last = saturated(length + BigInt(this.epoch)) - 1n;
+    return new SnowFlakeError(
+      'ERR_SNOWFLAKE_ARGUMENT',
+      `the time must lie in this layout's range, ${this.epoch} to ${last} (Unix ms); it is ${timestamp}`,
+    );
+  }
+}
+
+module.exports = { Codec, ParsedId };

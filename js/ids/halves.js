@@ -1,0 +1,12 @@
+'use strict';
+// One ID, whole and as its two 32-bit halves: arithmetic on numbers, since one BigInt operation takes as long as
+// all of parse(). A function that writes them reads them before it calls anything else.
+
+const whole = new BigUint64Array(1);
+const halves = new Uint32Array(whole.buffer);
+whole[0] = 1n;
+const LOW = halves[0] === 1 ? 0 : 1;
+const HIGH = 1 - LOW;
+const LARGEST_ID = 2n ** 63n - 1n;
+
+module.exports = { HIGH, LARGEST_ID, LOW, halves, whole };

@@ -1,0 +1,42 @@
+'use strict';
+// Layouts, by name or as applications write them.
+
+const { propertiesOf, unixMs } = require('../checks.js');
+const { configError, describe } = require('../errors.js');
+const { LAYOUT_KEYS, faultOf, layouts } = require('./presets.js');
+
+/** Layouts that readLayout() made, which need no other check. */
+const checked = new WeakSet(Object.values(layouts));
+
+/** The layout that was read last. The next reading of an equal one shares it. */
+let lastRead = layouts.node;
+
+/** A layout by name or as an object, frozen. */
+function readLayout(layout, epoch) {
+  if (epoch === undefined && checked.has(layout)) return layout;
+  let read;
+  if (typeof layout === 'string') {
+    if (!Object.hasOwn(layouts, layout)) {
+      const names = Object.keys(layouts).join("', '");
+      throw configError(`layout must be '${names}' or an object; it is ${describe(layout)}`);
+    }
+    if (epoch === undefined) return layouts[layout];
+    read = { ...layouts[layout] };
+  } else {
+    read = { ...propertiesOf(layout, 'layout', LAYOUT_KEYS, configError) };
+    const missing = LAYOUT_KEYS.filter((key) => read[key] === undefined);
+    if (missing.length > 0) throw configError(`the layout lacks ${missing.join(', ')}`);
+    read.epoch = unixMs('epoch of the layout', read.epoch, configError);
+  }
+  if (epoch !== undefined) read.epoch = unixMs('epoch', epoch, configError);
+  if (LAYOUT_KEYS.every((key) => read[key] === lastRead[key])) return lastRead;
+  const fault = faultOf(read, describe);
+  if (fault !== undefined) throw configError(fault);
+  // -0 is 0.
+  for (const key of LAYOUT_KEYS) read[key] += 0;
+  checked.add(read);
+  lastRead = Object.freeze(read);
+  return lastRead;
+}
+
+module.exports = { layouts, readLayout };

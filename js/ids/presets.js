@@ -1,0 +1,59 @@
+'use strict';
+// The named layouts, and what any layout must fulfil. Needs no addon and no Node API.
+//
+// src/core/layout.rs is the same in Rust; core/id.test.js compares the two.
+
+/** The furthest that a Date reaches from 1970, either way, in ms. */
+const DATE_LIMIT = 8.64e15;
+
+const MOST_BITS = 63;
+
+/** The fields of a layout, with their smallest and largest values. */
+const RANGES = {
+  timestampBits: [1, 62],
+  datacenterBits: [0, 53],
+  workerBits: [0, 53],
+  clockBackBits: [0, 4],
+  sequenceBits: [1, 53],
+  tickMs: [1, 86_400_000],
+  epoch: [-DATE_LIMIT, DATE_LIMIT],
+};
+const LAYOUT_KEYS = Object.keys(RANGES);
+
+function preset(...values) {
+  return Object.freeze(Object.fromEntries(LAYOUT_KEYS.map((key, n) => [key, values[n]])));
+}
+
+const layouts = Object.freeze({
+  node: preset(41, 3, 5, 2, 12, 1, 1580486400000),
+  twitter: preset(41, 5, 5, 0, 12, 1, 1288834974657),
+  uid: preset(28, 0, 22, 0, 13, 1000, 1463673600000),
+  discord: preset(41, 5, 5, 0, 12, 1, 1420070400000),
+  safe: preset(41, 0, 6, 1, 5, 1, 1767225600000),
+});
+
+/** The number of bits of a layout's IDs. */
+function widthOf(layout) {
+  let bits = 0;
+  for (const key of LAYOUT_KEYS.slice(0, 5)) bits += layout[key];
+  return bits;
+}
+
+/**
+ * What is wrong with a layout; undefined if nothing is.
+ * @param show returns a value as text
+ */
+function faultOf(layout, show) {
+  for (const key of LAYOUT_KEYS) {
+    const value = layout[key];
+    const [min, max] = RANGES[key];
+    if (!Number.isInteger(value) || value < min || value > max) {
+      return `${key} must be a whole number from ${min} to ${max}; it is ${show(value)}`;
+    }
+  }
+  const bits = widthOf(layout);
+  if (bits <= MOST_BITS) return undefined;
+  return `the widths of a layout must add up to at most ${MOST_BITS} bits (bit 63 is the sign); these add up to ${bits}`;
+}
+
+module.exports = { DATE_LIMIT, LAYOUT_KEYS, RANGES, faultOf, layouts, widthOf };

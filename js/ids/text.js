@@ -1,0 +1,115 @@
+'use strict';
+// IDs as applications pass them: bigints, decimal digits, numbers, and the 13 characters of base32 whose order is
+// that of the IDs. Needs no addon and no Node API.
+
+const { HIGH, LARGEST_ID, LOW, halves, whole } = require('./halves.js');
+
+const HALF = 2 ** 32;
+/** Of an ID. */
+const MOST_DIGITS = 19;
+/** A number holds as many digits exactly. */
+const EXACT_DIGITS = 15;
+const ZERO = 0x30;
+
+/** The most bits that a number holds exactly. */
+const NUMBER_BITS = 53;
+
+/**
+ * An ID as a bigint of 0 to 2^63 - 1; undefined for anything else.
+ * @param bits of the layout, if there is one. A number is an ID only of a layout that numbers hold exactly
+ */
+function idOf(id, bits) {
+  let read = id;
+  if (typeof id === 'string') read = readDigits(id);
+  else if (bits <= NUMBER_BITS && Number.isSafeInteger(id)) read = BigInt(id);
+  return typeof read === 'bigint' && read >= 0n && read <= LARGEST_ID ? read : undefined;
+}
+
+/** Why idOf() is undefined. @param show returns a value as text */
+function idFault(id, bits, show) {
+  if (typeof id === 'number' && !(bits <= NUMBER_BITS)) {
+    return `an ID must be a bigint or a decimal string; a number such as ${id} holds no more than 53 bits, so it may be another ID. Pass a string or a bigint`;
+  }
+  const orNumber = bits <= NUMBER_BITS ? `, or a number up to ${Number.MAX_SAFE_INTEGER}` : '';
+  const isBase32 = typeof id === 'string' && readBase32(id) !== undefined;
+  const remedy = isBase32 ? ', which is base32: pass fromBase32() of it, from snowdrift/id' : '';
+  return `an ID must be a bigint or a string of decimal digits, from 0 to ${LARGEST_ID}${orNumber}; it is ${show(id)}${remedy}`;
+}
+
+/** Up to 19 digits without leading zeros, below 2^64; undefined for any other string. */
+function readDigits(text) {
+  const { length } = text;
+  const hasLeadingZero = length > 1 && text.charCodeAt(0) === ZERO;
+  if (length === 0 || length > MOST_DIGITS || hasLeadingZero) return undefined;
+  let upper = 0;
+  let lower = 0;
+  let scale = 1;
+  for (let at = 0; at < length; at++) {
+    const digit = text.charCodeAt(at) - ZERO;
+    if (digit >>> 0 > 9) return undefined;
+    if (at < EXACT_DIGITS) {
+      upper = upper * 10 + digit;
+    } else {
+      lower = lower * 10 + digit;
+      scale *= 10;
+    }
+  }
+  // upper * scale + lower by 32-bit halves, so that every step is exact.
+  const upperHigh = Math.floor(upper / HALF);
+  const low = (upper - upperHigh * HALF) * scale + lower;
+  const lowHigh = Math.floor(low / HALF);
+  const high = upperHigh * scale + lowHigh;
+  halves[LOW] = low;
+  halves[HIGH] = high;
+  return whole[0];
+}
+
+/** Crockford's: no I, L, O and U. In the order of their codes, so text sorts as the IDs do. */
+const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+/** 12 characters of 5 bits, below one of 3 bits. */
+const BASE32_LENGTH = 13;
+
+/** The text of 10 bits. */
+const pairOf = (bits) => ALPHABET[(bits >>> 5) & 31] + ALPHABET[bits & 31];
+
+/** The first 11 characters of an ID in base32. */
+function base32Head(low, high) {
+  return (
+    ALPHABET[high >>> 28] +
+    pairOf(high >>> 18) +
+    pairOf(high >>> 8) +
+    pairOf((high << 2) | (low >>> 30)) +
+    pairOf(low >>> 20) +
+    pairOf(low >>> 10)
+  );
+}
+
+/** An ID of 0 to 2^63 - 1 in base32. */
+function writeBase32(id) {
+  whole[0] = id;
+  return base32Head(halves[LOW], halves[HIGH]) + pairOf(halves[LOW]);
+}
+
+/** By code of a character: its 5 bits, or -1. */
+const values = new Int8Array(128).fill(-1);
+for (let n = 0; n < 32; n++) values[ALPHABET.charCodeAt(n)] = n;
+
+/** The ID of a text in base32; undefined for any other string. */
+function readBase32(text) {
+  if (text.length !== BASE32_LENGTH) return undefined;
+  let low = 0;
+  let high = 0;
+  let all = 0;
+  for (let at = 0; at < BASE32_LENGTH; at++) {
+    const value = values[text.charCodeAt(at)] ?? -1;
+    all |= value;
+    high = (high << 5) | (low >>> 27);
+    low = (low << 5) | value;
+  }
+  if (all < 0 || text > '8') return undefined;
+  halves[LOW] = low;
+  halves[HIGH] = high;
+  return whole[0];
+}
+
+module.exports = { NUMBER_BITS, base32Head, idFault, idOf, pairOf, readBase32, writeBase32 };

@@ -1,0 +1,35 @@
+'use strict';
+// The worker thread that renews a lease. thread.js starts it with data under a key of its own. A worker of the
+// application that loads this file starts no lease, whatever its data is.
+
+const { parentPort, workerData } = require('node:worker_threads');
+
+const { describe } = require('../errors.js');
+const { connect } = require('../stores/connect.js');
+const { StoreLease } = require('./lease.js');
+
+async function runLease({ url, settings, isReleased }) {
+  let store;
+  let lease;
+  try {
+    store = await connect(new URL(url));
+    lease = await StoreLease.take(store, settings, (report) => parentPort.postMessage({ report }));
+  } catch (failure) {
+    const { code = 'ERR_SNOWFLAKE_STORE', message = describe(failure), holders } = failure;
+    parentPort.postMessage({ refused: { code, message, holders } });
+    await store?.close?.();
+    parentPort.close();
+    return;
+  }
+  // The port keeps this thread alive.
+  parentPort.once('message', async () => {
+    await lease.release();
+    Atomics.store(isReleased, 0, 1);
+    Atomics.notify(isReleased, 0);
+    lease.channel.close();
+    parentPort.close();
+  });
+}
+
+const own = workerData?.['snowdrift:lease'];
+if (own !== undefined) runLease(own);

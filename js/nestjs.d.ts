@@ -1,0 +1,83 @@
+import type {
+  CachedSnowFlakeOptions,
+  LeaseOptions,
+  LeaseStore,
+  RingOptions,
+  SnowFlakeOptions,
+} from '../index';
+
+/**
+ * How to open the generator. With `from`, by `SnowFlake.lease(from, options)`; without it, by the constructor.
+ * The environment has the defaults: if its `SNOWDRIFT_LEASE` names a server, the generator is a lease, too.
+ */
+export type SnowFlakeModuleOptions =
+  | (SnowFlakeOptions & { from?: undefined })
+  | (LeaseOptions & { from: string | URL | LeaseStore });
+
+export type CachedSnowFlakeModuleOptions =
+  | (CachedSnowFlakeOptions & { from?: undefined })
+  | (Omit<LeaseOptions, 'clock'> & RingOptions & { from: string | URL | LeaseStore });
+
+/** What the module does with its generator. */
+export interface SnowFlakeModuleExtras {
+  /** Whether all modules can inject it without importing this module. Default true. */
+  isGlobal?: boolean;
+  /**
+   * Whether the generator becomes the thread's default instance, as by `SnowFlake.use()`. Static calls,
+   * `PrimarySnowFlakeColumn()` and Prisma's extension then draw from it. Default true. If another default
+   * instance is open, the start fails with `ERR_SNOWFLAKE_CONFLICT`. With several generators in one process,
+   * pass false to all but one.
+   */
+  isDefault?: boolean;
+}
+
+interface Factory<Options> {
+  imports?: unknown[];
+  inject?: unknown[];
+  // biome-ignore lint/suspicious/noExplicitAny: what is injected is the application's
+  useFactory: (...injected: any[]) => Options | Promise<Options>;
+}
+
+/** NestJS's own type, without the dependency. */
+interface DynamicModule {
+  // biome-ignore lint/suspicious/noExplicitAny: as NestJS has it
+  module: any;
+  global?: boolean;
+  // biome-ignore lint/suspicious/noExplicitAny: as NestJS has it
+  imports?: any[];
+  // biome-ignore lint/suspicious/noExplicitAny: as NestJS has it
+  providers?: any[];
+  // biome-ignore lint/suspicious/noExplicitAny: as NestJS has it
+  exports?: any[];
+}
+
+/**
+ * A module for NestJS 10, 11 and 12. It provides `SnowFlake`, or `CachedSnowFlake` with `cached: true`, to inject
+ * by type:
+ *
+ * ```ts
+ * constructor(private readonly ids: SnowFlake) {}
+ * ```
+ *
+ * It closes the generator at `onApplicationShutdown`: by `app.close()`, and by signals after
+ * `app.enableShutdownHooks()`. It releases a lease then, and awaits that.
+ */
+export class SnowFlakeModule {
+  /** With options that are known at once. Without options, as the environment says. */
+  static forRoot(
+    options?: SnowFlakeModuleExtras &
+      (
+        | ({ cached?: false } & SnowFlakeModuleOptions)
+        | ({ cached: true } & CachedSnowFlakeModuleOptions)
+      ),
+  ): DynamicModule;
+
+  /** `useFactory` returns the options or a promise of them. If it throws, the application does not start. */
+  static forRootAsync(
+    options: SnowFlakeModuleExtras &
+      (
+        | ({ cached?: false } & Factory<SnowFlakeModuleOptions>)
+        | ({ cached: true } & Factory<CachedSnowFlakeModuleOptions>)
+      ),
+  ): DynamicModule;
+}

@@ -1,0 +1,101 @@
+'use strict';
+// What TypeORM's columns of IDs accept and return: a bigint or canonical digits in, a string out.
+
+const { configError, invalidId } = require('../errors.js');
+const { readId } = require('../generator/arguments.js');
+
+/** Converts between the property, a string, and the database. Conditions pass it, too. */
+class IdTransformer {
+  /** @param name the entity and property, for errors */
+  constructor(name) {
+    this.name = name;
+  }
+
+  to(value) {
+    return toProperty(value, this.name);
+  }
+
+  from(value) {
+    if (typeof value === 'number' && !Number.isSafeInteger(value)) {
+      throw invalidId(
+        `the driver has read ${this.name} as the number ${value}, which is rounded. Configure it to read BIGINT as strings`,
+      );
+    }
+    return typeof value === 'number' || typeof value === 'bigint' ? String(value) : value;
+  }
+}
+
+/** The transformer of a primary column. Its class marks snowdrift's columns. */
+class SnowFlakeTransformer extends IdTransformer {
+  constructor(nextIdString, name) {
+    super(name);
+    this.next = nextIdString;
+  }
+}
+
+const isSnowFlakeColumn = ({ transformer }) => transformer instanceof SnowFlakeTransformer;
+
+/** An ID as the property holds it. Returns objects and functions, such as operators and SQL, unchanged. */
+function toProperty(value, name) {
+  if (value === undefined || value === null) return value;
+  if (typeof value === 'object' || typeof value === 'function') return value;
+  try {
+    const id = readId(value);
+    return typeof value === 'string' ? value : String(id);
+  } catch ({ message }) {
+    throw invalidId(`${name}: ${message}`);
+  }
+}
+
+/** Whether a column holds IDs: snowdrift's, foreign keys, and columns of junction tables. */
+function holdsId(column) {
+  const { referencedColumn } = column;
+  return isSnowFlakeColumn(column) || (referencedColumn !== undefined && holdsId(referencedColumn));
+}
+
+/** Makes a column check and convert its IDs wherever TypeORM reads an entity or a condition. */
+function prepareColumn(column) {
+  const name = `${column.entityMetadata.name}.${column.propertyPath}`;
+  refuseNumberProperty(column, name);
+  if (isSnowFlakeColumn(column)) {
+    column.transformer = new SnowFlakeTransformer(column.transformer.next, name);
+  } else {
+    column.transformer ??= new IdTransformer(name);
+  }
+  const { getEntityValue, getEntityValueMap } = column;
+  column.getEntityValue = (entity, transform) => {
+    // Conditions are transformed. They belong to the caller, so they keep their bigints.
+    if (!transform) writeString(column, entity, name);
+    return toProperty(getEntityValue.call(column, entity, transform), name);
+  };
+  column.getEntityValueMap = (entity) => {
+    writeString(column, entity, name);
+    return getEntityValueMap.call(column, entity);
+  };
+}
+
+/**
+ * Refuses a property that TypeScript declares as a number, since it would hold a string. (IDs of a layout of at
+ * most 53 bits could be numbers; the column does not know the layout.)
+ */
+function refuseNumberProperty({ target, propertyName }, name) {
+  const declaring = typeof target === 'function' ? target.prototype : undefined;
+  if (declaring === undefined || typeof Reflect.getMetadata !== 'function') return;
+  if (Reflect.getMetadata('design:type', declaring, propertyName) !== Number) return;
+  throw configError(
+    `${name} is declared as a number, which cannot hold an ID of 64 bits: declare it as a string, such as ${propertyName}!: string`,
+  );
+}
+
+/** Replaces a bigint of an entity by its string, since JSON has no bigint. */
+function writeString({ embeddedMetadata, propertyName }, entity, name) {
+  let owner = entity;
+  for (const property of embeddedMetadata?.parentPropertyNames ?? []) owner = owner?.[property];
+  if (owner === null || typeof owner !== 'object') return;
+  // Without its getter, which would load a lazy relation.
+  const value = Object.getOwnPropertyDescriptor(owner, propertyName)?.value;
+  // Not by assignment, which throws if the object is frozen.
+  if (typeof value === 'bigint') Reflect.set(owner, propertyName, toProperty(value, name));
+}
+
+module.exports = { SnowFlakeTransformer, holdsId, isSnowFlakeColumn, prepareColumn };

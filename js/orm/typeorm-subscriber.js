@@ -1,0 +1,47 @@
+'use strict';
+// Draws IDs for entities before TypeORM inserts them.
+
+const { SnowFlake } = require('../snowflake.js');
+const { checkTextIds } = require('./text-ids.js');
+const { holdsId, isSnowFlakeColumn } = require('./typeorm-columns.js');
+const { isSqlite } = require('./typeorm-sqlite.js');
+
+class IdSubscriber {
+  /** Entities whose columns were looked at. */
+  #seen = new WeakSet();
+
+  beforeInsert({ entity, metadata, queryRunner }) {
+    if (entity === undefined) return undefined;
+    let looked;
+    for (const column of metadata.primaryColumns.filter(isSnowFlakeColumn)) {
+      const value = column.getEntityValue(entity);
+      if (value !== undefined && value !== null) continue;
+      const { next } = column.transformer;
+      const id = next();
+      column.setEntityValue(entity, id);
+      if (this.#seen.has(metadata)) continue;
+      this.#seen.add(metadata);
+      looked = storesText(metadata, queryRunner).then((isText) => {
+        if (isText) checkTextIds(id, next === SnowFlake.nextIdString ? SnowFlake.parse : undefined);
+      });
+      // The insert does not need it.
+      looked = looked.catch(() => {});
+    }
+    return looked;
+  }
+}
+
+const isText = (type) => /char|text|clob|string/i.test(type?.name ?? type);
+
+/** Whether a table has IDs as text: its driver needs that, or SQLite's table is of an earlier version. */
+async function storesText({ columns, tableName }, queryRunner) {
+  const ids = columns.filter(holdsId);
+  if (ids.some(({ type }) => isText(type))) return true;
+  const { driver } = queryRunner.dataSource ?? queryRunner.connection;
+  if (!isSqlite(driver.options.type)) return false;
+  const types = await queryRunner.query('SELECT name, type FROM pragma_table_info(?)', [tableName]);
+  const names = new Set(ids.map(({ databaseName }) => databaseName));
+  return types.some(({ name, type }) => names.has(name) && isText(type));
+}
+
+module.exports = { IdSubscriber };

@@ -1,0 +1,50 @@
+/**
+ * A primary column with SnowFlake IDs, for TypeORM 0.3 and 1. In the database it is a `bigint`, which sorts by time.
+ * In entities it is always a string:
+ *
+ * ```ts
+ * @Entity()
+ * class User {
+ *   @PrimarySnowFlakeColumn()
+ *   id: string
+ * }
+ * ```
+ *
+ * It draws an ID before each insert: by `save` and `insert` of instances and plain objects, the query builder,
+ * `upsert`, cascades and inheritance. It keeps an ID that you set. With `callListeners(false)` it draws none.
+ *
+ * **Upserts.** If `upsert`, `orUpdate` or `orIgnore` meets an existing row, the row keeps its ID. Entity and
+ * `identifiers` then hold the row's ID. If it is unknown, `id` is left out, and so is the entry of `identifiers`: always
+ * for `orIgnore`, and on databases without RETURNING (MySQL, SQLite) if no row has the conflict's values exactly.
+ *
+ * **Values.** In entities and conditions an ID may also be a bigint. An entity that is saved gets the string instead.
+ * (TypeORM itself refuses a bigint in `delete(id)` and `update(id)`: pass `{ id }` or a string.) Anything else is
+ * `ERR_SNOWFLAKE_INVALID_ID`, with entity and property: `''`, `'abc'`, `'-5'`, `'007'`, `'1e3'`, and a number, which above
+ * 2^53, reached 24.9 days after the epoch, is another ID.
+ *
+ * **Types.** Columns that refer to such a column (foreign keys, junction tables) get its type. `initialize()` rejects
+ * with `ERR_SNOWFLAKE_CONFIG`, which names the line to change, if a property is declared as a number
+ * (`id!: number`, seen with `emitDecoratorMetadata`) or if the DataSource would read IDs as numbers (`parseInt8: true`,
+ * `supportBigNumbers: false`).
+ *
+ * **SQLite.** With better-sqlite3 and sql.js, integers beyond 2^53 are then strings in all results of the DataSource, raw
+ * ones included. Other drivers of SQLite cannot read them exactly: their column is a `varchar(20)`, which sorts only
+ * while IDs have equal length. The process gets a warning in the year before that ends, `SNOWFLAKE_TEXT_IDS`. It also
+ * warns of tables that an earlier version made with `varchar(20)`: `npx typeorm migration:generate` converts them.
+ *
+ * Importing this module extends `DataSource` and `InsertQueryBuilder`, since a decorator does not know its database.
+ */
+export function PrimarySnowFlakeColumn(options?: PrimarySnowFlakeColumnOptions): PropertyDecorator;
+
+/** Options of {@link PrimarySnowFlakeColumn}. */
+export interface PrimarySnowFlakeColumnOptions {
+  /** The column's name in the database. Default: the property's name. */
+  name?: string;
+  /** The column's comment in the database, where it supports one. */
+  comment?: string;
+  /**
+   * Draws an ID. Default: `SnowFlake.nextIdString`, from the default instance at the time of the insert. That
+   * may be a lease: see `SnowFlake.use()` and `SnowFlake.ready()`.
+   */
+  nextIdString?: () => string;
+}

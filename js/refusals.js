@@ -1,0 +1,124 @@
+'use strict';
+// Errors of calls that got no ID: the code and the text of each kind. Loaded on first use.
+
+const { SnowFlakeError } = require('./errors.js');
+const { lossOf, textOf, wordsFor } = require('./faults.js');
+const { bitsOf } = require('./ids/layout-key.js');
+const { moment } = require('./time.js');
+
+const HOUR_MS = 3_600_000;
+
+const LONGER = 'Choose more timestampBits, or a later epoch with worker IDs that never issued any';
+
+/** Texts by code and kind. The kinds are those of src/binding/records.rs, and those of `kindOf`. */
+const TEXTS = {
+  ERR_SNOWFLAKE_CLOSED: {
+    closed: () => 'this SnowFlake is closed: open another one to draw more IDs',
+  },
+  ERR_SNOWFLAKE_EXHAUSTED: {
+    exhausted: ({ layout, maxWait, again }) => {
+      const perTick = `${2 ** layout.sequenceBits} IDs of a tick (${layout.tickMs} ms)`;
+      return again === ''
+        ? `the ${perTick} are exhausted, and it was the layout's last tick. ${LONGER}`
+        : `the ${perTick} are exhausted, and the next tick is further off than maxWait (${maxWait} ms).${again}, await nextIdAsync(), or choose more sequenceBits, a larger maxWait or maxAhead`;
+    },
+  },
+  ERR_SNOWFLAKE_CLOCK_BACK: {
+    'clock-back': ({ clock, issuedTo, again, reset }) =>
+      `the clock rolled back to ${clock}, and IDs up to ${issuedTo} are already issued.${again && `${again}.`} Check what sets this machine's clock${reset()}`,
+  },
+  ERR_SNOWFLAKE_BEFORE_EPOCH: {
+    'before-epoch': ({ clock, layout }) =>
+      `the clock shows ${clock}, before the layout's epoch ${moment(layout.epoch)}. Correct the clock, or choose an earlier epoch`,
+  },
+  ERR_SNOWFLAKE_TIME_ENDED: {
+    'time-ended': ({ clock, layout }) =>
+      `the clock shows ${clock}, and the layout's ${layout.timestampBits} timestamp bits have run out. ${LONGER}`,
+  },
+  ERR_SNOWFLAKE_WINDOW: {
+    floor: ({ clock, earlier, issuedTo, again, reset }) =>
+      `the clock shows ${clock}, and ${earlier} may have issued IDs up to ${issuedTo}.${again}${reset()}`,
+    ceiling: ({ clock }) =>
+      `the clock shows ${clock}, above the recorded ceiling: the process was suspended, or the clock jumped. The ceiling is being raised: try again, await nextIdAsync(), or choose a larger maxWait`,
+    'page-ceiling': ({ clock, page }) =>
+      `the clock shows ${clock}, a time in which a clock that was ahead has issued IDs, as a reset of ${page} found. Use another workerId. When the clock has passed that time, end all processes of this node and remove the page`,
+  },
+  ERR_SNOWFLAKE_STORE: {
+    page: ({ why }) => `cannot use the sequence that this host's processes share: ${textOf(why)}`,
+    unrecorded: ({ failure, again }) =>
+      `cannot record more IDs of this node, so they stop: ${failure}.${again}`,
+  },
+  ERR_SNOWFLAKE_CLOCK_SKEW: {
+    'clock-skew': ({ clock, theirClock, store }) =>
+      `this machine's clock shows ${clock}, and the clock of ${store} shows ${theirClock()}: they differ by more than ttl, maxClockSkew and maxAhead allow. Correct this machine's clock (NTP), or the store's; then IDs continue`,
+  },
+  ERR_SNOWFLAKE_LEASE_EXPIRED: {
+    'lease-lost': ({ workerId, store, lost, scope, failure }) =>
+      `workerId ${workerId} of ${store} ${lossOf(lost, scope)}. This process waits for a free slot, and continues by itself when it has one${inBrackets(failure)}`,
+    'lease-expired': ({ workerId, store, ceiling, failure }) =>
+      `the lease of workerId ${workerId} from ${store} expired at ${moment(ceiling)}${inBrackets(failure)}. It is being renewed, and IDs continue by themselves then. ${failure === undefined ? 'If this process was busy or suspended for longer than ttl, raise ttl or set thread: true' : 'Check the store'}`,
+  },
+};
+
+const inBrackets = (failure) => (failure === undefined ? '' : ` (${failure})`);
+
+const isOfStore = (lease) => lease !== undefined && !lease.store.startsWith('file:');
+
+/** The kind of a refusal, with the reasons for a ceiling told apart. */
+function kindOf({ kind, page }, lease) {
+  // A lease that lost its slot and found no other has no open generator.
+  if (kind !== 'ceiling' && !(kind === 'closed' && lease?.state === 'lost')) return kind;
+  if (isOfStore(lease)) {
+    const { state, failure, clockSkew } = lease;
+    if (state === 'lost') return 'lease-lost';
+    return failure === undefined && clockSkew > 0 ? 'clock-skew' : 'lease-expired';
+  }
+  if (page !== undefined && !lease) return 'page-ceiling';
+  return lease?.failure ? 'unrecorded' : 'ceiling';
+}
+
+/** Who may have issued IDs up to the floor. */
+function earlierHolders(page, lease) {
+  if (page !== undefined && !lease) return "this host's earlier page of the node";
+  return isOfStore(lease) ? 'other holders of this slot' : 'earlier processes';
+}
+
+/**
+ * @param refusal the record of src/binding/records.rs
+ * @param settings the settings of the called instance: its node and `maxWait`
+ * @param lease its LeaseInfo, if it has one
+ */
+function refusalError(refusal, settings, lease) {
+  const { now, retryAfterMs, page } = refusal;
+  const isOver = retryAfterMs === undefined;
+  const { code, message } = wordsFor(
+    {
+      ...{ ...refusal, ...settings, ...lease, ...lease?.slot },
+      kind: kindOf(refusal, lease),
+      clock: moment(now),
+      theirClock: () => moment(now - lease.clockSkew),
+      again: isOver ? '' : ` Try again in ${retryAfterMs} ms`,
+      issuedTo: isOver ? "the end of the layout's time" : moment(now + retryAfterMs - 1),
+      earlier: earlierHolders(page, lease),
+      reset: () => resetAdvice(retryAfterMs, settings, lease, page),
+    },
+    TEXTS,
+  );
+  return new SnowFlakeError(code, message, { retryAfterMs });
+}
+
+const quoted = (text) => (/^[\w:/.@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
+/** The command that resets a slot of a directory or a host's page, if a clock hours ahead has used it. */
+function resetAdvice(retryAfterMs, { datacenterId, workerId, layout }, lease, page) {
+  if (!(retryAfterMs > HOUR_MS)) return '';
+  const node = `--datacenter-id ${datacenterId} --worker-id ${workerId}`;
+  if (lease?.store.startsWith('file:')) {
+    const file = `${lease.store}/datacenter-${datacenterId}-worker-${workerId}.slot`;
+    return `. If the clock is right now and was ahead before, end this process and reset the slot ${file.slice('file://'.length)}: snowdrift reset ${quoted(lease.store)} ${node} shows the risk first`;
+  }
+  if (lease || page === undefined) return '';
+  return `. If the clock is right now and was ahead before, end all processes of this node and reset its page ${page}: snowdrift reset ${node} --layout ${bitsOf(layout)}@${layout.tickMs} --epoch ${layout.epoch} shows the risk first`;
+}
+
+module.exports = { TEXTS, refusalError };

@@ -1,0 +1,60 @@
+'use strict';
+// What `snowdrift/schema` exports: checks of IDs that come from outside, for validators and servers. Needs no addon
+// and no Node API.
+
+const { floorId, isId, parse } = require('./id.js');
+const { SnowFlakeError } = require('./ids/error.js');
+
+const INVALID_ID = 'ERR_SNOWFLAKE_INVALID_ID';
+
+/** How far ahead of this clock the time of an ID may be, ms. Clocks differ, and `maxAhead` is at most an hour. */
+const TOLERANCE = 86_400_000;
+
+/** By what `as` names: an ID in that form. */
+const FORMS = new Map(Object.entries({ string: String, bigint: BigInt, number: Number }));
+
+const configError = (message) => new SnowFlakeError('ERR_SNOWFLAKE_CONFIG', message);
+
+function idSchema(options = {}) {
+  if (Object(options) !== options) throw configError('the options of idSchema() must be an object');
+  const { as = 'string', layout, since } = options;
+  const toForm = FORMS.get(as);
+  if (toForm === undefined) throw configError(`as must be 'string', 'bigint' or 'number'`);
+  // Throws if the layout is none.
+  const mayBeNumber = isId(0, layout);
+  if (as === 'number' && !mayBeNumber) {
+    throw configError("as: 'number' needs a layout of at most 53 bits, such as 'safe'");
+  }
+  if (since !== undefined && layout === undefined) throw configError('since needs a layout');
+  const first = since === undefined ? 0n : floorId(since, layout);
+
+  function read(value) {
+    const { id, date } = parse(value, layout);
+    const isLater = date > Date.now() + TOLERANCE;
+    if (layout !== undefined && (isLater || id < first)) {
+      const problem = isLater ? 'in the future' : 'before the first ID';
+      throw new SnowFlakeError(
+        INVALID_ID,
+        `ID ${id} is of another layout: by this one its time is ${date.toISOString()}, ${problem}`,
+      );
+    }
+    return toForm(id);
+  }
+
+  function validate(value) {
+    try {
+      return { value: read(value) };
+    } catch (error) {
+      if (error.code !== INVALID_ID) throw error;
+      return { issues: [{ message: error.message }] };
+    }
+  }
+
+  return Object.freeze({
+    '~standard': Object.freeze({ version: 1, vendor: 'snowdrift', validate }),
+    is: (value) => typeof value === as && validate(value).issues === undefined,
+    parse: read,
+  });
+}
+
+module.exports = { idSchema };

@@ -1,0 +1,273 @@
+'use strict';
+// Opens the store of a URL: loads the client that the application has installed, and connects it. The
+// connection belongs to the lease. It does not keep the process alive; a call does, until its time limit. A call
+// that is abandoned destroys its connection, and the next call opens another one. Otherwise a half-open
+// connection would fail all later calls.
+
+const { readFile } = require('node:fs/promises');
+const net = require('node:net');
+
+const { SnowFlakeError, configError, needsPackage } = require('../errors.js');
+const { learn } = require('../secrets.js');
+const { runWithin } = require('../time.js');
+const { storeFailure } = require('./failures.js');
+const { addressesOf, loginOf, serverOf } = require('./url.js');
+
+/** Time limit of an orderly disconnect, ms. */
+const DISCONNECT_MS = 500;
+
+/** Idle time before the first TCP keep-alive probe, ms. */
+const KEEP_ALIVE_MS = 10_000;
+
+/** Loads a client's package. The error for a missing one says what to install. */
+async function loadClient(name, url) {
+  try {
+    // Spelled out, as in ../native.js.
+    switch (name) {
+      case 'ioredis':
+        return await import('ioredis');
+      case 'mysql2':
+        return await import('mysql2');
+      case 'pg':
+        return await import('pg');
+    }
+  } catch (cause) {
+    throw needsPackage(`a lease from ${url.protocol}//`, name, cause);
+  }
+}
+
+/** Splits a URL into ?namespace=... and the client's own URL. */
+function splitUrl(url) {
+  const own = new URL(url);
+  const namespace = own.searchParams.get('namespace') ?? undefined;
+  own.searchParams.delete('namespace');
+  return { own, options: namespace === undefined ? {} : { namespace } };
+}
+
+async function connectPostgres(url, { own, options }) {
+  const { default: pg } = await loadClient('pg', url);
+  const { postgres } = require('./postgres.js');
+  const clients = new Set();
+  class Client extends pg.Client {
+    constructor(config) {
+      super(config);
+      clients.add(this);
+      // The pool handles errors of an idle client, and the first error of a query. A second one, as when the
+      // server stops, would end this process.
+      this.on('error', () => {});
+      this.once('end', () => clients.delete(this));
+    }
+  }
+  const pool = new pg.Pool({
+    connectionString: own.href,
+    max: 1,
+    allowExitOnIdle: true,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    Client,
+  });
+  // The next call replaces a connection that broke while idle.
+  pool.on('error', () => {});
+  return {
+    store: postgres(pool, options),
+    drop: () => {
+      for (const { connection } of clients) connection.stream.destroy();
+    },
+    end: () => pool.end(),
+  };
+}
+
+async function connectMysql(url, { own, options }) {
+  const { default: mysql2 } = await loadClient('mysql2', url);
+  const { mysql } = require('./mysql.js');
+  own.protocol = 'mysql:';
+  const sockets = new Set();
+  const stream = ({ config: { host, port, socketPath } }) => {
+    const socket = net.connect(
+      socketPath
+        ? { path: socketPath }
+        : { host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS },
+    );
+    sockets.add(socket);
+    return socket.once('close', () => sockets.delete(socket)).unref();
+  };
+  // The time limit of each call includes connecting.
+  const pool = mysql2.createPool({ uri: own.href, connectionLimit: 1, connectTimeout: 0, stream });
+  return {
+    store: mysql(pool, options),
+    drop: () => {
+      for (const socket of sockets) socket.destroy();
+    },
+    end: () => pool.promise().end(),
+  };
+}
+
+async function connectRedis(url, { own, options }) {
+  const { default: Redis } = await loadClient('ioredis', url);
+  const { redis } = require('./redis.js');
+  // The calls connect, since the client's own retry timer would keep the process alive.
+  const client = new Redis(own.href, {
+    lazyConnect: true,
+    retryStrategy: null,
+    connectTimeout: 0,
+    keepAlive: KEEP_ALIVE_MS,
+  });
+  client.on('connect', () => client.stream.unref());
+  let lastError;
+  client.on('error', (error) => {
+    lastError = error;
+  });
+  let connecting;
+  const connected = async () => {
+    if (client.status === 'ready') return;
+    lastError = undefined;
+    connecting ??= client.connect().finally(() => {
+      connecting = undefined;
+    });
+    await connecting;
+    // Without this, the client would continue in a database other than the requested one.
+    if (lastError !== undefined) {
+      client.disconnect();
+      throw lastError;
+    }
+  };
+  const drop = () => {
+    if (client.status !== 'end') client.disconnect();
+    client.stream?.destroy();
+  };
+  return {
+    store: redis(client, options),
+    connected,
+    // The client's error for a call says only that there is no connection.
+    causeOf: (failure) => lastError ?? failure,
+    drop,
+    end: async () => client.status === 'ready' && client.quit(),
+  };
+}
+
+const TLS_FILES = ['ca', 'cert', 'key'];
+
+/**
+ * The option `tls` of a store, by the URL's options ca, cert and key.
+ * @param scheme of URLs with TLS
+ * @returns undefined without TLS
+ */
+function tlsOf(own, scheme) {
+  const { searchParams } = own;
+  const server = serverOf(own);
+  const files = TLS_FILES.filter((name) => searchParams.has(name));
+  if ([...searchParams.keys()].some((name) => !['host', ...TLS_FILES].includes(name))) {
+    throw configError(`the URL of ${server} takes the options namespace, host, ca, cert and key`);
+  }
+  if (own.protocol !== scheme) {
+    if (files.length > 0) throw configError(`${files[0]} of a URL needs ${scheme}//`);
+    return undefined;
+  }
+  const readTls = async (name) => {
+    try {
+      return [name, await readFile(searchParams.get(name))];
+    } catch ({ code }) {
+      throw configError(`cannot read the file of the option ${name} of ${server} (${code})`);
+    }
+  };
+  // Read for each request, so that renewed certificates are used.
+  return async () => Object.fromEntries(await Promise.all(files.map(readTls)));
+}
+
+async function connectEtcd(_, { own, options }) {
+  const { etcd } = require('./etcd.js');
+  const tls = tlsOf(own, 'etcds:');
+  const scheme = tls === undefined ? 'http' : 'https';
+  const endpoints = addressesOf(own).map((address) => `${scheme}://${address}`);
+  return { store: etcd(endpoints, { ...options, ...loginOf(own), tls }) };
+}
+
+async function connectZookeeper(_, { own, options }) {
+  const { zookeeper } = require('./zookeeper.js');
+  const tls = tlsOf(own, 'zookeepers:');
+  const ensemble = addressesOf(own).join(',') + own.pathname;
+  return { store: zookeeper(ensemble, { ...options, ...loginOf(own), tls }) };
+}
+
+/** By scheme. */
+const CONNECT = {
+  'postgres:': connectPostgres,
+  'postgresql:': connectPostgres,
+  'mysql:': connectMysql,
+  'mariadb:': connectMysql,
+  'redis:': connectRedis,
+  'rediss:': connectRedis,
+  'etcd:': connectEtcd,
+  'etcds:': connectEtcd,
+  'zookeeper:': connectZookeeper,
+  'zookeepers:': connectZookeeper,
+};
+
+/** The LeaseStore of a URL. */
+async function connect(url) {
+  learn(url);
+  const parts = splitUrl(url);
+  const server = serverOf(parts.own);
+  let connection;
+  try {
+    connection = await CONNECT[url.protocol](url, parts);
+  } catch (failure) {
+    if (failure instanceof SnowFlakeError) throw failure;
+    // Not the failure's message, which may show the URL.
+    throw configError(
+      `the client of ${server} cannot use this URL: percent-encode special characters in user, password and database, and check the options after '?'`,
+    );
+  }
+  return guardCalls(connection, server);
+}
+
+/** A store whose calls drop the connection when their signal aborts. */
+function guardCalls(connection, server) {
+  const { store, connected, causeOf = (failure) => failure, drop, end } = connection;
+
+  async function call(name, request) {
+    const { signal } = request;
+    const onAbort = () => drop?.();
+    signal?.addEventListener('abort', onAbort);
+    try {
+      await connected?.();
+      signal?.throwIfAborted();
+      return await store[name](request);
+    } catch (failure) {
+      if (failure instanceof SnowFlakeError) throw failure;
+      throw storeFailure(server, name, causeOf(failure));
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  let closing;
+  const calls = Object.keys(store).filter(
+    (name) => typeof store[name] === 'function' && name !== 'close',
+  );
+  return {
+    ...store,
+    ...Object.fromEntries(calls.map((name) => [name, (request = {}) => call(name, request)])),
+    server,
+    close() {
+      closing ??= disconnect(end ?? (async () => store.close?.()), drop).finally(() => {
+        // A later call connects again, so a later close() must disconnect again.
+        closing = undefined;
+      });
+      return closing;
+    },
+  };
+}
+
+/** Ends a connection: in an orderly way if the server replies in time, else by force. */
+async function disconnect(end, drop) {
+  try {
+    await runWithin(DISCONNECT_MS, end);
+  } catch {
+    // There was no connection, or it does not answer.
+  } finally {
+    drop?.();
+  }
+}
+
+module.exports = { connect };

@@ -1,0 +1,227 @@
+'use strict';
+// Requests to the JSON gateway of etcd's v3 API: to one of several endpoints, by TLS, with the token of a user.
+// Through node:https, since fetch takes neither a CA nor a client certificate.
+//
+// A request goes to the next endpoint if it cannot have had an effect. Otherwise its call fails, and the next
+// call goes there. A lease begins with requests that have none, so one that starts finds an endpoint that replies.
+
+const { configError, describe } = require('../errors.js');
+const { forget, learnPassword } = require('../secrets.js');
+const { clearTimeout, setTimeout } = require('../time.js');
+const { readLogin } = require('./options.js');
+const { loginOf } = require('./url.js');
+
+/** Time limit of connecting to an endpoint, and of a reply to a request without an effect, if there are others, ms. */
+const SILENCE_MS = 1000;
+const WITHOUT_EFFECT = ['/v3/maintenance/status', '/v3/auth/authenticate'];
+
+/** Idle time before the first TCP keep-alive probe, ms. */
+const KEEP_ALIVE_MS = 10_000;
+
+/** The longest reply read, in characters: some 80,000 slots. */
+const MOST_REPLY = 2 ** 26;
+
+/** The longest token. etcd makes it, and a header has to hold it. */
+const MOST_TOKEN = 16_384;
+
+/** Replies to requests that had no effect. */
+const ANOTHER_TOKEN = /invalid auth token|user name is empty|revision of auth store is old/;
+const ANOTHER_ENDPOINT = /no leader|not supported for learner/;
+const NO_LOGIN = /authentication is not enabled/;
+
+function readEndpoints(urls) {
+  const endpoints = (Array.isArray(urls) ? urls : [urls]).map((url) => {
+    try {
+      return new URL(url);
+    } catch (cause) {
+      throw configError(`etcd() takes the URL of an etcd server; this is ${describe(url)}`, {
+        cause,
+      });
+    }
+  });
+  if (endpoints.length === 0) throw configError('etcd() takes at least one URL');
+  const [{ protocol }] = endpoints;
+  for (const url of endpoints) {
+    if (!['http:', 'https:'].includes(url.protocol)) {
+      throw configError(`etcd() takes an http: or https: URL; this is ${describe(url.href)}`);
+    }
+    if (url.protocol !== protocol) throw configError('etcd() takes either http: or https: URLs');
+  }
+  return endpoints;
+}
+
+/** Reads user and password from the options or the first URL. Further URLs may repeat the first one's. */
+function readAccess([first, ...others], { user, password }) {
+  const isOther = (url) => url.username !== first.username || url.password !== first.password;
+  if (others.some((url) => (url.username || url.password) && isOther(url))) {
+    throw configError('etcd(): all URLs must have the same user and password');
+  }
+  let ofUrl;
+  try {
+    ofUrl = loginOf(first);
+  } catch {
+    throw configError('etcd(): user and password of the URL are not percent-encoded');
+  }
+  return readLogin('etcd()', { user: user ?? ofUrl.user, password: password ?? ofUrl.password });
+}
+
+/** The options of node:tls for a request. Errors of TLS quote a passphrase of a wrong type. */
+async function readTls(tls) {
+  const options = typeof tls === 'function' ? await tls() : tls;
+  const { passphrase } = options ?? {};
+  if (['string', 'number'].includes(typeof passphrase)) learnPassword(String(passphrase));
+  return options;
+}
+
+/**
+ * Sends one request.
+ * @param request of node:http or node:https
+ * @param limit time to connect, ms; if it can be repeated, to get the reply
+ * @returns the reply's status, Date header and text
+ * @throws an error with `isUnsent` if there was no connection, or it can be repeated
+ */
+async function send(request, url, { limit, isRepeatable, text, ...options }) {
+  let isConnected = false;
+  let timer;
+  try {
+    const response = await new Promise((resolve, reject) => {
+      const sent = request(url, { method: 'POST', ...options });
+      const onConnect = () => {
+        isConnected = true;
+        if (!isRepeatable) clearTimeout(timer);
+      };
+      if (limit !== undefined) {
+        timer = setTimeout(() => {
+          const what = isConnected ? 'reply from' : 'connection to';
+          const late = new Error(`timeout: no ${what} ${url.host} in ${limit} ms`);
+          sent.destroy(Object.assign(late, { code: 'ETIMEDOUT' }));
+        }, limit);
+      }
+      sent.once('socket', (socket) => {
+        if (sent.reusedSocket) onConnect();
+        else socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', onConnect);
+      });
+      sent.on('response', resolve).on('error', reject);
+      sent.end(text);
+    });
+    let reply = '';
+    for await (const chunk of response.setEncoding('utf8')) {
+      reply += chunk;
+      if (reply.length > MOST_REPLY) {
+        throw new Error(`its reply is longer than ${MOST_REPLY} characters`);
+      }
+    }
+    return { status: response.statusCode, date: response.headers.date, text: reply };
+  } catch (failure) {
+    throw Object.assign(failure, { isUnsent: !isConnected || isRepeatable });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Parses a reply: an object. */
+function parse({ status, text }) {
+  let reply = null;
+  try {
+    reply = JSON.parse(text);
+  } catch {
+    // As if it were no object.
+  }
+  if (reply !== null && typeof reply === 'object') return reply;
+  const start = describe(text.trim().slice(0, 60));
+  throw new Error(`etcd returned ${status}, and what is not valid JSON of an object: ${start}`);
+}
+
+/**
+ * A client of the endpoints.
+ * @param options user, password and tls, as in etcd.d.ts
+ */
+function createClient(urls, { tls, ...given }) {
+  const endpoints = readEndpoints(urls);
+  const isTls = endpoints[0].protocol === 'https:';
+  const transport = isTls ? require('node:https') : require('node:http');
+  const { user, password } = readAccess(endpoints, given);
+  if (tls !== undefined && !isTls) throw configError('etcd(): tls needs https: URLs');
+  if (tls !== undefined && (tls === null || !['object', 'function'].includes(typeof tls))) {
+    // Without its value, which may be a key.
+    throw configError('etcd(): tls must be options of node:tls, or a function that returns them');
+  }
+  const hosts = endpoints.map(({ host }) => host).join(',');
+  for (const url of endpoints) Object.assign(url, { username: '', password: '' });
+  let agent;
+  /** The index of the endpoint in use. */
+  let current = 0;
+  /** '' if the server has no users. */
+  let token = user === undefined ? '' : undefined;
+
+  async function request(path, body, authorization, signal) {
+    agent ??= new transport.Agent({ keepAlive: true, keepAliveMsecs: KEEP_ALIVE_MS });
+    const options = {
+      ...(await readTls(tls)),
+      agent,
+      signal,
+      headers: {
+        'Content-Type': 'application/json',
+        ...(authorization === '' ? {} : { Authorization: authorization }),
+      },
+      text: JSON.stringify(body),
+      limit: endpoints.length > 1 ? SILENCE_MS : undefined,
+    };
+    for (let tries = 1; ; tries++) {
+      signal?.throwIfAborted();
+      const used = current;
+      try {
+        const isRepeatable = WITHOUT_EFFECT.includes(path) && tries < endpoints.length;
+        const url = new URL(path, endpoints[used]);
+        const answer = await send(transport.request, url, { ...options, isRepeatable });
+        const reply = parse(answer);
+        const { status, date } = answer;
+        // The Date header has whole seconds, rounded down.
+        if (status === 200) return { reply, second: Date.parse(date) };
+        const message = describe(reply.message ?? reply.error ?? reply);
+        const failure = new Error(`etcd returned ${status}: ${message}`);
+        throw Object.assign(failure, { status, isUnsent: ANOTHER_ENDPOINT.test(message) });
+      } catch (failure) {
+        const isRefusal = failure.status < 500;
+        if (!isRefusal && current === used) current = (used + 1) % endpoints.length;
+        if (tries === endpoints.length || !failure.isUnsent) throw failure;
+      }
+    }
+  }
+
+  async function authenticate(signal) {
+    const login = { name: user, password };
+    try {
+      const { reply } = await request('/v3/auth/authenticate', login, '', signal);
+      const { token: found } = reply;
+      if (typeof found !== 'string' || found === '' || found.length > MOST_TOKEN) {
+        throw new Error('etcd returned no token');
+      }
+      learnPassword(found);
+      return found;
+    } catch (failure) {
+      // As with etcdctl: users may be enabled after the processes know theirs.
+      if (NO_LOGIN.test(failure.message)) return '';
+      throw failure;
+    }
+  }
+
+  /** @returns `reply`, and etcd's clock in whole seconds as `second`, Unix ms */
+  async function post(path, body, signal) {
+    for (let isSecond = false; ; isSecond = true) {
+      token ??= await authenticate(signal);
+      const used = token;
+      try {
+        return await request(path, body, used, signal);
+      } catch (failure) {
+        if (user === undefined || isSecond || !ANOTHER_TOKEN.test(failure.message)) throw failure;
+        if (used !== '') forget(used);
+        if (token === used) token = undefined;
+      }
+    }
+  }
+
+  return { hosts, post, close: () => agent?.destroy() };
+}
+
+module.exports = { createClient };

@@ -1,0 +1,133 @@
+'use strict';
+// Errors of stores, by phase: no address, no listener, TLS, login, another protocol, timeout, a failed call.
+// Each names the server, says what to do, and quotes the client. None contains a password or a full URL.
+
+const { SnowFlakeError, describe } = require('../errors.js');
+const { CallTimeout } = require('../time.js');
+
+/** The first match decides. Codes and messages are those of Node, clients and servers. */
+const PHASES = [
+  {
+    codes: /^(ENOTFOUND|EAI_\w+|ENODATA)$/,
+    messages: /failed to lookup address information/,
+    say: (server) =>
+      `Cannot find the host of ${server}: check its name and the DNS settings of this host`,
+  },
+  {
+    codes: /^ERR_OSSL_/,
+    messages: /^ZooKeeper: (cannot use|invalid client private key)/,
+    say: (server) =>
+      `Cannot use the certificate or key for ${server}: check that they are in PEM, belong together, and have this passphrase`,
+  },
+  {
+    codes: /^(ERR_TLS|ERR_SSL|CERT_|EPROTO$|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HANDSHAKE_)/,
+    messages:
+      /SSL connection|SSL\/TLS|secure TLS|insecure transport|wrong version number|no encryption|SSL off|to an HTTPS server|CommonName of client|TLS handshake|received fatal alert/i,
+    say: (server) =>
+      `Cannot agree on TLS with ${server}: check that the URL and the server both use TLS or both do not, that this process trusts the server's certificate (NODE_EXTRA_CA_CERTS), and that the server accepts the client certificate, if it requires one`,
+  },
+  {
+    codes: /^(28P01|28000|ER_ACCESS_DENIED_(NO_PASSWORD_)?ERROR)$/,
+    messages:
+      /^(WRONGPASS|NOAUTH)|invalid password|without any password|SASL|SCRAM|authentication failed|invalid auth token|user name is empty/i,
+    say: (server) => `${server} refused the login: check user and password`,
+  },
+  {
+    codes: /^(3D000|ER_BAD_DB_ERROR)$/,
+    messages: /DB index is out of range|invalid DB index/i,
+    say: (server) => `${server} has no such database: create it, or correct its name`,
+  },
+  {
+    codes: /^(42501|ER_(TABLE|COLUMN|DB)ACCESS_DENIED_ERROR)$/,
+    messages:
+      /^NOPERM|permission denied|not authorized|ACL failure in script|user executing the script/i,
+    say: (server) => `${server} denied access: grant this user the rights`,
+  },
+  {
+    codes: /^(25006|ER_OPTION_PREVENTS_STATEMENT|ER_READ_ONLY_MODE)$/,
+    messages: /^READONLY|read-only/i,
+    say: (server) => `${server} is read-only: use the address of the primary`,
+  },
+  {
+    codes: /^(53300|ER_(USER_LIMIT_REACHED|CON_COUNT_ERROR|TOO_MANY_USER_CONNECTIONS))$/,
+    messages: /max number of clients|too many (clients|connections)/i,
+    say: (server) => `${server} accepts no more connections: end some, or raise the server's limit`,
+  },
+  {
+    codes: /^(HPE_\w+|PROTOCOL_\w*(PACKET|SEQUENCE)\w*|ER_MALFORMED_PACKET)$/,
+    messages:
+      /protocol error|unexpected (token|end of JSON)|not valid JSON|unmarshal|unknown message code/i,
+    say: (server) => `The reply is not in the protocol of ${server}: check that this is its port`,
+  },
+  {
+    codes:
+      /^(ECONNREFUSED|E(HOST|NET)(UNREACH|DOWN)|ETIMEDOUT|EADDRNOTAVAIL|ENOENT|UND_ERR_CONNECT_TIMEOUT|NR_CLOSED)$/,
+    messages:
+      /max retries per request|connect(ion)? time-?out|timeout expired|client is closed|no available hosts|ConnectionRefused|(Host|Network)Unreachable|TimedOut/i,
+    say: (server) => `Cannot reach ${server}: check that it runs and that this host can reach it`,
+  },
+  {
+    codes: /^(ECONNRESET|EPIPE|PROTOCOL_CONNECTION_LOST|UND_ERR_SOCKET)$/,
+    messages:
+      /connection (terminated|is closed|lost|closed)|socket closed|other side closed|connection to server has lost|ConnectionReset/i,
+    say: (server) =>
+      `${server} closed the connection: check that it runs, that this is its port, and that the URL uses TLS if the port does`,
+  },
+];
+
+const ACTIONS = {
+  now: 'read its clock',
+  open: 'open the namespace',
+  raise: "raise the namespace's record",
+  acquire: 'acquire a slot',
+  renew: 'renew a slot',
+  release: 'release a slot',
+  slots: 'list its slots',
+};
+
+/** The wrapped error with the code and the message. */
+function rootOf(failure) {
+  // An AggregateError of connecting to each address of a host; its own message may be empty.
+  if (Array.isArray(failure?.errors) && failure.errors.length > 0) return failure.errors[0];
+  if (failure?.code === undefined && failure?.cause instanceof Error) return rootOf(failure.cause);
+  return failure;
+}
+
+/**
+ * The error for a call that failed.
+ * @param server 'PostgreSQL at db:5432', or the store's name
+ */
+function storeFailure(server, call, failure) {
+  const root = rootOf(failure);
+  const [text, ...quote] = explain(server, call, root);
+  const hasCode = typeof root?.code === 'string' && /^[A-Z0-9_]{3,40}$/.test(root.code);
+  const message = hasCode ? text.replace(': ', ` (${root.code}): `) : text;
+  return new SnowFlakeError('ERR_SNOWFLAKE_STORE', [message, ...quote].join('. '), {
+    cause: failure,
+  });
+}
+
+/** The text of an error, and the client's own where it says more. */
+function explain(server, call, root) {
+  if (root instanceof CallTimeout) {
+    return [
+      `${server} did not answer within ${root.ms} ms: check that it runs, that this is its port, and that no firewall drops packets`,
+    ];
+  }
+  const text = describe(root);
+  const code = String(root?.code);
+  const message = String(root?.message);
+  const phase = PHASES.find(({ codes, messages }) => codes.test(code) || messages?.test(message));
+  if (phase === undefined) return [`${server} failed to ${ACTIONS[call] ?? call}: ${text}`];
+  return [phase.say(server), `Its client says: ${text}`];
+}
+
+/** @param evidence a record of another format that a reader can look up */
+function formatConflict(name, evidence) {
+  return new SnowFlakeError(
+    'ERR_SNOWFLAKE_STORE',
+    `${name} has records of another format: ${evidence}. Use another namespace, or delete the old records ttl + maxClockSkew after their last holder has ended`,
+  );
+}
+
+module.exports = { formatConflict, storeFailure };

@@ -1,0 +1,20 @@
+import type { LeaseStore, StoreOptions } from './store';
+
+/**
+ * A store in MariaDB or MySQL. Creates its tables on first use. If the user may not do that, run {@link sql}
+ * as a migration.
+ *
+ * The database must have committed a record durably when it answers. A connection with `autocommit = 0`, or
+ * inside a transaction, is `ERR_SNOWFLAKE_CONFIG` at each call. A crash with
+ * `innodb_flush_log_at_trx_commit` other than 1, or a failover to a lagging replica, can lose confirmed
+ * records: run `npx snowdrift recover` after either.
+ *
+ * Prefer a pool to a connection: if a query takes longer than `callTimeout`, the lease destroys its connection,
+ * and a pool opens another one. Set the pool's `connectTimeout`, too.
+ *
+ * @param client a pool or a connection of `mysql2` or `mysql2/promise`
+ */
+export function mysql(client: { query: unknown }, options?: StoreOptions): LeaseStore;
+
+/** The SQL that creates the tables, for a migration. */
+export function sql(dialect: 'postgres' | 'mysql' | 'sqlite'): string;

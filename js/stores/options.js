@@ -1,0 +1,48 @@
+'use strict';
+// Checks the arguments that all stores take: the client and { namespace }.
+
+const { configError, describe } = require('../errors.js');
+const { propertiesOf } = require('../checks.js');
+const { learnPassword } = require('../secrets.js');
+
+/**
+ * The options of a store, each read once: its namespace, 'default' if there is none, and more.
+ * @param more names of other options
+ */
+function readOptions(options = {}, more = []) {
+  const names = ['namespace', ...more];
+  const given = propertiesOf(options, 'options of the store', names, configError);
+  const { namespace = 'default' } = given;
+  if (typeof namespace !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(namespace)) {
+    throw configError(
+      `namespace must be 1 to 64 letters, digits, '_', '.' or '-'; it is ${describe(namespace)}`,
+    );
+  }
+  return { ...given, namespace };
+}
+
+const readNamespace = (options) => readOptions(options).namespace;
+
+/**
+ * Checks that there are both user and password, or neither.
+ * @param name whose options they are, in errors
+ */
+function readLogin(name, { user, password }) {
+  if (user === undefined && password === undefined) return {};
+  for (const text of [user, password]) {
+    if (typeof text !== 'string' || text === '') {
+      throw configError(`${name} needs both user and password as text, or neither`);
+    }
+  }
+  learnPassword(password);
+  return { user, password };
+}
+
+/** @param expected begins the error: 'mysql() takes a pool of mysql2' */
+function checkClient(client, method, expected) {
+  if (client === null || typeof client !== 'object' || typeof client[method] !== 'function') {
+    throw configError(`${expected}; this is ${describe(client)}`);
+  }
+}
+
+module.exports = { checkClient, readLogin, readNamespace, readOptions };

@@ -1,0 +1,20 @@
+import type { LeaseStore, StoreOptions } from './store';
+
+/**
+ * A store in PostgreSQL, 10 or later. Creates its tables on first use. If the user may not do that, run
+ * {@link sql} as a migration.
+ *
+ * The database must have committed a record durably when it answers. A connection inside a transaction is
+ * `ERR_SNOWFLAKE_CONFIG` at each call. A crash with `synchronous_commit = off`, or a failover to a lagging
+ * replica, can lose confirmed records: run `npx snowdrift recover` after either.
+ *
+ * Prefer a Pool to a Client: if a query takes longer than `callTimeout`, the lease destroys its connection, and
+ * a Pool opens another one. Set its `connectionTimeoutMillis` and `keepAlive`, too. A Client keeps a half-open
+ * connection (packets vanish without a reset).
+ *
+ * @param client a Pool or a Client of `pg`
+ */
+export function postgres(client: { query: unknown }, options?: StoreOptions): LeaseStore;
+
+/** The SQL that creates the tables, for a migration. */
+export function sql(dialect: 'postgres' | 'mysql' | 'sqlite'): string;

@@ -1,0 +1,109 @@
+'use strict';
+// Runs SQL statements through the clients of `pg` and `mysql2`, and statements whose changes must be committed at
+// once: a rollback would undo what a lease relies on.
+
+const { configError } = require('../errors.js');
+const { DIALECTS } = require('./sql-dialects.js');
+
+/** The most tries of a statement that fails with a conflict (`isConflict`). */
+const MAX_TRIES = 20;
+
+/** Replaces each `?` with PostgreSQL's $1, $2, ... */
+function numberParameters(text) {
+  let n = 0;
+  return text.replaceAll('?', () => `$${++n}`);
+}
+
+/**
+ * Runs one statement with `?` placeholders through a client of `pg`, and returns its rows.
+ * @param signal when aborted, removes the connection from its pool, since it may be half-open
+ */
+async function queryPostgres(client, text, values, signal) {
+  // Of pg, only a Pool has totalCount.
+  const isPool = typeof client.totalCount === 'number';
+  // Without values, pg accepts several statements in one text.
+  const run = async (on) => (await on.query(numberParameters(text), values)).rows;
+  if (!isPool || signal === undefined) return run(client);
+  const connection = await client.connect();
+  // The query rejects, too. An error event without a listener would end the process.
+  const ignore = () => {};
+  connection.on('error', ignore);
+  const release = (isBroken) => {
+    connection.release(isBroken);
+    connection.off('error', ignore);
+  };
+  return untilAborted(signal, () => run(connection), {
+    release: () => release(false),
+    destroy: () => release(true),
+  });
+}
+
+/** The same through a client of `mysql2` or `mysql2/promise`. */
+async function queryMysql(client, text, values, signal) {
+  const promised = typeof client.promise === 'function' ? client.promise() : client;
+  const run = async (on) => (await on.query(text, values))[0];
+  if (typeof promised.getConnection !== 'function' || signal === undefined) return run(promised);
+  const connection = await promised.getConnection();
+  return untilAborted(signal, () => run(connection), connection);
+}
+
+/** Runs a query on a pool's connection. An abort destroys the connection. */
+async function untilAborted(signal, run, connection) {
+  let isDestroyed = false;
+  const destroy = () => {
+    isDestroyed = true;
+    connection.destroy();
+  };
+  if (signal.aborted) connection.release();
+  signal.throwIfAborted();
+  signal.addEventListener('abort', destroy);
+  try {
+    return await run();
+  } finally {
+    signal.removeEventListener('abort', destroy);
+    if (!isDestroyed) connection.release();
+  }
+}
+
+function uncommittedError(name, options) {
+  return configError(
+    `${name} does not commit a lease's records: its connection is inside a transaction, or has autocommit = 0. Give the store a pool or a connection of its own, with autocommit`,
+    options,
+  );
+}
+
+/** @param options those of sqlStore() */
+function createRunner({ name, dialect, query, isInTransaction = () => false }) {
+  const { isCommitted, isConflict } = DIALECTS[dialect];
+
+  /** Runs one statement, and again after a conflict, until the call is aborted. */
+  async function run({ signal }, text, values) {
+    for (let tries = 1; ; tries++) {
+      signal?.throwIfAborted();
+      try {
+        return await query(text, values, signal);
+      } catch (failure) {
+        if (tries === MAX_TRIES || !isConflict(failure)) throw failure;
+      }
+    }
+  }
+
+  /** Changes rows. Throws if the client does not commit each statement. */
+  async function change(request, text, values) {
+    if (isInTransaction()) throw uncommittedError(name);
+    const result = await run(request, text, values);
+    if (isCommitted && !isCommitted(result)) throw uncommittedError(name);
+  }
+
+  /** Reads committed rows. The statement selects `uncommitted`. */
+  async function read(request, text, values) {
+    const rows = await run(request, text, values);
+    const isOpen = rows.some((row) => Number(row.uncommitted) !== 0);
+    if (isOpen || isInTransaction()) throw uncommittedError(name);
+    return rows;
+  }
+
+  return { change, read, run };
+}
+
+module.exports = { createRunner, numberParameters, queryMysql, queryPostgres, uncommittedError };

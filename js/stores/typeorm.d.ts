@@ -1,0 +1,20 @@
+import type { LeaseStore, StoreOptions } from './store';
+
+/**
+ * A store in the database of an initialized TypeORM DataSource: PostgreSQL, MySQL, MariaDB or SQLite. Creates
+ * its tables on first use. If the user may not do that, run {@link sql} as a migration.
+ *
+ * For durability and connections, see `postgres()` and `mysql()`. On SQLite, a transaction of the DataSource
+ * is `ERR_SNOWFLAKE_CONFIG`, since all its queries share one connection.
+ */
+export function typeorm(
+  dataSource: {
+    options: { type: string };
+    query(text: string, values?: unknown[]): Promise<unknown>;
+    createQueryRunner(): { readonly isTransactionActive: boolean };
+  },
+  options?: StoreOptions,
+): LeaseStore;
+
+/** The SQL that creates the tables, for a migration. */
+export function sql(dialect: 'postgres' | 'mysql' | 'sqlite'): string;

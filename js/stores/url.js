@@ -1,0 +1,135 @@
+'use strict';
+// Reads the URL of a lease's store. Opens nothing.
+
+const { configError, describe } = require('../errors.js');
+const { SERVER } = require('../secrets.js');
+
+/** By scheme: the product's name and its default port. */
+const SERVERS = {
+  'postgres:': { product: 'PostgreSQL', port: 5432 },
+  'postgresql:': { product: 'PostgreSQL', port: 5432 },
+  'mysql:': { product: 'MySQL', port: 3306 },
+  'mariadb:': { product: 'MariaDB', port: 3306 },
+  'redis:': { product: 'Redis', port: 6379 },
+  'rediss:': { product: 'Redis', port: 6379 },
+  'etcd:': { product: 'etcd', port: 2379 },
+  'etcds:': { product: 'etcd', port: 2379 },
+  'zookeeper:': { product: 'ZooKeeper', port: 2181 },
+  'zookeepers:': { product: 'ZooKeeper', port: 2281 },
+};
+
+const SCHEMES = ['file:', ...Object.keys(SERVERS)].join(', ');
+
+/** Those whose URL takes several servers. */
+const LISTED = new Set(['etcd', 'ZooKeeper']);
+const LIST = /^((?:etcds?|zookeepers?):\/\/(?:[^/?#]*@)?)([^/?#@]*,[^/?#@]*)(.*)$/is;
+/** A login before each server: a parser would take all but the last server for the password. */
+const LOGINS = /^(?:etcds?|zookeepers?):\/\/[^/?#]*@[^/?#]*@/i;
+const ADDRESS = /^(\[[\da-f:.]+\]|[^\s:,[\]]+)(:\d{1,5})?$/i;
+
+/** Whether a text names a server, also by an invalid URL. */
+function namesServer(text) {
+  return typeof text === 'string' && SERVER.test(text);
+}
+
+/** SNOWDRIFT_LEASE if it names a server and SNOWDRIFT_STATE is not set. */
+function environmentServer() {
+  const { SNOWDRIFT_LEASE, SNOWDRIFT_STATE } = process.env;
+  return namesServer(SNOWDRIFT_LEASE) && SNOWDRIFT_STATE === undefined
+    ? SNOWDRIFT_LEASE
+    : undefined;
+}
+
+/** Whether a URL names a server (true) or a directory (false). Throws for any other scheme. */
+function isServer(url) {
+  if (url.protocol === 'file:') return false;
+  if (!Object.hasOwn(SERVERS, url.protocol)) {
+    throw configError(
+      `lease must be a URL of ${SCHEMES} or a LeaseStore; it is ${describe(url.href)}`,
+    );
+  }
+  const { pathname, search, hash } = url;
+  // The host would be looked up, although it may be part of a password.
+  if (!SERVER.test(url.href) || `${pathname}${search}${hash}`.includes('@')) {
+    throw invalidUrl('lease', url.href);
+  }
+  return true;
+}
+
+/**
+ * Parses a URL as URL does, or etcd://h1:2379,h2:2379. The servers after the first one become options: ?host=h2:2379
+ * @throws {TypeError} it is no URL
+ */
+function parseUrl(text) {
+  // As by the parser, the text is in no message: it may show a password.
+  if (LOGINS.test(text)) throw new TypeError('Invalid URL');
+  const [, start, list, rest] = LIST.exec(text) ?? [];
+  if (list === undefined) return new URL(text);
+  const [first, ...others] = list.split(',');
+  const isAddress = (address) => ADDRESS.test(address);
+  if (![first, ...others].every(isAddress)) throw new TypeError('Invalid URL');
+  const url = new URL(`${start}${first}${rest}`);
+  for (const address of others) url.searchParams.append('host', address);
+  return url;
+}
+
+/** The servers of an etcd or ZooKeeper URL as host:port. */
+function addressesOf({ protocol, hostname, port, searchParams }) {
+  const defaultPort = SERVERS[protocol].port;
+  const others = searchParams.getAll('host').map((text) => {
+    const [, host, more = `:${defaultPort}`] = ADDRESS.exec(text) ?? [];
+    if (host !== undefined) return host + more;
+    throw configError("each option 'host' of the URL must be host or host:port");
+  });
+  return [`${hostname}:${port || defaultPort}`, ...others];
+}
+
+/**
+ * User and password of a URL, each undefined if it has none.
+ * @throws {URIError} they are not percent-encoded
+ */
+function loginOf({ username, password }) {
+  const decode = (part) => (part === '' ? undefined : decodeURIComponent(part));
+  return { user: decode(username), password: decode(password) };
+}
+
+/**
+ * Parses the URL of a server. Returns undefined for a file: URL and for a value that is no URL.
+ * @param name the value's name in errors
+ */
+function serverUrl(name, value) {
+  let url;
+  try {
+    url = parseUrl(value);
+  } catch {
+    if (!namesServer(value)) return undefined;
+    throw invalidUrl(name, value);
+  }
+  return isServer(url) ? url : undefined;
+}
+
+function invalidUrl(name, value) {
+  return configError(
+    `${name} is not a valid URL: ${describe(value)}. Percent-encode special characters of user and password, as encodeURIComponent() does: '@' is %40`,
+  );
+}
+
+/** A server's name in errors: 'PostgreSQL at db:5432'. */
+function serverOf(url) {
+  const { product, port } = SERVERS[url.protocol];
+  if (LISTED.has(product)) return `${product} at ${addressesOf(url).join(',')}`;
+  const host = url.hostname || url.searchParams.get('host') || 'localhost';
+  return `${product} at ${host}:${url.port || port}`;
+}
+
+module.exports = {
+  SCHEMES,
+  addressesOf,
+  environmentServer,
+  isServer,
+  loginOf,
+  namesServer,
+  parseUrl,
+  serverOf,
+  serverUrl,
+};

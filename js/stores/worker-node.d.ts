@@ -1,0 +1,32 @@
+import type { LeaseStore } from './store';
+
+/**
+ * A store in UidGenerator's table `WORKER_NODE`. Each lease inserts a row, whose auto-increment ID is its worker
+ * ID, so no worker ID is used twice. Creates the table on first use. A table of UidGenerator's own DDL works
+ * unchanged, and Java and Node can share it.
+ *
+ * ```js
+ * const layout = { ...layouts.uid, epoch: Date.UTC(2026, 0) }
+ * const flake = await SnowFlake.lease(workerNode(pool), { layout, clockBack: 'throw' })
+ * ```
+ *
+ * Holds do not expire, so `expires` is null. `open()` and `raise()` record nothing, since no holder depends on
+ * the limits of another. A connection that does not commit is `ERR_SNOWFLAKE_CONFIG`.
+ *
+ * **An emptied or restored table assigns worker IDs again.** Set its auto-increment above the highest one before
+ * other processes start. Each holder looks for its row when it renews, and without it warns with
+ * `SNOWFLAKE_NAMESPACE_LOST`, stops, and continues with another row after `ttl` + `maxClockSkew` + `maxAhead`. Java
+ * processes do not notice. Old rows may be deleted, but not the highest one.
+ *
+ * The layout must have no `datacenterBits`. A row ID beyond its `workerBits` is `ERR_SNOWFLAKE_NO_SLOT`: with
+ * the 22 bits of `uid`, after 4,194,303 starts.
+ *
+ * @param client a pool of `mysql2`, `mysql2/promise` or `pg`
+ * @param options.type the column TYPE: 'container' is 1, 'actual' (default) is 2
+ * @param options.host the column HOST_NAME, up to 64 characters. Default: this host's name
+ * @param options.port the column PORT, up to 64 characters. Default: the process's start and pid
+ */
+export function workerNode(
+  client: { query: unknown },
+  options?: { type?: 'container' | 'actual'; host?: string; port?: string },
+): LeaseStore;

@@ -1,0 +1,125 @@
+'use strict';
+// Sessions of ZooKeeper: its addon, the addresses of the ensemble, login and certificates.
+
+const { readFileSync } = require('node:fs');
+
+const { loadAddon } = require('../addon.js');
+const { configError, describe, needsPackage } = require('../errors.js');
+const { SERVER } = require('../secrets.js');
+const { readLogin } = require('./options.js');
+
+/** The ttl of a session that only reads the clock. */
+const DEFAULT_TTL_MS = 10_000;
+
+const ENSEMBLE = /^[^/,:@\s]+:\d+(,[^/,:@\s]+:\d+)*(\/\S*)?$/;
+
+function load() {
+  let found;
+  try {
+    found = require('snowdrift-zookeeper');
+  } catch (cause) {
+    throw needsPackage('a lease from ZooKeeper', 'snowdrift-zookeeper', cause);
+  }
+  return loadAddon('snowdrift-zookeeper', found.directory, found.load);
+}
+
+function checkEnsemble(ensemble) {
+  if (typeof ensemble === 'string' && ENSEMBLE.test(ensemble)) return;
+  // As a URL, since it may have a login.
+  const isText = typeof ensemble === 'string' && !SERVER.test(ensemble);
+  throw configError(
+    `zookeeper() takes the addresses of an ensemble, such as 'zk1:2181,zk2:2181'; this is ${describe(isText ? `zookeeper://${ensemble}` : ensemble)}`,
+  );
+}
+
+/** What Node trusts: its own CAs and those of NODE_EXTRA_CA_CERTS. */
+let trusted;
+
+function trustedByNode() {
+  const tls = require('node:tls');
+  // Since Node 22.15.
+  if (tls.getCACertificates !== undefined) return tls.getCACertificates('default').join('\n');
+  let extra = '';
+  try {
+    extra = readFileSync(process.env.NODE_EXTRA_CA_CERTS, 'utf8');
+  } catch {
+    // There are none. Of a file that cannot be read, Node has warned.
+  }
+  return [...tls.rootCertificates, extra].join('\n');
+}
+
+/** A certificate or key as text. */
+function readPem(value) {
+  if (value instanceof Uint8Array) return Buffer.from(value).toString();
+  if (value === undefined || typeof value === 'string') return value;
+  throw new TypeError('not PEM');
+}
+
+/** The certificates and the key of an option `tls`, as text. No error has their values. */
+function readTls(tls) {
+  try {
+    if (Object.prototype.toString.call(tls) !== '[object Object]') throw new TypeError('no object');
+    const { ca, cert, key, ...others } = tls;
+    if (Object.keys(others).length > 0 || (cert === undefined) !== (key === undefined)) {
+      throw new TypeError('other options');
+    }
+    if (ca === undefined) trusted ??= trustedByNode();
+    return { ca: readPem(ca) ?? trusted, cert: readPem(cert), key: readPem(key) };
+  } catch {
+    throw configError(
+      'zookeeper(): tls must be an object with ca, and with both cert and key or neither, each in PEM; or a function that returns it. It takes no other options',
+    );
+  }
+}
+
+/**
+ * A client of an ensemble, with one session.
+ * @param options user, password and tls, as in zookeeper.d.ts
+ * @param prepare is called with each new session
+ */
+function createClient(ensemble, { tls, ...login }, prepare) {
+  const { user, password } = readLogin('zookeeper()', login);
+  if (user?.includes(':')) throw configError("zookeeper(): user must not contain ':'");
+  checkEnsemble(ensemble);
+  const given = tls === undefined || typeof tls === 'function' ? undefined : readTls(tls);
+  const addon = load();
+  if (tls !== undefined && !addon.HAS_TLS) {
+    throw configError(
+      'this build of snowdrift-zookeeper has no TLS: build it for this platform with the feature tls, or reach the ensemble without TLS',
+    );
+  }
+  const certificates = async () => (typeof tls === 'function' ? readTls(await tls()) : given);
+  let connecting;
+  /** The certificates of the session. */
+  let used;
+
+  return {
+    /** The open session, or a new one with the ttl as its timeout. */
+    async session({ ttl = DEFAULT_TTL_MS, signal } = {}) {
+      signal?.throwIfAborted();
+      const current = await certificates();
+      let open = await connecting?.catch(() => undefined);
+      if (open === undefined || open.hasEnded()) {
+        used = current;
+        connecting = addon.connect(ensemble, ttl, user && `${user}:${password}`, current);
+        open = await connecting;
+        await prepare(open);
+      } else if (Object.keys(used ?? {}).some((name) => used[name] !== current[name])) {
+        // For its next connection.
+        open.renewCertificates(current);
+        used = current;
+      }
+      signal?.throwIfAborted();
+      return open;
+    },
+
+    /** Ends the session, which frees its slots. */
+    async close() {
+      const open = await connecting?.catch(() => undefined);
+      connecting = undefined;
+      open?.close();
+    },
+  };
+}
+
+module.exports = { createClient };

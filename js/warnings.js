@@ -1,0 +1,113 @@
+'use strict';
+// The process's warnings of the clock, the layout, slots and leases. Loaded with the first of them.
+
+const { lossOf, textOf } = require('./faults.js');
+const { sanitize } = require('./secrets.js');
+const { moment, unixNow } = require('./time.js');
+
+function warn(code, message, detail) {
+  process.emitWarning(sanitize(message), {
+    type: 'SnowFlakeWarning',
+    code,
+    detail: detail && sanitize(detail),
+  });
+}
+
+/** Warns of a clock rollback. */
+function warnOfRollback({ backMs, counter, isRefused, unreported }) {
+  const ids = isRefused
+    ? 'IDs stop until it has caught up'
+    : `IDs continue under clock-back counter ${counter}`;
+  const more = unreported > 0 ? ` (${unreported} more rollbacks since the last warning)` : '';
+  warn(
+    'SNOWFLAKE_CLOCK_BACK',
+    `The clock rolled back by ${backMs} ms; ${ids}${more}.`,
+    "IDs stay unique. Check what sets this machine's clock: it should slew the clock, not step it.",
+  );
+}
+
+const DAY_MS = 86_400_000;
+
+/** The layouts warned of. */
+const ending = new Set();
+
+/** Warns, once per layout, that its timestamp overflows soon. */
+function warnOfEnd({ epoch, timestampBits, tickMs }) {
+  const end = epoch + 2 ** timestampBits * tickMs;
+  const left = end - unixNow();
+  if (left <= 0 || ending.has(`${epoch} ${end}`)) return;
+  ending.add(`${epoch} ${end}`);
+  warn(
+    'SNOWFLAKE_TIME_ENDING',
+    `The layout's timestamp overflows at ${moment(end)}, in ${Math.ceil(left / DAY_MS)} days: no more IDs after that.`,
+    'Plan the move to more timestampBits, or to a later epoch with worker IDs that never issued any.',
+  );
+}
+
+/** Warns that IDs of so many digits, which a column stores as text, get longer at a time. */
+function warnOfTextIds(digits, end, left) {
+  warn(
+    'SNOWFLAKE_TEXT_IDS',
+    `IDs grow from ${digits} to ${digits + 1} digits at ${moment(end)}, in ${Math.ceil(left / DAY_MS)} days, and a column stores them as text: it will sort wrongly from then on.`,
+    'Change the column to BIGINT before that, or store a text of fixed width, such as that of nextIdBase32().',
+  );
+}
+
+/** Warns of a slot that a search has skipped. */
+function warnOfUnusable(fault) {
+  warn('SNOWFLAKE_SLOT_UNUSABLE', `Skipped a slot that cannot be used: ${textOf(fault)}.`);
+}
+
+/** Warns of another user of the machine who issues the same IDs. */
+function warnOfSecondUser(fault) {
+  warn('SNOWFLAKE_SECOND_USER', `${textOf(fault)}.`);
+}
+
+/** @param isNew whether the floor is the namespace's, rather than a former holder's */
+function warnOfFloor(store, { workerId, isNew, ms }) {
+  const create = store.mayForget
+    ? ' If there never was one, create it ahead: snowdrift create URL --new'
+    : '';
+  const why = isNew
+    ? `the namespace is new, or was lost and recovered. Its earlier holders may issue IDs until then.${create}`
+    : `the last holder of workerId ${workerId} did not release it, and may have issued IDs until then.`;
+  const message = `SnowFlake.lease() waits ${ms} ms for its first ID.`;
+  warn('SNOWFLAKE_FLOOR', message, `${store.name}: ${why}`);
+}
+
+/** Warns of a loss after which others may have issued the same IDs as this holder. */
+function warnOfNamespaceLoss({ name, scope }, { workerId, lost, isShared, reach }) {
+  const holder = isShared ? 'this host' : 'this process';
+  const remedy =
+    scope === 'process'
+      ? 'Set its auto-increment above all earlier worker IDs'
+      : 'After a restore, run: snowdrift recover URL';
+  warn(
+    'SNOWFLAKE_NAMESPACE_LOST',
+    `workerId ${workerId} of ${name} ${lossOf(lost)}.`,
+    `IDs of ${holder} stop for up to ${reach} ms, until the clock has passed all IDs issued before. Since the loss, other holders of ${name} may have issued the same IDs as ${holder}. ${remedy}`,
+  );
+}
+
+function warnOfNewSlot({ name }, { workerId, newWorkerId, lost, isShared }) {
+  const [scope, who] = isShared
+    ? ['host', 'all processes of this host were']
+    : ['process', 'this process was'];
+  warn(
+    'SNOWFLAKE_SLOT_LOST',
+    `workerId ${workerId} of ${name} ${lossOf(lost, scope)}; IDs continue under workerId ${newWorkerId}.`,
+    lost === 'taken' ? `Its lease had expired: ${who} stopped or cut off.` : undefined,
+  );
+}
+
+module.exports = {
+  warn,
+  warnOfEnd,
+  warnOfFloor,
+  warnOfNamespaceLoss,
+  warnOfNewSlot,
+  warnOfRollback,
+  warnOfSecondUser,
+  warnOfTextIds,
+  warnOfUnusable,
+};

@@ -1,0 +1,209 @@
+//! Leases and their slots: requests for `js/lease/slot-finder.js`, and reports. Owners and namespaces are 32 hexadecimal
+//! digits in JavaScript.
+
+use napi_derive::napi;
+
+use super::layout::{OrNull, end_of};
+use crate::core::fault::{Fault, fault};
+use crate::core::layout::Tick;
+use crate::core::sequence::Sequence;
+use crate::core::sequencer::{NEVER, Window};
+use crate::host::{Grant, Loss};
+use crate::lease::Status;
+use crate::registry::{Basis, Share};
+
+/// The ticks (floor, ceiling] that a store has confirmed to this process alone. A floor of -1: nothing was issued
+/// before.
+#[napi(object, object_to_js = false)]
+pub struct WindowRecord {
+    pub floor: f64,
+    pub ceiling: f64,
+    /// Whether a thread of its own renews the lease.
+    pub in_thread: bool,
+}
+
+/// A store's confirmation of a slot that was just leased.
+#[napi(object, object_to_js = false)]
+pub struct GrantRecord {
+    pub namespace: String,
+    pub owner: String,
+    pub floor: f64,
+    pub ceiling: f64,
+    /// Unix ms by the store's clock; null for never.
+    pub expires: Option<f64>,
+    /// By the host's monotonic clock, ms.
+    pub now: f64,
+    /// The duration of the confirmation, ms.
+    pub ttl: f64,
+    /// Whether a thread of its own renews the lease.
+    pub in_thread: bool,
+}
+
+/// The page to join.
+#[napi(object, object_to_js = false)]
+pub struct JoinRecord {
+    pub namespace: String,
+    /// The only owner whose slot to join; none for any.
+    pub owner: Option<String>,
+    /// Owners whose slots not to join.
+    pub except: Vec<String>,
+    /// Whether a thread of its own renews the lease.
+    pub in_thread: bool,
+}
+
+/// The state of a leased page. The floor and the ceiling are ticks.
+#[napi(object, object_from_js = false)]
+pub struct LeasingRecord {
+    pub worker_id: f64,
+    pub owner: String,
+    pub floor: i64,
+    pub ceiling: i64,
+    pub expires: Option<i64>,
+    /// The reason of its end; none before that.
+    pub loss: Option<&'static str>,
+    /// Whether other processes of the host find it.
+    pub is_named: bool,
+    /// Whether other processes use it now.
+    pub is_used: bool,
+    /// The last renewal by the host's monotonic clock, ms.
+    pub renewed: i64,
+    /// The duration of the confirmation, ms.
+    pub ttl: i64,
+    pub renewals: f64,
+    /// The process that renewed it last.
+    pub renewer: u32,
+    /// The start of its renewals, Unix ms.
+    pub since: i64,
+}
+
+const LOSSES: [(&str, Loss); 4] = [
+    ("taken", Loss::Taken),
+    ("missing", Loss::Missing),
+    ("reverted", Loss::Reverted),
+    ("released", Loss::Released),
+];
+
+/// An ID of a namespace or owner.
+pub fn id(digits: &str) -> Result<u128, Fault> {
+    u128::from_str_radix(digits, 16).map_err(|_| fault!("malformed-id", id: digits))
+}
+
+fn digits(id: u128) -> String {
+    format!("{id:032x}")
+}
+
+impl From<&WindowRecord> for Basis {
+    fn from(record: &WindowRecord) -> Basis {
+        let bounds = Window { floor: record.floor as Tick, ceiling: record.ceiling as Tick };
+        Basis::Window { bounds, in_thread: record.in_thread }
+    }
+}
+
+impl TryFrom<&GrantRecord> for Basis {
+    type Error = Fault;
+
+    fn try_from(record: &GrantRecord) -> Result<Basis, Fault> {
+        let grant = Grant {
+            namespace: id(&record.namespace)?,
+            owner: id(&record.owner)?,
+            floor: record.floor as Tick,
+            ceiling: record.ceiling as Tick,
+            expires_ms: record.expires.map(|ms| ms as i64),
+            now_ms: record.now as i64,
+            ttl_ms: record.ttl as i64,
+        };
+        Ok(Basis::Grant { grant, in_thread: record.in_thread })
+    }
+}
+
+impl TryFrom<&JoinRecord> for Basis {
+    type Error = Fault;
+
+    fn try_from(record: &JoinRecord) -> Result<Basis, Fault> {
+        Ok(Basis::Page {
+            namespace: id(&record.namespace)?,
+            owner: record.owner.as_deref().map(id).transpose()?,
+            except: record.except.iter().map(|one| id(one)).collect::<Result<_, Fault>>()?,
+            in_thread: record.in_thread,
+        })
+    }
+}
+
+impl LeasingRecord {
+    /// The state of a share's page, if it is a leased one.
+    pub fn of(share: &Share) -> Option<LeasingRecord> {
+        let page = share.page()?;
+        let leasing = page.leasing()?;
+        // Also of an ended page.
+        let sequence = Sequence::new(page.cells(), share.node().layout());
+        let loss = leasing.loss.or(page.has_ended().then_some(Loss::Released));
+        Some(LeasingRecord {
+            worker_id: share.node().worker_id() as f64,
+            owner: digits(leasing.owner),
+            floor: sequence.floor(),
+            ceiling: page.cells().ceiling(),
+            expires: leasing.expires_ms,
+            loss: loss
+                .and_then(|loss| LOSSES.iter().find(|(_, one)| *one == loss))
+                .map(|(word, _)| *word),
+            is_named: page.is_named().unwrap_or(false),
+            is_used: page.is_used().unwrap_or(false),
+            renewed: leasing.renewed_ms,
+            ttl: leasing.ttl_ms,
+            renewals: leasing.renewals as f64,
+            renewer: leasing.renewer,
+            since: leasing.since_ms,
+        })
+    }
+}
+
+/// The loss of a word.
+pub fn loss_of(word: &str) -> Loss {
+    LOSSES.iter().find(|(one, _)| *one == word).map_or(Loss::Taken, |(_, loss)| *loss)
+}
+
+/// The state of a lease. Times in Unix ms.
+#[napi(object, object_from_js = false)]
+pub struct LeaseRecord {
+    pub store: String,
+    /// Hexadecimal.
+    pub owner: String,
+    /// The end of the last tick that may not be issued; null where there is none.
+    pub floor: OrNull<i64>,
+    /// The end of the last tick that may be issued.
+    pub ceiling: i64,
+    pub renewals: f64,
+    pub state: &'static str,
+    pub failure: Option<Fault>,
+    /// None where the slot is this process's alone.
+    pub renewer: Option<RenewerRecord>,
+}
+
+/// The host's process that renews a slot, and the start of its renewals, Unix ms.
+#[napi(object, object_from_js = false)]
+pub struct RenewerRecord {
+    pub pid: u32,
+    pub since: i64,
+}
+
+impl LeaseRecord {
+    pub fn of(share: &Share) -> Option<LeaseRecord> {
+        let report = share.lease()?;
+        let layout = share.node().layout();
+        let state = match report.status {
+            Status::Held => "held",
+            Status::Failing => "failing",
+            Status::Lost => "lost",
+        };
+        Some(LeaseRecord {
+            store: report.store,
+            owner: digits(report.holder.token),
+            floor: (report.floor != NEVER).then(|| end_of(layout, report.floor)),
+            ceiling: end_of(layout, report.ceiling),
+            renewals: report.renewals as f64,
+            state,
+            failure: report.failure,
+            renewer: report.renewer.map(|(pid, since)| RenewerRecord { pid, since }),
+        })
+    }
+}

@@ -1,0 +1,140 @@
+//! The object that JavaScript draws from. Its functions are for `js/generator/draw.js`, `js/generator/generator.js` and
+//! `js/lease/`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use napi::bindgen_prelude::{BigUint64Array, FromNapiValue, Function, Object};
+use napi::threadsafe_function::ThreadsafeFunctionCallMode;
+use napi::{Env, sys};
+
+use super::block::SharedBlock;
+use super::calls;
+use super::channel::Channel;
+use super::class::{Class, Methods};
+use super::layout::end_of;
+use super::leases::{LeaseRecord, LeasingRecord, id, loss_of};
+use super::records::{NewsRecord, RefusalRecord};
+use super::request::OpenRequest;
+use super::source::Source;
+use crate::core::layout::Tick;
+use crate::core::listeners::Listener;
+use crate::host::Page;
+
+/// Builds the object of a source. It is valid within the scope of this call.
+pub fn build<'call>(env: &Env, source: Source) -> napi::Result<Object<'call>> {
+    let node = *source.generator().node();
+    let warnings =
+        source.share().map(|share| (share.passed_over.clone(), share.second_users.clone()));
+    let (block, memory) = SharedBlock::new(env, node.layout())?;
+    let class = Class::of(env, add_methods)?;
+    let (mut object, number) = class.instance(env, Channel::new(source, block))?;
+    object.set("workerId", node.worker_id() as f64)?;
+    object.set("number", number)?;
+    object.set("memory", memory)?;
+    // Mostly they are empty, and an array takes time to make.
+    let (passed_over, second_users) = warnings.unwrap_or_default();
+    if !passed_over.is_empty() {
+        object.set("passedOver", passed_over)?;
+    }
+    if !second_users.is_empty() {
+        object.set("secondUsers", second_users)?;
+    }
+    Ok(object)
+}
+
+fn add_methods(methods: &mut Methods) -> napi::Result<()> {
+    methods.add_bare("refill", calls::refill)?;
+    methods.add_bare("tryRefill", calls::try_refill)?;
+    methods.add_bare("giveBack", calls::give_back)?;
+    methods.add_bare("fill", calls::fill)?;
+    methods.add("setClock", |own, (now,): (f64,)| {
+        own.with(|source| {
+            if let Source::Own(_, clock, _) = source {
+                clock.set(now as i64);
+            }
+        });
+    })?;
+    methods.add("takeBack", |own, (ids,): (BigUint64Array,)| {
+        own.with(|source| source.take_back(&ids));
+    })?;
+    methods.add_plain("refusal", |own| {
+        let refused =
+            |source: &Source| Some(RefusalRecord::of(own.draws.refusal.get()?, source.generator()));
+        own.with(refused).flatten().unwrap_or_else(RefusalRecord::closed)
+    })?;
+    methods.add_plain("takeNews", |own| {
+        let rollback = own.with(|source| source.generator().take_rollback()).flatten();
+        NewsRecord::of(rollback, own.draws.waits.take())
+    })?;
+    methods.add("noteWaits", |own, (waits, ms): (f64, f64)| {
+        let time = Duration::from_secs_f64(ms / 1000.0);
+        own.with(|source| source.generator().note_waits(waits as u64, time));
+    })?;
+    methods.add_plain("stats", Channel::stats)?;
+    methods
+        .add("onRejectedPut", |own, (callback,): (Callback,)| own.on_rejected_put(callback.0))?;
+    methods.add_plain("close", Channel::close)?;
+    methods.add_plain("lease", |own| own.with_share(LeaseRecord::of))?;
+    methods.add("onRenewed", |own, (callback,): (Callback,)| own.on_renewed(callback.0))?;
+    add_lease(methods)
+}
+
+/// For leases that JavaScript renews.
+fn add_lease(methods: &mut Methods) -> napi::Result<()> {
+    methods.add("nextCeiling", |own, (ms,): (f64,)| {
+        let ahead = Duration::from_millis(ms as u64);
+        own.with_window(|share, _| share.next_ceiling(ahead))
+    })?;
+    methods.add_plain("ceiling", |own| {
+        own.with_window(|share, _| end_of(share.node().layout(), share.window().ceiling))
+    })?;
+    methods.add("raiseCeiling", |own, (ceiling,): (f64,)| {
+        own.with_window(|share, window| share.raise_ceiling(window, ceiling as Tick));
+    })?;
+    methods.add_plain("endWindow", |own| {
+        // A leased page is not this process's alone.
+        if own.on_leased_page(|_| ()).is_some() {
+            return None;
+        }
+        own.draws.block.lose();
+        own.with_window(|share, window| share.end_window(window)).flatten()
+    })?;
+    methods.add("moveTo", |own, (request,): (OpenRequest,)| own.move_to(&request))?;
+    methods.add_plain("leasing", |own| own.with_share(LeasingRecord::of))?;
+    type Confirmed = (String, f64, f64, Option<f64>, f64);
+    methods.add("confirm", |own, (owner, ceiling, now, expires, ttl): Confirmed| {
+        own.with_window(|share, window| {
+            // A ceiling that was confirmed to an earlier owner is not this one's.
+            let is_own = |page: &&Page| {
+                page.leasing().is_some_and(|one| id(&owner).is_ok_and(|owner| owner == one.owner))
+            };
+            if let Some(page) = share.page().filter(is_own) {
+                share.raise_ceiling(window, ceiling as Tick);
+                page.kept().note_renewal(now as i64, expires.map(|ms| ms as i64), ttl as i64);
+            }
+        });
+    })?;
+    methods.add("endPage", |own, (loss,): (String,)| {
+        own.draws.block.lose();
+        own.on_leased_page(|page| page.end(loss_of(&loss))).flatten()
+    })?;
+    methods.add_plain("leave", Channel::leave)
+}
+
+/// A function of JavaScript that other threads may call. It runs in a turn of its own.
+struct Callback(Arc<Listener>);
+
+impl FromNapiValue for Callback {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Self> {
+        // SAFETY: the caller's promise.
+        let function = unsafe { Function::<(), ()>::from_napi_value(env, value)? }
+            .build_threadsafe_function()
+            // It does not keep the event loop alive.
+            .weak::<true>()
+            .build_callback(|_| Ok(()))?;
+        Ok(Callback(Arc::new(move || {
+            function.call((), ThreadsafeFunctionCallMode::NonBlocking);
+        })))
+    }
+}

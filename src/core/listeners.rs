@@ -1,0 +1,26 @@
+//! Listeners notified by background threads.
+
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+/// A callback. Must be quick, since it runs on the thread that notifies.
+pub type Listener = dyn Fn() + Send + Sync;
+
+/// The listeners. Each is notified as long as its owner keeps the [`Arc`].
+#[derive(Default)]
+pub struct Listeners(Mutex<Vec<Weak<Listener>>>);
+
+impl Listeners {
+    /// Adds a listener.
+    pub fn add(&self, listener: &Arc<Listener>) {
+        self.0.lock().push(Arc::downgrade(listener));
+    }
+
+    /// Calls the listeners that still exist, and forgets the others.
+    pub fn notify(&self) {
+        let mut listeners = self.0.lock();
+        listeners.retain(|listener| listener.strong_count() > 0);
+        listeners.iter().filter_map(Weak::upgrade).for_each(|listener| listener());
+    }
+}

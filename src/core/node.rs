@@ -1,0 +1,85 @@
+//! The node: the fields that all its IDs share.
+
+use crate::core::fault::Fault;
+use crate::core::layout::{Fields, Layout, Tick};
+use crate::core::sequencer::Block;
+
+/// A layout with its epoch, a datacenter ID and a worker ID. Together they tell generators apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Node {
+    layout: Layout,
+    datacenter_id: u64,
+    worker_id: u64,
+    /// The ID of tick 0, counter 0 and sequence 0. Every ID of the node adds to it.
+    lowest_id: u64,
+}
+
+impl Node {
+    /// Fails if the layout is invalid or an ID does not fit it.
+    pub fn new(layout: Layout, datacenter_id: u64, worker_id: u64) -> Result<Node, Fault> {
+        let layout = layout.checked()?;
+        let lowest_id = layout.encode(&Fields { datacenter_id, worker_id, ..Fields::default() })?;
+        Ok(Node { layout, datacenter_id, worker_id, lowest_id })
+    }
+
+    /// The layout of its IDs.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Its datacenter ID.
+    pub fn datacenter_id(&self) -> u64 {
+        self.datacenter_id
+    }
+
+    /// Its worker ID within the datacenter.
+    pub fn worker_id(&self) -> u64 {
+        self.worker_id
+    }
+
+    /// The first ID of a block. The block must come from a sequencer, which keeps it within the layout.
+    pub fn first_id(&self, block: &Block) -> u64 {
+        let sequence_bits = self.layout.sequence_bits;
+        self.below(block.tick)
+            | self.lowest_id
+            | (block.counter as u64) << sequence_bits
+            | block.first
+    }
+
+    /// The block of this one ID; `None` if it is not an ID of this node.
+    pub fn block_of(&self, id: u64) -> Option<Block> {
+        let Fields { tick, datacenter_id, worker_id, clock_back, sequence } =
+            self.layout.decode(id).ok()?;
+        let is_own = (datacenter_id, worker_id) == (self.datacenter_id, self.worker_id);
+        is_own.then_some(Block { tick, counter: clock_back as usize, first: sequence, len: 1 })
+    }
+
+    /// The boundary below a tick: IDs of this tick and later are at least this, IDs of earlier ticks are less.
+    pub fn below(&self, tick: Tick) -> u64 {
+        let below_tick = self.layout.bits() - u32::from(self.layout.timestamp_bits);
+        (tick.max(0) as u64) << below_tick
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_a_block_of_one_of_its_own_node_only() {
+        let node = Node::new(Layout::NODE, 7, 31).unwrap();
+        let block = Block { tick: 12_345, counter: 3, first: 4095, len: 1 };
+        assert_eq!(node.block_of(node.first_id(&block)), Some(block));
+        for other in [Node::new(Layout::NODE, 7, 30), Node::new(Layout::NODE, 6, 31)] {
+            assert_eq!(other.unwrap().block_of(node.first_id(&block)), None);
+        }
+    }
+
+    #[test]
+    fn a_node_outside_its_layout_is_refused() {
+        assert!(Node::new(Layout::NODE, 7, 31).is_ok());
+        assert!(Node::new(Layout::NODE, 8, 0).is_err());
+        assert!(Node::new(Layout::NODE, 0, 32).is_err());
+        assert!(Node::new(Layout { sequence_bits: 0, ..Layout::NODE }, 0, 0).is_err());
+    }
+}

@@ -1,0 +1,179 @@
+//! The number of IDs that one instance reserves at once, adapted to its draw rate: few calls, and few IDs that show a
+//! time that has passed.
+//!
+//! JavaScript draws from a block in one of two ways. *Checked*: it reads the clock before each ID, and leaves the block
+//! when its millisecond has ended. *Unchecked*: it does not read the clock, because a callback reports the end of the
+//! event-loop turn. The callback costs as much as 25 clock reads, so it pays only in a loop. Hence:
+//!
+//! 1. While a watched turn has drawn at most [`SURE_OF_LOOP`] IDs, each of them is checked. So is each ID of a turn
+//!    that is not watched.
+//! 2. An unchecked block holds at most 1/16 of the IDs drawn per ms at the present rate, or 16. So its last ID is drawn
+//!    within a quarter of a ms if the rate stays. A booked block may hold the IDs of a whole ms.
+//! 3. A checked block holds at most the IDs drawn per ms, and at most the limit that JavaScript sets.
+//!
+//! The time is a parameter: Unix ms.
+
+/// The most IDs of a block. In larger blocks the call no longer shows in the time per ID.
+pub const LARGEST_BLOCK: u64 = 256;
+
+/// The least number of draws within one ms before a turn is watched.
+const LEAST_PATIENCE: u64 = 32;
+
+/// The limit to which patience doubles while watched turns end early.
+const MOST_PATIENCE: u64 = 4096;
+
+/// A watched turn with at most this many draws did not pay for the watching.
+const WORTH_WATCHING: u64 = 64;
+
+/// A turn with this many draws since it is watched counts as a loop.
+const SURE_OF_LOOP: u64 = 16;
+
+/// Below this many IDs a ms, reading the clock costs less than reserving more often.
+const LOOP_RATE: u64 = 64;
+
+/// The smallest unchecked block.
+const LEAST_UNCHECKED: u64 = 16;
+
+/// The input from JavaScript when it asks for more IDs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// The number of IDs of the last block that were not drawn.
+    pub unused: u64,
+    /// Whether a callback reports the end of this turn.
+    pub is_watched: bool,
+    /// The most IDs of a checked block: at least 1.
+    pub most_checked: u64,
+}
+
+/// The way to draw from the next block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// Check each ID.
+    Check,
+    /// Check each ID, and watch this turn.
+    Watch,
+    /// Draw without reading the clock.
+    Free,
+}
+
+/// The draw history of one instance.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// The ms of the last reservation.
+    ms: i64,
+    /// IDs drawn since that ms began.
+    drawn: u64,
+    /// IDs a ms before that ms.
+    rate: u64,
+    /// IDs of the last block. The number drawn is not known yet.
+    len: u64,
+    /// IDs drawn since the last watched turn ended.
+    unwatched: u64,
+    patience: u64,
+    /// IDs drawn in this turn since it is watched.
+    watched: Option<u64>,
+    most_checked: u64,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Pace {
+            ms: 0,
+            drawn: 0,
+            rate: 0,
+            len: 0,
+            unwatched: 0,
+            patience: LEAST_PATIENCE,
+            watched: None,
+            most_checked: 1,
+        }
+    }
+}
+
+impl Pace {
+    /// IDs of the last block that may not have been drawn.
+    pub fn block_len(&self) -> u64 {
+        self.len
+    }
+
+    /// Forgets the last block: its IDs count as neither drawn nor unused.
+    pub fn forget_block(&mut self) {
+        self.len = 0;
+    }
+
+    /// Records the draws from the last block.
+    pub fn note(&mut self, told: Told) {
+        let drawn = self.len.saturating_sub(told.unused);
+        self.len = 0;
+        self.drawn += drawn;
+        self.unwatched += drawn;
+        self.most_checked = told.most_checked.clamp(1, LARGEST_BLOCK);
+        match &mut self.watched {
+            Some(watched) if told.is_watched => *watched += drawn,
+            Some(watched) => {
+                self.patience = match *watched {
+                    0..=WORTH_WATCHING => (self.patience * 2).min(MOST_PATIENCE),
+                    _ => LEAST_PATIENCE,
+                };
+                self.unwatched = 0;
+                self.watched = None;
+            }
+            None => {}
+        }
+    }
+
+    /// This pace at a clock reading.
+    pub fn at(mut self, ms: i64) -> Pace {
+        if ms != self.ms {
+            let passed = u64::try_from(ms.saturating_sub(self.ms)).unwrap_or(u64::MAX);
+            self.rate = self.drawn / passed.max(1);
+            self.drawn = 0;
+            self.ms = ms;
+        }
+        self
+    }
+
+    /// IDs a ms, as far as known.
+    fn a_ms(&self) -> u64 {
+        self.rate.max(self.drawn)
+    }
+
+    /// The way to draw from the next block.
+    pub fn advice(&self) -> Advice {
+        match self.watched {
+            Some(watched) if watched >= SURE_OF_LOOP && self.a_ms() >= LOOP_RATE => Advice::Free,
+            Some(_) => Advice::Check,
+            None if self.drawn >= LEAST_PATIENCE && self.unwatched >= self.patience => {
+                Advice::Watch
+            }
+            None => Advice::Check,
+        }
+    }
+
+    /// The number of IDs to reserve.
+    pub fn size(&self) -> u64 {
+        match self.advice() {
+            Advice::Free => (self.a_ms() / 16).clamp(LEAST_UNCHECKED, LARGEST_BLOCK),
+            Advice::Check | Advice::Watch => self.a_ms().clamp(1, self.most_checked),
+        }
+    }
+
+    /// The number of IDs to book of a coming tick: up to the IDs drawn per ms, since each booking is a wait.
+    pub fn booking_size(&self) -> u64 {
+        match self.advice() {
+            Advice::Free => self.a_ms().min(LARGEST_BLOCK),
+            Advice::Check | Advice::Watch => self.size(),
+        }
+    }
+
+    /// Records a reserved block, whose advice is followed.
+    pub fn begin_block(&mut self, len: u64) {
+        if self.advice() == Advice::Watch {
+            self.watched = Some(0);
+        }
+        self.len = len;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! The shared cells: the word and the cells beside it, and the packing of runs, ceilings and marks. Format 1 for ever.
+//!
+//! ```text
+//!   high                                                          low
+//!   | lead: remaining bits | tick | counter | next: sequence bits + 1 |
+//! ```
+//!
+//! - `next` is the next sequence number. 2^sequence bits means exhausted, one more means closed. One bit more than the
+//!   sequence has holds these 2^bits + 2 values, since a sequence has at least one bit.
+//! - Tick, counter and next take at most 64 bits, since the widths of a legal layout add up to at most 63.
+//! - The *lead* is the tick minus the clock at the swap. It has the ID's datacenter and worker bits, and those that the
+//!   layout leaves unused. Without any such bits, nobody can book.
+//! - All zeros is a fresh sequencer: tick 0, of which no number was drawn.
+
+use super::super::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
+use crate::core::layout::{Layout, MAX_COUNTERS, Tick};
+
+/// The cells that threads and processes share. All zeros is a fresh sequencer in a window without bounds.
+#[repr(C)]
+pub struct Cells {
+    pub(super) word: Line,
+    /// High bits: the window number. Low bits: the distance of its ceiling below the highest one.
+    pub(super) window: AtomicU64,
+    /// The floor plus 1.
+    pub(super) floor: AtomicU64,
+    /// By counter value, the mark plus 1. The word holds the mark of the current counter value.
+    pub(super) marks: [AtomicU64; MAX_COUNTERS],
+}
+
+/// A cache line for the word alone: every reservation writes it, and few write any other cell.
+#[repr(C, align(128))]
+pub(super) struct Line(pub(super) AtomicU64);
+
+impl Default for Cells {
+    fn default() -> Self {
+        Cells {
+            word: Line(AtomicU64::new(0)),
+            window: AtomicU64::new(0),
+            floor: AtomicU64::new(0),
+            marks: std::array::from_fn(|_| AtomicU64::new(0)),
+        }
+    }
+}
+
+impl Cells {
+    /// Sets zeroed cells to issue nothing until [`super::Sequence::begin`], and nothing above this ceiling. A page is
+    /// linked with them.
+    pub fn prepare(&self, layout: &Layout, ceiling: Tick) {
+        let shape = Shape::of(layout);
+        let run = Run { next: shape.closed(), ..Run::default() };
+        self.word.0.store(shape.pack(run), Release);
+        self.window.store(ceiling_code(ceiling), Release);
+    }
+
+    /// The window's ceiling.
+    pub fn ceiling(&self) -> Tick {
+        ceiling_of(self.window.load(Acquire))
+    }
+}
+
+/// The current run, unpacked from the word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Run {
+    /// Its tick.
+    pub tick: Tick,
+    /// Its counter value.
+    pub counter: usize,
+    /// The next sequence number. Last + 1 means exhausted, last + 2 means closed.
+    pub next: u64,
+    /// The tick minus the clock at the swap; 0 if the tick was not ahead. The fast path keeps the lead of an earlier
+    /// swap.
+    pub lead: Tick,
+}
+
+/// The packing of runs into a word, for one layout.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    next_bits: u32,
+    pub(super) next_mask: u64,
+    pub(super) tick_at: u32,
+    /// Arbitrary if no bits remain, since the last lead is 0 then.
+    lead_at: u32,
+    /// The largest lead that the word can hold. No lead needs more than 32 bits.
+    pub(super) last_lead: u64,
+    pub(super) counters: usize,
+    pub(super) last_sequence: u64,
+    pub(super) last_tick: Tick,
+}
+
+impl Shape {
+    pub(super) fn of(layout: &Layout) -> Shape {
+        let next_bits = u32::from(layout.sequence_bits) + 1;
+        let tick_at = next_bits + u32::from(layout.clock_back_bits);
+        let lead_bits = 64 - tick_at - u32::from(layout.timestamp_bits);
+        Shape {
+            next_bits,
+            next_mask: (1 << next_bits) - 1,
+            tick_at,
+            lead_at: (64 - lead_bits) % 64,
+            last_lead: (1 << lead_bits.min(32)) - 1,
+            counters: layout.counters(),
+            last_sequence: layout.last_sequence(),
+            last_tick: layout.last_tick(),
+        }
+    }
+
+    pub(super) fn closed(&self) -> u64 {
+        self.last_sequence + 2
+    }
+
+    pub(super) fn pack(&self, run: Run) -> u64 {
+        debug_assert!((0..=self.last_tick).contains(&run.tick) && run.counter < self.counters);
+        let lead = (run.lead.max(0) as u64).min(self.last_lead);
+        lead << self.lead_at
+            | (run.tick as u64) << self.tick_at
+            | (run.counter as u64) << self.next_bits
+            | run.next
+    }
+
+    pub(super) fn unpack(&self, word: u64) -> Run {
+        Run {
+            tick: (word >> self.tick_at) as Tick & self.last_tick,
+            counter: (word >> self.next_bits) as usize & (self.counters - 1),
+            next: word & self.next_mask,
+            lead: (word >> self.lead_at & self.last_lead) as Tick,
+        }
+    }
+}
+
+impl Run {
+    /// The last tick that may have been issued under its counter value. A run at number 0 has issued nothing of its own
+    /// tick. [`crate::core::sequencer::NEVER`] for a fresh sequencer.
+    pub fn mark(&self) -> Tick {
+        if self.next == 0 { self.tick - 1 } else { self.tick }
+    }
+}
+
+/// Bits of the ceiling in its cell: two JavaScript Dates are less than 2^54 ms apart.
+pub(super) const CEILING_BITS: u32 = 54;
+const UNBOUNDED: u64 = (1 << CEILING_BITS) - 1;
+pub(super) const LAST_WINDOW: u64 = u64::MAX >> CEILING_BITS;
+
+/// The stored value of a ceiling. Zero is unbounded; a higher ceiling has a lower value.
+pub(super) fn ceiling_code(ceiling: Tick) -> u64 {
+    UNBOUNDED - (ceiling.saturating_add(1).max(0) as u64).min(UNBOUNDED)
+}
+
+pub(super) fn ceiling_of(window: u64) -> Tick {
+    match UNBOUNDED - (window & UNBOUNDED) {
+        UNBOUNDED => Tick::MAX,
+        above => above as Tick - 1,
+    }
+}
+
+/// The stored value of a tick, in a cell where zero is [`crate::core::sequencer::NEVER`].
+pub fn mark_code(tick: Tick) -> u64 {
+    tick.saturating_add(1).max(0) as u64
+}

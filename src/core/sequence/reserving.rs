@@ -1,0 +1,244 @@
+//! Reservations. Each is one compare-and-swap of the word.
+
+use std::borrow::Borrow;
+
+use super::super::atomic::{Ordering::AcqRel, Ordering::Acquire};
+use super::cells::{Cells, Run, mark_code};
+use super::rule::Rules;
+use super::state::Sequence;
+use crate::core::layout::Tick;
+use crate::core::sequencer::{Block, Stall, Window};
+
+/// The least number of waiters that one tick serves before it is exhausted again.
+const WAITERS_IN_A_TICK: u64 = 16;
+
+/// The clock of a reservation.
+pub trait Time {
+    /// Ends a reservation: a stall, or a failure of [`Time::now`].
+    type Refusal: From<Stall>;
+
+    /// The tick now. A reservation calls it after loading the word, and again after a lost race, unless the winner only
+    /// drew from the same run. On a page it reads the clock, then checks that the page is still linked.
+    fn now(&mut self) -> Result<Tick, Self::Refusal>;
+
+    /// Whether to load the word and read the clock again before a rollback is accepted.
+    fn doubts(&mut self) -> bool {
+        false
+    }
+
+    /// Called when the word is 0, as in cleared memory. Ends the reservation if the memory was cleared.
+    fn is_cleared(&mut self) -> Result<(), Self::Refusal> {
+        Ok(())
+    }
+
+    /// Called before the swap that leaves `left` and begins `run`. An implementation that records the tick does so
+    /// here, before anyone can draw from it. If the swap fails, [`Time::now`] is called again.
+    fn begins(&mut self, _left: &Run, _run: &Run) {}
+}
+
+impl<F: FnMut() -> Tick> Time for F {
+    type Refusal = Stall;
+
+    fn now(&mut self) -> Result<Tick, Stall> {
+        Ok(self())
+    }
+}
+
+impl<M: Borrow<Cells>> Sequence<M> {
+    /// Reserves up to `want` (at least 1) consecutive IDs of the clock's tick.
+    pub fn reserve<T: Time>(
+        &self,
+        rules: &Rules,
+        time: &mut T,
+        want: impl Fn(Tick) -> u64,
+    ) -> Result<Block, T::Refusal> {
+        self.swap(rules, time, |now, _| want(now), |seen, now| self.decide(rules, seen, now, 0))
+    }
+
+    /// Like [`Sequence::reserve`], but books IDs of a coming tick if the tick is exhausted, up to `horizon` ticks ahead
+    /// of the clock. They may be handed out once that tick has begun and, on a page, once the link was checked after
+    /// that. IDs not handed out are lost.
+    ///
+    /// Waiters are served in the order of their bookings. One booking takes a share of a tick. The longer the line, the
+    /// smaller the share, so that many waiters find numbers within the horizon.
+    pub fn book<T: Time>(
+        &self,
+        rules: &Rules,
+        time: &mut T,
+        want: u64,
+        horizon: Tick,
+    ) -> Result<Block, T::Refusal> {
+        // A lead longer than the word holds would look like a rollback.
+        let longest = rules.max_ahead.max(self.shape.last_lead as Tick);
+        let horizon = rules.max_ahead.saturating_add(horizon).min(longest);
+        let share = (self.shape.last_sequence + 1) / WAITERS_IN_A_TICK;
+        let want = |now: Tick, tick: Tick| {
+            let line = (tick - now - rules.max_ahead).max(1) as u64;
+            want.min(share / line).max(1)
+        };
+        self.swap(rules, time, want, |seen, now| self.decide(rules, seen, now, horizon))
+    }
+
+    /// Like [`Sequence::reserve`], but counts ticks on from the last one instead of taking them from the clock, which
+    /// hides clock jumps. The ticks lie at most `max_lag` behind the clock and at most `max_ahead` ahead of it.
+    pub fn reserve_counting<T: Time>(
+        &self,
+        rules: &Rules,
+        time: &mut T,
+        want: u64,
+        max_lag: Tick,
+    ) -> Result<Block, T::Refusal> {
+        self.swap(
+            rules,
+            time,
+            |_, _| want,
+            |seen, now| {
+                let last = seen.mark();
+                if last < now && last >= now.saturating_sub(max_lag) {
+                    for tick in [last, last + 1] {
+                        if let Ok(next) = self.decide_at(rules, seen, tick) {
+                            return Ok(next);
+                        }
+                    }
+                }
+                self.decide(rules, seen, now, 0)
+            },
+        )
+    }
+
+    /// Load, clock, decide, mark, swap: in this order.
+    ///
+    /// - A clock read before the load may be below a tick that another caller has drawn since.
+    /// - A mark raised after the swap could be missed by a process that sees the new counter value.
+    /// - Every input of the decision is read after the load, so it holds if the swap succeeds. [`Sequence::go_on`]
+    ///   explains why it may reuse the clock reading.
+    #[inline]
+    fn swap<T: Time>(
+        &self,
+        rules: &Rules,
+        time: &mut T,
+        want: impl Fn(Tick, Tick) -> u64,
+        decide: impl Fn(&Run, Tick) -> Result<Run, Stall>,
+    ) -> Result<Block, T::Refusal> {
+        let loaded = self.cells().word.0.load(Acquire);
+        let now = time.now()?;
+        match self.go_on(loaded, now, &want) {
+            Some(block) => Ok(block),
+            None => self.swap_from(loaded, now, rules, time, want, decide),
+        }
+    }
+
+    /// The slow path of [`Sequence::swap`], from a word and a clock that were read in this order.
+    #[inline(never)]
+    fn swap_from<T: Time>(
+        &self,
+        mut loaded: u64,
+        mut now: Tick,
+        rules: &Rules,
+        time: &mut T,
+        want: impl Fn(Tick, Tick) -> u64,
+        decide: impl Fn(&Run, Tick) -> Result<Run, Stall>,
+    ) -> Result<Block, T::Refusal> {
+        loop {
+            if loaded == 0 {
+                time.is_cleared()?;
+            }
+            let seen = self.shape.unpack(loaded);
+            match decide(&seen, now) {
+                Ok(start) if start.counter > seen.counter && time.doubts() => {}
+                Ok(start) => {
+                    if let Some(block) = self.swap_to(start, loaded, now, rules, time, &want) {
+                        return Ok(block);
+                    }
+                }
+                Err(Stall::ClockBehind { .. }) if time.doubts() => {}
+                Err(stall) => return Err(stall.into()),
+            }
+            loaded = self.cells().word.0.load(Acquire);
+            now = time.now()?;
+            if let Some(block) = self.go_on(loaded, now, &want) {
+                return Ok(block);
+            }
+        }
+    }
+
+    /// Marks and swaps. `None` if the race was lost.
+    #[inline(always)]
+    fn swap_to<T: Time>(
+        &self,
+        start: Run,
+        loaded: u64,
+        now: Tick,
+        rules: &Rules,
+        time: &mut T,
+        want: &impl Fn(Tick, Tick) -> u64,
+    ) -> Option<Block> {
+        let Cells { word, marks, .. } = self.cells();
+        let seen = self.shape.unpack(loaded);
+        if start.counter != seen.counter {
+            // The run's tick, even if nothing of it was issued: so the run never returns (invariant 1).
+            marks[seen.counter].fetch_max(mark_code(seen.tick), AcqRel);
+        }
+        if start.next == 0 {
+            time.begins(&seen, &start);
+        }
+        let first = if start.next == 0 && rules.random_start {
+            fastrand::u64(0..=self.shape.last_sequence / 2)
+        } else {
+            start.next
+        };
+        let len = want(now, start.tick).clamp(1, self.shape.last_sequence - first + 1);
+        let lead = start.tick.saturating_sub(now);
+        let next = self.shape.pack(Run { next: first + len, lead, ..start });
+        let swapped = word.0.compare_exchange(loaded, next, AcqRel, Acquire);
+        swapped.is_ok().then_some(Block { tick: start.tick, counter: start.counter, first, len })
+    }
+
+    /// The fast path: continues the run of counter 0 at the clock's tick, if that is the current run and has numbers
+    /// left. It works on the packed word for speed, and decides as the slow path would.
+    ///
+    /// After a lost race it continues from the winner's word without reading the clock again. The run is still at the
+    /// tick of the first reading, so the decision needs no later one.
+    #[inline(always)]
+    fn go_on(
+        &self,
+        mut loaded: u64,
+        now: Tick,
+        want: &impl Fn(Tick, Tick) -> u64,
+    ) -> Option<Block> {
+        loop {
+            let next = loaded & self.shape.next_mask;
+            let left = (self.shape.last_sequence + 1).wrapping_sub(next);
+            let is_run = loaded ^ next == (now as u64) << self.shape.tick_at
+                && (0..=self.shape.last_tick).contains(&now);
+            // The first number of a run may be random: leave it to the slow path.
+            if !is_run || next == 0 || left.wrapping_sub(1) > self.shape.last_sequence {
+                return None;
+            }
+            let Window { floor, ceiling } = self.bounds();
+            if now <= floor || now > ceiling {
+                return None;
+            }
+            let len = want(now, now).clamp(1, left);
+            match self.cells().word.0.compare_exchange(loaded, loaded + len, AcqRel, Acquire) {
+                Ok(_) => return Some(Block { tick: now, counter: 0, first: next, len }),
+                Err(seen) => loaded = seen,
+            }
+        }
+    }
+
+    /// Takes back the last `unused` IDs of a block, which were never handed out and never will be. Returns whether they
+    /// will be issued again; they will not if a later block follows them.
+    ///
+    /// Call it at most once per block: a second call could take back numbers that were issued since.
+    pub fn give_back(&self, block: &Block, unused: u64) -> bool {
+        debug_assert!(unused <= block.len);
+        let word = &self.cells().word.0;
+        let loaded = word.load(Acquire);
+        let seen = self.shape.unpack(loaded);
+        let is_last = (seen.counter, seen.tick) == (block.counter, block.tick)
+            && seen.next == block.first + block.len;
+        let back = Run { next: seen.next.wrapping_sub(unused), ..seen };
+        is_last && word.compare_exchange(loaded, self.shape.pack(back), AcqRel, Acquire).is_ok()
+    }
+}

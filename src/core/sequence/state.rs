@@ -1,0 +1,90 @@
+//! The present state of the cells.
+
+use std::borrow::Borrow;
+
+use super::super::atomic::Ordering::Acquire;
+use super::cells::{Cells, Run, Shape, ceiling_of};
+use crate::core::layout::{Layout, Tick};
+use crate::core::sequencer::{HighMarks, Window};
+
+/// A node's sequencer over shared [`Cells`].
+pub struct Sequence<M> {
+    cells: M,
+    pub(super) shape: Shape,
+}
+
+impl<M: Borrow<Cells>> Sequence<M> {
+    /// The sequencer of these cells. All who share them must use one layout.
+    pub fn new(cells: M, layout: &Layout) -> Self {
+        Sequence { cells, shape: Shape::of(layout) }
+    }
+
+    /// The owner of the cells.
+    pub fn memory(&self) -> &M {
+        &self.cells
+    }
+
+    pub(super) fn cells(&self) -> &Cells {
+        self.cells.borrow()
+    }
+
+    /// The current run.
+    pub fn run(&self) -> Run {
+        self.shape.unpack(self.cells().word.0.load(Acquire))
+    }
+
+    /// Whether the cells issue nothing until they are begun or reopened.
+    pub fn is_closed(&self) -> bool {
+        self.run().next == self.shape.closed()
+    }
+
+    /// The highest tick issued under each counter value.
+    pub fn high_marks(&self) -> HighMarks {
+        self.marks_beside(&self.run())
+    }
+
+    pub(super) fn marks_beside(&self, run: &Run) -> HighMarks {
+        let mut high = HighMarks { current: run.counter, ..HighMarks::default() };
+        for (counter, mark) in high.marks[..self.shape.counters].iter_mut().enumerate() {
+            *mark = self.mark(run, counter);
+        }
+        high
+    }
+
+    /// The ticks that may be issued at present.
+    pub fn window(&self) -> Window {
+        if self.is_closed() { Window::CLOSED } else { self.bounds() }
+    }
+
+    /// The floor, also while no window is open.
+    pub fn floor(&self) -> Tick {
+        self.cells().floor.load(Acquire) as Tick - 1
+    }
+
+    /// Whether the cells were ever begun or reopened.
+    pub fn is_begun(&self) -> bool {
+        let not_begun = Run { next: self.shape.closed(), ..Run::default() };
+        self.run() != not_begun
+    }
+
+    /// Loads the ceiling before the floor (invariant 3).
+    pub(super) fn bounds(&self) -> Window {
+        let ceiling = ceiling_of(self.cells().window.load(Acquire));
+        let floor = self.cells().floor.load(Acquire) as Tick - 1;
+        Window { floor, ceiling }
+    }
+
+    /// Exact enough if the mark is read after the word (invariant 2).
+    pub(super) fn mark(&self, run: &Run, counter: usize) -> Tick {
+        if counter == run.counter {
+            run.mark()
+        } else {
+            self.cells().marks[counter].load(Acquire) as Tick - 1
+        }
+    }
+
+    /// The highest tick under a counter value when it was last left; [`crate::core::sequencer::NEVER`] if it never was.
+    pub fn mark_left(&self, counter: usize) -> Tick {
+        self.cells().marks[counter].load(Acquire) as Tick - 1
+    }
+}

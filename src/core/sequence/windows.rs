@@ -1,0 +1,223 @@
+//! The beginning of cells, and the beginning, raising and end of a window, while others draw.
+
+use std::borrow::Borrow;
+
+use super::super::atomic::{Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
+use super::cells::{CEILING_BITS, Cells, LAST_WINDOW, Run, ceiling_code, mark_code};
+use super::reserving::Time;
+use super::state::Sequence;
+use crate::core::layout::Tick;
+use crate::core::sequencer::{HighMarks, Window};
+
+/// The state in which [`Sequence::begin`] starts cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// Other cells came before, and may have issued anything up to the clock's tick.
+    After,
+    /// No cells came before. The clock's tick counts as exhausted all the same.
+    First,
+    /// No cells came before. Issues from the clock's tick on.
+    Fresh,
+}
+
+/// Identifies the window of the cells that a ceiling belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowNumber(u64);
+
+/// The state that [`Sequence::close`] ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The run that the closed state replaced; the closed run if the cells were closed already.
+    pub run: Run,
+    /// The final marks: nothing above them was or will be issued. A release records the highest.
+    pub high: HighMarks,
+}
+
+/// Closed cells, read before their slot was acquired again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed {
+    word: u64,
+    window: u64,
+}
+
+/// The reason why closed cells were not reopened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotReopened {
+    /// Another process reopened the cells, or closed them again, after [`Closed`] was read. Acquire the slot again.
+    Overtaken,
+    /// The layout has no tick left, or the cells have no window number left: create new cells.
+    Ended,
+}
+
+impl<M: Borrow<Cells>> Sequence<M> {
+    /// Begins cells that were linked as [`Cells::prepare`] left them. Does nothing if they were begun.
+    ///
+    /// Pages follow each other, and none issues after it was unlinked. So no earlier page of the node has issued above
+    /// the tick that `time` returns, if that is read after this page was linked. That tick counts as exhausted, except
+    /// with [`Beginning::Fresh`].
+    ///
+    /// With [`Beginning::After`] the floor keeps a later rollback above the IDs of earlier pages. On the node's first
+    /// page a rollback is like any other.
+    pub fn begin<T: Time>(&self, time: &mut T, how: Beginning) -> Result<(), T::Refusal> {
+        let Cells { word, floor, .. } = self.cells();
+        let not_begun = Run { next: self.shape.closed(), ..Run::default() };
+        let loaded = word.0.load(Acquire);
+        if loaded == self.shape.pack(not_begun) {
+            let now = time.now()?.min(self.shape.last_tick);
+            if how == Beginning::After {
+                floor.fetch_max(mark_code(now), AcqRel);
+            }
+            let next = if how == Beginning::Fresh { 0 } else { self.shape.last_sequence + 1 };
+            let run = match now {
+                ..0 => Run::default(),
+                tick => Run { tick, next, ..Run::default() },
+            };
+            // A process that won the race has read the clock, too.
+            let _ = word.0.compare_exchange(loaded, self.shape.pack(run), AcqRel, Acquire);
+        }
+        Ok(())
+    }
+
+    /// The present window. Read it before asking the store to confirm a higher ceiling.
+    pub fn window_number(&self) -> WindowNumber {
+        WindowNumber(self.cells().window.load(Acquire) >> CEILING_BITS)
+    }
+
+    /// Raises the ceiling to the tick that the store confirmed. Returns whether `number` is still the present window;
+    /// if not, changes nothing, so a confirmation may be late.
+    ///
+    /// The ceiling may lie outside the word because it only rises: a caller that has read a lower one issues less.
+    pub fn raise_ceiling(&self, number: WindowNumber, ceiling: Tick) -> bool {
+        let window = &self.cells().window;
+        let raised = number.0 << CEILING_BITS | ceiling_code(ceiling);
+        let mut seen = window.load(Acquire);
+        while seen >> CEILING_BITS == number.0 && raised < seen {
+            match window.compare_exchange(seen, raised, AcqRel, Acquire) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        seen >> CEILING_BITS == number.0
+    }
+
+    /// Issues nothing at or below this tick from now on, except reservations already under way.
+    pub fn raise_floor(&self, tick: Tick) {
+        self.cells().floor.fetch_max(mark_code(tick), AcqRel);
+    }
+
+    /// Ends the window: nothing is issued from now on.
+    ///
+    /// It swaps the word, so a reservation decided before fails. In cells that are closed already it raises the tick by
+    /// 1, so a process about to reopen them for a slot that is being released fails. The marks are read after the swap,
+    /// so they are final.
+    pub fn close(&self) -> Ended {
+        let word = &self.cells().word.0;
+        loop {
+            let loaded = word.load(Acquire);
+            let run = self.shape.unpack(loaded);
+            let raised = Tick::from(run.next == self.shape.closed());
+            // Tick 0 is reserved for cells that were not begun.
+            let tick = (run.tick + raised).clamp(1, self.shape.last_tick);
+            let closed = Run { tick, next: self.shape.closed(), lead: 0, ..run };
+            let swapped = word.compare_exchange(loaded, self.shape.pack(closed), AcqRel, Acquire);
+            if swapped.is_ok() {
+                return Ended { run, high: self.marks_beside(&run) };
+            }
+        }
+    }
+
+    /// Like [`Sequence::close`], but does not change closed cells. For callers that may close repeatedly:
+    /// [`Sequence::close`] would raise the tick each time.
+    pub fn close_once(&self) -> Ended {
+        let run = self.run();
+        if run.next != self.shape.closed() {
+            return self.close();
+        }
+        Ended { run, high: self.marks_beside(&run) }
+    }
+
+    /// The state of the cells if they are closed. Read it before acquiring the slot.
+    pub fn closed(&self) -> Option<Closed> {
+        let Cells { word, window, .. } = self.cells();
+        let closed = Closed { word: word.0.load(Acquire), window: window.load(Acquire) };
+        let is_closed = self.shape.unpack(closed.word).next == self.shape.closed();
+        is_closed.then_some(closed)
+    }
+
+    /// Begins a window that a store granted after `closed` was read, above `high` and all ticks issued before. It
+    /// writes in this order:
+    ///
+    /// 1. the floor, since it must rise before its ceiling,
+    /// 2. the marks,
+    /// 3. the ceiling, under a new window number, so that late confirmations of other windows do not move it,
+    /// 4. the word, one tick above all runs of its counter value, so that no paused caller holds an equal word.
+    ///
+    /// Nothing of that tick is issued yet. So the tick below it counts as exhausted, and an earlier one is a rollback.
+    pub fn reopen(
+        &self,
+        closed: &Closed,
+        bounds: Window,
+        high: &HighMarks,
+    ) -> Result<WindowNumber, NotReopened> {
+        let Cells { word, window, floor, marks } = self.cells();
+        let shape = &self.shape;
+        let run = shape.unpack(closed.word);
+        let number = (closed.window >> CEILING_BITS) + 1;
+        let counter = high.current.min(shape.counters - 1);
+        if number > LAST_WINDOW {
+            return Err(NotReopened::Ended);
+        }
+        floor.fetch_max(mark_code(bounds.floor), AcqRel);
+        for (own, &high) in marks[..shape.counters].iter().zip(&high.marks) {
+            own.fetch_max(mark_code(high), AcqRel);
+        }
+        marks[run.counter].fetch_max(mark_code(run.tick), AcqRel);
+        let next_window = number << CEILING_BITS | ceiling_code(bounds.ceiling);
+        if window.compare_exchange(closed.window, next_window, AcqRel, Acquire).is_err() {
+            return Err(NotReopened::Overtaken);
+        }
+        let tick = marks[counter].load(Acquire) as Tick;
+        if tick > shape.last_tick {
+            return Err(NotReopened::Ended);
+        }
+        let open = shape.pack(Run { tick, counter, next: 0, lead: 0 });
+        match word.0.compare_exchange(closed.word, open, AcqRel, Acquire) {
+            Ok(_) => Ok(WindowNumber(number)),
+            Err(_) => Err(NotReopened::Overtaken),
+        }
+    }
+
+    /// Like [`Sequence::reopen`], but continues a run at its next number, if `used` of its numbers were issued and no
+    /// later tick. Nobody else may use the cells meanwhile, since a caller paused within that run could hold an equal
+    /// word. Cells that are past the run are reopened above it.
+    pub fn resume(
+        &self,
+        closed: &Closed,
+        bounds: Window,
+        high: &HighMarks,
+        used: u64,
+    ) -> Result<WindowNumber, NotReopened> {
+        let (counter, tick) = (high.current, high.marks[high.current]);
+        let number = self.reopen(closed, bounds, high)?;
+        let Cells { word, .. } = self.cells();
+        let above = Run { tick: tick + 1, counter, next: 0, lead: 0 };
+        if tick >= 0 && (1..=self.shape.last_sequence + 1).contains(&used) {
+            let run = Run { tick, counter, next: used, lead: 0 };
+            let (above, run) = (self.shape.pack(above), self.shape.pack(run));
+            let _ = word.0.compare_exchange(above, run, AcqRel, Acquire);
+        }
+        Ok(number)
+    }
+
+    /// Restarts the window numbers of closed cells, which are few. Only for cells of one process, which must keep late
+    /// confirmations of earlier windows away.
+    pub fn renumber_windows(&self) {
+        debug_assert!(self.is_closed());
+        self.cells().window.store(0, Release);
+    }
+
+    /// Whether no window number is left after the present one.
+    pub fn is_last_window(&self) -> bool {
+        self.window_number().0 == LAST_WINDOW
+    }
+}

@@ -1,0 +1,150 @@
+//! Requests for a higher ceiling, from callers to the thread that renews the lease, and its answers. Threads take the lock
+//! only when a window begins, rises or ends, or when its ceiling stalls a caller. Issuing an ID takes no lock.
+
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+/// The time to retry after while a ceiling is being raised: about one disk write.
+const CONFIRMATION: Duration = Duration::from_millis(5);
+
+/// Identifies a window of a generator, so that a late answer for one window does not move the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowId(u64);
+
+/// The renewal of the window's ceiling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Renewal {
+    /// No thread raises it while a caller waits.
+    Unattended,
+    /// A thread raises it from time to time.
+    Attended,
+    /// A caller wants it raised at once.
+    Wanted,
+    /// It could not be raised. The next try is at this time.
+    Failed(Instant),
+}
+
+/// The renewals of a generator's windows, shared by the thread that raises the ceiling and the callers that wait for it.
+pub struct Renewals {
+    state: Mutex<State>,
+    /// Wakes the thread that renews: a caller wants a higher ceiling.
+    wanted: Condvar,
+    /// Wakes the callers that want an ID: the ceiling was raised, or could not be.
+    answered: Condvar,
+}
+
+/// A thread that changes a window holds the lock.
+struct State {
+    renewal: Renewal,
+    window: WindowId,
+}
+
+impl Renewals {
+    pub(super) fn new() -> Self {
+        let state = State { renewal: Renewal::Unattended, window: WindowId(0) };
+        Renewals { state: Mutex::new(state), wanted: Condvar::new(), answered: Condvar::new() }
+    }
+
+    /// Begins the renewals of another window, which `open` opens. `is_attended`: a thread raises the ceiling, so callers
+    /// may wait for it. They would block a timer of their own event loop.
+    pub fn begin(&self, is_attended: bool, open: impl FnOnce()) -> WindowId {
+        let mut state = self.state.lock();
+        open();
+        state.renewal = if is_attended { Renewal::Attended } else { Renewal::Unattended };
+        state.window.0 += 1;
+        state.window
+    }
+
+    /// Whether a thread raises the ceiling from now on, in addition to the event loop.
+    pub fn attend(&self, is_attended: bool) {
+        let mut state = self.state.lock();
+        match (is_attended, state.renewal) {
+            (true, Renewal::Unattended) => state.renewal = Renewal::Attended,
+            (true, _) => {}
+            (false, _) => self.answer(&mut state, Renewal::Unattended),
+        }
+    }
+
+    /// Wakes the waiting callers: the ceiling may have risen, by `raise` or by another process. None, without a call of
+    /// `raise`, if another window has begun.
+    pub fn note<T>(&self, id: WindowId, raise: impl FnOnce() -> T) -> Option<T> {
+        self.change(id, Renewal::Attended, raise)
+    }
+
+    /// Reports that the store did not confirm, and that the next try is after this time.
+    pub fn note_failure(&self, id: WindowId, retry_after: Duration) {
+        self.change(id, Renewal::Failed(Instant::now() + retry_after), || ());
+    }
+
+    /// Ends the renewals of the window, which `close` may close. None, without a call of `close`, if another window has
+    /// begun.
+    pub fn end<T>(&self, id: WindowId, close: impl FnOnce() -> T) -> Option<T> {
+        self.change(id, Renewal::Unattended, close)
+    }
+
+    fn change<T>(&self, id: WindowId, renewal: Renewal, change: impl FnOnce() -> T) -> Option<T> {
+        let mut state = self.state.lock();
+        (state.window == id).then(|| {
+            let changed = change();
+            self.answer(&mut state, renewal);
+            changed
+        })
+    }
+
+    /// Sets the state and wakes the waiting callers. Unattended renewals stay so.
+    fn answer(&self, state: &mut State, renewal: Renewal) {
+        if state.renewal != Renewal::Unattended {
+            state.renewal = renewal;
+        }
+        self.answered.notify_all();
+    }
+
+    /// Requests a higher ceiling. Returns the time after which to retry; `None` if no thread raises it.
+    pub(super) fn want(&self) -> Option<Duration> {
+        let mut state = self.state.lock();
+        match state.renewal {
+            Renewal::Unattended => None,
+            Renewal::Attended | Renewal::Wanted => {
+                state.renewal = Renewal::Wanted;
+                self.wanted.notify_all();
+                Some(CONFIRMATION)
+            }
+            Renewal::Failed(retry_at) => {
+                let after = retry_at.saturating_duration_since(Instant::now());
+                Some(after.max(CONFIRMATION))
+            }
+        }
+    }
+
+    /// Waits for an answer, for at most this long. Does not wait if one has come already: the ceiling was raised, or
+    /// `is_the_same` returns false. Returns the time waited.
+    pub(super) fn await_answer(
+        &self,
+        at_most: Duration,
+        is_the_same: impl Fn() -> bool,
+    ) -> Duration {
+        let start = Instant::now();
+        let mut state = self.state.lock();
+        if is_the_same() && state.renewal != Renewal::Attended {
+            self.answered.wait_for(&mut state, at_most);
+        }
+        start.elapsed()
+    }
+
+    /// Blocks the calling thread until a caller wants a higher ceiling, until [`Renewals::interrupt`], or for this long.
+    /// Returns false after this long.
+    pub fn await_demand(&self, at_most: Duration) -> bool {
+        let mut state = self.state.lock();
+        if state.renewal != Renewal::Wanted {
+            self.wanted.wait_for(&mut state, at_most);
+        }
+        state.renewal == Renewal::Wanted
+    }
+
+    /// Ends a [`Renewals::await_demand`], the present or the next one.
+    pub fn interrupt(&self) {
+        self.state.lock().renewal = Renewal::Wanted;
+        self.wanted.notify_all();
+    }
+}

@@ -1,0 +1,192 @@
+//! One reservation: from the present page, or from the next one if the present one was removed. It waits for nothing,
+//! but once for the rest of the ms in which its page was opened.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use super::{Generator, Policies};
+use crate::core::clock::{Clock, UnixTime};
+use crate::core::layout::{Layout, Tick};
+use crate::core::sequence::{Rules, Run, Sequence};
+use crate::core::sequencer::{Block, NEVER, Stall};
+use crate::host::{Halt, Home, Opened, Reading};
+use crate::store::record::HOUR_MS;
+
+/// Consecutive IDs, reserved for one caller only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reserved {
+    /// The first ID. The others follow it one by one.
+    pub first_id: u64,
+    /// Their tick, counter value and sequence numbers.
+    pub block: Block,
+    /// The Unix ms of the clock reading at which they were issued.
+    pub ms: i64,
+}
+
+impl Reserved {
+    /// Keeps at most the first `most` of them and gives back the others.
+    pub fn shortened(self, generator: &Generator, most: u64) -> Reserved {
+        let unused = self.block.len.saturating_sub(most);
+        if unused > 0 {
+            generator.give_back(&self.block, unused);
+        }
+        Reserved { block: Block { len: self.block.len - unused, ..self.block }, ..self }
+    }
+}
+
+/// The reason why no ID was issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The cause.
+    pub stall: Stall,
+    /// The clock reading.
+    pub now: UnixTime,
+    /// The time until a retry can succeed, if the clock runs evenly; `None` if a wait cannot help.
+    pub retry_after: Option<Duration>,
+}
+
+impl Generator {
+    /// Reserves up to `want(tick)` consecutive IDs of the clock's tick, or refuses at once.
+    #[inline]
+    pub fn try_reserve(
+        &self,
+        policies: &Policies,
+        want: impl Fn(Tick) -> u64,
+    ) -> Result<Reserved, Refusal> {
+        self.attempt(policies, |sequence, rules, reading| sequence.reserve(rules, reading, &want))
+            .map(|(reserved, _)| reserved)
+    }
+
+    /// Like [`Generator::try_reserve`], but counts ticks on: see [`Sequence::reserve_counting`].
+    pub fn try_count_on(
+        &self,
+        policies: &Policies,
+        want: u64,
+        max_lag: Tick,
+    ) -> Result<Reserved, Refusal> {
+        self.attempt(policies, |sequence, rules, reading| {
+            sequence.reserve_counting(rules, reading, want, max_lag)
+        })
+        .map(|(reserved, _)| reserved)
+    }
+
+    /// Reserves from the present page, or from the next one if the present one was unlinked.
+    #[inline]
+    pub(super) fn attempt(
+        &self,
+        policies: &Policies,
+        reserve: impl Fn(&Sequence<Home>, &Rules, &mut Reading<dyn Clock>) -> Result<Block, Halt>,
+    ) -> Result<(Reserved, &Opened), Refusal> {
+        let rules = policies.rules(self.max_ahead.load(Relaxed));
+        let mut pages = 0;
+        loop {
+            let opened = self.sequences.current();
+            let mut reading = Reading::new(&*self.clock, &self.node, opened);
+            let halt = match reserve(opened.sequence(), &rules, &mut reading) {
+                Ok(block) => {
+                    if let Some(left) = reading.left {
+                        self.note_run(&block, &left, reading.last);
+                    }
+                    self.reports.note_issued();
+                    self.issued.fetch_add(block.len, Relaxed);
+                    let first_id = self.node.first_id(&block);
+                    return Ok((Reserved { first_id, block, ms: reading.last.ms }, opened));
+                }
+                Err(halt) => halt,
+            };
+            let now = reading.last;
+            pages += 1;
+            if let Some(stall) = self.sequences.go_on(halt, opened, pages, &*self.clock)
+                && !self.has_waited_for_first_tick(&stall, now)
+            {
+                return Err(self.refusal(stall, now));
+            }
+        }
+    }
+
+    /// Records the beginning of a run, once per tick: a clock jump in the page, a rollback in the reports.
+    fn note_run(&self, block: &Block, left: &Run, now: UnixTime) {
+        let before = match block.counter {
+            counter if counter == left.counter => left.mark(),
+            counter => self.sequence().mark_left(counter),
+        };
+        if block.tick - before > HOUR_MS / self.node.layout().tick_ms
+            && let Some(page) = self.page()
+        {
+            page.kept().set_landing(block.counter, block.tick);
+        }
+        if block.counter > left.counter {
+            self.reports.note(self.ms_below(left.mark(), now), block.counter);
+        }
+    }
+
+    #[cold]
+    fn refusal(&self, stall: Stall, now: UnixTime) -> Refusal {
+        let retry_after = match stall {
+            Stall::AboveCeiling { .. } => self.renewals.want(),
+            _ => until(self.node.layout(), &stall, now),
+        };
+        if let Stall::ClockBehind { .. } = stall {
+            let run = self.sequence().run();
+            self.reports.note_refused(self.ms_below(run.mark(), now), run.counter);
+        }
+        Refusal { stall, now, retry_after }
+    }
+
+    /// The distance of the clock below a tick, in ms; negative above it.
+    fn ms_below(&self, tick: Tick, now: UnixTime) -> i64 {
+        let layout = self.node.layout();
+        tick.saturating_sub(layout.tick_at(now.ms)).saturating_mul(layout.tick_ms)
+    }
+
+    /// Takes back the last `unused` IDs of a block, which were never handed out and never will be.
+    pub fn give_back(&self, block: &Block, unused: u64) {
+        // IDs that do not return to the sequence are issued to nobody.
+        self.sequence().give_back(block, unused);
+        self.issued.fetch_sub(unused, Relaxed);
+    }
+
+    /// In a page that has just begun, the clock's tick is exhausted. A draw in that tick would be refused if `maxWait`
+    /// is 0.
+    pub(super) fn note_first_tick(&self) {
+        let (tick, layout) = (self.tick_now(), self.node.layout());
+        let run = self.sequence().run();
+        let is_exhausted = run.tick == tick && run.next > layout.last_sequence();
+        if layout.tick_ms == 1 && (is_exhausted || self.window().floor == tick) {
+            self.first_tick.store(tick, Relaxed);
+        }
+    }
+
+    /// Waits out the rest of the ms in which the page was opened, once, whatever `maxWait` is. Not for ticks longer
+    /// than 1 ms.
+    fn has_waited_for_first_tick(&self, stall: &Stall, now: UnixTime) -> bool {
+        let first = self.first_tick.load(Relaxed);
+        let is_in_it = matches!(stall, Stall::SequenceExhausted { .. } | Stall::AtFloor { .. })
+            && first == self.node.layout().tick_at(now.ms);
+        if is_in_it {
+            self.clock.wait(Duration::from_nanos((1_000_000 - now.ns).into()));
+            // After the wait, since other threads wait, too.
+            self.first_tick.store(NEVER, Relaxed);
+        }
+        is_in_it
+    }
+}
+
+/// The time until `stall` is over, if the clock runs evenly. At least 1 us, so that a bounded time holds a bounded
+/// number of waits.
+pub(super) fn until(layout: &Layout, stall: &Stall, now: UnixTime) -> Option<Duration> {
+    let tick = match *stall {
+        Stall::SequenceExhausted { until }
+        | Stall::ClockBehind { until }
+        | Stall::AtFloor { until } => until,
+        Stall::BeforeEpoch => 0,
+        Stall::AboveCeiling { .. } | Stall::TimeEnded | Stall::NoPage => return None,
+    };
+    if tick > layout.last_tick() {
+        return None;
+    }
+    let start = layout.tick_start_ms(tick);
+    let ms = u64::try_from(start.saturating_sub(now.ms)).unwrap_or(0);
+    let wait = Duration::from_millis(ms).saturating_sub(Duration::from_nanos(now.ns.into()));
+    Some(wait.max(Duration::from_micros(1)))
+}

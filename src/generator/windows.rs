@@ -1,0 +1,57 @@
+//! The window of a node that a store records.
+
+use std::time::Duration;
+
+use super::{Generator, WindowId};
+use crate::core::layout::Tick;
+use crate::core::sequencer::{NEVER, Window};
+
+impl Generator {
+    /// Begins a window that a store has granted. It issues ticks above its floor and above all issued before, up to its
+    /// ceiling. `is_attended`: as for [`Renewals::begin`](super::Renewals::begin).
+    pub fn begin_window(&self, bounds: Window, is_attended: bool) -> WindowId {
+        let sequence = self.sequence();
+        self.renewals.begin(is_attended, || {
+            // This process may itself have issued IDs of the node before the node was recorded. A reservation decided
+            // in the previous window fails.
+            let high = sequence.close_once().high;
+            if sequence.is_last_window() {
+                // The lock and the window's ID keep late answers away.
+                sequence.renumber_windows();
+            }
+            if let Some(closed) = sequence.closed() {
+                // Fails if the layout has no tick left. The sequencer then stays closed.
+                let _ = sequence.reopen(&closed, bounds, &high);
+            }
+        })
+    }
+
+    /// Opens a window bounded by the layout only and recorded nowhere, unless one is open.
+    pub fn open_window(&self) {
+        if self.window().ceiling != Tick::MAX {
+            self.begin_window(Window::OPEN, false);
+        }
+    }
+
+    /// The next ceiling: the clock + `ahead` + `max_ahead`, at least the highest tick issued, at most the layout's
+    /// last.
+    pub fn next_ceiling(&self, ahead: Duration) -> Tick {
+        let layout = self.node.layout();
+        let ahead_ms = i64::try_from(ahead.as_millis()).unwrap_or(i64::MAX);
+        let until = self.clock.now().ms.saturating_add(ahead_ms);
+        let tick = layout.tick_at(until.saturating_add(self.max_ahead_ms()));
+        tick.max(self.sequence().high_marks().highest()).clamp(NEVER, layout.last_tick())
+    }
+
+    /// Raises the ceiling to the tick that the store confirmed.
+    pub fn raise_ceiling(&self, id: WindowId, ceiling: Tick) {
+        let sequence = self.sequence();
+        self.renewals.note(id, || sequence.raise_ceiling(sequence.window_number(), ceiling));
+    }
+
+    /// Ends a window: nothing is issued from now on. Returns the highest tick issued; `None` if another window has
+    /// begun since.
+    pub fn end_window(&self, id: WindowId) -> Option<Tick> {
+        self.renewals.end(id, || self.sequence().close_once().high.highest())
+    }
+}

@@ -1,0 +1,285 @@
+//! A node's page and its record on a disk. Unlike the page, the record survives a reboot.
+//!
+//! The rules that keep IDs from being issued twice, wherever a process is killed or stopped (`tests/store`):
+//!
+//! 1. The window of a durable page opens after a record that names the page, with this ceiling, is on the disk. Its
+//!    ceiling rises after a record with the higher one is on the disk.
+//! 2. All users of the page share a lock on the record's file. Opening another page for the record, or ending the
+//!    window, takes that lock exclusively. So at that time no process draws from a page of the record or raises its
+//!    ceiling.
+//! 3. A page is for one record for ever, and its record names one page. A page that the record does not name is
+//!    replaced, never drawn from.
+//! 4. Another page starts above the recorded ceiling, or above the last tick issued where that is known. It is known
+//!    from the last user, which has closed the page and recorded it, or from a page that this process has closed.
+//!
+//! The page of a slot that the host's processes lease has a kind of its own, [`crate::host::Kind::DurableLease`]: a process that
+//! opens the slot with `state` is refused. The last user removes the page under the exclusive lock on the record, so
+//! no process joins it, or opens another one, at that moment.
+//!
+//! Without a page the process's own memory takes its place. Then one process at a time has the slot.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::evidence::{Known, claim, is_of, is_of_this_boot, other_pages_issued};
+use super::{Access, OpenError};
+use crate::core::layout::Tick;
+use crate::core::sequence::{NotReopened, WindowNumber};
+use crate::core::sequencer::{NEVER, Window};
+use crate::generator::Generator;
+use crate::host::{Opened, Origin};
+use crate::store::checks;
+use crate::store::file::FileStore;
+use crate::store::lock::{Hold, USERS};
+use crate::store::record::Record;
+use crate::store::slot::{OPENING, RENEWING, SlotFile};
+use crate::store::{Holder, StoreError};
+
+/// The longest wait for others that open the slot. Each takes as long as the disk. Shorter than a constructor's wait
+/// for the disk.
+const TURN: Duration = Duration::from_secs(5);
+/// The longest wait where others do not wait long, either.
+pub(super) const SHORT_TURN: Duration = Duration::from_millis(100);
+pub(super) const POLL: Duration = Duration::from_millis(1);
+
+/// The most pages replaced in one call.
+const PAGES: usize = 8;
+
+/// A record and the page in use.
+pub struct Durable {
+    pub(super) slot: SlotFile,
+    holder: Holder,
+    access: Access,
+    pub(super) bound: Option<Bound>,
+    /// The page lost last.
+    last: Option<Known>,
+}
+
+/// The page that the record names.
+pub(super) struct Bound {
+    pub opened: Arc<Opened>,
+    pub generation: u64,
+    window: WindowNumber,
+    floor: Tick,
+}
+
+impl Durable {
+    /// Opens the slot of the generator's node. The generator then draws within its window, `ttl` ahead of the clock.
+    /// Waits for the disk.
+    pub fn open(
+        store: &FileStore,
+        generator: &Generator,
+        holder: Holder,
+        ttl: Duration,
+        access: Access,
+    ) -> Result<Durable, OpenError> {
+        let slot = match access {
+            Access::Joined => store.slot_at(store.path_of(generator.node()))?,
+            _ => store.slot(generator.node())?,
+        };
+        // Processes without a common page cannot share.
+        let access = if generator.sequences().directory.is_some() { access } else { Access::Alone };
+        let mut durable = Durable { slot, holder, access, bound: None, last: None };
+        durable.bind(generator, ttl)?;
+        if durable.access != Access::Alone {
+            durable.access = Access::Shared;
+        }
+        Ok(durable)
+    }
+
+    /// Nothing at or below this tick is issued.
+    pub fn floor(&self) -> Tick {
+        self.bound.as_ref().map_or(NEVER, |bound| bound.floor)
+    }
+
+    /// Whether openers of the node still find this page, and its window is open.
+    pub fn is_bound(&self) -> bool {
+        self.bound.as_ref().is_some_and(|Bound { opened, .. }| {
+            !opened.sequence().is_closed()
+                // A page that cannot be checked now is checked later.
+                && opened.page().is_none_or(|page| page.is_named().unwrap_or(true))
+        })
+    }
+
+    /// Opens the node's page for the record, at first or after the previous page has lost its name.
+    pub fn bind(&mut self, generator: &Generator, ttl: Duration) -> Result<(), OpenError> {
+        self.unbind()?;
+        let turn = match self.access {
+            // It changes nothing that other openers of the slot depend on.
+            Access::Joined => None,
+            Access::Taken => Some(SHORT_TURN),
+            Access::Alone | Access::Shared => Some(TURN),
+        };
+        if let Some(turn) = turn
+            && !take_within(&self.slot, OPENING, turn)?
+        {
+            return Err(self.slot.in_use().into());
+        }
+        let bound = self.bind_in_turn(generator, ttl);
+        if bound.is_err() {
+            self.slot.release(USERS)?;
+        }
+        self.slot.release(OPENING)?;
+        self.bound = Some(bound?);
+        self.last = None;
+        // The ceiling may be low: all users may have left the page long ago.
+        let ceiling = generator.next_ceiling(ttl);
+        if generator.window().ceiling < generator.next_ceiling(ttl / 2) {
+            self.renew(ceiling)?;
+        }
+        Ok(())
+    }
+
+    /// Closes the page, and lets another one be opened for the record.
+    fn unbind(&mut self) -> Result<(), StoreError> {
+        if let Some(Bound { opened, .. }) = self.bound.take() {
+            let high = opened.sequence().close_once().high;
+            let floor = opened.sequence().floor();
+            self.last = Some(Known { page: opened.id(), floor, high, used: 0 });
+            self.slot.release(USERS)?;
+        }
+        Ok(())
+    }
+
+    fn bind_in_turn(&self, generator: &Generator, ttl: Duration) -> Result<Bound, OpenError> {
+        let slot = &self.slot;
+        slot.check_path()?;
+        let (first, hold) = match self.access {
+            Access::Alone => (Hold::Exclusive, Hold::Exclusive),
+            Access::Taken => (Hold::Exclusive, Hold::Shared),
+            Access::Shared | Access::Joined => (Hold::Shared, Hold::Shared),
+        };
+        for _ in 0..PAGES {
+            // Before the page: a page that the record's last user removes must not be opened.
+            if !slot.try_take(USERS, first)? {
+                return Err(slot.in_use().into());
+            }
+            let record = slot.read()?;
+            checks::check_node(&record.node, generator.node(), slot.path())?;
+            if self.access == Access::Joined && record.is_closed {
+                return Err(slot.in_use().into());
+            }
+            let opened = generator.sequences().next()?;
+            let is_joined = is_of(opened.page(), &record)
+                && record.page == opened.id()
+                && !opened.sequence().is_closed()
+                && is_of_this_boot(opened.page())?;
+            let bound = if is_joined {
+                let window = opened.sequence().window_number();
+                let floor = opened.sequence().floor();
+                Bound { opened, generation: record.generation, window, floor }
+            } else if self.access == Access::Joined || !slot.try_take(USERS, Hold::Exclusive)? {
+                return Err(slot.in_use().into());
+            } else if claim(opened.page(), &opened, &record)? {
+                let bound = self.begin(generator, ttl, opened, &slot.read()?)?;
+                slot.try_take(USERS, hold)?;
+                bound
+            } else {
+                generator.sequences().replace(&opened)?;
+                continue;
+            };
+            generator.sequences().adopt(&bound.opened)?;
+            return Ok(bound);
+        }
+        Err(slot.in_use().into())
+    }
+
+    /// Names the page in the record, and opens its window after that is on the disk.
+    fn begin(
+        &self,
+        generator: &Generator,
+        ttl: Duration,
+        opened: Arc<Opened>,
+        record: &Record,
+    ) -> Result<Bound, OpenError> {
+        let sequence = opened.sequence();
+        if !sequence.is_closed() {
+            // The process's own memory, used before without a record.
+            sequence.close();
+        }
+        let closed = sequence.closed().ok_or_else(|| self.slot.in_use())?;
+        let mut before = Known::of(self.last.as_ref(), &opened, record);
+        let other = other_pages_issued(generator, &opened);
+        let mut floor = before.floor;
+        if opened.page().is_some_and(|page| page.origin() == Origin::First) {
+            // The node had no page before, unless the page and its trace were both removed: not worth refusing a
+            // rollback.
+            let mark = &mut before.high.marks[before.high.current];
+            if *mark < other {
+                (*mark, before.used) = (other, 0);
+            }
+        } else {
+            floor = floor.max(other);
+        }
+        let ceiling = generator.next_ceiling(ttl).max(before.high.highest()).max(floor);
+        let passed = record.clone().passing_what_is_skipped(ceiling);
+        checks::check_skip(&passed, ceiling, self.slot.path())?;
+        let next = Record {
+            page: opened.id(),
+            generation: record.generation + 1,
+            floor: floor.max(passed.floor),
+            high: before.high,
+            used: before.used,
+            is_closed: false,
+            holder: Some(self.holder.clone()),
+            ..passed.raised(ceiling)
+        };
+        self.slot.record(&next, true)?;
+        if opened.page().is_none() && sequence.is_last_window() {
+            // No other process confirms anything of it.
+            sequence.renumber_windows();
+        }
+        let closed = sequence.closed().unwrap_or(closed);
+        opened.page().inspect(|page| page.kept().note_renewer());
+        let bounds = Window { floor: next.floor, ceiling: next.ceiling };
+        let window = match sequence.resume(&closed, bounds, &before.high, before.used) {
+            Ok(window) => window,
+            Err(NotReopened::Overtaken) => return Err(self.slot.in_use().into()),
+            // The layout has no tick left: the page stays closed.
+            Err(NotReopened::Ended) => sequence.window_number(),
+        };
+        Ok(Bound { opened, generation: next.generation, window, floor: next.floor })
+    }
+
+    /// As [`Durable::renew`]. Returns false while another process renews.
+    pub fn renew_in_turn(&mut self, ceiling: Tick) -> Result<bool, StoreError> {
+        if !self.slot.try_take(RENEWING, Hold::Exclusive)? {
+            return Ok(false);
+        }
+        let renewed = self.renew(ceiling);
+        self.slot.release(RENEWING)?;
+        renewed.map(|()| true)
+    }
+
+    /// Records a ceiling, and raises the ceiling of the page's window to it. Waits for the disk.
+    pub fn renew(&mut self, ceiling: Tick) -> Result<(), StoreError> {
+        let Some(Bound { opened, generation, window, .. }) = &self.bound else { return Ok(()) };
+        let record = self.slot.read()?;
+        if (record.generation, record.page) != (*generation, opened.id()) {
+            return Err(checks::overtaken(self.slot.path()));
+        }
+        let record = record.passing_what_is_skipped(ceiling);
+        checks::check_skip(&record, ceiling, self.slot.path())?;
+        let holder = Some(self.holder.clone());
+        let record = Record { holder, ..record.raised(ceiling) };
+        self.slot.record(&record, true)?;
+        // Only now: ticks that are not recorded must not be issued. The floor first: it is above the skipped ticks.
+        opened.sequence().raise_floor(record.floor);
+        opened.sequence().raise_ceiling(*window, record.ceiling);
+        opened.page().inspect(|page| page.kept().note_renewer());
+        Ok(())
+    }
+}
+
+/// Locks a byte, within this time.
+pub(super) fn take_within(slot: &SlotFile, at: u64, at_most: Duration) -> Result<bool, StoreError> {
+    let deadline = Instant::now() + at_most;
+    while !slot.try_take(at, Hold::Exclusive)? {
+        if Instant::now() >= deadline {
+            return Ok(false);
+        }
+        thread::sleep(POLL);
+    }
+    Ok(true)
+}

@@ -1,0 +1,83 @@
+//! The end of a holding: the last user records the ticks issued.
+
+use std::thread;
+use std::time::Instant;
+
+use super::durable::{Bound, Durable, POLL, SHORT_TURN, take_within};
+use crate::generator::Generator;
+use crate::host::{Kind, Page};
+use crate::store::StoreError;
+use crate::store::lock::{Hold, USERS};
+use crate::store::record::Record;
+use crate::store::slot::OPENING;
+
+/// The number of times to wait [`POLL`] for the clock to pass a page's last tick.
+const PASSING: usize = 3;
+
+impl Durable {
+    /// Releases the slot. The last user closes the page and records the ticks issued. Of a leased slot it removes the
+    /// page.
+    pub fn close(mut self, generator: &Generator) -> Result<(), StoreError> {
+        let Some(bound) = self.bound.take() else { return Ok(()) };
+        // Of two users that close it, one is the last.
+        take_within(&self.slot, OPENING, SHORT_TURN)?;
+        let is_last = self.slot.try_take(USERS, Hold::Exclusive)?;
+        let recorded = if is_last { self.record_end(&bound) } else { Ok(()) };
+        let page = bound.opened.page();
+        if let Some(page) = page.filter(|page| page.header().kind == Kind::DurableLease) {
+            if is_last && recorded.is_ok() {
+                remove_passed(page, generator);
+            }
+            page.retire();
+        }
+        recorded
+    }
+
+    /// Closes the page, and records the ticks issued.
+    fn record_end(&self, bound: &Bound) -> Result<(), StoreError> {
+        let ended = bound.opened.sequence().close_once();
+        let record = self.slot.read()?;
+        if (record.generation, record.page) != (bound.generation, bound.opened.id()) {
+            return Ok(());
+        }
+        // Not flushed: if it is lost, the higher ceiling counts, which is as safe.
+        let mut high = ended.high;
+        for mark in &mut high.marks {
+            // A counter that was left before its first use has a mark one above.
+            *mark = (*mark).min(record.ceiling);
+        }
+        let last = high.highest().max(record.floor);
+        let numbers = record.node.layout().last_sequence() + 1;
+        let released = Record {
+            generation: record.generation + 1,
+            high,
+            used: if ended.run.next <= numbers { ended.run.next } else { 0 },
+            is_closed: true,
+            ..record.lowered(last)
+        };
+        self.slot.record(&released, false)
+    }
+}
+
+/// Removes a closed page without users, once the clock has passed its last tick: the node's next page may be for
+/// another record, which knows nothing of this one. Where that takes longer than a tick of a ms,
+/// [`Directory::sweep_leases`] removes it. A page that stays is closed, and harms nobody.
+///
+/// [`Directory::sweep_leases`]: crate::host::Directory::sweep_leases
+fn remove_passed(page: &Page, generator: &Generator) {
+    let deadline = Instant::now() + SHORT_TURN;
+    // Former users may still have it open for a moment, as may processes that look up its owner.
+    while !page.try_alone().unwrap_or(false) {
+        if Instant::now() >= deadline {
+            return;
+        }
+        thread::sleep(POLL);
+    }
+    for _ in 0..PASSING {
+        if page.highest() < generator.tick_now() {
+            let _ = page.remove_with_marker();
+            return;
+        }
+        thread::sleep(POLL);
+    }
+}

@@ -1,0 +1,188 @@
+//! Repairs of a slot or page that a wrong clock made unusable, and reports on it.
+//!
+//! A reset lowers the floor of a slot that nobody holds to about the present. A clock that was ahead may have issued
+//! ticks above that floor. They are skipped when the clock reaches them, as far as the record names them: see
+//! [`Jump`](crate::store::record::Jump).
+
+use std::path::PathBuf;
+
+use crate::core::fault::fault;
+use crate::core::layout::{Layout, Tick};
+use crate::core::node::Node;
+use crate::core::sequencer::{HighMarks, NEVER};
+use crate::host::{Directory, HostError, Kind, Page};
+use crate::store::StoreError;
+use crate::store::checks;
+use crate::store::file::{self, FileStore};
+use crate::store::lock::{Hold, USERS};
+use crate::store::record::{HOUR_MS, Jump, Record, Skip};
+
+/// The state of a slot, and the plan of its reset.
+pub struct Reset {
+    /// Its file.
+    pub path: PathBuf,
+    /// Its node.
+    pub node: Node,
+    /// The file's record, or the reason why the file is unusable.
+    pub found: Result<Record, StoreError>,
+    /// The high marks, where known: from the record of a closed page, or from the page.
+    pub high: Option<HighMarks>,
+    /// The plan of the reset. None where nothing needs to be done.
+    pub plan: Option<Plan>,
+}
+
+/// The plan of a slot's reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Nothing is issued at or below it.
+    pub floor: Tick,
+    /// Never issued afterwards.
+    pub skip: Skip,
+    /// The last tick above the floor that may have been issued and may be issued again. [`NEVER`] for none,
+    /// [`Tick::MAX`] where unknown.
+    pub repeats_to: Tick,
+}
+
+impl Reset {
+    /// The plan for a slot's record at the tick `now`. None where the clock has passed the ceiling.
+    fn plan(record: &Record, high: Option<&HighMarks>, now: Tick) -> Option<Plan> {
+        if record.ceiling <= now {
+            return None;
+        }
+        // The highest tick issued.
+        let marks = high.map(|high| high.marks);
+        let top =
+            marks.map_or(record.ceiling, |marks| marks.into_iter().fold(record.floor, Tick::max));
+        let soon = now + record.ticks(HOUR_MS);
+        let since = record.jump.since;
+        let is_ahead_known = now < since && since <= top;
+        // Issued by the clock before it jumped, and after it was set right.
+        let by_right_clock: Vec<Tick> = if is_ahead_known {
+            let marks = marks.into_iter().flatten();
+            let ticks = marks.chain([record.jump.before, record.floor]);
+            ticks.filter(|&tick| tick < since).collect()
+        } else {
+            vec![top]
+        };
+        // IDs wait for a clock that is less than an hour behind.
+        let floor =
+            by_right_clock.iter().copied().filter(|&tick| tick <= soon).fold(now, Tick::max);
+        let highest = by_right_clock.into_iter().fold(NEVER, Tick::max);
+        let skip = match (is_ahead_known, record.skip) {
+            (false, skip) => skip,
+            (true, Skip::NONE) => Skip { from: since, to: top },
+            (true, skip) => Skip { from: since.min(skip.from), to: top.max(skip.to) },
+        };
+        Some(Plan { floor, skip, repeats_to: if highest > floor { highest } else { NEVER } })
+    }
+}
+
+impl FileStore {
+    /// Inspects a slot that nobody holds. With `is_meant`, resets it and removes its page. `layout` is the layout of
+    /// an unreadable file; a readable file must have the same one, if given. `host` is the directory of the page.
+    pub fn reset(
+        &self,
+        (datacenter_id, worker_id): (u64, u64),
+        layout: Option<Layout>,
+        now_ms: i64,
+        is_meant: bool,
+        host: Option<&Directory>,
+    ) -> Result<Reset, StoreError> {
+        let path = self.directory().join(file::file_name(datacenter_id, worker_id));
+        let slot = self.slot_at(path.clone())?;
+        if !slot.try_take(USERS, Hold::Exclusive)? {
+            return Err(slot.in_use());
+        }
+        slot.check_path()?;
+        let found = match slot.read() {
+            Err(failure) if !matches!(failure, StoreError::Unusable { .. }) => return Err(failure),
+            found => found,
+        };
+        let recorded = found.as_ref().ok().map(|record| *record.node.layout());
+        let layout = layout.or(recorded).unwrap_or(Layout::NODE);
+        if let Some(recorded) = &recorded {
+            checks::check_layout(recorded, &layout, &path)?;
+        }
+        let node = Node::new(layout, datacenter_id, worker_id).map_err(|error| {
+            StoreError::Unusable(
+                fault!("slot-not-of-layout", place: path.as_path(), why: vec![error]),
+            )
+        })?;
+        let found = found.and_then(|record| {
+            checks::check_node(&record.node, &node, &path)?;
+            Ok(record)
+        });
+        let now = layout.tick_at(now_ms).clamp(NEVER, layout.last_tick());
+        let page = found.as_ref().ok().and_then(|record| unused_page(host?, record));
+        let high = match (&found, &page) {
+            (Ok(record), _) if record.is_closed => Some(record.high),
+            (Ok(_), Some(page)) => Some(page.high_marks()),
+            _ => None,
+        };
+        let plan = match &found {
+            Ok(record) => Reset::plan(record, high.as_ref(), now),
+            Err(_) => Some(Plan { floor: now, skip: Skip::NONE, repeats_to: Tick::MAX }),
+        };
+        if let (true, Some(plan)) = (is_meant, &plan) {
+            if let Some(page) = &page {
+                // First: if the process ends here, the slot continues above its ceiling.
+                page.remove().map_err(|error| StoreError::Unusable(error.into()))?;
+            }
+            let record = Record { skip: plan.skip, ..Record::starting_at(&node, plan.floor) };
+            match &found {
+                Ok(Record { file, generation, .. }) => {
+                    let generation = generation + 1;
+                    slot.record(&Record { file: *file, generation, ..record }, true)?;
+                }
+                Err(_) => slot.rewrite(&record)?,
+            }
+        }
+        drop(page);
+        Ok(Reset { path, node, found, high, plan })
+    }
+}
+
+/// Inspects a node's page without users and without a record. With `is_meant`, resets it. Returns None where there is
+/// no page.
+pub fn reset_page(
+    host: &Directory,
+    node: &Node,
+    now_ms: i64,
+    is_meant: bool,
+) -> Result<Option<Reset>, HostError> {
+    let Some(page) = host.unused(node)? else { return Ok(None) };
+    match page.header().kind {
+        Kind::Plain => {}
+        Kind::Durable | Kind::DurableLease => {
+            return Err(HostError::Unusable(fault!("page-recorded", place: page.path())));
+        }
+        Kind::Leased => {
+            return Err(HostError::Unusable(fault!("page-leased", place: page.path())));
+        }
+    }
+    let now = node.layout().tick_at(now_ms).clamp(NEVER, node.layout().last_tick());
+    let high = page.high_marks();
+    let record = Record { ceiling: page.highest(), ..Record::starting_at(node, NEVER) };
+    let soon = now + record.ticks(HOUR_MS);
+    // Each mark ahead of the clock must have a known start.
+    let ahead = (0..high.marks.len()).filter(|&counter| high.marks[counter] > soon);
+    let landings =
+        ahead.map(|counter| Some(page.kept().landing(counter)).filter(|&tick| tick > now));
+    let since = landings.collect::<Option<Vec<Tick>>>().and_then(|all| all.into_iter().min());
+    let jump = since.map_or(Jump::NONE, |since| Jump { before: NEVER, since });
+    let record = Record { jump, ..record };
+    let plan = Reset::plan(&record, Some(&high), now);
+    if let (true, Some(plan)) = (is_meant, &plan) {
+        let ceiling = if plan.skip == Skip::NONE { Tick::MAX } else { plan.skip.from - 1 };
+        host.reset(&page, plan.floor, ceiling)?;
+    }
+    let path = page.path().to_owned();
+    Ok(Some(Reset { path, node: *node, found: Ok(record), high: Some(high), plan }))
+}
+
+/// The page that a record names, if it exists and has no users.
+fn unused_page(host: &Directory, record: &Record) -> Option<Page> {
+    // An unreadable page tells nothing, and is no reason to refuse the reset.
+    let page = host.unused(&record.node).ok()??;
+    (page.id() == record.page && page.kept().file() == record.file).then_some(page)
+}

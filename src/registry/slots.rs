@@ -1,0 +1,230 @@
+//! Any free slot of a directory, for all processes of the host, for the process, or for one call.
+//!
+//! With the host's pages, its processes share a slot: one takes it, and the others join it through its page. Under
+//! [`LeasesLock`](crate::host::LeasesLock) one process at a time looks for that page, and takes a slot where there is
+//! none. Without the lock two processes may take two slots: wasteful, but as safe.
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::entry::{Entry, RecordedIn, SETTLE, Tenancy};
+use super::recorded::{Slots, until_free};
+use super::{OpenError, Opening, Recording, Share};
+use crate::core::clock::{Clock, SystemClock};
+use crate::core::fault::fault;
+use crate::core::layout::Layout;
+use crate::core::node::Node;
+use crate::host::{Directory, HostError, Page};
+use crate::lease::Access;
+use crate::lease::Status;
+use crate::store::file::FileStore;
+use crate::store::{Recorded, StoreError};
+
+/// The longest wait for other processes of the host that search for its slot. A search takes as long as the disk,
+/// unless its process was stopped. Shorter than a constructor's wait for the disk.
+const SEARCH: Duration = Duration::from_secs(2);
+const AGAIN: Duration = Duration::from_millis(5);
+
+/// The slots that all callers in the process share if they request any. Each has its own lock, since callers wait for
+/// the disk under it.
+static COMMON: LazyLock<Mutex<HashMap<Wanted, Arc<Common>>>> = LazyLock::new(Mutex::default);
+
+/// Any slot of a store's directory, for a layout and a datacenter; and the directory of the host's pages, for callers
+/// that share them.
+type Wanted = (PathBuf, Layout, u64, Option<PathBuf>);
+
+/// The slot leased for all callers with that request.
+type Common = Mutex<Option<Node>>;
+
+/// A search for any slot of a directory.
+struct Search<'a> {
+    slots: Slots<'a>,
+    layout: Layout,
+    datacenter_id: u64,
+}
+
+/// Takes any free slot of a datacenter. With the host's pages, shares the host's slot. With `common`, all callers in the
+/// process that request any slot of this store, layout and datacenter get the same one. Blocks for the disk, and for
+/// `recording.wait`.
+pub fn lease(
+    layout: Layout,
+    datacenter_id: u64,
+    opening: &Opening,
+    recording: &Recording,
+) -> Result<Share, OpenError> {
+    let search = Search { slots: Slots::open(opening, recording)?, layout, datacenter_id };
+    if opening.host.is_none() && !recording.common {
+        return until_free(recording.wait, || search.take_any(Access::Alone));
+    }
+    let directory = search.slots.store.directory();
+    let pages = opening.host.as_ref().map(|host| host.path().to_owned());
+    let wanted = (directory.to_owned(), layout, datacenter_id, pages);
+    let common = COMMON.lock().entry(wanted).or_default().clone();
+    until_free(recording.wait, || {
+        // Locked for one attempt, not while waiting for a slot: other threads have deadlines of their own.
+        let Some(mut common) = common.try_lock_for(SETTLE) else {
+            let fault = fault!("slot-busy", place: directory, waited: SETTLE.as_secs());
+            return Err(StoreError::Busy(fault).into());
+        };
+        if let Some(node) = *common {
+            let entry = Entry::of(node);
+            let mut tenancy = entry.settled_tenancy()?;
+            if tenancy.users > 0 && tenancy.is_common(directory, opening) {
+                return search.slots.share(&entry, &mut tenancy);
+            }
+        }
+        let share = match &opening.host {
+            None => search.take_any(Access::Alone)?,
+            Some(host) => search.share(host)?,
+        };
+        *common = Some(*share.node());
+        Ok(share)
+    })
+}
+
+impl Search<'_> {
+    /// Joins the host's slot, or takes one for the host.
+    fn share(&self, host: &Directory) -> Result<Share, OpenError> {
+        let deadline = Instant::now() + SEARCH;
+        loop {
+            if let Some(share) = self.join_any(host)? {
+                return Ok(share);
+            }
+            let lock = host.lock_leases(self.key())?;
+            if lock.is_none() && Instant::now() < deadline {
+                thread::sleep(AGAIN);
+                continue;
+            }
+            // Another process may have taken one before the lock.
+            if let Some(share) = self.join_any(host)? {
+                return Ok(share);
+            }
+            host.sweep_leases(|page| self.is_left(page));
+            return self.take_any(Access::Taken);
+        }
+    }
+
+    /// The same in all processes of the host that request the same slot, in any version of snowdrift: FNV-1a. If two
+    /// keys collide, one caller waits for the other.
+    fn key(&self) -> u128 {
+        let text = format!("{:?} {}", self.layout, self.datacenter_id);
+        let path = self.slots.store.directory().as_os_str().as_encoded_bytes();
+        let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        path.iter().chain(text.as_bytes()).fold(0xcbf2_9ce4_8422_2325, mix).into()
+    }
+
+    /// Joins the slot that processes of this host have leased from the store, or have left by a kill.
+    fn join_any(&self, host: &Directory) -> Result<Option<Share>, OpenError> {
+        for snapshot in host.leases_of(&self.layout, self.datacenter_id)? {
+            let node = snapshot.header.node;
+            let record = self.slots.store.record_of(&node);
+            if !record.is_ok_and(|record| record.page == snapshot.header.page_id) {
+                continue;
+            }
+            match self.join(node) {
+                Ok(share) => return Ok(Some(share)),
+                // It was released at this moment, or another host has it by now.
+                Err(OpenError::Store(_)) => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(None)
+    }
+
+    fn join(&self, node: Node) -> Result<Share, OpenError> {
+        let entry = Entry::of(node);
+        let mut tenancy = entry.tenancy.lock();
+        if tenancy.users > 0 && tenancy.is_host_lease() {
+            return self.slots.share(&entry, &mut tenancy);
+        }
+        drop(tenancy);
+        self.slots.take_only(node, Access::Joined)
+    }
+
+    /// Whether the record of a page's slot names another page by now.
+    fn is_left(&self, page: &Page) -> bool {
+        let record = self.slots.store.record_of(&page.header().node);
+        record.is_ok_and(|record| record.file == page.kept().file() && record.page != page.id())
+    }
+
+    /// Takes the first free slot, and skips slots with unusable files.
+    fn take_any(&self, access: Access) -> Result<Share, OpenError> {
+        let Search { slots, layout, datacenter_id } = self;
+        let store = &slots.store;
+        let mut holders = Vec::new();
+        let mut unusable = Vec::new();
+        let mut not_made = None;
+        for (worker_id, is_recorded) in candidates(store, layout, *datacenter_id)? {
+            // Where one file cannot be created, the next cannot either; existing files may do.
+            if not_made.is_some() && !is_recorded {
+                continue;
+            }
+            let node = Node::new(*layout, *datacenter_id, worker_id)?;
+            match slots.take_only(node, access) {
+                Ok(mut share) => {
+                    share.passed_over = unusable;
+                    return Ok(share);
+                }
+                Err(OpenError::Store(StoreError::InUse { holder, .. })) => {
+                    holders.extend(holder.map(|holder| holder.named(Some(worker_id))));
+                }
+                Err(OpenError::Store(StoreError::Unusable(fault))) => unusable.push(fault),
+                // Processes of this host have the node open, but not from this store.
+                Err(OpenError::Host(HostError::Conflict(fault))) => unusable.push(fault),
+                Err(OpenError::Store(refusal)) if refusal.is_of(&store.path_of(&node)) => {
+                    if is_recorded {
+                        unusable.push(refusal.into());
+                    } else {
+                        not_made = Some(refusal);
+                    }
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Err(OpenError::Store(not_made.unwrap_or_else(|| {
+            let (store, datacenter) = (store.name(), *datacenter_id);
+            StoreError::NoSlot(fault!("no-slot", store, datacenter, holders, unusable))
+        })))
+    }
+}
+
+impl Tenancy {
+    /// Whether this is still the slot leased for all callers that request any of that directory, and not lost. By now
+    /// the process may have its node through another directory, or by name.
+    fn is_common(&self, leased_from: &Path, opening: &Opening) -> bool {
+        let RecordedIn::Directory { lease, directory, .. } = &self.recorded else { return false };
+        directory == leased_from
+            && self.is_host_lease() == opening.host.is_some()
+            && lease.report().status != Status::Lost
+    }
+}
+
+/// The worker IDs in the order of attempts, and whether their slots have files. First those that were used before and can start at once, the longest
+/// unused first; then those never used; then the others.
+fn candidates(
+    store: &FileStore,
+    layout: &Layout,
+    datacenter_id: u64,
+) -> Result<impl Iterator<Item = (u64, bool)>, OpenError> {
+    // Checks the datacenter ID before there is a worker.
+    Node::new(*layout, datacenter_id, 0)?;
+    let now = layout.tick_at(SystemClock.now().ms);
+    let mut recorded = store.recorded(layout, datacenter_id)?;
+    recorded.sort_by_key(|slot| (slot.ceiling, slot.worker_id));
+    let known: HashSet<u64> = recorded.iter().map(|slot| slot.worker_id).collect();
+    // An unreadable one is tried first, too: the attempt reports the reason.
+    let has_passed = |slot: &Recorded| slot.ceiling.is_none_or(|ceiling| ceiling < now);
+    let (passed, others): (Vec<_>, Vec<_>) = recorded.into_iter().partition(has_passed);
+    let unused = (0..=layout.last_worker()).filter(move |id| !known.contains(id));
+    let ids = |slots: Vec<Recorded>| slots.into_iter().map(|slot| (slot.worker_id, true));
+    let unused = unused.map(|worker_id| (worker_id, false));
+    Ok(ids(passed).chain(unused).chain(ids(others)))
+}

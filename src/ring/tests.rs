@@ -1,0 +1,134 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::core::clock::{Clock, ManualClock};
+use crate::core::layout::Layout;
+use crate::core::listeners::Listener;
+use crate::core::node::Node;
+use crate::generator::{ClockBack, Generator, Policies, Waits};
+
+const START: i64 = 1_700_000_000_000;
+const CACHING: Caching =
+    Caching { boost_power: 1, padding_factor: 50, schedule: None, max_age: 1000 };
+
+fn generator(max_ahead_ms: i64) -> (Arc<Generator>, Arc<ManualClock>) {
+    let clock = Arc::new(ManualClock::at(START));
+    let node = Node::new(Layout { sequence_bits: 4, ..Layout::NODE }, 1, 2).unwrap();
+    (Arc::new(Generator::new(node, max_ahead_ms, Box::new(clock.clone()))), clock)
+}
+
+fn cached(max_ahead_ms: i64, caching: Caching) -> (Cached, Arc<ManualClock>) {
+    let (generator, clock) = generator(max_ahead_ms);
+    (Cached::new(generator, PATIENT, caching).unwrap(), clock)
+}
+
+/// The ticks of IDs taken one by one, ms since the start.
+fn ticks(cached: &Cached, count: usize) -> Vec<i64> {
+    let layout = *cached.0.generator.node().layout();
+    let mut id = [0];
+    (0..count)
+        .map(|_| {
+            assert_eq!(cached.take(&mut id, None), Ok(1));
+            layout.tick_start_ms(layout.decode(id[0]).unwrap().tick) - START
+        })
+        .collect()
+}
+
+const PATIENT: Policies = Policies {
+    clock_back: ClockBack::Throw,
+    max_wait: Duration::from_millis(100),
+    random_start: false,
+};
+
+#[test]
+fn ticks_are_counted_on_and_no_part_of_one_is_lost() {
+    let (cached, clock) = cached(0, CACHING);
+    clock.set(START + 500);
+    // 16 per tick, from the first tick on, though the clock is far ahead.
+    let expected: Vec<_> = (0..1000).map(|n| n / 16).collect();
+    assert_eq!(ticks(&cached, 1000), expected);
+}
+
+#[test]
+fn a_step_of_the_clock_back_is_not_seen_while_ticks_lag() {
+    let (cached, clock) = cached(0, CACHING);
+    clock.set(START + 500);
+    ticks(&cached, 16 * 100);
+    clock.set(START + 300);
+    assert_eq!(ticks(&cached, 16), [100; 16], "with clockBack 'throw'");
+}
+
+#[test]
+fn it_does_not_run_ahead_of_the_clock_further_than_it_may() {
+    for (max_ahead_ms, count) in [(0, 16), (5, 6 * 16)] {
+        let (cached, _) = cached(max_ahead_ms, CACHING);
+        assert_eq!(ticks(&cached, count).last(), Some(&max_ahead_ms));
+        let refusal = cached.take(&mut [0], None).unwrap_err();
+        assert_eq!(refusal.retry_after, Some(Duration::from_millis(1)));
+        assert_eq!(cached.stats().rejected_takes, 1);
+    }
+}
+
+#[test]
+fn what_is_to_come_is_waited_for_within_max_wait() {
+    let (cached, clock) = cached(0, CACHING);
+    ticks(&cached, 16);
+    let mut waits = Waits::default();
+    assert_eq!(cached.take(&mut [0], Some(&mut waits)), Ok(1));
+    assert_eq!((waits.count, waits.time), (1, Duration::from_millis(1)));
+    assert_eq!(clock.now().ms, START + 1);
+}
+
+#[test]
+fn what_has_grown_too_old_is_dropped_not_handed_out() {
+    let (cached, clock) = cached(0, CACHING);
+    ticks(&cached, 4);
+    clock.set(START + 1001);
+    assert_eq!(ticks(&cached, 1), [1001], "not older ones that could still be counted");
+    assert!(cached.stats().dropped >= 12);
+}
+
+#[test]
+fn a_full_ring_is_refreshed_on_schedule_and_else_rejects() {
+    let (cached, clock) = cached(50, CACHING);
+    assert_eq!(cached.stats().left, 32);
+    let (send, told) = std::sync::mpsc::channel();
+    let listener: Arc<Listener> = Arc::new(move || send.send(()).unwrap());
+    cached.rejected_put().add(&listener);
+    cached.0.refresh();
+    assert_eq!((cached.stats().rejected_puts, told.try_recv()), (1, Ok(())));
+    clock.set(START + 5000);
+    cached.0.refresh();
+    assert_eq!((cached.stats().rejected_puts, cached.stats().dropped), (1, 32));
+}
+
+#[test]
+fn another_drawer_of_the_generator_meets_none_of_what_is_in_the_ring() {
+    let (generator, clock) = generator(0);
+    let cached = Cached::new(generator.clone(), PATIENT, CACHING).unwrap();
+    clock.set(START + 40);
+    let mut ids = Vec::new();
+    let mut block = [0; 7];
+    for n in 0..200 {
+        clock.set(START + 40 + n / 10);
+        if let Ok(count) = cached.take(&mut block, None) {
+            ids.extend_from_slice(&block[..count]);
+        }
+        if let Ok(reserved) = generator.try_reserve(&PATIENT, |_| 3) {
+            ids.extend(reserved.first_id..reserved.first_id + reserved.block.len);
+        }
+    }
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert!(count > 200, "{count}");
+    assert_eq!(ids.len(), count);
+}
+
+#[test]
+fn a_ring_that_needs_too_much_memory_is_refused() {
+    let (generator, _) = generator(0);
+    let caching = Caching { boost_power: 21, ..CACHING };
+    let refused = fault!("ring-too-large", slots: 1u64 << 25, most: MOST_SLOTS);
+    assert_eq!(Cached::new(generator, PATIENT, caching).err(), Some(refused));
+}

@@ -1,0 +1,276 @@
+//! A slot's file.
+//!
+//! | bytes | content |
+//! |---|---|
+//! | 0..512, 4096..4608, ... | 8 [`Record`]s, each in a block of 4096 bytes |
+//! | the rest of each block | zeros |
+//! | beyond the end | nothing: bytes for [locks](super::lock) |
+//!
+//! - The current record has the highest generation, then ceiling. A file with a damaged record is damaged.
+//! - A writer locks a block, writes it and flushes it. It never takes the current record's block if another is free. So
+//!   a writer that was stopped in between, and resumes later, writes to no block that another has written meanwhile.
+//!   Its record ranks below those of a later generation.
+//! - A new file is written whole under another name, then gets its own. It is never replaced and never grows, so a disk
+//!   that is full later does not affect it. It is never mapped, so a disk that hangs stops only the writers.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use super::StoreError;
+use super::access;
+use super::checks::{damaged, io_error, overtaken, refused, replaced};
+use super::lock::{self, Hold, USERS};
+use super::path::is_at;
+use super::record::{self, Record, Unsound};
+use crate::core::fault::fault;
+
+const BLOCKS: usize = 8;
+/// At least the physical sector of a disk, so that no two blocks share one.
+const BLOCK_BYTES: usize = 4096;
+/// A slot's file.
+const FILE_BYTES: usize = BLOCKS * BLOCK_BYTES;
+
+/// Locked by the process that opens a page for the slot: one at a time.
+pub(crate) const OPENING: u64 = USERS + 1;
+/// Locked by the process that raises the ceiling ahead of time: one at a time.
+pub(crate) const RENEWING: u64 = USERS + 2;
+/// Locked by the writer of the first block. The bytes of the other blocks follow.
+const FIRST_BLOCK: u64 = USERS + 16;
+
+/// Repeated reads of a record that seems damaged: a writer may have been writing it.
+const READINGS: u32 = 5;
+const BETWEEN_READINGS: Duration = Duration::from_micros(200);
+
+/// Flushes a file's bytes, or a directory's entries, to the disk.
+pub type Flush = Arc<dyn Fn(&Path, &File) -> io::Result<()> + Send + Sync>;
+
+/// A slot's open file. Closing it releases its locks.
+pub struct SlotFile {
+    file: File,
+    path: PathBuf,
+    flush: Flush,
+}
+
+impl SlotFile {
+    /// Opens a slot's file, if it is a regular file. Opening a pipe for reading would wait for a writer for ever.
+    pub(super) fn open(
+        path: PathBuf,
+        is_writable: bool,
+        flush: Flush,
+    ) -> Result<SlotFile, StoreError> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(is_writable);
+        // Miri does not support these flags.
+        #[cfg(all(unix, not(miri)))]
+        {
+            use std::os::unix::fs::OpenOptionsExt;
+            options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
+        }
+        let failed = |cause| access::open_error(&path, cause);
+        let file = options.open(&path).map_err(failed)?;
+        if !file.metadata().map_err(failed)?.is_file() {
+            return Err(StoreError::Unusable(fault!("slot-not-a-file", place: path)));
+        }
+        access::check_file(&file, &path)?;
+        Ok(SlotFile { file, path, flush })
+    }
+
+    /// The path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Locks a byte, or changes the lock on it. Returns false, and changes nothing, if others hold the byte.
+    pub(crate) fn try_take(&self, at: u64, hold: Hold) -> Result<bool, StoreError> {
+        // On other systems every lock is exclusive.
+        let hold = if cfg!(target_os = "linux") { hold } else { Hold::Exclusive };
+        lock::try_take(&self.file, at, hold).map_err(|cause| io_error("lock", &self.path, cause))
+    }
+
+    /// Unlocks a byte.
+    pub(crate) fn release(&self, at: u64) -> Result<(), StoreError> {
+        lock::release(&self.file, at).map_err(|cause| io_error("unlock", &self.path, cause))
+    }
+
+    /// The current record.
+    pub fn read(&self) -> Result<Record, StoreError> {
+        let (records, best) = self.records()?;
+        Ok(records[best].clone())
+    }
+
+    /// All records, and the index of the current one.
+    fn records(&self) -> Result<(Vec<Record>, usize), StoreError> {
+        let mut tries = 0;
+        let records = loop {
+            match records_of(&read_whole(&self.file, &self.path)?, &self.path) {
+                Err(_) if tries < READINGS => {
+                    tries += 1;
+                    thread::sleep(BETWEEN_READINGS);
+                }
+                records => break records?,
+            }
+        };
+        let best = best_of(&records);
+        Ok((records, best))
+    }
+
+    /// Writes a record to a block that nobody else is writing. Returns an error if another page was opened or closed
+    /// meanwhile, or the file was replaced. `is_flushed`: not needed for a record whose loss is safe, since the record
+    /// before it is as safe.
+    pub(crate) fn record(&self, record: &Record, is_flushed: bool) -> Result<(), StoreError> {
+        debug_assert!(Record::from_bytes(&record.to_bytes()).is_ok(), "not sound: {record:?}");
+        self.check_path()?;
+        let (records, best) = self.records()?;
+        let mut order: Vec<usize> = (0..BLOCKS).collect();
+        order.sort_by_key(|&block| (block == best, records[block].rank()));
+        for block in order {
+            let at = FIRST_BLOCK + block as u64;
+            if !self.try_take(at, Hold::Exclusive)? {
+                continue;
+            }
+            let written = self.write_to(block, best, record, is_flushed);
+            // Closing the file releases a lock that could not be released here.
+            let _ = self.release(at);
+            if written? {
+                return Ok(());
+            }
+        }
+        Err(io_error("write", &self.path, ErrorKind::ResourceBusy.into()))
+    }
+
+    /// Writes to a locked block. Returns false if the block has the current record by now, and another may be free.
+    fn write_to(
+        &self,
+        block: usize,
+        best: usize,
+        record: &Record,
+        is_flushed: bool,
+    ) -> Result<bool, StoreError> {
+        // Another process may have written the block before the lock.
+        let (records, now_best) = self.records()?;
+        if records[now_best].generation > record.generation {
+            return Err(overtaken(&self.path));
+        }
+        if block == now_best && block != best {
+            return Ok(false);
+        }
+        let start = (block * BLOCK_BYTES) as u64;
+        write_at(&self.file, &record.to_bytes(), start)
+            .map_err(|cause| io_error("write", &self.path, cause))?;
+        if is_flushed {
+            self.flush()?;
+        }
+        Ok(true)
+    }
+
+    fn flush(&self) -> Result<(), StoreError> {
+        (self.flush)(&self.path, &self.file).map_err(|cause| io_error("flush", &self.path, cause))
+    }
+
+    /// Rewrites the file in place, so that its owner stays the same.
+    pub(crate) fn rewrite(&self, record: &Record) -> Result<(), StoreError> {
+        let emptied = self.file.set_len(0);
+        emptied.map_err(|cause| io_error("empty", &self.path, cause))?;
+        write_at(&self.file, &file_of(record), 0)
+            .map_err(|cause| io_error("write", &self.path, cause))?;
+        self.flush()
+    }
+
+    /// Checks that the path still names this file. The locks of a replaced file exclude nobody.
+    pub(crate) fn check_path(&self) -> Result<(), StoreError> {
+        if is_at(&self.path, &self.file) { Ok(()) } else { Err(replaced(&self.path)) }
+    }
+
+    /// The error for a slot in use, with its holder.
+    pub(crate) fn in_use(&self) -> StoreError {
+        let holder = self.read().ok().and_then(|record| record.holder);
+        StoreError::InUse { place: self.path.clone(), holder }
+    }
+}
+
+/// The bytes of a file with this record in all blocks.
+pub(super) fn file_of(record: &Record) -> Vec<u8> {
+    let mut bytes = vec![0; FILE_BYTES];
+    for block in bytes.chunks_exact_mut(BLOCK_BYTES) {
+        block[..record::BYTES].copy_from_slice(&record.to_bytes());
+    }
+    bytes
+}
+
+fn best_of(records: &[Record]) -> usize {
+    (0..records.len()).max_by_key(|&block| records[block].rank()).unwrap_or_default()
+}
+
+impl Drop for SlotFile {
+    /// Unlocks now, though a process that was just forked off still has the file open, too.
+    fn drop(&mut self) {
+        let _ = self.release(USERS);
+        let _ = self.release(OPENING);
+    }
+}
+
+fn write_at(file: &File, bytes: &[u8], start: u64) -> io::Result<()> {
+    // No other thread uses this open file.
+    let mut file = file;
+    file.seek(SeekFrom::Start(start))?;
+    file.write_all(bytes)
+}
+
+fn read_whole(file: &File, path: &Path) -> Result<Vec<u8>, StoreError> {
+    let failed = |cause| io_error("read", path, cause);
+    // Accepts any length: the first bytes of another format show its version.
+    let mut bytes = Vec::with_capacity(FILE_BYTES);
+    let mut from = file;
+    let read =
+        from.rewind().and_then(|()| from.take(FILE_BYTES as u64 + 1).read_to_end(&mut bytes));
+    read.map_err(failed)?;
+    Ok(bytes)
+}
+
+/// The records in a file's bytes, if all of them are whole and of one file.
+fn records_of(bytes: &[u8], path: &Path) -> Result<Vec<Record>, StoreError> {
+    let first = bytes.first_chunk().map(Record::from_bytes);
+    let is_other = matches!(first, Some(Err(Unsound::Newer(_) | Unsound::Older(_))));
+    if bytes.len() != FILE_BYTES && !is_other {
+        let fault = fault!("slot-length", place: path, length: bytes.len(), wanted: FILE_BYTES);
+        return Err(StoreError::Unusable(fault));
+    }
+    let mut records: Vec<Record> = Vec::with_capacity(BLOCKS);
+    for block in bytes.chunks(BLOCK_BYTES) {
+        let (sector, rest) = block.split_first_chunk().ok_or_else(|| damaged(path))?;
+        let record = Record::from_bytes(sector).map_err(|unsound| refused(unsound, path))?;
+        let is_of_others = |first: &Record| (first.file, first.node) != (record.file, record.node);
+        if records.first().is_some_and(is_of_others) || rest.iter().any(|&byte| byte != 0) {
+            return Err(damaged(path));
+        }
+        records.push(record);
+    }
+    Ok(records)
+}
+
+// Miri does not know these locks.
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_slot_is_free_though_a_forked_process_still_has_its_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let flush: Flush = Arc::new(|_, _| Ok(()));
+        let open = || SlotFile::open(file.path().to_owned(), true, flush.clone()).unwrap();
+        let slot = open();
+        let _inherited = slot.file.try_clone().unwrap();
+        for at in [USERS, OPENING] {
+            assert!(slot.try_take(at, Hold::Exclusive).unwrap());
+        }
+        drop(slot);
+        let next = open();
+        for at in [USERS, OPENING] {
+            assert!(next.try_take(at, Hold::Exclusive).unwrap());
+        }
+    }
+}

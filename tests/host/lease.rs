@@ -1,0 +1,306 @@
+//! Pages of slots that a host leases: one slot for all who lease from one namespace, for as long as it is
+//! held.
+
+use std::fs;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use snowdrift::core::clock::{Clock, ManualClock, UnixTime};
+use snowdrift::core::layout::{Layout, Tick};
+use snowdrift::core::sequencer::{NEVER, Stall};
+use snowdrift::generator::{Generator, Policies};
+use snowdrift::host::{BootId, Directory, Grant, Halt, HostError, HostSequence, Loss, Page};
+
+use super::{RULES, directory, duplicates, ids, memory, node};
+use crate::amount::storm;
+
+const START: i64 = 1_700_000_000_000;
+const A: u128 = 0xa;
+const B: u128 = 0xb;
+
+fn now() -> Tick {
+    Layout::NODE.tick_at(START)
+}
+
+fn grant(namespace: u128, floor: Tick, ceiling: Tick) -> Grant {
+    let owner = fastrand::u128(1..);
+    Grant {
+        namespace,
+        owner,
+        floor,
+        ceiling,
+        expires_ms: Some(START + 1000),
+        now_ms: 7,
+        ttl_ms: 30,
+    }
+}
+
+fn wide(namespace: u128) -> Grant {
+    grant(namespace, NEVER, now() + 1000)
+}
+
+fn join(directory: &Directory, namespace: u128) -> Option<Page> {
+    directory.join_lease(&Layout::NODE, 1, namespace, 0, |_| true).unwrap()
+}
+
+/// How many IDs of the clock's tick can be drawn.
+fn drawn(page: Page) -> Result<u64, Stall> {
+    let generator = Generator::leased(page, Box::new(ManualClock::at(START)));
+    let drawn = generator.try_reserve(&Policies::default(), |_| 10);
+    drawn.map(|reserved| reserved.block.len).map_err(|refusal| refusal.stall)
+}
+
+#[test]
+fn a_page_is_found_by_its_namespace_layout_and_datacenter() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let page = directory.lease(&node(3), 0, &wide(A)).unwrap();
+    let leasing = page.leasing().unwrap();
+    assert_eq!((leasing.namespace, leasing.loss, leasing.renewals), (A, None, 0));
+    assert_eq!((leasing.expires_ms, leasing.renewed_ms), (Some(START + 1000), 7));
+    assert_eq!(leasing.renewer, std::process::id());
+    let joined = join(&directory, A).unwrap();
+    assert_eq!((joined.id(), joined.leasing()), (page.id(), page.leasing()));
+    assert_eq!(joined.header().node, node(3));
+    assert!(join(&directory, B).is_none());
+    assert!(directory.join_lease(&Layout::NODE, 2, A, 0, |_| true).unwrap().is_none());
+    assert!(directory.join_lease(&Layout::TWITTER, 1, A, 0, |_| true).unwrap().is_none());
+    joined.kept().note_renewal(9, None, 40);
+    let leasing = page.leasing().unwrap();
+    assert_eq!((leasing.expires_ms, leasing.renewed_ms, leasing.renewals), (None, 9, 1));
+    assert_eq!(leasing.ttl_ms, 40);
+}
+
+#[test]
+fn processes_with_another_max_ahead_are_refused_while_it_is_used() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let page = directory.lease(&node(3), 0, &wide(A)).unwrap();
+    let refused = directory.join_lease(&Layout::NODE, 1, A, 500, |_| true).err().unwrap();
+    let HostError::Conflict(fault) = refused else { panic!("{refused:?}") };
+    assert_eq!(fault.values[2..], [("theirs", 0i64.into()), ("ours", 500i64.into())]);
+    drop(page);
+    assert!(directory.join_lease(&Layout::NODE, 1, A, 500, |_| true).unwrap().is_none());
+}
+
+#[test]
+fn ids_lie_within_what_the_store_has_confirmed() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let lease = |id, floor, ceiling| {
+        let page = directory.lease(&node(id), 0, &grant(A, floor, ceiling)).unwrap();
+        drawn(page)
+    };
+    assert_eq!(lease(1, now() - 1, now()), Ok(10));
+    assert_eq!(lease(2, now() - 1, now() - 1), Err(Stall::AboveCeiling { ceiling: now() - 1 }));
+    assert_eq!(lease(3, now(), now() + 5), Err(Stall::AtFloor { until: now() + 1 }));
+}
+
+#[test]
+fn the_last_to_leave_ends_and_removes_it() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let path = directory.page_of(&node(3));
+    let first = directory.lease(&node(3), 0, &wide(A)).unwrap();
+    let second = join(&directory, A).unwrap();
+    let third = join(&directory, A).unwrap();
+    drop(third);
+    assert_eq!(first.leave(), None);
+    assert!(path.exists());
+    let sequence = HostSequence::leased(second);
+    let block = sequence.reserve(&RULES, &ManualClock::at(START), |_| 1).unwrap();
+    let second = sequence.current().page().unwrap();
+    assert_eq!(second.leave(), Some(block.tick));
+    assert!(!path.exists());
+    assert_eq!(second.leasing().unwrap().loss, Some(Loss::Released));
+    let halt = sequence.reserve(&RULES, &ManualClock::at(START), |_| 1).unwrap_err();
+    assert!(matches!(halt, Halt::Stall(Stall::AboveCeiling { ceiling: NEVER })), "{halt:?}");
+    assert!(join(&directory, A).is_none());
+    let unused = directory.lease(&node(3), 0, &grant(A, 77, now())).unwrap();
+    assert_eq!(unused.leave(), Some(77), "what was issued before it");
+    let names = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names.collect::<Vec<_>>(), ["README"]);
+}
+
+#[test]
+fn one_that_was_lost_is_not_joined_and_makes_way_though_it_is_used() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let lost = directory.lease(&node(3), 0, &wide(A)).unwrap();
+    let user = join(&directory, A).unwrap();
+    lost.end(Loss::Taken);
+    assert_eq!(user.leasing().unwrap().loss, Some(Loss::Taken));
+    lost.end(Loss::Missing);
+    assert_eq!(user.leasing().unwrap().loss, Some(Loss::Taken), "the first reason stays");
+    lost.end(Loss::Reverted);
+    assert_eq!(user.leasing().unwrap().loss, Some(Loss::Reverted), "it was found to be more");
+    assert!(join(&directory, A).is_none());
+    let next = directory.lease(&node(3), 0, &grant(A, now() - 5, now() + 5)).unwrap();
+    assert_eq!(join(&directory, A).unwrap().id(), next.id());
+    // The former ones leave the page of the next alone.
+    user.leave();
+    lost.leave();
+    assert_eq!(join(&directory, A).unwrap().id(), next.id());
+    assert!(drawn(user).is_err() && drawn(next).is_ok());
+}
+
+fn is(refused: &HostError, kind: &str) -> bool {
+    matches!(refused, HostError::Conflict(fault) if fault.kind == kind)
+}
+
+#[test]
+fn one_of_another_namespace_or_kind_keeps_its_node_while_it_is_used() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let of_other = directory.lease(&node(3), 0, &wide(B)).unwrap();
+    let refused = directory.lease(&node(3), 0, &wide(A)).err().unwrap();
+    assert!(is(&refused, "page-lease"), "{refused:?}");
+    let named = HostSequence::open(directory.clone(), node(3), 0, &ManualClock::at(START));
+    let refused = named.err().unwrap();
+    assert!(is(&refused, "page-kind"), "{refused:?}");
+    drop(of_other);
+    // Nobody uses it: what it has issued stays issued.
+    let plain = HostSequence::open(directory.clone(), node(3), 0, &ManualClock::at(START));
+    let plain = plain.unwrap();
+    let refused = directory.lease(&node(3), 0, &wide(A)).err().unwrap();
+    assert!(is(&refused, "page-kind"), "{refused:?}");
+    let block = plain.reserve(&RULES, &ManualClock::at(START + 1), |_| 1).unwrap();
+    drop(plain);
+    let page = directory.lease(&node(3), 0, &wide(A)).unwrap();
+    assert_eq!(HostSequence::leased(page).current().sequence().floor(), block.tick);
+}
+
+#[test]
+fn one_that_was_left_by_killed_processes_is_joined_where_it_stopped() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let page = directory.lease(&node(3), 0, &wide(A)).unwrap();
+    let clock = ManualClock::at(START);
+    let one = HostSequence::leased(page).reserve(&RULES, &clock, |_| 10).unwrap();
+    let page = join(&directory, A).unwrap();
+    let next = HostSequence::leased(page).reserve(&RULES, &clock, |_| 10).unwrap();
+    assert_eq!((next.tick, next.first), (one.tick, one.first + 10));
+    // A used one comes first, wherever its worker ID stands.
+    let used = directory.lease(&node(5), 0, &wide(A)).unwrap();
+    assert_eq!(join(&directory, A).unwrap().id(), used.id());
+}
+
+#[test]
+fn one_of_another_boot_or_an_unknown_one_is_not_trusted() {
+    let shared = memory();
+    let with = |boot| Directory::with(shared.path(), BootId(boot)).unwrap();
+    drop(with([1; 16]).lease(&node(3), 0, &wide(A)).unwrap());
+    assert!(join(&with([2; 16]), A).is_none());
+    assert!(join(&with([0; 16]), A).is_none(), "whether it is of this boot is not known");
+    assert!(join(&with([1; 16]), A).is_some());
+    let used = with([0; 16]).lease(&node(4), 0, &wide(B)).unwrap();
+    assert!(join(&with([0; 16]), B).is_some(), "a process of this boot uses it");
+    drop(used);
+    assert!(join(&with([0; 16]), B).is_none());
+    let page = with([2; 16]).lease(&node(3), 0, &wide(A)).unwrap();
+    assert_eq!(page.header().boot_id, BootId([2; 16]));
+}
+
+#[test]
+fn nothing_is_issued_from_one_that_has_lost_its_name() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let page = directory.lease(&node(3), 0, &wide(A)).unwrap();
+    let user = join(&directory, A).unwrap();
+    let path = page.path().to_owned();
+    assert_eq!(drawn(page), Ok(10));
+    fs::remove_file(path).unwrap();
+    assert!(join(&directory, A).is_none());
+    let tick = user.end(Loss::Released);
+    assert_eq!(tick, Some(now()), "the one that ends it learns what to release");
+    assert_eq!(user.end(Loss::Released), None);
+    let other = directory.lease(&node(4), 0, &wide(A)).unwrap();
+    fs::remove_file(other.path()).unwrap();
+    assert_eq!(drawn(other), Err(Stall::AboveCeiling { ceiling: NEVER }));
+}
+
+/// A store's slots: by worker ID the ceiling, and whether it is held.
+#[derive(Default)]
+struct Slots(Mutex<[(Tick, bool); 4]>);
+
+impl Slots {
+    fn acquire(&self, ceiling: Tick) -> Option<(u64, Tick)> {
+        let mut slots = self.0.lock().unwrap();
+        let free = (0..4).filter(|&id| !slots[id].1).min_by_key(|&id| slots[id].0)?;
+        let floor = slots[free].0;
+        slots[free] = (floor.max(ceiling), true);
+        Some((free as u64, floor))
+    }
+
+    fn release(&self, worker_id: u64, last: Tick) {
+        self.0.lock().unwrap()[worker_id as usize] = (last, false);
+    }
+}
+
+struct Moving(AtomicI64);
+
+impl Clock for &Moving {
+    fn now(&self) -> UnixTime {
+        UnixTime::from_ms(self.0.load(SeqCst))
+    }
+
+    fn wait(&self, _: Duration) {}
+}
+
+#[test]
+fn all_that_come_and_go_at_one_time_issue_no_id_twice() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let slots = Slots::default();
+    let clock = Moving(AtomicI64::new(START));
+    let lives = AtomicUsize::new(0);
+    let end = Instant::now() + storm();
+    let live = || {
+        let mut issued = Vec::new();
+        while Instant::now() < end {
+            let page = match join(&directory, A) {
+                Some(page) => page,
+                None => {
+                    let Some(lock) = directory.lock_leases(A).unwrap() else { continue };
+                    match join(&directory, A) {
+                        Some(page) => page,
+                        None => {
+                            let ceiling = Layout::NODE.tick_at(clock.0.load(SeqCst)) + 20;
+                            let Some((id, floor)) = slots.acquire(ceiling) else { continue };
+                            let floor = floor.max(NEVER);
+                            let page = directory.lease(&node(id), 0, &grant(A, floor, ceiling));
+                            drop(lock);
+                            page.unwrap()
+                        }
+                    }
+                }
+            };
+            let node = page.header().node;
+            let sequence = HostSequence::leased(page);
+            for _ in 0..fastrand::usize(0..20) {
+                if let Ok(block) = sequence.reserve(&RULES, &&clock, |_| fastrand::u64(1..30)) {
+                    issued.push(ids(&node, &block));
+                }
+                clock.0.fetch_add(fastrand::i64(-1..=2), SeqCst);
+            }
+            let page = sequence.current().page().unwrap();
+            lives.fetch_add(1, SeqCst);
+            // One in eight is killed.
+            if fastrand::u8(0..8) > 0
+                && let Some(last) = page.leave()
+            {
+                slots.release(node.worker_id(), last);
+            }
+        }
+        issued
+    };
+    let issued: Vec<_> = thread::scope(|scope| {
+        let all: Vec<_> = (0..4).map(|_| scope.spawn(live)).collect();
+        all.into_iter().flat_map(|one| one.join().unwrap()).collect()
+    });
+    println!("{} lives, {} blocks", lives.load(SeqCst), issued.len());
+    assert!(lives.load(SeqCst) > 100 && issued.len() > 100);
+    assert_eq!(duplicates(issued), 0);
+}
