@@ -1,4 +1,4 @@
-// What is measured against what: each candidate is a function that returns one ID.
+// The candidates: each is a function that returns one ID.
 
 import crypto from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { join } from 'node:path';
 const require = createRequire(import.meta.url);
 export const snowdrift = require('..');
 
-/** A layout whose sequence is no limit, so that the code is what is measured. */
+/** A layout whose sequence never exhausts, so that only code is measured. */
 export const wide = {
   timestampBits: 41,
   datacenterBits: 1,
@@ -38,7 +38,7 @@ function nodeClass() {
   };
 }
 
-/** As fast as plain JavaScript gets: Number arithmetic, and one read that makes the BigInt. */
+/** The fastest plain JavaScript: Number arithmetic, and one read that creates the BigInt. */
 function handTuned() {
   const words = new Uint32Array(2);
   const whole = new BigUint64Array(words.buffer);
@@ -59,7 +59,7 @@ function handTuned() {
   };
 }
 
-/** flake-idgen throws when its 4096 IDs a ms are used up: try again, as its users must. */
+/** flake-idgen throws after 4096 IDs in a ms: tries again, as its users must. */
 function flakeIdgen() {
   const FlakeId = require('flake-idgen');
   const generator = new FlakeId();

@@ -1,116 +1,172 @@
-// Draws ns an ID as an SVG bar chart on a log scale.
+// Draws measurements as SVG charts: results/latest.json and results/soak.json. `node scripts/drawings.mjs` draws them
+// anew without measuring.
 
-const WIDTH = 720;
-const LEFT = 210;
-const RIGHT = 70;
+import id from '../js/id.js';
+import { BOLD, END, element, line, MIDDLE, picture, rect, text, WIDTH } from '../scripts/svg.mjs';
+
+const LEFT = 246;
+const RIGHT = 66;
 const ROW = 26;
-const TOP = 44;
+const [TITLE, FIRST] = [22, 42];
 
-export function chart(nsByName, caption) {
-  const rows = Object.entries(nsByName).sort(([, a], [, b]) => a - b);
-  const most = 10 ** Math.ceil(Math.log10(rows.at(-1)[1]));
-  const x = (ns) => LEFT + ((Math.log10(ns) - 1) / (Math.log10(most) - 1)) * (WIDTH - LEFT - RIGHT);
-  const height = TOP + rows.length * ROW + 40;
-  const ticks = [];
-  for (let ns = 10; ns <= most; ns *= 10) ticks.push(ns);
-  const lines = ticks.map(
-    (ns) =>
-      `<line x1="${x(ns)}" x2="${x(ns)}" y1="${TOP - 6}" y2="${height - 36}" stroke="#8884"/>` +
-      `<text x="${x(ns)}" y="${height - 20}" text-anchor="middle">${ns.toLocaleString('en-US')} ns</text>`,
+const count = (value) => value.toLocaleString('en-US');
+
+/** Title and captions, one below the other, and where the rest begins. */
+function head(title, captions) {
+  const lines = captions.map((caption, n) => text(12, FIRST + n * 18, caption, 'quiet'));
+  const parts = [text(12, TITLE, title, 'text', { ...BOLD, 'font-size': 15 }), ...lines];
+  return { parts, top: FIRST + captions.length * 18 };
+}
+
+/** x by value on a log scale from `least` to the next power of ten above all values. */
+function logScale(least, values) {
+  const most = 10 ** Math.ceil(Math.log10(Math.max(...values)));
+  const decades = Math.log10(most / least);
+  const x = (value) =>
+    LEFT + (Math.log10(Math.max(value, least) / least) / decades) * (WIDTH - LEFT - RIGHT);
+  const steps = Array.from({ length: Math.round(decades) + 1 }, (_, n) => least * 10 ** n);
+  return { x, steps };
+}
+
+function bar({ x }, y, name, value, shown, colour) {
+  const width = Math.max(x(value) - LEFT, 2);
+  return [
+    text(LEFT - 8, y + 14, name, 'text', END),
+    rect(LEFT, y, width, 18, colour, { rx: 3 }),
+    text(LEFT + width + 6, y + 14, shown, 'text halo', {
+      'stroke-width': 5,
+      'paint-order': 'stroke',
+    }),
+  ];
+}
+
+function grid({ x, steps }, top, bottom, shown) {
+  const lines = steps.map((value) => line(x(value), top, x(value), bottom));
+  return [
+    ...lines,
+    ...steps.map((value) => text(x(value), bottom + 18, shown(value), 'text', MIDDLE)),
+  ];
+}
+
+const widthsOf = ({ timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits }) =>
+  [timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits].join('/');
+
+/** The README's figures: ns by name, by title. */
+function groupsOf({ ns, turns: { lone }, decoded, rows, layout }) {
+  const [HAND, CLASS] = ['hand-tuned JavaScript', 'Node SnowFlake class'];
+  const ofCeiling = rows.find(
+    ({ what }) => what === 'default layout, BigInt, of the ceiling',
+  ).value;
+  return {
+    [`One ID a request, in a turn of its own; layout ${widthsOf(layout)}`]: {
+      'snowdrift nextId()': lone.nextId,
+      'snowdrift nextIdString()': lone.nextIdString,
+      [HAND]: lone[HAND],
+      [CLASS]: lone[CLASS],
+    },
+    [`A loop; layout ${widthsOf(layout)}`]: {
+      ...ns,
+      [`snowdrift, default ${widthsOf(id.layouts.node)}`]: 1e9 / (4_096_000 * ofCeiling),
+    },
+    [`Decoding all fields and the date; layout ${widthsOf(id.layouts.node)}`]: Object.fromEntries(
+      Object.entries(decoded)
+        .filter(([name]) => /parse|deconstruct/.test(name))
+        .map(([name, value]) => [name.replace(/^parse/, 'snowdrift parse'), value]),
+    ),
+  };
+}
+
+/** @param results of a run */
+export function chart(results) {
+  const { machine, date, rounds } = results;
+  const groups = groupsOf(results);
+  const { parts, top } = head('ns an ID, log scale: shorter is faster', [
+    `${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, ${date}`,
+    `medians of ${rounds} interleaved rounds; peers have layouts of their own`,
+  ]);
+  const scale = logScale(
+    10,
+    Object.values(groups).flatMap((nsByName) => Object.values(nsByName)),
   );
-  const bars = rows.map(([name, ns], i) => {
-    const y = TOP + i * ROW;
-    const colour = name.startsWith('snowdrift') ? '#2f81f7' : '#8b949e';
-    return (
-      `<text x="${LEFT - 8}" y="${y + 14}" text-anchor="end">${name}</text>` +
-      `<rect x="${LEFT}" y="${y}" width="${Math.max(x(ns) - LEFT, 2).toFixed(1)}" height="18" rx="3" fill="${colour}"/>` +
-      `<text x="${(Math.max(x(ns), LEFT) + 6).toFixed(1)}" y="${y + 14}">${ns.toFixed(0)}</text>`
-    );
-  });
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="system-ui, sans-serif" font-size="12" fill="#7d8590">
-<text x="8" y="18" font-size="14" font-weight="600">ns an ID, in a loop, log scale: shorter is faster</text>
-<text x="8" y="33" font-size="10">${caption}</text>
-${lines.join('\n')}
-${bars.join('\n')}
-</svg>
-`;
+  let y = top + 4;
+  for (const [title, nsByName] of Object.entries(groups)) {
+    parts.push(text(12, y + 14, title, 'text', BOLD));
+    y += ROW;
+    const rows = Object.entries(nsByName).sort(([, a], [, b]) => a - b);
+    const bottom = y + rows.length * ROW;
+    parts.push(grid(scale, y - 4, bottom, (ns) => `${count(ns)} ns`));
+    for (const [name, ns] of rows) {
+      const colour = name.startsWith('snowdrift') ? 'blue' : 'other';
+      parts.push(bar(scale, y, name, ns, count(Math.round(ns)), colour));
+      y += ROW;
+    }
+    y = bottom + 36;
+  }
+  return picture('ns an ID, by snowdrift and others', y - 4, parts);
 }
 
 const SHARES = ['p50', 'p99', 'p99.9', 'max'];
-const COLOURS = { SnowFlake: '#2f81f7', CachedSnowFlake: '#a371f7' };
+const COLOURS = { SnowFlake: 'blue', CachedSnowFlake: 'purple' };
 
-/** How long calls took at most, of so many in a hundred, a thousand, and all; log scale. */
-export function latencyChart(calls, caption) {
+/** Latencies by percentile, up to the maximum; log scale. */
+export function latencyChart({ calls, machine, date }) {
   const rows = SHARES.flatMap((share) =>
     Object.keys(COLOURS).map((name) => ({ share, name, ns: calls[name][share] })),
   );
-  const most = 10 ** Math.ceil(Math.log10(Math.max(...rows.map(({ ns }) => ns))));
-  const x = (ns) => LEFT + ((Math.log10(ns) - 2) / (Math.log10(most) - 2)) * (WIDTH - LEFT - RIGHT);
-  const height = TOP + rows.length * ROW + 40;
-  const lines = [];
-  for (let ns = 100; ns <= most; ns *= 10) {
-    lines.push(
-      `<line x1="${x(ns)}" x2="${x(ns)}" y1="${TOP - 6}" y2="${height - 36}" stroke="#8884"/>` +
-        `<text x="${x(ns)}" y="${height - 20}" text-anchor="middle">${(ns / 1000).toLocaleString('en-US')} us</text>`,
-    );
-  }
-  const bars = rows.map(({ share, name, ns }, i) => {
-    const y = TOP + i * ROW;
-    const width = Math.max(x(ns) - LEFT, 2);
-    return (
-      `<text x="${LEFT - 8}" y="${y + 14}" text-anchor="end">${share}, ${name}</text>` +
-      `<rect x="${LEFT}" y="${y}" width="${width.toFixed(1)}" height="18" rx="3" fill="${COLOURS[name]}"/>` +
-      `<text x="${(LEFT + width + 6).toFixed(1)}" y="${y + 14}">${(ns / 1000).toFixed(1)}</text>`
-    );
-  });
   const empty = calls['nothing, only measured'];
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="system-ui, sans-serif" font-size="12" fill="#7d8590">
-<text x="8" y="18" font-size="14" font-weight="600">us a call of nextId(), one a turn, 100,000 a second</text>
-<text x="8" y="33" font-size="10">with the measuring itself, p50 ${(empty.p50 / 1000).toFixed(1)} to max ${(empty.max / 1000).toFixed(0)} us; ${caption.split(';')[0]}</text>
-${lines.join('\n')}
-${bars.join('\n')}
-</svg>
-`;
+  const us = (ns) => count(Number((ns / 1000).toFixed(1)));
+  const { parts, top } = head('us a call of nextId(), one a turn, 100,000 a second', [
+    `with the measuring itself: p50 ${us(empty.p50)}, max ${us(empty.max)} us`,
+    `${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, ${date}; default layout`,
+  ]);
+  const scale = logScale(
+    100,
+    rows.map(({ ns }) => ns),
+  );
+  const bottom = top + 4 + rows.length * ROW;
+  parts.push(grid(scale, top, bottom, us));
+  for (const [n, { share, name, ns }] of rows.entries()) {
+    parts.push(bar(scale, top + 4 + n * ROW, `${share}, ${name}`, ns, us(ns), COLOURS[name]));
+  }
+  return picture('us a call of nextId(), by percentile', bottom + 32, parts);
 }
 
-/** Their colours, and how far below the line's end the name stands: two lie close together. */
-const CURVES = { rss: ['#2f81f7', 4], heapUsed: ['#a371f7', -1], external: ['#3fb950', 10] };
+const CURVES = { rss: 'blue', heapUsed: 'purple', external: 'green' };
+const BETWEEN = 17;
 
-/** A process's memory over time. */
-export function memoryChart(samples, caption) {
-  const height = 320;
-  const [left, bottom] = [70, height - 40];
-  const right = WIDTH - RIGHT;
+/** A process's memory over time, of results/soak.json. */
+export function memoryChart({ seconds, ids, rounds, cpu, node, date, samples }) {
+  const { parts, top } = head('Memory of a process that opens, draws and closes without end', [
+    `${Math.round(seconds / 60)} minutes, ${count(ids)} IDs, ${count(rounds)} rounds`,
+    `${cpu}, Node ${node}, ${date}`,
+  ]);
+  const [left, right, bottom] = [70, WIDTH - 84, top + 240];
   const most = Math.ceil(Math.max(...samples.map(({ rss }) => rss)) / 20e6) * 20e6;
   const last = samples.at(-1).seconds;
-  const x = (seconds) => (left + (seconds / last) * (right - left)).toFixed(1);
-  const y = (bytes) => (bottom - (bytes / most) * (bottom - TOP)).toFixed(1);
-  const lines = [];
+  const x = (at) => left + (at / last) * (right - left);
+  const y = (bytes) => bottom - (bytes / most) * (bottom - top - 8);
   for (let bytes = 0; bytes <= most; bytes += 20e6) {
-    lines.push(
-      `<line x1="${left}" x2="${right}" y1="${y(bytes)}" y2="${y(bytes)}" stroke="#8884"/>` +
-        `<text x="${left - 8}" y="${y(bytes)}" dy="4" text-anchor="end">${bytes / 1e6} MB</text>`,
-    );
+    parts.push(line(left, y(bytes), right, y(bytes)));
+    parts.push(text(left - 8, y(bytes) + 4, `${bytes / 1e6} MB`, 'text', END));
   }
   for (let part = 0; part <= 5; part++) {
-    const seconds = (last * part) / 5;
-    const minutes = Number((seconds / 60).toFixed(1));
-    lines.push(
-      `<text x="${x(seconds)}" y="${height - 18}" text-anchor="middle">${minutes} min</text>`,
-    );
+    const at = (last * part) / 5;
+    const minutes = Number((at / 60).toFixed(1));
+    parts.push(text(x(at), bottom + 22, `${minutes} min`, 'text', MIDDLE));
   }
-  const curves = Object.entries(CURVES).map(([name, [colour, below]]) => {
-    const points = samples.map((point) => `${x(point.seconds)},${y(point[name])}`).join(' ');
-    return (
-      `<polyline points="${points}" fill="none" stroke="${colour}" stroke-width="1.5"/>` +
-      `<text x="${right + 6}" y="${y(samples.at(-1)[name])}" dy="${below}" fill="${colour}">${name}</text>`
-    );
-  });
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="system-ui, sans-serif" font-size="12" fill="#7d8590">
-<text x="8" y="18" font-size="14" font-weight="600">memory of a process that opens, draws and closes without end</text>
-<text x="8" y="33" font-size="10">${caption}</text>
-${lines.join('\n')}
-${curves.join('\n')}
-</svg>
-`;
+  // The lowest name first; those above it keep their distance.
+  let lowest = Infinity;
+  const lines = Object.entries(CURVES).map(([name, colour]) => [
+    name,
+    colour,
+    samples.at(-1)[name],
+  ]);
+  for (const [name, colour, bytes] of lines.sort(([, , a], [, , b]) => a - b)) {
+    const points = samples.map((one) => `${x(one.seconds).toFixed(1)},${y(one[name]).toFixed(1)}`);
+    const curve = { points: points.join(' '), fill: 'none', 'stroke-width': 1.5 };
+    parts.push(element('polyline', { className: `${colour}-line`, ...curve }));
+    lowest = Math.min(y(bytes) + 4, lowest - BETWEEN);
+    parts.push(text(right + 6, lowest, name, colour));
+  }
+  return picture('Memory of a process over time', bottom + 36, parts);
 }

@@ -1,5 +1,5 @@
-// How it is measured: all candidates in turn, again and again, so that what slows the machine for a
-// while slows all of them; medians of the rounds; results kept, so that nothing is optimised away.
+// The method: all candidates in turn, in many rounds, so that a slow phase of the machine affects all of them;
+// medians of the rounds; results are kept, so that no call is optimised away.
 
 /** Small enough that keeping BigInts measures the candidate rather than the garbage collector. */
 const CALLS = 20_000;
@@ -17,35 +17,22 @@ function burst(draw) {
   return Number(process.hrtime.bigint() - start) / CALLS;
 }
 
-/** As a database driver would: each ID is a string that is written into a Buffer. */
+/** As a database driver does: writes each ID as a string into a Buffer. */
 function written(draw) {
   const start = process.hrtime.bigint();
   for (let i = 0; i < CALLS; i++) kept[i] = buffer.latin1Write(draw(), 0);
   return Number(process.hrtime.bigint() - start) / CALLS;
 }
 
-function lone(draw) {
-  const turns = 5000;
-  return new Promise((resolve) => {
-    let done = 0;
-    const start = process.hrtime.bigint();
-    (function turn() {
-      kept[done] = draw();
-      if (++done < turns) setImmediate(turn);
-      else resolve(Number(process.hrtime.bigint() - start) / turns);
-    })();
-  });
-}
-
-const KINDS = { burst, written, lone };
+const KINDS = { burst, written };
 
 /** ns a call of each function of `draws`, by the median of the rounds. */
-export async function measure(kind, draws, rounds) {
+export function measure(kind, draws, rounds) {
   const times = Object.fromEntries(Object.keys(draws).map((name) => [name, []]));
   const warmUp = Math.ceil(rounds / 5);
   for (let round = -warmUp; round < rounds; round++) {
     for (const [name, draw] of Object.entries(draws)) {
-      const ns = await KINDS[kind](draw);
+      const ns = KINDS[kind](draw);
       if (round >= 0) times[name].push(ns);
     }
   }

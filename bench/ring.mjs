@@ -1,5 +1,4 @@
-// What the ring of a CachedSnowFlake is for: bursts, threads that drain it together, and how long a call
-// takes at most.
+// The ring of a CachedSnowFlake: bursts, threads that drain it together, and the longest calls.
 
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +10,7 @@ import { median } from './measure.mjs';
 const THREAD = fileURLToPath(new URL('ring-thread.cjs', import.meta.url));
 const { CachedSnowFlake, SnowFlake } = snowdrift;
 
-/** As many IDs at once as the ring has room for, on the default layout; ms by either class. */
+/** A burst of as many IDs as the ring holds, on the default layout; ms by class. */
 export async function bursts(rounds) {
   const times = { SnowFlake: [], CachedSnowFlake: [] };
   const flakes = {
@@ -21,7 +20,7 @@ export async function bursts(rounds) {
   const kept = new Array(32_768);
   for (let round = 0; round < rounds; round++) {
     for (const [name, { nextId }] of Object.entries(flakes)) {
-      // Time to fill up, as between two bursts.
+      // Lets the ring fill, as between two bursts.
       await new Promise((resolve) => setTimeout(resolve, 20));
       const start = performance.now();
       for (let i = 0; i < kept.length; i++) kept[i] = nextId();
@@ -35,7 +34,7 @@ export async function bursts(rounds) {
   };
 }
 
-/** IDs a second of processes that have one core for all their threads, interleaved. */
+/** IDs per second of processes with one core for all their threads, interleaved. */
 export function onOneCore(rounds, ms) {
   const rates = { SnowFlake: [], CachedSnowFlake: [] };
   for (let round = 0; round < rounds; round++) {
@@ -46,7 +45,7 @@ export function onOneCore(rounds, ms) {
   return { SnowFlake: median(rates.SnowFlake), CachedSnowFlake: median(rates.CachedSnowFlake) };
 }
 
-/** IDs a second of so many threads: of one ring together, or each of a SnowFlake of its own. */
+/** IDs per second of threads that share one ring, or have a SnowFlake each. */
 async function rate(threads, kind, ms) {
   const start = new Int32Array(new SharedArrayBuffer(4));
   const workers = Array.from(
@@ -62,7 +61,7 @@ async function rate(threads, kind, ms) {
 }
 
 /**
- * How much more 2 threads draw than one does, and how much 4 draw of what 4 that share nothing do:
+ * The speed-up of 2 threads over one, and the share that 4 threads of one ring reach of 4 independent ones:
  * interleaved.
  */
 export async function together(rounds, ms) {
@@ -78,8 +77,8 @@ export async function together(rounds, ms) {
 }
 
 /**
- * How long a call takes, ns, at 100,000 a second, each in a turn of its own as a server would have it.
- * Both classes in the same run, a call of each in turn; and the measuring itself, which all contain.
+ * Latency of a call, ns, at 100,000 calls a second, each in a turn of its own, as in a server. Both classes
+ * alternate in one run. The measuring itself, which each figure contains, is a third series.
  */
 export async function latency(ms) {
   const EVERY = 10_000n;

@@ -1,4 +1,4 @@
-// The ceiling of the default layout: how much of it is reached, by how much of a core, alone, by 8
+// The share of the default layout's maximum rate that is reached, and its CPU time: by one process, by 8
 // processes, and by 2 threads of one node.
 
 import cluster from 'node:cluster';
@@ -9,7 +9,7 @@ import { snowdrift } from './candidates.mjs';
 
 const CEILING = 4_096_000;
 
-/** Draws for so many ms of whole bursts, and tells how many IDs at what cost. */
+/** Draws in whole bursts for some ms. Returns the number of IDs and their cost. */
 export function sustain(draw, ms) {
   const cpu = process.cpuUsage();
   const start = performance.now();
@@ -33,7 +33,7 @@ export function alone(ms) {
   return { bigint: sustain(flake.nextId, ms), string: sustain(flake.nextIdString, ms) };
 }
 
-/** 8 processes at once; the sum of their shares, of 8 ceilings. */
+/** 8 processes at once: the sum of their shares of 8 maximum rates. */
 export async function eightProcesses(ms) {
   cluster.setupPrimary({ exec: fileURLToPath(new URL('worker.cjs', import.meta.url)), args: [ms] });
   const workers = Array.from({ length: 8 }, (_, workerId) =>
@@ -45,7 +45,7 @@ export async function eightProcesses(ms) {
   return answers.reduce((sum, [{ ofCeiling }]) => sum + ofCeiling, 0) / 8;
 }
 
-/** 2 threads of one node; the share of one ceiling, and duplicates by comparing all IDs. */
+/** 2 threads of one node: their share of one maximum rate, and the duplicates among all IDs. */
 export async function twoThreads(count) {
   const answers = Array.from({ length: 2 }, async () => {
     const worker = new Worker(new URL('thread.cjs', import.meta.url), { workerData: { count } });
@@ -59,7 +59,7 @@ export async function twoThreads(count) {
   all.sort();
   let duplicates = 0;
   for (let i = 1; i < all.length; i++) if (all[i] === all[i - 1]) duplicates++;
-  // While both were drawing: from the first ID of all to the last.
+  // From the first ID of either thread to the last.
   const time = (id) => snowdrift.SnowFlake.parse(id, 'node').timestamp;
   const seconds = (time(all.at(-1)) - time(all[0]) + 1) / 1000;
   return { ofCeiling: all.length / seconds / CEILING, duplicates };

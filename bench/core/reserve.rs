@@ -6,10 +6,10 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use snowdrift::clock::SystemClock;
+use snowdrift::core::clock::SystemClock;
+use snowdrift::core::layout::Layout;
+use snowdrift::core::node::Node;
 use snowdrift::generator::{ClockBack, Generator, Policies};
-use snowdrift::layout::Layout;
-use snowdrift::node::Node;
 
 fn reserve(criterion: &mut Criterion) {
     // 20 sequence bits, so that the layout is no limit.

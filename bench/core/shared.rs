@@ -7,12 +7,12 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use snowdrift::clock::{Clock, SystemClock};
+use snowdrift::core::clock::{Clock, SystemClock};
+use snowdrift::core::layout::Layout;
+use snowdrift::core::node::Node;
+use snowdrift::core::sequence::{Cells, Rules, Sequence};
 use snowdrift::generator::{Generator, Policies};
 use snowdrift::host::{BootId, Directory, HostSequence};
-use snowdrift::layout::Layout;
-use snowdrift::node::Node;
-use snowdrift::shared::{Cells, Rules, Sequence};
 
 const TURNS: u32 = 3000;
 const CALLS: u32 = 1000;
@@ -34,7 +34,7 @@ fn fastest<const N: usize>(mut subjects: [&mut dyn FnMut(); N]) -> [f64; N] {
 
 fn main() {
     // As many sequence bits as no clock exhausts.
-    let wide = Layout::cut([38, 0, 0, 0, 25], 1, Layout::NODE.epoch_ms);
+    let wide = Layout::new([38, 0, 0, 0, 25], 1, Layout::NODE.epoch_ms);
     let node = Node::new(wide, 0, 0).expect("a layout of 63 bits");
     let generator = Generator::new(node, 0, Box::new(SystemClock));
     let policies = Policies::default();
@@ -98,7 +98,7 @@ fn main() {
         let mut times: Vec<_> = (0..200)
             .map(|_| {
                 let start = Instant::now();
-                let sequence = HostSequence::open(Some(directory()), node, 0, &SystemClock);
+                let sequence = HostSequence::open(directory(), node, 0, &SystemClock);
                 let took = start.elapsed();
                 let page =
                     sequence.expect("a page").current().page().map(|page| page.path().to_owned());
