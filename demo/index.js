@@ -1,44 +1,70 @@
 'use strict';
-// The main job, on real input: cluster workers draw IDs as BigInts and as strings, and the primary
-// compares every one of them and decodes it back to who made it and when.
+// Shows what snowdrift is for, on real input, and compares every ID that is drawn:
+//
+//   1. cluster workers, each with datacenterId and workerId in its environment;
+//   2. eight processes that all have one worker ID;
+//   3. a clock that goes back.
 //
 //   npm run demo [-- --count N] [--lease URL]
-//
-// --count: N IDs of each kind a worker, default 1,000,000. --lease: the workers take any free
-// workerId from there (file:///some/directory, postgres://..., redis://...) instead of their own.
 
-const cluster = require('node:cluster');
+const { constants } = require('node:os');
 const { parseArgs } = require('node:util');
 
-const WORKERS = 3;
-const DATACENTER = 1;
+const { number } = require('./output.js');
 
-function readArguments() {
-  const options = {
-    count: { type: 'string', default: '1000000' },
-    lease: { type: 'string' },
-  };
-  const { count: text, lease } = parseArgs({ options }).values;
-  const count = Number(text);
-  if (!Number.isInteger(count) || count < 1 || count > 10_000_000) {
-    console.error(`--count must be a whole number from 1 to 10000000; it is '${text}'`);
+const MOST = 10_000_000;
+const USAGE = `npm run demo -- [--count N] [--lease URL]
+
+  --count N    IDs that each cluster worker draws as BigInt, and as many as strings:
+               1 to ${number(MOST)}, default 1,000,000
+  --lease URL  the cluster workers lease a workerId there: file:///some/directory,
+               postgres://..., mysql://..., redis://..., etcd://...
+  --help       shows this`;
+
+function readOptions() {
+  try {
+    const options = {
+      count: { type: 'string', default: '1000000' },
+      lease: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    };
+    const { count, lease, help } = parseArgs({ options }).values;
+    if (help) {
+      console.log(USAGE);
+      process.exit(0);
+    }
+    if (!/^\d+$/.test(count) || Number(count) < 1 || Number(count) > MOST) {
+      throw new Error(`--count must be a whole number from 1 to ${number(MOST)}; it is '${count}'`);
+    }
+    return { count: Number(count), lease };
+  } catch ({ message }) {
+    console.error(`${message}\n\n${USAGE}`);
     process.exit(2);
   }
-  return { count, lease };
 }
 
-if (cluster.isPrimary) {
-  require('./primary.js').run({
-    workers: WORKERS,
-    datacenterId: DATACENTER,
-    count: readArguments().count,
-  });
-} else {
-  // A worker has the primary's arguments.
-  require('./worker.js')
-    .run(readArguments())
-    .catch(({ message }) => {
-      console.error(message);
-      process.exit(1);
-    });
+async function main() {
+  const { count, lease } = readOptions();
+  // All processes of the demo end with this one.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.on(signal, () => process.exit(128 + constants.signals[signal]));
+  }
+  const started = performance.now();
+  const parts = [
+    () => require('./workers.js').run({ count, lease }),
+    () => require('./shared.js').run({ count }),
+    () => require('./rollback.js').run(),
+  ];
+  for (const run of parts) {
+    if (!(await run())) process.exitCode = 1;
+    console.log();
+  }
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  if (process.exitCode === 1) console.error(`FAILED, after ${seconds} s: see above.`);
+  else console.log(`All as it should be, after ${seconds} s.`);
 }
+
+main().catch(({ message }) => {
+  console.error(message);
+  process.exit(1);
+});
