@@ -69,33 +69,46 @@ test('the same holds for a microtask that waited before a plain callback reserve
   }
 });
 
+/**
+ * Repeats what shows an exception that docs/guarantees.md names, until it was seen: a block that happens to end with
+ * the draws before shows nothing. If the exception is gone, that page needs mending.
+ */
+async function isSeen(round) {
+  for (let rounds = 0; rounds < 200; rounds++) if (await round()) return true;
+  return false;
+}
+
 test('the exception: of two continuations in a row, the second may draw from the block of the first', async () => {
-  const start = Date.now();
-  await null;
-  const first = (async () => {
+  async function isOld() {
+    const start = Date.now();
     await null;
-    leaveAnOldBlock();
-  })();
-  const second = (async () => {
-    await null;
-    const { timestamp } = flake.parse(flake.nextId());
-    assert.ok(timestamp >= start, 'but never from before the turn');
-    return Date.now() - timestamp;
-  })();
-  await first;
-  // docs/guarantees.md names this exception. If it is gone, that page needs mending.
-  assert.ok((await second) >= 3);
+    const first = (async () => {
+      await null;
+      leaveAnOldBlock();
+    })();
+    const second = (async () => {
+      await null;
+      const { timestamp } = flake.parse(flake.nextId());
+      assert.ok(timestamp >= start, 'but never from before the turn');
+      return Date.now() - timestamp;
+    })();
+    await first;
+    return (await second) >= 3;
+  }
+  assert.ok(await isSeen(isOld));
 });
 
-test('the exception: after a message that is read synchronously, an ID may be from before it', () => {
-  const { port1, port2 } = new MessageChannel();
-  leaveAnOldBlock();
-  port2.postMessage(Date.now());
-  const sent = receiveMessageOnPort(port1).message;
-  const { timestamp } = flake.parse(flake.nextId());
-  port1.close();
-  // As above: a page names this exception.
-  assert.ok(timestamp < sent, `${timestamp - sent} ms`);
+test('the exception: after a message that is read synchronously, an ID may be from before it', async () => {
+  function isBefore() {
+    const { port1, port2 } = new MessageChannel();
+    leaveAnOldBlock();
+    port2.postMessage(Date.now());
+    const sent = receiveMessageOnPort(port1).message;
+    const { timestamp } = flake.parse(flake.nextId());
+    port1.close();
+    return timestamp < sent;
+  }
+  assert.ok(await isSeen(isBefore));
 });
 
 for (const when of ['before', 'after']) {
