@@ -115,7 +115,7 @@ function directoryOf(name, place, { urlOnly }) {
 
 /** The number in a text of plain digits, without leading zeros. NaN for any other text. */
 function numberIn(text) {
-  return /^(0|[1-9][0-9]{0,15})$/.test(text) ? Number(text) : Number.NaN;
+  return /^(0|[1-9][0-9]*)$/.test(text) ? Number(text) : Number.NaN;
 }
 
 module.exports = { choice, directoryOf, numberIn, propertiesOf, readAll, unixMs, wholeNumber };
