@@ -7,7 +7,7 @@ const { pathToFileURL } = require('node:url');
 
 const { configError, describe } = require('../errors.js');
 const { hasPassword } = require('../secrets.js');
-const { SCHEMES, parseUrl, serverUrl } = require('../stores/url.js');
+const { SCHEMES, isKnown, isServer, parseUrl, serverUrl } = require('../stores/url.js');
 
 /** Options of each command that takes a store. */
 const STORE_OPTIONS = { 'lease-file': { type: 'string' } };
@@ -62,7 +62,7 @@ function readUrl(name, text) {
       : 'file:///var/lib/app/ids or postgres://127.0.0.1/app';
     throw configError(`${name} must be a URL, such as ${example}`);
   }
-  if (!SCHEMES.split(', ').includes(url.protocol)) {
+  if (!isKnown(url)) {
     throw configError(`${name} must be a URL of ${SCHEMES}; it is ${describe(url.href)}`);
   }
   if (url.protocol === 'file:' && url.host !== '') {
@@ -70,7 +70,9 @@ function readUrl(name, text) {
       `${name} must be a file: URL with three slashes, such as file:///var/lib/app/ids; it is ${describe(url.href)}`,
     );
   }
-  return serverUrl(name, text) ?? url;
+  // Throws for a server's URL that is invalid.
+  isServer(url);
+  return url;
 }
 
 /**

@@ -40,10 +40,15 @@ function environmentServer() {
     : undefined;
 }
 
+/** Whether a URL has a scheme of SCHEMES. */
+function isKnown({ protocol }) {
+  return protocol === 'file:' || Object.hasOwn(SERVERS, protocol);
+}
+
 /** Whether a URL names a server (true) or a directory (false). Throws for any other scheme. */
 function isServer(url) {
   if (url.protocol === 'file:') return false;
-  if (!Object.hasOwn(SERVERS, url.protocol)) {
+  if (!isKnown(url)) {
     throw configError(
       `lease must be a URL of ${SCHEMES} or a LeaseStore; it is ${describe(url.href)}`,
     );
@@ -126,6 +131,7 @@ module.exports = {
   SCHEMES,
   addressesOf,
   environmentServer,
+  isKnown,
   isServer,
   loginOf,
   namesServer,
