@@ -2,7 +2,6 @@
 // Loads this platform's addon of snowdrift or of snowdrift-zookeeper, or reports the missing package.
 
 const { existsSync } = require('node:fs');
-const { machine } = require('node:os');
 const { join } = require('node:path');
 
 const { SnowFlakeError, isMissing } = require('./errors.js');
@@ -32,8 +31,11 @@ const packageOf = (name, target) => `@${name}-${target}`.replace('-', '/');
 /** In a bundle, this code is in another file. */
 const isBundled = typeof __filename !== 'string' || !/[\\/]addon\.js$/.test(__filename);
 
-/** Whether this is ARMv6 or older, which lacks instructions of the addon for arm. Node 18.9 and later know. */
-const isOldArm = () => arch === 'arm' && /^armv[3-6]/.test(machine?.() ?? '');
+/** The processor by the system's name for it, which Node 18.9 and later know. Others need not load node:os for it. */
+const machineName = () => require('node:os').machine?.() ?? arch;
+
+/** Whether this is ARMv6 or older, which lacks instructions of the addon for arm. */
+const isOldArm = () => arch === 'arm' && /^armv[3-6]/.test(machineName());
 
 /** The targets of this system and processor. On Linux there are two, one of which does not load. */
 function candidates() {
@@ -68,7 +70,7 @@ function loadAddon(name, directory, load) {
 function whyNone(name, target, failure) {
   const decoder = name === 'snowdrift' ? '. snowdrift/id decodes IDs without an addon' : '';
   if (failure === undefined) {
-    const system = target ?? `${platform}-${isOldArm() ? machine() : arch}`;
+    const system = target ?? `${platform}-${isOldArm() ? machineName() : arch}`;
     return `${name} has no addon for ${system}: run it on one of ${TARGETS.join(', ')}${decoder}`;
   }
   const { version } = require('../package.json');
