@@ -13,14 +13,13 @@ const {
 const { tmpdir } = require('node:os');
 const { dirname, join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
-const { setTimeout: sleep } = require('node:timers/promises');
 const { inspect } = require('node:util');
 
 const { connect } = require('../../js/stores/connect.js');
 const { zookeeper } = require('../../js/stores/zookeeper.js');
 const { createAuthority } = require('../support/lease/certificates.js');
 const { contract, open, take } = require('../support/lease/contract.js');
-const { Server, missing } = require('../support/lease/servers.js');
+const { Server, missing, serves } = require('../support/lease/servers.js');
 const { SnowFlake, runScript, until } = require('../support/support.js');
 
 const PASSWORD = 'g3heim/&t:x';
@@ -69,21 +68,9 @@ function startServer(files, { auth = 'none', protocols = 'TLSv1.3,TLSv1.2' } = {
         const lines = Object.entries(settings).map((pair) => pair.join('='));
         writeFileSync(join(folder, 'zoo.cfg'), lines.join('\n'));
       },
-      isUp: (where) => serves(new URL(`${where}?ca=${files.ca}${files.login ?? ''}`)),
+      isUp: (where) => serves(`${where}?ca=${files.ca}${files.login ?? ''}`),
     },
   });
-}
-
-async function serves(url) {
-  const store = await connect(url);
-  try {
-    await Promise.race([store.now(), sleep(3000).then(() => Promise.reject(new Error('silent')))]);
-    return true;
-  } catch {
-    return false;
-  } finally {
-    await store.close();
-  }
 }
 
 describe('zookeeper with TLS', { skip }, () => {

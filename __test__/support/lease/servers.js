@@ -442,4 +442,4 @@ class Server {
 /** Those that leases come from. */
 const LEASING = Object.keys(ENGINES).filter((engine) => ENGINES[engine].hasLeases !== false);
 
-module.exports = { ENGINES: LEASING, Server, freePort, missing, noAddon, unusual };
+module.exports = { ENGINES: LEASING, Server, freePort, missing, noAddon, serves, unusual };
