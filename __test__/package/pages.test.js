@@ -1,7 +1,8 @@
 'use strict';
-// Every block of code in README.md and docs/, as it stands there, with real databases. Those of docs/bundlers.md and
-// docs/installation.md need a registry: package.test.js and installation.test.js run them. Those of docs/boundaries.md
-// need packages of their own: app/boundary.test.js runs them. lease/rights.test.js runs those of docs/store-security.md.
+// Runs the blocks of code in README.md and docs/ as they stand there, with real databases. Other tests run the rest:
+// - package.test.js and installation.test.js: docs/bundlers.md and docs/installation.md, which need a registry
+// - app/boundary.test.js: docs/boundaries.md, which needs packages of its own
+// - lease/rights.test.js: docs/store-security.md
 
 const assert = require('node:assert/strict');
 const { existsSync, readFileSync, readdirSync } = require('node:fs');
