@@ -15,11 +15,18 @@ const { subscribe } = require('node:diagnostics_channel');
 
 /** The most IDs of a turn: what a pipe takes whole, so that a kill does not cut one in two. */
 const MOST = 64;
+/** The longest wait for a process to say or draw anything. */
+const PATIENCE_MS = 300_000;
+/** Its last answer may come after its end. */
+const GRACE_MS = 5000;
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
 /** A process that draws, seen from its parent. */
 class Drawer {
   #child;
   #chunks = [];
+  #bytes = 0;
   #opened;
   #reports = new EventEmitter();
   /** Warnings of the process: { code, message, at }, `at` by performance.now() of this one. */
@@ -35,7 +42,10 @@ class Drawer {
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     });
-    this.#child.stdout.on('data', (chunk) => this.#chunks.push(chunk));
+    this.#child.stdout.on('data', (chunk) => {
+      this.#chunks.push(chunk);
+      this.#bytes += chunk.length;
+    });
     this.#child.on('message', ({ warning, loss, renewer, isReady, answer }) => {
       const at = performance.now();
       if (renewer) this.renewal = { ...renewer, at };
@@ -57,9 +67,36 @@ class Drawer {
     return this.renewal?.at;
   }
 
+  /** What a promise of it gives; an error if it ends before, or says nothing for long. */
+  async #awaited(promise, what) {
+    const failed = (how) => {
+      throw new Error(`process ${this.pid} ${how}: ${what}; it has drawn ${this.count} IDs`);
+    };
+    let isOver = false;
+    const ended = this.ended.then(async ([code, signal]) => {
+      await pause(GRACE_MS);
+      if (!isOver) failed(`ended with ${signal ?? code}`);
+    });
+    let timer;
+    const late = new Promise((resolve) => {
+      timer = setTimeout(resolve, PATIENCE_MS);
+    }).then(() => failed(`is silent for ${PATIENCE_MS} ms`));
+    try {
+      return await Promise.race([promise, ended, late]);
+    } finally {
+      isOver = true;
+      clearTimeout(timer);
+    }
+  }
+
+  /** Until it has drawn more. */
+  #drawnMore(what) {
+    return this.#awaited(once(this.#child.stdout, 'data'), what);
+  }
+
   /** What it says first: { lease }, or { code, message, holders } if it was refused. */
   async opened() {
-    const [answer] = await this.#opened;
+    const [answer] = await this.#awaited(this.#opened, 'it does not open');
     return answer;
   }
 
@@ -74,24 +111,29 @@ class Drawer {
 
   /** Has it close, and say what happened: { lease, stats, refusals }. */
   async stop() {
-    await this.#opened;
+    await this.opened();
     const answered = once(this.#reports, 'answer');
     this.#child.send('stop');
-    const [answer] = await answered;
+    const [answer] = await this.#awaited(answered, 'it does not stop');
     await this.ended;
     return answer;
   }
 
   /** Until it has drawn as many IDs as that. */
   async drawn(count) {
-    while (this.ids().length < count) await once(this.#child.stdout, 'data');
+    while (this.count < count) await this.#drawnMore(`${count} IDs are wanted`);
   }
 
   /** Until its clock has passed all that another has drawn. */
   async drawnPast(other) {
     // Whatever the clock-back counter: that lies below the timestamp.
     const end = other.ids().at(-1);
-    while (!(this.ids().at(-1) > end)) await once(this.#child.stdout, 'data');
+    while (!(this.ids().at(-1) > end)) await this.#drawnMore(`an ID above ${end} is wanted`);
+  }
+
+  /** How many it has drawn so far. */
+  get count() {
+    return this.#bytes >> 3;
   }
 
   /** What it has drawn so far. */
