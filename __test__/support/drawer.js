@@ -33,6 +33,8 @@ class Drawer {
   warnings = [];
   /** Leases that it lost: { lease, at }. */
   losses = [];
+  /** The codes with which a draw was refused. */
+  refused = new Set();
   /** When it saw its lease renewed last, by performance.now() of this process, and by which process. */
   renewal;
 
@@ -46,11 +48,12 @@ class Drawer {
       this.#chunks.push(chunk);
       this.#bytes += chunk.length;
     });
-    this.#child.on('message', ({ warning, loss, renewer, isReady, answer }) => {
+    this.#child.on('message', ({ warning, loss, renewer, isReady, refusal, answer }) => {
       const at = performance.now();
       if (renewer) this.renewal = { ...renewer, at };
       if (warning) this.warnings.push({ ...warning, at });
       if (loss) this.losses.push({ lease: loss, at });
+      if (refusal) this.refused.add(refusal);
       if (isReady) this.#reports.emit('ready');
       if (answer) this.#reports.emit('answer', answer);
     });
@@ -248,6 +251,7 @@ async function draw({ pause = 4, ...options }) {
         ids[count++] = id;
       }
     } catch ({ code }) {
+      if (!(code in refusals)) report({ refusal: code });
       refusals[code] = (refusals[code] ?? 0) + 1;
     }
     writeSync(1, new Uint8Array(ids.buffer, 0, count * 8));
