@@ -15,18 +15,11 @@ const { subscribe } = require('node:diagnostics_channel');
 
 /** The most IDs of a turn: what a pipe takes whole, so that a kill does not cut one in two. */
 const MOST = 64;
-/** The longest wait for a process to say or draw anything. */
-const PATIENCE_MS = 300_000;
-/** Its last answer may come after its end. */
-const GRACE_MS = 5000;
-
-const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
 /** A process that draws, seen from its parent. */
 class Drawer {
   #child;
   #chunks = [];
-  #bytes = 0;
   #opened;
   #reports = new EventEmitter();
   /** Warnings of the process: { code, message, at }, `at` by performance.now() of this one. */
@@ -44,10 +37,7 @@ class Drawer {
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     });
-    this.#child.stdout.on('data', (chunk) => {
-      this.#chunks.push(chunk);
-      this.#bytes += chunk.length;
-    });
+    this.#child.stdout.on('data', (chunk) => this.#chunks.push(chunk));
     this.#child.on('message', ({ warning, loss, renewer, isReady, refusal, answer }) => {
       const at = performance.now();
       if (renewer) this.renewal = { ...renewer, at };
@@ -70,36 +60,9 @@ class Drawer {
     return this.renewal?.at;
   }
 
-  /** What a promise of it gives; an error if it ends before, or says nothing for long. */
-  async #awaited(promise, what) {
-    const failed = (how) => {
-      throw new Error(`process ${this.pid} ${how}: ${what}; it has drawn ${this.count} IDs`);
-    };
-    let isOver = false;
-    const ended = this.ended.then(async ([code, signal]) => {
-      await pause(GRACE_MS);
-      if (!isOver) failed(`ended with ${signal ?? code}`);
-    });
-    let timer;
-    const late = new Promise((resolve) => {
-      timer = setTimeout(resolve, PATIENCE_MS);
-    }).then(() => failed(`is silent for ${PATIENCE_MS} ms`));
-    try {
-      return await Promise.race([promise, ended, late]);
-    } finally {
-      isOver = true;
-      clearTimeout(timer);
-    }
-  }
-
-  /** Until it has drawn more. */
-  #drawnMore(what) {
-    return this.#awaited(once(this.#child.stdout, 'data'), what);
-  }
-
   /** What it says first: { lease }, or { code, message, holders } if it was refused. */
   async opened() {
-    const [answer] = await this.#awaited(this.#opened, 'it does not open');
+    const [answer] = await this.#opened;
     return answer;
   }
 
@@ -114,29 +77,29 @@ class Drawer {
 
   /** Has it close, and say what happened: { lease, stats, refusals }. */
   async stop() {
-    await this.opened();
+    await this.#opened;
     const answered = once(this.#reports, 'answer');
     this.#child.send('stop');
-    const [answer] = await this.#awaited(answered, 'it does not stop');
+    const [answer] = await answered;
     await this.ended;
     return answer;
   }
 
   /** Until it has drawn as many IDs as that. */
   async drawn(count) {
-    while (this.count < count) await this.#drawnMore(`${count} IDs are wanted`);
+    while (this.ids().length < count) await once(this.#child.stdout, 'data');
   }
 
   /** Until its clock has passed all that another has drawn. */
   async drawnPast(other) {
     // Whatever the clock-back counter: that lies below the timestamp.
     const end = other.ids().at(-1);
-    while (!(this.ids().at(-1) > end)) await this.#drawnMore(`an ID above ${end} is wanted`);
+    while (!(this.ids().at(-1) > end)) await once(this.#child.stdout, 'data');
   }
 
   /** How many it has drawn so far. */
   get count() {
-    return this.#bytes >> 3;
+    return this.ids().length;
   }
 
   /** What it has drawn so far. */
