@@ -82,7 +82,10 @@ function passes(processor) {
   );
 }
 
-/** Draws for two seconds and prints the IDs; with `holds`, prints one, and ends with its input. */
+/** Fewer IDs show little. */
+const SOME = 1000;
+
+/** Draws for two seconds and some IDs, and prints them; with `holds`, prints one, and ends with its input. */
 const DRAW = `
   const { SnowFlake } = require(process.argv[1]);
   const { holds, ...options } = JSON.parse(process.argv[2]);
@@ -90,7 +93,8 @@ const DRAW = `
     const flake = new SnowFlake({ datacenterId: 1, workerId: 3, ...options });
     const drawn = [flake.nextIdString()];
     const end = Date.now() + 2000;
-    while (!holds && Date.now() < end) drawn.push(...flake.nextIds(16).map(String));
+    const isMore = () => Date.now() < end || drawn.length <= ${SOME};
+    while (!holds && isMore()) drawn.push(...flake.nextIds(16).map(String));
     console.log(drawn.join(' '));
     if (holds) process.stdin.resume().on('end', () => flake.close());
     else flake.close();
@@ -141,14 +145,16 @@ async function sharesWithOthers(processor) {
     const answers = [];
     for (const [holder, next] of [ways, [...ways].reverse()]) {
       const held = start(holder, { state, holds: true }, one);
-      await once(held.stdout, 'data');
+      const ended = once(held, 'close');
+      const isHeld = once(held.stdout, 'data').then(() => true);
+      if (!(await Promise.race([isHeld, ended.then(() => false)]))) throw new Error('it ended');
       answers.push(...(await drawnBy(start(next, { state }, other))));
       held.stdin.end();
-      await once(held, 'close');
+      await ended;
     }
     console.log(`on a record that another host of the other kind has: ${answers.join(', ')}`);
     const isRefused = answers.every((answer) => answer === 'ERR_SNOWFLAKE_IN_USE');
-    return different === all.length && Math.min(...counts) > 1000 && isRefused;
+    return different === all.length && Math.min(...counts) > SOME && isRefused;
   } finally {
     for (const directory of [one, other, state]) rmSync(directory, { recursive: true });
   }

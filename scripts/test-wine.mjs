@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 const TARGET = 'x86_64-pc-windows-gnu';
 const COMPILER = 'x86_64-w64-mingw32-gcc';
 /** How long the tests of a file may take, ms. */
-const PATIENCE = 170_000;
+const PATIENCE = 600_000;
 
 const TESTS = [
   'host/scope',
@@ -60,7 +60,7 @@ function run(command, args, options = {}) {
   const { status, stdout, stderr } = spawnSync(command, args, {
     env,
     encoding: 'utf8',
-    timeout: 600_000,
+    timeout: 1_800_000,
     ...options,
   });
   if (status !== 0) console.log(`$ ${command} ${args.join(' ')}\n${stdout ?? ''}${stderr ?? ''}`);

@@ -17,7 +17,7 @@ const { blocksOf, runProgram, within, writeProgram } = require('../support/page.
 
 const WORKERS = 4;
 /** How long an application may live, ms. */
-const PATIENCE = 300_000;
+const PATIENCE = 600_000;
 const block = blocksOf('docs/nestjs.md').find(({ code }) => code.includes('forkWorkers('));
 
 /** Of /proc, which is Linux's. */
@@ -100,7 +100,8 @@ describe('an application with cluster, NestJS, TypeORM and a lease', { skip }, (
   }
 
   async function post(path) {
-    const options = { port: application.port, path, method: 'POST', agent: false };
+    const signal = AbortSignal.timeout(PATIENCE);
+    const options = { port: application.port, path, method: 'POST', agent: false, signal };
     const request = http.request(options).end();
     const [response] = await once(request, 'response');
     let body = '';

@@ -42,6 +42,11 @@ const BAD_LEASES = [
   class extends URL {},
 ];
 
+/** The longest wait for an application to say anything. */
+const PATIENCE_MS = 300_000;
+/** No worker here lives so long, however slowly it starts: a death is then a failure. */
+const stableAfter = 3_600_000;
+
 const APP = join(__dirname, '../support/cluster-app.js');
 const apps = [];
 
@@ -53,14 +58,20 @@ afterEach(async () => {
 class App {
   #said = [];
   #waiting = () => {};
+  #hasEnded = false;
 
   constructor(behaviour, options) {
     this.process = spawn(process.execPath, [APP, behaviour, JSON.stringify(options)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     this.ended = once(this.process, 'close');
-    readline.createInterface({ input: this.process.stdout }).on('line', (line) => {
+    const lines = readline.createInterface({ input: this.process.stdout });
+    lines.on('line', (line) => {
       this.#said.push(JSON.parse(line));
+      this.#waiting();
+    });
+    lines.on('close', () => {
+      this.#hasEnded = true;
       this.#waiting();
     });
     apps.push(this);
@@ -71,12 +82,18 @@ class App {
     return this.#said.filter((what) => Object.hasOwn(what, key));
   }
 
-  /** Until it has said so many of these. */
+  /** Until it has said so many of these; an error if it has ended or is silent for long. */
   async said(key, count) {
+    const fail = (how) => assert.fail(`it ${how}: ${count} '${key}' of ${inspect(this.#said)}`);
     while (this.all(key).length < count) {
-      await new Promise((resolve) => {
+      if (this.#hasEnded) fail('ended');
+      let timer;
+      const isLate = await new Promise((resolve) => {
         this.#waiting = resolve;
+        timer = setTimeout(resolve, PATIENCE_MS, true);
       });
+      clearTimeout(timer);
+      if (isLate) fail(`is silent for ${PATIENCE_MS} ms`);
     }
     return this.all(key);
   }
@@ -114,7 +131,7 @@ test('one that is killed is restarted under its ID, again and again', async () =
 });
 
 test('a crash loop is restarted at once, then after pauses that double up to the longest', async () => {
-  const options = { count: 1, datacenterId: 1, firstDelay: 10, longestDelay: 60 };
+  const options = { count: 1, datacenterId: 1, stableAfter, firstDelay: 10, longestDelay: 60 };
   const app = new App('crash', options);
   const died = await app.said('died', 6);
   assert.deepEqual(
@@ -125,7 +142,7 @@ test('a crash loop is restarted at once, then after pauses that double up to the
 });
 
 test('a signal is passed on; the workers stop, then the primary ends by it', async () => {
-  const app = new App('serve', { count: 2, datacenterId: 1 });
+  const app = new App('serve', { count: 2, datacenterId: 1, stopTimeout: 300_000 });
   await app.said('serves', 2);
   app.process.kill('SIGTERM');
   const [code, signal] = await app.ended;
@@ -145,6 +162,7 @@ test('a signal while a worker waits for its restart ends that, too', async () =>
   const app = new App('crash', {
     count: 1,
     datacenterId: 1,
+    stableAfter,
     firstDelay: 60_000,
     longestDelay: 60_000,
   });
@@ -154,11 +172,17 @@ test('a signal while a worker waits for its restart ends that, too', async () =>
 });
 
 test('one that does not stop is killed after stopTimeout', async () => {
-  const app = new App('stubborn', { count: 1, datacenterId: 1, stopTimeout: 200 });
-  await app.said('serves', 1);
-  app.process.kill('SIGTERM');
-  await app.ended;
-  assert.equal(app.all('ignored').length, 1);
+  // A worker that is held up for so long is killed before it has seen the signal.
+  let ignored = 0;
+  for (let stopTimeout = 200; ignored === 0; stopTimeout *= 3) {
+    assert.ok(stopTimeout < 60_000, 'it sees no signal before it is killed');
+    const app = new App('stubborn', { count: 1, datacenterId: 1, stopTimeout });
+    await app.said('serves', 1);
+    app.process.kill('SIGTERM');
+    assert.deepEqual(await app.ended, [null, 'SIGTERM']);
+    ignored = app.all('ignored').length;
+    assert.ok(ignored <= 1);
+  }
 });
 
 test('one that ends by itself is not restarted, and when all have, the primary ends', async () => {

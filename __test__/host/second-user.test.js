@@ -50,7 +50,7 @@ function attack(command, ...paths) {
 
 /** A scene with two places that all users may write to, as /dev/shm and /tmp, and processes of the victim. */
 function scene(name, body) {
-  test(name, { skip: whyNot(), timeout: 60_000 }, async (t) => {
+  test(name, { skip: whyNot(), timeout: 600_000 }, async (t) => {
     const shared = createDirectory();
     const place = mkdtempSync(join(tmpdir(), 'snowdrift-second-user-'));
     for (const path of [shared, place]) chmodSync(path, 0o1777);

@@ -128,7 +128,7 @@ describe('where there is no Node', { skip, concurrency: 1 }, () => {
       stdio: 'ignore',
     });
     const ended = once(browser, 'exit');
-    const signal = AbortSignal.timeout(patience(60_000));
+    const signal = AbortSignal.timeout(patience(180_000));
     try {
       const early = ended.then(() => assert.fail('the browser ended'));
       const [{ lines, inWorker }] = await Promise.race([once(server, 'report', { signal }), early]);

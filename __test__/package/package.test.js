@@ -27,6 +27,9 @@ const BUNDLERS = [
   'react-dom@19.3.1',
 ];
 
+/** The longest wait for a server. */
+const PATIENCE_MS = 300_000;
+
 const ENTRIES = Object.keys(JSON.parse(readFileSync(join(ROOT, 'package.json'))).exports);
 
 const IN_ORDER = { concurrency: 1 };
@@ -44,11 +47,12 @@ function pageOf(name) {
 
 /** What a server answers, when it has started. */
 async function answerOf(url, server) {
+  const end = Date.now() + PATIENCE_MS;
   for (;;) {
     try {
-      return await (await fetch(url)).json();
+      return await (await fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS) })).json();
     } catch (failure) {
-      if (server.exitCode !== null) throw failure;
+      if (server.exitCode !== null || Date.now() > end) throw failure;
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   }

@@ -116,10 +116,11 @@ class Page {
   }
 
   async load(url) {
-    const { promise, resolve } = settled();
+    const { promise, resolve, reject } = settled();
     this.#loaded = resolve;
+    const timer = setTimeout(() => reject(new Error(`it does not load ${url}`)), patience(60_000));
     await this.send('Page.navigate', { url });
-    await promise;
+    await promise.finally(() => clearTimeout(timer));
   }
 
   /** What a function returns, run in the page. */
@@ -149,8 +150,11 @@ class Page {
     const ended = once(this.#browser, 'exit');
     this.#session = undefined;
     this.send('Browser.close').catch(() => {});
+    const timer = setTimeout(() => this.#browser.kill('SIGKILL'), patience(60_000));
     await ended;
-    rmSync(this.#profile, { recursive: true, force: true, maxRetries: 5 });
+    clearTimeout(timer);
+    // Its processes write there until they have ended, too.
+    rmSync(this.#profile, { recursive: true, force: true, maxRetries: 20 });
   }
 }
 

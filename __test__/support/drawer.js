@@ -26,6 +26,8 @@ class Drawer {
   warnings = [];
   /** Leases that it lost: { lease, at }. */
   losses = [];
+  /** The codes with which a draw was refused. */
+  refused = new Set();
   /** When it saw its lease renewed last, by performance.now() of this process, and by which process. */
   renewal;
 
@@ -36,11 +38,12 @@ class Drawer {
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     });
     this.#child.stdout.on('data', (chunk) => this.#chunks.push(chunk));
-    this.#child.on('message', ({ warning, loss, renewer, isReady, answer }) => {
+    this.#child.on('message', ({ warning, loss, renewer, isReady, refusal, answer }) => {
       const at = performance.now();
       if (renewer) this.renewal = { ...renewer, at };
       if (warning) this.warnings.push({ ...warning, at });
       if (loss) this.losses.push({ lease: loss, at });
+      if (refusal) this.refused.add(refusal);
       if (isReady) this.#reports.emit('ready');
       if (answer) this.#reports.emit('answer', answer);
     });
@@ -92,6 +95,11 @@ class Drawer {
     // Whatever the clock-back counter: that lies below the timestamp.
     const end = other.ids().at(-1);
     while (!(this.ids().at(-1) > end)) await once(this.#child.stdout, 'data');
+  }
+
+  /** How many it has drawn so far. */
+  get count() {
+    return this.ids().length;
   }
 
   /** What it has drawn so far. */
@@ -206,6 +214,7 @@ async function draw({ pause = 4, ...options }) {
         ids[count++] = id;
       }
     } catch ({ code }) {
+      if (!(code in refusals)) report({ refusal: code });
       refusals[code] = (refusals[code] ?? 0) + 1;
     }
     writeSync(1, new Uint8Array(ids.buffer, 0, count * 8));

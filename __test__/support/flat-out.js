@@ -12,6 +12,8 @@ const { once } = require('node:events');
 const { closeSync, openSync, readFileSync, statSync, writeSync } = require('node:fs');
 const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
 
+/** The longest wait for one that draws. */
+const PATIENCE_MS = 300_000;
 /** IDs that are written at once. */
 const CHUNK = 8192;
 
@@ -115,6 +117,8 @@ async function main({ entry, kind, isCached, options, file }, port) {
 class FlatOut {
   #child;
   #isThread;
+  /** When it has ended, and no message of it comes any more. */
+  #silent;
 
   /** @param how 'process', 'thread' or 'worker' of a cluster */
   constructor(how, { env, ...job }) {
@@ -132,18 +136,34 @@ class FlatOut {
       this.#child = fork(__filename, [JSON.stringify(whole)], { env: { ...process.env, ...env } });
     }
     this.ended = once(this.#child, 'exit');
+    // A process's exit may be seen before its last message, a thread's may not.
+    const child = this.#child.process ?? this.#child;
+    this.#silent = this.#isThread
+      ? this.ended
+      : Promise.all([this.ended, once(child, 'disconnect')]).then(([how]) => how);
     this.ready = this.#message();
   }
 
-  /** The next message; an error if it ends before. */
+  /** The next message; an error if it ends before, or if there is none for long. */
   async #message() {
     const message = once(this.#child, 'message');
-    const ended = this.ended.then(([code, signal]) => {
+    const ended = this.#silent.then(([code, signal]) => {
       throw new Error(`it ended with ${signal ?? code}`);
     });
     ended.catch(() => {});
-    const [answer] = await Promise.race([message, ended]);
-    return answer;
+    let timer;
+    const late = new Promise((_, reject) => {
+      timer = setTimeout(
+        () => reject(new Error(`no message of ${this.file} for ${PATIENCE_MS} ms`)),
+        PATIENCE_MS,
+      );
+    });
+    try {
+      const [answer] = await Promise.race([message, ended, late]);
+      return answer;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** Has it begin; answers { count, refusals, longest }. */

@@ -10,6 +10,8 @@ const { once } = require('node:events');
 
 /** IDs that one turn draws. */
 const TURN = 500;
+/** The longest wait for an answer. */
+const PATIENCE_MS = 300_000;
 
 /** A process, seen from its parent. */
 class Peer {
@@ -57,12 +59,16 @@ class Peer {
   /** Calls a function there: with the scene, and with values that can be cloned. */
   run(body, ...values) {
     const call = this.#calls++;
+    let timer;
     return new Promise((resolve, reject) => {
+      const late = () =>
+        reject(new Error(`process ${this.pid} is silent for ${PATIENCE_MS} ms: ${body}`));
+      timer = setTimeout(late, PATIENCE_MS);
       this.#waiting.set(call, { resolve, reject });
       this.#child.send({ call, body: String(body), values }, (failure) => {
         if (failure) reject(failure);
       });
-    });
+    }).finally(() => clearTimeout(timer));
   }
 
   /** Opens its `flake`, and answers stats(). */

@@ -257,9 +257,11 @@ fn all_that_come_and_go_at_one_time_issue_no_id_twice() {
     let clock = Moving(AtomicI64::new(START));
     let lives = AtomicUsize::new(0);
     let end = Instant::now() + storm();
+    let limit = end + Duration::from_secs(60);
+    let is_enough = || lives.load(SeqCst) > 100 || Instant::now() >= limit;
     let live = || {
         let mut issued = Vec::new();
-        while Instant::now() < end {
+        while Instant::now() < end || !is_enough() {
             let page = match join(&directory, A) {
                 Some(page) => page,
                 None => {

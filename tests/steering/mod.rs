@@ -4,6 +4,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
@@ -92,7 +93,8 @@ pub struct Log {
 impl Log {
     pub fn new(path: &Path) -> Log {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path).unwrap();
-        file.set_len(64 << 20).unwrap();
+        // Room for many seconds of one that draws alone. What is not written takes no memory.
+        file.set_len(256 << 20).unwrap();
         Log { map: map(&file), at: 0 }
     }
 
@@ -104,6 +106,18 @@ impl Log {
         self.at += 16;
         true
     }
+}
+
+/// How many blocks and IDs a process has logged so far, of the first 64 Ki blocks; it may go on.
+fn logged_so_far(log: &Path) -> (usize, u64) {
+    let mut bytes = Vec::new();
+    let read = File::open(log).and_then(|file| file.take(1 << 20).read_to_end(&mut bytes));
+    if read.is_err() {
+        return (0, 0);
+    }
+    let (words, _) = bytes.as_chunks::<8>();
+    let lens = words.iter().skip(1).step_by(2).map(|len| u64::from_ne_bytes(*len));
+    lens.take_while(|&len| len > 0).fold((0, 0), |(blocks, ids), len| (blocks + 1, ids + len))
 }
 
 /// What a process logged: first IDs, and how many. Nothing, if it was killed before it had a log.
@@ -184,10 +198,27 @@ impl<Start: FnMut(usize, &Path) -> Child> Drawers<Start> {
         self.replace(index..index + 1, || ());
     }
 
+    /// Waits until all that were ever started have drawn so many IDs together, and each that was started first so many
+    /// blocks: a busy machine may run them late. Those that are stopped go on.
+    pub fn await_drawn(&self, ids: u64, blocks_each: usize) {
+        let limit = Instant::now() + Duration::from_secs(300);
+        loop {
+            let drawn: Vec<_> = (0..self.count).map(|nth| logged_so_far(&self.log(nth))).collect();
+            let all: u64 = drawn.iter().map(|&(_, ids)| ids).sum();
+            let first = &drawn[..self.children.len()];
+            if all >= ids && first.iter().all(|&(blocks, _)| blocks >= blocks_each) {
+                return;
+            }
+            assert!(Instant::now() < limit, "the processes draw nothing: {drawn:?}");
+            self.children.iter().for_each(|child| signal(child, libc::SIGCONT));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Waits until those that live have ended, as they were told to. Returns what each has drawn.
     pub fn end(mut self) -> Vec<Vec<(u64, u64)>> {
         for child in &mut self.children {
-            let limit = Instant::now() + Duration::from_secs(60);
+            let limit = Instant::now() + Duration::from_secs(300);
             // Those that stop themselves may do so once more.
             while child.try_wait().unwrap().is_none() {
                 signal(child, libc::SIGCONT);

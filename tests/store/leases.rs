@@ -206,7 +206,8 @@ fn a_joiner_at_the_moment_of_the_last_close_has_the_page_or_is_refused() {
     let open = |access| {
         let generator =
             Generator::recorded(Kind::DurableLease, machine.host(), node, 0, Box::new(SystemClock));
-        Durable::open(&machine.store(), &generator, holder(), TTL, access)
+        // So long that no window passes, though nobody renews.
+        Durable::open(&machine.store(), &generator, holder(), Duration::from_secs(600), access)
             .map(|durable| Process { generator, durable })
     };
     let draw = |process: &Process| {
@@ -218,20 +219,26 @@ fn a_joiner_at_the_moment_of_the_last_close_has_the_page_or_is_refused() {
         let last = open(Access::Taken).unwrap();
         ids.push(draw(&last));
         let (ready, go) = channel();
+        let (closed, close) = channel();
         thread::scope(|scope| {
             let joiner = scope.spawn(move || {
-                // However busy the machine is, some come before the close.
+                // However busy the machine is, some come before the close, and some after it.
                 if round % 10 == 0 {
                     let joined = open(Access::Joined);
                     ready.send(()).unwrap();
                     return joined;
                 }
                 ready.send(()).unwrap();
+                if round % 10 == 1 {
+                    close.recv().unwrap();
+                    return open(Access::Joined);
+                }
                 thread::sleep(Duration::from_micros(fastrand::u64(0..400)));
                 open(Access::Joined)
             });
             go.recv().unwrap();
             last.close();
+            closed.send(()).unwrap_or_default();
             match joiner.join().unwrap() {
                 Ok(process) => {
                     joins += 1;
@@ -284,6 +291,7 @@ fn storm(unlinks: bool) {
             _ => {}
         }
     }
+    drawers.await_drawn(1001, 0);
     steering.phase().store(1, SeqCst);
     let kills = drawers.kills;
     let drawn = drawers.end().concat();

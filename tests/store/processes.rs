@@ -60,6 +60,7 @@ fn storm(harm: Harm) {
         }
     }
     steering.stops().store(0, SeqCst);
+    drawers.await_drawn(1001, 0);
     steering.phase().store(1, SeqCst);
     let (processes, kills) = (drawers.count(), drawers.kills);
     let drawn = drawers.end().concat();

@@ -95,7 +95,7 @@ class Scratch {
         cwd: directory,
         env: { ...process.env, ...this.env, SNOWDRIFT_SHARED: this.#hosts.get(directory), ...env },
         maxBuffer: 2 ** 26,
-        timeout: 240_000,
+        timeout: 600_000,
       });
       return { stdout, stderr };
     } catch (failure) {

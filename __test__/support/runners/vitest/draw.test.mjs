@@ -12,4 +12,4 @@ const DRAWERS = 4;
 test('draws beside other files', async () => {
   const end = draw(snowdrift, `${process.pid}-${basename(import.meta.url)}`);
   await end(DRAWERS);
-}, 20_000);
+}, 300_000);
