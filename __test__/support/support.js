@@ -132,6 +132,23 @@ async function until(condition) {
   }
 }
 
+/**
+ * What a draw from a lease returns, as soon as it returns something: a process that was stopped for longer than ttl
+ * draws nothing until its next renewal.
+ */
+async function soon(draw) {
+  let drawn;
+  await until(() => {
+    try {
+      drawn = draw();
+    } catch (error) {
+      if (error.code !== 'ERR_SNOWFLAKE_LEASE_EXPIRED') throw error;
+    }
+    return drawn !== undefined;
+  });
+  return drawn;
+}
+
 /** In scripts within scripts, where a backslash is lost. */
 const entry = require.resolve('../..').replaceAll('\\', '/');
 
@@ -146,6 +163,7 @@ module.exports = {
   runWorker,
   seeded,
   slow,
+  soon,
   standing,
   until,
   wide,
