@@ -2,15 +2,15 @@
 // `npx snowdrift`, as it is run: what it prints, where, and how it ends.
 
 const assert = require('node:assert/strict');
-const { once } = require('node:events');
 const { execFile } = require('node:child_process');
 const { cpSync, mkdtempSync, rmSync, writeFileSync } = require('node:fs');
 const { hostname, tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { test } = require('node:test');
+const { promisify } = require('node:util');
 
 const { fromBase32 } = require('../../js/id.js');
-const { json, run, start } = require('../support/cli.js');
+const { endOf, firstLine, json, run, start } = require('../support/cli.js');
 const { refusing } = require('../support/echo.js');
 const { createDirectory } = require('../support/own-directory.js');
 const { SnowFlake, countDuplicates } = require('../support/support.js');
@@ -180,7 +180,7 @@ test('slots without a URL: this host’s pages, and the processes of each', {
   const env = { SNOWDRIFT_SHARED: createDirectory() };
   assert.match((await run(['slots'], { env })).stdout, /No process of this user has drawn IDs/);
   const own = start(['serve', '--port', '0', ...NODE], { env });
-  await once(own.stdout, 'data');
+  await firstLine(own);
   const { directory, pages } = JSON.parse((await run(['slots', '--json'], { env })).stdout);
   assert.ok(directory.startsWith(env.SNOWDRIFT_SHARED), directory);
   const [{ path, datacenterId, workerId, processes }] = pages;
@@ -189,8 +189,9 @@ test('slots without a URL: this host’s pages, and the processes of each', {
   const [{ pid, users, isAlive }] = processes;
   assert.deepEqual([pid, users, isAlive], [own.pid, 1, true]);
   assert.match((await run(['slots'], { env })).stdout, new RegExp(` ${own.pid} .*worker-7[.]page`));
+  const ended = endOf(own);
   own.kill('SIGKILL');
-  await once(own, 'exit');
+  await ended;
   const { stdout } = await run(['slots'], { env });
   assert.match(stdout, / none .*worker-7[.]page/, 'a page outlives its processes');
   writeFileSync(path, 'damage');
@@ -202,7 +203,8 @@ test('slots without a URL: who renews a lease of this host, and until when it is
 }, async () => {
   const { memory } = require('../../js/stores/memory.js');
   const env = { SNOWDRIFT_SHARED: process.env.SNOWDRIFT_SHARED };
-  const flake = await SnowFlake.lease(memory(), { datacenterId: 5 });
+  // Not renewed, and so not changed, while this test runs.
+  const flake = await SnowFlake.lease(memory(), { datacenterId: 5, ttl: 3_600_000 });
   const { pages } = JSON.parse((await run(['slots', '--json'], { env })).stdout);
   const page = pages.find(({ datacenterId }) => datacenterId === 5);
   const { expires } = flake.lease;
@@ -222,7 +224,7 @@ test('slots of a directory: held, died, free', async () => {
     assert.equal((await run(['slots', url])).stdout, 'No slot was ever used.\n');
     const open = async (env) => {
       const own = start(['serve', '--port', '0', '--lease', url, '--datacenter-id', '1'], { env });
-      await once(own.stdout, 'data');
+      await firstLine(own);
       return own;
     };
     const states = async () => (await json('slots', url)).slots.map(({ state: one }) => one);
@@ -236,18 +238,20 @@ test('slots of a directory: held, died, free', async () => {
       [slot.datacenterId, slot.workerId, slot.pid, slot.host],
       [1, 0, first.pid, hostname()],
     );
-    assert.ok(new Date(slot.startedAt) <= Date.now() && slot.ceiling > Date.now());
+    const startedAt = Number(new Date(slot.startedAt));
+    assert.ok(startedAt <= Date.now() && slot.ceiling > startedAt);
     assert.deepEqual(await states(), ['held', 'held']);
     const third = await open();
     const { stdout: shared } = await run(['slots', url]);
     assert.match(shared, new RegExp(`\n1 +0 +held .* (${first.pid}|${third.pid}) \\+ 1 .*\n1 +1 `));
-    const ended = once(first, 'close');
+    const ended = endOf(first);
     first.kill('SIGKILL');
     await ended;
     assert.deepEqual(await states(), ['held', 'held'], 'another process of the host goes on');
+    const bothEnded = Promise.all([endOf(third), endOf(second)]);
     third.kill('SIGKILL');
     second.kill('SIGTERM');
-    await Promise.all([once(third, 'close'), once(second, 'close')]);
+    await bothEnded;
     assert.deepEqual(await states(), ['died', 'free']);
     const { stdout } = await run(['slots', url]);
     assert.match(stdout, /^datacenter {2}worker {2}state .*\n1 +0 +died .*\n1 +1 +free /);
@@ -293,7 +297,7 @@ test('a pipe that is closed early is no failure', async () => {
   child.stderr.on('data', (text) => {
     complaint += text;
   });
-  const [code] = await once(child, 'close');
+  const [code] = await endOf(child);
   assert.deepEqual([code, complaint], [0, '']);
 });
 
@@ -302,8 +306,12 @@ test('a client that is not installed: which package, and where', async () => {
   try {
     cpSync(join(__dirname, '../../js'), join(directory, 'js'), { recursive: true });
     const args = [join(directory, 'js/cli/main.js'), 'slots', 'postgres://127.0.0.1/app'];
-    const child = execFile(process.execPath, args);
-    const [said] = await once(child.stderr, 'data');
+    const { stderr: said } = await promisify(execFile)(process.execPath, args, {
+      timeout: 300_000,
+    }).then(
+      () => assert.fail('it was not refused'),
+      (failure) => failure,
+    );
     assert.match(said, /'pg': npm install pg, in the folder where you installed snowdrift$/m);
   } finally {
     rmSync(directory, { recursive: true });

@@ -5,7 +5,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-const { CachedSnowFlake, SnowFlake, layouts, slow, until } = require('../support/support.js');
+const { CachedSnowFlake, SnowFlake, layouts, slow, soon, until } = require('../support/support.js');
 const { memory } = require('../../js/stores/memory.js');
 const native = require('../../js/native.js');
 
@@ -95,7 +95,7 @@ test('onRejectedPut is called after a slot was lost, too', async () => {
     maxAhead: 1000,
     onRejectedPut: () => calls++,
   });
-  flake.nextId();
+  await soon(flake.nextId);
   await until(() => calls > 2);
   // The store's time passes, and another holder takes the slot.
   clock = 5000;
@@ -105,7 +105,7 @@ test('onRejectedPut is called after a slot was lost, too', async () => {
   const { signal } = new AbortController();
   assert.equal((await store.acquire({ ...thief, ceiling: 0, signal })).workerId, 0);
   await until(() => flake.workerId === 1 && flake.lease.state === 'held');
-  flake.nextId();
+  await soon(flake.nextId);
   const before = calls;
   await until(() => calls > before + 2);
   flake.close();

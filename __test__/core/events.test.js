@@ -15,6 +15,7 @@ const {
   layouts,
   refuses,
   runScript,
+  soon,
   standing,
   until,
 } = require('../support/support.js');
@@ -68,9 +69,14 @@ const narrow = { ...layouts.node, sequenceBits: 1 };
 test('waits are published: how often, how long, for what, and whether the thread was held', async () => {
   const flake = new SnowFlake({ datacenterId: 1, workerId: 3, layout: narrow });
   const cached = new CachedSnowFlake({ datacenterId: 1, workerId: 4, layout: narrow, maxAge: 0 });
-  for (let n = 0; n < 50; n++) flake.nextId();
-  const singles = messages('wait');
-  assert.ok(singles.length >= 20 && singles.every(({ waits }) => waits >= 1), singles.length);
+  // A process that pauses for some ms waits for fewer.
+  const waitsUntil = async (hasEnough, draw) => {
+    for (let n = 0; n < 2000 && !hasEnough(messages('wait')); n++) await draw();
+    assert.ok(hasEnough(messages('wait')), JSON.stringify(told));
+    return messages('wait');
+  };
+  const singles = await waitsUntil((all) => all.length >= 20, flake.nextId);
+  assert.ok(singles.every(({ waits }) => waits >= 1));
   assert.equal(
     singles.reduce((sum, { waits }) => sum + waits, 0),
     flake.stats().waits,
@@ -82,19 +88,28 @@ test('waits are published: how often, how long, for what, and whether the thread
 
   for (const other of [flake, cached]) {
     told = [];
-    other.nextIds(100);
-    const [batch, ...more] = messages('wait');
-    assert.deepEqual(more, [], 'one for all of a batch');
-    // A process that pauses for some ms waits for fewer.
-    assert.ok(batch.waits >= 10 && batch.blocking, JSON.stringify(batch));
-    assert.equal(batch.workerId, other.workerId);
+    const isLong = (all) => all.some((batch) => batch.waits >= 10);
+    const batches = await waitsUntil(isLong, () => {
+      told = [];
+      other.nextIds(100);
+      assert.ok(messages('wait').length <= 1, 'one for all of a batch');
+    });
+    assert.ok(batches[0].blocking, JSON.stringify(batches));
+    assert.equal(batches[0].workerId, other.workerId);
   }
 
   told = [];
-  const ids = await Promise.all(Array.from({ length: 20 }, () => flake.nextIdAsync()));
-  assert.equal(new Set(ids).size, 20);
-  const unheld = messages('wait');
-  assert.ok(unheld.length > 5 && unheld.every(({ blocking }) => !blocking), JSON.stringify(told));
+  const unheld = await waitsUntil(
+    (all) => all.length > 5,
+    async () => {
+      const ids = await Promise.all(Array.from({ length: 20 }, () => flake.nextIdAsync()));
+      assert.equal(new Set(ids).size, 20);
+    },
+  );
+  assert.ok(
+    unheld.every(({ blocking }) => !blocking),
+    JSON.stringify(told),
+  );
   for (const each of [flake, cached]) each.close();
 });
 
@@ -116,11 +131,9 @@ test('a slot of files: taken, renewed, lost, released', async () => {
     const flake = new SnowFlake({ ...options, state: directory });
     assert.deepEqual(told, [['lease-taken', flake.lease]]);
     assert.equal(told[0][1].slot.workerId, 6);
-    await until(() => messages('lease-renewed').length === 2);
-    assert.deepEqual(
-      messages('lease-renewed').map(({ renewals }) => renewals),
-      [1, 2],
-    );
+    await until(() => messages('lease-renewed').length >= 2);
+    const renewals = messages('lease-renewed').map((lease) => lease.renewals);
+    assert.deepEqual(renewals.slice(0, 2), [1, 2]);
     const slots = readdirSync(directory, { recursive: true }).filter((name) => /slot$/.test(name));
     for (const slot of slots) rmSync(join(directory, slot));
     await until(() => messages('lease-lost').length === 1);
@@ -140,7 +153,7 @@ test('a lease from a store: taken, renewed, failing, lost, another taken, releas
   const store = faulty({ now: () => Date.now() + ahead });
   const flake = await SnowFlake.lease(store, { datacenterId: 1, ttl: 1000 });
   assert.deepEqual(names(), ['lease-taken']);
-  await until(() => messages('lease-renewed').length === 1);
+  await until(() => messages('lease-renewed').length > 0);
   assert.equal(messages('lease-renewed')[0].renewals, 1);
 
   store.fault = () => {
@@ -162,7 +175,10 @@ test('a lease from a store: taken, renewed, failing, lost, another taken, releas
 
   // Waits and steps are of the slot that is held now.
   told = [];
-  for (let n = 0; n < 50_000; n++) flake.nextId();
+  await soon(() => {
+    for (let n = 0; n < 1_000_000 && messages('wait').length === 0; n++) flake.nextId();
+    return messages('wait').length > 0;
+  });
   assert.ok(messages('wait').length > 0);
   assert.ok(messages('wait').every(({ workerId }) => workerId === 1));
   flake.close();
@@ -170,14 +186,19 @@ test('a lease from a store: taken, renewed, failing, lost, another taken, releas
 });
 
 test('a forgotten instance is not kept alive by its channels', async () => {
-  const { runScript, entry } = require('../support/support.js');
   const directory = mkdtempSync(join(tmpdir(), 'snowdrift-events-'));
   const script = `
     const { SnowFlake } = require(${JSON.stringify(entry)});
     let flake = new SnowFlake({ datacenterId: 1, workerId: 7, state: ${JSON.stringify(directory)} });
     const was = new WeakRef(flake);
     flake = undefined;
-    setTimeout(() => { gc(); setTimeout(() => console.log(was.deref() === undefined), 10); }, 10);`;
+    // Collected within some turns, or never.
+    let turns = 0;
+    (function look() {
+      gc();
+      if (was.deref() === undefined || ++turns === 100) return console.log(was.deref() === undefined);
+      setTimeout(look, 10);
+    })();`;
   const { stdout, stderr } = await runScript(script, { args: ['--expose-gc'] });
   rmSync(directory, { recursive: true });
   assert.equal(stdout, 'true\n', stderr);

@@ -20,6 +20,7 @@ const {
   standing,
   wide,
 } = require('../support/support.js');
+const { within } = require('../support/within.js');
 const { fromBase32, parse, toBase32 } = require('snowdrift/id');
 
 const CONFIG = 'ERR_SNOWFLAKE_CONFIG';
@@ -177,11 +178,17 @@ test('processes that share a node draw no number and no base32 twice', {
   const children = Array.from({ length: 4 }, () =>
     spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }),
   );
-  await Promise.all(children.map((child) => once(child, 'message')));
-  const answers = children.map((child) => once(child, 'message'));
+  const messages = () => {
+    const all = children.map((child) => once(child, 'message'));
+    return within(Promise.all(all), 'a message of each process', {
+      giveUp: () => children.map((child) => child.kill('SIGKILL')),
+    });
+  };
+  await messages();
+  const answers = messages();
   for (const child of children) child.send('go');
   const all = [];
-  for (const [{ ids, scope }] of await Promise.all(answers)) {
+  for (const [{ ids, scope }] of await answers) {
     assert.deepEqual([scope, ids.length], ['host', COUNT]);
     all.push(...ids.map((id) => (typeof id === 'string' ? fromBase32(id) : BigInt(id))));
   }

@@ -102,11 +102,9 @@ test('strings of small IDs have no leading zeros', () => {
   const layout = { ...wide, timestampBits: 20, epoch: now, sequenceBits: 16, workerBits: 0 };
   const flake = new SnowFlake({ layout, datacenterId: 0, clock: standing(now) });
   for (let id = 0; id < 25_000; id++) assert.equal(flake.nextIdString(), String(id));
-  // The same in blocks, by the system's clock: the epoch is this very tick.
-  const day = 86_400_000;
-  const epoch = Math.floor(now / day) * day;
+  // The same in blocks, by the system's clock: the epoch is the start of this very tick, an hour ago.
   const inBlocks = new SnowFlake({
-    layout: { ...slow, epoch },
+    layout: { ...slow, epoch: now - 3_600_000 },
     datacenterId: 0,
     workerId: 0,
   });
@@ -155,15 +153,27 @@ test('nextId and nextIdString work detached, also as callbacks with arguments', 
 test('nextIdAsync() waits in an exhausted tick without holding the event loop', async () => {
   const layout = { ...layouts.node, tickMs: 200, sequenceBits: 1 };
   const flake = new SnowFlake({ layout, datacenterId: 1, workerId: 5 });
-  let turns = 0;
-  const counting = setInterval(() => turns++, 5);
-  const ids = await Promise.all(Array.from({ length: 5 }, () => flake.nextIdAsync()));
-  clearInterval(counting);
-  assert.equal(countDuplicates(ids), 0);
-  assert.ok(turns > 0, 'other work had its turns');
-  // Whoever waits longest need not come last.
-  const ticks = new Set(ids.map((id) => flake.parse(id).timestamp));
-  assert.equal(ticks.size, 3);
+  const all = [];
+  /** Answers how many ticks five IDs were drawn in, and how many turns passed. */
+  async function draw() {
+    let turns = 0;
+    const counting = setInterval(() => turns++, 5);
+    const ids = await Promise.all(Array.from({ length: 5 }, () => flake.nextIdAsync()));
+    clearInterval(counting);
+    all.push(...ids);
+    // Whoever waits longest need not come last.
+    return { ticks: new Set(ids.map((id) => flake.parse(id).timestamp)).size, turns };
+  }
+  // Two IDs a tick. On a busy machine a tick may begin or end between two draws.
+  let seen;
+  for (let rounds = 0; rounds < 20; rounds++) {
+    seen = await draw();
+    assert.ok(seen.ticks >= 3);
+    if (seen.ticks === 3 && seen.turns > 0) break;
+  }
+  assert.equal(seen.ticks, 3);
+  assert.ok(seen.turns > 0, 'other work had its turns');
+  assert.equal(countDuplicates(all), 0);
 });
 
 test('stats() reports what happened', () => {

@@ -63,11 +63,9 @@ describe('readers by ID', { skip: missing('postgres') }, () => {
     return client;
   };
   before(async () => {
-    server = await Server.start('postgres');
+    // A transaction of autovacuum's own would hold the snapshots back for a moment.
+    server = await Server.start('postgres', { args: ['-c', 'autovacuum=off'] });
     reader = await connect();
-    // A transaction of its own would hold the snapshots back for a moment.
-    await reader.query('ALTER SYSTEM SET autovacuum = off');
-    await reader.query('SELECT pg_reload_conf()');
     writers = await Promise.all(Array.from({ length: WRITERS }, connect));
   });
   after(async () => {

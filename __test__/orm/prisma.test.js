@@ -234,7 +234,9 @@ describe('Prisma', { skip: missing('postgres') ?? missingOrm('prisma') }, () => 
       prisma.author.create({ data: { name: 'b' } }),
     ]);
     assert.ok(isId(a.id) && isId(b.id) && a.id !== b.id);
-    const c = await prisma.$transaction((tx) => tx.author.create({ data: { name: 'c' } }));
+    // Its limits are 2 s and 5 s by default, for which a busy machine may stop the database.
+    const limits = { maxWait: 300_000, timeout: 300_000 };
+    const c = await prisma.$transaction((tx) => tx.author.create({ data: { name: 'c' } }), limits);
     assert.ok(isId(c.id));
   });
 

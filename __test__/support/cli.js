@@ -5,6 +5,9 @@ const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 const { join } = require('node:path');
+const { after } = require('node:test');
+
+const { within } = require('./within.js');
 
 const MAIN = join(__dirname, '../..', 'js', 'cli', 'main.js');
 
@@ -14,9 +17,43 @@ function namingNothing() {
   return env;
 }
 
+/** A server that outlived its test would keep the file's process alive. */
+const started = new Set();
+after(() => {
+  for (const child of started) child.kill('SIGKILL');
+});
+
 /** Starts a command. */
 function start(args, { env = {}, stdio = ['ignore', 'pipe', 'pipe'] } = {}) {
-  return spawn(process.execPath, [MAIN, ...args], { env: { ...namingNothing(), ...env }, stdio });
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    env: { ...namingNothing(), ...env },
+    stdio,
+  });
+  started.add(child);
+  child.once('exit', () => started.delete(child));
+  return child;
+}
+
+/** What a server prints first; an error if it ends before. */
+async function firstLine(child) {
+  let printed = '';
+  const line = new Promise((resolve, reject) => {
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      printed += text;
+      if (printed.includes('\n')) resolve(printed);
+    });
+    child.once('close', (code, signal) =>
+      reject(new Error(`it ended with ${signal ?? code}, and printed '${printed}'`)),
+    );
+  });
+  return await within(line, `the first line of ${child.spawnargs.slice(2).join(' ')}`);
+}
+
+/** How a command ends: its code and its signal. */
+function endOf(child) {
+  return within(once(child, 'close'), `the end of ${child.spawnargs.slice(2).join(' ')}`, {
+    giveUp: () => child.kill('SIGKILL'),
+  });
 }
 
 /** Runs a command; answers how it ended, what it printed, and both outputs as `said`. */
@@ -28,7 +65,7 @@ async function run(args, options) {
       output[stream] += text;
     });
   }
-  const [code] = await once(child, 'close');
+  const [code] = await endOf(child);
   return { code, ...output, said: output.stdout + output.stderr };
 }
 
@@ -39,4 +76,4 @@ async function json(...args) {
   return JSON.parse(stdout);
 }
 
-module.exports = { MAIN, json, run, start };
+module.exports = { MAIN, endOf, firstLine, json, run, start };

@@ -12,6 +12,9 @@ const { fork } = require('node:child_process');
 const { EventEmitter, once } = require('node:events');
 const { writeSync } = require('node:fs');
 const { subscribe } = require('node:diagnostics_channel');
+const { setTimeout: sleep } = require('node:timers/promises');
+
+const { within } = require('./within.js');
 
 /** The most IDs of a turn: what a pipe takes whole, so that a kill does not cut one in two. */
 const MOST = 64;
@@ -21,6 +24,7 @@ class Drawer {
   #child;
   #chunks = [];
   #opened;
+  #gone;
   #reports = new EventEmitter();
   /** Warnings of the process: { code, message, at }, `at` by performance.now() of this one. */
   warnings = [];
@@ -50,6 +54,19 @@ class Drawer {
     this.#opened = once(this.#reports, 'answer');
     this.ready = once(this.#reports, 'ready');
     this.ended = once(this.#child, 'close');
+    this.#gone = this.ended.then(async ([code, signal]) => {
+      // Its last message may come after its end.
+      await sleep(1000, undefined, { ref: false });
+      throw new Error(`the drawer ended with ${signal ?? code}`);
+    });
+    this.#gone.catch(() => {});
+  }
+
+  /** What a promise of it resolves with; an error if it takes too long, or the process ends before. */
+  async #until(promise, what) {
+    return await within(Promise.race([promise, this.#gone]), `a drawer, and ${what}`, {
+      giveUp: () => this.kill('SIGKILL'),
+    });
   }
 
   get pid() {
@@ -62,7 +79,7 @@ class Drawer {
 
   /** What it says first: { lease }, or { code, message, holders } if it was refused. */
   async opened() {
-    const [answer] = await this.#opened;
+    const [answer] = await this.#until(this.#opened, 'it is open');
     return answer;
   }
 
@@ -77,24 +94,28 @@ class Drawer {
 
   /** Has it close, and say what happened: { lease, stats, refusals }. */
   async stop() {
-    await this.#opened;
+    await this.opened();
     const answered = once(this.#reports, 'answer');
     this.#child.send('stop');
-    const [answer] = await answered;
-    await this.ended;
+    const [answer] = await this.#until(answered, 'it has stopped');
+    await within(this.ended, 'the end of a drawer', { giveUp: () => this.kill('SIGKILL') });
     return answer;
   }
 
   /** Until it has drawn as many IDs as that. */
   async drawn(count) {
-    while (this.ids().length < count) await once(this.#child.stdout, 'data');
+    while (this.ids().length < count) {
+      await this.#until(once(this.#child.stdout, 'data'), `it has drawn ${count} IDs`);
+    }
   }
 
   /** Until its clock has passed all that another has drawn. */
   async drawnPast(other) {
     // Whatever the clock-back counter: that lies below the timestamp.
     const end = other.ids().at(-1);
-    while (!(this.ids().at(-1) > end)) await once(this.#child.stdout, 'data');
+    while (!(this.ids().at(-1) > end)) {
+      await this.#until(once(this.#child.stdout, 'data'), 'it has drawn past another one');
+    }
   }
 
   /** How many it has drawn so far. */

@@ -9,6 +9,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { Worker } = require('node:worker_threads');
 
 require('./own-directory.js');
+const { within } = require('./within.js');
 const snowdrift = require('../..');
 
 /** A sequence that is no limit. */
@@ -22,8 +23,19 @@ const wide = {
   epoch: 1580486400000,
 };
 
-/** A layout whose tick is a day, so that no test outlives it: `sequence` then counts every ID. */
-const slow = { ...snowdrift.layouts.node, timestampBits: 21, sequenceBits: 32, tickMs: 86_400_000 };
+const DAY = 86_400_000;
+
+/**
+ * A layout whose tick is a day: `sequence` then counts every ID. A tick began an hour ago, so that no test sees the
+ * next one begin. Another process has another one, unless it is passed there.
+ */
+const slow = {
+  ...snowdrift.layouts.node,
+  timestampBits: 21,
+  sequenceBits: 32,
+  tickMs: DAY,
+  epoch: Date.now() - 2000 * DAY - 3_600_000,
+};
 
 /** A clock that stands where it is set. */
 function standing(now) {
@@ -83,7 +95,11 @@ async function runScript(script, { env = {}, args = [] } = {}) {
       output[stream] += text;
     });
   }
-  const [code, signal] = await once(child, 'close');
+  const [code, signal] = await within(
+    once(child, 'close'),
+    () => `the end of a script that printed ${JSON.stringify(output)}`,
+    { giveUp: () => child.kill('SIGKILL') },
+  );
   return { code, signal, ...output };
 }
 
@@ -91,7 +107,11 @@ async function runScript(script, { env = {}, args = [] } = {}) {
 async function runWorker(script, options = {}) {
   const worker = new Worker(script, { eval: true, ...options });
   // Both at once: of a thread that ends at once, Node emits the message and the exit in one go.
-  const [[message]] = await Promise.all([once(worker, 'message'), once(worker, 'exit')]);
+  const [[message]] = await within(
+    Promise.all([once(worker, 'message'), once(worker, 'exit')]),
+    'the message and the end of a thread',
+    { giveUp: () => worker.terminate() },
+  );
   return message;
 }
 
@@ -102,11 +122,31 @@ function patience(ms) {
 
 /** Until something holds, or a promise of it. */
 async function until(condition) {
-  const end = Date.now() + patience(30_000);
-  while (!(await condition())) {
-    assert.ok(Date.now() < end, `never: ${condition}`);
+  const end = performance.now() + patience(30_000);
+  for (;;) {
+    // Before the look: a process that was stopped until after the end looks once more.
+    const isLast = performance.now() >= end;
+    if (await condition()) return;
+    assert.ok(!isLast, `never: ${condition}`);
     await sleep(5);
   }
+}
+
+/**
+ * What a draw from a lease returns, as soon as it returns something: a process that was stopped for longer than ttl
+ * draws nothing until its next renewal.
+ */
+async function soon(draw) {
+  let drawn;
+  await until(() => {
+    try {
+      drawn = draw();
+    } catch (error) {
+      if (error.code !== 'ERR_SNOWFLAKE_LEASE_EXPIRED') throw error;
+    }
+    return drawn !== undefined;
+  });
+  return drawn;
 }
 
 /** In scripts within scripts, where a backslash is lost. */
@@ -123,6 +163,7 @@ module.exports = {
   runWorker,
   seeded,
   slow,
+  soon,
   standing,
   until,
   wide,
