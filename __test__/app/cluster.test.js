@@ -15,6 +15,7 @@ const { inspect } = require('node:util');
 
 const { isAll } = require('../support/amount.js');
 const { countDuplicates, refuses, runScript } = require('../support/support.js');
+const { within } = require('../support/within.js');
 const { forkWorkers } = require('../../js/cluster.js');
 const { memory } = require('../../js/stores/memory.js');
 
@@ -42,8 +43,6 @@ const BAD_LEASES = [
   class extends URL {},
 ];
 
-/** The longest wait for an application to say anything. */
-const PATIENCE_MS = 300_000;
 /** No worker here lives so long, however slowly it starts: a death is then a failure. */
 const stableAfter = 3_600_000;
 
@@ -87,13 +86,10 @@ class App {
     const fail = (how) => assert.fail(`it ${how}: ${count} '${key}' of ${inspect(this.#said)}`);
     while (this.all(key).length < count) {
       if (this.#hasEnded) fail('ended');
-      let timer;
-      const isLate = await new Promise((resolve) => {
+      const line = new Promise((resolve) => {
         this.#waiting = resolve;
-        timer = setTimeout(resolve, PATIENCE_MS, true);
       });
-      clearTimeout(timer);
-      if (isLate) fail(`is silent for ${PATIENCE_MS} ms`);
+      await within(line, () => `${count} '${key}' of ${inspect(this.#said)}`);
     }
     return this.all(key);
   }

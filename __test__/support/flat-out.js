@@ -12,8 +12,8 @@ const { once } = require('node:events');
 const { closeSync, openSync, readFileSync, statSync, writeSync } = require('node:fs');
 const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
 
-/** The longest wait for one that draws. */
-const PATIENCE_MS = 300_000;
+const { within } = require('./within.js');
+
 /** IDs that are written at once. */
 const CHUNK = 8192;
 
@@ -151,19 +151,8 @@ class FlatOut {
       throw new Error(`it ended with ${signal ?? code}`);
     });
     ended.catch(() => {});
-    let timer;
-    const late = new Promise((_, reject) => {
-      timer = setTimeout(
-        () => reject(new Error(`no message of ${this.file} for ${PATIENCE_MS} ms`)),
-        PATIENCE_MS,
-      );
-    });
-    try {
-      const [answer] = await Promise.race([message, ended, late]);
-      return answer;
-    } finally {
-      clearTimeout(timer);
-    }
+    const [answer] = await within(Promise.race([message, ended]), `a message of ${this.file}`);
+    return answer;
   }
 
   /** Has it begin; answers { count, refusals, longest }. */

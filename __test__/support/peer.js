@@ -8,10 +8,10 @@ const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 
+const { within } = require('./within.js');
+
 /** IDs that one turn draws. */
 const TURN = 500;
-/** The longest wait for an answer. */
-const PATIENCE_MS = 300_000;
 
 /** A process, seen from its parent. */
 class Peer {
@@ -59,16 +59,13 @@ class Peer {
   /** Calls a function there: with the scene, and with values that can be cloned. */
   run(body, ...values) {
     const call = this.#calls++;
-    let timer;
-    return new Promise((resolve, reject) => {
-      const late = () =>
-        reject(new Error(`process ${this.pid} is silent for ${PATIENCE_MS} ms: ${body}`));
-      timer = setTimeout(late, PATIENCE_MS);
+    const answer = new Promise((resolve, reject) => {
       this.#waiting.set(call, { resolve, reject });
       this.#child.send({ call, body: String(body), values }, (failure) => {
         if (failure) reject(failure);
       });
-    }).finally(() => clearTimeout(timer));
+    });
+    return within(answer, `an answer of process ${this.pid} to ${body}`);
   }
 
   /** Opens its `flake`, and answers stats(). */
