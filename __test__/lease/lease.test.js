@@ -228,6 +228,7 @@ test('a ceiling is not raised before the store has confirmed it', async () => {
   const { ceiling } = flake.lease;
   await until(() => Date.now() > ceiling);
   refuses(flake.nextId, 'ERR_SNOWFLAKE_LEASE_EXPIRED');
+  store.fault = undefined;
   confirm();
   await until(() => flake.lease.ceiling > ceiling);
   await soon(flake.nextId);
@@ -432,6 +433,7 @@ test('the first lease of a namespace in a store that may forget waits for the ho
   // A late machine waits for longer, and may find the wait too short for a warning.
   for (let rounds = 0; rounds < 20 && !(waited < 1800 && warnings.length > 0); rounds++) {
     warnings.length = 0;
+    await flake?.close();
     store = { ...memory(), mayForget: true };
     const start = Date.now();
     flake = await leased(store, { ttl: 1000, maxClockSkew: 200, maxAhead: 100 });
@@ -622,7 +624,7 @@ test('the time of a call is no clock skew', async () => {
         return answer;
       };
     }
-    const flake = await leased(store, { maxClockSkew: 20 });
+    const flake = await leased(store, { maxClockSkew: 20, callTimeout: 60_000 });
     await until(() => flake.lease.renewals >= 1);
     assert.equal(flake.lease.clockSkew, undefined);
   }
