@@ -70,7 +70,7 @@ describe('leases', { concurrency: 3 }, () => {
   onServer('mysql (MariaDB)', 'mysql', { ttl: 500 }, byUrl);
   onServer('redis, by ioredis', 'redis', { ttl: 500 }, byUrl);
   onServer('etcd', 'etcd', { ttl: 2000 }, byUrl);
-  onServer('zookeeper', 'zookeeper', { ttl: 2000, die: (store) => store.close() }, byUrl);
+  onServer('zookeeper', 'zookeeper', { ttl: 5000, die: (store) => store.close() }, byUrl);
 
   onServer('redis, by redis', 'redis', { ttl: 500 }, async (server, namespace) => {
     const { createClient } = require('redis');
