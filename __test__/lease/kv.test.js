@@ -164,11 +164,12 @@ for (const engine of ['redis', 'etcd', 'zookeeper']) {
       try {
         const flake = await SnowFlake.lease(url.href, {
           datacenterId: 1,
-          ttl: 3000,
+          // On Redis, the first holder waits for it.
+          ttl: engine === 'redis' ? 3000 : 60_000,
           maxClockSkew: engine === 'etcd' ? 600 : 100,
           callTimeout: 60_000,
         });
-        await until(() => flake.lease.state === 'held');
+        assert.equal(flake.lease.clockSkew, undefined);
         await flake.close();
       } finally {
         link.close();

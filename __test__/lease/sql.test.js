@@ -20,7 +20,7 @@ const {
 const { open, take } = require('../support/lease/contract.js');
 const { Server, missing } = require('../support/lease/servers.js');
 
-const OPTIONS = { datacenterId: 1, ttl: 1000, maxClockSkew: 500, callTimeout: 30_000 };
+const OPTIONS = { datacenterId: 1, ttl: 1000, maxClockSkew: 500, callTimeout: 60_000 };
 /** Of a process that shares no slot with others of its host. */
 const ALONE = { ...OPTIONS, scope: 'process' };
 
