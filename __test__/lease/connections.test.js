@@ -497,7 +497,8 @@ describe('connections', { concurrency: 3 }, () => {
 
     test('a store that hangs holds up neither the end of the process nor close()', async () => {
       const hanging = `{ ...memory(), release: () => new Promise(() => {}), close: () => new Promise(() => {}) }`;
-      await inTime(END_MS, async () => {
+      // Releasing takes 2 s at most, and closing 1 s.
+      await inTime(4500, async () => {
         const process = start(`
         await SnowFlake.lease(${hanging}, { datacenterId: 1, scope: 'process' });
         const closed = await SnowFlake.lease(${hanging}, { datacenterId: 2, scope: 'process' });
@@ -512,8 +513,7 @@ describe('connections', { concurrency: 3 }, () => {
         const [, closing] = /^ERR_SNOWFLAKE_CLOSED,true,true,,([\d.]+)\n$/.exec(output);
         assert.equal(code, 0);
         assert.ok(closing > 2500, `${closing} ms`);
-        // It takes 3 s, and some for a busy machine.
-        return Math.max(ms, Number(closing) + 1000);
+        return ms < END_MS ? Number(closing) : Number.POSITIVE_INFINITY;
       });
     });
 
