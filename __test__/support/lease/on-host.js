@@ -9,6 +9,9 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { createDirectory } = require('../own-directory.js');
 const { Peer } = require('../peer.js');
 
+/** The longest that a process may take for what it is to do, ms. Some wait for a slot for two minutes. */
+const ANSWER_MS = 240_000;
+
 /** Until something holds, at most so long: then it fails, with what was seen last. */
 async function within(ms, what, look) {
   const start = performance.now();
@@ -44,8 +47,18 @@ class Leaser {
     this.#peer.kill(signal);
   }
 
-  run(body, ...values) {
-    return this.#peer.run(body, ...values);
+  /** Calls a function there. A process that does not answer fails the test. */
+  async run(body, ...values) {
+    let timer;
+    const limit = new Promise((_, reject) => {
+      const late = () => reject(new Error(`no answer within ${ANSWER_MS} ms: ${body}`));
+      timer = setTimeout(late, ANSWER_MS);
+    });
+    try {
+      return await Promise.race([this.#peer.run(body, ...values), limit]);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** Opens a lease more, by a URL. Returns how it stands, with `page` and `scope` of stats(). */

@@ -33,7 +33,12 @@ class Sharer {
       env: { ...process.env, ...env },
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
-    [sharer.#pid] = await once(sharer.#child, 'message');
+    const started = once(sharer.#child, 'message').then(([pid]) => pid);
+    const ended = once(sharer.#child, 'exit').then(() => {
+      throw new Error('the process ended before it was ready');
+    });
+    ended.catch(() => {});
+    sharer.#pid = await Promise.race([started, ended]);
     sharer.#child.on('message', (message) => sharer.#hear(message));
     return sharer;
   }
