@@ -219,13 +219,13 @@ describe('UidGenerator', { concurrency: 2 }, () => {
         ['is down', () => server.kill()],
       ]) {
         test(`IDs continue while the database ${how}`, async () => {
-          const ttl = 4000;
+          const ttl = 8000;
           const peer = await holder({ ttl });
           await stop();
           try {
             // A holder that a busy machine stops for longer than that is refused until it has renewed.
             await inRounds('no ID is missing', async () => {
-              const { ids, refusals } = await peer.draw(2 * ttl);
+              const { ids, refusals } = await peer.draw(1.25 * ttl);
               return Object.keys(refusals).length === 0 && ids.length > 1000;
             });
           } finally {
