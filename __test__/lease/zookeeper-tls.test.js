@@ -61,7 +61,12 @@ function startServer(files, { auth = 'none', protocols = 'TLSv1.3,TLSv1.2' } = {
       configure(folder, port) {
         const pem = writeServer(folder, files);
         const settings = {
-          ...{ tickTime: 500, dataDir: folder, 'admin.enableServer': false },
+          ...{
+            tickTime: 500,
+            maxSessionTimeout: 20_000,
+            dataDir: folder,
+            'admin.enableServer': false,
+          },
           ...{ secureClientPort: port, secureClientPortAddress: '127.0.0.1' },
           serverCnxnFactory: 'org.apache.zookeeper.server.NettyServerCnxnFactory',
           ...{ 'ssl.keyStore.location': pem, 'ssl.trustStore.location': files.clients },

@@ -154,8 +154,8 @@ const ENGINES = {
     configure: (folder, port) =>
       writeFileSync(
         join(folder, 'zoo.cfg'),
-        // Sessions may be as short as two ticks.
-        `tickTime=500\ndataDir=${folder}\nclientPort=${port}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n`,
+        // Sessions may be as short as two ticks, and so long that they survive a busy machine.
+        `tickTime=500\nmaxSessionTimeout=20000\ndataDir=${folder}\nclientPort=${port}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n`,
       ),
     args: (folder) => ['start-foreground', join(folder, 'zoo.cfg')],
     // It lives for a minute, so that code is compiled quickly rather than well.
