@@ -15,7 +15,7 @@ const { inspect } = require('node:util');
 
 const { isAll } = require('../support/amount.js');
 const { countDuplicates, refuses, runScript } = require('../support/support.js');
-const { within } = require('../support/within.js');
+const { limitWait } = require('../support/limit-wait.js');
 const { forkWorkers } = require('../../js/cluster.js');
 const { memory } = require('../../js/stores/memory.js');
 
@@ -89,7 +89,7 @@ class App {
       const line = new Promise((resolve) => {
         this.#waiting = resolve;
       });
-      await within(line, () => `${count} '${key}' of ${inspect(this.#said)}`);
+      await limitWait(line, () => `${count} '${key}' of ${inspect(this.#said)}`);
     }
     return this.all(key);
   }

@@ -15,7 +15,7 @@ const { SnowFlakeError } = require('../../js/errors.js');
 const { endOf, firstLine, run, start } = require('../support/cli.js');
 const { checkResponse, checkValue } = require('../support/schema.js');
 const { SnowFlake, countDuplicates, layouts, until } = require('../support/support.js');
-const { within } = require('../support/within.js');
+const { limitWait } = require('../support/limit-wait.js');
 
 const NODE = ['--datacenter-id', '3', '--worker-id', '7'];
 const TOKEN = 'Zq-4711-a-token-of-clients';
@@ -52,7 +52,10 @@ async function serving({
 async function ask(port, method, path, { headers, body } = {}) {
   const request = http.request({ host: '127.0.0.1', port, method, path, headers, agent: false });
   request.end(body);
-  const [response] = await within(once(request, 'response'), `the response to ${method} ${path}`);
+  const [response] = await limitWait(
+    once(request, 'response'),
+    `the response to ${method} ${path}`,
+  );
   let text = '';
   for await (const chunk of response.setEncoding('utf8')) text += chunk;
   const type = response.headers['content-type'];
@@ -387,7 +390,7 @@ describe('slow, half-sent and large requests end', () => {
     socket.setEncoding('utf8').on('data', (chunk) => {
       reply += chunk;
     });
-    await within(once(socket, 'close'), () => `the end of a connection that said '${reply}'`);
+    await limitWait(once(socket, 'close'), () => `the end of a connection that said '${reply}'`);
     return reply;
   }
 
@@ -474,7 +477,7 @@ test('SIGTERM lets requests end, frees the slot, and ends it with 0', async () =
     // A connection that is kept open does not hold it up.
     const agent = new http.Agent({ keepAlive: true });
     const request = http.request(`${url}/id`, { agent, method: 'POST' }).end();
-    await within(once(request, 'response'), 'a response');
+    await limitWait(once(request, 'response'), 'a response');
     const ended = endOf(own);
     own.kill('SIGTERM');
     assert.deepEqual(await ended, [0, null]);

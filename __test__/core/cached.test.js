@@ -24,7 +24,7 @@ const {
   soon,
   wide,
 } = require('../support/support.js');
-const { within } = require('../support/within.js');
+const { limitWait } = require('../support/limit-wait.js');
 const { memory } = require('../../js/stores/memory.js');
 
 /** 16 IDs in a tick that no test outlives. */
@@ -77,7 +77,7 @@ test('4 worker threads x 5 million IDs, and not one twice', async () => {
       eval: true,
       workerData: { options, buffer, count: COUNT },
     });
-    return within(once(worker, 'exit'), 'the end of a thread').then(
+    return limitWait(once(worker, 'exit'), 'the end of a thread').then(
       () => new BigUint64Array(buffer),
     );
   });
@@ -237,7 +237,7 @@ test('a scheduled padding of a full ring calls onRejectedPut', async () => {
       onRejectedPut,
     });
   });
-  const told = await within(called, 'a call of onRejectedPut');
+  const told = await limitWait(called, 'a call of onRejectedPut');
   clearInterval(alive);
   assert.deepEqual([told.ring.size, told.ring.left], [16, 16]);
   assert.ok(told.ring.rejectedPuts >= 1);
@@ -302,7 +302,7 @@ test('a lease has a new ring for the slot that follows a lost one', async () => 
     store.renew = renewForEver;
     return { isHeld: false, lost: 'taken' };
   };
-  await within(warned, 'SNOWFLAKE_SLOT_LOST');
+  await limitWait(warned, 'SNOWFLAKE_SLOT_LOST');
   ids.push(...(await soon(() => flake.nextIds(1000))));
   clearInterval(alive);
   assert.notEqual(flake.workerId, lost);

@@ -20,7 +20,7 @@ const {
   standing,
   wide,
 } = require('../support/support.js');
-const { within } = require('../support/within.js');
+const { limitWait } = require('../support/limit-wait.js');
 const { fromBase32, parse, toBase32 } = require('snowdrift/id');
 
 const CONFIG = 'ERR_SNOWFLAKE_CONFIG';
@@ -180,7 +180,7 @@ test('processes that share a node draw no number and no base32 twice', {
   );
   const messages = () => {
     const all = children.map((child) => once(child, 'message'));
-    return within(Promise.all(all), 'a message of each process', {
+    return limitWait(Promise.all(all), 'a message of each process', {
       giveUp: () => children.map((child) => child.kill('SIGKILL')),
     });
   };

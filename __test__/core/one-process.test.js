@@ -16,7 +16,7 @@ const {
   runWorker,
   slow,
 } = require('../support/support.js');
-const { within } = require('../support/within.js');
+const { limitWait } = require('../support/limit-wait.js');
 
 const DRAW = `
   const { SnowFlake } = require(${JSON.stringify(entry)});
@@ -133,9 +133,9 @@ test('100 short-lived threads, some of them terminated while they draw, crash no
       Array.from({ length: 4 }, async (_, n) => {
         const worker = new Worker(endless, { eval: true, workerData: round * 4 + n });
         const ended = once(worker, 'exit');
-        await within(once(worker, 'message'), 'the message of a thread');
+        await limitWait(once(worker, 'message'), 'the message of a thread');
         if ((round * 4 + n) % 3 === 2) await worker.terminate();
-        await within(ended, 'the end of a thread');
+        await limitWait(ended, 'the end of a thread');
       }),
     );
   }

@@ -17,7 +17,7 @@ const {
   until,
 } = require('../support/support.js');
 const { faulty } = require('../support/lease/faulty.js');
-const { within } = require('../support/within.js');
+const { limitWait } = require('../support/limit-wait.js');
 
 const ROUNDS = 200;
 const DEEPEST = 3;
@@ -288,7 +288,7 @@ test('calls of nextIdAsync() are served in their order, and when the instance is
   const calls = Array.from({ length: 5 }, () => waiting.nextIdAsync());
   setTimeout(() => waiting.close(), 20);
   for (const call of calls.slice(2)) {
-    await rejects(within(call, 'the end of a call, when it is closed'), 'ERR_SNOWFLAKE_CLOSED');
+    await rejects(limitWait(call, 'the end of a call, when it is closed'), 'ERR_SNOWFLAKE_CLOSED');
   }
 });
 
@@ -298,7 +298,7 @@ test('each call of nextIdAsync() waits for maxWait at most, however long others 
   flake.nextId();
   clock.now -= 30;
   const early = Array.from({ length: 3 }, () => flake.nextIdAsync());
-  const [first, ...others] = await within(Promise.allSettled(early), 'the end of the waits', {
+  const [first, ...others] = await limitWait(Promise.allSettled(early), 'the end of the waits', {
     ms: 60_000,
     giveUp: () => flake.close(),
   });

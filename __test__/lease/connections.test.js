@@ -10,7 +10,8 @@ const { after, before, describe, test } = require('node:test');
 const { inspect } = require('node:util');
 
 const { Link } = require('../support/lease/link.js');
-const { ENGINES, Server, noAddon, unusual } = require('../support/lease/servers.js');
+const { inTime } = require('../support/lease/rounds.js');
+const { ENGINES, Server, freePort, noAddon, unusual } = require('../support/lease/servers.js');
 const { SnowFlake, entry, patience, refuses, until } = require('../support/support.js');
 
 const PRODUCTS = {
@@ -69,7 +70,19 @@ function start(body, { args = [], env = {} } = {}) {
     output += text;
   });
   children.add(child);
-  const ended = once(child, 'close').finally(() => children.delete(child));
+  let isLate = false;
+  const limit = setTimeout(() => {
+    isLate = true;
+    child.kill('SIGKILL');
+  }, LATE);
+  const ended = once(child, 'close').then((end) => {
+    clearTimeout(limit);
+    children.delete(child);
+    assert.ok(!isLate, `the process has not ended after ${LATE} ms: ${output}`);
+    return end;
+  });
+  // Not every test waits for it.
+  ended.catch(() => {});
   return {
     child,
     ended,
@@ -122,6 +135,17 @@ const LOCKED = {
       TO '${rows[0].hba_file}'`);
     await admin.query('SELECT pg_reload_conf()');
     await admin.end();
+    // It may still read them.
+    const connectionString = changed(server, (url) => Object.assign(url, { username: 'locked' }));
+    await until(async () => {
+      const locked = new Client({ connectionString });
+      const isRefused = await locked.connect().then(
+        () => false,
+        () => true,
+      );
+      await locked.end().catch(() => {});
+      return isRefused;
+    });
   },
   async mysql(server) {
     const admin = await require('mysql2/promise').createConnection(server.url);
@@ -156,7 +180,7 @@ const withoutTls = (scheme, search) => [
   (server) => changed(server, (url) => Object.assign(url, { search })).replace(/^\w+/, scheme),
   // Redis answers nothing to what is no command.
   /^(Cannot agree on TLS with|Redis .* did not answer)/,
-  2000,
+  scheme === 'rediss' ? 2000 : undefined,
 ];
 
 const REFUSED = {
@@ -177,6 +201,10 @@ const REFUSED = {
 
 /** A server that answers nothing holds a process for so long at most, ms; and some for a busy machine. */
 const END_MS = patience(4000 + 1500);
+/** For what comes whatever the machine does. */
+const LATE = 180_000;
+/** So slow may a server be where nothing else is wrong. */
+const PATIENT = 60_000;
 
 describe('connections', { concurrency: 3 }, () => {
   describe('without a server', { concurrency: 4 }, () => {
@@ -188,13 +216,15 @@ describe('connections', { concurrency: 3 }, () => {
         }, async () => {
           const server = await listening(() => {});
           const where = `127.0.0.1:${server.address().port}`;
-          const { message, ms } = await refusal(`${engine}://${where}`, { thread });
-          assert.equal(
-            message,
-            `${PRODUCTS[engine]} at ${where} did not answer within 300 ms: check that it runs, that this is its port, and that no firewall drops packets`,
-          );
           // A thread takes seconds to start on a busy machine.
-          assert.ok(ms < patience(300 + 500 + (thread ? 9000 : 3000)), `${ms} ms`);
+          await inTime(patience(300 + 500 + (thread ? 9000 : 3000)), async () => {
+            const { message, ms } = await refusal(`${engine}://${where}`, { thread });
+            assert.equal(
+              message,
+              `${PRODUCTS[engine]} at ${where} did not answer within 300 ms: check that it runs, that this is its port, and that no firewall drops packets`,
+            );
+            return ms;
+          });
           server.close();
         });
       }
@@ -202,12 +232,9 @@ describe('connections', { concurrency: 3 }, () => {
       test(`${engine}: a port without a server, and a host without an address, are named`, {
         skip,
       }, async () => {
-        const server = await listening(() => {});
-        const { port } = server.address();
-        server.close();
-        await once(server, 'close');
+        const port = await freePort();
         const login = 'app:geheim@';
-        const options = { callTimeout: 3000 };
+        const options = { callTimeout: engine === 'zookeeper' ? 3000 : PATIENT };
         for (const host of ['127.0.0.1', 'localhost']) {
           const { message, error } = await refusal(`${engine}://${login}${host}:${port}`, options);
           const start = `Cannot reach ${PRODUCTS[engine]} at ${host}:${port}`;
@@ -276,14 +303,16 @@ describe('connections', { concurrency: 3 }, () => {
       const server = await listening(() => {});
       const url = JSON.stringify(`postgres://127.0.0.1:${server.address().port}`);
       for (const ms of [0, 1000]) {
-        const process = start(`
-          SnowFlake.lease(${url}, { datacenterId: 1, thread: true, callTimeout: 60_000 });
-          print('ready');
-          setTimeout(() => process.exit(4), ${ms});`);
-        await process.has('ready');
-        const { code, ms: took } = await process.after(() => {});
-        assert.equal(code, 4);
-        assert.ok(took < ms + END_MS, `${took} ms`);
+        await inTime(ms + END_MS, async () => {
+          const process = start(`
+            SnowFlake.lease(${url}, { datacenterId: 1, thread: true, callTimeout: 60_000 });
+            print('ready');
+            setTimeout(() => process.exit(4), ${ms});`);
+          await process.has('ready');
+          const { code, ms: took } = await process.after(() => {});
+          assert.equal(code, 4);
+          return took;
+        });
       }
       server.close();
     });
@@ -359,13 +388,15 @@ describe('connections', { concurrency: 3 }, () => {
       ],
     ]) {
       test(`${name}: ${signal} releases the slots, and ends the process`, async () => {
-        const process = start(`${body}${READY}`);
-        await process.has('ready');
-        const end = await process.after(() => process.child.kill(signal));
-        const lines = end.output.trim().split('\n').slice(1);
-        assert.deepEqual([...new Set(lines)].sort(), expected);
-        assert.deepEqual([end.code, end.signal], [null, signal]);
-        assert.ok(end.ms < END_MS, `${end.ms} ms`);
+        await inTime(END_MS, async () => {
+          const process = start(`${body}${READY}`);
+          await process.has('ready');
+          const end = await process.after(() => process.child.kill(signal));
+          const lines = end.output.trim().split('\n').slice(1);
+          assert.deepEqual([...new Set(lines)].sort(), expected);
+          assert.deepEqual([end.code, end.signal], [null, signal]);
+          return end.ms;
+        });
       });
     }
 
@@ -431,14 +462,16 @@ describe('connections', { concurrency: 3 }, () => {
 
     test('a second signal ends the process at once', async () => {
       const process = start(`${LEASE}
-        const store = { ...memory(), release: () => { print('releasing'); return new Promise(() => {}); } };
-        await SnowFlake.lease(store, options);${READY}`);
+        const release = () => {
+          print('releasing');
+          process.kill(process.pid, 'SIGINT');
+          return new Promise(() => {});
+        };
+        await SnowFlake.lease({ ...memory(), release }, options);${READY}`);
       await process.has('ready');
-      process.child.kill('SIGTERM');
-      await process.has('releasing');
       // By the first one, when the store has had its time, it would end by SIGTERM.
-      const { signal } = await process.after(() => process.child.kill('SIGINT'));
-      assert.equal(signal, 'SIGINT');
+      const { signal, output } = await process.after(() => process.child.kill('SIGTERM'));
+      assert.deepEqual([signal, output], ['SIGINT', 'ready\nreleasing\n']);
     });
 
     test('workers of a cluster release theirs', async () => {
@@ -464,20 +497,24 @@ describe('connections', { concurrency: 3 }, () => {
 
     test('a store that hangs holds up neither the end of the process nor close()', async () => {
       const hanging = `{ ...memory(), release: () => new Promise(() => {}), close: () => new Promise(() => {}) }`;
-      const process = start(`
+      // Releasing takes 2 s at most, and closing 1 s.
+      await inTime(4500, async () => {
+        const process = start(`
         await SnowFlake.lease(${hanging}, { datacenterId: 1, scope: 'process' });
         const closed = await SnowFlake.lease(${hanging}, { datacenterId: 2, scope: 'process' });
         const start = performance.now();
         const closing = closed.close();
         let code;
         try { closed.nextId(); } catch (error) { code = error.code; }
-        print([code, closed.isClosed, closed.close() === closing, await closing, Math.round((performance.now() - start) / 1000)].join());
+        print([code, closed.isClosed, closed.close() === closing, await closing, performance.now() - start].join());
         done();`);
-      await process.has('ERR_');
-      const { code, ms, output } = await process.after(() => {});
-      assert.match(output, /^ERR_SNOWFLAKE_CLOSED,true,true,,[34]\n$/);
-      assert.equal(code, 0);
-      assert.ok(ms < END_MS, `${ms} ms`);
+        await process.has('ERR_');
+        const { code, ms, output } = await process.after(() => {});
+        const [, closing] = /^ERR_SNOWFLAKE_CLOSED,true,true,,([\d.]+)\n$/.exec(output);
+        assert.equal(code, 0);
+        assert.ok(closing > 2500, `${closing} ms`);
+        return ms < END_MS ? Number(closing) : Number.POSITIVE_INFINITY;
+      });
     });
 
     test('close() never rejects, whatever the store throws', async () => {
@@ -519,13 +556,13 @@ describe('connections', { concurrency: 3 }, () => {
 
       test('a half-open connection is replaced, and one of a server that was silent', async () => {
         const { link, url } = await linked('half');
-        const flake = await SnowFlake.lease(url, { ...soon, callTimeout: patience(4000) });
+        const flake = await SnowFlake.lease(url, { ...soon, callTimeout: 8000 });
         const { renewals } = flake.lease;
         const { connections } = link;
         link.halfOpen();
         await until(() => flake.lease.renewals > renewals + 1);
         assert.ok(link.connections > connections, 'by another connection');
-        assert.equal(flake.lease.state, 'held');
+        await until(() => flake.lease.state === 'held');
         // So is one that a silent server accepted.
         link.halfOpen();
         link.silent();
@@ -539,7 +576,8 @@ describe('connections', { concurrency: 3 }, () => {
         link.silent();
         const start = performance.now();
         await flake.close();
-        assert.ok(performance.now() - start < END_MS, `${performance.now() - start} ms`);
+        // How soon a process can end is shown above, and below.
+        assert.ok(performance.now() - start < 30_000, `${performance.now() - start} ms`);
       });
 
       test('a lease() from a silent server is refused; the next one works', async () => {
@@ -548,42 +586,47 @@ describe('connections', { concurrency: 3 }, () => {
         const { message } = await refusal(url);
         assert.match(message, /did not answer within 300 ms/);
         link.mend();
-        const flake = await SnowFlake.lease(url, { ...soon, ttl: 20_000 });
+        const flake = await SnowFlake.lease(url, { ...soon, ttl: 20_000, callTimeout: PATIENT });
         assert.equal(typeof flake.nextId(), 'bigint');
         await flake.close();
       });
 
       test('lease() that a signal interrupts ends with the process', async () => {
         for (const thread of [false, true]) {
-          const { link, url } = await linked('interrupted');
-          const {
-            child,
-            has,
-            after: afterwards,
-          } = start(`print('ready'); ${HELD(url, { ...soon, thread })}`);
-          link.silent();
-          await has('ready');
-          await until(() => link.connections > 0 || child.exitCode !== null);
-          const end = await afterwards(() => child.kill('SIGTERM'));
-          assert.equal(end.signal, 'SIGTERM');
-          assert.ok(end.ms < patience(1500), `${end.ms} ms`);
+          await inTime(patience(1500), async () => {
+            const { link, url } = await linked('interrupted');
+            const {
+              child,
+              has,
+              after: afterwards,
+            } = start(`print('ready'); ${HELD(url, { ...soon, thread, callTimeout: PATIENT })}`);
+            link.silent();
+            await has('ready');
+            await until(() => link.connections > 0 || child.exitCode !== null);
+            const end = await afterwards(() => child.kill('SIGTERM'));
+            assert.equal(end.signal, 'SIGTERM');
+            return end.ms;
+          });
         }
       });
 
       test('process.exit() waits for all threads together', async () => {
-        const { link, url } = await linked('exit');
-        const process = start(`
-          await Promise.all(Array.from({ length: 5 }, () => SnowFlake.lease(${JSON.stringify(url)}, ${JSON.stringify({ ...soon, thread: true })})));
-          print('ready');
-          await told();
-          process.exit(7);`);
-        await process.has('ready');
-        link.halfOpen();
-        link.silent();
-        const { code, ms } = await process.after(process.tell);
-        assert.equal(code, 7);
         // One after the other, it would be five seconds.
-        assert.ok(ms < patience(4500), `${ms} ms`);
+        await inTime(4500, async () => {
+          const { link, url } = await linked('exit');
+          const options = { ...soon, thread: true, callTimeout: PATIENT };
+          const process = start(`
+            await Promise.all(Array.from({ length: 5 }, () => SnowFlake.lease(${JSON.stringify(url)}, ${JSON.stringify(options)})));
+            print('ready');
+            await told();
+            process.exit(7);`);
+          await process.has('ready');
+          link.halfOpen();
+          link.silent();
+          const { code, ms } = await process.after(process.tell);
+          assert.equal(code, 7);
+          return ms;
+        });
       });
 
       if (POOLS[engine]) {
@@ -591,12 +634,13 @@ describe('connections', { concurrency: 3 }, () => {
           const { link, url } = await linked('pool');
           const { pool, store, query, end } = POOLS[engine](url.split('?')[0]);
           pool.on('error', () => {});
-          const flake = await SnowFlake.lease(store, { ...soon, callTimeout: patience(4000) });
+          const flake = await SnowFlake.lease(store, { ...soon, callTimeout: 8000 });
           for (let n = 0; n < 2; n++) {
             const { renewals } = flake.lease;
             const { connections } = link;
             link.halfOpen();
-            await until(() => flake.lease.renewals > renewals);
+            // A renewal may have been under way.
+            await until(() => flake.lease.renewals > renewals && link.connections > connections);
             assert.equal(link.connections, connections + 1, 'one for one');
           }
           assert.equal(await query(), 1);
@@ -605,7 +649,7 @@ describe('connections', { concurrency: 3 }, () => {
         });
       }
 
-      for (const [what, locate, expected, callTimeout = 10_000] of REFUSED[engine]) {
+      for (const [what, locate, expected, callTimeout = PATIENT] of REFUSED[engine]) {
         test(`${what} is named`, async () => {
           const url = await locate(server);
           const { message, error } = await refusal(url, { callTimeout });
@@ -623,7 +667,7 @@ describe('connections', { concurrency: 3 }, () => {
       const server = await Server.start(engine);
       try {
         const ready = async (thread) => {
-          const options = { datacenterId: thread ? 2 : 1, thread };
+          const options = { datacenterId: thread ? 2 : 1, thread, callTimeout: PATIENT };
           // Shorter on Redis, whose first lease waits for it.
           if (engine === 'redis') Object.assign(options, { ttl: 2000, maxClockSkew: 3000 });
           const process = start(`
@@ -634,19 +678,23 @@ describe('connections', { concurrency: 3 }, () => {
           await process.has('ready');
           return process;
         };
-        const processes = await Promise.all([ready(false), ready(true), ready(false), ready(true)]);
-        server.signal('SIGSTOP');
-        const ends = await Promise.all(
-          processes.map((process, n) =>
-            process.after(n < 2 ? process.tell : () => process.child.kill('SIGTERM')),
-          ),
-        );
-        assert.deepEqual(
-          ends.map(({ code, signal }) => code ?? signal),
-          [0, 0, 'SIGTERM', 'SIGTERM'],
-          inspect(ends),
-        );
-        for (const { ms } of ends) assert.ok(ms < END_MS, `${ms} ms`);
+        await inTime(END_MS, async () => {
+          const both = [ready(false), ready(true), ready(false), ready(true)];
+          const processes = await Promise.all(both);
+          server.signal('SIGSTOP');
+          const ends = await Promise.all(
+            processes.map((process, n) =>
+              process.after(n < 2 ? process.tell : () => process.child.kill('SIGTERM')),
+            ),
+          );
+          server.signal('SIGCONT');
+          assert.deepEqual(
+            ends.map(({ code, signal }) => code ?? signal),
+            [0, 0, 'SIGTERM', 'SIGTERM'],
+            inspect(ends),
+          );
+          return Math.max(...ends.map(({ ms }) => ms));
+        });
       } finally {
         server.signal('SIGCONT');
         await server.stop();

@@ -4,7 +4,7 @@
 const assert = require('node:assert/strict');
 const { after, before, describe, test } = require('node:test');
 
-const { contract, open, take } = require('../support/lease/contract.js');
+const { contract, open: openNamespace, take } = require('../support/lease/contract.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { runScript } = require('../support/support.js');
 const { connect } = require('../../js/stores/connect.js');
@@ -35,9 +35,13 @@ function onServer(name, engine, options, open) {
     test('a lease from its URL does not keep the process alive, and ends with it', async () => {
       const script = `
         const { SnowFlake } = require('../..');
-        SnowFlake.lease(process.env.URL_OF_ENGINE, { datacenterId: 1, scope: 'process', ttl: 2000, layout: { ...require('../..').layouts.node, workerBits: 0 }, maxClockSkew: ${engine === 'redis' ? 500 : 10_000} })
+        SnowFlake.lease(process.env.URL_OF_ENGINE, { datacenterId: 1, scope: 'process', ttl: 30_000, callTimeout: 60_000, layout: { ...require('../..').layouts.node, workerBits: 0 } })
           .then((flake) => console.log(typeof flake.nextId()), ({ message }) => console.log(message));`;
       const env = { URL_OF_ENGINE: `${server.url}?namespace=ends` };
+      // Created by an operator, so that its first holder does not wait, whatever the ttl.
+      const store = await byUrl(server, 'ends');
+      await openNamespace(store, { layout: '41/3/0/2/12@1+1580486400000' });
+      await store.close();
       for (let n = 0; n < 2; n++) {
         const { stdout, code } = await runScript(script, { env });
         assert.deepEqual([stdout, code], ['bigint\n', 0]);
@@ -66,7 +70,7 @@ describe('leases', { concurrency: 3 }, () => {
   onServer('mysql (MariaDB)', 'mysql', { ttl: 500 }, byUrl);
   onServer('redis, by ioredis', 'redis', { ttl: 500 }, byUrl);
   onServer('etcd', 'etcd', { ttl: 2000 }, byUrl);
-  onServer('zookeeper', 'zookeeper', { ttl: 2000, die: (store) => store.close() }, byUrl);
+  onServer('zookeeper', 'zookeeper', { ttl: 5000, die: (store) => store.close() }, byUrl);
 
   onServer('redis, by redis', 'redis', { ttl: 500 }, async (server, namespace) => {
     const { createClient } = require('redis');
@@ -83,9 +87,9 @@ describe('leases', { concurrency: 3 }, () => {
     test(`${engine} by TLS`, { skip: missing(engine) }, async () => {
       const server = await Server.start(engine, { tls: true });
       const script = `
-        const options = { datacenterId: 1, ttl: 1000, maxClockSkew: ${maxClockSkew} };
+        const options = { datacenterId: 1, ttl: 1000, maxClockSkew: ${maxClockSkew}, callTimeout: 60_000, maxWait: 60_000 };
         require('../..').SnowFlake.lease(process.env.URL_OF_ENGINE, options)
-          .then((flake) => console.log(flake.lease.store, typeof flake.nextId()), ({ code }) => console.log(code));`;
+          .then(async (flake) => console.log(flake.lease.store, typeof (await flake.nextIdAsync())), ({ code }) => console.log(code));`;
       try {
         assert.match(server.url, /^(redis|etcd)s:/);
         const env = { URL_OF_ENGINE: server.url };
@@ -106,7 +110,7 @@ describe('leases', { concurrency: 3 }, () => {
     const store = await byUrl(server, 'lost');
     const client = new (require('ioredis'))(server.url);
     const first = async (floor) => {
-      await open(store, { floor });
+      await openNamespace(store, { floor });
       return take(store, { ceiling: 10, workerIds: 2 });
     };
     try {

@@ -15,6 +15,7 @@ const { createClient } = require('../../js/stores/etcd-client.js');
 const { etcd } = require('../../js/stores/etcd.js');
 const { parseUrl } = require('../../js/stores/url.js');
 const { open } = require('../support/lease/contract.js');
+const { inRounds } = require('../support/lease/rounds.js');
 const { freePort } = require('../support/lease/servers.js');
 const { SnowFlake, until } = require('../support/support.js');
 
@@ -85,19 +86,21 @@ describe('requests to etcd', () => {
     const good = await fake(() => [200, { token: 'another-token' }]);
     const silent = await listening(net.createServer((socket) => socket.on('error', () => {})));
     for (const login of [{}, { user: 'app', password: PASSWORD }]) {
-      const client = createClient([silent, silent, good.url], login);
-      const before = good.requests.length;
-      let ticks = 0;
-      const ticking = setInterval(() => {
-        ticks += 1;
-      }, 10);
-      await client.post('/v3/maintenance/status', {});
-      clearInterval(ticking);
-      assert.ok(ticks > 50, `${ticks} ticks`);
-      await client.post('/v3/kv/txn', {});
-      const paths = good.requests.slice(before).map(({ path }) => path);
-      assert.deepEqual(paths.slice(-2), ['/v3/maintenance/status', '/v3/kv/txn']);
-      client.close();
+      await inRounds('the event loop ticks', async () => {
+        const client = createClient([silent, silent, good.url], login);
+        const before = good.requests.length;
+        let ticks = 0;
+        const ticking = setInterval(() => {
+          ticks += 1;
+        }, 10);
+        await client.post('/v3/maintenance/status', {});
+        clearInterval(ticking);
+        await client.post('/v3/kv/txn', {});
+        const paths = good.requests.slice(before).map(({ path }) => path);
+        assert.deepEqual(paths.slice(-2), ['/v3/maintenance/status', '/v3/kv/txn']);
+        client.close();
+        return ticks > 50;
+      });
     }
     // A transaction may have had an effect: its call ends by its own time limit, and the next one goes elsewhere.
     const client = createClient([silent, good.url], {});
@@ -243,7 +246,7 @@ describe('requests to etcd', () => {
     const script = `const { createClient } = require(${JSON.stringify(require.resolve('../../js/stores/etcd-client.js'))});
       createClient(${JSON.stringify(url)}, {}).post('/v3/kv/txn', {}).then(() => console.log('replied'));`;
     const { stdout } = await promisify(execFile)(process.execPath, ['-e', script], {
-      timeout: 10_000,
+      timeout: 60_000,
     });
     assert.equal(stdout, 'replied\n');
   });

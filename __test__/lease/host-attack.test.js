@@ -14,6 +14,7 @@ const { pathToFileURL } = require('node:url');
 
 const { createDirectory } = require('../support/own-directory.js');
 const { faulty } = require('../support/lease/faulty.js');
+const { inTime } = require('../support/lease/rounds.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { Sharer } = require('../support/lease/sharer.js');
 const { memory } = require('../../js/stores/memory.js');
@@ -295,12 +296,12 @@ describe('a slot that is lost', TEST, () => {
 
   test('ZooKeeper keeps the slot when the process that acquired it closes', {
     skip: missing('zookeeper'),
-    timeout: 60_000,
+    timeout: 300_000,
   }, async (t) => {
     const server = await Server.start('zookeeper');
     t.after(() => server.stop());
     const { connect } = require('../../js/stores/connect.js');
-    const leased = { ...options, layout: narrow, ttl: 4000 };
+    const leased = { ...options, layout: narrow, ttl: 10_000, callTimeout: 60_000 };
     const [one, two] = await Promise.all(
       [0, 1].map(async () => await connect(new URL(server.url))),
     );
@@ -388,7 +389,7 @@ test('process.exit() does not wait for a thread that has released its lease', {
   skip: TEST.skip || missing('redis'),
 }, async (t) => {
   const server = await Server.start('redis');
-  const leased = { ...options, ttl: 1500, callTimeout: 300, maxClockSkew: 100, maxWait: 3000 };
+  const leased = { ...options, ttl: 1500, callTimeout: 10_000, maxClockSkew: 100, maxWait: 3000 };
   const flake = await SnowFlake.lease(server.url, leased);
   const threaded = await SnowFlake.lease(server.url, { ...leased, thread: true });
   t.after(() => flake.close());
@@ -396,8 +397,10 @@ test('process.exit() does not wait for a thread that has released its lease', {
   await threaded.close();
   await server.stop();
   await until(() => Date.now() > flake.lease.ceiling);
-  const start = performance.now();
-  refuses(() => flake.nextId(), 'ERR_SNOWFLAKE_LEASE_EXPIRED');
-  const ms = performance.now() - start;
-  assert.ok(ms < 1000, `it blocked the event loop for ${ms} ms`);
+  // It must not block the event loop.
+  await inTime(1000, async () => {
+    const start = performance.now();
+    refuses(() => flake.nextId(), 'ERR_SNOWFLAKE_LEASE_EXPIRED');
+    return performance.now() - start;
+  });
 });

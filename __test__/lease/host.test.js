@@ -19,7 +19,8 @@ const { memory } = require('../../js/stores/memory.js');
 
 const linux = process.platform === 'linux' ? undefined : `pages are opt-in on ${process.platform}`;
 const OPENS = amount(200, 500);
-const TTL = 1000;
+/** Longer than a busy machine stops a process. */
+const TTL = 4000;
 const open = [];
 const root = linux ? undefined : createDirectory();
 
@@ -85,7 +86,8 @@ hostTest(
     const start = asked();
     await until(() => flakes[2].lease.renewals >= before + 4);
     // All see them, and they are no more than of one.
-    assert.ok(asked() - start <= 6, `${asked() - start} calls for 4 renewals`);
+    const renewals = flakes[2].lease.renewals - before;
+    assert.ok(asked() - start <= renewals + 2, `${asked() - start} calls, ${renewals} renewals`);
     for (const flake of flakes) assert.equal(flake.lease.renewals, flakes[2].lease.renewals);
   },
 );

@@ -13,6 +13,7 @@ const { loadAddon } = require('../../js/addon.js');
 const { connect } = require('../../js/stores/connect.js');
 const { Link } = require('../support/lease/link.js');
 const { deleteNamespace } = require('../support/lease/namespaces.js');
+const { inRounds } = require('../support/lease/rounds.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { SnowFlake, until } = require('../support/support.js');
 
@@ -134,14 +135,22 @@ for (const engine of ['redis', 'etcd', 'zookeeper']) {
         await store.now();
         link.delay = 700;
         // All over a second, since etcd cuts its time to seconds.
-        const calls = Array.from({ length: 10 }, async (_, n) => {
+        const lateness = async (n) => {
           await sleep(n * 100);
           const asked = Date.now();
           const time = await store.now();
-          const off = time - (asked + Date.now()) / 2;
-          assert.ok(Math.abs(off) < (engine === 'etcd' ? 550 : 100), `${off} ms`);
+          const answered = Date.now();
+          // If a process was stopped on one of the ways, the middle is that much off.
+          const late = Math.max(answered - asked - 2 * link.delay, 0);
+          const off = time - (asked + answered) / 2;
+          const most = (engine === 'etcd' ? 550 : 100) + late / 2;
+          assert.ok(Math.abs(off) < most, `${off} ms in a call of ${answered - asked} ms`);
+          return late;
+        };
+        await inRounds('a call is in time', async () => {
+          const late = await Promise.all(Array.from({ length: 10 }, (_, n) => lateness(n)));
+          return late.some((ms) => ms < 100);
         });
-        await Promise.all(calls);
       } finally {
         link.close();
       }
@@ -155,10 +164,12 @@ for (const engine of ['redis', 'etcd', 'zookeeper']) {
       try {
         const flake = await SnowFlake.lease(url.href, {
           datacenterId: 1,
-          ttl: 3000,
+          // On Redis, the first holder waits for it.
+          ttl: engine === 'redis' ? 3000 : 60_000,
           maxClockSkew: engine === 'etcd' ? 600 : 100,
+          callTimeout: 60_000,
         });
-        assert.equal(flake.lease.state, 'held');
+        assert.equal(flake.lease.clockSkew, undefined);
         await flake.close();
       } finally {
         link.close();
@@ -182,12 +193,11 @@ describe('etcd', { skip: missing('etcd') }, () => {
     await withStore('etcd', async (store) => {
       const record = await store.open(newRecord());
       const holder = newRequest(record);
-      const { now } = await store.acquire(holder);
-      assert.ok(now <= Date.now() && now > Date.now() - 1500);
+      const renewal = { ...holder, workerId: 0, ceiling: 200, confirmed: 100 };
       for (let n = 0; n < 20; n++) {
-        const renewal = { ...holder, workerId: 0, ceiling: 200, confirmed: 100 };
-        const renewed = await store.renew(renewal);
-        assert.ok(renewed.now <= Date.now() && renewed.now > Date.now() - 1500);
+        const before = Date.now();
+        const { now } = n === 0 ? await store.acquire(holder) : await store.renew(renewal);
+        assert.ok(now <= Date.now() && now > before - 1500, `${now - before} ms`);
       }
     });
   });
@@ -272,8 +282,8 @@ describe('zookeeper', { skip: missing('zookeeper') }, () => {
     await withStore('zookeeper', async (store) => {
       const record = await store.open(newRecord());
       const { now, expires } = await store.acquire({ ...newRequest(record), ttl: 3_600_000 });
-      // The most that ZooKeeper allows: 20 ticks of the server, here of 500 ms.
-      assert.equal(expires - now, 10_000);
+      // The most that this server allows. Without maxSessionTimeout it would be 20 ticks.
+      assert.equal(expires - now, 20_000);
     });
   });
 });

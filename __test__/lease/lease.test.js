@@ -14,6 +14,7 @@ const {
   refuses,
   rejects,
   runScript,
+  soon,
   until,
 } = require('../support/support.js');
 const { record } = require('../support/lease/contract.js');
@@ -42,40 +43,50 @@ async function leased(store, options) {
 
 test('each lease is a slot of its own, until there are none', async () => {
   const store = memory();
-  const layout = { ...layouts.node, workerBits: 2 };
+  const options = { layout: { ...layouts.node, workerBits: 2 }, ttl: 600_000 };
   const flakes = [];
-  for (let n = 0; n < 4; n++) flakes.push(await leased(store, { layout }));
+  for (let n = 0; n < 4; n++) flakes.push(await leased(store, options));
   const ids = flakes.flatMap((flake) => [...flake.nextIds(1000)]);
   assert.equal(countDuplicates(ids), 0);
   assert.deepEqual(flakes.map(({ workerId }) => workerId).sort(), [0, 1, 2, 3]);
-  const { message, holders } = await rejects(leased(store, { layout }), 'ERR_SNOWFLAKE_NO_SLOT');
+  const { message, holders } = await rejects(leased(store, options), 'ERR_SNOWFLAKE_NO_SLOT');
   assert.match(
     message,
     /all slots of datacenterId 1 in memory: are held: workerId 0: process \d+ on/,
   );
   assert.equal(holders.length, 4);
   setTimeout(() => flakes[2].close(), 200);
-  const fifth = await leased(store, { layout, waitForSlot: 5000 });
+  const fifth = await leased(store, { ...options, waitForSlot: 60_000 });
   assert.equal(fifth.workerId, flakes[2].workerId);
 });
 
 test('an unreachable etcd is named, with the cause', async () => {
   const { etcd } = require('../../js/stores/etcd.js');
-  const { message } = await rejects(leased(etcd('http://127.0.0.1:59999')), 'ERR_SNOWFLAKE_STORE');
-  assert.match(message, /^Cannot reach etcd:127\.0\.0\.1:59999\/default \(ECONNREFUSED\)/);
+  // No client is given this port by the system, as one above 32767 may be.
+  const store = etcd('http://127.0.0.1:1');
+  const { message } = await rejects(leased(store, { callTimeout: 60_000 }), 'ERR_SNOWFLAKE_STORE');
+  assert.match(message, /^Cannot reach etcd:127\.0\.0\.1:1\/default \(ECONNREFUSED\)/);
 });
 
 test('a lease is renewed at a third of its ttl, and its ceiling rises', async () => {
   const store = faulty();
+  const renewals = [];
+  store.fault = (name) => {
+    if (name === 'acquire' || name === 'renew') renewals.push(performance.now());
+  };
+  const before = Date.now();
   const flake = await leased(store);
+  const after = Date.now();
   const { ceiling, expires, state, floor, slot, store: name } = flake.lease;
   assert.deepEqual([state, floor, name], ['held', null, 'faulty:']);
   assert.deepEqual(slot, { datacenterId: 1, workerId: 0 });
-  assert.ok(Math.abs(ceiling - expires) < 200);
-  const start = performance.now();
-  await until(() => flake.lease.renewals >= 3);
-  const each = (performance.now() - start) / 3;
-  assert.ok(each > TTL / 3 - 50 && each < TTL / 3 + 200, `${each} ms`);
+  for (const end of [ceiling, expires]) {
+    assert.ok(end >= before + TTL - 1 && end <= after + TTL + 1, `${end - before} ms`);
+  }
+  const pauses = () => renewals.slice(1).map((time, n) => time - renewals[n]);
+  // A busy machine makes pauses longer, never shorter.
+  await until(() => flake.lease.renewals >= 3 && Math.min(...pauses()) < TTL / 3 + 200);
+  assert.ok(Math.min(...pauses()) > TTL / 3 - 50, pauses().join());
   assert.ok(flake.lease.ceiling > ceiling);
 });
 
@@ -86,22 +97,46 @@ test('where answers lack the store’s time, it is read before each renewal', as
     store[name] = async (request) => ({ ...(await call(request)), now: undefined });
   }
   const flake = await leased(store);
-  await until(() => flake.lease.renewals === 2);
+  await until(() => flake.lease.renewals >= 2);
   assert.deepEqual(
-    store.calls.map(({ name }) => name),
+    store.calls.slice(0, 7).map(({ name }) => name),
     ['now', 'open', 'acquire', 'now', 'renew', 'now', 'renew'],
   );
 });
 
+/** Whether an ID was drawn. None may be missing before the ceiling; a machine may be late for that. */
+function drawsBelow(ceiling, flake) {
+  try {
+    flake.nextId();
+    return true;
+  } catch (error) {
+    if (Date.now() <= ceiling) throw error;
+    return false;
+  }
+}
+
+/** A lease whose store has gone away, and that draws on. */
+async function failing() {
+  for (let rounds = 0; rounds < 20; rounds++) {
+    const store = faulty();
+    const flake = await leased(store);
+    store.fault = () => {
+      throw new Error('connection refused');
+    };
+    const { ceiling } = flake.lease;
+    await until(() => flake.lease.failure !== undefined);
+    const { state } = flake.lease;
+    if (drawsBelow(ceiling, flake)) {
+      assert.equal(state, 'failing');
+      return { store, flake, ceiling };
+    }
+    flake.close();
+  }
+  assert.fail('the machine is always late');
+}
+
 test('store away: IDs continue to the ceiling, stop, and continue by themselves', async () => {
-  const store = faulty();
-  const flake = await leased(store);
-  store.fault = () => {
-    throw new Error('connection refused');
-  };
-  const { ceiling } = flake.lease;
-  await until(() => flake.lease.state === 'failing');
-  flake.nextId();
+  const { store, flake, ceiling } = await failing();
   await until(() => Date.now() > ceiling);
   const { message } = refuses(flake.nextId, 'ERR_SNOWFLAKE_LEASE_EXPIRED');
   assert.match(message, /the lease of workerId 0 from faulty: expired at 20.*connection refused/);
@@ -111,7 +146,7 @@ test('store away: IDs continue to the ceiling, stop, and continue by themselves'
   assert.throws(() => flake.nextIds(5), { code: 'ERR_SNOWFLAKE_LEASE_EXPIRED' });
   store.fault = undefined;
   await until(() => flake.lease.state === 'held');
-  assert.equal(flake.parse(flake.nextId()).workerId, 0);
+  assert.equal(flake.parse(await soon(flake.nextId)).workerId, 0);
 });
 
 test('a lease that expires while the event loop is busy says so, and continues by itself', async () => {
@@ -121,16 +156,16 @@ test('a lease that expires while the event loop is busy says so, and continues b
   const { message } = refuses(flake.nextId, 'ERR_SNOWFLAKE_LEASE_EXPIRED');
   assert.match(message, /then\. If this process was busy .* longer than ttl, .*thread: true$/);
   await until(() => flake.lease.state === 'held');
-  flake.nextId();
+  await soon(flake.nextId);
 });
 
 test('on a machine that was suspended a lease is renewed when an ID is wanted', {
   skip: noMachine(),
 }, async () => {
   // The wall clock has moved on, the timers have not.
-  const { code, message, waited, renewals, soon } = await underShiftedClock(`
+  const { code, message, waited, renewals, next } = await underShiftedClock(`
     const { memory } = require('snowdrift/lease/memory');
-    const options = { datacenterId: 1, ttl: 600_000, maxWait: 5000 };
+    const options = { datacenterId: 1, ttl: 600_000, maxWait: 60_000 };
     const flake = await SnowFlake.lease(memory(), options);
     shift(3_600_000);
     const { code, message } = thrown(flake.nextId);
@@ -140,24 +175,29 @@ test('on a machine that was suspended a lease is renewed when an ID is wanted', 
     shift(7_200_000);
     // Without waiting for it: whoever comes next finds it.
     thrown(flake.nextId);
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    const soon = thrown(flake.nextId)?.code ?? 'an ID';
-    return { code, message, waited, renewals: flake.lease.renewals, soon };`);
+    const end = performance.now() + 60_000;
+    while (flake.lease.renewals < 4 && performance.now() < end) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    const next = thrown(flake.nextId)?.code ?? 'an ID';
+    return { code, message, waited, renewals: flake.lease.renewals, next };`);
   assert.equal(code, 'ERR_SNOWFLAKE_LEASE_EXPIRED');
   assert.match(
     message,
     /If this process was busy or suspended for longer than ttl, .*thread: true$/,
   );
-  assert.ok(waited < 2000, `${waited} ms`);
+  // By the timers it would be a third of ttl.
+  assert.ok(waited < 60_000, `${waited} ms`);
   // Each takes two calls: the first one shows how far the store's clock has gone on.
-  assert.deepEqual([renewals, soon], [4, 'an ID']);
+  assert.deepEqual([renewals, next], [4, 'an ID']);
 });
 
 test('a call without a reply is given up in time, and tried again', async () => {
   const store = faulty();
   const flake = await leased(store, { callTimeout: 50 });
   store.fault = (name) => name === 'renew' && new Promise(() => {});
-  await until(() => flake.lease.state === 'failing');
+  await until(() => flake.lease.failure !== undefined);
+  assert.notEqual(flake.lease.state, 'held');
   assert.match(flake.lease.failure, /faulty: did not answer within 50 ms/);
   store.fault = undefined;
   await until(() => flake.lease.state === 'held' && flake.lease.failure === undefined);
@@ -165,23 +205,24 @@ test('a call without a reply is given up in time, and tried again', async () => 
 
 test('a ceiling is not raised before the store has confirmed it', async () => {
   const store = faulty();
-  const flake = await leased(store);
+  const flake = await leased(store, { callTimeout: 60_000 });
   let confirm;
   store.fault = (name) => name === 'renew' && new Promise((resolve) => (confirm = resolve));
   await until(() => confirm !== undefined);
   const { ceiling } = flake.lease;
   await until(() => Date.now() > ceiling);
   refuses(flake.nextId, 'ERR_SNOWFLAKE_LEASE_EXPIRED');
+  store.fault = undefined;
   confirm();
   await until(() => flake.lease.ceiling > ceiling);
-  flake.nextId();
+  await soon(flake.nextId);
 });
 
 test('a slot that was taken over: another worker ID, one warning, no ID twice', async () => {
   let clock = 0;
   const store = faulty({ now: () => Date.now() + clock });
   const flake = await leased(store);
-  const ids = [...flake.nextIds(1000)];
+  const ids = [...(await soon(() => flake.nextIds(1000)))];
   const warned = once(process, 'warning');
   // The engine's time passes; whoever comes now finds the slot expired.
   clock = 5000;
@@ -197,7 +238,7 @@ test('a slot that was taken over: another worker ID, one warning, no ID twice', 
     /workerId 0 of faulty: was taken over by another process, .*; IDs continue under workerId 1\./,
   );
   assert.equal(flake.workerId, 1);
-  ids.push(...flake.nextIds(1000));
+  ids.push(...(await soon(() => flake.nextIds(1000))));
   assert.equal(flake.parse(ids.at(-1)).workerId, 1);
   assert.deepEqual(flake.lease.slot, { datacenterId: 1, workerId: 1 });
   assert.equal(countDuplicates(ids), 0);
@@ -208,7 +249,7 @@ test('a slot that was taken over, and no other is free: IDs stop until one is fr
   const store = faulty({ now: () => Date.now() + clock });
   const layout = { ...layouts.node, workerBits: 0 };
   const flake = await leased(store, { layout, maxWait: 3000 });
-  const id = flake.nextId();
+  const id = await soon(flake.nextId);
   clock = 5000;
   const mine = store.calls.find(({ name }) => name === 'acquire');
   const thief = { ...mine, owner: 'thief', ttl: 60_000 };
@@ -223,7 +264,7 @@ test('a slot that was taken over, and no other is free: IDs stop until one is fr
   assert.equal(flake.lease.lost, 'taken');
   await store.release({ ...thief, workerId, last: mine.ceiling });
   await until(() => flake.lease.state === 'held');
-  assert.ok(flake.nextId() > id);
+  assert.ok((await soon(flake.nextId)) > id);
 });
 
 test('a slot that was taken over, and no other can be opened: workerId stays', async () => {
@@ -231,7 +272,7 @@ test('a slot that was taken over, and no other can be opened: workerId stays', a
   const store = faulty({ now: () => Date.now() + clock });
   const layout = { ...layouts.node, workerBits: 1 };
   const flake = await leased(store, { layout });
-  const id = flake.nextId();
+  const id = await soon(flake.nextId);
   const had = flake.workerId;
   // The only slot that will be free is of a node that this process has open otherwise.
   const other = new SnowFlake({ layout, datacenterId: 1, workerId: 1 - had });
@@ -254,7 +295,7 @@ test('a slot that was taken over, and no other can be opened: workerId stays', a
     warning.message,
     new RegExp(`workerId ${had} of faulty: was taken.*under workerId ${1 - had}`),
   );
-  assert.ok(flake.nextId() > id);
+  assert.ok((await soon(flake.nextId)) > id);
 });
 
 /** What a lost table, key or server does to a store in memory. */
@@ -268,7 +309,8 @@ test('a lost namespace: one warning, and all of its holders continue above what 
   const layout = { ...layouts.node, workerBits: 1 };
   const options = { layout, maxClockSkew: 300 };
   const flakes = [await leased(store, options), await leased(store, options)];
-  const ids = flakes.flatMap((flake) => [...flake.nextIds(1000)]);
+  const ids = [];
+  for (const flake of flakes) ids.push(...(await soon(() => flake.nextIds(1000))));
   const warnings = [];
   const note = (warning) => warnings.push(warning);
   process.on('warning', note);
@@ -277,11 +319,24 @@ test('a lost namespace: one warning, and all of its holders continue above what 
   const start = Date.now();
   await until(() => flakes.every(({ lease }) => lease.state === 'held' && lease.floor > start));
   assert.notEqual(store.records.namespace.id, before);
-  for (const flake of flakes) refuses(flake.nextId, 'ERR_SNOWFLAKE_WINDOW');
+  const noticed = Date.now();
+  for (const { nextId, lease } of flakes) {
+    assert.ok(lease.floor <= noticed + TTL + 300, `${lease.floor - noticed} ms`);
+    let code;
+    try {
+      nextId();
+    } catch (error) {
+      ({ code } = error);
+    }
+    // A machine may be so late that the clock has passed the floor.
+    if (Date.now() <= lease.floor) assert.equal(code, 'ERR_SNOWFLAKE_WINDOW');
+  }
   await until(() => flakes.every(({ lease }) => Date.now() > lease.floor));
-  const waited = Date.now() - start;
-  assert.ok(waited < TTL / 3 + TTL + 300 + 500, `${waited} ms`);
-  ids.push(...flakes.flatMap((flake) => [...flake.nextIds(1000)]));
+  for (const flake of flakes) {
+    const above = await soon(() => flake.nextIds(1000));
+    assert.ok(flake.parse(above[0]).timestamp > flake.lease.floor);
+    ids.push(...above);
+  }
   assert.equal(countDuplicates(ids), 0);
   process.off('warning', note);
   const lost = warnings.filter(({ code }) => code === 'SNOWFLAKE_NAMESPACE_LOST');
@@ -295,7 +350,7 @@ test('a store that was restored from a backup is noticed, and its floor raised',
   const layout = { ...layouts.node, workerBits: 2 };
   const flake = await leased(store, { layout, maxClockSkew: 300 });
   const backup = structuredClone(store.records);
-  await until(() => flake.lease.renewals === 1);
+  await until(() => flake.lease.renewals >= 1);
   const { ceiling, owner } = flake.lease;
   const warned = once(process, 'warning');
   store.records.slots.clear();
@@ -353,24 +408,37 @@ test('another layout or epoch in the namespace is refused', async () => {
 });
 
 test('the first lease of a namespace in a store that may forget waits for the horizon', async () => {
-  const store = { ...memory(), mayForget: true };
-  const warned = once(process, 'warning');
-  const start = Date.now();
-  const flake = await leased(store, { ttl: 1000, maxClockSkew: 200, maxAhead: 100 });
-  const waited = Date.now() - start;
-  assert.ok(waited > 1250 && waited < 1800, `${waited} ms`);
-  const [{ code, message, detail }] = await warned;
+  const warnings = [];
+  const note = (warning) => warnings.push(warning);
+  process.on('warning', note);
+  let store;
+  let flake;
+  let waited;
+  // A late machine waits for longer, and may find the wait too short for a warning.
+  for (let rounds = 0; rounds < 20 && !(waited < 1800 && warnings.length > 0); rounds++) {
+    warnings.length = 0;
+    await flake?.close();
+    store = { ...memory(), mayForget: true };
+    const start = Date.now();
+    flake = await leased(store, { ttl: 1000, maxClockSkew: 200, maxAhead: 100 });
+    waited = Date.now() - start;
+    assert.ok(waited > 1250, `${waited} ms`);
+    await new Promise(setImmediate);
+  }
+  process.off('warning', note);
+  assert.ok(waited < 1800, `${waited} ms`);
+  const [{ code, message, detail }] = warnings;
   assert.equal(code, 'SNOWFLAKE_FLOOR');
   assert.match(message, /waits 1\d\d\d ms for its first ID/);
   assert.match(detail, /^memory:: the namespace is new, or was lost.*snowdrift create URL --new$/);
-  flake.nextId();
+  await soon(flake.nextId);
   assert.equal((await leased(store, { ttl: 1000, maxClockSkew: 200 })).workerId, 1);
 });
 
 test('a burst may run maxAhead from the first ID on', async () => {
   const layout = { ...layouts.node, sequenceBits: 1 };
-  const flake = await leased(memory(), { layout, maxAhead: 5000, ttl: 1000 });
-  // Two a tick: 4,000 ticks of 1 ms, of which the ttl has 1,000.
+  const flake = await leased(memory(), { layout, maxAhead: 60_000, ttl: 1000 });
+  // Two a tick: 4,000 ticks of 1 ms, of which the ttl has 1,000. The rest is for a machine that is late.
   assert.equal(countDuplicates([...flake.nextIds(8000)]), 0);
 });
 
@@ -380,35 +448,49 @@ const STEADY = `
   const start = Date.now() - performance.now();
   const store = memory({ now: () => start + performance.now() });
   const options = { datacenterId: 1, ttl: 1000, maxClockSkew: 500 };
-  const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));`;
+  const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+  /** An ID, as soon as there is one: if the machine stops this process for longer than ttl, there is none for a while. */
+  const soon = async (flake) => {
+    for (const end = performance.now() + 60_000; performance.now() < end; await pause(5)) {
+      try { return flake.nextId(); } catch {}
+    }
+    throw new Error('no ID within a minute');
+  };`;
 
 test('a clock that jumps ahead is refused at the draw, and poisons no slot', {
   skip: noMachine(),
 }, async () => {
-  const { first, renewals, refused, name, ahead, lease, again } = await underShiftedClock(`${STEADY}
+  const { first, renewals, ms, refused, name, ahead, lease, again } =
+    await underShiftedClock(`${STEADY}
     let renewals = 0;
     const { renew } = store;
     store.renew = (request) => { renewals++; return renew(request); };
     const flake = await SnowFlake.lease(store, options);
-    const id = flake.nextId();
+    const id = await soon(flake);
     shift(9 * 365 * 86_400_000);
     const first = thrown(flake.nextId).code;
-    for (const end = performance.now() + 600; performance.now() < end; await pause(1)) thrown(flake.nextId);
+    const [begun, before] = [performance.now(), renewals];
+    for (; performance.now() < begun + 600 || renewals < before + 3; await pause(1)) {
+      thrown(flake.nextId);
+      if (performance.now() > begun + 60_000) throw new Error('no renewals');
+    }
+    renewals -= before;
+    const ms = performance.now() - begun;
     const { code: refused, message: name } = thrown(flake.nextId);
     const { slots } = await store.slots();
     const { lease } = flake;
     const ahead = slots[0].ceiling + flake.layout.epoch - (await store.now());
     shift(0);
-    const again = flake.nextId() > id;
-    return { first, renewals, refused, name, ahead, lease, again };`);
+    const again = (await soon(flake)) > id;
+    return { first, renewals, ms, refused, name, ahead, lease, again };`);
   assert.equal(first, 'ERR_SNOWFLAKE_LEASE_EXPIRED');
   // Each draw wants a renewal; they come no faster than after failures.
-  assert.ok(renewals <= 10, `${renewals} renewals in 600 ms`);
+  assert.ok(renewals <= ms / 100 + 4, `${renewals} renewals in ${ms} ms`);
   assert.equal(refused, 'ERR_SNOWFLAKE_CLOCK_SKEW');
   const [, mine, theirs] = /clock shows (\S+Z), and the clock of memory: shows (\S+Z):/.exec(name);
   const apart = Date.parse(mine) - Date.parse(theirs);
   assert.ok(Math.abs(apart - lease.clockSkew) < 2 && apart > 9 * 364 * 86_400_000, name);
-  assert.ok(ahead > 0 && ahead <= 1500, `the ceiling is ${ahead} ms ahead of the store's clock`);
+  assert.ok(ahead <= 1500, `the ceiling is ${ahead} ms ahead of the store's clock`);
   assert.ok(again);
 });
 
@@ -423,7 +505,8 @@ test('a clock that jumped ahead issues nothing above the horizon of a loss', {
     // Within what ttl, maxClockSkew and maxAhead allow, and past it.
     for (const ms of [900, 1400, 1800, 5000]) {
       shift(ms);
-      for (let n = 0; n < 8; n++) {
+      // More on a machine that is late.
+      for (let n = 0; n < 8 || (ids.length <= 8 && n < 200); n++) {
         try { ids.push(String(flake.nextId())); } catch {}
         await pause(50);
       }
@@ -467,14 +550,14 @@ test('the next holder starts above what the last one recorded, close() lowers it
   const store = faulty();
   const layout = { ...layouts.node, workerBits: 0 };
   const first = await leased(store, { layout });
-  const id = first.nextId();
+  const id = await soon(first.nextId);
   await first.close();
   assert.equal(first.lease.state, 'released');
   const release = store.calls.find(({ name }) => name === 'release');
   assert.equal(release.last, first.parse(id).timestamp - layout.epoch);
   const second = await leased(store, { layout, maxWait: 1000 });
   assert.equal(second.lease.floor, first.parse(id).timestamp);
-  assert.ok(second.nextId() > id);
+  assert.ok((await soon(second.nextId)) > id);
 });
 
 test('a slot that was acquired too late is released', async () => {
@@ -497,16 +580,17 @@ test('a slot that was acquired too late is released', async () => {
 });
 
 test('clocks too far apart are refused, and the error says which one is ahead', async () => {
-  const ahead = memory({ now: () => Date.now() + 11_000 });
+  // So far that a pause within a call, which may explain a part of it, does not matter.
+  const ahead = memory({ now: () => Date.now() + 60_000 });
   const { message } = await rejects(leased(ahead), 'ERR_SNOWFLAKE_CLOCK_SKEW');
   assert.match(
     message,
-    /clock is 1\d{4} ms behind the clock of memory:; maxClockSkew allows 10000 ms/,
+    /clock is [456]\d{4} ms behind the clock of memory:; maxClockSkew allows 10000 ms/,
   );
-  const behind = memory({ now: () => Date.now() - 11_000 });
+  const behind = memory({ now: () => Date.now() - 60_000 });
   const other = await rejects(leased(behind), 'ERR_SNOWFLAKE_CLOCK_SKEW');
   assert.match(other.message, /ms ahead of the clock/);
-  await leased(ahead, { maxClockSkew: 20_000 });
+  await leased(ahead, { maxClockSkew: 70_000 });
 });
 
 test('the time of a call is no clock skew', async () => {
@@ -524,8 +608,8 @@ test('the time of a call is no clock skew', async () => {
         return answer;
       };
     }
-    const flake = await leased(store, { maxClockSkew: 20 });
-    await until(() => flake.lease.renewals === 1);
+    const flake = await leased(store, { maxClockSkew: 20, callTimeout: 60_000 });
+    await until(() => flake.lease.renewals >= 1);
     assert.equal(flake.lease.clockSkew, undefined);
   }
 });
@@ -571,10 +655,10 @@ test('wrong replies of a store are refused, at first and later', async () => {
     const flake = await leased(store);
     const { ceiling } = flake.lease;
     store.renew = async () => answer;
-    await until(() => flake.lease.state === 'failing');
+    await until(() => flake.lease.failure !== undefined);
     assert.match(flake.lease.failure, /failed to renew a slot: Error: it returned/);
     assert.equal(flake.lease.ceiling, ceiling);
-    flake.nextId();
+    drawsBelow(ceiling, flake);
     flake.close();
   }
 });
@@ -633,7 +717,7 @@ test('close() abandons the calls under way, and the end of the process waits for
     const start = performance.now();
     const ended = await runScript(script, { env });
     assert.deepEqual([ended.stdout, ended.signal], ['released\n', signal], ended.stderr);
-    assert.ok(performance.now() - start < 10_000);
+    assert.ok(performance.now() - start < 50_000, 'the call');
   }
 });
 

@@ -3,8 +3,9 @@
 // says so. The blocks of the page run as they are there.
 
 const assert = require('node:assert/strict');
-const { execFileSync } = require('node:child_process');
+const { spawn } = require('node:child_process');
 const { createHash } = require('node:crypto');
+const { once } = require('node:events');
 const { after, before, describe, test } = require('node:test');
 
 const { connect } = require('../../js/stores/connect.js');
@@ -172,13 +173,16 @@ describe('zookeeper', { skip: missing('zookeeper') }, () => {
   let server;
   let url;
   /** Runs commands of an operator. */
-  const operate = (commands) =>
-    execFileSync('/usr/share/zookeeper/bin/zkCli.sh', ['-server', `127.0.0.1:${server.port}`], {
-      input: `${commands}\nquit\n`,
+  async function operate(commands) {
+    const args = ['-server', `127.0.0.1:${server.port}`];
+    const child = spawn('/usr/share/zookeeper/bin/zkCli.sh', args, {
       env: { ...process.env, CLIENT_JVMFLAGS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' },
-      encoding: 'utf8',
-      stdio: 'pipe',
+      stdio: ['pipe', 'ignore', 'ignore'],
     });
+    child.stdin.end(`${commands}\nquit\n`);
+    const [code] = await once(child, 'close');
+    assert.equal(code, 0, commands);
+  }
   before(async () => {
     server = await Server.start('zookeeper');
     url = withLogin(server, 'app:password');
@@ -191,7 +195,7 @@ describe('zookeeper', { skip: missing('zookeeper') }, () => {
     const closed = await connect(new URL(`${url}?namespace=open`));
     const other = await take(closed);
     assert.notEqual(other.workerId, holder.workerId);
-    operate(blockWith('setAcl -R'));
+    await operate(blockWith('setAcl -R'));
     await assert.rejects(open.renew({ ...holder, ceiling: 200 }), /denied access/);
     assert.equal((await closed.renew({ ...holder, ceiling: 200 })).isHeld, true);
     await open.close();
@@ -199,19 +203,19 @@ describe('zookeeper', { skip: missing('zookeeper') }, () => {
   });
 
   test('the rights are enough, and each of them is needed', async () => {
-    operate('addauth digest app:password\ndeleteall /snowdrift');
+    await operate('addauth digest app:password\ndeleteall /snowdrift');
     const hash = createHash('sha1').update('app:password').digest('base64');
     const commands = blockWith('create /snowdrift').replace('HASH', hash);
-    operate(commands);
+    await operate(commands);
     await useAll(url);
     const rights = 'cw';
     for (const right of rights) {
       const less = commands.replace(`:${rights}`, `:${rights.replace(right, '')}`);
       assert.notEqual(less, commands);
-      operate(less);
+      await operate(less);
       await isDenied(url, `without ${right}`);
     }
-    operate(commands);
+    await operate(commands);
     await useAll(url);
   });
 });

@@ -217,9 +217,14 @@ test('a megabyte of a server is searched in a moment', () => {
   for (const text of ['a://', 'a://?', '@a://', 'a@', 'file://', 'a'].map((each) =>
     each.repeat(2e5),
   )) {
-    const start = performance.now();
-    redactForeign(text);
-    redactForeign(`${text}@`);
-    assert.ok(performance.now() - start < 2000, text.slice(0, 20));
+    // The best of some rounds, since a busy machine makes some longer.
+    let least = Infinity;
+    for (let rounds = 0; rounds < 5 && least >= 2000; rounds++) {
+      const start = performance.now();
+      redactForeign(text);
+      redactForeign(`${text}@`);
+      least = Math.min(least, performance.now() - start);
+    }
+    assert.ok(least < 2000, text.slice(0, 20));
   }
 });

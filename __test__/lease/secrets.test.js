@@ -223,7 +223,8 @@ test("warnings, channels, stats and the lease show no password of an application
   const alive = setInterval(() => {}, 1000);
   const flake = await SnowFlake.lease(
     { ...store, renew },
-    { datacenterId: 1, ttl: 1000, scope: 'process' },
+    // Long enough that it fails before it expires, on a busy machine, too.
+    { datacenterId: 1, ttl: 6000, scope: 'process' },
   );
   const seen = [];
   const note = () =>
@@ -261,7 +262,9 @@ test('the thread of a lease shows no password', async () => {
   const server = await refusing('redis');
   server.say(`'${password.raw}' was refused`);
   const url = `redis://app:${password.encoded}@127.0.0.1:${server.port}`;
-  const error = await thrownBy(() => SnowFlake.lease(url, { datacenterId: 1, thread: true }));
+  const error = await thrownBy(() =>
+    SnowFlake.lease(url, { datacenterId: 1, thread: true, callTimeout: 60_000 }),
+  );
   assert.match(error.message, /was refused/);
   hides(password, everythingOf(error), 'the thread');
   server.close();
@@ -271,7 +274,9 @@ test('short and common passwords leave our own words alone', async () => {
   const server = await refusing('postgres');
   server.say('the user app gave app, an apple');
   const url = `postgres://app:app@127.0.0.1:${server.port}/app`;
-  const error = await thrownBy(() => SnowFlake.lease(url, { datacenterId: 1 }));
+  const error = await thrownBy(() =>
+    SnowFlake.lease(url, { datacenterId: 1, callTimeout: 60_000 }),
+  );
   assert.match(error.message, /^PostgreSQL at 127\.0\.0\.1:\d+ refused the login/);
   assert.match(error.message, /the user \*\*\* gave \*\*\*, an apple/);
   const refused = await thrownBy(() => SnowFlake.lease(undefined, { datacenterId: 1 }));

@@ -20,7 +20,7 @@ const {
 const { open, take } = require('../support/lease/contract.js');
 const { Server, missing } = require('../support/lease/servers.js');
 
-const OPTIONS = { datacenterId: 1, ttl: 1000, maxClockSkew: 500, callTimeout: 10_000 };
+const OPTIONS = { datacenterId: 1, ttl: 1000, maxClockSkew: 500, callTimeout: 60_000 };
 /** Of a process that shares no slot with others of its host. */
 const ALONE = { ...OPTIONS, scope: 'process' };
 
@@ -195,7 +195,7 @@ for (const [engine, database] of Object.entries(DATABASES)) {
     test('a row of WORKER_NODE that is not committed is no worker ID', async (t) => {
       const { workerNode } = require('../../js/stores/worker-node.js');
       const layout = { ...layouts.uid, epoch: Date.UTC(2026, 5) };
-      const options = { layout, callTimeout: 10_000 };
+      const options = { layout, callTimeout: 60_000 };
       (await SnowFlake.lease(workerNode(pool), options)).close();
       const connection = await client(t, 'connection');
       await connection.query('BEGIN');
@@ -235,13 +235,20 @@ for (const [engine, database] of Object.entries(DATABASES)) {
       const flake = await SnowFlake.lease(store, OPTIONS);
       await connection.query('BEGIN');
       const { ceiling } = flake.lease;
-      await until(() => flake.lease.state === 'expired');
+      await until(() => flake.lease.state === 'expired' && flake.lease.failure !== undefined);
       assert.match(flake.lease.failure, UNCOMMITTED);
       assert.throws(flake.nextId, { code: 'ERR_SNOWFLAKE_LEASE_EXPIRED' });
       assert.equal(flake.lease.ceiling, ceiling);
       await connection.query('ROLLBACK');
-      await until(() => flake.lease.state === 'held');
-      flake.nextId();
+      // On a busy machine it may have expired again when it is seen.
+      await until(() => {
+        try {
+          return flake.nextId();
+        } catch ({ code }) {
+          assert.equal(code, 'ERR_SNOWFLAKE_LEASE_EXPIRED');
+          return false;
+        }
+      });
       flake.close();
     });
 
@@ -366,7 +373,7 @@ for (const [engine, database] of Object.entries(DATABASES)) {
           },
         };
         await open(database.store(ending)).catch(() => {});
-        const flake = await SnowFlake.lease(database.store(pool), ALONE);
+        const flake = await SnowFlake.lease(database.store(pool), { ...ALONE, ttl: 60_000 });
         assert.equal(flake.lease.state, 'held');
         await flake.close();
         assert.equal((await database.store(pool).slots()).namespace.floor, -1, `${last}`);
@@ -376,8 +383,8 @@ for (const [engine, database] of Object.entries(DATABASES)) {
     test('slots that were dropped are free above all that their holders can have issued', async () => {
       const store = () => database.store(pool, { namespace: 'dropped' });
       const holder = await SnowFlake.lease(store(), { ...ALONE, ttl: 3000 });
-      await pool.query('DROP TABLE snowdrift_slots');
       const { ceiling } = holder.lease;
+      await pool.query('DROP TABLE snowdrift_slots');
       const next = await SnowFlake.lease(store(), { ...ALONE, ttl: 3000 });
       assert.ok(next.lease.floor >= ceiling, `${next.lease.floor} >= ${ceiling}`);
       await holder.close();
@@ -437,7 +444,8 @@ describe('MariaDB in a time zone with summer time', { skip: missing('mysql') }, 
     const connection = await DATABASES.mysql.connection(server.url);
     try {
       const store = DATABASES.mysql.store(connection);
-      assert.ok(Math.abs((await store.now()) - Date.now()) < 2000);
+      // A wrong zone would be hours.
+      assert.ok(Math.abs((await store.now()) - Date.now()) < 600_000);
       const [[{ minutes }]] = await connection.query(
         "SELECT TIMESTAMPDIFF(MINUTE, FROM_UNIXTIME(1782864000), '2026-07-01 00:00:00') AS minutes",
       );

@@ -30,9 +30,9 @@ const ENGINES = [
 ];
 
 const SCRIPT = `
-  const options = { datacenterId: 1, ttl: 2000, maxClockSkew: 2000, scope: 'process' };
+  const options = { datacenterId: 1, ttl: 2000, maxClockSkew: 2000, scope: 'process', callTimeout: 60_000, maxWait: 60_000 };
   require('../..').SnowFlake.lease(process.env.URL_OF_ENGINE, options)
-    .then(async (flake) => { console.log(typeof flake.nextId()); await flake.close(); }, ({ message }) => console.log(message));`;
+    .then(async (flake) => { console.log(typeof (await flake.nextIdAsync())); await flake.close(); }, ({ message }) => console.log(message));`;
 
 for (const { engine, options = '', ca, lax, host: right = '127.0.0.1' } of ENGINES) {
   describe(engine, { skip: missing(engine) }, () => {

@@ -7,6 +7,7 @@ const { hostname } = require('node:os');
 const { after, afterEach, before, describe, test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 
+const { inRounds } = require('../support/lease/rounds.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { Peer } = require('../support/peer.js');
 const { SnowFlake, countDuplicates, layouts, until } = require('../support/support.js');
@@ -108,6 +109,7 @@ describe('UidGenerator', { concurrency: 2 }, () => {
         layout: { ...layouts.node, datacenterBits: 0, workerBits: 8, sequenceBits: 5 },
         ttl: 1000,
         maxClockSkew: 500,
+        callTimeout: 30_000,
       };
       const peers = [];
       afterEach(() => Promise.all(peers.splice(0).map((peer) => peer.end())));
@@ -152,22 +154,34 @@ describe('UidGenerator', { concurrency: 2 }, () => {
       }
 
       test('holders of a table that is emptied notice it, and repeat nothing of each other', async () => {
-        await empty();
-        const slow = await holder({ ttl: 2400 });
-        const fast = await holder();
-        const drawing = [slow.draw(4000), fast.draw(4000)];
-        await renewed(slow, 1);
-        await empty();
-        // It takes the other one's worker ID, which has 800 ms to go until it looks.
-        await until(async () => (await fast.lease()).slot.workerId === slow.workerId);
-        assert.deepEqual(await fast.warnings(), ['SNOWFLAKE_NAMESPACE_LOST']);
-        assert.deepEqual(await slow.warnings(), []);
-        await warned(slow, 'SNOWFLAKE_NAMESPACE_LOST');
-        const newcomer = await holder();
-        const drawn = await Promise.all([...drawing, newcomer.draw(2000)]);
-        assert.equal(countDuplicates(drawn.flatMap(({ ids }) => [...ids])), 0);
-        for (const { refusals } of drawn.slice(0, 2)) assert.ok(refusals.ERR_SNOWFLAKE_WINDOW > 0);
-        assert.equal((await fast.lease()).state, 'held');
+        // On a busy machine the slow one may look first, or draws may end before it does.
+        await inRounds('the fast one notices first', async () => {
+          await empty();
+          const slow = await holder({ ttl: 2400 });
+          const fast = await holder();
+          const drawing = [slow.draw(4000), fast.draw(4000)];
+          await renewed(slow, 1);
+          await empty();
+          // It takes the other one's worker ID, which has 800 ms to go until it looks.
+          let isTaken = false;
+          await until(async () => {
+            const [{ slot }, codes] = await Promise.all([fast.lease(), slow.warnings()]);
+            isTaken = slot.workerId === slow.workerId && codes.length === 0;
+            return isTaken || codes.length > 0;
+          });
+          await warned(fast, 'SNOWFLAKE_NAMESPACE_LOST');
+          await warned(slow, 'SNOWFLAKE_NAMESPACE_LOST');
+          const newcomer = await holder();
+          const drawn = await Promise.all([...drawing, newcomer.draw(2000)]);
+          assert.equal(countDuplicates(drawn.flatMap(({ ids }) => [...ids])), 0);
+          await until(async () => (await fast.lease()).state === 'held');
+          const isRefused = drawn
+            .slice(0, 2)
+            .every(({ refusals }) => refusals.ERR_SNOWFLAKE_WINDOW > 0);
+          if (!isTaken) return false;
+          assert.deepEqual(await fast.warnings(), ['SNOWFLAKE_NAMESPACE_LOST']);
+          return isRefused;
+        });
       });
 
       test('a row of another process with the same host and port is not its own', async () => {
@@ -205,13 +219,19 @@ describe('UidGenerator', { concurrency: 2 }, () => {
         ['is down', () => server.kill()],
       ]) {
         test(`IDs continue while the database ${how}`, async () => {
-          const peer = await holder();
+          const ttl = 8000;
+          const peer = await holder({ ttl });
           await stop();
-          const { ids, refusals } = await peer.draw(3 * holding.ttl);
-          assert.deepEqual(refusals, {});
-          assert.ok(ids.length > 1000);
-          server.signal('SIGCONT');
-          if (how === 'is down') await server.run();
+          try {
+            // A holder that a busy machine stops for longer than that is refused until it has renewed.
+            await inRounds('no ID is missing', async () => {
+              const { ids, refusals } = await peer.draw(1.25 * ttl);
+              return Object.keys(refusals).length === 0 && ids.length > 1000;
+            });
+          } finally {
+            server.signal('SIGCONT');
+            if (how === 'is down') await server.run();
+          }
         });
       }
     });

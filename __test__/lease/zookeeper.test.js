@@ -84,7 +84,7 @@ describe('zookeeper with a login', { skip: missing('zookeeper') }, () => {
   });
 
   contract(test, (namespace) => opened(urlOf(namespace)), {
-    ttl: 2000,
+    ttl: 5000,
     die: (store) => store.close(),
   });
 

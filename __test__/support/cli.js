@@ -7,7 +7,7 @@ const { once } = require('node:events');
 const { join } = require('node:path');
 const { after } = require('node:test');
 
-const { within } = require('./within.js');
+const { limitWait } = require('./limit-wait.js');
 
 const MAIN = join(__dirname, '../..', 'js', 'cli', 'main.js');
 
@@ -46,12 +46,12 @@ async function firstLine(child) {
       reject(new Error(`it ended with ${signal ?? code}, and printed '${printed}'`)),
     );
   });
-  return await within(line, `the first line of ${child.spawnargs.slice(2).join(' ')}`);
+  return await limitWait(line, `the first line of ${child.spawnargs.slice(2).join(' ')}`);
 }
 
 /** How a command ends: its code and its signal. */
 function endOf(child) {
-  return within(once(child, 'close'), `the end of ${child.spawnargs.slice(2).join(' ')}`, {
+  return limitWait(once(child, 'close'), `the end of ${child.spawnargs.slice(2).join(' ')}`, {
     giveUp: () => child.kill('SIGKILL'),
   });
 }

@@ -14,7 +14,7 @@ const { writeSync } = require('node:fs');
 const { subscribe } = require('node:diagnostics_channel');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-const { within } = require('./within.js');
+const { limitWait } = require('./limit-wait.js');
 
 /** The most IDs of a turn: what a pipe takes whole, so that a kill does not cut one in two. */
 const MOST = 64;
@@ -64,7 +64,7 @@ class Drawer {
 
   /** What a promise of it resolves with; an error if it takes too long, or the process ends before. */
   async #until(promise, what) {
-    return await within(Promise.race([promise, this.#gone]), `a drawer, and ${what}`, {
+    return await limitWait(Promise.race([promise, this.#gone]), `a drawer, and ${what}`, {
       giveUp: () => this.kill('SIGKILL'),
     });
   }
@@ -98,7 +98,7 @@ class Drawer {
     const answered = once(this.#reports, 'answer');
     this.#child.send('stop');
     const [answer] = await this.#until(answered, 'it has stopped');
-    await within(this.ended, 'the end of a drawer', { giveUp: () => this.kill('SIGKILL') });
+    await limitWait(this.ended, 'the end of a drawer', { giveUp: () => this.kill('SIGKILL') });
     return answer;
   }
 

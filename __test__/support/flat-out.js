@@ -12,7 +12,7 @@ const { once } = require('node:events');
 const { closeSync, openSync, readFileSync, statSync, writeSync } = require('node:fs');
 const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
 
-const { within } = require('./within.js');
+const { limitWait } = require('./limit-wait.js');
 
 /** IDs that are written at once. */
 const CHUNK = 8192;
@@ -151,7 +151,7 @@ class FlatOut {
       throw new Error(`it ended with ${signal ?? code}`);
     });
     ended.catch(() => {});
-    const [answer] = await within(Promise.race([message, ended]), `a message of ${this.file}`);
+    const [answer] = await limitWait(Promise.race([message, ended]), `a message of ${this.file}`);
     return answer;
   }
 

@@ -8,7 +8,7 @@ const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 
-const { within } = require('./within.js');
+const { limitWait } = require('./limit-wait.js');
 
 /** IDs that one turn draws. */
 const TURN = 500;
@@ -65,7 +65,7 @@ class Peer {
         if (failure) reject(failure);
       });
     });
-    return within(answer, `an answer of process ${this.pid} to ${body}`);
+    return limitWait(answer, `an answer of process ${this.pid} to ${body}`);
   }
 
   /** Opens its `flake`, and answers stats(). */

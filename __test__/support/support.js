@@ -9,7 +9,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { Worker } = require('node:worker_threads');
 
 require('./own-directory.js');
-const { within } = require('./within.js');
+const { limitWait } = require('./limit-wait.js');
 const snowdrift = require('../..');
 
 /** A sequence that is no limit. */
@@ -95,7 +95,7 @@ async function runScript(script, { env = {}, args = [] } = {}) {
       output[stream] += text;
     });
   }
-  const [code, signal] = await within(
+  const [code, signal] = await limitWait(
     once(child, 'close'),
     () => `the end of a script that printed ${JSON.stringify(output)}`,
     { giveUp: () => child.kill('SIGKILL') },
@@ -107,7 +107,7 @@ async function runScript(script, { env = {}, args = [] } = {}) {
 async function runWorker(script, options = {}) {
   const worker = new Worker(script, { eval: true, ...options });
   // Both at once: of a thread that ends at once, Node emits the message and the exit in one go.
-  const [[message]] = await within(
+  const [[message]] = await limitWait(
     Promise.all([once(worker, 'message'), once(worker, 'exit')]),
     'the message and the end of a thread',
     { giveUp: () => worker.terminate() },

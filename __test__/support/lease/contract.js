@@ -48,7 +48,7 @@ async function take(store, more) {
  *
  * @param connect makes a store, as one more process would: `connect(namespace)`
  * @param options `ttl`: the shortest that the engine can do, ms. `die`: has a store's holders die,
- *   where it is not enough that they renew no more
+ *   where it is not enough that they renew no more; then ttl is as long as a call may take
  */
 function contract(test, connect, { ttl, die }) {
   let namespaces = 0;
@@ -58,9 +58,12 @@ function contract(test, connect, { ttl, die }) {
   /** Until no hold of a dead holder is left. */
   const expire = async (store) => {
     await die?.(store);
-    const seen = await store.slots();
-    for (let ms = 0; (await store.slots()).slots.some(({ isHeld }) => isHeld); ms += 50) {
-      assert.ok(ms < 30_000, `it does not expire: ${JSON.stringify(seen)}`);
+    const end = performance.now() + 120_000;
+    for (;;) {
+      // A call may fail whose session is as short as ttl, on a busy machine.
+      const seen = await store.slots().catch(String);
+      if (seen.slots?.every(({ isHeld }) => !isHeld)) return;
+      assert.ok(performance.now() < end, `it does not expire: ${JSON.stringify(seen)}`);
       await sleep(50);
     }
   };
@@ -68,8 +71,13 @@ function contract(test, connect, { ttl, die }) {
   const within = async (body) => {
     for (let patience = ttl; ; patience *= 2) {
       const start = performance.now();
-      const answer = await body(patience);
-      if (performance.now() - start < patience * 0.8) return answer;
+      const isInTime = () => performance.now() - start < patience * 0.8;
+      try {
+        const answer = await body(patience);
+        if (isInTime()) return answer;
+      } catch (failure) {
+        if (isInTime()) throw failure;
+      }
     }
   };
 
@@ -114,8 +122,10 @@ function contract(test, connect, { ttl, die }) {
   });
 
   test('a holder that lost a slot can neither raise nor lower nor release it', async () => {
-    const one = await newStore();
-    const lost = await take(one, { workerIds: 1, ceiling: 500, ttl });
+    const [one, lost] = await within(async (ttl) => {
+      const store = await newStore();
+      return [store, await take(store, { workerIds: 1, ceiling: 500, ttl })];
+    });
     await expire(one);
     const next = await take(one, { workerIds: 1, ceiling: 600 });
     const answer = await one.renew({ ...lost, ceiling: 9999 });
@@ -263,14 +273,19 @@ function contract(test, connect, { ttl, die }) {
   });
 
   test('replies have the times of the store’s clock', async () => {
-    const one = await newStore();
-    const isNear = (time) => Math.abs(time - Date.now()) < 5000;
-    const holder = await take(one, { ttl });
-    const renewed = await one.renew({ ...holder, ceiling: 200, ttl: ttl * 2 });
-    for (const [{ now, expires }, ms] of [
-      [holder, ttl],
-      [renewed, ttl * 2],
-    ]) {
+    const [before, held, after] = await within(async (ttl) => {
+      const one = await newStore();
+      const start = Date.now();
+      const holder = await take(one, { ttl });
+      const renewed = await one.renew({ ...holder, ceiling: 200, ttl: ttl * 2 });
+      const both = [
+        [holder, ttl],
+        [renewed, ttl * 2],
+      ];
+      return [start, both, Date.now()];
+    });
+    const isNear = (time) => before - 10_000 < time && time < after + 10_000;
+    for (const [{ now, expires }, ms] of held) {
       assert.ok(now === undefined || isNear(now), `now ${now}`);
       assert.ok(expires === null || isNear(expires - ms), `expires ${expires}`);
     }

@@ -4,6 +4,7 @@
 // tested that is a failure.
 
 const { execFileSync, spawn, spawnSync } = require('node:child_process');
+const dgram = require('node:dgram');
 const { once } = require('node:events');
 const {
   chmodSync,
@@ -27,6 +28,10 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { targetHere } = require('../../../js/addon.js');
 const { connect } = require('../../../js/stores/connect.js');
 const { skipped, tooLong } = require('../amount.js');
+
+/** Limits of a server's start and end, on a machine as busy as may be. */
+const START_MS = 180_000;
+const END_MS = 60_000;
 
 /** The first of these that is on the machine. */
 function find(...commands) {
@@ -149,8 +154,8 @@ const ENGINES = {
     configure: (folder, port) =>
       writeFileSync(
         join(folder, 'zoo.cfg'),
-        // Sessions may be as short as two ticks.
-        `tickTime=500\ndataDir=${folder}\nclientPort=${port}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n`,
+        // Sessions may be as short as two ticks, and so long that they survive a busy machine.
+        `tickTime=500\nmaxSessionTimeout=20000\ndataDir=${folder}\nclientPort=${port}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n`,
       ),
     args: (folder) => ['start-foreground', join(folder, 'zoo.cfg')],
     // It lives for a minute, so that code is compiled quickly rather than well.
@@ -292,13 +297,45 @@ function unusual(engine) {
   return missing(engine) ?? (['postgres', 'redis'].includes(engine) ? undefined : tooLong);
 }
 
-async function freePort() {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
+/**
+ * Below the ports that systems give to clients and to servers that listen on port 0: between the choice of a port
+ * and its use, nobody is given it.
+ */
+const PORTS = { from: 15_000, to: 32_000 };
+
+/** Whether a port was reserved: no other process of these tests chooses it while this one lives. */
+async function reserve(port) {
+  // By the UDP port of the same number, which nobody uses otherwise, and which ends with the process.
+  const lock = dgram.createSocket('udp4').unref();
+  lock.bind({ port, address: '127.0.0.1', exclusive: true });
+  const isOurs = await once(lock, 'listening').then(
+    () => true,
+    () => false,
+  );
+  if (!isOurs) lock.close();
+  return isOurs;
+}
+
+/** Whether nobody listens on a port. */
+async function isFree(port) {
+  const server = net.createServer().listen(port, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+  } catch {
+    return false;
+  }
   server.close();
   await once(server, 'close');
-  return port;
+  return true;
+}
+
+/** A port that stays free until this process uses it. */
+async function freePort() {
+  for (let tries = 0; tries < 1000; tries++) {
+    const port = PORTS.from + Math.floor(Math.random() * (PORTS.to - PORTS.from));
+    if ((await reserve(port)) && (await isFree(port))) return port;
+  }
+  throw new Error('no port is free');
 }
 
 /** Whether a server not only listens but answers. */
@@ -345,7 +382,12 @@ class Server {
     server.#ports = (ports ?? [await freePort(), await freePort()]).map(String);
     server.#engine.configure?.(server.#folder, ...server.#ports);
     server.#args = typeof args === 'function' ? args(server.#folder) : args;
-    await server.run();
+    try {
+      await server.run();
+    } catch (failure) {
+      await server.stop();
+      throw failure;
+    }
     return server;
   }
 
@@ -382,8 +424,10 @@ class Server {
       });
     }
     const answers = this.#engine.isUp ?? serves;
-    for (let tries = 0; !(await answers(this.url)); tries++) {
-      if (this.#process.exitCode !== null || tries > 600) {
+    const end = performance.now() + START_MS;
+    while (!(await answers(this.url))) {
+      const { exitCode, signalCode } = this.#process;
+      if (exitCode !== null || signalCode !== null || performance.now() > end) {
         throw new Error(`the server does not come up: ${this.#output}`);
       }
       await sleep(50);
@@ -394,22 +438,42 @@ class Server {
     this.#process.kill(signal);
   }
 
+  /** As in a power cut. Processes of PostgreSQL outlive their parent by a moment. */
   async kill() {
-    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
-    this.#process.kill('SIGKILL');
-    await once(this.#process, 'exit');
+    if (this.#process.exitCode === null && this.#process.signalCode === null) {
+      const exited = once(this.#process, 'exit');
+      this.#process.kill('SIGKILL');
+      await exited;
+    }
+    const end = performance.now() + END_MS;
+    while (this.#processes().length > 0) {
+      if (performance.now() > end) throw new Error(`it does not end: ${this.#processes()}`);
+      await sleep(10);
+    }
+  }
+
+  /** The IDs of all its processes, where the system lists them: they are in its folder. */
+  #processes() {
+    if (!existsSync('/proc')) return [];
+    return readdirSync('/proc').filter((pid) => {
+      try {
+        return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/cwd`) === this.#folder;
+      } catch {
+        return false;
+      }
+    });
   }
 
   /** Keeps a copy of all that is stored now. The server is down meanwhile. */
   async backUp() {
-    await this.#halt();
+    await this.kill();
     execFileSync('cp', ['-a', `${this.#folder}/.`, this.#copy]);
     await this.run();
   }
 
   /** Goes back in time to that copy. The server is down meanwhile. */
   async restore() {
-    await this.#halt();
+    await this.kill();
     rmSync(this.#folder, { recursive: true, force: true });
     execFileSync('cp', ['-a', this.#copy, this.#folder]);
     await this.run();
@@ -417,19 +481,6 @@ class Server {
 
   get #copy() {
     return `${this.#folder}.copy`;
-  }
-
-  /** As in a power cut. Processes of PostgreSQL outlive their parent by a moment. */
-  async #halt() {
-    await this.kill();
-    const isOurs = (pid) => {
-      try {
-        return readlinkSync(`/proc/${pid}/cwd`) === this.#folder;
-      } catch {
-        return false;
-      }
-    };
-    for (let tries = 0; tries < 100 && readdirSync('/proc').some(isOurs); tries++) await sleep(20);
   }
 
   async stop() {

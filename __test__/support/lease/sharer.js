@@ -33,7 +33,12 @@ class Sharer {
       env: { ...process.env, ...env },
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
-    [sharer.#pid] = await once(sharer.#child, 'message');
+    const started = once(sharer.#child, 'message').then(([pid]) => pid);
+    const ended = once(sharer.#child, 'exit').then(() => {
+      throw new Error('the process ended before it was ready');
+    });
+    ended.catch(() => {});
+    sharer.#pid = await Promise.race([started, ended]);
     sharer.#child.on('message', (message) => sharer.#hear(message));
     return sharer;
   }
@@ -115,12 +120,14 @@ function run() {
     },
     async draw(ms) {
       const ids = [];
-      for (const end = Date.now() + ms; Date.now() < end; ) {
+      const end = Date.now() + ms;
+      // Once at least, on a machine that is late.
+      do {
         try {
           for (let n = 0; n < 10; n++) ids.push(flake.nextIdString());
         } catch {}
         await new Promise((resolve) => setTimeout(resolve, 1));
-      }
+      } while (Date.now() < end);
       return ids;
     },
   };

@@ -10,7 +10,7 @@ const LIMIT_MS = 300_000;
  * @param what is missing if it does not settle, or a function that returns that
  * @param giveUp is called then, for example to kill what keeps the test waiting
  */
-async function within(promise, what, { ms = LIMIT_MS, giveUp = () => {} } = {}) {
+async function limitWait(promise, what, { ms = LIMIT_MS, giveUp = () => {} } = {}) {
   let timer;
   const late = new Promise((_, reject) => {
     timer = setTimeout(() => {
@@ -26,4 +26,4 @@ async function within(promise, what, { ms = LIMIT_MS, giveUp = () => {} } = {}) 
   }
 }
 
-module.exports = { within };
+module.exports = { limitWait };
