@@ -131,7 +131,7 @@ describe('where the environment names a server', { skip: missing('postgres') }, 
   });
 
   test('forRoot() takes a lease of it, with and without being the default', async () => {
-    for (const options of [undefined, { isDefault: false, ttl: 60_000 }]) {
+    for (const options of [undefined, { isDefault: false, ttl: 20_000 }]) {
       const { app, ids } = await start(SnowFlakeModule.forRoot(options));
       assert.equal(ids.lease.state, 'held');
       assert.equal(ids.parse(ids.nextId()).datacenterId, 7);
