@@ -155,7 +155,7 @@ const LOSSES = {
 };
 
 /** Each takes a quarter of a minute. */
-const USUAL = ['postgres: deleted', 'redis: deleted', 'redis: put back in time'];
+const USUAL = ['postgres: deleted', 'redis: put back in time'];
 
 function skipped(engine, how) {
   return missing(engine) ?? (USUAL.includes(`${engine}: ${how}`) ? undefined : tooLong);
