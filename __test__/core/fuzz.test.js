@@ -16,7 +16,7 @@ const { amount, seed } = require('../support/amount.js');
 const { CachedSnowFlake, SnowFlake, SnowFlakeError, layouts } = require('../support/support.js');
 const { OPTION_KEYS } = require('../../js/generator/options.js');
 
-const SECONDS = amount(4, 20);
+const SECONDS = amount(2, 20);
 
 // Of clocks that step and layouts that end there are many here.
 process.removeAllListeners('warning');

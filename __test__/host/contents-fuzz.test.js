@@ -26,7 +26,7 @@ const { createDirectory } = require('../support/own-directory.js');
 const { Peer } = require('../support/peer.js');
 const { seeded } = require('../support/support.js');
 
-const ROUNDS = amount(60, 300);
+const ROUNDS = amount(30, 300);
 const SEED = seed ?? 1;
 /** The longest that a round may take. Its calls are bounded by maxWait, or by the 10 s of an opening: of 4, and more. */
 const LONGEST_MS = 240_000;

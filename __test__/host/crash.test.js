@@ -14,7 +14,7 @@ const { countDuplicatesOf } = require('../support/drawer.js');
 const { onMachine } = require('../support/machine.js');
 const { SnowFlake, layouts, seeded } = require('../support/support.js');
 
-const KILLS = amount(15, 200);
+const KILLS = amount(10, 200);
 const SEED = seed ?? 1;
 
 /**

@@ -20,7 +20,7 @@ const { ENGINES, Server, missing } = require('../support/lease/servers.js');
 const { Machine, missing: noMachine } = require('../support/machine.js');
 const { layouts, patience, slow, until } = require('../support/support.js');
 
-const SECONDS = amount(10, 10);
+const SECONDS = amount(5, 10);
 const SEED = seed ?? 1;
 const PROCESSES = 6;
 /** So few that a slot that is given up is soon somebody else's. */

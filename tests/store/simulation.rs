@@ -450,7 +450,7 @@ fn run(kind: Kind, careless: Option<Careless>, seeds: Range<u64>) -> Result<Coun
 
 fn holds(kind: Kind) {
     // Files take a hundred times as long.
-    let seeds = if matches!(kind, Kind::Files(_)) { amount(30, 200) } else { amount(800, 4000) };
+    let seeds = if matches!(kind, Kind::Files(_)) { amount(20, 200) } else { amount(400, 4000) };
     let counts = run(kind, None, 0..seeds).unwrap_or_else(|(seed, fault)| {
         panic!("{kind:?}, seed {seed}: {fault}. TESTS_SEED={seed} shows it alone")
     });
