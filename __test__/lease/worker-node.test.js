@@ -7,6 +7,7 @@ const { hostname } = require('node:os');
 const { after, afterEach, before, describe, test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 
+const { tooLong } = require('../support/amount.js');
 const { inRounds } = require('../support/lease/rounds.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { Peer } = require('../support/peer.js');
@@ -26,7 +27,9 @@ const WORKER_NODE = {
 
 describe('UidGenerator', { concurrency: 2 }, () => {
   for (const engine of ['mysql', 'postgres']) {
-    describe(`WORKER_NODE on ${engine}`, { skip: missing(engine), concurrency: 1 }, () => {
+    // UidGenerator's own table is one of MySQL.
+    const skip = missing(engine) ?? (engine === 'mysql' ? undefined : tooLong);
+    describe(`WORKER_NODE on ${engine}`, { skip, concurrency: 1 }, () => {
       const { workerNode } = require('../../js/stores/worker-node.js');
       // Other IDs in each test: this process remembers what it has issued under a worker ID.
       let epoch = Date.UTC(2026, 0, engine === 'mysql' ? 1 : 2);
