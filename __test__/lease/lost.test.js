@@ -16,6 +16,7 @@ const { Drawer, countDuplicatesOf } = require('../support/drawer.js');
 const { deleteNamespace } = require('../support/lease/namespaces.js');
 const { inRounds } = require('../support/lease/rounds.js');
 const { ENGINES, Server, missing } = require('../support/lease/servers.js');
+const { limitWait } = require('../support/limit-wait.js');
 const { memory } = require('../../js/stores/memory.js');
 const { SnowFlake, layouts, patience } = require('../support/support.js');
 
@@ -34,18 +35,6 @@ const LATE = 120_000;
 
 /** Of an ID, Unix ms. */
 const timeOf = (id) => Number(id >> 22n) + layout.epoch;
-
-async function within(ms, what, promise) {
-  const abort = new AbortController();
-  // Keeps the process alive: leases do not.
-  const limit = sleep(ms, undefined, abort).then(() => assert.fail(`${what}: ${ms} ms`));
-  try {
-    return await Promise.race([promise, limit]);
-  } finally {
-    abort.abort();
-    limit.catch(() => {});
-  }
-}
 
 class Fleet {
   #options;
@@ -72,14 +61,14 @@ class Fleet {
     const waiting = { ...fleet.#options, waits: true };
     fleet.newcomers = Array.from({ length: HOLDERS }, () => new Drawer(waiting));
     const ready = Promise.all(fleet.newcomers.map(({ ready }) => ready));
-    await within(LATE, 'the next holders are ready', ready);
+    await limitWait(ready, 'the next holders are ready', { ms: LATE });
     return fleet;
   }
 
   /** Until these draw, from now on. */
   drawing(ms, drawers) {
     const each = drawers.map((drawer) => drawer.drawn(drawer.ids().length + 100));
-    return within(ms, 'all issue again', Promise.all(each));
+    return limitWait(Promise.all(each), 'all issue again', { ms });
   }
 
   /** Until all have renewed just now, if they do so at about one time: the worst moment of a loss. */
@@ -94,7 +83,7 @@ class Fleet {
     const reported = async (drawer) => {
       while (!drawer.losses.some(({ at }) => at > since)) await sleep(20);
     };
-    return within(ms, 'a loss is reported', Promise.all(this.drawers.map(reported)));
+    return limitWait(Promise.all(this.drawers.map(reported)), 'a loss is reported', { ms });
   }
 
   /** Until every holder of the time before has warned. */
@@ -184,7 +173,7 @@ describe('a namespace', { concurrency: 2 }, () => {
           const again = performance.now() - back;
 
           // Warnings come by another way than IDs.
-          await within(LATE, 'all warn', fleet.warned());
+          await limitWait(fleet.warned(), 'all warn', { ms: LATE });
           const { count, duplicates, late } = fleet.compared(now);
           t.diagnostic(
             `${count} IDs, ${duplicates} duplicates; all have noticed after ${Math.round(noticed)} ms, and issue again after ${Math.round(again)} ms`,
@@ -220,7 +209,7 @@ describe('a namespace', { concurrency: 2 }, () => {
     const [slot] = records.slots.values();
     slot.owner = '0'.repeat(32);
     slot.ceiling += 60_000;
-    const [{ code, message }] = await within(LATE, 'a warning', warned);
+    const [{ code, message }] = await limitWait(warned, 'a warning', { ms: LATE });
     assert.equal(code, 'SNOWFLAKE_NAMESPACE_LOST');
     assert.match(message, /is recorded with an older ceiling/);
     assert.equal(flake.lease.lost, 'reverted');
