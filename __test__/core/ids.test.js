@@ -161,7 +161,7 @@ test('nextIdAsync() waits in an exhausted tick without holding the event loop', 
     const ids = await Promise.all(Array.from({ length: 5 }, () => flake.nextIdAsync()));
     clearInterval(counting);
     all.push(...ids);
-    // Whoever waits longest need not come last.
+    // The order does not matter: the call that waits longest may come first.
     return { ticks: new Set(ids.map((id) => flake.parse(id).timestamp)).size, turns };
   }
   // Two IDs a tick. On a busy machine a tick may begin or end between two draws.
