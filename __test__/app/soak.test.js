@@ -55,5 +55,6 @@ test('a soak that leaks fails', { skip }, async () => {
   const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(leak)}`;
   const { code, output } = await soak(Math.min(SECONDS, 15), { NODE_OPTIONS });
   assert.equal(code, 1, output);
-  assert.match(output, /a leak: external rose/);
+  // In so few rounds on a busy machine the heap may rise by half a megabyte, too.
+  assert.match(output, /a leak: .*\bexternal\b.* rose/);
 });
