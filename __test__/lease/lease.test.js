@@ -764,10 +764,13 @@ test('a list of slots with a damaged record is refused, and what is shown of a h
     ...[{ workerId: '0' }, { workerId: -1 }, { datacenterId: 1e12 }, { datacenterId: undefined }],
     ...[{ ceiling: 1.5 }, { ceiling: 2 ** 60 }, { ceiling: null }, { expires: 'soon' }],
   ]) {
-    assert.throws(() => read(damaged), /undamaged/);
+    assert.throws(
+      () => read(damaged),
+      /undamaged.*\. This slot is damaged: \{ datacenterId: .*, workerId: .*, ceiling: /,
+    );
   }
   for (const record of [{}, null, { ...namespace, layout: 'x' }, { ...namespace, ttl: 1e12 }]) {
-    assert.throws(() => read({}, record), /undamaged/);
+    assert.throws(() => read({}, record), /undamaged records$/);
   }
   const startedAt = new Date(5);
   const shown = (more) => read(more).slots[0];

@@ -112,7 +112,14 @@ function readReply(call, reply, request) {
     const { holders } = call === 'acquire' ? reply : {};
     return holders === undefined ? reply : { ...reply, holders: holders.map(readHolder) };
   }
-  throw new Error(`it returned ${describe(reply)}; it must return ${expected}`);
+  const damage = call === 'slots' ? damageIn(reply) : '';
+  throw new Error(`it returned ${describe(reply)}; it must return ${expected}${damage}`);
+}
+
+/** The first damaged slot of a list, for the operator who looks for its record. */
+function damageIn(reply) {
+  const damaged = Array.isArray(reply?.slots) ? reply.slots.filter((slot) => !isSlot(slot)) : [];
+  return damaged.length > 0 ? `. This slot is damaged: ${describe(damaged[0])}` : '';
 }
 
 module.exports = { readReply };
