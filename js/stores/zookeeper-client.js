@@ -93,17 +93,31 @@ function createClient(ensemble, { tls, ...login }, prepare) {
   /** The certificates of the session. */
   let used;
 
+  async function connect(ttl, current) {
+    used = current;
+    const open = await addon.connect(ensemble, ttl, user && `${user}:${password}`, current);
+    try {
+      await prepare(open);
+      return open;
+    } catch (failure) {
+      open.close();
+      throw failure;
+    }
+  }
+
   return {
     /** The open session, or a new one with the ttl as its timeout. */
     async session({ ttl = DEFAULT_TTL_MS, signal } = {}) {
       signal?.throwIfAborted();
       const current = await certificates();
-      let open = await connecting?.catch(() => undefined);
+      const before = connecting;
+      let open = await before?.catch(() => undefined);
       if (open === undefined || open.hasEnded()) {
-        used = current;
-        connecting = addon.connect(ensemble, ttl, user && `${user}:${password}`, current);
+        signal?.throwIfAborted();
+        // Unless another call has begun a new one.
+        if (connecting === before) connecting = undefined;
+        connecting ??= connect(ttl, current);
         open = await connecting;
-        await prepare(open);
       } else if (Object.keys(used ?? {}).some((name) => used[name] !== current[name])) {
         // For its next connection.
         open.renewCertificates(current);
@@ -115,8 +129,9 @@ function createClient(ensemble, { tls, ...login }, prepare) {
 
     /** Ends the session, which frees its slots. */
     async close() {
-      const open = await connecting?.catch(() => undefined);
+      const last = connecting;
       connecting = undefined;
+      const open = await last?.catch(() => undefined);
       open?.close();
     },
   };
