@@ -173,6 +173,17 @@ fn a_waiter_books_a_coming_tick_and_nobody_takes_it_for_a_rollback() {
 }
 
 #[test]
+fn a_booking_takes_a_16th_of_a_tick_and_less_the_longer_the_line() {
+    let sequence = Sequence::new(Box::<Cells>::default(), &Layout::new([8, 2, 2, 1, 6], 1, 0));
+    let book = || sequence.book(&RAISING, &mut || 5, 64, 3);
+    sequence.reserve(&RAISING, &mut || 5, |_| 64).unwrap();
+    for n in 0..16 {
+        assert_eq!(book(), block(6, 0, 4 * n, 4));
+    }
+    assert_eq!(book(), block(7, 0, 0, 2), "the second in the line");
+}
+
+#[test]
 fn a_booking_does_not_pass_the_ceiling() {
     let s = Both::within(&ROOMY, RAISING, Window { floor: NEVER, ceiling: 6 });
     for _ in 0..4 {
@@ -221,6 +232,7 @@ fn closing_tells_the_highest_tick_of_any_counter_and_reopening_starts_above() {
     let reserve = |now: Tick| sequence.reserve(&RAISING, &mut || now, |_| 1);
     reserve(90).unwrap();
     reserve(10).unwrap();
+    assert_eq!([0, 1].map(|counter| sequence.mark_left(counter)), [90, NEVER]);
     let first = sequence.window_number();
     let ended = sequence.close();
     assert_eq!(
@@ -234,11 +246,17 @@ fn closing_tells_the_highest_tick_of_any_counter_and_reopening_starts_above() {
     let high = HighMarks::default();
     assert_eq!(sequence.reopen(&stale, window, &high), Err(NotReopened::Overtaken));
     let closed = sequence.closed().unwrap();
-    sequence.reopen(&closed, window, &high).unwrap();
+    let second = sequence.reopen(&closed, window, &high).unwrap();
     assert_eq!(reserve(90), Err(Stall::AtFloor { until: 91 }));
     assert!(!sequence.raise_ceiling(first, 200), "a late confirmation of another window");
     assert_eq!(reserve(100), Err(Stall::AboveCeiling { ceiling: 99 }));
     assert_eq!(reserve(91), block(91, 0, 0, 1));
+    for ceiling in [110, 105] {
+        assert!(sequence.raise_ceiling(second, ceiling));
+        assert_eq!(sequence.window_number(), second);
+        assert_eq!(reserve(111), Err(Stall::AboveCeiling { ceiling: 110 }), "it only rises");
+    }
+    assert_eq!(reserve(110), block(110, 0, 0, 1));
 }
 
 #[test]
@@ -288,7 +306,9 @@ fn cells_that_were_not_begun_issue_nothing_at_or_below_the_clock_then() {
     let sequence = Sequence::new(Box::new(not_begun(&SMALL)), &SMALL);
     let reserve = |now: Tick| sequence.reserve(&RAISING, &mut || now, |_| 1);
     assert_eq!(reserve(7), Err(Stall::AboveCeiling { ceiling: NEVER }));
+    assert!(!sequence.is_begun());
     sequence.begin(&mut || 7, Beginning::After).unwrap();
+    assert!(sequence.is_begun());
     sequence.begin(&mut || 50, Beginning::After).unwrap();
     assert_eq!(reserve(7), Err(Stall::AtFloor { until: 8 }));
     assert_eq!(reserve(6), Err(Stall::AtFloor { until: 8 }), "nor under another counter");

@@ -80,7 +80,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
             }
             if counter == seen.counter && seen.tick == tick && seen.next <= self.shape.last_sequence
             {
-                return Ok(Run { tick, ..*seen });
+                return Ok(*seen);
             }
             lowest = lowest.min(mark);
         }
