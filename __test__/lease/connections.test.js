@@ -178,8 +178,8 @@ const unknownDatabase = (pathname) => [
 const withoutTls = (scheme, search) => [
   'a server without TLS',
   (server) => changed(server, (url) => Object.assign(url, { search })).replace(/^\w+/, scheme),
-  // Redis answers nothing to what is no command.
-  /^(Cannot agree on TLS with|Redis .* did not answer)/,
+  // Redis answers nothing to what is no command. The end of a connection may come before etcd's answer.
+  /^(Cannot agree on TLS with|Redis .* did not answer|etcd .* closed the connection .* uses TLS)/,
   scheme === 'rediss' ? 2000 : undefined,
 ];
 
