@@ -2,12 +2,11 @@
 // ZooKeeper with a login: the nodes of snowdrift are its user's only.
 
 const assert = require('node:assert/strict');
-const { after, before, beforeEach, describe, test } = require('node:test');
+const { after, before, describe, test } = require('node:test');
 const { inspect } = require('node:util');
 
 const { loadAddon } = require('../../js/addon.js');
 const { connect } = require('../../js/stores/connect.js');
-const { createClient } = require('../../js/stores/zookeeper-client.js');
 const { zookeeper } = require('../../js/stores/zookeeper.js');
 const { contract, open, take } = require('../support/lease/contract.js');
 const { Server, missing } = require('../support/lease/servers.js');
@@ -107,76 +106,4 @@ test('a login is both user and password', { skip: missing('zookeeper') }, () => 
   for (const login of [{ user: 'app' }, { password: 'x' }, { user: 'a:b', password: 'x' }]) {
     assert.throws(() => zookeeper('zk1:2181', login), { code: 'ERR_SNOWFLAKE_CONFIG' });
   }
-});
-
-describe('a client has one session', () => {
-  const path = require.resolve('snowdrift-zookeeper');
-  let real;
-  let sessions;
-  let isPrepared;
-
-  class Session {
-    isOpen = true;
-    hasEnded = () => !this.isOpen;
-    close = () => {
-      this.isOpen = false;
-    };
-  }
-
-  before(() => {
-    real = require.cache[path];
-    const connect = async () => sessions[sessions.push(new Session()) - 1];
-    const load = () => ({ connect });
-    require.cache[path] = { id: path, loaded: true, exports: { directory: __dirname, load } };
-  });
-  beforeEach(() => {
-    sessions = [];
-    isPrepared = true;
-  });
-  after(() => {
-    if (real === undefined) delete require.cache[path];
-    else require.cache[path] = real;
-  });
-
-  const create = () =>
-    createClient('zk1:2181', {}, async () => {
-      if (!isPrepared) throw new Error('denied');
-    });
-
-  test('calls that find none, or an ended one, open one together', async () => {
-    const { session } = create();
-    for (const count of [1, 2]) {
-      const open = await Promise.all([session(), session(), session()]);
-      assert.deepEqual([new Set(open).size, sessions.length], [1, count]);
-      open[0].close();
-    }
-  });
-
-  test('a session that could not be prepared is closed, and the next call opens another', async () => {
-    const { session } = create();
-    isPrepared = false;
-    await assert.rejects(session(), /denied/);
-    isPrepared = true;
-    const open = await session();
-    assert.deepEqual(
-      sessions.map(({ isOpen }) => isOpen),
-      [false, true],
-    );
-    assert.equal(open, sessions[1]);
-  });
-
-  test('calls that are abandoned leave no session open after close()', async () => {
-    for (const hasEnded of [false, true]) {
-      const { session, close } = create();
-      if (hasEnded) (await session()).close();
-      const limit = new AbortController();
-      const call = session({ signal: limit.signal });
-      limit.abort();
-      await Promise.all([close(), assert.rejects(call, { name: 'AbortError' })]);
-    }
-    assert.deepEqual(
-      sessions.filter(({ isOpen }) => isOpen),
-      [],
-    );
-  });
 });

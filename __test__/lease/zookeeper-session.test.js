@@ -1,0 +1,70 @@
+'use strict';
+// A client of ZooKeeper has one session, whatever calls it at once. The addon is a fake.
+
+const assert = require('node:assert/strict');
+const { beforeEach, test } = require('node:test');
+
+const { createClient } = require('../../js/stores/zookeeper-client.js');
+
+let sessions;
+let isPrepared;
+
+class Session {
+  isOpen = true;
+  hasEnded = () => !this.isOpen;
+  close = () => {
+    this.isOpen = false;
+  };
+}
+
+const connect = async () => sessions[sessions.push(new Session()) - 1];
+const path = require.resolve('snowdrift-zookeeper');
+const fake = { directory: __dirname, load: () => ({ connect }) };
+require.cache[path] = { id: path, loaded: true, exports: fake };
+
+beforeEach(() => {
+  sessions = [];
+  isPrepared = true;
+});
+
+const create = () =>
+  createClient('zk1:2181', {}, async () => {
+    if (!isPrepared) throw new Error('denied');
+  });
+
+test('calls that find none, or an ended one, open one together', async () => {
+  const { session } = create();
+  for (const count of [1, 2]) {
+    const open = await Promise.all([session(), session(), session()]);
+    assert.deepEqual([new Set(open).size, sessions.length], [1, count]);
+    open[0].close();
+  }
+});
+
+test('a session that could not be prepared is closed, and the next call opens another', async () => {
+  const { session } = create();
+  isPrepared = false;
+  await assert.rejects(session(), /denied/);
+  isPrepared = true;
+  const open = await session();
+  assert.deepEqual(
+    sessions.map(({ isOpen }) => isOpen),
+    [false, true],
+  );
+  assert.equal(open, sessions[1]);
+});
+
+test('calls that are abandoned leave no session open after close()', async () => {
+  for (const hasEnded of [false, true]) {
+    const { session, close } = create();
+    if (hasEnded) (await session()).close();
+    const limit = new AbortController();
+    const call = session({ signal: limit.signal });
+    limit.abort();
+    await Promise.all([close(), assert.rejects(call, { name: 'AbortError' })]);
+  }
+  assert.deepEqual(
+    sessions.filter(({ isOpen }) => isOpen),
+    [],
+  );
+});
