@@ -101,7 +101,7 @@ function lineOf(file, { stack = '' }) {
   return line === undefined ? '' : readFileSync(file, 'utf8').split('\n')[line - 1];
 }
 
-/** Answers which tests of these files failed: by file, the `names`, and whether one of them `foundEqual` IDs. */
+/** Answers which tests of these files failed: by file, each test's `name`, and whether it `foundEqual` IDs. */
 async function testAddon(files, concurrency) {
   const counts = { passed: 0, skipped: 0, failed: 0 };
   const reasons = new Map();
@@ -130,11 +130,8 @@ async function testAddon(files, concurrency) {
       counts.failed++;
       const where = [relative('.', file), ...path.slice(0, nesting), name].join(' > ');
       const error = details.error.cause ?? details.error;
-      const { names, foundEqual } = failed.get(file) ?? { names: [], foundEqual: false };
-      failed.set(file, {
-        names: [...names, where],
-        foundEqual: foundEqual || EQUAL_IDS.test(`${error.message} ${lineOf(file, error)}`),
-      });
+      const foundEqual = EQUAL_IDS.test(`${error.message} ${lineOf(file, error)}`);
+      failed.set(file, [...(failed.get(file) ?? []), { name: where, foundEqual }]);
       console.error(`\n${where} failed:\n${inspect(error)}\n`);
     }
   }
@@ -150,21 +147,23 @@ async function testAddon(files, concurrency) {
   return failed;
 }
 
+const namesOf = (tests) => tests.map(({ name }) => name);
+
 /**
- * Runs files that failed once more, alone, and answers what failed of them now. In a third of the runs a busy machine
- * makes one of 1,900 tests late. A test that found equal IDs is not run again: it has found them.
+ * Runs files that failed once more, alone, and answers what failed of them now: a busy machine makes one of 1,900 tests
+ * late, each time another. A test that found equal IDs is not run again: it has found them.
  */
 async function runAgain(failed) {
-  const files = [...failed].filter(([, { foundEqual }]) => !foundEqual).map(([file]) => file);
+  const mayPass = (tests) => !tests.some(({ foundEqual }) => foundEqual);
+  const files = [...failed.keys()].filter((file) => mayPass(failed.get(file)));
   if (failed.size > MOST_AGAIN || files.length === 0) return failed;
   log(`once more, alone: ${files.map((file) => relative('.', file)).join(', ')}`);
   const again = await testAddon(files, 1);
-  const passed = files.filter((file) => !again.has(file));
-  for (const file of passed) {
-    console.log(`passed only alone:\n${failed.get(file).names.join('\n')}`);
-    failed.delete(file);
+  for (const file of files.filter((each) => !again.has(each))) {
+    console.log(`passed only alone:\n${namesOf(failed.get(file)).join('\n')}`);
   }
-  return new Map([...failed, ...again]);
+  const others = [...failed].filter(([file]) => !files.includes(file));
+  return new Map([...others, ...again]);
 }
 
 const files = testFiles();
@@ -180,7 +179,7 @@ if (light.length < files.length) {
   failedFiles = new Map([...failedFiles, ...heavy]);
 }
 if (isAll) failedFiles = await runAgain(failedFiles);
-const failed = [...failedFiles.values()].flatMap(({ names }) => names);
+const failed = [...failedFiles.values()].flatMap(namesOf);
 failed.push(...(await core));
 // Last, where it is seen.
 if (failed.length > 0) {
