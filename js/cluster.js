@@ -13,6 +13,7 @@ const { serverUrl } = require('./stores/url.js');
 const { choice, directoryOf, propertiesOf, wholeNumber } = require('./checks.js');
 const { readLayout } = require('./ids/layouts.js');
 const { clearTimeout, monotonic, setTimeout } = require('./time.js');
+const { warn } = require('./warnings.js');
 
 const { nextTick } = process;
 
@@ -184,7 +185,7 @@ class Workers extends EventEmitter {
 function warnOfDeath({ index, workerId = index, pid, code, signal, failure, restartInMs }) {
   const reason = failure?.message ?? signal ?? `code ${code}`;
   const delay = restartInMs === 0 ? 'at once' : `in ${restartInMs} ms`;
-  require('./warnings.js').warn(
+  warn(
     'SNOWFLAKE_WORKER_DIED',
     `Worker ${workerId} (process ${pid}) died with ${reason}; it restarts ${delay}.`,
   );

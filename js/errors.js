@@ -3,21 +3,17 @@
 
 const { inspect, types } = require('node:util');
 
+const { wordsFor } = require('./faults.js');
 const { SnowFlakeError, filterErrors } = require('./ids/error.js');
+const { printable, redactCause, redactForeign, redactValue, sanitize } = require('./secrets.js');
 
-/** Loaded for the first error: most processes have none. */
-const secrets = () => require('./secrets.js');
-filterErrors({
-  text: (text) => secrets().sanitize(text),
-  cause: (cause) => secrets().redactCause(cause),
-});
+filterErrors({ text: sanitize, cause: redactCause });
 
 /** How many properties of an object are shown. */
 const MOST_PROPERTIES = 5;
 
 /** A value for an error message: short, without secrets, and without running the value's own code. */
 function describe(value) {
-  const { printable, redactForeign, redactValue } = secrets();
   try {
     // Without its stack: the error that has it as a cause shows that anyway.
     if (types.isNativeError(value)) {
@@ -50,7 +46,7 @@ function describeProperties(object) {
   const shown = entries.slice(0, MOST_PROPERTIES).map(([name, { value }]) => {
     const isSafe = ['number', 'boolean', 'bigint'].includes(typeof value) || value === null;
     const text = isSafe ? String(value) : typeof value;
-    return isArray ? text : secrets().redactForeign(`${name.slice(0, 60)}: ${text}`);
+    return isArray ? text : redactForeign(`${name.slice(0, 60)}: ${text}`);
   });
   if (entries.length > MOST_PROPERTIES) shown.push('...');
   const [open, close] = isArray ? '[]' : '{}';
@@ -70,10 +66,17 @@ function isMissing({ code }) {
   return code === 'MODULE_NOT_FOUND' || code === 'ERR_MODULE_NOT_FOUND';
 }
 
+/** The user of this process when it loaded this file. */
+const user = process.geteuid?.();
+
 /** The error for a package that the application has to install; or `cause`, if it is installed and fails. */
 function needsPackage(what, name, cause) {
   if (!isMissing(cause)) return cause;
-  return configError(`${what} needs the package '${name}': npm install ${name}`, { cause });
+  const remedy =
+    process.geteuid?.() === user
+      ? `npm install ${name}`
+      : 'use it before this process changes its user, who may not be able to read the package';
+  return configError(`${what} needs the package '${name}': ${remedy}`, { cause });
 }
 
 /** Returns the result of a native call. Throws if it is a fault. */
@@ -86,10 +89,10 @@ function unwrap(answer) {
 
 /** The error of a fault: a kind, and values that js/faults.js words. */
 function faultError(fault) {
-  const { code, message } = require('./faults.js').wordsFor(fault);
+  const { code, message } = wordsFor(fault);
   const publicOf = ({ worker: workerId, pid, host, started }) => ({
     ...(workerId === undefined ? {} : { workerId }),
-    ...{ pid, host: host && secrets().printable(host), startedAt: new Date(started) },
+    ...{ pid, host: host && printable(host), startedAt: new Date(started) },
   });
   return new SnowFlakeError(code, message, { holders: fault.holders?.map(publicOf) });
 }

@@ -2,6 +2,8 @@
 // Messages on channels of node:diagnostics_channel; index.d.ts describes them. Channels without subscribers
 // cost nothing.
 
+const { warnOfRollback } = require('./warnings.js');
+
 const channels = new Map();
 let createChannel;
 
@@ -44,7 +46,7 @@ function createReporter(channel, settings, lease) {
   }
 
   function publishRollback(rollback) {
-    require('./warnings.js').warnOfRollback(rollback);
+    warnOfRollback(rollback);
     const { backMs, counter: clockBack, unreported } = rollback;
     const news = subscribedChannel('clock-rollback');
     news?.publish({ ...getNode(), backMs, clockBack, unreported });

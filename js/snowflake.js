@@ -6,6 +6,7 @@ const { Generator, isClosed, isGenerator, parse } = require('./generator/generat
 const { Opened, openLease, openNow } = require('./generator/opening.js');
 const { layouts, readLayout } = require('./ids/layouts.js');
 const { readLeaseOptions, readOptions } = require('./generator/options.js');
+const { environmentServer } = require('./stores/url.js');
 
 /** This thread's default instance: a SnowFlake or a CachedSnowFlake. It remains after close(). */
 let defaultFlake;
@@ -30,7 +31,6 @@ function openDefault(settings) {
 
 /** Opens the default instance from the environment, with a call to a server if necessary. */
 async function openDefaultByEnvironment() {
-  const { environmentServer } = require('./stores/url.js');
   const server = environmentServer();
   return server === undefined
     ? openDefault(readOptions())

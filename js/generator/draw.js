@@ -23,12 +23,15 @@
 // - Native code writes the ms that it has read itself. A JavaScript clock that stands still or differs does
 //   not show that ms, and each ID takes a call.
 
+const { createReporter } = require('../events.js');
 const { writeBase32 } = require('../ids/text.js');
 const { blockNow, callAtEndOfTurn } = require('../time.js');
 const { widthOf } = require('../ids/presets.js');
+const { refusalError } = require('../refusals.js');
 const { copyIds, exactNumber, lengthOf, readId } = require('./arguments.js');
 const { createBase32Speller } = require('./base32.js');
 const { createSpeller } = require('./digits.js');
+const { createOwnClock, createQueue } = require('./waiting.js');
 
 /** The offsets in a channel's memory, in units of 8 bytes and of 4: src/binding/block.rs. */
 const RESERVED_MS = 256;
@@ -62,7 +65,7 @@ function createDrawer(channel, settings, lease, onRejected = 'wait') {
   // Without a clock each ID takes a call: the rest of a booked block is given back.
   const now = blockNow ?? (() => Number.NaN);
   if (blockNow === undefined) halves[MOST_CHECKED] = 1;
-  const own = clock && require('./waiting.js').createOwnClock(channel, settings, drop, getReporter);
+  const own = clock && createOwnClock(channel, settings, drop, getReporter);
   const tryOnce = own?.refill ?? (() => channel.tryRefill());
   const refill = own?.refillOrWait ?? (mayWait ? () => refillOf(number) : tryOnce);
   /** Created on first use. */
@@ -165,11 +168,11 @@ function createDrawer(channel, settings, lease, onRejected = 'wait') {
   }
 
   function errorOf(refusal) {
-    return require('../refusals.js').refusalError(refusal, settings, lease?.report());
+    return refusalError(refusal, settings, lease?.report());
   }
 
   function getReporter() {
-    reporter ??= require('../events.js').createReporter(channel, settings, lease);
+    reporter ??= createReporter(channel, settings, lease);
     return reporter;
   }
 
@@ -277,7 +280,6 @@ function createDrawer(channel, settings, lease, onRejected = 'wait') {
   }
 
   function getQueue() {
-    const { createQueue } = require('./waiting.js');
     const tryDraw = () => (isSpent() ? draw(tryOnce) : undefined);
     queue ??= createQueue(settings, lease, { tryDraw, take, refuse, getReporter });
     return queue;

@@ -3,11 +3,13 @@
 
 const { Codec } = require('../ids/codec.js');
 const { NUMBER_BITS } = require('../ids/text.js');
+const { uidString } = require('../ids/uid-string.js');
 const { argumentError, configError } = require('../errors.js');
 const { isTarget, readCount, readFields, readId } = require('./arguments.js');
 const { unixMs } = require('../checks.js');
 const { createDrawer } = require('./draw.js');
 const { unixNow } = require('../time.js');
+const { warnOfEnd } = require('../warnings.js');
 
 /** The method for `await using`; Node 18 has no such symbol. */
 const ASYNC_DISPOSE = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
@@ -75,7 +77,7 @@ class Generator {
     const { layout, datacenterId, workerId } = settings;
     this.#codec = codecOf(layout);
     if (settings.clock === undefined && timeLeft(layout) < YEAR_MS) {
-      require('../warnings.js').warnOfEnd(layout);
+      warnOfEnd(layout);
     }
     // Own properties, so that they work detached. Fixed, so that nobody replaces them.
     const fix = (key, value) => Object.defineProperty(this, key, { value, enumerable: true });
@@ -112,8 +114,6 @@ class Generator {
   }
 
   toUidString(id, options) {
-    // Loaded on first use.
-    const { uidString } = require('../ids/uid-string.js');
     return uidString(this.parse(id), this.#settings.layout, options);
   }
 

@@ -3,6 +3,13 @@
 
 const { openChannel, openChannelLater } = require('../channel.js');
 const { configError, describe } = require('../errors.js');
+const { NativeLease } = require('../lease/native-lease.js');
+const { serverUrl } = require('../stores/url.js');
+const { warnOfSecondUser, warnOfUnusable } = require('../warnings.js');
+
+/** Loaded on first use: that takes as long as all the rest. Root may become a user who cannot read the files: for root, now. */
+const leases = () => require('../lease/open.js');
+if (process.geteuid?.() === 0) leases();
 
 /** An open generator, passed to a constructor in place of options. Applications cannot make one. */
 class Opened {
@@ -67,7 +74,6 @@ function readStore(place) {
       `the store of SnowFlake.lease() must be a URL, or a LeaseStore such as postgres(pool); it lacks the functions ${missing.join(', ')}: ${describe(place)}`,
     );
   }
-  const { serverUrl } = require('../stores/url.js');
   return serverUrl('the store of SnowFlake.lease()', place);
 }
 
@@ -80,32 +86,8 @@ async function openLease(given, read) {
   const store = readStore(place);
   if (store === undefined) return await openLater(read(place));
   const settings = read();
-  const lease = await takeLease(store, settings);
+  const lease = await leases().takeLease(store, settings);
   return new Opened(lease.channel, settings, lease);
-}
-
-async function takeLease(store, settings) {
-  const { createLeasePublisher } = require('../events.js');
-  const isUrl = store instanceof URL;
-  if (settings.leasing.inThread) {
-    if (!isUrl) {
-      throw configError(
-        'thread: true needs the URL of a store: a client object cannot move to a thread',
-      );
-    }
-    const { ThreadLease } = require('../lease/thread.js');
-    return ThreadLease.take(store.href, settings, createLeasePublisher());
-  }
-  const { StoreLease } = require('../lease/lease.js');
-  if (!isUrl) return StoreLease.take(store, settings, createLeasePublisher());
-  const { connect } = require('../stores/connect.js');
-  const connected = await connect(store);
-  try {
-    return await StoreLease.take(connected, settings, createLeasePublisher());
-  } catch (failure) {
-    await connected.close();
-    throw failure;
-  }
 }
 
 /** A list of a channel's own, which has none where there is nothing to warn of. */
@@ -114,14 +96,13 @@ const listIn = (channel, name) => (Object.hasOwn(channel, name) ? channel[name] 
 /** Warns of slots that native code skipped, and of second users. */
 function createOpened(channel, before) {
   for (const fault of listIn(channel, 'passedOver')) {
-    require('../warnings.js').warnOfUnusable(fault);
+    warnOfUnusable(fault);
   }
   for (const fault of listIn(channel, 'secondUsers')) {
-    require('../warnings.js').warnOfSecondUser(fault);
+    warnOfSecondUser(fault);
   }
   const settings = { ...before, workerId: channel.workerId };
   if (settings.recording === undefined) return new Opened(channel, settings);
-  const { NativeLease } = require('../lease/native-lease.js');
   return new Opened(channel, settings, new NativeLease(channel, settings));
 }
 

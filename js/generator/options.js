@@ -4,6 +4,7 @@
 const { choice, directoryOf, numberIn, propertiesOf, wholeNumber } = require('../checks.js');
 const { configError, describe } = require('../errors.js');
 const { readLayout } = require('../ids/layouts.js');
+const { namesServer } = require('../stores/url.js');
 const { unixNow } = require('../time.js');
 
 /** Choices and bounds of the options that are not about the node, in ms. */
@@ -151,7 +152,6 @@ function readRecording(given) {
     );
   }
   const isFromEnvironment = lease !== undefined && given.lease === undefined;
-  const { namesServer } = require('../stores/url.js');
   if (isFromEnvironment && namesServer(lease)) {
     throw configError(
       `SNOWDRIFT_LEASE names a server, ${describe(lease)}: await SnowFlake.ready() once before the first static call, or await SnowFlake.lease() for a separate instance`,

@@ -5,8 +5,6 @@
 // maxAhead. So every ceiling confirmed until now is below the same sum, the horizon. A namespace that was
 // lost starts above the horizon.
 
-const { randomBytes } = require('node:crypto');
-
 const { SnowFlakeError, configError, unwrap } = require('../errors.js');
 const { layoutKey } = require('../ids/layout-key.js');
 const native = require('../native.js');
@@ -17,7 +15,7 @@ const { LONG_WAIT_MS, POLL_MS } = require('./timing.js');
 /** The limits of a namespace's record, and the command's options that raise them. */
 const LIMITS = { ttl: 'ttl', maxClockSkew: 'max-clock-skew', maxAhead: 'max-ahead' };
 
-const newId = () => randomBytes(16).toString('hex');
+const newId = () => require('node:crypto').randomBytes(16).toString('hex');
 
 class Namespace {
   #store;

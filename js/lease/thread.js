@@ -3,8 +3,6 @@
 // loop that is busy for longer than the ttl keeps its slot. The process has one generator per node, so the
 // thread raises the ceiling of the generator from which the other threads draw.
 
-const { Worker } = require('node:worker_threads');
-
 const { isBundled } = require('../addon.js');
 const { moveChannel, openChannel } = require('../channel.js');
 const { SnowFlakeError, configError, describe } = require('../errors.js');
@@ -12,7 +10,20 @@ const { clearTimeout, setTimeout, unixNow } = require('../time.js');
 const atExit = require('./release-at-exit.js');
 const { RESTART_MS, THREAD_MS } = require('./timing.js');
 
+/** The file of the thread. */
+function findThread() {
+  try {
+    return require.resolve('./thread-main.js');
+  } catch (cause) {
+    throw configError(
+      `thread: true cannot read the file of its thread, ${__dirname}/thread-main.js: open the lease before this process changes its user`,
+      { cause },
+    );
+  }
+}
+
 class ThreadLease {
+  #file = findThread();
   #url;
   #settings;
   #channel;
@@ -92,8 +103,9 @@ class ThreadLease {
 
   /** Starts a thread and waits until it has a slot. */
   #start() {
+    const { Worker } = require('node:worker_threads');
     return new Promise((resolve, reject) => {
-      const thread = new Worker(require.resolve('./thread-main.js'), {
+      const thread = new Worker(this.#file, {
         workerData: {
           'snowdrift:lease': {
             url: this.#url,

@@ -3,6 +3,7 @@
 
 const { unixNow } = require('../time.js');
 const { SnowFlake } = require('../snowflake.js');
+const { warnOfTextIds } = require('../warnings.js');
 
 const DAY_MS = 86_400_000;
 const YEAR_MS = 365 * DAY_MS;
@@ -23,8 +24,7 @@ function checkTextIds(id, parse) {
   isSettled = true;
   const longer = timeOf(10n ** BigInt(id.length), parse ?? SnowFlake.parse);
   if (!(longer - at <= YEAR_MS)) return;
-  // Loaded with the first warning.
-  require('../warnings.js').warnOfTextIds(id.length, longer, longer - at);
+  warnOfTextIds(id.length, longer, longer - at);
 }
 
 /** Unix ms; undefined if the layout has no such ID. */

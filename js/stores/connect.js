@@ -4,14 +4,16 @@
 // that is abandoned destroys its connection, and the next call opens another one. Otherwise a half-open
 // connection would fail all later calls.
 
-const { readFile } = require('node:fs/promises');
-const net = require('node:net');
-
 const { SnowFlakeError, configError, needsPackage } = require('../errors.js');
 const { learn } = require('../secrets.js');
 const { runWithin } = require('../time.js');
+const { etcd } = require('./etcd.js');
 const { storeFailure } = require('./failures.js');
+const { mysql } = require('./mysql.js');
+const { postgres } = require('./postgres.js');
+const { redis } = require('./redis.js');
 const { addressesOf, loginOf, serverOf } = require('./url.js');
+const { zookeeper } = require('./zookeeper.js');
 
 /** Time limit of an orderly disconnect, ms. */
 const DISCONNECT_MS = 500;
@@ -46,7 +48,6 @@ function splitUrl(url) {
 
 async function connectPostgres(url, { own, options }) {
   const { default: pg } = await loadClient('pg', url);
-  const { postgres } = require('./postgres.js');
   const clients = new Set();
   class Client extends pg.Client {
     constructor(config) {
@@ -79,8 +80,8 @@ async function connectPostgres(url, { own, options }) {
 
 async function connectMysql(url, { own, options }) {
   const { default: mysql2 } = await loadClient('mysql2', url);
-  const { mysql } = require('./mysql.js');
   own.protocol = 'mysql:';
+  const net = require('node:net');
   const sockets = new Set();
   const stream = ({ config: { host, port, socketPath } }) => {
     const socket = net.connect(
@@ -104,7 +105,6 @@ async function connectMysql(url, { own, options }) {
 
 async function connectRedis(url, { own, options }) {
   const { default: Redis } = await loadClient('ioredis', url);
-  const { redis } = require('./redis.js');
   // The calls connect, since the client's own retry timer would keep the process alive.
   const client = new Redis(own.href, {
     lazyConnect: true,
@@ -164,6 +164,7 @@ function tlsOf(own, scheme) {
     return undefined;
   }
   const readTls = async (name) => {
+    const { readFile } = require('node:fs/promises');
     try {
       return [name, await readFile(searchParams.get(name))];
     } catch ({ code }) {
@@ -175,7 +176,6 @@ function tlsOf(own, scheme) {
 }
 
 async function connectEtcd(_, { own, options }) {
-  const { etcd } = require('./etcd.js');
   const tls = tlsOf(own, 'etcds:');
   const scheme = tls === undefined ? 'http' : 'https';
   const endpoints = addressesOf(own).map((address) => `${scheme}://${address}`);
@@ -183,7 +183,6 @@ async function connectEtcd(_, { own, options }) {
 }
 
 async function connectZookeeper(_, { own, options }) {
-  const { zookeeper } = require('./zookeeper.js');
   const tls = tlsOf(own, 'zookeepers:');
   const ensemble = addressesOf(own).join(',') + own.pathname;
   return { store: zookeeper(ensemble, { ...options, ...loginOf(own), tls }) };
