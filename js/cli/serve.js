@@ -105,12 +105,14 @@ async function run(flags, positionals, { complain, print, usage }) {
     await flake[ASYNC_DISPOSE]();
     throw usage(`cannot listen: ${failure.message}. Choose another --port or --host`);
   });
+  // Before the line: who reads it may end this process at once.
+  const ended = new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, resolve);
+  });
   const { datacenterId, workerId } = flake;
   if (flags.json) print(JSON.stringify({ url, datacenterId, workerId }));
   else print(`${url} serves IDs of datacenterId ${datacenterId}, workerId ${workerId}`);
-  await new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, resolve);
-  });
+  await ended;
   server.close();
   server.closeIdleConnections?.();
   const late = setTimeout(() => server.closeAllConnections?.(), STOP_MS);
