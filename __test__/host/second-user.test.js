@@ -11,7 +11,6 @@ const {
   linkSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   readdirSync,
   renameSync,
@@ -20,27 +19,18 @@ const {
   symlinkSync,
   writeFileSync,
 } = require('node:fs');
-const { tmpdir } = require('node:os');
 const { basename, dirname, join } = require('node:path');
 const { test } = require('node:test');
 const { pathToFileURL } = require('node:url');
 
 const { run } = require('../support/cli.js');
 const { countDuplicatesOf } = require('../support/drawer.js');
+const { as, createReachable, noOtherUser } = require('../support/other-users.js');
 const { createDirectory } = require('../support/own-directory.js');
 const { Peer, drawAll } = require('../support/peer.js');
 
 const VICTIM = 65534;
 const ATTACKER = 54_321;
-
-const as = (user) => ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups'];
-
-function whyNot() {
-  if (process.platform !== 'linux') return 'users are tried on Linux';
-  if (process.getuid() !== 0) return 'only root can be two users';
-  const { status } = spawnSync('setpriv', [...as(ATTACKER).slice(1), 'true']);
-  return status === 0 ? false : 'setpriv is refused here';
-}
 
 /** A shell command of the attacker. Answers whether it worked. */
 function attack(command, ...paths) {
@@ -50,9 +40,9 @@ function attack(command, ...paths) {
 
 /** A scene with two places that all users may write to, as /dev/shm and /tmp, and processes of the victim. */
 function scene(name, body) {
-  test(name, { skip: whyNot(), timeout: 600_000 }, async (t) => {
+  test(name, { skip: noOtherUser(), timeout: 600_000 }, async (t) => {
     const shared = createDirectory();
-    const place = mkdtempSync(join(tmpdir(), 'snowdrift-second-user-'));
+    const place = createReachable();
     for (const path of [shared, place]) chmodSync(path, 0o1777);
     const peers = [];
     t.after(async () => {
@@ -281,13 +271,12 @@ function grantGroup(volume, group) {
 scene('a volume of a group can be used by its users in turn, and by no other', async (scene) => {
   const { place, shared, peer } = scene;
   const GROUP = 4711;
-  const member = (user) => ['setpriv', `--reuid=${user}`, `--regid=${GROUP}`, '--clear-groups'];
   chmodSync(place, 0o755);
   const state = join(place, 'volume');
   mkdirSync(state);
   for (const user of [10_001, 10_002, 10_001]) {
     grantGroup(state, GROUP);
-    const one = peer(member(user));
+    const one = peer(as(user, GROUP));
     await one.open({ state });
     await one.end();
     assert.ok(existsSync(join(shared, `snowdrift-${user}`)));
@@ -296,7 +285,7 @@ scene('a volume of a group can be used by its users in turn, and by no other', a
   for (const mode of [0o3777, 0o775]) {
     grantGroup(state, GROUP);
     chmodSync(state, mode);
-    await assertRefused(peer(member(10_002)), /belongs to user 10001, not to user 10002/, {
+    await assertRefused(peer(as(10_002, GROUP)), /belongs to user 10001, not to user 10002/, {
       state,
     });
   }

@@ -7,8 +7,10 @@
 const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
+const { join } = require('node:path');
 
 const { limitWait } = require('./limit-wait.js');
+const { publicCopy } = require('./other-users.js');
 
 /** IDs that one turn draws. */
 const TURN = 500;
@@ -22,13 +24,16 @@ class Peer {
 
   /**
    * @param env added to the environment; what is undefined there is taken out
-   * @param by the command that starts it, for example `['unshare', '--mount']`
+   * @param by the command that starts it, for example `['unshare', '--mount']`. It may be another user's process: it
+   *   loads copies that all users can read
    * @param entry the copy of the package that it loads
    */
-  constructor({ env = {}, cwd = __dirname, by = [], entry = require.resolve('../..') } = {}) {
-    const [command, ...args] = [...by, process.execPath, __filename, entry];
+  constructor({ env = {}, by = [], entry } = {}) {
+    const home = by.length === 0 ? join(__dirname, '../..') : publicCopy();
+    const script = join(home, '__test__/support/peer.js');
+    const [command, ...args] = [...by, process.execPath, script, entry ?? home];
     this.#child = spawn(command, args, {
-      cwd,
+      cwd: home,
       env: { ...process.env, datacenterId: '1', workerId: '3', ...env },
       stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
       serialization: 'advanced',
