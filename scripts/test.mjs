@@ -1,14 +1,13 @@
-// All tests: builds what they take, then runs the core's beside the addon's, then the types. The addon's tests are
+// Tests: builds what they take, then runs the core's beside the addon's, then the types. The addon's tests are
 // files, which run side by side: of each it says how long it took, and of those that failed what they
-// printed. TESTS=all, which .ci/run sets, tests what takes long, too: see __test__/support/amount.js. It also runs
-// a file that failed once more, alone: see runAgain.
+// printed. TESTS is for .ci/run and scripts/storms.mjs: see __test__/support/amount.js.
 //
-//   npm test                      all of them
+//   npm test                      all but the storms
 //   npm test -- lease host/page   of the addon's, those with one of these in their path, and no others
 
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { run as runFiles } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -16,20 +15,17 @@ import { inspect } from 'node:util';
 
 /** So many files at a time: most of them wait more than they work. */
 const CONCURRENCY = 4;
-/** With TESTS=all these take all processors, so that fewer of them run at a time, and none beside the others. */
+/** As storms these take all processors, so that fewer of them run at a time, and none beside the others. */
 const HEAVY = /\/(chaos|hosts-chaos|lost|simulation|crash|soak)\.test\.js$/;
 const HEAVY_CONCURRENCY = 2;
 const FILE_TIMEOUT_MS = 15 * 60_000;
-/** Where more files failed, a busy machine is not the reason. */
-const MOST_AGAIN = 3;
-/** What a test that found equal IDs has in its message, or in the line that failed. */
-const EQUAL_IDS = /duplicate|twice|repeat|\.size\b/i;
 /** In this order: the files that take long come first, so that none is left alone in the end. */
 const FOLDERS = ['lease', 'host', 'app', 'orm', 'package', 'cli', 'core'];
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 const chosen = process.argv.slice(2);
-const isAll = process.env.TESTS === 'all';
+const { TESTS } = process.env;
+const isStorms = TESTS === 'storms';
 const started = performance.now();
 
 function log(text) {
@@ -47,11 +43,10 @@ async function run(command, ...args) {
 
 /** What is built by one does not wait for what is built by another. */
 async function build() {
-  const flags = isAll ? ['--orms', '--runners', '--boundary'] : [];
-  // It takes long, so that a new clone leaves it to TESTS=all.
-  if (isAll || readdirSync('zookeeper').some((name) => name.endsWith('.node'))) {
-    flags.push('--zookeeper');
-  }
+  const flags = isStorms ? ['--orms', '--runners', '--boundary'] : [];
+  // It takes long, so that a new clone leaves it to CI.
+  const isBuilt = readdirSync('zookeeper').some((name) => name.endsWith('.node'));
+  if (TESTS !== undefined || isBuilt) flags.push('--zookeeper');
   const builds = [run(process.execPath, 'scripts/prepare.mjs', ...flags)];
   // Where there is no cargo, prepare.mjs says what to do.
   if (spawnSync('cargo', ['--version']).status === 0) builds.push(buildTests());
@@ -95,17 +90,12 @@ async function testCore() {
   return code === 0 ? [] : [command.join(' ')];
 }
 
-/** The line of a test's file at which it failed. */
-function lineOf(file, { stack = '' }) {
-  const line = stack.split(`${file}:`)[1]?.match(/^\d+/)?.[0];
-  return line === undefined ? '' : readFileSync(file, 'utf8').split('\n')[line - 1];
-}
-
-/** Answers which tests of these files failed: by file, each test's `name`, and whether it `foundEqual` IDs. */
+/** Answers the names of those tests of these files that failed. */
 async function testAddon(files, concurrency) {
   const counts = { passed: 0, skipped: 0, failed: 0 };
   const reasons = new Map();
-  const failed = new Map();
+  const failed = [];
+  const failedFiles = new Set();
   const outputs = new Map();
   const path = [];
   const stream = runFiles({
@@ -118,24 +108,23 @@ async function testAddon(files, concurrency) {
     if (type === 'test:start') path[nesting] = name;
     else if (type === 'test:stdout' || type === 'test:stderr') {
       outputs.set(file, `${outputs.get(file) ?? ''}${message}`);
-    } else if (type === 'test:diagnostic' && file !== undefined && isAll) {
+    } else if (type === 'test:diagnostic' && file !== undefined && isStorms) {
       console.log(`          ${path[nesting]}: ${message}`);
     } else if (type === 'test:complete' && name === file) {
       const seconds = (details.duration_ms / 1000).toFixed(1).padStart(6);
       console.log(`${seconds} s  ${relative('__test__', file)}${details.error ? ' FAILED' : ''}`);
-    } else if (type === 'test:pass' && details.type !== 'suite') {
+    } else if (type === 'test:pass' && (details.type !== 'suite' || skip !== undefined)) {
       counts[skip === undefined ? 'passed' : 'skipped']++;
       if (typeof skip === 'string') reasons.set(skip, (reasons.get(skip) ?? 0) + 1);
     } else if (type === 'test:fail' && details.error.failureType !== 'subtestsFailed') {
       counts.failed++;
       const where = [relative('.', file), ...path.slice(0, nesting), name].join(' > ');
-      const error = details.error.cause ?? details.error;
-      const foundEqual = EQUAL_IDS.test(`${error.message} ${lineOf(file, error)}`);
-      failed.set(file, [...(failed.get(file) ?? []), { name: where, foundEqual }]);
-      console.error(`\n${where} failed:\n${inspect(error)}\n`);
+      failed.push(where);
+      failedFiles.add(file);
+      console.error(`\n${where} failed:\n${inspect(details.error.cause ?? details.error)}\n`);
     }
   }
-  for (const file of failed.keys()) {
+  for (const file of failedFiles) {
     console.error(`\n${relative('.', file)} printed:\n${outputs.get(file) ?? 'nothing'}`);
   }
   for (const [reason, count] of reasons) console.log(`skipped, ${count}: ${reason}`);
@@ -147,39 +136,15 @@ async function testAddon(files, concurrency) {
   return failed;
 }
 
-const namesOf = (tests) => tests.map(({ name }) => name);
-
-/**
- * Runs files that failed once more, alone, and answers what failed of them now: a busy machine makes one of 1,900 tests
- * late, each time another. A test that found equal IDs is not run again: it has found them.
- */
-async function runAgain(failed) {
-  const mayPass = (tests) => !tests.some(({ foundEqual }) => foundEqual);
-  const files = [...failed.keys()].filter((file) => mayPass(failed.get(file)));
-  if (failed.size > MOST_AGAIN || files.length === 0) return failed;
-  log(`once more, alone: ${files.map((file) => relative('.', file)).join(', ')}`);
-  const again = await testAddon(files, 1);
-  for (const file of files.filter((each) => !again.has(each))) {
-    console.log(`passed only alone:\n${namesOf(failed.get(file)).join('\n')}`);
-  }
-  const others = [...failed].filter(([file]) => !files.includes(file));
-  return new Map([...others, ...again]);
-}
-
 const files = testFiles();
 await build();
 const core = chosen.length === 0 ? testCore() : [];
-// With all of them, each takes all processors.
-if (isAll) await core;
-const isHeavy = (file) => isAll && HEAVY.test(file);
+const isHeavy = (file) => isStorms && HEAVY.test(file);
+const heavy = files.filter(isHeavy);
 const light = files.filter((file) => !isHeavy(file));
-let failedFiles = await testAddon(light, CONCURRENCY);
-if (light.length < files.length) {
-  const heavy = await testAddon(files.filter(isHeavy), HEAVY_CONCURRENCY);
-  failedFiles = new Map([...failedFiles, ...heavy]);
-}
-if (isAll) failedFiles = await runAgain(failedFiles);
-const failed = [...failedFiles.values()].flatMap(namesOf);
+const failed = [];
+if (light.length > 0) failed.push(...(await testAddon(light, CONCURRENCY)));
+if (heavy.length > 0) failed.push(...(await testAddon(heavy, HEAVY_CONCURRENCY)));
 failed.push(...(await core));
 // Last, where it is seen.
 if (failed.length > 0) {

@@ -11,6 +11,7 @@ const { after, before, describe, test } = require('node:test');
 
 const { Client } = require('pg');
 
+const { storm } = require('../support/amount.js');
 const { countDuplicates, layouts, SnowFlake } = require('../support/support.js');
 const { Server, freePort, missing } = require('../support/lease/servers.js');
 const { blocksOf, runProgram, within, writeProgram } = require('../support/page.js');
@@ -21,7 +22,7 @@ const PATIENCE = 600_000;
 const block = blocksOf('docs/nestjs.md').find(({ code }) => code.includes('forkWorkers('));
 
 /** Of /proc, which is Linux's. */
-const skip = process.platform === 'linux' ? missing('postgres') : 'it reads /proc';
+const skip = storm ?? (process.platform === 'linux' ? missing('postgres') : 'it reads /proc');
 
 describe('an application with cluster, NestJS, TypeORM and a lease', { skip }, () => {
   let server;

@@ -13,7 +13,7 @@ const { afterEach, test } = require('node:test');
 const { pathToFileURL } = require('node:url');
 const { inspect } = require('node:util');
 
-const { isAll } = require('../support/amount.js');
+const { isStorms } = require('../support/amount.js');
 const { countDuplicates, refuses, runScript } = require('../support/support.js');
 const { limitWait } = require('../support/limit-wait.js');
 const { forkWorkers } = require('../../js/cluster.js');
@@ -111,7 +111,7 @@ test('workers have the IDs 0 to count - 1, the datacenter, and the environment t
 
 test('one that is killed is restarted under its ID, again and again', async () => {
   const app = new App('serve', { count: 2, datacenterId: 1, stableAfter: 0 });
-  const deaths = isAll ? 34 : 6;
+  const deaths = isStorms ? 34 : 6;
   for (let n = 0; n < deaths; n++) {
     const serving = await app.said('serves', 2 + n);
     assert.ok(serving.every(({ serves }) => serves === 0 || serves === 1));

@@ -8,6 +8,7 @@ require('reflect-metadata');
 const { Module } = require('@nestjs/common');
 const { NestFactory } = require('@nestjs/core');
 
+const { storm } = require('../support/amount.js');
 const { CachedSnowFlake, SnowFlake, refuses, rejects } = require('../support/support.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { memory } = require('../../js/stores/memory.js');
@@ -117,7 +118,7 @@ test('with isDefault: false it leaves the default instance alone', async () => {
   await app.close();
 });
 
-describe('where the environment names a server', { skip: missing('postgres') }, () => {
+describe('where the environment names a server', { skip: storm ?? missing('postgres') }, () => {
   let server;
   before(async () => {
     server = await Server.start('postgres');

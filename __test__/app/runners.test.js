@@ -8,6 +8,7 @@ const { utimesSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
+const { storm } = require('../support/amount.js');
 const { Pm2 } = require('../support/runners/pm2/daemon.js');
 const { Packages, assertOneSequence, missingRunner } = require('../support/runners/project.js');
 const { until } = require('../support/support.js');
@@ -48,7 +49,9 @@ function missingNamespaces() {
   return status === 0 ? undefined : 'unshare cannot make namespaces here';
 }
 
-const skip = process.platform !== 'linux' && 'a host has one sequence by default on Linux only';
+const linux =
+  process.platform === 'linux' ? undefined : 'a host has one sequence by default on Linux only';
+const skip = storm ?? linux;
 
 describe('processes of one environment', { skip, timeout: 14 * 60_000 }, () => {
   const packages = new Packages();

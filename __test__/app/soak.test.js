@@ -6,11 +6,10 @@ const { execFile } = require('node:child_process');
 const { join } = require('node:path');
 const { test } = require('node:test');
 
-const { amount, tooLong } = require('../support/amount.js');
+const { amount, storm } = require('../support/amount.js');
 const { seeded } = require('../support/support.js');
 
 const SECONDS = amount(20, 20);
-const skip = tooLong;
 
 /** How the soak ends, and what it prints. */
 function soak(seconds, env = {}) {
@@ -40,7 +39,9 @@ test('a curve that rises is distinguished from one that only varies', async () =
   for (const name of Object.keys(BOUNDS)) assert.deepEqual(judge(curve(name)).leaks, [name]);
 });
 
-test('rounds of all that an application can do leave nothing behind', { skip }, async (t) => {
+test('rounds of all that an application can do leave nothing behind', {
+  skip: storm,
+}, async (t) => {
   // In few rounds, on a busy machine, caches and compilers do not settle. A leak rises in each soak, however long.
   for (let longer = 1, code; code !== 0; longer *= 2) {
     const soaked = await soak(SECONDS * longer);
@@ -50,7 +51,7 @@ test('rounds of all that an application can do leave nothing behind', { skip }, 
   }
 });
 
-test('a soak that leaks fails', { skip }, async () => {
+test('a soak that leaks fails', { skip: storm }, async () => {
   const leak = 'setInterval(() => (globalThis.kept ??= []).push(Buffer.alloc(1e5, 1)), 20).unref()';
   const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(leak)}`;
   const { code, output } = await soak(Math.min(SECONDS, 15), { NODE_OPTIONS });

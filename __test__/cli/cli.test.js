@@ -10,6 +10,7 @@ const { test } = require('node:test');
 const { promisify } = require('node:util');
 
 const { fromBase32 } = require('../../js/id.js');
+const { isStorms, storm } = require('../support/amount.js');
 const { endOf, firstLine, json, run, start } = require('../support/cli.js');
 const { refusing } = require('../support/echo.js');
 const { createDirectory } = require('../support/own-directory.js');
@@ -31,7 +32,9 @@ test('next prints IDs, one a line, of the node that is named', async () => {
   assert.ok(list.every((id) => typeof id === 'string'));
 });
 
-test('next with state draws nothing twice, however often it is run at once', async () => {
+test('next with state draws nothing twice, however often it is run at once', {
+  skip: storm,
+}, async () => {
   const state = mkdtempSync(join(tmpdir(), 'snowdrift-cli-'));
   try {
     const lease = ['--lease', `file://${state}`, '--datacenter-id', '1'];
@@ -217,7 +220,7 @@ test('slots without a URL: who renews a lease of this host, and until when it is
   assert.ok(after.pages.every(({ datacenterId }) => datacenterId !== 5));
 });
 
-test('slots of a directory: held, died, free', async () => {
+test('slots of a directory: held, died, free', { skip: storm }, async () => {
   const state = mkdtempSync(join(tmpdir(), 'snowdrift-slots-'));
   const url = `file://${state}`;
   try {
@@ -341,7 +344,9 @@ test('a password comes from the environment or a file; one in an argument is war
     ]) {
       const { code, said } = await run(args, { env });
       assert.equal(code, 1, said);
-      assert.match(said, /ERR_SNOWFLAKE_STORE: Redis at .*no such user/);
+      assert.match(said, /ERR_SNOWFLAKE_STORE: Redis at /);
+      // Unless the machine holds up the server until the call's time is over.
+      if (isStorms) assert.match(said, /Redis at .*no such user/);
       assert.equal(warning.test(said), isWarned, said);
       assert.doesNotMatch(said, /geheim/);
     }
@@ -362,12 +367,21 @@ test('a password comes from the environment or a file; one in an argument is war
       assert.deepEqual([refusal.code, refusal.stdout], [2, ''], refusal.stderr);
       assert.match(refusal.stderr, said);
     }
+  } finally {
+    server.close();
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('a file may name a directory of slots', { skip: storm }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'snowdrift-file-'));
+  try {
+    const file = join(folder, 'url');
     writeFileSync(file, `file://${folder}`);
-    assert.equal((await run(['next', ...node, '--lease-file', file])).code, 0);
+    assert.equal((await run(['next', '--datacenter-id', '1', '--lease-file', file])).code, 0);
     const { slots } = await json('slots', '--lease-file', file);
     assert.deepEqual([slots.length, slots[0].workerId], [1, 0]);
   } finally {
-    server.close();
     rmSync(folder, { recursive: true });
   }
 });

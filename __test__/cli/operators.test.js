@@ -7,6 +7,7 @@ const net = require('node:net');
 const os = require('node:os');
 const { after, before, describe, mock, test } = require('node:test');
 
+const { isStorms, storm } = require('../support/amount.js');
 const { run } = require('../support/cli.js');
 const { Drawer } = require('../support/drawer.js');
 const { deleteNamespace } = require('../support/lease/namespaces.js');
@@ -33,10 +34,10 @@ const SECOND = 1000;
 const KEY = '41/3/5/2/12@1+1580486400000';
 
 /**
- * What the client of ZooKeeper says if the machine has stopped the server. It waits for half a ttl, and for 2 s at
- * most.
+ * What the client of ZooKeeper says if the machine has stopped the server: it waits for half a ttl, and for 2 s at
+ * most. Then what a command says, which waits for 10 s.
  */
-const STOPPED = /no response from connection|TimedOut|SessionExpired/;
+const STOPPED = /no response from connection|TimedOut|SessionExpired|did not answer within/;
 const TRIES = 20;
 
 /** Runs a command, again while the machine stops the server. */
@@ -69,8 +70,8 @@ async function leaseServed(url, options) {
   }
 }
 
-async function refused(args, said) {
-  const { code, stdout, stderr } = await runServed(args);
+async function refused(args, said, command = runServed) {
+  const { code, stdout, stderr } = await command(args);
   assert.deepEqual([code, stdout], [1, ''], stderr);
   assert.match(stderr, /^snowdrift: ERR_SNOWFLAKE_STORE: /);
   assert.match(stderr, said);
@@ -130,7 +131,8 @@ describe('operators', { concurrency: 3 }, () => {
             [slot.datacenterId, slot.workerId, slot.state, slot.pid, others.length],
             [datacenterId, flake.workerId, 'held', process.pid, 0],
           );
-          assert.ok(Math.abs(slot.ceiling - ceiling) <= 2000, `${slot.ceiling - ceiling} ms`);
+          const apart = slot.ceiling - ceiling;
+          if (isStorms) assert.ok(Math.abs(apart) <= 2000, `${apart} ms`);
           const env = { SNOWDRIFT_LEASE: url };
           const { stdout, code } = await runServed(['slots'], { env });
           assert.equal(code, 0);
@@ -184,7 +186,7 @@ describe('operators', { concurrency: 3 }, () => {
         assert.deepEqual(namespace, created);
       });
 
-      test('raise raises the limits of holders, and lowers none', async () => {
+      test('raise raises the limits of holders, and lowers none', { skip: storm }, async () => {
         const url = urlOf('raised');
         await refused(['raise', url, '--ttl', '5000'], /no record of a namespace/);
         await json('create', url, '--new', ...FLAGS);
@@ -199,7 +201,9 @@ describe('operators', { concurrency: 3 }, () => {
         assert.match(stdout, /\nttl +2000 ms\nmaxClockSkew +1300 ms\n.*ttl stays 2000 ms/s);
       });
 
-      test('recover raises the floor of a namespace above what its holders can have issued', async () => {
+      test('recover raises the floor of a namespace above what its holders can have issued', {
+        skip: storm,
+      }, async () => {
         const url = urlOf('lifted');
         await json('create', url, '--new', ...FLAGS);
         const before = Date.now();
@@ -218,7 +222,9 @@ describe('operators', { concurrency: 3 }, () => {
         flake.close();
       });
 
-      test('recover stops a living holder whose record is unchanged, until IDs continue above the floor', async () => {
+      test('recover stops a living holder whose record is unchanged, until IDs continue above the floor', {
+        skip: storm,
+      }, async () => {
         const url = urlOf('living');
         await json('create', url, '--new', ...FLAGS);
         const flake = await lease(url, {});
@@ -242,7 +248,9 @@ describe('operators', { concurrency: 3 }, () => {
         flake.close();
       });
 
-      test('if the record is gone, recover creates it above all that its holders had', async () => {
+      test('if the record is gone, recover creates it above all that its holders had', {
+        skip: storm,
+      }, async () => {
         const url = urlOf('gone');
         const layout = { ...layouts.node, workerBits: 0 };
         const bits = ['--layout', '41/3/0/2/12'];
@@ -278,12 +286,12 @@ describe('operators', { concurrency: 3 }, () => {
     });
   }
 
-  test('a call to a silent server ends', { skip: missing('postgres') }, async () => {
+  test('a call to a silent server ends', { skip: storm ?? missing('postgres') }, async () => {
     const silent = net.createServer(() => {}).listen(0, '127.0.0.1');
     await once(silent, 'listening');
     try {
       const url = `postgres://user@127.0.0.1:${silent.address().port}/db`;
-      await refused(['recover', url], /did not answer within 10000 ms/);
+      await refused(['recover', url], /did not answer within 10000 ms/, run);
     } finally {
       silent.close();
     }

@@ -8,6 +8,7 @@ const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { test } = require('node:test');
 
+const { storm } = require('../support/amount.js');
 const { SnowFlake, countDuplicates, entry, runScript, wide } = require('../support/support.js');
 const { createDirectory } = require('../support/own-directory.js');
 const { missing, underShiftedClock } = require('../support/machine.js');
@@ -127,7 +128,7 @@ async function answerOf(script) {
   return JSON.parse(stdout);
 }
 
-test('many turns of a ms make one native call', async () => {
+test('many turns of a ms make one native call', { skip: storm }, async () => {
   const calls = await answerOf(`
     const drawer = counted(native.open(request(1)));
     for (let n = 0; n < 20000; n++) { await undefined; drawer.nextId(); }
@@ -254,7 +255,7 @@ test('no ID is drawn in a turn after the window was ended, nor after close()', a
 });
 
 test('one ID a turn under a clock that flickers by some ms: none repeats, each has its ms', {
-  skip: missing(),
+  skip: storm ?? missing(),
 }, async () => {
   const { duplicates, wrong, total, rollbacks } = await underShiftedClock(`
       const layout = { ...layouts.node, sequenceBits: 10, clockBackBits: 4 };
@@ -276,7 +277,9 @@ test('one ID a turn under a clock that flickers by some ms: none repeats, each h
   assert.ok(rollbacks > 5, `${rollbacks} rollbacks`);
 });
 
-test('processes and threads that draw one ID a turn repeat none while their page is deleted', async () => {
+test('processes and threads that draw one ID a turn repeat none while their page is deleted', {
+  skip: storm,
+}, async () => {
   const shared = createDirectory();
   const results = mkdtempSync(join(tmpdir(), 'snowdrift-block-'));
   const drawing = `

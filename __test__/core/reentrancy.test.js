@@ -6,6 +6,7 @@ const assert = require('node:assert/strict');
 const { subscribe, unsubscribe } = require('node:diagnostics_channel');
 const { afterEach, test } = require('node:test');
 
+const { isStorms, storm } = require('../support/amount.js');
 const {
   CachedSnowFlake,
   SnowFlake,
@@ -105,11 +106,11 @@ class Drawer {
     await Promise.all(this.#pending);
   }
 
-  /** What was drawn is IDs of this instance, each once. */
-  check() {
+  /** What was drawn is IDs of this instance, each once, and more of them than `least`. */
+  check(least = ROUNDS) {
     const { ids } = this;
     assert.ok(this.nested > 10, `only ${this.nested} callbacks`);
-    assert.ok(ids.length > ROUNDS, `only ${ids.length} IDs, ${this.refusals} refusals`);
+    assert.ok(ids.length > least, `only ${ids.length} IDs, ${this.refusals} refusals`);
     assert.equal(new Set(ids).size, ids.length, 'duplicates');
     for (const id of ids) assert.match(id, /^(0|[1-9]\d{0,18})$/);
     for (const id of ids) {
@@ -196,12 +197,13 @@ for (const seed of [1, 2, 3]) {
     assert.equal(new Set(ids).size, ids.length, 'duplicates');
     assert.ok(ids.some((id) => substitutes.has(id)));
     drawer.ids = ids.filter((id) => !substitutes.has(id));
-    drawer.check();
+    // There are four a ms: how many it draws depends on the time that it takes.
+    drawer.check(isStorms ? ROUNDS : 0);
     for (const flake of [drawer.flake, other]) flake.close();
   });
 }
 
-test('a store and the channels of its lease draw', async () => {
+test('a store and the channels of its lease draw', { skip: storm }, async () => {
   const drawer = new Drawer(1);
   const store = faulty();
   store.fault = () => {

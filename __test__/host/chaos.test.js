@@ -3,7 +3,7 @@
 // of the package at once on one node; killed, stopped, on a clock that jumps and with pages that are
 // unlinked. All that was drawn is compared.
 //
-//   TESTS_TIMES=30 TESTS_SEED=7 node --test __test__/host/chaos.test.js
+//   TESTS=storms TESTS_TIMES=30 TESTS_SEED=7 node --test __test__/host/chaos.test.js
 
 const assert = require('node:assert/strict');
 const { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } = require('node:fs');
@@ -12,7 +12,7 @@ const { dirname, join } = require('node:path');
 const nodeTest = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-const { amount, isAll, seed, tooLong } = require('../support/amount.js');
+const { amount, seed, storm } = require('../support/amount.js');
 const { countDuplicatesOf } = require('../support/drawer.js');
 const {
   FlatOut,
@@ -28,8 +28,8 @@ const { Peer } = require('../support/peer.js');
 const { layouts, seeded } = require('../support/support.js');
 
 const linux = process.platform === 'linux' ? undefined : `pages are opt-in on ${process.platform}`;
-const SECONDS = amount(1, 2);
-const KILLS = amount(12, 200);
+const SECONDS = amount(2, 2);
+const KILLS = amount(200, 200);
 const SEED = seed ?? 1;
 /** The least share of the IDs that the ticks have room for. A quiet machine reaches 0.98. */
 const SHARE = { quiet: 0.9, busy: 0.1 };
@@ -39,12 +39,13 @@ const FAIR = { quiet: 0.8, busy: 0.1 };
 const CALLS = { quiet: 100, busy: 10 };
 /** A machine that holds up a process shows nothing in that round: it is drawn again, so often at most. */
 const ROUNDS = 8;
-const MANY = isAll ? 16 : 8;
+const MANY = 16;
 const IDS_A_MS = 4096;
 
 const memory = linux ? undefined : createDirectory();
+const skip = storm ?? linux;
 
-function scene(name, { skip = linux } = {}, body) {
+function scene(name, body) {
   nodeTest.test(name, { skip }, async (t) => {
     const directory = mkdtempSync(join(tmpdir(), 'snowdrift-chaos-'));
     const SNOWDRIFT_SHARED = mkdtempSync(join(memory, 'shared-'));
@@ -149,8 +150,8 @@ function crowd(count, copy) {
   });
 }
 
-for (const count of isAll ? [2, 8, 64] : [8]) {
-  scene(`${count} processes of every kind and 4 threads draw one sequence`, {}, async (it) => {
+for (const count of [2, 8, 64]) {
+  scene(`${count} processes of every kind and 4 threads draw one sequence`, async (it) => {
     const copy = copyTo(it.directory);
     await reached(async () => {
       const all = crowd(count, copy).map(([how, job]) => it.start(how, job));
@@ -176,14 +177,10 @@ for (const count of isAll ? [2, 8, 64] : [8]) {
   });
 }
 
-/** Beside other tests they show little: see `isQuiet`. */
-const USUAL = ['process loop', 'thread async'];
-
 for (const how of ['process', 'thread']) {
   for (const kind of ['loop', 'batch', 'async']) {
     scene(
       `${MANY} ${how === 'thread' ? 'threads' : 'processes'} of the same call, ${kind}, have equal shares`,
-      { skip: linux ?? (USUAL.includes(`${how} ${kind}`) ? undefined : tooLong) },
       async (it) => {
         // Of calls that take longer than their share of a tick, the processors' time would be shared out.
         const options = kind === 'async' ? { layout: { ...layouts.node, sequenceBits: 6 } } : {};
@@ -208,7 +205,7 @@ for (const how of ['process', 'thread']) {
   }
 }
 
-scene('nextIdAsync() beside 4 saturating threads is served', {}, async (it) => {
+scene('nextIdAsync() beside 4 saturating threads is served', async (it) => {
   await reached(async () => {
     const all = ['loop', 'batch', 'loop', 'batch'].map((kind) => it.start('thread', { kind }));
     const one = it.start('process', { kind: 'async' });
@@ -223,7 +220,7 @@ scene('nextIdAsync() beside 4 saturating threads is served', {}, async (it) => {
   });
 });
 
-scene('a storm of unlinked pages repeats nothing', {}, async (it) => {
+scene('a storm of unlinked pages repeats nothing', async (it) => {
   const kinds = ['loop', 'some', 'loop', 'string'];
   const cleaner = new Peer();
   const round = async () => {
@@ -328,6 +325,8 @@ function unlinkPages({ env }) {
   }
 }
 
+const stormOnMachine = (name, body) => onMachine(name, body, { skip });
+
 /** Layouts, and how far the clock jumps at most, ms: one without counter bits waits until it is back. */
 const CHAOS = {
   'the default layout': [{}, 10_000],
@@ -340,7 +339,7 @@ const CHAOS = {
 
 for (const [name, [options, furthest]] of Object.entries(CHAOS)) {
   const kills = Math.ceil(KILLS / Object.keys(CHAOS).length);
-  onMachine(`${kills} kills, stops and clock jumps repeat nothing on ${name}`, async (it) => {
+  stormOnMachine(`${kills} kills, stops and clock jumps repeat nothing on ${name}`, async (it) => {
     const random = seeded(SEED);
     let offset = 0;
     let last = Date.now();
@@ -357,7 +356,7 @@ for (const [name, [options, furthest]] of Object.entries(CHAOS)) {
   });
 }
 
-onMachine(`${KILLS} kills, stops and unlinked pages repeat nothing`, async (it) => {
+stormOnMachine(`${KILLS} kills, stops and unlinked pages repeat nothing`, async (it) => {
   let offset = 0;
   const end = await chaos(it, {}, KILLS, seeded(SEED), (random) => {
     offset += random() * 20;

@@ -2,19 +2,19 @@
 // Nothing repeats on one host: real processes, killed, stopped and restarted on a machine whose clock
 // steps, whose disk fails and whose power is cut.
 //
-//   TESTS_TIMES=100 TESTS_SEED=7 node --test __test__/host/crash.test.js
+//   TESTS=storms TESTS_TIMES=100 TESTS_SEED=7 node --test __test__/host/crash.test.js
 
 const assert = require('node:assert/strict');
 const { copyFileSync, existsSync } = require('node:fs');
 const { join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-const { amount, seed } = require('../support/amount.js');
+const { amount, isStorms, seed, storm } = require('../support/amount.js');
 const { countDuplicatesOf } = require('../support/drawer.js');
 const { onMachine } = require('../support/machine.js');
 const { SnowFlake, layouts, seeded } = require('../support/support.js');
 
-const KILLS = amount(10, 200);
+const KILLS = amount(200, 200);
 const SEED = seed ?? 1;
 
 /**
@@ -72,6 +72,7 @@ onMachine(
     assert.ok(drawn.length === KILLS + 8 && count > 100 * KILLS, `only ${count} IDs`);
     assert.equal(countDuplicatesOf(drawn), 0);
   },
+  { skip: storm },
 );
 
 onMachine(
@@ -97,6 +98,7 @@ onMachine(
     }
     assert.fail('no ID was repeated');
   },
+  { skip: storm },
 );
 
 onMachine(
@@ -195,7 +197,7 @@ onMachine(
       last = waits;
     }
     const { stats } = await waits.stop();
-    assert.ok(stats.waits > 0 && stats.waitedMs > 100, JSON.stringify(stats));
+    if (isStorms) assert.ok(stats.waits > 0 && stats.waitedMs > 100, JSON.stringify(stats));
     assert.equal(countDuplicatesOf([first.ids(), waits.ids()]), 0);
   },
 );
@@ -203,9 +205,10 @@ onMachine(
 onMachine(
   'processes with one workerId and one state share its sequence, and outlive each other',
   async ({ start, state }) => {
-    const options = { datacenterId: 1, workerId: 2, state, ttl: 60_000 };
+    // One that opens the slot may be held up for longer than others wait for that.
+    const options = { datacenterId: 1, workerId: 2, state, ttl: 60_000, waitForSlot: 60_000 };
     const drawers = [start(options), start(options)];
-    for (let round = 0; round < 8; round++) {
+    for (let round = 0; round < amount(4, 8); round++) {
       const [first, second] = drawers.slice(-2);
       for (const drawer of [first, second]) {
         assert.equal((await drawer.opened()).code, undefined);
@@ -323,4 +326,5 @@ onMachine(
     assert.equal(countDuplicatesOf([drawer.ids()]), 0);
     assert.ok(existsSync(state));
   },
+  { skip: storm },
 );

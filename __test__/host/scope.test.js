@@ -12,7 +12,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { amount } = require('../support/amount.js');
 const { createDirectory } = require('../support/own-directory.js');
 const { Drawer, countDuplicatesOf } = require('../support/drawer.js');
-const { SnowFlake, entry, refuses, runScript, runWorker } = require('../support/support.js');
+const { SnowFlake, entry, refuses, runScript, runWorker, slow } = require('../support/support.js');
 
 const isWine = process.env.UNDER_WINE === '1';
 /** How many processes are killed. Wine starts them slowly. */
@@ -63,8 +63,8 @@ test('two processes draw from one page', async () => {
 test('two processes that do not share issue equal IDs, which this test finds', async () => {
   // Of a tick that lasts, so that it does not depend on who runs when.
   const script = `
-    const { SnowFlake, layouts } = require(${JSON.stringify(entry)});
-    const layout = { ...layouts.node, timestampBits: 21, sequenceBits: 32, tickMs: 86400000 };
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    const layout = ${JSON.stringify(slow)};
     const flake = new SnowFlake({ layout, datacenterId: 1, workerId: 2, scope: 'process' });
     console.log(String(flake.nextId()));`;
   const runs = [await runScript(script), await runScript(script)];

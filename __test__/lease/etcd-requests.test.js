@@ -9,6 +9,7 @@ const net = require('node:net');
 const { after, describe, test } = require('node:test');
 const { inspect, promisify } = require('node:util');
 
+const { storm } = require('../support/amount.js');
 const { redactForeign } = require('../../js/secrets.js');
 const { connect } = require('../../js/stores/connect.js');
 const { createClient } = require('../../js/stores/etcd-client.js');
@@ -36,7 +37,7 @@ describe('requests to etcd', () => {
   const fake = async (answer) => {
     const requests = [];
     const url = await listening(
-      http.createServer(async (request, response) => {
+      http.createServer({ keepAliveTimeout: 60_000 }, async (request, response) => {
         let text = '';
         for await (const chunk of request) text += chunk;
         const { url: path, headers } = request;
@@ -52,7 +53,10 @@ describe('requests to etcd', () => {
   const works = () => fake(() => [200, { ok: true }]);
   const closed = async () => `http://127.0.0.1:${await freePort()}`;
 
-  test('one that was not sent goes to the next endpoint, and later ones start there', async () => {
+  // Among several endpoints, one that takes a second is passed over: a busy machine is as late.
+  test('one that was not sent goes to the next endpoint, and later ones start there', {
+    skip: storm,
+  }, async () => {
     const good = await works();
     const client = createClient([await closed(), await closed(), good.url], {});
     for (let n = 1; n <= 2; n++) {
@@ -62,7 +66,9 @@ describe('requests to etcd', () => {
     client.close();
   });
 
-  test('one that may have had an effect is not sent again; the next one goes elsewhere', async () => {
+  test('one that may have had an effect is not sent again; the next one goes elsewhere', {
+    skip: storm,
+  }, async () => {
     const good = await works();
     const cut = await listening(
       net.createServer((socket) => {
@@ -82,7 +88,9 @@ describe('requests to etcd', () => {
     }
   });
 
-  test('silent endpoints do not keep a lease from starting; the event loop stays free', async () => {
+  test('silent endpoints do not keep a lease from starting; the event loop stays free', {
+    skip: storm,
+  }, async () => {
     const good = await fake(() => [200, { token: 'another-token' }]);
     const silent = await listening(net.createServer((socket) => socket.on('error', () => {})));
     for (const login of [{}, { user: 'app', password: PASSWORD }]) {
@@ -113,7 +121,9 @@ describe('requests to etcd', () => {
     client.close();
   });
 
-  test('a member without a leader is passed over, and one that refuses is believed', async () => {
+  test('a member without a leader is passed over, and one that refuses is believed', {
+    skip: storm,
+  }, async () => {
     const good = await works();
     const alone = await fake(() => [503, { message: 'etcdserver: no leader' }]);
     const denying = await fake(() => [403, { message: 'etcdserver: permission denied' }]);
@@ -215,7 +225,7 @@ describe('requests to etcd', () => {
     let unanswered = 0;
     const tokens = [];
     const url = await listening(
-      http.createServer((request, response) => {
+      http.createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
         request.resume();
         if (isSilent) {
           unanswered += 1;

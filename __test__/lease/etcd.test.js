@@ -1,5 +1,8 @@
 'use strict';
-// Real etcd servers with users, TLS, client certificates and several endpoints.
+// Real etcd servers with users, TLS, client certificates and several endpoints. All are storms: an etcd that is
+// stopped for 7 s refuses what was asked of it.
+//
+//   TESTS=storms node --test __test__/lease/etcd.test.js
 
 const assert = require('node:assert/strict');
 const { execFileSync } = require('node:child_process');
@@ -12,6 +15,7 @@ const { inspect } = require('node:util');
 const { connect } = require('../../js/stores/connect.js');
 const { createClient } = require('../../js/stores/etcd-client.js');
 const { etcd } = require('../../js/stores/etcd.js');
+const { storm } = require('../support/amount.js');
 const { createAuthority } = require('../support/lease/certificates.js');
 const { contract, open, take } = require('../support/lease/contract.js');
 const { prefixed, requireLogin } = require('../support/lease/etcd-users.js');
@@ -20,6 +24,8 @@ const { SnowFlake, until } = require('../support/support.js');
 
 const PASSWORD = 'g3heim/&t+x';
 const readwrite = (prefix) => [['READWRITE', prefix]];
+
+const skip = missing('etcd') ?? storm;
 
 /** How a store refuses to open its namespace. */
 async function refusal(store, call = () => open(store)) {
@@ -42,7 +48,7 @@ function urlOf(server, { user = 'app', password = PASSWORD, ...options }) {
   return url;
 }
 
-describe('etcd with users, TLS and client certificates', { skip: missing('etcd') }, () => {
+describe('etcd with users, TLS and client certificates', { skip }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'snowdrift-etcd-tls-'));
   const closing = [];
   let server;
@@ -182,7 +188,7 @@ describe('etcd with users, TLS and client certificates', { skip: missing('etcd')
   });
 });
 
-describe('tokens of etcd', { skip: missing('etcd') }, () => {
+describe('tokens of etcd', { skip }, () => {
   const users = { app: { password: PASSWORD, permissions: readwrite('snowdrift/') } };
   /** Calls `use` with a store, its server and a client of root. */
   async function withLogin(args, use) {
@@ -262,7 +268,7 @@ describe('tokens of etcd', { skip: missing('etcd') }, () => {
   });
 });
 
-describe('several endpoints of etcd', { skip: missing('etcd') }, () => {
+describe('several endpoints of etcd', { skip }, () => {
   test('a lease goes on while members are killed and stopped', async () => {
     const ports = [];
     while (ports.length < 3) ports.push([await freePort(), await freePort()]);
@@ -271,7 +277,10 @@ describe('several endpoints of etcd', { skip: missing('etcd') }, () => {
       ports.map((pair, n) =>
         Server.start('etcd', {
           ports: pair,
-          args: ['--name', `n${n}`, '--initial-cluster', peers],
+          args: [
+            ...['--name', `n${n}`, '--initial-cluster', peers],
+            ...['--heartbeat-interval', '100', '--election-timeout', '1000'],
+          ],
         }),
       ),
     );

@@ -6,7 +6,7 @@ const assert = require('node:assert/strict');
 const { after, before, describe, test } = require('node:test');
 
 const { connect } = require('../../js/stores/connect.js');
-const { tooLong } = require('../support/amount.js');
+const { storm } = require('../support/amount.js');
 const { countDuplicatesOf } = require('../support/drawer.js');
 const { open: openNamespace } = require('../support/lease/contract.js');
 const { deleteNamespace } = require('../support/lease/namespaces.js');
@@ -122,7 +122,9 @@ describe('processes of a host', { concurrency: 2 }, () => {
         });
       });
 
-      test('the last one to close releases: the store says so, and the page is gone', async () => {
+      test('the last one to close releases: the store says so, and the page is gone', {
+        skip: storm,
+      }, async () => {
         const scene = async (host) => {
           const url = await newUrl(server);
           const { processes, leases: before } = await opened(host, 3, url);
@@ -160,8 +162,8 @@ describe('processes of a host', { concurrency: 2 }, () => {
     after(() => server?.stop());
 
     /** Whatever happens to the one that renews: the others go on, and one of them renews. */
-    const takeover = (how, happen, skip) => {
-      test(`${how}: another one renews within ttl / 3`, { skip }, async (t) => {
+    const takeover = (how, happen) => {
+      test(`${how}: another one renews within ttl / 3`, { skip: storm }, async (t) => {
         const scene = async (host) => {
           const url = await newUrl(server);
           const options = { ...OPTIONS, ttl: SHORT_TTL };
@@ -214,7 +216,7 @@ describe('processes of a host', { concurrency: 2 }, () => {
       }, SHORT_TTL * 1.5);
       return () => busy;
     };
-    takeover('the one that renews is busy', spin, tooLong);
+    takeover('the one that renews is busy', spin);
 
     /** All processes of a host, which has lost a slot, have one new slot, and each has warned of it once. */
     const moved = async (processes, { owner }, code) => {
@@ -232,7 +234,9 @@ describe('processes of a host', { concurrency: 2 }, () => {
       return leases[0];
     };
 
-    test('a slot that was taken over: all of the host move to one new slot, each warns once', async () => {
+    test('a slot that was taken over: all of the host move to one new slot, each warns once', {
+      skip: storm,
+    }, async () => {
       await withHosts(3, async (host, taker, keeper) => {
         const url = await newUrl(server, '41/5/1/2/12');
         const layout = { ...layouts.node, datacenterBits: 5, workerBits: 1 };
@@ -253,7 +257,9 @@ describe('processes of a host', { concurrency: 2 }, () => {
       });
     });
 
-    test('a namespace that was lost: all of the host move to one new slot, each warns once', async () => {
+    test('a namespace that was lost: all of the host move to one new slot, each warns once', {
+      skip: storm,
+    }, async () => {
       await withHosts(1, async (host) => {
         const url = await newUrl(server);
         const options = { ...OPTIONS, ttl: 2000 };
@@ -355,7 +361,9 @@ describe('processes of a host', { concurrency: 2 }, () => {
       });
     });
 
-    test('a host whose processes were all killed continues with its slot', async () => {
+    test('a host whose processes were all killed continues with its slot', {
+      skip: storm,
+    }, async () => {
       const scene = async (host) => {
         const url = await newUrl(server);
         const { processes, leases } = await opened(host, 3, url, OPTIONS);
@@ -378,7 +386,9 @@ describe('processes of a host', { concurrency: 2 }, () => {
       await inRounds(RELEASED, () => withHosts(1, scene));
     });
 
-    test('processes that open and close at once leave no page and no slot, and repeat nothing', async () => {
+    test('processes that open and close at once leave no page and no slot, and repeat nothing', {
+      skip: storm,
+    }, async () => {
       const scene = async (host) => {
         const url = await newUrl(server);
         const processes = Array.from({ length: 4 }, () => host.start());
@@ -408,7 +418,9 @@ describe('processes of a host', { concurrency: 2 }, () => {
       await inRounds(RELEASED, () => withHosts(1, scene));
     });
 
-    test('SIGTERM of the last process releases, of another one it does not', async () => {
+    test('SIGTERM of the last process releases, of another one it does not', {
+      skip: storm,
+    }, async () => {
       const scene = async (host) => {
         const url = await newUrl(server);
         const { processes } = await opened(host, 2, url);
@@ -424,7 +436,7 @@ describe('processes of a host', { concurrency: 2 }, () => {
       await inRounds(RELEASED, () => withHosts(1, scene));
     });
 
-    test('thread: true shares the slot with processes without', async () => {
+    test('thread: true shares the slot with processes without', { skip: storm }, async () => {
       const scene = async (host) => {
         const url = await newUrl(server);
         const { leases, processes } = await opened(host, 1, url);
@@ -478,7 +490,7 @@ describe('processes of a host', { concurrency: 2 }, () => {
                 const { workerNode } = require('../../js/stores/worker-node.js');
                 const pool = new (require('pg').Pool)({ connectionString: url });
                 const layout = { ...layouts.uid, timestampBits: 31, workerBits: 19 };
-                const options = { datacenterId: 0, layout };
+                const options = { datacenterId: 0, layout, callTimeout: 60_000 };
                 const ids = [];
                 for (let n = 0; n < 20; n++) {
                   const flake = await SnowFlake.lease(workerNode(pool), options);

@@ -7,6 +7,7 @@ const { once } = require('node:events');
 const { afterEach, test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 
+const { isStorms, storm } = require('../support/amount.js');
 const {
   SnowFlake,
   countDuplicates,
@@ -68,7 +69,9 @@ test('an unreachable etcd is named, with the cause', async () => {
   assert.match(message, /^Cannot reach etcd:127\.0\.0\.1:1\/default \(ECONNREFUSED\)/);
 });
 
-test('a lease is renewed at a third of its ttl, and its ceiling rises', async () => {
+test('a lease is renewed at a third of its ttl, and its ceiling rises', {
+  skip: storm,
+}, async () => {
   const store = faulty();
   const renewals = [];
   store.fault = (name) => {
@@ -367,13 +370,14 @@ test('a store that was restored from a backup is noticed, and its floor raised',
 
 test('a namespace that is lost between two calls of one search is opened anew', async () => {
   const store = faulty();
-  await leased(store);
+  const options = { maxClockSkew: 0 };
+  await leased(store, options);
   let times = 0;
   store.fault = (name) => name === 'acquire' && times++ < 3 && lose(store);
-  const flake = await leased(store, { maxClockSkew: 0 });
+  const flake = await leased(store, options);
   assert.ok(flake.lease.floor > 0, 'at the horizon');
   store.fault = (name) => name === 'acquire' && lose(store);
-  const { message } = await rejects(leased(store), 'ERR_SNOWFLAKE_STORE');
+  const { message } = await rejects(leased(store, options), 'ERR_SNOWFLAKE_STORE');
   assert.match(message, /faulty: failed to acquire a slot: its namespace keeps changing/);
 });
 
@@ -407,7 +411,9 @@ test('another layout or epoch in the namespace is refused', async () => {
   );
 });
 
-test('the first lease of a namespace in a store that may forget waits for the horizon', async () => {
+test('the first lease of a namespace in a store that may forget waits for the horizon', {
+  skip: storm,
+}, async () => {
   const warnings = [];
   const note = (warning) => warnings.push(warning);
   process.on('warning', note);
@@ -717,7 +723,7 @@ test('close() abandons the calls under way, and the end of the process waits for
     const start = performance.now();
     const ended = await runScript(script, { env });
     assert.deepEqual([ended.stdout, ended.signal], ['released\n', signal], ended.stderr);
-    assert.ok(performance.now() - start < 50_000, 'the call');
+    if (isStorms) assert.ok(performance.now() - start < 50_000, 'the call');
   }
 });
 

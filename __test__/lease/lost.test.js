@@ -10,7 +10,7 @@ const { describe, test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { promisify } = require('node:util');
 
-const { tooLong } = require('../support/amount.js');
+const { storm } = require('../support/amount.js');
 const { MAIN } = require('../support/cli.js');
 const { Drawer, countDuplicatesOf } = require('../support/drawer.js');
 const { deleteNamespace } = require('../support/lease/namespaces.js');
@@ -143,14 +143,7 @@ const LOSSES = {
   },
 };
 
-/** Each takes a quarter of a minute. */
-const USUAL = ['postgres: deleted', 'redis: put back in time'];
-
-function skipped(engine, how) {
-  return missing(engine) ?? (USUAL.includes(`${engine}: ${how}`) ? undefined : tooLong);
-}
-
-describe('a namespace', { concurrency: 2 }, () => {
+describe('a namespace', { concurrency: 2, skip: storm }, () => {
   for (const engine of ENGINES) {
     for (const [how, { prepare, lose, isSafe }] of Object.entries(LOSSES)) {
       const scene = async (t) => {
@@ -194,7 +187,7 @@ describe('a namespace', { concurrency: 2 }, () => {
           await fleet.end();
         }
       };
-      test(`${engine}: ${how} under living holders`, { skip: skipped(engine, how) }, (t) =>
+      test(`${engine}: ${how} under living holders`, { skip: missing(engine) }, (t) =>
         inRounds('all have noticed, and issue again, in time', () => scene(t)),
       );
     }

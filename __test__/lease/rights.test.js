@@ -10,6 +10,7 @@ const { after, before, describe, test } = require('node:test');
 
 const { connect } = require('../../js/stores/connect.js');
 const { sql } = require('../../js/stores/sql-dialects.js');
+const { storm } = require('../support/amount.js');
 const { take } = require('../support/lease/contract.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { blocksOf } = require('../support/page.js');
@@ -73,7 +74,7 @@ const DATABASES = {
     table: (name) => `app.${name}`,
     async admin(url) {
       const client = await require('mysql2/promise').createConnection({
-        ...{ uri: url, multipleStatements: true },
+        ...{ uri: url, multipleStatements: true, connectTimeout: 60_000 },
       });
       const [strangers] = await client.query("SELECT host FROM user WHERE user = ''");
       for (const { host } of strangers) await client.query("DROP USER ''@?", [host]);
@@ -169,7 +170,7 @@ test('etcd: lease/etcd.test.js has the role of the page', () => {
   assert.deepEqual([right, prefix], ['readwrite', 'snowdrift/']);
 });
 
-describe('zookeeper', { skip: missing('zookeeper') }, () => {
+describe('zookeeper', { skip: missing('zookeeper') ?? storm }, () => {
   let server;
   let url;
   /** Runs commands of an operator. */

@@ -13,7 +13,7 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 
-const { amount, isAll, seed: alone } = require('../support/amount.js');
+const { amount, isStorms, seed: alone } = require('../support/amount.js');
 const { Fleet } = require('../support/lease/simulation.js');
 
 const SEEDS = amount(20, 150);
@@ -116,7 +116,7 @@ for (const [scope, faults] of Object.entries(FOUND)) {
     test(`scope '${scope}': the simulation finds: ${planted}`, {
       skip: alone !== undefined,
     }, async (t) => {
-      const from = isAll ? 0 : (PLANTED_FROM[planted] ?? 0);
+      const from = isStorms ? 0 : (PLANTED_FROM[planted] ?? 0);
       for (let seed = from; seed < from + PLANTED_SEEDS; seed++) {
         const fault = await fleet(seed, scope, planted)
           .run()

@@ -17,6 +17,7 @@ const { inspect } = require('node:util');
 
 const { connect } = require('../../js/stores/connect.js');
 const { zookeeper } = require('../../js/stores/zookeeper.js');
+const { storm } = require('../support/amount.js');
 const { createAuthority } = require('../support/lease/certificates.js');
 const { contract, open, take } = require('../support/lease/contract.js');
 const { inTime } = require('../support/lease/rounds.js');
@@ -79,7 +80,7 @@ function startServer(files, { auth = 'none', protocols = 'TLSv1.3,TLSv1.2' } = {
   });
 }
 
-describe('zookeeper with TLS', { skip }, () => {
+describe('zookeeper with TLS', { skip: skip ?? storm }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'snowdrift-zookeeper-tls-'));
   const closing = [];
   /** It needs client certificates; the next ones do not, and the last one has no TLS. */

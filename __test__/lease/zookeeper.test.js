@@ -8,13 +8,14 @@ const { inspect } = require('node:util');
 const { loadAddon } = require('../../js/addon.js');
 const { connect } = require('../../js/stores/connect.js');
 const { zookeeper } = require('../../js/stores/zookeeper.js');
+const { storm } = require('../support/amount.js');
 const { contract, open, take } = require('../support/lease/contract.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { SnowFlake } = require('../support/support.js');
 
 const PASSWORD = 'g3heim/&t:x';
 
-describe('zookeeper with a login', { skip: missing('zookeeper') }, () => {
+describe('zookeeper with a login', { skip: missing('zookeeper') ?? storm }, () => {
   let server;
   const closing = [];
   const urlOf = (namespace, user = 'app', password = PASSWORD) => {

@@ -112,7 +112,12 @@ test('Knex on MariaDB', { skip: missing('mysql') }, async () => {
   const connection = { host, port, user, database: pathname.slice(1) };
   const knex = Knex({
     client: 'mysql2',
-    connection: { ...connection, supportBigNumbers: true, bigNumberStrings: true },
+    connection: {
+      ...connection,
+      connectTimeout: 60_000,
+      supportBigNumbers: true,
+      bigNumberStrings: true,
+    },
   });
   await sortsInKnex(knex);
   await knex.destroy();

@@ -12,7 +12,7 @@ const { after, before, describe, test } = require('node:test');
 const { promisify } = require('node:util');
 const { gzipSync } = require('node:zlib');
 
-const { isAll } = require('../support/amount.js');
+const { storm } = require('../support/amount.js');
 const { patience } = require('../support/support.js');
 const { ROOT, Scratch } = require('../support/package/scratch.js');
 const id = require('snowdrift/id');
@@ -58,9 +58,8 @@ test('Node loads it without an addon, by require and by import; snowdrift names 
   );
 });
 
-const skip = isAll ? false : 'it downloads 170 MB: TESTS=all runs it';
-
-describe('where there is no Node', { skip, concurrency: 1 }, () => {
+// It downloads 170 MB.
+describe('where there is no Node', { skip: storm, concurrency: 1 }, () => {
   const scratch = new Scratch();
   let tools;
   let bundle;

@@ -10,6 +10,7 @@ const { dirname, join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
 require('../support/own-directory.js');
+const { storm } = require('../support/amount.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { missingOrm } = require('../support/orms.js');
 const { missingRunner } = require('../support/runners/project.js');
@@ -43,6 +44,10 @@ const NEEDS = {
   REDIS_URL: /REDIS_URL|redis:/,
   MONGODB_URL: /MONGODB_URL/,
 };
+
+/** What tells that a program holds a slot, or asks a server for one: holds expire, and calls may take some seconds. */
+const LEASES =
+  /\blease\((?!memory)|\b(?:lease|state|from): |_LEASE = |--state |snowdrift (?:create|raise|recover) /;
 
 /** Pages whose blocks are steps on one database. */
 const STEPS = ['docs/migration-uuid.md'];
@@ -126,7 +131,11 @@ for (const page of pages) {
       );
       if (block.language === 'prisma') schema = block;
       const skip =
-        needs.map((name) => missing(URLS[name])).find(Boolean) ?? (schema && missingOrm('prisma'));
+        needs.map((name) => missing(URLS[name])).find(Boolean) ??
+        (schema && missingOrm('prisma')) ??
+        (block.language !== 'yaml' && LEASES.test(block.given + block.code + block.then)
+          ? storm
+          : undefined);
       test(`line ${block.line}, ${block.language}`, { skip }, async () => {
         const env = { ...environment, ...orchestrated };
         if (needs.includes('DATABASE_URL')) {

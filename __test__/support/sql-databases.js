@@ -54,7 +54,11 @@ async function postgres() {
 
 async function mariadb() {
   const server = await Server.start('mysql');
-  const client = await mysql.createConnection({ uri: server.url, dateStrings: true });
+  const client = await mysql.createConnection({
+    uri: server.url,
+    dateStrings: true,
+    connectTimeout: 60_000,
+  });
   await client.query("SET time_zone = '-05:00'");
   const value = calls(async (sql) => {
     const [rows] = await client.query({ sql: `SELECT CAST(${sql} AS CHAR)`, rowsAsArray: true });

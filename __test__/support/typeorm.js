@@ -88,12 +88,17 @@ const DATABASES = [
   {
     name: 'MariaDB',
     skip: missing('mysql'),
-    options: { type: 'mariadb' },
+    options: { type: 'mariadb', connectTimeout: 60_000 },
     start: 'mysql',
     rounding: { set: { supportBigNumbers: false }, line: 'supportBigNumbers: true' },
   },
   // MySQL has no RETURNING; MariaDB's server speaks its protocol.
-  { name: 'MySQL', skip: missing('mysql'), options: { type: 'mysql' }, start: 'mysql' },
+  {
+    name: 'MySQL',
+    skip: missing('mysql'),
+    options: { type: 'mysql', connectTimeout: 60_000 },
+    start: 'mysql',
+  },
   { name: 'SQLite, by sql.js', options: { type: 'sqljs' } },
   {
     name: 'SQLite, by better-sqlite3',

@@ -150,7 +150,7 @@ fn whoever_wants_a_common_slot_elsewhere_does_not_wait_for_another_directory() {
     }
     let [full, empty] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let held = held(full.path());
-    let wait = Duration::from_secs(120);
+    let wait = Duration::from_secs(240);
     thread::scope(|scope| {
         let first = scope.spawn(|| common(1, full.path(), wait));
         // By then the first thread waits. If it does not yet, this shows less, and does not fail.

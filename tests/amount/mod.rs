@@ -1,22 +1,27 @@
-//! How much of something a test does. `TESTS=all` does all of it, as `.ci/run` does; `TESTS_TIMES=100` a
-//! hundred times as much of what has no end: seeds, kills, seconds.
+//! How much of something a test does: as much as storms take with `TESTS=storms`, and a hundred times as much of what
+//! has no end (seeds, kills, seconds) with `TESTS_TIMES=100`.
+//!
+//! A storm is a test whose result may depend on when the scheduler runs a process, or that takes long. Storms are
+//! ignored here. `npm run storms -- rust` runs them beside all others:
+//! `TESTS=storms cargo test -- --include-ignored --skip figures::`.
 
 #![allow(dead_code, reason = "not every test has seeds, or storms")]
 
 use std::env;
 use std::time::Duration;
 
-/// Whether all is tested, however long it takes.
-pub fn is_all() -> bool {
+/// Whether storms run.
+pub fn is_storms() -> bool {
     match env::var("TESTS").as_deref() {
-        Ok("all") => true,
-        Ok(other) => panic!("TESTS is '{other}', and may be 'all'"),
-        Err(_) => false,
+        Ok("storms") => true,
+        Ok("gate") | Err(_) => false,
+        Ok(other) => panic!("TESTS is '{other}', and may be 'gate' or 'storms'"),
     }
 }
 
-pub fn amount(usual: u64, all: u64) -> u64 {
-    (if is_all() { all } else { usual }) * number("TESTS_TIMES").unwrap_or(1)
+/// So much, or `storms` where storms run.
+pub fn amount(usual: u64, storms: u64) -> u64 {
+    (if is_storms() { storms } else { usual }) * number("TESTS_TIMES").unwrap_or(1)
 }
 
 /// How long each storm lasts.

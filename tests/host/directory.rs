@@ -164,7 +164,7 @@ fn what_killed_processes_left_is_swept_when_it_is_old() {
         file.set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
         path
     };
-    let (old, young) = (left(".new-old", 61), left(".new-young", 30));
+    let (old, young) = (left(".new-old", 61), left(".new-young", 5));
     let other = left("other", 1000);
     sequence(shared.path(), node(0));
     assert_eq!([&old, &young, &other].map(|path| path.exists()), [false, true, true]);

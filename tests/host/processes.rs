@@ -19,6 +19,14 @@ fn drawers(shared: &Path, count: usize) -> Drawers<impl FnMut(usize, &Path) -> C
 #[test]
 fn four_processes_draw_from_one_page_and_share_it() {
     let shared = memory();
+    // Whether evenly, is for the storm below.
+    unfair_shares(shared.path(), &directory(shared.path()));
+}
+
+#[test]
+#[ignore = "a storm: npm run storms -- rust"]
+fn four_processes_draw_from_one_page_and_share_it_evenly() {
+    let shared = memory();
     let directory = directory(shared.path());
     // A busy machine may hold one of them up for as long as a storm lasts.
     let shares: Vec<_> = (0..6).map_while(|_| unfair_shares(shared.path(), &directory)).collect();
@@ -59,6 +67,7 @@ fn unfair_shares(shared: &Path, directory: &Directory) -> Option<Vec<u64>> {
 }
 
 #[test]
+#[ignore = "a storm: npm run storms -- rust"]
 fn processes_killed_at_random_under_a_moving_clock_issue_no_id_twice() {
     let shared = memory();
     let steering = steering(shared.path());
@@ -87,6 +96,7 @@ fn processes_killed_at_random_under_a_moving_clock_issue_no_id_twice() {
 }
 
 #[test]
+#[ignore = "a storm: npm run storms -- rust"]
 fn processes_stopped_and_killed_while_pages_are_deleted_issue_no_id_twice() {
     let shared = memory();
     let steering = steering(shared.path());

@@ -9,7 +9,7 @@
 //! releases and takes the slot again, another host that takes it meanwhile), and pages (unlinked,
 //! replaced and joined while others draw). Each planted [`Fault`] is found, so the search is able to.
 //!
-//! `TESTS=all` searches what takes half a minute, with `TESTS_TIMES=2` the larger bounds, for which a release
+//! `TESTS=storms` searches what takes half a minute, with `TESTS_TIMES=2` the larger bounds, for which a release
 //! build is better.
 
 use std::collections::HashSet;

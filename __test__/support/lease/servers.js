@@ -1,7 +1,7 @@
 'use strict';
 // The engines that tests run against: real servers, each with a port and a directory of its own, in
-// the foreground, stopped by their pid. What the machine has not is skipped, with the reason; where all is
-// tested that is a failure.
+// the foreground, stopped by their pid. What the machine has not is skipped, with the reason; with TESTS that is
+// a failure.
 
 const { execFileSync, spawn, spawnSync } = require('node:child_process');
 const dgram = require('node:dgram');
@@ -27,7 +27,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 
 const { targetHere } = require('../../../js/addon.js');
 const { connect } = require('../../../js/stores/connect.js');
-const { skipped, tooLong } = require('../amount.js');
+const { skipped, storm } = require('../amount.js');
 
 /** Limits of a server's start and end, on a machine as busy as may be. */
 const START_MS = 180_000;
@@ -107,6 +107,8 @@ const ENGINES = {
       // Small, and what it writes outlives the server's end, if not the machine's.
       ...['--innodb-log-file-size=4M', '--innodb-buffer-pool-size=16M'],
       '--innodb-flush-log-at-trx-commit=2',
+      // A client may be stopped while it logs in.
+      '--connect-timeout=60',
     ],
     tls: (args, _, certificate, key) => [...args, `--ssl-cert=${certificate}`, `--ssl-key=${key}`],
     program: 1,
@@ -138,6 +140,8 @@ const ENGINES = {
       ...['--listen-peer-urls', `http://127.0.0.1:${other}`],
       ...['--initial-advertise-peer-urls', `http://127.0.0.1:${other}`],
       ...['--initial-cluster', `default=http://127.0.0.1:${other}`],
+      // It gives up a request after 5 s and two election timeouts, however long a busy machine stops it.
+      ...['--heartbeat-interval', '400', '--election-timeout', '4000'],
     ],
     hasTlsScheme: true,
     tls: (args, _, certificate, key) => [
@@ -292,9 +296,9 @@ function missing(engine) {
   return isRequired && reason !== undefined ? skipped(reason) : reason;
 }
 
-/** Of a test that takes long with each engine: why it is skipped with this one, or undefined. */
+/** Of a test that is a storm with most engines: why it is skipped with this one, or undefined. */
 function unusual(engine) {
-  return missing(engine) ?? (['postgres', 'redis'].includes(engine) ? undefined : tooLong);
+  return missing(engine) ?? (['postgres', 'redis'].includes(engine) ? undefined : storm);
 }
 
 /**

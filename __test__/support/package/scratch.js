@@ -9,7 +9,7 @@ const { join } = require('node:path');
 const { promisify } = require('node:util');
 
 const { TARGETS, targetHere } = require('../../../js/addon.js');
-const { isAll } = require('../amount.js');
+const { storm } = require('../amount.js');
 const { createDirectory } = require('../own-directory.js');
 const { Registry } = require('./registry.js');
 
@@ -124,7 +124,8 @@ class Scratch {
 
 /** Why these tests are skipped here, if they are. */
 function skipped() {
-  if (!isAll) return 'they download 400 MB and take minutes: TESTS=all runs them';
+  // They download 400 MB and take minutes.
+  if (storm !== undefined) return storm;
   if (!targetHere()?.endsWith('-gnu')) return 'they are tried on Linux with glibc';
   return false;
 }

@@ -14,35 +14,53 @@ fn wanted(pages: &Path, slots: &Path, epoch_ms: i64) -> (Layout, Opening, Record
     (Layout { epoch_ms, ..Layout::NODE }, opening, recording)
 }
 
-/// As a stopped process holds it.
-#[test]
-fn a_lock_that_nobody_gives_back_is_waited_for_with_a_bound() {
-    let memory = tempfile::tempdir_in("/dev/shm").unwrap();
-    let slots = tempfile::tempdir().unwrap();
-    let (layout, opening, recording) = wanted(memory.path(), slots.path(), 1);
-    let host = opening.host.as_ref().unwrap();
+/// How long leases in these datacenters take, while nobody gives back the lock of datacenter 1: as a stopped process
+/// holds it. The first of them stays.
+fn times_beside_a_lock(epoch_ms: i64, datacenter_ids: &[u64]) -> Vec<Duration> {
+    let memory = tempfile::tempdir_in("/dev/shm").expect("a directory in memory");
+    let slots = tempfile::tempdir().expect("a directory");
+    let (layout, opening, recording) = wanted(memory.path(), slots.path(), epoch_ms);
+    let host = opening.host.as_ref().expect("it was asked for");
     let key = {
-        let slots = Slots::open(&opening, &recording).unwrap();
+        let slots = Slots::open(&opening, &recording).expect("it is there");
         Search { slots, layout, datacenter_id: 1 }.key()
     };
-    let lock = host.lock_leases(key).unwrap().expect("nobody has it");
-    let start = Instant::now();
-    let first = lease(layout, 1, &opening, &recording).unwrap();
-    // The machine may be busy, and its disk slow.
-    assert!(start.elapsed() >= SEARCH && start.elapsed() < 20 * SEARCH);
-    // Joining needs no lock, nor does another datacenter. What needs it takes that long each time.
-    let is_quick = |datacenter_id| {
+    let lock = host.lock_leases(key).expect("it is there").expect("nobody has it");
+    let mut first: Option<Share> = None;
+    let time = |&datacenter_id: &u64| {
         let start = Instant::now();
-        let share = lease(layout, datacenter_id, &opening, &recording).unwrap();
-        assert!(datacenter_id != 1 || first.node() == share.node());
-        start.elapsed() < SEARCH
+        let share = lease(layout, datacenter_id, &opening, &recording).expect("a slot is free");
+        let took = start.elapsed();
+        let node = *share.node();
+        assert!(datacenter_id != 1 || *first.get_or_insert(share).node() == node);
+        took
     };
-    assert!((0..6).any(|_| is_quick(1)));
-    assert!((2..8).any(is_quick));
+    let times = datacenter_ids.iter().map(time).collect();
     drop(lock);
+    times
 }
 
 #[test]
+fn a_lock_that_nobody_gives_back_is_waited_for_with_a_bound() {
+    let times = times_beside_a_lock(1, &[1, 1, 2]);
+    assert!(times[0] >= SEARCH, "{times:?}");
+}
+
+#[test]
+#[ignore = "a storm: npm run storms -- rust"]
+fn joiners_and_other_datacenters_do_not_wait_for_a_lock() {
+    let times = times_beside_a_lock(3, &[1, 1, 1, 1, 1, 1, 1, 2, 3, 4, 5, 6, 7]);
+    // The machine may be busy, and its disk slow.
+    assert!(times[0] < 20 * SEARCH, "{times:?}");
+    // Joining needs no lock, nor does another datacenter. What needs it takes that long each time.
+    let [joins, others] = [&times[1..7], &times[7..]];
+    assert!(joins.iter().any(|took| *took < SEARCH), "{times:?}");
+    assert!(others.iter().any(|took| *took < SEARCH), "{times:?}");
+}
+
+/// Each release is waited for, but not for ever.
+#[test]
+#[ignore = "a storm: npm run storms -- rust"]
 fn a_slot_of_another_directory_with_the_same_worker_id_is_not_the_common_one() {
     let memory = tempfile::tempdir_in("/dev/shm").unwrap();
     let [slots, others] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];

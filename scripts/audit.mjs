@@ -1,0 +1,42 @@
+// What others publish that snowdrift takes: licences, sources and advisories of crates by cargo-deny, which is installed
+// where it is missing, and signatures of npm's packages.
+//
+//   npm run audit:packages
+
+import { execFileSync, spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const CARGO_DENY = 'cargo-deny@0.20.2';
+const ADVISORIES = 'https://github.com/RustSec/advisory-db';
+const TIMEOUT_MS = 20_000;
+
+process.chdir(fileURLToPath(new URL('..', import.meta.url)));
+
+function run(command, ...args) {
+  const { status } = spawnSync(command, args, { stdio: 'inherit' });
+  if (status !== 0) process.exitCode = 1;
+  return status === 0;
+}
+
+const answers = (command, ...args) =>
+  spawnSync(command, args, { stdio: 'ignore', timeout: TIMEOUT_MS }).status === 0;
+
+// Unoptimised: it takes minutes to compile all the same.
+if (!answers('cargo', 'deny', '--version')) {
+  run('cargo', 'install', CARGO_DENY, '--locked', '--debug');
+}
+run('cargo', 'deny', '--workspace', 'check', 'licenses', 'bans', 'sources');
+// The advisories are a Git repository.
+if (answers('git', 'ls-remote', '-q', ADVISORIES, 'HEAD')) {
+  run('cargo', 'deny', '--workspace', 'check', 'advisories');
+} else {
+  console.log('cargo deny check advisories is skipped: github.com cannot be reached');
+}
+
+// The keys come from the registry itself: a mirror may have none.
+const registry = execFileSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).trim();
+const keys = await fetch(`${registry.replace(/\/?$/, '/')}-/npm/v1/keys`, {
+  signal: AbortSignal.timeout(TIMEOUT_MS),
+}).catch(() => ({ ok: false }));
+if (keys.ok) run('npm', 'audit', 'signatures');
+else console.log('npm audit signatures is skipped: this registry has no keys');

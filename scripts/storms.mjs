@@ -1,0 +1,88 @@
+// The storms: tests whose result may depend on when the scheduler runs a process, tests that take long, and what looks for
+// faults of memory. CONTRIBUTING.md says what is here and why. Each part runs to its end, whatever failed before it; a
+// summary comes last.
+//
+//   npm run storms                  all parts, which takes about an hour
+//   npm run storms -- host lease    these parts
+//
+// TESTS_TIMES=10 has them run ten times as long.
+
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+process.chdir(fileURLToPath(new URL('..', import.meta.url)));
+const env = { ...process.env, TESTS: 'storms' };
+
+/** All tests of a folder of __test__, with the storms. */
+const folder = (name) => [['node', 'scripts/test.mjs', `__test__/${name}/`]];
+const npm = (name, ...args) => [['npm', 'run', '--silent', name, ...args]];
+
+const RUST = ['cargo', 'test', '--locked', '--quiet', '--no-fail-fast'];
+
+/** The commands of each part. */
+const PARTS = {
+  core: folder('core'),
+  rust: [[...RUST, '--', '--include-ignored', '--skip', 'figures::']],
+  host: folder('host'),
+  lease: folder('lease'),
+  app: folder('app'),
+  orm: folder('orm'),
+  cli: folder('cli'),
+  package: folder('package'),
+  leaks: npm('leaks'),
+  sanitize: npm('sanitize'),
+  miri: npm('miri'),
+  fuzz: npm('fuzz', '--', '--seconds', '15'),
+  wine: [['node', 'scripts/test-wine.mjs']],
+  arm: [['node', 'scripts/test-arm.mjs']],
+  audit: npm('audit:packages'),
+};
+
+const asked = process.argv.slice(2);
+const wrong = asked.find((name) => !Object.hasOwn(PARTS, name));
+if (wrong !== undefined) {
+  console.error(`there is no part '${wrong}'; the parts are ${Object.keys(PARTS).join(', ')}`);
+  process.exit(2);
+}
+
+/** Runs a command, and prints what it prints. Answers whether it passed, and the lines of what it skipped. */
+async function run([command, ...args]) {
+  console.log(`$ ${[command, ...args].join(' ')}`);
+  const isShell = process.platform === 'win32' && command === 'npm';
+  const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'inherit'], shell: isShell });
+  let line = '';
+  const skipped = [];
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    process.stdout.write(text);
+    const lines = (line + text).split('\n');
+    line = lines.pop();
+    skipped.push(...lines.filter((each) => /^skipped, \d+: | is skipped: /.test(each)));
+  });
+  const [code] = await once(child, 'close');
+  return { hasPassed: code === 0, skipped };
+}
+
+const { status } = spawnSync(process.execPath, ['scripts/prepare.mjs'], { stdio: 'inherit', env });
+if (status !== 0) process.exit(1);
+const rows = [];
+for (const name of asked.length > 0 ? asked : Object.keys(PARTS)) {
+  console.log(`\n== ${name}`);
+  const start = performance.now();
+  const results = [];
+  for (const command of PARTS[name]) results.push(await run(command));
+  rows.push({
+    name,
+    seconds: (performance.now() - start) / 1000,
+    hasPassed: results.every(({ hasPassed }) => hasPassed),
+    skipped: results.flatMap(({ skipped }) => skipped),
+  });
+}
+
+console.log('\n== summary');
+for (const { name, seconds, hasPassed, skipped } of rows) {
+  const result = hasPassed ? 'passed' : 'FAILED';
+  console.log(`${name.padEnd(10)}${result}${seconds.toFixed(0).padStart(7)} s`);
+  for (const line of skipped) console.log(`          ${line}`);
+}
+if (!rows.every(({ hasPassed }) => hasPassed)) process.exit(1);
