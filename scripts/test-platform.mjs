@@ -1,4 +1,4 @@
-// Of the addon's tests, those that need nothing but Node and the addon: run on each platform before a
+// Of the addon's tests, those that need nothing but Node and the addon, with their storms: run on each platform before a
 // release, with the addon that will be released. One in artifacts/ is put where it is looked for.
 
 import { spawnSync } from 'node:child_process';
@@ -26,5 +26,8 @@ const names = [
   'host/state',
 ];
 const files = names.map((name) => `__test__/${name}.test.js`);
-const { status } = spawnSync(process.execPath, ['--test', ...files], { stdio: 'inherit' });
+const { status } = spawnSync(process.execPath, ['--test', ...files], {
+  stdio: 'inherit',
+  env: { ...process.env, TESTS: 'platform' },
+});
 process.exit(status ?? 1);
