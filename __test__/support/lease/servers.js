@@ -21,13 +21,13 @@ const {
   writeFileSync,
 } = require('node:fs');
 const net = require('node:net');
-const { tmpdir } = require('node:os');
 const { basename, join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 const { targetHere } = require('../../../js/addon.js');
 const { connect } = require('../../../js/stores/connect.js');
 const { skipped, storm } = require('../amount.js');
+const { createReachable } = require('../other-users.js');
 
 /** Limits of a server's start and end, on a machine as busy as may be. */
 const START_MS = 180_000;
@@ -90,6 +90,8 @@ const ENGINES = {
         install,
         [
           `--datadir=${folder}`,
+          // Its user may not be able to enter TMPDIR.
+          `--tmpdir=${folder}`,
           '--auth-root-authentication-method=normal',
           '--skip-test-db',
           '--no-defaults',
@@ -100,6 +102,7 @@ const ENGINES = {
     args: (folder, port) => [
       '--no-defaults',
       `--datadir=${folder}`,
+      `--tmpdir=${folder}`,
       `--port=${port}`,
       '--bind-address=127.0.0.1',
       `--socket=${folder}/s`,
@@ -381,7 +384,7 @@ class Server {
     server.engine = engine;
     server.#engine = tls ? overTls(ENGINES[engine]) : { ...ENGINES[engine], ...other };
     server.#env = { ...server.#engine.env, ...env };
-    server.#folder = mkdtempSync(join(tmpdir(), `snowdrift-${engine}-`));
+    server.#folder = createReachable();
     server.#as = prepare(server.#engine, server.#folder);
     server.#ports = (ports ?? [await freePort(), await freePort()]).map(String);
     server.#engine.configure?.(server.#folder, ...server.#ports);
