@@ -1,7 +1,7 @@
 // What others publish that snowdrift takes: licences, sources and advisories of crates by cargo-deny, which is installed
 // where it is missing, and signatures of npm's packages.
 //
-//   npm run audit:packages
+//   npm run audit
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

@@ -22,6 +22,13 @@ const FILE_TIMEOUT_MS = 15 * 60_000;
 /** In this order: the files that take long come first, so that none is left alone in the end. */
 const FOLDERS = ['lease', 'host', 'app', 'orm', 'package', 'cli', 'core'];
 
+/** By the flag of prepare.mjs that installs packages: the folders whose storms need them. */
+const STORMS_NEED = {
+  '--orms': ['orm', 'package'],
+  '--runners': ['app', 'package'],
+  '--boundary': ['app', 'package'],
+};
+
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 const chosen = process.argv.slice(2);
 const { TESTS } = process.env;
@@ -43,7 +50,7 @@ async function run(command, ...args) {
 
 /** What is built by one does not wait for what is built by another. */
 async function build() {
-  const flags = isStorms ? ['--orms', '--runners', '--boundary'] : [];
+  const flags = isStorms ? Object.keys(STORMS_NEED).filter(isNeeded) : [];
   // It takes long, so that a new clone leaves it to CI.
   const isBuilt = readdirSync('zookeeper').some((name) => name.endsWith('.node'));
   if (TESTS !== undefined || isBuilt) flags.push('--zookeeper');
@@ -53,6 +60,11 @@ async function build() {
   await Promise.all(builds);
   log('built');
 }
+
+const isNeeded = (flag) =>
+  files.some((path) =>
+    STORMS_NEED[flag].some((folder) => path.startsWith(join('__test__', folder))),
+  );
 
 async function buildTests() {
   if (chosen.length === 0) await run('cargo', 'test', '--locked', '--quiet', '--no-run');
