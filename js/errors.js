@@ -6,6 +6,7 @@ const { inspect, types } = require('node:util');
 const { wordsFor } = require('./faults.js');
 const { SnowFlakeError, filterErrors } = require('./ids/error.js');
 const { printable, redactCause, redactForeign, redactValue, sanitize } = require('./secrets.js');
+const { hasChangedUser } = require('./user.js');
 
 filterErrors({ text: sanitize, cause: redactCause });
 
@@ -66,17 +67,13 @@ function isMissing({ code }) {
   return code === 'MODULE_NOT_FOUND' || code === 'ERR_MODULE_NOT_FOUND';
 }
 
-/** The user of this process when it loaded this file. */
-const user = process.geteuid?.();
-
 /** The error for a package that the application has to install; or `cause`, if it is installed and fails. */
 function needsPackage(what, name, cause) {
   if (!isMissing(cause)) return cause;
-  const remedy =
-    process.geteuid?.() === user
-      ? `npm install ${name}`
-      : 'use it before this process changes its user, who may not be able to read the package';
-  return configError(`${what} needs the package '${name}': ${remedy}`, { cause });
+  const remedy = `${what} needs the package '${name}': npm install ${name}`;
+  const afterChange =
+    '. If it is installed, the present user of this process cannot read it: use it before process.setuid()';
+  return configError(hasChangedUser() ? remedy + afterChange : remedy, { cause });
 }
 
 /** Returns the result of a native call. Throws if it is a fault. */

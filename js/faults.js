@@ -1,6 +1,6 @@
 'use strict';
 // The code and the text of each failure of a native call. Rust sends its kind and the values: `fault!` in
-// src/. Loaded with the first failure. js/refusals.js has the texts of draws without an ID.
+// src/. js/refusals.js has the texts of draws without an ID.
 
 const { printable } = require('./secrets.js');
 const { moment } = require('./time.js');

@@ -1,5 +1,5 @@
 'use strict';
-// Errors of calls that got no ID: the code and the text of each kind. Loaded on first use.
+// Errors of calls that got no ID: the code and the text of each kind.
 
 const { SnowFlakeError } = require('./errors.js');
 const { lossOf, textOf, wordsFor } = require('./faults.js');

@@ -1,5 +1,5 @@
 'use strict';
-// The process's warnings of the clock, the layout, slots and leases. Loaded with the first of them.
+// The process's warnings of the clock, the layout, slots and leases.
 
 const { lossOf, textOf } = require('./faults.js');
 const { sanitize } = require('./secrets.js');

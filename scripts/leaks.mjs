@@ -36,7 +36,11 @@ async function underValgrind(name, script, ...args) {
   const node = [process.execPath, '--single-threaded-gc', here(script), ...args];
   const child = spawn('valgrind', [`--log-file=${log}`, ...VALGRIND, ...node], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, SNOWDRIFT_SHARED: mkdtempSync(join(directory, 'pages-')) },
+    env: {
+      ...process.env,
+      TESTS: process.env.TESTS ?? 'platform',
+      SNOWDRIFT_SHARED: mkdtempSync(join(directory, 'pages-')),
+    },
   });
   let printed = '';
   child.stdout.on('data', (text) => (printed += text));

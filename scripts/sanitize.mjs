@@ -49,6 +49,7 @@ copyFileSync(built, join(copy, 'js', `snowdrift.${addons.targetHere()}.node`));
 
 const env = {
   ...process.env,
+  TESTS: process.env.TESTS ?? 'platform',
   LD_PRELOAD: runtime,
   ASAN_OPTIONS: 'detect_leaks=0:abort_on_error=1',
 };

@@ -1,5 +1,5 @@
-// Of the addon's tests, those that need nothing but Node and the addon, with their storms: run on each platform before a
-// release, with the addon that will be released. One in artifacts/ is put where it is looked for.
+// Of the addon's tests, those that need nothing but Node and the addon. With TESTS=platform, their storms, too: run on each
+// platform before a release, with the addon that will be released. One in artifacts/ is put where it is looked for.
 
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync } from 'node:fs';
@@ -26,8 +26,5 @@ const names = [
   'host/state',
 ];
 const files = names.map((name) => `__test__/${name}.test.js`);
-const { status } = spawnSync(process.execPath, ['--test', ...files], {
-  stdio: 'inherit',
-  env: { ...process.env, TESTS: 'platform' },
-});
+const { status } = spawnSync(process.execPath, ['--test', ...files], { stdio: 'inherit' });
 process.exit(status ?? 1);

@@ -40,6 +40,7 @@ const wine = ['/usr/lib/wine/wine64', '/usr/bin/wine64', '/usr/bin/wine'].find(e
 const server = ['/usr/lib/wine/wineserver64', '/usr/bin/wineserver'].find(existsSync);
 const env = {
   ...process.env,
+  TESTS: process.env.TESTS ?? 'platform',
   WINEPREFIX: `${place}/prefix`,
   WINEDEBUG: '-all',
   // Node 20 refuses what wine says it is.

@@ -221,7 +221,17 @@ describe('the packages', { skip: skipped(), concurrency: 2 }, () => {
     test('Deno', async () => {
       // What docs/releases.md names; besides, for the application itself, net and run.
       const allowed = ['ffi', 'read', 'env', 'sys', 'net', 'run'];
-      const deno = [join(tools, 'deno/deno'), 'run', ...allowed.map((what) => `--allow-${what}`)];
+      const run = (...names) => [
+        ...[join(tools, 'deno/deno'), 'run', '--no-prompt'],
+        ...names.map((what) => `--allow-${what}`),
+      ];
+      const first =
+        "const { SnowFlake } = require('snowdrift'); console.log(typeof SnowFlake.nextId());";
+      writeFileSync(join(project, 'first.cjs'), first);
+      const env = { datacenterId: '1', workerId: '3' };
+      const alone = [...run('ffi', 'read', 'env'), 'first.cjs'];
+      assert.equal((await scratch.run(project, alone, env)).stdout, 'bigint\n');
+      const deno = run(...allowed);
       // Handlers of requests that arrive together are continuations of one turn: the README says so.
       await runApplication(project, deno, { staleToo: ['handler'] });
     });

@@ -19,10 +19,16 @@ function isReachable(path) {
   }
 }
 
-/** A new directory on a disk. It is open to its owner alone, but no directory above it keeps other users out. */
+/**
+ * A new directory on a disk. It is open to its owner alone, but no directory above it keeps out other users, which a
+ * process of root can have.
+ */
 function createReachable() {
-  const parent = [tmpdir(), '/tmp', '/var/tmp'].map((path) => resolve(path)).find(isReachable);
-  if (parent === undefined) throw new Error('all users can reach neither TMPDIR nor /tmp');
+  const places = [tmpdir(), '/tmp', '/var/tmp'].map((path) => resolve(path));
+  const parent = process.getuid?.() === 0 ? places.find(isReachable) : tmpdir();
+  if (parent === undefined) {
+    throw new Error('no directory that each user can enter: tried TMPDIR, /tmp and /var/tmp');
+  }
   return mkdtempSync(join(parent, 'snowdrift-test-'));
 }
 

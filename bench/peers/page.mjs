@@ -292,7 +292,8 @@ How many of the IDs drawn after the rollback were drawn before, too.
   preloaded library, to the same milliseconds, and it draws again. *Restart*: another process draws at that time, with
   the number that the first one had.
 - **Continues below**: the IDs are lower than those drawn before the rollback.
-- \`__test__/package/comparison.test.js\` repeats the behaviours in CI, and compares them with this page.
+- \`__test__/package/comparison.test.js\` repeats the behaviours, and compares them with this page: in CI, order and rollback
+  every night.
 
 ## Read, not measured
 

@@ -105,7 +105,7 @@ async function run(flags, positionals, { complain, print, usage }) {
     await flake[ASYNC_DISPOSE]();
     throw usage(`cannot listen: ${failure.message}. Choose another --port or --host`);
   });
-  // Before the line: who reads it may end this process at once.
+  // Before it prints: a supervisor may signal as soon as it reads the URL.
   const ended = new Promise((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, resolve);
   });

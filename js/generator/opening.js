@@ -5,11 +5,12 @@ const { openChannel, openChannelLater } = require('../channel.js');
 const { configError, describe } = require('../errors.js');
 const { NativeLease } = require('../lease/native-lease.js');
 const { serverUrl } = require('../stores/url.js');
+const { isRoot } = require('../user.js');
 const { warnOfSecondUser, warnOfUnusable } = require('../warnings.js');
 
-/** Loaded on first use: that takes as long as all the rest. Root may become a user who cannot read the files: for root, now. */
+/** Loads on first use, since it takes as long as the rest of the package; for root now, who may drop the right to read it. */
 const leases = () => require('../lease/open.js');
-if (process.geteuid?.() === 0) leases();
+if (isRoot) leases();
 
 /** An open generator, passed to a constructor in place of options. Applications cannot make one. */
 class Opened {

@@ -1,5 +1,5 @@
 'use strict';
-// Draws that wait in JavaScript: of nextIdAsync(), and of an instance with a clock of its own. Loaded on first use.
+// Draws that wait in JavaScript: of nextIdAsync(), and of an instance with a clock of its own.
 
 const native = require('../native.js');
 const { clearTimeout, setTimeout } = require('../time.js');

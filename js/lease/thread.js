@@ -16,7 +16,7 @@ function findThread() {
     return require.resolve('./thread-main.js');
   } catch (cause) {
     throw configError(
-      `thread: true cannot read the file of its thread, ${__dirname}/thread-main.js: open the lease before this process changes its user`,
+      `cannot read ${__dirname}/thread-main.js, which thread: true runs: let the user of this process read it, or open the lease before process.setuid()`,
       { cause },
     );
   }

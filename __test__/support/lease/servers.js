@@ -1,7 +1,7 @@
 'use strict';
 // The engines that tests run against: real servers, each with a port and a directory of its own, in
-// the foreground, stopped by their pid. What the machine has not is skipped, with the reason; with TESTS that is
-// a failure.
+// the foreground, stopped by their pid. What the machine has not is skipped, with the reason; in CI and
+// in storms that is a failure, but for MongoDB.
 
 const { execFileSync, spawn, spawnSync } = require('node:child_process');
 const dgram = require('node:dgram');
@@ -54,7 +54,7 @@ function userOf(name) {
   return { uid: id('-u'), gid: id('-g') };
 }
 
-/** Where .ci/run puts it. */
+/** Where `.ci/install storms` puts it. */
 const SECANTUS = 'target/secantusdb';
 const secantusd = join(__dirname, '../../..', SECANTUS, 'bin/secantusd-py');
 
