@@ -39,6 +39,7 @@ const {
   rejects,
   runScript,
   runWorker,
+  slow,
   until,
 } = require('../support/support.js');
 
@@ -278,7 +279,7 @@ test('processes of one host use a node with state or without, never both', {
 });
 
 test('a restart within a long tick continues at the next ID', async () => {
-  const layout = { ...layouts.node, timestampBits: 28, tickMs: 86_400_000 };
+  const layout = { ...layouts.node, timestampBits: 28, tickMs: 86_400_000, epoch: slow.epoch };
   const draw = `new SnowFlake({ ...state, layout: ${JSON.stringify(layout)} }).nextIdString()`;
   const ids = [await elsewhere(draw), await elsewhere(draw), await elsewhere(draw)].map(BigInt);
   assert.deepEqual(ids, [ids[0], ids[0] + 1n, ids[0] + 2n]);
@@ -520,12 +521,23 @@ test('a lease skips a damaged slot, with a warning', async () => {
   assert.equal((await leased()).workerId, all[4].workerId);
 });
 
+function isRefused(draw) {
+  try {
+    draw();
+    return false;
+  } catch {
+    return true;
+  }
+}
+
 test('a slot file that is removed in use stops its holder', async () => {
   const flake = recorded({ ttl: 1000, maxWait: 60_000 });
   flake.nextId();
   rmSync(slotFile());
   await until(() => flake.lease.state !== 'held');
   assert.equal(flake.lease.state, 'lost');
+  // Its thread ends the window just after.
+  await until(() => isRefused(flake.nextId));
   const { message } = refuses(flake.nextId, 'ERR_SNOWFLAKE_STORE');
   assert.match(message, /was removed or replaced while it was in use.*Restart this process/);
 });
@@ -597,7 +609,7 @@ test('a file that another user owns does not keep a lease from the others', {
     process.on('warning', ({ code, message }) => warnings.push([code, message]));
     const lease = (more) =>
       SnowFlake.lease(${JSON.stringify(pathToFileURL(directory).href)},
-        { datacenterId: 1, scope: 'process', layout: { ...layouts.node, workerBits: 2 }, ...more });
+        { datacenterId: 1, scope: 'process', ttl: ${ttl}, layout: { ...layouts.node, workerBits: 2 }, ...more });
     (async () => {
       const flakes = [await lease(), await lease()];
       const workerIds = flakes.map((flake) => (flake.nextId(), flake.workerId));
@@ -673,7 +685,7 @@ async function shownAfter(body) {
     const { SnowFlake } = require(${JSON.stringify(entry)});
     const { Worker } = require('node:worker_threads');
     const entry = ${JSON.stringify(entry)};
-    const state = { datacenterId: 1, workerId: 3, state: ${JSON.stringify(directory)}, maxWait: 1000 };
+    const state = { datacenterId: 1, workerId: 3, state: ${JSON.stringify(directory)}, ttl: ${ttl}, maxWait: 1000 };
     ${body}`);
   const { stdout } = await run(['slots', pathToFileURL(directory).href]);
   const [, shown] = /^1 +3 +(\w+)/m.exec(stdout) ?? [undefined, stdout];

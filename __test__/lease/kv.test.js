@@ -213,7 +213,7 @@ describe('etcd', { skip: missing('etcd') }, () => {
       return fetch(to, { method: 'POST', body });
     };
     const grants = [];
-    const between = http.createServer(async (request, response) => {
+    const between = http.createServer({ keepAliveTimeout: 60_000 }, async (request, response) => {
       let body = '';
       for await (const chunk of request) body += chunk;
       const reply = await ask(request.url, body);

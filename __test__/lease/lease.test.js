@@ -324,7 +324,8 @@ test('a lost namespace: one warning, and all of its holders continue above what 
   assert.notEqual(store.records.namespace.id, before);
   const noticed = Date.now();
   for (const { nextId, lease } of flakes) {
-    assert.ok(lease.floor <= noticed + TTL + 300, `${lease.floor - noticed} ms`);
+    const late = isStorms ? 0 : 60_000;
+    assert.ok(lease.floor <= noticed + TTL + 300 + late, `${lease.floor - noticed} ms`);
     let code;
     try {
       nextId();

@@ -18,7 +18,7 @@ const { redis } = require('../../js/stores/redis.js');
 const { typeorm } = require('../../js/stores/typeorm.js');
 const { workerNode } = require('../../js/stores/worker-node.js');
 const { zookeeper } = require('../../js/stores/zookeeper.js');
-const { amount, isStorms, storm } = require('../support/amount.js');
+const { amount, isStorms } = require('../support/amount.js');
 const { run } = require('../support/cli.js');
 const { refusing } = require('../support/echo.js');
 const { createPassword, everythingOf, hides, thrownBy } = require('../support/passwords.js');
@@ -205,9 +205,7 @@ for (const engine of ENGINES) {
   });
 }
 
-test("warnings, channels, stats and the lease show no password of an application's own store", {
-  skip: storm,
-}, async () => {
+test("warnings, channels, stats and the lease show no password of an application's own store", async () => {
   const password = createPassword();
   const url = `postgres://app:${password.encoded}@db/x`;
   learn(new URL(url));
@@ -217,7 +215,7 @@ test("warnings, channels, stats and the lease show no password of an application
     fail: () => {
       throw Object.assign(new Error(`no ${password.raw} at ${url}`), { url });
     },
-    lose: () => ({ isHeld: false, lost: 'taken' }),
+    lose: () => ({ isHeld: false, lost: 'missing' }),
   };
   const renew = async (request) => renewals[next]?.(request) ?? store.renew(request);
   const stop = listen();

@@ -28,12 +28,12 @@ class Peer {
    *   loads copies that all users can read
    * @param entry the copy of the package that it loads
    */
-  constructor({ env = {}, by = [], entry } = {}) {
+  constructor({ env = {}, cwd, by = [], entry } = {}) {
     const home = by.length === 0 ? join(__dirname, '../..') : publicCopy();
     const script = join(home, '__test__/support/peer.js');
     const [command, ...args] = [...by, process.execPath, script, entry ?? home];
     this.#child = spawn(command, args, {
-      cwd: home,
+      cwd: cwd ?? home,
       env: { ...process.env, datacenterId: '1', workerId: '3', ...env },
       stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
       serialization: 'advanced',
