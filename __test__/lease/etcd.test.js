@@ -1,6 +1,6 @@
 'use strict';
-// Real etcd servers with users, TLS, client certificates and several endpoints. All are storms: an etcd that is
-// stopped for 7 s refuses what was asked of it.
+// Real etcd servers with users, TLS, client certificates and several endpoints. All are storms: tokens
+// expire, members stop, and the contract runs a second time.
 //
 //   TESTS=storms node --test __test__/lease/etcd.test.js
 
