@@ -15,7 +15,7 @@ const { SnowFlakeError } = require('../../js/errors.js');
 const { storm } = require('../support/amount.js');
 const { endOf, firstLine, run, start } = require('../support/cli.js');
 const { checkResponse, checkValue } = require('../support/schema.js');
-const { SnowFlake, countDuplicates, layouts, until } = require('../support/support.js');
+const { SnowFlake, countDuplicates, layouts, runScript, until } = require('../support/support.js');
 const { limitWait } = require('../support/limit-wait.js');
 
 const NODE = ['--datacenter-id', '3', '--worker-id', '7'];
@@ -497,6 +497,15 @@ test('SIGTERM lets requests end, frees the slot, and ends it with 0', { skip: st
   } finally {
     rmSync(state, { recursive: true });
   }
+});
+
+test('SIGTERM ends it as soon as it has printed its URL', async () => {
+  const script = `
+    const { run } = require('../../js/cli/serve.js');
+    setTimeout(() => process.exit(3), 60_000).unref();
+    run({ port: '0' }, [], { print: () => process.emit('SIGTERM') }).then(() => console.log('ended'));`;
+  const { stdout, stderr } = await runScript(script, { env: { datacenterId: '3', workerId: '7' } });
+  assert.equal(stdout, 'ended\n', stderr);
 });
 
 test('a port in use is an error that names it', async () => {
