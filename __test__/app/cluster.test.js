@@ -5,7 +5,7 @@ const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
 const cluster = require('node:cluster');
 const { once } = require('node:events');
-const { mkdtempSync, rmSync } = require('node:fs');
+const { mkdtempSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const readline = require('node:readline');
@@ -13,6 +13,7 @@ const { afterEach, test } = require('node:test');
 const { pathToFileURL } = require('node:url');
 const { inspect } = require('node:util');
 
+const { removeDirectory } = require('../support/own-directory.js');
 const { isStorms } = require('../support/amount.js');
 const { countDuplicates, refuses, runScript } = require('../support/support.js');
 const { limitWait } = require('../support/limit-wait.js');
@@ -198,7 +199,7 @@ test('with state, each has its slot recorded, and a restarted one has it again',
     assert.equal((await app.said('serves', 3))[2].state, 'held');
     await app.kill();
   } finally {
-    rmSync(state, { recursive: true });
+    removeDirectory(state);
   }
 });
 
@@ -253,7 +254,7 @@ test('with the lease of a directory, workers draw', async () => {
     assert.equal(countDuplicates(drawn.map(({ id }) => id)), 0);
     await app.kill();
   } finally {
-    rmSync(directory, { recursive: true });
+    removeDirectory(directory);
   }
 });
 

@@ -3,7 +3,7 @@
 
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
-const { cpSync, mkdtempSync, rmSync, writeFileSync } = require('node:fs');
+const { cpSync, mkdtempSync, writeFileSync } = require('node:fs');
 const { hostname, tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { test } = require('node:test');
@@ -13,7 +13,7 @@ const { fromBase32 } = require('../../js/id.js');
 const { isStorms, storm } = require('../support/amount.js');
 const { endOf, firstLine, json, run, start } = require('../support/cli.js');
 const { refusing } = require('../support/echo.js');
-const { createDirectory } = require('../support/own-directory.js');
+const { createDirectory, removeDirectory } = require('../support/own-directory.js');
 const { SnowFlake, countDuplicates } = require('../support/support.js');
 
 const NODE = ['--datacenter-id', '3', '--worker-id', '7'];
@@ -45,7 +45,7 @@ test('next with state draws nothing twice, however often it is run at once', {
     assert.equal(ids.length, 300);
     assert.equal(countDuplicates(ids), 0);
   } finally {
-    rmSync(state, { recursive: true });
+    removeDirectory(state);
   }
 });
 
@@ -264,7 +264,7 @@ test('slots of a directory: held, died, free', { skip: storm }, async () => {
     const { stdout: both } = await run(['slots', url]);
     assert.match(both, /\n1 +0 +unusable\n1 +1 +free .*\n.*worker-0\.slot is 7 bytes long/);
   } finally {
-    rmSync(state, { recursive: true });
+    removeDirectory(state);
   }
 });
 
@@ -317,7 +317,7 @@ test('a client that is not installed: which package, and where', async () => {
     );
     assert.match(said, /'pg': npm install pg, in the folder where you installed snowdrift$/m);
   } finally {
-    rmSync(directory, { recursive: true });
+    removeDirectory(directory);
   }
 });
 
@@ -369,7 +369,7 @@ test('a password comes from the environment or a file; one in an argument is war
     }
   } finally {
     server.close();
-    rmSync(folder, { recursive: true });
+    removeDirectory(folder);
   }
 });
 
@@ -382,6 +382,6 @@ test('a file may name a directory of slots', { skip: storm }, async () => {
     const { slots } = await json('slots', '--lease-file', file);
     assert.deepEqual([slots.length, slots[0].workerId], [1, 0]);
   } finally {
-    rmSync(folder, { recursive: true });
+    removeDirectory(folder);
   }
 });

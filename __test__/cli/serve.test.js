@@ -3,7 +3,7 @@
 
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
-const { mkdtempSync, rmSync, writeFileSync } = require('node:fs');
+const { mkdtempSync, writeFileSync } = require('node:fs');
 const http = require('node:http');
 const net = require('node:net');
 const { tmpdir } = require('node:os');
@@ -12,6 +12,7 @@ const { after, before, describe, test } = require('node:test');
 
 const { createServer } = require('../../js/cli/serve-http.js');
 const { SnowFlakeError } = require('../../js/errors.js');
+const { removeDirectory } = require('../support/own-directory.js');
 const { storm } = require('../support/amount.js');
 const { endOf, firstLine, run, start } = require('../support/cli.js');
 const { checkResponse, checkValue } = require('../support/schema.js');
@@ -360,7 +361,7 @@ describe('a token', () => {
         assert.doesNotMatch(refusal.stderr, /Zq/);
       }
     } finally {
-      rmSync(folder, { recursive: true });
+      removeDirectory(folder);
     }
   });
 
@@ -383,7 +384,7 @@ describe('a token', () => {
         child.kill('SIGKILL');
       }
     } finally {
-      rmSync(folder, { recursive: true });
+      removeDirectory(folder);
     }
   });
 });
@@ -495,7 +496,7 @@ test('SIGTERM lets requests end, frees the slot, and ends it with 0', { skip: st
     const next = await run(['next', ...lease]);
     assert.equal(SnowFlake.parse(next.stdout.trim(), 'node').workerId, 0);
   } finally {
-    rmSync(state, { recursive: true });
+    removeDirectory(state);
   }
 });
 

@@ -3,12 +3,13 @@
 
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
-const { mkdtempSync, rmSync } = require('node:fs');
+const { mkdtempSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { test } = require('node:test');
 const { Worker } = require('node:worker_threads');
 
+const { removeDirectory } = require('../support/own-directory.js');
 const { Drawer, countDuplicatesOf } = require('../support/drawer.js');
 const { missing, underShiftedClock } = require('../support/machine.js');
 const {
@@ -275,7 +276,7 @@ test('what was taken ahead is not repeated after a kill', async () => {
     assert.ok(Math.min(...gaps) >= 0, 'each life began above the one before');
     assert.ok(Math.max(...gaps) > 3000, 'and above what it had taken ahead');
   } finally {
-    rmSync(state, { recursive: true });
+    removeDirectory(state);
   }
 });
 

@@ -4,13 +4,14 @@
 
 const assert = require('node:assert/strict');
 const { subscribe, unsubscribe } = require('node:diagnostics_channel');
-const { mkdtempSync, rmSync } = require('node:fs');
+const { mkdtempSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { afterEach, beforeEach, describe, test } = require('node:test');
 const { pathToFileURL } = require('node:url');
 const { inspect } = require('node:util');
 
+const { removeDirectory } = require('../support/own-directory.js');
 const { storm } = require('../support/amount.js');
 const { entry, runWorker } = require('../support/support.js');
 const {
@@ -182,7 +183,7 @@ describe('SnowFlake.use()', () => {
       assertAllDraw(next);
     } finally {
       await closeAll();
-      rmSync(process.env.SNOWDRIFT_STATE, { recursive: true });
+      removeDirectory(process.env.SNOWDRIFT_STATE);
     }
   });
 
@@ -203,7 +204,7 @@ describe('drawing while the default instance opens', () => {
     directory = mkdtempSync(join(tmpdir(), 'snowdrift-default-'));
     process.env.datacenterId = '6';
   });
-  afterEach(() => rmSync(directory, { recursive: true }));
+  afterEach(() => removeDirectory(directory));
 
   for (const how of ['default', 'configure', 'ready']) {
     // Without options the lease ends after 10 s.

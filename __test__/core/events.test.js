@@ -8,6 +8,7 @@ const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { afterEach, beforeEach, test } = require('node:test');
 
+const { removeDirectory } = require('../support/own-directory.js');
 const { storm } = require('../support/amount.js');
 const {
   CachedSnowFlake,
@@ -145,7 +146,7 @@ test('a slot of files: taken, renewed, lost, released', { skip: storm }, async (
     assert.deepEqual(names().slice(-2), ['lease-lost', 'lease-released']);
     assert.deepEqual(messages('lease-released'), [flake.lease]);
   } finally {
-    rmSync(directory, { recursive: true, force: true });
+    removeDirectory(directory);
   }
 });
 
@@ -201,7 +202,7 @@ test('a forgotten instance is not kept alive by its channels', async () => {
       setTimeout(look, 10);
     })();`;
   const { stdout, stderr } = await runScript(script, { args: ['--expose-gc'] });
-  rmSync(directory, { recursive: true });
+  removeDirectory(directory);
   assert.equal(stdout, 'true\n', stderr);
 });
 
@@ -223,6 +224,6 @@ test('a renewal loads nothing', async () => {
     );
     assert.deepEqual([code, stderr], [0, '']);
   } finally {
-    rmSync(state, { recursive: true });
+    removeDirectory(state);
   }
 });

@@ -3,11 +3,12 @@
 // Object.prototype has properties. Leases are renewed, workers restarted, and errors say what is wrong.
 
 const assert = require('node:assert/strict');
-const { mkdtempSync, rmSync, writeFileSync } = require('node:fs');
+const { mkdtempSync, writeFileSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { test } = require('node:test');
 
+const { removeDirectory } = require('../support/own-directory.js');
 const { SnowFlake, entry, refuses, runScript } = require('../support/support.js');
 
 const PRELUDE = `
@@ -89,7 +90,7 @@ test('a worker that died is restarted under fake timers', async () => {
       });`);
     assert.equal(stdout, 'died 4\n', stderr);
   } finally {
-    rmSync(directory, { recursive: true });
+    removeDirectory(directory);
   }
 });
 

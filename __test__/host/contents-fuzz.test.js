@@ -22,7 +22,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { crc32 } = require('node:zlib');
 
 const { amount, seed, storm } = require('../support/amount.js');
-const { createDirectory } = require('../support/own-directory.js');
+const { createDirectory, removeDirectory } = require('../support/own-directory.js');
 const { Peer } = require('../support/peer.js');
 const { seeded } = require('../support/support.js');
 
@@ -168,7 +168,7 @@ for (const [name, sceneOf] of Object.entries(KINDS)) {
     let peer = new Peer({ env });
     t.after(async () => {
       await peer.end();
-      rmSync(state, { recursive: true, force: true });
+      removeDirectory(state);
     });
     const seen = {};
     let drawn = 0;

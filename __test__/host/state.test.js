@@ -27,7 +27,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { isStorms, storm } = require('../support/amount.js');
 const { run } = require('../support/cli.js');
 const { createReachable } = require('../support/other-users.js');
-const { createDirectory } = require('../support/own-directory.js');
+const { createDirectory, removeDirectory } = require('../support/own-directory.js');
 const { Drawer } = require('../support/drawer.js');
 const { onMachine } = require('../support/machine.js');
 const {
@@ -56,7 +56,7 @@ beforeEach(() => {
 
 afterEach(() => {
   for (const flake of open) flake.close();
-  rmSync(directory, { recursive: true, force: true });
+  removeDirectory(directory);
 });
 
 /** Named by state: slot 3 of datacenter 1. Closed after the test. */

@@ -3,14 +3,14 @@
 // last gives up, and a kill leaves to the others.
 
 const assert = require('node:assert/strict');
-const { mkdtempSync, readdirSync, rmSync, unlinkSync } = require('node:fs');
+const { mkdtempSync, readdirSync, unlinkSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { dirname, join } = require('node:path');
 const nodeTest = require('node:test');
 const { pathToFileURL } = require('node:url');
 
 const { amount, isStorms, storm } = require('../support/amount.js');
-const { createDirectory } = require('../support/own-directory.js');
+const { createDirectory, removeDirectory } = require('../support/own-directory.js');
 const { countDuplicatesOf } = require('../support/drawer.js');
 const { Peer, drawAll } = require('../support/peer.js');
 const { SnowFlake, layouts, rejects, runWorker, entry, until } = require('../support/support.js');
@@ -40,7 +40,7 @@ function scene(name, body, why) {
       await body({ directory, host });
     } finally {
       await Promise.all(peers.map((peer) => peer.end()));
-      for (const path of directories) rmSync(path, { recursive: true, force: true });
+      for (const path of directories) removeDirectory(path);
     }
   });
 }

@@ -5,7 +5,7 @@
 const assert = require('node:assert/strict');
 const { spawn, spawnSync } = require('node:child_process');
 const { once } = require('node:events');
-const { mkdtempSync, readdirSync, rmSync, unlinkSync } = require('node:fs');
+const { mkdtempSync, readdirSync, unlinkSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { describe, test } = require('node:test');
@@ -13,7 +13,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { pathToFileURL } = require('node:url');
 
 const { storm } = require('../support/amount.js');
-const { createDirectory } = require('../support/own-directory.js');
+const { createDirectory, removeDirectory } = require('../support/own-directory.js');
 const { faulty } = require('../support/lease/faulty.js');
 const { inTime } = require('../support/lease/rounds.js');
 const { Server, missing } = require('../support/lease/servers.js');
@@ -106,7 +106,7 @@ describe('two holders of one node', TEST, () => {
   test('a node that a host lease has is not opened beside it with scope process', async (t) => {
     const flake = await SnowFlake.lease(memory(), options);
     const state = mkdtempSync(join(tmpdir(), 'snowdrift-'));
-    t.after(() => rmSync(state, { recursive: true }));
+    t.after(() => removeDirectory(state));
     const { workerId } = flake;
     const beside = { ...options, workerId, scope: 'process' };
     refuses(() => new SnowFlake({ ...beside, state }), 'ERR_SNOWFLAKE_CONFLICT');
@@ -201,7 +201,7 @@ describe('two holders of one node', TEST, () => {
       const layout = { ...second, epoch: second.epoch + 1000 * (1 + Number(state)) };
       const leased = { datacenterId: 0, layout };
       const directory = mkdtempSync(join(tmpdir(), 'snowdrift-'));
-      t.after(() => rmSync(directory, { recursive: true }));
+      t.after(() => removeDirectory(directory));
       const other = await Sharer.start(memory());
       t.after(() => other.kill());
       await sleep(1000 - (Date.now() % 1000));

@@ -7,6 +7,8 @@ const { isMainThread } = require('node:worker_threads');
 
 const MEMORY = '/dev/shm';
 const PREFIX = 'snowdrift-test-';
+const MOST_TRIES = 100;
+const PAUSE_MS = 20;
 
 function isAlive(pid) {
   try {
@@ -25,10 +27,29 @@ function sweep() {
   }
 }
 
+/** Removes a directory, even where a thread or process that ends adds a file meanwhile. */
+function removeDirectory(path) {
+  for (let tries = 1; ; tries++) {
+    try {
+      rmSync(path, { recursive: true, force: true });
+      return;
+    } catch (failure) {
+      if (failure.code !== 'ENOTEMPTY' || tries === MOST_TRIES) throw failure;
+    }
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
+  }
+}
+
 /** A new directory, removed when this process exits. */
 function createDirectory() {
   const path = mkdtempSync(`${MEMORY}/${PREFIX}${process.pid}-`);
-  process.on('exit', () => rmSync(path, { recursive: true, force: true }));
+  process.on('exit', () => {
+    try {
+      removeDirectory(path);
+    } catch {
+      // A thread still makes pages there. The next test sweeps.
+    }
+  });
   return path;
 }
 
@@ -37,4 +58,4 @@ if (process.platform === 'linux' && isMainThread && !process.env.SNOWDRIFT_SHARE
   process.env.SNOWDRIFT_SHARED = createDirectory();
 }
 
-module.exports = { createDirectory };
+module.exports = { createDirectory, removeDirectory };
