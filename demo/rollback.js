@@ -49,7 +49,15 @@ async function run() {
   );
   console.log();
   let back = 0;
-  const flake = new SnowFlake({ ...NODE, clock: () => Date.now() - back, maxWait: MAX_WAIT });
+  let start;
+  /** A stage starts with its first reading, however late that is. */
+  const clock = () => {
+    const now = Date.now();
+    if (start !== undefined) back = now - start;
+    start = undefined;
+    return now - back;
+  };
+  const flake = new SnowFlake({ ...NODE, clock, maxWait: MAX_WAIT });
   const all = [];
   const rows = [];
   const warnings = [];
@@ -61,9 +69,8 @@ async function run() {
   };
   await listening({ onWarning, onWait }, async () => {
     for (const stage of STAGES) {
-      const first = all.length === 0 ? Date.now() : flake.parse(all[0]).timestamp;
       if (stage === 'right') back = 0;
-      else back = Date.now() - first + (stage === AGAIN ? 0 : 60_000);
+      else start = flake.parse(all[0]).timestamp - (stage === AGAIN ? 0 : 60_000);
       waitedMs = 0;
       const { ids, refusal } = draw(flake);
       rows.push({
