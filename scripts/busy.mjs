@@ -15,8 +15,11 @@ if (!(times >= 1)) {
   process.exit(2);
 }
 
+/** Endless, as long as this process lives. */
+const LOOP = 'const parent = process.ppid; while (process.ppid === parent);';
+
 const loops = Array.from({ length: availableParallelism() }, () =>
-  spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }),
+  spawn(process.execPath, ['-e', LOOP], { stdio: 'ignore' }),
 );
 process.on('exit', () => {
   for (const loop of loops) loop.kill('SIGKILL');
