@@ -175,6 +175,9 @@ export interface LeaseOptions
    * Only for URLs of servers. Whether a worker thread with its own connection renews the lease, so that an
    * event loop that is busy for longer than `ttl` neither loses the slot nor stops. Useful if this host has
    * only one process, or if all of them may be busy at one time. Default false.
+   *
+   * The thread reads its own files, again if it has to be restarted. After `process.setuid()` to a user who
+   * cannot read them, opening is refused with `ERR_SNOWFLAKE_CONFIG`.
    */
   thread?: boolean;
   /**
