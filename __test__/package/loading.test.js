@@ -164,6 +164,7 @@ async function assertWorks(env) {
     assert.ok(ended[name].startsWith(start), `${name}: ${ended[name]}`);
   }
   for (const what of ['SNOWFLAKE_CLOCK_BACK', 'published']) assert.ok(warned.includes(what), what);
+  return ended;
 }
 
 test(
@@ -172,6 +173,10 @@ test(
   () => assertWorks((place) => ({ MOVE_TO: join(place, 'aside') })),
 );
 
-test('a process works on as a user who cannot read the package', { skip: noOtherUser() }, () =>
-  assertWorks(() => ({ USER_ID: NOBODY })),
-);
+test('a process works on as a user who cannot read the package', {
+  skip: noOtherUser(),
+}, async () => {
+  const ended = await assertWorks(() => ({ USER_ID: NOBODY }));
+  const names = ['lease of a client that cannot be read', 'thread that cannot be read'];
+  for (const name of names) assert.match(ended[name], /before process\.setuid\(\)/);
+});
