@@ -79,12 +79,12 @@ function start(body, { args = [], env = {} } = {}) {
   });
   children.add(child);
   let isLate = false;
-  const timer = setTimeout(() => {
+  const limit = setTimeout(() => {
     isLate = true;
     child.kill('SIGKILL');
   }, LATE);
   const ended = once(child, 'close').then((end) => {
-    clearTimeout(timer);
+    clearTimeout(limit);
     children.delete(child);
     assert.ok(!isLate, `the process has not ended after ${LATE} ms: ${output}`);
     return end;
