@@ -1,7 +1,6 @@
 /**
- * 64-bit Snowflake IDs that never repeat: by default within one container, or for one user of a Linux
- * machine. Give each other host its own `workerId`, or lease one. On macOS and Windows, set
- * {@link SnowFlakeOptions.scope}.
+ * 64-bit Snowflake IDs that never repeat: by default within one container, or for one user of a machine. Give
+ * each other host its own `workerId`, or lease one.
  *
  * ```js
  * // datacenterId=1 workerId=3 node server.js
@@ -19,6 +18,7 @@
  * | `SNOWFLAKE_TIME_ENDING` | the layout's timestamp overflows within a year |
  * | `SNOWFLAKE_TEXT_IDS` | a column of TypeORM or Prisma stores IDs as text, and they get longer within a year: then it sorts wrongly |
  * | `SNOWFLAKE_SECOND_USER` | another user of this machine has the same node, and may issue the same IDs |
+ * | `SNOWFLAKE_PROCESS_SCOPE` | the system has no place for pages, so other processes of the node issue duplicates: see {@link SnowFlakeOptions.scope} |
  * | `SNOWFLAKE_SLOT_UNUSABLE` | a lease skipped a slot of a directory: its file or worker ID cannot be used |
  * | `SNOWFLAKE_SLOT_LOST` | a lease lost its slot, and continues under another worker ID |
  * | `SNOWFLAKE_NAMESPACE_LOST` | the store lost the lease's namespace, or restored an older state of it |
@@ -90,19 +90,23 @@ export interface SnowFlakeOptions {
    * Which processes draw from one sequence, if they name one node (layout, epoch, `datacenterId`,
    * `workerId`).
    *
-   * - `'auto'` (default): `'host'` on Linux if `/dev/shm` is in memory. Otherwise `'process'`: on AWS Lambda,
-   *   macOS and Windows.
-   * - `'host'`: all processes of this user that see one shared-memory directory: replicas, pm2 reloads,
-   *   test runners, worker_threads, several copies of this package. Without such a directory it is
-   *   `ERR_SNOWFLAKE_CONFIG`. On macOS and Windows, all processes of the node must set it.
+   * - `'auto'` (default): `'host'`. Where Linux has no `/dev/shm` in memory (AWS Lambda), a node without `state`
+   *   or a lease is this process's alone. A worker of a cluster or of pm2 is then refused with
+   *   `ERR_SNOWFLAKE_CONFIG`, unless `forkWorkers` gave it its node; any other process gets the warning
+   *   `SNOWFLAKE_PROCESS_SCOPE`.
+   * - `'host'`: all processes of this user that see one shared directory: replicas, pm2 reloads, test runners,
+   *   worker_threads, several copies of this package. Without such a directory it is `ERR_SNOWFLAKE_CONFIG`.
    * - `'process'`: this process with its worker_threads. Two processes with one node then issue duplicates.
    *
    * The directory is `/dev/shm/snowdrift-<uid>` on Linux, in the user's cache directory on macOS, and in the
    * local application data on Windows. The environment variable `SNOWDRIFT_SHARED` replaces its parent, for
    * containers that share one: in memory (tmpfs or ramfs) on Linux, on a local disk elsewhere. All processes
    * of a node need the same. A directory or page that is foreign, a symbolic link, damaged or overwritten is
-   * `ERR_SNOWFLAKE_STORE`. A page of another format is `ERR_SNOWFLAKE_IN_USE`. Neither falls back to
-   * `'process'`.
+   * `ERR_SNOWFLAKE_STORE`; so is a directory whose file system the process may not ask for. A page of another
+   * format is `ERR_SNOWFLAKE_IN_USE`. None of these falls back to `'process'`.
+   *
+   * A process that changes its user (`process.setuid()`, `process.seteuid()`) continues in the new user's
+   * directory, as the processes that it starts do. With `state` or a lease it stays.
    *
    * All instances of a node in one process need one scope. With {@link SnowFlake.lease}, the scope decides
    * whether the host's processes share one slot. `'host'` cannot be combined with `clock`.

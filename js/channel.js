@@ -15,7 +15,7 @@ function requestOf(settings, basis) {
   return { __proto__: null, ...own, ...basis };
 }
 
-/** @returns a channel; undefined where this host has no page to join */
+/** @returns a channel; undefined where this host has no page to join, or no place for one */
 function openChannel(settings, basis) {
   return unwrap(native.open(requestOf(settings, basis)));
 }

@@ -1,7 +1,7 @@
 /**
  * Forks the workers of a `node:cluster` primary, each with its own `workerId` or with a lease.
  *
- * On Linux, workers with one `workerId` share a sequence without this module (see `scope` in `snowdrift`). Use
+ * Workers with one `workerId` share a sequence without this module (see `scope` in `snowdrift`). Use
  * one ID per worker if one host needs more than 4,096 IDs a ms (default layout), or if IDs must show their
  * worker.
  *

@@ -13,6 +13,7 @@ const { serverUrl } = require('./stores/url.js');
 const { choice, directoryOf, propertiesOf, wholeNumber } = require('./checks.js');
 const { readLayout } = require('./ids/layouts.js');
 const { clearTimeout, monotonic, setTimeout } = require('./time.js');
+const { NUMBERED_BY } = require('./siblings.js');
 const { warn } = require('./warnings.js');
 
 const { nextTick } = process;
@@ -137,7 +138,8 @@ class Workers extends EventEmitter {
       return { ...env, ...node, SNOWDRIFT_LEASE: lease, SNOWDRIFT_STATE: undefined };
     }
     const recorded = state === undefined ? {} : { SNOWDRIFT_STATE: state };
-    return { ...env, ...recorded, datacenterId, workerId: this.#workerIdOf(index) };
+    const workerId = this.#workerIdOf(index);
+    return { ...env, ...recorded, datacenterId, workerId, [NUMBERED_BY]: process.pid };
   }
 
   #handleExit(index, { code, signal, failure }) {

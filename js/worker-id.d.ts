@@ -41,10 +41,10 @@ export function fromSwarmTask(options?: PodOptions & { variable?: string }): num
 
 /**
  * The NODE_APP_INSTANCE of pm2. During a reload, the old and the new process have the same number for about a
- * second. On Linux, they share one sequence. With `scope: 'process'` (the default on macOS and Windows) they
- * issue duplicates: lease a worker ID from a directory there.
+ * second. They share one sequence. With `scope: 'process'` they issue duplicates: lease a worker ID from a
+ * directory there.
  *
- * On Linux all instances can have one `workerId`. Use this function only above 4,096 IDs a ms on one host, or if
+ * All instances of a host can have one `workerId`. Use this function only above 4,096 IDs a ms on one host, or if
  * IDs must show their instance.
  */
 export function fromPm2(options: { iKnowThatReloadsOverlap: true }): number;

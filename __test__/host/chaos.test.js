@@ -27,7 +27,8 @@ const { createDirectory } = require('../support/own-directory.js');
 const { Peer } = require('../support/peer.js');
 const { layouts, seeded } = require('../support/support.js');
 
-const linux = process.platform === 'linux' ? undefined : `pages are opt-in on ${process.platform}`;
+const linux =
+  process.platform === 'linux' ? undefined : `tried on Linux, with its memory file system`;
 const SECONDS = amount(2, 2);
 const KILLS = amount(200, 200);
 const SEED = seed ?? 1;

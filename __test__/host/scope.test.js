@@ -1,10 +1,9 @@
 'use strict';
-// `scope: 'host'` on every system: real processes on one page, which are killed, and whose page loses its
+// The default scope on every system: real processes on one page, which are killed, and whose page loses its
 // name. Run on macOS and Windows before a release, where pages are files of a disk.
 
 const assert = require('node:assert/strict');
-const { mkdtempSync, renameSync, rmSync, unlinkSync } = require('node:fs');
-const { tmpdir } = require('node:os');
+const { renameSync, rmSync, unlinkSync } = require('node:fs');
 const { dirname, join } = require('node:path');
 const { after, test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
@@ -17,9 +16,8 @@ const { SnowFlake, entry, refuses, runScript, runWorker, slow } = require('../su
 const isWine = process.env.UNDER_WINE === '1';
 /** How many processes are killed. Wine starts them slowly. */
 const KILLS = isWine ? 6 : amount(15, 30);
-const isLinux = process.platform === 'linux';
 
-const own = isLinux ? createDirectory() : mkdtempSync(join(tmpdir(), 'snowdrift-host-'));
+const own = createDirectory();
 process.env.SNOWDRIFT_SHARED = own;
 const open = [];
 after(() => {
@@ -27,25 +25,20 @@ after(() => {
   rmSync(own, { recursive: true, force: true, maxRetries: 20 });
 });
 
-const host = (workerId) => ({ datacenterId: 1, workerId, scope: 'host' });
+const node = (workerId) => ({ datacenterId: 1, workerId });
 
 /** The page of a node, which this process shares. */
 function shared(workerId) {
-  const flake = new SnowFlake(host(workerId));
+  const flake = new SnowFlake(node(workerId));
   const { page, scope } = flake.stats();
   assert.equal(scope, 'host');
   open.push(flake);
   return { flake, page };
 }
 
-test('the scope is the host by default on Linux, elsewhere the process', () => {
-  const { scope, page } = new SnowFlake({ datacenterId: 1, workerId: 0 }).stats();
-  assert.deepEqual([scope, typeof page], isLinux ? ['host', 'string'] : ['process', 'undefined']);
-});
-
 test('two processes draw from one page', async () => {
   const { flake, page } = shared(1);
-  const drawers = [new Drawer(host(1)), new Drawer(host(1))];
+  const drawers = [new Drawer(node(1)), new Drawer(node(1))];
   await Promise.all(drawers.map((drawer) => drawer.drawn(3000)));
   const here = BigUint64Array.from({ length: 3000 }, () => flake.nextId());
   const answers = await Promise.all(drawers.map((drawer) => drawer.stop()));
@@ -74,10 +67,10 @@ test('two processes that do not share issue equal IDs, which this test finds', a
 
 test('threads share the page with processes', async () => {
   const { flake, page } = shared(3);
-  const drawer = new Drawer(host(3));
+  const drawer = new Drawer(node(3));
   const draw = `
     const { SnowFlake } = require(${JSON.stringify(entry)});
-    const flake = new SnowFlake(${JSON.stringify(host(3))});
+    const flake = new SnowFlake(${JSON.stringify(node(3))});
     require('node:worker_threads').parentPort.postMessage([flake.stats().page, flake.nextIds(2000)]);`;
   const threads = await Promise.all([runWorker(draw), runWorker(draw)]);
   await drawer.drawn(1000);
@@ -92,7 +85,7 @@ test('threads share the page with processes', async () => {
 test('processes that are killed while they draw issue nothing twice', async () => {
   const all = [];
   const begin = () => {
-    const drawer = new Drawer(host(4));
+    const drawer = new Drawer(node(4));
     all.push(drawer);
     return drawer;
   };
@@ -118,7 +111,7 @@ test('a page that loses its name while it is in use issues nothing twice', {
   skip: pending,
 }, async () => {
   const { flake, page } = shared(5);
-  const drawers = [new Drawer(host(5)), new Drawer(host(5))];
+  const drawers = [new Drawer(node(5)), new Drawer(node(5))];
   const taken = [];
   let losses = 0;
   for (let round = 0; round < 40 && losses < 10; round++) {
@@ -145,7 +138,7 @@ test('a directory that cannot hold pages is an error, never a reason to share le
   const failure = (directory) => {
     process.env.SNOWDRIFT_SHARED = directory;
     try {
-      return refuses(() => new SnowFlake(host(6)), 'ERR_SNOWFLAKE_STORE').message;
+      return refuses(() => new SnowFlake(node(6)), 'ERR_SNOWFLAKE_STORE').message;
     } finally {
       process.env.SNOWDRIFT_SHARED = own;
     }

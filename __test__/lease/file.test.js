@@ -15,7 +15,7 @@ const { countDuplicatesOf } = require('../support/drawer.js');
 const { Peer, drawAll } = require('../support/peer.js');
 const { SnowFlake, layouts, rejects, runWorker, entry, until } = require('../support/support.js');
 
-const skip = process.platform !== 'linux' && 'pages are opt-in here';
+const skip = process.platform !== 'linux' && 'tried on Linux, with its memory file system';
 /** Longer than a busy machine stops a process. */
 const TTL = 60_000;
 

@@ -15,7 +15,8 @@ const { inRounds } = require('../support/lease/rounds.js');
 const { ENGINES, Server, missing, unusual } = require('../support/lease/servers.js');
 const { layouts, patience } = require('../support/support.js');
 
-const linux = process.platform === 'linux' ? undefined : `pages are opt-in on ${process.platform}`;
+const linux =
+  process.platform === 'linux' ? undefined : `tried on Linux, with its memory file system`;
 /** Longer than a busy machine stops a process, or a server. */
 const TTL = 60_000;
 const OPTIONS = { datacenterId: 1, ttl: TTL, maxClockSkew: 1000, callTimeout: 30_000 };

@@ -17,7 +17,8 @@ const { faulty } = require('../support/lease/faulty.js');
 const { pagesIn } = require('../support/lease/on-host.js');
 const { memory } = require('../../js/stores/memory.js');
 
-const linux = process.platform === 'linux' ? undefined : `pages are opt-in on ${process.platform}`;
+const linux =
+  process.platform === 'linux' ? undefined : `tried on Linux, with its memory file system`;
 const OPENS = amount(200, 500);
 /** Longer than a busy machine stops a process. */
 const TTL = 60_000;

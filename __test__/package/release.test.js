@@ -80,6 +80,31 @@ test('a release builds the addon of each platform, and tries it there', () => {
   for (const target of TARGETS) assert.ok(script.includes(`\n  '${target}': '`), target);
 });
 
+test('what publishes has tried the kills on each system', () => {
+  const { jobs } = parse(readFileSync(join(ROOT, '.github/workflows/release.yml'), 'utf8'));
+  assert.ok(jobs.publish.needs.includes('try'));
+  assert.ok(jobs.try.steps.some(({ run }) => run === 'npm run test:platform'));
+  const systems = jobs.try.strategy.matrix.platform.map(({ target, os }) => [target, os]);
+  for (const [target, system] of [
+    ['darwin-arm64', 'macos'],
+    ['darwin-x64', 'macos'],
+    ['win32-x64-msvc', 'windows'],
+    ['win32-arm64-msvc', 'windows'],
+  ]) {
+    assert.ok(
+      systems.some(([its, os]) => its === target && os.startsWith(system)),
+      target,
+    );
+  }
+  const platform = readFileSync(join(ROOT, 'scripts/test-platform.mjs'), 'utf8');
+  assert.ok(platform.includes("'host/scope'"));
+  const scope = readFileSync(join(ROOT, '__test__/host/scope.test.js'), 'utf8');
+  // Without a condition that would skip it.
+  assert.ok(
+    scope.includes("test('processes that are killed while they draw issue nothing twice', async"),
+  );
+});
+
 const workflows = readdirSync(join(ROOT, '.github/workflows')).map((name) => {
   const text = readFileSync(join(ROOT, '.github/workflows', name), 'utf8');
   return { ...parse(text), name, text };

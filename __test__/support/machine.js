@@ -41,7 +41,7 @@ class Machine {
     this.directory = mkdtempSync(join(tmpdir(), 'snowdrift-machine-'));
     const path = join(this.directory, 'machine');
     this.#file = openSync(path, 'w+');
-    writeSync(this.#file, new BigInt64Array(3), 0, 24, 0);
+    writeSync(this.#file, new BigInt64Array(4), 0, 32, 0);
     this.#memory = createDirectory();
     this.env = { LD_PRELOAD: SHIM, MACHINE_SHIM: path, SNOWDRIFT_SHARED: this.#memory };
   }
@@ -66,6 +66,11 @@ class Machine {
       rmSync(join(this.#memory, name), { recursive: true, force: true });
     }
     this.#set(2, number);
+  }
+
+  /** The number of the error with which it refuses to tell the file system of a path; 0 for none. */
+  set statfsError(errno) {
+    this.#set(3, errno);
   }
 
   remove() {

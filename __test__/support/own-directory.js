@@ -2,10 +2,13 @@
 // Gives this test, and all processes that it starts, a directory of pages of their own: no test touches
 // the user's, nor another test's. Required before the package is.
 
-const { mkdtempSync, readdirSync, rmSync } = require('node:fs');
+const { mkdtempSync, readdirSync, realpathSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
 const { isMainThread } = require('node:worker_threads');
 
-const MEMORY = '/dev/shm';
+/** Where pages may be: on Linux in memory, elsewhere on a disk. As the system names it, which the tests compare. */
+const PARENT = process.platform === 'linux' ? '/dev/shm' : realpathSync.native(tmpdir());
 const PREFIX = 'snowdrift-test-';
 const MOST_TRIES = 100;
 const PAUSE_MS = 20;
@@ -21,9 +24,9 @@ function isAlive(pid) {
 
 /** Removes what tests that were killed have left. */
 function sweep() {
-  for (const name of readdirSync(MEMORY)) {
+  for (const name of readdirSync(PARENT)) {
     const pid = name.startsWith(PREFIX) && Number(name.split('-')[2]);
-    if (pid && !isAlive(pid)) rmSync(`${MEMORY}/${name}`, { recursive: true, force: true });
+    if (pid && !isAlive(pid)) rmSync(join(PARENT, name), { recursive: true, force: true });
   }
 }
 
@@ -42,18 +45,18 @@ function removeDirectory(path) {
 
 /** A new directory, removed when this process exits. */
 function createDirectory() {
-  const path = mkdtempSync(`${MEMORY}/${PREFIX}${process.pid}-`);
+  const path = mkdtempSync(join(PARENT, `${PREFIX}${process.pid}-`));
   process.on('exit', () => {
     try {
       removeDirectory(path);
     } catch {
-      // A thread still makes pages there. The next test sweeps.
+      // A thread still makes pages there, or Windows keeps files that are mapped. The next test sweeps.
     }
   });
   return path;
 }
 
-if (process.platform === 'linux' && isMainThread && !process.env.SNOWDRIFT_SHARED) {
+if (isMainThread && !process.env.SNOWDRIFT_SHARED) {
   sweep();
   process.env.SNOWDRIFT_SHARED = createDirectory();
 }

@@ -5,6 +5,7 @@ const { openChannel, openChannelLater } = require('../channel.js');
 const { configError, describe } = require('../errors.js');
 const { NativeLease } = require('../lease/native-lease.js');
 const { serverUrl } = require('../stores/url.js');
+const { checkAlone } = require('../siblings.js');
 const { isRoot } = require('../user.js');
 const { warnOfSecondUser, warnOfUnusable } = require('../warnings.js');
 
@@ -34,7 +35,15 @@ class Opened {
  * @param common whether all callers in this process that request any worker ID get the same one
  */
 function openNow(settings, { common } = { common: false }) {
-  return createOpened(openChannel(settings, basisOf(settings, common)), settings);
+  const basis = basisOf(settings, common);
+  const channel = openChannel(settings, basis) ?? openAlone(settings, basis);
+  return createOpened(channel, settings);
+}
+
+/** Opens in the process's own memory, since the host has no place for pages, if the process may be alone. */
+function openAlone(settings, basis) {
+  checkAlone(settings);
+  return openChannel({ ...settings, scope: 'process' }, basis);
 }
 
 async function openLater(settings) {

@@ -10,7 +10,7 @@ use super::leases::{GrantRecord, JoinRecord, WindowRecord};
 use crate::core::fault::{Fault, fault};
 use crate::core::layout::Layout;
 use crate::generator::{ClockBack, Policies};
-use crate::host::{Directory, IS_DEFAULT};
+use crate::host::Directory;
 use crate::registry::{Basis, Opening, Recording, Request};
 use crate::ring::Caching;
 
@@ -26,7 +26,7 @@ pub struct OpenRequest {
     pub max_wait: f64,
     pub max_ahead: f64,
     pub sequence_start: String,
-    /// 'auto': on Linux the host, if the system has a directory in memory; else the process.
+    /// 'auto' is the host. A lease from a store takes a slot for the process where the system has no place for pages.
     pub scope: String,
     /// A directory in memory, in place of the system's.
     pub shared: Option<String>,
@@ -97,7 +97,7 @@ impl OpenRequest {
 
     /// Whether the generator may draw from the host's page.
     pub fn may_share(&self) -> bool {
-        self.own_clock != Some(true) && (self.scope == "host" || self.scope == "auto" && IS_DEFAULT)
+        self.own_clock != Some(true) && self.scope != "process"
     }
 
     /// The directory of the host's pages, if the generator may draw from one.

@@ -24,7 +24,8 @@ pub enum Source {
 }
 
 impl Source {
-    /// Opens the requested source. None only where there is no page to join. May block, if the node is recorded.
+    /// Opens the requested source. None where there is no page to join, or no place for one that others of this machine
+    /// could join. May block, if the node is recorded.
     pub fn open(request: &OpenRequest) -> Result<Option<Source>, Fault> {
         let mut wanted = request.alone()?;
         let caching = request.caching(&wanted.layout)?;
@@ -43,6 +44,10 @@ impl Source {
             return Ok(Some(Source::through(caching, share)?));
         }
         wanted.opening.host = request.host(&wanted.basis)?;
+        let is_alone = wanted.opening.host.is_none() && request.may_share();
+        if is_alone && matches!(wanted.basis, Basis::Named) {
+            return Ok(None);
+        }
         let Some(share) = wanted.open()? else { return Ok(None) };
         match Source::through(caching, share) {
             // A ring of this process with other options: the caller needs a slot of its own.

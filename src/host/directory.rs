@@ -40,7 +40,7 @@ pub struct Directory {
     pub(super) uid: u32,
     /// The current boot.
     pub(super) boot_id: BootId,
-    /// The name passed to [`Directory::find`], if any.
+    /// The name of the parent, as it was given; none for the system's default.
     named: Option<PathBuf>,
 }
 
@@ -57,9 +57,12 @@ impl Directory {
     /// The directory in the system's default parent, or in the one that `SNOWDRIFT_SHARED` names. Creates it when
     /// missing. None where the system has no default parent and no name is given.
     pub fn find(named: Option<&Path>) -> Result<Option<Directory>, HostError> {
-        let shared = named.map(Path::to_owned).or_else(system::default_parent);
-        let found = shared.map(|shared| Directory::with(&shared, BootId::now())).transpose()?;
-        Ok(found.map(|found| Directory { named: named.map(Path::to_owned), ..found }))
+        if let Some(named) = named {
+            return Directory::with(named, BootId::now()).map(Some);
+        }
+        let Some(shared) = system::default_parent()? else { return Ok(None) };
+        let found = Directory::with(&shared, BootId::now())?;
+        Ok(Some(Directory { named: None, ..found }))
     }
 
     /// Whether [`Directory::find`] returns the same directory for this name, and still this user's alone. A relative
@@ -72,15 +75,14 @@ impl Directory {
     }
 
     /// The directory in a named parent, in a boot that tests choose.
-    pub fn with(shared: &Path, boot_id: BootId) -> Result<Directory, HostError> {
+    pub fn with(named: &Path, boot_id: BootId) -> Result<Directory, HostError> {
         // Independent of later changes of the working directory.
-        let shared = canonical(shared).map_err(HostError::io("find", shared))?;
-        if let Some(fault) = system::unfit(&shared) {
-            return Err(HostError::Unusable(fault));
-        }
+        let shared = canonical(named).map_err(HostError::io("find", named))?;
+        system::check_parent(&shared)?;
         let uid = system::user();
         let path = shared.join(system::directory_name(uid));
-        let directory = Directory { shared, path, uid, boot_id, named: None };
+        let named = Some(named.to_owned());
+        let directory = Directory { shared, path, uid, boot_id, named };
         system::create_directory(&directory.path, uid)?;
         Ok(directory)
     }

@@ -28,11 +28,12 @@
 //! 3. A page is linked before it is begun. The process that begins it reads the clock after the page had its name, and
 //!    counts that tick as exhausted. So the page issues only ticks that no earlier page of the node reached. Exception:
 //!    the node's first page in a boot begins within the current tick if ticks are longer than 1 ms.
-//! 4. A page of another boot is removed: the disk may have kept less than was issued. Where boots have no ID, the page
+//! 4. A process that changes its user leaves its plain pages for the new user's, by the check of 2. A page is not the
+//!    node's first one where another user has a page of the node.
+//! 5. A page of another boot is removed: the disk may have kept less than was issued. Where boots have no ID, the page
 //!    stays, and a process that opens it issues nothing at the clock's tick.
 //!
-//! On Linux, pages are in memory. On other systems they are files on a disk: `scope: 'host'` uses them, and the default
-//! scope is the process. Windows does not delete a mapped file, so a page in use keeps its name there unless it, or a
+//! On Linux, pages are in memory. On other systems they are files on a disk. Windows does not delete a mapped file, so a page in use keeps its name there unless it, or a
 //! directory above it, is renamed.
 //!
 //! Not covered: a clock rollback between the loss of a page and the beginning of the next one; a process that keeps a
@@ -68,10 +69,6 @@ pub use other_users::OtherUser;
 pub use page::{Origin, Page, Snapshot};
 pub use processes::Process;
 pub use sequence::HostSequence;
-
-/// Whether the default scope is the host. True only where tests killed processes on the real system and found no
-/// duplicate.
-pub const IS_DEFAULT: bool = cfg!(target_os = "linux");
 
 /// Reasons that a host's page is unusable. None of them is a reason to share less.
 #[derive(Debug)]

@@ -1,31 +1,39 @@
 //! Linux: pages are in `/dev/shm`. `TMPDIR`, working directories and cgroups do not change it.
 
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::core::fault::{Fault, fault};
+use crate::core::fault::fault;
+use crate::host::HostError;
 
 /// Memory does not outlive its boot.
 pub const IN_MEMORY: bool = true;
 
 const DEFAULT: &str = "/dev/shm";
 
-/// The directory that holds all users' directories. None where `/dev/shm` is not in memory.
-pub fn default_parent() -> Option<PathBuf> {
+/// The directory that holds all users' directories. None where `/dev/shm` is missing, or not in memory.
+pub fn default_parent() -> Result<Option<PathBuf>, HostError> {
     let parent = Path::new(DEFAULT);
-    is_memory(parent).then(|| parent.to_owned())
+    match is_memory(parent) {
+        Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(None),
+        checked => Ok(checked.map_err(super::unchecked(parent))?.then(|| parent.to_owned())),
+    }
 }
 
-/// The reason that this directory cannot hold pages, if any.
-pub fn unfit(place: &Path) -> Option<Fault> {
-    (!is_memory(place)).then(|| fault!("not-in-memory", place))
+/// Refuses a directory that cannot hold pages.
+pub fn check_parent(place: &Path) -> Result<(), HostError> {
+    match is_memory(place).map_err(super::unchecked(place))? {
+        true => Ok(()),
+        false => Err(HostError::Unusable(fault!("not-in-memory", place))),
+    }
 }
 
 /// Whether this is a directory of a memory file system: tmpfs or ramfs.
-fn is_memory(path: &Path) -> bool {
+fn is_memory(path: &Path) -> io::Result<bool> {
     // The constants' types differ between C libraries; all of them are 32 bits.
-    let is_of = |found: libc::statfs| matches!(found.f_type as u32, 0x0102_1994 | 0x8584_58f6);
-    super::unix::file_system(path).is_some_and(is_of) && path.is_dir()
+    let kind = super::unix::file_system(path)?.f_type as u32;
+    Ok(matches!(kind, 0x0102_1994 | 0x8584_58f6) && fs::metadata(path)?.is_dir())
 }
 
 /// Start of a process, in the kernel's ticks since the boot: field 22 of `/proc/<pid>/stat`. The second field, in

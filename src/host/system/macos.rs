@@ -6,32 +6,34 @@ use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use crate::core::fault::{Fault, fault};
+use crate::core::fault::fault;
+use crate::host::HostError;
 
 /// A page on a disk may be of another boot.
 pub const IN_MEMORY: bool = false;
 
 /// `_CS_DARWIN_USER_CACHE_DIR`, which depends on the user alone. A process can change `TMPDIR` and `HOME`.
-pub fn default_parent() -> Option<PathBuf> {
+pub fn default_parent() -> Result<Option<PathBuf>, HostError> {
     let mut path = vec![0; libc::PATH_MAX as usize];
     // SAFETY: `path` has room for `path.len()` bytes.
     let len = unsafe {
         libc::confstr(libc::_CS_DARWIN_USER_CACHE_DIR, path.as_mut_ptr().cast(), path.len())
     };
     // `len` includes the terminating zero.
-    (2..=path.len()).contains(&len).then(|| {
-        path.truncate(len - 1);
-        PathBuf::from(OsString::from_vec(path))
-    })
+    if !(2..=path.len()).contains(&len) {
+        return Err(super::no_parent());
+    }
+    path.truncate(len - 1);
+    Ok(Some(PathBuf::from(OsString::from_vec(path))))
 }
 
-/// The reason that this directory cannot hold pages, if any.
-pub fn unfit(place: &Path) -> Option<Fault> {
-    (!is_local(place)).then(|| fault!("not-local", place))
-}
-
-fn is_local(path: &Path) -> bool {
-    super::unix::file_system(path).is_some_and(|found| found.f_flags & libc::MNT_LOCAL as u32 != 0)
+/// Refuses a directory that cannot hold pages.
+pub fn check_parent(place: &Path) -> Result<(), HostError> {
+    let found = super::unix::file_system(place).map_err(super::unchecked(place))?;
+    match found.f_flags & libc::MNT_LOCAL as u32 {
+        0 => Err(HostError::Unusable(fault!("not-local", place))),
+        _ => Ok(()),
+    }
 }
 
 /// Start of a process, in microseconds of Unix time as the kernel recorded it.

@@ -3,7 +3,7 @@
 //! | name | content |
 //! |---|---|
 //! | `IN_MEMORY` | whether all pages are of this boot, as in a memory file system |
-//! | `default_parent`, `unfit` | the parent of the user's directory |
+//! | `default_parent`, `check_parent` | the parent of the user's directory |
 //! | `user`, `user_of`, `is_file_of`, `outer_user`, `directory_name`, `create_directory`, `check_directory`, `private`, `set_private`, `create_private` | users and their files |
 //! | `open`, `identity_at`, `is_at`, `Identity` | a page's file, and the file that has its name |
 //! | `boot_id` | the ID of the machine's boot |
@@ -28,6 +28,23 @@ pub use unix::*;
 mod windows;
 #[cfg(windows)]
 pub use windows::*;
+
+use std::io;
+use std::path::Path;
+
+use crate::core::fault::fault;
+use crate::host::HostError;
+
+/// For `map_err`: the system does not tell what kind of directory this is, so nobody knows who shares it.
+fn unchecked(place: &Path) -> impl Fn(io::Error) -> HostError {
+    move |cause| HostError::Unusable(fault!("unchecked-place", place, cause: cause.to_string()))
+}
+
+/// The system names no directory of the user's own.
+#[cfg(not(target_os = "linux"))]
+fn no_parent() -> HostError {
+    HostError::Unusable(fault!("no-user-directory"))
+}
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 compile_error!(

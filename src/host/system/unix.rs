@@ -14,14 +14,16 @@ pub use crate::store::access::user;
 use crate::store::path::identity_of;
 pub use crate::store::path::{Identity, identity_at, is_at};
 
-/// The file system of a path, if the system reports it.
-pub(super) fn file_system(path: &Path) -> Option<libc::statfs> {
-    let name = CString::new(path.as_os_str().as_bytes()).ok()?;
+/// The file system of a path.
+pub(super) fn file_system(path: &Path) -> io::Result<libc::statfs> {
+    let name = CString::new(path.as_os_str().as_bytes())?;
     let mut found = MaybeUninit::<libc::statfs>::zeroed();
     // SAFETY: `name` is a C string, and `found` has room for the result.
-    let status = unsafe { libc::statfs(name.as_ptr(), found.as_mut_ptr()) };
-    // SAFETY: all zeros is a value of these numbers, and the call has overwritten them or failed.
-    (status == 0).then(|| unsafe { found.assume_init() })
+    match unsafe { libc::statfs(name.as_ptr(), found.as_mut_ptr()) } {
+        // SAFETY: all zeros is a value of these numbers, and the call has overwritten them.
+        0 => Ok(unsafe { found.assume_init() }),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Name of the user's directory in a parent that all users share. The same in every user namespace.

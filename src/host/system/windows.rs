@@ -29,7 +29,7 @@ use windows_sys::Win32::System::Threading::{
 use windows_sys::Win32::System::WindowsProgramming::{DRIVE_FIXED, DRIVE_RAMDISK};
 use windows_sys::Win32::UI::Shell::{FOLDERID_LocalAppData, SHGetKnownFolderPath};
 
-use crate::core::fault::{Fault, fault};
+use crate::core::fault::fault;
 use crate::host::HostError;
 use crate::store::path::identity_of;
 pub use crate::store::path::{Identity, identity_at, is_at};
@@ -38,7 +38,7 @@ pub use crate::store::path::{Identity, identity_at, is_at};
 pub const IN_MEMORY: bool = false;
 
 /// The user's local application data, from the system. A process can change `LOCALAPPDATA` and `TEMP`.
-pub fn default_parent() -> Option<PathBuf> {
+pub fn default_parent() -> Result<Option<PathBuf>, HostError> {
     let mut path = null_mut();
     // SAFETY: the folder's ID is a constant, and the call sets `path` to a string that ends with a zero, or to null.
     let parent = unsafe {
@@ -50,25 +50,24 @@ pub fn default_parent() -> Option<PathBuf> {
     };
     // SAFETY: the call above has allocated the string or left null, and the string was copied.
     unsafe { CoTaskMemFree(path.cast::<c_void>()) };
-    parent
+    parent.map(Some).ok_or_else(super::no_parent)
 }
 
-/// The reason that this directory cannot hold pages, if any.
-pub fn unfit(place: &Path) -> Option<Fault> {
-    (!is_local(place)).then(|| fault!("not-fixed", place))
-}
-
-fn is_local(path: &Path) -> bool {
-    let path: Vec<u16> = path.as_os_str().encode_wide().chain(once(0)).collect();
+/// Refuses a directory that cannot hold pages.
+pub fn check_parent(place: &Path) -> Result<(), HostError> {
+    let path: Vec<u16> = place.as_os_str().encode_wide().chain(once(0)).collect();
     let mut root = vec![0; path.len() + 4];
     // SAFETY: `path` ends with a zero, and `root` has room for `root.len()` units.
     let drive = unsafe {
         match GetVolumePathNameW(path.as_ptr(), root.as_mut_ptr(), root.len() as u32) {
-            0 => return false,
+            0 => return Err(super::unchecked(place)(io::Error::last_os_error())),
             _ => GetDriveTypeW(root.as_ptr()),
         }
     };
-    matches!(drive, DRIVE_FIXED | DRIVE_RAMDISK)
+    match drive {
+        DRIVE_FIXED | DRIVE_RAMDISK => Ok(()),
+        _ => Err(HostError::Unusable(fault!("not-fixed", place))),
+    }
 }
 
 /// Windows users have no numbers.

@@ -1,9 +1,10 @@
-//! Stands between a process and its machine. Preload it (`LD_PRELOAD`) and name a file of 24 bytes
-//! in `MACHINE_SHIM`, three little-endian i64:
+//! Stands between a process and its machine. Preload it (`LD_PRELOAD`) and name a file of 32 bytes
+//! in `MACHINE_SHIM`, four little-endian i64:
 //!
 //! 1. the ns by which the wall clock is off,
 //! 2. the number of the error with which flushing a file to the disk fails, or 0,
-//! 3. a number that stands for this boot of the machine, or 0 for the real one.
+//! 3. a number that stands for this boot of the machine, or 0 for the real one,
+//! 4. the number of the error with which the question for a file system (`statfs`) fails, or 0.
 //!
 //! Writing to that file shifts the clock of every process that maps it, at once, in the middle
 //! of whatever they do. Monotonic clocks, timers and sleeps are left alone.
@@ -22,6 +23,7 @@ struct Machine {
     clock_offset: AtomicI64,
     flush_error: AtomicI64,
     boot: AtomicI64,
+    statfs_error: AtomicI64,
 }
 
 static MACHINE: LazyLock<&'static Machine> = LazyLock::new(|| {
@@ -29,6 +31,7 @@ static MACHINE: LazyLock<&'static Machine> = LazyLock::new(|| {
         clock_offset: AtomicI64::new(0),
         flush_error: AtomicI64::new(0),
         boot: AtomicI64::new(0),
+        statfs_error: AtomicI64::new(0),
     };
     let Some(path) = std::env::var_os("MACHINE_SHIM") else { return &REAL };
     let path = CString::new(path.as_encoded_bytes()).expect("the environment has no NUL");
@@ -38,7 +41,7 @@ static MACHINE: LazyLock<&'static Machine> = LazyLock::new(|| {
     unsafe {
         let flags = libc::O_RDONLY | libc::O_CLOEXEC;
         let fd = libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0) as c_int;
-        assert!(fd >= 0, "MACHINE_SHIM names a file of 24 bytes");
+        assert!(fd >= 0, "MACHINE_SHIM names a file of 32 bytes");
         let len = size_of::<Machine>();
         let map = libc::mmap(ptr::null_mut(), len, libc::PROT_READ, libc::MAP_SHARED, fd, 0);
         assert_ne!(map, libc::MAP_FAILED, "MACHINE_SHIM cannot be mapped");
@@ -100,6 +103,23 @@ pub extern "C" fn fdatasync(fd: c_int) -> c_int {
             return -1;
         }
         libc::syscall(libc::SYS_fdatasync, fd) as c_int
+    }
+}
+
+/// Takes the place of libc's.
+///
+/// # Safety
+/// As libc's: `path` is a C string, and `out` points to a `statfs`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn statfs(path: *const c_char, out: *mut libc::statfs) -> c_int {
+    let error = MACHINE.statfs_error.load(Relaxed);
+    // SAFETY: errno is this thread's; the system call gets what the caller passed.
+    unsafe {
+        if error != 0 {
+            *libc::__errno_location() = error as c_int;
+            return -1;
+        }
+        libc::syscall(libc::SYS_statfs, path, out) as c_int
     }
 }
 

@@ -1,0 +1,217 @@
+'use strict';
+// A host that has no place for pages, or does not tell whether it has one: processes of one node cannot share a sequence.
+// They are refused, or at least warned; never in silence alone.
+
+const assert = require('node:assert/strict');
+const { execFileSync, spawnSync } = require('node:child_process');
+const { mkdtempSync, rmSync, writeFileSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { dirname, join } = require('node:path');
+const { after, test } = require('node:test');
+
+const { countDuplicatesOf } = require('../support/drawer.js');
+const { Machine, missing } = require('../support/machine.js');
+const { entry, runScript } = require('../support/support.js');
+
+/** Whether this machine lets a test mount something. */
+function noMounts() {
+  if (process.platform !== 'linux') return 'only Linux may have no place for pages';
+  const { status } = spawnSync('unshare', ['--mount', 'true'], { stdio: 'ignore' });
+  return status === 0 ? undefined : 'unshare --mount is refused here';
+}
+
+const skip = noMounts();
+const disk = skip ?? mkdtempSync(join(tmpdir(), 'snowdrift-disk-'));
+after(() => {
+  if (skip === undefined) rmSync(disk, { recursive: true });
+});
+
+/** Variables that tell a process of its siblings, or where its pages are. */
+const CLEAN = {
+  SNOWDRIFT_SHARED: undefined,
+  NODE_TEST_CONTEXT: undefined,
+  datacenterId: '1',
+  workerId: '3',
+};
+
+/** Runs a script where /dev/shm is on a disk. Returns what it prints, and the codes and texts of its warnings. */
+function runWithoutMemory(script, env = {}) {
+  const mount = `mount --bind ${disk} /dev/shm; exec "$@"`;
+  const file = join(disk, 'script.js');
+  writeFileSync(file, PRELUDE + script);
+  const args = ['--mount', 'sh', '-ec', mount, 'sh', process.execPath, file];
+  const stdout = execFileSync('unshare', args, {
+    env: { ...process.env, ...CLEAN, ...env },
+    encoding: 'utf8',
+  });
+  return stdout.trim().split('\n').map(JSON.parse);
+}
+
+const PRELUDE = `
+  const { SnowFlake, CachedSnowFlake } = require(${JSON.stringify(entry)});
+  const { forkWorkers } = require(${JSON.stringify(join(dirname(entry), 'cluster.js'))});
+  const cluster = require('node:cluster');
+  const warnings = [];
+  process.removeAllListeners('warning');
+  process.on('warning', ({ code, message, detail }) => warnings.push({ code, message, detail }));
+  const print = (what) => console.log(JSON.stringify(what));
+  const attempt = (open) => {
+    let result;
+    try {
+      const flake = open();
+      result = { scope: flake.stats().scope, ids: Array.from(flake.nextIds(200), String) };
+    } catch ({ code, message }) {
+      result = { code, message };
+    }
+    setImmediate(() => {
+      print({ ...result, warnings });
+      if (cluster.isWorker) process.disconnect();
+    });
+  };
+`;
+
+const OPEN = 'attempt(() => new SnowFlake());';
+
+/** What a refusal and a warning say. */
+function assertNames(text) {
+  assert.match(text, /Mount a tmpfs at \/dev\/shm/);
+  assert.match(text, /SNOWDRIFT_SHARED/);
+  assert.match(text, /SnowFlake\.lease\(\), SNOWDRIFT_LEASE/);
+  assert.match(text, /scope: 'process'/);
+}
+
+test('a process that knows of no other is warned', { skip }, () => {
+  for (const open of ['new SnowFlake()', 'new CachedSnowFlake()', 'SnowFlake.default']) {
+    const [{ scope, warnings }] = runWithoutMemory(`attempt(() => ${open});`);
+    assert.equal(scope, 'process');
+    const [{ code, message, detail }, ...more] = warnings;
+    assert.deepEqual(more, []);
+    assert.equal(code, 'SNOWFLAKE_PROCESS_SCOPE');
+    assert.match(message, /^Other processes with datacenterId 1 and workerId 3 issue duplicates/);
+    assertNames(detail);
+  }
+});
+
+test('a worker of a test runner is warned of the others', { skip }, () => {
+  const runners = {
+    JEST_WORKER_ID: 'jest',
+    VITEST_WORKER_ID: 'vitest',
+    MOCHA_WORKER_ID: 'mocha',
+    TEST_WORKER_INDEX: 'Playwright',
+    NODE_TEST_CONTEXT: 'node --test',
+  };
+  for (const [name, runner] of Object.entries(runners)) {
+    const [{ scope, warnings }] = runWithoutMemory(OPEN, { [name]: '1' });
+    assert.equal(scope, 'process');
+    assert.match(warnings[0].message, new RegExp(`workers of ${runner}, issue duplicates`));
+  }
+});
+
+test('a worker of pm2 is refused', { skip }, () => {
+  const [{ code, message }] = runWithoutMemory(OPEN, { pm_id: '0' });
+  assert.equal(code, 'ERR_SNOWFLAKE_CONFIG', message);
+  assert.match(message, /worker of pm2/);
+  assertNames(message);
+});
+
+test('workers of a cluster are refused, and accepted with a scope or a directory', { skip }, () => {
+  const cluster = (options, before = '') => `
+    if (cluster.isPrimary) { ${before}; cluster.fork(); cluster.fork(); }
+    else attempt(() => new SnowFlake(${options}));`;
+  for (const { code, message } of runWithoutMemory(cluster(''))) {
+    assert.equal(code, 'ERR_SNOWFLAKE_CONFIG', message);
+    assert.match(message, /worker of a cluster/);
+    assertNames(message);
+  }
+  // The application knows that each has a node of its own.
+  for (const { scope, warnings } of runWithoutMemory(cluster("{ scope: 'process' }"))) {
+    assert.deepEqual([scope, warnings], ['process', []]);
+  }
+  const mount = `require('node:child_process').execFileSync('mount', ['-t', 'tmpfs', 'none', '/mnt'])`;
+  const shares = runWithoutMemory(cluster('', mount), { SNOWDRIFT_SHARED: '/mnt' });
+  const found = shares.map(({ scope, warnings }) => ({ scope, warnings }));
+  assert.deepEqual(found, Array(2).fill({ scope: 'host', warnings: [] }));
+  assert.equal(countDuplicatesOf(shares.map(({ ids }) => ids)), 0);
+});
+
+test('workers that forkWorkers has numbered are accepted, with the node that it gave them', {
+  skip,
+}, () => {
+  const fork = (options) => `
+    if (cluster.isPrimary) forkWorkers({ count: 3, datacenterId: 1 });
+    else attempt(() => new SnowFlake(${options}));`;
+  const numbered = runWithoutMemory(fork(''));
+  assert.deepEqual(
+    numbered.map(({ scope, warnings }) => [scope, warnings]),
+    Array.from({ length: 3 }, () => ['process', []]),
+  );
+  assert.equal(countDuplicatesOf(numbered.map(({ ids }) => ids)), 0);
+  for (const { code, message } of runWithoutMemory(fork('{ workerId: 7 }'))) {
+    assert.equal(code, 'ERR_SNOWFLAKE_CONFIG', message);
+  }
+});
+
+test('a process started by a numbered worker, which has its node, is warned', { skip }, () => {
+  const [{ scope, warnings }] = runWithoutMemory(`
+    if (cluster.isPrimary && process.env.SNOWDRIFT_NUMBERED_BY === undefined) {
+      forkWorkers({ count: 1, datacenterId: 1 });
+    } else if (cluster.isWorker) {
+      const script = ${JSON.stringify(`${PRELUDE}${OPEN}`)};
+      require('node:child_process').execFileSync(process.execPath, ['-e', script], { stdio: 'inherit' });
+      process.disconnect();
+    }`);
+  assert.equal(scope, 'process');
+  assert.equal(warnings[0].code, 'SNOWFLAKE_PROCESS_SCOPE');
+});
+
+test('leases and records need no pages: no warning', { skip }, () => {
+  const directory = mkdtempSync(join(tmpdir(), 'snowdrift-no-pages-'));
+  try {
+    for (const option of ['state', 'lease']) {
+      const given =
+        option === 'state'
+          ? `{ state: ${JSON.stringify(join(directory, 'state'))} }`
+          : `{ lease: 'file://${join(directory, 'lease')}', workerId: undefined }`;
+      const [result] = runWithoutMemory(`attempt(() => new SnowFlake(${given}));`);
+      assert.deepEqual([result.scope, result.warnings], ['process', []], result.message);
+    }
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test('a system that does not tell what /dev/shm is, as under a seccomp filter, is an error', {
+  skip: missing(),
+}, async () => {
+  const machine = new Machine();
+  try {
+    for (const [number, text] of [
+      [1, 'Operation not permitted'],
+      [38, 'Function not implemented'],
+    ]) {
+      machine.statfsError = number;
+      for (const scope of ['auto', 'host', 'process']) {
+        for (const env of [{ SNOWDRIFT_SHARED: undefined }, {}]) {
+          const script = `${PRELUDE} attempt(() => new SnowFlake({ scope: '${scope}' }));`;
+          const { stdout, stderr } = await runScript(script, {
+            env: { ...CLEAN, ...machine.env, ...env },
+          });
+          assert.equal(stderr, '');
+          const result = JSON.parse(stdout);
+          if (scope === 'process') {
+            assert.equal(result.scope, 'process', result.message);
+            continue;
+          }
+          assert.equal(result.code, 'ERR_SNOWFLAKE_STORE', result.message);
+          assert.ok(result.message.includes(text), result.message);
+          assert.match(
+            result.message,
+            /cannot check the file system of .*seccomp.*scope 'process'/,
+          );
+        }
+      }
+    }
+  } finally {
+    machine.remove();
+  }
+});
