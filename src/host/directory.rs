@@ -65,6 +65,18 @@ impl Directory {
         Ok(Some(Directory { named: None, ..found }))
     }
 
+    /// The directory of the user that this process has now: `setuid` and `seteuid` change it.
+    pub(super) fn of_present_user(&self) -> Result<Directory, HostError> {
+        if system::user() == self.uid {
+            return Ok(self.clone());
+        }
+        if self.named.is_some() {
+            return Directory::with(&self.shared, self.boot_id);
+        }
+        let fault = || HostError::Unusable(fault!("no-shared-memory"));
+        Directory::find(None)?.ok_or_else(fault)
+    }
+
     /// Whether [`Directory::find`] returns the same directory for this name, and still this user's alone. A relative
     /// name may by now mean another directory.
     pub fn is_still(&self, named: Option<&Path>) -> bool {
@@ -202,7 +214,9 @@ impl Directory {
         if files::create(path, page.bytes()).map_err(failed)?.is_none() {
             return Ok(None);
         }
-        let is_first = own_marker.is_some_and(|file| system::is_at(&marker, &file));
+        // This process may have issued IDs as another user, before `setuid`.
+        let is_first = own_marker.is_some_and(|file| system::is_at(&marker, &file))
+            && self.other_users(&wanted.node).is_empty();
         let origin = if is_first { Origin::First } else { Origin::Next };
         Ok(Some((page.header.page_id, origin)))
     }

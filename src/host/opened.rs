@@ -103,11 +103,12 @@ impl Opened {
 
     #[cold]
     fn check(&self, unix_ms: i64) -> Result<bool, HostError> {
-        let is_named = self.page().map_or(Ok(true), Page::is_named)?;
-        if is_named {
+        let is_current = |page: &Page| Ok(page.is_of_present_user() && page.is_named()?);
+        let is_current = self.page().map_or(Ok(true), is_current)?;
+        if is_current {
             self.checked_ms.store(unix_ms, Release);
         }
-        Ok(is_named)
+        Ok(is_current)
     }
 }
 
@@ -116,7 +117,7 @@ impl Opened {
 pub enum Halt {
     /// The sequencer's rule refuses.
     Stall(Stall),
-    /// The page lost its name: call [`HostSequence::reopen`], then retry.
+    /// The page lost its name, or is of the user that the process was: call [`HostSequence::reopen`], then retry.
     Unnamed,
     /// Neither this page nor another is usable.
     Host(Box<HostError>),

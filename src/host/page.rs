@@ -44,6 +44,8 @@ pub struct Page {
     path: PathBuf,
     identity: Identity,
     header: Header,
+    /// Its owner.
+    uid: u32,
     /// Whether this process is in the table of processes.
     is_entered: bool,
     pub(super) may_be_old: bool,
@@ -71,6 +73,7 @@ impl Page {
             path: path.to_owned(),
             identity,
             header,
+            uid,
             is_entered: false,
             may_be_old,
             origin: Origin::Joined,
@@ -229,6 +232,12 @@ impl Page {
             return Ok(());
         }
         Err(HostError::Unusable(fault!("page-overwritten", place: self.path.as_path())))
+    }
+
+    /// Whether it is this process's user's. Other processes of a user who came by `setuid` or `seteuid` use the pages of
+    /// that one. A record or a lease bounds the other kinds: they stay.
+    pub(super) fn is_of_present_user(&self) -> bool {
+        self.header.kind != Kind::Plain || self.uid == system::user()
     }
 
     /// Whether its path still names it, so that all who open the node find this page.

@@ -150,7 +150,8 @@ impl HostSequence {
         }
         self.check_number(&opened)?;
         let reached = Some(unnamed.sequence().high_marks().highest());
-        let next = Arc::new(begun(directory, &self.node, self.max_ahead, clock, reached)?);
+        let directory = directory.of_present_user()?;
+        let next = Arc::new(begun(&directory, &self.node, self.max_ahead, clock, reached)?);
         self.push(&mut opened, next)
     }
 

@@ -1,0 +1,126 @@
+'use strict';
+// A process that changes its user after it has opened a node: it goes on in the new user's pages, which its children
+// use, and issues nothing that they issue.
+
+const assert = require('node:assert/strict');
+const { chmodSync } = require('node:fs');
+const { basename, dirname } = require('node:path');
+const { test } = require('node:test');
+
+const { countDuplicatesOf } = require('../support/drawer.js');
+const { as, noOtherUser } = require('../support/other-users.js');
+const { createDirectory } = require('../support/own-directory.js');
+const { Peer, drawAll } = require('../support/peer.js');
+const { layouts } = require('../support/support.js');
+
+const skip = noOtherUser();
+const NOBODY = 65534;
+
+function scene(name, body) {
+  test(name, { skip, timeout: 600_000 }, async (t) => {
+    const shared = createDirectory();
+    chmodSync(shared, 0o1777);
+    const peers = [];
+    t.after(() => Promise.all(peers.map((peer) => peer.end())));
+    const peer = (by) => {
+      const one = new Peer({ by, env: { SNOWDRIFT_SHARED: shared } });
+      peers.push(one);
+      return one;
+    };
+    await body({ peer });
+  });
+}
+
+const ROOT = ['env'];
+const become = (peer, how, user) => peer.run((_, call, id) => process[call](id), how, user);
+const statsOf = (peer) => peer.run(({ flake }) => flake.stats());
+const userOf = ({ page }) => Number(basename(dirname(page)).replace('snowdrift-', ''));
+
+for (const how of ['setuid', 'seteuid']) {
+  scene(`after ${how}() a process and its children issue no ID twice`, async ({ peer }) => {
+    const parent = peer(ROOT);
+    assert.equal(userOf(await parent.open()), 0);
+    const before = await parent.draw(20);
+    await become(parent, how, NOBODY);
+    const child = peer(as(NOBODY));
+    const { page } = await child.open();
+    const after = await drawAll([parent, child]);
+    assert.equal(countDuplicatesOf([before.ids, ...after]), 0);
+    const stats = await statsOf(parent);
+    assert.equal(userOf(stats), NOBODY);
+    assert.equal(stats.page, page);
+  });
+}
+
+scene('what maxAhead took ahead before the change is issued once', async ({ peer }) => {
+  const parent = peer(ROOT);
+  await parent.open({ maxAhead: 1000 });
+  const take = ({ flake }) => Array.from(flake.nextIds(100_000), String);
+  const before = await parent.run(take);
+  await become(parent, 'setuid', NOBODY);
+  const child = peer(as(NOBODY));
+  await child.open({ maxAhead: 1000, maxWait: 60_000 });
+  const after = await child.run(take);
+  assert.equal(new Set([...before, ...after]).size, 200_000);
+});
+
+scene('what it opens afterwards draws from the new page, too', async ({ peer }) => {
+  const parent = peer(ROOT);
+  await parent.open();
+  await become(parent, 'setuid', NOBODY);
+  const { page } = await peer(as(NOBODY)).open();
+  const pages = await parent.run(async ({ SnowFlake, flake }) => {
+    const other = new SnowFlake();
+    await other.nextIdAsync();
+    await flake.nextIdAsync();
+    return [other.stats().page, flake.stats().page];
+  });
+  assert.deepEqual(pages, [page, page]);
+});
+
+scene('a process that returns to its user issues no ID twice', async ({ peer }) => {
+  const parent = peer(ROOT);
+  const sibling = peer(ROOT);
+  const child = peer(as(NOBODY));
+  await Promise.all([parent.open(), sibling.open(), child.open()]);
+  const drawn = [];
+  for (const user of [NOBODY, 0, NOBODY, 0]) {
+    await become(parent, 'seteuid', user);
+    const ids = await drawAll([parent, user === 0 ? sibling : child], 20);
+    assert.equal(countDuplicatesOf(ids), 0);
+    assert.equal(userOf(await statsOf(parent)), user);
+    drawn.push(ids[0]);
+  }
+  assert.equal(countDuplicatesOf(drawn), 0);
+});
+
+scene('in the tick in which it changes, its children issue nothing', async ({ peer }) => {
+  const layout = { ...layouts.node, tickMs: 86_400_000 };
+  const parent = peer(ROOT);
+  await parent.open({ layout });
+  const ids = await parent.run(({ flake }) => Array.from(flake.nextIds(10), String));
+  assert.equal(new Set(ids).size, 10);
+  await become(parent, 'setuid', NOBODY);
+  const child = peer(as(NOBODY));
+  await child.open({ layout, maxWait: 0 });
+  for (const one of [child, parent]) {
+    await assert.rejects(
+      one.run(({ flake }) => flake.nextId()),
+      { code: 'ERR_SNOWFLAKE_WINDOW' },
+    );
+  }
+});
+
+scene('with a record, nobody else issues its IDs: it goes on as before', async ({ peer }) => {
+  const state = createDirectory();
+  chmodSync(state, 0o777);
+  const parent = peer(ROOT);
+  const { page } = await parent.open({ state: `${state}/ids` });
+  await become(parent, 'setuid', NOBODY);
+  const { ids, refusals } = await parent.draw(20);
+  assert.ok(ids.length > 0);
+  assert.deepEqual(refusals, {});
+  assert.equal((await statsOf(parent)).page, page);
+  const { code } = await peer(as(NOBODY)).refusal({ state: `${state}/ids` });
+  assert.equal(code, 'ERR_SNOWFLAKE_STORE');
+});
