@@ -86,7 +86,8 @@ class CachedSnowFlake extends Generator {
       cached = readCached(options, (rest) => readLeaseOptions(rest, directory));
       return cached.settings;
     });
-    return new CachedSnowFlake(Object.assign(opened, { rejected: cached.rejected }));
+    opened.rejected = cached.rejected;
+    return new CachedSnowFlake(opened);
   }
 
   static parse(id, layout) {
@@ -96,7 +97,9 @@ class CachedSnowFlake extends Generator {
 
 function openCached(options) {
   const { settings, rejected } = readCached(options, readOptions);
-  return Object.assign(openNow(settings), { rejected });
+  const opened = openNow(settings);
+  opened.rejected = rejected;
+  return opened;
 }
 
 module.exports = { CachedSnowFlake };

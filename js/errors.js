@@ -76,9 +76,12 @@ function needsPackage(what, name, cause) {
   return configError(hasChangedUser() ? remedy + afterChange : remedy, { cause });
 }
 
+/** Not the one that a later patch puts in its place: it would see the channels. */
+const { hasOwn } = Object;
+
 /** Returns the result of a native call. Throws if it is a fault. */
 function unwrap(answer) {
-  if (answer !== null && typeof answer === 'object' && Object.hasOwn(answer, 'kind')) {
+  if (answer !== null && typeof answer === 'object' && hasOwn(answer, 'kind')) {
     throw faultError(answer);
   }
   return answer;

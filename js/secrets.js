@@ -222,7 +222,8 @@ function redactCause(cause, depth = 0) {
   try {
     if (!showsSecret(cause)) return cause;
     const copy = new Error(redactForeign(String(cause.message ?? '')));
-    const set = (name, value) => Object.defineProperty(copy, name, { value, configurable: true });
+    const set = (name, value) =>
+      Object.defineProperty(copy, name, { __proto__: null, value, configurable: true });
     set('name', redactForeign(String(cause.name ?? 'Error')));
     set('stack', redactForeign(String(cause.stack ?? copy.stack)));
     if (['string', 'number'].includes(typeof cause.code)) copy.code = cause.code;

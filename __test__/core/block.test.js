@@ -99,7 +99,7 @@ const PRELUDE = `
   let calls = 0;
   function counted(channel, lease) {
     const { refill } = channel;
-    channel.refill = (number) => { calls++; return refill(number); };
+    channel.refill = (memory) => { calls++; return refill(memory); };
     return createDrawer(channel, request(1), lease);
   }
   const msOf = (id) => SnowFlake.parse(id, node.layout).timestamp;

@@ -24,7 +24,7 @@ const request = (more) => ({
 
 /** The next block. */
 function blockOf(channel) {
-  const length = Math.abs(channel.refill(channel.number));
+  const length = Math.abs(channel.refill(channel.memory));
   assert.ok(length > 0, JSON.stringify(channel.refusal()));
   return [...new BigUint64Array(channel.memory).subarray(0, length)];
 }
@@ -47,8 +47,8 @@ test('no more is given back than was reserved, whatever the count', () => {
       assert.ok(!seen.has(id), `${id} again`);
       seen.add(id);
     }
-    channel.giveBack(count);
-    channel.giveBack(1);
+    channel.giveBack(channel.memory, count);
+    channel.giveBack(channel.memory, 1);
     for (const id of largeBlockOf(other)) {
       assert.ok(!seen.has(id), `${id} again, after giveBack(${count})`);
       seen.add(id);
@@ -73,7 +73,7 @@ test('the rest of a lost slot’s block is not given to the ring of the next slo
   const channel = native.open(of(4));
   const left = largeBlockOf(channel);
   assert.equal(channel.moveTo(of(5)).hasMoved, true);
-  channel.giveBack(left.length - 1);
+  channel.giveBack(channel.memory, left.length - 1);
   for (let n = 0; n < 50; n++) {
     for (const id of blockOf(channel)) {
       assert.equal(SnowFlake.parse(id, layout).workerId, 5, 'the slot it has now');

@@ -109,16 +109,16 @@ test('properties of Object.prototype are neither errors nor options', () => {
     ],
     ...['ring', 'recording', 'window', 'grant', 'join', 'ofThread', 'ownClock', 'lease', 'publish'],
     ...['made', 'rejected', 'passedOver', 'secondUsers', 'wantRenewal', 'report', 'renewer'],
+    // Of property descriptors.
+    ...['get', 'set', 'value', 'writable', 'enumerable', 'configurable'],
   ];
   const warnings = [];
   const warn = (warning) => warnings.push(warning);
   const { emitWarning } = process;
   process.emitWarning = warn;
-  for (const name of names) {
-    const value = 'EVIL';
-    // As an assignment does.
-    const everything = { writable: true, enumerable: true, configurable: true };
-    Object.defineProperty(Object.prototype, name, { value, ...everything });
+  const evils = ['EVIL', () => 'EVIL'];
+  for (const [name, value] of names.flatMap((name) => evils.map((evil) => [name, evil]))) {
+    Object.prototype[name] = value;
     try {
       const flake = new SnowFlake({ datacenterId: 1, workerId: 1 });
       const id = flake.nextId();

@@ -48,7 +48,7 @@ test('a page that has ended stays ended, whatever is confirmed', { skip: linux }
   assert.equal(other.workerId, 3);
   assert.equal(channel.endPage('missing'), 0, 'a new page counts the first tick as used');
   channel.confirm('d'.repeat(32), 900, 2, undefined, 1000);
-  assert.equal(channel.tryRefill(), 0);
+  assert.equal(channel.tryRefill(channel.memory), 0);
   assert.equal(other.leasing().loss, 'missing');
   assert.equal(other.endPage('released'), null);
   assert.equal(native.open({ ...request(3), join }), undefined);

@@ -38,6 +38,9 @@ const RESERVED_MS = 256;
 const [UNUSED, IS_WATCHED, MOST_CHECKED, ADVICE] = [514, 515, 516, 517];
 const [WATCH, FREE] = [1, 2];
 
+/** Not those that a later patch puts in their place: it would see the memory. */
+const { BigUint64Array: Ids, Float64Array: Times, Uint32Array: Halves } = globalThis;
+
 /** Fewer IDs are drawn faster one by one than by a call for the batch. */
 const FEW_IDS = 65;
 
@@ -53,21 +56,21 @@ const FEW_IDS = 65;
  * @param onRejected when no ID is available at once: 'wait', 'throw' or a function that returns an ID
  */
 function createDrawer(channel, settings, lease, onRejected = 'wait') {
-  const { memory, number, refill: refillOf } = channel;
+  const { memory, refill: refillOf } = channel;
   const { clock } = settings;
   const mayWait = onRejected === 'wait';
-  const ids = new BigUint64Array(memory);
-  const halves = new Uint32Array(memory);
+  const ids = new Ids(memory);
+  const halves = new Halves(memory);
   const { reset, spell } = createSpeller(ids, halves);
   const spellBase32 = createBase32Speller(halves);
   /** The ms of the block. Native code may end the block. */
-  const reserved = new Float64Array(memory, RESERVED_MS * 8, 1);
+  const reserved = new Times(memory, RESERVED_MS * 8, 1);
   // Without a clock each ID takes a call: the rest of a booked block is given back.
   const now = blockNow ?? (() => Number.NaN);
   if (blockNow === undefined) halves[MOST_CHECKED] = 1;
   const own = clock && createOwnClock(channel, settings, drop, getReporter);
-  const tryOnce = own?.refill ?? (() => channel.tryRefill());
-  const refill = own?.refillOrWait ?? (mayWait ? () => refillOf(number) : tryOnce);
+  const tryOnce = own?.refill ?? (() => channel.tryRefill(memory));
+  const refill = own?.refillOrWait ?? (mayWait ? () => refillOf(memory) : tryOnce);
   /** Created on first use. */
   let reporter;
   let queue;
@@ -194,7 +197,7 @@ function createDrawer(channel, settings, lease, onRejected = 'wait') {
     if (next === end) return;
     const unused = end - next;
     next = end;
-    channel.giveBack(unused);
+    channel.giveBack(memory, unused);
   }
 
   function nextIds(count) {
@@ -216,7 +219,7 @@ function createDrawer(channel, settings, lease, onRejected = 'wait') {
   function fill(batch) {
     // The rest of the block comes before newly reserved IDs.
     leave();
-    const filled = channel.fill(batch, mayWait);
+    const filled = channel.fill(memory, batch, mayWait);
     if (filled > 0) return batch;
     const refusal = filled === 0 ? readRefusal() : undefined;
     getReporter().report();

@@ -80,7 +80,9 @@ class Generator {
       warnOfEnd(layout);
     }
     // Own properties, so that they work detached. Fixed, so that nobody replaces them.
-    const fix = (key, value) => Object.defineProperty(this, key, { value, enumerable: true });
+    const define = (key, how) =>
+      Object.defineProperty(this, key, { __proto__: null, enumerable: true, ...how });
+    const fix = (key, value) => define(key, { value });
     fix('nextId', this.#drawer.nextId);
     fix('nextIdString', this.#drawer.nextIdString);
     fix('nextIdBase32', this.#drawer.nextIdBase32);
@@ -89,7 +91,7 @@ class Generator {
     fix('datacenterId', datacenterId);
     // A lost lease may continue under another worker ID.
     if (lease === undefined) fix('workerId', workerId);
-    else Object.defineProperty(this, 'workerId', { get: () => lease.workerId, enumerable: true });
+    else define('workerId', { get: () => lease.workerId });
     fix('layout', layout);
     onCreated?.(this);
     lease?.publish?.();

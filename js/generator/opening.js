@@ -19,6 +19,11 @@ class Opened {
   // Own properties: somebody may have put others on Object.prototype.
   onCreated;
   rejected;
+  // biome-ignore lint/suspicious/noThenProperty: a promise that resolves to this asks for it, and is to find none
+  then;
+  channel;
+  settings;
+  lease;
 
   /** Not `instanceof`, which runs the code of a proxy. */
   static is(value) {
@@ -26,7 +31,9 @@ class Opened {
   }
 
   constructor(channel, settings, lease) {
-    Object.assign(this, { channel, settings, lease });
+    this.channel = channel;
+    this.settings = settings;
+    this.lease = lease;
   }
 }
 
@@ -100,15 +107,12 @@ async function openLease(given, read) {
   return new Opened(lease.channel, settings, lease);
 }
 
-/** A list of a channel's own, which has none where there is nothing to warn of. */
-const listIn = (channel, name) => (Object.hasOwn(channel, name) ? channel[name] : []);
-
 /** Warns of slots that native code skipped, and of second users. */
 function createOpened(channel, before) {
-  for (const fault of listIn(channel, 'passedOver')) {
+  for (const fault of channel.passedOver ?? []) {
     warnOfUnusable(fault);
   }
-  for (const fault of listIn(channel, 'secondUsers')) {
+  for (const fault of channel.secondUsers ?? []) {
     warnOfSecondUser(fault);
   }
   const settings = { ...before, workerId: channel.workerId };

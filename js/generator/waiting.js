@@ -23,7 +23,7 @@ function createOwnClock(channel, settings, drop, getReporter) {
     // The clock itself may have drawn from this instance.
     drop();
     channel.setClock(now);
-    return channel.tryRefill();
+    return channel.tryRefill(channel.memory);
   }
 
   function refillOrWait() {

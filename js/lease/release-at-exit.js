@@ -17,6 +17,7 @@ const SIGNALS = ['SIGTERM', 'SIGINT'];
 const SHARED = Symbol.for('snowdrift.ending');
 if (process[SHARED] === undefined) {
   Object.defineProperty(process, SHARED, {
+    __proto__: null,
     // `releases`: the function that releases a copy's leases, by the copy's listener.
     value: { releases: new Map(), isEnding: false },
   });

@@ -106,6 +106,7 @@ class ThreadLease {
     const { Worker } = require('node:worker_threads');
     return new Promise((resolve, reject) => {
       const thread = new Worker(this.#file, {
+        __proto__: null,
         workerData: {
           'snowdrift:lease': {
             url: this.#url,

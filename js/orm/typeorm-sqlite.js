@@ -52,6 +52,7 @@ function readIntegersExactly({ driver, options }) {
   exact.add(driver);
   let connection = withExactStatements(driver.databaseConnection, prepareStatement, options.type);
   Object.defineProperty(driver, 'databaseConnection', {
+    __proto__: null,
     get: () => connection,
     set: (opened) => {
       connection = withExactStatements(opened, prepareStatement, options.type);

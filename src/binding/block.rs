@@ -19,9 +19,10 @@ use crate::generator::Reserved;
 const CHECKED_PART: u64 = 32;
 const MOST_CHECKED: u64 = 64;
 
-/// Memory shared with JavaScript: `js/generator/draw.js` has the same offsets.
+/// Memory shared with JavaScript: `js/generator/draw.js` has the same offsets. It is an array buffer's, and JavaScript can
+/// detach that at any time: between two native calls Rust has no pointer to it.
 #[repr(C)]
-struct Memory {
+pub struct Memory {
     /// The block.
     ids: [u64; LARGEST_BLOCK as usize],
     /// The clock's Unix ms when the block was reserved. JavaScript may draw from the block in later turns while its
@@ -35,18 +36,49 @@ struct Memory {
     most_checked: u32,
     /// An [`Advice`](crate::core::pace::Advice), as a number.
     advice: u32,
+    /// The number of the instance's channel.
+    number: u32,
 }
 
-/// The memory of one instance, and what is known of its block.
+impl Memory {
+    /// The memory in an array buffer. None for any other value, and where the buffer is detached or too short.
+    ///
+    /// # Safety
+    /// `buffer` is a value of a call under way. JavaScript does not run while the reference is in use, and no other
+    /// one to this buffer is.
+    #[inline(always)]
+    pub unsafe fn of_buffer<'call>(
+        env: sys::napi_env,
+        buffer: sys::napi_value,
+    ) -> Option<&'call mut Memory> {
+        let (mut start, mut len) = (ptr::null_mut(), 0);
+        // SAFETY: a value of this call, and both out-pointers live. A value that is no array buffer leaves null.
+        unsafe { sys::napi_get_arraybuffer_info(env, buffer, &mut start, &mut len) };
+        let memory = NonNull::new(start.cast::<Memory>())?;
+        // SAFETY: the buffer has room for a `Memory` at an address that fits, and any bits are a value of each field.
+        // Only this thread uses it: it is no SharedArrayBuffer. The caller makes this its one reference.
+        (len >= size_of::<Memory>() && memory.is_aligned())
+            .then(|| unsafe { &mut *memory.as_ptr() })
+    }
+
+    /// The number of the instance's channel, as far as JavaScript left it.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+}
+
+/// The block of one instance. Its memory is an argument of each native call that draws from it.
 pub struct SharedBlock {
-    memory: NonNull<Memory>,
+    env: sys::napi_env,
+    /// The array buffer of the memory, which lives as long as this.
+    buffer: sys::napi_ref,
     /// None for IDs of a ring.
     reserved: Cell<Option<Block>>,
     pace: Cell<Pace>,
 }
 
 impl SharedBlock {
-    /// A block without IDs, and the array buffer that it lives in. It must not outlive the array buffer.
+    /// A block without IDs, and the array buffer of its memory. It must not outlive the env.
     pub fn new<'env>(env: &Env, layout: &Layout) -> napi::Result<(SharedBlock, Unknown<'env>)> {
         let (mut start, mut buffer) = (ptr::null_mut(), ptr::null_mut());
         let no_memory = "no memory for a block of IDs";
@@ -58,22 +90,37 @@ impl SharedBlock {
             },
             "{no_memory}"
         )?;
-        let memory = NonNull::new(start.cast())
-            .ok_or_else(|| napi::Error::from_reason(no_memory.to_owned()))?;
-        let block = SharedBlock { memory, reserved: Cell::new(None), pace: Cell::default() };
+        let mut reference = ptr::null_mut();
+        // SAFETY: as above, with the value that it has just made.
+        check_status!(unsafe { sys::napi_create_reference(env.raw(), buffer, 1, &mut reference) })?;
+        let (reserved, pace) = Default::default();
+        let block = SharedBlock { env: env.raw(), buffer: reference, reserved, pace };
         let most_checked = ((layout.last_sequence() + 1) / CHECKED_PART).clamp(1, MOST_CHECKED);
-        block.memory().most_checked = most_checked as u32;
+        block.change(|memory| memory.most_checked = most_checked as u32);
         // SAFETY: `buffer` is the value that the call above has just made.
         Ok((block, unsafe { Unknown::from_napi_value(env.raw(), buffer)? }))
     }
 
-    /// At most one such reference may be in use.
-    #[expect(clippy::mut_from_ref, reason = "it is JavaScript's, and this thread's alone")]
-    fn memory(&self) -> &mut Memory {
-        // SAFETY: the array buffer has room for a `Memory`, and any bits are a value of each field. It lives as long
-        // as the object. A caller has the object as `this`, or has its number and keeps the object alive. Only this
-        // thread uses the memory: while Rust does, JavaScript does not run.
-        unsafe { &mut *self.memory.as_ptr() }
+    /// Notes the number of the channel for the calls that draw from it.
+    pub fn set_number(&self, number: u32) {
+        self.change(|memory| memory.number = number);
+    }
+
+    /// Whether JavaScript has detached the memory. Then no call can draw.
+    pub fn is_detached(&self) -> bool {
+        !self.change(|_| ())
+    }
+
+    /// Changes the memory in a call that has not been passed it. Returns false if it is detached.
+    fn change(&self, change: impl FnOnce(&mut Memory)) -> bool {
+        let mut buffer = ptr::null_mut();
+        // SAFETY: the env and the reference live as long as this. A channel is used in calls of its own env only, and
+        // none that has a reference to its memory calls this.
+        let memory = unsafe {
+            sys::napi_get_reference_value(self.env, self.buffer, &mut buffer);
+            Memory::of_buffer(self.env, buffer)
+        };
+        memory.map(change).is_some()
     }
 
     pub fn pace(&self) -> Pace {
@@ -81,11 +128,10 @@ impl SharedBlock {
     }
 
     /// Begins a block of consecutive IDs.
-    pub fn write(&self, reserved: &Reserved, layout: &Layout) {
+    pub fn write(&self, memory: &mut Memory, reserved: &Reserved, layout: &Layout) {
         let Reserved { first_id, block, ms } = *reserved;
-        self.begin(ms, block.len);
+        self.begin(memory, ms, block.len);
         self.reserved.set(Some(block));
-        let memory = self.memory();
         for (id, slot) in (first_id..first_id + block.len).zip(&mut memory.ids) {
             *slot = id;
         }
@@ -98,18 +144,18 @@ impl SharedBlock {
     /// Begins a block of IDs of a ring: writes them by `take`, which returns how many.
     pub fn fill<E>(
         &self,
+        memory: &mut Memory,
         ms: i64,
         take: impl FnOnce(&mut [u64]) -> Result<usize, E>,
     ) -> Result<u64, E> {
         let want = self.pace.get().at(ms).size() as usize;
-        let len = take(&mut self.memory().ids[..want])? as u64;
-        self.begin(ms, len);
+        let len = take(&mut memory.ids[..want])? as u64;
+        self.begin(memory, ms, len);
         Ok(len)
     }
 
-    fn begin(&self, ms: i64, len: u64) {
+    fn begin(&self, memory: &mut Memory, ms: i64, len: u64) {
         let mut pace = self.pace.get().at(ms);
-        let memory = self.memory();
         memory.reserved_ms = ms as f64;
         memory.advice = pace.advice() as u32;
         pace.begin_block(len);
@@ -117,15 +163,14 @@ impl SharedBlock {
     }
 
     /// Ends the block, and gives back the IDs that JavaScript has not drawn.
-    pub fn end(&self, source: &Source) {
-        self.end_unused(source, self.memory().unused.into());
+    pub fn end(&self, memory: &mut Memory, source: &Source) {
+        self.end_unused(memory, source, memory.unused.into());
     }
 
     /// Ends the block, and gives back its last `unused` IDs. A number above its length is an error: then no ID is
     /// issued again.
     #[inline(always)]
-    pub fn end_unused(&self, source: &Source, unused: u64) {
-        let memory = self.memory();
+    pub fn end_unused(&self, memory: &mut Memory, source: &Source, unused: u64) {
         memory.unused = 0;
         let mut pace = self.pace.get();
         let len = pace.block_len();
@@ -154,6 +199,13 @@ impl SharedBlock {
         let mut pace = self.pace.get();
         pace.forget_block();
         self.pace.set(pace);
-        self.memory().reserved_ms = f64::NAN;
+        self.change(|memory| memory.reserved_ms = f64::NAN);
+    }
+}
+
+impl Drop for SharedBlock {
+    fn drop(&mut self) {
+        // SAFETY: a channel is dropped by the call that made it or by the finalizer of its object: the env lives.
+        unsafe { sys::napi_delete_reference(self.env, self.buffer) };
     }
 }

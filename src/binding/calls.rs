@@ -1,100 +1,127 @@
 //! The calls of the hot path. Each is a bare Node-API callback, the cheapest call there is: no conversion, an integer
-//! out. The memory of the block carries everything else.
+//! out. Its first argument is the memory of the block, which carries everything else: also the number of the channel.
+//!
+//! Whoever has the functions may pass them anything: IDs are then lost or spoilt, but no memory of others is touched.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::{self, NonNull};
-use std::slice;
+use std::ptr;
 
 use napi::sys;
 
-use super::channel::Channel;
-use super::class::{Channels, arguments, channel_in};
+use super::array::Elements;
+use super::block::Memory;
+use super::class::Channels;
 
-/// Takes a channel's number: without a `this` to look into, the call takes half the time.
 pub unsafe extern "C" fn refill(
     env: sys::napi_env,
     info: sys::napi_callback_info,
 ) -> sys::napi_value {
-    let (mut argc, mut argument, mut number) = (1, ptr::null_mut(), 0);
-    let (this, mut data) = (ptr::null_mut(), ptr::null_mut());
-    // SAFETY: one argument is requested and there is room for one. `data` are the channels that `Methods::add_bare`
-    // made the function with.
-    unsafe {
-        sys::napi_get_cb_info(env, info, &mut argc, &mut argument, this, &mut data);
-        sys::napi_get_value_uint32(env, argument, &mut number);
-        let channels = data.cast::<Channels>().as_ref();
-        integer(env, guarded(|| channels?.with(number, |channel| draw(channel, true))?))
-    }
+    // SAFETY: Node-API calls this with both.
+    unsafe { draw(env, info, true) }
 }
 
 pub unsafe extern "C" fn try_refill(
     env: sys::napi_env,
     info: sys::napi_callback_info,
 ) -> sys::napi_value {
-    // SAFETY: Node-API calls this with both.
+    // SAFETY: as above.
+    unsafe { draw(env, info, false) }
+}
+
+/// # Safety
+/// Both belong to one call of a function that `Methods::add_bare` made.
+#[inline(always)]
+unsafe fn draw(
+    env: sys::napi_env,
+    info: sys::napi_callback_info,
+    may_wait: bool,
+) -> sys::napi_value {
+    // SAFETY: the caller's promise. No other reference to the memory is in use.
     unsafe {
-        let (this, []) = arguments(env, info);
-        integer(env, guarded(|| draw(channel_in(env, this)?, false)))
+        let (channels, [buffer]) = arguments(env, info);
+        let drawn = guarded(|| {
+            let memory = Memory::of_buffer(env, buffer)?;
+            channels?.with(memory.number(), |channel| {
+                channel.with(|source| channel.draws.refill(source, memory, may_wait))
+            })?
+        });
+        integer(env, drawn)
     }
 }
 
-#[inline(always)]
-fn draw(channel: &Channel, may_wait: bool) -> Option<i32> {
-    channel.with(|source| channel.draws.refill(source, may_wait))
-}
-
-/// Fills a BigUint64Array; the second argument is whether it may wait. If refused, the array holds zeros, since the IDs
+/// Fills a BigUint64Array; the third argument is whether it may wait. If refused, the array holds zeros, since the IDs
 /// written to it will be issued again.
 pub unsafe extern "C" fn fill(
     env: sys::napi_env,
     info: sys::napi_callback_info,
 ) -> sys::napi_value {
-    let (mut kind, mut len, mut start, mut may_wait) = (0, 0, ptr::null_mut(), false);
-    let (no_buffer, no_offset) = (ptr::null_mut(), ptr::null_mut());
-    // SAFETY: Node-API calls this with both. JavaScript has checked that the first argument is a typed array without a
-    // SharedArrayBuffer. So its `len` elements are this thread's alone until this returns, and JavaScript is not called
-    // back meanwhile.
+    let mut may_wait = false;
+    // SAFETY: Node-API calls this with both. The elements are not on a SharedArrayBuffer, so they are this thread's alone
+    // until this returns, and JavaScript is not called back meanwhile. No other reference to the memory or the elements is
+    // in use: they do not overlap.
     unsafe {
-        let (this, [array, wait]) = arguments(env, info);
-        let look = sys::napi_get_typedarray_info;
-        look(env, array, &mut kind, &mut len, &mut start, no_buffer, no_offset);
+        let (channels, [buffer, array, wait]) = arguments(env, info);
         sys::napi_get_value_bool(env, wait, &mut may_wait);
-        let ids: &mut [u64] = match NonNull::new(start.cast()) {
-            Some(start) if kind == sys::TypedarrayType::biguint64_array => {
-                slice::from_raw_parts_mut(start.as_ptr(), len)
-            }
-            _ => &mut [],
-        };
         let filled = guarded(|| {
-            let channel = channel_in(env, this)?;
-            channel.with(|source| channel.draws.fill(source, ids, may_wait))
+            let memory = Memory::of_buffer(env, buffer)?;
+            let elements = Elements::of(env, array).filter(|elements| !elements.overlap(memory))?;
+            Some(elements.write(|ids| {
+                let filled = guarded(|| {
+                    channels?.with(memory.number(), |channel| {
+                        channel.with(|source| channel.draws.fill(source, memory, ids, may_wait))
+                    })?
+                });
+                if filled == 0 {
+                    ids.fill(0);
+                }
+                filled
+            }))
         });
-        if filled == 0 {
-            ids.fill(0);
-        }
         integer(env, filled)
     }
 }
 
-/// Ends the block; the argument is the number of its IDs that JavaScript has not drawn.
+/// Ends the block; the second argument is the number of its IDs that JavaScript has not drawn.
 pub unsafe extern "C" fn give_back(
     env: sys::napi_env,
     info: sys::napi_callback_info,
 ) -> sys::napi_value {
     let mut count = 0.0;
-    // SAFETY: Node-API calls this with both.
+    // SAFETY: Node-API calls this with both. No other reference to the memory is in use.
     unsafe {
-        let (this, [unused]) = arguments(env, info);
+        let (channels, [buffer, unused]) = arguments(env, info);
         sys::napi_get_value_double(env, unused, &mut count);
         // Not even a negative count passes for a possible one.
         let unused = if count >= 0.0 { count as u64 } else { u64::MAX };
         guarded(|| {
-            let channel = channel_in(env, this)?;
-            channel.with(|source| channel.draws.block.end_unused(source, unused))?;
+            let memory = Memory::of_buffer(env, buffer)?;
+            channels?.with(memory.number(), |channel| {
+                channel.with(|source| channel.draws.block.end_unused(memory, source, unused))
+            })??;
             None
         });
     }
     ptr::null_mut()
+}
+
+/// The channels of a call's environment, and its first arguments. Undefined for missing ones.
+///
+/// # Safety
+/// Both belong to one call of a function that `Methods::add_bare` made.
+#[inline(always)]
+unsafe fn arguments<'call, const N: usize>(
+    env: sys::napi_env,
+    info: sys::napi_callback_info,
+) -> (Option<&'call Channels>, [sys::napi_value; N]) {
+    let (mut count, mut arguments) = (N, [ptr::null_mut(); N]);
+    let (no_this, mut channels) = (ptr::null_mut(), ptr::null_mut());
+    // SAFETY: as many arguments are requested as there is room for. The data are the channels that the function was
+    // made with.
+    unsafe {
+        let first = arguments.as_mut_ptr();
+        sys::napi_get_cb_info(env, info, &mut count, first, no_this, &mut channels);
+        (channels.cast::<Channels>().as_ref(), arguments)
+    }
 }
 
 /// The answer of a call, 0 for none: `js/` reports a 0 without a refusal as a closed channel. None is expected to panic,

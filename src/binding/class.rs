@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::ptr;
+use std::ptr::{self, without_provenance_mut};
 use std::rc::{Rc, Weak};
 
 use napi::bindgen_prelude::{
@@ -14,6 +14,7 @@ use napi::bindgen_prelude::{
 use napi::{Env, check_status, sys};
 
 use super::channel::Channel;
+use super::property::define;
 
 thread_local! {
     /// The class in each environment of this thread: test runners load an addon more than once.
@@ -26,10 +27,11 @@ pub struct Class {
     channels: Rc<Channels>,
 }
 
-/// The channels of one environment by number. A number passes to another channel once its own has gone, so a user of
-/// a number keeps the channel's object alive.
-#[derive(Default)]
+/// The channels of one environment by number. JavaScript has no pointer to a channel, only its number: whatever it
+/// passes instead, it gets another channel or none. A number passes to another channel once its own has gone, so a user
+/// of a number keeps the channel's object alive.
 pub struct Channels {
+    /// The first is none: 0 is what is left of a value that is no number of a channel.
     all: RefCell<Vec<Weak<Numbered>>>,
     free: RefCell<Vec<u32>>,
 }
@@ -48,6 +50,11 @@ impl Drop for Numbered {
 }
 
 impl Channels {
+    fn new() -> Rc<Self> {
+        let (all, free) = (RefCell::new(vec![Weak::new()]), RefCell::default());
+        Rc::new(Channels { all, free })
+    }
+
     fn add(self: &Rc<Self>, channel: Channel) -> Rc<Numbered> {
         let mut all = self.all.borrow_mut();
         let number = self.free.borrow_mut().pop().unwrap_or(all.len() as u32);
@@ -78,9 +85,13 @@ impl Class {
         if let Some(known) = CLASSES.with_borrow(|classes| classes.get(&raw).cloned()) {
             return Ok(known);
         }
-        let channels = Rc::default();
+        let channels = Channels::new();
         let class = env.define_class::<()>("Channel", construct, &[])?;
-        let prototype = class.get_named_property("prototype")?;
+        let mut prototype: Object = class.get_named_property("prototype")?;
+        // What a channel may lack is not looked up on `Object.prototype`. A promise that resolves asks for `then`.
+        for absent in ["passedOver", "secondUsers", "then"] {
+            define(env, &mut prototype, absent, (), Default::default())?;
+        }
         add_methods(&mut Methods { env, prototype, channels: &channels })?;
         let mut constructor = ptr::null_mut();
         // SAFETY: calls on this thread's own env, with a value that it has just made.
@@ -93,32 +104,30 @@ impl Class {
         Ok(class)
     }
 
-    /// A new object of the class, which keeps the channel alive; and its number, which JavaScript passes.
-    pub fn instance<'call>(
-        &self,
-        env: &Env,
-        channel: Channel,
-    ) -> napi::Result<(Object<'call>, u32)> {
+    /// A new object of the class, which keeps the channel alive.
+    pub fn instance<'call>(&self, env: &Env, channel: Channel) -> napi::Result<Object<'call>> {
         let raw = env.raw();
         let (mut constructor, mut object) = (ptr::null_mut(), ptr::null_mut());
         let channel = self.channels.add(channel);
-        let number = channel.number;
+        channel.channel.draws.block.set_number(channel.number);
+        let number = without_provenance_mut(channel.number as usize);
         // SAFETY: calls on this thread's own env, with a reference of it. It removes the reference when it ends. The
-        // object holds a strong count of the Rc; `drop_channel` releases it, once, when the object is collected.
+        // finalizer holds a strong count of the Rc; it releases that, once, when the object is collected. What the
+        // object wraps is the number: other addons can unwrap it, and wrap what they like.
         unsafe {
             check_status!(sys::napi_get_reference_value(raw, self.constructor, &mut constructor))?;
             check_status!(sys::napi_new_instance(raw, constructor, 0, ptr::null(), &mut object))?;
-            let data = Rc::into_raw(channel).cast_mut().cast::<c_void>();
-            let (hint, result) = (ptr::null_mut(), ptr::null_mut());
-            check_status!(sys::napi_wrap(raw, object, data, Some(drop_channel), hint, result))?;
-            Ok((Object::from_napi_value(raw, object)?, number))
+            let hint = Rc::into_raw(channel).cast_mut().cast::<c_void>();
+            let (finalizer, result) = (Some(drop_channel as _), ptr::null_mut());
+            check_status!(sys::napi_wrap(raw, object, number, finalizer, hint, result))?;
+            Object::from_napi_value(raw, object)
         }
     }
 }
 
-unsafe extern "C" fn drop_channel(_: sys::napi_env, data: *mut c_void, _: *mut c_void) {
-    // SAFETY: `data` is the Rc that was made into it, and this its one finalizer.
-    drop(unsafe { Rc::from_raw(data.cast::<Numbered>()) });
+unsafe extern "C" fn drop_channel(_: sys::napi_env, _: *mut c_void, hint: *mut c_void) {
+    // SAFETY: `hint` is the Rc that was made into it, and this its one finalizer.
+    drop(unsafe { Rc::from_raw(hint.cast::<Numbered>()) });
 }
 
 unsafe extern "C" fn forget(env: *mut c_void) {
@@ -130,44 +139,21 @@ unsafe extern "C" fn construct(
     env: sys::napi_env,
     info: sys::napi_callback_info,
 ) -> sys::napi_value {
-    // SAFETY: Node-API calls this with both.
-    unsafe { arguments::<0>(env, info).0 }
+    let (no_arguments, mut this, no_data) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+    // SAFETY: Node-API calls this with both, and no arguments are requested.
+    unsafe { sys::napi_get_cb_info(env, info, ptr::null_mut(), no_arguments, &mut this, no_data) };
+    this
 }
 
-/// `this` of a call, and its first arguments. Undefined for missing ones.
+/// The number of a channel's object; 0 for other values. What another addon has wrapped gives any number.
 ///
 /// # Safety
-/// Both belong to one call.
-pub unsafe fn arguments<const N: usize>(
-    env: sys::napi_env,
-    info: sys::napi_callback_info,
-) -> (sys::napi_value, [sys::napi_value; N]) {
-    let (mut count, mut arguments) = (N, [ptr::null_mut(); N]);
-    let (mut this, no_data) = (ptr::null_mut(), ptr::null_mut());
-    // SAFETY: as many arguments are requested as there is room for.
-    unsafe {
-        let first = arguments.as_mut_ptr();
-        sys::napi_get_cb_info(env, info, &mut count, first, &mut this, no_data);
-    }
-    (this, arguments)
-}
-
-/// The channel of an object of the class.
-///
-/// # Safety
-/// `this` is that of a call, and the channel is used only during that call.
-pub unsafe fn channel_in<'call>(
-    env: sys::napi_env,
-    this: sys::napi_value,
-) -> Option<&'call Channel> {
+/// `this` is that of a call.
+unsafe fn number_of(env: sys::napi_env, this: sys::napi_value) -> u32 {
     let mut found = ptr::null_mut();
-    // SAFETY: the unwrapped value is the one that `instance` wrapped: the addon wraps no other objects, and `js/`
-    // passes its channels to nobody. Without a channel it stays null. The call keeps the object alive, and the object
-    // the channel.
-    unsafe {
-        sys::napi_unwrap(env, this, &mut found);
-        Some(&found.cast::<Numbered>().as_ref()?.channel)
-    }
+    // SAFETY: a value of this call, and the out-pointer lives. What was found is not followed.
+    unsafe { sys::napi_unwrap(env, this, &mut found) };
+    u32::try_from(found.addr()).unwrap_or(0)
 }
 
 /// The methods of the class while it is made. A function takes 10 us to make, and 1 kB.
@@ -201,17 +187,20 @@ impl Methods<'_> {
         name: &str,
         call: impl Fn(&Channel, &FunctionCallContext) -> napi::Result<R> + 'static,
     ) -> napi::Result<()> {
+        let channels = self.channels.clone();
         let on_this = move |context: FunctionCallContext| {
             let this: Unknown = context.this()?;
             // SAFETY: both belong to this call.
-            let channel = unsafe { channel_in(context.env.raw(), this.raw()) };
-            call(channel.ok_or_else(|| napi::Error::from_reason("no channel"))?, &context)
+            let number = unsafe { number_of(context.env.raw(), this.raw()) };
+            let no_channel = || napi::Error::from_reason("no channel");
+            channels.with(number, |channel| call(channel, &context)).ok_or_else(no_channel)?
         };
         let method = self.env.create_function_from_closure::<(), R, _>(name, on_this)?;
-        self.prototype.set(name, method)
+        define(self.env, &mut self.prototype, name, method, Default::default())
     }
 
-    /// Adds a bare callback, the cheapest method. Its data are the [`Channels`].
+    /// Adds a bare callback, the cheapest method: without a `this` to look into it takes half the time. Its data are
+    /// the [`Channels`].
     pub fn add_bare(&mut self, name: &str, callback: Callback) -> napi::Result<()> {
         let raw = self.env.raw();
         let mut function = ptr::null_mut();
@@ -221,7 +210,8 @@ impl Methods<'_> {
         unsafe {
             let create = sys::napi_create_function;
             check_status!(create(raw, ptr::null(), 0, Some(callback), data, &mut function))?;
-            self.prototype.set(name, Unknown::from_napi_value(raw, function)?)
+            let method = Unknown::from_napi_value(raw, function)?;
+            define(self.env, &mut self.prototype, name, method, Default::default())
         }
     }
 }

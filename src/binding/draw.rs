@@ -5,7 +5,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use super::block::SharedBlock;
+use super::block::{Memory, SharedBlock};
 use super::ring::RingShare;
 use super::source::Source;
 use crate::core::layout::Tick;
@@ -45,13 +45,15 @@ impl Draws {
     /// its IDs to the memory. Returns how many, negative if there is news to report; 0 if refused.
     // Inlined with the others marked so: out of line, the pace passes through memory, and a call takes 160 ns, not 120.
     #[inline(always)]
-    pub fn refill(&self, source: &Source, may_wait: bool) -> i32 {
-        self.block.end(source);
+    pub fn refill(&self, source: &Source, memory: &mut Memory, may_wait: bool) -> i32 {
+        self.block.end(memory, source);
         let generator = source.generator();
         let pace = self.block.pace();
         let want = |tick| pace.at(ms_of(generator, tick)).size();
         let reserved = match source {
-            Source::Ring(ring) => return self.answer(source, self.take_from(ring, may_wait)),
+            Source::Ring(ring) => {
+                return self.answer(source, self.take_from(ring, memory, may_wait));
+            }
             Source::Shared(share) => match self.booked(share, may_wait) {
                 Some(booked) => booked,
                 None if may_wait => {
@@ -63,7 +65,7 @@ impl Draws {
             Source::Own(_, _, policies) => generator.try_reserve(policies, |_| 1),
         };
         let written = reserved.map(|reserved| {
-            self.block.write(&reserved, generator.node().layout());
+            self.block.write(memory, &reserved, generator.node().layout());
             reserved.block.len
         });
         self.answer(source, written)
@@ -122,11 +124,16 @@ impl Draws {
         self.booked(share, false).unwrap_or(Err(refusal))
     }
 
-    fn take_from(&self, ring: &RingShare, may_wait: bool) -> Result<u64, Refusal> {
+    fn take_from(
+        &self,
+        ring: &RingShare,
+        memory: &mut Memory,
+        may_wait: bool,
+    ) -> Result<u64, Refusal> {
         let mut waits = self.waits.borrow_mut();
         // IDs of a ring may be older. The time at which they are taken counts.
         let now = ring.share.now_ms();
-        self.block.fill(now, |ids| ring.take(ids, may_wait.then_some(&mut waits)))
+        self.block.fill(memory, now, |ids| ring.take(ids, may_wait.then_some(&mut waits)))
     }
 
     /// The number for JavaScript: negative if there is news to report; 0 if refused.
@@ -145,8 +152,14 @@ impl Draws {
 
     /// Fills an array with IDs, across as many ticks as it takes: all of it or, if refused, nothing. Returns 1, or -1
     /// if there is news to report; 0 if refused.
-    pub fn fill(&self, source: &Source, ids: &mut [u64], may_wait: bool) -> i32 {
-        self.block.end(source);
+    pub fn fill(
+        &self,
+        source: &Source,
+        memory: &mut Memory,
+        ids: &mut [u64],
+        may_wait: bool,
+    ) -> i32 {
+        self.block.end(memory, source);
         let filled = match source {
             Source::Ring(ring) => {
                 let mut waits = self.waits.borrow_mut();

@@ -4,16 +4,18 @@ use napi::bindgen_prelude::{Either, JsValue, Object, ToNapiValue};
 use napi::{Env, sys};
 use napi_derive::napi;
 
+use super::property::define;
 use crate::core::fault::{Fault, Value};
 use crate::store::Holder;
 
 /// An object with the kind, and each value under its name.
 impl ToNapiValue for Fault {
     unsafe fn to_napi_value(env: sys::napi_env, fault: Fault) -> napi::Result<sys::napi_value> {
-        let mut object = Object::new(&Env::from_raw(env))?;
-        object.set("kind", fault.kind)?;
+        let env = Env::from_raw(env);
+        let mut object = Object::new(&env)?;
+        define(&env, &mut object, "kind", fault.kind, Default::default())?;
         for (name, value) in fault.values {
-            object.set(name, value)?;
+            define(&env, &mut object, name, value, Default::default())?;
         }
         Ok(object.raw())
     }

@@ -5,6 +5,7 @@
 //!
 //! | file | content |
 //! |---|---|
+//! | `property` | properties of objects |
 //! | `fault` | failed calls; holders of slots |
 //! | `layout`, `ids` | layouts; decoding and encoding |
 //! | `leases` | leases and their pages: requests and reports |
@@ -14,12 +15,14 @@
 //! | `source` | the source of an instance's IDs, opened from a request |
 //! | `records` | reports of an instance |
 //! | `block` | the block of IDs in memory that JavaScript reads |
+//! | `array` | the elements of a BigUint64Array that JavaScript passes |
 //! | `draw` | the hot path: from the source to the block |
 //! | `channel` | an instance's source, draws and listeners |
 //! | `class`, `calls` | the JavaScript class of channels, and its calls of the hot path |
 //! | `object` | the object that JavaScript draws from |
 //! | `opening` | opens channels |
 
+mod array;
 mod block;
 mod calls;
 mod channel;
@@ -32,6 +35,7 @@ mod leases;
 mod object;
 mod opening;
 mod pages;
+mod property;
 mod records;
 mod request;
 mod ring;
@@ -45,5 +49,6 @@ use napi_derive::napi;
 /// Blocks the calling thread. `js/` bounds it by `maxWait`.
 #[napi]
 pub fn sleep(ms: f64) {
-    std::thread::sleep(Duration::from_secs_f64(ms.clamp(0.0, 60_000.0) / 1000.0));
+    // `as` makes 0 of what is no number.
+    std::thread::sleep(Duration::from_millis((ms as u64).min(60_000)));
 }

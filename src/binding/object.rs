@@ -4,16 +4,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use napi::bindgen_prelude::{BigUint64Array, FromNapiValue, Function, Object};
+use napi::bindgen_prelude::{FromNapiValue, Function, Object};
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
-use napi::{Env, sys};
+use napi::{Env, PropertyAttributes, sys};
 
+use super::array::Ids;
 use super::block::SharedBlock;
 use super::calls;
 use super::channel::Channel;
 use super::class::{Class, Methods};
 use super::layout::end_of;
 use super::leases::{LeaseRecord, LeasingRecord, id, loss_of};
+use super::property::define;
 use super::records::{NewsRecord, RefusalRecord};
 use super::request::OpenRequest;
 use super::source::Source;
@@ -28,17 +30,17 @@ pub fn build<'call>(env: &Env, source: Source) -> napi::Result<Object<'call>> {
         source.share().map(|share| (share.passed_over.clone(), share.second_users.clone()));
     let (block, memory) = SharedBlock::new(env, node.layout())?;
     let class = Class::of(env, add_methods)?;
-    let (mut object, number) = class.instance(env, Channel::new(source, block))?;
-    object.set("workerId", node.worker_id() as f64)?;
-    object.set("number", number)?;
-    object.set("memory", memory)?;
+    let mut object = class.instance(env, Channel::new(source, block))?;
+    let fixed = PropertyAttributes::empty();
+    define(env, &mut object, "workerId", node.worker_id() as f64, fixed)?;
+    define(env, &mut object, "memory", memory, fixed)?;
     // Mostly they are empty, and an array takes time to make.
     let (passed_over, second_users) = warnings.unwrap_or_default();
     if !passed_over.is_empty() {
-        object.set("passedOver", passed_over)?;
+        define(env, &mut object, "passedOver", passed_over, fixed)?;
     }
     if !second_users.is_empty() {
-        object.set("secondUsers", second_users)?;
+        define(env, &mut object, "secondUsers", second_users, fixed)?;
     }
     Ok(object)
 }
@@ -55,12 +57,15 @@ fn add_methods(methods: &mut Methods) -> napi::Result<()> {
             }
         });
     })?;
-    methods.add("takeBack", |own, (ids,): (BigUint64Array,)| {
-        own.with(|source| source.take_back(&ids));
+    methods.add("takeBack", |own, (ids,): (Ids,)| {
+        own.with(|source| source.take_back(&ids.0));
     })?;
     methods.add_plain("refusal", |own| {
         let refused =
             |source: &Source| Some(RefusalRecord::of(own.draws.refusal.get()?, source.generator()));
+        if own.draws.block.is_detached() {
+            return RefusalRecord::closed();
+        }
         own.with(refused).flatten().unwrap_or_else(RefusalRecord::closed)
     })?;
     methods.add_plain("takeNews", |own| {
@@ -68,7 +73,7 @@ fn add_methods(methods: &mut Methods) -> napi::Result<()> {
         NewsRecord::of(rollback, own.draws.waits.take())
     })?;
     methods.add("noteWaits", |own, (waits, ms): (f64, f64)| {
-        let time = Duration::from_secs_f64(ms / 1000.0);
+        let time = Duration::from_millis(ms as u64);
         own.with(|source| source.generator().note_waits(waits as u64, time));
     })?;
     methods.add_plain("stats", Channel::stats)?;

@@ -132,14 +132,15 @@ fn release_at_exit() {
     }
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the function unwinds nowhere, and stays loaded: napi-build links it so. If there is no room for it,
-        // slots look like those of a process that died.
+        // SAFETY: the function unwinds nowhere, and stays loaded (docs/decisions.md: "The addon is never unloaded"). If
+        // there is no room for it, slots look like those of a process that died.
         let _ = unsafe { libc::atexit(release) };
     });
 }
 
 /// Keeps the addon loaded as long as the process lives. Node unloads it with the last thread that loaded it, and the
-/// process would forget the IDs it has issued. (On Unix napi-build links it so.)
+/// process would forget the IDs it has issued. (On Unix it stays loaded anyway: by `-z nodelete` with glibc, by what
+/// `dlclose` does with musl, and by its thread-local variables on macOS.)
 #[cfg(windows)]
 fn stay_loaded() {
     use std::ptr::{null_mut, without_provenance};
