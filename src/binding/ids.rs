@@ -20,7 +20,7 @@ pub struct FieldsRecord {
 }
 
 /// Decodes an ID of 0 to 2^63 - 1.
-#[napi]
+#[napi(catch_unwind)]
 pub fn decode(layout: LayoutRecord, id: BigInt) -> Either<FieldsRecord, Fault> {
     answer(Layout::try_from(&layout).and_then(|layout| {
         let fields = layout.decode(id.get_u64().1)?;
@@ -35,7 +35,7 @@ pub fn decode(layout: LayoutRecord, id: BigInt) -> Either<FieldsRecord, Fault> {
 }
 
 /// Encodes whole numbers as an ID. The timestamp may lie anywhere in its tick.
-#[napi]
+#[napi(catch_unwind)]
 pub fn encode(layout: LayoutRecord, fields: FieldsRecord) -> Either<BigInt, Fault> {
     answer(Layout::try_from(&layout).and_then(|layout| {
         let id = layout.encode(&Fields {

@@ -58,7 +58,7 @@ pub struct Preset {
 }
 
 /// The named layouts.
-#[napi]
+#[napi(catch_unwind)]
 pub fn presets() -> Vec<Preset> {
     Layout::PRESETS
         .iter()
@@ -67,13 +67,13 @@ pub fn presets() -> Vec<Preset> {
 }
 
 /// The fault of a layout, if any.
-#[napi]
+#[napi(catch_unwind)]
 pub fn check_layout(layout: LayoutRecord) -> Option<Fault> {
     Layout::try_from(&layout).err()
 }
 
 /// The tick of a Unix time in ms, within the layout; -1 before its epoch.
-#[napi]
+#[napi(catch_unwind)]
 pub fn tick_at(layout: LayoutRecord, unix_ms: f64) -> Either<i64, Fault> {
     answer(
         Layout::try_from(&layout)
@@ -82,13 +82,13 @@ pub fn tick_at(layout: LayoutRecord, unix_ms: f64) -> Either<i64, Fault> {
 }
 
 /// The ceiling of a first lease: that many ms ahead of the clock, in ticks.
-#[napi]
+#[napi(catch_unwind)]
 pub fn first_ceiling(layout: LayoutRecord, ms: f64) -> Either<i64, Fault> {
     tick_at(layout, SystemClock.now().ms as f64 + ms)
 }
 
 /// The last Unix ms of a tick.
-#[napi]
+#[napi(catch_unwind)]
 pub fn tick_end(layout: LayoutRecord, tick: f64) -> Either<i64, Fault> {
     answer(Layout::try_from(&layout).map(|layout| end_of(&layout, tick as Tick)))
 }

@@ -1,7 +1,8 @@
 //! Node-API: the functions that `js/` calls. No other part knows napi.
 //!
 //! `js/` has checked the type of every value that arrives here; the core checks its meaning. Ordinary failures are
-//! return values, not exceptions: a [`Fault`](crate::core::fault::Fault) or a refusal, which `js/` words.
+//! return values, not exceptions: a [`Fault`](crate::core::fault::Fault) or a refusal, which `js/` words. A panic, which no
+//! input is known to cause, would end the process if it left a function: each catches it.
 //!
 //! | file | content |
 //! |---|---|
@@ -47,7 +48,7 @@ use std::time::Duration;
 use napi_derive::napi;
 
 /// Blocks the calling thread. `js/` bounds it by `maxWait`.
-#[napi]
+#[napi(catch_unwind)]
 pub fn sleep(ms: f64) {
     // `as` makes 0 of what is no number.
     std::thread::sleep(Duration::from_millis((ms as u64).min(60_000)));

@@ -33,13 +33,13 @@ type Opened<'call> = Either3<Object<'call>, Fault, ()>;
 
 /// Opens a channel. For a recorded slot, blocks the thread for the disk, and until the slot is free if it may wait for
 /// that.
-#[napi]
+#[napi(catch_unwind)]
 pub fn open(env: &Env, request: OpenRequest) -> napi::Result<Opened<'_>> {
     channel_of(env, open_bounded(request))
 }
 
 /// As `open`, but without blocking the thread.
-#[napi]
+#[napi(catch_unwind)]
 pub fn open_later(env: &Env, request: OpenRequest) -> napi::Result<Object<'_>> {
     type Resolver = Box<dyn FnOnce(Env) -> napi::Result<Opened<'static>>>;
     let (deferred, promise) = env.create_deferred::<Opened, Resolver>()?;
@@ -89,14 +89,14 @@ fn open_source(request: &OpenRequest) -> Result<Option<Source>, Fault> {
 }
 
 /// Whether the request's scope is the host. Only there do processes share a slot.
-#[napi]
+#[napi(catch_unwind)]
 pub fn shares_host(request: OpenRequest) -> Either<bool, Fault> {
     answer(Request::try_from(&request).map(|request| request.opening.host.is_some()))
 }
 
 /// Locks the search for the host's slot of a namespace. Returns a function that unlocks it; undefined while another
 /// caller has the lock.
-#[napi]
+#[napi(catch_unwind)]
 pub fn lock_leases<'env>(
     env: &'env Env,
     request: OpenRequest,

@@ -52,7 +52,7 @@ pub struct ProcessRecord {
 }
 
 /// The pages that this user's processes share on this host; none where the system has no directory for them.
-#[napi]
+#[napi(catch_unwind)]
 pub fn host_pages(shared: Option<String>) -> Either<Option<HostRecord>, Fault> {
     let look = || -> Result<Option<HostRecord>, Fault> {
         let Some(directory) = Directory::find(shared.as_ref().map(Path::new))? else {

@@ -125,7 +125,7 @@ impl From<Reset> for ResetRecord {
 
 /// The slots of a directory by their files, with their processes by this host's pages. Blocks the thread for the
 /// disk.
-#[napi]
+#[napi(catch_unwind)]
 pub fn slots_in(directory: String, shared: Option<String>) -> Either<Vec<SlotRecord>, Fault> {
     // Unreadable pages do not hide the files.
     let host = Directory::find(shared.as_deref().map(Path::new)).ok().flatten();
@@ -137,7 +137,7 @@ pub fn slots_in(directory: String, shared: Option<String>) -> Either<Vec<SlotRec
 
 /// The state of a slot that nobody holds, and the plan of its reset; with `is_meant`, resets it. `layout` is for an
 /// unreadable file. Blocks the thread for the disk.
-#[napi]
+#[napi(catch_unwind)]
 pub fn reset_slot(
     directory: String,
     datacenter_id: f64,
@@ -157,7 +157,7 @@ pub fn reset_slot(
 }
 
 /// As [`reset_slot`], for the page of a node that no store records; null where the node has no page.
-#[napi]
+#[napi(catch_unwind)]
 pub fn reset_page(
     layout: LayoutRecord,
     datacenter_id: f64,
