@@ -789,7 +789,7 @@ export type SnowFlakeErrorCode =
   /**
    * A server cannot be reached, refuses the login, does not answer within `callTimeout`, or fails a call. Or a
    * namespace is of another layout. Or a slot's file, a page or its directory cannot be used. The message
-   * names the server's host and port, or the file. `cause` is the client's own error.
+   * names the server's host and port, or the file. `cause` is a copy of the client's error.
    */
   | 'ERR_SNOWFLAKE_STORE'
   /** The clock is outside the window: the time for which the node may issue IDs. With `retryAfterMs`. */
@@ -807,6 +807,9 @@ export class SnowFlakeError extends Error {
   readonly retryAfterMs?: number;
   /** The holders of the slot, or of all slots, as far as they are known. */
   readonly holders?: SlotHolder[];
-  /** What your own code or a store's client threw. If that shows the password of a URL, a copy without it. */
+  /**
+   * What your own code threw; if it shows a password of a URL, a copy without it. Of a store's client a copy of name,
+   * `message`, `code` and `stack`, without passwords: its other properties may have some.
+   */
   readonly cause?: unknown;
 }

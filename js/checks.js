@@ -32,7 +32,7 @@ function propertiesOf(object, what, keys, toError, read = readAll) {
   }
   if (!isObject) throw notAnObject(object, what, toError);
   if (unknown !== undefined) {
-    throw toError(`${what} has no '${unknown}'. It knows ${keys.join(', ')}`);
+    throw toError(`${what} has no ${describe(unknown)}. It knows ${keys.join(', ')}`);
   }
   return properties;
 }
@@ -83,6 +83,9 @@ function unixMs(name, time, toError) {
   return Math.floor(ms);
 }
 
+/** Of any system: that of Windows. */
+const LONGEST_PATH = 32_767;
+
 /** The path of a directory: from a path, or from a file: URL. */
 function directoryOf(name, place, { urlOnly }) {
   let path = place;
@@ -99,8 +102,8 @@ function directoryOf(name, place, { urlOnly }) {
     );
   }
   // A URL of another scheme is no path, and may contain a password.
-  const isUrl = typeof path === 'string' && /^[a-z][a-z0-9+.-]+:\/\//i.test(path);
-  if (typeof path !== 'string' || path === '' || path.includes('\0') || isUrl) {
+  const isPath = typeof path === 'string' && path.length <= LONGEST_PATH && !path.includes('\0');
+  if (!isPath || path === '' || /^[a-z][a-z0-9+.-]+:\/\//i.test(path)) {
     const server =
       typeof place === 'string' && /^[./]/.test(place)
         ? ''

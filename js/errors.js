@@ -3,34 +3,50 @@
 
 const { inspect, types } = require('node:util');
 
+const { redactCause } = require('./causes.js');
 const { wordsFor } = require('./faults.js');
 const { SnowFlakeError, filterErrors } = require('./ids/error.js');
-const { printable, redactCause, redactForeign, redactValue, sanitize } = require('./secrets.js');
+const { printable, redactForeign, redactValue, sanitize } = require('./secrets.js');
 const { hasChangedUser } = require('./user.js');
 
 filterErrors({ text: sanitize, cause: redactCause });
 
-/** How many properties of an object are shown. */
+/** How many characters are shown of a text, and of any other value; and how many properties of an object. */
+const MOST_OF_TEXT = 60;
+const MOST_OF_VALUE = 200;
 const MOST_PROPERTIES = 5;
+
+/** The largest bigint that is spelled: a million digits take long. */
+const LARGEST = 10n ** 60n;
 
 /** A value for an error message: short, without secrets, and without running the value's own code. */
 function describe(value) {
   try {
-    // Without its stack: the error that has it as a cause shows that anyway.
-    if (types.isNativeError(value)) {
-      return printable(redactForeign(`${value.name}: ${value.message}`)).slice(0, 200);
+    if (typeof value === 'string') return quote(value);
+    if (types.isStringObject(value)) {
+      return `[String: ${quote(String.prototype.valueOf.call(value))}]`;
     }
-    if (typeof value === 'string') return inspect(redactValue(value), { maxStringLength: 60 });
-    if (types.isStringObject(value))
-      return `[String: ${describe(String.prototype.valueOf.call(value))}]`;
-    if (isPlain(value)) return describeProperties(value);
-    // Without its properties, which may be options of a client, with a password.
-    return redactForeign(
-      inspect(value, { depth: -1, breakLength: Infinity, customInspect: false }),
-    );
+    if (typeof value === 'bigint' && (value > LARGEST || value < -LARGEST)) {
+      return 'a larger bigint';
+    }
+    return printable(redactForeign(textOf(value), MOST_OF_VALUE)).slice(0, MOST_OF_VALUE);
   } catch {
     return `a ${typeof value}`;
   }
+}
+
+function quote(text) {
+  const shown = redactValue(text);
+  const rest = shown.length > MOST_OF_TEXT ? '...' : '';
+  return inspect(shown.slice(0, MOST_OF_TEXT)) + rest;
+}
+
+function textOf(value) {
+  // Without its stack: the error that has it as a cause shows that anyway.
+  if (types.isNativeError(value)) return `${value.name}: ${value.message}`;
+  if (isPlain(value)) return describeProperties(value);
+  // Without its properties, which may be options of a client, with a password.
+  return inspect(value, { depth: -1, breakLength: Infinity, customInspect: false });
 }
 
 function isPlain(value) {
@@ -41,15 +57,15 @@ function isPlain(value) {
 /** The properties of an object. Those that may hold a secret only by type. */
 function describeProperties(object) {
   const isArray = Array.isArray(object);
-  const entries = Object.entries(Object.getOwnPropertyDescriptors(object)).filter(
-    ([name]) => !isArray || name !== 'length',
-  );
-  const shown = entries.slice(0, MOST_PROPERTIES).map(([name, { value }]) => {
+  const all = isArray ? object : Object.getOwnPropertyNames(object);
+  const names = isArray ? [...Array(Math.min(all.length, MOST_PROPERTIES)).keys()] : all;
+  const shown = names.slice(0, MOST_PROPERTIES).map((name) => {
+    const value = Object.getOwnPropertyDescriptor(object, name)?.value;
     const isSafe = ['number', 'boolean', 'bigint'].includes(typeof value) || value === null;
-    const text = isSafe ? String(value) : typeof value;
-    return isArray ? text : redactForeign(`${name.slice(0, 60)}: ${text}`);
+    const text = isSafe ? describe(value) : typeof value;
+    return isArray ? text : `${redactValue(name).slice(0, MOST_OF_TEXT)}: ${text}`;
   });
-  if (entries.length > MOST_PROPERTIES) shown.push('...');
+  if (all.length > MOST_PROPERTIES) shown.push('...');
   const [open, close] = isArray ? '[]' : '{}';
   return shown.length === 0 ? open + close : `${open} ${shown.join(', ')} ${close}`;
 }

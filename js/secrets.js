@@ -1,45 +1,34 @@
 'use strict';
 // Keeps secrets, and control characters of strangers, out of all that is shown. Each way out passes one function:
-// messages and causes of errors (the constructor of SnowFlakeError), quoted values and errors of clients (describe()
-// in errors.js), names of stores, warnings, and the output of the command.
+// messages of errors (the constructor of SnowFlakeError) and their causes (causes.js), quoted values and errors of
+// clients (describe() in errors.js), names of stores, warnings, and the output of the command.
 //
-// A URL's parts are learned before a client gets them, since only clients quote them. Passwords that are long enough
-// not to be a word of ours are removed from all texts, other parts from texts of others. A login in any URL is removed
-// by its form.
+// A secret is a password, a token or a key. Those in URLs and options are learned before a client gets them, since
+// only clients quote them. A login in any URL is removed by its form. Users, databases, hosts and paths are shown.
+//
+// A stranger's text may have megabytes. It is cut before it is searched, and each search is linear.
 
-const { types } = require('node:util');
-
-const { withoutLogin } = require('./ids/error.js');
+const { printable, withoutLogin } = require('./ids/error.js');
 
 const HIDDEN = '***';
 
-/** The shortest password that is removed from our own words, too. */
-const STRONG = 6;
+/** The most characters of a stranger's text that are searched and shown. */
+const MOST_SHOWN = 4000;
 
-/** The most parts remembered. Each URL of a store has a few. */
+/** The most texts remembered. Each secret has a few forms. */
 const MOST_LEARNED = 2000;
 
-/** Words of our own messages. As a password, they hide nothing. */
-const WORDS = new Set(
-  'postgres postgresql mysql mariadb redis rediss etcd etcds zookeeper zookeepers default root admin user password localhost'.split(
-    ' ',
-  ),
-);
-
-/** The options of a URL that errors show. */
-const SHOWN_OPTIONS = ['host', 'namespace', 'port'];
-const CREDENTIAL = /pass|pwd|secret|token|key|auth/i;
-/** Options that name a file. */
+const CREDENTIAL = /pass|pwd|pfx|secret|token|key|auth/i;
+/** Options of a URL that name a file. */
 const KEY_FILES = ['key', 'sslkey'];
 
 const SERVER = /^(?!file:)[a-z][a-z0-9+.-]*:\/\//i;
-const SCHEME = /\b(?!file:)[a-z][a-z0-9+.-]{0,30}:\/\//i;
-const FILE_LOGIN = /\bfile:\/\/[^/\s]*@/gi;
 
-/** By text: whether it is a password. */
+/** What removes a secret, by its text: that text or, for a weak one, a pattern. */
 const learned = new Map();
-/** What removes them: all, and strong passwords. */
-let patterns = { all: undefined, strong: undefined };
+/** The same, the longest first: one secret may be part of another. */
+let removals = [];
+let longest = 0;
 
 /** A text without its escapes. Malformed ones stay. */
 function decode(text) {
@@ -52,127 +41,162 @@ function decode(text) {
   });
 }
 
-/** A part of a URL in each form in which a client may show it. */
+/** A secret in each form in which a client may show it. */
 function formsOf(part) {
   const decoded = decode(part);
-  const encoded = encodeURIComponent(decoded);
+  const encoded = encodeURIComponent(decoded.replace(/\p{Cs}/gu, '\ufffd'));
   const lower = encoded.replace(/%../g, (code) => code.toLowerCase());
   const spaced = decode(part.replaceAll('+', ' '));
   const inForm = String(new URLSearchParams({ '': decoded })).slice(1);
   return [part, decoded, spaced, encoded, lower, inForm, JSON.stringify(decoded).slice(1, -1)];
 }
 
-function add(part, isPassword) {
-  for (const form of formsOf(part)) {
-    if (/^\d*$/.test(form) && !isPassword) continue;
-    if (form !== '' && !WORDS.has(form))
-      learned.set(form, isPassword || learned.get(form) === true);
-  }
+/** Whether a secret is a word or a number, which other texts have, too: "postgres", "my-app", "1234". */
+function isWeak(text) {
+  const isWord = (part) => /^([A-Z]?[a-z]*|[A-Z]*|\d*)$/.test(part);
+  return text.length < 6 || (text.length < 16 && text.split(/[-_. ]/).every(isWord));
 }
 
-/** Learns the secrets of a URL that a client gets. */
-function learn({ host, hostname, username, password, pathname, search, hash }) {
-  add(password, true);
-  // A user without a password is a token.
-  add(username, password === '');
-  const login = Buffer.from(`${decode(username)}:${decode(password)}`).toString('base64');
-  if (password !== '') add(login, true);
-  for (const segment of pathname.split('/')) add(segment, false);
-  for (const option of search.slice(1).split('&')) {
-    const [name, value = ''] = option.split(/=(.*)/s);
-    if (SHOWN_OPTIONS.includes(name)) continue;
-    add(value, CREDENTIAL.test(name));
-    // A JSON object of options.
-    for (const [, text] of decode(value).matchAll(/:\s*"([^"]+)"/g)) add(text, true);
-  }
-  add(hash.slice(1), false);
-  for (const shown of [host, hostname]) learned.delete(shown);
-  makePatterns();
+/** What removes a secret. A weak one is removed as a whole word only, and not from a path. */
+function removalOf(text) {
+  if (!isWeak(text)) return text;
+  const literal = text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+  return new RegExp(`(?<![\\w/\\\\.-])${literal}(?![\\w/\\\\-]|\\.\\w)`, 'g');
 }
 
-function learnPassword(text) {
-  if (learned.get(text) === true) return;
-  add(text, true);
-  makePatterns();
+function add(secret) {
+  for (const form of formsOf(secret)) if (form !== '') learned.set(form, removalOf(form));
 }
 
-/** Forgets a password that is no longer valid, such as a token. */
-function forget(text) {
-  for (const form of formsOf(text)) learned.delete(form);
-  makePatterns();
-}
-
-function makePatterns() {
+function sortLearned() {
   for (const [oldest] of learned) {
     if (learned.size <= MOST_LEARNED) break;
     learned.delete(oldest);
   }
   const all = [...learned].sort(([a], [b]) => b.length - a.length);
-  patterns = {
-    all: patternOf(all),
-    strong: patternOf(all.filter(([text, isPassword]) => isPassword && text.length >= STRONG)),
-  };
+  longest = all[0]?.[0].length ?? 0;
+  removals = all.map(([, removal]) => removal);
 }
 
-/** A pattern of texts. Short ones and numbers match as whole words only. */
-function patternOf(entries) {
-  if (entries.length === 0) return undefined;
-  const each = entries.map(([text]) => {
-    const literal = text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
-    return text.length < STRONG || /^\d+$/.test(text) ? `(?<!\\w)${literal}(?!\\w)` : literal;
-  });
-  return new RegExp(each.join('|'), 'g');
-}
+const isSecretOption = (name) => CREDENTIAL.test(name) && !KEY_FILES.includes(name);
 
-const removeLearned = (text, pattern) =>
-  pattern === undefined ? text : text.replace(pattern, HIDDEN);
+/** Whether the user of a URL is a token. */
+const hasToken = ({ protocol, username, password }) =>
+  password === '' && username !== '' && /^(redis|etcd)/.test(protocol);
 
-/** A text without what its form shows to be a login or options of a URL. Linear: a server may send megabytes. */
-function removeLogins(text) {
-  if (!text.includes('//')) return text;
-  return text.replace(/\S+/g, removeLogin).replace(FILE_LOGIN, `file://${HIDDEN}@`);
-}
-
-/** A word without the login and the options of the first URL in it. */
-function removeLogin(word) {
-  const found = SCHEME.exec(word);
-  if (found === null) return word;
-  const start = found.index + found[0].length;
-  const at = word.lastIndexOf('@');
-  let end = word.slice(start);
-  if (at >= start) {
-    // With '/', '?' or '#' before '@', what follows may be part of a password, too.
-    const isWhole = !/[/?#]/.test(word.slice(start, at));
-    end = HIDDEN + (isWhole ? word.slice(at) : '');
+/** Learns the secrets of a URL that a client gets. */
+function learn(url) {
+  const { username, password, hostname, pathname, search, hash } = url;
+  const [user, secret] = [decode(username), decode(password)];
+  // A weak password that is also the name of the user, the host or the database is shown as that name.
+  const names = [user, hostname, ...pathname.split('/').map(decode)];
+  if (!isWeak(secret) || !names.includes(secret)) add(password);
+  if (password !== '') add(Buffer.from(`${user}:${secret}`).toString('base64'));
+  if (hasToken(url)) add(username);
+  for (const option of search.slice(1).split('&')) {
+    const [name, ...parts] = option.split('=');
+    const value = parts.join('=');
+    if (isSecretOption(name)) add(value);
+    else learnJson(decode(value));
   }
-  return word.slice(0, start) + end.replace(/\?.*/s, `?${HIDDEN}`);
+  // No client has a use for it: it may be the rest of a password.
+  add(hash.slice(1));
+  sortLearned();
+}
+
+/** Learns the secrets in a JSON object of options. */
+function learnJson(text) {
+  if (!text.startsWith('{')) return;
+  try {
+    JSON.parse(text, (name, value) => {
+      if (typeof value === 'string' && CREDENTIAL.test(name)) add(value);
+      return value;
+    });
+  } catch {
+    // The client refuses it, too.
+  }
+}
+
+function learnPassword(text) {
+  if (learned.has(text)) return;
+  add(text);
+  sortLearned();
+}
+
+/** Forgets a password that is no longer valid, such as a token. */
+function forget(text) {
+  for (const form of formsOf(text)) learned.delete(form);
+  sortLearned();
+}
+
+/** @param ofOthers whether the text is not our own: weak secrets are words of ours, too */
+function removeLearned(text, ofOthers) {
+  let rest = text;
+  for (const removal of removals) {
+    if (ofOthers || typeof removal === 'string') rest = rest.replaceAll(removal, HIDDEN);
+  }
+  return rest;
+}
+
+/** The host of a file: URL; and what follows '//' in any other word. */
+const LOGINS = /\bfile:\/\/([^/\s]*)|\/\/(\S*)/gi;
+
+/**
+ * A text without what its form shows to be a login or options of a URL.
+ * @param isCut whether the last URL may go on behind the end
+ */
+function removeLogins(text, isCut = false) {
+  return text.replace(LOGINS, (found, fileHost, word, offset) => {
+    const address = fileHost ?? word;
+    const before = found.slice(0, found.length - address.length);
+    if (isCut && offset + found.length === text.length) return before + HIDDEN;
+    const at = address.lastIndexOf('@');
+    // With '/', '?' or '#' before '@', what follows may be part of a password, too.
+    if (address.slice(0, at + 1).search(/[/?#]/) >= 0) return before + HIDDEN;
+    const shown = at < 0 ? address : HIDDEN + address.slice(at);
+    const options = shown.indexOf('?');
+    return before + (options < 0 ? shown : `${shown.slice(0, options)}?${HIDDEN}`);
+  });
 }
 
 /** A text of our own, without secrets. */
-const redact = (text) => removeLogins(removeLearned(text, patterns.strong));
+const redact = (text) => removeLogins(removeLearned(text, false));
 
-/** A text of a client, a server or the application, without secrets. */
-const redactForeign = (text) => removeLogins(removeLearned(text, patterns.all));
-
-/** Whether a URL has a password, or a user alone, which is a token. */
-function hasPassword(text) {
-  try {
-    const { protocol, username, password, searchParams } = new URL(text);
-    const options = [...searchParams].some(
-      ([name, value]) => CREDENTIAL.test(name) && !KEY_FILES.includes(name) && value !== '',
-    );
-    return password !== '' || options || (username !== '' && /^redis|^etcd/.test(protocol));
-  } catch {
-    return /\/\/.*@/s.test(text);
-  }
+/**
+ * The start of a text, without learned secrets. One at its end may be cut in two, and so be unknown: as many characters
+ * as the longest has are read beyond it, and taken away.
+ */
+function startOf(text, most, ofOthers) {
+  const isCut = text.length > most + longest;
+  if (!isCut) return { start: removeLearned(text, ofOthers), isCut };
+  const read = removeLearned(text.slice(0, most + longest), ofOthers);
+  return { start: read.slice(0, Math.max(0, read.length - longest)), isCut };
 }
 
-/** What a terminal or a log would act on. */
-const CONTROLS = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
+/** The start of a text of a client, a server or the application, without secrets. */
+function redactForeign(text, most = MOST_SHOWN) {
+  const { start, isCut } = startOf(text, most, true);
+  return removeLogins(start, isCut);
+}
 
-/** A text whose control characters are escaped, so that it is one line. */
-function printable(text) {
-  return text.replace(CONTROLS, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+/** The start of the lines of a stack, whose paths have words that are weak secrets, too. */
+const redactFrames = (text) => startOf(text, MOST_SHOWN, false).start;
+
+/** Whether any secret was learned. */
+const knowsSecrets = () => learned.size > 0;
+
+/** Whether a whole text shows no secret. */
+const showsNone = (text) => removeLogins(removeLearned(text, true)) === text;
+
+/** Whether a URL has a password or a token. */
+function hasPassword(text) {
+  try {
+    const url = new URL(text);
+    const isSecret = ([name, value]) => isSecretOption(name) && value !== '';
+    return url.password !== '' || hasToken(url) || [...url.searchParams].some(isSecret);
+  } catch {
+    return text.includes('//') && text.lastIndexOf('@') > text.indexOf('//');
+  }
 }
 
 /** A text of our own as it is shown: one line, without secrets. */
@@ -182,68 +206,37 @@ const sanitize = (text) => printable(redact(text));
 function shownUrl(text) {
   const [scheme] = SERVER.exec(text);
   const rest = text.slice(scheme.length);
-  if (/[/?#].*@/s.test(rest)) return scheme + HIDDEN;
-  const [, login, host, port = ''] = /^([^/?#]*@)?(\[[^\]]*\]|[^/?#:]*)(:[^/?#]*)?/.exec(rest);
+  const end = rest.search(/[/?#]|$/);
+  const at = rest.lastIndexOf('@');
+  if (at > end) return scheme + HIDDEN;
+  const [, host, port = ''] = /^(\[[^\]]*\]|[^:]*)(.*)$/s.exec(rest.slice(at + 1, end));
   // Of an ensemble: zk1:2181,zk2:2181.
   const isPort = /^(:\d{1,5}(,[^:,]+:\d{1,5})*)?$/.test(port);
-  if (login !== undefined) return `${scheme}${HIDDEN}@${host}${isPort ? port : ''}`;
+  if (at >= 0) return `${scheme}${HIDDEN}@${host}${isPort ? port : ''}`;
   return scheme + (isPort ? host + port : HIDDEN);
 }
 
-/** A value of the application as text: a URL without its secrets. */
+/** The start of a value of the application as text: a URL without its secrets. */
 function redactValue(text) {
-  const rest = removeLearned(text, patterns.all);
-  return SERVER.test(rest) ? shownUrl(rest) : withoutLogin(rest);
-}
-
-/** How far the properties of a cause are searched. */
-const MOST_OBJECTS = 2000;
-
-/** Whether a value, or one that it leads to, shows a secret. Runs no code of the application. */
-function showsSecret(value) {
-  const found = new Set([value]);
-  for (const one of found) {
-    if (typeof one === 'string' && redactForeign(one) !== one) return true;
-    if (found.size > MOST_OBJECTS) return learned.size > 0;
-    if (Object(one) !== one || types.isProxy(one) || ArrayBuffer.isView(one)) continue;
-    for (const key of Reflect.ownKeys(one)) {
-      found.add(Object.getOwnPropertyDescriptor(one, key)?.value);
-    }
-    if (types.isMap(one)) for (const pair of Map.prototype.entries.call(one)) found.add(pair);
-    if (types.isSet(one)) for (const each of Set.prototype.values.call(one)) found.add(each);
-    if (types.isNativeError(one)) found.add(one.stack);
-  }
-  return false;
-}
-
-/** A cause; or, if it shows a secret, a copy of what errors have, without it. */
-function redactCause(cause, depth = 0) {
-  if (typeof cause === 'string') return redactForeign(cause);
-  try {
-    if (!showsSecret(cause)) return cause;
-    const copy = new Error(redactForeign(String(cause.message ?? '')));
-    const set = (name, value) =>
-      Object.defineProperty(copy, name, { __proto__: null, value, configurable: true });
-    set('name', redactForeign(String(cause.name ?? 'Error')));
-    set('stack', redactForeign(String(cause.stack ?? copy.stack)));
-    if (['string', 'number'].includes(typeof cause.code)) copy.code = cause.code;
-    if (depth < 3 && cause.cause !== undefined) set('cause', redactCause(cause.cause, depth + 1));
-    return copy;
-  } catch {
-    return new Error('the cause cannot be read');
-  }
+  const { start, isCut } = startOf(text, MOST_SHOWN, true);
+  // Behind the end there may be the '@' of a login.
+  const value = isCut && text.includes('@') ? `${start}@` : start;
+  return SERVER.test(value) ? shownUrl(value) : withoutLogin(value);
 }
 
 module.exports = {
+  MOST_SHOWN,
   SERVER,
   forget,
   hasPassword,
+  knowsSecrets,
   learn,
   learnPassword,
   printable,
   redact,
-  redactCause,
   redactForeign,
+  redactFrames,
   redactValue,
   sanitize,
+  showsNone,
 };

@@ -256,6 +256,20 @@ test('a wrong layout is refused as the first one, too', async () => {
   assert.equal(stdout, `${CONFIG}\n`);
 });
 
+test('without `snowdrift`, an error is one short line, too', async () => {
+  const { stdout } = await runScript(`
+    const { parse } = require('snowdrift/id');
+    for (const id of ['a\\nb\\u202e', 'redis://app:secret@db', Symbol('\\n'.repeat(1e5)), 1n << 900n])
+      try { parse(id) } catch ({ message }) { console.log(message.split('; it is ')[1]) }
+  `);
+  const [text, url, symbol, bigint, ...rest] = stdout.split('\n');
+  assert.equal(text, String.raw`'a\u000ab\u202e'`);
+  assert.equal(url, "'redis://***@db'");
+  assert.match(symbol, /^Symbol\((\\u000a){53}$/);
+  assert.equal(bigint, 'a larger bigint');
+  assert.deepEqual(rest, ['']);
+});
+
 test('a layout that the application changes is read anew', () => {
   const layout = { ...layouts.node };
   const before = id.parse('501276370534961153', layout);

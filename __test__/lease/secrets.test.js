@@ -7,6 +7,7 @@ const { subscribe, unsubscribe } = require('node:diagnostics_channel');
 const { after, before, describe, test } = require('node:test');
 const { inspect, promisify } = require('node:util');
 
+const { copyError } = require('../../js/causes.js');
 const { formatMetrics } = require('../../js/cli/serve-metrics.js');
 const { forkWorkers } = require('../../js/cluster.js');
 const { learn } = require('../../js/secrets.js');
@@ -35,25 +36,32 @@ async function outputOf(body, env) {
   return `${stdout}${stderr}`;
 }
 
-/** URLs with the password at each position: as a careful user writes them, and as a hasty one. */
-function urlsWith(engine, { raw, encoded }, where) {
-  return {
-    user: `${engine}://${encoded}@${where}`,
-    'user beside a password': `${engine}://${encoded}:other@${where}`,
-    password: `${engine}://app:${encoded}@${where}`,
-    path: `${engine}://app:other@${where}/${encoded}`,
-    option: `${engine}://${where}/x?password=${encoded}`,
-    'another option': `${engine}://app@${where}/x?application_name=${encoded}`,
-    fragment: `${engine}://${where}/x#${encoded}`,
-    'raw password': `${engine}://app:${raw}@${where}/x`,
-    'raw user': `${engine}://${raw}@${where}/x`,
-    'no slashes': `${engine}:app:${encoded}@${where}`,
-    'a bad port': `${engine}://app:${encoded}@127.0.0.1:x/x`,
-    'no host': `${engine}://app:${encoded}@/x`,
-    'password in place of the port': `${engine}://app:${encoded}`,
-    'unknown scheme': `${engine}ql+ssl://app:${encoded}@${where}/x`,
-  };
-}
+/** Where a URL has a password: as a careful user writes it, and as a hasty one. */
+const POSITIONS = {
+  password: (engine, { encoded }, where) => `${engine}://app:${encoded}@${where}`,
+  'a password alone': (engine, { encoded }, where) => `${engine}://:${encoded}@${where}`,
+  option: (engine, { encoded }, where) => `${engine}://${where}/x?password=${encoded}`,
+  'options in JSON': (engine, { encoded }, where) =>
+    `${engine}://${where}/x?ssl=%7B"passphrase":"${encoded}"%7D`,
+  fragment: (engine, { encoded }, where) => `${engine}://${where}/x#${encoded}`,
+  'raw password': (engine, { raw }, where) => `${engine}://app:${raw}@${where}/x`,
+  'no slashes': (engine, { encoded }, where) => `${engine}:app:${encoded}@${where}`,
+  'a bad port': (engine, { encoded }) => `${engine}://app:${encoded}@127.0.0.1:x/x`,
+  'no host': (engine, { encoded }) => `${engine}://app:${encoded}@/x`,
+  'password in place of the port': (engine, { encoded }) => `${engine}://app:${encoded}`,
+  'unknown scheme': (engine, { encoded }, where) => `${engine}ql+ssl://app:${encoded}@${where}/x`,
+};
+
+/** Where a user alone is a token. */
+const TOKENS = {
+  token: (engine, { encoded }, where) => `${engine}://${encoded}@${where}`,
+  'raw token': (engine, { raw }, where) => `${engine}://${raw}@${where}/x`,
+};
+
+const positionsOf = (engine) => ({
+  ...POSITIONS,
+  ...(['redis', 'etcd'].includes(engine) ? TOKENS : {}),
+});
 
 /** Collects warnings and messages of all channels. */
 function listen() {
@@ -86,17 +94,20 @@ for (const engine of ENGINES) {
 
     test('no error of SnowFlake.lease() shows the password, wherever it is in the URL', async () => {
       for (let round = 0; round < ROUNDS; round++) {
-        const password = createPassword();
-        const { raw, encoded } = password;
-        server.say(`${engine}://app:${raw}@db, '${raw}' and ${encoded} were refused`);
-        for (const where of [`127.0.0.1:${server.port}`, '127.0.0.1:1', 'absent.invalid']) {
-          const urls = urlsWith(engine, password, where);
-          const calls = Object.entries(urls).map(async ([position, url]) => {
-            const options = { datacenterId: 1, callTimeout: 1500 };
-            const error = await thrownBy(() => SnowFlake.lease(url, options));
-            assert.ok(error !== undefined, url);
-            hides(password, everythingOf(error), `${engine}, ${position}, ${where}`);
-          });
+        for (const [position, urlOf] of Object.entries(positionsOf(engine))) {
+          // A new one each time: another position may have made it known.
+          const password = createPassword();
+          const { raw, encoded } = password;
+          server.say(`${engine}://app:${raw}@db, '${raw}' and ${encoded} were refused`);
+          const calls = [`127.0.0.1:${server.port}`, '127.0.0.1:1', 'absent.invalid'].map(
+            async (where) => {
+              const url = urlOf(engine, password, where);
+              const options = { datacenterId: 1, callTimeout: 1500 };
+              const error = await thrownBy(() => SnowFlake.lease(url, options));
+              assert.ok(error !== undefined, url);
+              hides(password, everythingOf(error), `${engine}, ${position}, ${where}`);
+            },
+          );
           await Promise.all(calls);
         }
       }
@@ -161,11 +172,12 @@ for (const engine of ENGINES) {
     test('SNOWDRIFT_LEASE at the first static call, and the command, show no password', async () => {
       const password = createPassword();
       server.say(`${engine}://app:${password.raw}@db and '${password.raw}' were refused`);
-      const urls = urlsWith(engine, password, `127.0.0.1:${server.port}`);
-      const { password: good, 'raw password': raw, 'a bad port': bad } = urls;
+      const at = (position) => POSITIONS[position](engine, password, `127.0.0.1:${server.port}`);
+      const [good, raw, bad] = ['password', 'raw password', 'a bad port'].map(at);
+      const unknown = at('unknown scheme');
       const { encoded } = password;
       const own = { datacenterId: '1', SNOWDRIFT_SHARED: process.env.SNOWDRIFT_SHARED };
-      for (const url of [good, raw, bad, urls['unknown scheme']]) {
+      for (const url of [good, raw, bad, unknown]) {
         const env = { ...own, SNOWDRIFT_LEASE: url };
         for (const body of ['SnowFlake.nextId()', ...(isStorms ? ['new SnowFlake()'] : [])]) {
           const said = await outputOf(body, env);
@@ -187,7 +199,7 @@ for (const engine of ENGINES) {
         [['next', '--layout', good], own],
         [['next', '--epoch', good], own],
         [['next', '--worker-id', `app:${encoded}@db`, '--epoch', bad], own],
-        [['slots', urls['unknown scheme']], own],
+        [['slots', unknown], own],
         [['slots', bad, good], own],
         [['create', '--new'], env],
         [['raise', '--ttl', '5000'], env],
@@ -270,16 +282,56 @@ test('the thread of a lease shows no password', async () => {
   server.close();
 });
 
-test('short and common passwords leave our own words alone', async () => {
-  const server = await refusing('postgres');
-  server.say('the user app gave app, an apple');
-  const url = `postgres://app:app@127.0.0.1:${server.port}/app`;
-  const error = await thrownBy(() =>
-    SnowFlake.lease(url, { datacenterId: 1, callTimeout: 60_000 }),
+test('users, databases, hosts and paths are shown, and a weak password only hidden as a word', async () => {
+  const refusalOf = async (url, text) => {
+    const server = await refusing('postgres');
+    server.say(text);
+    const where = url.replace('HOST', `127.0.0.1:${server.port}`);
+    const error = await thrownBy(() =>
+      SnowFlake.lease(where, { datacenterId: 1, callTimeout: 60_000 }),
+    );
+    server.close();
+    return error;
+  };
+  const text = 'user "writer" at db1: database "orders" is away, application "shop"';
+  for (const password of [
+    'a',
+    'auth',
+    'admin',
+    'redis',
+    'writer',
+    'orders',
+    'fail',
+    'XyZ-12!aBc',
+  ]) {
+    const url = `postgres://writer:${password}@HOST/orders?application_name=shop`;
+    const { message } = await refusalOf(url, text);
+    assert.match(
+      message,
+      /^PostgreSQL at 127\.0\.0\.1:\d+ refused the login \(28P01\): check user/,
+    );
+    assert.ok(message.includes(text), message);
+  }
+  const { message, cause } = await refusalOf(
+    'postgres://writer:postgres@HOST/orders',
+    "'postgres' and postgres: /var/lib/postgres/x, ./postgres.sock, postgresql, my-postgres. postgres.",
   );
-  assert.match(error.message, /^PostgreSQL at 127\.0\.0\.1:\d+ refused the login/);
-  assert.match(error.message, /the user \*\*\* gave \*\*\*, an apple/);
+  const shown =
+    "'***' and ***: /var/lib/postgres/x, ./postgres.sock, postgresql, my-postgres. ***.";
+  assert.ok(message.includes(shown), message);
+  assert.ok(cause.stack.includes(shown), cause.stack);
   const refused = await thrownBy(() => SnowFlake.lease(undefined, { datacenterId: 1 }));
-  assert.match(refused.message, /file:\/\/\/var\/lib\/app\/ids/);
-  server.close();
+  assert.match(refused.message, /file:\/\/\/var\/lib\/app\/ids or|file:\/\/\/var\/lib\/app\/ids'/);
+});
+
+test('the frames of a stack are readable, but for a strong password', () => {
+  const { raw: strong } = createPassword();
+  learn(new URL(`redis://app:work@db`));
+  learn(new URL(`redis://app:${encodeURIComponent(strong)}@db`));
+  const error = new Error('work is done\n    at work (/srv/work)');
+  error.stack += `\n    at work (/srv/work/${strong}/work.js:1:1)\n    at webpack://_/@work/a?b:1`;
+  const { stack } = copyError(error);
+  assert.match(stack, /^Error: \*\*\* is done\n {4}at \*\*\* \(\/srv\/work\)\n {4}at /);
+  assert.match(stack, /\n {4}at work \(\/srv\/work\/\*\*\*\/work\.js:1:1\)\n/);
+  assert.match(stack, /\n {4}at webpack:\/\/_\/@work\/a\?b:1$/);
 });

@@ -7,7 +7,9 @@ const net = require('node:net');
 /** A packet of MySQL: an error before the handshake. */
 function mysqlError(text) {
   const body = Buffer.concat([Buffer.from([0xff, 0x15, 0x04]), Buffer.from(`#28000${text}`)]);
-  return Buffer.concat([Buffer.from([body.length & 255, body.length >> 8, 0, 0]), body]);
+  const head = Buffer.alloc(4);
+  head.writeUIntLE(body.length, 0, 3);
+  return Buffer.concat([head, body]);
 }
 
 function postgresError(text) {

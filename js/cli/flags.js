@@ -60,7 +60,7 @@ function readLayoutFlags({ layout, epoch }) {
   if (epoch === undefined) return readLayout(given);
   const time = /^-?\d+$/.test(epoch) ? Number(epoch) : new Date(epoch);
   if (!(Math.abs(Number(time)) <= DATE_LIMIT)) {
-    throw configError(`--epoch must be Unix ms or a date; it is '${epoch}'`);
+    throw configError(`--epoch must be Unix ms or a date; it is ${describe(epoch)}`);
   }
   return readLayout(given, time);
 }

@@ -2,6 +2,7 @@
 // Errors of stores, by phase: no address, no listener, TLS, login, another protocol, timeout, a failed call.
 // Each names the server, says what to do, and quotes the client. None contains a password or a full URL.
 
+const { copyError } = require('../causes.js');
 const { SnowFlakeError, describe } = require('../errors.js');
 const { CallTimeout } = require('../time.js');
 
@@ -85,12 +86,30 @@ const ACTIONS = {
   slots: 'list its slots',
 };
 
+/** A call of a client, whose errors are copied. */
+function ofClient(call) {
+  return async (...values) => {
+    try {
+      return await call(...values);
+    } catch (failure) {
+      throw copyError(failure);
+    }
+  };
+}
+
+/** An error may be its own cause. */
+const MOST_CAUSES = 9;
+
 /** The wrapped error with the code and the message. */
 function rootOf(failure) {
-  // An AggregateError of connecting to each address of a host; its own message may be empty.
-  if (Array.isArray(failure?.errors) && failure.errors.length > 0) return failure.errors[0];
-  if (failure?.code === undefined && failure?.cause instanceof Error) return rootOf(failure.cause);
-  return failure;
+  let root = failure;
+  for (let n = 0; n < MOST_CAUSES; n++) {
+    // An AggregateError of connecting to each address of a host; its own message may be empty.
+    if (Array.isArray(root?.errors) && root.errors.length > 0) return root.errors[0];
+    if (root?.code !== undefined || !(root?.cause instanceof Error)) return root;
+    root = root.cause;
+  }
+  return root;
 }
 
 /**
@@ -107,6 +126,11 @@ function storeFailure(server, call, failure) {
   });
 }
 
+/** The most characters of a code or message that PHASES look at. */
+const MOST_READ = 1000;
+
+const startOf = (text) => (typeof text === 'string' ? text.slice(0, MOST_READ) : '');
+
 /** The text of an error, and the client's own where it says more. */
 function explain(server, call, root) {
   if (root instanceof CallTimeout) {
@@ -115,8 +139,7 @@ function explain(server, call, root) {
     ];
   }
   const text = describe(root);
-  const code = String(root?.code);
-  const message = String(root?.message);
+  const [code, message] = [startOf(root?.code), startOf(root?.message)];
   const phase = PHASES.find(({ codes, messages }) => codes.test(code) || messages?.test(message));
   if (phase === undefined) return [`${server} failed to ${ACTIONS[call] ?? call}: ${text}`];
   return [phase.say(server), `Its client says: ${text}`];
@@ -130,4 +153,4 @@ function formatConflict(name, evidence) {
   );
 }
 
-module.exports = { formatConflict, storeFailure };
+module.exports = { formatConflict, ofClient, storeFailure };

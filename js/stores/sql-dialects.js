@@ -1,7 +1,7 @@
 'use strict';
 // SQL dialects, and the tables of the SQL stores in each.
 
-const { argumentError } = require('../errors.js');
+const { argumentError, describe } = require('../errors.js');
 
 /** On PostgreSQL, two concurrent CREATE TABLE IF NOT EXISTS can fail. */
 const LOCK = "SELECT pg_advisory_xact_lock(hashtext('snowdrift'))";
@@ -82,7 +82,7 @@ function tables({ text }) {
 function sql(dialect) {
   if (!Object.hasOwn(DIALECTS, dialect)) {
     const names = Object.keys(DIALECTS).join("', '");
-    throw argumentError(`a dialect must be one of '${names}'; it is '${String(dialect)}'`);
+    throw argumentError(`a dialect must be one of '${names}'; it is ${describe(dialect)}`);
   }
   return `${tables(DIALECTS[dialect]).join(';\n')};\n`;
 }

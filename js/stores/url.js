@@ -74,7 +74,9 @@ function parseUrl(text) {
   const isAddress = (address) => ADDRESS.test(address);
   if (![first, ...others].every(isAddress)) throw new TypeError('Invalid URL');
   const url = new URL(`${start}${first}${rest}`);
-  for (const address of others) url.searchParams.append('host', address);
+  // In one step: each append() would write all options anew.
+  const hosts = others.map((address) => ['host', address]);
+  url.search = new URLSearchParams([...url.searchParams, ...hosts]);
   return url;
 }
 

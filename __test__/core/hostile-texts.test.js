@@ -1,0 +1,216 @@
+'use strict';
+// A megabyte of hostile text takes a moment, whatever reads or quotes it. Linear code needs milliseconds for it, and
+// quadratic code minutes. The limit is in between. It is processor time, so that a busy machine does not matter.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+
+const parseCommand = require('../../js/cli/parse.js');
+const { readLayoutFlags, readNodeFlags } = require('../../js/cli/flags.js');
+const { applyLeaseFile, readStoreUrl } = require('../../js/cli/store-url.js');
+const { copyError, redactCause } = require('../../js/causes.js');
+const { forkWorkers } = require('../../js/cluster.js');
+const { SnowFlakeError, describe } = require('../../js/errors.js');
+const id = require('../../js/id.js');
+const { SnowFlakeTransformer } = require('../../js/orm/typeorm-columns.js');
+const { withSnowFlake } = require('../../js/orm/prisma.js');
+const { idSchema } = require('../../js/schema.js');
+const secrets = require('../../js/secrets.js');
+const { etcd } = require('../../js/stores/etcd.js');
+const { storeFailure } = require('../../js/stores/failures.js');
+const { redis } = require('../../js/stores/redis.js');
+const { readReply } = require('../../js/stores/replies.js');
+const { parseUrl, serverOf, serverUrl } = require('../../js/stores/url.js');
+const { workerNode } = require('../../js/stores/worker-node.js');
+const { zookeeper } = require('../../js/stores/zookeeper.js');
+const { fromStatefulSet } = require('../../js/worker-id.js');
+const { isStorms } = require('../support/amount.js');
+const { refusing } = require('../support/echo.js');
+const { SnowFlake, layouts } = require('../support/support.js');
+
+const LENGTH = 1_000_000;
+const LIMIT_MS = 2000;
+
+/** What a text is full of. */
+const UNITS = [
+  ...[
+    'a',
+    '9',
+    '@',
+    '/',
+    '//',
+    ':',
+    '?',
+    '%41',
+    '%ff',
+    '&',
+    '=',
+    '+',
+    ',',
+    '.',
+    ' ',
+    '\n',
+    '\0',
+    '"',
+  ],
+  ...['\u202e', '\ud800', '[', '{"a":', 'a@', ':@', '?@', '//@', 'a://', 'a://?', 'file://', 'a,'],
+  ...['\n    at ', '%C3', 'a.', ':1,'],
+];
+/** How it begins and ends. */
+const FRAMES = [
+  (text) => text,
+  (text) => `redis://app:${text}@`,
+  ...(isStorms ? [(text) => `etcd://${text}!`, (text) => `x?${text}@`, (text) => `//${text}`] : []),
+];
+
+/** Values that are as large. */
+const VALUES = {
+  'a bigint': () => 1n << 8_000_000n,
+  'a negative bigint': () => -(1n << 8_000_000n),
+  'a symbol': () => Symbol('\0'.repeat(LENGTH)),
+  'a boxed text': () => Object(':@'.repeat(LENGTH / 2)),
+  'a list': () => Array(LENGTH / 2).fill(0),
+  'a list with holes': () => Array(1e9),
+  'many properties': () =>
+    Object.fromEntries(Array.from({ length: LENGTH / 10 }, (_, n) => [`k${n}`, 0])),
+  'a deep list': () => JSON.parse('['.repeat(5000) + ']'.repeat(5000)),
+  'a deep object': () => Array.from({ length: LENGTH / 10 }).reduce((inner) => ({ inner }), {}),
+  'an error': () => Object.assign(new Error(':@'.repeat(LENGTH / 2)), { code: '@'.repeat(LENGTH) }),
+};
+
+const flake = new SnowFlake({ datacenterId: 1, workerId: 1, scope: 'process' });
+const usage = (text) => new Error(text);
+const terminal = { show() {}, complain() {}, usage };
+const client = { eval() {}, query() {} };
+
+/** What reads or quotes a text of a stranger. */
+const READERS = {
+  'SnowFlake.parse()': (text) => SnowFlake.parse(text),
+  'flake.parse()': (text) => flake.parse(text),
+  'flake.parse() with a layout': (text) => flake.parse(1n, text),
+  'flake.compose()': (text) => flake.compose({ timestamp: text }),
+  'the name of a field': (text) => flake.compose({ [text]: 1 }),
+  'flake.floorId()': (text) => flake.floorId(text),
+  'flake.nextIds()': (text) => flake.nextIds(text),
+  'a time zone': (text) => flake.toUidString(1n, { timeZone: text }),
+  'id.parse()': (text) => id.parse(text),
+  'id.parse() with a layout': (text) => id.parse(1n, text),
+  'id.parse() with an option': (text) => id.parse(1n, { ...layouts.node, [text]: 1 }),
+  'id.compose()': (text) => id.compose({ timestamp: 0, workerId: text }),
+  'id.compareIds()': (text) => id.compareIds(text, text),
+  'id.fromBase32()': (text) => id.fromBase32(text),
+  'id.toBase32()': (text) => id.toBase32(text),
+  'id.isId()': (text) => id.isId(text) || id.isBase32(text),
+  'id.idRange()': (text) => id.idRange(text, text),
+  'idSchema().parse()': (text) => idSchema().parse(text),
+  'idSchema().validate()': (text) => idSchema()['~standard'].validate(text),
+  'options of idSchema()': (text) => idSchema({ layout: text }),
+  'a layout': (text) => new SnowFlake({ layout: text }),
+  'a field of a layout': (text) => new SnowFlake({ layout: { ...layouts.node, epoch: text } }),
+  'an epoch': (text) => new SnowFlake({ epoch: text }),
+  'a scope': (text) => new SnowFlake({ scope: text }),
+  'a worker ID': (text) => new SnowFlake({ datacenterId: 1, workerId: text }),
+  'a directory': (text) => new SnowFlake({ datacenterId: 1, workerId: 1, state: text }),
+  'a lease': (text) => new SnowFlake({ datacenterId: 1, lease: text }),
+  'the name of an option': (text) => new SnowFlake({ [text]: 1 }),
+  'SnowFlake.use()': (text) => SnowFlake.use(text),
+  'forkWorkers()': (text) => forkWorkers({ datacenterId: 1, count: 1, lease: text }),
+  'a host name': (text) => fromStatefulSet({ hostname: text }),
+  'etcd()': (text) => etcd(text),
+  'zookeeper()': (text) => zookeeper(text),
+  'a namespace': (text) => redis(client, { namespace: text }),
+  'a client': (text) => redis(text),
+  'a host': (text) => workerNode(client, { host: text }),
+  'the URL of a server': (text) => serverOf(serverUrl('lease', text)),
+  'parseUrl()': (text) => parseUrl(text),
+  "TypeORM's transformer": (text) => new SnowFlakeTransformer(() => '1', 'User.id').to(text),
+  "the models of Prisma's extension": (text) => withSnowFlake({ flake: text }),
+  'snowdrift parse': (text) => parseCommand.run({}, [text], terminal).catch(() => {}),
+  'snowdrift parse --layout': (text) => readLayoutFlags({ layout: text }),
+  'snowdrift parse --epoch': (text) => readLayoutFlags({ epoch: text }),
+  'snowdrift next --worker-id': (text) => readNodeFlags({ 'worker-id': text }, layouts.node),
+  'snowdrift slots': (text) => readStoreUrl('slots', [text], usage),
+  'an argument of the command': (text) => applyLeaseFile({ lease: text }, [text], terminal),
+  'describe()': (text) => describe(text) + describe(new Error(text)) + describe({ [text]: text }),
+  'describe() of a symbol': (text) => describe(Symbol(text)) + describe(Object(text)),
+  'a message': (text) => new SnowFlakeError('ERR_SNOWFLAKE_STORE', text),
+  'a cause': (text) => [
+    redactCause(text),
+    redactCause(new Error(text)),
+    copyError(new Error(text)),
+  ],
+  'secrets.js': (text) => [
+    secrets.redact(text),
+    secrets.redactForeign(text),
+    secrets.redactValue(text),
+    secrets.hasPassword(text),
+  ],
+  'a reply of a store': (text) => readReply('open', { id: text, layout: text }, {}),
+  'a holder': (text) => readReply('acquire', { holders: [{ host: text, startedAt: text }] }, {}),
+  'an error of PostgreSQL': (text) => failureOf({ message: text, code: '28P01', detail: text }),
+  'an error of MySQL': (text) =>
+    failureOf({ message: text, code: 'ER_X', sqlMessage: text, sql: text }),
+  'an error of ioredis': (text) =>
+    failureOf({ message: text, command: { name: text, args: [text] } }),
+  'a code': (text) => failureOf({ message: 'refused', code: `PROTOCOL_${text}` }),
+  'errors within an error': (text) =>
+    failureOf({ errors: Array(9).fill(new Error(text)), cause: new Error(text) }),
+};
+
+function failureOf({ message, ...properties }) {
+  const error = Object.assign(new Error(message), properties);
+  return [copyError(error), storeFailure('Redis at db:6379', 'now', error)];
+}
+
+/** Those that get values of all types: from JSON, or from an application without types. */
+const OF_VALUES = [
+  ...['SnowFlake.parse()', 'flake.compose()', 'id.parse()', 'id.parse() with a layout'],
+  ...['id.compareIds()', 'id.fromBase32()', 'idSchema().validate()', 'a layout'],
+  ...['a field of a layout', 'an epoch', 'a scope', 'a worker ID', 'a directory', 'a namespace'],
+  ...['SnowFlake.use()', "TypeORM's transformer", 'a cause'],
+];
+
+/** Processor time of a call, ms. */
+async function costOf(call) {
+  const start = process.cpuUsage();
+  try {
+    await call();
+  } catch {
+    // Almost all are refused.
+  }
+  const { user, system } = process.cpuUsage(start);
+  return (user + system) / 1000;
+}
+
+async function isFast(names, input, what) {
+  for (const name of names) {
+    const cost = await costOf(() => READERS[name](input));
+    assert.ok(cost < LIMIT_MS, `${name} takes ${cost} ms for ${what}`);
+  }
+}
+
+for (const unit of UNITS) {
+  test(`a megabyte of ${JSON.stringify(unit)} takes a moment`, async () => {
+    const text = unit.repeat(LENGTH / unit.length);
+    for (const [n, frame] of FRAMES.entries())
+      await isFast(Object.keys(READERS), frame(text), `frame ${n}`);
+  });
+}
+
+for (const [what, create] of Object.entries(VALUES)) {
+  test(`a value as large takes a moment: ${what}`, () => isFast(OF_VALUES, create(), what));
+}
+
+/** The client of an engine, and what its server says with a megabyte. */
+for (const engine of ['postgres', 'mysql', 'redis', 'etcd']) {
+  test(`a megabyte that a server of ${engine} says takes a moment`, async () => {
+    const server = await refusing(engine);
+    for (const unit of [':', '@', '//', 'a://?', '\0x']) {
+      server.say(unit.repeat(LENGTH / unit.length));
+      const url = `${engine}://app:a-secret-1@127.0.0.1:${server.port}`;
+      const cost = await costOf(() => SnowFlake.lease(url, { datacenterId: 1 }));
+      assert.ok(cost < LIMIT_MS, `${JSON.stringify(unit)}: ${cost} ms`);
+    }
+    server.close();
+  });
+}
