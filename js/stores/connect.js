@@ -4,6 +4,7 @@
 // that is abandoned destroys its connection, and the next call opens another one. Otherwise a half-open
 // connection would fail all later calls.
 
+const { copyError } = require('../causes.js');
 const { SnowFlakeError, configError, needsPackage } = require('../errors.js');
 const { learn } = require('../secrets.js');
 const { runWithin } = require('../time.js');
@@ -234,7 +235,7 @@ function guardCalls(connection, server) {
       return await store[name](request);
     } catch (failure) {
       if (failure instanceof SnowFlakeError) throw failure;
-      throw storeFailure(server, name, causeOf(failure));
+      throw storeFailure(server, name, copyError(causeOf(failure)));
     } finally {
       signal?.removeEventListener('abort', onAbort);
     }

@@ -5,6 +5,7 @@
 // A request goes to the next endpoint if it cannot have had an effect. Otherwise its call fails, and the next
 // call goes there. A lease begins with requests that have none, so one that starts finds an endpoint that replies.
 
+const { copyError } = require('../causes.js');
 const { configError, describe } = require('../errors.js');
 const { forget, learnPassword } = require('../secrets.js');
 const { clearTimeout, setTimeout } = require('../time.js');
@@ -113,7 +114,7 @@ async function send(request, url, { limit, isRepeatable, text, ...options }) {
     }
     return { status: response.statusCode, date: response.headers.date, text: reply };
   } catch (failure) {
-    throw Object.assign(failure, { isUnsent: !isConnected || isRepeatable });
+    throw Object.assign(copyError(failure), { isUnsent: !isConnected || isRepeatable });
   } finally {
     clearTimeout(timer);
   }

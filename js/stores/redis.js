@@ -14,7 +14,7 @@
 // run Redis.
 
 const { checkClient, readNamespace } = require('./options.js');
-const { formatConflict } = require('./failures.js');
+const { formatConflict, ofClient } = require('./failures.js');
 
 /** Lua numbers are doubles: exact up to 2^53, but `tostring` rounds to 14 digits. */
 const SHARED = `
@@ -110,8 +110,9 @@ function redis(client, options) {
   const namespace = readNamespace(options);
   // In node-redis, sendCommand takes an array of words; in ioredis, a Command object.
   const isNodeRedis = typeof client.sendCommand === 'function' && 'isOpen' in client;
-  const send = (words) =>
-    isNodeRedis ? client.sendCommand(words) : client.call(words[0], ...words.slice(1));
+  const send = ofClient((words) =>
+    isNodeRedis ? client.sendCommand(words) : client.call(words[0], ...words.slice(1)),
+  );
   const key = `snowdrift:${namespace}`;
   const run = (script, values = [], signal) => {
     signal?.throwIfAborted();

@@ -3,6 +3,7 @@
 // once: a rollback would undo what a lease relies on.
 
 const { configError } = require('../errors.js');
+const { ofClient } = require('./failures.js');
 const { DIALECTS } = require('./sql-dialects.js');
 
 /** The most tries of a statement that fails with a conflict (`isConflict`). */
@@ -106,4 +107,10 @@ function createRunner({ name, dialect, query, isInTransaction = () => false }) {
   return { change, read, run };
 }
 
-module.exports = { createRunner, numberParameters, queryMysql, queryPostgres, uncommittedError };
+module.exports = {
+  createRunner,
+  numberParameters,
+  queryMysql: ofClient(queryMysql),
+  queryPostgres: ofClient(queryPostgres),
+  uncommittedError,
+};

@@ -3,6 +3,7 @@
 // or SQLite.
 
 const { configError, describe } = require('../errors.js');
+const { ofClient } = require('./failures.js');
 const { checkClient } = require('./options.js');
 const { numberParameters } = require('./sql-clients.js');
 const { sql } = require('./sql-dialects.js');
@@ -30,8 +31,9 @@ function typeorm(dataSource, options) {
   const connection = {
     kind: `typeorm:${type}`,
     dialect,
-    query: (text, values) =>
+    query: ofClient((text, values) =>
       dataSource.query(dialect === 'postgres' ? numberParameters(text) : text, values),
+    ),
     // On SQLite all queries of a DataSource share one connection, and so its transaction.
     isInTransaction: () =>
       dialect === 'sqlite' && dataSource.createQueryRunner().isTransactionActive,
