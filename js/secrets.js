@@ -18,7 +18,7 @@ const MOST_SHOWN = 4000;
 /** The most texts remembered. Each secret has a few forms. */
 const MOST_LEARNED = 2000;
 
-const CREDENTIAL = /pass|pwd|pfx|secret|token|key|auth/i;
+const CREDENTIAL = /pass|pw|pfx|cred|secret|token|key|auth/i;
 /** Options of a URL that name a file. */
 const KEY_FILES = ['key', 'sslkey'];
 
@@ -96,7 +96,7 @@ function learn(url) {
   for (const option of search.slice(1).split('&')) {
     const [name, ...parts] = option.split('=');
     const value = parts.join('=');
-    if (isSecretOption(name)) add(value);
+    if (isSecretOption(decode(name))) add(value);
     else learnJson(decode(value));
   }
   // No client has a use for it: it may be the rest of a password.

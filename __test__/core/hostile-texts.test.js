@@ -201,7 +201,6 @@ for (const [what, create] of Object.entries(VALUES)) {
   test(`a value as large takes a moment: ${what}`, () => isFast(OF_VALUES, create(), what));
 }
 
-/** The client of an engine, and what its server says with a megabyte. */
 for (const engine of ['postgres', 'mysql', 'redis', 'etcd']) {
   test(`a megabyte that a server of ${engine} says takes a moment`, async () => {
     const server = await refusing(engine);
@@ -214,3 +213,17 @@ for (const engine of ['postgres', 'mysql', 'redis', 'etcd']) {
     server.close();
   });
 }
+
+// Last, since it makes all that follows slower.
+test('a megabyte of a secret takes a moment to learn, and then to hide', async () => {
+  for (const unit of ['a', '@', '/', '+', '%41', '%ff', '&token=x']) {
+    const text = unit.repeat(LENGTH / unit.length);
+    for (const url of [`redis://app:${text}@db`, `redis://db/?token=${text}`]) {
+      const cost = await costOf(() => {
+        secrets.learn(new URL(url));
+        for (let n = 0; n < 5; n++) describe(new Error(text));
+      });
+      assert.ok(cost < LIMIT_MS, `${cost} ms for ${url.slice(0, 40)}`);
+    }
+  }
+});

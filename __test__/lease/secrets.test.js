@@ -41,6 +41,7 @@ const POSITIONS = {
   password: (engine, { encoded }, where) => `${engine}://app:${encoded}@${where}`,
   'a password alone': (engine, { encoded }, where) => `${engine}://:${encoded}@${where}`,
   option: (engine, { encoded }, where) => `${engine}://${where}/x?password=${encoded}`,
+  'an encoded option': (engine, { encoded }, where) => `${engine}://${where}/x?p%61ss=${encoded}`,
   'options in JSON': (engine, { encoded }, where) =>
     `${engine}://${where}/x?ssl=%7B"passphrase":"${encoded}"%7D`,
   fragment: (engine, { encoded }, where) => `${engine}://${where}/x#${encoded}`,
