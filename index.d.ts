@@ -428,7 +428,8 @@ declare abstract class Generator {
 
   /**
    * Draws an ID without holding the event loop. If the sequence is exhausted, it waits for the next tick,
-   * however long that takes. For a clock that rolled back, a disk or a lease it waits for at most `maxWait`.
+   * however long that is while the clock runs. For a clock that rolled back or stands still, a disk or a lease it
+   * waits for at most `maxWait` (in the middle of a tick of seconds, up to a second longer).
    *
    * Waiting calls are served in order. `close()` rejects them at once with `ERR_SNOWFLAKE_CLOSED`.
    *

@@ -10,18 +10,20 @@ const HOUR_MS = 3_600_000;
 
 const LONGER = 'Choose more timestampBits, or a later epoch with worker IDs that never issued any';
 
+const idsOfTick = ({ sequenceBits, tickMs }) => `${2 ** sequenceBits} IDs of a tick (${tickMs} ms)`;
+
 /** Texts by code and kind. The kinds are those of src/binding/records.rs, and those of `kindOf`. */
 const TEXTS = {
   ERR_SNOWFLAKE_CLOSED: {
     closed: () => 'this SnowFlake is closed: open another one to draw more IDs',
   },
   ERR_SNOWFLAKE_EXHAUSTED: {
-    exhausted: ({ layout, maxWait, again }) => {
-      const perTick = `${2 ** layout.sequenceBits} IDs of a tick (${layout.tickMs} ms)`;
-      return again === ''
-        ? `the ${perTick} are exhausted, and it was the layout's last tick. ${LONGER}`
-        : `the ${perTick} are exhausted, and the next tick is further off than maxWait (${maxWait} ms).${again}, await nextIdAsync(), or choose more sequenceBits, a larger maxWait or maxAhead`;
-    },
+    exhausted: ({ layout, maxWait, again }) =>
+      again === ''
+        ? `the ${idsOfTick(layout)} are exhausted, and it was the layout's last tick. ${LONGER}`
+        : `the ${idsOfTick(layout)} are exhausted, and the next tick is further off than maxWait (${maxWait} ms).${again}, await nextIdAsync(), or choose more sequenceBits, a larger maxWait or maxAhead`,
+    'clock-stands': ({ clock, layout, maxWait, again }) =>
+      `the ${idsOfTick(layout)} are exhausted, and the clock, at ${clock}, does not run to the next one: this call has waited for longer than maxWait (${maxWait} ms) while it stood still or was set back.${again}, or check what sets this machine's clock`,
   },
   ERR_SNOWFLAKE_CLOCK_BACK: {
     'clock-back': ({ clock, issuedTo, again, reset }) =>
@@ -64,8 +66,9 @@ const inBrackets = (failure) => (failure === undefined ? '' : ` (${failure})`);
 
 const isOfStore = (lease) => lease !== undefined && !lease.store.startsWith('file:');
 
-/** The kind of a refusal, with the reasons for a ceiling told apart. */
-function kindOf({ kind, page }, lease) {
+/** The kind of a refusal, with the reasons for a ceiling and for an exhausted tick told apart. */
+function kindOf({ kind, page, isStanding }, lease) {
+  if (isStanding) return 'clock-stands';
   // A lease that lost its slot and found no other has no open generator.
   if (kind !== 'ceiling' && !(kind === 'closed' && lease?.state === 'lost')) return kind;
   if (isOfStore(lease)) {
@@ -84,7 +87,7 @@ function earlierHolders(page, lease) {
 }
 
 /**
- * @param refusal the record of src/binding/records.rs
+ * @param refusal the record of src/binding/records.rs; `isStanding` if the clock did not run to the next tick
  * @param settings the settings of the called instance: its node and `maxWait`
  * @param lease its LeaseInfo, if it has one
  */

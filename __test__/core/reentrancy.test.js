@@ -323,7 +323,7 @@ test('waits for an own clock and of nextIdAsync() are in stats() and in the chan
   const sum = (key) => messages.reduce((all, message) => all + message[key], 0);
   assert.deepEqual([flake.stats().waits, flake.stats().waitedMs], [3, 3]);
   assert.deepEqual([sum('waits'), sum('waitedMs')], [3, 3]);
-  setTimeout(() => clock.now++, 5);
+  setImmediate(() => clock.now++);
   await Promise.all(Array.from({ length: 4 }, () => flake.nextIdAsync()));
   assert.ok(flake.stats().waits > 3);
   assert.deepEqual([flake.stats().waits, flake.stats().waitedMs], [sum('waits'), sum('waitedMs')]);

@@ -41,7 +41,7 @@ class Machine {
     this.directory = mkdtempSync(join(tmpdir(), 'snowdrift-machine-'));
     const path = join(this.directory, 'machine');
     this.#file = openSync(path, 'w+');
-    writeSync(this.#file, new BigInt64Array(4), 0, 32, 0);
+    writeSync(this.#file, new BigInt64Array(5), 0, 40, 0);
     this.#memory = createDirectory();
     this.env = { LD_PRELOAD: SHIM, MACHINE_SHIM: path, SNOWDRIFT_SHARED: this.#memory };
   }
@@ -104,12 +104,14 @@ function onMachine(name, body, { skip } = {}) {
   });
 }
 
-/** Offers `shift(ms)` to a script: the wall clock is then that far off, at once. */
+/** Offers to a script `shift(ms)`: the wall clock is then that far off, at once; and `stand(unixMs)`: it stands there. */
 const PRELUDE = `
   const { closeSync, openSync, writeSync } = require('node:fs');
   const { SnowFlake, layouts } = require(${JSON.stringify(entry)});
   const shim = openSync(process.env.MACHINE_SHIM, 'r+');
-  const shift = (ms) => writeSync(shim, new BigInt64Array([BigInt(Math.round(ms * 1e6))]), 0, 8, 0);
+  const set = (index, ms) => writeSync(shim, new BigInt64Array([BigInt(Math.round(ms * 1e6))]), 0, 8, index * 8);
+  const shift = (ms) => set(0, ms);
+  const stand = (unixMs) => set(4, unixMs);
   const countDuplicates = (ids) => ids.length - new Set(ids.map(String)).size;
   const warnings = [];
   process.removeAllListeners('warning');

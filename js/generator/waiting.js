@@ -2,11 +2,17 @@
 // Draws that wait in JavaScript: of nextIdAsync(), and of an instance with a clock of its own.
 
 const native = require('../native.js');
-const { clearTimeout, setTimeout } = require('../time.js');
+const time = require('../time.js');
 const { readClock } = require('./arguments.js');
 
 /** The pause before another try while a lease is being renewed, ms. */
 const RENEWAL_MS = 5;
+
+/** The longest pause before another try, ms: the clock may be set meanwhile. */
+const LONGEST_PAUSE_MS = 1000;
+
+/** The shortest time in which a clock of whole ms shows whether it runs, ms. */
+const SURE_MS = 3;
 
 function mayWaitFor({ kind, retryAfterMs }, ms, { clockBack }) {
   return retryAfterMs <= ms && !(kind === 'clock-back' && clockBack === 'throw');
@@ -48,14 +54,22 @@ function createOwnClock(channel, settings, drop, getReporter) {
  * The waiting calls of one instance's nextIdAsync().
  * @param drawing `tryDraw` makes the next ID available or returns the refusal, `take` returns that ID,
  *   `refuse` throws or returns an ID of the application; `getReporter` returns the instance's reporter
+ * @param timers the functions of js/time.js
  * @returns `add` takes the functions that settle a call's promise; `wake` has the calls try again at once
  */
-function createQueue(settings, lease, { tryDraw, take, refuse, getReporter }) {
+function createQueue(settings, lease, drawing, timers = time) {
+  const { tryDraw, take, refuse, getReporter } = drawing;
+  const { clearTimeout, monotonic, setTimeout } = timers;
   const queue = { isServing: false, add, wake: () => {} };
   /** In the order of their arrival. */
   const calls = new Set();
   /** All waits so far: number, time, and the part of the time that counts towards maxWait. */
   const sum = { reason: undefined, waits: 0, ms: 0, spent: 0 };
+  /**
+   * The last look at the clock: when it was, what the clock showed and what it shows in the next tick, and the
+   * pauses since that `spent` does not have; all in ms.
+   */
+  let look;
 
   function add(resolve, reject) {
     calls.add({ resolve, reject, before: { ...sum } });
@@ -65,6 +79,7 @@ function createQueue(settings, lease, { tryDraw, take, refuse, getReporter }) {
   /** Serves waiting calls, first come first served. */
   async function serve() {
     queue.isServing = true;
+    look = undefined;
     // Also visits calls added meanwhile.
     for (const call of calls) {
       for (let wait = settle(call); wait !== undefined; wait = settle(call)) {
@@ -81,7 +96,7 @@ function createQueue(settings, lease, { tryDraw, take, refuse, getReporter }) {
   function settle({ resolve, reject, before }) {
     try {
       const refusal = tryDraw();
-      const wait = refusal && waitFor(refusal, settings.maxWait - (sum.spent - before.spent));
+      const wait = refusal && waitFor(refusal, before);
       if (wait !== undefined) return wait;
       resolve(refusal === undefined ? take() : refuse(refusal));
     } catch (failure) {
@@ -92,16 +107,37 @@ function createQueue(settings, lease, { tryDraw, take, refuse, getReporter }) {
   }
 
   /** The wait until the next try; undefined if it is too long. */
-  function waitFor(refusal, left) {
+  function waitFor(refusal, before) {
     // A lease that has lost its slot, and has no other yet, has no open generator.
     const isLost = refusal.kind === 'closed' && lease?.report().state === 'lost';
     const kind = isLost ? 'ceiling' : refusal.kind;
     // The time that a store takes is unknown.
     if (kind === 'ceiling' && lease?.wantRenewal) refusal.retryAfterMs ??= RENEWAL_MS;
-    const ms = refusal.retryAfterMs;
-    // An exhausted tick ends by itself. Anything else follows the rules of nextId().
-    if (kind === 'exhausted' && ms !== undefined) return { kind, ms, spent: 0 };
-    return mayWaitFor(refusal, left, settings) ? { kind, ms, spent: ms } : undefined;
+    const isTick = kind === 'exhausted' && refusal.retryAfterMs !== undefined;
+    if (isTick) lookAt(refusal);
+    const left = settings.maxWait - (sum.spent - before.spent);
+    const ms = Math.min(refusal.retryAfterMs, LONGEST_PAUSE_MS);
+    // An exhausted tick ends by itself while the clock runs. Anything else follows the rules of nextId().
+    if (!isTick) return mayWaitFor(refusal, left, settings) ? { kind, ms, spent: ms } : undefined;
+    if (left >= 0) return { kind, ms, spent: 0 };
+    refusal.isStanding = true;
+    return undefined;
+  }
+
+  /**
+   * Pauses for an exhausted tick count towards maxWait if the clock ran less than a quarter as fast as the time in
+   * them: it stands still, or was set back within the tick. Timers and whole ms are too inexact for a closer look.
+   * After a clock rollback that the sequencer followed, the next tick is an earlier one.
+   */
+  function lookAt({ now: clock, retryAfterMs }) {
+    const at = monotonic();
+    const next = clock + retryAfterMs;
+    if (look === undefined || next < look.next) look = { at, clock, next, paused: 0 };
+    const passed = at - look.at;
+    if (passed < SURE_MS) return;
+    const behind = passed - (clock - look.clock);
+    if (behind > passed * 0.75) sum.spent += Math.min(behind, look.paused);
+    look = { at, clock, next, paused: 0 };
   }
 
   async function pause({ kind, ms, spent }) {
@@ -109,6 +145,7 @@ function createQueue(settings, lease, { tryDraw, take, refuse, getReporter }) {
     sum.waits++;
     sum.ms += ms;
     sum.spent += spent;
+    if (look !== undefined) look.paused += ms - spent;
     await new Promise((resolve) => {
       const timer = setTimeout(resolve, ms);
       queue.wake = () => {

@@ -54,13 +54,15 @@ impl Draws {
             Source::Ring(ring) => {
                 return self.answer(source, self.take_from(ring, memory, may_wait));
             }
-            Source::Shared(share) => match self.booked(share, may_wait) {
-                Some(booked) => booked,
-                None if may_wait => {
-                    self.wait_for(share, share.policies(), pace.booking_size(), want)
+            Source::Shared(share) => {
+                match self.booked(share, may_wait, pace.booking_size(), want) {
+                    Some(booked) => booked,
+                    None if may_wait => {
+                        self.wait_for(share, share.policies(), pace.booking_size(), want)
+                    }
+                    None => self.try_in_turn(share, pace.booking_size(), want),
                 }
-                None => self.try_in_turn(share, pace.booking_size(), want),
-            },
+            }
             // js/ reads such a clock for every ID, and waits for it.
             Source::Own(_, _, policies) => generator.try_reserve(policies, |_| 1),
         };
@@ -71,15 +73,27 @@ impl Draws {
         self.answer(source, written)
     }
 
-    /// The IDs that an earlier call has booked, if any. They come before all others, so that IDs rise.
-    fn booked(&self, share: &Share, may_wait: bool) -> Option<Result<Reserved, Refusal>> {
+    /// The IDs that an earlier call has booked, if any. They come before all others, so that IDs rise. A call that waits
+    /// for a booking, and loses it, has the rest of its `max_wait` for other IDs.
+    fn booked(
+        &self,
+        share: &Share,
+        may_wait: bool,
+        most: u64,
+        want: impl Fn(Tick) -> u64,
+    ) -> Option<Result<Reserved, Refusal>> {
         if self.booking.borrow().is_none() {
             return None;
         }
         let booking = self.booking.take()?;
         if may_wait {
-            let mut left = share.policies().max_wait;
-            return share.await_turn(&booking, &mut left, &mut self.waits.borrow_mut()).map(Ok);
+            let mut policies = *share.policies();
+            let left = &mut policies.max_wait;
+            let turn = share.await_turn(&booking, left, &mut self.waits.borrow_mut());
+            return Some(match turn {
+                Some(reserved) => Ok(reserved),
+                None => self.wait_for(share, &policies, most, want),
+            });
         }
         match share.redeem(&booking) {
             Redeemed::Ids(reserved) => Some(Ok(reserved)),
@@ -113,7 +127,7 @@ impl Draws {
         most: u64,
         want: impl Fn(Tick) -> u64,
     ) -> Result<Reserved, Refusal> {
-        let refusal = match share.try_reserve(share.policies(), want) {
+        let refusal = match share.try_reserve(share.policies(), &want) {
             Err(refusal @ Refusal { stall: Stall::SequenceExhausted { .. }, .. }) => refusal,
             answer => return answer,
         };
@@ -121,7 +135,7 @@ impl Draws {
         let horizon = share.ticks_within(share.policies().max_wait).max(1);
         let Ok(booking) = share.book(share.policies(), most, horizon) else { return Err(refusal) };
         self.booking.replace(Some(booking));
-        self.booked(share, false).unwrap_or(Err(refusal))
+        self.booked(share, false, most, want).unwrap_or(Err(refusal))
     }
 
     fn take_from(
@@ -180,8 +194,10 @@ impl Draws {
         let mut rest = ids;
         while !rest.is_empty() {
             let want = part.min(rest.len() as u64);
-            let booked = source.share().and_then(|share| self.booked(share, true));
-            let reserved = booked
+            let booked = |share| self.booked(share, true, want, |_| want);
+            let reserved = source
+                .share()
+                .and_then(booked)
                 .unwrap_or_else(|| self.wait_for(generator, source.policies(), want, |_| want));
             match reserved.map(|reserved| reserved.shortened(generator, want)) {
                 Ok(Reserved { first_id, block, .. }) => {

@@ -33,7 +33,7 @@ impl Waits {
     }
 }
 
-/// IDs of a tick that may not have begun. They are handed out after it has begun, or lost.
+/// IDs of a tick that may not have begun. They are handed out after it has begun, or lost: then they are issued to nobody.
 #[derive(Clone, Copy, Debug)]
 pub struct Booking {
     reserved: Reserved,
@@ -47,7 +47,7 @@ pub enum Redeemed {
     Ids(Reserved),
     /// Its tick has not begun.
     Early(Refusal),
-    /// The page is gone: the IDs must not be used.
+    /// The page is gone, or the clock rolled back: the IDs must not be used.
     Lost,
 }
 
@@ -129,19 +129,23 @@ impl Generator {
 
     /// Returns the IDs of a booking if its tick has begun. It checks the page after that, as before any draw: a later
     /// page of the node may have issued the same numbers of a tick that had not begun.
+    ///
+    /// A clock below its reading at the booking has rolled back, and may take any time to come to that tick. So the
+    /// booking is lost, and the policies decide about a new reservation, as for callers without a booking.
     pub fn redeem(&self, booking: &Booking) -> Redeemed {
         let Booking { reserved, opened } = *booking;
         let current = self.sequences.current();
-        let now = self.clock.now();
-        let tick = reserved.block.tick;
-        let begins = tick - self.max_ahead.load(Relaxed);
-        if !ptr::eq(current, opened) {
+        let (now, layout) = (self.clock.now(), self.node.layout());
+        let begins = reserved.block.tick - self.max_ahead.load(Relaxed);
+        let is_early = layout.tick_at(now.ms) < begins;
+        let has_rolled_back = layout.tick_at(now.ms) < layout.tick_at(reserved.ms);
+        if !ptr::eq(current, opened) || is_early && has_rolled_back {
             self.lose(&reserved);
             return Redeemed::Lost;
         }
-        if self.node.layout().tick_at(now.ms) < begins {
+        if is_early {
             let stall = Stall::SequenceExhausted { until: begins };
-            let retry_after = until(self.node.layout(), &stall, now);
+            let retry_after = until(layout, &stall, now);
             return Redeemed::Early(Refusal { stall, now, retry_after });
         }
         if matches!(current.may_issue(now.ms), Ok(true)) {
@@ -157,7 +161,7 @@ impl Generator {
     }
 
     /// Sleeps until the tick of a booking has begun. `None` if the booking is lost, or if the tick is further off than
-    /// `left` because the clock has rolled back.
+    /// `left`: the clock stands still, or rolled back while this slept.
     pub fn await_turn(
         &self,
         booking: &Booking,

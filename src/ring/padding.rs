@@ -1,13 +1,16 @@
 //! The thread that fills a ring.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::cached::Inner;
 use crate::generator::Refusal;
 
 /// The number of IDs padded at once. They take 1 or 2 us, for which a taker of an empty ring may have to wait.
 const BATCH: u64 = 1024;
+
+/// The longest pause while no IDs are available: a clock that rolled back by hours may be corrected meanwhile.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 impl Inner {
     /// Pads a batch, if there is room. Puts in all IDs that it reserves, so no tick is lost in part.
@@ -40,11 +43,11 @@ impl Inner {
             self.is_asked.store(false, SeqCst);
             let pause = match self.fill() {
                 Ok(()) => None,
-                Err(refusal) => refusal.retry_after,
+                Err(refusal) => refusal.retry_after.map(|after| after.min(LONGEST_PAUSE)),
             };
             let mut ended = self.ended.lock();
             if let Some(pause) = pause {
-                // No IDs are available earlier, so requests are pointless.
+                // No IDs are available earlier while the clock runs evenly, so requests are pointless.
                 self.is_asked.store(true, SeqCst);
                 if !*ended {
                     self.wanted.wait_for(&mut ended, pause);

@@ -1,6 +1,9 @@
 //! Bookings: callers are served in turn.
 
+use parking_lot::Mutex;
+
 use super::*;
+use crate::core::clock::{Clock, UnixTime};
 
 fn booking(caller: &Caller, want: u64) -> Booking {
     let horizon = caller.ticks_within(caller.policies.max_wait);
@@ -69,23 +72,70 @@ fn nothing_is_booked_further_ahead_than_the_caller_would_wait() {
     }
 }
 
+/// At the clock of the booking and above it, the booking is kept; below it, the clock has rolled back.
 #[test]
-fn a_booking_is_lost_when_the_clock_rolls_back_further_than_the_caller_waits() {
-    let (caller, clock) = generator(Layout::NODE, POLICIES);
-    caller.reserve(|_| 4096).unwrap();
-    let (kept, lost) = (booking(&caller, 5), booking(&caller, 5));
-    let mut waits = Waits::default();
-    clock.set(START - 3);
-    let mut left = Duration::from_millis(10);
-    let reserved = caller.await_turn(&kept, &mut left, &mut waits).unwrap();
-    assert_eq!((clock.now().ms, left), (START + 1, Duration::from_millis(6)));
-    assert_eq!((reserved.block.first, waits.count), (0, 1));
-    clock.set(START - 3);
-    let mut left = Duration::from_millis(3);
-    assert_eq!(caller.await_turn(&lost, &mut left, &mut waits), None);
-    assert_eq!(caller.stats().issued, 4096 + 5, "what is lost was issued to nobody");
-    // A new ID has the next counter value and no booked number.
-    assert_eq!(caller.try_reserve(|_| 1).unwrap().block.counter, 1);
+fn a_booking_is_lost_when_the_clock_shows_a_time_before_it() {
+    for (later_ms, is_kept) in [(1, true), (0, true), (-1, false), (-3_600_000, false)] {
+        let (caller, clock) = generator(Layout::NODE, POLICIES);
+        caller.reserve(|_| 4096).unwrap();
+        let booked = booking(&caller, 5);
+        clock.set(START + later_ms);
+        let redeemed = caller.redeem(&booked);
+        assert_eq!(matches!(redeemed, Redeemed::Lost), !is_kept, "{later_ms}");
+        clock.set(START + 1);
+        let issued = caller.stats().issued;
+        assert_eq!(issued, if is_kept { 4096 + 5 } else { 4096 }, "what is lost is not issued");
+    }
+}
+
+#[test]
+fn a_waiter_that_loses_its_booking_continues_as_others_do() {
+    for back_ms in [1, 1000, 3_600_000, 60 * 86_400_000] {
+        let (caller, clock) = generator(Layout::NODE, POLICIES);
+        caller.reserve(|_| 4096).unwrap();
+        let booked = booking(&caller, 5);
+        clock.set(START - back_ms);
+        let (mut left, mut waits) = (Duration::from_millis(10), Waits::default());
+        assert_eq!(caller.await_turn(&booked, &mut left, &mut waits), None);
+        assert_eq!((left, waits.count), (Duration::from_millis(10), 0), "no wait");
+        let block = caller.try_reserve(|_| 1).unwrap().block;
+        let tick = Layout::NODE.tick_at(START - back_ms);
+        assert_eq!((block.tick, block.counter, block.first), (tick, 1, 0));
+        // Nobody has a number of the lost booking, also when its tick comes.
+        clock.set(START + 1);
+        let block = caller.try_reserve(|_| 4096).unwrap().block;
+        assert_eq!((block.counter, block.first), (1, 0));
+    }
+}
+
+/// It never moves: waits take real time, but none here.
+#[derive(Default)]
+struct Standing(Mutex<Duration>);
+
+impl Clock for Standing {
+    fn now(&self) -> UnixTime {
+        UnixTime { ms: START, ns: 999_000 }
+    }
+
+    fn wait(&self, duration: Duration) {
+        *self.0.lock() += duration;
+    }
+}
+
+#[test]
+fn a_clock_that_stands_still_is_waited_for_within_max_wait() {
+    for max_wait_ms in [0, 1, 10, 1000] {
+        let policies = Policies { max_wait: Duration::from_millis(max_wait_ms), ..POLICIES };
+        let clock = Arc::new(Standing::default());
+        let node = Node::new(Layout::NODE, 1, 2).unwrap();
+        let generator = Generator::new(node, 0, Box::new(clock.clone()));
+        generator.reserve(&policies, |_| 4096).unwrap();
+        let refusal = generator.reserve(&policies, |_| 1).unwrap_err();
+        assert!(matches!(refusal.stall, Stall::SequenceExhausted { .. }));
+        let waited = *clock.0.lock();
+        assert!(waited <= policies.max_wait, "{waited:?} of {max_wait_ms} ms");
+        assert_eq!(generator.stats().issued, 4096);
+    }
 }
 
 #[test]

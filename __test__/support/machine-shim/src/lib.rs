@@ -1,10 +1,11 @@
-//! Stands between a process and its machine. Preload it (`LD_PRELOAD`) and name a file of 32 bytes
-//! in `MACHINE_SHIM`, four little-endian i64:
+//! Stands between a process and its machine. Preload it (`LD_PRELOAD`) and name a file of 40 bytes
+//! in `MACHINE_SHIM`, five little-endian i64:
 //!
 //! 1. the ns by which the wall clock is off,
 //! 2. the number of the error with which flushing a file to the disk fails, or 0,
 //! 3. a number that stands for this boot of the machine, or 0 for the real one,
-//! 4. the number of the error with which the question for a file system (`statfs`) fails, or 0.
+//! 4. the number of the error with which the question for a file system (`statfs`) fails, or 0,
+//! 5. the Unix ns at which the wall clock stands still, or 0.
 //!
 //! Writing to that file shifts the clock of every process that maps it, at once, in the middle
 //! of whatever they do. Monotonic clocks, timers and sleeps are left alone.
@@ -24,6 +25,7 @@ struct Machine {
     flush_error: AtomicI64,
     boot: AtomicI64,
     statfs_error: AtomicI64,
+    standing: AtomicI64,
 }
 
 static MACHINE: LazyLock<&'static Machine> = LazyLock::new(|| {
@@ -32,6 +34,7 @@ static MACHINE: LazyLock<&'static Machine> = LazyLock::new(|| {
         flush_error: AtomicI64::new(0),
         boot: AtomicI64::new(0),
         statfs_error: AtomicI64::new(0),
+        standing: AtomicI64::new(0),
     };
     let Some(path) = std::env::var_os("MACHINE_SHIM") else { return &REAL };
     let path = CString::new(path.as_encoded_bytes()).expect("the environment has no NUL");
@@ -41,7 +44,7 @@ static MACHINE: LazyLock<&'static Machine> = LazyLock::new(|| {
     unsafe {
         let flags = libc::O_RDONLY | libc::O_CLOEXEC;
         let fd = libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0) as c_int;
-        assert!(fd >= 0, "MACHINE_SHIM names a file of 32 bytes");
+        assert!(fd >= 0, "MACHINE_SHIM names a file of 40 bytes");
         let len = size_of::<Machine>();
         let map = libc::mmap(ptr::null_mut(), len, libc::PROT_READ, libc::MAP_SHARED, fd, 0);
         assert_ne!(map, libc::MAP_FAILED, "MACHINE_SHIM cannot be mapped");
@@ -61,7 +64,10 @@ fn shifted(clock: libc::clockid_t) -> libc::timespec {
     if clock != libc::CLOCK_REALTIME && clock != libc::CLOCK_REALTIME_COARSE {
         return time;
     }
-    let ns = time.tv_sec * SECOND + time.tv_nsec + MACHINE.clock_offset.load(Relaxed);
+    let ns = match MACHINE.standing.load(Relaxed) {
+        0 => time.tv_sec * SECOND + time.tv_nsec + MACHINE.clock_offset.load(Relaxed),
+        standing => standing,
+    };
     libc::timespec { tv_sec: ns.div_euclid(SECOND), tv_nsec: ns.rem_euclid(SECOND) }
 }
 
