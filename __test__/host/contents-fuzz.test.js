@@ -1,7 +1,7 @@
 'use strict';
 // Whatever is written to a page or a slot file while processes use it: the addon refuses it or goes on, and Node does
-// not crash or hang. Equal IDs are no fault here: who can write there can forge them. Nor is truncation, which ends the
-// processes that use a page: SECURITY.md says so.
+// not crash or hang. Equal IDs are no fault of random bytes: who can write there can forge them. Nor is truncation,
+// which ends the processes that use a page: SECURITY.md says so.
 //
 //   TESTS=storms TESTS_TIMES=100 TESTS_SEED=7 node --test __test__/host/contents-fuzz.test.js
 
@@ -24,7 +24,7 @@ const { crc32 } = require('node:zlib');
 const { amount, seed, storm } = require('../support/amount.js');
 const { createDirectory, removeDirectory } = require('../support/own-directory.js');
 const { Peer } = require('../support/peer.js');
-const { seeded } = require('../support/support.js');
+const { layouts, seeded } = require('../support/support.js');
 
 const linux = process.platform === 'linux' ? undefined : 'pages are tried on Linux';
 const ROUNDS = amount(30, 300);
@@ -225,5 +225,63 @@ for (const [name, sceneOf] of Object.entries(KINDS)) {
     t.diagnostic(`seed ${SEED}: IDs in ${drawn} rounds; refused: ${JSON.stringify(seen)}`);
     assert.ok(drawn > ROUNDS / 4, 'most of what is written stops all IDs');
     assert.ok(Object.keys(seen).length > 0, 'nothing that is written is noticed');
+  });
+}
+
+/** The offsets of the word, and of the floor and the high marks, in a page. */
+const [WORD, ...MARKS] = [128, 264, 272, 280, 288, 296];
+
+/** In the process: draws, and returns IDs and the codes of refusals. */
+function drawIn(scene, layout) {
+  scene.flake ??= new scene.SnowFlake({ layout, datacenterId: 1, workerId: 3, maxWait: 0 });
+  const answer = { ids: [], codes: [] };
+  for (let n = 0; n < 200; n++) {
+    try {
+      answer.ids.push(scene.flake.nextId());
+    } catch ({ code }) {
+      answer.codes.push(code);
+    }
+  }
+  return answer;
+}
+
+for (const tickMs of [1, 3000, 3_600_000]) {
+  test(`cells of ones, with ticks of ${tickMs} ms: no ID repeats, and a word is an error`, {
+    skip: linux,
+  }, async (t) => {
+    const shared = createDirectory();
+    t.after(() => removeDirectory(shared));
+    const layout = { ...layouts.node, tickMs, epoch: 0 };
+    for (const at of [WORD, ...MARKS]) {
+      const peers = Array.from(
+        { length: 3 },
+        () => new Peer({ env: { SNOWDRIFT_SHARED: shared } }),
+      );
+      const ids = [];
+      const codes = new Set();
+      const draw = async () => {
+        for (const peer of peers) {
+          const answer = await peer.run(drawIn, layout);
+          ids.push(...answer.ids);
+          for (const code of answer.codes) codes.add(code);
+        }
+      };
+      await draw();
+      const pages = join(shared, readdirSync(shared)[0]);
+      const page = join(
+        pages,
+        readdirSync(pages).find((name) => name.endsWith('.page')),
+      );
+      const file = openSync(page, 'r+');
+      writeSync(file, new Uint8Array(8).fill(0xff), 0, 8, at);
+      closeSync(file);
+      codes.clear();
+      await draw();
+      await draw();
+      assert.equal(new Set(ids).size, ids.length, `IDs repeat after ones at ${at}`);
+      if (at === WORD) assert.deepEqual([...codes], ['ERR_SNOWFLAKE_STORE']);
+      await Promise.all(peers.map((peer) => peer.end()));
+      rmSync(pages, { recursive: true });
+    }
   });
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{Generator, WindowId};
 use crate::core::layout::Tick;
 use crate::core::sequencer::{NEVER, Window};
+use crate::host::Page;
 
 impl Generator {
     /// Begins a window that a store has granted. It issues ticks above its floor and above all issued before, up to its
@@ -40,7 +41,10 @@ impl Generator {
         let ahead_ms = i64::try_from(ahead.as_millis()).unwrap_or(i64::MAX);
         let until = self.clock.now().ms.saturating_add(ahead_ms);
         let tick = layout.tick_at(until.saturating_add(self.max_ahead_ms()));
-        tick.max(self.sequence().high_marks().highest()).clamp(NEVER, layout.last_tick())
+        // An overwritten page issues nothing, and raises no ceiling.
+        let is_known = self.page().is_none_or(Page::is_possible);
+        let issued = if is_known { self.highest() } else { NEVER };
+        tick.max(issued).clamp(NEVER, layout.last_tick())
     }
 
     /// Raises the ceiling to the tick that the store confirmed.

@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::core::layout::Tick;
-use crate::core::sequence::mark_code;
+use crate::core::sequence::{mark_code, mark_of};
 
 const FILE: usize = 0;
 const LANDINGS: usize = 2;
@@ -120,7 +120,7 @@ impl Kept {
 
     /// The first tick after the last jump under a counter; [`crate::core::sequencer::NEVER`] where unknown.
     pub fn landing(&self, counter: usize) -> Tick {
-        self.get(LANDINGS + counter) as Tick - 1
+        mark_of(self.get(LANDINGS + counter))
     }
 
     /// Records the first tick after a jump of more than an hour, for a reset. Keeps only the last one of each counter.

@@ -31,14 +31,16 @@ const CHANGES: usize = 5;
 
 impl Page {
     /// Ends the page: from now on, no process issues IDs from it. The first reason stays, except that `Reverted`
-    /// replaces `Taken`. Returns the highest issued tick to the caller that ends it.
+    /// replaces `Taken`. Returns the highest issued tick to the caller that ends it; none if something overwrote it, so
+    /// that the store keeps its ceiling.
     pub fn end(&self, loss: Loss) -> Option<Tick> {
+        let is_known = self.is_possible();
         // Before the close: a process that finds the page closed can read the reason.
         let is_first = self.kept().note_loss(loss);
         let HighMarks { marks, .. } = self.sequence().close_once().high;
         // Includes ticks issued before this page: a release must not record less.
         let highest = marks.into_iter().max().unwrap_or(NEVER).max(self.sequence().floor());
-        is_first.then_some(highest)
+        (is_first && is_known).then_some(highest)
     }
 
     /// Whether it has ended.

@@ -176,6 +176,10 @@ impl<C: Clock + ?Sized> Time for Reading<'_, C> {
         Ok(self.opened.page().map_or(Ok(()), Page::check_intact)?)
     }
 
+    fn is_damaged(&mut self) -> Result<(), Halt> {
+        Ok(self.opened.page().map_or(Ok(()), |page| Err(page.overwritten()))?)
+    }
+
     fn begins(&mut self, left: &Run, _: &Run) {
         self.left = Some(*left);
     }

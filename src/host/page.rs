@@ -67,7 +67,7 @@ impl Page {
         let map =
             MmapOptions::new().len(BYTES).map_raw(&file).map_err(HostError::io("map", path))?;
         let may_be_old = header.boot_id.is_unknown();
-        Ok(Some(Page {
+        let page = Page {
             map,
             file: Mutex::new(Some(file)),
             path: path.to_owned(),
@@ -77,7 +77,11 @@ impl Page {
             is_entered: false,
             may_be_old,
             origin: Origin::Joined,
-        }))
+        };
+        match page.is_possible() {
+            true => Ok(Some(page)),
+            false => Err(HostError::Unusable(fault!("page-damaged", place: path))),
+        }
     }
 
     /// Adds this process to the table.
@@ -231,7 +235,17 @@ impl Page {
         if self.contents().is_intact() {
             return Ok(());
         }
-        Err(HostError::Unusable(fault!("page-overwritten", place: self.path.as_path())))
+        Err(self.overwritten())
+    }
+
+    /// The error of a page that holds what no process of snowdrift writes.
+    pub fn overwritten(&self) -> HostError {
+        HostError::Unusable(fault!("page-overwritten", place: self.path.as_path()))
+    }
+
+    /// Whether its cells are possible: see [`Sequence::is_possible`].
+    pub fn is_possible(&self) -> bool {
+        self.sequence().is_possible(self.header.max_ahead)
     }
 
     /// Whether it is this process's user's. Other processes of a user who came by `setuid` or `seteuid` use the pages of

@@ -149,7 +149,10 @@ impl HostSequence {
             return Ok(());
         }
         self.check_number(&opened)?;
-        let reached = Some(unnamed.sequence().high_marks().highest());
+        // What an overwritten page issued is unknown. The next page begins above the clock.
+        let is_known = unnamed.page().is_none_or(Page::is_possible);
+        let high = unnamed.sequence().high_marks().highest();
+        let reached = Some(if is_known { high } else { NEVER });
         let directory = directory.of_present_user()?;
         let next = Arc::new(begun(&directory, &self.node, self.max_ahead, clock, reached)?);
         self.push(&mut opened, next)

@@ -309,6 +309,56 @@ fn a_page_that_is_overwritten_in_use_is_an_error() {
     assert!(format!("{error:?}").contains("page-overwritten"), "{error:?}");
 }
 
+/// The offsets of the word, the floor and the high marks.
+const CELLS: [u64; 6] = [128, 264, 272, 280, 288, 296];
+
+#[test]
+fn cells_that_no_sequencer_writes_end_the_page_and_repeat_nothing() {
+    for tick_ms in [1, 3000, 3_600_000] {
+        let node = Node::new(Layout { tick_ms, epoch_ms: 0, ..Layout::NODE }, 1, 3).unwrap();
+        for at in CELLS {
+            let shared = memory();
+            let directory = directory(shared.path());
+            let clock = ManualClock::at(START);
+            let open = || HostSequence::open(directory.clone(), node, 0, &clock);
+            let users = [open().unwrap(), open().unwrap()];
+            let mut drawn = Vec::new();
+            let mut refusals = Vec::new();
+            let mut draw_all = || {
+                for user in &users {
+                    match user.reserve(&RULES, &clock, |_| 7) {
+                        Ok(block) => drawn.push((node.first_id(&block), block.len)),
+                        Err(halt) => refusals.push(format!("{halt:?}")),
+                    }
+                }
+                (drawn.len(), refusals.clone())
+            };
+            clock.set(START + tick_ms);
+            assert_eq!(draw_all().0, 2);
+            patch(&directory.page_of(&node), at, &[0xff; 8]);
+            let error = format!("{:?}", open().err().unwrap());
+            assert!(error.contains("page-damaged"), "{at}: {error}");
+            // An overwritten mark is read after a rollback only.
+            for back in [0, 1, 2, 3, 4, 0] {
+                clock.set(START + (1 - back) * tick_ms);
+                draw_all();
+            }
+            let (_, refusals) = draw_all();
+            let is_named = |halt: &String| halt.contains("page-overwritten");
+            assert!(refusals.iter().any(is_named), "{at}: {refusals:?}");
+            // The next page begins above the clock.
+            fs::remove_file(directory.page_of(&node)).unwrap();
+            draw_all();
+            clock.set(START + 2 * tick_ms);
+            let (before, _) = draw_all();
+            clock.set(START + 3 * tick_ms);
+            let (count, refusals) = draw_all();
+            assert_eq!(count, before + 2, "{at}: {refusals:?}");
+            assert_eq!(duplicates(drawn), 0, "ticks of {tick_ms} ms, cell {at}");
+        }
+    }
+}
+
 #[test]
 fn a_page_shows_its_processes_and_a_thread_of_users() {
     let shared = memory();

@@ -11,6 +11,8 @@
 //! - The *lead* is the tick minus the clock at the swap. It has the ID's datacenter and worker bits, and those that the
 //!   layout leaves unused. Without any such bits, nobody can book.
 //! - All zeros is a fresh sequencer: tick 0, of which no number was drawn.
+//! - Something else than a sequencer may write to a page. What no sequencer writes is damage ([`Shape::is_possible`]):
+//!   nothing is issued from it. The distance of a tick from the clock never is.
 
 use super::super::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 use crate::core::layout::{Layout, MAX_COUNTERS, Tick};
@@ -85,7 +87,12 @@ pub(super) struct Shape {
     pub(super) counters: usize,
     pub(super) last_sequence: u64,
     pub(super) last_tick: Tick,
+    /// The most ticks that a booking lies ahead of those that `max_ahead` allows.
+    pub(super) most_booked: Tick,
 }
+
+/// The longest wait for which a caller books, ms. Options allow no longer `max_wait`.
+const LONGEST_WAIT_MS: i64 = 60_000;
 
 impl Shape {
     pub(super) fn of(layout: &Layout) -> Shape {
@@ -101,7 +108,22 @@ impl Shape {
             counters: layout.counters(),
             last_sequence: layout.last_sequence(),
             last_tick: layout.last_tick(),
+            most_booked: LONGEST_WAIT_MS / layout.tick_ms.max(1) + 1,
         }
+    }
+
+    /// Whether a sequencer can have written this word. Any tick is possible: the clock may show anything. Impossible are
+    /// a number beyond the sequence, a lead that no booking has, and bits that no field has.
+    pub(super) fn is_possible(&self, word: u64, max_ahead: Tick) -> bool {
+        let run = self.unpack(word);
+        run.next <= self.closed()
+            && run.lead <= self.most_booked.saturating_add(max_ahead)
+            && self.pack(run) == word
+    }
+
+    /// Whether a sequencer can have written this mark or floor: it is a tick of the layout, or none.
+    pub(super) fn is_possible_mark(&self, code: u64) -> bool {
+        code <= mark_code(self.last_tick)
     }
 
     pub(super) fn closed(&self) -> u64 {
@@ -156,3 +178,11 @@ pub(super) fn ceiling_of(window: u64) -> Tick {
 pub fn mark_code(tick: Tick) -> u64 {
     tick.saturating_add(1).max(0) as u64
 }
+
+/// The tick of such a cell. A value that no tick has reads as a tick above all: nothing may be issued under it.
+pub fn mark_of(code: u64) -> Tick {
+    Tick::try_from(code).unwrap_or(Tick::MAX) - 1
+}
+
+#[cfg(test)]
+mod tests;

@@ -27,7 +27,7 @@ mod rule;
 mod state;
 mod windows;
 
-pub use cells::{Cells, Run, mark_code};
+pub use cells::{Cells, Run, mark_code, mark_of};
 pub use reserving::Time;
 pub use rule::Rules;
 pub use state::Sequence;

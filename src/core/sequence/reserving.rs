@@ -31,6 +31,11 @@ pub trait Time {
         Ok(())
     }
 
+    /// Called when the cells hold what no sequencer writes. Ends the reservation, if others can write there.
+    fn is_damaged(&mut self) -> Result<(), Self::Refusal> {
+        Ok(())
+    }
+
     /// Called before the swap that leaves `left` and begins `run`. An implementation that records the tick does so
     /// here, before anyone can draw from it. If the swap fails, [`Time::now`] is called again.
     fn begins(&mut self, _left: &Run, _run: &Run) {}
@@ -70,7 +75,8 @@ impl<M: Borrow<Cells>> Sequence<M> {
     ) -> Result<Block, T::Refusal> {
         // A lead longer than the word holds would look like a rollback.
         let longest = rules.max_ahead.max(self.shape.last_lead as Tick);
-        let horizon = rules.max_ahead.saturating_add(horizon).min(longest);
+        let booked = horizon.min(self.shape.most_booked);
+        let horizon = rules.max_ahead.saturating_add(booked).min(longest);
         let share = (self.shape.last_sequence + 1) / WAITERS_IN_A_TICK;
         let want = |now: Tick, tick: Tick| {
             let line = (tick - now - rules.max_ahead).max(1) as u64;
@@ -143,6 +149,9 @@ impl<M: Borrow<Cells>> Sequence<M> {
             if loaded == 0 {
                 time.is_cleared()?;
             }
+            if !self.shape.is_possible(loaded, rules.max_ahead) {
+                time.is_damaged()?;
+            }
             let seen = self.shape.unpack(loaded);
             match decide(&seen, now) {
                 Ok(start) if start.counter > seen.counter && time.doubts() => {}
@@ -152,7 +161,13 @@ impl<M: Borrow<Cells>> Sequence<M> {
                     }
                 }
                 Err(Stall::ClockBehind { .. }) if time.doubts() => {}
-                Err(stall) => return Err(stall.into()),
+                Err(stall) => {
+                    // Impossible marks read as ticks that are issued: they only refuse.
+                    if !self.are_marks_possible() {
+                        time.is_damaged()?;
+                    }
+                    return Err(stall.into());
+                }
             }
             loaded = self.cells().word.0.load(Acquire);
             now = time.now()?;

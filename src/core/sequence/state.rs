@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 
 use super::super::atomic::Ordering::Acquire;
-use super::cells::{Cells, Run, Shape, ceiling_of};
+use super::cells::{Cells, Run, Shape, ceiling_of, mark_of};
 use crate::core::layout::{Layout, Tick};
 use crate::core::sequencer::{HighMarks, Window};
 
@@ -38,6 +38,18 @@ impl<M: Borrow<Cells>> Sequence<M> {
         self.run().next == self.shape.closed()
     }
 
+    /// Whether a sequencer can have written the cells. If not, something else has, and what they issued is unknown.
+    pub fn is_possible(&self, max_ahead: Tick) -> bool {
+        self.shape.is_possible(self.cells().word.0.load(Acquire), max_ahead)
+            && self.are_marks_possible()
+    }
+
+    pub(super) fn are_marks_possible(&self) -> bool {
+        let Cells { floor, marks, .. } = self.cells();
+        let mut cells = marks[..self.shape.counters].iter().chain([floor]);
+        cells.all(|cell| self.shape.is_possible_mark(cell.load(Acquire)))
+    }
+
     /// The highest tick issued under each counter value.
     pub fn high_marks(&self) -> HighMarks {
         self.marks_beside(&self.run())
@@ -58,7 +70,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
 
     /// The floor, also while no window is open.
     pub fn floor(&self) -> Tick {
-        self.cells().floor.load(Acquire) as Tick - 1
+        mark_of(self.cells().floor.load(Acquire))
     }
 
     /// Whether the cells were ever begun or reopened.
@@ -70,7 +82,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
     /// Loads the ceiling before the floor (invariant 3).
     pub(super) fn bounds(&self) -> Window {
         let ceiling = ceiling_of(self.cells().window.load(Acquire));
-        let floor = self.cells().floor.load(Acquire) as Tick - 1;
+        let floor = mark_of(self.cells().floor.load(Acquire));
         Window { floor, ceiling }
     }
 
@@ -79,12 +91,12 @@ impl<M: Borrow<Cells>> Sequence<M> {
         if counter == run.counter {
             run.mark()
         } else {
-            self.cells().marks[counter].load(Acquire) as Tick - 1
+            mark_of(self.cells().marks[counter].load(Acquire))
         }
     }
 
     /// The highest tick under a counter value when it was last left; [`crate::core::sequencer::NEVER`] if it never was.
     pub fn mark_left(&self, counter: usize) -> Tick {
-        self.cells().marks[counter].load(Acquire) as Tick - 1
+        mark_of(self.cells().marks[counter].load(Acquire))
     }
 }

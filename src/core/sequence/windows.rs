@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 
 use super::super::atomic::{Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
-use super::cells::{CEILING_BITS, Cells, LAST_WINDOW, Run, ceiling_code, mark_code};
+use super::cells::{CEILING_BITS, Cells, LAST_WINDOW, Run, ceiling_code, mark_code, mark_of};
 use super::reserving::Time;
 use super::state::Sequence;
 use crate::core::layout::Tick;
@@ -102,7 +102,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
 
     /// Issues nothing at or below this tick from now on, except reservations already under way.
     pub fn raise_floor(&self, tick: Tick) {
-        self.cells().floor.fetch_max(mark_code(tick), AcqRel);
+        self.cells().floor.fetch_max(mark_code(tick.min(self.shape.last_tick)), AcqRel);
     }
 
     /// Ends the window: nothing is issued from now on.
@@ -167,16 +167,17 @@ impl<M: Borrow<Cells>> Sequence<M> {
         if number > LAST_WINDOW {
             return Err(NotReopened::Ended);
         }
-        floor.fetch_max(mark_code(bounds.floor), AcqRel);
+        let code = |tick: Tick| mark_code(tick.min(shape.last_tick));
+        floor.fetch_max(code(bounds.floor), AcqRel);
         for (own, &high) in marks[..shape.counters].iter().zip(&high.marks) {
-            own.fetch_max(mark_code(high), AcqRel);
+            own.fetch_max(code(high), AcqRel);
         }
         marks[run.counter].fetch_max(mark_code(run.tick), AcqRel);
         let next_window = number << CEILING_BITS | ceiling_code(bounds.ceiling);
         if window.compare_exchange(closed.window, next_window, AcqRel, Acquire).is_err() {
             return Err(NotReopened::Overtaken);
         }
-        let tick = marks[counter].load(Acquire) as Tick;
+        let tick = mark_of(marks[counter].load(Acquire)) + 1;
         if tick > shape.last_tick {
             return Err(NotReopened::Ended);
         }
