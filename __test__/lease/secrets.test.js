@@ -56,7 +56,8 @@ const POSITIONS = {
 /** Where a user alone is a token. */
 const TOKENS = {
   token: (engine, { encoded }, where) => `${engine}://${encoded}@${where}`,
-  'raw token': (engine, { raw }, where) => `${engine}://${raw}@${where}/x`,
+  // A raw ':' would make it a user with a password.
+  'raw token': (engine, { raw }, where) => `${engine}://${raw.replaceAll(':', '%3A')}@${where}/x`,
 };
 
 const positionsOf = (engine) => ({

@@ -5,10 +5,16 @@
 const assert = require('node:assert/strict');
 const { inspect } = require('node:util');
 
+const { isStorms, seed } = require('./amount.js');
+const { seeded } = require('./support.js');
+
 const ODD = ['%', '#', '?', '/', '@', ':', ' ', '+', '&', '=', "'", '"', '\\', 'ü', '.', '-', ''];
 const LETTERS = 'abcdefghjkmnpqrstvwxyzABCDEFGHJKMNPQRSTVWXYZ';
 
-const pick = (list) => list[Math.floor(Math.random() * list.length)];
+/** The same passwords each time in the gate. */
+const random = seeded(seed ?? (isStorms ? Date.now() : 1));
+
+const pick = (list) => list[Math.floor(random() * list.length)];
 const part = () => `Q${Array.from({ length: 6 }, () => pick([...LETTERS])).join('')}`;
 
 /** A new password, its parts, and its forms in URLs. */
