@@ -45,7 +45,13 @@ declare global {
 /** The named layouts. Frozen. */
 export const layouts: Readonly<Record<LayoutName, Layout>>;
 
-/** Options of `new SnowFlake()` and `SnowFlake.configure()`. Each has a default, some from the environment. */
+/**
+ * Options of `new SnowFlake()` and `SnowFlake.configure()`. Each has a default, some from the environment.
+ *
+ * `lease`, `state`, `scope`, `layout` and `epoch` decide which IDs there are, or what protects them. If one of them is given,
+ * but undefined, null or empty, it is `ERR_SNOWFLAKE_CONFIG`: a variable that is not set must not turn a lease off. For
+ * the others, undefined is the default.
+ */
 export interface SnowFlakeOptions {
   /**
    * 0 to 2^datacenterBits - 1. Default: the environment variable `datacenterId` of the calling thread. If
@@ -53,9 +59,9 @@ export interface SnowFlakeOptions {
    * environment may hold 0, or nothing. Another value is `ERR_SNOWFLAKE_CONFIG`, since nodes that differ only in it would
    * issue equal IDs; it is ignored where the options name the `workerId`, or a server leases it.
    */
-  datacenterId?: number;
+  datacenterId?: number | undefined;
   /** 0 to 2^workerBits - 1. Default: the environment variable `workerId`. Otherwise as `datacenterId`. */
-  workerId?: number;
+  workerId?: number | undefined;
   /** Default `'node'`. */
   layout?: LayoutName | (Omit<Layout, 'epoch'> & { readonly epoch: number | Date });
   /** Replaces the layout's epoch. A `Date` or Unix ms. */

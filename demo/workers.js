@@ -16,7 +16,12 @@ const LIMIT = 2 ** layouts.node.sequenceBits * 1000;
 
 function fork(lease) {
   cluster.setupPrimary({ exec: require.resolve('./worker.js'), serialization: 'advanced' });
-  const group = forkWorkers({ count: WORKERS, datacenterId: DATACENTER, lease, signals: [] });
+  const group = forkWorkers({
+    count: WORKERS,
+    datacenterId: DATACENTER,
+    ...(lease === undefined ? {} : { lease }),
+    signals: [],
+  });
   // Else it is a warning. drawTogether() ends the demo.
   group.on('died', () => {});
   const workers = [...group.workers.values()];

@@ -10,7 +10,7 @@ const {
   readLeaseOptions,
   readOptions,
 } = require('./generator/options.js');
-const { choice, propertiesOf, wholeNumber } = require('./checks.js');
+const { choice, optionsOf, wholeNumber } = require('./checks.js');
 const { layouts, readLayout } = require('./ids/layouts.js');
 
 const RING_KEYS = [
@@ -37,8 +37,6 @@ const MOST_INTERVAL = 86_400_000;
  */
 function readCached(options = {}, read) {
   const keys = [...OPTION_KEYS, ...STORE_KEYS, ...RING_KEYS];
-  const all = Object.entries(propertiesOf(options, 'options', keys, configError));
-  const given = Object.fromEntries(all.filter(([, value]) => value !== undefined));
   const {
     boostPower = BOOST_POWER,
     paddingFactor = PADDING_FACTOR,
@@ -47,7 +45,7 @@ function readCached(options = {}, read) {
     onRejectedPut = 'discard',
     onRejectedTake = 'wait',
     ...others
-  } = { __proto__: null, ...given };
+  } = optionsOf(options, 'options', keys);
   const settings = read(others);
   if (settings.clock !== undefined) {
     throw configError(
@@ -102,4 +100,4 @@ function openCached(options) {
   return opened;
 }
 
-module.exports = { CachedSnowFlake };
+module.exports = { CachedSnowFlake, RING_KEYS };

@@ -5,10 +5,11 @@
 const { fileURLToPath } = require('node:url');
 
 const { configError, describe } = require('./errors.js');
+const { noSuchName } = require('./ids/names.js');
 
 /**
- * The named properties of an untrusted object, each read once. An exception of its getters or proxy traps
- * becomes a cause.
+ * The named properties of an untrusted object, as far as they are present, each read once. An exception of its getters
+ * or proxy traps becomes a cause.
  * @param toError returns the error for a message
  * @param read reads the properties; the default reads all of them by name
  */
@@ -32,7 +33,7 @@ function propertiesOf(object, what, keys, toError, read = readAll) {
   }
   if (!isObject) throw notAnObject(object, what, toError);
   if (unknown !== undefined) {
-    throw toError(`${what} has no ${describe(unknown)}. It knows ${keys.join(', ')}`);
+    throw toError(noSuchName(what, unknown, keys));
   }
   return properties;
 }
@@ -41,12 +42,63 @@ function notAnObject(object, what, toError) {
   return toError(`${what} must be an object; it is ${describe(object)}`);
 }
 
+/** Those that are present: own, or inherited, such as getters. Those of a polluted Object.prototype are not. */
 function readAll(object, keys) {
   const properties = { __proto__: null };
-  // A property of a polluted Object.prototype is no option.
-  const isOption = (key) => !Object.hasOwn(Object.prototype, key) || Object.hasOwn(object, key);
-  for (const key of keys) properties[key] = isOption(key) ? object[key] : undefined;
+  for (const key of keys) {
+    if (Object.hasOwn(Object.prototype, key) && !Object.hasOwn(object, key)) continue;
+    const value = object[key];
+    // Not by `in` alone: a proxy may answer it for all properties or for none.
+    if (value !== undefined || key in object) properties[key] = value;
+  }
   return properties;
+}
+
+/**
+ * Options that decide which IDs there are, or what protects them, and what leaving each out means. That must be said, and
+ * not come about by a variable that is not set: so one that is present has a value.
+ */
+const WITHOUT = {
+  lease: 'do without a lease',
+  state: 'do without a record',
+  from: 'use what the environment names',
+  scope: "use 'auto'",
+  layout: "use 'node'",
+  epoch: 'use that of the layout',
+  firstWorkerId: 'start at 0',
+  workersPerPod: 'use 1',
+  slot: 'use 0',
+  namespace: "use 'default'",
+  user: 'connect without a login',
+  password: 'connect without a login',
+  tls: 'use the defaults of the URL',
+  flake: 'use the default instance',
+  nextIdString: 'use the default instance',
+};
+
+/** Options as propertiesOf() reads them. Those of WITHOUT are not empty. */
+function optionsOf(options, what, keys) {
+  const given = propertiesOf(options, what, keys, configError);
+  for (const [name, value] of Object.entries(given)) {
+    if (Object.hasOwn(WITHOUT, name))
+      checkGiven(name, value, `leave ${name} out to ${WITHOUT[name]}`);
+  }
+  return given;
+}
+
+/** Refuses a value that is given, but undefined, null or empty. @param remedy what to do where that is intended */
+function checkGiven(name, value, remedy) {
+  if (value !== undefined && value !== null && value !== '') return;
+  throw configError(
+    `${name} is ${describe(value)}: check that the variable it comes from is set, or ${remedy}`,
+  );
+}
+
+/** A variable of the environment that snowdrift reads; undefined if it is not set. */
+function variable(name) {
+  const text = process.env[name];
+  if (text !== '') return text;
+  throw configError(`the environment variable ${name} is empty: give it a value, or unset it`);
 }
 
 function wholeNumber(name, value, min, max, toError = configError) {
@@ -121,4 +173,15 @@ function numberIn(text) {
   return /^(0|[1-9][0-9]*)$/.test(text) ? Number(text) : Number.NaN;
 }
 
-module.exports = { choice, directoryOf, numberIn, propertiesOf, readAll, unixMs, wholeNumber };
+module.exports = {
+  checkGiven,
+  choice,
+  directoryOf,
+  numberIn,
+  optionsOf,
+  propertiesOf,
+  readAll,
+  unixMs,
+  variable,
+  wholeNumber,
+};

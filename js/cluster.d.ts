@@ -24,6 +24,10 @@ import type { Worker } from 'node:cluster';
 import type { EventEmitter } from 'node:events';
 import type { Layout, LayoutName } from '../index';
 
+/**
+ * Options of {@link forkWorkers}. `lease`, `state`, `firstWorkerId` and `layout` are given with a value or left out: if one is
+ * undefined, null or empty, it is `ERR_SNOWFLAKE_CONFIG`.
+ */
 export interface ForkWorkersOptions {
   /**
    * The number of workers: 1 to 2^workerBits - firstWorkerId. Default: one a core, as far as there are worker

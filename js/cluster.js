@@ -10,7 +10,7 @@ const { pathToFileURL } = require('node:url');
 
 const { SnowFlakeError, configError, describe } = require('./errors.js');
 const { serverUrl } = require('./stores/url.js');
-const { choice, directoryOf, propertiesOf, wholeNumber } = require('./checks.js');
+const { choice, directoryOf, optionsOf, wholeNumber } = require('./checks.js');
 const { readLayout } = require('./ids/layouts.js');
 const { clearTimeout, monotonic, setTimeout } = require('./time.js');
 const { NUMBERED_BY } = require('./siblings.js');
@@ -235,9 +235,9 @@ function readEnvironment(env, isLeasing) {
 }
 
 function readForkOptions(options) {
-  const given = propertiesOf(options, 'options of forkWorkers()', OPTION_KEYS, configError);
+  const given = optionsOf(options, 'options of forkWorkers()', OPTION_KEYS);
   const { lease, state, env = {}, signals = SIGNALS } = given;
-  const layout = readLayout(given.layout === undefined ? 'node' : given.layout);
+  const layout = readLayout(given.layout ?? 'node');
   const number = (name, usual, min, max) =>
     wholeNumber(name, given[name] === undefined ? usual : given[name], min, max);
   const isLeasing = lease !== undefined;

@@ -8,14 +8,15 @@ import type {
 
 /**
  * How to open the generator. With `from`, by `SnowFlake.lease(from, options)`; without it, by the constructor.
- * The environment has the defaults: if its `SNOWDRIFT_LEASE` names a server, the generator is a lease, too.
+ * The environment has the defaults: if its `SNOWDRIFT_LEASE` names a server, the generator is a lease, too. A `from`
+ * that is undefined, null or empty is `ERR_SNOWFLAKE_CONFIG`.
  */
 export type SnowFlakeModuleOptions =
-  | (SnowFlakeOptions & { from?: undefined })
+  | (SnowFlakeOptions & { from?: never })
   | (LeaseOptions & { from: string | URL | LeaseStore });
 
 export type CachedSnowFlakeModuleOptions =
-  | (CachedSnowFlakeOptions & { from?: undefined })
+  | (CachedSnowFlakeOptions & { from?: never })
   | (Omit<LeaseOptions, 'clock'> & RingOptions & { from: string | URL | LeaseStore });
 
 /** What the module does with its generator. */
@@ -61,6 +62,7 @@ interface DynamicModule {
  *
  * It closes the generator at `onApplicationShutdown`: by `app.close()`, and by signals after
  * `app.enableShutdownHooks()`. It releases a lease then, and awaits that.
+ * What a test provides in its place may lack `close()`, or be null.
  */
 export class SnowFlakeModule {
   /** With options that are known at once. Without options, as the environment says. */
@@ -72,7 +74,10 @@ export class SnowFlakeModule {
       ),
   ): DynamicModule;
 
-  /** `useFactory` returns the options or a promise of them. If it throws, the application does not start. */
+  /**
+   * `useFactory` returns the options or a promise of them. If it throws, or returns nothing, the application does not
+   * start.
+   */
   static forRootAsync(
     options: SnowFlakeModuleExtras &
       (

@@ -2,15 +2,20 @@
 // `snowdrift/nestjs`: a module that opens an application's generator, makes it the default instance, and closes it
 // at shutdown.
 
-const { CachedSnowFlake } = require('./cached.js');
+const { CachedSnowFlake, RING_KEYS } = require('./cached.js');
+const { optionsOf } = require('./checks.js');
 const { SnowFlakeError, configError, describe } = require('./errors.js');
-const { ASYNC_DISPOSE } = require('./generator/generator.js');
-const { OWN_KEYS } = require('./generator/options.js');
+const { OPTION_KEYS, OWN_KEYS, STORE_KEYS } = require('./generator/options.js');
 const { environmentServer } = require('./stores/url.js');
 const { SnowFlake } = require('./snowflake.js');
 
 /** The provider of the generator's options. */
 const OPTIONS = Symbol('snowdrift options');
+
+const MODULE_KEYS = ['cached', 'isGlobal', 'isDefault'];
+const FACTORY_KEYS = ['imports', 'inject', 'useFactory'];
+/** Those of SnowFlake.lease() and of both constructors, which know theirs. */
+const GENERATOR_KEYS = ['from', ...OPTION_KEYS, ...STORE_KEYS, ...RING_KEYS];
 
 /** Closes the generator after the last request. */
 class Closer {
@@ -19,7 +24,8 @@ class Closer {
   }
 
   async onApplicationShutdown() {
-    await this.flake[ASYNC_DISPOSE]();
+    // A test may provide a mock without this method in its place, or null.
+    if (typeof this.flake?.close === 'function') await this.flake.close();
   }
 }
 
@@ -44,8 +50,10 @@ async function provide(Class, isDefault, options) {
   }
 }
 
-/** Separates the module's options from the generator's. */
-function readModuleOptions({ cached = false, isGlobal = true, isDefault = true, ...rest }, caller) {
+/** Separates the module's options from the others, whose names are `keys`. */
+function readModuleOptions(options, caller, keys) {
+  const given = optionsOf(options, `options of ${caller}`, [...MODULE_KEYS, ...keys]);
+  const { cached = false, isGlobal = true, isDefault = true, ...rest } = given;
   for (const [name, value] of Object.entries({ cached, isGlobal, isDefault })) {
     if (typeof value !== 'boolean') {
       throw configError(`${name} of ${caller} must be true or false; it is ${describe(value)}`);
@@ -56,19 +64,21 @@ function readModuleOptions({ cached = false, isGlobal = true, isDefault = true, 
 
 class SnowFlakeModule {
   static forRoot(options = {}) {
-    const { rest, ...module } = readModuleOptions(options, 'forRoot()');
+    const { rest, ...module } = readModuleOptions(options, 'forRoot()', GENERATOR_KEYS);
     return createModule(module, [], { provide: OPTIONS, useValue: rest });
   }
 
   static forRootAsync(options) {
-    const { rest, ...module } = readModuleOptions(options ?? {}, 'forRootAsync()');
+    const { rest, ...module } = readModuleOptions(options, 'forRootAsync()', FACTORY_KEYS);
     const { imports = [], inject = [], useFactory } = rest;
     if (typeof useFactory !== 'function') {
       throw configError(
         `forRootAsync() needs useFactory, which returns the options; it is ${describe(useFactory)}`,
       );
     }
-    return createModule(module, imports, { provide: OPTIONS, inject, useFactory });
+    const read = async (...injected) =>
+      optionsOf(await useFactory(...injected), 'what useFactory returns', GENERATOR_KEYS);
+    return createModule(module, imports, { provide: OPTIONS, inject, useFactory: read });
   }
 }
 
@@ -82,7 +92,7 @@ function createModule({ Class, isDefault, isGlobal }, imports, options) {
       {
         provide: Class,
         inject: [OPTIONS],
-        useFactory: (given) => provide(Class, isDefault, given ?? {}),
+        useFactory: (given) => provide(Class, isDefault, given),
       },
       { provide: Closer, inject: [Class], useFactory: (flake) => new Closer(flake) },
     ],

@@ -5,7 +5,7 @@
 const { hostname } = require('node:os');
 
 const { configError, describe } = require('./errors.js');
-const { propertiesOf, wholeNumber } = require('./checks.js');
+const { optionsOf, wholeNumber } = require('./checks.js');
 
 /** Reads a whole number. The error names its `source`. */
 function readNumber(text, source, remedy) {
@@ -25,7 +25,7 @@ function workerIdInPod(ordinal, { workersPerPod = 1, slot = 0 }) {
 
 function fromStatefulSet(options = {}) {
   const keys = ['podIndex', 'hostname', 'workersPerPod', 'slot'];
-  const given = propertiesOf(options, 'options of fromStatefulSet()', keys, configError);
+  const given = optionsOf(options, 'options of fromStatefulSet()', keys);
   if (given.podIndex !== undefined) {
     const variable = given.podIndex;
     if (typeof variable !== 'string') {
@@ -48,7 +48,7 @@ function fromStatefulSet(options = {}) {
 
 function fromSwarmTask(options = {}) {
   const keys = ['variable', 'workersPerPod', 'slot'];
-  const given = propertiesOf(options, 'options of fromSwarmTask()', keys, configError);
+  const given = optionsOf(options, 'options of fromSwarmTask()', keys);
   const variable = given.variable === undefined ? 'TASK_SLOT' : given.variable;
   const remedy = `Create the service with --env ${describe(variable).slice(1, -1)}={{.Task.Slot}}`;
   const source = `the environment variable ${variable}`;
@@ -59,7 +59,7 @@ function fromSwarmTask(options = {}) {
 
 function fromPm2(options = {}) {
   const keys = ['iKnowThatReloadsOverlap'];
-  const given = propertiesOf(options, 'options of fromPm2()', keys, configError);
+  const given = optionsOf(options, 'options of fromPm2()', keys);
   if (given.iKnowThatReloadsOverlap !== true) {
     throw configError(
       "two processes can have the same NODE_APP_INSTANCE: `pm2 reload` runs the old and the new process with one number for about a second. On Linux, processes with one workerId share one sequence, so they need no number each. With scope 'process' they issue duplicates (8,243 in 110,145 IDs in one measurement): lease a worker ID with SnowFlake.lease('file:///var/lib/app/ids') there. To use NODE_APP_INSTANCE, pass { iKnowThatReloadsOverlap: true }",

@@ -151,11 +151,39 @@ describe('where the environment names a server', { skip: storm ?? missing('postg
   });
 });
 
+test('a mock in its place, as of overrideProvider(), stops no shutdown', async () => {
+  let closed = 0;
+  const closing = { close: async () => closed++ };
+  for (const mock of [{ nextId: () => 1n }, { close: 'no function' }, null, undefined, closing]) {
+    for (const [cached, Class] of [
+      [false, SnowFlake],
+      [true, CachedSnowFlake],
+    ]) {
+      const { providers, ...rest } = SnowFlakeModule.forRoot({ cached, workerId: 5 });
+      const overridden = providers.map((one) =>
+        one.provide === Class ? { provide: Class, useValue: mock } : one,
+      );
+      const { app, ids } = await start({ ...rest, providers: overridden }, Class);
+      assert.equal(ids, mock);
+      await app.close();
+    }
+  }
+  assert.equal(closed, 2);
+});
+
 test('wrong options stop the application with an error', async () => {
   refuses(() => SnowFlakeModule.forRoot({ cached: 'yes' }), 'ERR_SNOWFLAKE_CONFIG');
   refuses(() => SnowFlakeModule.forRoot({ isDefault: 1 }), 'ERR_SNOWFLAKE_CONFIG');
   refuses(() => SnowFlakeModule.forRootAsync({}), 'ERR_SNOWFLAKE_CONFIG');
   refuses(() => SnowFlakeModule.forRootAsync(), 'ERR_SNOWFLAKE_CONFIG');
+  const misspelt = refuses(
+    () => SnowFlakeModule.forRoot({ isglobal: false }),
+    'ERR_SNOWFLAKE_CONFIG',
+  );
+  assert.match(
+    misspelt.message,
+    /^options of forRoot\(\) has no 'isglobal'\. Did you mean isGlobal\?/,
+  );
   await rejects(start(SnowFlakeModule.forRoot({ datacenterId: 99 })), 'ERR_SNOWFLAKE_CONFIG');
   const failing = SnowFlakeModule.forRootAsync({
     useFactory: () => ({ from: 'gopher://x', datacenterId: 1 }),

@@ -21,6 +21,14 @@ const OPTIONS = '--ignoreConfig --noEmit --strict --target es2022 --module node1
 const CLUSTER = './cluster';
 const OTHERS = Object.keys(entries).filter((name) => ![CLUSTER, './package.json'].includes(name));
 
+/** Compiles a file beside an installed package. */
+function compile(cwd, name, text, options = []) {
+  writeFileSync(join(cwd, name), text);
+  return promisify(execFile)(process.execPath, [TSC, ...OPTIONS, '', ...options, name], {
+    cwd,
+  }).catch(({ stdout }) => assert.fail(stdout));
+}
+
 for (const [title, names] of [
   ['cluster finds @types/node by itself', [CLUSTER]],
   ['all other entries compile without @types/node and esnext.disposable', OTHERS],
@@ -30,11 +38,40 @@ for (const [title, names] of [
       const lines = names.map(
         (name, at) => `export * as e${at} from 'snowdrift${name.slice(1)}';\n`,
       );
-      writeFileSync(join(cwd, 'all.mts'), lines.join(''));
-      const args = [TSC, ...OPTIONS, '', 'all.mts'];
-      await promisify(execFile)(process.execPath, args, { cwd }).catch(({ stdout }) =>
-        assert.fail(stdout),
-      );
+      await compile(cwd, 'all.mts', lines.join(''));
     }),
   );
 }
+
+test('with exactOptionalPropertyTypes a node may be undefined, and what protects its IDs may not', () =>
+  within((cwd) =>
+    compile(
+      cwd,
+      'exact.mts',
+      `import { CachedSnowFlake, SnowFlake } from 'snowdrift';
+import { forkWorkers } from 'snowdrift/cluster';
+import { SnowFlakeModule } from 'snowdrift/nestjs';
+declare const unset: undefined;
+const node = { datacenterId: unset, workerId: unset };
+new SnowFlake(node);
+new CachedSnowFlake(node);
+SnowFlake.configure(node);
+SnowFlake.lease('file:///ids', { datacenterId: unset });
+SnowFlakeModule.forRoot(node);
+SnowFlakeModule.forRootAsync({ useFactory: () => node });
+${[
+  ...['lease', 'state', 'scope', 'layout', 'epoch'].map(
+    (name) => `new SnowFlake({ ${name}: unset })`,
+  ),
+  ...['lease', 'state', 'firstWorkerId'].map(
+    (name) => `forkWorkers({ datacenterId: 1, ${name}: unset })`,
+  ),
+  'SnowFlakeModule.forRoot({ from: unset })',
+  'SnowFlakeModule.forRootAsync({ useFactory: () => ({ from: unset }) })',
+  'SnowFlakeModule.forRootAsync({ useFactory: () => undefined })',
+]
+  .map((line) => `// @ts-expect-error it has a value, or is left out\n${line};\n`)
+  .join('')}`,
+      ['--exactOptionalPropertyTypes'],
+    ),
+  ));

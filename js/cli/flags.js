@@ -1,7 +1,7 @@
 'use strict';
 // Options of several commands: a layout, and a node.
 
-const { directoryOf, numberIn } = require('../checks.js');
+const { directoryOf, numberIn, variable } = require('../checks.js');
 const { SnowFlake } = require('../snowflake.js');
 const { configError, describe } = require('../errors.js');
 const { faultsOfEnvironment } = require('../generator/options.js');
@@ -115,9 +115,9 @@ function checkNode(node, layout, takesAnyWorker) {
 
 /** The store's URL for a lease: of the flag, or of the environment; undefined without a lease. */
 function readLease(flags, workerId) {
-  const { SNOWDRIFT_LEASE, SNOWDRIFT_STATE } = process.env;
+  const ofEnvironment = variable('SNOWDRIFT_LEASE');
   const isFlag = flags.lease !== undefined;
-  const isSet = SNOWDRIFT_LEASE !== undefined && SNOWDRIFT_STATE === undefined;
+  const isSet = ofEnvironment !== undefined && variable('SNOWDRIFT_STATE') === undefined;
   if (!isFlag && (!isSet || flags.state !== undefined)) return undefined;
   const name = isFlag ? '--lease' : 'the environment variable SNOWDRIFT_LEASE';
   if (workerId !== undefined || flags.state !== undefined) {
@@ -125,7 +125,7 @@ function readLease(flags, workerId) {
       `${name} takes any free worker ID: leave out --worker-id and --state, or the lease`,
     );
   }
-  return readUrl(name, isFlag ? flags.lease : SNOWDRIFT_LEASE);
+  return readUrl(name, isFlag ? flags.lease : ofEnvironment);
 }
 
 /** Opens the generator of NODE_OPTIONS. */
@@ -134,10 +134,11 @@ async function openGenerator(flags, more = {}) {
   const node = readNodeFlags(flags, layout ?? layouts.node);
   const lease = readLease(flags, node.workerId);
   checkNode(node, layout ?? layouts.node, lease !== undefined);
-  const { workerId, ...others } = { layout, ...node, ...more };
+  const { workerId, ...others } = { ...(layout && { layout }), ...node, ...more };
   if (lease !== undefined) return SnowFlake.lease(lease, others);
   const { state } = flags;
-  if (state !== undefined) directoryOf('--state', state, { urlOnly: false });
+  if (state === undefined) return new SnowFlake({ ...others, workerId });
+  directoryOf('--state', state, { urlOnly: false });
   return new SnowFlake({ ...others, workerId, state });
 }
 

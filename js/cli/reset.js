@@ -1,7 +1,7 @@
 'use strict';
 // `snowdrift reset`
 
-const { directoryOf } = require('../checks.js');
+const { directoryOf, variable } = require('../checks.js');
 const { configError, unwrap } = require('../errors.js');
 const { textOf } = require('../faults.js');
 const native = require('../native.js');
@@ -53,9 +53,9 @@ async function run(flags, positionals, { show, usage }) {
   const layout = readLayoutFlags(flags);
   const isConfirmed = flags.yes === true;
   const now = Date.now();
-  const shared = process.env.SNOWDRIFT_SHARED || undefined;
+  const shared = variable('SNOWDRIFT_SHARED');
   let found;
-  if (positionals.length === 0 && !process.env.SNOWDRIFT_LEASE) {
+  if (positionals.length === 0 && variable('SNOWDRIFT_LEASE') === undefined) {
     const ofPage = layout ?? layouts.node;
     found = unwrap(
       native.resetPage(ofPage, ...readSlot(flags, ofPage, usage), isConfirmed, shared),

@@ -4,7 +4,7 @@
 const { hostname } = require('node:os');
 const { basename } = require('node:path');
 
-const { directoryOf } = require('../checks.js');
+const { directoryOf, variable } = require('../checks.js');
 const { unwrap } = require('../errors.js');
 const { textOf } = require('../faults.js');
 const { bitsOf } = require('../ids/layout-key.js');
@@ -35,7 +35,7 @@ ${URL_HELP.replace('  URL', '     ')}
 const options = STORE_OPTIONS;
 
 async function run(_, positionals, { show, usage }) {
-  if (positionals.length === 0 && !process.env.SNOWDRIFT_LEASE) {
+  if (positionals.length === 0 && variable('SNOWDRIFT_LEASE') === undefined) {
     show(readHost(), formatHost);
     return;
   }
@@ -64,13 +64,13 @@ async function readStore(url) {
 
 /** This host's pages; null where the system has none. */
 function readHost() {
-  const host = unwrap(native.hostPages(process.env.SNOWDRIFT_SHARED || undefined));
+  const host = unwrap(native.hostPages(variable('SNOWDRIFT_SHARED')));
   for (const page of host?.pages ?? []) if (page.fault) page.fault = textOf(page.fault);
   return host;
 }
 
 function readDirectory(directory) {
-  const found = unwrap(native.slotsIn(directory, process.env.SNOWDRIFT_SHARED || undefined));
+  const found = unwrap(native.slotsIn(directory, variable('SNOWDRIFT_SHARED')));
   return found.map(({ path, fault, holder, processes, ...slot }) => {
     if (fault) return { ...idsOf(path), state: 'unusable', fault: textOf(fault) };
     if (!holder) return { ...slot, state: 'free' };

@@ -5,6 +5,7 @@
 const { readFileSync } = require('node:fs');
 const { pathToFileURL } = require('node:url');
 
+const { variable } = require('../checks.js');
 const { configError, describe } = require('../errors.js');
 const { hasPassword } = require('../secrets.js');
 const { SCHEMES, isKnown, isServer, parseUrl, serverUrl } = require('../stores/url.js');
@@ -81,7 +82,7 @@ function readUrl(name, text) {
  */
 function readStoreUrl(name, positionals, usage, example = 'file:///var/lib/app/ids') {
   if (positionals.length > 1) throw usage(`${name} takes one URL, not ${positionals.length}`);
-  const [text = process.env.SNOWDRIFT_LEASE] = positionals;
+  const [text = variable('SNOWDRIFT_LEASE')] = positionals;
   if (text === undefined) {
     throw usage(
       `${name} needs a URL, such as snowdrift ${name} ${example}, or --lease-file, or the environment variable SNOWDRIFT_LEASE`,

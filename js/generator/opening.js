@@ -2,6 +2,7 @@
 // Opens a generator from settings: at once, or without blocking the thread.
 
 const { openChannel, openChannelLater } = require('../channel.js');
+const { checkGiven, variable } = require('../checks.js');
 const { configError, describe } = require('../errors.js');
 const { NativeLease } = require('../lease/native-lease.js');
 const { serverUrl } = require('../stores/url.js');
@@ -84,6 +85,7 @@ function readStore(place) {
       "SnowFlake.lease() needs a store, such as 'file:///var/lib/app/ids' or postgres(pool), or one in the environment variable SNOWDRIFT_LEASE",
     );
   }
+  checkGiven('the store of SnowFlake.lease()', place, 'leave it out to use SNOWDRIFT_LEASE');
   const missing = findMissingCalls(place);
   if (missing?.length === 0) return place;
   if (missing !== undefined) {
@@ -99,7 +101,7 @@ function readStore(place) {
  * @param read returns settings: for a directory, or for a server or a LeaseStore if it is undefined
  */
 async function openLease(given, read) {
-  const place = given === undefined ? process.env.SNOWDRIFT_LEASE : given;
+  const place = given === undefined ? variable('SNOWDRIFT_LEASE') : given;
   const store = readStore(place);
   if (store === undefined) return await openLater(read(place));
   const settings = read();

@@ -1,7 +1,7 @@
 'use strict';
 // Checks options and returns settings.
 
-const { choice, directoryOf, numberIn, propertiesOf, wholeNumber } = require('../checks.js');
+const { choice, directoryOf, numberIn, optionsOf, variable, wholeNumber } = require('../checks.js');
 const { configError, describe } = require('../errors.js');
 const { readLayout } = require('../ids/layouts.js');
 const { namesServer } = require('../stores/url.js');
@@ -118,13 +118,12 @@ function noBits(name, isUnique) {
 
 /** The record of the node, if there is one: from the options, else from the environment. */
 function readRecording(given) {
-  const { SNOWDRIFT_STATE, SNOWDRIFT_LEASE } = process.env;
   let { state, lease } = given;
   let names = { state: 'state', lease: 'lease' };
   // A clock option is for tests: the stores in the environment do not apply to it.
   if (state === undefined && lease === undefined && given.clock === undefined) {
-    state = SNOWDRIFT_STATE;
-    lease = SNOWDRIFT_LEASE;
+    state = variable('SNOWDRIFT_STATE');
+    lease = variable('SNOWDRIFT_LEASE');
     names = {
       state: 'the environment variable SNOWDRIFT_STATE',
       lease: 'the environment variable SNOWDRIFT_LEASE',
@@ -170,10 +169,10 @@ function readRecording(given) {
 
 /** All settings to open a generator with. */
 function readOptions(options = {}, { isLeased } = { isLeased: false }) {
-  const given = propertiesOf(options, 'options', OPTION_KEYS, configError);
+  const given = optionsOf(options, 'options', OPTION_KEYS);
   const { maxWait = DEFAULT_MAX_WAIT_MS, maxAhead = 0 } = given;
   const { sequenceStart = 'zero', scope = 'auto', clock } = given;
-  const layout = readLayout(given.layout === undefined ? 'node' : given.layout, given.epoch);
+  const layout = readLayout(given.layout ?? 'node', given.epoch);
   const { clockBack = layout.clockBackBits > 0 ? 'counter' : 'wait' } = given;
   choice('clockBack', clockBack, CLOCK_BACK);
   if (clockBack === 'counter' && layout.clockBackBits === 0) {
@@ -204,7 +203,7 @@ function readOptions(options = {}, { isLeased } = { isLeased: false }) {
     maxAhead: wholeNumber('maxAhead', maxAhead, 0, MAX_AHEAD_MS),
     sequenceStart: choice('sequenceStart', sequenceStart, SEQUENCE_START),
     scope,
-    shared: process.env.SNOWDRIFT_SHARED || undefined,
+    shared: variable('SNOWDRIFT_SHARED'),
     clock,
     recording,
   };
@@ -226,7 +225,7 @@ function readTimes(ttl, waitForSlot) {
 function readLeaseOptions(options = {}, directory) {
   const keys = OPTION_KEYS.filter((key) => !OWN_KEYS.includes(key));
   if (directory === undefined) keys.push(...STORE_KEYS);
-  const given = propertiesOf(options, 'options of SnowFlake.lease()', keys, configError);
+  const given = optionsOf(options, 'options of SnowFlake.lease()', keys);
   if (directory !== undefined) return readOptions({ ...given, lease: directory });
   const {
     maxClockSkew = MAX_CLOCK_SKEW_MS,

@@ -4,8 +4,8 @@
 // The models of a query's relations show which rows it creates. They are read from the schema text inside the
 // generated client, since the client's other metadata does not say which field is the ID.
 
-const { configError, describe } = require('../errors.js');
-const { propertiesOf } = require('../checks.js');
+const { configError, describe, invalidId } = require('../errors.js');
+const { optionsOf } = require('../checks.js');
 const { SnowFlake } = require('../snowflake.js');
 const { checkTextIds } = require('./text-ids.js');
 
@@ -13,12 +13,10 @@ const { checkTextIds } = require('./text-ids.js');
 const METHODS = { BigInt: 'nextId', String: 'nextIdString' };
 
 function withSnowFlake(options = {}) {
-  const { flake = SnowFlake, models } = propertiesOf(
-    options,
-    'options of withSnowFlake()',
-    ['flake', 'models'],
-    configError,
-  );
+  const { flake = SnowFlake, models } = optionsOf(options, 'options of withSnowFlake()', [
+    'flake',
+    'models',
+  ]);
   for (const method of Object.values(METHODS)) {
     if (typeof flake?.[method] !== 'function') {
       throw configError(`flake must be a SnowFlake, with ${method}(); it is ${describe(flake)}`);
@@ -144,6 +142,12 @@ class IdFiller {
     const field = this.#ids.get(model);
     if (field === undefined || data[field.name] !== undefined) return data;
     const id = this.#flake[METHODS[field.type]]();
+    // Without an ID, a default of the database would number the rows.
+    if (typeof id !== field.type.toLowerCase()) {
+      throw invalidId(
+        `flake.${METHODS[field.type]}() must return an ID; it returned ${describe(id)}`,
+      );
+    }
     if (field.type === 'String') checkTextIds(id, this.#flake.parse?.bind(this.#flake));
     return { ...data, [field.name]: id };
   }

@@ -6,7 +6,7 @@
 // that their driver reads back exactly. If there is none, initialize() throws.
 
 const { configError, describe, needsPackage } = require('../errors.js');
-const { propertiesOf } = require('../checks.js');
+const { optionsOf } = require('../checks.js');
 const { SnowFlake } = require('../snowflake.js');
 const { SnowFlakeTransformer, holdsId, prepareColumn } = require('./typeorm-columns.js');
 const { reportingRealIds } = require('./typeorm-conflicts.js');
@@ -34,12 +34,11 @@ function PrimarySnowFlakeColumn(options = {}) {
     name,
     comment,
     nextIdString = SnowFlake.nextIdString,
-  } = propertiesOf(
-    options,
-    'options of PrimarySnowFlakeColumn()',
-    ['name', 'comment', 'nextIdString'],
-    configError,
-  );
+  } = optionsOf(options, 'options of PrimarySnowFlakeColumn()', [
+    'name',
+    'comment',
+    'nextIdString',
+  ]);
   if (typeof nextIdString !== 'function') {
     throw configError(
       `nextIdString must be a function that returns an ID as a string, such as flake.nextIdString; it is ${describe(nextIdString)}`,

@@ -149,9 +149,9 @@ async function connectRedis(url, { own, options }) {
 const TLS_FILES = ['ca', 'cert', 'key'];
 
 /**
- * The option `tls` of a store, by the URL's options ca, cert and key.
+ * A store's option `tls`, by the URL's options ca, cert and key.
  * @param scheme of URLs with TLS
- * @returns undefined without TLS
+ * @returns an object with it; undefined without TLS
  */
 function tlsOf(own, scheme) {
   const { searchParams } = own;
@@ -173,20 +173,20 @@ function tlsOf(own, scheme) {
     }
   };
   // Read for each request, so that renewed certificates are used.
-  return async () => Object.fromEntries(await Promise.all(files.map(readTls)));
+  return { tls: async () => Object.fromEntries(await Promise.all(files.map(readTls))) };
 }
 
 async function connectEtcd(_, { own, options }) {
   const tls = tlsOf(own, 'etcds:');
   const scheme = tls === undefined ? 'http' : 'https';
   const endpoints = addressesOf(own).map((address) => `${scheme}://${address}`);
-  return { store: etcd(endpoints, { ...options, ...loginOf(own), tls }) };
+  return { store: etcd(endpoints, { ...options, ...loginOf(own), ...tls }) };
 }
 
 async function connectZookeeper(_, { own, options }) {
   const tls = tlsOf(own, 'zookeepers:');
   const ensemble = addressesOf(own).join(',') + own.pathname;
-  return { store: zookeeper(ensemble, { ...options, ...loginOf(own), tls }) };
+  return { store: zookeeper(ensemble, { ...options, ...loginOf(own), ...tls }) };
 }
 
 /** By scheme. */

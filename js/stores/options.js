@@ -2,7 +2,7 @@
 // Checks the arguments that all stores take: the client and { namespace }.
 
 const { configError, describe } = require('../errors.js');
-const { propertiesOf } = require('../checks.js');
+const { optionsOf } = require('../checks.js');
 const { learnPassword } = require('../secrets.js');
 
 /**
@@ -11,7 +11,7 @@ const { learnPassword } = require('../secrets.js');
  */
 function readOptions(options = {}, more = []) {
   const names = ['namespace', ...more];
-  const given = propertiesOf(options, 'options of the store', names, configError);
+  const given = optionsOf(options, 'options of the store', names);
   const { namespace = 'default' } = given;
   if (typeof namespace !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(namespace)) {
     throw configError(

@@ -92,12 +92,14 @@ function addressesOf({ protocol, hostname, port, searchParams }) {
 }
 
 /**
- * User and password of a URL, each undefined if it has none.
+ * User and password of a URL, as far as it has them.
  * @throws {URIError} they are not percent-encoded
  */
 function loginOf({ username, password }) {
-  const decode = (part) => (part === '' ? undefined : decodeURIComponent(part));
-  return { user: decode(username), password: decode(password) };
+  return {
+    ...(username && { user: decodeURIComponent(username) }),
+    ...(password && { password: decodeURIComponent(password) }),
+  };
 }
 
 /**

@@ -1,0 +1,163 @@
+'use strict';
+// An option that decides which IDs there are, or what protects them, and whose value is missing: it is refused, since
+// leaving it out means something weaker.
+
+const assert = require('node:assert/strict');
+const { afterEach, test } = require('node:test');
+
+const { CachedSnowFlake, SnowFlake, layouts, refuses, rejects } = require('../support/support.js');
+const { forkWorkers } = require('../../js/cluster.js');
+const { SnowFlakeModule } = require('../../js/nestjs.js');
+const { withSnowFlake } = require('../../js/orm/prisma.js');
+const { PrimarySnowFlakeColumn } = require('../../js/orm/typeorm.js');
+const { etcd } = require('../../js/stores/etcd.js');
+const { memory } = require('../../js/stores/memory.js');
+const { postgres } = require('../../js/stores/postgres.js');
+const { fromStatefulSet, fromSwarmTask } = require('../../js/worker-id.js');
+
+const CONFIG = 'ERR_SNOWFLAKE_CONFIG';
+const node = { datacenterId: 1, workerId: 1 };
+const VARIABLES = ['SNOWDRIFT_LEASE', 'SNOWDRIFT_STATE', 'SNOWDRIFT_SHARED'];
+
+afterEach(() => {
+  for (const name of VARIABLES) delete process.env[name];
+});
+
+const OF_GENERATORS = ['lease', 'state', 'layout', 'epoch', 'scope'];
+const OF_ALL = ['layout', 'epoch', 'scope'];
+const OF_ACCESS = ['namespace', 'user', 'password', 'tls'];
+
+/** By what is called: the options whose values it needs where they are given, and the call with options. */
+const CALLS = {
+  'new SnowFlake': [OF_GENERATORS, (options) => new SnowFlake({ ...node, ...options })],
+  'SnowFlake.configure': [OF_GENERATORS, (options) => SnowFlake.configure({ ...node, ...options })],
+  'new CachedSnowFlake': [OF_GENERATORS, (options) => new CachedSnowFlake({ ...node, ...options })],
+  'SnowFlake.lease': [OF_ALL, (options) => SnowFlake.lease(memory(), options)],
+  'SnowFlake.lease of a directory': [OF_ALL, (options) => SnowFlake.lease('file:///ids', options)],
+  'CachedSnowFlake.lease': [OF_ALL, (options) => CachedSnowFlake.lease(memory(), options)],
+  forkWorkers: [
+    ['lease', 'state', 'layout', 'firstWorkerId'],
+    (options) => forkWorkers({ count: 1, datacenterId: 1, ...options }).stop(),
+  ],
+  'SnowFlakeModule.forRoot': [
+    ['from', ...OF_GENERATORS],
+    (options) => SnowFlakeModule.forRoot({ ...node, ...options }),
+  ],
+  'what useFactory returns': [
+    ['from', ...OF_GENERATORS],
+    (options) => {
+      const useFactory = async () => ({ ...node, ...options });
+      return SnowFlakeModule.forRootAsync({ useFactory }).providers[0].useFactory();
+    },
+  ],
+  withSnowFlake: [['flake'], withSnowFlake],
+  PrimarySnowFlakeColumn: [['nextIdString'], PrimarySnowFlakeColumn],
+  fromStatefulSet: [
+    ['workersPerPod', 'slot'],
+    (options) => fromStatefulSet({ hostname: 'web-3', ...options }),
+  ],
+  fromSwarmTask: [['workersPerPod', 'slot'], fromSwarmTask],
+  postgres: [['namespace'], (options) => postgres({ query() {} }, options)],
+  etcd: [OF_ACCESS, (options) => etcd('https://localhost:2379', options)],
+};
+
+for (const [name, [options, call]] of Object.entries(CALLS)) {
+  test(`${name}: ${options.join(', ')}`, async () => {
+    for (const option of options) {
+      for (const [value, shown] of [
+        [undefined, 'undefined'],
+        [null, 'null'],
+        ['', "''"],
+      ]) {
+        const { message } = await rejects((async () => call({ [option]: value }))(), CONFIG);
+        const start = `${option} is ${shown}: check that the variable it comes from is set, or leave ${option} out to `;
+        assert.ok(message.startsWith(start), message);
+      }
+    }
+  });
+}
+
+test('an inherited getter is an option that is given, and so is one of a proxy', () => {
+  class Options {
+    datacenterId = 1;
+    workerId = 1;
+    get lease() {
+      return undefined;
+    }
+  }
+  assert.match(refuses(() => new SnowFlake(new Options()), CONFIG).message, /^lease is undefined/);
+  const values = { datacenterId: 1, lease: 'gopher://x' };
+  const proxy = new Proxy({}, { get: (_, name) => values[name], has: () => false });
+  assert.match(refuses(() => new SnowFlake(proxy), CONFIG).message, /^lease must be a file: URL/);
+});
+
+test('an option of a polluted Object.prototype is not given', () => {
+  Object.prototype.lease = undefined;
+  try {
+    assert.equal(new SnowFlake(node).lease, null);
+  } finally {
+    delete Object.prototype.lease;
+  }
+});
+
+test('undefined means the environment for a node, and the default for all that weakens nothing', () => {
+  process.env.datacenterId = '2';
+  process.env.workerId = '3';
+  try {
+    const flake = new SnowFlake({ datacenterId: undefined, workerId: undefined });
+    assert.deepEqual([flake.datacenterId, flake.workerId], [2, 3]);
+  } finally {
+    delete process.env.datacenterId;
+    delete process.env.workerId;
+  }
+  const others = [
+    'clockBack',
+    'maxWait',
+    'maxAhead',
+    'sequenceStart',
+    'clock',
+    'ttl',
+    'waitForSlot',
+  ];
+  const options = Object.fromEntries(others.map((name) => [name, undefined]));
+  assert.equal(new SnowFlake({ ...node, ...options }).layout, layouts.node);
+  const ring = { boostPower: undefined, maxAge: undefined, onRejectedTake: undefined };
+  assert.equal(new CachedSnowFlake({ ...node, ...ring }).workerId, 1);
+});
+
+test('SnowFlake.lease() without a store takes that of the environment, and refuses an empty one', async () => {
+  const options = { datacenterId: 1 };
+  for (const Class of [SnowFlake, CachedSnowFlake]) {
+    for (const store of [null, '']) {
+      const { message } = await rejects(Class.lease(store, options), CONFIG);
+      assert.match(message, /^the store of SnowFlake\.lease\(\) is (null|''): check that the var/);
+    }
+    const { message } = await rejects(Class.lease(undefined, options), CONFIG);
+    assert.match(message, /needs a store.*SNOWDRIFT_LEASE$/);
+  }
+});
+
+test('an empty variable of the environment is refused', async () => {
+  for (const name of VARIABLES) {
+    process.env[name] = '';
+    const { message } = refuses(() => new SnowFlake(node), CONFIG);
+    assert.equal(
+      message,
+      `the environment variable ${name} is empty: give it a value, or unset it`,
+    );
+    delete process.env[name];
+  }
+  process.env.SNOWDRIFT_LEASE = '';
+  await rejects(SnowFlake.lease(undefined, { datacenterId: 1 }), CONFIG);
+  await rejects(SnowFlake.ready(), CONFIG);
+});
+
+test('a factory of NestJS that returns nothing is refused', async () => {
+  for (const nothing of [undefined, null]) {
+    const { providers } = SnowFlakeModule.forRootAsync({ useFactory: () => nothing });
+    const { message } = await rejects(providers[0].useFactory(), CONFIG);
+    assert.match(message, /^what useFactory returns must be an object; it is (undefined|null)/);
+  }
+  const beside = { from: 'postgres://db/app', useFactory: () => ({}) };
+  assert.match(refuses(() => SnowFlakeModule.forRootAsync(beside), CONFIG).message, /no 'from'/);
+});

@@ -1,0 +1,63 @@
+'use strict';
+// The name that a misspelt one stands for: an option, a command, an environment variable. Needs no Node API.
+
+/** Names of other libraries, without case and separators, by the name that snowdrift has. */
+const SYNONYMS = {
+  workerId: 'machine machineid node nodeid shardid instance instanceid processid serverid worker',
+  datacenterId: 'datacenter datacentreid dc dcid clusterid regionid zoneid',
+  epoch: 'customepoch twepoch basetime starttime',
+  sequenceBits: 'seqbits incrementbits',
+  timestampBits: 'timebits',
+  maxAhead: 'maxtimeahead',
+  lease: 'leaseurl storeurl',
+  parse: 'decode decompose deconstruct',
+  next: 'create draw gen generate id new nextid',
+};
+
+const meanings = new Map(
+  Object.entries(SYNONYMS).flatMap(([name, others]) => others.split(' ').map((one) => [one, name])),
+);
+
+/** Longer names are nothing that somebody typed. */
+const MOST_CHARACTERS = 40;
+
+/** A name without case and separators: datacenterId of DATACENTER_ID. */
+const bare = (name) => name.toLowerCase().replace(/[^a-z0-9]/g, '');
+
+/** How many characters differ: inserted, left out or replaced. */
+function distance(one, other) {
+  let row = Array.from({ length: other.length + 1 }, (_, at) => at);
+  for (let i = 1; i <= one.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= other.length; j++) {
+      const replaced = row[j - 1] + (one[i - 1] === other[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, row[j] + 1, next[j - 1] + 1));
+    }
+    row = next;
+  }
+  return row[other.length];
+}
+
+/** The name of a list that is meant; undefined if none is near. */
+function nameMeant(name, names) {
+  if (name.length > MOST_CHARACTERS) return undefined;
+  const given = bare(name);
+  const isOf = (text) => names.find((one) => bare(one) === bare(text));
+  const synonym = meanings.get(given);
+  const found = isOf(given) ?? (synonym && isOf(synonym));
+  if (found !== undefined) return found;
+  // Two of six, so that short names are not taken for one another.
+  const most = Math.min(2, Math.floor(given.length / 3));
+  const near = names.map((one) => ({ one, far: distance(given, bare(one)) }));
+  near.sort((a, b) => a.far - b.far);
+  return near[0]?.far <= most ? near[0].one : undefined;
+}
+
+/** The text for a name that is not in a list. @param what has the names */
+function noSuchName(what, name, names) {
+  const meant = nameMeant(name, names);
+  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
+  return `${what} has no '${name.slice(0, MOST_CHARACTERS)}'.${hint} It knows ${names.join(', ')}`;
+}
+
+module.exports = { nameMeant, noSuchName };
