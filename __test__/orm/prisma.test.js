@@ -46,6 +46,25 @@ test('arguments are not changed: what differs is a copy', () => {
   assert.equal(run({ model: 'A', operation: 'findMany', args, query }), args);
 });
 
+test('a mock that returns no ID is refused', () => {
+  for (const [type, method] of [
+    ['BigInt', 'nextId'],
+    ['String', 'nextIdString'],
+  ]) {
+    const client = {
+      _engineConfig: { inlineSchema: `model A {\n id ${type} @id\n}` },
+      $extends: ({ query }) => query.$allModels.$allOperations,
+    };
+    const mock = { nextId() {}, nextIdString() {} };
+    const run = withSnowFlake({ flake: mock, models: ['A'] })(client);
+    const query = () => assert.fail('it ran');
+    assert.throws(() => run({ model: 'A', operation: 'create', args: { data: {} }, query }), {
+      code: 'ERR_SNOWFLAKE_INVALID_ID',
+      message: `flake.${method}() must return an ID; it returned undefined`,
+    });
+  }
+});
+
 describe('Prisma', { skip: missing('postgres') ?? missingOrm('prisma') }, () => {
   let server;
   let plain;

@@ -263,14 +263,49 @@ onDatabases((database) => {
     assert.deepEqual(await count(), [before[0] + 3, before[1]]);
   });
 
-  test('a property declared as a number is refused when it starts', async () => {
-    for (const property of ['id', 'authorId']) {
+  test('a nextIdString that returns no ID is refused, and inserts no row', async () => {
+    for (const [returned, shown] of [
+      [undefined, 'undefined'],
+      [null, 'null'],
+      [Promise.resolve('1'), 'Promise'],
+      [1, '1'],
+    ]) {
+      const declared = decorate(class NoIds {}, 'no_ids', {
+        id: PrimarySnowFlakeColumn({ nextIdString: () => returned }),
+      });
+      const source = await new DataSource({
+        ...database.options,
+        url: database.server?.url,
+        entities: [declared],
+        synchronize: true,
+      }).initialize();
+      try {
+        await assert.rejects(source.getRepository(declared).save({}), ({ code, message }) => {
+          assert.equal(code, 'ERR_SNOWFLAKE_INVALID_ID', message);
+          assert.match(
+            message,
+            new RegExp(`NoIds\\.id must return an ID as a string; it.*${shown}`),
+          );
+          return true;
+        });
+        assert.equal(await source.getRepository(declared).count(), 0);
+      } finally {
+        await source.destroy();
+      }
+    }
+  });
+
+  test('a property declared as a number or a bigint is refused when it starts', async () => {
+    for (const [type, property] of [Number, BigInt].flatMap((one) => [
+      [one, 'id'],
+      [one, 'authorId'],
+    ])) {
       const declared = decorate(class {}, 'declared', {
         id: PrimarySnowFlakeColumn({ nextIdString }),
         authorId: Column('bigint'),
         author: [ManyToOne(() => declared), JoinColumn({ name: 'authorId' })],
       });
-      Reflect.defineMetadata('design:type', Number, declared.prototype, property);
+      Reflect.defineMetadata('design:type', type, declared.prototype, property);
       const source = new DataSource({
         ...database.options,
         url: database.server?.url,
@@ -280,7 +315,9 @@ onDatabases((database) => {
         assert.equal(code, 'ERR_SNOWFLAKE_CONFIG', message);
         assert.match(
           message,
-          new RegExp(`${property} is declared as a number.*${property}!: string`),
+          new RegExp(
+            `${property} is declared as a ${type.name.toLowerCase()},.*${property}!: string`,
+          ),
         );
         return true;
       });

@@ -164,8 +164,26 @@ class User {
 
   @PrimarySnowFlakeColumn({ name: 'other_id', nextIdString: () => flake.nextIdString() })
   otherId = '';
+
+  @PrimarySnowFlakeColumn()
+  branded?: Id<'User'>;
+
+  @PrimarySnowFlakeColumn()
+  either: string | bigint | null = null;
+
+  @PrimarySnowFlakeColumn()
+  protected own!: string;
+
+  // @ts-expect-error it holds a string
+  @PrimarySnowFlakeColumn()
+  whole = 0n;
+
+  // @ts-expect-error a number holds no ID of 64 bits
+  @PrimarySnowFlakeColumn()
+  rounded?: number;
 }
 void User;
+is<PropertyDecorator>(PrimarySnowFlakeColumn());
 
 // @ts-expect-error a number is never an ID
 flake.parse(1);

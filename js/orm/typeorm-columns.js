@@ -56,7 +56,7 @@ function holdsId(column) {
 /** Makes a column check and convert its IDs wherever TypeORM reads an entity or a condition. */
 function prepareColumn(column) {
   const name = `${column.entityMetadata.name}.${column.propertyPath}`;
-  refuseNumberProperty(column, name);
+  refuseOtherTypes(column, name);
   if (isSnowFlakeColumn(column)) {
     column.transformer = new SnowFlakeTransformer(column.transformer.next, name);
   } else {
@@ -75,15 +75,20 @@ function prepareColumn(column) {
 }
 
 /**
- * Refuses a property that TypeScript declares as a number, since it would hold a string. (IDs of a layout of at
- * most 53 bits could be numbers; the column does not know the layout.)
+ * Refuses a property that TypeScript declares as a number or a bigint, since it would hold a string. (IDs of a layout
+ * of at most 53 bits could be numbers; the column does not know the layout.)
  */
-function refuseNumberProperty({ target, propertyName }, name) {
+function refuseOtherTypes({ target, propertyName }, name) {
   const declaring = typeof target === 'function' ? target.prototype : undefined;
   if (declaring === undefined || typeof Reflect.getMetadata !== 'function') return;
-  if (Reflect.getMetadata('design:type', declaring, propertyName) !== Number) return;
+  const type = Reflect.getMetadata('design:type', declaring, propertyName);
+  if (type !== Number && type !== BigInt) return;
+  const declared =
+    type === Number
+      ? 'a number, which cannot hold an ID of 64 bits'
+      : 'a bigint, and TypeORM reads IDs as strings';
   throw configError(
-    `${name} is declared as a number, which cannot hold an ID of 64 bits: declare it as a string, such as ${propertyName}!: string`,
+    `${name} is declared as ${declared}: declare it as a string, such as ${propertyName}!: string`,
   );
 }
 

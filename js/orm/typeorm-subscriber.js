@@ -1,6 +1,7 @@
 'use strict';
 // Draws IDs for entities before TypeORM inserts them.
 
+const { describe, invalidId } = require('../errors.js');
 const { SnowFlake } = require('../snowflake.js');
 const { checkTextIds } = require('./text-ids.js');
 const { holdsId, isSnowFlakeColumn } = require('./typeorm-columns.js');
@@ -17,7 +18,7 @@ class IdSubscriber {
       const value = column.getEntityValue(entity);
       if (value !== undefined && value !== null) continue;
       const { next } = column.transformer;
-      const id = next();
+      const id = checkDrawn(next(), column);
       column.setEntityValue(entity, id);
       if (this.#seen.has(metadata)) continue;
       this.#seen.add(metadata);
@@ -29,6 +30,14 @@ class IdSubscriber {
     }
     return looked;
   }
+}
+
+/** Without an ID, SQLite would number the rows 1, 2, 3. */
+function checkDrawn(id, { entityMetadata, propertyPath }) {
+  if (typeof id === 'string' || typeof id === 'bigint') return id;
+  throw invalidId(
+    `nextIdString of ${entityMetadata.name}.${propertyPath} must return an ID as a string; it returned ${describe(id)}`,
+  );
 }
 
 const isText = (type) => /char|text|clob|string/i.test(type?.name ?? type);

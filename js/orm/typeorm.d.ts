@@ -23,9 +23,9 @@
  * 2^53, reached 24.9 days after the epoch, is another ID.
  *
  * **Types.** Columns that refer to such a column (foreign keys, junction tables) get its type. `initialize()` rejects
- * with `ERR_SNOWFLAKE_CONFIG`, which names the line to change, if a property is declared as a number
- * (`id!: number`, seen with `emitDecoratorMetadata`) or if the DataSource would read IDs as numbers (`parseInt8: true`,
- * `supportBigNumbers: false`).
+ * with `ERR_SNOWFLAKE_CONFIG`, which names the line to change, if a property is declared as a number or a bigint
+ * (`id!: bigint`, seen with `emitDecoratorMetadata`) or if the DataSource would read IDs as numbers (`parseInt8: true`,
+ * `supportBigNumbers: false`). The compiler refuses such a property of this decorator, too.
  *
  * **SQLite.** With better-sqlite3 and sql.js, integers beyond 2^53 are then strings in all results of the DataSource, raw
  * ones included. Other drivers of SQLite cannot read them exactly: their column is a `varchar(20)`, which sorts only
@@ -34,7 +34,23 @@
  *
  * Importing this module extends `DataSource` and `InsertQueryBuilder`, since a decorator does not know its database.
  */
-export function PrimarySnowFlakeColumn(options?: PrimarySnowFlakeColumnOptions): PropertyDecorator;
+export function PrimarySnowFlakeColumn(
+  options?: PrimarySnowFlakeColumnOptions,
+): <Entity extends object, Property extends PropertyKey>(
+  target: Entity,
+  property: HoldsString<Entity, Property> extends true
+    ? Property
+    : 'declare this property as a string, since it holds one',
+) => void;
+
+/** Whether a property can hold a string. Of a private or protected one, the compiler does not tell. */
+type HoldsString<Entity, Property> = Property extends keyof Entity
+  ? string extends Entity[Property]
+    ? true
+    : [Extract<Entity[Property], string>] extends [never]
+      ? false
+      : true
+  : true;
 
 /** Options of {@link PrimarySnowFlakeColumn}. */
 export interface PrimarySnowFlakeColumnOptions {
