@@ -64,7 +64,7 @@ export interface SnowFlakeOptions {
   workerId?: number | undefined;
   /** Default `'node'`. */
   layout?: LayoutName | (Omit<Layout, 'epoch'> & { readonly epoch: number | Date });
-  /** Replaces the layout's epoch. A `Date` or Unix ms. */
+  /** Replaces the layout's epoch. A `Date` or Unix ms, not seconds: see {@link Layout}. */
   epoch?: number | Date;
   /**
    * What to do after a clock rollback.

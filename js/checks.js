@@ -5,7 +5,7 @@
 const { fileURLToPath } = require('node:url');
 
 const { configError, describe } = require('./errors.js');
-const { noSuchName } = require('./ids/names.js');
+const { nameMeant, noSuchName } = require('./ids/names.js');
 
 /**
  * The named properties of an untrusted object, as far as they are present, each read once. An exception of its getters
@@ -94,16 +94,33 @@ function checkGiven(name, value, remedy) {
   );
 }
 
-/** A variable of the environment that snowdrift reads; undefined if it is not set. */
+const VARIABLES = ['SNOWDRIFT_LEASE', 'SNOWDRIFT_STATE', 'SNOWDRIFT_SHARED', 'SNOWDRIFT_TOKEN'];
+
+/** A variable of the environment that snowdrift reads; undefined if it is not set. Refuses one that is misspelt. */
 function variable(name) {
   const text = process.env[name];
-  if (text !== '') return text;
-  throw configError(`the environment variable ${name} is empty: give it a value, or unset it`);
+  if (text === '') {
+    throw configError(`the environment variable ${name} is empty: give it a value, or unset it`);
+  }
+  if (text !== undefined) return text;
+  const misspelt = Object.keys(process.env).find(
+    (one) =>
+      /^snowdrift/i.test(one) && !VARIABLES.includes(one) && nameMeant(one, VARIABLES) === name,
+  );
+  if (misspelt === undefined) return undefined;
+  throw configError(
+    `the environment variable ${misspelt} is not read: rename it to ${name}, or unset it`,
+  );
 }
 
 function wholeNumber(name, value, min, max, toError = configError) {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) {
-    throw toError(`${name} must be a whole number from ${min} to ${max}; it is ${describe(value)}`);
+    // As from process.env.
+    const isText = typeof value === 'string' && numberIn(value) >= min && numberIn(value) <= max;
+    const remedy = isText ? `, a string: pass Number(${describe(value)})` : '';
+    throw toError(
+      `${name} must be a whole number from ${min} to ${max}; it is ${describe(value)}${remedy}`,
+    );
   }
   // -0 is 0.
   return value + 0;

@@ -42,7 +42,10 @@ export interface Layout {
   readonly sequenceBits: number;
   /** Length of a tick in ms: 1 to 86,400,000. */
   readonly tickMs: number;
-  /** Unix ms at which tick 0 starts: any time that a `Date` can hold. */
+  /**
+   * Unix ms at which tick 0 starts: any time that a `Date` can hold, but for January 1970 after its first moment, where
+   * Unix seconds would lie.
+   */
   readonly epoch: number;
 }
 

@@ -4,6 +4,7 @@
 
 const { Codec } = require('./ids/codec.js');
 const { SnowFlakeError, printable, withoutLogin } = require('./ids/error.js');
+const { noSuchName } = require('./ids/names.js');
 const { DATE_LIMIT, LAYOUT_KEYS, faultOf, layouts } = require('./ids/presets.js');
 const { idFault, idOf, readBase32, writeBase32 } = require('./ids/text.js');
 
@@ -39,7 +40,7 @@ function propertiesOf(object, keys, ignored, what, toError) {
     throw toError(`${what} cannot be read`);
   }
   if (unknown === undefined) return copy;
-  throw toError(`${what} has no ${show(unknown)}. It knows ${keys.join(', ')}`);
+  throw toError(noSuchName(what, unknown, keys));
 }
 
 function codecOf(layout = 'node') {

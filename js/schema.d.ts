@@ -12,7 +12,7 @@
 
 import type { BigIntId, Id, Layout, LayoutName, NumberId } from './id';
 
-/** Options of {@link idSchema}. */
+/** Options of {@link idSchema}. A `layout` or `since` that is given has a value: undefined is `ERR_SNOWFLAKE_CONFIG`. */
 export interface IdSchemaOptions<As extends 'bigint' | 'number' | 'string'> {
   /**
    * The one that issued the IDs. Then IDs are also refused that are wider than the layout, or whose time by this layout

@@ -1,6 +1,8 @@
 'use strict';
 // The class for applications.
 
+const { types } = require('node:util');
+
 const { SnowFlakeError, argumentError, configError, describe } = require('./errors.js');
 const { Generator, isClosed, isGenerator, parse } = require('./generator/generator.js');
 const { Opened, openLease, openNow } = require('./generator/opening.js');
@@ -108,8 +110,9 @@ class SnowFlake extends Generator {
 
   static use(flake) {
     if (!isGenerator(flake)) {
+      const remedy = types.isPromise(flake) ? ': await it first' : '';
       throw argumentError(
-        `SnowFlake.use() takes a SnowFlake or CachedSnowFlake of this thread and this copy of the package; it is ${describe(flake)}`,
+        `SnowFlake.use() takes a SnowFlake or CachedSnowFlake of this thread and this copy of the package; it is ${describe(flake)}${remedy}`,
       );
     }
     if (isClosed(flake)) {

@@ -9,7 +9,7 @@ const { join } = require('node:path');
 const { test } = require('node:test');
 const { promisify } = require('node:util');
 
-const { fromBase32 } = require('../../js/id.js');
+const { fromBase32, toBase32 } = require('../../js/id.js');
 const { isStorms, storm } = require('../support/amount.js');
 const { endOf, firstLine, json, run, start } = require('../support/cli.js');
 const { refusing } = require('../support/echo.js');
@@ -122,7 +122,20 @@ test('wrong usage exits with 2 and says what to do; a failure exits with 1', asy
     ],
     [['next', '--lease', 'redis://localhost'], 2, /: pass --datacenter-id \(0 to 7\), or set/],
     [['next', '--wrong'], 2, /--wrong.*snowdrift next --help/s],
-    [['next', '--workerId', '3'], 2, /Unknown option '--workerId'\. It is --worker-id$/m],
+    [['next', '--workerId', '3'], 2, /Unknown option '--workerId'\. Did you mean --worker-id\?$/m],
+    [['next', '--worker_id=3'], 2, /Unknown option '--worker_id'\. Did you mean --worker-id\?$/m],
+    [['next', '--machine-id', '3'], 2, /Did you mean --worker-id\?$/m],
+    [['layout', '--epoc', '3'], 2, /Did you mean --epoch\?$/m],
+    [['next', '5'], 2, /next takes no argument; remove '5': -n 5 draws so many IDs$/m],
+    [['next', '--worker-id'], 2, /'--worker-id <value>' argument missing/],
+    [['next', '--worker-id', ''], 2, /: --worker-id is empty: check that the variable it comes/],
+    [['serve', '--host', ''], 2, /: --host is empty: check/],
+    [['slots', ''], 2, /: an argument of slots is empty: check/],
+    [['help', 'nope'], 2, /no command 'nope'/],
+    [['nxt'], 2, /no command 'nxt'\. Did you mean next\? The commands/],
+    [['decode', '1'], 2, /Did you mean parse\?/],
+    [['--layout', 'uid', 'next'], 2, /: the command comes first: snowdrift next --layout \.\.\.$/m],
+    [['layout', '--epoch', '1577836800'], 2, /epoch 1577836800 is .* write 1577836800000$/m],
     [['next', '-n', '0', ...NODE], 2, /-n must be a whole number from 1 to 1000000; it is '0'/],
     [['next', '-n', 'x', ...NODE], 2, /: -n must be a whole number from 1 to .*; it is 'x'/],
     [['next', '-n', '-5', ...NODE], 2, /'-n' argument is ambiguous.*--count=-XYZ/],
@@ -268,6 +281,84 @@ test('slots of a directory: held, died, free', { skip: storm }, async () => {
   }
 });
 
+test('parse reads what next prints from its standard input', async () => {
+  const parseInput = async (text, args = []) => {
+    const child = start(['parse', '--json', ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
+    const output = { stdout: '', stderr: '' };
+    for (const stream of ['stdout', 'stderr']) {
+      child[stream].setEncoding('utf8').on('data', (part) => {
+        output[stream] += part;
+      });
+    }
+    // It may have ended without reading all.
+    child.stdin.on('error', () => {});
+    child.stdin.end(text);
+    const [code] = await endOf(child);
+    return { code, ...output };
+  };
+  const idsOf = ({ stdout }) => JSON.parse(stdout).map(({ id }) => id);
+  for (const form of [[], ['--string'], ['--json'], ['--base32']]) {
+    const { stdout } = await run(['next', '-n', '3', ...form, ...NODE]);
+    const ids = idsOf(await parseInput(stdout));
+    assert.equal(ids.length, 3);
+    for (const id of ids) {
+      assert.ok(stdout.includes(form[0] === '--base32' ? toBase32(id) : id), stdout);
+    }
+  }
+  // Arguments come first.
+  assert.deepEqual(idsOf(await parseInput('2', ['1'])), ['1']);
+  for (const [text, code, said] of [
+    ['', 2, /parse needs an ID/],
+    [' \n', 2, /parse needs an ID/],
+    ['1\nx\u001b[31m', 1, /it is 'x\\x1B\[31m'/],
+    ['["1"', 2, /standard input starts with \[ and is no JSON/],
+    ['[900833463518117888]', 1, /a number such as 900833463518117900 .* Pass a string/],
+    ['1\n'.repeat(2 ** 21 + 1), 2, /standard input is longer than 4 MiB/],
+  ]) {
+    const answer = await parseInput(text);
+    assert.deepEqual([answer.code, answer.stdout], [code, '']);
+    assert.match(answer.stderr, said);
+  }
+});
+
+test('control characters of arguments are escaped in every error', async () => {
+  const hostile = '\u001b]0;owned\u0007\u009b31m\u202e\n';
+  for (const args of [
+    [hostile],
+    ['help', hostile],
+    [`--${hostile}`, 'next'],
+    ['next', hostile],
+    ['next', `--${hostile}`],
+    ['next', `--json=${hostile}`],
+    ['next', '-n', hostile],
+    ['next', ...NODE, '--layout', hostile],
+    ['next', ...NODE, '--layout', `{${hostile}`],
+    ['next', ...NODE, '--epoch', hostile],
+    ['next', ...NODE, '--state', `/no/${hostile}`],
+    ['next', '--datacenter-id', '1', '--lease', hostile],
+    ['next', '--lease-file', hostile],
+    ['next', '--worker-id', hostile],
+    ['parse', hostile],
+    ['layout', hostile, hostile],
+    ['slots', hostile],
+    ['slots', `file:///no/${hostile}`],
+    ['slots', `postgres://user:pass@${hostile}/x`],
+    ['reset', ...NODE, `file:///no/${hostile}`],
+    ['raise', 'redis://localhost', '--ttl', hostile],
+    ['recover', 'redis://localhost', '--layout', hostile],
+    ['create', hostile],
+    ['sql', hostile],
+    ['serve', hostile],
+    ['serve', ...NODE, '--host', hostile],
+    ['serve', ...NODE, '--port', hostile],
+    ['serve', ...NODE, '--token-file', hostile],
+  ]) {
+    const { code, stderr } = await run(args);
+    assert.notEqual(code, 0, JSON.stringify(args));
+    assert.match(stderr, /^(snowdrift: [^\p{Cc}\u202e]+\n)+$/u, JSON.stringify([args, stderr]));
+  }
+});
+
 test('help and version', async () => {
   assert.match((await run(['--help'])).stdout, /Usage: snowdrift <command>/);
   assert.equal((await run(['-h'])).stdout, (await run(['--help'])).stdout);
@@ -286,6 +377,7 @@ test('help and version', async () => {
   ]) {
     const { stdout, code } = await run([command, '--help']);
     assert.equal(code, 0);
+    assert.equal((await run(['help', command])).stdout, stdout);
     assert.match(stdout, new RegExp(`^Usage: snowdrift ${command} `));
     assert.ok(stdout.split('\n').every((line) => line.length <= 110));
   }

@@ -332,6 +332,7 @@ function isLayout(cut) {
     within(cut.tickMs, 1, 86_400_000) &&
     typeof ms === 'number' &&
     Math.abs(ms) <= TIME_LIMIT &&
+    (Math.floor(ms) <= 0 || ms >= Date.UTC(1970, 1)) &&
     sum <= 63
   );
 }

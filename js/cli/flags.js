@@ -108,9 +108,11 @@ function checkNode(node, layout, takesAnyWorker) {
   const names = faults.map(({ name }) => name).join(' and ');
   const ways = [`pass ${flags.join(' and ')}`, `set ${names} in the environment`];
   if (names.includes('workerId')) ways.push('take any free worker ID with --lease URL');
-  const held = faults.filter(({ text }) => text !== undefined);
-  const found = held.map(({ name, text }) => `; ${name} holds ${describe(text)}`).join('');
-  throw configError(`${ways.join(', or ')}${found}`);
+  const found = faults.map(({ name, text, other }) => {
+    if (text !== undefined) return `; ${name} holds ${describe(text)}`;
+    return other === undefined ? '' : `; ${other} is set, but names are case-sensitive`;
+  });
+  throw configError(`${ways.join(', or ')}${found.join('')}`);
 }
 
 /** The store's URL for a lease: of the flag, or of the environment; undefined without a lease. */

@@ -5,7 +5,8 @@
 const { inspect, parseArgs } = require('node:util');
 
 const { SnowFlakeError, isMissing } = require('../errors.js');
-const { redact, redactForeign } = require('../secrets.js');
+const { nameMeant } = require('../ids/names.js');
+const { printable, redact, redactForeign, sanitize } = require('../secrets.js');
 const { applyLeaseFile } = require('./store-url.js');
 
 const COMMANDS = {
@@ -34,18 +35,42 @@ const HELP = `Usage: snowdrift <command> [options]
   raise    raises the ttl, maxClockSkew or maxAhead that a namespace allows
   serve    serves IDs by HTTP, for services in other languages
 
-  snowdrift <command> --help shows its options, snowdrift --version the version.
+  snowdrift help <command> shows its options, snowdrift --version the version.
   Each command has --json. Output is coloured on a terminal, unless NO_COLOR is set.`;
 
 class UsageError extends Error {}
 
+const isCommand = (name) => Object.hasOwn(COMMANDS, name);
+
+function noCommand(name, args) {
+  const names = Object.keys(COMMANDS);
+  const later = name.startsWith('-') ? args.find(isCommand) : undefined;
+  if (later !== undefined) {
+    return new UsageError(`the command comes first: snowdrift ${later} ${name} ...`);
+  }
+  const meant = nameMeant(name, names);
+  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
+  return new UsageError(
+    `there is no command '${name}'.${hint} The commands are ${names.join(', ')}, help`,
+  );
+}
+
+/** Refuses what is given without a value, as a variable of a shell that is not set gives it. */
+function checkNotEmpty(name, { values, positionals }) {
+  const flag = Object.keys(values).find((one) => values[one] === '');
+  if (flag === undefined && !positionals.includes('')) return;
+  const what = flag === undefined ? `an argument of ${name}` : `--${flag}`;
+  throw new UsageError(
+    `${what} is empty: check that the variable it comes from is set, or leave it out`,
+  );
+}
+
 async function main([name, ...args]) {
   if (['--version', '-v'].includes(name)) return print(require('../../package.json').version);
+  // snowdrift help parse
+  if (name === 'help' && args.length > 0) return await main([args[0], '--help']);
   if (name === undefined || ['--help', '-h', 'help'].includes(name)) return print(HELP);
-  if (!Object.hasOwn(COMMANDS, name)) {
-    const names = Object.keys(COMMANDS).join(', ');
-    throw new UsageError(`there is no command '${name}'. The commands are ${names}, help`);
-  }
+  if (!isCommand(name)) throw noCommand(name, args);
   const command = COMMANDS[name]();
   const options = {
     ...command.options,
@@ -58,15 +83,13 @@ async function main([name, ...args]) {
   } catch ({ message }) {
     // Without Node's advice on arguments that start with a dash.
     const what = message.replace(/\. To specify a positional.*$|\.$/s, '').replaceAll('\n', ' ');
-    const unknown = /^Unknown option '--(\w+)'/.exec(message)?.[1];
-    // As in the environment: datacenterId
-    const meant = unknown?.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-    const hint = Object.hasOwn(options, meant)
-      ? `It is --${meant}`
-      : `snowdrift ${name} --help lists the options`;
+    const [, unknown] = /^Unknown option '--([^'=]+)/.exec(message) ?? [];
+    const meant = unknown && nameMeant(unknown, Object.keys(options));
+    const hint = meant ? `Did you mean --${meant}?` : `snowdrift ${name} --help lists the options`;
     throw new UsageError(`${what}. ${hint}`);
   }
   if (read.values.help) return print(command.help);
+  checkNotEmpty(name, read);
   const show = (value, format) =>
     print(read.values.json ? JSON.stringify(value, undefined, 2) : format(value));
   applyLeaseFile(read.values, read.positionals, { complain, usage });
@@ -77,8 +100,9 @@ function print(text) {
   process.stdout.write(`${redact(text)}\n`);
 }
 
+/** Control characters are escaped: they may come from an argument. */
 function complain(text) {
-  process.stderr.write(`snowdrift: ${redact(text)}\n`);
+  process.stderr.write(`snowdrift: ${sanitize(text)}\n`);
 }
 
 function usage(message) {
@@ -90,7 +114,8 @@ process.stdout.on('error', ({ code }) => process.exit(code === 'EPIPE' ? 0 : 1))
 
 main(process.argv.slice(2)).catch((failure) => {
   if (!(failure instanceof UsageError || failure instanceof SnowFlakeError)) {
-    complain(redactForeign(inspect(failure)));
+    const lines = redactForeign(inspect(failure)).split('\n').map(printable);
+    process.stderr.write(`snowdrift: ${lines.join('\n')}\n`);
     process.exit(1);
   }
   const code = failure.code === undefined ? '' : `${failure.code}: `;

@@ -25,7 +25,11 @@ const options = {
 };
 
 async function run(flags, positionals, { print, usage }) {
-  if (positionals.length > 0) throw usage(`next takes no argument; remove '${positionals[0]}'`);
+  if (positionals.length > 0) {
+    const [text] = positionals;
+    const hint = /^\d+$/.test(text) ? `: -n ${text} draws so many IDs` : '';
+    throw usage(`next takes no argument; remove '${text}'${hint}`);
+  }
   const count = readWholeNumber('-n', flags.count, 1, MAX_COUNT) ?? 1;
   const flake = await openGenerator(flags, { maxWait: 1000 });
   try {

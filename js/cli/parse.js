@@ -10,7 +10,7 @@ const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags } = require('./flags.js');
 const help = `Usage: snowdrift parse ID... [options]
 
 Decodes IDs and prints their bits. The letter under a bit names its field. An ID is decimal, or in base32
-if it is not decimal.
+if it is not decimal. Without an ID, it reads IDs from the standard input: snowdrift next | snowdrift parse
 
   --base32              reads all IDs as base32, also those of 13 digits
   --json                prints one array of objects
@@ -18,12 +18,44 @@ ${LAYOUT_HELP}`;
 
 const options = { ...LAYOUT_OPTIONS, base32: { type: 'boolean' } };
 
-async function run(flags, ids, { show, usage }) {
+/** Of the standard input: some 100,000 IDs. */
+const MOST_CHARACTERS = 2 ** 22;
+
+async function run(flags, args, { show, usage }) {
+  const ids = args.length === 0 && !process.stdin.isTTY ? await readInput(usage) : args;
   if (ids.length === 0) throw usage('parse needs an ID: snowdrift parse 900833463518117888');
   const layout = readLayoutFlags(flags) ?? layouts.node;
   // Refuses any invalid ID before it prints one.
   const parsed = ids.map((text) => SnowFlake.parse(readId(text, flags.base32), layout));
   show(parsed, () => parsed.map((one) => draw(one, layout)).join('\n\n'));
+}
+
+/** The IDs on the standard input, in the forms that snowdrift next prints: lines, strings and an array. */
+async function readInput(usage) {
+  let text = '';
+  try {
+    for await (const part of process.stdin.setEncoding('utf8')) {
+      text += part;
+      if (text.length > MOST_CHARACTERS) break;
+    }
+  } catch ({ code }) {
+    throw usage(`cannot read the standard input (${code}): pass the IDs as arguments`);
+  }
+  if (text.length > MOST_CHARACTERS) {
+    throw usage('the standard input is longer than 4 MiB: pass fewer IDs at once');
+  }
+  return idsIn(text.trim(), usage);
+}
+
+function idsIn(text, usage) {
+  if (!text.startsWith('[')) {
+    return text === '' ? [] : text.split(/\s+/).map((line) => line.replace(/^"(.*)"$/, '$1'));
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw usage('the standard input starts with [ and is no JSON: pass IDs as lines');
+  }
 }
 
 function readId(text, isOfBase32 = isBase32(text) && !isId(text)) {

@@ -3,7 +3,9 @@
 
 const { choice, directoryOf, numberIn, optionsOf, variable, wholeNumber } = require('../checks.js');
 const { configError, describe } = require('../errors.js');
-const { readLayout } = require('../ids/layouts.js');
+const { bitsOf } = require('../ids/layout-key.js');
+const { layouts, readLayout } = require('../ids/layouts.js');
+const { isSameName } = require('../ids/names.js');
 const { namesServer } = require('../stores/url.js');
 const { unixNow } = require('../time.js');
 
@@ -53,33 +55,55 @@ const OWN_KEYS = ['workerId', 'state', 'lease', 'clock'];
 const STORE_KEYS = ['maxClockSkew', 'callTimeout', 'thread'];
 
 /**
- * What the environment of the calling thread lacks of a node, or has wrong: `name`, `max` and `text` of each.
+ * What the environment of the calling thread lacks of a node, or has wrong: `name`, `max` and `text` of each, and
+ * `other`, a variable whose name differs only in case and separators.
  * @param fields by name, the bits of each
  */
 function faultsOfEnvironment(fields) {
   return Object.entries(fields).flatMap(([name, bits]) => {
     const text = process.env[name];
     const max = 2 ** bits - 1;
-    return numberIn(text) <= max ? [] : [{ name, max, text }];
+    if (numberIn(text) <= max) return [];
+    const other = Object.keys(process.env).find((one) => one !== name && isSameName(one, name));
+    return [{ name, max, text, other }];
   });
 }
 
 /** Values for examples in messages. */
 const EXAMPLES = { datacenterId: 1, workerId: 3 };
 
-/** @param names the fields that a generator needs */
-function environmentError(faults, names) {
-  const found = faults.map(({ name, max, text }) => {
-    const what = text === undefined ? 'is not set' : `holds ${describe(text)}`;
-    return `the environment variable ${name} ${what} (a whole decimal number from 0 to ${max})`;
-  });
+/** What is wrong with a variable of a node. */
+function wordFault({ name, max, text, other }, layout) {
+  const variable = `the environment variable ${name}`;
+  const named = Object.keys(layouts).find((one) => layouts[one] === layout);
+  const range = `a whole decimal number from 0 to ${max}, by the layout ${named ?? bitsOf(layout)}`;
+  if (text !== undefined) {
+    const bare = text.replace(/^[\s'"]+|[\s'"]+$/g, '');
+    const remedy = numberIn(bare) <= max ? `: set it without spaces and quotes` : '';
+    return `${variable} holds ${describe(text)}, and must be ${range}${remedy}`;
+  }
+  const hint = other === undefined ? '' : `; ${other} is, but names are case-sensitive`;
+  return `${variable} is not set (${range}${hint})`;
+}
+
+/** @param fields by name, the bits of each that a generator needs */
+function environmentError(faults, fields, layout) {
+  const names = Object.keys(fields).filter((name) => fields[name] > 0);
+  const found = faults.map((fault) => wordFault(fault, layout)).join(', and ');
+  const call = names.includes('workerId') ? 'SnowFlake.configure()' : 'SnowFlake.lease()';
+  if (faults.every(({ text }) => text !== undefined)) {
+    const tooHigh = faults.find(({ max, text }) => numberIn(text) > max);
+    const more = tooHigh
+      ? `, or choose a layout with more than ${fields[tooHigh.name]} bits for ${tooHigh.name}`
+      : '';
+    return configError(`${found}. Correct it, pass a number to the constructor or ${call}${more}`);
+  }
   const both = faults.length > 1 ? 'both' : 'it';
   const [before, after] = process.platform === 'win32' ? ['$env:', ';'] : ['', ''];
   const command = names.map((name) => `${before}${name}=${EXAMPLES[name]}${after} `).join('');
   const properties = names.map((name) => `${name}: ${EXAMPLES[name]}`).join(', ');
-  const call = names.includes('workerId') ? 'SnowFlake.configure()' : 'SnowFlake.lease()';
   return configError(
-    `${found.join(', and ')}. Set ${both} before the process starts, for example ${command}node server.js or ` +
+    `${found}. Set ${both} before the process starts, for example ${command}node server.js or ` +
       `cluster.fork({ ${properties} }), or pass ${both} to the constructor or ${call}`,
   );
 }
@@ -89,7 +113,7 @@ function environmentError(faults, names) {
  * @param fields by name, the bits of each that is needed
  * @param isUnique whether the worker ID alone tells nodes apart: a store leased it, or the options name it
  */
-function readNode(given, fields, isUnique) {
+function readNode(given, fields, isUnique, layout) {
   const node = { datacenterId: undefined, workerId: undefined };
   const fromEnvironment = {};
   for (const [name, bits] of Object.entries(fields)) {
@@ -98,10 +122,7 @@ function readNode(given, fields, isUnique) {
     else fromEnvironment[name] = bits;
   }
   const faults = faultsOfEnvironment(fromEnvironment);
-  if (faults.length > 0) {
-    const needed = Object.keys(fields).filter((name) => fields[name] > 0);
-    throw environmentError(faults, needed);
-  }
+  if (faults.length > 0) throw environmentError(faults, fields, layout);
   for (const name of Object.keys(fromEnvironment)) node[name] = Number(process.env[name]);
   return node;
 }
@@ -197,7 +218,7 @@ function readOptions(options = {}, { isLeased } = { isLeased: false }) {
   if (!isLeased && !recording?.anyWorker) fields.workerId = layout.workerBits;
   return {
     layout,
-    ...readNode(given, fields, isUnique),
+    ...readNode(given, fields, isUnique, layout),
     clockBack,
     maxWait: wholeNumber('maxWait', maxWait, 0, MAX_WAIT_MS),
     maxAhead: wholeNumber('maxAhead', maxAhead, 0, MAX_AHEAD_MS),

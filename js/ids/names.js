@@ -10,6 +10,7 @@ const SYNONYMS = {
   timestampBits: 'timebits',
   maxAhead: 'maxtimeahead',
   lease: 'leaseurl storeurl',
+  count: 'instances processes size workers',
   parse: 'decode decompose deconstruct',
   next: 'create draw gen generate id new nextid',
 };
@@ -23,6 +24,8 @@ const MOST_CHARACTERS = 40;
 
 /** A name without case and separators: datacenterId of DATACENTER_ID. */
 const bare = (name) => name.toLowerCase().replace(/[^a-z0-9]/g, '');
+
+const isSameName = (one, other) => bare(one) === bare(other);
 
 /** How many characters differ: inserted, left out or replaced. */
 function distance(one, other) {
@@ -42,7 +45,7 @@ function distance(one, other) {
 function nameMeant(name, names) {
   if (name.length > MOST_CHARACTERS) return undefined;
   const given = bare(name);
-  const isOf = (text) => names.find((one) => bare(one) === bare(text));
+  const isOf = (text) => names.find((one) => isSameName(one, text));
   const synonym = meanings.get(given);
   const found = isOf(given) ?? (synonym && isOf(synonym));
   if (found !== undefined) return found;
@@ -60,4 +63,4 @@ function noSuchName(what, name, names) {
   return `${what} has no '${name.slice(0, MOST_CHARACTERS)}'.${hint} It knows ${names.join(', ')}`;
 }
 
-module.exports = { nameMeant, noSuchName };
+module.exports = { isSameName, nameMeant, noSuchName };

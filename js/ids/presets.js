@@ -32,6 +32,9 @@ const layouts = Object.freeze({
   safe: preset(41, 0, 6, 1, 5, 1, 1767225600000),
 });
 
+/** January 1970, in ms: Unix seconds of the years until 2054 would lie there. */
+const JANUARY_1970 = 31 * 86_400_000;
+
 /** The number of bits of a layout's IDs. */
 function widthOf(layout) {
   let bits = 0;
@@ -50,6 +53,10 @@ function faultOf(layout, show) {
     if (!Number.isInteger(value) || value < min || value > max) {
       return `${key} must be a whole number from ${min} to ${max}; it is ${show(value)}`;
     }
+  }
+  const { epoch } = layout;
+  if (epoch > 0 && epoch < JANUARY_1970) {
+    return `epoch ${epoch} is ${new Date(epoch).toISOString()}, since it is in ms: if it is ${new Date(epoch * 1000).toISOString()} in seconds, write ${epoch * 1000}`;
   }
   const bits = widthOf(layout);
   if (bits <= MOST_BITS) return undefined;

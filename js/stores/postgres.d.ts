@@ -10,7 +10,7 @@ import type { LeaseStore, StoreOptions } from './store';
  *
  * Prefer a Pool to a Client: if a query takes longer than `callTimeout`, the lease destroys its connection, and
  * a Pool opens another one. Set its `connectionTimeoutMillis` and `keepAlive`, too. A Client keeps a half-open
- * connection (packets vanish without a reset).
+ * connection (packets vanish without a reset). A Client must be connected: `await client.connect()` first.
  *
  * @param client a Pool or a Client of `pg`
  */

@@ -22,6 +22,12 @@ function numberParameters(text) {
 async function queryPostgres(client, text, values, signal) {
   // Of pg, only a Pool has totalCount.
   const isPool = typeof client.totalCount === 'number';
+  // It would keep the query until then.
+  if (client._connected === false && client._connecting === false) {
+    throw configError(
+      'the Client of pg is not connected: await client.connect() first, or pass a Pool',
+    );
+  }
   // Without values, pg accepts several statements in one text.
   const run = async (on) => (await on.query(numberParameters(text), values)).rows;
   if (!isPool || signal === undefined) return run(client);

@@ -1,0 +1,175 @@
+'use strict';
+// Mistakes of a first hour: what the error says to do.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { Client } = require('pg');
+
+const { SnowFlake, refuses, rejects, runScript, entry } = require('../support/support.js');
+const id = require('../../js/id.js');
+const { nameMeant } = require('../../js/ids/names.js');
+const { forkWorkers } = require('../../js/cluster.js');
+const { SnowFlakeModule } = require('../../js/nestjs.js');
+const { withSnowFlake } = require('../../js/orm/prisma.js');
+const { idSchema } = require('../../js/schema.js');
+const { memory } = require('../../js/stores/memory.js');
+const { postgres } = require('../../js/stores/postgres.js');
+const { fromStatefulSet } = require('../../js/worker-id.js');
+
+const CONFIG = 'ERR_SNOWFLAKE_CONFIG';
+const node = { datacenterId: 1, workerId: 1 };
+const { node: layout } = id.layouts;
+const make = (options) => new SnowFlake({ ...node, ...options });
+
+test('a name in another case, form or number, or of another library, names the one that is meant', async () => {
+  for (const [call, wrong, meant] of [
+    [make, 'datacenterID', 'datacenterId'],
+    [make, 'dataCenterId', 'datacenterId'],
+    [make, 'regionId', 'datacenterId'],
+    [make, 'worker_id', 'workerId'],
+    [make, 'WORKER_ID', 'workerId'],
+    [make, 'machineId', 'workerId'],
+    [make, 'nodeId', 'workerId'],
+    [make, 'instance_id', 'workerId'],
+    [make, 'customEpoch', 'epoch'],
+    [make, 'epoche', 'epoch'],
+    [make, 'clockback', 'clockBack'],
+    [make, 'states', 'state'],
+    [make, 'Scope', 'scope'],
+    [(options) => make({ layout: { ...layout, ...options } }), 'seqBits', 'sequenceBits'],
+    [(options) => SnowFlake.lease(memory(), options), 'callTimeOut', 'callTimeout'],
+    [(options) => forkWorkers({ datacenterId: 1, ...options }).stop(), 'workers', 'count'],
+    [(options) => forkWorkers({ datacenterId: 1, ...options }).stop(), 'signal', 'signals'],
+    [SnowFlakeModule.forRoot, 'isglobal', 'isGlobal'],
+    [SnowFlakeModule.forRoot, 'machineId', 'workerId'],
+    [withSnowFlake, 'model', 'models'],
+    [idSchema, 'As', 'as'],
+    [fromStatefulSet, 'hostName', 'hostname'],
+    [(fields) => new SnowFlake(node).compose(fields), 'timeStamp', 'timestamp'],
+    [id.compose, 'worker', 'workerId'],
+    [(options) => id.parse('1', { ...layout, ...options }), 'timestampBit', 'timestampBits'],
+  ]) {
+    await assert.rejects(
+      async () => call({ [wrong]: 1 }),
+      ({ code, message }) => {
+        assert.match(code, /^ERR_SNOWFLAKE_(CONFIG|ARGUMENT)$/);
+        assert.match(
+          message,
+          new RegExp(` has no '${wrong}'\\. Did you mean ${meant}\\? It knows .*\\b${meant}\\b`),
+        );
+        return true;
+      },
+    );
+  }
+  assert.match(refuses(() => make({ elephants: 1 }), CONFIG).message, /'elephants'\. It knows/);
+  assert.ok(refuses(() => make({ ['x'.repeat(1e6)]: 1 }), CONFIG).message.length < 300);
+});
+
+test('names that are not near are not guessed', () => {
+  for (const [name, names] of [
+    ['', ['a']],
+    ['--', ['as']],
+    ['x', ['as']],
+    ['ttx', ['as', 'to']],
+    ['constructor', ['workerId']],
+    ['toString', ['workerId']],
+  ]) {
+    assert.equal(nameMeant(name, names), undefined, name);
+  }
+});
+
+test('an epoch in seconds is refused with the ms', () => {
+  for (const call of [
+    () => make({ epoch: 1577836800 }),
+    () => make({ layout: { ...layout, epoch: 1577836800 } }),
+    () => id.parse('1', { ...layout, epoch: 1577836800 }),
+    () => SnowFlake.parse('1', { ...layout, epoch: 1577836800 }),
+  ]) {
+    assert.equal(
+      refuses(call, CONFIG).message,
+      'epoch 1577836800 is 1970-01-19T06:17:16.800Z, since it is in ms: if it is 2020-01-01T00:00:00.000Z in seconds, write 1577836800000',
+    );
+  }
+  const february = Date.UTC(1970, 1);
+  refuses(() => make({ epoch: 1 }), CONFIG);
+  refuses(() => make({ epoch: february - 1 }), CONFIG);
+  for (const epoch of [-1, 0, february]) assert.equal(make({ epoch }).layout.epoch, epoch);
+});
+
+test('a number as text, and a promise, name the remedy', () => {
+  const { message } = refuses(() => make({ workerId: '3' }), CONFIG);
+  assert.match(message, /from 0 to 31; it is '3', a string: pass Number\('3'\)$/);
+  assert.match(refuses(() => make({ workerId: '32' }), CONFIG).message, /it is '32'$/);
+  const used = refuses(() => SnowFlake.use(Promise.resolve()), 'ERR_SNOWFLAKE_ARGUMENT');
+  assert.match(used.message, /it is \[Promise\]: await it first$/);
+});
+
+test('a schema of less than was written is refused', () => {
+  for (const name of ['layout', 'since']) {
+    const { message } = refuses(() => idSchema({ layout: 'node', [name]: undefined }), CONFIG);
+    assert.equal(message, `${name} is undefined: give it a value, or leave it out to check less`);
+  }
+});
+
+test('a Client of pg that is not connected is named', async () => {
+  const client = new Client({ host: '127.0.0.1', port: 1 });
+  const { message } = await rejects(SnowFlake.lease(postgres(client), { datacenterId: 1 }), CONFIG);
+  assert.match(message, /Client of pg is not connected: await client\.connect\(\) first/);
+});
+
+/** What the constructor says in an environment. */
+async function messageIn(env, options = '') {
+  const script = `try { new (require(${JSON.stringify(entry)}).SnowFlake)(${options}) }
+    catch ({ code, message }) { console.log(code, message) }`;
+  return (await runScript(script, { env })).stdout;
+}
+
+test('variables of the environment: case, ranges, quotes, misspelt names', {
+  skip: process.platform === 'win32' && 'its names have no case',
+}, async () => {
+  for (const [env, said, not = /^$/] of [
+    [
+      { WORKER_ID: '3', datacenterId: '1' },
+      /variable workerId is not set \(.* from 0 to 31, by the layout node; WORKER_ID is, but names are case-sensitive\)\. Set it before/,
+    ],
+    [
+      { workerid: '3', DATACENTER_ID: '1' },
+      /; DATACENTER_ID is, but .*; workerid is, but .*\. Set both before/,
+    ],
+    [
+      { workerId: '32', datacenterId: '1' },
+      /workerId holds '32', and must be a whole decimal number from 0 to 31, by the layout node\. Correct it, .*or choose a layout with more than 5 bits for workerId$/m,
+      /before the process starts/,
+    ],
+    [
+      { workerId: '"3"', datacenterId: '1' },
+      /layout node: set it without spaces and quotes\. Correct/,
+    ],
+    [
+      { workerId: ' 3 ', datacenterId: '1' },
+      /layout node: set it without spaces and quotes\. Correct/,
+    ],
+    [{ workerId: 'three', datacenterId: '1' }, /layout node\. Correct it/, /choose|quotes/],
+    [
+      { SNOWDRIFT_LEASES: 'x' },
+      /variable SNOWDRIFT_LEASES is not read: rename it to SNOWDRIFT_LEASE/,
+    ],
+    [
+      { snowdrift_state: 'x' },
+      /snowdrift_state is not read: rename it to SNOWDRIFT_STATE, or unset/,
+    ],
+    [
+      { SNOWDRIFT_SHARE: 'x', workerId: '1', datacenterId: '1' },
+      /SNOWDRIFT_SHARE is not read: rename it to SNOWDRIFT_SHARED/,
+    ],
+  ]) {
+    const message = await messageIn({ SNOWDRIFT_SHARED: undefined, ...env });
+    assert.match(message, said);
+    assert.doesNotMatch(message, not);
+  }
+  const bits = await messageIn({ workerId: '32' }, '{ datacenterId: 0, epoch: 0 }');
+  assert.match(bits, /by the layout 41\/3\/5\/2\/12\. Correct it/);
+  // Kubernetes sets these for a service of that name.
+  const service = { SNOWDRIFT_PORT: 'tcp://10.0.0.1:80', SNOWDRIFT_SERVICE_HOST: '10.0.0.1' };
+  assert.equal(await messageIn({ ...service, ...{ datacenterId: '1', workerId: '1' } }), '');
+});
