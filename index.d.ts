@@ -5,8 +5,8 @@
  * ```js
  * // datacenterId=1 workerId=3 node server.js
  * const { SnowFlake } = require('snowdrift')
- * SnowFlake.nextId()        // 501276370534961152n
- * SnowFlake.nextIdString()  // '501276370534961153'
+ * SnowFlake.nextId()        // 900710334548459520n
+ * SnowFlake.nextIdString()  // '900710334548459521'
  * ```
  *
  * Everything thrown is a {@link SnowFlakeError} with a {@link SnowFlakeErrorCode}. Problems that stop nothing
@@ -388,7 +388,7 @@ declare abstract class Generator {
   readonly nextIdString: () => string;
 
   /**
-   * As {@link nextId}, but 13 characters of Crockford's base32, such as `'0DX746G00H401'`: text whose order by
+   * As {@link nextId}, but 13 characters of Crockford's base32, such as `'0RZZQ8VR4HG00'`: text whose order by
    * character code is the order of the IDs, for ever. Decimal strings sort wrong once IDs get a digit more
    * (`npx snowdrift layout` prints when). For keys of object stores and caches, file names, cursors, text columns.
    *

@@ -13,7 +13,7 @@
  * if (cluster.isPrimary) {
  *   forkWorkers({ count: 4, datacenterId: 1 })
  * } else {
- *   console.log(SnowFlake.nextIdString()); // 900710334548443136
+ *   console.log(SnowFlake.nextIdString()); // 900710334548410368
  * }
  * ```
  */
