@@ -96,18 +96,24 @@ function checkGiven(name, value, remedy) {
 
 const VARIABLES = ['SNOWDRIFT_LEASE', 'SNOWDRIFT_STATE', 'SNOWDRIFT_SHARED', 'SNOWDRIFT_TOKEN'];
 
+/** Those of which no misspelling was found. Once a thread: listing the environment takes as long as opening a generator. */
+const looked = new Set();
+
 /** A variable of the environment that snowdrift reads; undefined if it is not set. Refuses one that is misspelt. */
 function variable(name) {
   const text = process.env[name];
   if (text === '') {
     throw configError(`the environment variable ${name} is empty: give it a value, or unset it`);
   }
-  if (text !== undefined) return text;
+  if (text !== undefined || looked.has(name)) return text;
   const misspelt = Object.keys(process.env).find(
     (one) =>
       /^snowdrift/i.test(one) && !VARIABLES.includes(one) && nameMeant(one, VARIABLES) === name,
   );
-  if (misspelt === undefined) return undefined;
+  if (misspelt === undefined) {
+    looked.add(name);
+    return undefined;
+  }
   throw configError(
     `the environment variable ${misspelt} is not read: rename it to ${name}, or unset it`,
   );
