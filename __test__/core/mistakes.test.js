@@ -149,6 +149,11 @@ test('variables of the environment: case, ranges, quotes, misspelt names', {
       { workerId: ' 3 ', datacenterId: '1' },
       /layout node: set it without spaces and quotes\. Correct/,
     ],
+    [
+      { workerId: `${' '.repeat(100_000)}x`, datacenterId: '1' },
+      /layout node\. Correct it/,
+      /quotes/,
+    ],
     [{ workerId: 'three', datacenterId: '1' }, /layout node\. Correct it/, /choose|quotes/],
     [
       { SNOWDRIFT_LEASES: 'x' },

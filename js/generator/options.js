@@ -78,7 +78,8 @@ function wordFault({ name, max, text, other }, layout) {
   const named = Object.keys(layouts).find((one) => layouts[one] === layout);
   const range = `a whole decimal number from 0 to ${max}, by the layout ${named ?? bitsOf(layout)}`;
   if (text !== undefined) {
-    const bare = text.replace(/^[\s'"]+|[\s'"]+$/g, '');
+    // Cut, since the pattern is not linear.
+    const bare = text.slice(0, 60).replace(/^[\s'"]+|[\s'"]+$/g, '');
     const remedy = numberIn(bare) <= max ? `: set it without spaces and quotes` : '';
     return `${variable} holds ${describe(text)}, and must be ${range}${remedy}`;
   }
