@@ -33,7 +33,7 @@ function propertiesOf(object, what, keys, toError, read = readAll) {
   }
   if (!isObject) throw notAnObject(object, what, toError);
   if (unknown !== undefined) {
-    throw toError(noSuchName(what, unknown, keys));
+    throw toError(noSuchName(what, unknown, keys, describe));
   }
   return properties;
 }

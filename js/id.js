@@ -3,21 +3,10 @@
 // Node. Draws none.
 
 const { Codec } = require('./ids/codec.js');
-const { SnowFlakeError, printable, withoutLogin } = require('./ids/error.js');
+const { SnowFlakeError, show } = require('./ids/error.js');
 const { noSuchName } = require('./ids/names.js');
 const { DATE_LIMIT, LAYOUT_KEYS, faultOf, layouts } = require('./ids/presets.js');
 const { idFault, idOf, readBase32, writeBase32 } = require('./ids/text.js');
-
-const LARGEST = 10n ** 60n;
-
-/** A value in a message, without running code of its own. */
-function show(value) {
-  if (typeof value === 'string') return `'${printable(withoutLogin(value).slice(0, 60))}'`;
-  // To spell a million digits takes long.
-  if (typeof value === 'bigint' && (value > LARGEST || value < -LARGEST)) return 'a larger bigint';
-  if (Object(value) !== value) return printable(String(value).slice(0, 60));
-  return typeof value === 'object' ? 'an object' : 'a function';
-}
 
 const argumentError = (message) => new SnowFlakeError('ERR_SNOWFLAKE_ARGUMENT', message);
 const invalidId = (message) => new SnowFlakeError('ERR_SNOWFLAKE_INVALID_ID', message);
@@ -40,7 +29,7 @@ function propertiesOf(object, keys, ignored, what, toError) {
     throw toError(`${what} cannot be read`);
   }
   if (unknown === undefined) return copy;
-  throw toError(noSuchName(what, unknown, keys));
+  throw toError(noSuchName(what, unknown, keys, show));
 }
 
 function codecOf(layout = 'node') {

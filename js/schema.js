@@ -3,7 +3,7 @@
 // and no Node API.
 
 const { floorId, isId, parse } = require('./id.js');
-const { SnowFlakeError } = require('./ids/error.js');
+const { SnowFlakeError, show } = require('./ids/error.js');
 const { noSuchName } = require('./ids/names.js');
 
 const OPTIONS = ['as', 'layout', 'since'];
@@ -21,7 +21,7 @@ const configError = (message) => new SnowFlakeError('ERR_SNOWFLAKE_CONFIG', mess
 function idSchema(options = {}) {
   if (Object(options) !== options) throw configError('the options of idSchema() must be an object');
   const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
-  if (unknown !== undefined) throw configError(noSuchName('idSchema()', unknown, OPTIONS));
+  if (unknown !== undefined) throw configError(noSuchName('idSchema()', unknown, OPTIONS, show));
   // Undefined, they would check less than was written.
   const unset = ['layout', 'since'].find((name) => name in options && options[name] === undefined);
   if (unset !== undefined) {

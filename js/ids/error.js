@@ -47,4 +47,15 @@ function printable(text) {
   return text.replace(CONTROLS, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-module.exports = { SnowFlakeError, filterErrors, printable, withoutLogin };
+const LARGEST = 10n ** 60n;
+
+/** A value in a message, without running code of its own. */
+function show(value) {
+  if (typeof value === 'string') return `'${printable(withoutLogin(value).slice(0, 60))}'`;
+  // To spell a million digits takes long.
+  if (typeof value === 'bigint' && (value > LARGEST || value < -LARGEST)) return 'a larger bigint';
+  if (Object(value) !== value) return printable(String(value).slice(0, 60));
+  return typeof value === 'object' ? 'an object' : 'a function';
+}
+
+module.exports = { SnowFlakeError, filterErrors, printable, show, withoutLogin };

@@ -56,11 +56,15 @@ function nameMeant(name, names) {
   return near[0]?.far <= most ? near[0].one : undefined;
 }
 
-/** The text for a name that is not in a list. @param what has the names */
-function noSuchName(what, name, names) {
+/**
+ * The text for a name that is not in a list.
+ * @param what has the names
+ * @param show returns a value as text, without secrets
+ */
+function noSuchName(what, name, names, show) {
   const meant = nameMeant(name, names);
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
-  return `${what} has no '${name.slice(0, MOST_CHARACTERS)}'.${hint} It knows ${names.join(', ')}`;
+  return `${what} has no ${show(name)}.${hint} It knows ${names.join(', ')}`;
 }
 
 module.exports = { isSameName, nameMeant, noSuchName };

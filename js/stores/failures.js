@@ -86,13 +86,13 @@ const ACTIONS = {
   slots: 'list its slots',
 };
 
-/** A call of a client, whose errors are copied. */
+/** A call of a client, whose errors are copied. Ours stay. */
 function ofClient(call) {
   return async (...values) => {
     try {
       return await call(...values);
     } catch (failure) {
-      throw copyError(failure);
+      throw failure instanceof SnowFlakeError ? failure : copyError(failure);
     }
   };
 }
