@@ -4,6 +4,8 @@
 // that is abandoned destroys its connection, and the next call opens another one. Otherwise a half-open
 // connection would fail all later calls.
 
+const { promisify } = require('node:util');
+
 const { copyError } = require('../causes.js');
 const { SnowFlakeError, configError, needsPackage } = require('../errors.js');
 const { learn } = require('../secrets.js');
@@ -13,7 +15,9 @@ const { storeFailure } = require('./failures.js');
 const { mysql } = require('./mysql.js');
 const { postgres } = require('./postgres.js');
 const { redis } = require('./redis.js');
+const { Received, guardStream, ignoreErrors } = require('./sockets.js');
 const { addressesOf, loginOf, serverOf } = require('./url.js');
+const { checkOptions, tlsOf } = require('./url-options.js');
 const { zookeeper } = require('./zookeeper.js');
 
 /** Time limit of an orderly disconnect, ms. */
@@ -42,21 +46,23 @@ async function loadClient(name, url) {
 /** Splits a URL into ?namespace=... and the client's own URL. */
 function splitUrl(url) {
   const own = new URL(url);
-  const namespace = own.searchParams.get('namespace') ?? undefined;
+  const [namespace, ...others] = own.searchParams.getAll('namespace');
+  if (others.length > 0)
+    throw configError(`the URL of ${serverOf(own)} has the option 'namespace' twice`);
   own.searchParams.delete('namespace');
   return { own, options: namespace === undefined ? {} : { namespace } };
 }
 
-async function connectPostgres(url, { own, options }) {
+async function connectPostgres(url, { own, options, received }) {
   const { default: pg } = await loadClient('pg', url);
   const clients = new Set();
   class Client extends pg.Client {
     constructor(config) {
       super(config);
       clients.add(this);
-      // The pool handles errors of an idle client, and the first error of a query. A second one, as when the
-      // server stops, would end this process.
-      this.on('error', () => {});
+      // The pool handles errors of an idle client, and the first error of a query.
+      ignoreErrors(this);
+      guardStream(this.connection, received);
       this.once('end', () => clients.delete(this));
     }
   }
@@ -68,10 +74,9 @@ async function connectPostgres(url, { own, options }) {
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     Client,
   });
-  // The next call replaces a connection that broke while idle.
-  pool.on('error', () => {});
   return {
-    store: postgres(pool, options),
+    // The next call replaces a connection that broke while idle.
+    store: postgres(ignoreErrors(pool), options),
     drop: () => {
       for (const { connection } of clients) connection.stream.destroy();
     },
@@ -79,32 +84,54 @@ async function connectPostgres(url, { own, options }) {
   };
 }
 
-async function connectMysql(url, { own, options }) {
+async function connectMysql(url, { own, options, received }) {
   const { default: mysql2 } = await loadClient('mysql2', url);
   own.protocol = 'mysql:';
   const net = require('node:net');
-  const sockets = new Set();
+  let socket;
   const stream = ({ config: { host, port, socketPath } }) => {
-    const socket = net.connect(
+    socket = net.connect(
       socketPath
         ? { path: socketPath }
         : { host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS },
     );
-    sockets.add(socket);
-    return socket.once('close', () => sockets.delete(socket)).unref();
+    return socket.unref();
   };
+  const drop = () => socket?.destroy();
   // The time limit of each call includes connecting.
-  const pool = mysql2.createPool({ uri: own.href, connectionLimit: 1, connectTimeout: 0, stream });
+  const config = new mysql2.ConnectionConfig({ uri: own.href, connectTimeout: 0, stream });
+  const run = (connection, method, ...values) =>
+    promisify(connection[method]).call(connection, ...values);
+
+  async function open() {
+    const connection = new mysql2.Connection({ config });
+    guardStream(ignoreErrors(connection), received);
+    await run(connection, 'connect').catch((failure) => {
+      drop();
+      throw failure;
+    });
+    return connection;
+  }
+
+  // Not a pool: that shows nobody a connection before it is open, and leaves its later errors to nobody.
+  let opening;
+  const query = async (text, values) => {
+    if (socket === undefined || socket.destroyed) opening = open();
+    try {
+      return [await run(await opening, 'query', text, values)];
+    } catch (failure) {
+      if (failure.fatal) drop();
+      throw failure;
+    }
+  };
   return {
-    store: mysql(pool, options),
-    drop: () => {
-      for (const socket of sockets) socket.destroy();
-    },
-    end: () => pool.promise().end(),
+    store: mysql({ query }, options),
+    drop,
+    end: async () => socket?.destroyed === false && run(await opening, 'end'),
   };
 }
 
-async function connectRedis(url, { own, options }) {
+async function connectRedis(url, { own, options, received }) {
   const { default: Redis } = await loadClient('ioredis', url);
   // The calls connect, since the client's own retry timer would keep the process alive.
   const client = new Redis(own.href, {
@@ -113,6 +140,7 @@ async function connectRedis(url, { own, options }) {
     connectTimeout: 0,
     keepAlive: KEEP_ALIVE_MS,
   });
+  guardStream(client, received);
   client.on('connect', () => client.stream.unref());
   let lastError;
   client.on('error', (error) => {
@@ -144,36 +172,6 @@ async function connectRedis(url, { own, options }) {
     drop,
     end: async () => client.status === 'ready' && client.quit(),
   };
-}
-
-const TLS_FILES = ['ca', 'cert', 'key'];
-
-/**
- * A store's option `tls`, by the URL's options ca, cert and key.
- * @param scheme of URLs with TLS
- * @returns an object with it; undefined without TLS
- */
-function tlsOf(own, scheme) {
-  const { searchParams } = own;
-  const server = serverOf(own);
-  const files = TLS_FILES.filter((name) => searchParams.has(name));
-  if ([...searchParams.keys()].some((name) => !['host', ...TLS_FILES].includes(name))) {
-    throw configError(`the URL of ${server} takes the options namespace, host, ca, cert and key`);
-  }
-  if (own.protocol !== scheme) {
-    if (files.length > 0) throw configError(`${files[0]} of a URL needs ${scheme}//`);
-    return undefined;
-  }
-  const readTls = async (name) => {
-    const { readFile } = require('node:fs/promises');
-    try {
-      return [name, await readFile(searchParams.get(name))];
-    } catch ({ code }) {
-      throw configError(`cannot read the file of the option ${name} of ${server} (${code})`);
-    }
-  };
-  // Read for each request, so that renewed certificates are used.
-  return { tls: async () => Object.fromEntries(await Promise.all(files.map(readTls))) };
 }
 
 async function connectEtcd(_, { own, options }) {
@@ -208,9 +206,11 @@ async function connect(url) {
   learn(url);
   const parts = splitUrl(url);
   const server = serverOf(parts.own);
+  checkOptions(parts.own);
+  const received = new Received(server);
   let connection;
   try {
-    connection = await CONNECT[url.protocol](url, parts);
+    connection = await CONNECT[url.protocol](url, { ...parts, received });
   } catch (failure) {
     if (failure instanceof SnowFlakeError) throw failure;
     // Not the failure's message, which may show the URL.
@@ -218,25 +218,28 @@ async function connect(url) {
       `the client of ${server} cannot use this URL: percent-encode special characters in user, password and database, and check the options after '?'`,
     );
   }
-  return guardCalls(connection, server);
+  return guardCalls(connection, server, received);
 }
 
 /** A store whose calls drop the connection when their signal aborts. */
-function guardCalls(connection, server) {
+function guardCalls(connection, server, received) {
   const { store, connected, causeOf = (failure) => failure, drop, end } = connection;
 
   async function call(name, request) {
     const { signal } = request;
     const onAbort = () => drop?.();
     signal?.addEventListener('abort', onAbort);
+    received.begin();
     try {
       await connected?.();
       signal?.throwIfAborted();
       return await store[name](request);
     } catch (failure) {
+      if (received.failure !== undefined) throw received.failure;
       if (failure instanceof SnowFlakeError) throw failure;
       throw storeFailure(server, name, copyError(causeOf(failure)));
     } finally {
+      received.end();
       signal?.removeEventListener('abort', onAbort);
     }
   }

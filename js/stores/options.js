@@ -4,6 +4,7 @@
 const { configError, describe } = require('../errors.js');
 const { optionsOf } = require('../checks.js');
 const { learnPassword } = require('../secrets.js');
+const { ignoreErrors } = require('./sockets.js');
 
 /**
  * The options of a store, each read once: its namespace, 'default' if there is none, and more.
@@ -38,11 +39,15 @@ function readLogin(name, { user, password }) {
   return { user, password };
 }
 
-/** @param expected begins the error: 'mysql() takes a pool of mysql2' */
+/**
+ * Checks a client of the application. From here on, errors that it emits do not end the process.
+ * @param expected begins the error: 'mysql() takes a pool of mysql2'
+ */
 function checkClient(client, method, expected) {
   if (client === null || typeof client !== 'object' || typeof client[method] !== 'function') {
     throw configError(`${expected}; this is ${describe(client)}`);
   }
+  ignoreErrors(client);
 }
 
 module.exports = { checkClient, readLogin, readNamespace, readOptions };

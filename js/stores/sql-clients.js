@@ -4,6 +4,7 @@
 
 const { configError } = require('../errors.js');
 const { ofClient } = require('./failures.js');
+const { guardCall, ignoreErrors } = require('./sockets.js');
 const { DIALECTS } = require('./sql-dialects.js');
 
 /** The most tries of a statement that fails with a conflict (`isConflict`). */
@@ -30,18 +31,11 @@ async function queryPostgres(client, text, values, signal) {
   }
   // Without values, pg accepts several statements in one text.
   const run = async (on) => (await on.query(numberParameters(text), values)).rows;
-  if (!isPool || signal === undefined) return run(client);
+  if (!isPool) return run(client);
   const connection = await client.connect();
-  // The query rejects, too. An error event without a listener would end the process.
-  const ignore = () => {};
-  connection.on('error', ignore);
-  const release = (isBroken) => {
-    connection.release(isBroken);
-    connection.off('error', ignore);
-  };
-  return untilAborted(signal, () => run(connection), {
-    release: () => release(false),
-    destroy: () => release(true),
+  return onConnection('PostgreSQL', connection, signal, run, {
+    release: () => connection.release(),
+    destroy: () => connection.release(true),
   });
 }
 
@@ -49,26 +43,27 @@ async function queryPostgres(client, text, values, signal) {
 async function queryMysql(client, text, values, signal) {
   const promised = typeof client.promise === 'function' ? client.promise() : client;
   const run = async (on) => (await on.query(text, values))[0];
-  if (typeof promised.getConnection !== 'function' || signal === undefined) return run(promised);
+  if (typeof promised.getConnection !== 'function') return run(promised);
   const connection = await promised.getConnection();
-  return untilAborted(signal, () => run(connection), connection);
+  return onConnection('MySQL', connection, signal, run, connection);
 }
 
 /** Runs a query on a pool's connection. An abort destroys the connection. */
-async function untilAborted(signal, run, connection) {
+async function onConnection(server, connection, signal, run, ends) {
   let isDestroyed = false;
   const destroy = () => {
     isDestroyed = true;
-    connection.destroy();
+    ends.destroy();
   };
-  if (signal.aborted) connection.release();
-  signal.throwIfAborted();
-  signal.addEventListener('abort', destroy);
+  ignoreErrors(connection);
+  if (signal?.aborted) ends.release();
+  signal?.throwIfAborted();
+  signal?.addEventListener('abort', destroy);
   try {
-    return await run();
+    return await guardCall(server, connection, () => run(connection));
   } finally {
-    signal.removeEventListener('abort', destroy);
-    if (!isDestroyed) connection.release();
+    signal?.removeEventListener('abort', destroy);
+    if (!isDestroyed) ends.release();
   }
 }
 

@@ -123,6 +123,8 @@ function invalidUrl(name, value) {
   );
 }
 
+const productOf = ({ protocol }) => SERVERS[protocol].product;
+
 /** A server's name in errors: 'PostgreSQL at db:5432'. */
 function serverOf(url) {
   const { product, port } = SERVERS[url.protocol];
@@ -140,6 +142,7 @@ module.exports = {
   loginOf,
   namesServer,
   parseUrl,
+  productOf,
   serverOf,
   serverUrl,
 };

@@ -2,10 +2,19 @@
 // A TCP link between a process and its store, with the faults of a network: `cut()` loses everything
 // until `mend()`; `halfOpen()` stalls the connections of now for ever; `silent()` accepts new ones and
 // never answers them. Nobody gets a FIN or RST from the last two, as where packets vanish. Together they
-// are a server that hangs.
+// are a server that hangs. `breakAfter()` breaks each new connection after so many bytes of the server.
 
+const { randomBytes } = require('node:crypto');
 const { once } = require('node:events');
 const net = require('node:net');
+
+/** How a connection breaks: what becomes of the client's end. */
+const BREAKS = {
+  stall: () => {},
+  reset: (client) => client.resetAndDestroy(),
+  end: (client) => client.end(),
+  garbage: (client) => client.write(randomBytes(2000)),
+};
 
 class Link {
   #server;
@@ -14,6 +23,7 @@ class Link {
   #stalled = new Set();
   #isCut = false;
   #isSilent = false;
+  #break;
   /** How long each packet takes, ms. */
   delay = 0;
   /** How many connections were made, of all modes. */
@@ -42,6 +52,10 @@ class Link {
       return;
     }
     const server = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    if (this.#break !== undefined) {
+      this.#joinUntil(this.#break, client, server);
+      return;
+    }
     for (const [from, to] of [
       [client, server],
       [server, client],
@@ -62,6 +76,29 @@ class Link {
         if (!this.#stalled.has(from)) to.destroy();
       });
     }
+  }
+
+  /** Passes on so many bytes of the server, and then breaks the client's end. */
+  #joinUntil({ bytes, how }, client, server) {
+    this.#add(client);
+    this.#add(server);
+    let left = bytes;
+    const breakOff = () => {
+      this.#stalled.add(client);
+      server.destroy();
+      if (!client.destroyed) BREAKS[how](client);
+    };
+    server.on('data', (chunk) => {
+      if (left === 0) return;
+      client.write(chunk.subarray(0, left));
+      left -= Math.min(left, chunk.length);
+      if (left === 0) breakOff();
+    });
+    client.on('data', (chunk) => left > 0 && server.write(chunk));
+    server.on('close', () => left > 0 && client.destroy());
+    client.on('end', () => server.end());
+    client.on('close', () => server.destroy());
+    if (left === 0) breakOff();
   }
 
   #add(socket) {
@@ -85,11 +122,20 @@ class Link {
     this.#isSilent = true;
   }
 
+  /**
+   * New connections break after so many bytes of the server.
+   * @param how 'stall', 'reset', 'end', or 'garbage' after these
+   */
+  breakAfter(bytes, how) {
+    this.#break = { bytes, how };
+  }
+
   /** New connections work. Those that were cut are reset; stalled ones stay stalled. */
   mend() {
     const wasCut = this.#isCut;
     this.#isCut = false;
     this.#isSilent = false;
+    this.#break = undefined;
     if (!wasCut) return;
     for (const socket of this.#sockets) if (!this.#stalled.has(socket)) socket.destroy();
   }

@@ -1,0 +1,82 @@
+'use strict';
+// Connections that break after each byte of the server: by silence, a reset, an end, or bytes that are no reply. No
+// event, exception or rejection of a client ends the process. A lease is held or refused, and the next one works.
+
+const assert = require('node:assert/strict');
+const { after, before, describe, test } = require('node:test');
+
+const { amount, isStorms, storm } = require('../support/amount.js');
+const { Server, missing } = require('../support/lease/servers.js');
+const { runScript, until } = require('../support/support.js');
+
+/** For each: the options of a URL with TLS, and the clients of applications. */
+const ENGINES = {
+  postgres: { options: '?sslmode=verify-full', clients: ['pg.Pool', 'pg.Client'] },
+  mysql: { options: '?ssl={}', clients: ['mysql2 pool', 'mysql2 connection'] },
+  redis: { options: '', clients: ['ioredis', 'redis'] },
+  etcd: { options: '', clients: [] },
+  zookeeper: { clients: [] },
+};
+
+/** How far a lease comes: it gets fewer bytes. */
+const MOST_BYTES = 8000;
+/** Of the gate: in MySQL's greeting and at its end, in the handshake of TLS, in replies. */
+const SOME_BYTES = [0, 1, 4, 5, 9, 40, 90, 95, 110, 500, 1300, 1500, 1700, 2500, 5000];
+
+const SCRIPT = `require(${JSON.stringify(require.resolve('../support/lease/broken.js'))})`;
+
+for (const [engine, { options, clients }] of Object.entries(ENGINES)) {
+  for (const tls of [false, true]) {
+    // ZooKeeper's client is not of Node: zookeeper-tls.test.js has its TLS.
+    if (tls && options === undefined) continue;
+    const isUsual = engine === 'mysql' ? tls : ['postgres', 'redis'].includes(engine) && !tls;
+    const skip = missing(engine) ?? (isUsual ? undefined : storm);
+    describe(`${engine}${tls ? ' by TLS' : ''}`, { skip, concurrency: isStorms ? 1 : 2 }, () => {
+      let server;
+      before(async () => {
+        server = await Server.start(engine, { tls });
+        // It listens before it serves.
+        if (tls) await until(async () => (await leases('url', 'stall', [])).afterwards === 'held');
+      });
+      after(() => server?.stop());
+
+      const leases = async (client, how, bytes) => {
+        const { stdout, stderr, code } = await runScript(SCRIPT, {
+          env: {
+            ...(tls ? server.trusting : {}),
+            ...{ SERVER: `${server.url}${tls ? options : ''}`, CLIENT: client, HOW: how },
+            BYTES: JSON.stringify(bytes),
+          },
+        });
+        assert.equal(code, 0, stderr);
+        return JSON.parse(stdout);
+      };
+
+      const run = async (client, how, bytes) => {
+        const { outcomes, escaped, afterwards } = await leases(client, how, bytes);
+        assert.deepEqual(escaped, []);
+        assert.equal(afterwards, 'held');
+        const known = ['ERR_SNOWFLAKE_STORE', 'held', 'not connected'];
+        assert.deepEqual(
+          outcomes.filter((outcome) => !known.includes(outcome)),
+          [],
+        );
+      };
+
+      for (const how of ['stall', 'reset', 'end', 'garbage']) {
+        test(`a lease of a URL, ${how}`, () => run('url', how, SOME_BYTES));
+        // What a client of the application throws while it parses is the application's.
+        for (const client of how === 'garbage' ? ['url'] : ['url', ...clients]) {
+          test(`${client}, ${how}, each byte`, { skip: storm }, () => {
+            const step = amount(97, 1);
+            return run(
+              client,
+              how,
+              Array.from({ length: MOST_BYTES / step }, (_, n) => n * step),
+            );
+          });
+        }
+      }
+    });
+  }
+}

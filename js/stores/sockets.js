@@ -1,0 +1,125 @@
+'use strict';
+// Guards the process against what servers and clients do to a connection. A client parses what a server sends inside
+// events of its socket, and may report an error when nobody listens any more: both would end the process.
+
+const { SnowFlakeError } = require('../errors.js');
+
+/**
+ * The most bytes that a server may send within a call. `slots()` gets the longest reply: some 200 bytes a slot.
+ * What is parsed takes several times as much.
+ */
+const MOST_RECEIVED = 2 ** 23;
+
+const ignore = () => {};
+
+/**
+ * Keeps errors that a client or a socket emits from ending the process. The calls under way reject, too. Forever: a
+ * client may emit more after it was given up.
+ */
+function ignoreErrors(emitter) {
+  // Not each object that has a client's methods emits events.
+  const listeners = emitter.listeners?.('error') ?? [ignore];
+  if (!listeners.includes(ignore)) emitter.on('error', ignore);
+  return emitter;
+}
+
+/** Counts the bytes of a server within a call. */
+class Received {
+  #server;
+  #bytes = 0;
+  #calls = 0;
+  /** The error of a call in which the server has sent too much. */
+  failure;
+
+  /** @param server its name in errors */
+  constructor(server) {
+    this.#server = server;
+  }
+
+  begin() {
+    this.#calls++;
+    if (this.#calls > 1) return;
+    this.#bytes = 0;
+    this.failure = undefined;
+  }
+
+  end() {
+    this.#calls--;
+  }
+
+  /** @throws the server has sent more than it may */
+  add(bytes) {
+    this.#bytes += bytes;
+    if (this.#bytes <= MOST_RECEIVED) return;
+    this.failure ??= new SnowFlakeError(
+      'ERR_SNOWFLAKE_STORE',
+      `${this.#server} sent more than ${MOST_RECEIVED} bytes in reply to one call: check that it is the right server, and that this is its port`,
+    );
+    throw this.failure;
+  }
+}
+
+/** The sockets that are guarded for good. */
+const guarded = new WeakSet();
+
+/**
+ * Destroys a socket with what its listeners throw, or once its server has sent too much.
+ * @returns ends that
+ */
+function guardSocket(socket, received) {
+  ignoreErrors(socket);
+  const { emit } = socket;
+  socket.emit = (name, ...values) => {
+    try {
+      if (name === 'data') received.add(values[0].length);
+      return emit.call(socket, name, ...values);
+    } catch (failure) {
+      socket.destroy(failure);
+      return true;
+    }
+  };
+  return () => {
+    socket.emit = emit;
+  };
+}
+
+/**
+ * Runs a call on a connection that nobody else uses meanwhile, one of `pg` or `mysql2/promise`. Its socket is guarded so long:
+ * afterwards its listeners are the application's.
+ * @param server its name in errors
+ */
+async function guardCall(server, { connection }, call) {
+  const { stream } = connection ?? {};
+  if (stream === undefined || guarded.has(stream)) return call();
+  const received = new Received(server);
+  const end = guardSocket(stream, received);
+  try {
+    return await call();
+  } catch (failure) {
+    throw received.failure ?? failure;
+  } finally {
+    end();
+  }
+}
+
+/**
+ * Guards each socket that a client keeps as its `stream`: the one of TCP, and the one of TLS in its place. No client
+ * has an event for the moment in between.
+ */
+function guardStream(client, received) {
+  let stream;
+  const guard = (next) => {
+    if (next && !guarded.has(next)) guardSocket(next, received);
+    if (next) guarded.add(next);
+    stream = next;
+  };
+  guard(client.stream);
+  Object.defineProperty(client, 'stream', {
+    configurable: true,
+    enumerable: true,
+    get: () => stream,
+    set: guard,
+  });
+}
+
+module.exports = { Received, guardCall, guardStream, ignoreErrors };

@@ -1,0 +1,166 @@
+'use strict';
+// Checks the options of a server's URL. Clients ignore options that they do not know, and connect without TLS where one
+// of TLS is misspelt: the password would cross the network in clear text.
+
+const { configError } = require('../errors.js');
+const { productOf, serverOf } = require('./url.js');
+
+const text = () => true;
+const oneOf = (...values) => {
+  const check = (value) => values.includes(value);
+  return Object.assign(check, {
+    expected: `one of ${values.map((value) => `'${value}'`).join(', ')}`,
+  });
+};
+const all = (check, names) => Object.fromEntries(names.split(' ').map((name) => [name, check]));
+
+const SSL_MODES = oneOf('disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify');
+
+/** Options of mysql2's `ssl`: its own two are switches, the others are those of node:tls. */
+const SSL_SWITCHES = ['rejectUnauthorized', 'verifyIdentity'];
+const SSL_TEXTS = ['ca', 'cert', 'ciphers', 'key', 'maxVersion', 'minVersion', 'passphrase'];
+
+/** mysql2 takes the values as JSON, and as text what is none. */
+function isMysqlSsl(value) {
+  if (value === 'Amazon RDS') return true;
+  let ssl;
+  try {
+    ssl = JSON.parse(value);
+  } catch {
+    return false;
+  }
+  if (ssl === null || typeof ssl !== 'object' || Array.isArray(ssl)) return ssl === false;
+  return Object.entries(ssl).every(([name, each]) =>
+    SSL_SWITCHES.includes(name) ? typeof each === 'boolean' : SSL_TEXTS.includes(name),
+  );
+}
+isMysqlSsl.expected = `false, 'Amazon RDS' or an object of ${[...SSL_SWITCHES, ...SSL_TEXTS].join(', ')}`;
+
+const TLS_FILES = ['ca', 'cert', 'key'];
+const FILES = all(text, ['host', ...TLS_FILES].join(' '));
+
+/** By product: what turns TLS on, and the options of its client that have an effect on a lease or none. */
+const CLIENTS = {
+  PostgreSQL: {
+    tls: "the option is 'sslmode=verify-full'",
+    options: {
+      sslmode: SSL_MODES,
+      // pg takes 'false' for true.
+      ssl: oneOf('true', '1', '0', 'no-verify'),
+      sslnegotiation: oneOf('postgres', 'direct'),
+      uselibpqcompat: oneOf('true', 'false'),
+      ...all(text, 'sslcert sslkey sslrootcert host port user password options'),
+      ...all(text, 'application_name fallback_application_name client_encoding'),
+      ...all(text, 'statement_timeout lock_timeout idle_in_transaction_session_timeout'),
+      ...all(text, 'query_timeout'),
+    },
+  },
+  MySQL: {
+    tls: `the option is 'ssl={"verifyIdentity":true}'`,
+    options: {
+      ssl: isMysqlSsl,
+      ...all(text, 'charset charsetNumber compress connectAttributes connectTimeout flags'),
+      ...all(text, 'enableCleartextPlugin insecureAuth socketPath timezone trace'),
+      ...all(text, 'password1 password2 password3 passwordSha1 disableEval jsonStrings'),
+      ...all(text, 'bigNumberStrings dateStrings decimalNumbers supportBigNumbers'),
+      // Of pools.
+      ...all(text, 'connectionLimit enableKeepAlive gracefulEnd idleTimeout keepAliveInitialDelay'),
+      ...all(text, 'maxIdle maxPreparedStatements queueLimit resetOnRelease waitForConnections'),
+    },
+  },
+  Redis: {
+    tls: "the URL begins with 'rediss://'",
+    options: {
+      // Any other text turns TLS on, even 'false', and an empty one turns it off.
+      tls: oneOf('RedisCloudFixed', 'RedisCloudFlexible'),
+      family: oneOf('0', '4', '6'),
+      ...all(text, 'username password db path keyPrefix connectionName clientInfoTag'),
+    },
+  },
+  etcd: { tls: "the URL begins with 'etcds://'", options: FILES },
+  ZooKeeper: { tls: "the URL begins with 'zookeepers://'", options: FILES },
+};
+
+/** Parts of a URL that an option may repeat: a client uses one of them. */
+const PARTS = { port: 'port', user: 'username', username: 'username', password: 'password' };
+const OF_TLS = /ssl|tls|secure|cert|ca$|^key|verif|encrypt/i;
+const CREDENTIAL = /pass|pwd|secret|token/i;
+
+/**
+ * Checks that a client knows each option of a URL, and has one value for it.
+ * @param url without ?namespace=
+ */
+function checkOptions(url) {
+  const { pathname, hash, searchParams } = url;
+  const product = productOf(url);
+  const { tls, options } = CLIENTS[product];
+  const where = `the URL of ${serverOf(url)}`;
+  if (hash !== '' || /[&=]/.test(pathname)) {
+    throw configError(
+      `${where} has options where no client reads them: they begin with '?'. Percent-encode other '#', '&' and '=' as %23, %26 and %3D`,
+    );
+  }
+  const names = [...searchParams.keys()];
+  for (const name of new Set(names)) {
+    const check = Object.hasOwn(options, name) ? options[name] : undefined;
+    const remedy = OF_TLS.test(name) ? `. For TLS, ${tls}` : '';
+    if (check === undefined) {
+      // What follows the '&' of a password is no name.
+      const quoted = names.some((each) => CREDENTIAL.test(each))
+        ? 'an option'
+        : `the option '${name}'`;
+      throw configError(
+        `${where} has ${quoted}, which its client does not know${remedy}. It knows namespace, ${Object.keys(options).join(', ')}; case matters`,
+      );
+    }
+    const values = searchParams.getAll(name);
+    const isList = options === FILES && name === 'host';
+    if (values.length > 1 && !isList) throw configError(`${where} has the option '${name}' twice`);
+    if (url[PARTS[name]])
+      throw configError(`${where} has the option '${name}' and a ${name}: remove one`);
+    if (values.includes('') || !values.every(check)) {
+      throw configError(
+        `the option '${name}' of ${where} must be ${check.expected ?? 'a text that is not empty'}${remedy}`,
+      );
+    }
+  }
+  if (product === 'PostgreSQL') checkSslMode(where, searchParams);
+}
+
+/** pg lets one option of TLS override another, and takes an unknown PGSSLMODE for 'disable'. */
+function checkSslMode(where, searchParams) {
+  if (searchParams.has('ssl') && searchParams.has('sslmode')) {
+    throw configError(`${where} has both 'ssl' and 'sslmode': remove one`);
+  }
+  const { PGSSLMODE } = process.env;
+  if (searchParams.has('ssl') || searchParams.has('sslmode') || !PGSSLMODE) return;
+  if (SSL_MODES(PGSSLMODE)) return;
+  throw configError(`PGSSLMODE must be ${SSL_MODES.expected}, or ${where} must have 'sslmode'`);
+}
+
+/**
+ * A store's option `tls`, by the URL's options ca, cert and key.
+ * @param scheme of URLs with TLS
+ * @returns an object with it; undefined without TLS
+ */
+function tlsOf(own, scheme) {
+  const { searchParams } = own;
+  const server = serverOf(own);
+  const files = TLS_FILES.filter((name) => searchParams.has(name));
+  if (own.protocol !== scheme) {
+    if (files.length > 0) throw configError(`${files[0]} of a URL needs ${scheme}//`);
+    return undefined;
+  }
+  const readTls = async (name) => {
+    const { readFile } = require('node:fs/promises');
+    try {
+      return [name, await readFile(searchParams.get(name))];
+    } catch ({ code }) {
+      throw configError(`cannot read the file of the option ${name} of ${server} (${code})`);
+    }
+  };
+  // Read for each request, so that renewed certificates are used.
+  return { tls: async () => Object.fromEntries(await Promise.all(files.map(readTls))) };
+}
+
+module.exports = { checkOptions, tlsOf };
