@@ -81,6 +81,8 @@ const CLIENTS = {
   ZooKeeper: { tls: "the URL begins with 'zookeepers://'", options: FILES },
 };
 
+CLIENTS.MariaDB = CLIENTS.MySQL;
+
 /** Parts of a URL that an option may repeat: a client uses one of them. */
 const PARTS = { port: 'port', user: 'username', username: 'username', password: 'password' };
 const OF_TLS = /ssl|tls|secure|cert|ca$|^key|verif|encrypt/i;

@@ -14,17 +14,17 @@ for (const event of ['uncaughtException', 'unhandledRejection']) {
   process.on(event, (thrown) => escaped.push(`${event}: ${thrown?.stack ?? thrown}`));
 }
 
-/** A store of an application's client, which is connected, and how it is closed. Errors of pools are the application's. */
+/** A store of an application's client, and how that is closed. */
 const CLIENTS = {
   url: (url) => ({ store: url, end() {} }),
   async 'pg.Pool'(connectionString) {
     const pool = new (require('pg').Pool)({ connectionString });
     return { store: require('snowdrift/lease/postgres').postgres(pool), end: () => pool.end() };
   },
-  async 'pg.Client'(connectionString) {
+  async 'pg.Client'(connectionString, connectionTimeoutMillis) {
     const client = new (require('pg').Client)({
       connectionString,
-      connectionTimeoutMillis: 300,
+      connectionTimeoutMillis,
     });
     const store = require('snowdrift/lease/postgres').postgres(client);
     const end = () => client.connection.stream.destroy();
@@ -34,12 +34,12 @@ const CLIENTS = {
     });
     return { store, end };
   },
-  async 'mysql2 pool'(uri) {
-    const pool = require('mysql2').createPool({ uri });
+  async 'mysql2 pool'(uri, connectTimeout) {
+    const pool = require('mysql2').createPool({ uri, connectTimeout });
     return { store: require('snowdrift/lease/mysql').mysql(pool), end: () => pool.end(() => {}) };
   },
-  async 'mysql2 connection'(uri) {
-    const connection = require('mysql2').createConnection({ uri });
+  async 'mysql2 connection'(uri, connectTimeout) {
+    const connection = require('mysql2').createConnection({ uri, connectTimeout });
     const store = require('snowdrift/lease/mysql').mysql(connection);
     return { store, end: () => connection.stream.destroy() };
   },
@@ -65,7 +65,7 @@ async function lease(port, callTimeout) {
   const { SERVER, CLIENT } = process.env;
   let end = () => {};
   try {
-    const own = await CLIENTS[CLIENT](SERVER.replace(/:\d+/, `:${port}`));
+    const own = await CLIENTS[CLIENT](SERVER.replace(/:\d+/, `:${port}`), callTimeout);
     end = own.end;
     const flake = await SnowFlake.lease(own.store, { ...OPTIONS, callTimeout });
     await flake.close();

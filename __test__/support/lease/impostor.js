@@ -1,0 +1,107 @@
+'use strict';
+// Servers that are none: each notes what its clients send, plays its engine's protocol up to the password, and can
+// flood them.
+
+const { once } = require('node:events');
+const net = require('node:net');
+
+/** A packet of MySQL. */
+function packet(sequence, ...parts) {
+  const body = Buffer.concat(parts.map((part) => Buffer.from(part)));
+  return Buffer.concat([Buffer.from([body.length & 255, body.length >> 8, 0, sequence]), body]);
+}
+
+/** A greeting of MySQL that offers TLS and the password in clear text. */
+const GREETING = packet(
+  0,
+  [10],
+  '8.0.36\0',
+  [1, 0, 0, 0],
+  'abcdefgh\0',
+  // Capabilities: all but compression, and that of deprecated EOF.
+  [0xdf, 0xff, 45, 2, 0, 0x0f, 0x00, 21],
+  Buffer.alloc(10),
+  'ijklmnopqrst\0',
+  'mysql_native_password\0',
+);
+
+/** By engine: what is answered to the first and to the later bytes of a client. A text or bytes. */
+const ANSWERS = {
+  // To a request of TLS, yes; to a start, the wish for the password in clear text.
+  postgres: (bytes) =>
+    bytes.length === 8 && bytes.readInt32BE(4) === 80877103
+      ? 'S'
+      : Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 3]),
+  mysql: () => undefined,
+  redis: () => '+OK\r\n',
+  etcd: () =>
+    'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{"token":"t"}',
+  zookeeper: () => undefined,
+};
+
+/** By engine: a reply that does not end, as its start and what is repeated: one long value, or many short ones. */
+const FLOODS = {
+  postgres: {
+    long: [Buffer.from([0x52, 0x7f, 0xff, 0xff, 0xff]), Buffer.alloc(65_536)],
+    many: ['', Buffer.from('N\0\0\0\x05\0'.repeat(10_000), 'latin1')],
+  },
+  mysql: {
+    long: ['', Buffer.concat([Buffer.from([0xff, 0xff, 0xff, 0]), Buffer.alloc(2 ** 24 - 1)])],
+  },
+  redis: {
+    long: ['$2000000000\r\n', Buffer.alloc(65_536, 'x')],
+    many: ['*1000000000\r\n', Buffer.from('*0\r\n'.repeat(10_000))],
+    deep: ['', Buffer.from('*1\r\n'.repeat(10_000))],
+  },
+  etcd: {
+    long: ['HTTP/1.1 200 OK\r\nContent-Length: 9000000000\r\n\r\n"', Buffer.alloc(65_536, 'x')],
+    many: [
+      'HTTP/1.1 200 OK\r\nContent-Length: 9000000000\r\n\r\n[',
+      Buffer.from('{},'.repeat(20_000)),
+    ],
+  },
+};
+
+/** Writes without an end, as fast as the client reads. */
+function flood(socket, [start, repeated]) {
+  socket.write(start);
+  const more = () => {
+    while (!socket.destroyed && socket.write(repeated));
+  };
+  socket.on('drain', more);
+  more();
+}
+
+/**
+ * @param kind of a flood, instead of answers to the clients
+ * @returns its port; `said`, what each client sent; `sent()`, how many bytes clients took at most
+ */
+async function impersonate(engine, { kind } = {}) {
+  const said = [];
+  const sockets = new Set();
+  const server = net.createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    const n = said.push(Buffer.alloc(0)) - 1;
+    if (engine === 'mysql' && kind === undefined) socket.write(GREETING);
+    if (kind !== undefined) flood(socket, FLOODS[engine][kind]);
+    socket.on('data', (bytes) => {
+      said[n] = Buffer.concat([said[n], bytes]);
+      const answer = kind === undefined ? ANSWERS[engine](bytes) : undefined;
+      if (answer !== undefined) socket.write(answer);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: server.address().port,
+    said,
+    sent: () => Math.max(0, ...[...sockets].map(({ bytesWritten }) => bytesWritten)),
+    close() {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+module.exports = { FLOODS, impersonate };
