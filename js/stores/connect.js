@@ -15,7 +15,13 @@ const { storeFailure } = require('./failures.js');
 const { mysql } = require('./mysql.js');
 const { postgres } = require('./postgres.js');
 const { redis } = require('./redis.js');
-const { Received, guardStream, ignoreErrors } = require('./sockets.js');
+const {
+  ROW_BYTES,
+  Received,
+  ReceivedFromRedis,
+  guardStream,
+  ignoreErrors,
+} = require('./sockets.js');
 const { addressesOf, loginOf, serverOf } = require('./url.js');
 const { checkOptions, tlsOf } = require('./url-options.js');
 const { zookeeper } = require('./zookeeper.js');
@@ -63,6 +69,7 @@ async function connectPostgres(url, { own, options, received }) {
       // The pool handles errors of an idle client, and the first error of a query.
       ignoreErrors(this);
       guardStream(this.connection, received);
+      this.connection.on('dataRow', () => received.add(ROW_BYTES));
       this.once('end', () => clients.delete(this));
     }
   }
@@ -207,7 +214,9 @@ async function connect(url) {
   const parts = splitUrl(url);
   const server = serverOf(parts.own);
   checkOptions(parts.own);
-  const received = new Received(server);
+  const received = /^rediss?:$/.test(url.protocol)
+    ? new ReceivedFromRedis(server)
+    : new Received(server);
   let connection;
   try {
     connection = await CONNECT[url.protocol](url, { ...parts, received });

@@ -10,6 +10,7 @@ const { configError, describe } = require('../errors.js');
 const { forget, learnPassword } = require('../secrets.js');
 const { clearTimeout, setTimeout } = require('../time.js');
 const { readLogin } = require('./options.js');
+const { MOST_RECEIVED } = require('./sockets.js');
 const { loginOf } = require('./url.js');
 
 /** Time limit of connecting to an endpoint, and of a reply to a request without an effect, if there are others, ms. */
@@ -18,9 +19,6 @@ const WITHOUT_EFFECT = ['/v3/maintenance/status', '/v3/auth/authenticate'];
 
 /** Idle time before the first TCP keep-alive probe, ms. */
 const KEEP_ALIVE_MS = 10_000;
-
-/** The longest reply read, in characters: some 80,000 slots. */
-const MOST_REPLY = 2 ** 26;
 
 /** The longest token. etcd makes it, and a header has to hold it. */
 const MOST_TOKEN = 16_384;
@@ -108,8 +106,8 @@ async function send(request, url, { limit, isRepeatable, text, ...options }) {
     let reply = '';
     for await (const chunk of response.setEncoding('utf8')) {
       reply += chunk;
-      if (reply.length > MOST_REPLY) {
-        throw new Error(`its reply is longer than ${MOST_REPLY} characters`);
+      if (reply.length > MOST_RECEIVED) {
+        throw new Error(`it sent more than ${MOST_RECEIVED} bytes in reply to one call`);
       }
     }
     return { status: response.statusCode, date: response.headers.date, text: reply };

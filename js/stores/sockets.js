@@ -5,10 +5,14 @@
 const { SnowFlakeError } = require('../errors.js');
 
 /**
- * The most bytes that a server may send within a call. `slots()` gets the longest reply: some 200 bytes a slot.
- * What is parsed takes several times as much.
+ * The most bytes that a server may send within a call. A list of slots is the longest reply: some 80,000 of them, 20,000
+ * from etcd. What is parsed takes several times as much memory.
  */
-const MOST_RECEIVED = 2 ** 23;
+const MOST_RECEIVED = 2 ** 24;
+
+/** What an element of a list and a row take at least: more than their shortest forms. */
+const ELEMENT_BYTES = 16;
+const ROW_BYTES = 64;
 
 const ignore = () => {};
 
@@ -47,6 +51,11 @@ class Received {
     this.#calls--;
   }
 
+  /** How many bytes a chunk counts for. */
+  weigh(chunk) {
+    return chunk.length;
+  }
+
   /** @throws the server has sent more than it may */
   add(bytes) {
     this.#bytes += bytes;
@@ -56,6 +65,20 @@ class Received {
       `${this.#server} sent more than ${MOST_RECEIVED} bytes in reply to one call: check that it is the right server, and that this is its port`,
     );
     throw this.failure;
+  }
+}
+
+/** Counts elements of lists as Redis announces them, too: its client allocates a list before it gets it. */
+class ReceivedFromRedis extends Received {
+  #end = '\n';
+
+  weigh(chunk) {
+    const text = this.#end + chunk.toString('latin1');
+    // A count may come in two parts, and may then count twice.
+    this.#end = text.slice(-16);
+    let elements = 0;
+    for (const [, count] of text.matchAll(/\n\*(\d+)/g)) elements += Number(count);
+    return chunk.length + elements * ELEMENT_BYTES;
   }
 }
 
@@ -71,7 +94,7 @@ function guardSocket(socket, received) {
   const { emit } = socket;
   socket.emit = (name, ...values) => {
     try {
-      if (name === 'data') received.add(values[0].length);
+      if (name === 'data') received.add(received.weigh(values[0]));
       return emit.call(socket, name, ...values);
     } catch (failure) {
       socket.destroy(failure);
@@ -122,4 +145,12 @@ function guardStream(client, received) {
   });
 }
 
-module.exports = { Received, guardCall, guardStream, ignoreErrors };
+module.exports = {
+  MOST_RECEIVED,
+  ROW_BYTES,
+  Received,
+  ReceivedFromRedis,
+  guardCall,
+  guardStream,
+  ignoreErrors,
+};

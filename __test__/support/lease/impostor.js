@@ -39,18 +39,33 @@ const ANSWERS = {
   zookeeper: () => undefined,
 };
 
-/** By engine: a reply that does not end, as its start and what is repeated: one long value, or many short ones. */
+/** PostgreSQL's messages after a login. */
+const READY = Buffer.from('R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I', 'latin1');
+
+/**
+ * By engine: a reply that does not end, as its start and what is repeated; and what is sent before a client's second
+ * message, if the flood begins with that.
+ */
 const FLOODS = {
   postgres: {
     long: [Buffer.from([0x52, 0x7f, 0xff, 0xff, 0xff]), Buffer.alloc(65_536)],
-    many: ['', Buffer.from('N\0\0\0\x05\0'.repeat(10_000), 'latin1')],
+    notices: ['', Buffer.from('N\0\0\0\x05\0'.repeat(10_000), 'latin1')],
+    value: [Buffer.from('D\x7f\xff\xff\xff', 'latin1'), Buffer.alloc(65_536), READY],
+    // Rows without columns.
+    rows: [
+      Buffer.from('T\0\0\0\x06\0\0', 'latin1'),
+      Buffer.from('D\0\0\0\x06\0\0'.repeat(10_000), 'latin1'),
+      READY,
+    ],
   },
   mysql: {
     long: ['', Buffer.concat([Buffer.from([0xff, 0xff, 0xff, 0]), Buffer.alloc(2 ** 24 - 1)])],
   },
   redis: {
     long: ['$2000000000\r\n', Buffer.alloc(65_536, 'x')],
-    many: ['*1000000000\r\n', Buffer.from('*0\r\n'.repeat(10_000))],
+    many: ['*900000\r\n', Buffer.from('*0\r\n'.repeat(10_000))],
+    announced: ['*1000000000\r\n', Buffer.from('*0\r\n'.repeat(10_000))],
+    nested: ['', Buffer.from('*300000\r\n'.repeat(10_000))],
     deep: ['', Buffer.from('*1\r\n'.repeat(10_000))],
   },
   etcd: {
@@ -84,9 +99,15 @@ async function impersonate(engine, { kind } = {}) {
     socket.on('error', () => {});
     const n = said.push(Buffer.alloc(0)) - 1;
     if (engine === 'mysql' && kind === undefined) socket.write(GREETING);
-    if (kind !== undefined) flood(socket, FLOODS[engine][kind]);
+    const floods = kind === undefined ? [] : FLOODS[engine][kind];
+    const isLate = floods.length > 2;
+    if (kind !== undefined && !isLate) flood(socket, floods);
+    let messages = 0;
     socket.on('data', (bytes) => {
       said[n] = Buffer.concat([said[n], bytes]);
+      messages++;
+      if (isLate && messages === 1) socket.write(floods[2]);
+      if (isLate && messages === 2) flood(socket, floods);
       const answer = kind === undefined ? ANSWERS[engine](bytes) : undefined;
       if (answer !== undefined) socket.write(answer);
     });
