@@ -4,16 +4,21 @@
 // never answers them. Nobody gets a FIN or RST from the last two, as where packets vanish. Together they
 // are a server that hangs. `breakAfter()` breaks each new connection after so many bytes of the server.
 
-const { randomBytes } = require('node:crypto');
 const { once } = require('node:events');
 const net = require('node:net');
+
+const { seed = 27 } = require('../amount.js');
+const { seeded } = require('../support.js');
 
 /** How a connection breaks: what becomes of the client's end. */
 const BREAKS = {
   stall: () => {},
   reset: (client) => client.resetAndDestroy(),
   end: (client) => client.end(),
-  garbage: (client) => client.write(randomBytes(2000)),
+  garbage(client, bytes) {
+    const random = seeded(seed + bytes);
+    client.write(Buffer.from(Array.from({ length: 2000 }, () => random() * 256)));
+  },
 };
 
 class Link {
@@ -86,7 +91,7 @@ class Link {
     const breakOff = () => {
       this.#stalled.add(client);
       server.destroy();
-      if (!client.destroyed) BREAKS[how](client);
+      if (!client.destroyed) BREAKS[how](client, bytes);
     };
     server.on('data', (chunk) => {
       if (left === 0) return;
