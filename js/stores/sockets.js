@@ -138,6 +138,7 @@ function guardStream(client, received) {
   };
   guard(client.stream);
   Object.defineProperty(client, 'stream', {
+    __proto__: null,
     configurable: true,
     enumerable: true,
     get: () => stream,
