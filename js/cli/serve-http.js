@@ -12,6 +12,7 @@ const { inspect } = require('node:util');
 const { SnowFlakeError } = require('../errors.js');
 const { redactForeign } = require('../secrets.js');
 const { monotonic, pause } = require('../time.js');
+const { Connections } = require('./serve-connections.js');
 const { formatMetrics } = require('./serve-metrics.js');
 const { apiOf } = require('./serve-openapi.js');
 
@@ -28,12 +29,14 @@ const LIMITS = {
 };
 const MAX_BODY = 1024;
 const MAX_HEADERS = 8192;
-const MAX_CONNECTIONS = 1000;
 /** The most IDs drawn, or to be drawn, for clients that have not read them. */
 const MAX_UNREAD = 500_000;
 
 /** The shortest time between two log entries of one code, ms. */
 const LOG_MS = 10_000;
+
+/** The target of probes, which have no token. It is no secret whether there are IDs. */
+const PROBE = '/healthz';
 
 /** Names of the loopback in a Host header. */
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/i;
@@ -44,6 +47,9 @@ class HttpError extends Error {
     Object.assign(this, { status, title, headers });
   }
 }
+
+const unavailable = (detail) =>
+  new HttpError(503, 'Service Unavailable', detail, { 'retry-after': '1' });
 
 /** The most IDs of one request: a tick has to have as many. */
 function largestBatch({ sequenceBits }) {
@@ -68,20 +74,20 @@ function createTokenCheck(token) {
 class IdService {
   #flake;
   #mayPass;
-  #complain;
+  #log;
   #limits;
+  #connections;
   #api;
   /** The last refused draw, and when its cause may have passed, by `monotonic`. */
   #refusal;
-  /** By code: when it was logged. */
-  #logged = new Map();
   #unread = 0;
 
-  constructor(flake, { token, complain, limits }) {
+  constructor(flake, { token, log, limits, connections }) {
     this.#flake = flake;
     this.#mayPass = token === undefined ? undefined : createTokenCheck(token);
-    this.#complain = complain;
+    this.#log = log;
     this.#limits = limits;
+    this.#connections = connections;
     this.#api = apiOf({ most: this.#most, hasToken: token !== undefined });
   }
 
@@ -98,7 +104,7 @@ class IdService {
       },
     },
     '/parse': { GET: ({ id }) => this.#parse(id) },
-    '/healthz': { GET: () => this.#checkHealth() },
+    [PROBE]: { GET: () => this.#checkHealth() },
     '/metrics': { GET: () => formatMetrics(this.#flake) },
     '/openapi.json': { GET: () => this.#api },
   };
@@ -106,6 +112,9 @@ class IdService {
   async respond(request, response) {
     const { method, headers, url } = request;
     this.#checkSender(headers, url);
+    if (url !== PROBE && !this.#connections.authorise(request.socket)) {
+      throw unavailable('too many connections are open: use fewer, or try again');
+    }
     const [path, search = ''] = url.split(/\?(.*)/s);
     const [, id] = /^\/parse\/(.*)$/s.exec(path) ?? [];
     const name = id === undefined ? path : '/parse';
@@ -133,8 +142,7 @@ class IdService {
       const detail = 'the Host must be localhost or an address of the loopback';
       throw new HttpError(421, 'Misdirected Request', detail);
     }
-    // Probes have no token. The state is no secret.
-    if (url === '/healthz' || this.#mayPass(authorization)) return;
+    if (url === PROBE || this.#mayPass(authorization)) return;
     const detail = 'send the header Authorization: Bearer TOKEN';
     throw new HttpError(401, 'Unauthorized', detail, { 'www-authenticate': 'Bearer' });
   }
@@ -142,8 +150,7 @@ class IdService {
   /** Draws IDs. While the tick is exhausted it waits, without blocking other requests, until the client has gone. */
   async #draw(count, response) {
     if (this.#unread + count > MAX_UNREAD) {
-      const busy = 'too many IDs are under way: try again';
-      throw new HttpError(503, 'Service Unavailable', busy, { 'retry-after': '1' });
+      throw unavailable('too many IDs are under way: try again');
     }
     this.#unread += count;
     response.once('close', () => {
@@ -215,14 +222,17 @@ class IdService {
       problem: { title: 'Internal Server Error', status: 500, detail },
     };
   }
+}
 
-  /** Logs a failure, unless the same one was logged just now. */
-  #log(code, text) {
+/** Returns what logs a text, unless one of the same code was logged just now. */
+function createLog(complain) {
+  const logged = new Map();
+  return (code, text) => {
     const now = monotonic();
-    if (now - (this.#logged.get(code) ?? -LOG_MS) < LOG_MS) return;
-    this.#logged.set(code, now);
-    this.#complain(text);
-  }
+    if (now - (logged.get(code) ?? -LOG_MS) < LOG_MS) return;
+    logged.set(code, now);
+    complain(text);
+  };
 }
 
 /** Waits for the end of a request. It needs no body. */
@@ -231,15 +241,20 @@ async function readBody(request) {
   for await (const chunk of request) {
     length += chunk.length;
     if (length > MAX_BODY) {
-      throw new HttpError(413, 'Content Too Large', 'send no body', { connection: 'close' });
+      throw new HttpError(413, 'Content Too Large', 'send no body');
     }
   }
 }
 
-/** @param options `token`, if clients need one; `complain` logs a text; `limits` replaces some of LIMITS */
-function createServer(flake, { token, complain, limits: given }) {
+/**
+ * @param options `token`, if clients need one; `complain` logs a text; `limits` replaces some of LIMITS, `bounds` those of
+ *   connections
+ */
+function createServer(flake, { token, complain, limits: given, bounds }) {
   const limits = { ...LIMITS, ...given };
-  const service = new IdService(flake, { token, complain, limits });
+  const log = createLog(complain);
+  const connections = new Connections({ bounds, log });
+  const service = new IdService(flake, { token, log, limits, connections });
   const options = {
     requestTimeout: limits.request,
     headersTimeout: limits.headers,
@@ -249,7 +264,7 @@ function createServer(flake, { token, complain, limits: given }) {
   };
   /** Those with a request under way. */
   const busy = new WeakSet();
-  const server = http.createServer(options, async (request, response) => {
+  const onRequest = async (request, response) => {
     const { socket } = request;
     // Node reads all requests that a client sends ahead (pipelining), and no client in use does.
     if (busy.has(socket)) {
@@ -267,6 +282,8 @@ function createServer(flake, { token, complain, limits: given }) {
         'cache-control': 'no-store',
         'x-content-type-options': 'nosniff',
         ...headers,
+        // A newcomer gets one response. An unread body would be taken for the next request.
+        ...(connections.isAuthorised(socket) && request.complete ? {} : { connection: 'close' }),
       });
       response.end(request.method === 'HEAD' ? undefined : body);
     };
@@ -278,15 +295,13 @@ function createServer(flake, { token, complain, limits: given }) {
       // The client has gone.
       if (request.destroyed && !request.complete && response.destroyed) return;
       const { status, headers, problem } = service.toProblem(failure);
-      // An unread body would be taken for the next request.
-      const close = request.complete ? {} : { connection: 'close' };
-      send(status, 'application/problem+json', `${JSON.stringify(problem)}\n`, {
-        ...headers,
-        ...close,
-      });
+      send(status, 'application/problem+json', `${JSON.stringify(problem)}\n`, headers);
     }
-  });
-  server.maxConnections = MAX_CONNECTIONS;
+  };
+  const server = http.createServer(options, onRequest);
+  server.on('connection', (socket) => connections.add(socket));
+  // Node itself answers an Expect that it does not know, on the same connection for ever.
+  server.on('checkExpectation', onRequest);
   // Also a client that does not read its response.
   server.timeout = limits.idle;
   return server;

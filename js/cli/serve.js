@@ -39,6 +39,8 @@ Authorization: Bearer TOKEN. It has no TLS. It refuses web pages: requests with 
 without a token, with a Host that is not of the loopback. On SIGTERM or SIGINT it finishes the requests
 under way, releases the slot, and stops.
 
+Connections without the token, from one address or many, close each other, never those of clients with it.
+
   --port N              0 to 65535, default ${PORT}; 0 picks a free port
   --host ADDRESS        default ${HOST}
   --token-file FILE     holds the token, 16 to 512 visible ASCII characters. Default: the environment variable
