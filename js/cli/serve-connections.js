@@ -89,4 +89,4 @@ class Connections {
   }
 }
 
-module.exports = { Connections, networkOf };
+module.exports = { BOUNDS, Connections, networkOf };

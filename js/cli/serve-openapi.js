@@ -46,7 +46,9 @@ const problem = (description) => ({
 
 const BUSY = problem('No ID is available. Try again, after Retry-After if it is there.');
 
-const REFUSED = problem('The request is refused: its sender, token, path or method, or there are too many connections.');
+const REFUSED = problem(
+  'The request is refused: its sender, token, path or method, or there are too many connections.',
+);
 
 /** @param most IDs of one batch */
 function pathsOf(most) {

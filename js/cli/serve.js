@@ -8,6 +8,7 @@ const { configError, describe } = require('../errors.js');
 const { ASYNC_DISPOSE } = require('../generator/generator.js');
 const { learnPassword } = require('../secrets.js');
 const { NODE_HELP, NODE_OPTIONS, openGenerator, readWholeNumber } = require('./flags.js');
+const { BOUNDS } = require('./serve-connections.js');
 const { MAX_COUNT, createServer } = require('./serve-http.js');
 const { readSecret } = require('./store-url.js');
 
@@ -39,7 +40,8 @@ Authorization: Bearer TOKEN. It has no TLS. It refuses web pages: requests with 
 without a token, with a Host that is not of the loopback. On SIGTERM or SIGINT it finishes the requests
 under way, releases the slot, and stops.
 
-Connections without the token, from one address or many, close each other, never those of clients with it.
+It keeps up to ${BOUNDS.authorised} connections on which a request was authorised, and up to ${BOUNDS.newcomers} others, up to ${BOUNDS.newcomersOfAddress} of
+one address. Of too many others it closes the oldest. Each of the others gets one response.
 
   --port N              0 to 65535, default ${PORT}; 0 picks a free port
   --host ADDRESS        default ${HOST}
