@@ -9,7 +9,7 @@ const BOUNDS = {
   authorised: 1000,
   /** In all. As many clients may come back at once, as after a restart. */
   newcomers: 1024,
-  /** From one address: more than the 511 that Node accepts before it reads, since a proxy is one address. */
+  /** Half, so that one address cannot close the connections of others. A proxy with many clients is one address. */
   newcomersOfAddress: 512,
 };
 
