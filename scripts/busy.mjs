@@ -21,6 +21,7 @@ const LOOP = 'const parent = process.ppid; while (process.ppid === parent);';
 const loops = Array.from({ length: availableParallelism() }, () =>
   spawn(process.execPath, ['-e', LOOP], { stdio: 'ignore' }),
 );
+for (const loop of loops) loop.unref();
 process.on('exit', () => {
   for (const loop of loops) loop.kill('SIGKILL');
 });
