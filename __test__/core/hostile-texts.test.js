@@ -114,7 +114,8 @@ const READERS = {
   'a lease': (text) => new SnowFlake({ datacenterId: 1, lease: text }),
   'the name of an option': (text) => new SnowFlake({ [text]: 1 }),
   'SnowFlake.use()': (text) => SnowFlake.use(text),
-  'forkWorkers()': (text) => forkWorkers({ datacenterId: 1, count: 1, lease: text }),
+  // The delay is refused last, so that nothing is forked.
+  'forkWorkers()': (text) => forkWorkers({ datacenterId: 1, lease: text, longestDelay: 0 }),
   'a host name': (text) => fromStatefulSet({ hostname: text }),
   'etcd()': (text) => etcd(text),
   'zookeeper()': (text) => zookeeper(text),
