@@ -121,7 +121,8 @@ export interface Workers extends EventEmitter {
 
 /**
  * Forks workers, and restarts each that dies under its own `workerId`. Two primaries of one user on one host
- * may use the same worker IDs on Linux: their workers share the sequences.
+ * may use the same worker IDs: their workers share the sequences. (Not where the host has no place for pages: see
+ * `scope` in `snowdrift`.)
  *
  * @throws `ERR_SNOWFLAKE_CONFIG` an option is missing or wrong, or this is not the primary
  * @throws `ERR_SNOWFLAKE_CONFLICT` this primary already has a worker with one of these worker IDs

@@ -2,6 +2,9 @@
 // Where a host has no place for pages, processes of one node issue duplicates. Checks what a process can know of
 // sibling processes, which have the same code and the same environment.
 
+const { readFileSync } = require('node:fs');
+const { isMainThread } = require('node:worker_threads');
+
 const { configError } = require('./errors.js');
 const { warn } = require('./warnings.js');
 
@@ -22,7 +25,17 @@ const REMEDY =
   'Mount a tmpfs at /dev/shm, or set SNOWDRIFT_SHARED to a directory in one. Or use a lease (SnowFlake.lease(), SNOWDRIFT_LEASE). ' +
   "Or give each process a workerId of its own, and pass scope: 'process'";
 
-/** Whether forkWorkers() gave this process a node of its own, and this is that node. */
+/** In a thread, node:cluster does not know it, and Node removes the variable of workers from process.env. */
+function isClusterWorker() {
+  if (isMainThread) return require('node:cluster').isWorker;
+  try {
+    return /(^|\0)NODE_UNIQUE_ID=/.test(readFileSync('/proc/self/environ', 'latin1'));
+  } catch {
+    return false;
+  }
+}
+
+/** Whether forkWorkers() gave this process a node of its own, and this is that node. Its child has another parent. */
 function isNumbered({ datacenterId, workerId }) {
   const { env } = process;
   return (
@@ -38,16 +51,17 @@ function isNumbered({ datacenterId, workerId }) {
  */
 function checkAlone(node) {
   const { env } = process;
-  const isClusterWorker = require('node:cluster').isWorker;
-  if (isClusterWorker && isNumbered(node)) return;
-  if (isClusterWorker || env.pm_id !== undefined) {
-    const manager = env.pm_id === undefined ? 'a cluster' : 'pm2';
+  const isOfPm2 = env.pm_id !== undefined;
+  const hasOwnNode = isNumbered(node);
+  if (hasOwnNode && !isOfPm2) return;
+  if (!hasOwnNode && (isOfPm2 || isClusterWorker())) {
     throw configError(
-      `this process is a worker of ${manager}, and others may have its datacenterId and workerId: ${WHY}. ${REMEDY}`,
+      `this process is a worker of ${isOfPm2 ? 'pm2' : 'a cluster'}, and others may have its datacenterId and workerId: ${WHY}. ${REMEDY}`,
     );
   }
-  const [runner] = Object.keys(RUNNERS).filter((name) => env[name] !== undefined);
-  const more = runner === undefined ? '' : `, such as other workers of ${RUNNERS[runner]},`;
+  // Each instance of pm2 may be a primary that gives the same nodes to its workers.
+  const starter = isOfPm2 ? 'pm2' : Object.entries(RUNNERS).find(([name]) => name in env)?.[1];
+  const more = starter === undefined ? '' : `, such as other workers of ${starter},`;
   warn(
     'SNOWFLAKE_PROCESS_SCOPE',
     `Other processes with datacenterId ${node.datacenterId} and workerId ${node.workerId}${more} issue duplicates: ${WHY}.`,

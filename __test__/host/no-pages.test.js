@@ -13,7 +13,7 @@ const { countDuplicatesOf } = require('../support/drawer.js');
 const { Machine, missing } = require('../support/machine.js');
 const { entry, runScript } = require('../support/support.js');
 
-/** Whether this machine lets a test mount something. */
+/** Why this machine lets no test mount something, or undefined. */
 function noMounts() {
   if (process.platform !== 'linux') return 'only Linux may have no place for pages';
   const { status } = spawnSync('unshare', ['--mount', 'true'], { stdio: 'ignore' });
@@ -149,6 +149,31 @@ test('workers that forkWorkers has numbered are accepted, with the node that it 
   for (const { code, message } of runWithoutMemory(fork('{ workerId: 7 }'))) {
     assert.equal(code, 'ERR_SNOWFLAKE_CONFIG', message);
   }
+});
+
+test('numbered workers under pm2, which may have two primaries, are warned', { skip }, () => {
+  const [{ scope, warnings }] = runWithoutMemory(
+    `if (cluster.isPrimary) forkWorkers({ count: 1, datacenterId: 1 }); else ${OPEN}`,
+    { pm_id: '0' },
+  );
+  assert.equal(scope, 'process');
+  assert.match(warnings[0].message, /such as other workers of pm2, issue duplicates/);
+});
+
+/** Has a worker open in a thread of its own. */
+const IN_THREAD = `{
+  const script = ${JSON.stringify(PRELUDE + OPEN)};
+  new (require('node:worker_threads').Worker)(script, { eval: true })
+    .on('exit', () => process.disconnect());
+}`;
+
+test('a thread of a worker is treated as the worker', { skip }, () => {
+  const [unnumbered] = runWithoutMemory(`if (cluster.isPrimary) cluster.fork(); else ${IN_THREAD}`);
+  assert.equal(unnumbered.code, 'ERR_SNOWFLAKE_CONFIG', JSON.stringify(unnumbered));
+  const [numbered] = runWithoutMemory(
+    `if (cluster.isPrimary) forkWorkers({ count: 1, datacenterId: 1 }); else ${IN_THREAD}`,
+  );
+  assert.deepEqual([numbered.scope, numbered.warnings], ['process', []]);
 });
 
 test('a process started by a numbered worker, which has its node, is warned', { skip }, () => {
