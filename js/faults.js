@@ -185,7 +185,7 @@ const TEXTS = {
     'not-in-memory': ({ place }) =>
       `${place} is not in memory (tmpfs or ramfs): a full or frozen disk would stop or end the processes that share it. Set SNOWDRIFT_SHARED to a directory in a tmpfs`,
     'unchecked-place': ({ place, cause }) =>
-      `cannot check the file system of ${place}, and so not who shares it: ${cause}. Permit statfs() in the seccomp filter or security module of this process, or use scope 'process' and give each process a workerId of its own`,
+      `cannot check the file system of ${place} (${cause}): permit statfs() in the seccomp filter or security module of this process, or use scope 'process' and give each process a workerId of its own`,
     'no-user-directory': () =>
       "the system names no directory of this user's own for pages: set SNOWDRIFT_SHARED to a directory on a local disk, or use scope 'process' and give each process a workerId of its own",
     'not-local': ({ place }) =>

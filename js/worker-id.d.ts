@@ -9,8 +9,8 @@
 
 export interface PodOptions {
   /**
-   * How many worker IDs a pod or task has, the same number in all of them. Default 1: on Linux, its processes
-   * share one sequence.
+   * How many worker IDs a pod or task has, the same number in all of them. Default 1: the processes of a
+   * host share one sequence.
    */
   workersPerPod?: number;
   /**

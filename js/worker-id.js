@@ -62,7 +62,7 @@ function fromPm2(options = {}) {
   const given = optionsOf(options, 'options of fromPm2()', keys);
   if (given.iKnowThatReloadsOverlap !== true) {
     throw configError(
-      "two processes can have the same NODE_APP_INSTANCE: `pm2 reload` runs the old and the new process with one number for about a second. On Linux, processes with one workerId share one sequence, so they need no number each. With scope 'process' they issue duplicates (8,243 in 110,145 IDs in one measurement): lease a worker ID with SnowFlake.lease('file:///var/lib/app/ids') there. To use NODE_APP_INSTANCE, pass { iKnowThatReloadsOverlap: true }",
+      "two processes can have the same NODE_APP_INSTANCE: `pm2 reload` runs the old and the new process with one number for about a second. Processes of one host with one workerId share one sequence, so they need no number each. With scope 'process' they issue duplicates (8,243 in 110,145 IDs in one measurement): lease a worker ID with SnowFlake.lease('file:///var/lib/app/ids') there. To use NODE_APP_INSTANCE, pass { iKnowThatReloadsOverlap: true }",
     );
   }
   const remedy = 'Start the application with pm2, in cluster mode';

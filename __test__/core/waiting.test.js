@@ -36,17 +36,24 @@ const [HOUR, DAY] = [3_600_000, 86_400_000];
 /**
  * A call in virtual time, of a tick that is exhausted until the clock shows `until`. Timers are a tenth of a ms late.
  * @param clock what the clock shows after that time, in ms
- * @returns the ID or the refusal, how long the call waited, and its longest timer
+ * @param lateAt when another call comes, if one does
+ * @returns the ID or the refusal, how long the call waited, and its longest timer; `late` has the other call's
  */
-async function waitFor({ clock, until, maxWait }) {
+async function waitFor({ clock, until, maxWait, lateAt }) {
   let now = 0;
   let longest = 0;
+  let late;
   const timers = {
     monotonic: () => now,
     clearTimeout() {},
     setTimeout(callback, ms) {
       longest = Math.max(longest, ms);
-      now += ms + 0.1;
+      const end = now + ms + 0.1;
+      if (now < lateAt && lateAt < end) {
+        now = lateAt;
+        late = settled().then((answer) => ({ answer, waited: now - lateAt }));
+      }
+      now = end;
       queueMicrotask(callback);
     },
   };
@@ -63,8 +70,10 @@ async function waitFor({ clock, until, maxWait }) {
     getReporter: () => ({ noteWaits() {}, report() {} }),
   };
   const queue = createQueue({ maxWait, clockBack: 'counter' }, undefined, drawing, timers);
-  const answer = await new Promise(queue.add).catch((refusal) => refusal);
-  return { answer, waited: now, longest };
+  const settled = () => new Promise(queue.add).catch((refusal) => refusal);
+  const answer = await settled();
+  const waited = now;
+  return { answer, waited, longest, late: await late };
 }
 
 /** The longest pause, and what timers are late. */
@@ -105,6 +114,12 @@ for (const maxWait of [0, 10, 100, 60_000]) {
       }
     });
   }
+
+  test(`a call that comes late in a pause waits for maxWait ${maxWait}, too`, async () => {
+    const { late } = await waitFor({ clock: () => 0, until: HOUR, maxWait, lateAt: 995 });
+    assert.equal(late.answer.isStanding, true);
+    assert.ok(late.waited >= maxWait, `${late.waited} ms`);
+  });
 
   test(`a tick that is 60 days off is no timer of 60 days, with maxWait ${maxWait}`, async () => {
     const { answer, longest } = await waitFor({ clock: () => 0, until: 60 * DAY, maxWait });

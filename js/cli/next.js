@@ -8,8 +8,7 @@ const MAX_COUNT = 1_000_000;
 
 const help = `Usage: snowdrift next [-n COUNT] [--string] [--base32] [options]
 
-Draws IDs, one per line. On Linux, all processes of one user with one worker ID share one sequence. On macOS
-and Windows, two that run at the same time draw the same IDs, unless --state or --lease excludes that.
+Draws IDs, one per line. All processes of one user with one worker ID share one sequence.
 
   -n COUNT              1 to ${MAX_COUNT}, default 1
   --string              prints IDs in quotes, as JSON strings

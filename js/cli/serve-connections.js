@@ -13,7 +13,7 @@ const BOUNDS = {
   newcomersOfAddress: 512,
 };
 
-/** Returns what one client has of addresses: of IPv6 a network of 64 bits. */
+/** The network of an address: for IPv6 its /64, which one client may own. */
 function networkOf(address) {
   const [text, mapped] = /^(?:::ffff:)?(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? [];
   if (text !== undefined) return mapped;

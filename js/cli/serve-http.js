@@ -224,7 +224,7 @@ class IdService {
   }
 }
 
-/** Returns what logs a text, unless one of the same code was logged just now. */
+/** Returns a log function that drops repeats of a code within LOG_MS. */
 function createLog(complain) {
   const logged = new Map();
   return (code, text) => {

@@ -72,7 +72,7 @@ function createQueue(settings, lease, drawing, timers = time) {
   let look;
 
   function add(resolve, reject) {
-    calls.add({ resolve, reject, before: { ...sum } });
+    calls.add({ resolve, reject, before: { ...sum, at: monotonic() } });
     if (!queue.isServing) serve();
   }
 
@@ -115,7 +115,9 @@ function createQueue(settings, lease, drawing, timers = time) {
     if (kind === 'ceiling' && lease?.wantRenewal) refusal.retryAfterMs ??= RENEWAL_MS;
     const isTick = kind === 'exhausted' && refusal.retryAfterMs !== undefined;
     if (isTick) lookAt(refusal);
-    const left = settings.maxWait - (sum.spent - before.spent);
+    // No call has spent more than it has lived: pauses began before later calls came.
+    const spent = Math.min(sum.spent - before.spent, monotonic() - before.at);
+    const left = settings.maxWait - spent;
     const ms = Math.min(refusal.retryAfterMs, LONGEST_PAUSE_MS);
     // An exhausted tick ends by itself while the clock runs. Anything else follows the rules of nextId().
     if (!isTick) return mayWaitFor(refusal, left, settings) ? { kind, ms, spent: ms } : undefined;

@@ -51,10 +51,14 @@ impl Memory {
         env: sys::napi_env,
         buffer: sys::napi_value,
     ) -> Option<&'call mut Memory> {
-        let (mut start, mut len) = (ptr::null_mut(), 0);
-        // SAFETY: a value of this call, and both out-pointers live. A value that is no array buffer leaves null.
-        unsafe { sys::napi_get_arraybuffer_info(env, buffer, &mut start, &mut len) };
-        let memory = NonNull::new(start.cast::<Memory>())?;
+        let (mut start, mut len, mut is_own) = (ptr::null_mut(), 0, false);
+        // SAFETY: a value of this call, and the out-pointers live. A value that is no array buffer leaves them. The
+        // second call lets a SharedArrayBuffer pass (since Node 24.9).
+        unsafe {
+            sys::napi_is_arraybuffer(env, buffer, &mut is_own);
+            sys::napi_get_arraybuffer_info(env, buffer, &mut start, &mut len);
+        }
+        let memory = NonNull::new(start.cast::<Memory>()).filter(|_| is_own)?;
         // SAFETY: the buffer has room for a `Memory` at an address that fits, and any bits are a value of each field.
         // Only this thread uses it: it is no SharedArrayBuffer. The caller makes this its one reference.
         (len >= size_of::<Memory>() && memory.is_aligned())

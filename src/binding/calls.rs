@@ -1,7 +1,7 @@
 //! The calls of the hot path. Each is a bare Node-API callback, the cheapest call there is: no conversion, an integer
 //! out. Its first argument is the memory of the block, which carries everything else: also the number of the channel.
 //!
-//! Whoever has the functions may pass them anything: IDs are then lost or spoilt, but no memory of others is touched.
+//! Callers may pass anything: IDs may be lost or spoilt, but no other memory is touched.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;

@@ -33,8 +33,8 @@
 //! 5. A page of another boot is removed: the disk may have kept less than was issued. Where boots have no ID, the page
 //!    stays, and a process that opens it issues nothing at the clock's tick.
 //!
-//! On Linux, pages are in memory. On other systems they are files on a disk. Windows does not delete a mapped file, so a page in use keeps its name there unless it, or a
-//! directory above it, is renamed.
+//! On Linux, pages are in memory. On other systems they are files on a disk. Windows does not delete a mapped file, so a
+//! page in use keeps its name there unless it, or a directory above it, is renamed.
 //!
 //! Not covered: a clock rollback between the loss of a page and the beginning of the next one; a process that keeps a
 //! removed page and puts it back.

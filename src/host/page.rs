@@ -248,8 +248,8 @@ impl Page {
         self.sequence().is_possible(self.header.max_ahead)
     }
 
-    /// Whether it is this process's user's. Other processes of a user who came by `setuid` or `seteuid` use the pages of
-    /// that one. A record or a lease bounds the other kinds: they stay.
+    /// Whether the page belongs to the user that this process has now. After `setuid` or `seteuid`, its children use the
+    /// new user's pages. Pages of other kinds stay: a record or a lease bounds them.
     pub(super) fn is_of_present_user(&self) -> bool {
         self.header.kind != Kind::Plain || self.uid == system::user()
     }

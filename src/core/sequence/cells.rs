@@ -11,8 +11,8 @@
 //! - The *lead* is the tick minus the clock at the swap. It has the ID's datacenter and worker bits, and those that the
 //!   layout leaves unused. Without any such bits, nobody can book.
 //! - All zeros is a fresh sequencer: tick 0, of which no number was drawn.
-//! - Something else than a sequencer may write to a page. What no sequencer writes is damage ([`Shape::is_possible`]):
-//!   nothing is issued from it. The distance of a tick from the clock never is.
+//! - Other code may write to a page. Values that no sequencer writes are damage ([`Shape::is_possible`]): nothing is
+//!   issued from them. The distance of a tick from the clock is never damage.
 
 use super::super::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 use crate::core::layout::{Layout, MAX_COUNTERS, Tick};
