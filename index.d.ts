@@ -112,7 +112,8 @@ export interface SnowFlakeOptions {
    * format is `ERR_SNOWFLAKE_IN_USE`. None of these falls back to `'process'`.
    *
    * A process that changes its user (`process.setuid()`, `process.seteuid()`) continues in the new user's
-   * directory, as the processes that it starts do. With `state` or a lease it stays.
+   * directory, as the processes that it starts do. While others use the old user's page, it is refused with
+   * `ERR_SNOWFLAKE_STORE`. With `state` or a lease it stays where it is.
    *
    * All instances of a node in one process need one scope. With {@link SnowFlake.lease}, the scope decides
    * whether the host's processes share one slot. `'host'` cannot be combined with `clock`.

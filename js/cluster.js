@@ -70,7 +70,15 @@ class Workers extends EventEmitter {
       this.#entries.set(index, { failures: 0 });
     }
     for (const signal of options.signals) process.on(signal, this.#onSignal);
-    for (const index of indexes) this.#fork(index);
+    try {
+      for (const index of indexes) this.#fork(index);
+    } catch ({ code }) {
+      this.stop('SIGKILL');
+      // Its message quotes the variable, which may be a secret.
+      throw configError(
+        `cannot fork a worker (${code}): check that no variable of env has a null byte, or is too long`,
+      );
+    }
   }
 
   /** The workerId of an index; undefined if its worker leases one. */

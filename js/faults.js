@@ -115,6 +115,8 @@ const TEXTS = {
           ? 'use a workerId that no store leases, or lease in all processes'
           : 'set the same state in all processes of a node, or close the others first'
       }`,
+    'page-user': ({ place, pid, from, to }) =>
+      `this process has changed its user from ${from} to ${to}, and ${processOf(pid)} still uses ${place}: users share no sequence. Change the user in all processes of the node, best before the first ID. Or give this process a workerId of its own, or use state or a lease`,
     'page-lease': ({ place, pid }) =>
       `${place} is used under another lease by ${processOf(pid)}: lease from the same namespace in all processes of this host, or close the other lease`,
     'page-record': ({ place, pid }) =>

@@ -323,6 +323,18 @@ test('bad options are refused before anything is forked', () => {
   assert.deepEqual(Object.keys(cluster.workers ?? {}), []);
 });
 
+test('an environment that no process can have is refused, and leaves nothing behind', () => {
+  for (const env of [{ NOTE: 'geheim\0' }, { NOTE: 'geheim'.repeat(100_000) }]) {
+    const options = { count: 2, datacenterId: 5, env };
+    for (let n = 0; n < 2; n++) {
+      const { message } = refuses(() => forkWorkers(options), 'ERR_SNOWFLAKE_CONFIG');
+      assert.match(message, /^cannot fork a worker \(\w+\): check that no variable of env/);
+      assert.doesNotMatch(message, /geheim/);
+    }
+    assert.equal(process.listenerCount('SIGTERM'), 0);
+  }
+});
+
 test('in a worker it is refused', async () => {
   const script = `
     const { forkWorkers } = require(${JSON.stringify(join(__dirname, '../..', 'js', 'cluster.js'))});

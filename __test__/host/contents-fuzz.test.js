@@ -246,13 +246,22 @@ function drawIn(scene, layout) {
 }
 
 for (const tickMs of [1, 3000, 3_600_000]) {
-  test(`cells of ones, with ticks of ${tickMs} ms: no ID repeats, and a word is an error`, {
+  test(`cells of ones or zeros, with ticks of ${tickMs} ms: no ID repeats, and a word is an error`, {
     skip: linux,
   }, async (t) => {
     const shared = createDirectory();
     t.after(() => removeDirectory(shared));
     const layout = { ...layouts.node, tickMs, epoch: 0 };
-    for (const at of [WORD, ...MARKS]) {
+    /** Where, what and how much of it is written. */
+    const WRITES = [
+      ...[WORD, ...MARKS].map((at) => [at, 0xff, 8]),
+      ...[
+        [WORD, 0, 8],
+        [WORD, 0, 384],
+        [8, 0, 4088],
+      ],
+    ];
+    for (const [at, byte, length] of WRITES) {
       const peers = Array.from(
         { length: 3 },
         () => new Peer({ env: { SNOWDRIFT_SHARED: shared } }),
@@ -273,13 +282,17 @@ for (const tickMs of [1, 3000, 3_600_000]) {
         readdirSync(pages).find((name) => name.endsWith('.page')),
       );
       const file = openSync(page, 'r+');
-      writeSync(file, new Uint8Array(8).fill(0xff), 0, 8, at);
+      writeSync(file, new Uint8Array(length).fill(byte), 0, length, at);
       closeSync(file);
       codes.clear();
       await draw();
       await draw();
-      assert.equal(new Set(ids).size, ids.length, `IDs repeat after ones at ${at}`);
-      if (at === WORD) assert.deepEqual([...codes], ['ERR_SNOWFLAKE_STORE']);
+      assert.equal(
+        new Set(ids).size,
+        ids.length,
+        `IDs repeat after ${length} bytes of ${byte} at ${at}`,
+      );
+      if (at <= WORD) assert.deepEqual([...codes], ['ERR_SNOWFLAKE_STORE']);
       await Promise.all(peers.map((peer) => peer.end()));
       rmSync(pages, { recursive: true });
     }

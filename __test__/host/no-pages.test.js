@@ -205,6 +205,21 @@ test('leases and records need no pages: no warning', { skip }, () => {
   }
 });
 
+test('a process whose directory in memory is unmounted is refused, and makes no page on the disk', {
+  skip,
+}, () => {
+  const results = runWithoutMemory(
+    `const run = (...command) => require('node:child_process').execFileSync(command[0], command.slice(1));
+    run('mount', '-t', 'tmpfs', 'none', '/dev/shm');
+    const flake = new SnowFlake();
+    flake.nextId();
+    run('umount', '--lazy', '/dev/shm');
+    setTimeout(() => attempt(() => ({ stats: () => ({}), nextIds: () => [flake.nextId()] })), 5);`,
+  );
+  assert.equal(results[0].code, 'ERR_SNOWFLAKE_STORE', JSON.stringify(results));
+  assert.match(results[0].message, /\/dev\/shm is not in memory/);
+});
+
 test('a system that does not tell what /dev/shm is, as under a seccomp filter, is an error', {
   skip: missing(),
 }, async () => {

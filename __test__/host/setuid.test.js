@@ -80,18 +80,47 @@ scene('what it opens afterwards draws from the new page, too', async ({ peer }) 
 
 scene('a process that returns to its user issues no ID twice', async ({ peer }) => {
   const parent = peer(ROOT);
-  const sibling = peer(ROOT);
-  const child = peer(as(NOBODY));
-  await Promise.all([parent.open(), sibling.open(), child.open()]);
+  await parent.open();
   const drawn = [];
   for (const user of [NOBODY, 0, NOBODY, 0]) {
     await become(parent, 'seteuid', user);
-    const ids = await drawAll([parent, user === 0 ? sibling : child], 20);
-    assert.equal(countDuplicatesOf(ids), 0);
+    drawn.push(...(await drawAll([parent], 20)));
     assert.equal(userOf(await statsOf(parent)), user);
-    drawn.push(ids[0]);
   }
   assert.equal(countDuplicatesOf(drawn), 0);
+});
+
+scene('while others use the old page, it is refused', async ({ peer }) => {
+  const [primary, one, two] = [peer(ROOT), peer(ROOT), peer(ROOT)];
+  for (const process of [primary, one, two]) await process.open();
+  const ids = [];
+  const drawing = async (process) => {
+    const drawn = await process.draw(20);
+    ids.push(drawn.ids);
+    return Object.keys(drawn.refusals);
+  };
+  const message = () => one.run(({ flake }) => flake.nextId()).catch((error) => error.message);
+  await become(one, 'setuid', NOBODY);
+  assert.deepEqual(await drawing(one), ['ERR_SNOWFLAKE_STORE']);
+  assert.match(
+    await message(),
+    /has changed its user from 0 to 65534, and process \d+ still uses .*snowdrift-0/,
+  );
+  assert.deepEqual(await drawing(two), []);
+  await become(two, 'seteuid', NOBODY);
+  assert.deepEqual(await drawing(two), ['ERR_SNOWFLAKE_STORE']);
+  assert.deepEqual(await drawing(primary), []);
+  // Back again, it shares the page with the primary.
+  await become(two, 'seteuid', 0);
+  assert.deepEqual(await drawing(two), []);
+  assert.deepEqual(await drawing(one), ['ERR_SNOWFLAKE_STORE']);
+  await become(two, 'setuid', NOBODY);
+  await drawing(two);
+  await primary.end();
+  // The last one has ended: both continue, in one page.
+  assert.deepEqual([await drawing(one), await drawing(two)], [[], []]);
+  assert.equal((await statsOf(one)).page, (await statsOf(two)).page);
+  assert.equal(countDuplicatesOf(ids), 0);
 });
 
 scene('in the tick in which it changes, its children issue nothing', async ({ peer }) => {

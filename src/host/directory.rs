@@ -65,12 +65,10 @@ impl Directory {
         Ok(Some(Directory { named: None, ..found }))
     }
 
-    /// The directory of the user that this process has now: `setuid` and `seteuid` change it.
+    /// The directory of the user that this process has now: `setuid` and `seteuid` change it. An error if another file
+    /// system covers or uncovered its parent, and pages cannot be there.
     pub(super) fn of_present_user(&self) -> Result<Directory, HostError> {
-        if system::user() == self.uid {
-            return Ok(self.clone());
-        }
-        if self.named.is_some() {
+        if self.named.is_some() || system::user() == self.uid {
             return Directory::with(&self.shared, self.boot_id);
         }
         let fault = || HostError::Unusable(fault!("no-shared-memory"));

@@ -172,10 +172,6 @@ impl<C: Clock + ?Sized> Time for Reading<'_, C> {
         self.clock.may_flicker() && self.doubted.get_or_insert_with(Instant::now).elapsed() < DOUBT
     }
 
-    fn is_cleared(&mut self) -> Result<(), Halt> {
-        Ok(self.opened.page().map_or(Ok(()), Page::check_intact)?)
-    }
-
     fn is_damaged(&mut self) -> Result<(), Halt> {
         Ok(self.opened.page().map_or(Ok(()), |page| Err(page.overwritten()))?)
     }

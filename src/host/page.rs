@@ -9,6 +9,10 @@
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{
+    AtomicBool,
+    Ordering::{Acquire, Release},
+};
 
 use memmap2::{MmapOptions, MmapRaw};
 use parking_lot::Mutex;
@@ -46,6 +50,8 @@ pub struct Page {
     header: Header,
     /// Its owner.
     uid: u32,
+    /// Whether this process has left it for another user's.
+    is_left: AtomicBool,
     /// Whether this process is in the table of processes.
     is_entered: bool,
     pub(super) may_be_old: bool,
@@ -74,6 +80,7 @@ impl Page {
             identity,
             header,
             uid,
+            is_left: AtomicBool::new(false),
             is_entered: false,
             may_be_old,
             origin: Origin::Joined,
@@ -251,7 +258,27 @@ impl Page {
     /// Whether the page belongs to the user that this process has now. After `setuid` or `seteuid`, its children use the
     /// new user's pages. Pages of other kinds stay: a record or a lease bounds them.
     pub(super) fn is_of_present_user(&self) -> bool {
-        self.header.kind != Kind::Plain || self.uid == system::user()
+        let is_ours = || !self.is_left.load(Acquire) && self.uid == system::user();
+        self.header.kind != Kind::Plain || is_ours()
+    }
+
+    /// Leaves the page, if the process has changed its user: it issues nothing from it any more. An error while others
+    /// use it: they and the new user's processes would issue duplicates.
+    pub(super) fn leave_to_user(&self) -> Result<(), HostError> {
+        let (from, to) = (self.uid, system::user());
+        if from == to {
+            return Ok(());
+        }
+        self.is_left.store(true, Release);
+        let is_used = self.with_file(|file| {
+            lock::release(file, USERS)?;
+            lock::is_taken(file, USERS)
+        })?;
+        if !is_used {
+            return Ok(());
+        }
+        let (place, pid) = (self.path(), self.living_user());
+        Err(HostError::Conflict(fault!("page-user", place, pid, from, to)))
     }
 
     /// Whether its path still names it, so that all who open the node find this page.

@@ -149,6 +149,7 @@ impl HostSequence {
             return Ok(());
         }
         self.check_number(&opened)?;
+        unnamed.page().map_or(Ok(()), Page::leave_to_user)?;
         // What an overwritten page issued is unknown. The next page begins above the clock.
         let is_known = unnamed.page().is_none_or(Page::is_possible);
         let high = unnamed.sequence().high_marks().highest();

@@ -10,7 +10,8 @@
 //! - Tick, counter and next take at most 64 bits, since the widths of a legal layout add up to at most 63.
 //! - The *lead* is the tick minus the clock at the swap. It has the ID's datacenter and worker bits, and those that the
 //!   layout leaves unused. Without any such bits, nobody can book.
-//! - All zeros is a fresh sequencer: tick 0, of which no number was drawn.
+//! - All zeros is a fresh sequencer: tick 0, of which no number was drawn. Only the process's own memory begins so; no
+//!   sequencer writes it.
 //! - Other code may write to a page. Values that no sequencer writes are damage ([`Shape::is_possible`]): nothing is
 //!   issued from them. The distance of a tick from the clock is never damage.
 
@@ -113,10 +114,11 @@ impl Shape {
     }
 
     /// Whether a sequencer can have written this word. Any tick is possible: the clock may show anything. Impossible are
-    /// a number beyond the sequence, a lead that no booking has, and bits that no field has.
+    /// 0, as of cleared memory, a number beyond the sequence, a lead that no booking has, and bits that no field has.
     pub(super) fn is_possible(&self, word: u64, max_ahead: Tick) -> bool {
         let run = self.unpack(word);
-        run.next <= self.closed()
+        word != 0
+            && run.next <= self.closed()
             && run.lead <= self.most_booked.saturating_add(max_ahead)
             && self.pack(run) == word
     }

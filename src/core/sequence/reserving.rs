@@ -26,11 +26,6 @@ pub trait Time {
         false
     }
 
-    /// Called when the word is 0, as in cleared memory. Ends the reservation if the memory was cleared.
-    fn is_cleared(&mut self) -> Result<(), Self::Refusal> {
-        Ok(())
-    }
-
     /// Called when the cells hold what no sequencer writes. Ends the reservation, if others can write there.
     fn is_damaged(&mut self) -> Result<(), Self::Refusal> {
         Ok(())
@@ -146,9 +141,6 @@ impl<M: Borrow<Cells>> Sequence<M> {
         decide: impl Fn(&Run, Tick) -> Result<Run, Stall>,
     ) -> Result<Block, T::Refusal> {
         loop {
-            if loaded == 0 {
-                time.is_cleared()?;
-            }
             if !self.shape.is_possible(loaded, rules.max_ahead) {
                 time.is_damaged()?;
             }
@@ -254,6 +246,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         let is_last = (seen.counter, seen.tick) == (block.counter, block.tick)
             && seen.next == block.first + block.len;
         let back = Run { next: seen.next.wrapping_sub(unused), ..seen };
-        is_last && word.compare_exchange(loaded, self.shape.pack(back), AcqRel, Acquire).is_ok()
+        let back = self.shape.pack(back);
+        is_last && back != 0 && word.compare_exchange(loaded, back, AcqRel, Acquire).is_ok()
     }
 }

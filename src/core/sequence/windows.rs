@@ -67,11 +67,10 @@ impl<M: Borrow<Cells>> Sequence<M> {
             if how == Beginning::After {
                 floor.fetch_max(mark_code(now), AcqRel);
             }
-            let next = if how == Beginning::Fresh { 0 } else { self.shape.last_sequence + 1 };
-            let run = match now {
-                ..0 => Run::default(),
-                tick => Run { tick, next, ..Run::default() },
-            };
+            // A word of 0 is damage, so tick 0 counts as exhausted.
+            let is_free = how == Beginning::Fresh && now > 0;
+            let next = if is_free { 0 } else { self.shape.last_sequence + 1 };
+            let run = Run { tick: now.max(0), next, ..Run::default() };
             // A process that won the race has read the clock, too.
             let _ = word.0.compare_exchange(loaded, self.shape.pack(run), AcqRel, Acquire);
         }
@@ -177,7 +176,8 @@ impl<M: Borrow<Cells>> Sequence<M> {
         if window.compare_exchange(closed.window, next_window, AcqRel, Acquire).is_err() {
             return Err(NotReopened::Overtaken);
         }
-        let tick = mark_of(marks[counter].load(Acquire)) + 1;
+        // A word of 0 is damage, so no run begins in tick 0.
+        let tick = (mark_of(marks[counter].load(Acquire)) + 1).max(1);
         if tick > shape.last_tick {
             return Err(NotReopened::Ended);
         }
