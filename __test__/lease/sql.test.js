@@ -191,6 +191,24 @@ for (const [engine, database] of Object.entries(DATABASES)) {
       (await SnowFlake.lease(store, OPTIONS)).close();
     });
 
+    test('calls add no listener to the connections of a pool', async (t) => {
+      const one = await client(t, 'pool');
+      const connections = [];
+      // The events of pg and of mysql2.
+      for (const event of ['connect', 'connection'])
+        one.on(event, (each) => connections.push(each));
+      const store = database.store(one);
+      const countsAfter = async (calls) => {
+        for (let n = 0; n < calls; n++) await store.now();
+        return connections.map((each) =>
+          each.eventNames().map((name) => [name, each.listenerCount(name)]),
+        );
+      };
+      const counts = await countsAfter(1);
+      assert.notEqual(counts.length, 0);
+      assert.deepEqual(await countsAfter(20), counts);
+    });
+
     test('connections that a hook of the pool has put into a transaction are refused', async (t) => {
       const hooked = await client(t, 'hooked');
       await refused(hooked);

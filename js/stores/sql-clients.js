@@ -33,6 +33,7 @@ async function queryPostgres(client, text, values, signal) {
   const run = async (on) => (await on.query(numberParameters(text), values)).rows;
   if (!isPool) return run(client);
   const connection = await client.connect();
+  ignoreErrors(connection);
   return onConnection('PostgreSQL', connection, signal, run, {
     release: () => connection.release(),
     destroy: () => connection.release(true),
@@ -45,6 +46,8 @@ async function queryMysql(client, text, values, signal) {
   const run = async (on) => (await on.query(text, values))[0];
   if (typeof promised.getConnection !== 'function') return run(promised);
   const connection = await promised.getConnection();
+  // What lasts is the connection within: each call gets a wrapper of its own, whose listeners would stay.
+  ignoreErrors(connection.connection ?? connection);
   return onConnection('MySQL', connection, signal, run, connection);
 }
 
@@ -55,7 +58,6 @@ async function onConnection(server, connection, signal, run, ends) {
     isDestroyed = true;
     ends.destroy();
   };
-  ignoreErrors(connection);
   if (signal?.aborted) ends.release();
   signal?.throwIfAborted();
   signal?.addEventListener('abort', destroy);
