@@ -11,6 +11,15 @@ const { knowsSecrets, redactForeign, redactFrames, showsNone } = require('./secr
 const MOST_VALUES = 2000;
 const MOST_SEARCHED = 2e6;
 
+/** Errors of clients. A set, since an error may be frozen. */
+const ofClients = new WeakSet();
+
+/** Notes that a client threw this. It stays as it is for those who read its code and text, up to its copy as a cause. */
+function noteClient(failure) {
+  if (Object(failure) === failure) ofClients.add(failure);
+  return failure;
+}
+
 /** The values that a value leads to. Runs no code of the application. */
 function* valuesIn(value) {
   for (const key of Reflect.ownKeys(value)) {
@@ -21,11 +30,15 @@ function* valuesIn(value) {
   if (types.isNativeError(value)) yield value.stack;
 }
 
-/** Whether a value, or one that it leads to, shows a secret. What is too large to search may show any. */
+/**
+ * Whether a value, or one that it leads to, is a client's error or shows a secret. What is too large to search may show
+ * any.
+ */
 function showsSecret(value) {
   const found = new Set([value]);
   let length = 0;
   for (const one of found) {
+    if (ofClients.has(one)) return true;
     if (typeof one === 'string') {
       length += one.length;
       if (length > MOST_SEARCHED) return knowsSecrets();
@@ -85,7 +98,7 @@ function copyError(error, depth = 0) {
   }
 }
 
-/** A cause that is the application's own: itself; or, if it shows a secret, a copy. */
+/** A cause: what the application's own code threw; of a client's error, and of what shows a secret, a copy. */
 function redactCause(cause) {
   try {
     return showsSecret(cause) ? copyError(cause) : cause;
@@ -94,4 +107,4 @@ function redactCause(cause) {
   }
 }
 
-module.exports = { copyError, redactCause };
+module.exports = { copyError, noteClient, redactCause };

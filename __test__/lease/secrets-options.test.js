@@ -335,6 +335,50 @@ describe('the error of a client', () => {
     assert.equal(ofTls.cause, own);
   });
 
+  test('is known by its words, even if a password is one of them', async () => {
+    const refusalOf = async (engine, password, text) => {
+      const server = await refusing(engine);
+      server.say(text);
+      const url = `${engine}://app:${password}@127.0.0.1:${server.port}`;
+      const error = await thrownBy(() =>
+        SnowFlake.lease(url, { datacenterId: 1, callTimeout: 60_000 }),
+      );
+      server.close();
+      return error;
+    };
+    for (const [engine, password, text] of [
+      ['redis', 'password', 'invalid password'],
+      ['redis', 'index', 'DB index is out of range'],
+      ['etcd', 'authentication', 'etcdserver: authentication failed'],
+      ['etcd', 'token', 'etcdserver: invalid auth token'],
+    ]) {
+      const { message, cause } = await refusalOf(engine, password, text);
+      const expected = /index/.test(text) ? /has no such database/ : /refused the login/;
+      assert.match(message, expected);
+      const hidden = text.replace(password, '***');
+      assert.ok(message.includes(hidden), message);
+      assert.ok(cause.message.includes(hidden), cause.message);
+      assert.ok(cause.stack.includes(hidden), cause.stack);
+    }
+    learn(new URL('redis://app:table@db'));
+    const queries = [];
+    const source = {
+      options: { type: 'sqlite' },
+      createQueryRunner: () => ({ isTransactionActive: false }),
+      async query(query) {
+        queries.push(query);
+        if (query.endsWith(' AS ms')) return [{ ms: Date.now() }];
+        throw new Error('SQLITE_ERROR: no such table: snowdrift_slots');
+      },
+    };
+    await thrownBy(() => SnowFlake.lease(typeorm(source), { datacenterId: 1 }));
+    // It creates the table that is missing.
+    assert.ok(
+      queries.some((query) => query.startsWith('CREATE TABLE')),
+      queries.join(),
+    );
+  });
+
   test('may be its own cause', async () => {
     const own = new Error('own');
     own.cause = own;

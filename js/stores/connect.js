@@ -6,7 +6,7 @@
 
 const { promisify } = require('node:util');
 
-const { copyError } = require('../causes.js');
+const { noteClient } = require('../causes.js');
 const { SnowFlakeError, configError, needsPackage } = require('../errors.js');
 const { learn } = require('../secrets.js');
 const { runWithin } = require('../time.js');
@@ -246,7 +246,7 @@ function guardCalls(connection, server, received) {
     } catch (failure) {
       if (received.failure !== undefined) throw received.failure;
       if (failure instanceof SnowFlakeError) throw failure;
-      throw storeFailure(server, name, copyError(causeOf(failure)));
+      throw storeFailure(server, name, noteClient(causeOf(failure)));
     } finally {
       received.end();
       signal?.removeEventListener('abort', onAbort);

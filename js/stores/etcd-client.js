@@ -5,7 +5,7 @@
 // A request goes to the next endpoint if it cannot have had an effect. Otherwise its call fails, and the next
 // call goes there. A lease begins with requests that have none, so one that starts finds an endpoint that replies.
 
-const { copyError } = require('../causes.js');
+const { noteClient } = require('../causes.js');
 const { configError, describe } = require('../errors.js');
 const { forget, learnPassword } = require('../secrets.js');
 const { clearTimeout, setTimeout } = require('../time.js');
@@ -112,7 +112,7 @@ async function send(request, url, { limit, isRepeatable, text, ...options }) {
     }
     return { status: response.statusCode, date: response.headers.date, text: reply };
   } catch (failure) {
-    throw Object.assign(copyError(failure), { isUnsent: !isConnected || isRepeatable });
+    throw Object.assign(noteClient(failure), { isUnsent: !isConnected || isRepeatable });
   } finally {
     clearTimeout(timer);
   }
@@ -127,7 +127,7 @@ function parse({ status, text }) {
     // As if it were no object.
   }
   if (reply !== null && typeof reply === 'object') return reply;
-  const start = describe(text.trim().slice(0, 60));
+  const start = describe(text.trim());
   throw new Error(`etcd returned ${status}, and what is not valid JSON of an object: ${start}`);
 }
 
@@ -177,8 +177,10 @@ function createClient(urls, { tls, ...given }) {
         const { status, date } = answer;
         // The Date header has whole seconds, rounded down.
         if (status === 200) return { reply, second: Date.parse(date) };
-        const message = describe(reply.message ?? reply.error ?? reply);
-        const failure = new Error(`etcd returned ${status}: ${message}`);
+        const said = reply.message ?? reply.error;
+        // With its secrets, which may be words by which it is known.
+        const message = typeof said === 'string' ? `'${said}'` : describe(said ?? reply);
+        const failure = noteClient(new Error(`etcd returned ${status}: ${message}`));
         throw Object.assign(failure, { status, isUnsent: ANOTHER_ENDPOINT.test(message) });
       } catch (failure) {
         const isRefusal = failure.status < 500;

@@ -2,7 +2,7 @@
 // Errors of stores, by phase: no address, no listener, TLS, login, another protocol, timeout, a failed call.
 // Each names the server, says what to do, and quotes the client. None contains a password or a full URL.
 
-const { copyError } = require('../causes.js');
+const { noteClient } = require('../causes.js');
 const { SnowFlakeError, describe } = require('../errors.js');
 const { CallTimeout } = require('../time.js');
 
@@ -86,13 +86,13 @@ const ACTIONS = {
   slots: 'list its slots',
 };
 
-/** A call of a client, whose errors are copied. Ours stay. */
+/** A call of a client, whose errors are noted as such. Ours are not. */
 function ofClient(call) {
   return async (...values) => {
     try {
       return await call(...values);
     } catch (failure) {
-      throw failure instanceof SnowFlakeError ? failure : copyError(failure);
+      throw failure instanceof SnowFlakeError ? failure : noteClient(failure);
     }
   };
 }
