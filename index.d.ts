@@ -816,8 +816,8 @@ export class SnowFlakeError extends Error {
   /** The holders of the slot, or of all slots, as far as they are known. */
   readonly holders?: SlotHolder[];
   /**
-   * What your own code threw; if it shows a password of a URL, a copy without it. Of a store's client a copy of name,
-   * `message`, `code` and `stack`, without passwords: its other properties may have some.
+   * What your own code threw; if it shows a password that snowdrift knows, or one in a URL, a copy without it. Of a
+   * store's client a copy of name, `message`, `code` and `stack`, without passwords: its other properties may have some.
    */
   readonly cause?: unknown;
 }

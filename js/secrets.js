@@ -19,8 +19,8 @@ const MOST_SHOWN = 4000;
 const MOST_LEARNED = 2000;
 
 const CREDENTIAL = /pass|pw|pfx|cred|secret|token|key|auth/i;
-/** Options of a URL that name a file. */
-const KEY_FILES = ['key', 'sslkey'];
+/** Options of a URL that are named like a secret, and are none: paths of files, a prefix and a switch. */
+const NO_SECRETS = ['key', 'sslkey', 'keyPrefix', 'insecureAuth'];
 
 const SERVER = /^(?!file:)[a-z][a-z0-9+.-]*:\/\//i;
 
@@ -78,7 +78,8 @@ function sortLearned() {
   removals = all.map(([, removal]) => removal);
 }
 
-const isSecretOption = (name) => CREDENTIAL.test(name) && !KEY_FILES.includes(name);
+/** Whether an option of a URL is a secret, by its name: users misspell names. */
+const isSecretOption = (name) => CREDENTIAL.test(name) && !NO_SECRETS.includes(name);
 
 /** Whether the user of a URL is a token. */
 const hasToken = ({ protocol, username, password }) =>
@@ -185,8 +186,11 @@ const redactFrames = (text) => startOf(text, MOST_SHOWN, false).start;
 /** Whether any secret was learned. */
 const knowsSecrets = () => learned.size > 0;
 
-/** Whether a whole text shows no secret. */
-const showsNone = (text) => removeLogins(removeLearned(text, true)) === text;
+/** A login in a URL, or a password in its options. What is repeated is bounded, or ends at what begins it. */
+const UNLEARNED = /\/\/[^/?#\s@]+@|[?&]\w{0,20}pass\w{0,20}=/i;
+
+/** Whether a whole text of the application shows no secret. Its URLs may have options, and '@' in a path. */
+const showsNone = (text) => !UNLEARNED.test(text) && removeLearned(text, true) === text;
 
 /** Whether a URL has a password or a token. */
 function hasPassword(text) {
@@ -225,10 +229,10 @@ function redactValue(text) {
 }
 
 module.exports = {
-  MOST_SHOWN,
   SERVER,
   forget,
   hasPassword,
+  isSecretOption,
   knowsSecrets,
   learn,
   learnPassword,

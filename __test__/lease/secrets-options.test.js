@@ -8,7 +8,7 @@ const { inspect } = require('node:util');
 
 const { copyError } = require('../../js/causes.js');
 const { SnowFlakeError, describe: describeValue } = require('../../js/errors.js');
-const { learn, redactForeign, redactValue } = require('../../js/secrets.js');
+const { hasPassword, learn, redactForeign, redactValue } = require('../../js/secrets.js');
 const { etcd } = require('../../js/stores/etcd.js');
 const { memory } = require('../../js/stores/memory.js');
 const { mysql } = require('../../js/stores/mysql.js');
@@ -218,6 +218,47 @@ test('a cause that shows no password stays as it is; one that does is copied, ho
   }
   assert.equal(causeOf(cyclic).code, 'E1');
   assert.equal(causeOf(cyclic).name, 'TypeError');
+});
+
+test("an application's own error stays as it is, whatever URLs without a login it shows", () => {
+  class HttpError extends Error {
+    status = 503;
+    requestId = 'r-1';
+  }
+  for (const text of [
+    'GET https://api.test/users?page=2&token=2 failed',
+    'GET https://api.test/@scope/package failed',
+    'mail a@b.test, see //api.test/a?b=c@d',
+    'at webpack://_/@work/a?b:1',
+  ]) {
+    const own = new HttpError(text);
+    assert.equal(new SnowFlakeError('ERR_SNOWFLAKE_CLOCK', 'it failed', { cause: own }).cause, own);
+  }
+  const unknown = createPassword();
+  for (const url of [
+    `redis://app:${unknown.encoded}@db`,
+    `redis://db/?password=${unknown.encoded}`,
+  ]) {
+    const { cause } = new SnowFlakeError('ERR_SNOWFLAKE_STORE', 'it failed', {
+      cause: new HttpError(`no ${url}`),
+    });
+    hides(unknown, everythingOf({ cause }), url);
+  }
+});
+
+test('options that are named like a secret, and are none, are shown', () => {
+  for (const [url, text] of [
+    ['mysql://h?insecureAuth=true', 'the value true is not valid'],
+    ['redis://h?keyPrefix=session', 'the session has ended'],
+    ['postgres://h?sslkey=app.key', 'no file app.key'],
+    ['etcds://h?key=tls.key', 'no file tls.key'],
+  ]) {
+    learn(new URL(url));
+    assert.equal(redactForeign(text), text);
+    assert.equal(hasPassword(url), false);
+  }
+  learn(new URL('mysql://h?password1=Zx81-first&passwordSha1=Zx81-hash'));
+  assert.equal(redactForeign('Zx81-first, Zx81-hash'), '***, ***');
 });
 
 test('a secret or a login is hidden where a long text is cut', () => {

@@ -3,6 +3,7 @@
 // of TLS is misspelt: the password would cross the network in clear text.
 
 const { configError } = require('../errors.js');
+const { isSecretOption } = require('../secrets.js');
 const { productOf, serverOf } = require('./url.js');
 
 const text = () => true;
@@ -86,7 +87,6 @@ CLIENTS.MariaDB = CLIENTS.MySQL;
 /** Parts of a URL that an option may repeat: a client uses one of them. */
 const PARTS = { port: 'port', user: 'username', username: 'username', password: 'password' };
 const OF_TLS = /ssl|tls|secure|cert|ca$|^key|verif|encrypt/i;
-const CREDENTIAL = /pass|pwd|secret|token/i;
 
 /**
  * Checks that a client knows each option of a URL, and has one value for it.
@@ -108,9 +108,7 @@ function checkOptions(url) {
     const remedy = OF_TLS.test(name) ? `. For TLS, ${tls}` : '';
     if (check === undefined) {
       // What follows the '&' of a password is no name.
-      const quoted = names.some((each) => CREDENTIAL.test(each))
-        ? 'an option'
-        : `the option '${name}'`;
+      const quoted = names.some(isSecretOption) ? 'an option' : `the option '${name}'`;
       throw configError(
         `${where} has ${quoted}, which its client does not know${remedy}. It knows namespace, ${Object.keys(options).join(', ')}; case matters`,
       );
