@@ -89,9 +89,10 @@ function flood(socket, [start, repeated]) {
 
 /**
  * @param kind of a flood, instead of answers to the clients
+ * @param isEnough whether a client has sent what the test looks at: its connection ends
  * @returns its port; `said`, what each client sent; `sent()`, how many bytes clients took at most
  */
-async function impersonate(engine, { kind } = {}) {
+async function impersonate(engine, { kind, isEnough = () => false } = {}) {
   const said = [];
   const sockets = new Set();
   const server = net.createServer((socket) => {
@@ -105,6 +106,10 @@ async function impersonate(engine, { kind } = {}) {
     let messages = 0;
     socket.on('data', (bytes) => {
       said[n] = Buffer.concat([said[n], bytes]);
+      if (isEnough(said[n])) {
+        socket.destroy();
+        return;
+      }
       messages++;
       if (isLate && messages === 1) socket.write(floods[2]);
       if (isLate && messages === 2) flood(socket, floods);
