@@ -59,8 +59,9 @@ function splitUrl(url) {
   return { own, options: namespace === undefined ? {} : { namespace } };
 }
 
-async function connectPostgres(url, { own, options, received }) {
+async function connectPostgres(url, { own, options, server }) {
   const { default: pg } = await loadClient('pg', url);
+  const received = new Received(server);
   const clients = new Set();
   class Client extends pg.Client {
     constructor(config) {
@@ -84,6 +85,7 @@ async function connectPostgres(url, { own, options, received }) {
   return {
     // The next call replaces a connection that broke while idle.
     store: postgres(ignoreErrors(pool), options),
+    received,
     drop: () => {
       for (const { connection } of clients) connection.stream.destroy();
     },
@@ -91,8 +93,9 @@ async function connectPostgres(url, { own, options, received }) {
   };
 }
 
-async function connectMysql(url, { own, options, received }) {
+async function connectMysql(url, { own, options, server }) {
   const { default: mysql2 } = await loadClient('mysql2', url);
+  const received = new Received(server);
   own.protocol = 'mysql:';
   const net = require('node:net');
   let socket;
@@ -133,13 +136,15 @@ async function connectMysql(url, { own, options, received }) {
   };
   return {
     store: mysql({ query }, options),
+    received,
     drop,
     end: async () => socket?.destroyed === false && run(await opening, 'end'),
   };
 }
 
-async function connectRedis(url, { own, options, received }) {
+async function connectRedis(url, { own, options, server }) {
   const { default: Redis } = await loadClient('ioredis', url);
+  const received = new ReceivedFromRedis(server);
   // The calls connect, since the client's own retry timer would keep the process alive.
   const client = new Redis(own.href, {
     lazyConnect: true,
@@ -173,6 +178,7 @@ async function connectRedis(url, { own, options, received }) {
   };
   return {
     store: redis(client, options),
+    received,
     connected,
     // The client's error for a call says only that there is no connection.
     causeOf: (failure) => lastError ?? failure,
@@ -214,12 +220,9 @@ async function connect(url) {
   const parts = splitUrl(url);
   const server = serverOf(parts.own);
   checkOptions(parts.own);
-  const received = /^rediss?:$/.test(url.protocol)
-    ? new ReceivedFromRedis(server)
-    : new Received(server);
   let connection;
   try {
-    connection = await CONNECT[url.protocol](url, { ...parts, received });
+    connection = await CONNECT[url.protocol](url, { ...parts, server });
   } catch (failure) {
     if (failure instanceof SnowFlakeError) throw failure;
     // Not the failure's message, which may show the URL.
@@ -227,28 +230,28 @@ async function connect(url) {
       `the client of ${server} cannot use this URL: percent-encode special characters in user, password and database, and check the options after '?'`,
     );
   }
-  return guardCalls(connection, server, received);
+  return guardCalls(connection, server);
 }
 
 /** A store whose calls drop the connection when their signal aborts. */
-function guardCalls(connection, server, received) {
-  const { store, connected, causeOf = (failure) => failure, drop, end } = connection;
+function guardCalls(connection, server) {
+  const { store, received, connected, causeOf = (failure) => failure, drop, end } = connection;
 
   async function call(name, request) {
     const { signal } = request;
     const onAbort = () => drop?.();
     signal?.addEventListener('abort', onAbort);
-    received.begin();
+    received?.begin();
     try {
       await connected?.();
       signal?.throwIfAborted();
       return await store[name](request);
     } catch (failure) {
-      if (received.failure !== undefined) throw received.failure;
+      if (received?.failure !== undefined) throw received.failure;
       if (failure instanceof SnowFlakeError) throw failure;
       throw storeFailure(server, name, noteClient(causeOf(failure)));
     } finally {
-      received.end();
+      received?.end();
       signal?.removeEventListener('abort', onAbort);
     }
   }

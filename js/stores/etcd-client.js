@@ -103,13 +103,16 @@ async function send(request, url, { limit, isRepeatable, text, ...options }) {
       sent.on('response', resolve).on('error', reject);
       sent.end(text);
     });
-    let reply = '';
-    for await (const chunk of response.setEncoding('utf8')) {
-      reply += chunk;
-      if (reply.length > MOST_RECEIVED) {
+    const chunks = [];
+    let bytes = 0;
+    for await (const chunk of response) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes > MOST_RECEIVED) {
         throw new Error(`it sent more than ${MOST_RECEIVED} bytes in reply to one call`);
       }
     }
+    const reply = String(Buffer.concat(chunks));
     return { status: response.statusCode, date: response.headers.date, text: reply };
   } catch (failure) {
     throw Object.assign(noteClient(failure), { isUnsent: !isConnected || isRepeatable });

@@ -132,8 +132,10 @@ async function guardCall(server, { connection }, call) {
 function guardStream(client, received) {
   let stream;
   const guard = (next) => {
-    if (next && !guarded.has(next)) guardSocket(next, received);
-    if (next) guarded.add(next);
+    if (next && !guarded.has(next)) {
+      guardSocket(next, received);
+      guarded.add(next);
+    }
     stream = next;
   };
   guard(client.stream);

@@ -40,7 +40,7 @@ isMysqlSsl.expected = `false, 'Amazon RDS' or an object of ${[...SSL_SWITCHES, .
 const TLS_FILES = ['ca', 'cert', 'key'];
 const FILES = all(text, ['host', ...TLS_FILES].join(' '));
 
-/** By product: what turns TLS on, and the options of its client that have an effect on a lease or none. */
+/** By product: how to turn TLS on, and the options that its client knows. */
 const CLIENTS = {
   PostgreSQL: {
     tls: "the option is 'sslmode=verify-full'",
@@ -64,7 +64,7 @@ const CLIENTS = {
       ...all(text, 'enableCleartextPlugin insecureAuth socketPath timezone trace'),
       ...all(text, 'password1 password2 password3 passwordSha1 disableEval jsonStrings'),
       ...all(text, 'bigNumberStrings dateStrings decimalNumbers supportBigNumbers'),
-      // Of pools.
+      // Of pools. A URL has none, so they are without effect; URLs that users copy have them.
       ...all(text, 'connectionLimit enableKeepAlive gracefulEnd idleTimeout keepAliveInitialDelay'),
       ...all(text, 'maxIdle maxPreparedStatements queueLimit resetOnRelease waitForConnections'),
     },
