@@ -52,11 +52,9 @@ async function loadClient(name, url) {
 /** Splits a URL into ?namespace=... and the client's own URL. */
 function splitUrl(url) {
   const own = new URL(url);
-  const [namespace, ...others] = own.searchParams.getAll('namespace');
-  if (others.length > 0)
-    throw configError(`the URL of ${serverOf(own)} has the option 'namespace' twice`);
+  const namespace = own.searchParams.get('namespace');
   own.searchParams.delete('namespace');
-  return { own, options: namespace === undefined ? {} : { namespace } };
+  return { own, options: namespace === null ? {} : { namespace } };
 }
 
 async function connectPostgres(url, { own, options, server }) {
@@ -217,12 +215,11 @@ const CONNECT = {
 /** The LeaseStore of a URL. */
 async function connect(url) {
   learn(url);
-  const parts = splitUrl(url);
-  const server = serverOf(parts.own);
-  checkOptions(parts.own);
+  checkOptions(url);
+  const server = serverOf(url);
   let connection;
   try {
-    connection = await CONNECT[url.protocol](url, { ...parts, server });
+    connection = await CONNECT[url.protocol](url, { ...splitUrl(url), server });
   } catch (failure) {
     if (failure instanceof SnowFlakeError) throw failure;
     // Not the failure's message, which may show the URL.

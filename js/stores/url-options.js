@@ -88,14 +88,12 @@ CLIENTS.MariaDB = CLIENTS.MySQL;
 const PARTS = { port: 'port', user: 'username', username: 'username', password: 'password' };
 const OF_TLS = /ssl|tls|secure|cert|ca$|^key|verif|encrypt/i;
 
-/**
- * Checks that a client knows each option of a URL, and has one value for it.
- * @param url without ?namespace=
- */
+/** Checks that each option of a URL is our own or one that its client knows, and has one value. */
 function checkOptions(url) {
   const { pathname, hash, searchParams } = url;
   const product = productOf(url);
-  const { tls, options } = CLIENTS[product];
+  const { tls, options: ofClient } = CLIENTS[product];
+  const options = { namespace: text, ...ofClient };
   const where = `the URL of ${serverOf(url)}`;
   if (hash !== '' || /[&=]/.test(pathname)) {
     throw configError(
@@ -110,11 +108,11 @@ function checkOptions(url) {
       // What follows the '&' of a password is no name.
       const quoted = names.some(isSecretOption) ? 'an option' : `the option '${name}'`;
       throw configError(
-        `${where} has ${quoted}, which its client does not know${remedy}. It knows namespace, ${Object.keys(options).join(', ')}; case matters`,
+        `${where} has ${quoted}, which its client does not know${remedy}. It knows ${Object.keys(options).join(', ')}; case matters`,
       );
     }
     const values = searchParams.getAll(name);
-    const isList = options === FILES && name === 'host';
+    const isList = ofClient === FILES && name === 'host';
     if (values.length > 1 && !isList) throw configError(`${where} has the option '${name}' twice`);
     if (url[PARTS[name]])
       throw configError(`${where} has the option '${name}' and a ${name}: remove one`);
