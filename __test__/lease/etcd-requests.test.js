@@ -187,6 +187,16 @@ describe('requests to etcd', () => {
     store.close();
   });
 
+  test('a reply counts in bytes, not in characters', async () => {
+    const url = await listening(
+      http.createServer((_, response) => response.end(`"${'\u00e9'.repeat(9e6)}"`)),
+    );
+    await assert.rejects(
+      createClient(url, {}).post('/v3/kv/txn', {}),
+      /it sent more than 16777216/,
+    );
+  });
+
   test('a redirect is not followed, and a reply that is no object is refused', async () => {
     const elsewhere = await works();
     const url = await listening(
