@@ -17,6 +17,7 @@
  * | `SNOWFLAKE_CLOCK_BACK` | the clock rolled back |
  * | `SNOWFLAKE_TIME_ENDING` | the layout's timestamp overflows within a year |
  * | `SNOWFLAKE_TEXT_IDS` | a column of TypeORM or Prisma stores IDs as text, and they get longer within a year: then it sorts wrongly |
+ * | `SNOWFLAKE_VARIABLE` | a variable of the environment is not read, and its name is near to one that is |
  * | `SNOWFLAKE_SECOND_USER` | another user of this machine has the same node, and may issue the same IDs |
  * | `SNOWFLAKE_PROCESS_SCOPE` | the system has no place for pages, so other processes of the node issue duplicates: see {@link SnowFlakeOptions.scope} |
  * | `SNOWFLAKE_SLOT_UNUSABLE` | a lease skipped a slot of a directory: its file or worker ID cannot be used |

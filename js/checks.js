@@ -5,7 +5,8 @@
 const { fileURLToPath } = require('node:url');
 
 const { configError, describe } = require('./errors.js');
-const { nameMeant, noSuchName } = require('./ids/names.js');
+const { isSameName, nameMeant, noSuchName } = require('./ids/names.js');
+const { warnOfVariable } = require('./warnings.js');
 
 /**
  * The named properties of an untrusted object, as far as they are present, each read once. An exception of its getters
@@ -96,27 +97,38 @@ function checkGiven(name, value, remedy) {
 
 const VARIABLES = ['SNOWDRIFT_LEASE', 'SNOWDRIFT_STATE', 'SNOWDRIFT_SHARED', 'SNOWDRIFT_TOKEN'];
 
-/** Those of which no misspelling was found. Once a thread: listing the environment takes as long as opening a generator. */
+/** Those that were looked for. Once a thread: listing the environment takes as long as opening a generator. */
 const looked = new Set();
 
-/** A variable of the environment that snowdrift reads; undefined if it is not set. Refuses one that is misspelt. */
+/** A variable of the environment that snowdrift reads; undefined if it is not set. */
 function variable(name) {
   const text = process.env[name];
   if (text === '') {
     throw configError(`the environment variable ${name} is empty: give it a value, or unset it`);
   }
-  if (text !== undefined || looked.has(name)) return text;
-  const misspelt = Object.keys(process.env).find(
-    (one) =>
-      /^snowdrift/i.test(one) && !VARIABLES.includes(one) && nameMeant(one, VARIABLES) === name,
-  );
-  if (misspelt === undefined) {
+  if (text === undefined && !looked.has(name)) {
+    checkMisspelt(name);
     looked.add(name);
-    return undefined;
   }
-  throw configError(
-    `the environment variable ${misspelt} is not read: rename it to ${name}, or unset it`,
+  return text;
+}
+
+/**
+ * Refuses a variable in another case or form, or in the plural. Warns of one that is near: it may be the user's own, as
+ * SNOWDRIFT_STAGE is.
+ */
+function checkMisspelt(name) {
+  const others = Object.keys(process.env).filter(
+    (one) => /^snowdrift/i.test(one) && !VARIABLES.includes(one),
   );
+  const misspelt = others.find((one) => isSameName(one, name) || isSameName(one, `${name}S`));
+  if (misspelt !== undefined) {
+    throw configError(
+      `the environment variable ${misspelt} is not read: rename it to ${name}, or unset it`,
+    );
+  }
+  const near = others.find((one) => nameMeant(one, VARIABLES) === name);
+  if (near !== undefined) warnOfVariable(near, name);
 }
 
 function wholeNumber(name, value, min, max, toError = configError) {

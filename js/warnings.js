@@ -63,6 +63,15 @@ function warnOfSecondUser(fault) {
   warn('SNOWFLAKE_SECOND_USER', `${textOf(fault)}.`);
 }
 
+/** Warns of a variable whose name is near to one that snowdrift reads. */
+function warnOfVariable(given, name) {
+  warn(
+    'SNOWFLAKE_VARIABLE',
+    `The environment variable ${given} is not read. Did you mean ${name}?`,
+    `If ${given} is your own, ignore this warning.`,
+  );
+}
+
 /** @param isNew whether the floor is the namespace's, rather than a former holder's */
 function warnOfFloor(store, { workerId, isNew, ms }) {
   const create = store.mayForget
@@ -110,4 +119,5 @@ module.exports = {
   warnOfSecondUser,
   warnOfTextIds,
   warnOfUnusable,
+  warnOfVariable,
 };

@@ -288,7 +288,12 @@ describe('a token', () => {
       );
       for (const [args, env, said] of [
         [off, { SNOWDRIFT_TOKEN: 'short-Zq' }, /must hold 16 to 512 visible/],
-        [off, { SNOWDRIFT_TOKEN: '' }, /must hold/],
+        [off, { SNOWDRIFT_TOKEN: '' }, /SNOWDRIFT_TOKEN is empty/],
+        [
+          ['serve', '--port', '0', ...NODE],
+          { SNOWDRIFT_TOKENS: TOKEN },
+          /SNOWDRIFT_TOKENS is not read: rename it/,
+        ],
         [off, { SNOWDRIFT_TOKEN: `${TOKEN} ${TOKEN}` }, /must hold/],
         [[...off, '--token-file', join(folder, 'absent')], {}, /cannot read .*absent.* \(ENOENT\)/],
         [

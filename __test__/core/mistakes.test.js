@@ -164,8 +164,8 @@ test('variables of the environment: case, ranges, quotes, misspelt names', {
       /snowdrift_state is not read: rename it to SNOWDRIFT_STATE, or unset/,
     ],
     [
-      { SNOWDRIFT_SHARE: 'x', workerId: '1', datacenterId: '1' },
-      /SNOWDRIFT_SHARE is not read: rename it to SNOWDRIFT_SHARED/,
+      { 'SNOWDRIFT-SHARED': 'x', workerId: '1', datacenterId: '1' },
+      /SNOWDRIFT-SHARED is not read: rename it to SNOWDRIFT_SHARED/,
     ],
   ]) {
     const message = await messageIn({ SNOWDRIFT_SHARED: undefined, ...env });
@@ -177,4 +177,23 @@ test('variables of the environment: case, ranges, quotes, misspelt names', {
   // Kubernetes sets these for a service of that name.
   const service = { SNOWDRIFT_PORT: 'tcp://10.0.0.1:80', SNOWDRIFT_SERVICE_HOST: '10.0.0.1' };
   assert.equal(await messageIn({ ...service, ...{ datacenterId: '1', workerId: '1' } }), '');
+});
+
+test("a variable that is only near is a warning, since it may be the user's own", async () => {
+  for (const [own, near] of [
+    ['SNOWDRIFT_STAGE', 'SNOWDRIFT_STATE'],
+    ['SNOWDRIFT_STATS', 'SNOWDRIFT_STATE'],
+    ['SNOWDRIFT_STATUS', 'SNOWDRIFT_STATE'],
+    ['SNOWDRIFT_RELEASE', 'SNOWDRIFT_LEASE'],
+    ['SNOWDRIFT_SHARE', 'SNOWDRIFT_SHARED'],
+  ]) {
+    const script = `const { SnowFlake } = require(${JSON.stringify(entry)});
+      process.on('warning', ({ code, message }) => console.log(code, message));
+      for (const workerId of [1, 2]) new SnowFlake({ datacenterId: 1, workerId });`;
+    const { stdout } = await runScript(script, {
+      env: { SNOWDRIFT_SHARED: undefined, [own]: 'prod' },
+    });
+    const said = `The environment variable ${own} is not read. Did you mean ${near}?`;
+    assert.equal(stdout, `SNOWFLAKE_VARIABLE ${said}\n`);
+  }
 });

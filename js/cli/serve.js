@@ -4,6 +4,7 @@
 const { lookup } = require('node:dns/promises');
 const { BlockList } = require('node:net');
 
+const { variable } = require('../checks.js');
 const { configError, describe } = require('../errors.js');
 const { ASYNC_DISPOSE } = require('../generator/generator.js');
 const { learnPassword } = require('../secrets.js');
@@ -65,14 +66,13 @@ const options = {
 
 /** The token of clients; undefined if there is none. No error shows it. */
 function readToken(file) {
-  let token = process.env.SNOWDRIFT_TOKEN;
-  let source = 'the environment variable SNOWDRIFT_TOKEN';
-  if (file !== undefined) {
-    source = `the file of --token-file, '${file}',`;
-    token = readSecret('token-file', file);
-  }
+  const token = file === undefined ? variable('SNOWDRIFT_TOKEN') : readSecret('token-file', file);
   if (token === undefined) return undefined;
   if (!TOKEN.test(token)) {
+    const source =
+      file === undefined
+        ? 'the environment variable SNOWDRIFT_TOKEN'
+        : `the file of --token-file, '${file}',`;
     throw configError(
       `${source} must hold 16 to 512 visible ASCII characters without spaces, such as openssl rand -hex 32 prints`,
     );
