@@ -421,6 +421,8 @@ test('a password comes from the environment or a file; one in an argument is war
     const file = join(folder, 'url');
     const url = `redis://app:geheim@127.0.0.1:${server.port}`;
     writeFileSync(file, `${url}\n`);
+    const empty = join(folder, 'empty');
+    writeFileSync(empty, '\n');
     const node = ['--datacenter-id', '1'];
     const warning = /warning: other users .* process list: use --lease-file/;
     const next = ['next', ...node];
@@ -454,6 +456,8 @@ test('a password comes from the environment or a file; one in an argument is war
       [['slots', url, '--lease-file', file], /leave out the other one/],
       [['next', '--lease', url, '--lease-file', file], /leave out the other one/],
       [['slots', '--lease-file', join(folder, 'absent')], /cannot read .*absent' \(ENOENT\)/],
+      [['slots', '--lease-file', empty], /the file of --lease-file, '.*empty', is empty$/m],
+      [['serve', ...node, '--token-file', empty], /the file of --token-file, '.*', is empty$/m],
     ]) {
       const refusal = await run(args);
       assert.deepEqual([refusal.code, refusal.stdout], [2, ''], refusal.stderr);

@@ -22,13 +22,16 @@ ${FILE_HELP}, and keeps a password out of the process list`;
 
 /** Reads a secret from the file that an option names. */
 function readSecret(option, file) {
+  let text;
   try {
-    return readFileSync(file, 'utf8').trim();
+    text = readFileSync(file, 'utf8').trim();
   } catch ({ code }) {
     throw configError(
       `cannot read the file of --${option}, '${file}' (${code}): check its path and mode`,
     );
   }
+  if (text === '') throw configError(`the file of --${option}, '${file}', is empty`);
+  return text;
 }
 
 /**
