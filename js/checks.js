@@ -6,6 +6,7 @@ const { fileURLToPath } = require('node:url');
 
 const { configError, describe } = require('./errors.js');
 const { isSameName, nameMeant, noSuchName } = require('./ids/names.js');
+const { readAll } = require('./ids/properties.js');
 const { warnOfVariable } = require('./warnings.js');
 
 /**
@@ -41,18 +42,6 @@ function propertiesOf(object, what, keys, toError, read = readAll) {
 
 function notAnObject(object, what, toError) {
   return toError(`${what} must be an object; it is ${describe(object)}`);
-}
-
-/** Those that are present: own, or inherited, such as getters. Those of a polluted Object.prototype are not. */
-function readAll(object, keys) {
-  const properties = { __proto__: null };
-  for (const key of keys) {
-    if (Object.hasOwn(Object.prototype, key) && !Object.hasOwn(object, key)) continue;
-    const value = object[key];
-    // Not by `in` alone: a proxy may answer it for all properties or for none.
-    if (value !== undefined || key in object) properties[key] = value;
-  }
-  return properties;
 }
 
 /**
@@ -215,7 +204,6 @@ module.exports = {
   numberIn,
   optionsOf,
   propertiesOf,
-  readAll,
   unixMs,
   variable,
   wholeNumber,

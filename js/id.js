@@ -4,8 +4,8 @@
 
 const { Codec } = require('./ids/codec.js');
 const { SnowFlakeError, show } = require('./ids/error.js');
-const { noSuchName } = require('./ids/names.js');
 const { DATE_LIMIT, LAYOUT_KEYS, faultOf, layouts } = require('./ids/presets.js');
+const { copyOf } = require('./ids/properties.js');
 const { idFault, idOf, readBase32, writeBase32 } = require('./ids/text.js');
 
 const argumentError = (message) => new SnowFlakeError('ERR_SNOWFLAKE_ARGUMENT', message);
@@ -18,20 +18,6 @@ const codecs = new Map(Object.entries(layouts).map(([name, layout]) => [name, ne
 /** The codec of the layout that was last passed as an object. */
 let lastCodec;
 
-/** A copy of an application's object: its values by key. `ignored` are further keys that it may have. */
-function propertiesOf(object, keys, ignored, what, toError) {
-  const copy = {};
-  let unknown;
-  try {
-    unknown = Object.keys(object).find((key) => !keys.includes(key) && !ignored.includes(key));
-    for (const key of keys) copy[key] = object[key];
-  } catch {
-    throw toError(`${what} cannot be read`);
-  }
-  if (unknown === undefined) return copy;
-  throw toError(noSuchName(what, unknown, keys, show));
-}
-
 function codecOf(layout = 'node') {
   const named = codecs.get(layout);
   if (named !== undefined) return named;
@@ -39,7 +25,7 @@ function codecOf(layout = 'node') {
     const names = [...codecs.keys()].join("', '");
     throw configError(`layout must be '${names}' or an object; it is ${show(layout)}`);
   }
-  const copy = propertiesOf(layout, LAYOUT_KEYS, [], 'layout', configError);
+  const copy = copyOf(layout, LAYOUT_KEYS, [], 'layout', configError);
   const isLast = (key) => copy[key] === lastCodec.layout[key];
   if (lastCodec !== undefined && LAYOUT_KEYS.every(isLast)) return lastCodec;
   const fault = faultOf(copy, show);
@@ -94,7 +80,7 @@ function compose(fields, layout) {
   if (typeof fields !== 'object' || fields === null) {
     throw argumentError(`fields must be an object; it is ${show(fields)}`);
   }
-  const given = propertiesOf(fields, FIELD_KEYS, DERIVED_KEYS, 'fields', argumentError);
+  const given = copyOf(fields, FIELD_KEYS, DERIVED_KEYS, 'fields', argumentError);
   const { timestamp = codec.layout.epoch } = given;
   return encode(codec, readTime(timestamp), (name, max) => {
     const { [name]: value = 0 } = given;

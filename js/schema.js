@@ -3,8 +3,8 @@
 // and no Node API.
 
 const { floorId, isId, parse } = require('./id.js');
-const { SnowFlakeError, show } = require('./ids/error.js');
-const { noSuchName } = require('./ids/names.js');
+const { SnowFlakeError } = require('./ids/error.js');
+const { copyOf } = require('./ids/properties.js');
 
 const OPTIONS = ['as', 'layout', 'since'];
 
@@ -20,14 +20,13 @@ const configError = (message) => new SnowFlakeError('ERR_SNOWFLAKE_CONFIG', mess
 
 function idSchema(options = {}) {
   if (Object(options) !== options) throw configError('the options of idSchema() must be an object');
-  const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
-  if (unknown !== undefined) throw configError(noSuchName('idSchema()', unknown, OPTIONS, show));
+  const given = copyOf(options, OPTIONS, [], 'idSchema()', configError);
   // Undefined, they would check less than was written.
-  const unset = ['layout', 'since'].find((name) => name in options && options[name] === undefined);
+  const unset = ['layout', 'since'].find((name) => name in given && given[name] === undefined);
   if (unset !== undefined) {
     throw configError(`${unset} is undefined: give it a value, or leave it out to check less`);
   }
-  const { as = 'string', layout, since } = options;
+  const { as = 'string', layout, since } = given;
   const toForm = FORMS.get(as);
   if (toForm === undefined) throw configError(`as must be 'string', 'bigint' or 'number'`);
   // Throws if the layout is none.

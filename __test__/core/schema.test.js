@@ -155,3 +155,22 @@ test('its functions work detached, and nobody can replace them', () => {
   assert.deepEqual([version, vendor], [1, 'snowdrift']);
   assert.ok(Object.isFrozen(schema) && Object.isFrozen(schema['~standard']));
 });
+
+test('each option is read once, and those of a polluted Object.prototype are not', () => {
+  const layouts = ['node', 'twitter'];
+  const changing = {
+    get layout() {
+      return layouts.shift();
+    },
+  };
+  idSchema(changing);
+  assert.deepEqual(layouts, ['twitter']);
+  for (const name of ['layout', 'since']) {
+    Object.defineProperty(Object.prototype, name, { value: undefined, configurable: true });
+    try {
+      assert.equal(idSchema().parse('1'), '1');
+    } finally {
+      delete Object.prototype[name];
+    }
+  }
+});

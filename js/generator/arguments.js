@@ -3,8 +3,9 @@
 
 const { types } = require('node:util');
 
-const { propertiesOf, readAll, unixMs, wholeNumber } = require('../checks.js');
+const { propertiesOf, unixMs, wholeNumber } = require('../checks.js');
 const { argumentError, clockError, describe, invalidId } = require('../errors.js');
+const { readAll } = require('../ids/properties.js');
 const { idFault, idOf } = require('../ids/text.js');
 
 /** `id` and `date` are ignored: they are allowed so that the result of parse() can be passed back. */

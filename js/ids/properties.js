@@ -1,0 +1,33 @@
+'use strict';
+// Reads the properties of objects that applications pass. Needs no Node API.
+
+const { show } = require('./error.js');
+const { noSuchName } = require('./names.js');
+
+/** Those that are present: own, or inherited, such as getters. Those of a polluted Object.prototype are not. */
+function readAll(object, keys) {
+  const properties = { __proto__: null };
+  for (const key of keys) {
+    if (Object.hasOwn(Object.prototype, key) && !Object.hasOwn(object, key)) continue;
+    const value = object[key];
+    // Not by `in` alone: a proxy may answer it for all properties or for none.
+    if (value !== undefined || key in object) properties[key] = value;
+  }
+  return properties;
+}
+
+/** A copy of an application's object, each property read once. `ignored` are further keys that it may have. */
+function copyOf(object, keys, ignored, what, toError) {
+  let copy;
+  let unknown;
+  try {
+    unknown = Object.keys(object).find((key) => !keys.includes(key) && !ignored.includes(key));
+    copy = readAll(object, keys);
+  } catch {
+    throw toError(`${what} cannot be read`);
+  }
+  if (unknown === undefined) return copy;
+  throw toError(noSuchName(what, unknown, keys, show));
+}
+
+module.exports = { copyOf, readAll };
