@@ -45,8 +45,8 @@ function notAnObject(object, what, toError) {
 }
 
 /**
- * Options that decide which IDs there are, or what protects them, and what leaving each out means. That must be said, and
- * not come about by a variable that is not set: so one that is present has a value.
+ * Options that decide which IDs there are, or what protects them, and what leaving each out means. If such an option is
+ * present, it must have a value: an unset variable must not turn off protection.
  */
 const WITHOUT = {
   lease: 'do without a lease',

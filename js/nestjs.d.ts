@@ -62,7 +62,7 @@ interface DynamicModule {
  *
  * It closes the generator at `onApplicationShutdown`: by `app.close()`, and by signals after
  * `app.enableShutdownHooks()`. It releases a lease then, and awaits that.
- * What a test provides in its place may lack `close()`, or be null.
+ * A mock may lack `close()`, or be null.
  */
 export class SnowFlakeModule {
   /** With options that are known at once. Without options, as the environment says. */

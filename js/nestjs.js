@@ -77,7 +77,7 @@ class SnowFlakeModule {
       );
     }
     const read = async (...injected) =>
-      optionsOf(await useFactory(...injected), 'what useFactory returns', GENERATOR_KEYS);
+      optionsOf(await useFactory(...injected), 'the result of useFactory()', GENERATOR_KEYS);
     return createModule(module, imports, { provide: OPTIONS, inject, useFactory: read });
   }
 }

@@ -43,7 +43,7 @@ const CALLS = {
     ['from', ...OF_GENERATORS],
     (options) => SnowFlakeModule.forRoot({ ...node, ...options }),
   ],
-  'what useFactory returns': [
+  'the result of useFactory()': [
     ['from', ...OF_GENERATORS],
     (options) => {
       const useFactory = async () => ({ ...node, ...options });
@@ -156,7 +156,7 @@ test('a factory of NestJS that returns nothing is refused', async () => {
   for (const nothing of [undefined, null]) {
     const { providers } = SnowFlakeModule.forRootAsync({ useFactory: () => nothing });
     const { message } = await rejects(providers[0].useFactory(), CONFIG);
-    assert.match(message, /^what useFactory returns must be an object; it is (undefined|null)/);
+    assert.match(message, /^the result of useFactory\(\) must be an object; it is (undefined|null)/);
   }
   const beside = { from: 'postgres://db/app', useFactory: () => ({}) };
   assert.match(refuses(() => SnowFlakeModule.forRootAsync(beside), CONFIG).message, /no 'from'/);
