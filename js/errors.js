@@ -6,18 +6,15 @@ const { inspect, types } = require('node:util');
 const { redactCause } = require('./causes.js');
 const { wordsFor } = require('./faults.js');
 const { SnowFlakeError, filterErrors } = require('./ids/error.js');
+const { MOST_OF_TEXT, longBigint, shortened } = require('./ids/shown.js');
 const { printable, redactForeign, redactValue, sanitize } = require('./secrets.js');
 const { hasChangedUser } = require('./user.js');
 
 filterErrors({ text: sanitize, cause: redactCause });
 
-/** How many characters are shown of a text, and of any other value; and how many properties of an object. */
-const MOST_OF_TEXT = 60;
+/** How many characters are shown of a value other than a text; and how many properties of an object. */
 const MOST_OF_VALUE = 200;
 const MOST_PROPERTIES = 5;
-
-/** The largest bigint that is spelled: a million digits take long. */
-const LARGEST = 10n ** 60n;
 
 /** A value for an error message: short, without secrets, and without running the value's own code. */
 function describe(value) {
@@ -26,19 +23,17 @@ function describe(value) {
     if (types.isStringObject(value)) {
       return `[String: ${quote(String.prototype.valueOf.call(value))}]`;
     }
-    if (typeof value === 'bigint' && (value > LARGEST || value < -LARGEST)) {
-      return 'a larger bigint';
-    }
-    return printable(redactForeign(textOf(value), MOST_OF_VALUE)).slice(0, MOST_OF_VALUE);
+    return (
+      longBigint(value) ??
+      printable(redactForeign(textOf(value), MOST_OF_VALUE)).slice(0, MOST_OF_VALUE)
+    );
   } catch {
     return `a ${typeof value}`;
   }
 }
 
 function quote(text) {
-  const shown = redactValue(text);
-  const rest = shown.length > MOST_OF_TEXT ? '...' : '';
-  return inspect(shown.slice(0, MOST_OF_TEXT)) + rest;
+  return shortened(redactValue(text), inspect);
 }
 
 function textOf(value) {

@@ -3,9 +3,10 @@
 // Node. Draws none.
 
 const { Codec } = require('./ids/codec.js');
-const { SnowFlakeError, show } = require('./ids/error.js');
+const { SnowFlakeError } = require('./ids/error.js');
 const { DATE_LIMIT, LAYOUT_KEYS, faultOf, layouts } = require('./ids/presets.js');
 const { copyOf } = require('./ids/properties.js');
+const { show } = require('./ids/shown.js');
 const { idFault, idOf, readBase32, writeBase32 } = require('./ids/text.js');
 
 const argumentError = (message) => new SnowFlakeError('ERR_SNOWFLAKE_ARGUMENT', message);

@@ -266,7 +266,7 @@ test('without `snowdrift`, an error is one short line, too', async () => {
   assert.equal(text, String.raw`'a\u000ab\u202e'`);
   assert.equal(url, "'redis://***@db'");
   assert.match(symbol, /^Symbol\((\\u000a){53}$/);
-  assert.equal(bigint, 'a larger bigint');
+  assert.equal(bigint, 'a bigint of more than 60 digits');
   assert.deepEqual(rest, ['']);
 });
 

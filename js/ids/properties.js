@@ -1,8 +1,8 @@
 'use strict';
 // Reads the properties of objects that applications pass. Needs no Node API.
 
-const { show } = require('./error.js');
 const { noSuchName } = require('./names.js');
+const { show } = require('./shown.js');
 
 /** Those that are present: own, or inherited, such as getters. Those of a polluted Object.prototype are not. */
 function readAll(object, keys) {

@@ -1,0 +1,55 @@
+'use strict';
+// Values and texts in messages. Needs no Node API.
+
+/** A text without the user, password and options of a URL, valid or not. Linear: it may have megabytes. */
+function withoutLogin(text) {
+  const at = text.lastIndexOf('@');
+  const slashes = text.indexOf('//');
+  if (slashes < 0) {
+    const user = text.slice(0, Math.max(0, text.indexOf(':')));
+    const isLogin = at > text.indexOf(':') && text.includes(':') && !/[/\s]/.test(user);
+    return isLogin ? `***${text.slice(at)}` : text;
+  }
+  const start = text.slice(0, slashes + 2);
+  const options = text.indexOf('?');
+  // With '?' before '@', either may be part of the password.
+  if (options >= 0 && at > options) return `${start}***`;
+  const rest = at > slashes ? `***${text.slice(at)}` : text.slice(slashes + 2);
+  const end = rest.indexOf('?');
+  return start + (end < 0 ? rest : `${rest.slice(0, end)}?***`);
+}
+
+/** What a terminal or a log would act on. */
+const CONTROLS = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
+
+/** A text whose control characters are escaped, so that it is one line. */
+function printable(text) {
+  return text.replace(CONTROLS, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** How many characters are shown of a text. */
+const MOST_OF_TEXT = 60;
+
+const LARGEST = 10n ** 60n;
+
+/** A text of at most so many characters, in quotes. @param quote puts it in quotes */
+function shortened(text, quote) {
+  return quote(text.slice(0, MOST_OF_TEXT)) + (text.length > MOST_OF_TEXT ? '...' : '');
+}
+
+/** The text for a bigint of more digits, which take long to spell; undefined for any other value. */
+function longBigint(value) {
+  if (typeof value !== 'bigint' || (value < LARGEST && value > -LARGEST)) return undefined;
+  return 'a bigint of more than 60 digits';
+}
+
+/** A value in a message, without running code of its own. */
+function show(value) {
+  if (typeof value === 'string') {
+    return shortened(withoutLogin(value), (text) => `'${printable(text)}'`);
+  }
+  if (Object(value) === value) return typeof value === 'object' ? 'an object' : 'a function';
+  return longBigint(value) ?? printable(String(value).slice(0, MOST_OF_TEXT));
+}
+
+module.exports = { MOST_OF_TEXT, longBigint, printable, shortened, show, withoutLogin };
