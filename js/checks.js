@@ -92,8 +92,10 @@ const looked = new Set();
 /** A variable of the environment that snowdrift reads; undefined if it is not set. */
 function variable(name) {
   const text = process.env[name];
-  if (text === '') {
-    throw configError(`the environment variable ${name} is empty: give it a value, or unset it`);
+  // Node makes these two of the values that are assigned to a variable.
+  if (['', 'undefined', 'null'].includes(text)) {
+    const what = text === '' ? 'empty' : describe(text);
+    throw configError(`the environment variable ${name} is ${what}: give it a value, or unset it`);
   }
   if (text === undefined && !looked.has(name)) {
     checkMisspelt(name);

@@ -220,12 +220,18 @@ function shownUrl(text) {
   return scheme + (isPort ? host + port : HIDDEN);
 }
 
-/** The start of a value of the application as text: a URL without its secrets. */
+/** In a connection string that is no URL, as those of libpq and of Azure. */
+const KEYWORD = /(?:pass(?:word|wd)?|pwd|secret|token)\s{0,3}=/i;
+
+/** The start of a value of the application as text: a URL or another connection string without its secrets. */
 function redactValue(text) {
   const { start, isCut } = startOf(text, MOST_SHOWN, true);
   // Behind the end there may be the '@' of a login.
   const value = isCut && text.includes('@') ? `${start}@` : start;
-  return SERVER.test(value) ? shownUrl(value) : withoutLogin(value);
+  if (SERVER.test(value)) return shownUrl(value);
+  const [keyword] = KEYWORD.exec(value) ?? [];
+  if (keyword === undefined) return withoutLogin(value);
+  return withoutLogin(value.slice(0, value.indexOf(keyword))) + keyword + HIDDEN;
 }
 
 module.exports = {

@@ -156,7 +156,10 @@ test('a factory of NestJS that returns nothing is refused', async () => {
   for (const nothing of [undefined, null]) {
     const { providers } = SnowFlakeModule.forRootAsync({ useFactory: () => nothing });
     const { message } = await rejects(providers[0].useFactory(), CONFIG);
-    assert.match(message, /^the result of useFactory\(\) must be an object; it is (undefined|null)/);
+    assert.match(
+      message,
+      /^the result of useFactory\(\) must be an object; it is (undefined|null)/,
+    );
   }
   const beside = { from: 'postgres://db/app', useFactory: () => ({}) };
   assert.match(refuses(() => SnowFlakeModule.forRootAsync(beside), CONFIG).message, /no 'from'/);

@@ -43,11 +43,8 @@ test('a name in another case, form or number, or of another library, names the o
     [SnowFlakeModule.forRoot, 'isglobal', 'isGlobal'],
     [SnowFlakeModule.forRoot, 'machineId', 'workerId'],
     [withSnowFlake, 'model', 'models'],
-    [idSchema, 'As', 'as'],
     [fromStatefulSet, 'hostName', 'hostname'],
     [(fields) => new SnowFlake(node).compose(fields), 'timeStamp', 'timestamp'],
-    [id.compose, 'worker', 'workerId'],
-    [(options) => id.parse('1', { ...layout, ...options }), 'timestampBit', 'timestampBits'],
   ]) {
     await assert.rejects(
       async () => call({ [wrong]: 1 }),

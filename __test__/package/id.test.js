@@ -87,7 +87,7 @@ describe('where there is no Node', { skip: storm, concurrency: 1 }, () => {
     const small = bundled('alone.js', `export * from 'snowdrift/id';`, '--minify');
     const gzipped = gzipSync(small, { level: 9 }).length;
     t.diagnostic(`${small.length} bytes minified, ${gzipped} of them compressed by gzip`);
-    assert.ok(small.length < 10_000 && gzipped < 4500, `${small.length} bytes, ${gzipped} gzipped`);
+    assert.ok(small.length < 11_000 && gzipped < 5000, `${small.length} bytes, ${gzipped} gzipped`);
     assert.doesNotMatch(small, /"node:|process\./);
   });
 

@@ -67,9 +67,9 @@ impl<M: Borrow<Cells>> Sequence<M> {
             if how == Beginning::After {
                 floor.fetch_max(mark_code(now), AcqRel);
             }
-            // A word of 0 is damage, so tick 0 counts as exhausted.
-            let is_free = how == Beginning::Fresh && now > 0;
-            let next = if is_free { 0 } else { self.shape.last_sequence + 1 };
+            // A word of 0 is damage, so tick 0 begins at its second number.
+            let first = u64::from(now <= 0);
+            let next = if how == Beginning::Fresh { first } else { self.shape.last_sequence + 1 };
             let run = Run { tick: now.max(0), next, ..Run::default() };
             // A process that won the race has read the clock, too.
             let _ = word.0.compare_exchange(loaded, self.shape.pack(run), AcqRel, Acquire);
