@@ -74,10 +74,10 @@ test('anything but a whole decimal number in range is refused, and shown', () =>
   wrong.push('a', 'NaN', 'Infinity', 'undefined', 'null', '１', '٣', '1_0', '9'.repeat(400));
   for (const value of wrong) {
     const { message } = refuses(() => withEnvironment('1', value), 'ERR_SNOWFLAKE_CONFIG');
-    assert.match(message, /environment variable workerId holds '/, value);
+    assert.match(message, /environment variable workerId is '/, value);
   }
   const { message } = refuses(() => withEnvironment('8', '1'), 'ERR_SNOWFLAKE_CONFIG');
-  assert.match(message, /datacenterId holds '8'.*from 0 to 7/);
+  assert.match(message, /datacenterId is '8'; layout 'node' takes 0 to 7/);
 });
 
 test('options come before the environment', () => {

@@ -135,23 +135,27 @@ test('variables of the environment: case, ranges, quotes, misspelt names', {
     ],
     [
       { workerId: '32', datacenterId: '1' },
-      /workerId holds '32', and must be a whole decimal number from 0 to 31, by the layout node\. Correct it, .*or choose a layout with more than 5 bits for workerId$/m,
+      /variable workerId is '32'; layout 'node' takes 0 to 31\. Correct it, .*or choose a layout with more than 5 bits for workerId$/m,
       /before the process starts/,
     ],
     [
       { workerId: '"3"', datacenterId: '1' },
-      /layout node: set it without spaces and quotes\. Correct/,
+      /layout 'node' takes 0 to 31: set it without spaces and quotes\. Correct/,
     ],
     [
       { workerId: ' 3 ', datacenterId: '1' },
-      /layout node: set it without spaces and quotes\. Correct/,
+      /layout 'node' takes 0 to 31: set it without spaces and quotes\. Correct/,
     ],
     [
       { workerId: `${' '.repeat(100_000)}x`, datacenterId: '1' },
-      /layout node\. Correct it/,
+      /layout 'node' takes 0 to 31\. Correct it/,
       /quotes/,
     ],
-    [{ workerId: 'three', datacenterId: '1' }, /layout node\. Correct it/, /choose|quotes/],
+    [
+      { workerId: 'three', datacenterId: '1' },
+      /layout 'node' takes 0 to 31\. Correct it/,
+      /choose|quotes/,
+    ],
     [
       { SNOWDRIFT_LEASES: 'x' },
       /variable SNOWDRIFT_LEASES is not read: rename it to SNOWDRIFT_LEASE/,
@@ -170,7 +174,7 @@ test('variables of the environment: case, ranges, quotes, misspelt names', {
     assert.doesNotMatch(message, not);
   }
   const bits = await messageIn({ workerId: '32' }, '{ datacenterId: 0, epoch: 0 }');
-  assert.match(bits, /by the layout 41\/3\/5\/2\/12\. Correct it/);
+  assert.match(bits, /; layout 41\/3\/5\/2\/12 takes 0 to 31\. Correct it/);
   // Kubernetes sets these for a service of that name.
   const service = { SNOWDRIFT_PORT: 'tcp://10.0.0.1:80', SNOWDRIFT_SERVICE_HOST: '10.0.0.1' };
   assert.equal(await messageIn({ ...service, ...{ datacenterId: '1', workerId: '1' } }), '');

@@ -81,7 +81,8 @@ function wordFault({ name, max, text, other }, layout) {
     // Cut, since the pattern is not linear.
     const bare = text.slice(0, 60).replace(/^[\s'"]+|[\s'"]+$/g, '');
     const remedy = numberIn(bare) <= max ? `: set it without spaces and quotes` : '';
-    return `${variable} holds ${describe(text)}, and must be ${range}${remedy}`;
+    const takes = `layout ${named === undefined ? bitsOf(layout) : `'${named}'`} takes 0 to ${max}`;
+    return `${variable} is ${describe(text)}; ${takes}${remedy}`;
   }
   const hint = other === undefined ? '' : `; ${other} is, but names are case-sensitive`;
   return `${variable} is not set (${range}${hint})`;
