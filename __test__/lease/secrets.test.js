@@ -84,6 +84,22 @@ function listen() {
 /** A store without a free slot. */
 const full = (name) => ({ ...memory({ name }), acquire: async () => ({ holders: [] }) });
 
+test('a connection string that is no URL shows no password', () => {
+  for (const lease of [
+    'host=db password=geheim dbname=app',
+    'Server=db;Pwd=geheim;',
+    'x.redis.cache.windows.net:6380,password=geheim,ssl=True',
+    'PASSWORD = geheim',
+  ]) {
+    for (const call of [
+      () => new SnowFlake({ datacenterId: 1, lease }),
+      () => forkWorkers({ datacenterId: 1, lease }),
+    ]) {
+      assert.throws(call, ({ message }) => !message.includes('geheim'));
+    }
+  }
+});
+
 const ROUNDS = amount(2, 8);
 
 for (const engine of ENGINES) {
