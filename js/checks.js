@@ -23,13 +23,10 @@ function propertiesOf(object, what, keys, toError, read = readAll) {
   try {
     // Not an array, a Map, a Date, a boxed number or a buffer: their properties mean nothing here.
     isObject = Object.prototype.toString.call(object) === '[object Object]';
-    for (const key of Object.keys(object)) {
-      if (!keys.includes(key)) {
-        unknown = key;
-        break;
-      }
+    if (isObject) {
+      unknown = Object.keys(object).find((key) => !keys.includes(key));
+      properties = read(object, keys);
     }
-    properties = read(object, keys);
   } catch (cause) {
     throw toError(`${what} cannot be read: ${describe(cause)}`, { cause });
   }

@@ -6,6 +6,9 @@ const { optionsOf } = require('../checks.js');
 const { learnPassword } = require('../secrets.js');
 const { ignoreErrors } = require('./sockets.js');
 
+/** Characters of a user or a password: a token has some 2,000. */
+const MOST_OF_LOGIN = 16_384;
+
 /**
  * The options of a store, each read once: its namespace, 'default' if there is none, and more.
  * @param more names of other options
@@ -31,8 +34,10 @@ const readNamespace = (options) => readOptions(options).namespace;
 function readLogin(name, { user, password }) {
   if (user === undefined && password === undefined) return {};
   for (const text of [user, password]) {
-    if (typeof text !== 'string' || text === '') {
-      throw configError(`${name} needs both user and password as text, or neither`);
+    if (typeof text !== 'string' || text === '' || text.length > MOST_OF_LOGIN) {
+      throw configError(
+        `${name} needs both user and password as text of at most ${MOST_OF_LOGIN} characters, or neither`,
+      );
     }
   }
   learnPassword(password);

@@ -25,6 +25,8 @@ const LISTED = new Set(['etcd', 'ZooKeeper']);
 const LIST = /^((?:etcds?|zookeepers?):\/\/(?:[^/?#]*@)?)([^/?#@]*,[^/?#@]*)(.*)$/is;
 /** A login before each server: a parser would take all but the last server for the password. */
 const LOGINS = /^(?:etcds?|zookeepers?):\/\/[^/?#]*@[^/?#]*@/i;
+/** Characters. It lists some servers and the files of keys; what is longer is no URL, and takes long to read. */
+const MOST_OF_URL = 32_768;
 const ADDRESS = /^(\[[\da-f:.]+\]|[^\s:,[\]]+)(:\d{1,5})?$/i;
 
 /** Whether a text names a server, also by an invalid URL. */
@@ -107,6 +109,11 @@ function loginOf({ username, password }) {
  * @param name the value's name in errors
  */
 function serverUrl(name, value) {
+  if (namesServer(value) && value.length > MOST_OF_URL) {
+    throw configError(
+      `${name} has ${value.length} characters, and the URL of a server has at most ${MOST_OF_URL}`,
+    );
+  }
   let url;
   try {
     url = parseUrl(value);
