@@ -14,7 +14,7 @@ export interface TlsOptions {
 export interface EtcdOptions extends StoreOptions {
   /** A user of etcd, if authentication is enabled there. Or in the first URL: `https://user:password@host:2379`. */
   user?: string;
-  /** The user's password. snowdrift exchanges it for a token, and renews the token when etcd refuses it. */
+  /** The user's password, of at most 16,384 characters. snowdrift exchanges it for a token, and renews the token when etcd refuses it. */
   password?: string;
   /** For https: URLs. A function is called for each request, so that it can return renewed certificates. */
   tls?: TlsOptions | (() => TlsOptions | Promise<TlsOptions>);

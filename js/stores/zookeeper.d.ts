@@ -15,7 +15,7 @@ export interface ZooKeeperOptions extends StoreOptions {
   port?: number;
   /** The user of digest authentication, without ':'. */
   user?: string;
-  /** The user's password. */
+  /** The user's password, of at most 16,384 characters. */
   password?: string;
   /**
    * For a `secureClientPort`: `{}` is TLS with the CAs of Node. The server's certificate must name the host. A function
