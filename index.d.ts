@@ -100,7 +100,8 @@ export interface SnowFlakeOptions {
    * - `'auto'` (default): `'host'`. Where Linux has no `/dev/shm` in memory (AWS Lambda), a node without `state`
    *   or a lease is this process's alone. A worker of a cluster or of pm2 is then refused with
    *   `ERR_SNOWFLAKE_CONFIG`, unless `forkWorkers` gave it its node; any other process gets the warning
-   *   `SNOWFLAKE_PROCESS_SCOPE`.
+   *   `SNOWFLAKE_PROCESS_SCOPE`. On Windows, a node with `state` or a lease from a directory is one process's: its
+   *   lock refuses a second one.
    * - `'host'`: all processes of this user that see one shared directory: replicas, pm2 reloads, test runners,
    *   worker_threads, several copies of this package. Without such a directory it is `ERR_SNOWFLAKE_CONFIG`.
    * - `'process'`: this process with its worker_threads. Two processes with one node then issue duplicates.

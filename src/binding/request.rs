@@ -97,7 +97,9 @@ impl OpenRequest {
 
     /// Whether the generator may draw from the host's page.
     pub fn may_share(&self) -> bool {
-        self.own_clock != Some(true) && self.scope != "process"
+        // Windows replaces no page that is mapped, as those of a record are. Its lock refuses other processes.
+        let is_record_alone = cfg!(windows) && self.scope == "auto" && self.recording.is_some();
+        self.own_clock != Some(true) && self.scope != "process" && !is_record_alone
     }
 
     /// The directory of the host's pages, if the generator may draw from one.

@@ -61,13 +61,13 @@ const CLIENTS = {
 const OPTIONS = { datacenterId: 1, ttl: 2000, maxClockSkew: 1000, scope: 'process' };
 
 /** Takes a lease by a link. Returns 'held', the code of its error, or another error as text. */
-async function lease(port, callTimeout) {
+async function lease(port, callTimeout, waitForSlot = 0) {
   const { SERVER, CLIENT } = process.env;
   let end = () => {};
   try {
     const own = await CLIENTS[CLIENT](SERVER.replace(/:\d+/, `:${port}`), callTimeout);
     end = own.end;
-    const flake = await SnowFlake.lease(own.store, { ...OPTIONS, callTimeout });
+    const flake = await SnowFlake.lease(own.store, { ...OPTIONS, callTimeout, waitForSlot });
     await flake.close();
     return 'held';
   } catch (failure) {
@@ -98,7 +98,7 @@ async function breakAfter(bytes) {
   };
   await Promise.all(Array.from({ length: 16 }, run));
   const { port } = new URL(process.env.SERVER);
-  const afterwards = await lease(port, 60_000);
+  const afterwards = await lease(port, 60_000, 60_000);
   await sleep(200);
   console.log(JSON.stringify({ outcomes: [...outcomes].sort(), escaped, afterwards }));
   process.exit();
