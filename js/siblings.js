@@ -2,9 +2,6 @@
 // Where a host has no place for pages, processes of one node issue duplicates. Checks what a process can know of
 // sibling processes, which have the same code and the same environment.
 
-const { readFileSync } = require('node:fs');
-const { isMainThread } = require('node:worker_threads');
-
 const { configError } = require('./errors.js');
 const { warn } = require('./warnings.js');
 
@@ -27,7 +24,9 @@ const REMEDY =
 
 /** In a thread, node:cluster does not know it, and Node removes the variable of workers from process.env. */
 function isClusterWorker() {
-  if (isMainThread) return require('node:cluster').isWorker;
+  // Loaded here: that takes more than a ms, and few systems have no place for pages.
+  if (require('node:worker_threads').isMainThread) return require('node:cluster').isWorker;
+  const { readFileSync } = require('node:fs');
   try {
     return /(^|\0)NODE_UNIQUE_ID=/.test(readFileSync('/proc/self/environ', 'latin1'));
   } catch {
