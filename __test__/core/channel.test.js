@@ -5,22 +5,12 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 
+const { requestOf } = require('../support/request.js');
 const { CachedSnowFlake, SnowFlake, layouts, slow, soon, until } = require('../support/support.js');
 const { memory } = require('../../js/stores/memory.js');
 const native = require('../../js/native.js');
 
-const request = (more) => ({
-  layout: slow,
-  datacenterId: 1,
-  workerId: 1,
-  clockBack: 'counter',
-  maxWait: 10,
-  maxAhead: 0,
-  sequenceStart: 'zero',
-  scope: 'process',
-  ownClock: false,
-  ...more,
-});
+const request = (more) => requestOf(slow, more);
 
 /** The next block. */
 function blockOf(channel) {

@@ -12,20 +12,10 @@ const { after, test } = require('node:test');
 const { createDrawer } = require('../../js/generator/draw.js');
 const native = require('../../js/native.js');
 const { removeDirectory } = require('../support/own-directory.js');
+const { requestOf } = require('../support/request.js');
 const { entry, refuses, rejects, runScript, wide } = require('../support/support.js');
 
-const request = (more) => ({
-  layout: wide,
-  datacenterId: 1,
-  workerId: 1,
-  clockBack: 'counter',
-  maxWait: 10,
-  maxAhead: 0,
-  sequenceStart: 'zero',
-  scope: 'process',
-  ownClock: false,
-  ...more,
-});
+const request = (more) => requestOf(wide, more);
 
 const detach = (buffer) => structuredClone(buffer, { transfer: [buffer] });
 

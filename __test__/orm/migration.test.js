@@ -12,18 +12,9 @@ const nodejs = require('nodejs-snowflake');
 const { SnowflakeIdv1 } = require('simple-flakeid');
 
 const { SnowFlake, layouts } = require('../..');
-const { standing } = require('../support/support.js');
+const { standing, yitter: layout } = require('../support/support.js');
 
-const epoch = 1577836800000;
-const layout = {
-  timestampBits: 41,
-  datacenterBits: 0,
-  workerBits: 6,
-  clockBackBits: 0,
-  sequenceBits: 6,
-  tickMs: 1,
-  epoch,
-};
+const { epoch } = layout;
 const stopped = Date.UTC(2026, 0, 1);
 const AHEAD = 2000;
 

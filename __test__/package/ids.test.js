@@ -8,6 +8,7 @@ const { join } = require('node:path');
 const { test } = require('node:test');
 
 const { fromBase32, isBase32, isId, layouts, parse } = require('../../js/id.js');
+const { yitter } = require('../support/support.js');
 
 const ROOT = join(__dirname, '../..');
 
@@ -25,17 +26,6 @@ const PAGES = [
   ...['docs', 'npm', 'zookeeper'].flatMap((folder) => filesBelow(folder, /\.(md|html|d\.ts)$/)),
   ...filesBelow('js', /\.(js|ts)$/),
 ].filter((page) => !GENERATED.includes(page));
-
-/** Of yitter's IdGenerator, as docs/migration-yitter.md has it. */
-const yitter = {
-  timestampBits: 41,
-  datacenterBits: 0,
-  workerBits: 6,
-  clockBackBits: 0,
-  sequenceBits: 6,
-  tickMs: 1,
-  epoch: 1577836800000,
-};
 
 /** The time of most IDs here. */
 const date = '2026-11-21T03:41:18.145Z';

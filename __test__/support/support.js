@@ -23,6 +23,17 @@ const wide = {
   epoch: 1580486400000,
 };
 
+/** The default of yitter's IdGenerator, as docs/migration-yitter.md has it. */
+const yitter = {
+  timestampBits: 41,
+  datacenterBits: 0,
+  workerBits: 6,
+  clockBackBits: 0,
+  sequenceBits: 6,
+  tickMs: 1,
+  epoch: 1577836800000,
+};
+
 const DAY = 86_400_000;
 
 /**
@@ -174,4 +185,5 @@ module.exports = {
   standing,
   until,
   wide,
+  yitter,
 };
