@@ -104,7 +104,10 @@ function onMachine(name, body, { skip } = {}) {
   });
 }
 
-/** Offers to a script `shift(ms)`: the wall clock is then that far off, at once; and `stand(unixMs)`: it stands there. */
+/**
+ * The start of a script. `shift(ms)` sets the wall clock that far off, at once. `stand(unixMs)` sets it to that time, where
+ * it stands still.
+ */
 const PRELUDE = `
   const { closeSync, openSync, writeSync } = require('node:fs');
   const { SnowFlake, layouts } = require(${JSON.stringify(entry)});

@@ -76,7 +76,6 @@ const EXAMPLES = { datacenterId: 1, workerId: 3 };
 function wordFault({ name, max, text, other }, layout) {
   const variable = `the environment variable ${name}`;
   const named = Object.keys(layouts).find((one) => layouts[one] === layout);
-  const range = `a whole decimal number from 0 to ${max}, by the layout ${named ?? bitsOf(layout)}`;
   if (text !== undefined) {
     // Cut, since the pattern is not linear.
     const bare = text.slice(0, 60).replace(/^[\s'"]+|[\s'"]+$/g, '');
@@ -85,7 +84,8 @@ function wordFault({ name, max, text, other }, layout) {
     return `${variable} is ${describe(text)}; ${takes}${remedy}`;
   }
   const hint = other === undefined ? '' : `; ${other} is, but names are case-sensitive`;
-  return `${variable} is not set (${range}${hint})`;
+  const shown = named ?? bitsOf(layout);
+  return `${variable} is not set (a whole decimal number from 0 to ${max}, by the layout ${shown}${hint})`;
 }
 
 /** @param fields by name, the bits of each that a generator needs */
