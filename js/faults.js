@@ -117,6 +117,8 @@ const TEXTS = {
       }`,
     'page-user': ({ place, pid, from, to }) =>
       `this process has changed its user from ${from} to ${to}, and ${processOf(pid)} still uses ${place}: users share no sequence. Change the user in all processes of the node, best before the first ID. Or give this process a workerId of its own, or use state or a lease`,
+    'page-mapped': ({ place }) =>
+      `${place} was used with another maxAhead or state by an instance of a process that still runs, and Windows replaces no page that a process maps: set the same maxAhead and state again, or restart the processes of this node`,
     'page-lease': ({ place, pid }) =>
       `${place} is used under another lease by ${processOf(pid)}: lease from the same namespace in all processes of this host, or close the other lease`,
     'page-record': ({ place, pid }) =>

@@ -28,6 +28,10 @@ const NOT_HERE = new Map(
       'the name stays until the file is closed, so nobody else can take it',
     'reset refuses what it cannot do, and slots with living holders':
       'a file: URL without a drive is refused otherwise',
+    'a node that is closed and opened again does not repeat itself':
+      'without a boot ID the tick of a day counts as used up once its page is opened again',
+    'what a thread issued is remembered after its end, even if no other thread had the addon loaded':
+      'the same',
     'a wrong directory, URL or time is refused before anything is touched':
       'file://host/ids is a directory that another machine shares',
   }),
@@ -117,6 +121,9 @@ if (!existsSync(system32)) {
   if (!run(wine, ['wineboot', '-i']) || !run(wine, windows10)) skip('wine does not start');
 }
 copyFileSync(`${place}/bcryptprimitives.dll`, `${system32}/bcryptprimitives.dll`);
+
+// Starts wine's server, which two processes at one time may each try to.
+if (!run(wine, [node, '--version'])) skip('wine does not start Node');
 
 const windowsPath = (path) => `Z:${path.replaceAll('/', '\\')}`;
 

@@ -49,8 +49,7 @@ function missingNamespaces() {
   return status === 0 ? undefined : 'unshare cannot make namespaces here';
 }
 
-const linux =
-  process.platform === 'linux' ? undefined : 'a host has one sequence by default on Linux only';
+const linux = process.platform === 'linux' ? undefined : 'namespaces are of Linux';
 const skip = storm ?? linux;
 
 describe('processes of one environment', { skip, timeout: 14 * 60_000 }, () => {

@@ -191,7 +191,7 @@ test('wrong usage exits with 2 and says what to do; a failure exits with 1', asy
 });
 
 test('slots without a URL: this host’s pages, and the processes of each', {
-  skip: process.platform === 'linux' ? false : 'pages are of Linux by default',
+  skip: process.platform === 'linux' ? false : 'tried on Linux',
 }, async () => {
   const env = { SNOWDRIFT_SHARED: createDirectory() };
   assert.match((await run(['slots'], { env })).stdout, /No process of this user has drawn IDs/);
@@ -215,7 +215,7 @@ test('slots without a URL: this host’s pages, and the processes of each', {
 });
 
 test('slots without a URL: who renews a lease of this host, and until when it is held', {
-  skip: process.platform === 'linux' ? false : 'pages are of Linux by default',
+  skip: process.platform === 'linux' ? false : 'tried on Linux',
 }, async () => {
   const { memory } = require('../../js/stores/memory.js');
   const env = { SNOWDRIFT_SHARED: process.env.SNOWDRIFT_SHARED };

@@ -160,11 +160,7 @@ test("an ID of the application's own is handed out as base32, and as a number on
   cached.close();
 });
 
-const isLinux = process.platform === 'linux';
-
-test('processes that share a node draw no number and no base32 twice', {
-  skip: !isLinux,
-}, async () => {
+test('processes that share a node draw no number and no base32 twice', async () => {
   const COUNT = 6000;
   const script = `
     const { SnowFlake } = require(${JSON.stringify(entry)});

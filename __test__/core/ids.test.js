@@ -185,9 +185,8 @@ test('stats() reports what happened', () => {
   const flake = new SnowFlake({ layout: slow, datacenterId: 1, workerId: 6 });
   for (let i = 0; i < 300; i++) flake.nextId();
   const { highMarks, endOfTime, scope, page, ...stats } = flake.stats();
-  const onHost = process.platform === 'linux';
-  assert.equal(scope, onHost ? 'host' : 'process');
-  if (onHost) assert.ok(page.startsWith(process.env.SNOWDRIFT_SHARED), page);
+  assert.equal(scope, 'host');
+  assert.ok(page.startsWith(process.env.SNOWDRIFT_SHARED), page);
   assert.deepEqual(stats, {
     issued: 300,
     waits: 0,

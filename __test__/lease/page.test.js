@@ -8,7 +8,7 @@ require('../support/own-directory.js');
 const native = require('../../js/native.js');
 const { layouts } = require('../support/support.js');
 
-const linux = process.platform === 'linux' ? false : 'pages are of Linux by default';
+const linux = process.platform === 'linux' ? false : 'tried on Linux';
 const NAMESPACE = 'a'.repeat(32);
 
 const request = (workerId) => ({

@@ -139,6 +139,7 @@ impl Directory {
                         && page.id() == id
                     {
                         page.origin = origin;
+                        page.may_be_old = false;
                     }
                     return Ok(*page);
                 }
@@ -252,7 +253,13 @@ impl Directory {
             }
             Ok(())
         });
-        placed.map_err(HostError::io("replace", path))
+        placed.map_err(|cause| match cause.kind() {
+            // Windows replaces no file that is mapped, and a process maps its pages until it ends.
+            ErrorKind::PermissionDenied if cfg!(windows) => {
+                HostError::Conflict(fault!("page-mapped", place: path))
+            }
+            _ => HostError::io("replace", path)(cause),
+        })
     }
 
     /// Replaces a durable page that only this process uses. Returns false if another process uses it.

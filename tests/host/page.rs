@@ -300,6 +300,17 @@ fn of_a_page_whose_boot_is_unknown_nothing_is_issued_in_the_tick_of_the_opening(
 }
 
 #[test]
+fn a_page_that_this_process_creates_is_of_this_boot_whose_id_is_unknown() {
+    let node = Node::new(Layout { tick_ms: 3_600_000, epoch_ms: 0, ..Layout::NODE }, 1, 3).unwrap();
+    let shared = memory();
+    let clock = ManualClock::at(START);
+    let directory = Directory::with(shared.path(), BootId::default()).unwrap();
+    let open = || HostSequence::open(directory.clone(), node, 0, &clock).unwrap();
+    assert_eq!(open().reserve(&RULES, &clock, |_| 1).unwrap().first, 0);
+    assert!(open().reserve(&RULES, &clock, |_| 1).is_err());
+}
+
+#[test]
 fn a_page_that_is_overwritten_in_use_is_an_error() {
     let shared = memory();
     let sequence = sequence(shared.path(), node(0));
