@@ -1,6 +1,6 @@
 /**
- * 64-bit Snowflake IDs that never repeat: by default within one container, or for one user of a machine. Give
- * each other host its own `workerId`, or lease one.
+ * 64-bit Snowflake IDs without duplicates: by default within one container, or for one user of a machine. Give
+ * every other host its own `workerId`, or lease one.
  *
  * ```js
  * // datacenterId=1 workerId=3 node server.js
@@ -9,15 +9,15 @@
  * SnowFlake.nextIdString()  // '900710334548459521'
  * ```
  *
- * Everything thrown is a {@link SnowFlakeError} with a {@link SnowFlakeErrorCode}. Problems that stop nothing
- * are warnings of the process, of type `SnowFlakeWarning`:
+ * Each error thrown is a {@link SnowFlakeError} with a {@link SnowFlakeErrorCode}. Problems that do not stop IDs
+ * are process warnings of type `SnowFlakeWarning`:
  *
  * | code | meaning |
  * |---|---|
  * | `SNOWFLAKE_CLOCK_BACK` | the clock rolled back |
  * | `SNOWFLAKE_TIME_ENDING` | the layout's timestamp overflows within a year |
- * | `SNOWFLAKE_TEXT_IDS` | a column of TypeORM or Prisma stores IDs as text, and they get longer within a year: then it sorts wrongly |
- * | `SNOWFLAKE_VARIABLE` | a variable of the environment is not read, and its name is near to one that is |
+ * | `SNOWFLAKE_TEXT_IDS` | a column of TypeORM or Prisma stores IDs as text. IDs get a digit longer within a year: then it sorts wrongly |
+ * | `SNOWFLAKE_VARIABLE` | an environment variable is not read: its name is probably misspelt |
  * | `SNOWFLAKE_SECOND_USER` | another user of this machine has the same node, and may issue the same IDs |
  * | `SNOWFLAKE_PROCESS_SCOPE` | the system has no place for pages, so other processes of the node issue duplicates: see {@link SnowFlakeOptions.scope} |
  * | `SNOWFLAKE_SLOT_UNUSABLE` | a lease skipped a slot of a directory: its file or worker ID cannot be used |
@@ -49,16 +49,16 @@ export const layouts: Readonly<Record<LayoutName, Layout>>;
 /**
  * Options of `new SnowFlake()` and `SnowFlake.configure()`. Each has a default, some from the environment.
  *
- * `lease`, `state`, `scope`, `layout` and `epoch` decide which IDs there are, or what protects them. If one of them is given,
- * but undefined, null or empty, it is `ERR_SNOWFLAKE_CONFIG`: a variable that is not set must not turn a lease off. For
- * the others, undefined is the default.
+ * `lease`, `state`, `scope`, `layout` and `epoch` determine the IDs, or protect them. Passing one of them as undefined,
+ * null or empty is `ERR_SNOWFLAKE_CONFIG`: a variable that is not set must not turn a lease off. For the others,
+ * undefined means the default.
  */
 export interface SnowFlakeOptions {
   /**
    * 0 to 2^datacenterBits - 1. Default: the environment variable `datacenterId` of the calling thread. If
-   * both are missing, it is `ERR_SNOWFLAKE_CONFIG`. Where the layout has no bits for it, the
-   * environment may hold 0, or nothing. Another value is `ERR_SNOWFLAKE_CONFIG`, since nodes that differ only in it would
-   * issue equal IDs; it is ignored where the options name the `workerId`, or a server leases it.
+   * both are missing, it is `ERR_SNOWFLAKE_CONFIG`. If the layout has no bits for it, the variable may be 0 or
+   * unset. Another value is `ERR_SNOWFLAKE_CONFIG`, since nodes that differ only in it would issue duplicates. That
+   * value is ignored if the options name the `workerId`, or if a server leases it.
    */
   datacenterId?: number | undefined;
   /** 0 to 2^workerBits - 1. Default: the environment variable `workerId`. Otherwise as `datacenterId`. */
@@ -78,14 +78,14 @@ export interface SnowFlakeOptions {
    */
   clockBack?: 'counter' | 'wait' | 'throw';
   /**
-   * The longest that one reservation may hold the thread while it waits for the clock, in ms: 0 to
-   * 60,000, default 10. A batch that spans ticks waits for each of them anew.
+   * The longest time that one reservation may block the thread while it waits for the clock, in ms: 0 to
+   * 60,000, default 10. A batch that spans several ticks may wait that long for each of them.
    */
   maxWait?: number;
   /**
    * How far ahead of the clock IDs may be issued instead of waiting for the next tick, in ms: 0 to 3,600,000,
    * default 0. Rounded down to whole ticks. All processes that share a node at one time need the same value.
-   * Another one is `ERR_SNOWFLAKE_CONFLICT`, which names theirs.
+   * Another one is `ERR_SNOWFLAKE_CONFLICT`, which names the value in use.
    */
   maxAhead?: number;
   /**
@@ -94,14 +94,14 @@ export interface SnowFlakeOptions {
    */
   sequenceStart?: 'zero' | 'random';
   /**
-   * Which processes draw from one sequence, if they name one node (layout, epoch, `datacenterId`,
+   * Which processes share one sequence, if they name the same node (layout, epoch, `datacenterId`,
    * `workerId`).
    *
    * - `'auto'` (default): `'host'`. Where Linux has no `/dev/shm` in memory (AWS Lambda), a node without `state`
-   *   or a lease is this process's alone. A worker of a cluster or of pm2 is then refused with
-   *   `ERR_SNOWFLAKE_CONFIG`, unless `forkWorkers` gave it its node; any other process gets the warning
-   *   `SNOWFLAKE_PROCESS_SCOPE`. On Windows, a node with `state` or a lease from a directory is one process's: its
-   *   lock refuses a second one.
+   *   or a lease belongs to this process alone. A worker of a cluster or of pm2 then gets
+   *   `ERR_SNOWFLAKE_CONFIG`, unless `forkWorkers` gave it its node. Any other process gets the warning
+   *   `SNOWFLAKE_PROCESS_SCOPE`. On Windows, a node with `state` or a lease from a directory belongs to one process:
+   *   its lock refuses a second one.
    * - `'host'`: all processes of this user that see one shared directory: replicas, pm2 reloads, test runners,
    *   worker_threads, several copies of this package. Without such a directory it is `ERR_SNOWFLAKE_CONFIG`.
    * - `'process'`: this process with its worker_threads. Two processes with one node then issue duplicates.
@@ -110,7 +110,7 @@ export interface SnowFlakeOptions {
    * local application data on Windows. The environment variable `SNOWDRIFT_SHARED` replaces its parent, for
    * containers that share one: in memory (tmpfs or ramfs) on Linux, on a local disk elsewhere. All processes
    * of a node need the same. A directory or page that is foreign, a symbolic link, damaged or overwritten is
-   * `ERR_SNOWFLAKE_STORE`; so is a directory whose file system the process may not ask for. A page of another
+   * `ERR_SNOWFLAKE_STORE`; so is a directory whose file system the process cannot check. A page of another
    * format is `ERR_SNOWFLAKE_IN_USE`. None of these falls back to `'process'`.
    *
    * A process that changes its user (`process.setuid()`, `process.seteuid()`) continues in the new user's
@@ -123,9 +123,9 @@ export interface SnowFlakeOptions {
   scope?: 'auto' | 'host' | 'process';
   /**
    * Returns the time in Unix ms. For tests with fake timers: `clock: () => Date.now()`. Such an instance has
-   * a sequence of its own, so it may repeat the IDs of other instances of the node. It reads its clock for
-   * every ID. A clock that throws, or returns anything but a time, is `ERR_SNOWFLAKE_CLOCK`. Cannot be
-   * combined with `state` or `lease`.
+   * a sequence of its own, so it may issue duplicates of other instances' IDs. It reads its clock for every ID. A
+   * clock that throws, or returns anything but a time, is `ERR_SNOWFLAKE_CLOCK`. Cannot be combined with `state` or
+   * `lease`.
    */
   clock?: () => number;
   /**
@@ -147,7 +147,7 @@ export interface SnowFlakeOptions {
   state?: string | URL;
   /**
    * As `state`, but for any free slot of the datacenter, so you give no `workerId`: a `file:` URL. Default:
-   * the environment variable `SNOWDRIFT_LEASE`. {@link SnowFlake.lease} does the same without holding the
+   * the environment variable `SNOWDRIFT_LEASE`. {@link SnowFlake.lease} does the same without blocking the
    * thread.
    *
    * With scope `'host'`, all processes of this host that lease from one directory share one slot (for one
@@ -166,8 +166,8 @@ export interface SnowFlakeOptions {
   ttl?: number;
   /**
    * How long to wait for a slot that is in use and cannot be shared, in ms: 0 to 3,600,000, default 0. The
-   * constructor holds the thread meanwhile; {@link SnowFlake.lease} does not. For containers that use one
-   * record in turn, if the next one starts before the last one has ended.
+   * constructor blocks the thread meanwhile; {@link SnowFlake.lease} does not. For containers that use one
+   * record one after another, if the next one starts before the previous one has ended.
    */
   waitForSlot?: number;
 }
@@ -186,7 +186,7 @@ export interface LeaseOptions
   maxClockSkew?: number;
   /**
    * Only for URLs of servers. Whether a worker thread with its own connection renews the lease, so that an
-   * event loop that is busy for longer than `ttl` neither loses the slot nor stops. Useful if this host has
+   * event loop that is blocked for longer than `ttl` neither loses the slot nor stops IDs. Useful if this host has
    * only one process, or if all of them may be busy at one time. Default false.
    *
    * The thread reads its own files, again if it has to be restarted. After `process.setuid()` to a user who
@@ -281,14 +281,14 @@ export interface Stats {
   clockRollbacks: number;
   /** The clock-back counter in use. */
   clockBack: number;
-  /** By value of the counter: Unix ms of the highest tick issued under it; null for none. */
+  /** For each value of the counter: Unix ms of the highest tick issued under it; null for none. */
   highMarks: (number | null)[];
   /**
    * When the layout's timestamp overflows. An invalid Date if a Date cannot hold it. In the year before, the
    * process gets one warning a layout, `SNOWFLAKE_TIME_ENDING`.
    */
   endOfTime: Date;
-  /** Which processes draw from the sequence: see {@link SnowFlakeOptions.scope}. */
+  /** Which processes share the sequence: see {@link SnowFlakeOptions.scope}. */
   scope: 'host' | 'process';
   /** The file of the page that the host's processes share. Left out with scope `'process'`. */
   page?: string;
@@ -313,7 +313,7 @@ export interface ClockRollbackMessage extends SlotMessage {
 
 export interface WaitMessage extends SlotMessage {
   /**
-   * What the last of these waits was for.
+   * The reason for the last of these waits.
    *
    * - `'exhausted'`: the next tick, since the sequence was exhausted
    * - `'clock-back'`: a clock that had rolled back
@@ -326,7 +326,7 @@ export interface WaitMessage extends SlotMessage {
   waits: number;
   /** How long it waited in all, in ms. */
   waitedMs: number;
-  /** Whether the wait held the thread. `nextIdAsync()` does not. */
+  /** Whether the wait blocked the thread. `nextIdAsync()` does not. */
   blocking: boolean;
 }
 
@@ -339,8 +339,8 @@ export interface WaitMessage extends SlotMessage {
  * subscribe('snowdrift:lease-lost', ({ slot, failure }) => alert(slot.workerId, failure));
  * ```
  *
- * Each instance publishes its own events, so two instances of one slot publish twice. A subscriber may draw
- * from the instance that published; the events of that draw are published at a later one.
+ * Each instance publishes its own events, so two instances of one slot publish twice. A subscriber may call
+ * `nextId` of the instance that published. The events of that call are published by a later call.
  */
 export interface DiagnosticsEvents {
   /** The clock rolled back. */
@@ -362,20 +362,19 @@ export interface DiagnosticsEvents {
 /** The methods of every instance, a {@link SnowFlake} or a {@link CachedSnowFlake}. */
 declare abstract class Generator {
   /**
-   * Draws an ID, which is above the one before unless the clock rolled back. Works detached:
-   * `const { nextId } = flake`.
+   * Generates an ID. It is higher than the one before, unless the clock rolled back. `nextId` can be passed as a
+   * callback, and taken from its instance: `const { nextId } = flake`.
    *
-   * If the sequence is exhausted, it may hold the thread until the next tick, for at most `maxWait`. Waiting
+   * If the sequence is exhausted, it may block the thread until the next tick, for at most `maxWait`. Waiting
    * callers are served in turn, across threads and processes.
    *
    * @throws `ERR_SNOWFLAKE_EXHAUSTED` the sequence is exhausted for longer than `maxWait`
    * @throws `ERR_SNOWFLAKE_CLOCK_BACK` the clock rolled back, and `clockBack` does not let IDs continue
    * @throws `ERR_SNOWFLAKE_BEFORE_EPOCH` the clock is before the epoch
    * @throws `ERR_SNOWFLAKE_TIME_ENDED` the layout's timestamp has overflowed
-   * @throws `ERR_SNOWFLAKE_WINDOW` the clock is at a time in which others may have issued IDs: before a power
-   *   cut, from a page that was deleted, as earlier holders of the slot, before a namespace was lost, or by a
-   *   clock that was ahead. Or the clock jumped forwards (a suspended process), and the disk did not record
-   *   it within `maxWait`
+   * @throws `ERR_SNOWFLAKE_WINDOW` IDs of the clock's present time may already exist: from before a power cut, of a
+   *   deleted page, of an earlier holder of the slot, of a lost namespace, or by a clock that was ahead. Or the
+   *   clock jumped forwards (a suspended process), and the disk did not record it within `maxWait`
    * @throws `ERR_SNOWFLAKE_STORE` the directory could not be written, and the recorded ceiling has passed; or
    *   the host's page cannot be used
    * @throws `ERR_SNOWFLAKE_LEASE_EXPIRED` the store did not renew the lease in time; or the slot was lost and
@@ -411,11 +410,11 @@ declare abstract class Generator {
   readonly nextIdNumber: () => number;
 
   /**
-   * Draws a batch of IDs, at a few ns each.
+   * Generates a batch of IDs, at a few ns each.
    *
-   * A batch that needs several ticks holds the thread until they have passed: on the default layout 1,000,000
-   * IDs take 244 ms, and longer if others draw from the node. It takes each tick in parts, so that others get
-   * IDs, too. A batch that is refused draws nothing, and `stats().issued` does not count it.
+   * A batch that needs several ticks blocks the thread until they have passed: on the default layout 1,000,000
+   * IDs take 244 ms, and longer if others use the node. It takes each tick in parts, so that others get IDs, too. A
+   * batch that is refused returns no IDs, and `stats().issued` does not count it.
    *
    * @param count a whole number from 0 to 1,000,000
    * @throws `ERR_SNOWFLAKE_ARGUMENT` for another count; else as {@link nextId}
@@ -436,9 +435,9 @@ declare abstract class Generator {
   nextIdStrings(count: number): string[];
 
   /**
-   * Draws an ID without holding the event loop. If the sequence is exhausted, it waits for the next tick,
-   * however long that is while the clock runs. For a clock that rolled back or stands still, a disk or a lease it
-   * waits for at most `maxWait` (in the middle of a tick of seconds, up to a second longer).
+   * Generates an ID without blocking the event loop. If the sequence is exhausted, it waits for the next tick, of
+   * any length, while the clock runs. For a clock that rolled back or stands still, a disk or a lease, it waits for
+   * at most `maxWait` (in the middle of a tick of seconds, up to a second longer).
    *
    * Waiting calls are served in order. `close()` rejects them at once with `ERR_SNOWFLAKE_CLOSED`.
    *
@@ -450,7 +449,7 @@ declare abstract class Generator {
    * Decodes an ID by this instance's layout.
    *
    * @param id a bigint or a string of decimal digits, 0 to 2^63 - 1. A number is refused: it holds only 53
-   *   bits, so it may already be another ID. Of a layout of at most 53 bits, a number is read, too: in TypeScript,
+   *   bits, so it may already be another ID. With a layout of at most 53 bits, it is accepted, too: in TypeScript,
    *   `SnowFlake.parse(id, 'safe')`
    * @throws `ERR_SNOWFLAKE_INVALID_ID`
    */
@@ -498,7 +497,7 @@ declare abstract class Generator {
   readonly lease: LeaseInfo | null;
 
   /**
-   * Closes this instance: drawing throws `ERR_SNOWFLAKE_CLOSED` from now on. The process remembers what the
+   * Closes this instance: `nextId()` throws `ERR_SNOWFLAKE_CLOSED` from now on. The process remembers what the
    * node issued; with `state`, the record does, too. The last instance of a slot releases it at once, as the
    * end of the process does. Further calls do nothing.
    *
@@ -520,19 +519,19 @@ declare abstract class Generator {
 }
 
 /**
- * Draws IDs of one node: one (layout, epoch, datacenterId, workerId).
+ * Generates IDs of one node: one (layout, epoch, datacenterId, workerId).
  *
- * All instances, worker_threads and, with scope `'host'`, processes of a host that name one node draw from one
- * sequence: they never draw an ID twice, not even after `close()`. Give each other host another
+ * All instances, worker_threads and, with scope `'host'`, processes of a host that name one node share one
+ * sequence: there are no duplicates among their IDs, not even after `close()`. Give every other host another
  * `datacenterId` or `workerId`, or lease one.
  *
- * No ID is older than the start of the event loop's turn that draws it, and each of a turn's first 16 IDs has
- * the time of its draw. A loop reads the clock for every block of up to 256 IDs; the block's size follows the
- * loop's rate.
+ * An ID's timestamp is never earlier than the callback that generated it. Each of a callback's first 16 IDs has the
+ * time of its call. A loop reads the clock for every block of up to 256 IDs; the block's size follows the loop's
+ * rate.
  */
 export class SnowFlake extends Generator {
   /**
-   * With `state` or `lease`, it holds the thread for some ms while the disk writes, for at most 10 s.
+   * With `state` or `lease`, it blocks the thread for some ms while the disk writes, for at most 10 s.
    *
    * @throws `ERR_SNOWFLAKE_CONFIG` an option, or its environment variable, is missing or wrong
    * @throws `ERR_SNOWFLAKE_CONFLICT` the node is in use on this host with another `maxAhead` or `state`, or
@@ -547,7 +546,7 @@ export class SnowFlake extends Generator {
   constructor(options?: SnowFlakeOptions);
 
   /**
-   * Leases any free worker ID of a datacenter, without holding the thread. It does not read the environment
+   * Leases any free worker ID of a datacenter, without blocking the thread. It does not read the environment
    * variable `workerId`.
    *
    * ```js
@@ -562,7 +561,7 @@ export class SnowFlake extends Generator {
    * on a host without pages (see {@link SnowFlakeOptions.scope}), each lease takes a slot of its own.
    *
    * **Renewal.** From a server, one of the processes renews the slot after each third of `ttl`, by a timer that
-   * does not keep the process alive. If it ends or is busy, another one takes over. The last one to close
+   * does not keep the process alive. If that process ends or is busy, another one takes over. The last one to close
    * releases the slot. A lease closes when the process ends by itself, or by a SIGTERM or SIGINT without a
    * listener. At `process.exit()` it closes only with `thread: true`: await {@link Generator.close} first,
    * or the slot stays unused until it expires.
@@ -573,16 +572,16 @@ export class SnowFlake extends Generator {
    * `SNOWFLAKE_SLOT_LOST`. Two holders never share a tick, whatever their clocks, pauses and networks do: a
    * holder issues IDs above the ceiling recorded before it came, and up to the one that the store confirmed.
    *
-   * **Data loss.** If a store loses what it has confirmed (dropped tables, a restored backup), IDs can repeat
+   * **Data loss.** If a store loses confirmed records (dropped tables, a restored backup), there can be duplicates
    * until the next renewal. Then holders stop with the warning `SNOWFLAKE_NAMESPACE_LOST`, and continue after
-   * `ttl` + `maxClockSkew` + `maxAhead`. On Redis a missing namespace repeats nothing: its first holder waits
+   * `ttl` + `maxClockSkew` + `maxAhead`. On Redis a missing namespace causes no duplicates: its first holder waits
    * for that long.
    *
    * @param store a `file:` URL of a directory; a `postgres:`, `mysql:`, `mariadb:`, `redis:`, `etcd:` or
    *   `zookeeper:` URL, with `?namespace=orders` if you like; or a `LeaseStore`, such as
    *   `postgres(pool)` of `snowdrift/lease/postgres`. URLs need the package `pg`, `mysql2`, `ioredis`, none or
    *   `snowdrift-zookeeper`. Default: the environment variable `SNOWDRIFT_LEASE`
-   * @returns resolves when IDs can be drawn, so it waits for a slot's floor that is still ahead. Rejects as
+   * @returns resolves when IDs are available, so it waits for a slot's floor that is still ahead. Rejects as
    *   the constructor throws; with `ERR_SNOWFLAKE_CLOCK_SKEW`; and with `ERR_SNOWFLAKE_CONFLICT` if other
    *   processes share the slot with another `maxAhead`
    */
@@ -593,8 +592,8 @@ export class SnowFlake extends Generator {
   ): Promise<SnowFlake>;
 
   /**
-   * The default instance of this thread. Static calls, `PrimarySnowFlakeColumn()` and Prisma's extension draw
-   * from it. Its first use opens it from the environment: `datacenterId` and `workerId`, and `SNOWDRIFT_STATE`
+   * The default instance of this thread. Static calls, `PrimarySnowFlakeColumn()` and Prisma's extension use
+   * it. Its first use opens it from the environment: `datacenterId` and `workerId`, and `SNOWDRIFT_STATE`
    * or a `file:` URL in `SNOWDRIFT_LEASE`. Before that, {@link SnowFlake.configure}, {@link SnowFlake.use} or
    * {@link SnowFlake.ready} may choose another one.
    *
@@ -622,8 +621,8 @@ export class SnowFlake extends Generator {
    * SnowFlake.nextId()
    * ```
    *
-   * You close it. Passing the same instance again does nothing. `const { nextId } = SnowFlake` follows the
-   * default instance, also if it was taken before.
+   * Close it yourself. Passing the same instance again does nothing. `const { nextId } = SnowFlake` follows the
+   * default instance, even if it was taken before.
    *
    * @returns the instance
    * @throws `ERR_SNOWFLAKE_ARGUMENT` it is not an instance of this thread and this copy of the package
@@ -650,13 +649,13 @@ export class SnowFlake extends Generator {
    */
   static ready(this: void): Promise<SnowFlake | CachedSnowFlake>;
 
-  /** `nextId()` of the default instance. Works detached. */
+  /** `nextId()` of the default instance. Can be passed as a callback. */
   static nextId(this: void): bigint;
-  /** `nextIdString()` of the default instance. Works detached. */
+  /** `nextIdString()` of the default instance. Can be passed as a callback. */
   static nextIdString(this: void): string;
-  /** `nextIdBase32()` of the default instance. Works detached. */
+  /** `nextIdBase32()` of the default instance. Can be passed as a callback. */
   static nextIdBase32(this: void): string;
-  /** `nextIdNumber()` of the default instance, which needs a layout of at most 53 bits. Works detached. */
+  /** `nextIdNumber()` of the default instance, which needs a layout of at most 53 bits. Can be passed as a callback. */
   static nextIdNumber(this: void): number;
   /** `nextIds()` of the default instance. */
   static nextIds(this: void, count: number): BigUint64Array;
@@ -691,22 +690,22 @@ export interface RingOptions {
    */
   scheduleInterval?: number;
   /**
-   * Older IDs are dropped instead of handed out, in ms: 0 to 31,536,000,000, rounded up to whole ticks.
-   * Default 1000, or the 2^boostPower ticks of the ring if that is longer (8 s with ticks of 1 s). It is also
-   * how far ticks may lag behind the clock, and so how many IDs a burst finds at once.
+   * The age above which IDs are dropped instead of handed out, in ms: 0 to 31,536,000,000, rounded up to whole
+   * ticks. Default 1000, or the 2^boostPower ticks of the ring if that is longer (8 s with ticks of 1 s). It also
+   * limits the lag of ticks behind the clock, and so the number of IDs that a burst finds at once.
    */
   maxAge?: number;
   /**
-   * What happens if `scheduleInterval` finds the ring full. `'discard'` (default) counts it in
-   * `stats().ring.rejectedPuts`. A function is also called with the stats, in a turn of its own. No ID is
-   * lost: none is made before there is room for it.
+   * The action when `scheduleInterval` finds the ring full. `'discard'` (default) counts it in
+   * `stats().ring.rejectedPuts`. A function is also called with the stats, in a callback of its own. No ID is
+   * lost: none is generated before there is room for it.
    */
   onRejectedPut?: 'discard' | ((stats: CachedStats) => void);
   /**
-   * What happens if the ring is empty and the clock allows no more IDs. `'wait'` (default) holds the thread for
-   * at most `maxWait`, then throws. `'throw'` throws at once. A function gets that error and returns the ID to
-   * hand out instead, one a call, also for each ID of a batch: as a bigint or a string, or as a number where the layout
-   * has at most 53 bits. snowdrift checks only its range: you keep it unique.
+   * The action when the ring is empty and the clock allows no more IDs. `'wait'` (default) blocks the thread for
+   * at most `maxWait`, then throws. `'throw'` throws at once. A function gets that error and returns one ID to hand
+   * out instead. For a batch, it is called for each ID. The ID is a bigint or a string, or a number if the layout has
+   * at most 53 bits. snowdrift checks only its range: you keep it unique.
    */
   onRejectedTake?: 'wait' | 'throw' | ((refusal: SnowFlakeError) => bigint | string | number);
 }
@@ -735,11 +734,11 @@ export interface CachedStats extends Stats {
  * layout, where a {@link SnowFlake} waits for 8 ticks.
  *
  * It counts its ticks instead of reading the clock. So an ID's timestamp may be up to `maxAge` before the time
- * of its draw, and up to `maxAhead` (default 0) after it. A clock rollback within `maxAge` goes unnoticed. Use
+ * of its call, and up to `maxAhead` (default 0) after it. A clock rollback within `maxAge` goes unnoticed. Use
  * a SnowFlake if timestamps must show the order of events in different threads or processes.
  *
- * The IDs in the ring were issued by the node's sequence: no other instance or process of the host draws
- * them, the `state` or lease covers them, and a restart does not repeat them. Without `state` or a lease,
+ * The IDs in the ring were issued by the node's sequence: no other instance or process of the host gets
+ * them, the `state` or lease covers them, and a restart causes no duplicates. Without `state` or a lease,
  * choose a `maxAhead` shorter than a reboot; with scope `'process'`, shorter than a restart.
  */
 export class CachedSnowFlake extends Generator {
@@ -807,19 +806,19 @@ export type SnowFlakeErrorCode =
   /** The addon for this platform is missing or does not load. */
   | 'ERR_SNOWFLAKE_ADDON';
 
-/** Everything that snowdrift throws. Its `message` has what failed, the value, and what to do. */
+/** Each error of snowdrift. Its `message` names the failure, the value and the remedy. */
 export class SnowFlakeError extends Error {
   private constructor();
   readonly name: 'SnowFlakeError';
-  /** What failed. Compare this in code: it stays between versions, the message may change. */
+  /** The kind of failure. Compare this in code: later versions keep it, but may change the message. */
   readonly code: SnowFlakeErrorCode;
   /** When the same call can succeed, in whole ms from now. Left out if waiting does not help. */
   readonly retryAfterMs?: number;
   /** The holders of the slot, or of all slots, as far as they are known. */
   readonly holders?: SlotHolder[];
   /**
-   * What your own code threw; if it shows a password that snowdrift knows, or one in a URL, a copy without it. Of a
-   * store's client a copy of name, `message`, `code` and `stack`, without passwords: its other properties may have some.
+   * The error of your own code. If it shows a password that snowdrift knows, or one in a URL: a copy without it. Of a
+   * store's client: a copy of name, `message`, `code` and `stack`, without passwords. Other properties may have some.
    */
   readonly cause?: unknown;
 }

@@ -2,7 +2,7 @@
  * Forks the workers of a `node:cluster` primary, each with its own `workerId` or with a lease.
  *
  * Workers with one `workerId` share a sequence without this module (see `scope` in `snowdrift`). Use
- * one ID per worker if one host needs more than 4,096 IDs a ms (default layout), or if IDs must show their
+ * one worker ID per worker if one host needs more than 4,096 IDs a ms (default layout), or if IDs must show their
  * worker.
  *
  * ```js
@@ -25,13 +25,13 @@ import type { EventEmitter } from 'node:events';
 import type { Layout, LayoutName } from '../index';
 
 /**
- * Options of {@link forkWorkers}. `lease`, `state`, `firstWorkerId` and `layout` are given with a value or left out: if one is
- * undefined, null or empty, it is `ERR_SNOWFLAKE_CONFIG`.
+ * Options of {@link forkWorkers}. Passing `lease`, `state`, `firstWorkerId` or `layout` as undefined, null or empty is
+ * `ERR_SNOWFLAKE_CONFIG`.
  */
 export interface ForkWorkersOptions {
   /**
-   * The number of workers: 1 to 2^workerBits - firstWorkerId. Default: one a core, as far as there are worker
-   * IDs. Their worker IDs start at `firstWorkerId`. With `lease`, 1 to 1000.
+   * The number of workers: 1 to 2^workerBits - firstWorkerId. Default: one per core, at most one per worker
+   * ID. Their worker IDs start at `firstWorkerId`. With `lease`, 1 to 1000.
    */
   count?: number;
   /** The same for all workers: 0 to 2^datacenterBits - 1. */
@@ -120,8 +120,8 @@ export interface Workers extends EventEmitter {
 }
 
 /**
- * Forks workers, and restarts each that dies under its own `workerId`. Two primaries of one user on one host
- * may use the same worker IDs: their workers share the sequences. (Not where the host has no place for pages: see
+ * Forks workers. If one dies, it is restarted under its own `workerId`. Two primaries of one user on one host
+ * may use the same worker IDs: their workers share the sequences. (Not if the host has no place for pages: see
  * `scope` in `snowdrift`.)
  *
  * @throws `ERR_SNOWFLAKE_CONFIG` an option is missing or wrong, or this is not the primary

@@ -1,6 +1,6 @@
 /**
  * Decodes, encodes and compares IDs in any JavaScript: browsers, Workers, Electron renderers. It needs neither the
- * addon nor Node, and draws no IDs.
+ * addon nor Node, and generates no IDs.
  *
  * ```js
  * import { parse, compareIds, toBase32 } from 'snowdrift/id'
@@ -8,8 +8,8 @@
  * ```
  *
  * An ID is a bigint or a string of decimal digits without leading zeros, 0 to 2^63 - 1. A number is an ID only
- * where a layout of at most 53 bits is given, such as `'safe'`. What is thrown is an Error with a `code`: the
- * `SnowFlakeError` of `snowdrift`.
+ * where a layout of at most 53 bits is given, such as `'safe'`. Errors thrown are the `SnowFlakeError` of
+ * `snowdrift`, with a `code`.
  */
 
 /**
@@ -19,7 +19,7 @@
  * |---|---|---|---|---|
  * | `node` | 41/3/5/2/12 | 1 ms | 1580486400000 (2020-01-31T16:00Z) | the Node SnowFlake class |
  * | `twitter` | 41/5/5/0/12 | 1 ms | 1288834974657 (2010-11-04T01:42:54.657Z) | Twitter Snowflake |
- * | `uid` | 28/0/22/0/13 | 1 s | 1463673600000 (2016-05-19T16:00Z) | Baidu UidGenerator. Its time ran out on 2024-11-20: use it to decode. To generate, pass a later `epoch`. That repeats old IDs, so use only worker IDs that never issued any |
+ * | `uid` | 28/0/22/0/13 | 1 s | 1463673600000 (2016-05-19T16:00Z) | Baidu UidGenerator. Its time ran out on 2024-11-20: use it to decode. To generate, pass a later `epoch`. It can cause duplicates of old IDs, so use only worker IDs that never issued any |
  * | `discord` | 41/5/5/0/12 | 1 ms | 1420070400000 (2015-01-01T00:00Z) | Discord |
  * | `safe` | 41/0/6/1/5 | 1 ms | 1767225600000 (2026-01-01T00:00Z) | 53 bits, exact as a JavaScript number |
  */
@@ -59,7 +59,7 @@ declare const of: unique symbol;
 // Three types, not one with a parameter: of that, decorators would see an Object.
 
 /**
- * A string with the ID of something, for the compiler only: an `Id<'User'>` is no `Id<'Order'>`.
+ * A string that is the ID of one kind of thing, for the compiler only: an `Id<'User'>` is not an `Id<'Order'>`.
  * `flake.nextIdString() as Id<'User'>` is a new one. `idSchema` of `snowdrift/schema` checks those that come from outside.
  */
 export type Id<Of extends string = string> = string & { readonly [of]: Of };
@@ -80,7 +80,7 @@ export interface ParsedFields {
   sequence: number;
 }
 
-/** What `parse` reads from an ID. */
+/** The result of `parse`. */
 export interface ParsedId extends ParsedFields {
   id: bigint;
   /** `timestamp` as a Date. */
@@ -124,8 +124,8 @@ export function floorId(time: Date | number, layout?: LayoutName | Layout): bigi
 export function ceilingId(time: Date | number, layout?: LayoutName | Layout): bigint;
 
 /**
- * The IDs of a time, for `WHERE id BETWEEN first AND last`: those of the ticks from that of `from` up to, but
- * without, that of `until`. Ranges of adjacent times meet and do not overlap.
+ * The IDs of a period, for `WHERE id BETWEEN first AND last`: from the tick of `from` up to, but without, the tick of
+ * `until`. Ranges of adjacent periods meet and do not overlap.
  *
  * @param until a Date or Unix ms, at most the end of the layout's time. If it is in the tick of `from`, the range is
  *   empty: `last` is `first - 1n`
@@ -139,8 +139,8 @@ export function idRange(
 ): { first: bigint; last: bigint };
 
 /**
- * Whether a value is an ID: a bigint or a string of decimal digits, 0 to 2^63 - 1. Leading zeros, signs, spaces and
- * digits of other scripts are none.
+ * Whether a value is an ID: a bigint or a string of decimal digits, 0 to 2^63 - 1. A string with leading zeros, signs,
+ * spaces or digits of other scripts is not an ID.
  *
  * @param layout If given: whether {@link parse} decodes the value by this layout. Then a number may be an ID, too, if
  *   the layout has at most 53 bits. An ID of another layout is noticed only if it is too wide
@@ -156,23 +156,23 @@ export function isId(value: unknown, layout?: LayoutName | Layout): boolean;
 export function toBase32(id: bigint | string): string;
 
 /**
- * The ID of 13 characters of base32. Only the form that {@link toBase32} returns: upper case, no hyphens, no I, L, O
- * and U, first character 0 to 7.
+ * Decodes 13 characters of base32. It accepts only the form that {@link toBase32} returns: upper case, no hyphens, no
+ * I, L, O and U, first character 0 to 7.
  *
  * @throws `ERR_SNOWFLAKE_INVALID_ID`
  */
 export function fromBase32(text: string): bigint;
 
-/** Whether {@link fromBase32} reads a value. */
+/** Whether {@link fromBase32} accepts a value. */
 export function isBase32(value: unknown): boolean;
 
 /**
- * Compares two IDs, each a bigint, a decimal string or base32: for `array.sort(compareIds)`, where decimal strings of
- * several lengths sort wrong by themselves.
+ * Compares two IDs, each a bigint, a decimal string or base32: for `array.sort(compareIds)`. By themselves, decimal
+ * strings of different lengths sort wrongly.
  *
  * A string of 13 digits that starts with 1 to 7 is one ID in decimal and another in base32. It is refused: pass
  * `BigInt(text)` or `fromBase32(text)`. In decimal, these are the IDs of the first 32 minutes after an epoch (of the
- * first month, with the layout `'safe'`). In base32, they are up to one in 2,000, and none of the layout `'node'`
+ * first month, with the layout `'safe'`). In base32, they are at most one ID in 2,000, and none of the layout `'node'`
  * before 2028-10-17. Texts that are all base32 sort by `array.sort()` without this function.
  *
  * @returns -1, 0 or 1

@@ -7,9 +7,9 @@ import type {
 } from '../index';
 
 /**
- * How to open the generator. With `from`, by `SnowFlake.lease(from, options)`; without it, by the constructor.
- * The environment has the defaults: if its `SNOWDRIFT_LEASE` names a server, the generator is a lease, too. A `from`
- * that is undefined, null or empty is `ERR_SNOWFLAKE_CONFIG`.
+ * Options of the generator. With `from`, `SnowFlake.lease(from, options)` opens it; without `from`, the constructor.
+ * Defaults come from the environment: if `SNOWDRIFT_LEASE` names a server, the generator is a lease, too. Passing
+ * `from` as undefined, null or empty is `ERR_SNOWFLAKE_CONFIG`.
  */
 export type SnowFlakeModuleOptions =
   | (SnowFlakeOptions & { from?: never })
@@ -19,13 +19,13 @@ export type CachedSnowFlakeModuleOptions =
   | (CachedSnowFlakeOptions & { from?: never })
   | (Omit<LeaseOptions, 'clock'> & RingOptions & { from: string | URL | LeaseStore });
 
-/** What the module does with its generator. */
+/** Options of the module itself. */
 export interface SnowFlakeModuleExtras {
   /** Whether all modules can inject it without importing this module. Default true. */
   isGlobal?: boolean;
   /**
    * Whether the generator becomes the thread's default instance, as by `SnowFlake.use()`. Static calls,
-   * `PrimarySnowFlakeColumn()` and Prisma's extension then draw from it. Default true. If another default
+   * `PrimarySnowFlakeColumn()` and Prisma's extension then use it. Default true. If another default
    * instance is open, the start fails with `ERR_SNOWFLAKE_CONFLICT`. With several generators in one process,
    * pass false to all but one.
    */
@@ -65,7 +65,7 @@ interface DynamicModule {
  * A mock may lack `close()`, or be null.
  */
 export class SnowFlakeModule {
-  /** With options that are known at once. Without options, as the environment says. */
+  /** Opens the generator with these options; without options, from the environment. */
   static forRoot(
     options?: SnowFlakeModuleExtras &
       (

@@ -12,37 +12,37 @@
 
 import type { BigIntId, Id, Layout, LayoutName, NumberId } from './id';
 
-/** Options of {@link idSchema}. A `layout` or `since` that is given has a value: undefined is `ERR_SNOWFLAKE_CONFIG`. */
+/** Options of {@link idSchema}. Passing `layout` or `since` as undefined is `ERR_SNOWFLAKE_CONFIG`. */
 export interface IdSchemaOptions<As extends 'bigint' | 'number' | 'string'> {
   /**
-   * The one that issued the IDs. Then IDs are also refused that are wider than the layout, or whose time by this layout
-   * is more than a day in the future. Default: any ID passes, 0 to 2^63 - 1.
+   * The layout of the IDs. An ID is then also rejected if it is wider than the layout, or if its time is more than a
+   * day in the future. Default: any ID passes, 0 to 2^63 - 1.
    */
   layout?: LayoutName | Layout;
   /**
-   * The time of the application's first ID, a Date or Unix ms: earlier ones are refused. Needs `layout`. IDs of a
-   * layout with a later epoch are noticed only by this.
+   * The time of the application's first ID, a Date or Unix ms: earlier IDs are rejected. Needs `layout`. Only this
+   * option rejects IDs of a layout with a later epoch.
    */
   since?: Date | number;
   /** The form of the IDs that pass. Default `'string'`. `'number'` needs a layout of at most 53 bits. */
   as?: As;
 }
 
-/** Detached from it, its functions work, too. */
+/** Its functions can be passed as callbacks. */
 export interface IdSchema<Output> {
-  /** For what accepts a Standard Schema, version 1: tRPC, ArkType, TanStack Form and others. */
+  /** For libraries that accept a Standard Schema, version 1: tRPC, ArkType, TanStack Form and others. */
   readonly '~standard': {
     readonly version: 1;
     readonly vendor: 'snowdrift';
     readonly validate: (
       value: unknown,
     ) => { readonly value: Output; readonly issues?: undefined } | IdIssues;
-    /** Of the compiler only. */
+    /** For the compiler only. */
     readonly types?: { readonly input: bigint | string | Output; readonly output: Output };
   };
   /**
-   * Whether a value is an ID in the form that `as` names. In it, leading zeros, signs, spaces and digits of other
-   * scripts are refused.
+   * Whether a value is a valid ID in the form that `as` names. Leading zeros, signs, spaces and digits of other scripts
+   * are not valid.
    */
   is(value: unknown): value is Output;
   /**
@@ -54,13 +54,13 @@ export interface IdSchema<Output> {
   parse(value: unknown): Output;
 }
 
-/** Why a value was refused, as a Standard Schema reports it. */
+/** The reason why a value is invalid, as a Standard Schema reports it. */
 export interface IdIssues {
   readonly issues: readonly { readonly message: string }[];
 }
 
 /**
- * A check of IDs, and what they are IDs of: `idSchema<'User'>()`.
+ * A schema that rejects invalid IDs. `idSchema<'User'>()` also gives valid ones the type `Id<'User'>`.
  *
  * @throws `ERR_SNOWFLAKE_CONFIG` not a layout; or `as` does not fit it; or `since` without one
  * @throws `ERR_SNOWFLAKE_ARGUMENT` `since` is outside the layout's time

@@ -9,12 +9,12 @@
 
 export interface PodOptions {
   /**
-   * How many worker IDs a pod or task has, the same number in all of them. Default 1: the processes of a
+   * The number of worker IDs of a pod or task, the same for all of them. Default 1: the processes of a
    * host share one sequence.
    */
   workersPerPod?: number;
   /**
-   * Which of them this process uses: 0 (default) to workersPerPod - 1. The worker ID is
+   * The one that this process uses: 0 (default) to workersPerPod - 1. The worker ID is
    * `ordinal * workersPerPod + slot`. For the `firstWorkerId` of `forkWorkers`, leave it at 0.
    */
   slot?: number;

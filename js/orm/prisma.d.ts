@@ -18,7 +18,7 @@ import type { SnowFlake } from '../../index';
  * the database refuses rows that bypass this extension (raw SQL, the original client). With
  * `@default(autoincrement())` it would number them 1, 2, 3.
  *
- * The extension draws IDs for `create`, `createMany`, `createManyAndReturn` and `upsert`, and for rows that
+ * The extension generates IDs for `create`, `createMany`, `createManyAndReturn` and `upsert`, and for rows that
  * these and `update` create in relations, at any depth: `create`, `createMany`, `connectOrCreate`, `upsert`.
  * It keeps IDs that you set, and does not change your arguments. It ignores models without a single `@id`
  * field (`@@id`). One form may lack an ID: the `update` of a single related row as `{ where, data }`, if its
@@ -34,7 +34,7 @@ export function withSnowFlake(options?: PrismaSnowFlakeOptions): PrismaSnowFlake
 /** Options of {@link withSnowFlake}. */
 export interface PrismaSnowFlakeOptions {
   /**
-   * Draws the IDs. Default: the default instance at the time of the query. That may be a lease: see
+   * Generates the IDs. Default: the default instance at the time of the query. That may be a lease: see
    * `SnowFlake.use()` and `SnowFlake.ready()`.
    */
   flake?: Pick<SnowFlake, 'nextId' | 'nextIdString'>;

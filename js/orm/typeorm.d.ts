@@ -10,8 +10,8 @@
  * }
  * ```
  *
- * It draws an ID before each insert: by `save` and `insert` of instances and plain objects, the query builder,
- * `upsert`, cascades and inheritance. It keeps an ID that you set. With `callListeners(false)` it draws none.
+ * It generates an ID before each insert: by `save` and `insert` of instances and plain objects, the query builder,
+ * `upsert`, cascades and inheritance. It keeps an ID that you set. With `callListeners(false)` it generates none.
  *
  * **Upserts.** If `upsert`, `orUpdate` or `orIgnore` meets an existing row, the row keeps its ID. Entity and
  * `identifiers` then hold the row's ID. If it is unknown, `id` is left out, and so is the entry of `identifiers`: always
@@ -19,8 +19,8 @@
  *
  * **Values.** In entities and conditions an ID may also be a bigint. An entity that is saved gets the string instead.
  * (TypeORM itself refuses a bigint in `delete(id)` and `update(id)`: pass `{ id }` or a string.) Anything else is
- * `ERR_SNOWFLAKE_INVALID_ID`, with entity and property: `''`, `'abc'`, `'-5'`, `'007'`, `'1e3'`, and a number, which above
- * 2^53, reached 24.9 days after the epoch, is another ID.
+ * `ERR_SNOWFLAKE_INVALID_ID`, with entity and property: `''`, `'abc'`, `'-5'`, `'007'`, `'1e3'`, and a number. Above
+ * 2^53, reached 24.9 days after the epoch, a number would be another ID.
  *
  * **Types.** Columns that refer to such a column (foreign keys, junction tables) get its type. `initialize()` rejects
  * with `ERR_SNOWFLAKE_CONFIG`, which names the line to change, if a property is declared as a number or a bigint
@@ -59,7 +59,7 @@ export interface PrimarySnowFlakeColumnOptions {
   /** The column's comment in the database, where it supports one. */
   comment?: string;
   /**
-   * Draws an ID. Default: `SnowFlake.nextIdString`, from the default instance at the time of the insert. That
+   * Generates an ID. Default: `SnowFlake.nextIdString`, from the default instance at the time of the insert. That
    * may be a lease: see `SnowFlake.use()` and `SnowFlake.ready()`.
    */
   nextIdString?: () => string;

@@ -2,7 +2,7 @@ import type { LeaseStore, StoreOptions } from './store';
 
 /** Options of `node:tls`. */
 export interface TlsOptions {
-  /** What to trust in place of Node's CAs and those of `NODE_EXTRA_CA_CERTS`, in PEM. */
+  /** The CAs to trust in place of Node's and those of `NODE_EXTRA_CA_CERTS`, in PEM. */
   ca?: string | Uint8Array;
   /** The client's certificate, in PEM. */
   cert?: string | Uint8Array;

@@ -5,7 +5,7 @@
  * not fit these types is `ERR_SNOWFLAKE_STORE`, and issues no ID.
  */
 export interface LeaseStore {
-  /** A name for errors and `flake.lease.store`. It must not hold a password. */
+  /** A name for errors and `flake.lease.store`. It must not contain a password. */
   readonly name: string;
 
   /**
@@ -55,7 +55,7 @@ export interface LeaseStore {
    * In one atomic step, checks that the namespace's ID is `namespace`, that the slot is still the owner's, and
    * that the recorded ceiling is at least `confirmed`. Then it raises the ceiling to the requested one if it is
    * lower, and lets the hold expire `ttl` ms from now. It must resolve only when the record is durable: a
-   * record that is lost later lets IDs repeat.
+   * record that is lost later causes duplicates.
    */
   renew(request: RenewRequest): Promise<Renewed>;
 

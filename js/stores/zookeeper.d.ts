@@ -2,7 +2,7 @@ import type { LeaseStore, StoreOptions } from './store';
 
 /** Certificates and a key, each in PEM. */
 export interface ZooKeeperTlsOptions {
-  /** What to trust in place of Node's CAs and those of `NODE_EXTRA_CA_CERTS`. */
+  /** The CAs to trust in place of Node's and those of `NODE_EXTRA_CA_CERTS`. */
   ca?: string | Uint8Array;
   /** The client's certificate, with those between it and its CA. */
   cert?: string | Uint8Array;
