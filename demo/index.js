@@ -15,7 +15,7 @@ const { number } = require('./output.js');
 const MOST = 10_000_000;
 const USAGE = `npm run demo -- [--count N] [--lease URL]
 
-  --count N    IDs that each cluster worker draws as BigInt, and as many as strings:
+  --count N    IDs that each cluster worker generates as BigInt, and as many as strings:
                1 to ${number(MOST)}, default 1,000,000
   --lease URL  the cluster workers lease a workerId there: file:///some/directory,
                postgres://..., mysql://..., redis://..., etcd://...

@@ -43,7 +43,7 @@ async function listening({ onWarning, onWait }, work) {
 
 async function run() {
   const counters = 2 ** layouts.node.clockBackBits;
-  printText('A clock that goes back while a process draws.', '3. ');
+  printText('A clock that goes back while a process generates IDs.', '3. ');
   printText(
     `It goes back to the first ID's time, where all sequence numbers are taken. (It is the option \`clock\`, which leaves the machine's own alone.) The layout's clock-back counter has ${counters} values, one for each run of that time.`,
   );

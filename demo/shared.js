@@ -33,7 +33,7 @@ async function run({ count }) {
   if (page === undefined) return true;
   const each = Math.ceil(count / PROCESSES / 2);
   printText(
-    `They share one sequence, by a page in ${dirname(page)}. Each draws ${number(each)} IDs as BigInt, and as many as strings.`,
+    `They share one sequence, by a page in ${dirname(page)}. Each generates ${number(each)} IDs as BigInt, and as many as strings.`,
   );
   console.log();
   const env = { ...process.env, ...NODE, DEMO_SCOPE: 'host' };
@@ -54,7 +54,7 @@ async function run({ count }) {
   const shared = [...namesByMs.values()].filter(({ size }) => size > 1).length;
   console.log();
   printText(
-    `Milliseconds in which several processes drew: ${number(shared)} of ${number(namesByMs.size)}`,
+    `Milliseconds in which several processes generated IDs: ${number(shared)} of ${number(namesByMs.size)}`,
   );
   printText(`Duplicates among all ${number(total)} IDs: ${number(duplicates)}`);
   printText(`IDs that do not decode to this node and this minute: ${number(wrong)}`);

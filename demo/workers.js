@@ -35,7 +35,7 @@ async function run({ count, lease }) {
       ? `datacenterId=${DATACENTER} and workerId=0 to ${WORKERS - 1} in their environment`
       : `datacenterId=${DATACENTER} in their environment, and a leased workerId`;
   printText(
-    `${WORKERS} cluster workers: ${whose}. Each draws ${number(count)} IDs as BigInt, and as many as strings.`,
+    `${WORKERS} cluster workers: ${whose}. Each generates ${number(count)} IDs as BigInt, and as many as strings.`,
     '1. ',
   );
   console.log();
@@ -46,7 +46,7 @@ async function run({ count, lease }) {
   printTable(
     drawn.map((one) => ({
       worker: one.workerId,
-      'drawn as': one.kind,
+      'IDs as': one.kind,
       IDs: number(one.length),
       ms: number(one.ms),
       'IDs/s': number(rate(one)),

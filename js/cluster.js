@@ -234,7 +234,9 @@ function readEnvironment(env, isLeasing) {
     throw configError('env must be an object of strings', { cause });
   }
   for (const [name, value] of entries) {
-    if (typeof value !== 'string') throw configError(`env.${name} must be a string`);
+    if (typeof value !== 'string') {
+      throw configError(`env.${name} must be a string; it is a ${typeof value}`);
+    }
     if (ours.includes(name)) {
       throw configError(`forkWorkers() sets env.${name}: use its options`);
     }
@@ -259,7 +261,9 @@ function readForkOptions(options) {
   const firstWorkerId = number('firstWorkerId', 0, 0, workers - 1);
   const cores = availableParallelism?.() ?? cpus().length;
   const most = isLeasing ? MAX_LEASING : workers - firstWorkerId;
-  if (!Array.isArray(signals)) throw configError('signals must be an array of signal names');
+  if (!Array.isArray(signals)) {
+    throw configError(`signals must be an array of signal names; it is ${describe(signals)}`);
+  }
   return {
     firstWorkerId,
     count: number('count', Math.min(cores, most), 1, most),

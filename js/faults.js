@@ -242,7 +242,7 @@ const TEXTS = {
     layout: ({ timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits, ...rest }) =>
       `${timestampBits}/${datacenterBits}/${workerBits}/${clockBackBits}/${sequenceBits} bits in ticks of ${rest.tickMs} ms from ${moment(rest.epoch)}`,
     'second-user': ({ place, uid, datacenter, worker }) =>
-      `User ${uid} of this machine uses the same layout, datacenterId ${datacenter} and workerId ${worker} (${place}). Users do not share a sequence, so their IDs may be equal: give each user a workerId of its own`,
+      `User ${uid} of this machine uses the same layout, datacenterId ${datacenter} and workerId ${worker} (${place}). Users do not share a sequence, so they may issue duplicates: give each user a workerId of its own`,
   },
 };
 

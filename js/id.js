@@ -102,7 +102,11 @@ function idRange(from, until, layout) {
   const { tickMs, epoch } = codecOf(layout).layout;
   const first = floorId(from, layout);
   const end = readTime(until);
-  if (end < readTime(from)) throw argumentError('a range cannot end before it starts');
+  if (end < readTime(from)) {
+    throw argumentError(
+      `a range cannot end before it starts; it starts at ${readTime(from)} and ends at ${end} (Unix ms)`,
+    );
+  }
   // The tick before the first has no ID.
   if (end - tickMs < epoch) return { first, last: first - 1n };
   try {

@@ -15,7 +15,7 @@ const idsOfTick = ({ sequenceBits, tickMs }) => `${2 ** sequenceBits} IDs of a t
 /** Texts by code and kind. The kinds are those of src/binding/records.rs, and those of `kindOf`. */
 const TEXTS = {
   ERR_SNOWFLAKE_CLOSED: {
-    closed: () => 'this SnowFlake is closed: open another one to draw more IDs',
+    closed: () => 'this SnowFlake is closed: open another one to generate more IDs',
   },
   ERR_SNOWFLAKE_EXHAUSTED: {
     exhausted: ({ layout, maxWait, again }) =>
@@ -23,11 +23,11 @@ const TEXTS = {
         ? `the ${idsOfTick(layout)} are exhausted, and it was the layout's last tick. ${LONGER}`
         : `the ${idsOfTick(layout)} are exhausted, and the next tick is further off than maxWait (${maxWait} ms).${again}, await nextIdAsync(), or choose more sequenceBits, a larger maxWait or maxAhead`,
     'clock-stands': ({ clock, layout, maxWait, again }) =>
-      `the ${idsOfTick(layout)} are exhausted, and the clock, at ${clock}, does not run to the next one: this call has waited for longer than maxWait (${maxWait} ms) while it stood still or was set back.${again}, or check what sets this machine's clock`,
+      `the ${idsOfTick(layout)} are exhausted, and the clock, at ${clock}, does not reach the next one. It has stood still or was set back for longer than maxWait (${maxWait} ms).${again}, or check the service that sets this machine's clock`,
   },
   ERR_SNOWFLAKE_CLOCK_BACK: {
     'clock-back': ({ clock, issuedTo, again, reset }) =>
-      `the clock rolled back to ${clock}, and IDs up to ${issuedTo} are already issued.${again && `${again}.`} Check what sets this machine's clock${reset()}`,
+      `the clock rolled back to ${clock}, and IDs up to ${issuedTo} are already issued.${again && `${again}.`} Check the service that sets this machine's clock${reset()}`,
   },
   ERR_SNOWFLAKE_BEFORE_EPOCH: {
     'before-epoch': ({ clock, layout }) =>
@@ -43,7 +43,7 @@ const TEXTS = {
     ceiling: ({ clock }) =>
       `the clock shows ${clock}, above the recorded ceiling: the process was suspended, or the clock jumped. The ceiling is being raised: try again, await nextIdAsync(), or choose a larger maxWait`,
     'page-ceiling': ({ clock, page }) =>
-      `the clock shows ${clock}, a time in which a clock that was ahead has issued IDs, as a reset of ${page} found. Use another workerId. When the clock has passed that time, end all processes of this node and remove the page`,
+      `the clock shows ${clock}. IDs of this time already exist, by a clock that was ahead: a reset of ${page} found them. Use another workerId. When the clock has passed that time, end all processes of this node and remove the page`,
   },
   ERR_SNOWFLAKE_STORE: {
     page: ({ why }) => `cannot use the sequence that this host's processes share: ${textOf(why)}`,
@@ -58,7 +58,7 @@ const TEXTS = {
     'lease-lost': ({ workerId, store, lost, scope, failure }) =>
       `workerId ${workerId} of ${store} ${lossOf(lost, scope)}. This process waits for a free slot, and continues by itself when it has one${inBrackets(failure)}`,
     'lease-expired': ({ workerId, store, ceiling, failure }) =>
-      `the lease of workerId ${workerId} from ${store} expired at ${moment(ceiling)}${inBrackets(failure)}. It is being renewed, and IDs continue by themselves then. ${failure === undefined ? 'If this process was busy or suspended for longer than ttl, raise ttl or set thread: true' : 'Check the store'}`,
+      `the lease of workerId ${workerId} from ${store} expired at ${moment(ceiling)}${inBrackets(failure)}. The lease is being renewed; IDs then continue by themselves. ${failure === undefined ? 'If this process was busy or suspended for longer than ttl, raise ttl or set thread: true' : 'Check the store'}`,
   },
 };
 

@@ -5,6 +5,7 @@
 const { floorId, isId, parse } = require('./id.js');
 const { SnowFlakeError } = require('./ids/error.js');
 const { copyOf } = require('./ids/properties.js');
+const { show } = require('./ids/shown.js');
 
 const OPTIONS = ['as', 'layout', 'since'];
 
@@ -19,7 +20,9 @@ const FORMS = new Map(Object.entries({ string: String, bigint: BigInt, number: N
 const configError = (message) => new SnowFlakeError('ERR_SNOWFLAKE_CONFIG', message);
 
 function idSchema(options = {}) {
-  if (Object(options) !== options) throw configError('the options of idSchema() must be an object');
+  if (Object(options) !== options) {
+    throw configError(`the options of idSchema() must be an object; they are ${show(options)}`);
+  }
   const given = copyOf(options, OPTIONS, [], 'idSchema()', configError);
   // Undefined, they would check less than was written.
   const unset = ['layout', 'since'].find((name) => name in given && given[name] === undefined);
@@ -28,7 +31,9 @@ function idSchema(options = {}) {
   }
   const { as = 'string', layout, since } = given;
   const toForm = FORMS.get(as);
-  if (toForm === undefined) throw configError(`as must be 'string', 'bigint' or 'number'`);
+  if (toForm === undefined) {
+    throw configError(`as must be 'string', 'bigint' or 'number'; it is ${show(as)}`);
+  }
   // Throws if the layout is none.
   const mayBeNumber = isId(0, layout);
   if (as === 'number' && !mayBeNumber) {
@@ -44,7 +49,7 @@ function idSchema(options = {}) {
       const problem = isLater ? 'in the future' : 'before the first ID';
       throw new SnowFlakeError(
         INVALID_ID,
-        `ID ${id} is of another layout: by this one its time is ${date.toISOString()}, ${problem}`,
+        `ID ${id} is of another layout: in this one its time is ${date.toISOString()}, ${problem}`,
       );
     }
     return toForm(id);

@@ -22,7 +22,7 @@ function warnOfRollback({ backMs, counter, isRefused, unreported }) {
   warn(
     'SNOWFLAKE_CLOCK_BACK',
     `The clock rolled back by ${backMs} ms; ${ids}${more}.`,
-    "IDs stay unique. Check what sets this machine's clock: it should slew the clock, not step it.",
+    "IDs stay unique. Check the service that sets this machine's clock: it should slew the clock, not step it.",
   );
 }
 

@@ -310,7 +310,7 @@ describe('on a terminal', { skip: missingTerminal() }, () => {
       await until(() => terminal.text.includes('2. '));
       terminal.resize(120);
       assert.equal(await terminal.ended, 0, terminal.text);
-      const [first, rest] = terminal.text.split(/^ +worker +drawn as/m);
+      const [first, rest] = terminal.text.split(/^ +worker +IDs as/m);
       assert.ok(rest.includes('IDs: 0'));
       // Once below the bars that the terminal has wrapped.
       const bars = screenOf(first, 120).filter(isBar);

@@ -126,7 +126,7 @@ test('wrong usage exits with 2 and says what to do; a failure exits with 1', asy
     [['next', '--worker_id=3'], 2, /Unknown option '--worker_id'\. Did you mean --worker-id\?$/m],
     [['next', '--machine-id', '3'], 2, /Did you mean --worker-id\?$/m],
     [['layout', '--epoc', '3'], 2, /Did you mean --epoch\?$/m],
-    [['next', '5'], 2, /next takes no argument; remove '5': -n 5 draws so many IDs$/m],
+    [['next', '5'], 2, /next takes no argument; remove '5': -n 5 generates that many IDs$/m],
     [['next', '--worker-id'], 2, /'--worker-id <value>' argument missing/],
     [['next', '--worker-id', ''], 2, /: --worker-id is empty: check that the variable it comes/],
     [['serve', '--host', ''], 2, /: --host is empty: check/],
@@ -194,7 +194,7 @@ test('slots without a URL: this host’s pages, and the processes of each', {
   skip: process.platform === 'linux' ? false : 'tried on Linux',
 }, async () => {
   const env = { SNOWDRIFT_SHARED: createDirectory() };
-  assert.match((await run(['slots'], { env })).stdout, /No process of this user has drawn IDs/);
+  assert.match((await run(['slots'], { env })).stdout, /No process of this user has generated IDs/);
   const own = start(['serve', '--port', '0', ...NODE], { env });
   await firstLine(own);
   const { directory, pages } = JSON.parse((await run(['slots', '--json'], { env })).stdout);
@@ -311,7 +311,7 @@ test('parse reads what next prints from its standard input', async () => {
     ['', 2, /parse needs an ID/],
     [' \n', 2, /parse needs an ID/],
     ['1\nx\u001b[31m', 1, /it is 'x\\x1B\[31m'/],
-    ['["1"', 2, /standard input starts with \[ and is no JSON/],
+    ['["1"', 2, /standard input starts with \[ and is not JSON/],
     ['[900833463518117888]', 1, /a number such as 900833463518117900 .* Pass a string/],
     ['1\n'.repeat(2 ** 21 + 1), 2, /standard input is longer than 4 MiB/],
   ]) {

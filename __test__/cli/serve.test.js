@@ -395,7 +395,7 @@ describe('slow, half-sent and large requests end', () => {
     for (const request of open) request.end();
     await until(() => requests === 122 && tries >= 122);
     const answer = await ask(port, 'POST', '/ids?n=4096');
-    refused(answer, 503, /too many IDs are under way/);
+    refused(answer, 503, /too many IDs are requested at once/);
     assert.equal(answer.headers['retry-after'], '1');
     for (const request of open) request.destroy();
     let before;

@@ -784,7 +784,7 @@ onMachine(
     const done = await reset('--yes', '--json');
     assert.equal(done.code, 0, done.stderr);
     const { plan, now, isDone, ceiling } = JSON.parse(done.stdout);
-    assert.deepEqual([isDone, plan.repeatsTo, plan.skip[1]], [true, null, ceiling]);
+    assert.deepEqual([isDone, plan.duplicatesTo, plan.skip[1]], [true, null, ceiling]);
     assert.ok(Math.abs(plan.floor - now) < 60_000);
     await sleep(5);
     assert.equal((await draw()).code, undefined);

@@ -143,7 +143,7 @@ test('store away: IDs continue to the ceiling, stop, and continue by themselves'
   await until(() => Date.now() > ceiling);
   const { message } = refuses(flake.nextId, 'ERR_SNOWFLAKE_LEASE_EXPIRED');
   assert.match(message, /the lease of workerId 0 from faulty: expired at 20.*connection refused/);
-  assert.match(message, /then\. Check the store$/);
+  assert.match(message, /themselves\. Check the store$/);
   assert.equal(flake.lease.state, 'expired');
   await rejects(flake.nextIdAsync(), 'ERR_SNOWFLAKE_LEASE_EXPIRED');
   assert.throws(() => flake.nextIds(5), { code: 'ERR_SNOWFLAKE_LEASE_EXPIRED' });
@@ -157,7 +157,7 @@ test('a lease that expires while the event loop is busy says so, and continues b
   const { ceiling } = flake.lease;
   while (Date.now() <= ceiling);
   const { message } = refuses(flake.nextId, 'ERR_SNOWFLAKE_LEASE_EXPIRED');
-  assert.match(message, /then\. If this process was busy .* longer than ttl, .*thread: true$/);
+  assert.match(message, /themselves\. If this process was busy .* longer than ttl, .*thread: true$/);
   await until(() => flake.lease.state === 'held');
   await soon(flake.nextId);
 });

@@ -30,7 +30,7 @@ const NODE_OPTIONS = {
 
 const NODE_HELP = `  --datacenter-id N     default: the environment variable datacenterId
   --worker-id N         default: the environment variable workerId
-  --state DIRECTORY     records the node there, so that no restart or other host repeats its IDs
+  --state DIRECTORY     records the node there, so that no restart or other host issues duplicates
   --lease URL           leases a free worker ID from file:///var/lib/app/ids, postgres://..., ...
                         Default: the environment variable SNOWDRIFT_LEASE
 ${FILE_HELP}, and keeps a password out of the process list

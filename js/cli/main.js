@@ -24,7 +24,7 @@ const COMMANDS = {
 
 const HELP = `Usage: snowdrift <command> [options]
 
-  next     draws IDs
+  next     generates IDs
   parse    decodes IDs
   layout   shows the capacity of a layout
   sql      prints SQL functions and partitions for IDs

@@ -8,7 +8,7 @@ const MAX_COUNT = 1_000_000;
 
 const help = `Usage: snowdrift next [-n COUNT] [--string] [--base32] [options]
 
-Draws IDs, one per line. All processes of one user with one worker ID share one sequence.
+Generates IDs, one per line. All processes of one user with one worker ID share one sequence.
 
   -n COUNT              1 to ${MAX_COUNT}, default 1
   --string              prints IDs in quotes, as JSON strings
@@ -26,7 +26,7 @@ const options = {
 async function run(flags, positionals, { print, usage }) {
   if (positionals.length > 0) {
     const [text] = positionals;
-    const hint = /^\d+$/.test(text) ? `: -n ${text} draws so many IDs` : '';
+    const hint = /^\d+$/.test(text) ? `: -n ${text} generates that many IDs` : '';
     throw usage(`next takes no argument; remove '${text}'${hint}`);
   }
   const count = readWholeNumber('-n', flags.count, 1, MAX_COUNT) ?? 1;

@@ -54,7 +54,7 @@ function idsIn(text, usage) {
   try {
     return JSON.parse(text);
   } catch {
-    throw usage('the standard input starts with [ and is no JSON: pass IDs as lines');
+    throw usage('the standard input starts with [ and is not JSON: pass IDs as lines');
   }
 }
 

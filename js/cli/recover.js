@@ -47,7 +47,7 @@ async function run(flags, positionals, { show, usage }) {
     if (found === undefined && needed.length > 0) {
       throw namespaces.noRecordError(
         name,
-        `Pass the values of its holders: ${needed.join(', ')}. With values that are too small, IDs can repeat. If there never was a namespace, nothing needs to be recovered`,
+        `Pass the values of its holders: ${needed.join(', ')}. Values that are too small can cause duplicates. If there never was a namespace, nothing needs to be recovered`,
       );
     }
     if (found !== undefined && key !== undefined) checkLayout(name, found.layout, key);

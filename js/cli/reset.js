@@ -83,12 +83,16 @@ function readDirectory(url) {
   );
 }
 
+function planJson({ repeatsTo, ...plan }) {
+  return { ...plan, duplicatesTo: repeatsTo === Infinity ? 'unknown' : repeatsTo };
+}
+
 function asJson({ holder, plan, ...rest }) {
   const { started, ...lastHolder } = holder ?? {};
   return {
     ...rest,
     ...(holder ? { lastHolder: { ...lastHolder, startedAt: new Date(started) } } : {}),
-    plan: plan && { ...plan, repeatsTo: plan.repeatsTo === Infinity ? 'unknown' : plan.repeatsTo },
+    plan: plan && planJson(plan),
   };
 }
 

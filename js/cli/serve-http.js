@@ -150,7 +150,7 @@ class IdService {
   /** Draws IDs. While the tick is exhausted it waits, without blocking other requests, until the client has gone. */
   async #draw(count, response) {
     if (this.#unread + count > MAX_UNREAD) {
-      throw unavailable('too many IDs are under way: try again');
+      throw unavailable('too many IDs are requested at once: try again');
     }
     this.#unread += count;
     response.once('close', () => {

@@ -55,13 +55,13 @@ function pathsOf(most) {
   return {
     '/id': {
       post: {
-        summary: 'Draws an ID',
+        summary: 'Generates an ID',
         responses: { 200: json('An ID', object({ id: refer('Id') })), 503: BUSY },
       },
     },
     '/ids': {
       post: {
-        summary: 'Draws IDs, in ascending order',
+        summary: 'Generates IDs, in ascending order',
         parameters: [
           {
             name: 'n',
@@ -81,14 +81,17 @@ function pathsOf(most) {
       get: {
         summary: 'Decodes an ID',
         parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }],
-        responses: { 200: json('Its fields', refer('ParsedId')), 400: problem('It is no ID.') },
+        responses: { 200: json('Its fields', refer('ParsedId')), 400: problem('It is not an ID.') },
       },
     },
     '/healthz': {
       get: {
-        summary: 'Reports whether IDs are available, without drawing one. It needs no token.',
+        summary: 'Reports whether IDs are available, without generating one. It needs no token.',
         security: [],
-        responses: { 200: json('They are', object({ status: { const: 'ok' } })), 503: BUSY },
+        responses: {
+          200: json('IDs are available', object({ status: { const: 'ok' } })),
+          503: BUSY,
+        },
       },
     },
     '/metrics': {

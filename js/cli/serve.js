@@ -38,7 +38,7 @@ Serves IDs by HTTP, for services in other languages, as JSON with IDs as strings
   POST /id              {"id":"900833463518117888"}
   POST /ids?n=COUNT     {"ids":[...]}, up to the IDs of a tick, and up to ${MAX_COUNT}
   GET /parse/ID         the ID's fields
-  GET /healthz          200 while it can issue IDs, else 503; draws none, and needs no token
+  GET /healthz          200 while it can issue IDs, else 503; generates none, and needs no token
   GET /metrics          metrics for Prometheus
   GET /openapi.json     the OpenAPI description
 
@@ -48,7 +48,7 @@ without a token, with a Host that is not of the loopback. On SIGTERM or SIGINT i
 under way, releases the slot, and stops.
 
 It keeps up to ${BOUNDS.authorised} connections on which a request was authorised, and up to ${BOUNDS.newcomers} others, up to ${BOUNDS.newcomersOfAddress} of
-one address. Of too many others it closes the oldest. Each of the others gets one response.
+one address. Above these limits it closes the oldest of the others. Each of the others gets one response.
 
   --port N              0 to 65535, default ${PORT}; 0 picks a free port
   --host ADDRESS        default ${HOST}
@@ -90,7 +90,7 @@ async function readAddress(host, token, usage) {
   });
   if (token === undefined && !loopback.check(address, `ipv${family}`)) {
     throw usage(
-      `--host ${address} lets other machines draw IDs, so it needs a token: set SNOWDRIFT_TOKEN or --token-file`,
+      `--host ${address} lets other machines generate IDs, so it needs a token: set SNOWDRIFT_TOKEN or --token-file`,
     );
   }
   return address;

@@ -20,7 +20,7 @@ const help = `Usage: snowdrift slots [URL] [options]
 
 Lists the slots of a namespace or a directory: worker IDs, their holders and the times of their holds. For a
 namespace, it also shows the record. Without a URL and without SNOWDRIFT_LEASE, it lists this host's pages,
-the files in shared memory from which your processes draw, with the processes of each. It changes nothing.
+the files in shared memory that your processes share, with the processes of each. It changes nothing.
 
   URL                   file:///var/lib/app/ids, or
 ${URL_HELP.replace('  URL', '     ')}
@@ -112,7 +112,7 @@ function formatHost(host) {
   }
   const { directory, pages } = host;
   if (pages.length === 0)
-    return `No process of this user has drawn IDs on this host (${directory}).`;
+    return `No process of this user has generated IDs on this host (${directory}).`;
   const lines = table([
     ['datacenter', 'worker', 'layout', 'use', 'pid', 'instances', 'since', 'page'],
     ...pages.flatMap((page) => (page.fault ? [] : rowsOf(page))),

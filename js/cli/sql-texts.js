@@ -157,7 +157,7 @@ function sqliteScript(expressions) {
   const noted = Object.entries(expressions).map(
     ([name, sql]) => `-- ${SQLITE_NOTES[name]}\n${sql}`,
   );
-  return `-- Expressions. Each is NULL for what is no ID or no time of this layout.\n\n${noted.join('\n\n')}`;
+  return `-- Expressions. Each is NULL for a value that is not an ID or time of this layout.\n\n${noted.join('\n\n')}`;
 }
 
 const quoted = (table, quote) => quote + table.replace('.', `${quote}.${quote}`) + quote;

@@ -137,7 +137,7 @@ function readClock(clock) {
   } catch (cause) {
     throw clockError(`the clock option threw ${describe(cause)}`, { cause });
   }
-  return unixMs('what the clock option returns', now, clockError);
+  return unixMs('the result of the clock option', now, clockError);
 }
 
 module.exports = {

@@ -135,7 +135,7 @@ function noBits(name, isUnique) {
   if (isUnique || text === undefined || text === '0') return 0;
   throw configError(
     `the environment variable ${name} holds ${describe(text)}, and the layout has no bits for it: processes that ` +
-      `differ only in ${name} would issue equal IDs. Unset it, pass ${name}: 0, or use a layout with bits for it`,
+      `differ only in ${name} would issue duplicates. Unset it, pass ${name}: 0, or use a layout with bits for it`,
   );
 }
 

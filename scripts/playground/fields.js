@@ -29,7 +29,7 @@ const FIELDS = [
     bits: 'clockBackBits',
     letter: 'b',
     label: 'clock-back counter',
-    why: '0 until the clock rolls back. Then IDs continue under the next free value, and none repeats.',
+    why: '0 until the clock rolls back. Then IDs continue under the next free value, without duplicates.',
   },
   {
     name: 'sequence',

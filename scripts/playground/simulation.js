@@ -163,7 +163,7 @@ function restart(chosen = layout) {
   const first = layout.epoch + FIRST_IDS * step;
   // Where the layout's time is over, or has not begun, the clock shows its first day.
   clock = (now >= first && now < end ? now : first) - FIRST_IDS * step;
-  byId('draw').textContent = `Draw an ID, ${stepsText(1)} later`;
+  byId('draw').textContent = `Generate an ID, ${stepsText(1)} later`;
   showRollback();
   for (let n = 1; n < FIRST_IDS; n++) {
     clock += step;
