@@ -152,7 +152,8 @@ test('ranges of adjacent times meet, and hold the IDs of their time', () => {
     // Of no tick: the last ID is below the first.
     assert.deepEqual(id.idRange(b, b, layout), { first: two.first, last: one.last });
     assert.deepEqual(id.idRange(epoch, epoch, layout), { first: 0n, last: -1n });
-    refuses(() => id.idRange(b, a, layout), ARGUMENT);
+    const { message } = refuses(() => id.idRange(b, a, layout), ARGUMENT);
+    assert.ok(message.includes(`starts at ${b} and ends at ${a}`), message);
     refuses(() => id.idRange(epoch - 1, b, layout), ARGUMENT);
     refuses(() => id.idRange(b, end + 1000 * tickMs, layout), ARGUMENT);
   }

@@ -127,6 +127,7 @@ test('numbers are IDs only with a layout of at most 53 bits', () => {
 
 test('wrong options are refused', () => {
   for (const options of [null, 'node', 5]) refuses(() => idSchema(options), CONFIG);
+  assert.match(refuses(() => idSchema({ as: 'text' }), CONFIG).message, /it is 'text'$/);
   for (const as of ['base32', null, 5, 'toString', {}]) refuses(() => idSchema({ as }), CONFIG);
   for (const layout of ['mastodon', null, {}, 5]) refuses(() => idSchema({ layout }), CONFIG);
   refuses(() => idSchema({ since: Date.UTC(2024, 0) }), CONFIG);

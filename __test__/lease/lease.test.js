@@ -157,7 +157,10 @@ test('a lease that expires while the event loop is busy says so, and continues b
   const { ceiling } = flake.lease;
   while (Date.now() <= ceiling);
   const { message } = refuses(flake.nextId, 'ERR_SNOWFLAKE_LEASE_EXPIRED');
-  assert.match(message, /themselves\. If this process was busy .* longer than ttl, .*thread: true$/);
+  assert.match(
+    message,
+    /themselves\. If this process was busy .* longer than ttl, .*thread: true$/,
+  );
   await until(() => flake.lease.state === 'held');
   await soon(flake.nextId);
 });
