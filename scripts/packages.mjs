@@ -32,13 +32,7 @@ const SBOM = 'sbom.cdx.json';
 const read = (...path) => readFileSync(join(ROOT, ...path), 'utf8');
 const readJson = (...path) => JSON.parse(read(...path));
 
-const own = readJson('package.json');
-const { version } = own;
-
-export { version };
-
-/** Stands for the account on GitHub, whose names have no underscore. */
-const PLACEHOLDER = '_OWNER_';
+export const { version } = readJson('package.json');
 
 /**
  * Runs npm and returns its output.
@@ -96,40 +90,17 @@ export function obstacles(tag) {
   if (!/^\d{4}-\d\d-\d\d$/.test(releaseDate() ?? '')) {
     found.push(`CHANGELOG.md has no line '## [${version}] - ' with the day of the release`);
   }
-  return [...found, ...pageObstacles(own)];
+  return found;
 }
-
-/**
- * The reasons why a manifest's links would lead nowhere on npm's page.
- * @param built the repository of the workflow, OWNER/NAME, which npm compares with that of the manifest
- */
-export function pageObstacles(
-  { homepage, bugs, repository },
-  built = process.env.GITHUB_REPOSITORY,
-) {
-  const links = { homepage, 'bugs.url': bugs?.url, 'repository.url': repository?.url };
-  const wrong = Object.keys(links).filter((name) => links[name]?.includes(PLACEHOLDER) ?? true);
-  if (wrong.length > 0) {
-    return [
-      `package.json has no account on GitHub in ${wrong.join(', ')}: sed -i s/${PLACEHOLDER}/ACCOUNT/ package.json`,
-    ];
-  }
-  const named = webOf(repository);
-  if (built === undefined || named === `https://github.com/${built}`) return [];
-  return [
-    `package.json names the repository ${named}, and the workflow runs in https://github.com/${built}: npm refuses provenance of another one, npm pkg set repository.url=git+https://github.com/${built}.git`,
-  ];
-}
-
-const webOf = ({ url }) => url.replace(/^git\+/, '').replace(/\.git$/, '');
 
 /**
  * Puts the packages together, as workspaces of one.
  * @param addonsIn the folder of the addons, NAME.TARGET.node
  * @param out the folder to write, which is emptied first
+ * @param repository its URL, as people open it. Without one, the packages name none, and pages keep their links
  * @returns the packages, in the order in which to publish them, and the addons that are missing
  */
-export async function assemble(addonsIn, out) {
+export async function assemble(addonsIn, out, repository) {
   rmSync(out, { recursive: true, force: true });
   const packages = [];
   const missing = [];
@@ -146,13 +117,13 @@ export async function assemble(addonsIn, out) {
       cpSync(join(ROOT, 'npm', basename(platform)), folder, { recursive: true });
       cpSync(addon, join(folder, basename(addon)));
       const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-      writeJson(folder, { ...manifest, ...pageOf(`npm/${basename(platform)}`) });
+      writeJson(folder, { ...manifest, ...pageOf(repository, `npm/${basename(platform)}`) });
       packages.push(platform);
     }
   }
   // Last, since they depend on the others.
   for (const name of Object.keys(MAINS)) {
-    await assembleMain(name, join(out, name));
+    await assembleMain(name, join(out, name), repository);
     packages.push(name);
   }
   for (const name of packages) cpSync(join(ROOT, 'LICENSE'), join(out, name, 'LICENSE'));
@@ -160,10 +131,18 @@ export async function assemble(addonsIn, out) {
   return { packages, missing };
 }
 
-/** What npm's page of a package links to. One place has it: package.json. */
-function pageOf(directory) {
-  const { homepage, bugs, repository } = own;
-  return { homepage, bugs, repository: { ...repository, directory } };
+/** What npm's page of a package links to. No manifest of the tree has it: a fork's packages name the fork. */
+function pageOf(repository, folder) {
+  if (repository === undefined) return {};
+  return {
+    homepage: `${repository}#readme`,
+    bugs: { url: `${repository}/issues` },
+    repository: {
+      type: 'git',
+      url: `git+${repository}.git`,
+      ...(folder !== '.' && { directory: folder }),
+    },
+  };
 }
 
 const filesBelow = (folder) =>
@@ -213,20 +192,20 @@ export async function pack(out, to) {
 }
 
 /** Copies the files that npm would pack, but for addons; the manifest names the platforms' packages. */
-async function assembleMain(name, folder) {
+async function assembleMain(name, folder, repository) {
   const source = join(ROOT, MAINS[name]);
   const [{ files }] = JSON.parse(await npm(['pack', source, '--dry-run', '--json']));
   const paths = files.map(({ path }) => path).filter((path) => !path.endsWith('.node'));
-  const base = `${webOf(own.repository)}/blob/v${version}`;
   for (const path of paths) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     cpSync(join(source, path), join(folder, path));
-    if (!path.endsWith('.md')) continue;
+    if (repository === undefined || !path.endsWith('.md')) continue;
+    const base = `${repository}/blob/v${version}`;
     const text = readFileSync(join(folder, path), 'utf8');
     writeFileSync(join(folder, path), linkedOutside(text, path, { paths, source, base }));
   }
   const { scripts, devDependencies, ...manifest } = readJson(MAINS[name], 'package.json');
-  if (MAINS[name] !== '.') Object.assign(manifest, pageOf(MAINS[name]));
+  Object.assign(manifest, pageOf(repository, MAINS[name]));
   if (manifest.peerDependencies !== undefined) {
     // The two packages work only in the same version.
     manifest.peerDependencies['snowdrift-zookeeper'] = version;

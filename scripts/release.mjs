@@ -1,6 +1,8 @@
 // Publishes a release: checks that all is there, puts the packages together in artifacts/packages from the
 // addons in artifacts/, packs them with their checksums in artifacts/packed, publishes them. With --dry-run it does all
-// but publish, and goes on where something is missing. --tag v1.2.3 is the tag that releases; --provenance is npm's.
+// but publish, goes on where something is missing, and asks GitHub nothing. With --check it only says whether this commit
+// may be released, which needs no addons. --tag v1.2.3 is the tag that releases; --provenance is npm's; --repository
+// OWNER/NAME is the repository that the packages name, which a workflow on GitHub knows.
 //
 // It takes no token: in the workflow npm trusts the workflow, elsewhere `npm login` has been called.
 // It skips packages that are published already, so a release that failed halfway can be repeated.
@@ -8,6 +10,7 @@
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
+import { commitObstacles, repositoryOf } from './origin.mjs';
 import { addSboms, assemble, npm, obstacles, pack, publish } from './packages.mjs';
 
 const PACKAGES = 'artifacts/packages';
@@ -17,8 +20,10 @@ const TRUSTED = '11.5.1';
 
 const { values: asked } = parseArgs({
   options: {
+    check: { type: 'boolean' },
     'dry-run': { type: 'boolean' },
     provenance: { type: 'boolean' },
+    repository: { type: 'string' },
     tag: { type: 'string' },
   },
 });
@@ -26,15 +31,27 @@ const isTry = asked['dry-run'];
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 
-const { packages, missing } = await assemble('artifacts', PACKAGES);
+/** Ends here if something is wrong, but for a try. */
+function refuse(wrong) {
+  for (const what of wrong) console.error(`${isTry ? 'would stop a release' : 'error'}: ${what}`);
+  if (wrong.length > 0 && !isTry) process.exit(1);
+}
+
+const { url: repository, wrong: unknown } = repositoryOf(asked.repository);
+const wrong = obstacles(asked.tag);
+if (unknown !== undefined) wrong.push(unknown);
+else if (!isTry) wrong.push(...(await commitObstacles(repository)));
+refuse(wrong);
+if (asked.check) process.exit(0);
+
+const { packages, missing } = await assemble('artifacts', PACKAGES, repository);
 addSboms(PACKAGES);
-const wrong = [...obstacles(asked.tag), ...missing.map((addon) => `there is no ${addon}`)];
+const absent = missing.map((addon) => `there is no ${addon}`);
 const found = await npm(['--version']);
 if (found.localeCompare(TRUSTED, 'en', { numeric: true }) < 0) {
-  wrong.push(`npm is ${found}, and publishes without a token from ${TRUSTED} on`);
+  absent.push(`npm is ${found}, and publishes without a token from ${TRUSTED} on`);
 }
-for (const what of wrong) console.error(`${isTry ? 'would stop a release' : 'error'}: ${what}`);
-if (wrong.length > 0 && !isTry) process.exit(1);
+refuse(absent);
 
 const kB = (bytes) => `${Math.ceil(bytes / 1000)} kB`;
 for (const { id, size, unpackedSize } of await pack(PACKAGES, PACKED)) {

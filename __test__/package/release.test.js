@@ -105,61 +105,6 @@ test('what publishes has tried the kills on each system', () => {
   );
 });
 
-const workflows = readdirSync(join(ROOT, '.github/workflows')).map((name) => {
-  const text = readFileSync(join(ROOT, '.github/workflows', name), 'utf8');
-  return { ...parse(text), name, text };
-});
-
-test('workflows run actions by their commits, and one commit of each', () => {
-  const pins = new Map();
-  for (const { name, text } of workflows) {
-    const used = [...text.matchAll(/uses: (?!\.\/)(.*)/g)].map(([, action]) => action);
-    assert.ok(used.length > 1, name);
-    for (const action of used) {
-      const pinned = /^([\w-]+\/[\w-]+)@([0-9a-f]{40} # v\d+\.\d+\.\d+)$/.exec(action);
-      assert.ok(pinned, `${name}: ${action}`);
-      const [, which, commit] = pinned;
-      assert.equal(pins.get(which) ?? commit, commit, which);
-      pins.set(which, commit);
-    }
-  }
-});
-
-test('every part of the storms runs at night and before a release', () => {
-  const jobsOf = (file) => workflows.find(({ name }) => name === file).jobs;
-  const { parts } = jobsOf('storms.yml').storms.strategy.matrix;
-  const { stderr } = spawnSync(process.execPath, [join(ROOT, 'scripts/storms.mjs'), 'none'], {
-    encoding: 'utf8',
-  });
-  const all = stderr.match(/the parts are (.*)/)[1].split(', ');
-  assert.deepEqual(parts.flatMap((names) => names.split(' ')).sort(), all.sort());
-  const { publish, storms } = jobsOf('release.yml');
-  assert.ok(publish.needs.includes('storms'));
-  assert.equal(storms.uses, './.github/workflows/storms.yml');
-});
-
-test('workflows have no secret, and one job can publish', () => {
-  const withToken = [];
-  for (const { name, text, permissions, jobs } of workflows) {
-    assert.doesNotMatch(text, /secrets\.|_TOKEN|_authToken/i, name);
-    assert.deepEqual(permissions, { contents: 'read' });
-    for (const [job, { permissions: more = {}, steps = [], environment }] of Object.entries(jobs)) {
-      if (more['id-token'] === 'write') withToken.push([job, environment]);
-      assert.deepEqual(
-        { 'id-token': 'write', contents: 'read', ...more },
-        {
-          'id-token': 'write',
-          contents: 'read',
-        },
-      );
-      for (const step of steps.filter(({ uses }) => uses?.startsWith('actions/checkout@'))) {
-        assert.equal(step.with['persist-credentials'], false, job);
-      }
-    }
-  }
-  assert.deepEqual(withToken, [['publish', 'npm']]);
-});
-
 test('each entry has its types beside it, and both are packed', () => {
   const { exports, files, main, types } = readJson('package.json');
   assert.deepEqual(exports['.'], { types, default: main });
@@ -173,6 +118,21 @@ test('each entry has its types beside it, and both are packed', () => {
   assert.ok(files.includes('js') && files.includes('index.d.ts'));
   const top = readdirSync(ROOT).filter((file) => file.endsWith('.d.ts'));
   assert.deepEqual(top, ['index.d.ts']);
+});
+
+test('no manifest of the tree names a repository: the one that releases is written into the packages', () => {
+  for (const folder of [
+    '.',
+    'zookeeper',
+    ...readdirSync(join(ROOT, 'npm')).map((n) => `npm/${n}`),
+  ]) {
+    const { homepage, bugs, repository } = readJson(folder, 'package.json');
+    assert.deepEqual([homepage, bugs, repository], [undefined, undefined, undefined], folder);
+  }
+  for (const folder of ['.', 'zookeeper']) {
+    const text = readFileSync(join(ROOT, folder, 'Cargo.toml'), 'utf8');
+    assert.doesNotMatch(text, /^(repository|homepage|documentation) *=/m, folder);
+  }
 });
 
 test('there is a folder for each addon and platform, and no other', () => {
@@ -209,6 +169,22 @@ test("each platform's package is for that platform, and as the package that load
   assert.deepEqual(
     [zookeeper.version, zookeeper.license, zookeeper.engines],
     [version, license, engines],
+  );
+});
+
+test('packages put together for no repository name none, and keep their links', async () => {
+  const out = join(directory, 'anywhere');
+  const { packages: made } = await packages.assemble(directory, out);
+  for (const name of made) {
+    const { homepage, bugs, repository } = JSON.parse(
+      readFileSync(join(out, name, 'package.json')),
+    );
+    assert.deepEqual([homepage, bugs, repository], [undefined, undefined, undefined], name);
+  }
+  const page = ['docs', 'releases.md'];
+  assert.equal(
+    readFileSync(join(out, 'snowdrift', ...page), 'utf8'),
+    readFileSync(join(ROOT, ...page), 'utf8'),
   );
 });
 
@@ -254,7 +230,7 @@ async function packedUnder(umask) {
   const before = process.umask(umask);
   try {
     const out = join(from, 'packages');
-    await packages.assemble(from, out);
+    await packages.assemble(from, out, 'https://github.com/someone/snowdrift');
     packages.addSboms(out);
     await packages.pack(out, join(from, 'packed'));
     return join(from, 'packed');

@@ -1,0 +1,216 @@
+'use strict';
+// Where a release comes from: the commits that may be released, and the repository that the packages name.
+
+const assert = require('node:assert/strict');
+const { execFileSync, spawnSync } = require('node:child_process');
+const { mkdirSync, mkdtempSync, rmSync, writeFileSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { after, before, beforeEach, describe, test } = require('node:test');
+
+const { GitHub, listed, run } = require('../support/package/github.js');
+
+let origin;
+before(async () => {
+  origin = await import('../../scripts/origin.mjs');
+});
+
+describe('a commit', () => {
+  let github;
+  let directory;
+  let remote;
+  let repository;
+
+  /** Runs git as nobody's configuration says. */
+  function git(folder, ...args) {
+    const env = { ...process.env, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' };
+    const who = ['-c', 'user.name=A', '-c', 'user.email=a@example.com'];
+    return execFileSync('git', [...who, ...args], { cwd: folder, env, encoding: 'utf8' }).trim();
+  }
+
+  const commit = (folder, text) => {
+    writeFileSync(join(folder, 'file'), text);
+    git(folder, 'add', '--all');
+    git(folder, 'commit', '--quiet', '--message', text);
+    return git(folder, 'rev-parse', 'HEAD');
+  };
+
+  /** A clone that has this commit checked out, as a workflow or a maintainer has. */
+  function clone(which, ...flags) {
+    const folder = mkdtempSync(join(directory, 'clone-'));
+    git(folder, 'clone', '--quiet', ...flags, repository, '.');
+    git(folder, 'checkout', '--quiet', '--detach', which);
+    return folder;
+  }
+
+  const reasons = (folder, from = repository) =>
+    origin.commitObstacles(from, { folder, api: github.url, pause: () => {} });
+
+  /** Each commit's checks have this result. */
+  const ended = (conclusion) => (query) => listed(run({ head_sha: query.head_sha, conclusion }));
+
+  let first;
+  let last;
+  let side;
+  before(async () => {
+    github = await GitHub.start();
+    directory = mkdtempSync(join(tmpdir(), 'snowdrift-origin-'));
+    remote = join(directory, 'remote');
+    repository = `file://${remote}`;
+    mkdirSync(remote);
+    git(remote, 'init', '--quiet', '--initial-branch', 'main');
+    git(remote, 'config', 'uploadpack.allowAnySHA1InWant', 'true');
+    first = commit(remote, 'first');
+    commit(remote, 'second');
+    last = commit(remote, 'third');
+    git(remote, 'checkout', '--quiet', '-b', 'topic', first);
+    side = commit(remote, 'side');
+    git(remote, 'tag', 'v1.2.3');
+    git(remote, 'checkout', '--quiet', 'main');
+  });
+  beforeEach(() => {
+    github.answers = [ended('success')];
+    github.requests = [];
+  });
+  after(() => {
+    github.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  test('of main whose checks passed may be released', async () => {
+    for (const which of [first, last]) assert.deepEqual(await reasons(clone(which)), []);
+    assert.deepEqual(
+      github.requests.map(({ query }) => query.head_sha),
+      [first, last],
+    );
+  });
+
+  test('of main may be released from a checkout of this commit alone', async () => {
+    for (const [which, expected] of [
+      [last, []],
+      [first, []],
+      [side, [`commit ${side} is not on main of ${repository}: merge it, then release it`]],
+    ]) {
+      const folder = mkdtempSync(join(directory, 'shallow-'));
+      git(folder, 'init', '--quiet');
+      git(folder, 'fetch', '--quiet', '--depth', '1', repository, which);
+      git(folder, 'checkout', '--quiet', '--detach', 'FETCH_HEAD');
+      assert.deepEqual(await reasons(folder), expected);
+    }
+  });
+
+  test('of another branch may not, though it is tagged and its checks passed', async () => {
+    assert.deepEqual(await reasons(clone('v1.2.3')), [
+      `commit ${side} is not on main of ${repository}: merge it, then release it`,
+    ]);
+    assert.deepEqual(github.requests, []);
+  });
+
+  test('of another branch may not, though the tag or a branch here is called main', async () => {
+    git(remote, 'tag', 'main', side);
+    try {
+      const folder = clone(side);
+      git(folder, 'branch', '--force', 'main', side);
+      git(folder, 'update-ref', 'refs/remotes/origin/main', side);
+      const [said] = await reasons(folder);
+      assert.match(said, /is not on main/);
+    } finally {
+      git(remote, 'tag', '--delete', 'main');
+    }
+  });
+
+  test('that is not pushed may not', async () => {
+    const folder = clone(last);
+    const own = commit(folder, 'own');
+    const [said] = await reasons(folder);
+    assert.ok(said.startsWith(`commit ${own} is not on main`), said);
+  });
+
+  test('of main may not, while its checks have failed', async () => {
+    github.answers = [ended('failure')];
+    const [said, ...more] = await reasons(clone(last));
+    assert.match(said, /^ci\.yml ended with failure/);
+    assert.deepEqual(more, []);
+  });
+
+  test('may not, while files differ from it: changed, staged, removed or new', async () => {
+    const folder = clone(last);
+    const change = (path, text) => writeFileSync(join(folder, path), text);
+    for (const [make, said] of [
+      [() => change('file', 'changed'), /^files differ from the commit \(file\): /],
+      [() => git(folder, 'add', '--all'), /^files differ from the commit \(file\): /],
+      [() => rmSync(join(folder, 'file')), /^files differ from the commit \(file\): /],
+      [() => change('new', 'new'), /^files differ from the commit \(file and 1 more\): /],
+    ]) {
+      make();
+      const [found, ...more] = await reasons(folder);
+      assert.match(found, said);
+      assert.deepEqual(more, []);
+    }
+    assert.deepEqual(github.requests, []);
+  });
+
+  test('may not, while the repository cannot be reached', async () => {
+    const [said, ...more] = await reasons(clone(last), 'file:///nowhere/at/all');
+    assert.match(said, /^cannot fetch main of file:.*nowhere.* \(.+\): check its name$/);
+    assert.deepEqual(more, []);
+  });
+});
+
+describe('the repository', () => {
+  test('is that of the workflow, in its letter case, or the one that is asked for', () => {
+    const workflow = { GITHUB_REPOSITORY: 'Some-one/snow.drift' };
+    const url = 'https://github.com/Some-one/snow.drift';
+    assert.deepEqual(origin.repositoryOf(undefined, workflow), { url });
+    const elsewhere = { ...workflow, GITHUB_SERVER_URL: 'https://git.example.com' };
+    assert.deepEqual(origin.repositoryOf(undefined, elsewhere), {
+      url: 'https://git.example.com/Some-one/snow.drift',
+    });
+    assert.deepEqual(origin.repositoryOf('Some-one/snow.drift', {}), { url });
+  });
+
+  test('without one, nothing is released, and the error says what to do', () => {
+    const { url, wrong } = origin.repositoryOf(undefined, {});
+    assert.equal(url, undefined);
+    assert.match(wrong, /--repository OWNER\/NAME$/);
+  });
+
+  for (const malformed of [
+    '',
+    'snowdrift',
+    '/snowdrift',
+    'someone/',
+    'someone/..',
+    'someone/snowdrift.git',
+    'someone/snowdrift/tree',
+    'some.one/snowdrift',
+    'someone/snow drift',
+    'someone/snowdrift\n',
+    'https://github.com/someone/snowdrift',
+    'git@github.com:someone/snowdrift.git',
+  ]) {
+    test(`${JSON.stringify(malformed)} is refused`, () => {
+      const { url, wrong } = origin.repositoryOf(malformed, {});
+      assert.equal(url, undefined);
+      assert.ok(wrong.startsWith(`the repository is '${malformed}': it should be OWNER/NAME`));
+    });
+  }
+
+  test('a release without one, or with a malformed one, stops before it packs', () => {
+    const { GITHUB_REPOSITORY, ...env } = process.env;
+    for (const [args, said] of [
+      [[], 'error: the repository is unknown outside of its workflow'],
+      [['--check'], 'error: the repository is unknown outside of its workflow'],
+      [['--repository', 'snowdrift'], "error: the repository is 'snowdrift': it should be"],
+    ]) {
+      const script = join(__dirname, '../../scripts/release.mjs');
+      const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], {
+        env,
+        encoding: 'utf8',
+      });
+      assert.equal(status, 1);
+      assert.ok(stderr.includes(said), stderr);
+      assert.equal(stdout, '');
+    }
+  });
+});
