@@ -1,8 +1,8 @@
 // Publishes a release: checks that all is there, puts the packages together in artifacts/packages from the
 // addons in artifacts/, packs them with their checksums in artifacts/packed, publishes them. With --dry-run it does all
 // but publish, goes on where something is missing, and asks GitHub nothing. With --check it only says whether this commit
-// may be released, which needs no addons. --tag v1.2.3 is the tag that releases; --provenance is npm's; --repository
-// OWNER/NAME is the repository that the packages name, which a workflow on GitHub knows.
+// may be released. --tag v1.2.3 is the tag that releases; --provenance is npm's; --repository OWNER/NAME is the repository
+// that the packages name, which a workflow on GitHub knows.
 //
 // It takes no token: in the workflow npm trusts the workflow, elsewhere `npm login` has been called.
 // It skips packages that are published already, so a release that failed halfway can be repeated.
@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 import { commitObstacles, repositoryOf } from './origin.mjs';
-import { addSboms, assemble, npm, obstacles, pack, publish } from './packages.mjs';
+import { addSboms, assemble, npm, obstacles, pack, publish, version } from './packages.mjs';
 
 const PACKAGES = 'artifacts/packages';
 const PACKED = 'artifacts/packed';
@@ -40,9 +40,13 @@ function refuse(wrong) {
 const { url: repository, wrong: unknown } = repositoryOf(asked.repository);
 const wrong = obstacles(asked.tag);
 if (unknown !== undefined) wrong.push(unknown);
-else if (!isTry) wrong.push(...(await commitObstacles(repository)));
 refuse(wrong);
-if (asked.check) process.exit(0);
+// Last, since it may wait for an hour.
+if (!isTry) refuse(await commitObstacles(repository));
+if (asked.check) {
+  console.log(`${version} may be released`);
+  process.exit(0);
+}
 
 const { packages, missing } = await assemble('artifacts', PACKAGES, repository);
 addSboms(PACKAGES);

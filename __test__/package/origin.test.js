@@ -2,13 +2,25 @@
 // Where a release comes from: the commits that may be released, and the repository that the packages name.
 
 const assert = require('node:assert/strict');
-const { execFileSync, spawnSync } = require('node:child_process');
-const { mkdirSync, mkdtempSync, rmSync, writeFileSync } = require('node:fs');
+const { execFile, execFileSync, spawnSync } = require('node:child_process');
+const {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { after, before, beforeEach, describe, test } = require('node:test');
+const { promisify } = require('node:util');
 
 const { GitHub, listed, run } = require('../support/package/github.js');
+
+const ROOT = join(__dirname, '../..');
 
 let origin;
 before(async () => {
@@ -36,9 +48,9 @@ describe('a commit', () => {
   };
 
   /** A clone that has this commit checked out, as a workflow or a maintainer has. */
-  function clone(which, ...flags) {
+  function clone(which) {
     const folder = mkdtempSync(join(directory, 'clone-'));
-    git(folder, 'clone', '--quiet', ...flags, repository, '.');
+    git(folder, 'clone', '--quiet', repository, '.');
     git(folder, 'checkout', '--quiet', '--detach', which);
     return folder;
   }
@@ -155,6 +167,41 @@ describe('a commit', () => {
     assert.match(said, /^cannot fetch main of file:.*nowhere.* \(.+\): check its name$/);
     assert.deepEqual(more, []);
   });
+
+  test('is checked before anything is packed, whoever releases it', async () => {
+    const folder = join(directory, 'someone/snowdrift');
+    const built = (path) => /\.node$|target$|node_modules$/.test(path);
+    for (const path of readdirSync(ROOT)) {
+      if (!/^(js|npm|scripts|zookeeper|package.*json|Cargo\.toml|CHANGELOG\.md)$/.test(path))
+        continue;
+      cpSync(join(ROOT, path), join(folder, path), { recursive: true, filter: (at) => !built(at) });
+    }
+    const changes = join(folder, 'CHANGELOG.md');
+    const text = readFileSync(changes, 'utf8').replace(/^(## \[.*\]) - .*$/m, '$1 - 2026-01-02');
+    writeFileSync(changes, text);
+    git(folder, 'init', '--quiet', '--initial-branch', 'main');
+    commit(folder, 'released');
+    const env = {
+      ...process.env,
+      GITHUB_API_URL: github.url,
+      GITHUB_SERVER_URL: `file://${directory}`,
+      GITHUB_REPOSITORY: 'someone/snowdrift',
+    };
+    const release = (...args) =>
+      promisify(execFile)(process.execPath, ['scripts/release.mjs', ...args], { cwd: folder, env });
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json')));
+    const { stdout } = await release('--check', '--tag', `v${version}`);
+    assert.equal(stdout, `${version} may be released\n`);
+    github.answers = [ended('failure')];
+    for (const args of [['--check'], [], ['--provenance', '--tag', `v${version}`]]) {
+      const refused = { code: 1, stdout: '', stderr: /^error: ci\.yml ended with failure /m };
+      await assert.rejects(release(...args), refused);
+    }
+    github.requests = [];
+    await assert.rejects(release('--tag', 'v9.9.9'), { code: 1, stderr: /the tag is v9\.9\.9/ });
+    assert.deepEqual(github.requests, []);
+    assert.ok(!existsSync(join(folder, 'artifacts')));
+  });
 });
 
 describe('the repository', () => {
@@ -203,7 +250,7 @@ describe('the repository', () => {
       [['--check'], 'error: the repository is unknown outside of its workflow'],
       [['--repository', 'snowdrift'], "error: the repository is 'snowdrift': it should be"],
     ]) {
-      const script = join(__dirname, '../../scripts/release.mjs');
+      const script = join(ROOT, 'scripts/release.mjs');
       const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], {
         env,
         encoding: 'utf8',
