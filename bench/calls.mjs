@@ -3,11 +3,12 @@
 
 import { createRequire } from 'node:module';
 import { snowdrift } from './candidates.mjs';
-import { median } from './measure.mjs';
+import { callsOf, median } from './measure.mjs';
 
 const require = createRequire(import.meta.url);
 const CALLS = 5000;
 const TURNS = 20_000;
+const ROUND_TRIPS = 20;
 /** Few results are kept: many would measure the garbage collector, in whichever call it comes. */
 const kept = new Array(16);
 const ns = () => Number(process.hrtime.bigint());
@@ -20,31 +21,37 @@ function cpuNs() {
 
 const KINDS = {
   /** One call per turn. */
-  lone(call) {
+  lone(call, turns) {
     return new Promise((resolve) => {
       let done = 0;
       const start = cpuNs();
       (function turn() {
         kept[done & 15] = call(done);
-        if (++done < TURNS) setImmediate(turn);
-        else resolve((cpuNs() - start) / TURNS);
+        if (++done < turns) setImmediate(turn);
+        else resolve((cpuNs() - start) / turns);
       })();
     });
   },
   /** One call after each await. */
-  async awaited(call) {
+  async awaited(call, turns) {
     const start = cpuNs();
-    for (let i = 0; i < TURNS; i++) {
+    for (let i = 0; i < turns; i++) {
       await undefined;
       kept[i & 15] = call(i);
     }
-    return (cpuNs() - start) / TURNS;
+    return (cpuNs() - start) / turns;
   },
   /** What a call returns is awaited. */
   async promised(call) {
     const start = ns();
     for (let i = 0; i < CALLS; i++) kept[i & 15] = await call(i);
     return (ns() - start) / CALLS;
+  },
+  /** Of what takes long. */
+  async roundTrip(call) {
+    const start = ns();
+    for (let i = 0; i < ROUND_TRIPS; i++) await call();
+    return (ns() - start) / ROUND_TRIPS;
   },
   /** A loop. */
   async loop(call) {
@@ -66,18 +73,20 @@ async function measured(kind, calls, rounds) {
 }
 
 /** By round, the time of a call beyond that of the empty turns before and after it. */
-export async function withoutTurn(kind, calls, rounds) {
+async function withoutTurn(kind, calls, rounds) {
   const measure = KINDS[kind];
   const empty = () => 1n;
+  const turns = {};
+  for (const [name, call] of Object.entries(calls)) turns[name] = callsOf(call, TURNS);
   const more = Object.fromEntries(Object.keys(calls).map((name) => [name, []]));
   for (let round = -3; round < rounds; round++) {
-    let before = await measure(empty);
+    let before = await measure(empty, TURNS);
     // Each is the first one in turn.
     const order = Object.entries(calls);
     order.unshift(...order.splice((round + 3) % order.length));
     for (const [name, call] of order) {
-      const time = await measure(call);
-      const after = await measure(empty);
+      const time = await measure(call, turns[name]);
+      const after = await measure(empty, TURNS);
       if (round >= 0) more[name].push(time - (before + after) / 2);
       before = after;
     }
@@ -85,30 +94,41 @@ export async function withoutTurn(kind, calls, rounds) {
   return Object.fromEntries(Object.entries(more).map(([name, all]) => [name, median(all)]));
 }
 
-/** ns a call, without the turn itself; of `candidates()`. */
-export async function perTurn({ flake, recorded, baselines }, rounds) {
-  const calls = {
-    nextId: flake.nextId,
-    nextIdString: flake.nextIdString,
-    'nextId, with state': recorded.nextId,
+/**
+ * ns a call, without the turn itself; of `candidates()`. One a turn needs no more than the default layout's IDs; after
+ * an await each, a loop may need more.
+ */
+export async function perTurn({ flake, plain, recorded, baselines, peers, counted }, rounds) {
+  const others = {
     'hand-tuned JavaScript': baselines['hand-tuned JavaScript'],
     'hand-tuned JavaScript, string': () => String(baselines['hand-tuned JavaScript']()),
     'Node SnowFlake class': baselines['Node SnowFlake class'],
     'Node SnowFlake class, string': baselines['Node SnowFlake class, string'],
   };
-  const net = {};
-  for (const kind of ['lone', 'awaited']) net[kind] = await withoutTurn(kind, calls, rounds);
+  const callsTo = ({ nextId, nextIdString }, { nextId: withState }) => ({
+    nextId,
+    nextIdString,
+    'nextId, with state': withState,
+    ...others,
+  });
+  const lone = await withoutTurn(
+    'lone',
+    { ...callsTo(plain.flake, plain.recorded), ...peers },
+    rounds,
+  );
+  const awaited = await withoutTurn('awaited', callsTo(flake, recorded), rounds);
   const promised = await measured(
     'promised',
     { nextId: flake.nextId, nextIdAsync: () => flake.nextIdAsync() },
     rounds,
   );
-  return { ...net, promised };
+  const roundTrip = await measured('roundTrip', counted, rounds);
+  return { lone, awaited, promised, roundTrip };
 }
 
 export const BATCHES = [2, 4, 8, 15, 16, 64, 500];
 
-/** ns an ID of batches, of a loop, and of an array that is only allocated. */
+/** ns per ID of batches, of a loop, and of an array that is only allocated. */
 export async function perBatch({ flake }, rounds) {
   const array = new BigUint64Array(1000);
   const calls = { loop: flake.nextId, 'loop, string': flake.nextIdString };

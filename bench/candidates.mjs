@@ -1,11 +1,13 @@
 // The candidates: each is a function that returns one ID.
 
-import crypto from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import kinds from './peers/kinds.cjs';
+
+const { KINDS, open } = kinds;
 const require = createRequire(import.meta.url);
 export const snowdrift = require('..');
 
@@ -59,19 +61,25 @@ function handTuned() {
   };
 }
 
-/** flake-idgen throws after 4096 IDs in a ms: tries again, as its users must. */
-function flakeIdgen() {
-  const FlakeId = require('flake-idgen');
-  const generator = new FlakeId();
-  return () => {
-    for (;;) {
-      try {
-        return generator.next();
-      } catch {}
+/** The other packages, each as its README shows, by kind. A kind that is awaited is a round trip to a server. */
+async function others() {
+  const [peers, counted] = [{}, {}];
+  for (const [kind, { isAsync, missing }] of Object.entries(KINDS)) {
+    const reason =
+      missing ?? (isAsync && !process.env.DATABASE_URL ? 'there is no server' : undefined);
+    if (kind === 'snowdrift') continue;
+    if (reason !== undefined) {
+      console.log(`Without ${kind}: ${reason}`);
+      continue;
     }
-  };
+    const draw = await open(kind);
+    // Some take arguments; these get none.
+    (isAsync ? counted : peers)[kind] = () => draw();
+  }
+  return { peers, counted };
 }
 
+/** Opens all that is measured. */
 export async function candidates() {
   const { SnowFlake } = snowdrift;
   const flake = new SnowFlake({ layout: wide, datacenterId: 0, workerId: 0 });
@@ -79,21 +87,24 @@ export async function candidates() {
   const state = mkdtempSync(join(tmpdir(), 'snowdrift-bench-'));
   process.on('exit', () => rmSync(state, { recursive: true }));
   const recorded = new SnowFlake({ layout: wide, datacenterId: 1, workerId: 0, state });
+  /** Of the default layout. */
+  const plain = {
+    flake: new SnowFlake({ datacenterId: 2, workerId: 3 }),
+    recorded: new SnowFlake({ datacenterId: 2, workerId: 4, state }),
+  };
   const { CachedSnowFlake } = snowdrift;
   const cached = new CachedSnowFlake({ layout: wide, datacenterId: 1, workerId: 1, boostPower: 0 });
-  const { Snowflake: Sapphire } = require('@sapphire/snowflake');
-  const { Snowflake: Wasm } = require('nodejs-snowflake');
   const { Worker: SnowflakeUuid } = require('snowflake-uuid');
-  const { v7 } = require('uuid');
   const { nanoid } = await import('nanoid');
-  const sapphire = new Sapphire(new Date(1580486400000));
-  const wasm = new Wasm({ custom_epoch: 1580486400000, instance_id: 1 });
+  const { peers, counted } = await others();
   const bits = { workerIdBits: 1, datacenterIdBits: 1, sequenceBits: 20 };
   const uuidWorker = new SnowflakeUuid(0, 1, bits);
   const theClass = nodeClass();
   return {
     flake,
+    plain,
     recorded,
+    counted,
     ours: {
       'snowdrift nextId()': flake.nextId,
       'snowdrift nextId(), with state': recorded.nextId,
@@ -106,14 +117,6 @@ export async function candidates() {
       'Node SnowFlake class, string': () => theClass().toString(),
       'hand-tuned JavaScript': handTuned(),
     },
-    peers: {
-      '@sapphire/snowflake': () => sapphire.generate(),
-      'nodejs-snowflake': () => wasm.getUniqueID(),
-      'flake-idgen': flakeIdgen(),
-      'snowflake-uuid': () => uuidWorker.nextId(),
-      'uuid v7': () => v7(),
-      'crypto.randomUUID': () => crypto.randomUUID(),
-      nanoid: () => nanoid(),
-    },
+    peers: { ...peers, 'snowflake-uuid': () => uuidWorker.nextId(), nanoid: () => nanoid() },
   };
 }

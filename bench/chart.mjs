@@ -3,6 +3,7 @@
 
 import id from '../js/id.js';
 import { BOLD, END, element, line, MIDDLE, picture, rect, text, WIDTH } from '../scripts/svg.mjs';
+import { plainNameOf } from './names.mjs';
 
 const LEFT = 246;
 const RIGHT = 66;
@@ -51,22 +52,22 @@ function grid({ x, steps }, top, bottom, shown) {
 const widthsOf = ({ timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits }) =>
   [timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits].join('/');
 
-/** The README's figures: ns by name, by title. */
-function groupsOf({ ns, turns: { lone }, decoded, rows, layout }) {
+const named = (nsByKind) =>
+  Object.fromEntries(Object.entries(nsByKind).map(([kind, ns]) => [plainNameOf(kind), ns]));
+
+/** ns by name, by title. */
+function groupsOf({ ns, turns: { lone }, decoded, sustained, layout }) {
   const [HAND, CLASS] = ['hand-tuned JavaScript', 'Node SnowFlake class'];
-  const ofCeiling = rows.find(
-    ({ what }) => what === 'default layout, BigInt, of the ceiling',
-  ).value;
   return {
-    [`One ID a request, in a turn of its own; layout ${widthsOf(layout)}`]: {
+    [`One ID per callback; layout ${widthsOf(id.layouts.node)}`]: {
       'snowdrift nextId()': lone.nextId,
       'snowdrift nextIdString()': lone.nextIdString,
       [HAND]: lone[HAND],
       [CLASS]: lone[CLASS],
     },
     [`A loop; layout ${widthsOf(layout)}`]: {
-      ...ns,
-      [`snowdrift, default ${widthsOf(id.layouts.node)}`]: 1e9 / (4_096_000 * ofCeiling),
+      ...named(ns),
+      [`snowdrift, default ${widthsOf(id.layouts.node)}`]: 1e9 / sustained.bigint.perSecond,
     },
     [`Decoding all fields and the date; layout ${widthsOf(id.layouts.node)}`]: Object.fromEntries(
       Object.entries(decoded)
@@ -80,7 +81,7 @@ function groupsOf({ ns, turns: { lone }, decoded, rows, layout }) {
 export function chart(results) {
   const { machine, date, rounds } = results;
   const groups = groupsOf(results);
-  const { parts, top } = head('ns an ID, log scale: shorter is faster', [
+  const { parts, top } = head('ns per ID, log scale: shorter is faster', [
     `${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, ${date}`,
     `medians of ${rounds} interleaved rounds; peers have layouts of their own`,
   ]);
@@ -102,7 +103,7 @@ export function chart(results) {
     }
     y = bottom + 36;
   }
-  return picture('ns an ID, by snowdrift and others', y - 4, parts);
+  return picture('ns per ID, by snowdrift and others', y - 4, parts);
 }
 
 const SHARES = ['p50', 'p99', 'p99.9', 'max'];

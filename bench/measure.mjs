@@ -3,6 +3,8 @@
 
 /** Small enough that keeping BigInts measures the candidate rather than the garbage collector. */
 const CALLS = 20_000;
+/** A slow candidate is called less often. */
+const MOST_NS = 20e6;
 const kept = new Array(CALLS).fill(0n);
 const buffer = Buffer.alloc(64);
 
@@ -11,17 +13,23 @@ export function median(numbers) {
   return sorted[Math.floor(sorted.length / 2)];
 }
 
-function burst(draw) {
+function burst(draw, calls) {
   const start = process.hrtime.bigint();
-  for (let i = 0; i < CALLS; i++) kept[i] = draw();
-  return Number(process.hrtime.bigint() - start) / CALLS;
+  for (let i = 0; i < calls; i++) kept[i] = draw();
+  return Number(process.hrtime.bigint() - start) / calls;
 }
 
 /** As a database driver does: writes each ID as a string into a Buffer. */
-function written(draw) {
+function written(draw, calls) {
   const start = process.hrtime.bigint();
-  for (let i = 0; i < CALLS; i++) kept[i] = buffer.latin1Write(draw(), 0);
-  return Number(process.hrtime.bigint() - start) / CALLS;
+  for (let i = 0; i < calls; i++) kept[i] = buffer.latin1Write(draw(), 0);
+  return Number(process.hrtime.bigint() - start) / calls;
+}
+
+/** How often a round calls it: `most` times, or for 20 ms. */
+export function callsOf(draw, most) {
+  const ns = burst(draw, 200);
+  return Math.round(Math.min(most, Math.max(200, MOST_NS / ns)));
 }
 
 const KINDS = { burst, written };
@@ -30,9 +38,11 @@ const KINDS = { burst, written };
 export function measure(kind, draws, rounds) {
   const times = Object.fromEntries(Object.keys(draws).map((name) => [name, []]));
   const warmUp = Math.ceil(rounds / 5);
+  const calls = {};
+  for (const [name, draw] of Object.entries(draws)) calls[name] = callsOf(draw, CALLS);
   for (let round = -warmUp; round < rounds; round++) {
     for (const [name, draw] of Object.entries(draws)) {
-      const ns = KINDS[kind](draw);
+      const ns = KINDS[kind](draw, calls[name]);
       if (round >= 0) times[name].push(ns);
     }
   }

@@ -1,5 +1,7 @@
 // Writes docs/benchmarks.md from the results of a run.
 
+import { nameOf } from './names.mjs';
+
 const row = (...cells) => `| ${cells.join(' | ')} |`;
 const us = (ns) => (ns / 1000).toFixed(1);
 
@@ -11,61 +13,63 @@ export function page({ date, machine, rounds, ns, calls, rows, lag }) {
 ${cpu}, ${cores} cores, ${os}, Node ${node}, ${date}. \`npm run bench -- --save\` measures all of it on your machine, and
 writes this page.
 
-![ns an ID, log scale](../bench/results/chart.svg)
+![ns per ID, log scale](../bench/results/chart.svg)
 
-${row('a loop that draws', 'ns an ID')}
+${row('in a loop', 'ns per ID')}
 ${row('---', '---')}
 ${Object.entries(ns)
   .sort(([, a], [, b]) => a - b)
-  .map(([name, value]) => row(name, value.toFixed(1)))
+  .map(([name, value]) => row(nameOf(name), value.toFixed(1)))
   .join('\n')}
 
 ## How it is measured
 
-- All candidates in one process, in turns, ${rounds} rounds; what is shown are medians. A machine that slows down
-  does so for all.
-- IDs are kept and used, so that no compiler can leave out what makes them.
-- The layout of the loops has 20 bits of sequence: else the wait for the next ms would be measured, which is the
-  same for all. What the default layout allows, and how much of a core it takes, stands below.
-- Peers are called as their readme says. One that throws when a tick is used up is called again, as its users must.
-- The Node class is its algorithm, written afresh; hand-tuned JavaScript is as fast as we could write one without a
-  BigInt on the way.
+- All candidates take turns in one process, ${rounds} rounds. The figures are medians. A machine that slows down does so for
+  all.
+- IDs are kept and used, so that no compiler can leave out their generation.
+- In loops snowdrift has a layout with 20 sequence bits. With the default's 12 bits, the wait for the next ms would be
+  measured, which is the same for all. The limit of the default layout, and its CPU time, are [below](#targets-and-results).
+- One ID per callback, as in a request handler, is measured with the default layout. The time of the callback is subtracted.
+- Other packages are called as their READMEs show. One that throws when a millisecond is full is called again, as its users must.
+- The Node SnowFlake class is the usual port of Twitter's Snowflake to JavaScript, with BigInt arithmetic throughout. It was
+  written anew for this page. Hand-tuned JavaScript is the fastest that we could write, without a BigInt on the way. Neither
+  is safe when the clock goes back.
 
-## What is claimed, and what was measured
+## Targets and results
 
-Each was a bar before it was measured. Those that were not reached say so.
+Each target was set before it was measured. Those that were not reached say so.
 
-${row('', 'bar', 'measured', '')}
+${row('', 'target', 'measured', '')}
 ${row('---', '---', '---', '---')}
-${rows.map(({ what, bar, measured, met }) => row(what, bar, measured, met ? '' : '**not reached**')).join('\n')}
+${rows.map(({ what, target, measured, met }) => row(what, target, measured, met ? '' : '**not reached**')).join('\n')}
 
-What they do not show: an array takes most of the time of a batch. One of 2 IDs takes as long to create as 2 calls of
-\`nextId()\`, one of 9 or more has memory of its own, and one of 100,000 waits for the kernel, which gives out new memory.
-A \`Date\` takes two thirds of \`parse()\`: one that is made when it is asked for takes more, as an own property of each ID.
-A string is joined when it is first looked into; written into a Buffer at once it gains less. On the default layout a
-loop gets an ID each 244 ns: that is its ceiling, 4,096 a ms. It loses a ms where the scheduler wakes its thread a ms
-too late, as a thread that only sleeps does. Most of \`require('snowdrift')\` is finding, reading and compiling its files:
-one bundled file takes two thirds as long, which is 4 times the addon alone.
+The array takes most of the time of a batch. An array of 2 IDs takes as long to create as 2 calls of \`nextId()\`. One of 9 or
+more has memory of its own. One of 100,000 waits for the kernel, which has to provide new memory. A \`Date\` takes two
+thirds of \`parse()\`: one that is created on demand takes more, as an own property of each ID. V8 joins a string
+when it is first read, so strings that are written into a Buffer at once gain less. With the default layout a loop gets one ID
+per 244 ns, its limit of 4,096 per ms. It loses a millisecond where the scheduler wakes its thread a millisecond too late, as
+with any thread that sleeps. Most of \`require('snowdrift')\` is finding, reading and compiling its files: one bundled
+file takes two thirds as long, which is 4 times the addon alone.
 
 ## How far IDs lag
 
-The share of IDs whose time is that of their draw, or 1 ms before it, in loops that draw at a steady rate:
+The share of IDs whose timestamp is at most 1 ms before the call, in loops with a steady rate:
 
-${row('an ID each', ...Object.keys(lag.shares).map((gap) => (gap === '0' ? 'loop' : `${gap / 1000} us`)))}
+${row('one ID per', ...Object.keys(lag.shares).map((gap) => (gap === '0' ? 'loop' : `${gap / 1000} us`)))}
 ${row('---', ...Object.keys(lag.shares).map(() => '---'))}
 ${row('', ...Object.values(lag.shares).map((share) => `${(share * 100).toFixed(2)}%`))}
 
-IDs that show a time before the pause, after so many draws in one turn and a pause of 20 ms:
+IDs whose timestamp is before the pause, after so many calls in one callback and a pause of 20 ms:
 
-${row('draws', ...Object.keys(lag.pauses))}
+${row('calls', ...Object.keys(lag.pauses))}
 ${row('---', ...Object.keys(lag.pauses).map(() => '---'))}
 ${row('IDs', ...Object.values(lag.pauses))}
 
-## One call among others
+## Latency at 100,000 calls per second
 
-100,000 calls a second, each measured by itself, in us:
+Each call is measured by itself, in us:
 
-![us a call at 100,000 a second, by either class](../bench/results/latency.svg)
+![us per call at 100,000 calls per second, by either class](../bench/results/latency.svg)
 
 ${row('', 'median', '99%', '99.9%', 'longest')}
 ${row('---', '---', '---', '---', '---')}
@@ -73,6 +77,6 @@ ${Object.entries(calls)
   .map(([name, { p50, p99, 'p99.9': p999, max }]) => row(name, us(p50), us(p99), us(p999), us(max)))
   .join('\n')}
 
-The machine has its part in the longest: nothing at all, measured the same way, took ${us(calls['nothing, only measured'].max)}.
+The longest are partly the machine's: an empty call, measured the same way, took up to ${us(calls['nothing, only measured'].max)}.
 `;
 }

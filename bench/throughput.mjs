@@ -22,6 +22,7 @@ export function sustain(draw, ms) {
   const seconds = (performance.now() - start) / 1000;
   const { user, system } = process.cpuUsage(cpu);
   return {
+    perSecond: drawn / seconds,
     ofCeiling: drawn / seconds / CEILING,
     cores: (user + system) / 1e6 / seconds,
     last: String(last),

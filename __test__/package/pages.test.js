@@ -91,12 +91,6 @@ async function emptyDatabase() {
 
 after(() => Promise.all(servers.map((server) => server.stop())));
 
-test('the benchmark page shows the measured figures', async () => {
-  const { page } = await import('../../bench/page.mjs');
-  const read = (name) => readFileSync(join(root, name), 'utf8');
-  assert.equal(read('docs/benchmarks.md'), page(JSON.parse(read('bench/results/latest.json'))));
-});
-
 test('the API page is up to date: run node scripts/api.mjs if this fails', async () => {
   const { page } = await import('../../scripts/api.mjs');
   assert.equal(readFileSync(join(root, 'docs/api.md'), 'utf8'), page());

@@ -256,7 +256,7 @@ test('the chart names the layouts of what it compares', () => {
   const titles = texts.filter((one) => one.includes('; layout '));
   assert.deepEqual(
     titles.map((title) => title.split('layout ')[1]),
-    [layout, layout, layouts.node].map(widthsOf),
+    [layouts.node, layout, layouts.node].map(widthsOf),
   );
   assert.ok(texts.includes(`snowdrift, default ${widthsOf(layouts.node)}`));
 });

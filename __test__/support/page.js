@@ -228,7 +228,7 @@ const { name, scripts, ...manifest } = require(${JSON.stringify(join(root, 'pack
 const { dependencies } = require(${JSON.stringify(join(modulesOf('prisma'), '../package.json'))});
 const packages = { [name]: 1, ...manifest.devDependencies, ...manifest.peerDependencies, ...dependencies };
 const [verb, ...args] = process.argv.slice(2);
-const known = { install: packages, run: scripts, test: scripts }[verb];
+const known = { install: packages, run: scripts, test: scripts, pack: {} }[verb];
 const nameOf = (arg) => arg.replace(/(?<=.)@.*/, '');
 const unknown = args.filter((arg) => !arg.startsWith('-') && !Object.hasOwn(known, nameOf(arg)));
 if (unknown.length > 0) throw new Error('npm ' + verb + ' knows no ' + unknown);

@@ -1,19 +1,17 @@
-// Compares snowdrift with other kinds of IDs: rates, sizes in a database, order, duplicates, and what happens when the
-// clock goes back. With --save writes results/peers.json and docs/comparison.md. Parts that are named are measured
-// alone, and the others kept as they are in results/peers.json.
+// Compares snowdrift with other kinds of IDs: sizes in a database, order, duplicates, and what happens when the clock goes
+// back. `npm run bench` alone measures their speed. With --save writes results/peers.json, docs/comparison.md and the
+// README's table. Parts that are named are measured alone, and the others kept as they are in results/peers.json.
 //
-//   npm run bench -- peers [kinds rates sizes order duplicates rollback] [--quick] [--save]
+//   npm run bench -- peers [kinds sizes order duplicates rollback] [--quick] [--save]
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import os from 'node:os';
 import { fileURLToPath } from 'node:url';
-
+import { save as saveReadme } from '../readme.mjs';
 import behaviour from './behaviour.cjs';
 import kinds from './kinds.cjs';
-import { page, summary } from './page.mjs';
-import { rates } from './rate.mjs';
 import { sizes, versionIn } from './size.mjs';
 
 const require = createRequire(import.meta.url);
@@ -26,7 +24,6 @@ const quick = process.argv.includes('--quick');
 const save = process.argv.includes('--save');
 const count = quick ? 10_000 : 100_000;
 const rows = quick ? 20_000 : 200_000;
-const rounds = quick ? 5 : 25;
 const PROCESSES = 8;
 const ms = quick ? 100 : 300;
 
@@ -55,7 +52,9 @@ async function each(names, measure) {
 
 const [postgres, mysql] = [await started('postgres'), await started('mysql')];
 if (postgres) process.env.DATABASE_URL = postgres.url;
-const names = Object.keys(KINDS).filter((kind) => postgres || !KINDS[kind].isAsync);
+const names = Object.keys(KINDS).filter(
+  (kind) => KINDS[kind].missing === undefined && (postgres || !KINDS[kind].isAsync),
+);
 const inProcess = names.filter((kind) => !KINDS[kind].isAsync);
 const numbered = inProcess.filter((kind) => KINDS[kind].numbers > 0);
 const asShown = Array(PROCESSES).fill(undefined);
@@ -79,8 +78,6 @@ const PARTS = {
       };
     }),
   }),
-
-  rates: async () => ({ rates: await rates(names, rounds) }),
 
   async sizes() {
     const all = {};
@@ -141,7 +138,7 @@ const results = {
     ...(postgres && { postgres: await versionIn('postgres', postgres.url) }),
     ...(mysql && { mysql: await versionIn('mysql', mysql.url) }),
   },
-  amounts: { count, rows, rounds, processes: PROCESSES, ms },
+  amounts: { count, rows, processes: PROCESSES, ms },
 };
 try {
   for (const part of chosen.length > 0 ? chosen : Object.keys(PARTS)) {
@@ -152,11 +149,10 @@ try {
   await Promise.all([postgres?.stop(), mysql?.stop()]);
 }
 
-console.log(`\n${summary(results)}`);
 if (save) {
   writeFileSync(path, `${JSON.stringify(results, null, 2)}\n`);
-  writeFileSync(here('../../docs/comparison.md'), page(results));
-  console.log('Saved results/peers.json and docs/comparison.md');
+  saveReadme();
+  console.log('Saved results/peers.json, docs/comparison.md and README.md');
 } else {
   console.log(JSON.stringify(results, null, 2));
 }

@@ -1,6 +1,7 @@
 'use strict';
 // The kinds of IDs that are compared: each opened as its README shows, or with a number if it takes one.
 
+const crypto = require('node:crypto');
 const { createRequire } = require('node:module');
 
 const EPOCH = Date.UTC(2020, 0, 1);
@@ -16,12 +17,15 @@ const bigintOf = (buffer) => buffer.readBigUInt64BE();
  * - `numbers`: how many numbers there are for generators; 0 if it takes none
  * - `numberIn(id)`: the number of its generator, where that is random
  * - `isFull(error)`: whether a draw failed because a millisecond is full, and users draw again
+ * - `isNative`: reads a clock that JavaScript does not replace
+ * - `missing`: why it cannot be opened here
  */
 const KINDS = {
   snowdrift: {
     package: 'snowdrift',
     column: 'bigint',
     numbers: 256,
+    isNative: true,
     // All processes have one number, as that of the README's example.
     open(number) {
       const { SnowFlake } = require('../..');
@@ -35,6 +39,14 @@ const KINDS = {
     column: 'uuid',
     numbers: 0,
     open: async () => (await import('uuid')).v7,
+  },
+  randomUUIDv7: {
+    package: 'node:crypto',
+    column: 'uuid',
+    numbers: 0,
+    isNative: true,
+    open: () => crypto.randomUUIDv7,
+    missing: crypto.randomUUIDv7 ? undefined : `Node ${process.version} has no randomUUIDv7()`,
   },
   ulid: {
     package: 'ulid',
@@ -126,7 +138,7 @@ const KINDS = {
     package: 'node:crypto',
     column: 'uuid',
     numbers: 0,
-    open: () => require('node:crypto').randomUUID,
+    open: () => crypto.randomUUID,
   },
 };
 

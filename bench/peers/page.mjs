@@ -1,21 +1,8 @@
-// Writes docs/comparison.md from the results of a run. What is no figure is in prose.mjs.
+// Writes docs/comparison.md and the README's table from results/peers.json and results/latest.json. What is no figure is
+// in prose.mjs.
 
+import { NAMES, nameOf } from '../names.mjs';
 import { conditions, paragraphs, read, useOthers } from './prose.mjs';
-
-/** In the order of the table. */
-const NAMES = {
-  snowdrift: 'snowdrift',
-  uuidv7: 'UUIDv7 (`uuid`)',
-  ulid: 'ULID (`ulid`)',
-  tsid: 'TSID (`tsid-ts`)',
-  autoincrement: 'autoincrement (`pg`)',
-  'nodejs-snowflake': 'nodejs-snowflake',
-  '@sapphire/snowflake': '@sapphire/snowflake',
-  'flake-idgen': 'flake-idgen',
-};
-/** In the figures alone. */
-const OTHERS = { 'ulid, monotonic': '`monotonicFactory()` of `ulid`', uuidv4: 'UUIDv4 (Node)' };
-const nameOf = (kind) => NAMES[kind] ?? OTHERS[kind];
 
 const row = (...cells) => `| ${cells.join(' | ')} |`;
 const table = (head, rows) =>
@@ -33,7 +20,8 @@ function rate(perSecond) {
   return thousands(Number(perSecond.toPrecision(2)));
 }
 
-function time(ns) {
+/** The time of a call. */
+export function time(ns) {
   if (ns < 1000) return `${(ns / 1000).toFixed(2)} us`;
   return ns < 1e6 ? `${(ns / 1000).toFixed(1)} us` : `${(ns / 1e6).toFixed(1)} ms`;
 }
@@ -53,8 +41,8 @@ function outcomeText(result) {
   return {
     refuses: 'refuses',
     'refuses some': 'refuses some',
-    repeats: `**repeats ${percent(result.repeated / result.after)}**`,
-    lower: 'continues below, no repeats',
+    repeats: `**${percent(result.repeated / result.after)} duplicates**`,
+    lower: 'continues with lower IDs, no duplicates',
     rises: 'continues in order',
   }[outcome(result)];
 }
@@ -68,47 +56,63 @@ function rollbackText({ rollback, restart }, kind) {
 
 const repeats = (result) => (result.duplicates === 0 ? '0' : `**${thousands(result.duplicates)}**`);
 
-function duplicatesText({ duplicates: { processes, own } }, kind) {
-  if (processes[kind] === undefined) return '0: the database counts';
-  if (own[kind] === undefined) return repeats(processes[kind]);
-  if (kind === 'snowdrift') return `${repeats(processes[kind])} with one number for all`;
-  return `${repeats(processes[kind])}; with a number each ${repeats(own[kind])}`;
+/** ns of one ID per callback, by kind; a round trip is one callback's. */
+export const nsPerCallback = ({ turns: { lone, roundTrip } }) => ({
+  snowdrift: lone.nextId,
+  ...lone,
+  ...roundTrip,
+});
+
+/** ns of an ID in a loop, by kind. */
+const nsInLoop = ({ ns, sustained, turns: { roundTrip } }) => ({
+  ...ns,
+  snowdrift: 1e9 / sustained.bigint.perSecond,
+  ...roundTrip,
+});
+
+/** A row of the table below; `own`: each process has a number of its own. */
+function summaryRow(name, kind, own, { sizes, loop, order, duplicates }, nsByKind) {
+  const count = own ? duplicates.own[kind] : duplicates.processes[kind];
+  const many = own ? order.own[kind] : order.asShown[kind];
+  return [
+    name,
+    sizes.postgres ? sizes.postgres[kind].index.toFixed(0) : 'not measured',
+    `${percent(loop[kind].outOfOrder)} / ${percent(many)}`,
+    nsByKind[kind] === undefined ? 'not measured' : time(nsByKind[kind]),
+    count === undefined ? '0: the database counts' : repeats(count),
+  ];
 }
 
-function orderText({ loop, order }, kind) {
-  const many =
-    kind === 'snowdrift' ? order.asShown[kind] : (order.own[kind] ?? order.asShown[kind]);
-  return `${percent(loop[kind].outOfOrder)} / ${percent(many)}`;
-}
-
-const indexText = ({ sizes }, kind) =>
-  sizes.postgres ? `${sizes.postgres[kind].index.toFixed(0)} bytes` : 'not measured';
-
-/** The table for the README: markdown, of a row for each kind. */
-export function summary(results) {
-  const { amounts, kinds, rates } = results;
+/** The table for the README: Markdown, a row for each kind, and two for snowdrift. */
+export function summary(peers, measured) {
+  const { amounts, kinds, duplicates } = peers;
+  const nsByKind = nsPerCallback(measured);
+  const row = (name, kind, own) => summaryRow(name, kind, own, peers, nsByKind);
   const all = thousands(amounts.processes * amounts.count);
   return table(
     [
       '',
-      'Index of the primary key, a row',
-      'Out of order: 1 process / 4',
-      'One ID a turn; in a loop, a second',
-      `Repeats of ${all} IDs from ${amounts.processes} processes`,
-      'The clock goes back 5 s',
-      'Unique if. Needs',
+      'Primary-key index, bytes per row',
+      'Out of order, 1 process / 4 processes',
+      'Time per ID, one per callback',
+      `Duplicates among ${all} IDs of ${amounts.processes} processes`,
     ],
-    Object.entries(NAMES)
-      .filter(([kind]) => kinds[kind])
-      .map(([kind, name]) => [
-        name,
-        indexText(results, kind),
-        orderText(results, kind),
-        `${time(rates[kind].turnNs)}; ${rate(rates[kind].perSecond)}`,
-        duplicatesText(results, kind),
-        rollbackText(results, kind),
-        conditions[kind],
-      ]),
+    [
+      row('snowdrift, one worker ID for all processes', 'snowdrift', false),
+      row('snowdrift, a worker ID for each process', 'snowdrift', true),
+      ...Object.keys(NAMES)
+        .filter((kind) => kinds[kind] && kind !== 'snowdrift')
+        .map((kind) => row(nameOf(kind), kind, duplicates.own[kind] !== undefined)),
+    ],
+  );
+}
+
+function conditionTable(results) {
+  return table(
+    ['', 'Unique if', 'Needs', 'The clock goes back 5 s'],
+    Object.keys(NAMES)
+      .filter((kind) => results.kinds[kind])
+      .map((kind) => [nameOf(kind), ...conditions[kind], rollbackText(results, kind)]),
   );
 }
 
@@ -134,23 +138,30 @@ function sizeTable(sizes, rows) {
   ).concat(`\n\nBytes a row, of ${thousands(rows)} rows.`);
 }
 
-function rateTable({ rates }) {
-  const { snowdrift } = rates;
+function rateTable(measured) {
+  const [loops, calls] = [nsInLoop(measured), nsPerCallback(measured)];
+  const kinds = Object.keys(loops).filter((kind) => nameOf(kind) !== kind || NAMES[kind]);
   return table(
-    ['', 'IDs a second in a loop', 'of snowdrift', 'one ID a turn', 'of snowdrift'],
-    Object.entries(rates).map(([kind, { perSecond, turnNs }]) => [
+    ['', 'IDs per second in a loop', 'of snowdrift', 'one ID per callback', 'of snowdrift'],
+    kinds.map((kind) => [
       nameOf(kind),
-      rate(perSecond),
-      ratio(perSecond / snowdrift.perSecond),
-      time(turnNs),
-      ratio(turnNs / snowdrift.turnNs),
+      rate(1e9 / loops[kind]),
+      ratio(loops.snowdrift / loops[kind]),
+      time(calls[kind]),
+      ratio(calls[kind] / calls.snowdrift),
     ]),
   );
 }
 
 function orderTable({ loop, order }) {
   return table(
-    ['', 'loop, 1 process', '... repeats', '4 processes, as the README shows', '... a number each'],
+    [
+      '',
+      'loop, 1 process',
+      '... duplicates',
+      '4 processes, as the README shows',
+      '... a number each',
+    ],
     Object.keys(loop).map((kind) => [
       nameOf(kind),
       percent(loop[kind].outOfOrder),
@@ -207,20 +218,28 @@ function kindTable({ kinds }) {
   );
 }
 
-/** @param results the content of results/peers.json */
-export function page(results) {
+/**
+ * @param results the content of results/peers.json
+ * @param measured the content of results/latest.json
+ */
+export function page(results, measured) {
   const { amounts, date, kinds, machine, sizes } = results;
   const servers = [machine.postgres, machine.mysql].filter(Boolean).join(', ');
   const shared = ({ numbers }) => percent(chanceOfShared(amounts.processes, numbers));
   return `# Comparison: UUIDv7, ULID, TSID, autoincrement and other Snowflakes
 
 Why use snowdrift, and when not to. All figures and behaviours in the tables were measured here. Run it yourself:
-\`npm run bench -- peers\`.
+\`npm run bench -- --save\`, then \`npm run bench -- peers --save\`.
 
-${summary(results)}
+${summary(results, measured)}
 
-Measured on ${date}: ${machine.cpu}, ${machine.cores} cores, ${machine.os}, Node ${machine.node}, ${servers}. **Bold** is
-what a unique index refuses. [What each column means](#how-it-is-measured).
+Measured on ${date}: ${machine.cpu}, ${machine.cores} cores, ${machine.os}, Node ${machine.node}, ${servers}. Each process
+has a number of its own (worker, node or instance ID) if the generator takes one, unless the row says otherwise. A unique
+index rejects what is **bold**. [How each column is measured](#how-it-is-measured).
+
+${conditionTable(results)}
+
+Each generator is configured as its README's first example shows, for the last column.
 
 ${useOthers}
 
@@ -242,29 +261,29 @@ A foreign key repeats the size of the key that it refers to, in its table and in
 index of the primary key. The index there is that of an \`int\`, which holds the primary key, too. It grows by whole
 extents of 1 MB, so small differences are not real.
 
-## Rate
+## Speed
 
-${rateTable(results)}
+${rateTable(measured)}
 
-The ceiling of snowdrift's default layout is 4,096 IDs a millisecond, in a loop, too. A layout with more bits of sequence
-allows more: [benchmarks](benchmarks.md). flake-idgen and @sapphire/snowflake have 4,096 numbers a millisecond, too, and
-nodejs-snowflake 1,024. Version 14 of \`uuid\` asks for random bytes at each call. Version 11 asks for
-those of 16 IDs at once, and took a quarter of the time when tried by hand. Autoincrement is a round trip to a server on the
-same machine, for each row.
+Measured on ${measured.date}, in one run with [the other speeds](benchmarks.md), by Node ${measured.machine.node}. In a loop
+snowdrift reaches the limit of its default layout, 4,096 IDs per millisecond. A layout with more bits of sequence allows more:
+[benchmarks](benchmarks.md). flake-idgen has 4,096 numbers per millisecond, too, and waits here for the next one;
+nodejs-snowflake has 1,024. @sapphire/snowflake has 4,096, and generates duplicates beyond. Version 14 of \`uuid\` asks for
+random bytes at each call. Autoincrement is a round trip to a server on the same machine, for each row.
 
 ## Order
 
-The share of IDs that are not above the ID drawn before them:
+The share of IDs that are not above the ID generated before them:
 
 ${orderTable(results)}
 
-snowdrift's processes draw from one sequence if they have one number. At higher rates a process reserves several IDs of a
+snowdrift's processes share one sequence if they have one number. At higher rates a process reserves several IDs of a
 millisecond at once: the order between processes is then kept from one millisecond to the next, not within it. With a
-number each they sort by millisecond, as the others do.
+number each they sort by millisecond, as the others do. \`crypto.randomUUIDv7()\` has no order within a millisecond.
 
 ## Duplicates
 
-Equal IDs among ${thousands(amounts.processes * amounts.count)}, drawn by ${amounts.processes} processes or threads at once:
+Equal IDs among ${thousands(amounts.processes * amounts.count)}, generated by ${amounts.processes} processes or threads at once:
 
 ${duplicatesTable(results)}
 
@@ -272,26 +291,25 @@ ${duplicatesTable(results)}
 
 ${results.rollback ? rollbackTable(results) : 'Not measured on this system.'}
 
-How many of the IDs drawn after the rollback were drawn before, too.
+How many of the IDs generated after the rollback were generated before, too.
 
 ## How it is measured
 
 - **Each kind as its README's first example shows it**, by the version of its package [above](#the-kinds). snowdrift has one
   \`datacenterId\` and \`workerId\` for all processes. "A number each" gives each process a worker, node or instance ID of its
   own, where the package takes one.
-- **Index**: rows of the key and an \`int\`, inserted in batches of 1,000 in the order in which their IDs were drawn. All
+- **Index**: rows of the key and an \`int\`, inserted in batches of 1,000 in the order in which their IDs were generated. All
   kinds take turns, each in a table of its own.
-- **Out of order, 1 process**: neighbours in a loop of ${thousands(amounts.count)} IDs. **4 processes**: each draws an ID
-  every 1 to 2 ms. Only IDs whose draws did not overlap are compared. In the first table with a number each, except for
-  snowdrift.
-- **Rate**: medians of ${amounts.rounds} rounds, in which all kinds take turns. One ID a turn is the case of a server that
-  draws one ID a request, without the time of the turn itself. flake-idgen throws when a millisecond is full, and is called
-  again. Other work ran on the machine, so compare the kinds with each other rather than with other machines.
-- **Repeats**: ${thousands(amounts.count)} IDs from each process, in loops that run at once. Found by comparing all IDs.
-- **The clock goes back**: a process draws for ${amounts.ms} ms in a loop. The clock of the process then jumps back, by a
-  preloaded library, to the same milliseconds, and it draws again. *Restart*: another process draws at that time, with
-  the number that the first one had.
-- **Continues below**: the IDs are lower than those drawn before the rollback.
+- **Out of order, 1 process**: neighbours in a loop of ${thousands(amounts.count)} IDs. **4 processes**: each generates an ID
+  every 1 to 2 ms. Only IDs whose calls did not overlap are compared.
+- **Time per ID**: medians of ${measured.rounds} rounds, in which all candidates take turns. One per callback is the case of a
+  server that generates one ID per request. The time of the callback itself is subtracted. In a loop flake-idgen throws
+  when a millisecond is full, and is called again.
+- **Duplicates**: ${thousands(amounts.count)} IDs from each process, in loops that run at once. Found by comparing all IDs.
+- **The clock goes back**: a process generates IDs for ${amounts.ms} ms in a loop. The clock of the process then jumps back, by a
+  preloaded library, to the same milliseconds, and it generates more. *Restart*: another process generates IDs at that
+  time, with the number that the first one had.
+- **Continues with lower IDs**: the IDs are lower than those generated before the rollback.
 - \`__test__/package/comparison.test.js\` repeats the behaviours, and compares them with this page: in CI, order and rollback
   every night.
 
