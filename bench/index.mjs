@@ -197,7 +197,7 @@ const rows = [
     (value) => `${(value * 100).toFixed(2)}%`,
   ],
   ['IDs that lag after 16 calls and a pause', '<= 0', lag.pauses[16], String],
-  ['... after 100,000 draws', '<= 256', lag.pauses[100_000], String],
+  ['... after 100,000 calls', '<= 256', lag.pauses[100_000], String],
   [
     'an HTTP request with an ID, in the CPU time of one without',
     '<= 1.05',

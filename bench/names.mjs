@@ -19,6 +19,9 @@ const OTHERS = {
   uuidv4: 'UUIDv4 (`crypto.randomUUID`)',
 };
 
+/** All kinds. */
+export const ALL = Object.keys({ ...NAMES, ...OTHERS });
+
 /** As Markdown. */
 export const nameOf = (kind) => NAMES[kind] ?? OTHERS[kind] ?? kind;
 

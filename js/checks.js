@@ -124,9 +124,11 @@ function wholeNumber(name, value, min, max, toError = configError) {
     // As from process.env.
     const isText = typeof value === 'string' && numberIn(value) >= min && numberIn(value) <= max;
     const remedy = isText ? `, a string: pass Number(${describe(value)})` : '';
-    throw toError(
-      `${name} must be a whole number from ${min} to ${max}; it is ${describe(value)}${remedy}`,
-    );
+    const wanted =
+      max === 0
+        ? '0 or left out, since the layout has no bits for it'
+        : `a whole number from ${min} to ${max}`;
+    throw toError(`${name} must be ${wanted}; it is ${describe(value)}${remedy}`);
   }
   // -0 is 0.
   return value + 0;
@@ -182,9 +184,9 @@ function directoryOf(name, place, { urlOnly }) {
     const server =
       typeof place === 'string' && /^[./]/.test(place)
         ? ''
-        : '; servers need time to answer: await SnowFlake.lease(url), and SnowFlake.use() makes that the default instance';
+        : ", or in await SnowFlake.lease(url) that of a server, such as 'postgres://db/app'";
     const wanted = urlOnly
-      ? `a file: URL, such as 'file:///var/lib/app/ids'${server}`
+      ? `a URL: 'file:///var/lib/app/ids'${server}`
       : "the path of a directory, such as '/var/lib/app/ids'";
     throw configError(`${name} must be ${wanted}; it is ${describe(place)}`);
   }

@@ -4,7 +4,7 @@
 
 const { Codec } = require('./ids/codec.js');
 const { SnowFlakeError } = require('./ids/error.js');
-const { DATE_LIMIT, LAYOUT_KEYS, faultOf, layouts } = require('./ids/presets.js');
+const { DATE_LIMIT, LAYOUT_KEYS, faultOf, layoutText, layouts } = require('./ids/presets.js');
 const { copyOf } = require('./ids/properties.js');
 const { show } = require('./ids/shown.js');
 const { idFault, idOf, readBase32, writeBase32 } = require('./ids/text.js');
@@ -23,8 +23,7 @@ function codecOf(layout = 'node') {
   const named = codecs.get(layout);
   if (named !== undefined) return named;
   if (typeof layout !== 'object' || layout === null) {
-    const names = [...codecs.keys()].join("', '");
-    throw configError(`layout must be '${names}' or an object; it is ${show(layout)}`);
+    throw configError(layoutText(layout, show));
   }
   const copy = copyOf(layout, LAYOUT_KEYS, [], 'layout', configError);
   const isLast = (key) => copy[key] === lastCodec.layout[key];

@@ -40,7 +40,7 @@ const STATED = {
   'README.md': {
     '900710334548410368': first,
     '900710334548459520': node,
-    '900710334548459521': { ...node, sequence: 1 },
+    '900710334577819648': { ...node, date: '2026-11-21T03:41:18.152Z' },
   },
   'docs/boundaries.md': {
     '900710334548459520': node,
@@ -49,16 +49,16 @@ const STATED = {
     900710334548459500: 'is that ID as a number',
   },
   'docs/comparison.md': {
-    '0S0G13CQ81G2T': {
+    '0S0R3HXZ41G33': {
       datacenterId: 0,
       workerId: 3,
-      sequence: 90,
-      date: '2026-11-22T17:41:12.506Z',
+      sequence: 99,
+      date: '2026-11-23T12:30:24.761Z',
     },
-    '0SABWGY3W0EGG': notOurs,
-    '912397321457634403': notOurs,
-    '912397321466032227': notOurs,
-    '7530324523153895426': notOurs,
+    '0SAKYZE1M0DQ7': notOurs,
+    '912681493216627811': notOurs,
+    '912681493225025635': notOurs,
+    '7530608694816419939': notOurs,
   },
   'docs/deployment.md': { '900710334548410368': first },
   'docs/how-it-works.md': {

@@ -1,7 +1,7 @@
 // Writes docs/comparison.md and the README's table from results/peers.json and results/latest.json. What is no figure is
 // in prose.mjs.
 
-import { NAMES, nameOf } from '../names.mjs';
+import { ALL, NAMES, nameOf } from '../names.mjs';
 import { conditions, paragraphs, read, useOthers } from './prose.mjs';
 
 const row = (...cells) => `| ${cells.join(' | ')} |`;
@@ -21,10 +21,7 @@ function rate(perSecond) {
 }
 
 /** The time of a call. */
-export function time(ns) {
-  if (ns < 1000) return `${(ns / 1000).toFixed(2)} us`;
-  return ns < 1e6 ? `${(ns / 1000).toFixed(1)} us` : `${(ns / 1e6).toFixed(1)} ms`;
-}
+export const time = (ns) => `${thousands(ns < 1000 ? ns : Number(ns.toPrecision(3)))} ns`;
 
 function ratio(value) {
   return value >= 10 ? thousands(value) : String(Number(value.toPrecision(2)));
@@ -92,7 +89,7 @@ export function summary(peers, measured) {
   return table(
     [
       '',
-      'Primary-key index, bytes per row',
+      'PostgreSQL primary-key index, bytes per row',
       'Out of order, 1 process / 4 processes',
       'Time per ID, one per callback',
       `Duplicates among ${all} IDs of ${amounts.processes} processes`,
@@ -140,7 +137,7 @@ function sizeTable(sizes, rows) {
 
 function rateTable(measured) {
   const [loops, calls] = [nsInLoop(measured), nsPerCallback(measured)];
-  const kinds = Object.keys(loops).filter((kind) => nameOf(kind) !== kind || NAMES[kind]);
+  const kinds = ALL.filter((kind) => loops[kind] !== undefined);
   return table(
     ['', 'IDs per second in a loop', 'of snowdrift', 'one ID per callback', 'of snowdrift'],
     kinds.map((kind) => [

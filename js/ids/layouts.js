@@ -3,7 +3,7 @@
 
 const { propertiesOf, unixMs } = require('../checks.js');
 const { configError, describe } = require('../errors.js');
-const { LAYOUT_KEYS, faultOf, layouts } = require('./presets.js');
+const { LAYOUT_KEYS, faultOf, layoutText, layouts } = require('./presets.js');
 
 /** Layouts that readLayout() made, which need no other check. */
 const checked = new WeakSet(Object.values(layouts));
@@ -16,13 +16,11 @@ function readLayout(layout, epoch) {
   if (epoch === undefined && checked.has(layout)) return layout;
   let read;
   if (typeof layout === 'string') {
-    if (!Object.hasOwn(layouts, layout)) {
-      const names = Object.keys(layouts).join("', '");
-      throw configError(`layout must be '${names}' or an object; it is ${describe(layout)}`);
-    }
+    if (!Object.hasOwn(layouts, layout)) throw configError(layoutText(layout, describe));
     if (epoch === undefined) return layouts[layout];
     read = { ...layouts[layout] };
   } else {
+    if (typeof layout !== 'object') throw configError(layoutText(layout, describe));
     read = { ...propertiesOf(layout, 'layout', LAYOUT_KEYS, configError) };
     const missing = LAYOUT_KEYS.filter((key) => read[key] === undefined);
     if (missing.length > 0) throw configError(`the layout lacks ${missing.join(', ')}`);

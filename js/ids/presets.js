@@ -63,4 +63,10 @@ function faultOf(layout, show) {
   return `the widths of a layout must add up to at most ${MOST_BITS} bits (bit 63 is the sign); these add up to ${bits}`;
 }
 
-module.exports = { DATE_LIMIT, LAYOUT_KEYS, RANGES, faultOf, layouts, widthOf };
+/** What a layout must be, for an error. */
+function layoutText(layout, show) {
+  const names = Object.keys(layouts).join("', '");
+  return `layout must be '${names}' or an object; it is ${show(layout)}`;
+}
+
+module.exports = { DATE_LIMIT, LAYOUT_KEYS, RANGES, faultOf, layoutText, layouts, widthOf };
