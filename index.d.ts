@@ -525,7 +525,7 @@ declare abstract class Generator {
  * sequence: there are no duplicates among their IDs, not even after `close()`. Give every other host another
  * `datacenterId` or `workerId`, or lease one.
  *
- * An ID's timestamp is never earlier than the callback that generated it. Each of a callback's first 16 IDs has the
+ * An ID's timestamp is never earlier than the event loop's callback that generated it. Each of a callback's first 16 IDs has the
  * time of its call. A loop reads the clock for every block of up to 256 IDs; the block's size follows the loop's
  * rate.
  */

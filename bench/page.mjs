@@ -5,8 +5,15 @@ import { nameOf } from './names.mjs';
 const row = (...cells) => `| ${cells.join(' | ')} |`;
 const us = (ns) => (ns / 1000).toFixed(1);
 
+/** The names of snowdrift's own calls. */
+const LONE = {
+  nextId: 'snowdrift nextId()',
+  nextIdString: 'snowdrift nextIdString()',
+  'nextId, with state': 'snowdrift nextId(), with state',
+};
+
 /** @param results the content of results/latest.json */
-export function page({ date, machine, rounds, ns, calls, rows, lag }) {
+export function page({ date, machine, rounds, ns, turns, calls, rows, lag }) {
   const { cpu, cores, os, node } = machine;
   return `# Benchmarks
 
@@ -20,6 +27,13 @@ ${row('---', '---')}
 ${Object.entries(ns)
   .sort(([, a], [, b]) => a - b)
   .map(([name, value]) => row(nameOf(name), value.toFixed(1)))
+  .join('\n')}
+
+${row('one per callback', 'ns per ID')}
+${row('---', '---')}
+${Object.entries(turns.lone)
+  .sort(([, a], [, b]) => a - b)
+  .map(([name, value]) => row(LONE[name] ?? nameOf(name), value.toFixed(0)))
   .join('\n')}
 
 ## How it is measured

@@ -181,17 +181,20 @@ function directoryOf(name, place, { urlOnly }) {
   // A URL of another scheme is no path, and may contain a password.
   const isPath = typeof path === 'string' && path.length <= LONGEST_PATH && !path.includes('\0');
   if (!isPath || path === '' || /^[a-z][a-z0-9+.-]+:\/\//i.test(path)) {
-    const server =
-      typeof place === 'string' && /^[./]/.test(place)
-        ? ''
-        : ", or in await SnowFlake.lease(url) that of a server, such as 'postgres://db/app'";
+    const server = isPathLike(place)
+      ? ''
+      : ". A server's URL, such as 'postgres://db/app', is for await SnowFlake.lease(url), and SnowFlake.use() makes that the default instance";
     const wanted = urlOnly
-      ? `a URL: 'file:///var/lib/app/ids'${server}`
+      ? "a URL such as 'file:///var/lib/app/ids'"
       : "the path of a directory, such as '/var/lib/app/ids'";
-    throw configError(`${name} must be ${wanted}; it is ${describe(place)}`);
+    throw configError(
+      `${name} must be ${wanted}; it is ${describe(place)}${urlOnly ? server : ''}`,
+    );
   }
   return path;
 }
+
+const isPathLike = (place) => typeof place === 'string' && /^[./]/.test(place);
 
 /** The number in a text of plain digits, without leading zeros. NaN for any other text. */
 function numberIn(text) {

@@ -53,7 +53,7 @@ function checkNoDefault() {
   if (hasDefault()) {
     throw new SnowFlakeError(
       'ERR_SNOWFLAKE_CONFLICT',
-      'the default instance is in use already: call SnowFlake.configure(), SnowFlake.use() or SnowFlake.ready() once, before the first static call, or close SnowFlake.default first',
+      'there is a default instance already: call SnowFlake.configure(), SnowFlake.use() or SnowFlake.ready() once, before the first static call, or close SnowFlake.default first',
     );
   }
 }

@@ -97,7 +97,7 @@ test('a second default instance stops the application, and releases its lease', 
   };
   const second = SnowFlakeModule.forRoot({ from: { ...store, release }, datacenterId: 7 });
   const { message } = await rejects(start(second), 'ERR_SNOWFLAKE_CONFLICT');
-  assert.match(message, /in use already.*isDefault: false/);
+  assert.match(message, /default instance already.*isDefault: false/);
   assert.equal(released.length, 1);
   assert.equal(SnowFlake.default, ids);
   await app.close();

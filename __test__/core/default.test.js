@@ -80,7 +80,7 @@ describe('SnowFlake.use()', () => {
         'ERR_SNOWFLAKE_CONFLICT',
         /close SnowFlake.default first/,
       );
-      refuses(() => SnowFlake.configure({}), 'ERR_SNOWFLAKE_CONFLICT', /in use already/);
+      refuses(() => SnowFlake.configure({}), 'ERR_SNOWFLAKE_CONFLICT', /default instance already/);
       assertAllDraw(flake);
       flake.close();
       assertAllDraw(SnowFlake.use(other));

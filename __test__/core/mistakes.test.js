@@ -127,7 +127,7 @@ test('variables of the environment: case, ranges, quotes, misspelt names', {
   for (const [env, said, not = /^$/] of [
     [
       { WORKER_ID: '3', datacenterId: '1' },
-      /variable workerId is not set \(.* from 0 to 31, by the layout node; WORKER_ID is, but names are case-sensitive\)\. Set it before/,
+      /variable workerId is not set \(.* from 0 to 31, by layout 'node'; WORKER_ID is, but names are case-sensitive\)\. Set it before/,
     ],
     [
       { workerid: '3', DATACENTER_ID: '1' },

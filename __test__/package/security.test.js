@@ -128,8 +128,8 @@ test('the README states what an ID reveals where it introduces IDs', () => {
   assert.ok(readme.split('\n## ')[0].includes('(#what-an-id-reveals)'), 'before the first chapter');
   const [, section] = readme.split('## What an ID reveals\n');
   const text = section.slice(0, section.indexOf('\n## '));
-  for (const word of ['Time', 'Worker', 'Volume', 'Neighbours']) {
-    assert.match(text, new RegExp(`^- \\*\\*${word}\\*\\*: `, 'm'));
+  for (const word of ['Time', 'Worker', 'Volume', 'Other IDs']) {
+    assert.match(text, new RegExp(`^- \\*\\*${word}\\*\\*`, 'm'));
   }
   assert.match(text, /randomUUID/);
   for (const page of ['docs/id.md', 'docs/guarantees.md', 'SECURITY.md']) {

@@ -8,7 +8,8 @@ const row = (...cells) => `| ${cells.join(' | ')} |`;
 const table = (head, rows) =>
   [row(...head), row(...head.map(() => '---')), ...rows.map((cells) => row(...cells))].join('\n');
 
-const thousands = (number) => number.toLocaleString('en-US', { maximumFractionDigits: 0 });
+const thousands = (number, digits = 0) =>
+  number.toLocaleString('en-US', { maximumFractionDigits: digits });
 
 function percent(share) {
   if (share === 0) return '0%';
@@ -24,7 +25,7 @@ function rate(perSecond) {
 export const time = (ns) => `${thousands(ns < 1000 ? ns : Number(ns.toPrecision(3)))} ns`;
 
 function ratio(value) {
-  return value >= 10 ? thousands(value) : String(Number(value.toPrecision(2)));
+  return thousands(Number(value.toPrecision(2)), 4);
 }
 
 /** What a generator does after its clock went back: 'refuses', 'repeats', 'lower' or 'rises'. */
@@ -90,7 +91,7 @@ export function summary(peers, measured) {
     [
       '',
       'PostgreSQL primary-key index, bytes per row',
-      'Out of order, 1 process / 4 processes',
+      'Not above the ID before, 1 process / 4 processes',
       'Time per ID, one per callback',
       `Duplicates among ${all} IDs of ${amounts.processes} processes`,
     ],
@@ -248,6 +249,8 @@ ${paragraphs({ tsid: shared(kinds.tsid), wasm: shared(kinds['nodejs-snowflake'])
 
 ${kindTable(results)}
 
+The text of snowdrift and TSID is base32. In decimal, their IDs have 18 or 19 characters, as those of the other Snowflakes.
+
 ## Size in the index
 
 ${Object.entries(sizes)
@@ -297,14 +300,14 @@ How many of the IDs generated after the rollback were generated before, too.
   own, where the package takes one.
 - **Index**: rows of the key and an \`int\`, inserted in batches of 1,000 in the order in which their IDs were generated. All
   kinds take turns, each in a table of its own.
-- **Out of order, 1 process**: neighbours in a loop of ${thousands(amounts.count)} IDs. **4 processes**: each generates an ID
+- **Not above the ID before, 1 process**: neighbours in a loop of ${thousands(amounts.count)} IDs. **4 processes**: each generates an ID
   every 1 to 2 ms. Only IDs whose calls did not overlap are compared.
 - **Time per ID**: medians of ${measured.rounds} rounds, in which all candidates take turns. One per callback is the case of a
   server that generates one ID per request. The time of the callback itself is subtracted. In a loop flake-idgen throws
   when a millisecond is full, and is called again.
 - **Duplicates**: ${thousands(amounts.count)} IDs from each process, in loops that run at once. Found by comparing all IDs.
-- **The clock goes back**: a process generates IDs for ${amounts.ms} ms in a loop. The clock of the process then jumps back, by a
-  preloaded library, to the same milliseconds, and it generates more. *Restart*: another process generates IDs at that
+- **The clock goes back**: a process generates IDs for ${amounts.ms} ms in a loop, and one when its clock shows 5 s later. A preloaded
+  library then sets the clock back to the same milliseconds, and the process generates more. *Restart*: another process generates IDs at that
   time, with the number that the first one had.
 - **Continues with lower IDs**: the IDs are lower than those generated before the rollback.
 - \`__test__/package/comparison.test.js\` repeats the behaviours, and compares them with this page: in CI, order and rollback

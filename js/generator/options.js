@@ -84,8 +84,8 @@ function wordFault({ name, max, text, other }, layout) {
     return `${variable} is ${describe(text)}; ${takes}${remedy}`;
   }
   const hint = other === undefined ? '' : `; ${other} is, but names are case-sensitive`;
-  const shown = named ?? bitsOf(layout);
-  return `${variable} is not set (a whole decimal number from 0 to ${max}, by the layout ${shown}${hint})`;
+  const shown = named === undefined ? bitsOf(layout) : `'${named}'`;
+  return `${variable} is not set (a whole decimal number from 0 to ${max}, by layout ${shown}${hint})`;
 }
 
 /** @param fields by name, the bits of each that a generator needs */

@@ -13,6 +13,7 @@ const ZERO = 0x30;
 
 /** The most bits that a number holds exactly. */
 const NUMBER_BITS = 53;
+const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 /**
  * An ID as a bigint of 0 to 2^63 - 1; undefined for anything else.
@@ -27,12 +28,14 @@ function idOf(id, bits) {
 
 /** Why idOf() is undefined. @param show returns a value as text */
 function idFault(id, bits, show) {
-  if (typeof id === 'number' && !(bits <= NUMBER_BITS)) {
-    return `an ID must be a bigint or a decimal string; a number such as ${id} holds no more than 53 bits, so it may be another ID. Pass a string or a bigint`;
+  if (Number.isInteger(id) && !(bits <= NUMBER_BITS)) {
+    return `an ID must be a bigint or a decimal string; it is the number ${id}, which may be rounded: pass the string or the bigint that it comes from`;
   }
   const orNumber = bits <= NUMBER_BITS ? `, or a number up to ${Number.MAX_SAFE_INTEGER}` : '';
   const isBase32 = typeof id === 'string' && readBase32(id) !== undefined;
-  const remedy = isBase32 ? ', which is base32: pass fromBase32() of it, from snowdrift/id' : '';
+  const isUuid = typeof id === 'string' && id.length === 36 && UUID.test(id);
+  const kind = isBase32 ? 'base32: pass fromBase32() of it, from snowdrift/id' : 'a UUID';
+  const remedy = isBase32 || isUuid ? `, which is ${kind}` : '';
   return `an ID must be a bigint or a string of decimal digits, from 0 to ${LARGEST_ID}${orNumber}; it is ${show(id)}${remedy}`;
 }
 
