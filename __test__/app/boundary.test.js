@@ -2,7 +2,6 @@
 // Every block of docs/boundaries.md, in its framework: it prints what it says, and takes IDs and no other value.
 
 const assert = require('node:assert/strict');
-const { readFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { pathToFileURL } = require('node:url');
 const { describe, test } = require('node:test');
@@ -178,10 +177,4 @@ describe('docs/boundaries.md', { skip, concurrency: 2 }, () => {
     const unknown = new Ajv({ validateFormats: false, keywords: ['example'] }).compile(Id);
     await prober()((id) => unknown(id) && BigInt(id) < 2n ** 63n, { isWithin: true });
   });
-});
-
-test('the README has the setting of the page that turns bigints into strings', () => {
-  const readme = readFileSync(join(__dirname, '../../README.md'), 'utf8');
-  const [setting] = blocks.find(({ language }) => language === 'js').code.match(/app\.set\(.*\)/);
-  assert.ok(readme.includes(setting), setting);
 });

@@ -209,7 +209,7 @@ describe('requests to etcd', () => {
     for (const value of [null, 5, 'g3heim', true]) {
       const odd = await fake(() => [200, value]);
       const client = createClient(odd.url, {});
-      await assert.rejects(client.post('/v3/kv/txn', {}), /not a JSON object/);
+      await assert.rejects(client.post('/v3/kv/txn', {}), /not valid JSON of an object/);
       client.close();
     }
   });

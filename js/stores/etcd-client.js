@@ -131,7 +131,9 @@ function parse({ status, text }) {
   }
   if (reply !== null && typeof reply === 'object') return reply;
   const start = describe(text.trim());
-  throw new Error(`etcd returned ${status} with a reply that is not a JSON object: ${start}`);
+  throw new Error(
+    `etcd returned ${status} with a reply that is not valid JSON of an object: ${start}`,
+  );
 }
 
 /**
