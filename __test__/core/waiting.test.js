@@ -37,9 +37,11 @@ const [HOUR, DAY] = [3_600_000, 86_400_000];
  * A call in virtual time, of a tick that is exhausted until the clock shows `until`. Timers are a tenth of a ms late.
  * @param clock what the clock shows after that time, in ms
  * @param lateAt when another call comes, if one does
+ * @param every the longest wait that a refusal names, ms: ticks of this length, which are exhausted, too
+ * @param stopped returns for how long the process is stopped beside a look at the clock, ms
  * @returns the ID or the refusal, how long the call waited, and its longest timer; `late` has the other call's
  */
-async function waitFor({ clock, until, maxWait, lateAt }) {
+async function waitFor({ clock, until, maxWait, lateAt, every = Infinity, stopped = () => 0 }) {
   let now = 0;
   let longest = 0;
   let late;
@@ -59,9 +61,11 @@ async function waitFor({ clock, until, maxWait, lateAt }) {
   };
   const drawing = {
     tryDraw() {
+      now += stopped();
       const shown = Math.floor(clock(now));
+      now += stopped();
       if (shown >= until) return undefined;
-      return { kind: 'exhausted', now: shown, retryAfterMs: until - shown };
+      return { kind: 'exhausted', now: shown, retryAfterMs: Math.min(until - shown, every) };
     },
     take: () => 7n,
     refuse(refusal) {
@@ -80,6 +84,15 @@ async function waitFor({ clock, until, maxWait, lateAt }) {
 const MORE = 1100;
 
 for (const maxWait of [0, 10, 100, 60_000]) {
+  test(`a process that is stopped beside its looks at the clock waits, with maxWait ${maxWait}`, async () => {
+    for (const most of [2, 3, 5]) {
+      let looks = 0;
+      const stopped = () => (looks++ % most === 1 ? 20 : 0);
+      const call = { clock: (ms) => ms, until: 3000, every: 1, maxWait, stopped };
+      assert.equal((await waitFor(call)).answer, 7n);
+    }
+  });
+
   for (const [until, tick] of [
     [1, 'a ms'],
     [3000, '3 s'],

@@ -66,7 +66,7 @@ function createQueue(settings, lease, drawing, timers = time) {
   /** All waits so far: number, time, and the part of the time that counts towards maxWait. */
   const sum = { reason: undefined, waits: 0, ms: 0, spent: 0 };
   /**
-   * The last look at the clock: when it was, what the clock showed and what it shows in the next tick, and the
+   * The last look at the clock: a time after it, what the clock showed and what it shows in the next tick, and the
    * pauses since that `spent` does not have; all in ms.
    */
   let look;
@@ -95,8 +95,9 @@ function createQueue(settings, lease, drawing, timers = time) {
   /** Gives a call its ID or its error. Returns the wait that must come first, if there is one. */
   function settle({ resolve, reject, before }) {
     try {
+      const began = monotonic();
       const refusal = tryDraw();
-      const wait = refusal && waitFor(refusal, before);
+      const wait = refusal && waitFor(refusal, before, began);
       if (wait !== undefined) return wait;
       resolve(refusal === undefined ? take() : refuse(refusal));
     } catch (failure) {
@@ -106,15 +107,15 @@ function createQueue(settings, lease, drawing, timers = time) {
     return undefined;
   }
 
-  /** The wait until the next try; undefined if it is too long. */
-  function waitFor(refusal, before) {
+  /** The wait until the next try, after one that `began` at this time; undefined if it is too long. */
+  function waitFor(refusal, before, began) {
     // A lease that has lost its slot, and has no other yet, has no open generator.
     const isLost = refusal.kind === 'closed' && lease?.report().state === 'lost';
     const kind = isLost ? 'ceiling' : refusal.kind;
     // The time that a store takes is unknown.
     if (kind === 'ceiling' && lease?.wantRenewal) refusal.retryAfterMs ??= RENEWAL_MS;
     const isTick = kind === 'exhausted' && refusal.retryAfterMs !== undefined;
-    if (isTick) lookAt(refusal);
+    if (isTick) lookAt(refusal, began);
     // No call has spent more than it has lived: pauses began before later calls came.
     const spent = Math.min(sum.spent - before.spent, monotonic() - before.at);
     const left = settings.maxWait - spent;
@@ -129,13 +130,14 @@ function createQueue(settings, lease, drawing, timers = time) {
   /**
    * Pauses for an exhausted tick count towards maxWait if the clock ran less than a quarter as fast as the time in
    * them: it stands still, or was set back within the tick. Timers and whole ms are too inexact for a closer look.
-   * After a clock rollback that the sequencer followed, the next tick is an earlier one.
+   * After a clock rollback that the sequencer followed, the next tick is an earlier one. A process that was stopped
+   * beside its look at the clock has lost no time between two looks.
    */
-  function lookAt({ now: clock, retryAfterMs }) {
+  function lookAt({ now: clock, retryAfterMs }, began) {
     const at = monotonic();
     const next = clock + retryAfterMs;
     if (look === undefined || next < look.next) look = { at, clock, next, paused: 0 };
-    const passed = at - look.at;
+    const passed = began - look.at;
     if (passed < SURE_MS) return;
     const behind = passed - (clock - look.clock);
     if (behind > passed * 0.75) sum.spent += Math.min(behind, look.paused);
