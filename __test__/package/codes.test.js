@@ -56,7 +56,7 @@ const kindsOf = ({ TEXTS }) => Object.values(TEXTS).flatMap(Object.keys).sort();
 function faultsOfRust() {
   const sent = new Map();
   const calls = sourcesOf('src', '.rs').matchAll(
-    /(?:fault!|Fault::io)\(\s*"([a-z-]+)"((?:(?!fault!|Fault::io)[^;])*)/g,
+    /(?:fault!|Failure::io)\(\s*"([a-z-]+)"((?:(?!fault!|Failure::io)[^;])*)/g,
   );
   for (const [, kind, values] of calls) sent.set(kind, `${sent.get(kind) ?? ''}${values}`);
   return sent;

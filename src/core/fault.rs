@@ -1,10 +1,77 @@
-//! Failures as data: a kind, and the values that its text names. `js/faults.js` words them. Enums of errors are only
-//! for callers that decide by them.
+//! Failures as data: a kind, and the values that its text names. `js/faults.js` words them. The class is for callers
+//! that decide by it.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// A failure, or a part of one.
+/// The failure of an operation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// What callers decide by.
+    pub class: Class,
+    /// What users read.
+    pub fault: Fault,
+}
+
+/// The classes of failures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Others hold the slot, or all slots. Later it may be free.
+    InUse,
+    /// This holder has lost the slot.
+    Lost,
+    /// The file is not a usable record of this slot. Another slot may work.
+    Slot,
+    /// The page or its directory cannot be used. It is left unchanged.
+    Page,
+    /// The node's other processes use its page in another way.
+    Conflict,
+    /// The file system refused.
+    Io(ErrorKind),
+    /// No caller decides by it.
+    Other,
+}
+
+impl Failure {
+    /// A failure of this class.
+    pub fn new(class: Class, fault: Fault) -> Failure {
+        Failure { class, fault }
+    }
+
+    /// For `map_err`: the file system refused an operation on this file. `kind` is the fault's.
+    pub fn io(kind: &'static str, doing: &str, place: &Path) -> impl Fn(io::Error) -> Failure {
+        move |cause| {
+            // The name of its variant: numbers differ between systems.
+            let reason = format!("{:?}", cause.kind());
+            let fault = fault!("", doing, place, cause: cause.to_string(), reason);
+            Failure::new(Class::Io(cause.kind()), Fault { kind, ..fault })
+        }
+    }
+
+    /// Whether it is a failure of this file.
+    pub fn is_of(&self, file: &Path) -> bool {
+        self.fault.value("place") == Some(&file.into())
+    }
+
+    /// Whether the file does not exist.
+    pub fn is_missing(&self) -> bool {
+        self.class == Class::Io(ErrorKind::NotFound)
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Failure {
+        Failure::new(Class::Other, fault)
+    }
+}
+
+impl From<Failure> for Fault {
+    fn from(failure: Failure) -> Fault {
+        failure.fault
+    }
+}
+
+/// What users read of a failure, or of a part of one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
     /// Its key in `js/faults.js`.
@@ -47,11 +114,20 @@ impl Fault {
         self.values.iter().find(|(of, _)| *of == name).map(|(_, value)| value)
     }
 
-    /// A failure of the file system.
-    pub(crate) fn io(kind: &'static str, doing: &str, place: PathBuf, cause: &io::Error) -> Fault {
-        // The name of its variant: numbers differ between systems.
-        let reason = format!("{:?}", cause.kind());
-        Fault { kind, ..fault!("", doing, place, cause: cause.to_string(), reason) }
+    /// The same with this value, where it has the name.
+    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Fault {
+        if let Some((_, found)) = self.values.iter_mut().find(|(of, _)| *of == name) {
+            *found = value.into();
+        }
+        self
+    }
+
+    /// The parts of this name.
+    pub fn parts(&self, name: &str) -> &[Fault] {
+        match self.value(name) {
+            Some(Value::Faults(parts)) => parts,
+            _ => &[],
+        }
     }
 }
 

@@ -26,12 +26,12 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use crate::core::clock::Clock;
-use crate::core::fault::Fault;
+use crate::core::fault::{Failure, Fault};
 use crate::core::layout::Tick;
 use crate::core::node::Node;
 use crate::core::sequence::Sequence;
 use crate::core::sequencer::{HighMarks, NEVER, Window};
-use crate::host::{Directory, Home, HostError, HostSequence, Kind, Page};
+use crate::host::{Directory, Home, HostSequence, Kind, Page};
 use reports::Reports;
 
 pub use policies::{ClockBack, Policies};
@@ -86,7 +86,7 @@ impl Generator {
         node: Node,
         max_ahead_ms: i64,
         clock: Box<dyn Clock>,
-    ) -> Result<Self, HostError> {
+    ) -> Result<Self, Failure> {
         let max_ahead = max_ahead_ms / node.layout().tick_ms;
         let generator =
             Generator::of(HostSequence::open(directory, node, max_ahead, &*clock)?, clock);

@@ -16,8 +16,8 @@ use super::contents::NewPage;
 use super::header::{BootId, EXTENSION, Header, MARKER, file_name, name_prefix};
 use super::joining::Joined;
 use super::page::{Origin, Page, Snapshot};
-use super::{HostError, Kind, files, system};
-use crate::core::fault::fault;
+use super::{Kind, files, system};
+use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
 use crate::core::sequencer::NEVER;
@@ -50,13 +50,13 @@ pub struct Found {
     /// The path.
     pub path: PathBuf,
     /// The content.
-    pub snapshot: Result<Snapshot, HostError>,
+    pub snapshot: Result<Snapshot, Failure>,
 }
 
 impl Directory {
     /// The directory in the system's default parent, or in the one that `SNOWDRIFT_SHARED` names. Creates it when
     /// missing. None where the system has no default parent and no name is given.
-    pub fn find(named: Option<&Path>) -> Result<Option<Directory>, HostError> {
+    pub fn find(named: Option<&Path>) -> Result<Option<Directory>, Failure> {
         if let Some(named) = named {
             return Directory::with(named, BootId::now()).map(Some);
         }
@@ -67,11 +67,11 @@ impl Directory {
 
     /// The directory of the user that this process has now: `setuid` and `seteuid` change it. An error if another file
     /// system covers or uncovered its parent, and pages cannot be there.
-    pub(super) fn of_present_user(&self) -> Result<Directory, HostError> {
+    pub(super) fn of_present_user(&self) -> Result<Directory, Failure> {
         if self.named.is_some() || system::user() == self.uid {
             return Directory::with(&self.shared, self.boot_id);
         }
-        let fault = || HostError::Unusable(fault!("no-shared-memory"));
+        let fault = || Failure::new(Class::Page, fault!("no-shared-memory"));
         Directory::find(None)?.ok_or_else(fault)
     }
 
@@ -85,9 +85,9 @@ impl Directory {
     }
 
     /// The directory in a named parent, in a boot that tests choose.
-    pub fn with(named: &Path, boot_id: BootId) -> Result<Directory, HostError> {
+    pub fn with(named: &Path, boot_id: BootId) -> Result<Directory, Failure> {
         // Independent of later changes of the working directory.
-        let shared = canonical(named).map_err(HostError::io("find", named))?;
+        let shared = canonical(named).map_err(Failure::io("page-io", "find", named))?;
         system::check_parent(&shared)?;
         let uid = system::user();
         let path = shared.join(system::directory_name(uid));
@@ -103,7 +103,7 @@ impl Directory {
     }
 
     /// Creates the directory if it is missing.
-    pub(super) fn create_directory(&self) -> Result<(), HostError> {
+    pub(super) fn create_directory(&self) -> Result<(), Failure> {
         system::create_directory(&self.path, self.uid)
     }
 
@@ -120,7 +120,7 @@ impl Directory {
         kind: Kind,
         max_ahead: Tick,
         after: Option<Tick>,
-    ) -> Result<Page, HostError> {
+    ) -> Result<Page, Failure> {
         let path = self.page_of(node);
         let wanted = self.wanted(node, kind, max_ahead);
         let mut created = None;
@@ -128,9 +128,7 @@ impl Directory {
         for _ in 0..TRIES {
             match system::create_directory(&self.path, self.uid) {
                 // Removed right after its creation.
-                Err(HostError::Io { cause, .. }) if cause.kind() == ErrorKind::NotFound => {
-                    continue;
-                }
+                Err(failure) if failure.is_missing() => continue,
                 created => created?,
             }
             match Page::join(&path, &wanted)? {
@@ -154,16 +152,17 @@ impl Directory {
             }
         }
         let place = path;
-        Err(HostError::Unusable(if changes > TRIES / 2 {
+        let fault = if changes > TRIES / 2 {
             fault!("page-changing", place)
         } else {
             fault!("page-replaced", place)
-        }))
+        };
+        Err(Failure::new(Class::Page, fault))
     }
 
     /// The node's page, if it exists. An error if it is in use. The exclusive lock keeps every process from using it
     /// until it is dropped.
-    pub fn unused(&self, node: &Node) -> Result<Option<Page>, HostError> {
+    pub fn unused(&self, node: &Node) -> Result<Option<Page>, Failure> {
         system::create_directory(&self.path, self.uid)?;
         Page::alone(&self.page_of(node), self.uid)
     }
@@ -183,11 +182,11 @@ impl Directory {
         wanted: &Header,
         after: Option<Tick>,
         is_first_try: bool,
-    ) -> Result<Option<(u128, Origin)>, HostError> {
+    ) -> Result<Option<(u128, Origin)>, Failure> {
         files::sweep(&self.path);
         files::explain(&self.path);
         let marker = path.with_extension(MARKER);
-        let failed = HostError::io("create", path);
+        let failed = Failure::io("page-io", "create", path);
         let own_marker = match system::create_private(&marker) {
             Ok(file) => Some(file).filter(|_| after.is_none()),
             Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
@@ -207,7 +206,7 @@ impl Directory {
             }
             // The directory was removed. The caller creates it again.
             Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(cause) => return Err(HostError::io("create", &marker)(cause)),
+            Err(cause) => return Err(Failure::io("page-io", "create", &marker)(cause)),
         };
         let page = NewPage::new(wanted, after.unwrap_or(NEVER), Tick::MAX);
         if files::create(path, page.bytes()).map_err(failed)?.is_none() {
@@ -222,13 +221,13 @@ impl Directory {
 
     /// Replaces an unused page, which nobody can use before `unused` is dropped. Safe even if the name is another
     /// page's by now: its users notice the replacement.
-    fn replace(&self, unused: &Page, wanted: &Header) -> Result<(), HostError> {
+    fn replace(&self, unused: &Page, wanted: &Header) -> Result<(), Failure> {
         // Ticks that a reset found issued ahead of the clock stay forbidden.
         self.replace_by(unused, wanted, unused.highest(), unused.ceiling())
     }
 
     /// Replaces an unused page by one that issues ticks in (floor, ceiling] and above the clock.
-    pub fn reset(&self, unused: &Page, floor: Tick, ceiling: Tick) -> Result<(), HostError> {
+    pub fn reset(&self, unused: &Page, floor: Tick, ceiling: Tick) -> Result<(), Failure> {
         self.replace_by(unused, &self.same(unused), floor, ceiling)
     }
 
@@ -244,7 +243,7 @@ impl Directory {
         wanted: &Header,
         floor: Tick,
         ceiling: Tick,
-    ) -> Result<(), HostError> {
+    ) -> Result<(), Failure> {
         let path = unused.path();
         let page = NewPage::new(wanted, floor, ceiling);
         let placed = files::write(&self.path, page.bytes()).and_then(|file| {
@@ -256,14 +255,14 @@ impl Directory {
         placed.map_err(|cause| match cause.kind() {
             // Windows replaces no file that is mapped, and a process maps its pages until it ends.
             ErrorKind::PermissionDenied if cfg!(windows) => {
-                HostError::Conflict(fault!("page-mapped", place: path))
+                Failure::new(Class::Conflict, fault!("page-mapped", place: path))
             }
-            _ => HostError::io("replace", path)(cause),
+            _ => Failure::io("page-io", "replace", path)(cause),
         })
     }
 
     /// Replaces a durable page that only this process uses. Returns false if another process uses it.
-    pub fn renew(&self, page: &Page) -> Result<bool, HostError> {
+    pub fn renew(&self, page: &Page) -> Result<bool, Failure> {
         let is_alone = page.try_alone()?;
         if is_alone {
             self.replace(page, &self.same(page))?;
@@ -272,7 +271,7 @@ impl Directory {
     }
 
     /// This user's pages, sorted by name.
-    pub fn pages(&self) -> Result<Vec<Found>, HostError> {
+    pub fn pages(&self) -> Result<Vec<Found>, Failure> {
         let mut pages = Vec::new();
         for path in self.paths("")? {
             match Page::map(&path, self.uid) {
@@ -285,8 +284,8 @@ impl Directory {
     }
 
     /// The paths of pages whose name begins so, in order; none if the directory was removed.
-    pub(super) fn paths(&self, prefix: &str) -> Result<Vec<PathBuf>, HostError> {
-        let failed = HostError::io("read the directory", &self.path);
+    pub(super) fn paths(&self, prefix: &str) -> Result<Vec<PathBuf>, Failure> {
+        let failed = Failure::io("page-io", "read the directory", &self.path);
         let entries = match fs::read_dir(&self.path) {
             Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(&failed)?,
@@ -308,7 +307,7 @@ impl Directory {
         &self,
         layout: &Layout,
         datacenter_id: u64,
-    ) -> Result<Vec<PathBuf>, HostError> {
+    ) -> Result<Vec<PathBuf>, Failure> {
         name_prefix(layout, datacenter_id).map_or(Ok(Vec::new()), |prefix| self.paths(&prefix))
     }
 }

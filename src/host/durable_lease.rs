@@ -8,19 +8,16 @@
 use std::path::Path;
 
 use super::page::{Page, Snapshot};
-use super::{Directory, HostError, Kind};
+use super::{Directory, Kind};
 use crate::core::clock::{Clock, SystemClock};
+use crate::core::fault::Failure;
 use crate::core::layout::Layout;
 use crate::core::sequencer::NEVER;
 
 impl Directory {
     /// The pages of slots that this host has leased from any directory, sorted by worker ID, with living processes
     /// first.
-    pub fn leases_of(
-        &self,
-        layout: &Layout,
-        datacenter_id: u64,
-    ) -> Result<Vec<Snapshot>, HostError> {
+    pub fn leases_of(&self, layout: &Layout, datacenter_id: u64) -> Result<Vec<Snapshot>, Failure> {
         let paths = self.paths_of(layout, datacenter_id)?;
         let mut found: Vec<Snapshot> = paths
             .iter()

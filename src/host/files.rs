@@ -8,7 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 use parking_lot::Mutex;
 use tempfile::NamedTempFile;
 
-use super::{HostError, system};
+use super::system;
+use crate::core::fault::Failure;
 
 const README: &str = "README";
 const TEMPORARY: &str = ".new-";
@@ -47,10 +48,10 @@ pub fn if_possible<T>(done: io::Result<T>) -> io::Result<Option<T>> {
 }
 
 /// Removes a file, if it exists.
-pub fn remove(path: &Path) -> Result<(), HostError> {
+pub fn remove(path: &Path) -> Result<(), Failure> {
     match fs::remove_file(path) {
         Err(cause) if cause.kind() != ErrorKind::NotFound => {
-            Err(HostError::io("remove", path)(cause))
+            Err(Failure::io("page-io", "remove", path)(cause))
         }
         _ => Ok(()),
     }

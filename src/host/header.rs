@@ -14,9 +14,8 @@
 
 use std::path::Path;
 
-use super::HostError;
 use super::system::boot_id;
-use crate::core::fault::fault;
+use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
 
@@ -149,25 +148,25 @@ impl Header {
         bytes
     }
 
-    pub(super) fn from_bytes(bytes: &[u8; HEADER_BYTES], path: &Path) -> Result<Header, HostError> {
+    pub(super) fn from_bytes(bytes: &[u8; HEADER_BYTES], path: &Path) -> Result<Header, Failure> {
         fn take<const N: usize>(bytes: &[u8; HEADER_BYTES], at: usize) -> [u8; N] {
             std::array::from_fn(|index| bytes[at + index])
         }
         let number = |at| i64::from_le_bytes(take(bytes, at));
-        let damaged = || HostError::Unusable(fault!("page-damaged", place: path));
+        let damaged = || Failure::new(Class::Page, fault!("page-damaged", place: path));
         if bytes[..8] != MAGIC {
-            return Err(HostError::Unusable(fault!("page-foreign", place: path)));
+            return Err(Failure::new(Class::Page, fault!("page-foreign", place: path)));
         }
         let format = u32::from_le_bytes(take(bytes, 8));
         if format != FORMAT {
             let fault = fault!("page-format", place: path, format, known: FORMAT);
-            return Err(HostError::Unusable(fault));
+            return Err(Failure::new(Class::Page, fault));
         }
         if u32::from_le_bytes(take(bytes, CRC_AT)) != crc32fast::hash(&bytes[..CRC_AT]) {
             return Err(damaged());
         }
         if u32::from_ne_bytes(take(bytes, 12)) != BYTE_ORDER {
-            return Err(HostError::Unusable(fault!("page-byte-order", place: path)));
+            return Err(Failure::new(Class::Page, fault!("page-byte-order", place: path)));
         }
         let layout = Layout::new(take(bytes, 16), number(24), number(32));
         let node =

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use super::HostError;
 use super::header::Header;
 use super::page::Page;
-use crate::core::fault::fault;
+use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::Tick;
 use crate::store::lock::Hold;
 
@@ -25,11 +24,11 @@ pub enum Joined {
 
 impl Page {
     /// Uses the page of this name if it matches the request.
-    pub fn join(path: &Path, wanted: &Header) -> Result<Joined, HostError> {
+    pub fn join(path: &Path, wanted: &Header) -> Result<Joined, Failure> {
         let Some(mut page) = Page::map(path, wanted.uid)? else { return Ok(Joined::Absent) };
         let header = *page.header();
         if header.node != wanted.node {
-            return Err(HostError::Unusable(fault!("page-misnamed", place: path)));
+            return Err(Failure::new(Class::Page, fault!("page-misnamed", place: path)));
         }
         if header.boot_id.is_other(&wanted.boot_id) {
             return Ok(Joined::OtherBoot);
@@ -54,24 +53,24 @@ impl Page {
     }
 
     /// Locks the page of this name exclusively; none if it does not exist. An error if it is in use.
-    pub fn alone(path: &Path, uid: u32) -> Result<Option<Page>, HostError> {
+    pub fn alone(path: &Path, uid: u32) -> Result<Option<Page>, Failure> {
         let Some(page) = Page::map(path, uid)? else { return Ok(None) };
         if !page.try_alone()? {
             let fault = fault!("page-in-use", place: path, pid: page.living_user());
-            return Err(HostError::Unusable(fault));
+            return Err(Failure::new(Class::Page, fault));
         }
         Ok(Some(page))
     }
 
     /// The difference between a page in use and the requested one.
-    pub(super) fn refusal(&self, wanted: &Header) -> HostError {
+    pub(super) fn refusal(&self, wanted: &Header) -> Failure {
         let (place, pid) = (self.path(), self.living_user());
         if self.header().kind != wanted.kind {
             let (theirs, ours) = (self.header().kind.word(), wanted.kind.word());
-            return HostError::Conflict(fault!("page-kind", place, pid, theirs, ours));
+            return Failure::new(Class::Conflict, fault!("page-kind", place, pid, theirs, ours));
         }
         let ms = |ticks: Tick| ticks.saturating_mul(wanted.node.layout().tick_ms);
         let (theirs, ours) = (ms(self.header().max_ahead), ms(wanted.max_ahead));
-        HostError::Conflict(fault!("page-max-ahead", place, pid, theirs, ours))
+        Failure::new(Class::Conflict, fault!("page-max-ahead", place, pid, theirs, ours))
     }
 }

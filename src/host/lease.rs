@@ -17,9 +17,9 @@ use super::directory::{CHANGE, Directory, TRIES};
 use super::header::{Header, MARKER};
 use super::kept::{Grant, Loss};
 use super::page::Page;
-use super::{HostError, Kind, files, system};
+use super::{Kind, files, system};
 use crate::core::clock::{Clock, SystemClock};
-use crate::core::fault::fault;
+use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
 use crate::core::sequence::Sequence;
@@ -88,7 +88,7 @@ impl Page {
     }
 
     /// Uses the page if it has its name and has not ended. Waits for a process that replaces or removes it.
-    fn start_using(&mut self) -> Result<bool, HostError> {
+    fn start_using(&mut self) -> Result<bool, Failure> {
         for _ in 0..CHANGES {
             if self.lock(Hold::Shared)? {
                 // The page may have ended before the lock.
@@ -107,7 +107,7 @@ impl Page {
 impl Directory {
     /// Creates the page of a slot that this host just acquired. Replaces an ended or unused page; a page in use is an
     /// error.
-    pub fn lease(&self, node: &Node, max_ahead: Tick, grant: &Grant) -> Result<Page, HostError> {
+    pub fn lease(&self, node: &Node, max_ahead: Tick, grant: &Grant) -> Result<Page, Failure> {
         let path = self.page_of(node);
         let wanted = self.wanted(node, Kind::Leased, max_ahead);
         let mut changes = 0;
@@ -137,7 +137,7 @@ impl Directory {
             match system::create_private(&path.with_extension(MARKER)) {
                 Err(cause) if cause.kind() == ErrorKind::NotFound => continue,
                 Err(cause) if cause.kind() != ErrorKind::AlreadyExists => {
-                    return Err(HostError::io("create", &path)(cause));
+                    return Err(Failure::io("page-io", "create", &path)(cause));
                 }
                 _ => {}
             }
@@ -147,7 +147,7 @@ impl Directory {
                 return Ok(page);
             }
         }
-        Err(HostError::Unusable(fault!("page-replaced", place: path)))
+        Err(Failure::new(Class::Page, fault!("page-replaced", place: path)))
     }
 
     /// Gives a page its name, in place of another page or of none. This process uses the page before others can find
@@ -157,8 +157,8 @@ impl Directory {
         page: &NewPage,
         before: Option<&Page>,
         path: &Path,
-    ) -> Result<Option<Page>, HostError> {
-        let failed = HostError::io("create", path);
+    ) -> Result<Option<Page>, Failure> {
+        let failed = Failure::io("page-io", "create", path);
         let file = files::write(self.path(), page.bytes()).map_err(&failed)?;
         let Some(mut page) = Page::map(file.path(), self.uid)? else { return Ok(None) };
         page.lock(Hold::Shared)?;
@@ -183,15 +183,13 @@ impl Directory {
         namespace: u128,
         max_ahead: Tick,
         is_wanted: impl Fn(u128) -> bool,
-    ) -> Result<Option<Page>, HostError> {
+    ) -> Result<Option<Page>, Failure> {
         let mut found = Vec::new();
         for path in self.paths_of(layout, datacenter_id)? {
             let page = match Page::map(&path, self.uid) {
                 Ok(Some(page)) => page,
                 // A damaged file is no page of this slot.
-                Ok(None) | Err(HostError::Unusable(_)) => {
-                    continue;
-                }
+                Ok(None) | Err(Failure { class: Class::Page, .. }) => continue,
                 Err(error) => return Err(error),
             };
             page.remove_if_past();
@@ -238,11 +236,11 @@ fn leased(wanted: &Header, grant: &Grant, highest: Tick) -> NewPage {
 }
 
 /// The reason that a slot's page cannot replace this one.
-fn in_use(page: &Page, wanted: &Header) -> HostError {
+fn in_use(page: &Page, wanted: &Header) -> Failure {
     match page.header().kind {
         Kind::Leased => {
             let (place, pid) = (page.path(), page.living_user());
-            HostError::Conflict(fault!("page-lease", place, pid))
+            Failure::new(Class::Conflict, fault!("page-lease", place, pid))
         }
         _ => page.refusal(wanted),
     }

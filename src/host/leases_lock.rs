@@ -8,10 +8,9 @@
 //! A stopped process keeps the lock. Callers try for a bounded time, then continue without it.
 
 use std::fs::File;
-use std::io::ErrorKind;
 
-use super::{Directory, HostError, files, system};
-use crate::core::fault::fault;
+use super::{Directory, files, system};
+use crate::core::fault::{Class, Failure, fault};
 use crate::store::lock::{self, Hold, USERS};
 
 const NAME: &str = "leases.lock";
@@ -28,22 +27,22 @@ pub struct LeasesLock {
 
 impl Directory {
     /// Locks a key: a store, layout and datacenter. None while another process or caller holds it.
-    pub fn lock_leases(&self, key: u128) -> Result<Option<LeasesLock>, HostError> {
+    pub fn lock_leases(&self, key: u128) -> Result<Option<LeasesLock>, Failure> {
         let path = self.path().join(NAME);
         for _ in 0..TRIES {
             system::create_directory(self.path(), self.uid)?;
             let opened = system::open(&path, self.uid);
             let file = match opened {
                 Ok((file, ..)) => file,
-                Err(HostError::Io { cause, .. }) if cause.kind() == ErrorKind::NotFound => {
-                    files::create(&path, b"").map_err(HostError::io("create", &path))?;
+                Err(failure) if failure.is_missing() => {
+                    files::create(&path, b"").map_err(Failure::io("page-io", "create", &path))?;
                     continue;
                 }
                 Err(error) => return Err(error),
             };
             let lock = LeasesLock { file, at: byte_of(key) };
             let is_taken = lock::try_take(&lock.file, lock.at, Hold::Exclusive)
-                .map_err(HostError::io("lock", &path))?;
+                .map_err(Failure::io("page-io", "lock", &path))?;
             if !is_taken {
                 return Ok(None);
             }
@@ -52,7 +51,7 @@ impl Directory {
                 return Ok(Some(lock));
             }
         }
-        Err(HostError::Unusable(fault!("page-replaced", place: path)))
+        Err(Failure::new(Class::Page, fault!("page-replaced", place: path)))
     }
 }
 

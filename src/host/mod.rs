@@ -55,11 +55,6 @@ mod processes;
 mod sequence;
 mod system;
 
-use std::io;
-use std::path::{Path, PathBuf};
-
-use crate::core::fault::Fault;
-
 pub use directory::{Directory, Found};
 pub use header::{BootId, Header, Kind};
 pub use kept::{Grant, Kept, Leasing, Loss};
@@ -69,37 +64,3 @@ pub use other_users::OtherUser;
 pub use page::{Origin, Page, Snapshot};
 pub use processes::Process;
 pub use sequence::HostSequence;
-
-/// Reasons that a host's page is unusable. None of them is a reason to share less.
-#[derive(Debug)]
-pub enum HostError {
-    /// The page or the directory cannot be used. It is left unchanged.
-    Unusable(Fault),
-    /// The node's other processes use its page in another way.
-    Conflict(Fault),
-    /// The file system refused.
-    Io {
-        /// The operation.
-        doing: &'static str,
-        /// The file.
-        place: PathBuf,
-        /// The system's error.
-        cause: io::Error,
-    },
-}
-
-impl HostError {
-    /// For `map_err`.
-    fn io(doing: &'static str, place: &Path) -> impl Fn(io::Error) -> Self {
-        move |cause| HostError::Io { doing, place: place.to_owned(), cause }
-    }
-}
-
-impl From<HostError> for Fault {
-    fn from(error: HostError) -> Fault {
-        match error {
-            HostError::Unusable(fault) | HostError::Conflict(fault) => fault,
-            HostError::Io { doing, place, cause } => Fault::io("page-io", doing, place, &cause),
-        }
-    }
-}

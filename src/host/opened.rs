@@ -8,8 +8,9 @@ use std::sync::atomic::{
 };
 use std::time::{Duration, Instant};
 
-use super::{Header, HostError, Page};
+use super::{Header, Page};
 use crate::core::clock::{Clock, UnixTime};
+use crate::core::fault::Failure;
 use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
 use crate::core::sequence::{Cells, Run, Sequence, Time};
@@ -92,7 +93,7 @@ impl Opened {
     /// the name, so only this page issues IDs in the rest of that tick. Any other clock value, also a lower one, needs
     /// another check.
     #[inline]
-    pub fn may_issue(&self, unix_ms: i64) -> Result<bool, HostError> {
+    pub fn may_issue(&self, unix_ms: i64) -> Result<bool, Failure> {
         if self.is_checked(unix_ms) { Ok(true) } else { self.check(unix_ms) }
     }
 
@@ -102,9 +103,11 @@ impl Opened {
     }
 
     #[cold]
-    fn check(&self, unix_ms: i64) -> Result<bool, HostError> {
-        let is_current = |page: &Page| Ok(page.is_of_present_user() && page.is_named()?);
-        let is_current = self.page().map_or(Ok(true), is_current)?;
+    fn check(&self, unix_ms: i64) -> Result<bool, Failure> {
+        let is_current = match self.page() {
+            Some(page) => page.is_of_present_user() && page.is_named()?,
+            None => true,
+        };
         if is_current {
             self.checked_ms.store(unix_ms, Release);
         }
@@ -120,7 +123,7 @@ pub enum Halt {
     /// The page lost its name, or is of the user that the process was: call [`HostSequence::reopen`], then retry.
     Unnamed,
     /// Neither this page nor another is usable.
-    Host(Box<HostError>),
+    Host(Box<Failure>),
 }
 
 impl From<Stall> for Halt {
@@ -129,8 +132,8 @@ impl From<Stall> for Halt {
     }
 }
 
-impl From<HostError> for Halt {
-    fn from(error: HostError) -> Self {
+impl From<Failure> for Halt {
+    fn from(error: Failure) -> Self {
         Halt::Host(Box::new(error))
     }
 }

@@ -22,8 +22,8 @@ use super::header::{HEADER_BYTES, Header, MARKER};
 use super::kept::{Kept, Leasing, unix_ms};
 use super::processes::{self, Process};
 use super::system::{self, Identity};
-use super::{HostError, Kind, files};
-use crate::core::fault::fault;
+use super::{Kind, files};
+use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::Tick;
 use crate::core::sequence::{Cells, Sequence};
 use crate::core::sequencer::{HighMarks, NEVER};
@@ -60,18 +60,18 @@ pub struct Page {
 
 impl Page {
     /// Maps the page of this name; none if it does not exist.
-    pub(super) fn map(path: &Path, uid: u32) -> Result<Option<Page>, HostError> {
+    pub(super) fn map(path: &Path, uid: u32) -> Result<Option<Page>, Failure> {
         let (mut file, identity) = match open(path, uid) {
-            Err(HostError::Io { cause, .. }) if cause.kind() == ErrorKind::NotFound => {
-                return Ok(None);
-            }
+            Err(failure) if failure.is_missing() => return Ok(None),
             opened => opened?,
         };
         let mut bytes = [0; HEADER_BYTES];
-        file.read_exact(&mut bytes).map_err(HostError::io("read", path))?;
+        file.read_exact(&mut bytes).map_err(Failure::io("page-io", "read", path))?;
         let header = Header::from_bytes(&bytes, path)?;
-        let map =
-            MmapOptions::new().len(BYTES).map_raw(&file).map_err(HostError::io("map", path))?;
+        let map = MmapOptions::new()
+            .len(BYTES)
+            .map_raw(&file)
+            .map_err(Failure::io("page-io", "map", path))?;
         let may_be_old = header.boot_id.is_unknown();
         let page = Page {
             map,
@@ -87,7 +87,7 @@ impl Page {
         };
         match page.is_possible() {
             true => Ok(Some(page)),
-            false => Err(HostError::Unusable(fault!("page-damaged", place: path))),
+            false => Err(Failure::new(Class::Page, fault!("page-damaged", place: path))),
         }
     }
 
@@ -102,27 +102,27 @@ impl Page {
         path.clone_into(&mut self.path);
     }
 
-    fn with_file(&self, lock: impl FnOnce(&File) -> io::Result<bool>) -> Result<bool, HostError> {
+    fn with_file(&self, lock: impl FnOnce(&File) -> io::Result<bool>) -> Result<bool, Failure> {
         let file = self.file.lock();
-        file.as_ref().map_or(Ok(false), lock).map_err(HostError::io("lock", &self.path))
+        file.as_ref().map_or(Ok(false), lock).map_err(Failure::io("page-io", "lock", &self.path))
     }
 
     /// Whether another process uses it, or another opening in this one. On Linux the check never keeps others away;
     /// elsewhere it may, for a moment.
-    pub fn is_used(&self) -> Result<bool, HostError> {
+    pub fn is_used(&self) -> Result<bool, Failure> {
         self.with_file(|file| lock::is_taken(file, USERS))
     }
 
-    pub(super) fn lock(&self, hold: Hold) -> Result<bool, HostError> {
+    pub(super) fn lock(&self, hold: Hold) -> Result<bool, Failure> {
         self.with_file(|file| lock::try_take(file, USERS, hold))
     }
 
-    pub(super) fn is_locked_alone(&self) -> Result<bool, HostError> {
+    pub(super) fn is_locked_alone(&self) -> Result<bool, Failure> {
         self.with_file(|file| lock::is_exclusive(file, USERS))
     }
 
     /// Locks the page exclusively, unless others use it.
-    pub fn try_alone(&self) -> Result<bool, HostError> {
+    pub fn try_alone(&self) -> Result<bool, Failure> {
         self.lock(Hold::Exclusive)
     }
 
@@ -135,7 +135,7 @@ impl Page {
     }
 
     /// Shares the lock with others.
-    pub fn share(&self) -> Result<(), HostError> {
+    pub fn share(&self) -> Result<(), Failure> {
         self.lock(Hold::Shared).map(drop)
     }
 
@@ -150,12 +150,12 @@ impl Page {
     }
 
     /// Removes the page, if it has its name.
-    pub fn remove(&self) -> Result<(), HostError> {
+    pub fn remove(&self) -> Result<(), Failure> {
         if self.is_named()? { files::remove(&self.path) } else { Ok(()) }
     }
 
     /// Removes the page and the node's marker. Requires [`Page::try_alone`]: no other process creates a page meanwhile.
-    pub fn remove_with_marker(&self) -> Result<(), HostError> {
+    pub fn remove_with_marker(&self) -> Result<(), Failure> {
         if self.is_named()? {
             // The marker first: while the page has its name, no other process places a marker.
             files::remove(&self.path.with_extension(MARKER))?;
@@ -238,7 +238,7 @@ impl Page {
     }
 
     /// Returns an error if the page was overwritten or cleared.
-    pub fn check_intact(&self) -> Result<(), HostError> {
+    pub fn check_intact(&self) -> Result<(), Failure> {
         if self.contents().is_intact() {
             return Ok(());
         }
@@ -246,8 +246,8 @@ impl Page {
     }
 
     /// The error of a page that holds what no process of snowdrift writes.
-    pub fn overwritten(&self) -> HostError {
-        HostError::Unusable(fault!("page-overwritten", place: self.path.as_path()))
+    pub fn overwritten(&self) -> Failure {
+        Failure::new(Class::Page, fault!("page-overwritten", place: self.path.as_path()))
     }
 
     /// Whether its cells are possible: see [`Sequence::is_possible`].
@@ -264,7 +264,7 @@ impl Page {
 
     /// Leaves the page, if the process has changed its user: it issues nothing from it any more. An error while others
     /// use it: they and the new user's processes would issue duplicates.
-    pub(super) fn leave_to_user(&self) -> Result<(), HostError> {
+    pub(super) fn leave_to_user(&self) -> Result<(), Failure> {
         let (from, to) = (self.uid, system::user());
         if from == to {
             return Ok(());
@@ -278,14 +278,14 @@ impl Page {
             return Ok(());
         }
         let (place, pid) = (self.path(), self.living_user());
-        Err(HostError::Conflict(fault!("page-user", place, pid, from, to)))
+        Err(Failure::new(Class::Conflict, fault!("page-user", place, pid, from, to)))
     }
 
     /// Whether its path still names it, so that all who open the node find this page.
     ///
     /// The link count is no substitute: a renamed page, or one in a renamed directory, still has its link while others
     /// create a new page beside it.
-    pub fn is_named(&self) -> Result<bool, HostError> {
+    pub fn is_named(&self) -> Result<bool, Failure> {
         match system::identity_at(&self.path) {
             Ok(identity) if identity == self.identity => self.check_intact().map(|()| true),
             Ok(_) => Ok(false),
@@ -294,7 +294,7 @@ impl Page {
             {
                 Ok(false)
             }
-            Err(cause) => Err(HostError::io("inspect", &self.path)(cause)),
+            Err(cause) => Err(Failure::io("page-io", "inspect", &self.path)(cause)),
         }
     }
 }
@@ -320,11 +320,11 @@ pub struct Snapshot {
 }
 
 /// Opens a file that has the length of a page.
-fn open(path: &Path, uid: u32) -> Result<(File, Identity), HostError> {
+fn open(path: &Path, uid: u32) -> Result<(File, Identity), Failure> {
     let (file, found, identity) = system::open(path, uid)?;
     if found.len() != BYTES as u64 {
         let fault = fault!("page-length", place: path, length: found.len(), wanted: BYTES);
-        return Err(HostError::Unusable(fault));
+        return Err(Failure::new(Class::Page, fault));
     }
     Ok((file, identity))
 }

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::{Directory, Halt, HostError, Kind, Opened, Origin, Page, Reading};
+use super::{Directory, Halt, Kind, Opened, Origin, Page, Reading};
 use crate::core::clock::Clock;
-use crate::core::fault::{Fault, fault};
+use crate::core::fault::{Class, Failure, Fault, fault};
 use crate::core::layout::Tick;
 use crate::core::node::Node;
 use crate::core::sequence::{Beginning, Rules};
@@ -76,7 +76,7 @@ impl HostSequence {
         node: Node,
         max_ahead: Tick,
         clock: &(impl Clock + ?Sized),
-    ) -> Result<HostSequence, HostError> {
+    ) -> Result<HostSequence, Failure> {
         let first = begun(&directory, &node, max_ahead, clock, None)?;
         Ok(HostSequence::starting_with(first, Some(directory), node, max_ahead))
     }
@@ -142,7 +142,7 @@ impl HostSequence {
     }
 
     /// Opens the node's next page, unless another thread opened it since `unnamed` was current.
-    pub fn reopen(&self, unnamed: &Opened, clock: &(impl Clock + ?Sized)) -> Result<(), HostError> {
+    pub fn reopen(&self, unnamed: &Opened, clock: &(impl Clock + ?Sized)) -> Result<(), Failure> {
         let mut opened = self.opened.lock();
         let Some(directory) = &self.directory else { return Ok(()) };
         if !ptr::eq(self.current(), unnamed) {
@@ -160,7 +160,7 @@ impl HostSequence {
     }
 
     /// The node's page by name, for a record. Without a directory: the process's own memory. Nothing draws from it yet.
-    pub fn next(&self) -> Result<Arc<Opened>, HostError> {
+    pub fn next(&self) -> Result<Arc<Opened>, Failure> {
         let opened = self.opened.lock();
         let current = opened.iter().find(|one| ptr::eq(Arc::as_ptr(one), self.current()));
         let is_named = |page: &Page| page.is_named().unwrap_or(false);
@@ -177,16 +177,19 @@ impl HostSequence {
     }
 
     /// Replaces a page that its record does not name.
-    pub fn replace(&self, stale: &Opened) -> Result<(), HostError> {
+    pub fn replace(&self, stale: &Opened) -> Result<(), Failure> {
         let (Some(directory), Some(page)) = (&self.directory, stale.page()) else { return Ok(()) };
         if directory.renew(page)? {
             return Ok(());
         }
-        Err(HostError::Conflict(fault!("page-record", place: page.path(), pid: page.living_user())))
+        Err(Failure::new(
+            Class::Conflict,
+            fault!("page-record", place: page.path(), pid: page.living_user()),
+        ))
     }
 
     /// Makes `next` the current sequence.
-    pub fn adopt(&self, next: &Arc<Opened>) -> Result<(), HostError> {
+    pub fn adopt(&self, next: &Arc<Opened>) -> Result<(), Failure> {
         let mut opened = self.opened.lock();
         if ptr::eq(self.current(), Arc::as_ptr(next)) {
             return Ok(());
@@ -195,14 +198,14 @@ impl HostSequence {
     }
 
     /// Refuses one page more than a process may have opened.
-    fn check_number(&self, opened: &[Arc<Opened>]) -> Result<(), HostError> {
+    fn check_number(&self, opened: &[Arc<Opened>]) -> Result<(), Failure> {
         if opened.len() >= MOST_PAGES {
             return Err(again_and_again(self.current(), opened.len()));
         }
         Ok(())
     }
 
-    fn push(&self, opened: &mut Vec<Arc<Opened>>, next: Arc<Opened>) -> Result<(), HostError> {
+    fn push(&self, opened: &mut Vec<Arc<Opened>>, next: Arc<Opened>) -> Result<(), Failure> {
         self.check_number(opened)?;
         self.current().retire();
         self.current.store(Arc::as_ptr(&next).cast_mut(), Release);
@@ -237,7 +240,7 @@ fn begun(
     max_ahead: Tick,
     clock: &(impl Clock + ?Sized),
     after: Option<Tick>,
-) -> Result<Opened, HostError> {
+) -> Result<Opened, Failure> {
     let page = directory.open_as(node, Kind::Plain, max_ahead, after)?;
     let (origin, may_be_old) = (page.origin(), page.may_be_old());
     let opened = Opened::of(page);
@@ -265,6 +268,6 @@ fn begun(
     Ok(opened)
 }
 
-fn again_and_again(opened: &Opened, times: usize) -> HostError {
-    HostError::Unusable(fault!("page-deleted", place: opened.page().map(Page::path), times))
+fn again_and_again(opened: &Opened, times: usize) -> Failure {
+    Failure::new(Class::Page, fault!("page-deleted", place: opened.page().map(Page::path), times))
 }

@@ -22,19 +22,20 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::Access;
 use super::evidence::{Known, claim, is_of, is_of_this_boot, other_pages_issued};
-use super::{Access, OpenError};
+use crate::core::fault::Failure;
 use crate::core::layout::Tick;
 use crate::core::sequence::{NotReopened, WindowNumber};
 use crate::core::sequencer::{NEVER, Window};
 use crate::generator::Generator;
 use crate::host::{Opened, Origin};
+use crate::store::Holder;
 use crate::store::checks;
 use crate::store::file::FileStore;
 use crate::store::lock::{Hold, USERS};
 use crate::store::record::Record;
 use crate::store::slot::{OPENING, RENEWING, SlotFile};
-use crate::store::{Holder, StoreError};
 
 /// The longest wait for others that open the slot. Each takes as long as the disk. Shorter than a constructor's wait
 /// for the disk.
@@ -73,7 +74,7 @@ impl Durable {
         holder: Holder,
         ttl: Duration,
         access: Access,
-    ) -> Result<Durable, OpenError> {
+    ) -> Result<Durable, Failure> {
         let slot = match access {
             Access::Joined => store.slot_at(store.path_of(generator.node()))?,
             _ => store.slot(generator.node())?,
@@ -103,7 +104,7 @@ impl Durable {
     }
 
     /// Opens the node's page for the record, at first or after the previous page has lost its name.
-    pub fn bind(&mut self, generator: &Generator, ttl: Duration) -> Result<(), OpenError> {
+    pub fn bind(&mut self, generator: &Generator, ttl: Duration) -> Result<(), Failure> {
         self.unbind()?;
         let turn = match self.access {
             // It changes nothing that other openers of the slot depend on.
@@ -114,7 +115,7 @@ impl Durable {
         if let Some(turn) = turn
             && !take_within(&self.slot, OPENING, turn)?
         {
-            return Err(self.slot.in_use().into());
+            return Err(self.slot.in_use());
         }
         let bound = self.bind_in_turn(generator, ttl);
         if bound.is_err() {
@@ -132,7 +133,7 @@ impl Durable {
     }
 
     /// Closes the page, and lets another one be opened for the record.
-    fn unbind(&mut self) -> Result<(), StoreError> {
+    fn unbind(&mut self) -> Result<(), Failure> {
         if let Some(Bound { opened, .. }) = self.bound.take() {
             let high = opened.sequence().close_once().high;
             let floor = opened.sequence().floor();
@@ -142,7 +143,7 @@ impl Durable {
         Ok(())
     }
 
-    fn bind_in_turn(&self, generator: &Generator, ttl: Duration) -> Result<Bound, OpenError> {
+    fn bind_in_turn(&self, generator: &Generator, ttl: Duration) -> Result<Bound, Failure> {
         let slot = &self.slot;
         slot.check_path()?;
         let (first, hold) = match self.access {
@@ -153,12 +154,12 @@ impl Durable {
         for _ in 0..PAGES {
             // Before the page: a page that the record's last user removes must not be opened.
             if !slot.try_take(USERS, first)? {
-                return Err(slot.in_use().into());
+                return Err(slot.in_use());
             }
             let record = slot.read()?;
             checks::check_node(&record.node, generator.node(), slot.path())?;
             if self.access == Access::Joined && record.is_closed {
-                return Err(slot.in_use().into());
+                return Err(slot.in_use());
             }
             let opened = generator.sequences().next()?;
             let is_joined = is_of(opened.page(), &record)
@@ -170,7 +171,7 @@ impl Durable {
                 let floor = opened.sequence().floor();
                 Bound { opened, generation: record.generation, window, floor }
             } else if self.access == Access::Joined || !slot.try_take(USERS, Hold::Exclusive)? {
-                return Err(slot.in_use().into());
+                return Err(slot.in_use());
             } else if claim(opened.page(), &opened, &record)? {
                 let bound = self.begin(generator, ttl, opened, &slot.read()?)?;
                 slot.try_take(USERS, hold)?;
@@ -182,7 +183,7 @@ impl Durable {
             generator.sequences().adopt(&bound.opened)?;
             return Ok(bound);
         }
-        Err(slot.in_use().into())
+        Err(slot.in_use())
     }
 
     /// Names the page in the record, and opens its window after that is on the disk.
@@ -192,7 +193,7 @@ impl Durable {
         ttl: Duration,
         opened: Arc<Opened>,
         record: &Record,
-    ) -> Result<Bound, OpenError> {
+    ) -> Result<Bound, Failure> {
         let sequence = opened.sequence();
         if !sequence.is_closed() {
             // The process's own memory, used before without a record.
@@ -235,7 +236,7 @@ impl Durable {
         let bounds = Window { floor: next.floor, ceiling: next.ceiling };
         let window = match sequence.resume(&closed, bounds, &before.high, before.used) {
             Ok(window) => window,
-            Err(NotReopened::Overtaken) => return Err(self.slot.in_use().into()),
+            Err(NotReopened::Overtaken) => return Err(self.slot.in_use()),
             // The layout has no tick left: the page stays closed.
             Err(NotReopened::Ended) => sequence.window_number(),
         };
@@ -243,7 +244,7 @@ impl Durable {
     }
 
     /// As [`Durable::renew`]. Returns false while another process renews.
-    pub fn renew_in_turn(&mut self, ceiling: Tick) -> Result<bool, StoreError> {
+    pub fn renew_in_turn(&mut self, ceiling: Tick) -> Result<bool, Failure> {
         if !self.slot.try_take(RENEWING, Hold::Exclusive)? {
             return Ok(false);
         }
@@ -253,7 +254,7 @@ impl Durable {
     }
 
     /// Records a ceiling, and raises the ceiling of the page's window to it. Waits for the disk.
-    pub fn renew(&mut self, ceiling: Tick) -> Result<(), StoreError> {
+    pub fn renew(&mut self, ceiling: Tick) -> Result<(), Failure> {
         let Some(Bound { opened, generation, window, .. }) = &self.bound else { return Ok(()) };
         let record = self.slot.read()?;
         if (record.generation, record.page) != (*generation, opened.id()) {
@@ -273,7 +274,7 @@ impl Durable {
 }
 
 /// Locks a byte, within this time.
-pub(super) fn take_within(slot: &SlotFile, at: u64, at_most: Duration) -> Result<bool, StoreError> {
+pub(super) fn take_within(slot: &SlotFile, at: u64, at_most: Duration) -> Result<bool, Failure> {
     let deadline = Instant::now() + at_most;
     while !slot.try_take(at, Hold::Exclusive)? {
         if Instant::now() >= deadline {

@@ -1,9 +1,10 @@
 //! What a page and a record tell before the page opens: whether it is the record's, and the ticks issued so far.
 
+use crate::core::fault::Failure;
 use crate::core::layout::Tick;
 use crate::core::sequencer::{HighMarks, NEVER};
 use crate::generator::Generator;
-use crate::host::{HostError, Opened, Origin, Page};
+use crate::host::{Opened, Origin, Page};
 use crate::store::record::Record;
 
 /// The ticks known to be issued until now. Nothing is known of the ticks at or below the floor; the marks cover the rest.
@@ -45,7 +46,7 @@ pub fn is_of(page: Option<&Page>, record: &Record) -> bool {
 }
 
 /// Whether the page, if any, has all ticks issued from it: an earlier boot may have left the page on a disk.
-pub fn is_of_this_boot(page: Option<&Page>) -> Result<bool, HostError> {
+pub fn is_of_this_boot(page: Option<&Page>) -> Result<bool, Failure> {
     match page {
         // A user of it has replaced it in this boot.
         Some(page) if page.may_be_old() => Ok(!page.try_alone()?),
@@ -55,7 +56,7 @@ pub fn is_of_this_boot(page: Option<&Page>) -> Result<bool, HostError> {
 
 /// Makes a page that is not open this record's for ever, if it may be. Returns false where another page must replace
 /// it.
-pub fn claim(page: Option<&Page>, opened: &Opened, record: &Record) -> Result<bool, HostError> {
+pub fn claim(page: Option<&Page>, opened: &Opened, record: &Record) -> Result<bool, Failure> {
     let Some(page) = page else { return Ok(true) };
     let sequence = opened.sequence();
     if page.kept().file() != 0 || sequence.is_begun() {

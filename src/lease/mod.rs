@@ -18,50 +18,7 @@ mod release;
 mod renewer;
 pub mod reset;
 
-use crate::core::fault::Fault;
-use crate::host::HostError;
-use crate::store::StoreError;
 pub use renewer::{Lease, Report, Status};
-
-/// Reasons for not opening a node.
-#[derive(Debug)]
-pub enum OpenError {
-    /// The host's page refused.
-    Host(HostError),
-    /// The store refused.
-    Store(StoreError),
-    /// The layout has no room for the node, the host has no directory for pages, or this process has the node open in
-    /// another way.
-    Other(Fault),
-}
-
-impl From<StoreError> for OpenError {
-    fn from(error: StoreError) -> Self {
-        OpenError::Store(error)
-    }
-}
-
-impl From<HostError> for OpenError {
-    fn from(error: HostError) -> Self {
-        OpenError::Host(error)
-    }
-}
-
-impl From<Fault> for OpenError {
-    fn from(fault: Fault) -> Self {
-        OpenError::Other(fault)
-    }
-}
-
-impl From<OpenError> for Fault {
-    fn from(error: OpenError) -> Fault {
-        match error {
-            OpenError::Host(error) => error.into(),
-            OpenError::Store(error) => error.into(),
-            OpenError::Other(fault) => fault,
-        }
-    }
-}
 
 /// The processes that may use a slot beside this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

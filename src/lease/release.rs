@@ -4,9 +4,9 @@ use std::thread;
 use std::time::Instant;
 
 use super::durable::{Bound, Durable, POLL, SHORT_TURN, take_within};
+use crate::core::fault::Failure;
 use crate::generator::Generator;
 use crate::host::{Kind, Page};
-use crate::store::StoreError;
 use crate::store::lock::{Hold, USERS};
 use crate::store::record::Record;
 use crate::store::slot::OPENING;
@@ -17,7 +17,7 @@ const PASSING: usize = 3;
 impl Durable {
     /// Releases the slot. The last user closes the page and records the ticks issued. Of a leased slot it removes the
     /// page.
-    pub fn close(mut self, generator: &Generator) -> Result<(), StoreError> {
+    pub fn close(mut self, generator: &Generator) -> Result<(), Failure> {
         let Some(bound) = self.bound.take() else { return Ok(()) };
         // Of two users that close it, one is the last.
         take_within(&self.slot, OPENING, SHORT_TURN)?;
@@ -34,7 +34,7 @@ impl Durable {
     }
 
     /// Closes the page, and records the ticks issued.
-    fn record_end(&self, bound: &Bound) -> Result<(), StoreError> {
+    fn record_end(&self, bound: &Bound) -> Result<(), Failure> {
         let ended = bound.opened.sequence().close_once();
         let record = self.slot.read()?;
         if (record.generation, record.page) != (bound.generation, bound.opened.id()) {

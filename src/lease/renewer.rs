@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use super::Access;
 use super::durable::Durable;
-use super::{Access, OpenError};
-use crate::core::fault::Fault;
+use crate::core::fault::{Class, Failure, Fault};
 use crate::core::layout::Tick;
 use crate::core::listeners::Listeners;
 use crate::generator::{Generator, WindowId};
+use crate::store::Holder;
 use crate::store::file::FileStore;
-use crate::store::{Holder, StoreError};
 
 /// The shortest and the longest pause after a renewal that failed.
 const RETRY: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
@@ -96,7 +96,7 @@ impl Lease {
         holder: Holder,
         ttl: Duration,
         access: Access,
-    ) -> Result<Lease, OpenError> {
+    ) -> Result<Lease, Failure> {
         let durable = Durable::open(store, generator, holder.clone(), ttl, access)?;
         let shared = Arc::new(Shared {
             store: store.name(),
@@ -120,10 +120,7 @@ impl Lease {
                 renewer.run();
                 drop(ending);
             })
-            .map_err(|cause| {
-                let place = shared.store.clone().into();
-                StoreError::Io { doing: "start a thread for", place, cause }
-            })?;
+            .map_err(Failure::io("slot-io", "start a thread for", shared.store.as_ref()))?;
         Ok(Lease { generator: generator.clone(), shared, ended })
     }
 
@@ -224,7 +221,7 @@ impl Renewer {
                 continue;
             }
             let failure = done.err();
-            let is_lost = matches!(failure, Some(OpenError::Store(StoreError::Lost(_))));
+            let is_lost = failure.as_ref().is_some_and(|failure| failure.class == Class::Lost);
             let retry = match failure {
                 _ if !is_bound => AGAIN,
                 _ => (self.shared.ttl / 10).clamp(RETRY[0], RETRY[1]),
@@ -260,7 +257,7 @@ impl Renewer {
     }
 
     /// Returns false while another process renews in good time.
-    fn renew(&mut self, is_wanted: bool) -> Result<bool, OpenError> {
+    fn renew(&mut self, is_wanted: bool) -> Result<bool, Failure> {
         let ceiling = self.generator.next_ceiling(self.shared.ttl);
         if is_wanted || self.is_within(self.shared.ttl / 3) {
             self.durable.renew(ceiling)?;
@@ -272,7 +269,7 @@ impl Renewer {
         Ok(true)
     }
 
-    fn bind(&mut self) -> Result<bool, OpenError> {
+    fn bind(&mut self) -> Result<bool, Failure> {
         self.durable.bind(&self.generator, self.shared.ttl)?;
         self.shared.floor.store(self.durable.floor(), Relaxed);
         self.generator.renewals().note(self.window, || ());

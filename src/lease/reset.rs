@@ -6,12 +6,11 @@
 
 use std::path::PathBuf;
 
-use crate::core::fault::fault;
+use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
 use crate::core::sequencer::{HighMarks, NEVER};
-use crate::host::{Directory, HostError, Kind, Page};
-use crate::store::StoreError;
+use crate::host::{Directory, Kind, Page};
 use crate::store::checks;
 use crate::store::file::{self, FileStore};
 use crate::store::lock::{Hold, USERS};
@@ -24,7 +23,7 @@ pub struct Reset {
     /// Its node.
     pub node: Node,
     /// The file's record, or the reason why the file is unusable.
-    pub found: Result<Record, StoreError>,
+    pub found: Result<Record, Failure>,
     /// The high marks, where known: from the record of a closed page, or from the page.
     pub high: Option<HighMarks>,
     /// The plan of the reset. None where nothing needs to be done.
@@ -87,7 +86,7 @@ impl FileStore {
         now_ms: i64,
         is_meant: bool,
         host: Option<&Directory>,
-    ) -> Result<Reset, StoreError> {
+    ) -> Result<Reset, Failure> {
         let path = self.directory().join(file::file_name(datacenter_id, worker_id));
         let slot = self.slot_at(path.clone())?;
         if !slot.try_take(USERS, Hold::Exclusive)? {
@@ -95,7 +94,7 @@ impl FileStore {
         }
         slot.check_path()?;
         let found = match slot.read() {
-            Err(failure) if !matches!(failure, StoreError::Unusable { .. }) => return Err(failure),
+            Err(failure) if failure.class != Class::Slot => return Err(failure),
             found => found,
         };
         let recorded = found.as_ref().ok().map(|record| *record.node.layout());
@@ -104,7 +103,8 @@ impl FileStore {
             checks::check_layout(recorded, &layout, &path)?;
         }
         let node = Node::new(layout, datacenter_id, worker_id).map_err(|error| {
-            StoreError::Unusable(
+            Failure::new(
+                Class::Slot,
                 fault!("slot-not-of-layout", place: path.as_path(), why: vec![error]),
             )
         })?;
@@ -126,7 +126,7 @@ impl FileStore {
         if let (true, Some(plan)) = (is_meant, &plan) {
             if let Some(page) = &page {
                 // First: if the process ends here, the slot continues above its ceiling.
-                page.remove().map_err(|error| StoreError::Unusable(error.into()))?;
+                page.remove()?;
             }
             let record = Record { skip: plan.skip, ..Record::starting_at(&node, plan.floor) };
             match &found {
@@ -149,15 +149,15 @@ pub fn reset_page(
     node: &Node,
     now_ms: i64,
     is_meant: bool,
-) -> Result<Option<Reset>, HostError> {
+) -> Result<Option<Reset>, Failure> {
     let Some(page) = host.unused(node)? else { return Ok(None) };
     match page.header().kind {
         Kind::Plain => {}
         Kind::Durable | Kind::DurableLease => {
-            return Err(HostError::Unusable(fault!("page-recorded", place: page.path())));
+            return Err(Failure::new(Class::Page, fault!("page-recorded", place: page.path())));
         }
         Kind::Leased => {
-            return Err(HostError::Unusable(fault!("page-leased", place: page.path())));
+            return Err(Failure::new(Class::Page, fault!("page-leased", place: page.path())));
         }
     }
     let now = node.layout().tick_at(now_ms).clamp(NEVER, node.layout().last_tick());

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use super::{OpenError, Opening};
+use super::Opening;
 use crate::core::clock::SystemClock;
-use crate::core::fault::{Fault, fault};
+use crate::core::fault::{Failure, Fault, fault};
 use crate::core::node::Node;
 use crate::generator::{Generator, WindowId};
 use crate::host::{Kind, Page};
 use crate::lease::{Lease, Report};
-use crate::store::{Holder, StoreError};
+use crate::store::Holder;
 
 /// The longest wait for another thread that takes or releases the same slot. Shorter than a constructor's wait for
 /// the disk, so that the constructor can report this reason.
@@ -95,7 +95,7 @@ impl Entry {
     }
 
     /// The tenancy, once no thread takes or releases a lease.
-    pub fn settled_tenancy(&self) -> Result<MutexGuard<'_, Tenancy>, OpenError> {
+    pub fn settled_tenancy(&self) -> Result<MutexGuard<'_, Tenancy>, Failure> {
         let deadline = Instant::now() + SETTLE;
         let mut tenancy = self.tenancy.lock();
         while matches!(tenancy.recorded, RecordedIn::Changing) {
@@ -104,14 +104,14 @@ impl Entry {
                 let (datacenter, worker) = (node.datacenter_id(), node.worker_id());
                 let waited = SETTLE.as_secs();
                 let fault = fault!("slot-busy", datacenter, worker, waited);
-                return Err(StoreError::Busy(fault).into());
+                return Err(fault.into());
             }
         }
         Ok(tenancy)
     }
 
     /// All users at one time agree on `maxAhead`; the first one decides.
-    pub fn agree(&self, tenancy: &Tenancy, opening: &Opening) -> Result<(), OpenError> {
+    pub fn agree(&self, tenancy: &Tenancy, opening: &Opening) -> Result<(), Failure> {
         let generator = tenancy.shared.as_ref().unwrap_or(&self.own);
         if tenancy.users == 0 && tenancy.shared.is_none() {
             generator.set_max_ahead_ms(opening.max_ahead_ms);
@@ -125,7 +125,7 @@ impl Entry {
 
 impl Tenancy {
     /// Refuses a node that a store records.
-    pub fn check_unrecorded(&self) -> Result<(), OpenError> {
+    pub fn check_unrecorded(&self) -> Result<(), Failure> {
         match &self.recorded {
             RecordedIn::Memory => Ok(()),
             RecordedIn::Changing => Err(fault!("open-recorded").into()),
@@ -135,7 +135,7 @@ impl Tenancy {
     }
 
     /// Refuses a node that the process has open with the other scope.
-    pub fn check_scope(&self, is_host: bool) -> Result<(), OpenError> {
+    pub fn check_scope(&self, is_host: bool) -> Result<(), Failure> {
         if self.users == 0 || self.shared.is_some() == is_host {
             return Ok(());
         }
@@ -144,7 +144,7 @@ impl Tenancy {
     }
 
     /// Refuses a node that the process has by a lease of the host, even where somebody has deleted the page.
-    pub fn check_unleased(&self) -> Result<(), OpenError> {
+    pub fn check_unleased(&self) -> Result<(), Failure> {
         if self.leased.iter().all(Leased::has_ended) {
             return Ok(());
         }
@@ -152,7 +152,7 @@ impl Tenancy {
     }
 
     /// Refuses to open by its name a slot that the host's processes lease.
-    pub fn check_named(&self) -> Result<(), OpenError> {
+    pub fn check_named(&self) -> Result<(), Failure> {
         match &self.recorded {
             RecordedIn::Directory { lease, .. } if self.is_host_lease() => {
                 Err(fault!("open-leased", store: lease.report().store).into())
@@ -162,7 +162,7 @@ impl Tenancy {
     }
 
     /// Refuses a node that is not recorded in this directory with this ttl.
-    pub fn check_recorded_in(&self, directory: &Path, ttl: Duration) -> Result<(), OpenError> {
+    pub fn check_recorded_in(&self, directory: &Path, ttl: Duration) -> Result<(), Failure> {
         match &self.recorded {
             RecordedIn::Directory { directory: in_force, ttl: ttl_in_force, .. }
                 if in_force == directory && *ttl_in_force == ttl =>
@@ -197,7 +197,7 @@ impl Tenancy {
     }
 }
 
-fn open_recorded_in(lease: &Lease) -> OpenError {
+fn open_recorded_in(lease: &Lease) -> Failure {
     let Report { store, ttl, .. } = lease.report();
     fault!("open-recorded", store, ttl: ttl.as_millis()).into()
 }

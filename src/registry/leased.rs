@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::entry::{Entry, Leased, RecordedIn, Tenancy};
-use super::{OpenError, Opening, Share};
+use super::{Opening, Share};
 use crate::core::clock::SystemClock;
-use crate::core::fault::fault;
+use crate::core::fault::{Failure, fault};
 use crate::core::layout::Layout;
 use crate::core::node::Node;
 use crate::core::sequencer::Window;
@@ -22,7 +22,7 @@ pub(super) fn open_leased(
     opening: &Opening,
     window: Window,
     in_thread: bool,
-) -> Result<Share, OpenError> {
+) -> Result<Share, Failure> {
     let entry = Entry::of(node);
     let mut tenancy = entry.tenancy.lock();
     if tenancy.users > 0 || tenancy.check_unrecorded().is_err() {
@@ -35,7 +35,7 @@ pub(super) fn open_leased(
 }
 
 /// Joins this process's users of such a node. Does not block.
-pub(super) fn join_leased(node: Node, opening: &Opening) -> Result<Share, OpenError> {
+pub(super) fn join_leased(node: Node, opening: &Opening) -> Result<Share, Failure> {
     let entry = Entry::of(node);
     let mut tenancy = entry.tenancy.lock();
     // The page that another thread of the process opened last.
@@ -57,7 +57,7 @@ pub(super) fn lease_on_host(
     directory: &Directory,
     grant: &Grant,
     in_thread: bool,
-) -> Result<Share, OpenError> {
+) -> Result<Share, Failure> {
     let entry = Entry::of(node);
     let mut tenancy = entry.tenancy.lock();
     if tenancy.is_changing() {
@@ -78,7 +78,7 @@ pub(super) fn join_on_host(
     namespace: u128,
     is_wanted: impl Fn(u128) -> bool,
     in_thread: bool,
-) -> Result<Option<Share>, OpenError> {
+) -> Result<Option<Share>, Failure> {
     let max_ahead = opening.max_ahead(layout);
     let mut skipped = Vec::new();
     loop {

@@ -29,7 +29,6 @@ use crate::core::layout::{Layout, Tick};
 use crate::generator::Policies;
 use crate::host::Directory;
 
-pub use crate::lease::OpenError;
 pub use entry::release_all;
 pub use named::{join, open};
 pub use request::{Basis, Request};

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::entry::{Entry, Tenancy};
-use super::{OpenError, Opening, Share};
+use super::{Opening, Share};
 use crate::core::clock::SystemClock;
+use crate::core::fault::Failure;
 use crate::core::node::Node;
 use crate::generator::{Generator, Policies};
 use crate::host::Directory;
@@ -17,7 +18,7 @@ const SECOND_USERS: Duration = Duration::from_secs(1);
 
 /// Opens a node that no store records, for the first time or along with others. All users at one time must agree on
 /// `maxAhead` and on the scope. Does not block.
-pub fn open(node: Node, opening: &Opening) -> Result<Share, OpenError> {
+pub fn open(node: Node, opening: &Opening) -> Result<Share, Failure> {
     let entry = Entry::of(node);
     let mut tenancy = entry.tenancy.lock();
     tenancy.check_unrecorded()?;

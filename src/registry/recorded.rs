@@ -7,15 +7,16 @@ use std::time::{Duration, Instant};
 use parking_lot::MutexGuard;
 
 use super::entry::{Entry, RecordedIn, Tenancy};
-use super::{OpenError, Opening, Recording, Share};
+use super::{Opening, Recording, Share};
 use crate::core::clock::SystemClock;
+use crate::core::fault::{Class, Failure};
 use crate::core::node::Node;
 use crate::generator::Generator;
 use crate::host::Kind;
 use crate::lease::Access;
 use crate::lease::Lease;
 use crate::store::file::FileStore;
-use crate::store::{Holder, StoreError};
+use crate::store::{Holder, in_use};
 
 /// The pause between attempts to take a held slot.
 pub(super) const POLL: Duration = Duration::from_millis(20);
@@ -29,7 +30,7 @@ pub(super) fn open_recorded(
     node: Node,
     opening: &Opening,
     recording: &Recording,
-) -> Result<Share, OpenError> {
+) -> Result<Share, Failure> {
     let slots = Slots::open(opening, recording)?;
     // Processes of this host that lost their page are about to give it up.
     let least = if opening.host.is_some() { GRACE } else { POLL };
@@ -39,15 +40,13 @@ pub(super) fn open_recorded(
 /// Retries for this long while others hold the slots.
 pub(super) fn until_free(
     wait: Duration,
-    mut attempt: impl FnMut() -> Result<Share, OpenError>,
-) -> Result<Share, OpenError> {
+    mut attempt: impl FnMut() -> Result<Share, Failure>,
+) -> Result<Share, Failure> {
     // Once more in any case: a new holder may not have written its name yet.
     let deadline = Instant::now() + wait.max(POLL);
     loop {
         match attempt() {
-            Err(OpenError::Store(StoreError::InUse { .. } | StoreError::NoSlot { .. }))
-                if Instant::now() < deadline =>
-            {
+            Err(failure) if failure.class == Class::InUse && Instant::now() < deadline => {
                 thread::sleep(POLL);
             }
             answer => return answer,
@@ -63,11 +62,11 @@ pub(super) struct Slots<'a> {
 }
 
 impl<'a> Slots<'a> {
-    pub fn open(opening: &'a Opening, recording: &'a Recording) -> Result<Slots<'a>, OpenError> {
+    pub fn open(opening: &'a Opening, recording: &'a Recording) -> Result<Slots<'a>, Failure> {
         Ok(Slots { store: FileStore::open(&recording.directory)?, opening, recording })
     }
 
-    fn take_or_share(&self, node: Node) -> Result<Share, OpenError> {
+    fn take_or_share(&self, node: Node) -> Result<Share, Failure> {
         let entry = Entry::of(node);
         let mut tenancy = entry.settled_tenancy()?;
         if tenancy.users > 0 {
@@ -79,7 +78,7 @@ impl<'a> Slots<'a> {
     }
 
     /// Shares a node that others in this process have open, recorded in the same directory with the same ttl.
-    pub fn share(&self, entry: &Arc<Entry>, tenancy: &mut Tenancy) -> Result<Share, OpenError> {
+    pub fn share(&self, entry: &Arc<Entry>, tenancy: &mut Tenancy) -> Result<Share, Failure> {
         tenancy.check_recorded_in(self.store.directory(), self.recording.ttl)?;
         tenancy.check_scope(self.opening.host.is_some())?;
         entry.agree(tenancy, self.opening)?;
@@ -87,12 +86,12 @@ impl<'a> Slots<'a> {
     }
 
     /// Takes a slot, unless this process has it, or is taking or releasing it.
-    pub fn take_only(&self, node: Node, access: Access) -> Result<Share, OpenError> {
+    pub fn take_only(&self, node: Node, access: Access) -> Result<Share, Failure> {
         let entry = Entry::of(node);
         let tenancy = entry.tenancy.lock();
         if tenancy.users > 0 || tenancy.is_changing() || tenancy.check_unleased().is_err() {
             let place = self.store.path_of(&node);
-            return Err(StoreError::InUse { place, holder: tenancy.holder() }.into());
+            return Err(in_use(&place, tenancy.holder().as_ref()));
         }
         self.take(&entry, tenancy, access)
     }
@@ -102,7 +101,7 @@ impl<'a> Slots<'a> {
         entry: &Arc<Entry>,
         mut tenancy: MutexGuard<Tenancy>,
         access: Access,
-    ) -> Result<Share, OpenError> {
+    ) -> Result<Share, Failure> {
         let Slots { store, opening, recording } = self;
         tenancy.recorded = RecordedIn::Changing;
         // The disk may hang: callers that open the node without a store must not wait for it.

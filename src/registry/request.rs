@@ -2,8 +2,8 @@
 
 use super::leased::{join_leased, join_on_host, lease_on_host, open_leased};
 use super::recorded::open_recorded;
-use super::{OpenError, Opening, Recording, Share, lease, open};
-use crate::core::fault::{Fault, fault};
+use super::{Opening, Recording, Share, lease, open};
+use crate::core::fault::{Failure, Fault, fault};
 use crate::core::layout::Layout;
 use crate::core::node::Node;
 use crate::core::sequencer::Window;
@@ -64,7 +64,7 @@ pub enum Basis {
 impl Request {
     /// Opens the generator. Returns None only for [`Basis::Page`], where the host has no page to join. Blocks only
     /// for [`Basis::Recorded`]: for the disk, and for `recording.wait` while the slot is held.
-    pub fn open(&self) -> Result<Option<Share>, OpenError> {
+    pub fn open(&self) -> Result<Option<Share>, Failure> {
         let Request { layout, datacenter_id, worker_id, opening, basis } = self;
         let share = match basis {
             Basis::Named => open(self.node()?, opening)?,
@@ -103,7 +103,7 @@ impl Request {
     }
 
     /// The directory of the host's pages.
-    pub fn directory(&self) -> Result<&Directory, OpenError> {
+    pub fn directory(&self) -> Result<&Directory, Failure> {
         self.opening.host.as_ref().ok_or_else(|| fault!("no-shared-memory").into())
     }
 }

@@ -17,16 +17,16 @@ use parking_lot::Mutex;
 
 use super::entry::{Entry, RecordedIn, SETTLE, Tenancy};
 use super::recorded::{Slots, until_free};
-use super::{OpenError, Opening, Recording, Share};
+use super::{Opening, Recording, Share};
 use crate::core::clock::{Clock, SystemClock};
-use crate::core::fault::fault;
+use crate::core::fault::{Class, Failure, Fault, fault};
 use crate::core::layout::Layout;
 use crate::core::node::Node;
-use crate::host::{Directory, HostError, Page};
+use crate::host::{Directory, Page};
 use crate::lease::Access;
 use crate::lease::Status;
+use crate::store::Recorded;
 use crate::store::file::FileStore;
-use crate::store::{Recorded, StoreError};
 
 /// The longest wait for other processes of the host that search for its slot. A search takes as long as the disk,
 /// unless its process was stopped. Shorter than a constructor's wait for the disk.
@@ -59,7 +59,7 @@ pub fn lease(
     datacenter_id: u64,
     opening: &Opening,
     recording: &Recording,
-) -> Result<Share, OpenError> {
+) -> Result<Share, Failure> {
     let search = Search { slots: Slots::open(opening, recording)?, layout, datacenter_id };
     if opening.host.is_none() && !recording.common {
         return until_free(recording.wait, || search.take_any(Access::Alone));
@@ -72,7 +72,7 @@ pub fn lease(
         // Locked for one attempt, not while waiting for a slot: other threads have deadlines of their own.
         let Some(mut common) = common.try_lock_for(SETTLE) else {
             let fault = fault!("slot-busy", place: directory, waited: SETTLE.as_secs());
-            return Err(StoreError::Busy(fault).into());
+            return Err(fault.into());
         };
         if let Some(node) = *common {
             let entry = Entry::of(node);
@@ -92,7 +92,7 @@ pub fn lease(
 
 impl Search<'_> {
     /// Joins the host's slot, or takes one for the host.
-    fn share(&self, host: &Directory) -> Result<Share, OpenError> {
+    fn share(&self, host: &Directory) -> Result<Share, Failure> {
         let deadline = Instant::now() + SEARCH;
         loop {
             if let Some(share) = self.join_any(host)? {
@@ -122,7 +122,7 @@ impl Search<'_> {
     }
 
     /// Joins the slot that processes of this host have leased from the store, or have left by a kill.
-    fn join_any(&self, host: &Directory) -> Result<Option<Share>, OpenError> {
+    fn join_any(&self, host: &Directory) -> Result<Option<Share>, Failure> {
         for snapshot in host.leases_of(&self.layout, self.datacenter_id)? {
             let node = snapshot.header.node;
             let record = self.slots.store.record_of(&node);
@@ -132,14 +132,14 @@ impl Search<'_> {
             match self.join(node) {
                 Ok(share) => return Ok(Some(share)),
                 // It was released at this moment, or another host has it by now.
-                Err(OpenError::Store(_)) => {}
+                Err(failure) if is_of_slot(&failure) => {}
                 Err(failure) => return Err(failure),
             }
         }
         Ok(None)
     }
 
-    fn join(&self, node: Node) -> Result<Share, OpenError> {
+    fn join(&self, node: Node) -> Result<Share, Failure> {
         let entry = Entry::of(node);
         let mut tenancy = entry.tenancy.lock();
         if tenancy.users > 0 && tenancy.is_host_lease() {
@@ -156,7 +156,7 @@ impl Search<'_> {
     }
 
     /// Takes the first free slot, and skips slots with unusable files.
-    fn take_any(&self, access: Access) -> Result<Share, OpenError> {
+    fn take_any(&self, access: Access) -> Result<Share, Failure> {
         let Search { slots, layout, datacenter_id } = self;
         let store = &slots.store;
         let mut holders = Vec::new();
@@ -173,26 +173,33 @@ impl Search<'_> {
                     share.passed_over = unusable;
                     return Ok(share);
                 }
-                Err(OpenError::Store(StoreError::InUse { holder, .. })) => {
-                    holders.extend(holder.map(|holder| holder.named(Some(worker_id))));
-                }
-                Err(OpenError::Store(StoreError::Unusable(fault))) => unusable.push(fault),
-                // Processes of this host have the node open, but not from this store.
-                Err(OpenError::Host(HostError::Conflict(fault))) => unusable.push(fault),
-                Err(OpenError::Store(refusal)) if refusal.is_of(&store.path_of(&node)) => {
-                    if is_recorded {
-                        unusable.push(refusal.into());
-                    } else {
-                        not_made = Some(refusal);
+                Err(failure) => match failure.class {
+                    Class::InUse => {
+                        let named = |holder: &Fault| holder.clone().with("worker", worker_id);
+                        holders.extend(failure.fault.parts("holders").iter().map(named));
                     }
-                }
-                Err(failure) => return Err(failure),
+                    // A conflict: processes of this host have the node open, but not from this store.
+                    Class::Slot | Class::Conflict => unusable.push(failure.fault),
+                    Class::Io(_) if !failure.is_of(&store.path_of(&node)) => return Err(failure),
+                    Class::Io(_) if is_recorded => unusable.push(failure.fault),
+                    Class::Io(_) => not_made = Some(failure),
+                    _ => return Err(failure),
+                },
             }
         }
-        Err(OpenError::Store(not_made.unwrap_or_else(|| {
+        Err(not_made.unwrap_or_else(|| {
             let (store, datacenter) = (store.name(), *datacenter_id);
-            StoreError::NoSlot(fault!("no-slot", store, datacenter, holders, unusable))
-        })))
+            Failure::new(Class::InUse, fault!("no-slot", store, datacenter, holders, unusable))
+        }))
+    }
+}
+
+/// Whether the slot cannot be had, as opposed to its page.
+fn is_of_slot(failure: &Failure) -> bool {
+    match failure.class {
+        Class::InUse | Class::Lost | Class::Slot => true,
+        Class::Io(_) => failure.fault.kind == "slot-io",
+        Class::Page | Class::Conflict | Class::Other => false,
     }
 }
 
@@ -213,7 +220,7 @@ fn candidates(
     store: &FileStore,
     layout: &Layout,
     datacenter_id: u64,
-) -> Result<impl Iterator<Item = (u64, bool)>, OpenError> {
+) -> Result<impl Iterator<Item = (u64, bool)>, Failure> {
     // Checks the datacenter ID before there is a worker.
     Node::new(*layout, datacenter_id, 0)?;
     let now = layout.tick_at(SystemClock.now().ms);

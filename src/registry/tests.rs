@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 use super::entry::{Entry, RecordedIn, SETTLE};
 use super::recorded::{POLL, open_recorded};
 use super::*;
-use crate::core::fault::fault;
+use crate::core::fault::{Failure, fault};
 use crate::core::node::Node;
 use crate::generator::ClockBack;
-use crate::store::StoreError;
 use crate::store::file::FileStore;
 use crate::store::lock::{Hold, USERS};
 use crate::store::slot::SlotFile;
@@ -120,11 +119,11 @@ fn held(directory: &Path) -> SlotFile {
 }
 
 /// Again, while another thread is at the disk for longer than `SETTLE`, which is short in tests.
-fn unless_busy(open: impl Fn() -> Result<Share, OpenError>) -> Result<Share, OpenError> {
+fn unless_busy(open: impl Fn() -> Result<Share, Failure>) -> Result<Share, Failure> {
     let limit = Instant::now() + Duration::from_secs(60);
     loop {
         match open() {
-            Err(OpenError::Store(StoreError::Busy(_))) if Instant::now() < limit => {}
+            Err(failure) if failure.fault.kind == "slot-busy" && Instant::now() < limit => {}
             answer => return answer,
         }
     }
@@ -145,7 +144,7 @@ pub(super) fn recording(directory: &Path, wait: Duration) -> Recording {
 #[test]
 #[cfg_attr(miri, ignore = "makes slot files, by a call that Miri does not know")]
 fn whoever_wants_a_common_slot_elsewhere_does_not_wait_for_another_directory() {
-    fn common(datacenter_id: u64, directory: &Path, wait: Duration) -> Result<Share, OpenError> {
+    fn common(datacenter_id: u64, directory: &Path, wait: Duration) -> Result<Share, Failure> {
         unless_busy(|| lease(NARROW, datacenter_id, &ALONE, &recording(directory, wait)))
     }
     let [full, empty] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
@@ -164,7 +163,7 @@ fn whoever_wants_a_common_slot_elsewhere_does_not_wait_for_another_directory() {
         assert_eq!(first.join().unwrap().unwrap().node().worker_id(), 0);
         assert_eq!(answer, Ok(true), "another directory is not waited for");
         assert!(
-            matches!(refused, Some(OpenError::Store(StoreError::NoSlot { .. }))),
+            refused.as_ref().is_some_and(|refused| refused.fault.kind == "no-slot"),
             "nor does who wants the same one wait longer than it may: {refused:?}"
         );
     });
@@ -194,7 +193,6 @@ fn a_slot_whose_disk_hangs_is_waited_for_with_a_bound() {
     Entry::of(node).tenancy.lock().recorded = RecordedIn::Changing;
     let recording = recording(directory.path(), Duration::ZERO);
     let refused = open_recorded(node, &ALONE, &recording).err().unwrap();
-    let OpenError::Store(StoreError::Busy(fault)) = refused else { panic!("{refused:?}") };
     let waited = SETTLE.as_secs();
-    assert_eq!(fault, fault!("slot-busy", datacenter: 7u32, worker: 6u32, waited));
+    assert_eq!(refused.fault, fault!("slot-busy", datacenter: 7u32, worker: 6u32, waited));
 }

@@ -15,9 +15,7 @@ use std::path::Path;
 #[cfg(unix)]
 use std::{thread, time::Duration};
 
-use super::StoreError;
-use super::checks::io_error;
-use crate::core::fault::fault;
+use crate::core::fault::{Class, Failure, fault};
 
 /// The mode of a new file. Miri knows one mode only.
 #[cfg(unix)]
@@ -60,9 +58,9 @@ pub(super) fn create_directory(path: &Path) -> io::Result<()> {
 
 /// Checks a directory, by the path that the application names and by the path without symbolic links.
 #[cfg(unix)]
-pub(super) fn check_directory(named: &Path, directory: &Path) -> Result<(), StoreError> {
+pub(super) fn check_directory(named: &Path, directory: &Path) -> Result<(), Failure> {
     let inspected =
-        |found: io::Result<Metadata>| found.map_err(|cause| io_error("inspect", directory, cause));
+        |found: io::Result<Metadata>| found.map_err(Failure::io("slot-io", "inspect", directory));
     // A slash at the end would follow the link.
     let named = named.components().as_path();
     let found = inspected(fs::symlink_metadata(named))?;
@@ -71,8 +69,8 @@ pub(super) fn check_directory(named: &Path, directory: &Path) -> Result<(), Stor
     }
     let found = inspected(fs::metadata(directory))?;
     // Of a directory elsewhere, those who may write there have decided: an administrator who mounts a volume.
-    let is_anywhere = || Ok(inspected(fs::metadata(directory.join("..")))?.mode() & 0o002 != 0);
-    if !is_trusted(found.uid()) && is_anywhere()? {
+    let around = || inspected(fs::metadata(directory.join("..")));
+    if !is_trusted(found.uid()) && around()?.mode() & 0o002 != 0 {
         return Err(foreign(directory, &found));
     }
     Ok(())
@@ -80,9 +78,9 @@ pub(super) fn check_directory(named: &Path, directory: &Path) -> Result<(), Stor
 
 /// Checks a slot's file.
 #[cfg(unix)]
-pub(super) fn check_file(file: &File, path: &Path) -> Result<(), StoreError> {
+pub(super) fn check_file(file: &File, path: &Path) -> Result<(), Failure> {
     let inspected =
-        |found: io::Result<Metadata>| found.map_err(|cause| io_error("inspect", path, cause));
+        |found: io::Result<Metadata>| found.map_err(Failure::io("slot-io", "inspect", path));
     let directory = path.parent().unwrap_or(Path::new("."));
     let around = inspected(fs::metadata(directory))?;
     let is_shared = around.mode() & 0o022 != 0 || !is_trusted(around.uid());
@@ -96,7 +94,7 @@ pub(super) fn check_file(file: &File, path: &Path) -> Result<(), StoreError> {
     }
     let mode = found.mode() & 0o7777;
     if found.nlink() > 1 && is_shared {
-        return Err(StoreError::Unusable(fault!("slot-linked", place: path)));
+        return Err(Failure::new(Class::Slot, fault!("slot-linked", place: path)));
     }
     // The users of a volume with a group, as of Kubernetes' fsGroup, have been chosen like its owner.
     let is_of_group = around.mode() & 0o2022 == 0o2020 && found.gid() == around.gid();
@@ -105,7 +103,7 @@ pub(super) fn check_file(file: &File, path: &Path) -> Result<(), StoreError> {
     let error = if !is_known {
         foreign(path, &found)
     } else if mode & 0o002 != 0 {
-        StoreError::Unusable(fault!("slot-writable", place: path, mode: format!("{mode:04o}")))
+        Failure::new(Class::Slot, fault!("slot-writable", place: path, mode: format!("{mode:04o}")))
     } else {
         return Ok(());
     };
@@ -128,19 +126,19 @@ fn is_like_new(found: &Metadata, directory: &Path) -> bool {
 }
 
 #[cfg(unix)]
-fn foreign(path: &Path, found: &Metadata) -> StoreError {
-    StoreError::Unusable(fault!("slot-owner", place: path, owner: found.uid(), user: user()))
+fn foreign(path: &Path, found: &Metadata) -> Failure {
+    Failure::new(Class::Slot, fault!("slot-owner", place: path, owner: found.uid(), user: user()))
 }
 
 /// Checks a directory.
 #[cfg(not(unix))]
-pub(super) fn check_directory(_: &Path, _: &Path) -> Result<(), StoreError> {
+pub(super) fn check_directory(_: &Path, _: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
 /// Checks a slot's file.
 #[cfg(not(unix))]
-pub(super) fn check_file(_: &File, path: &Path) -> Result<(), StoreError> {
+pub(super) fn check_file(_: &File, path: &Path) -> Result<(), Failure> {
     if std::fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
         return Err(link_error(path));
     }
@@ -148,16 +146,16 @@ pub(super) fn check_file(_: &File, path: &Path) -> Result<(), StoreError> {
 }
 
 /// The error of an attempt to open a slot's file.
-pub(super) fn open_error(path: &Path, cause: io::Error) -> StoreError {
+pub(super) fn open_error(path: &Path, cause: io::Error) -> Failure {
     // The path of the directory has no links.
     #[cfg(unix)]
     if cause.raw_os_error() == Some(libc::ELOOP) {
         return link_error(path);
     }
-    io_error("open", path, cause)
+    Failure::io("slot-io", "open", path)(cause)
 }
 
 /// The error for a symbolic link in the place of a slot's file.
-pub(super) fn link_error(path: &Path) -> StoreError {
-    StoreError::Unusable(fault!("slot-link", place: path))
+pub(super) fn link_error(path: &Path) -> Failure {
+    Failure::new(Class::Slot, fault!("slot-link", place: path))
 }

@@ -6,12 +6,13 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::Recorded;
 use super::access;
-use super::checks::{check_layout, io_error};
+use super::checks::check_layout;
 use super::path::canonical;
 use super::record::Record;
 use super::slot::{Flush, SlotFile, file_of};
-use super::{Recorded, StoreError};
+use crate::core::fault::Failure;
 use crate::core::layout::Layout;
 use crate::core::node::Node;
 use crate::core::sequencer::NEVER;
@@ -25,33 +26,33 @@ pub struct FileStore {
 
 impl FileStore {
     /// The store in this directory. Creates the directory if its parent exists.
-    pub fn open(directory: &Path) -> Result<FileStore, StoreError> {
+    pub fn open(directory: &Path) -> Result<FileStore, Failure> {
         FileStore::with(directory, to_disk())
     }
 
     /// The same, with a flush that tests control.
-    pub fn with(directory: &Path, flush: Flush) -> Result<FileStore, StoreError> {
+    pub fn with(directory: &Path, flush: Flush) -> Result<FileStore, Failure> {
         match access::create_directory(directory) {
             Err(cause) if cause.kind() != ErrorKind::AlreadyExists => {
-                Err(io_error("create the directory", directory, cause))
+                Err(Failure::io("slot-io", "create the directory", directory)(cause))
             }
             _ => FileStore::at(directory, flush),
         }
     }
 
     /// The store in an existing directory.
-    pub fn existing(directory: &Path) -> Result<FileStore, StoreError> {
+    pub fn existing(directory: &Path) -> Result<FileStore, Failure> {
         FileStore::at(directory, to_disk())
     }
 
-    fn at(directory: &Path, flush: Flush) -> Result<FileStore, StoreError> {
+    fn at(directory: &Path, flush: Flush) -> Result<FileStore, Failure> {
         let named = directory;
         // One path for one directory.
         let directory =
-            canonical(named).map_err(|cause| io_error("find the directory", named, cause))?;
+            canonical(named).map_err(Failure::io("slot-io", "find the directory", named))?;
         access::check_directory(named, &directory)?;
-        fs::read_dir(&directory)
-            .map_err(|cause| io_error("read the directory", &directory, cause))?;
+        let failed = Failure::io("slot-io", "read the directory", &directory);
+        fs::read_dir(&directory).map_err(failed)?;
         Ok(FileStore { directory, flush })
     }
 
@@ -72,16 +73,12 @@ impl FileStore {
     }
 
     /// A slot's current record. Locks nothing.
-    pub fn record_of(&self, slot: &Node) -> Result<Record, StoreError> {
+    pub fn record_of(&self, slot: &Node) -> Result<Record, Failure> {
         read(self.path_of(slot))
     }
 
     /// The slots of a datacenter that ever had a holder, in any order.
-    pub fn recorded(
-        &self,
-        layout: &Layout,
-        datacenter_id: u64,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    pub fn recorded(&self, layout: &Layout, datacenter_id: u64) -> Result<Vec<Recorded>, Failure> {
         let mut slots = Vec::new();
         for path in paths(&self.directory)? {
             let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
@@ -96,7 +93,7 @@ impl FileStore {
     }
 
     /// Creates the file of a new slot, unless another process just did.
-    fn create(&self, slot: &Node, path: &Path) -> Result<(), StoreError> {
+    fn create(&self, slot: &Node, path: &Path) -> Result<(), Failure> {
         let bytes = file_of(&Record::starting_at(slot, NEVER));
         let made = || -> io::Result<()> {
             let mut file = access::private().tempfile_in(&self.directory)?;
@@ -110,16 +107,16 @@ impl FileStore {
                 Ok(_) => Ok(()),
             }
         };
-        made().map_err(|cause| io_error("make", path, cause))
+        made().map_err(Failure::io("slot-io", "make", path))
     }
 
     /// A slot's file, created when missing. Locks nothing.
-    pub fn slot(&self, slot: &Node) -> Result<SlotFile, StoreError> {
+    pub fn slot(&self, slot: &Node) -> Result<SlotFile, Failure> {
         let path = self.path_of(slot);
         match self.slot_at(path.clone()) {
-            Err(failure) if is_missing(&failure) => {
+            Err(failure) if failure.is_missing() => {
                 self.create(slot, &path)?;
-                self.slot_at(path.clone()).map_err(|failure| match is_missing(&failure) {
+                self.slot_at(path.clone()).map_err(|failure| match failure.is_missing() {
                     // A symbolic link to nothing, where the system follows it.
                     true => access::link_error(&path),
                     false => failure,
@@ -130,7 +127,7 @@ impl FileStore {
     }
 
     /// An existing slot's file. Locks nothing.
-    pub(crate) fn slot_at(&self, path: PathBuf) -> Result<SlotFile, StoreError> {
+    pub(crate) fn slot_at(&self, path: PathBuf) -> Result<SlotFile, Failure> {
         SlotFile::open(path, true, self.flush.clone())
     }
 }
@@ -140,24 +137,24 @@ pub struct Found {
     /// The path.
     pub path: PathBuf,
     /// The record.
-    pub record: Result<Record, StoreError>,
+    pub record: Result<Record, Failure>,
 }
 
 /// Reads the records of all slots in a directory. Changes nothing.
-pub fn look(directory: &Path) -> Result<Vec<Found>, StoreError> {
+pub fn look(directory: &Path) -> Result<Vec<Found>, Failure> {
     let found = |path: PathBuf| Found { record: read(path.clone()), path };
     Ok(paths(directory)?.into_iter().map(found).collect())
 }
 
-fn read(path: PathBuf) -> Result<Record, StoreError> {
+fn read(path: PathBuf) -> Result<Record, Failure> {
     SlotFile::open(path, false, to_disk())?.read()
 }
 
 /// The files of the slots in a directory.
-fn paths(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
+fn paths(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
     let paths: io::Result<Vec<_>> =
         fs::read_dir(directory).and_then(|all| all.map(|entry| Ok(entry?.path())).collect());
-    let mut paths = paths.map_err(|cause| io_error("read the directory", directory, cause))?;
+    let mut paths = paths.map_err(Failure::io("slot-io", "read the directory", directory))?;
     paths.retain(|path| path.extension() == Some(OsStr::new("slot")));
     Ok(paths)
 }
@@ -176,8 +173,4 @@ pub(crate) fn file_name(datacenter_id: u64, worker_id: u64) -> String {
 /// Flushes to the disk.
 fn to_disk() -> Flush {
     Arc::new(|_, file| file.sync_data())
-}
-
-fn is_missing(failure: &StoreError) -> bool {
-    matches!(failure, StoreError::Io { cause, .. } if cause.kind() == ErrorKind::NotFound)
 }

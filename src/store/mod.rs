@@ -30,10 +30,9 @@ pub(crate) mod path;
 pub mod record;
 pub mod slot;
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::core::fault::{Fault, fault};
+use crate::core::fault::{Class, Failure, Fault, Value, fault};
 use crate::core::layout::Tick;
 
 /// A slot's holder, or a process that wants to be.
@@ -59,68 +58,12 @@ pub struct Recorded {
     pub ceiling: Option<Tick>,
 }
 
-/// Errors of a store.
-#[derive(Debug)]
-pub enum StoreError {
-    /// Another holder has the slot.
-    InUse {
-        /// The slot.
-        place: PathBuf,
-        /// The holder, if readable.
-        holder: Option<Holder>,
-    },
-    /// Every slot is held.
-    NoSlot(Fault),
-    /// Another thread of this process is opening or closing the slot, and does not finish.
-    Busy(Fault),
-    /// This holder has lost the slot.
-    Lost(Fault),
-    /// The file is not a usable record of this slot.
-    Unusable(Fault),
-    /// The record is of another layout.
-    OtherLayout(Fault),
-    /// The file system refused.
-    Io {
-        /// The operation.
-        doing: &'static str,
-        /// The file or directory.
-        place: PathBuf,
-        /// The system's error.
-        cause: io::Error,
-    },
-}
-
-impl Holder {
-    /// The holder in an error; `worker` where there are several.
-    pub(crate) fn named(&self, worker: Option<u64>) -> Fault {
-        fault!("holder", worker, pid: self.pid, host: self.host.clone(), started: self.started_ms)
-    }
-}
-
-impl From<StoreError> for Fault {
-    fn from(error: StoreError) -> Fault {
-        match error {
-            StoreError::InUse { place, holder } => {
-                let holders: Vec<Fault> = holder.iter().map(|holder| holder.named(None)).collect();
-                fault!("slot-in-use", place, holders)
-            }
-            StoreError::NoSlot(fault)
-            | StoreError::Busy(fault)
-            | StoreError::Lost(fault)
-            | StoreError::Unusable(fault)
-            | StoreError::OtherLayout(fault) => fault,
-            StoreError::Io { doing, place, cause } => Fault::io("slot-io", doing, place, &cause),
-        }
-    }
-}
-
-impl StoreError {
-    /// Whether the error concerns this slot's file alone, so that another slot may work.
-    pub fn is_of(&self, file: &Path) -> bool {
-        match self {
-            StoreError::Unusable(_) => true,
-            StoreError::Io { place, .. } => place == file,
-            _ => false,
-        }
-    }
+/// The failure of a slot that another holder has, if readable.
+pub fn in_use(place: &Path, holder: Option<&Holder>) -> Failure {
+    let named = |holder: &Holder| {
+        let Holder { pid, host, started_ms, .. } = holder;
+        fault!("holder", worker: Value::None, pid: *pid, host: host.as_str(), started: *started_ms)
+    };
+    let holders: Vec<Fault> = holder.into_iter().map(named).collect();
+    Failure::new(Class::InUse, fault!("slot-in-use", place, holders))
 }

@@ -20,13 +20,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use super::StoreError;
-use super::access;
-use super::checks::{damaged, io_error, overtaken, refused, replaced};
+use super::checks::{damaged, overtaken, refused, replaced};
 use super::lock::{self, Hold, USERS};
 use super::path::is_at;
 use super::record::{self, Record, Unsound};
-use crate::core::fault::fault;
+use super::{access, in_use};
+use crate::core::fault::{Class, Failure, fault};
 
 const BLOCKS: usize = 8;
 /// At least the physical sector of a disk, so that no two blocks share one.
@@ -61,7 +60,7 @@ impl SlotFile {
         path: PathBuf,
         is_writable: bool,
         flush: Flush,
-    ) -> Result<SlotFile, StoreError> {
+    ) -> Result<SlotFile, Failure> {
         let mut options = OpenOptions::new();
         options.read(true).write(is_writable);
         // Miri does not support these flags.
@@ -73,7 +72,7 @@ impl SlotFile {
         let failed = |cause| access::open_error(&path, cause);
         let file = options.open(&path).map_err(failed)?;
         if !file.metadata().map_err(failed)?.is_file() {
-            return Err(StoreError::Unusable(fault!("slot-not-a-file", place: path)));
+            return Err(Failure::new(Class::Slot, fault!("slot-not-a-file", place: path)));
         }
         access::check_file(&file, &path)?;
         Ok(SlotFile { file, path, flush })
@@ -85,25 +84,25 @@ impl SlotFile {
     }
 
     /// Locks a byte, or changes the lock on it. Returns false, and changes nothing, if others hold the byte.
-    pub(crate) fn try_take(&self, at: u64, hold: Hold) -> Result<bool, StoreError> {
+    pub(crate) fn try_take(&self, at: u64, hold: Hold) -> Result<bool, Failure> {
         // On other systems every lock is exclusive.
         let hold = if cfg!(target_os = "linux") { hold } else { Hold::Exclusive };
-        lock::try_take(&self.file, at, hold).map_err(|cause| io_error("lock", &self.path, cause))
+        lock::try_take(&self.file, at, hold).map_err(Failure::io("slot-io", "lock", &self.path))
     }
 
     /// Unlocks a byte.
-    pub(crate) fn release(&self, at: u64) -> Result<(), StoreError> {
-        lock::release(&self.file, at).map_err(|cause| io_error("unlock", &self.path, cause))
+    pub(crate) fn release(&self, at: u64) -> Result<(), Failure> {
+        lock::release(&self.file, at).map_err(Failure::io("slot-io", "unlock", &self.path))
     }
 
     /// The current record.
-    pub fn read(&self) -> Result<Record, StoreError> {
+    pub fn read(&self) -> Result<Record, Failure> {
         let (records, best) = self.records()?;
         Ok(records[best].clone())
     }
 
     /// All records, and the index of the current one.
-    fn records(&self) -> Result<(Vec<Record>, usize), StoreError> {
+    fn records(&self) -> Result<(Vec<Record>, usize), Failure> {
         let mut tries = 0;
         let records = loop {
             match records_of(&read_whole(&self.file, &self.path)?, &self.path) {
@@ -121,7 +120,7 @@ impl SlotFile {
     /// Writes a record to a block that nobody else is writing. Returns an error if another page was opened or closed
     /// meanwhile, or the file was replaced. `is_flushed`: not needed for a record whose loss is safe, since the record
     /// before it is as safe.
-    pub(crate) fn record(&self, record: &Record, is_flushed: bool) -> Result<(), StoreError> {
+    pub(crate) fn record(&self, record: &Record, is_flushed: bool) -> Result<(), Failure> {
         debug_assert!(Record::from_bytes(&record.to_bytes()).is_ok(), "not sound: {record:?}");
         self.check_path()?;
         let (records, best) = self.records()?;
@@ -139,7 +138,7 @@ impl SlotFile {
                 return Ok(());
             }
         }
-        Err(io_error("write", &self.path, ErrorKind::ResourceBusy.into()))
+        Err(Failure::io("slot-io", "write", &self.path)(ErrorKind::ResourceBusy.into()))
     }
 
     /// Writes to a locked block. Returns false if the block has the current record by now, and another may be free.
@@ -149,7 +148,7 @@ impl SlotFile {
         best: usize,
         record: &Record,
         is_flushed: bool,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool, Failure> {
         // Another process may have written the block before the lock.
         let (records, now_best) = self.records()?;
         if records[now_best].generation > record.generation {
@@ -160,35 +159,35 @@ impl SlotFile {
         }
         let start = (block * BLOCK_BYTES) as u64;
         write_at(&self.file, &record.to_bytes(), start)
-            .map_err(|cause| io_error("write", &self.path, cause))?;
+            .map_err(Failure::io("slot-io", "write", &self.path))?;
         if is_flushed {
             self.flush()?;
         }
         Ok(true)
     }
 
-    fn flush(&self) -> Result<(), StoreError> {
-        (self.flush)(&self.path, &self.file).map_err(|cause| io_error("flush", &self.path, cause))
+    fn flush(&self) -> Result<(), Failure> {
+        (self.flush)(&self.path, &self.file).map_err(Failure::io("slot-io", "flush", &self.path))
     }
 
     /// Rewrites the file in place, so that its owner stays the same.
-    pub(crate) fn rewrite(&self, record: &Record) -> Result<(), StoreError> {
+    pub(crate) fn rewrite(&self, record: &Record) -> Result<(), Failure> {
         let emptied = self.file.set_len(0);
-        emptied.map_err(|cause| io_error("empty", &self.path, cause))?;
+        emptied.map_err(Failure::io("slot-io", "empty", &self.path))?;
         write_at(&self.file, &file_of(record), 0)
-            .map_err(|cause| io_error("write", &self.path, cause))?;
+            .map_err(Failure::io("slot-io", "write", &self.path))?;
         self.flush()
     }
 
     /// Checks that the path still names this file. The locks of a replaced file exclude nobody.
-    pub(crate) fn check_path(&self) -> Result<(), StoreError> {
+    pub(crate) fn check_path(&self) -> Result<(), Failure> {
         if is_at(&self.path, &self.file) { Ok(()) } else { Err(replaced(&self.path)) }
     }
 
     /// The error for a slot in use, with its holder.
-    pub(crate) fn in_use(&self) -> StoreError {
+    pub(crate) fn in_use(&self) -> Failure {
         let holder = self.read().ok().and_then(|record| record.holder);
-        StoreError::InUse { place: self.path.clone(), holder }
+        in_use(&self.path, holder.as_ref())
     }
 }
 
@@ -220,8 +219,8 @@ fn write_at(file: &File, bytes: &[u8], start: u64) -> io::Result<()> {
     file.write_all(bytes)
 }
 
-fn read_whole(file: &File, path: &Path) -> Result<Vec<u8>, StoreError> {
-    let failed = |cause| io_error("read", path, cause);
+fn read_whole(file: &File, path: &Path) -> Result<Vec<u8>, Failure> {
+    let failed = Failure::io("slot-io", "read", path);
     // Accepts any length: the first bytes of another format show its version.
     let mut bytes = Vec::with_capacity(FILE_BYTES);
     let mut from = file;
@@ -232,12 +231,12 @@ fn read_whole(file: &File, path: &Path) -> Result<Vec<u8>, StoreError> {
 }
 
 /// The records in a file's bytes, if all of them are whole and of one file.
-fn records_of(bytes: &[u8], path: &Path) -> Result<Vec<Record>, StoreError> {
+fn records_of(bytes: &[u8], path: &Path) -> Result<Vec<Record>, Failure> {
     let first = bytes.first_chunk().map(Record::from_bytes);
     let is_other = matches!(first, Some(Err(Unsound::Newer(_) | Unsound::Older(_))));
     if bytes.len() != FILE_BYTES && !is_other {
         let fault = fault!("slot-length", place: path, length: bytes.len(), wanted: FILE_BYTES);
-        return Err(StoreError::Unusable(fault));
+        return Err(Failure::new(Class::Slot, fault));
     }
     let mut records: Vec<Record> = Vec::with_capacity(BLOCKS);
     for block in bytes.chunks(BLOCK_BYTES) {

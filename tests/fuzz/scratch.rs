@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use snowdrift::core::clock::ManualClock;
+use snowdrift::core::fault::Failure;
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::node::Node;
 use snowdrift::generator::Generator;
+use snowdrift::lease::Access;
 use snowdrift::lease::durable::Durable;
-use snowdrift::lease::{Access, OpenError};
+use snowdrift::store::Holder;
 use snowdrift::store::file::FileStore;
-use snowdrift::store::{Holder, StoreError};
 use tempfile::TempDir;
 
 /// Where a slot's file has its records: see src/store/slot.rs.
@@ -55,16 +56,13 @@ pub struct Process {
 
 impl Process {
     /// Opens a slot with a ceiling of one tick ahead of the clock's.
-    pub fn start(scratch: &Scratch, slot: &Node, tick: Tick) -> Result<Process, StoreError> {
+    pub fn start(scratch: &Scratch, slot: &Node, tick: Tick) -> Result<Process, Failure> {
         let layout = slot.layout();
         let clock = Arc::new(ManualClock::at(layout.tick_start_ms(tick)));
         let generator = Generator::new(*slot, 0, Box::new(clock.clone()));
         let ttl = Duration::from_millis(layout.tick_ms as u64);
-        match Durable::open(&scratch.store(), &generator, holder(), ttl, Access::Alone) {
-            Ok(durable) => Ok(Process { generator, durable, clock }),
-            Err(OpenError::Store(error)) => Err(error),
-            Err(other) => panic!("{other:?}"),
-        }
+        let durable = Durable::open(&scratch.store(), &generator, holder(), ttl, Access::Alone)?;
+        Ok(Process { generator, durable, clock })
     }
 
     /// What an ID has that is drawn when the clock shows a tick: counter and tick.

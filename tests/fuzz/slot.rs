@@ -4,10 +4,11 @@
 use std::fs;
 use std::ops::Range;
 
+use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::Tick;
 use snowdrift::core::sequencer::NEVER;
+use snowdrift::store::file;
 use snowdrift::store::record::{BYTES, Record, Skip};
-use snowdrift::store::{StoreError, file};
 
 use crate::scratch::{BLOCK_BYTES, BLOCKS, Process, Scratch, holder, slot};
 
@@ -57,7 +58,7 @@ fn is_taken_as_it_says(scratch: &Scratch, bytes: &[u8], said: Option<Record>) {
             assert_eq!(after.holder, Some(holder()));
             issues_nothing_again(&before, floor, after.ceiling, &process);
         }
-        Err(StoreError::Unusable { .. }) => {
+        Err(Failure { class: Class::Slot, .. }) => {
             let kept = fs::read(scratch.store().path_of(&slot)).expect("it is there");
             assert_eq!(kept, bytes, "it is left as it is");
         }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use snowdrift::core::fault::Fault;
-use snowdrift::host::{BootId, Directory, HostError, HostSequence};
+use snowdrift::core::fault::{Class, Fault};
+use snowdrift::host::{BootId, Directory, HostSequence};
 
 use super::{RULES, directory, is_root, memory, node, sequence};
 use snowdrift::core::clock::SystemClock;
@@ -135,9 +135,8 @@ fn a_full_file_system_is_an_error_and_stops_no_page_that_is_there() {
     // As much as there is room for.
     fs::write(&ballast, vec![1; 64 << 10]).unwrap_err();
     let error = open(1).err().unwrap();
-    let HostError::Io { place, cause, .. } = error else { panic!("{error:?}") };
-    assert_eq!(cause.kind(), std::io::ErrorKind::StorageFull);
-    assert!(place.ends_with(directory(shared).page_of(&node(1)).file_name().unwrap()));
+    assert_eq!(error.class, Class::Io(std::io::ErrorKind::StorageFull));
+    assert!(error.is_of(&directory(shared).page_of(&node(1))), "{error:?}");
     let names = fs::read_dir(directory(shared).path()).unwrap();
     let is_temporary = |name: &std::ffi::OsString| name.to_str().unwrap().starts_with(".new");
     let left: Vec<_> = names.map(|name| name.unwrap().file_name()).filter(is_temporary).collect();

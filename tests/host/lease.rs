@@ -8,10 +8,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use snowdrift::core::clock::{Clock, ManualClock, UnixTime};
+use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::sequencer::{NEVER, Stall};
 use snowdrift::generator::{Generator, Policies};
-use snowdrift::host::{BootId, Directory, Grant, Halt, HostError, HostSequence, Loss, Page};
+use snowdrift::host::{BootId, Directory, Grant, Halt, HostSequence, Loss, Page};
 
 use super::{RULES, directory, duplicates, ids, memory, node};
 use crate::amount::storm;
@@ -79,7 +80,7 @@ fn processes_with_another_max_ahead_are_refused_while_it_is_used() {
     let directory = directory(shared.path());
     let page = directory.lease(&node(3), 0, &wide(A)).unwrap();
     let refused = directory.join_lease(&Layout::NODE, 1, A, 500, |_| true).err().unwrap();
-    let HostError::Conflict(fault) = refused else { panic!("{refused:?}") };
+    let Failure { class: Class::Conflict, fault } = refused else { panic!("{refused:?}") };
     assert_eq!(fault.values[2..], [("theirs", 0i64.into()), ("ours", 500i64.into())]);
     drop(page);
     assert!(directory.join_lease(&Layout::NODE, 1, A, 500, |_| true).unwrap().is_none());
@@ -146,8 +147,8 @@ fn one_that_was_lost_is_not_joined_and_makes_way_though_it_is_used() {
     assert!(drawn(user).is_err() && drawn(next).is_ok());
 }
 
-fn is(refused: &HostError, kind: &str) -> bool {
-    matches!(refused, HostError::Conflict(fault) if fault.kind == kind)
+fn is(refused: &Failure, kind: &str) -> bool {
+    matches!(refused, Failure { class: Class::Conflict, fault } if fault.kind == kind)
 }
 
 #[test]

@@ -8,18 +8,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use snowdrift::core::clock::{Clock, ManualClock, UnixTime};
+use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
 use snowdrift::core::sequence::Rules;
 use snowdrift::core::sequencer::Stall;
 use snowdrift::generator::{ClockBack, Generator, Policies};
-use snowdrift::host::{BootId, Directory, Halt, HostError, HostSequence};
+use snowdrift::host::{BootId, Directory, Halt, HostSequence};
 
 use super::{RULES, directory, duplicates, is_root, memory, node, sequence};
 
 const START: i64 = 1_700_000_000_000;
 
-fn open(directory: &Directory, node: Node, max_ahead: i64) -> Result<HostSequence, HostError> {
+fn open(directory: &Directory, node: Node, max_ahead: i64) -> Result<HostSequence, Failure> {
     HostSequence::open(directory.clone(), node, max_ahead, &ManualClock::at(START))
 }
 
@@ -199,7 +200,7 @@ fn all_who_share_a_page_have_one_max_ahead() {
     fs::remove_file(directory.page_of(&node(0))).unwrap();
     let ahead = open(&directory, node(0), 50).unwrap();
     let error = open(&directory, node(0), 20).err().unwrap();
-    let HostError::Conflict(fault) = error else { panic!("{error:?}") };
+    let Failure { class: Class::Conflict, fault } = error else { panic!("{error:?}") };
     let pid = std::process::id().into();
     let values = [("pid", pid), ("theirs", 50i64.into()), ("ours", 20i64.into())];
     assert_eq!((fault.kind, &fault.values[1..]), ("page-max-ahead", &values[..]));

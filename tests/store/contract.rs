@@ -5,15 +5,16 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
 
+use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::node::Node;
 use snowdrift::core::sequencer::{NEVER, Window};
-use snowdrift::store::{Holder, Recorded, StoreError};
+use snowdrift::store::{Holder, Recorded};
 
 /// Where slots are leased.
 pub trait Store: Send + Sync {
     /// The slots of a datacenter that were ever held, in any order.
-    fn recorded(&self, layout: &Layout, datacenter_id: u64) -> Result<Vec<Recorded>, StoreError>;
+    fn recorded(&self, layout: &Layout, datacenter_id: u64) -> Result<Vec<Recorded>, Failure>;
 
     /// Takes a slot, and raises its ceiling to the given one if it is lower; or says who holds it.
     fn acquire(
@@ -21,7 +22,7 @@ pub trait Store: Send + Sync {
         slot: &Node,
         holder: &Holder,
         ceiling: Tick,
-    ) -> Result<Box<dyn Held>, StoreError>;
+    ) -> Result<Box<dyn Held>, Failure>;
 }
 
 /// A slot that is held. Dropped without a release, it is as if the holder had died.
@@ -31,10 +32,10 @@ pub trait Held: Send {
 
     /// Raises the ceiling, if the slot is still this holder's. A lower one than recorded changes
     /// nothing. When it returns, the ceiling is safe against anything that can happen.
-    fn renew(&mut self, ceiling: Tick) -> Result<(), StoreError>;
+    fn renew(&mut self, ceiling: Tick) -> Result<(), Failure>;
 
     /// Gives the slot up. Nothing above `last` was issued, nor ever will be by this holder.
-    fn release(self: Box<Self>, last: Tick) -> Result<(), StoreError>;
+    fn release(self: Box<Self>, last: Tick) -> Result<(), Failure>;
 }
 
 /// A store and what surrounds it, as the contract needs it.
@@ -182,8 +183,9 @@ pub fn held_slot_is_refused(world: &dyn World) {
     let mut first = Tenant::of(world, 100);
     for _ in 0..3 {
         match world.store().acquire(&slot(3), &holder(), 9999).map(|_| ()) {
-            Err(StoreError::InUse { holder: Some(who), .. }) => {
-                assert_eq!(who.pid, std::process::id());
+            Err(Failure { class: Class::InUse, fault }) => {
+                let [who] = fault.parts("holders") else { panic!("{fault:?}") };
+                assert_eq!(who.value("pid"), Some(&std::process::id().into()));
             }
             other => panic!("{other:?}"),
         }
@@ -215,7 +217,7 @@ pub fn lost_slot(world: &dyn World) {
     world.take_away(&slot(3));
     let mut second = Tenant::of(world, 150);
     let before = Tenant::recorded_ceiling(world);
-    assert!(matches!(first.held.renew(900), Err(StoreError::Lost(_))));
+    assert!(matches!(first.held.renew(900), Err(Failure { class: Class::Lost, .. })));
     assert_eq!(Tenant::recorded_ceiling(world), before, "it was not raised");
     let _ = first.held.release(1);
     assert_eq!(Tenant::recorded_ceiling(world), before, "it was not lowered");

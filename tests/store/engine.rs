@@ -2,14 +2,15 @@
 //! is not on the disk yet.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use snowdrift::core::fault::Fault;
+use snowdrift::core::fault::{Class, Failure, Fault};
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::node::Node;
 use snowdrift::core::sequencer::{NEVER, Window};
-use snowdrift::store::{Holder, Recorded, StoreError};
+use snowdrift::store::{Holder, Recorded, in_use};
 
 use crate::contract::{Held, Store};
 
@@ -80,14 +81,14 @@ impl Engine {
         }
     }
 
-    fn down() -> StoreError {
+    fn down() -> Failure {
         let cause = std::io::ErrorKind::TimedOut.into();
-        StoreError::Io { doing: "reach", place: "the engine".into(), cause }
+        Failure::io("slot-io", "reach", Path::new("the engine"))(cause)
     }
 }
 
 impl Store for Engine {
-    fn recorded(&self, _: &Layout, _: u64) -> Result<Vec<Recorded>, StoreError> {
+    fn recorded(&self, _: &Layout, _: u64) -> Result<Vec<Recorded>, Failure> {
         let tables = self.tables.lock();
         if tables.is_down {
             return Err(Engine::down());
@@ -102,7 +103,7 @@ impl Store for Engine {
         slot: &Node,
         holder: &Holder,
         ceiling: Tick,
-    ) -> Result<Box<dyn Held>, StoreError> {
+    ) -> Result<Box<dyn Held>, Failure> {
         let mut tables = self.tables.lock();
         if tables.is_down {
             return Err(Engine::down());
@@ -111,8 +112,7 @@ impl Store for Engine {
         let fresh = Row { owner: None, expires: 0, ceiling: NEVER };
         let row = tables.rows.entry(slot.worker_id()).or_insert(fresh);
         if let Some(owner) = row.owner.as_ref().filter(|_| row.expires > now) {
-            let holder = Some(owner.clone());
-            return Err(StoreError::InUse { place: "a slot".into(), holder });
+            return Err(in_use(Path::new("a slot"), Some(owner)));
         }
         let floor = if self.broken == Some(Broken::Floor) { NEVER } else { row.ceiling };
         *row = Row {
@@ -138,7 +138,7 @@ struct HeldRow {
 
 impl HeldRow {
     /// Changes the row in one step, if it is this holder's.
-    fn change(&self, change: impl FnOnce(&mut Row, u64)) -> Result<(), StoreError> {
+    fn change(&self, change: impl FnOnce(&mut Row, u64)) -> Result<(), Failure> {
         let mut tables = self.engine.tables.lock();
         if tables.is_down {
             return Err(Engine::down());
@@ -153,7 +153,9 @@ impl HeldRow {
                 change(row, now);
                 Ok(())
             }
-            None => Err(StoreError::Lost(Fault { kind: "taken-over", values: Vec::new() })),
+            None => {
+                Err(Failure::new(Class::Lost, Fault { kind: "taken-over", values: Vec::new() }))
+            }
         }
     }
 }
@@ -163,7 +165,7 @@ impl Held for HeldRow {
         self.terms
     }
 
-    fn renew(&mut self, ceiling: Tick) -> Result<(), StoreError> {
+    fn renew(&mut self, ceiling: Tick) -> Result<(), Failure> {
         let falls = self.engine.broken == Some(Broken::CeilingFalls);
         let ttl = self.engine.ttl;
         self.change(|row, now| {
@@ -174,7 +176,7 @@ impl Held for HeldRow {
         Ok(())
     }
 
-    fn release(self: Box<Self>, last: Tick) -> Result<(), StoreError> {
+    fn release(self: Box<Self>, last: Tick) -> Result<(), Failure> {
         let floor = self.terms.floor;
         self.change(|row, _| {
             row.ceiling = last.max(floor);

@@ -4,21 +4,17 @@ use std::fs;
 use std::sync::Arc;
 
 use snowdrift::core::clock::ManualClock;
+use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
-use snowdrift::lease::OpenError;
-use snowdrift::store::StoreError;
 
 use crate::contract::{LAYOUT, slot};
 use crate::machine::Machine;
 use crate::pages::Process;
 
-fn acquire(machine: &Machine, node: Node) -> Result<Process, StoreError> {
+fn acquire(machine: &Machine, node: Node) -> Result<Process, Failure> {
     let clock = Arc::new(ManualClock::at(1000));
-    Process::start(machine, node, &clock).map_err(|refused| match refused {
-        OpenError::Store(error) => error,
-        other => panic!("{other:?}"),
-    })
+    Process::start(machine, node, &clock)
 }
 
 /// A machine on which slot 3 was held, and its holder was killed.
@@ -49,7 +45,7 @@ fn every_damaged_byte_is_refused() {
         damaged[at] ^= [0x01, 0x80, 0xff][at % 3];
         fs::write(&path, &damaged).unwrap();
         match machine.store().slot(&slot(3)).unwrap().read() {
-            Err(StoreError::Unusable { .. }) => {}
+            Err(Failure { class: Class::Slot, .. }) => {}
             other => panic!("byte {at}: {other:?}"),
         }
     }
@@ -136,7 +132,7 @@ fn another_layout_or_epoch_is_refused() {
     ] {
         let other = Node::new(layout, 1, 3).unwrap();
         let refused = acquire(&machine, other).err().unwrap();
-        assert!(matches!(refused, StoreError::OtherLayout(_)), "{refused:?}");
+        assert_eq!(refused.fault.kind, "slot-layout");
         assert!(store.recorded(&layout, 1).is_err(), "and whoever wants any slot is told, too");
     }
 }

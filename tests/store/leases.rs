@@ -10,14 +10,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use snowdrift::core::clock::{ManualClock, SystemClock};
+use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
 use snowdrift::core::sequencer::Stall;
 use snowdrift::generator::{Generator, Policies};
-use snowdrift::host::{HostError, Kind};
+use snowdrift::host::Kind;
+use snowdrift::lease::Access;
 use snowdrift::lease::durable::Durable;
-use snowdrift::lease::{Access, OpenError};
-use snowdrift::store::StoreError;
 
 use crate::amount;
 use crate::child::{host_of_leases, start_leasing};
@@ -36,7 +36,7 @@ fn open(
     host: &Machine,
     clock: &Arc<ManualClock>,
     access: Access,
-) -> Result<Process, OpenError> {
+) -> Result<Process, Failure> {
     let generator =
         Generator::recorded(Kind::DurableLease, host.host(), slot(3), 0, Box::new(clock.clone()));
     let durable = Durable::open(&store.store(), &generator, holder(), TTL, access)?;
@@ -51,8 +51,8 @@ fn join(machine: &Machine, clock: &Arc<ManualClock>) -> Process {
     open(machine, machine, clock, Access::Joined).unwrap()
 }
 
-fn is_in_use(opened: Result<Process, OpenError>) -> bool {
-    matches!(opened.err(), Some(OpenError::Store(StoreError::InUse { .. })))
+fn is_in_use(opened: Result<Process, Failure>) -> bool {
+    matches!(opened.err(), Some(Failure { class: Class::InUse, .. }))
 }
 
 /// The pages in a host's directory, and their markers.
@@ -121,8 +121,8 @@ fn a_slot_that_a_process_names_is_not_leased_nor_the_other_way() {
     let named = Process::start(&machine, slot(3), &clock).unwrap();
     assert!(is_in_use(open(&machine, &machine, &clock, Access::Taken)));
     let joined = open(&machine, &machine, &clock, Access::Joined).err().unwrap();
-    let is_other_kind = |refused: &OpenError, theirs: Kind| match refused {
-        OpenError::Host(HostError::Conflict(fault)) => {
+    let is_other_kind = |refused: &Failure, theirs: Kind| match refused {
+        Failure { class: Class::Conflict, fault } => {
             fault.values.contains(&("theirs", theirs.word().into()))
         }
         _ => false,
@@ -135,7 +135,7 @@ fn a_slot_that_a_process_names_is_not_leased_nor_the_other_way() {
     let refused = Process::start(&machine, slot(3), &clock).err().unwrap();
     assert!(is_other_kind(&refused, Kind::DurableLease), "{refused:?}");
     let plain = Generator::on_host(machine.host(), slot(3), 0, Box::new(clock.clone()));
-    assert!(is_other_kind(&plain.err().unwrap().into(), Kind::DurableLease));
+    assert!(is_other_kind(&plain.err().unwrap(), Kind::DurableLease));
     assert!(matches!(leased.draw().unwrap_err().stall, Stall::AtFloor { until: 5002 }));
 }
 
@@ -248,10 +248,7 @@ fn a_joiner_at_the_moment_of_the_last_close_has_the_page_or_is_refused() {
                     process.close();
                 }
                 Err(refused) => {
-                    assert!(
-                        matches!(refused, OpenError::Store(StoreError::InUse { .. })),
-                        "{refused:?}"
-                    );
+                    assert!(matches!(refused, Failure { class: Class::InUse, .. }), "{refused:?}");
                     refusals += 1;
                 }
             }

@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use snowdrift::core::clock::{Clock, ManualClock, SystemClock};
+use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::node::Node;
 use snowdrift::core::sequencer::Stall;
 use snowdrift::generator::{Generator, Policies, Refusal};
-use snowdrift::host::{BootId, Directory, HostError, Kind};
+use snowdrift::host::{BootId, Directory, Kind};
+use snowdrift::lease::Access;
 use snowdrift::lease::durable::Durable;
 use snowdrift::lease::reset::reset_page;
-use snowdrift::lease::{Access, OpenError};
 use snowdrift::lease::{Lease, Status};
-use snowdrift::store::StoreError;
 use snowdrift::store::file::FileStore;
 
 use crate::contract::{holder, slot};
@@ -34,11 +34,7 @@ pub struct Process {
 }
 
 impl Process {
-    pub fn start(
-        machine: &Machine,
-        node: Node,
-        clock: &Arc<ManualClock>,
-    ) -> Result<Self, OpenError> {
+    pub fn start(machine: &Machine, node: Node, clock: &Arc<ManualClock>) -> Result<Self, Failure> {
         Process::start_as(machine, node, clock, Access::Shared)
     }
 
@@ -47,7 +43,7 @@ impl Process {
         node: Node,
         clock: &Arc<ManualClock>,
         access: Access,
-    ) -> Result<Self, OpenError> {
+    ) -> Result<Self, Failure> {
         let generator =
             Generator::recorded(Kind::Durable, machine.host(), node, 0, Box::new(clock.clone()));
         let durable = Durable::open(&machine.store(), &generator, holder(), TTL, access)?;
@@ -215,8 +211,8 @@ fn who_kills_a_page_leaves_its_users_what_they_know() {
     assert_eq!([one.draw().unwrap(), two.draw().unwrap()], [(5003, 0, 0), (5003, 0, 3)]);
 }
 
-fn is_in_use(refused: &OpenError) -> bool {
-    matches!(refused, OpenError::Store(StoreError::InUse { holder: Some(_), .. }))
+fn is_in_use(refused: &Failure) -> bool {
+    refused.class == Class::InUse && !refused.fault.parts("holders").is_empty()
 }
 
 #[test]
@@ -299,9 +295,8 @@ fn a_page_that_a_record_names_but_never_opened_is_not_another_ones() {
 fn a_node_is_used_with_a_record_or_without_never_both() {
     let (machine, clock) = (Machine::new(None), at(5000));
     let plain = || Generator::on_host(machine.host(), slot(3), 0, Box::new(clock.clone()));
-    let is_used = |refused: &HostError, theirs: &str| match refused {
-        HostError::Conflict(fault) => fault.values.contains(&("theirs", theirs.into())),
-        _ => false,
+    let is_used = |Failure { class, fault }: &Failure, theirs: &str| {
+        *class == Class::Conflict && fault.value("theirs") == Some(&theirs.into())
     };
     let durable = Process::start(&machine, slot(3), &clock).unwrap();
     let refused = plain().err().unwrap();
@@ -317,7 +312,7 @@ fn a_node_is_used_with_a_record_or_without_never_both() {
     clock.set(5800);
     own.try_reserve(&Policies::default(), |_| 1).unwrap();
     let refused = Process::start(&machine, slot(3), &clock).err().unwrap();
-    assert!(matches!(&refused, OpenError::Host(one) if is_used(one, "plain")), "{refused:?}");
+    assert!(is_used(&refused, "plain"), "{refused:?}");
     drop(own);
     clock.set(5100);
     let durable = Process::start(&machine, slot(3), &clock).unwrap();
@@ -490,7 +485,7 @@ fn a_record_that_was_replaced_ends_the_lease() {
     let path = machine.store().path_of(&slot(3));
     fs::remove_file(&path).unwrap();
     let lost = process.durable.renew(7000).unwrap_err();
-    let StoreError::Lost(fault) = lost else { panic!("{lost:?}") };
+    let Failure { class: Class::Lost, fault } = lost else { panic!("{lost:?}") };
     assert_eq!(fault.values, [("place", path.as_path().into())]);
     assert_eq!(process.ceiling(), 6000);
 }

@@ -5,12 +5,11 @@ use std::fs;
 use std::sync::Arc;
 
 use snowdrift::core::clock::ManualClock;
+use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::sequencer::NEVER;
 use snowdrift::generator::Policies;
-use snowdrift::lease::OpenError;
 use snowdrift::lease::reset::{Plan, Reset};
-use snowdrift::store::StoreError;
 use snowdrift::store::record::Skip;
 
 use crate::contract::{LAYOUT, slot};
@@ -26,7 +25,7 @@ fn reset(machine: &Machine, now: Tick, is_meant: bool) -> Reset {
     machine.store().reset((1, 3), None, now, is_meant, Some(&machine.host())).unwrap()
 }
 
-fn start(machine: &Machine, clock: &Arc<ManualClock>) -> Result<Process, OpenError> {
+fn start(machine: &Machine, clock: &Arc<ManualClock>) -> Result<Process, Failure> {
     Process::start(machine, slot(3), clock)
 }
 
@@ -34,7 +33,7 @@ fn at(ms: Tick) -> Arc<ManualClock> {
     Arc::new(ManualClock::at(ms))
 }
 
-fn renew(process: &mut Process) -> Result<(), StoreError> {
+fn renew(process: &mut Process) -> Result<(), Failure> {
     process.durable.renew(process.generator.next_ceiling(TTL))
 }
 
@@ -100,10 +99,7 @@ fn who_starts_where_ticks_are_skipped_is_refused() {
     for boot in 0..2 {
         for ceiling in [from, to, to + ttl] {
             let refused = start(&machine, &at(ceiling - ttl)).err().unwrap();
-            assert!(
-                matches!(refused, OpenError::Store(StoreError::Unusable { .. })),
-                "{refused:?}"
-            );
+            assert!(matches!(refused, Failure { class: Class::Slot, .. }), "{refused:?}");
         }
         if boot == 0 {
             machine.cut_power(&mut fastrand::Rng::with_seed(2));
@@ -120,7 +116,7 @@ fn a_holder_that_lives_keeps_its_slot() {
     let process = start(&machine, &at(NOW)).unwrap();
     let before = fs::read(machine.store().path_of(&slot(3))).unwrap();
     let refused = machine.store().reset((1, 3), None, NOW, true, Some(&machine.host())).err();
-    assert!(matches!(refused, Some(StoreError::InUse { holder: Some(_), .. })), "{refused:?}");
+    assert_eq!(refused.map(|refused| refused.fault.parts("holders").len()), Some(1));
     assert_eq!(fs::read(machine.store().path_of(&slot(3))).unwrap(), before);
     drop(process);
     assert!(machine.store().reset((1, 3), None, NOW, true, None).is_ok());
@@ -169,7 +165,7 @@ fn a_file_that_cannot_be_read_starts_at_the_clock_and_stays_its_users() {
 fn another_layout_and_a_slot_that_was_never_used_are_said() {
     let machine = machine_from_the_future();
     let refused = machine.store().reset((1, 3), Some(Layout::TWITTER), NOW, true, None).err();
-    assert!(matches!(refused, Some(StoreError::OtherLayout { .. })), "{refused:?}");
+    assert_eq!(refused.map(|refused| refused.fault.kind), Some("slot-layout"));
     let refused = machine.store().reset((1, 4), None, NOW, true, None).err().unwrap();
     let refused = format!("{refused:?}");
     assert!(refused.contains("datacenter-1-worker-4.slot"), "{refused}");

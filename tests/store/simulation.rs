@@ -16,13 +16,13 @@ use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::time::Duration;
 
 use snowdrift::core::clock::{Clock, UnixTime};
+use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::node::Node;
 use snowdrift::generator::{ClockBack, Generator, Policies, WindowId};
 use snowdrift::host::Kind as PageKind;
+use snowdrift::lease::Access;
 use snowdrift::lease::durable::Durable;
-use snowdrift::lease::{Access, OpenError};
-use snowdrift::store::StoreError;
 
 use crate::amount::{self, amount};
 use crate::contract::{Held, Store, holder};
@@ -104,7 +104,7 @@ enum Slot {
 enum Renewal {
     None,
     Asked(Tick),
-    Answered(Tick, Result<(), StoreError>),
+    Answered(Tick, Result<(), Failure>),
 }
 
 struct Process {
@@ -261,7 +261,7 @@ impl Fleet {
                     }
                 }
                 let done = match durable.is_bound() {
-                    true => durable.renew(ceiling).map_err(OpenError::Store),
+                    true => durable.renew(ceiling),
                     false => durable.bind(generator, TTL),
                 };
                 self.counts.failures += u64::from(done.is_err());
@@ -284,7 +284,7 @@ impl Fleet {
                 generator.raise_ceiling(*window, ceiling);
                 Renewal::None
             }
-            Renewal::Answered(_, Err(StoreError::Lost(_))) => {
+            Renewal::Answered(_, Err(Failure { class: Class::Lost, .. })) => {
                 self.counts.losses += 1;
                 generator.end_window(*window);
                 self.processes[process].life = None;
@@ -342,7 +342,7 @@ impl Fleet {
                 let generator = Generator::new(node, max_ahead_ms, Box::new(clock));
                 let ceiling = generator.next_ceiling(TTL);
                 let acquired = engine.acquire(&node, &holder(), ceiling);
-                acquired.map_err(OpenError::Store).map(|held| {
+                acquired.map(|held| {
                     let window = generator.begin_window(held.terms(), true);
                     (generator, Slot::Leased(held, Renewal::None), window)
                 })
@@ -354,7 +354,7 @@ impl Fleet {
                 *life = Some(Life { generator, policies, slot, window });
                 self.sync();
             }
-            Err(OpenError::Store(StoreError::InUse { .. })) => {}
+            Err(Failure { class: Class::InUse, .. }) => {}
             Err(_) => self.counts.failures += 1,
         }
     }

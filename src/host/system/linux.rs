@@ -4,8 +4,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::core::fault::fault;
-use crate::host::HostError;
+use crate::core::fault::{Class, Failure, fault};
 
 /// Memory does not outlive its boot.
 pub const IN_MEMORY: bool = true;
@@ -13,7 +12,7 @@ pub const IN_MEMORY: bool = true;
 const DEFAULT: &str = "/dev/shm";
 
 /// The directory that holds all users' directories. None where `/dev/shm` is missing, or not in memory.
-pub fn default_parent() -> Result<Option<PathBuf>, HostError> {
+pub fn default_parent() -> Result<Option<PathBuf>, Failure> {
     let parent = Path::new(DEFAULT);
     match is_memory(parent) {
         Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(None),
@@ -22,10 +21,10 @@ pub fn default_parent() -> Result<Option<PathBuf>, HostError> {
 }
 
 /// Refuses a directory that cannot hold pages.
-pub fn check_parent(place: &Path) -> Result<(), HostError> {
+pub fn check_parent(place: &Path) -> Result<(), Failure> {
     match is_memory(place).map_err(super::unchecked(place))? {
         true => Ok(()),
-        false => Err(HostError::Unusable(fault!("not-in-memory", place))),
+        false => Err(Failure::new(Class::Page, fault!("not-in-memory", place))),
     }
 }
 

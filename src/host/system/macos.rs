@@ -6,14 +6,13 @@ use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use crate::core::fault::fault;
-use crate::host::HostError;
+use crate::core::fault::{Class, Failure, fault};
 
 /// A page on a disk may be of another boot.
 pub const IN_MEMORY: bool = false;
 
 /// `_CS_DARWIN_USER_CACHE_DIR`, which depends on the user alone. A process can change `TMPDIR` and `HOME`.
-pub fn default_parent() -> Result<Option<PathBuf>, HostError> {
+pub fn default_parent() -> Result<Option<PathBuf>, Failure> {
     let mut path = vec![0; libc::PATH_MAX as usize];
     // SAFETY: `path` has room for `path.len()` bytes.
     let len = unsafe {
@@ -28,10 +27,10 @@ pub fn default_parent() -> Result<Option<PathBuf>, HostError> {
 }
 
 /// Refuses a directory that cannot hold pages.
-pub fn check_parent(place: &Path) -> Result<(), HostError> {
+pub fn check_parent(place: &Path) -> Result<(), Failure> {
     let found = super::unix::file_system(place).map_err(super::unchecked(place))?;
     match found.f_flags & libc::MNT_LOCAL as u32 {
-        0 => Err(HostError::Unusable(fault!("not-local", place))),
+        0 => Err(Failure::new(Class::Page, fault!("not-local", place))),
         _ => Ok(()),
     }
 }

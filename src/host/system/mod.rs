@@ -32,18 +32,19 @@ pub use windows::*;
 use std::io;
 use std::path::Path;
 
-use crate::core::fault::fault;
-use crate::host::HostError;
+use crate::core::fault::{Class, Failure, fault};
 
 /// For `map_err`: the system does not tell what kind of directory this is, so nobody knows who shares it.
-fn unchecked(place: &Path) -> impl Fn(io::Error) -> HostError {
-    move |cause| HostError::Unusable(fault!("unchecked-place", place, cause: cause.to_string()))
+fn unchecked(place: &Path) -> impl Fn(io::Error) -> Failure {
+    move |cause| {
+        Failure::new(Class::Page, fault!("unchecked-place", place, cause: cause.to_string()))
+    }
 }
 
 /// The system names no directory of the user's own.
 #[cfg(not(target_os = "linux"))]
-fn no_parent() -> HostError {
-    HostError::Unusable(fault!("no-user-directory"))
+fn no_parent() -> Failure {
+    Failure::new(Class::Page, fault!("no-user-directory"))
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]

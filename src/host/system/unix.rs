@@ -8,8 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use crate::core::fault::fault;
-use crate::host::HostError;
+use crate::core::fault::{Class, Failure, fault};
 pub use crate::store::access::user;
 use crate::store::path::identity_of;
 pub use crate::store::path::{Identity, identity_at, is_at};
@@ -47,20 +46,23 @@ pub fn is_file_of(path: &Path, uid: u32) -> bool {
 
 /// Creates the directory when missing, then checks what has the name. A check before the creation would let another
 /// user put something there in between.
-pub fn create_directory(path: &Path, uid: u32) -> Result<(), HostError> {
+pub fn create_directory(path: &Path, uid: u32) -> Result<(), Failure> {
     match DirBuilder::new().mode(0o711).create(path) {
         // Independent of the umask.
-        Ok(()) => fs::set_permissions(path, Permissions::from_mode(0o711))
-            .map_err(HostError::io("set the mode of", path))?,
+        Ok(()) => fs::set_permissions(path, Permissions::from_mode(0o711)).map_err(Failure::io(
+            "page-io",
+            "set the mode of",
+            path,
+        ))?,
         Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {}
-        Err(cause) => return Err(HostError::io("create the directory", path)(cause)),
+        Err(cause) => return Err(Failure::io("page-io", "create the directory", path)(cause)),
     }
     check_directory(path, uid)
 }
 
 /// Checks that the path is a directory of this user that nobody else may write to.
-pub fn check_directory(path: &Path, uid: u32) -> Result<(), HostError> {
-    let found = fs::symlink_metadata(path).map_err(HostError::io("inspect", path))?;
+pub fn check_directory(path: &Path, uid: u32) -> Result<(), Failure> {
+    let found = fs::symlink_metadata(path).map_err(Failure::io("page-io", "inspect", path))?;
     let mode = found.mode() & 0o7777;
     let fault = if !found.is_dir() {
         fault!("not-a-directory", place: path, isLink: found.is_symlink())
@@ -71,7 +73,7 @@ pub fn check_directory(path: &Path, uid: u32) -> Result<(), HostError> {
     } else {
         return Ok(());
     };
-    Err(HostError::Unusable(fault))
+    Err(Failure::new(Class::Page, fault))
 }
 
 /// Builds temporary files that only this user can open.
@@ -94,7 +96,7 @@ pub fn create_private(path: &Path) -> io::Result<File> {
 }
 
 /// Opens a page's file, if it is this user's and nobody else may write to it.
-pub fn open(path: &Path, uid: u32) -> Result<(File, Metadata, Identity), HostError> {
+pub fn open(path: &Path, uid: u32) -> Result<(File, Metadata, Identity), Failure> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -103,11 +105,11 @@ pub fn open(path: &Path, uid: u32) -> Result<(File, Metadata, Identity), HostErr
         .open(path)
         .map_err(|cause: io::Error| match cause.raw_os_error() {
             Some(libc::ELOOP) => {
-                HostError::Unusable(fault!("not-a-file", place: path, isLink: true))
+                Failure::new(Class::Page, fault!("not-a-file", place: path, isLink: true))
             }
-            _ => HostError::io("open", path)(cause),
+            _ => Failure::io("page-io", "open", path)(cause),
         })?;
-    let found = file.metadata().map_err(HostError::io("inspect", path))?;
+    let found = file.metadata().map_err(Failure::io("page-io", "inspect", path))?;
     let mode = found.mode() & 0o7777;
     let fault = if !found.is_file() {
         fault!("not-a-file", place: path, isLink: false)
@@ -116,8 +118,8 @@ pub fn open(path: &Path, uid: u32) -> Result<(File, Metadata, Identity), HostErr
     } else if mode & 0o022 != 0 {
         fault!("page-writable", place: path, mode: format!("{mode:04o}"))
     } else {
-        let identity = identity_of(&file).map_err(HostError::io("inspect", path))?;
+        let identity = identity_of(&file).map_err(Failure::io("page-io", "inspect", path))?;
         return Ok((file, found, identity));
     };
-    Err(HostError::Unusable(fault))
+    Err(Failure::new(Class::Page, fault))
 }

@@ -29,8 +29,7 @@ use windows_sys::Win32::System::Threading::{
 use windows_sys::Win32::System::WindowsProgramming::{DRIVE_FIXED, DRIVE_RAMDISK};
 use windows_sys::Win32::UI::Shell::{FOLDERID_LocalAppData, SHGetKnownFolderPath};
 
-use crate::core::fault::fault;
-use crate::host::HostError;
+use crate::core::fault::{Class, Failure, fault};
 use crate::store::path::identity_of;
 pub use crate::store::path::{Identity, identity_at, is_at};
 
@@ -38,7 +37,7 @@ pub use crate::store::path::{Identity, identity_at, is_at};
 pub const IN_MEMORY: bool = false;
 
 /// The user's local application data, from the system. A process can change `LOCALAPPDATA` and `TEMP`.
-pub fn default_parent() -> Result<Option<PathBuf>, HostError> {
+pub fn default_parent() -> Result<Option<PathBuf>, Failure> {
     let mut path = null_mut();
     // SAFETY: the folder's ID is a constant, and the call sets `path` to a string that ends with a zero, or to null.
     let parent = unsafe {
@@ -54,7 +53,7 @@ pub fn default_parent() -> Result<Option<PathBuf>, HostError> {
 }
 
 /// Refuses a directory that cannot hold pages.
-pub fn check_parent(place: &Path) -> Result<(), HostError> {
+pub fn check_parent(place: &Path) -> Result<(), Failure> {
     let path: Vec<u16> = place.as_os_str().encode_wide().chain(once(0)).collect();
     let mut root = vec![0; path.len() + 4];
     // SAFETY: `path` ends with a zero, and `root` has room for `root.len()` units.
@@ -66,7 +65,7 @@ pub fn check_parent(place: &Path) -> Result<(), HostError> {
     };
     match drive {
         DRIVE_FIXED | DRIVE_RAMDISK => Ok(()),
-        _ => Err(HostError::Unusable(fault!("not-fixed", place))),
+        _ => Err(Failure::new(Class::Page, fault!("not-fixed", place))),
     }
 }
 
@@ -91,10 +90,10 @@ pub fn is_file_of(_: &Path, _: u32) -> bool {
 }
 
 /// Creates the directory when missing, then checks it.
-pub fn create_directory(path: &Path, uid: u32) -> Result<(), HostError> {
+pub fn create_directory(path: &Path, uid: u32) -> Result<(), Failure> {
     match fs::create_dir(path) {
         Err(cause) if cause.kind() != ErrorKind::AlreadyExists => {
-            return Err(HostError::io("create the directory", path)(cause));
+            return Err(Failure::io("page-io", "create the directory", path)(cause));
         }
         _ => {}
     }
@@ -102,12 +101,13 @@ pub fn create_directory(path: &Path, uid: u32) -> Result<(), HostError> {
 }
 
 /// Checks that the path is a directory and no link.
-pub fn check_directory(path: &Path, _: u32) -> Result<(), HostError> {
-    let found = fs::symlink_metadata(path).map_err(HostError::io("inspect", path))?;
+pub fn check_directory(path: &Path, _: u32) -> Result<(), Failure> {
+    let found = fs::symlink_metadata(path).map_err(Failure::io("page-io", "inspect", path))?;
     // A link is none.
     match found.is_dir() {
         true => Ok(()),
-        false => Err(HostError::Unusable(
+        false => Err(Failure::new(
+            Class::Page,
             fault!("not-a-directory", place: path, isLink: found.is_symlink()),
         )),
     }
@@ -129,19 +129,19 @@ pub fn create_private(path: &Path) -> io::Result<File> {
 }
 
 /// Opens a page's file.
-pub fn open(path: &Path, _: u32) -> Result<(File, Metadata, Identity), HostError> {
+pub fn open(path: &Path, _: u32) -> Result<(File, Metadata, Identity), Failure> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)
         .custom_flags(FILE_FLAG_OPEN_REPARSE_POINT)
         .open(path)
-        .map_err(HostError::io("open", path))?;
-    let found = file.metadata().map_err(HostError::io("inspect", path))?;
+        .map_err(Failure::io("page-io", "open", path))?;
+    let found = file.metadata().map_err(Failure::io("page-io", "inspect", path))?;
     if !found.is_file() {
         let fault = fault!("not-a-file", place: path, isLink: found.is_symlink());
-        return Err(HostError::Unusable(fault));
+        return Err(Failure::new(Class::Page, fault));
     }
-    let identity = identity_of(&file).map_err(HostError::io("identify", path))?;
+    let identity = identity_of(&file).map_err(Failure::io("page-io", "identify", path))?;
     Ok((file, found, identity))
 }
 
