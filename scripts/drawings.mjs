@@ -81,6 +81,7 @@ const LAYERS = {
     generator: 'sequence, clock, window, waiting',
     host: 'pages in shared memory',
     store: 'slot files: records, locks',
+    files: 'paths, locks, owners, the system',
     core: 'layout, node, clock, sequencer, pace',
   },
 };

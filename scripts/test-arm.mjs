@@ -78,7 +78,7 @@ function passes(processor) {
   const storms = ['--include-ignored', '--skip', 'figures::'];
   const flags = ['--test-threads=1', ...storms, ...skipped.flatMap((name) => ['--skip', name])];
   return (
-    cargo(processor, 'test', '--lib', 'store::lock::', '--', '--test-threads=1') &&
+    cargo(processor, 'test', '--lib', 'files::lock::', '--', '--test-threads=1') &&
     cargo(processor, 'test', '--test', 'shared', '--test', 'host', '--', ...flags)
   );
 }

@@ -5,6 +5,7 @@
 //! | folder | what it is |
 //! |---|---|
 //! | `core` | layouts, nodes, the clock, and the sequencer that decides which IDs come next |
+//! | `files` | files, whatever they contain: paths, locks, owners, creation, the operating system's part |
 //! | `store` | slot files: the records of slots, for the next process and against other hosts |
 //! | `host` | pages: the shared memory in which a host's processes share a node's sequence |
 //! | `generator` | a sequence with its clock, window and waits |
@@ -14,6 +15,7 @@
 //! | `binding` | Node-API; the only part that knows Node exists |
 
 pub mod core;
+mod files;
 pub mod generator;
 pub mod host;
 pub mod lease;

@@ -110,11 +110,7 @@ test('JavaScript writes no file: Rust creates them, with their modes', () => {
       .filter((line) => /\bFile::create\b|fs::write\(|fs::create_dir/.test(line))
       .map(() => path),
   );
-  assert.deepEqual(
-    [...new Set(created)],
-    ['src/host/system/windows.rs', 'src/store/access.rs'],
-    'of Windows alone',
-  );
+  assert.deepEqual([...new Set(created)], ['src/files/system/windows.rs'], 'of Windows alone');
 });
 
 test('the environment is read by the names that are listed', () => {

@@ -6,7 +6,6 @@
 //! node. They cannot list it, and cannot open the pages (0600).
 
 use std::ffi::OsStr;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -16,12 +15,13 @@ use super::contents::NewPage;
 use super::header::{BootId, EXTENSION, Header, MARKER, file_name, name_prefix};
 use super::joining::Joined;
 use super::page::{Origin, Page, Snapshot};
-use super::{Kind, files, system};
+use super::{Kind, own};
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
 use crate::core::sequencer::NEVER;
-use crate::store::path::canonical;
+use crate::files::path::{canonical, is_at, paths_in};
+use crate::files::{system, whole};
 
 /// Attempts to find or create a page before an error. Only a program that deletes the page each time causes more than a
 /// few.
@@ -81,7 +81,7 @@ impl Directory {
         self.named.as_deref() == named
             && named.is_none_or(Path::is_absolute)
             && system::user() == self.uid
-            && system::check_directory(&self.path, self.uid).is_ok()
+            && own::check_directory(&self.path, self.uid).is_ok()
     }
 
     /// The directory in a named parent, in a boot that tests choose.
@@ -93,7 +93,7 @@ impl Directory {
         let path = shared.join(system::directory_name(uid));
         let named = Some(named.to_owned());
         let directory = Directory { shared, path, uid, boot_id, named };
-        system::create_directory(&directory.path, uid)?;
+        own::create_directory(&directory.path, uid)?;
         Ok(directory)
     }
 
@@ -104,7 +104,7 @@ impl Directory {
 
     /// Creates the directory if it is missing.
     pub(super) fn create_directory(&self) -> Result<(), Failure> {
-        system::create_directory(&self.path, self.uid)
+        own::create_directory(&self.path, self.uid)
     }
 
     /// Path of a node's page, which need not exist.
@@ -126,7 +126,7 @@ impl Directory {
         let mut created = None;
         let mut changes = 0;
         for _ in 0..TRIES {
-            match system::create_directory(&self.path, self.uid) {
+            match own::create_directory(&self.path, self.uid) {
                 // Removed right after its creation.
                 Err(failure) if failure.is_missing() => continue,
                 created => created?,
@@ -148,7 +148,7 @@ impl Directory {
                     thread::sleep(CHANGE);
                 }
                 // Safe even if the name is a live page's by now: its users notice the removal.
-                Joined::OtherBoot => files::remove(&path)?,
+                Joined::OtherBoot => own::remove(&path)?,
             }
         }
         let place = path;
@@ -163,7 +163,7 @@ impl Directory {
     /// The node's page, if it exists. An error if it is in use. The exclusive lock keeps every process from using it
     /// until it is dropped.
     pub fn unused(&self, node: &Node) -> Result<Option<Page>, Failure> {
-        system::create_directory(&self.path, self.uid)?;
+        own::create_directory(&self.path, self.uid)?;
         Page::alone(&self.page_of(node), self.uid)
     }
 
@@ -183,8 +183,8 @@ impl Directory {
         after: Option<Tick>,
         is_first_try: bool,
     ) -> Result<Option<(u128, Origin)>, Failure> {
-        files::sweep(&self.path);
-        files::explain(&self.path);
+        whole::sweep(&self.path);
+        own::explain(&self.path);
         let marker = path.with_extension(MARKER);
         let failed = Failure::io("page-io", "create", path);
         let own_marker = match system::create_private(&marker) {
@@ -198,7 +198,7 @@ impl Directory {
                     }
                 }
                 // If that process resumes later, it finds that its page is not the first.
-                match files::write(&self.path, b"").and_then(|file| Ok(file.persist(&marker)?)) {
+                match own::write(&self.path, b"").and_then(|file| Ok(file.persist(&marker)?)) {
                     Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(None),
                     replaced => replaced.map_err(&failed)?,
                 };
@@ -209,11 +209,11 @@ impl Directory {
             Err(cause) => return Err(Failure::io("page-io", "create", &marker)(cause)),
         };
         let page = NewPage::new(wanted, after.unwrap_or(NEVER), Tick::MAX);
-        if files::create(path, page.bytes()).map_err(failed)?.is_none() {
+        if own::create(path, page.bytes()).map_err(failed)?.is_none() {
             return Ok(None);
         }
         // This process may have issued IDs as another user, before `setuid`.
-        let is_first = own_marker.is_some_and(|file| system::is_at(&marker, &file))
+        let is_first = own_marker.is_some_and(|file| is_at(&marker, &file))
             && self.other_users(&wanted.node).is_empty();
         let origin = if is_first { Origin::First } else { Origin::Next };
         Ok(Some((page.header.page_id, origin)))
@@ -246,7 +246,7 @@ impl Directory {
     ) -> Result<(), Failure> {
         let path = unused.path();
         let page = NewPage::new(wanted, floor, ceiling);
-        let placed = files::write(&self.path, page.bytes()).and_then(|file| {
+        let placed = own::write(&self.path, page.bytes()).and_then(|file| {
             if unused.is_named().unwrap_or(false) {
                 file.persist(path)?;
             }
@@ -285,19 +285,14 @@ impl Directory {
 
     /// The paths of pages whose name begins so, in order; none if the directory was removed.
     pub(super) fn paths(&self, prefix: &str) -> Result<Vec<PathBuf>, Failure> {
-        let failed = Failure::io("page-io", "read the directory", &self.path);
-        let entries = match fs::read_dir(&self.path) {
+        let mut paths = match paths_in(&self.path, EXTENSION) {
             Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(&failed)?,
+            found => found.map_err(Failure::io("page-io", "read the directory", &self.path))?,
         };
-        let mut paths = Vec::new();
-        for entry in entries {
-            let path = entry.map_err(&failed)?.path();
-            let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-            if name.starts_with(prefix) && path.extension() == Some(OsStr::new(EXTENSION)) {
-                paths.push(path);
-            }
-        }
+        paths.retain(|path| {
+            let name = path.file_name().and_then(OsStr::to_str);
+            name.unwrap_or_default().starts_with(prefix)
+        });
         paths.sort();
         Ok(paths)
     }

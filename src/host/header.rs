@@ -14,10 +14,10 @@
 
 use std::path::Path;
 
-use super::system::boot_id;
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
+use crate::files::system::boot_id;
 
 pub(super) const HEADER_BYTES: usize = 128;
 pub(super) const MAGIC: [u8; 8] = *b"SNOWDRF1";

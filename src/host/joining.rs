@@ -6,7 +6,7 @@ use super::header::Header;
 use super::page::Page;
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::Tick;
-use crate::store::lock::Hold;
+use crate::files::lock::Hold;
 
 /// The result of [`Page::join`].
 pub enum Joined {

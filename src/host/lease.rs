@@ -17,14 +17,15 @@ use super::directory::{CHANGE, Directory, TRIES};
 use super::header::{Header, MARKER};
 use super::kept::{Grant, Loss};
 use super::page::Page;
-use super::{Kind, files, system};
+use super::{Kind, own};
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
 use crate::core::sequence::Sequence;
 use crate::core::sequencer::{HighMarks, NEVER, Window};
-use crate::store::lock::Hold;
+use crate::files::lock::Hold;
+use crate::files::{system, whole};
 
 /// Maximum waits for a process that replaces or removes a page. That process may be stopped.
 const CHANGES: usize = 5;
@@ -118,7 +119,7 @@ impl Directory {
                 None => NEVER,
                 Some(page) if page.header().boot_id.is_other(&wanted.boot_id) => {
                     if page.is_named()? {
-                        files::remove(&path)?;
+                        own::remove(&path)?;
                     }
                     continue;
                 }
@@ -143,7 +144,7 @@ impl Directory {
             }
             let leased = leased(&wanted, grant, highest);
             if let Some(page) = self.put(&leased, before.as_ref(), &path)? {
-                files::explain(self.path());
+                own::explain(self.path());
                 return Ok(page);
             }
         }
@@ -159,7 +160,7 @@ impl Directory {
         path: &Path,
     ) -> Result<Option<Page>, Failure> {
         let failed = Failure::io("page-io", "create", path);
-        let file = files::write(self.path(), page.bytes()).map_err(&failed)?;
+        let file = own::write(self.path(), page.bytes()).map_err(&failed)?;
         let Some(mut page) = Page::map(file.path(), self.uid)? else { return Ok(None) };
         page.lock(Hold::Shared)?;
         let named = match before {
@@ -167,7 +168,7 @@ impl Directory {
             Some(before) if before.is_named()? => file.persist(path),
             Some(_) => return Ok(None),
         };
-        let file = files::if_possible(named.map_err(Into::into)).map_err(failed)?;
+        let file = whole::if_possible(named.map_err(Into::into)).map_err(failed)?;
         if file.is_some() {
             page.enter();
             page.set_path(path);

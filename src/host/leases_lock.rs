@@ -9,9 +9,10 @@
 
 use std::fs::File;
 
-use super::{Directory, files, system};
+use super::{Directory, own};
 use crate::core::fault::{Class, Failure, fault};
-use crate::store::lock::{self, Hold, USERS};
+use crate::files::lock::{self, Hold, USERS};
+use crate::files::path::is_at;
 
 const NAME: &str = "leases.lock";
 
@@ -30,12 +31,12 @@ impl Directory {
     pub fn lock_leases(&self, key: u128) -> Result<Option<LeasesLock>, Failure> {
         let path = self.path().join(NAME);
         for _ in 0..TRIES {
-            system::create_directory(self.path(), self.uid)?;
-            let opened = system::open(&path, self.uid);
+            own::create_directory(self.path(), self.uid)?;
+            let opened = own::open(&path, self.uid);
             let file = match opened {
                 Ok((file, ..)) => file,
                 Err(failure) if failure.is_missing() => {
-                    files::create(&path, b"").map_err(Failure::io("page-io", "create", &path))?;
+                    own::create(&path, b"").map_err(Failure::io("page-io", "create", &path))?;
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -47,7 +48,7 @@ impl Directory {
                 return Ok(None);
             }
             // After a deletion of this file, others lock another one.
-            if system::is_at(&path, &lock.file) {
+            if is_at(&path, &lock.file) {
                 return Ok(Some(lock));
             }
         }

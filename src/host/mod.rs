@@ -2,8 +2,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `system` | the operating system's part: users, files, running processes |
-//! | `files` | writes files whole, under a temporary name first |
+//! | `own` | this user's directory of pages and the files in it: nobody else may write to them |
 //! | `header` | a page's header, which records the node and the use of the page; its name |
 //! | `processes` | the table of the processes that use a page, for people |
 //! | `kept` | the words of a page beside its cells: the record's file, jumps, the lease |
@@ -42,7 +41,6 @@
 mod contents;
 mod directory;
 mod durable_lease;
-mod files;
 mod header;
 mod joining;
 mod kept;
@@ -50,10 +48,10 @@ mod lease;
 mod leases_lock;
 mod opened;
 mod other_users;
+mod own;
 mod page;
 mod processes;
 mod sequence;
-mod system;
 
 pub use directory::{Directory, Found};
 pub use header::{BootId, Header, Kind};

@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 
+use super::Directory;
 use super::header::file_name;
-use super::{Directory, system};
 use crate::core::fault::{Fault, fault};
 use crate::core::node::Node;
+use crate::files::system;
 
 /// Another user's page of a node: both users issue the same IDs.
 #[derive(Clone, Debug, PartialEq, Eq)]

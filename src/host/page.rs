@@ -21,13 +21,14 @@ use super::contents::{BYTES, Contents};
 use super::header::{HEADER_BYTES, Header, MARKER};
 use super::kept::{Kept, Leasing, unix_ms};
 use super::processes::{self, Process};
-use super::system::{self, Identity};
-use super::{Kind, files};
+use super::{Kind, own};
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::Tick;
 use crate::core::sequence::{Cells, Sequence};
 use crate::core::sequencer::{HighMarks, NEVER};
-use crate::store::lock::{self, Hold, USERS};
+use crate::files::lock::{self, Hold, USERS};
+use crate::files::path::{Identity, identity_at};
+use crate::files::system::user;
 
 /// The way in which this process obtained a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,14 +152,14 @@ impl Page {
 
     /// Removes the page, if it has its name.
     pub fn remove(&self) -> Result<(), Failure> {
-        if self.is_named()? { files::remove(&self.path) } else { Ok(()) }
+        if self.is_named()? { own::remove(&self.path) } else { Ok(()) }
     }
 
     /// Removes the page and the node's marker. Requires [`Page::try_alone`]: no other process creates a page meanwhile.
     pub fn remove_with_marker(&self) -> Result<(), Failure> {
         if self.is_named()? {
             // The marker first: while the page has its name, no other process places a marker.
-            files::remove(&self.path.with_extension(MARKER))?;
+            own::remove(&self.path.with_extension(MARKER))?;
         }
         self.remove()
     }
@@ -258,14 +259,14 @@ impl Page {
     /// Whether the page belongs to the user that this process has now. After `setuid` or `seteuid`, its children use the
     /// new user's pages. Pages of other kinds stay: a record or a lease bounds them.
     pub(super) fn is_of_present_user(&self) -> bool {
-        let is_ours = || !self.is_left.load(Acquire) && self.uid == system::user();
+        let is_ours = || !self.is_left.load(Acquire) && self.uid == user();
         self.header.kind != Kind::Plain || is_ours()
     }
 
     /// Leaves the page, if the process has changed its user: it issues nothing from it any more. An error while others
     /// use it: they and the new user's processes would issue duplicates.
     pub(super) fn leave_to_user(&self) -> Result<(), Failure> {
-        let (from, to) = (self.uid, system::user());
+        let (from, to) = (self.uid, user());
         if from == to {
             return Ok(());
         }
@@ -286,7 +287,7 @@ impl Page {
     /// The link count is no substitute: a renamed page, or one in a renamed directory, still has its link while others
     /// create a new page beside it.
     pub fn is_named(&self) -> Result<bool, Failure> {
-        match system::identity_at(&self.path) {
+        match identity_at(&self.path) {
             Ok(identity) if identity == self.identity => self.check_intact().map(|()| true),
             Ok(_) => Ok(false),
             Err(cause)
@@ -321,7 +322,7 @@ pub struct Snapshot {
 
 /// Opens a file that has the length of a page.
 fn open(path: &Path, uid: u32) -> Result<(File, Identity), Failure> {
-    let (file, found, identity) = system::open(path, uid)?;
+    let (file, found, identity) = own::open(path, uid)?;
     if found.len() != BYTES as u64 {
         let fault = fault!("page-length", place: path, length: found.len(), wanted: BYTES);
         return Err(Failure::new(Class::Page, fault));

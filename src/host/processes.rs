@@ -7,7 +7,7 @@ use std::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
-use super::system::start_of;
+use crate::files::system::start_of;
 
 /// Capacity of the table. Processes beyond it use the page all the same.
 pub const ENTRIES: usize = 64;

@@ -28,12 +28,12 @@ use crate::core::fault::Failure;
 use crate::core::layout::Tick;
 use crate::core::sequence::{NotReopened, WindowNumber};
 use crate::core::sequencer::{NEVER, Window};
+use crate::files::lock::{Hold, USERS};
 use crate::generator::Generator;
 use crate::host::{Opened, Origin};
 use crate::store::Holder;
 use crate::store::checks;
 use crate::store::file::FileStore;
-use crate::store::lock::{Hold, USERS};
 use crate::store::record::Record;
 use crate::store::slot::{OPENING, RENEWING, SlotFile};
 

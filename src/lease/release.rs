@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use super::durable::{Bound, Durable, POLL, SHORT_TURN, take_within};
 use crate::core::fault::Failure;
+use crate::files::lock::{Hold, USERS};
 use crate::generator::Generator;
 use crate::host::{Kind, Page};
-use crate::store::lock::{Hold, USERS};
 use crate::store::record::Record;
 use crate::store::slot::OPENING;
 

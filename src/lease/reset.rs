@@ -10,10 +10,10 @@ use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
 use crate::core::sequencer::{HighMarks, NEVER};
+use crate::files::lock::{Hold, USERS};
 use crate::host::{Directory, Kind, Page};
 use crate::store::checks;
 use crate::store::file::{self, FileStore};
-use crate::store::lock::{Hold, USERS};
 use crate::store::record::{HOUR_MS, Jump, Record, Skip};
 
 /// The state of a slot, and the plan of its reset.

@@ -9,9 +9,9 @@ use super::recorded::{POLL, open_recorded};
 use super::*;
 use crate::core::fault::{Failure, fault};
 use crate::core::node::Node;
+use crate::files::lock::{Hold, USERS};
 use crate::generator::ClockBack;
 use crate::store::file::FileStore;
-use crate::store::lock::{Hold, USERS};
 use crate::store::slot::SlotFile;
 
 const POLICIES: Policies = Policies {

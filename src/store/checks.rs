@@ -1,11 +1,14 @@
 //! Checks of slot files, and the errors that they return.
 
+use std::fs::File;
 use std::path::Path;
 
 use super::record::{Record, Skip, Unsound, VERSION};
 use crate::core::fault::{Class, Failure, Fault, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
+use crate::files::access::{self, Wrong};
+use crate::files::system::user;
 
 pub(super) fn refused(unsound: Unsound, path: &Path) -> Failure {
     let known = VERSION;
@@ -70,4 +73,33 @@ pub(super) fn replaced(path: &Path) -> Failure {
 
 pub(crate) fn overtaken(path: &Path) -> Failure {
     Failure::new(Class::Lost, fault!("slot-overtaken", place: path))
+}
+
+/// Checks a directory, by the path that the application names and by the path without symbolic links.
+pub(super) fn check_directory(named: &Path, directory: &Path) -> Result<(), Failure> {
+    let foreign = access::foreign_directory(named, directory);
+    match foreign.map_err(Failure::io("slot-io", "inspect", directory))? {
+        Some((place, owner)) => Err(foreign_owner(place, owner)),
+        None => Ok(()),
+    }
+}
+
+/// Checks a slot's open file: other users must not have placed it, nor be able to write to it.
+pub(super) fn check_file(file: &File, path: &Path) -> Result<(), Failure> {
+    let failed = Failure::io("slot-io", "inspect", path);
+    let directory = path.parent().unwrap_or(Path::new("."));
+    if access::has_second_name(file, directory).map_err(&failed)? {
+        return Err(Failure::new(Class::Slot, fault!("slot-linked", place: path)));
+    }
+    match access::check_placed(file, directory).map_err(&failed)? {
+        None => Ok(()),
+        Some(Wrong::Owner(owner)) => Err(foreign_owner(path, owner)),
+        Some(Wrong::Writable(mode)) => {
+            Err(Failure::new(Class::Slot, fault!("slot-writable", place: path, mode)))
+        }
+    }
+}
+
+fn foreign_owner(place: &Path, owner: u32) -> Failure {
+    Failure::new(Class::Slot, fault!("slot-owner", place, owner, user: user()))
 }

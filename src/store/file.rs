@@ -2,20 +2,22 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tempfile::NamedTempFile;
+
 use super::Recorded;
-use super::access;
-use super::checks::check_layout;
-use super::path::canonical;
+use super::checks::{check_directory, check_layout};
 use super::record::Record;
 use super::slot::{Flush, SlotFile, file_of};
 use crate::core::fault::Failure;
 use crate::core::layout::Layout;
 use crate::core::node::Node;
 use crate::core::sequencer::NEVER;
+use crate::files::path::{canonical, paths_in};
+use crate::files::{system, whole};
 
 /// Slots in a directory.
 #[derive(Clone)]
@@ -32,7 +34,7 @@ impl FileStore {
 
     /// The same, with a flush that tests control.
     pub fn with(directory: &Path, flush: Flush) -> Result<FileStore, Failure> {
-        match access::create_directory(directory) {
+        match system::create_directory(directory) {
             Err(cause) if cause.kind() != ErrorKind::AlreadyExists => {
                 Err(Failure::io("slot-io", "create the directory", directory)(cause))
             }
@@ -50,7 +52,7 @@ impl FileStore {
         // One path for one directory.
         let directory =
             canonical(named).map_err(Failure::io("slot-io", "find the directory", named))?;
-        access::check_directory(named, &directory)?;
+        check_directory(named, &directory)?;
         let failed = Failure::io("slot-io", "read the directory", &directory);
         fs::read_dir(&directory).map_err(failed)?;
         Ok(FileStore { directory, flush })
@@ -96,9 +98,8 @@ impl FileStore {
     fn create(&self, slot: &Node, path: &Path) -> Result<(), Failure> {
         let bytes = file_of(&Record::starting_at(slot, NEVER));
         let made = || -> io::Result<()> {
-            let mut file = access::private().tempfile_in(&self.directory)?;
-            file.write_all(&bytes)?;
-            (self.flush)(file.path(), file.as_file())?;
+            let flush = |file: &NamedTempFile| (self.flush)(file.path(), file.as_file());
+            let file = whole::write(&self.directory, &bytes, flush)?;
             match file.persist_noclobber(path) {
                 Err(lost_race) if lost_race.error.kind() == ErrorKind::AlreadyExists => Ok(()),
                 Err(failure) => Err(failure.error),
@@ -116,11 +117,7 @@ impl FileStore {
         match self.slot_at(path.clone()) {
             Err(failure) if failure.is_missing() => {
                 self.create(slot, &path)?;
-                self.slot_at(path.clone()).map_err(|failure| match failure.is_missing() {
-                    // A symbolic link to nothing, where the system follows it.
-                    true => access::link_error(&path),
-                    false => failure,
-                })
+                self.slot_at(path)
             }
             opened => opened,
         }
@@ -152,11 +149,7 @@ fn read(path: PathBuf) -> Result<Record, Failure> {
 
 /// The files of the slots in a directory.
 fn paths(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let paths: io::Result<Vec<_>> =
-        fs::read_dir(directory).and_then(|all| all.map(|entry| Ok(entry?.path())).collect());
-    let mut paths = paths.map_err(Failure::io("slot-io", "read the directory", directory))?;
-    paths.retain(|path| path.extension() == Some(OsStr::new("slot")));
-    Ok(paths)
+    paths_in(directory, "slot").map_err(Failure::io("slot-io", "read the directory", directory))
 }
 
 /// The worker ID of a slot's file name, if it is of this datacenter.

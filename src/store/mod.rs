@@ -14,19 +14,13 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `lock` | locks on single bytes of a file |
 //! | `record` | a slot's record in its file |
-//! | `path` | canonical paths and file identities |
 //! | `checks` | checks of slot files, and the errors that they return |
-//! | `access` | files and directories that other users have placed, or can write to |
 //! | `slot` | a slot's file: its records and locks |
 //! | `file` | a directory with one file per slot |
 
-pub(crate) mod access;
 pub(crate) mod checks;
 pub mod file;
-pub(crate) mod lock;
-pub(crate) mod path;
 pub mod record;
 pub mod slot;
 

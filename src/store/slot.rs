@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 0..512, 4096..4608, ... | 8 [`Record`]s, each in a block of 4096 bytes |
 //! | the rest of each block | zeros |
-//! | beyond the end | nothing: bytes for [locks](super::lock) |
+//! | beyond the end | nothing: bytes for [locks](crate::files::lock) |
 //!
 //! - The current record has the highest generation, then ceiling. A file with a damaged record is damaged.
 //! - A writer locks a block, writes it and flushes it. It never takes the current record's block if another is free. So
@@ -13,19 +13,20 @@
 //! - A new file is written whole under another name, then gets its own. It is never replaced and never grows, so a disk
 //!   that is full later does not affect it. It is never mapped, so a disk that hangs stops only the writers.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use super::checks::{damaged, overtaken, refused, replaced};
-use super::lock::{self, Hold, USERS};
-use super::path::is_at;
+use super::checks::{check_file, damaged, overtaken, refused, replaced};
+use super::in_use;
 use super::record::{self, Record, Unsound};
-use super::{access, in_use};
 use crate::core::fault::{Class, Failure, fault};
+use crate::files::lock::{self, Hold, USERS};
+use crate::files::path::is_at;
+use crate::files::system;
 
 const BLOCKS: usize = 8;
 /// At least the physical sector of a disk, so that no two blocks share one.
@@ -61,20 +62,14 @@ impl SlotFile {
         is_writable: bool,
         flush: Flush,
     ) -> Result<SlotFile, Failure> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(is_writable);
-        // Miri does not support these flags.
-        #[cfg(all(unix, not(miri)))]
-        {
-            use std::os::unix::fs::OpenOptionsExt;
-            options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
-        }
-        let failed = |cause| access::open_error(&path, cause);
-        let file = options.open(&path).map_err(failed)?;
+        let failed = Failure::io("slot-io", "open", &path);
+        let Some(file) = system::open(&path, is_writable).map_err(&failed)? else {
+            return Err(Failure::new(Class::Slot, fault!("slot-link", place: path.as_path())));
+        };
         if !file.metadata().map_err(failed)?.is_file() {
             return Err(Failure::new(Class::Slot, fault!("slot-not-a-file", place: path)));
         }
-        access::check_file(&file, &path)?;
+        check_file(&file, &path)?;
         Ok(SlotFile { file, path, flush })
     }
 

@@ -1,11 +1,11 @@
-//! The operating system's part: default parent of pages, suitable file systems, users' files, running processes.
+//! The operating system's part.
 //!
 //! | name | content |
 //! |---|---|
-//! | `IN_MEMORY` | whether all pages are of this boot, as in a memory file system |
-//! | `default_parent`, `check_parent` | the parent of the user's directory |
-//! | `user`, `user_of`, `is_file_of`, `outer_user`, `directory_name`, `create_directory`, `check_directory`, `private`, `set_private`, `create_private` | users and their files |
-//! | `open`, `identity_at`, `is_at`, `Identity` | a page's file, and the file that has its name |
+//! | `IN_MEMORY` | whether all files that processes share are of this boot, as in a memory file system |
+//! | `default_parent`, `check_parent` | where each user has a directory for them |
+//! | `user`, `user_of`, `is_file_of`, `outer_user`, `directory_name` | users, and their directories there |
+//! | `create_directory`, `set_directory_mode`, `private`, `set_private`, `create_private`, `open` | directories and files with their modes |
 //! | `boot_id` | the ID of the machine's boot |
 //! | `start_of` | the start of a process, if it runs |
 
@@ -32,19 +32,17 @@ pub use windows::*;
 use std::io;
 use std::path::Path;
 
-use crate::core::fault::{Class, Failure, fault};
+use crate::core::fault::{Fault, fault};
 
 /// For `map_err`: the system does not tell what kind of directory this is, so nobody knows who shares it.
-fn unchecked(place: &Path) -> impl Fn(io::Error) -> Failure {
-    move |cause| {
-        Failure::new(Class::Page, fault!("unchecked-place", place, cause: cause.to_string()))
-    }
+fn unchecked(place: &Path) -> impl Fn(io::Error) -> Fault {
+    move |cause| fault!("unchecked-place", place, cause: cause.to_string())
 }
 
 /// The system names no directory of the user's own.
 #[cfg(not(target_os = "linux"))]
-fn no_parent() -> Failure {
-    Failure::new(Class::Page, fault!("no-user-directory"))
+fn no_parent() -> Fault {
+    fault!("no-user-directory")
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]

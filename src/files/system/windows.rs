@@ -1,17 +1,18 @@
-//! Windows: pages are in the user's local application data. They outlive a boot, and Windows reports no boot ID.
+//! Windows: what processes share is in the user's local application data. It outlives a boot, and Windows reports no
+//! boot ID.
 //!
 //! Files inherit the directory's access list. In the default place, the user, administrators and the system may write
-//! to it. All users who may write to a directory that `SNOWDRIFT_SHARED` names share its pages.
+//! to it. All users who may write to a directory that `SNOWDRIFT_SHARED` names share its files.
 //!
-//! Each page's name is checked as on other systems: Windows does not delete a mapped file, but it renames it, and
+//! A name must be checked as on other systems: Windows does not delete a mapped file, but it renames it, and
 //! directories above it.
 
 use std::ffi::{OsString, c_void};
-use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::iter::once;
 use std::os::windows::ffi::{OsStrExt, OsStringExt};
-use std::os::windows::fs::OpenOptionsExt;
+use std::os::windows::fs::{MetadataExt, OpenOptionsExt};
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use std::path::{Path, PathBuf};
 use std::ptr::{null_mut, without_provenance_mut};
@@ -19,7 +20,7 @@ use std::slice;
 
 use windows_sys::Win32::Foundation::{FILETIME, WAIT_TIMEOUT};
 use windows_sys::Win32::Storage::FileSystem::{
-    FILE_FLAG_OPEN_REPARSE_POINT, GetDriveTypeW, GetVolumePathNameW,
+    FILE_ATTRIBUTE_REPARSE_POINT, FILE_FLAG_OPEN_REPARSE_POINT, GetDriveTypeW, GetVolumePathNameW,
 };
 use windows_sys::Win32::System::Com::CoTaskMemFree;
 use windows_sys::Win32::System::Threading::{
@@ -29,15 +30,13 @@ use windows_sys::Win32::System::Threading::{
 use windows_sys::Win32::System::WindowsProgramming::{DRIVE_FIXED, DRIVE_RAMDISK};
 use windows_sys::Win32::UI::Shell::{FOLDERID_LocalAppData, SHGetKnownFolderPath};
 
-use crate::core::fault::{Class, Failure, fault};
-use crate::store::path::identity_of;
-pub use crate::store::path::{Identity, identity_at, is_at};
+use crate::core::fault::{Fault, fault};
 
-/// A page on a disk may be of another boot.
+/// A file on a disk may be of another boot.
 pub const IN_MEMORY: bool = false;
 
 /// The user's local application data, from the system. A process can change `LOCALAPPDATA` and `TEMP`.
-pub fn default_parent() -> Result<Option<PathBuf>, Failure> {
+pub fn default_parent() -> Result<Option<PathBuf>, Fault> {
     let mut path = null_mut();
     // SAFETY: the folder's ID is a constant, and the call sets `path` to a string that ends with a zero, or to null.
     let parent = unsafe {
@@ -52,8 +51,8 @@ pub fn default_parent() -> Result<Option<PathBuf>, Failure> {
     parent.map(Some).ok_or_else(super::no_parent)
 }
 
-/// Refuses a directory that cannot hold pages.
-pub fn check_parent(place: &Path) -> Result<(), Failure> {
+/// Refuses a directory that other machines can change, or that can be unplugged.
+pub fn check_parent(place: &Path) -> Result<(), Fault> {
     let path: Vec<u16> = place.as_os_str().encode_wide().chain(once(0)).collect();
     let mut root = vec![0; path.len() + 4];
     // SAFETY: `path` ends with a zero, and `root` has room for `root.len()` units.
@@ -65,7 +64,7 @@ pub fn check_parent(place: &Path) -> Result<(), Failure> {
     };
     match drive {
         DRIVE_FIXED | DRIVE_RAMDISK => Ok(()),
-        _ => Err(Failure::new(Class::Page, fault!("not-fixed", place))),
+        _ => Err(fault!("not-fixed", place)),
     }
 }
 
@@ -74,7 +73,7 @@ pub fn user() -> u32 {
     0
 }
 
-/// Name of the directory of pages.
+/// Name of the user's directory in a parent of its own.
 pub fn directory_name(_: u32) -> String {
     "snowdrift".to_owned()
 }
@@ -89,28 +88,14 @@ pub fn is_file_of(_: &Path, _: u32) -> bool {
     false
 }
 
-/// Creates the directory when missing, then checks it.
-pub fn create_directory(path: &Path, uid: u32) -> Result<(), Failure> {
-    match fs::create_dir(path) {
-        Err(cause) if cause.kind() != ErrorKind::AlreadyExists => {
-            return Err(Failure::io("page-io", "create the directory", path)(cause));
-        }
-        _ => {}
-    }
-    check_directory(path, uid)
+/// Creates a directory.
+pub fn create_directory(path: &Path) -> io::Result<()> {
+    fs::create_dir(path)
 }
 
-/// Checks that the path is a directory and no link.
-pub fn check_directory(path: &Path, _: u32) -> Result<(), Failure> {
-    let found = fs::symlink_metadata(path).map_err(Failure::io("page-io", "inspect", path))?;
-    // A link is none.
-    match found.is_dir() {
-        true => Ok(()),
-        false => Err(Failure::new(
-            Class::Page,
-            fault!("not-a-directory", place: path, isLink: found.is_symlink()),
-        )),
-    }
+/// Does nothing: see `set_private`.
+pub fn set_directory_mode(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// Builds temporary files, which inherit the directory's access list.
@@ -128,21 +113,18 @@ pub fn create_private(path: &Path) -> io::Result<File> {
     File::create_new(path)
 }
 
-/// Opens a page's file.
-pub fn open(path: &Path, _: u32) -> Result<(File, Metadata, Identity), Failure> {
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .custom_flags(FILE_FLAG_OPEN_REPARSE_POINT)
-        .open(path)
-        .map_err(Failure::io("page-io", "open", path))?;
-    let found = file.metadata().map_err(Failure::io("page-io", "inspect", path))?;
-    if !found.is_file() {
-        let fault = fault!("not-a-file", place: path, isLink: found.is_symlink());
-        return Err(Failure::new(Class::Page, fault));
+/// Opens what has the name; none if that is a symbolic link.
+pub fn open(path: &Path, is_writable: bool) -> io::Result<Option<File>> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(is_writable);
+    let file = options.clone().custom_flags(FILE_FLAG_OPEN_REPARSE_POINT).open(path)?;
+    let found = file.metadata()?;
+    if found.is_symlink() {
+        return Ok(None);
     }
-    let identity = identity_of(&file).map_err(Failure::io("page-io", "identify", path))?;
-    Ok((file, found, identity))
+    // The bytes of a deduplicated file, for example, are elsewhere.
+    let is_elsewhere = found.file_attributes() & FILE_ATTRIBUTE_REPARSE_POINT != 0;
+    if is_elsewhere { options.open(path).map(Some) } else { Ok(Some(file)) }
 }
 
 /// Start of a process, in units of 100 ns, if it runs.

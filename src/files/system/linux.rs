@@ -1,10 +1,10 @@
-//! Linux: pages are in `/dev/shm`. `TMPDIR`, working directories and cgroups do not change it.
+//! Linux: what processes share is in `/dev/shm`. `TMPDIR`, working directories and cgroups do not change it.
 
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::core::fault::{Class, Failure, fault};
+use crate::core::fault::{Fault, fault};
 
 /// Memory does not outlive its boot.
 pub const IN_MEMORY: bool = true;
@@ -12,7 +12,7 @@ pub const IN_MEMORY: bool = true;
 const DEFAULT: &str = "/dev/shm";
 
 /// The directory that holds all users' directories. None where `/dev/shm` is missing, or not in memory.
-pub fn default_parent() -> Result<Option<PathBuf>, Failure> {
+pub fn default_parent() -> Result<Option<PathBuf>, Fault> {
     let parent = Path::new(DEFAULT);
     match is_memory(parent) {
         Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(None),
@@ -20,11 +20,11 @@ pub fn default_parent() -> Result<Option<PathBuf>, Failure> {
     }
 }
 
-/// Refuses a directory that cannot hold pages.
-pub fn check_parent(place: &Path) -> Result<(), Failure> {
+/// Refuses a directory that is not in memory.
+pub fn check_parent(place: &Path) -> Result<(), Fault> {
     match is_memory(place).map_err(super::unchecked(place))? {
         true => Ok(()),
-        false => Err(Failure::new(Class::Page, fault!("not-in-memory", place))),
+        false => Err(fault!("not-in-memory", place)),
     }
 }
 

@@ -1,5 +1,6 @@
-//! Canonical paths, and the identities of files.
+//! Canonical paths, the paths in a directory, and the identities of files.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,15 @@ pub fn canonical(path: &Path) -> io::Result<PathBuf> {
         path.as_bytes().get(1) == Some(&b':') && path.len() < 150
     });
     Ok(plain.map(PathBuf::from).unwrap_or(path))
+}
+
+/// The paths in a directory with this extension, in no order.
+pub fn paths_in(directory: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
+    let all: io::Result<Vec<PathBuf>> =
+        fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect();
+    let mut paths = all?;
+    paths.retain(|path| path.extension() == Some(OsStr::new(extension)));
+    Ok(paths)
 }
 
 /// The identity of a file: device and inode, or volume and file ID. Unique while the file is open.

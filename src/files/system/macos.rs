@@ -1,18 +1,18 @@
-//! macOS: pages are in the user's cache directory. macOS has no memory file system that all processes see, so pages are
-//! on a disk. They outlive a boot, and record its ID.
+//! macOS: what processes share is in the user's cache directory. macOS has no memory file system that all processes
+//! see, so it is on a disk, and outlives a boot.
 
 use std::ffi::OsString;
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use crate::core::fault::{Class, Failure, fault};
+use crate::core::fault::{Fault, fault};
 
-/// A page on a disk may be of another boot.
+/// A file on a disk may be of another boot.
 pub const IN_MEMORY: bool = false;
 
 /// `_CS_DARWIN_USER_CACHE_DIR`, which depends on the user alone. A process can change `TMPDIR` and `HOME`.
-pub fn default_parent() -> Result<Option<PathBuf>, Failure> {
+pub fn default_parent() -> Result<Option<PathBuf>, Fault> {
     let mut path = vec![0; libc::PATH_MAX as usize];
     // SAFETY: `path` has room for `path.len()` bytes.
     let len = unsafe {
@@ -26,11 +26,11 @@ pub fn default_parent() -> Result<Option<PathBuf>, Failure> {
     Ok(Some(PathBuf::from(OsString::from_vec(path))))
 }
 
-/// Refuses a directory that cannot hold pages.
-pub fn check_parent(place: &Path) -> Result<(), Failure> {
+/// Refuses a directory that other machines can change.
+pub fn check_parent(place: &Path) -> Result<(), Fault> {
     let found = super::unix::file_system(place).map_err(super::unchecked(place))?;
     match found.f_flags & libc::MNT_LOCAL as u32 {
-        0 => Err(Failure::new(Class::Page, fault!("not-local", place))),
+        0 => Err(fault!("not-local", place)),
         _ => Ok(()),
     }
 }

@@ -1,0 +1,64 @@
+//! Writes files whole: each has a temporary name first, and then gets its own.
+
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use parking_lot::Mutex;
+use tempfile::NamedTempFile;
+
+use super::system;
+
+const TEMPORARY: &str = ".new-";
+/// Maximum age of a temporary file. Writing one takes milliseconds, so killed processes left the older ones.
+const TEMPORARY_FOR: Duration = Duration::from_secs(60);
+
+/// The directory this process swept last, and the time.
+static SWEPT: Mutex<Option<(PathBuf, Instant)>> = Mutex::new(None);
+
+/// Writes a temporary file that only this user can open, then does to it what else it needs.
+pub fn write(
+    directory: &Path,
+    bytes: &[u8],
+    finish: impl FnOnce(&NamedTempFile) -> io::Result<()>,
+) -> io::Result<NamedTempFile> {
+    let mut file = system::private().prefix(TEMPORARY).tempfile_in(directory)?;
+    file.write_all(bytes)?;
+    finish(&file)?;
+    Ok(file)
+}
+
+/// None where another process was first, or removed the directory.
+pub fn if_possible<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+    match done {
+        Err(cause) if matches!(cause.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {
+            Ok(None)
+        }
+        done => done.map(Some),
+    }
+}
+
+/// Removes the temporary files of killed processes. A slower process writes its file anew. Runs once a minute:
+/// listing thousands of files takes longer than creating one.
+pub fn sweep(directory: &Path) {
+    let mut swept = SWEPT.lock();
+    let is_swept =
+        |(path, at): &(PathBuf, Instant)| path == directory && at.elapsed() < TEMPORARY_FOR;
+    if swept.as_ref().is_some_and(is_swept) {
+        return;
+    }
+    *swept = Some((directory.to_owned(), Instant::now()));
+    drop(swept);
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let is_left = || -> io::Result<bool> {
+            let age = SystemTime::now().duration_since(entry.metadata()?.modified()?);
+            Ok(age.is_ok_and(|age| age > TEMPORARY_FOR))
+        };
+        if entry.file_name().as_encoded_bytes().starts_with(TEMPORARY.as_bytes())
+            && is_left().unwrap_or(false)
+        {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! This user's directory of pages and the files in it. All of them are the user's own, and nobody else may write to
+//! them.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use tempfile::NamedTempFile;
+
+use crate::core::fault::{Class, Failure, fault};
+use crate::files::access::{Wrong, check_own};
+use crate::files::path::{Identity, identity_of};
+use crate::files::{system, whole};
+
+const README: &str = "README";
+
+/// Creates the directory when missing, then checks what has the name. A check before the creation would let another
+/// user put something there in between.
+pub fn create_directory(path: &Path, uid: u32) -> Result<(), Failure> {
+    match system::create_directory(path) {
+        // Independent of the umask.
+        Ok(()) => system::set_directory_mode(path).map_err(Failure::io(
+            "page-io",
+            "set the mode of",
+            path,
+        ))?,
+        Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {}
+        Err(cause) => return Err(Failure::io("page-io", "create the directory", path)(cause)),
+    }
+    check_directory(path, uid)
+}
+
+/// Checks that the path is a directory of this user that nobody else may write to.
+pub fn check_directory(path: &Path, uid: u32) -> Result<(), Failure> {
+    let found = fs::symlink_metadata(path).map_err(Failure::io("page-io", "inspect", path))?;
+    if !found.is_dir() {
+        let fault = fault!("not-a-directory", place: path, isLink: found.is_symlink());
+        return Err(Failure::new(Class::Page, fault));
+    }
+    check_owner(&found, path, uid)
+}
+
+fn check_owner(found: &Metadata, path: &Path, user: u32) -> Result<(), Failure> {
+    let place = path;
+    let fault = match check_own(found, user) {
+        None => return Ok(()),
+        Some(Wrong::Owner(owner)) => fault!("other-owner", place, owner, user),
+        Some(Wrong::Writable(mode)) if found.is_dir() => fault!("directory-writable", place, mode),
+        Some(Wrong::Writable(mode)) => fault!("page-writable", place, mode),
+    };
+    Err(Failure::new(Class::Page, fault))
+}
+
+/// Opens a file, if it is this user's and nobody else may write to it.
+pub fn open(path: &Path, uid: u32) -> Result<(File, Metadata, Identity), Failure> {
+    let failed = |doing| Failure::io("page-io", doing, path);
+    let not_a_file = |is_link: bool| {
+        Failure::new(Class::Page, fault!("not-a-file", place: path, isLink: is_link))
+    };
+    let opened = system::open(path, true).map_err(failed("open"))?;
+    let file = opened.ok_or_else(|| not_a_file(true))?;
+    let found = file.metadata().map_err(failed("inspect"))?;
+    if !found.is_file() {
+        return Err(not_a_file(false));
+    }
+    check_owner(&found, path, uid)?;
+    let identity = identity_of(&file).map_err(failed("identify"))?;
+    Ok((file, found, identity))
+}
+
+/// Writes a temporary file that only this user can open, independent of the umask.
+pub fn write(directory: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
+    whole::write(directory, bytes, |file| {
+        system::set_private(file.as_file())?;
+        // On a disk, a power cut must not leave the name on a file of zeros.
+        if system::IN_MEMORY { Ok(()) } else { file.as_file().sync_all() }
+    })
+}
+
+/// Creates a file. None if the name exists, or the directory was removed.
+pub fn create(path: &Path, bytes: &[u8]) -> io::Result<Option<File>> {
+    let directory = path.parent().unwrap_or(Path::new(""));
+    whole::if_possible(write(directory, bytes).and_then(|file| Ok(file.persist_noclobber(path)?)))
+}
+
+/// Removes a file, if it exists.
+pub fn remove(path: &Path) -> Result<(), Failure> {
+    match fs::remove_file(path) {
+        Err(cause) if cause.kind() != ErrorKind::NotFound => {
+            Err(Failure::io("page-io", "remove", path)(cause))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a README for people. Nothing depends on it.
+pub fn explain(directory: &Path) {
+    let path = directory.join(README);
+    if fs::symlink_metadata(&path).is_err() {
+        let _ = create(&path, EXPLANATION.as_bytes());
+    }
+}
+
+const EXPLANATION: &str = "\
+This directory belongs to snowdrift (npm), which gives applications unique 64-bit IDs.
+
+Each .page file is 4096 bytes of shared memory. All processes of this user that issue IDs with the same
+layout, epoch, datacenterId and workerId share one page, so that no two of them issue the same ID.
+
+snowdrift slots     lists the pages and the processes that use them
+
+Do not write to the files, copy them or put copies back. Removing a page whose processes have ended is
+safe while the clock is right. Truncating a page that is in use ends the processes that use it.
+";
