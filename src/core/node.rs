@@ -4,6 +4,9 @@ use crate::core::fault::Fault;
 use crate::core::layout::{Fields, Layout, Tick};
 use crate::core::sequencer::Block;
 
+/// The bytes of a node in a record.
+const NODE_BYTES: usize = 40;
+
 /// A layout with its epoch, a datacenter ID and a worker ID. Together they tell generators apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
@@ -20,6 +23,27 @@ impl Node {
         let layout = layout.checked()?;
         let lowest_id = layout.encode(&Fields { datacenter_id, worker_id, ..Fields::default() })?;
         Ok(Node { layout, datacenter_id, worker_id, lowest_id })
+    }
+
+    /// Its bytes in a record: five widths and 3 zeros, then tick in ms, epoch in Unix ms, datacenter ID and worker ID,
+    /// little-endian.
+    pub(crate) fn to_bytes(self) -> [u8; NODE_BYTES] {
+        let Layout { tick_ms, epoch_ms, .. } = self.layout;
+        let numbers = [tick_ms as u64, epoch_ms as u64, self.datacenter_id, self.worker_id];
+        let mut bytes = [0; NODE_BYTES];
+        bytes[..5].copy_from_slice(&self.layout.widths());
+        for (field, number) in bytes[8..].chunks_exact_mut(8).zip(numbers) {
+            field.copy_from_slice(&number.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// The node of these bytes, whatever its zeros are.
+    pub(crate) fn from_bytes(bytes: [u8; NODE_BYTES]) -> Result<Node, Fault> {
+        let number = |at| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
+        let widths = std::array::from_fn(|field| bytes[field]);
+        let layout = Layout::new(widths, number(8) as i64, number(16) as i64);
+        Node::new(layout, number(24), number(32))
     }
 
     /// The layout of its IDs.

@@ -6,9 +6,11 @@
 //! | `lock` | locks on single bytes of a file |
 //! | `system` | the operating system's part: users, places, how files are created and opened, running processes |
 //! | `whole` | writes files whole, under a temporary name first |
+//! | `cursor` | the fields of a record in order |
 //! | `access` | who may own a file or directory, and write to it |
 
 pub mod access;
+pub mod cursor;
 pub mod lock;
 pub mod path;
 pub mod system;

@@ -4,9 +4,8 @@
 //! |---|---|
 //! | 0..8 | `SNOWDRF1` |
 //! | 8..12, 12..16 | the format, 1; a byte order mark in the machine's order |
-//! | 16..21, 24..32, 32..40 | the layout: widths, tick in ms, epoch in Unix ms |
-//! | 21 | the kind: 0 plain, 1 durable, 2 leased, 3 a durable lease's |
-//! | 40..48, 48..56 | datacenterId, workerId |
+//! | 16..56 | the node: [`Node::to_bytes`] |
+//! | 21, a zero there | the kind: 0 plain, 1 durable, 2 leased, 3 a durable lease's |
 //! | 56..64 | maxAhead in ticks |
 //! | 64..80, 80..96 | a random ID of the page; its boot's ID, zeros where unknown |
 //! | 96..104, 104..108, 108..112 | its creation: time (Unix ms), process, user |
@@ -17,12 +16,15 @@ use std::path::Path;
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
+use crate::files::cursor::Cursor;
 use crate::files::system::boot_id;
 
 pub(super) const HEADER_BYTES: usize = 128;
 pub(super) const MAGIC: [u8; 8] = *b"SNOWDRF1";
 const FORMAT: u32 = 1;
 const BYTE_ORDER: u32 = 0x0102_0304;
+/// Among the zeros of the node.
+const KIND_AT: usize = 21;
 const CRC_AT: usize = 112;
 
 /// Extension of a page's name.
@@ -125,62 +127,50 @@ pub struct Header {
 
 impl Header {
     pub(super) fn to_bytes(self) -> [u8; HEADER_BYTES] {
-        let layout = self.node.layout();
-        let mut bytes = [0; HEADER_BYTES];
-        let mut put = |at: usize, part: &[u8]| bytes[at..at + part.len()].copy_from_slice(part);
-        put(0, &MAGIC);
-        put(8, &FORMAT.to_le_bytes());
-        put(12, &BYTE_ORDER.to_ne_bytes());
-        put(16, &layout.widths());
-        put(21, &[self.kind.code()]);
-        put(24, &layout.tick_ms.to_le_bytes());
-        put(32, &layout.epoch_ms.to_le_bytes());
-        put(40, &self.node.datacenter_id().to_le_bytes());
-        put(48, &self.node.worker_id().to_le_bytes());
-        put(56, &self.max_ahead.to_le_bytes());
-        put(64, &self.page_id.to_le_bytes());
-        put(80, &self.boot_id.0);
-        put(96, &self.created_ms.to_le_bytes());
-        put(104, &self.pid.to_le_bytes());
-        put(108, &self.uid.to_le_bytes());
-        let crc = crc32fast::hash(&bytes[..CRC_AT]);
-        bytes[CRC_AT..CRC_AT + 4].copy_from_slice(&crc.to_le_bytes());
-        bytes
+        let mut to = Cursor::new([0; HEADER_BYTES]);
+        to.put(&MAGIC);
+        to.put(&FORMAT.to_le_bytes());
+        to.put(&BYTE_ORDER.to_ne_bytes());
+        to.put(&self.node.to_bytes());
+        to.put(&self.max_ahead.to_le_bytes());
+        to.put(&self.page_id.to_le_bytes());
+        to.put(&self.boot_id.0);
+        to.put(&self.created_ms.to_le_bytes());
+        to.put(&self.pid.to_le_bytes());
+        to.put(&self.uid.to_le_bytes());
+        debug_assert_eq!(to.at, CRC_AT);
+        to.bytes[KIND_AT] = self.kind.code();
+        to.put(&crc32fast::hash(&to.bytes[..CRC_AT]).to_le_bytes());
+        to.bytes
     }
 
     pub(super) fn from_bytes(bytes: &[u8; HEADER_BYTES], path: &Path) -> Result<Header, Failure> {
-        fn take<const N: usize>(bytes: &[u8; HEADER_BYTES], at: usize) -> [u8; N] {
-            std::array::from_fn(|index| bytes[at + index])
-        }
-        let number = |at| i64::from_le_bytes(take(bytes, at));
         let damaged = || Failure::new(Class::Page, fault!("page-damaged", place: path));
-        if bytes[..8] != MAGIC {
+        let mut from = Cursor::new(*bytes);
+        if from.take() != MAGIC {
             return Err(Failure::new(Class::Page, fault!("page-foreign", place: path)));
         }
-        let format = u32::from_le_bytes(take(bytes, 8));
+        let format = u32::from_le_bytes(from.take());
         if format != FORMAT {
             let fault = fault!("page-format", place: path, format, known: FORMAT);
             return Err(Failure::new(Class::Page, fault));
         }
-        if u32::from_le_bytes(take(bytes, CRC_AT)) != crc32fast::hash(&bytes[..CRC_AT]) {
+        let crc = u32::from_le_bytes(Cursor { at: CRC_AT, ..from }.take());
+        if crc != crc32fast::hash(&bytes[..CRC_AT]) {
             return Err(damaged());
         }
-        if u32::from_ne_bytes(take(bytes, 12)) != BYTE_ORDER {
+        if u32::from_ne_bytes(from.take()) != BYTE_ORDER {
             return Err(Failure::new(Class::Page, fault!("page-byte-order", place: path)));
         }
-        let layout = Layout::new(take(bytes, 16), number(24), number(32));
-        let node =
-            Node::new(layout, number(40) as u64, number(48) as u64).map_err(|_| damaged())?;
-        let [kind] = take(bytes, 21);
         Ok(Header {
-            node,
-            kind: Kind::of_code(kind).ok_or_else(damaged)?,
-            max_ahead: number(56),
-            page_id: u128::from_le_bytes(take(bytes, 64)),
-            boot_id: BootId(take(bytes, 80)),
-            created_ms: number(96),
-            pid: u32::from_le_bytes(take(bytes, 104)),
-            uid: u32::from_le_bytes(take(bytes, 108)),
+            node: Node::from_bytes(from.take()).map_err(|_| damaged())?,
+            kind: Kind::of_code(bytes[KIND_AT]).ok_or_else(damaged)?,
+            max_ahead: Tick::from_le_bytes(from.take()),
+            page_id: u128::from_le_bytes(from.take()),
+            boot_id: BootId(from.take()),
+            created_ms: i64::from_le_bytes(from.take()),
+            pid: u32::from_le_bytes(from.take()),
+            uid: u32::from_le_bytes(from.take()),
         })
     }
 }

@@ -6,8 +6,7 @@
 //! | 0..8 | `snowdrft` |
 //! | 8..12 | version of this format: 3 |
 //! | 12..16 | CRC-32 of bytes 16..512 |
-//! | 16..40 | the layout: five widths, 3 zeros, tick in ms, epoch in Unix ms |
-//! | 40..56 | datacenter ID, worker ID |
+//! | 16..56 | the node: [`Node::to_bytes`] |
 //! | 56..72 | a random ID of the file |
 //! | 72..88, 88..96 | the current page, and the number of openings and closings of pages before |
 //! | 96..112 | floor, ceiling: ticks |
@@ -20,9 +19,10 @@
 //! | 288..508 | the holder: held (0 or 1), pid, start in Unix ms, token, length of its host, UTF-8 |
 
 use super::{Jump, Record, Skip};
-use crate::core::layout::{Layout, MAX_COUNTERS, Tick};
+use crate::core::layout::{MAX_COUNTERS, Tick};
 use crate::core::node::Node;
 use crate::core::sequencer::{HighMarks, NEVER};
+use crate::files::cursor::Cursor;
 use crate::store::Holder;
 
 /// The smallest sector of a disk.
@@ -52,13 +52,7 @@ impl Record {
     /// The bytes of the sector.
     pub fn to_bytes(&self) -> [u8; BYTES] {
         let mut to = Cursor { bytes: [0; BYTES], at: 16 };
-        let layout = self.node.layout();
-        to.put(&layout.widths());
-        to.put(&[0; 3]);
-        to.put(&layout.tick_ms.to_le_bytes());
-        to.put(&layout.epoch_ms.to_le_bytes());
-        to.put(&self.node.datacenter_id().to_le_bytes());
-        to.put(&self.node.worker_id().to_le_bytes());
+        to.put(&self.node.to_bytes());
         to.put(&self.file.to_le_bytes());
         to.put(&self.page.to_le_bytes());
         to.put(&self.generation.to_le_bytes());
@@ -111,26 +105,21 @@ impl Record {
         Record::read(&mut from).filter(is_whole).ok_or(Unsound::Damaged)
     }
 
-    fn read(from: &mut Cursor) -> Option<Record> {
-        let widths = from.take();
-        let _: [u8; 3] = from.take();
-        let tick_ms = i64::from_le_bytes(from.take());
-        let epoch_ms = i64::from_le_bytes(from.take());
-        let layout = Layout::new(widths, tick_ms, epoch_ms);
-        let datacenter_id = u64::from_le_bytes(from.take());
-        let worker_id = u64::from_le_bytes(from.take());
+    fn read(from: &mut Cursor<BYTES>) -> Option<Record> {
+        let tick = |from: &mut Cursor<BYTES>| Tick::from_le_bytes(from.take());
+        let node = Node::from_bytes(from.take()).ok()?;
         let file = u128::from_le_bytes(from.take());
         let page = u128::from_le_bytes(from.take());
         let generation = u64::from_le_bytes(from.take());
-        let (floor, ceiling) = (from.tick(), from.tick());
-        let marks: [Tick; MAX_COUNTERS] = std::array::from_fn(|_| from.tick());
+        let (floor, ceiling) = (tick(from), tick(from));
+        let marks: [Tick; MAX_COUNTERS] = std::array::from_fn(|_| tick(from));
         let used = u64::from_le_bytes(from.take());
         let [current, is_closed] = from.take();
         let _: [u8; 6] = from.take();
-        let jump = Jump { before: from.tick(), since: from.tick() };
-        let skip = Skip { from: from.tick(), to: from.tick() };
+        let jump = Jump { before: tick(from), since: tick(from) };
+        let skip = Skip { from: tick(from), to: tick(from) };
         let record = Record {
-            node: Node::new(layout, datacenter_id, worker_id).ok()?,
+            node,
             file,
             page,
             generation,
@@ -151,6 +140,7 @@ impl Record {
             jump,
             skip,
         };
+        let layout = record.node.layout();
         let counters = layout.counters();
         let is_mark = |(counter, &mark): (usize, &Tick)| {
             mark == NEVER || (NEVER < mark && mark <= ceiling && counter < counters)
@@ -164,53 +154,5 @@ impl Record {
             && jump.before <= jump.since
             && (skip == Skip::NONE || (record.ceiling < skip.from && skip.from <= skip.to));
         is_sound.then_some(record)
-    }
-}
-
-/// Reads and writes the fields of a sector in order.
-#[derive(Clone, Copy)]
-struct Cursor {
-    bytes: [u8; BYTES],
-    at: usize,
-}
-
-impl Cursor {
-    fn put(&mut self, field: &[u8]) {
-        self.bytes[self.at..self.at + field.len()].copy_from_slice(field);
-        self.at += field.len();
-    }
-
-    /// Writes a text to a field of `longest` + 1 bytes. Cuts a longer text.
-    fn put_text(&mut self, text: &str, longest: usize) {
-        let start = self.at;
-        let mut len = text.len().min(longest);
-        while !text.is_char_boundary(len) {
-            len -= 1;
-        }
-        self.put(&[len as u8]);
-        self.put(&text.as_bytes()[..len]);
-        self.at = start + 1 + longest;
-    }
-
-    fn take<const N: usize>(&mut self) -> [u8; N] {
-        let mut field = [0; N];
-        field.copy_from_slice(&self.bytes[self.at..self.at + N]);
-        self.at += N;
-        field
-    }
-
-    fn tick(&mut self) -> Tick {
-        i64::from_le_bytes(self.take())
-    }
-
-    fn take_text(&mut self, longest: usize) -> Option<String> {
-        let [len] = self.take();
-        let start = self.at;
-        self.at += longest;
-        let len = usize::from(len);
-        if len > longest {
-            return None;
-        }
-        String::from_utf8(self.bytes[start..start + len].to_vec()).ok()
     }
 }
