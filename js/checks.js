@@ -124,14 +124,22 @@ function wholeNumber(name, value, min, max, toError = configError) {
     // As from process.env.
     const isText = typeof value === 'string' && numberIn(value) >= min && numberIn(value) <= max;
     const remedy = isText ? `, a string: pass Number(${describe(value)})` : '';
-    const wanted =
-      max === 0
-        ? '0 or left out, since the layout has no bits for it'
-        : `a whole number from ${min} to ${max}`;
-    throw toError(`${name} must be ${wanted}; it is ${describe(value)}${remedy}`);
+    throw toError(
+      `${name} must be a whole number from ${min} to ${max}; it is ${describe(value)}${remedy}`,
+    );
   }
   // -0 is 0.
   return value + 0;
+}
+
+/** A number of IDs whose layout has so many bits for it. */
+function fieldNumber(name, value, bits) {
+  if (bits === 0 && value !== 0) {
+    throw configError(
+      `${name} must be 0, since the layout has no bits for it; it is ${describe(value)}`,
+    );
+  }
+  return wholeNumber(name, value, 0, 2 ** bits - 1);
 }
 
 function choice(name, value, choices) {
@@ -181,20 +189,18 @@ function directoryOf(name, place, { urlOnly }) {
   // A URL of another scheme is no path, and may contain a password.
   const isPath = typeof path === 'string' && path.length <= LONGEST_PATH && !path.includes('\0');
   if (!isPath || path === '' || /^[a-z][a-z0-9+.-]+:\/\//i.test(path)) {
-    const server = isPathLike(place)
-      ? ''
-      : ". A server's URL, such as 'postgres://db/app', is for await SnowFlake.lease(url), and SnowFlake.use() makes that the default instance";
     const wanted = urlOnly
       ? "a URL such as 'file:///var/lib/app/ids'"
       : "the path of a directory, such as '/var/lib/app/ids'";
-    throw configError(
-      `${name} must be ${wanted}; it is ${describe(place)}${urlOnly ? server : ''}`,
-    );
+    const isPathLike = typeof place === 'string' && /^[./]/.test(place);
+    const remedy =
+      urlOnly && !isPathLike
+        ? ". A server's URL, such as 'postgres://db/app', is for await SnowFlake.lease(url), and SnowFlake.use() makes that the default instance"
+        : '';
+    throw configError(`${name} must be ${wanted}; it is ${describe(place)}${remedy}`);
   }
   return path;
 }
-
-const isPathLike = (place) => typeof place === 'string' && /^[./]/.test(place);
 
 /** The number in a text of plain digits, without leading zeros. NaN for any other text. */
 function numberIn(text) {
@@ -205,6 +211,7 @@ module.exports = {
   checkGiven,
   choice,
   directoryOf,
+  fieldNumber,
   numberIn,
   optionsOf,
   propertiesOf,

@@ -10,7 +10,7 @@ const { pathToFileURL } = require('node:url');
 
 const { SnowFlakeError, configError, describe } = require('./errors.js');
 const { serverUrl } = require('./stores/url.js');
-const { choice, directoryOf, optionsOf, wholeNumber } = require('./checks.js');
+const { choice, directoryOf, fieldNumber, optionsOf, wholeNumber } = require('./checks.js');
 const { readLayout } = require('./ids/layouts.js');
 const { clearTimeout, monotonic, setTimeout } = require('./time.js');
 const { NUMBERED_BY } = require('./siblings.js');
@@ -267,7 +267,7 @@ function readForkOptions(options) {
   return {
     firstWorkerId,
     count: number('count', Math.min(cores, most), 1, most),
-    datacenterId: number('datacenterId', undefined, 0, 2 ** layout.datacenterBits - 1),
+    datacenterId: fieldNumber('datacenterId', given.datacenterId, layout.datacenterBits),
     state: state === undefined ? undefined : directoryOf('state', state, { urlOnly: false }),
     lease: isLeasing ? readLease(lease) : undefined,
     env: readEnvironment(env, isLeasing),

@@ -290,7 +290,7 @@ test('bad options are refused before anything is forked', () => {
     [{ count: 2, datacenterId: 8 }, /datacenterId must be/],
     [
       { count: 2, datacenterId: 1, layout: 'uid' },
-      /datacenterId must be 0 or left out, since the layout has no bits for it/,
+      /datacenterId must be 0, since the layout has no bits for it; it is 1/,
     ],
     [{ count: 2, datacenterId: 1, env: { A: 1 } }, /env\.A must be a string; it is a number/],
     [{ count: 2, datacenterId: 1, env: null }, /env must be an object/],

@@ -69,4 +69,9 @@ test('slots outside their pod are refused', () => {
   ]) {
     refuses(() => fromStatefulSet({ hostname: 'web-1', ...within }), 'ERR_SNOWFLAKE_CONFIG');
   }
+  const { message } = refuses(
+    () => fromStatefulSet({ hostname: 'web-1', slot: 1 }),
+    'ERR_SNOWFLAKE_CONFIG',
+  );
+  assert.equal(message, 'slot must be a whole number from 0 to 0; it is 1');
 });

@@ -168,7 +168,7 @@ describe('a commit', () => {
     assert.deepEqual(more, []);
   });
 
-  test('is checked before anything is packed, whoever releases it', async () => {
+  test('is checked before packing, by the workflow and by hand', async () => {
     const folder = join(directory, 'someone/snowdrift');
     const built = (path) => /\.node$|target$|node_modules$/.test(path);
     for (const path of readdirSync(ROOT)) {

@@ -1,7 +1,15 @@
 'use strict';
 // Checks options and returns settings.
 
-const { choice, directoryOf, numberIn, optionsOf, variable, wholeNumber } = require('../checks.js');
+const {
+  choice,
+  directoryOf,
+  fieldNumber,
+  numberIn,
+  optionsOf,
+  variable,
+  wholeNumber,
+} = require('../checks.js');
 const { configError, describe } = require('../errors.js');
 const { bitsOf } = require('../ids/layout-key.js');
 const { layouts, readLayout } = require('../ids/layouts.js');
@@ -119,7 +127,7 @@ function readNode(given, fields, isUnique, layout) {
   const node = { datacenterId: undefined, workerId: undefined };
   const fromEnvironment = {};
   for (const [name, bits] of Object.entries(fields)) {
-    if (given[name] !== undefined) node[name] = wholeNumber(name, given[name], 0, 2 ** bits - 1);
+    if (given[name] !== undefined) node[name] = fieldNumber(name, given[name], bits);
     else if (bits === 0) node[name] = noBits(name, isUnique);
     else fromEnvironment[name] = bits;
   }
