@@ -17,8 +17,8 @@
 pub mod core;
 mod files;
 pub mod generator;
-pub mod host;
 pub mod lease;
+pub mod pages;
 pub mod registry;
 pub mod ring;
 pub mod store;

@@ -45,7 +45,7 @@ function mutated(bytes, random) {
   };
   // Where something is: the rest is mostly zeros.
   const used = [...changed.keys()].filter((at) => changed[at] !== 0);
-  const place = () => (random() < 0.7 && used.length > 0 ? used[below(used.length)] : below(2560));
+  const place = () => (random() < 0.7 && used.length > 0 ? used[below(used.length)] : below(3200));
   const kind = below(6);
   if (kind === 0) changed[place()] ^= 1 << below(8);
   else if (kind <= 3) {
@@ -62,7 +62,7 @@ function mutated(bytes, random) {
 /** Makes the sum of a page's header right, or those of a slot file's records. */
 function sealed(bytes, isPage) {
   if (!crc32) return bytes;
-  if (isPage) bytes.writeUInt32LE(crc32(bytes.subarray(0, 112)), 112);
+  if (isPage) bytes.writeUInt32LE(crc32(bytes.subarray(0, 252)), 252);
   for (let at = 0; !isPage && at < bytes.length; at += 4096) {
     bytes.writeUInt32LE(crc32(bytes.subarray(at + 16, at + 512)), at + 12);
   }
@@ -188,6 +188,13 @@ for (const [name, sceneOf] of Object.entries(KINDS)) {
         .flatMap((folder) => readdirSync(folder).map((file) => join(folder, file)))
         .filter((path) => /\.(page|slot)$/.test(path));
     };
+    /** With the markers, which are second names of the pages. */
+    const removeAll = () => {
+      for (const path of filesOf()) {
+        rmSync(path, { force: true });
+        rmSync(path.replace(/\.page$/, '.born'), { force: true });
+      }
+    };
     await run(true);
     for (let round = 0; round < ROUNDS; round++) {
       for (const path of filesOf()) {
@@ -207,7 +214,7 @@ for (const [name, sceneOf] of Object.entries(KINDS)) {
         throw error;
       });
       if (isDrawing && random() < 0.7) continue;
-      for (const path of filesOf()) rmSync(path, { force: true });
+      removeAll();
       if (isDrawing) continue;
       // A process remembers the highest tick of a page, and issues none below it.
       await peer.end();
@@ -217,7 +224,7 @@ for (const [name, sceneOf] of Object.entries(KINDS)) {
     let doesContinue = false;
     for (let tries = 0; tries < 5 && !doesContinue; tries++) {
       await peer.end();
-      for (const path of filesOf()) rmSync(path, { force: true });
+      removeAll();
       peer = new Peer({ env });
       doesContinue = await run(true);
     }
@@ -229,7 +236,7 @@ for (const [name, sceneOf] of Object.entries(KINDS)) {
 }
 
 /** The offsets of the word, and of the floor and the high marks, in a page. */
-const [WORD, ...MARKS] = [128, 264, 272, 280, 288, 296];
+const [WORD, ...MARKS] = [256, 392, 400, 408, 416, 424, 432];
 
 /** In the process: draws, and returns IDs and the codes of refusals. */
 function drawIn(scene, layout) {

@@ -318,7 +318,7 @@ function refusalIn(directory, options) {
 function changed(page, at, bytes, isSigned) {
   const whole = readFileSync(page);
   Buffer.from(bytes).copy(whole, at);
-  if (isSigned) whole.writeUInt32LE(crc32(whole.subarray(0, 112)), 112);
+  if (isSigned) whole.writeUInt32LE(crc32(whole.subarray(0, 252)), 252);
   writeFileSync(page, whole);
 }
 
@@ -347,8 +347,8 @@ const DAMAGED = {
   'a page of text': [(page) => replaced(page, 'x'.repeat(4096)), /is not a snowdrift page/],
   'a page with a flipped bit': [(page) => flipped(page, 70), /is damaged/],
   'a page of another format': [
-    (page) => changed(page, 8, [2], false),
-    /is a page of format 2, and this version of snowdrift uses format 1: use one version/,
+    (page) => changed(page, 8, [3], false),
+    /is a page of format 3, and this version of snowdrift uses format 2: use one version/,
     'ERR_SNOWFLAKE_IN_USE',
   ],
   'a page of the other byte order': [

@@ -14,7 +14,7 @@ use snowdrift::core::clock::{Clock, SystemClock};
 use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
 use snowdrift::generator::{Generator, Policies};
-use snowdrift::host::{BootId, Directory};
+use snowdrift::pages::{BootId, Directory};
 
 use wide::WideId;
 

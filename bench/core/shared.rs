@@ -12,7 +12,7 @@ use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
 use snowdrift::core::sequence::{Cells, Rules, Sequence};
 use snowdrift::generator::{Generator, Policies};
-use snowdrift::host::{BootId, Directory, HostSequence};
+use snowdrift::pages::{BootId, Directory};
 
 const TURNS: u32 = 3000;
 const CALLS: u32 = 1000;
@@ -66,23 +66,27 @@ fn main() {
     let directory = || Directory::with(shared.path(), BootId::now()).expect("a directory of pages");
     let on_page = |node| Generator::on_host(directory(), node, 0, Box::new(SystemClock));
     let host = on_page(node).expect("a page");
+    let (own, seat) = (generator.seat(), host.seat());
     for want in [1, 256] {
-        let [own, host, bare] = fastest([
+        let [process, host, bare] = fastest([
             &mut || {
-                black_box(generator.try_reserve(&policies, |_| black_box(want))).ok();
+                black_box(generator.try_reserve_from(&own, &policies, |_| black_box(want))).ok();
             },
             &mut || {
-                black_box(host.try_reserve(&policies, |_| black_box(want))).ok();
+                black_box(host.try_reserve_from(&seat, &policies, |_| black_box(want))).ok();
             },
             &mut || draw(want),
         ]);
-        println!("reserve({want}): process {own:6.1} ns, page {host:6.1} ns, bare {bare:6.1} ns");
+        println!(
+            "reserve({want}): process {process:6.1} ns, page {host:6.1} ns, bare {bare:6.1} ns"
+        );
     }
     let contended = || {
         let host = on_page(node).expect("a page");
+        let seat = host.seat();
         let start = Instant::now();
         for _ in 0..2_000_000 {
-            black_box(host.try_reserve(&policies, |_| 1)).ok();
+            black_box(host.try_reserve_from(&seat, &policies, |_| 1)).ok();
         }
         start.elapsed().as_nanos() as f64 / 2e6
     };
@@ -98,11 +102,10 @@ fn main() {
         let mut times: Vec<_> = (0..200)
             .map(|_| {
                 let start = Instant::now();
-                let sequence = HostSequence::open(directory(), node, 0, &SystemClock);
+                let opened = on_page(node);
                 let took = start.elapsed();
-                let page =
-                    sequence.expect("a page").current().page().map(|page| page.path().to_owned());
-                if let (Some(page), "creates") = (page, what) {
+                let page = opened.expect("a page").page();
+                if let (Some(page), "creates") = (page.path(), what) {
                     std::fs::remove_file(page.with_extension("born")).expect("its marker");
                     std::fs::remove_file(page).expect("its page");
                 }

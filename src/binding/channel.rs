@@ -14,7 +14,7 @@ use crate::core::fault::Fault;
 use crate::core::layout::Tick;
 use crate::core::listeners::Listener;
 use crate::generator::WindowId;
-use crate::host::Page;
+use crate::pages::Page;
 use crate::registry::Share;
 
 /// The outcome of moving an instance to another generator.
@@ -66,7 +66,10 @@ impl Channel {
 
     /// Applies a function to the page of a lease, if there is one.
     pub fn on_leased_page<R>(&self, does: impl FnOnce(&Page) -> R) -> Option<R> {
-        self.with_share(|share| share.page().filter(|page| page.leasing().is_some()).map(does))
+        self.with_share(|share| {
+            let page = share.page();
+            page.leasing().map(|_| does(&page))
+        })
     }
 
     /// The counters, also once it is closed.

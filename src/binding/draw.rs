@@ -55,16 +55,16 @@ impl Draws {
                 return self.answer(source, self.take_from(ring, memory, may_wait));
             }
             Source::Shared(share) => {
-                match self.booked(share, may_wait, pace.booking_size(), want) {
+                match self.booked(source, share, may_wait, pace.booking_size(), want) {
                     Some(booked) => booked,
                     None if may_wait => {
-                        self.wait_for(share, share.policies(), pace.booking_size(), want)
+                        self.wait_for(source, share.policies(), pace.booking_size(), want)
                     }
-                    None => self.try_in_turn(share, pace.booking_size(), want),
+                    None => self.try_in_turn(source, share, pace.booking_size(), want),
                 }
             }
             // js/ reads such a clock for every ID, and waits for it.
-            Source::Own(_, _, policies) => generator.try_reserve(policies, |_| 1),
+            Source::Own(..) => source.try_reserve(|_| 1),
         };
         let written = reserved.map(|reserved| {
             self.block.write(memory, &reserved, generator.node().layout());
@@ -77,6 +77,7 @@ impl Draws {
     /// for a booking, and loses it, has the rest of its `max_wait` for other IDs.
     fn booked(
         &self,
+        source: &Source,
         share: &Share,
         may_wait: bool,
         most: u64,
@@ -92,7 +93,7 @@ impl Draws {
             let turn = share.await_turn(&booking, left, &mut self.waits.borrow_mut());
             return Some(match turn {
                 Some(reserved) => Ok(reserved),
-                None => self.wait_for(share, &policies, most, want),
+                None => self.wait_for(source, &policies, most, want),
             });
         }
         match share.redeem(&booking) {
@@ -109,25 +110,26 @@ impl Draws {
     #[inline]
     fn wait_for(
         &self,
-        generator: &Generator,
+        source: &Source,
         policies: &Policies,
         most: u64,
         want: impl Fn(Tick) -> u64,
     ) -> Result<Reserved, Refusal> {
-        let attempt = || generator.try_reserve(policies, &want);
+        let attempt = || source.try_reserve(&want);
         let waits = &mut *self.waits.borrow_mut();
-        generator.waiting(policies, waits, most, attempt, |reserved| reserved)
+        source.generator().waiting(policies, waits, most, attempt, |reserved| reserved)
     }
 
     /// Does not wait. On an exhausted sequence it books, and the next call returns the booked IDs: so a caller that
     /// waits by itself has its turn, too.
     fn try_in_turn(
         &self,
+        source: &Source,
         share: &Share,
         most: u64,
         want: impl Fn(Tick) -> u64,
     ) -> Result<Reserved, Refusal> {
-        let refusal = match share.try_reserve(share.policies(), &want) {
+        let refusal = match share.try_reserve_next(&want) {
             Err(refusal @ Refusal { stall: Stall::SequenceExhausted { .. }, .. }) => refusal,
             answer => return answer,
         };
@@ -135,7 +137,7 @@ impl Draws {
         let horizon = share.ticks_within(share.policies().max_wait).max(1);
         let Ok(booking) = share.book(share.policies(), most, horizon) else { return Err(refusal) };
         self.booking.replace(Some(booking));
-        self.booked(share, false, most, want).unwrap_or(Err(refusal))
+        self.booked(source, share, false, most, want).unwrap_or(Err(refusal))
     }
 
     fn take_from(
@@ -194,11 +196,11 @@ impl Draws {
         let mut rest = ids;
         while !rest.is_empty() {
             let want = part.min(rest.len() as u64);
-            let booked = |share| self.booked(share, true, want, |_| want);
+            let booked = |share| self.booked(source, share, true, want, |_| want);
             let reserved = source
                 .share()
                 .and_then(booked)
-                .unwrap_or_else(|| self.wait_for(generator, source.policies(), want, |_| want));
+                .unwrap_or_else(|| self.wait_for(source, source.policies(), want, |_| want));
             match reserved.map(|reserved| reserved.shortened(generator, want)) {
                 Ok(Reserved { first_id, block, .. }) => {
                     let (run, after) = rest.split_at_mut(block.len as usize);

@@ -6,10 +6,9 @@ use napi_derive::napi;
 use super::layout::{OrNull, end_of};
 use crate::core::fault::{Fault, fault};
 use crate::core::layout::Tick;
-use crate::core::sequence::Sequence;
 use crate::core::sequencer::{NEVER, Window};
-use crate::host::{Grant, Loss};
 use crate::lease::Status;
+use crate::pages::{Grant, Loss};
 use crate::registry::{Basis, Share};
 
 /// The ticks (floor, ceiling] that a store has confirmed to this process alone. A floor of -1: nothing was issued
@@ -132,21 +131,22 @@ impl TryFrom<&JoinRecord> for Basis {
 impl LeasingRecord {
     /// The state of a share's page, if it is a leased one.
     pub fn of(share: &Share) -> Option<LeasingRecord> {
-        let page = share.page()?;
+        let page = share.page();
         let leasing = page.leasing()?;
-        // Also of an ended page.
-        let sequence = Sequence::new(page.cells(), share.node().layout());
-        let loss = leasing.loss.or(page.has_ended().then_some(Loss::Released));
+        let is_named = page.is_named().unwrap_or(false);
+        // A page without its name has ended, too, though not its slot.
+        let has_ended = is_named && page.has_ended();
+        let loss = leasing.loss.or(has_ended.then_some(Loss::Released));
         Some(LeasingRecord {
             worker_id: share.node().worker_id() as f64,
             owner: digits(leasing.owner),
-            floor: sequence.floor(),
+            floor: page.sequence().floor(),
             ceiling: page.cells().ceiling(),
             expires: leasing.expires_ms,
             loss: loss
                 .and_then(|loss| LOSSES.iter().find(|(_, one)| *one == loss))
                 .map(|(word, _)| *word),
-            is_named: page.is_named().unwrap_or(false),
+            is_named,
             is_used: page.is_used().unwrap_or(false),
             renewed: leasing.renewed_ms,
             ttl: leasing.ttl_ms,

@@ -21,7 +21,6 @@ use super::request::OpenRequest;
 use super::source::Source;
 use crate::core::layout::Tick;
 use crate::core::listeners::Listener;
-use crate::host::Page;
 
 /// Builds the object of a source. It is valid within the scope of this call.
 pub fn build<'call>(env: &Env, source: Source) -> napi::Result<Object<'call>> {
@@ -111,10 +110,8 @@ fn add_lease(methods: &mut Methods) -> napi::Result<()> {
     methods.add("confirm", |own, (owner, ceiling, now, expires, ttl): Confirmed| {
         own.with_window(|share, window| {
             // A ceiling that was confirmed to an earlier owner is not this one's.
-            let is_own = |page: &&Page| {
-                page.leasing().is_some_and(|one| id(&owner).is_ok_and(|owner| owner == one.owner))
-            };
-            if let Some(page) = share.page().filter(is_own) {
+            let page = share.page();
+            if page.leasing().is_some_and(|one| id(&owner).is_ok_and(|owner| owner == one.owner)) {
                 share.raise_ceiling(window, ceiling as Tick);
                 page.kept().note_renewal(now as i64, expires.map(|ms| ms as i64), ttl as i64);
             }
@@ -122,7 +119,7 @@ fn add_lease(methods: &mut Methods) -> napi::Result<()> {
     })?;
     methods.add("endPage", |own, (loss,): (String,)| {
         own.draws.block.lose();
-        own.on_leased_page(|page| page.end(loss_of(&loss))).flatten()
+        own.on_leased_page(|page| page.end_lease(loss_of(&loss))).flatten()
     })?;
     methods.add_plain("leave", Channel::leave)
 }

@@ -15,7 +15,7 @@ use super::object::build;
 use super::request::OpenRequest;
 use super::source::Source;
 use crate::core::fault::{Fault, fault};
-use crate::host::LeasesLock;
+use crate::pages::LeasesLock;
 use crate::registry::Request;
 
 /// The longest wait for releases at the end of the process.

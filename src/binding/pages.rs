@@ -8,7 +8,7 @@ use napi_derive::napi;
 use super::fault::answer;
 use super::layout::LayoutRecord;
 use crate::core::fault::Fault;
-use crate::host::{Directory, Found, Process, Snapshot};
+use crate::pages::{Directory, Found, Process, Snapshot};
 
 /// A user's directory of pages. Times in Unix ms.
 #[napi(object, object_from_js = false)]
@@ -75,9 +75,9 @@ impl From<Found> for PageRecord {
                     layout: Some(layout.into()),
                     datacenter_id: header.node.datacenter_id() as f64,
                     worker_id: header.node.worker_id() as f64,
-                    max_ahead: header.max_ahead.saturating_mul(layout.tick_ms),
+                    max_ahead: header.terms.max_ahead.saturating_mul(layout.tick_ms),
                     created: header.created_ms,
-                    kind: header.kind.word(),
+                    kind: header.terms.authority.word(),
                     renewer: leasing.map(|leasing| leasing.renewer),
                     since: leasing.map(|leasing| leasing.since_ms),
                     expires: leasing.and_then(|leasing| leasing.expires_ms),

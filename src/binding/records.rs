@@ -55,7 +55,7 @@ fn kind_of(stall: Stall) -> &'static str {
 }
 
 fn page_of(generator: &Generator) -> Option<String> {
-    generator.page().map(|page| page.path().display().to_string())
+    generator.page().path().map(|path| path.display().to_string())
 }
 
 /// Events of an instance since the last report.
@@ -137,7 +137,7 @@ impl StatsRecord {
             clock_back: stats.high.current as u32,
             high_marks: stats.high.marks[..layout.counters()].iter().map(time_of).collect(),
             end_of_time: layout.end_ms(),
-            scope: if generator.page().is_some() { "host" } else { "process" },
+            scope: if generator.page().path().is_some() { "host" } else { "process" },
             page: page_of(generator),
             ring: ring.map(RingStatsRecord::from),
         }

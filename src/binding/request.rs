@@ -10,7 +10,7 @@ use super::leases::{GrantRecord, JoinRecord, WindowRecord};
 use crate::core::fault::{Fault, fault};
 use crate::core::layout::Layout;
 use crate::generator::{ClockBack, Policies};
-use crate::host::Directory;
+use crate::pages::Directory;
 use crate::registry::{Basis, Opening, Recording, Request};
 use crate::ring::Caching;
 

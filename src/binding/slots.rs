@@ -13,8 +13,8 @@ use crate::core::fault::Fault;
 use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
 use crate::core::sequencer::NEVER;
-use crate::host::{Directory, Snapshot};
 use crate::lease::reset::{self, Plan, Reset};
+use crate::pages::{Directory, Snapshot};
 use crate::store::file::{FileStore, Found, look};
 use crate::store::record::{Record, Skip};
 

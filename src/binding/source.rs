@@ -9,7 +9,7 @@ use crate::core::clock::ManualClock;
 use crate::core::fault::Fault;
 use crate::core::layout::Tick;
 use crate::core::listeners::Listener;
-use crate::generator::{Generator, Policies};
+use crate::generator::{Generator, Policies, Refusal, Reserved};
 use crate::registry::{self, Basis, Opening, Share};
 use crate::ring::{self, Caching};
 
@@ -75,6 +75,17 @@ impl Source {
         match self {
             Source::Shared(share) | Source::Ring(RingShare { share, .. }) => share,
             Source::Own(generator, ..) => generator,
+        }
+    }
+
+    /// Reserves under the instance's policies, or refuses at once.
+    #[inline]
+    pub fn try_reserve(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Refusal> {
+        match self {
+            Source::Shared(share) | Source::Ring(RingShare { share, .. }) => {
+                share.try_reserve_next(want)
+            }
+            Source::Own(generator, _, policies) => generator.try_reserve(policies, want),
         }
     }
 

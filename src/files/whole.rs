@@ -29,6 +29,14 @@ pub fn write(
     Ok(file)
 }
 
+/// Gives a file a temporary name by `name`. Dropped, the name is removed.
+pub fn named(
+    directory: &Path,
+    name: impl FnMut(&Path) -> io::Result<()>,
+) -> io::Result<NamedTempFile<()>> {
+    tempfile::Builder::new().prefix(TEMPORARY).make_in(directory, name)
+}
+
 /// None where another process was first, or removed the directory.
 pub fn if_possible<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     match done {

@@ -5,16 +5,18 @@
 //! | `policies` | a caller's options: clock rollbacks, waiting, sequence start |
 //! | `reports` | clock rollbacks, counted and reported at a limited rate |
 //! | `renewals` | requests for a higher ceiling, and their answers |
+//! | `pages` | the present page, and the next one after a loss |
 //! | `reserving` | one reservation, from the present page or the next one; refusals |
 //! | `waiting` | reservations that may wait: for the clock, a renewal or the caller's turn |
 //! | `windows` | the window of a node that a store records |
 //!
-//! Issuing an ID takes no lock. A reservation writes the sequencer's word, in the host's page or in this process's
+//! Issuing an ID from a seat takes no lock. A reservation writes the sequencer's word, in the host's page or in this process's
 //! memory, and the count of issued IDs. It only reads everything else, or writes it once per ms or tick, or when it
 //! stalls.
 //!
 //! The generator is also the fence: it issues nothing outside the window.
 
+mod pages;
 mod policies;
 mod renewals;
 mod reports;
@@ -22,22 +24,24 @@ mod reserving;
 mod waiting;
 mod windows;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
+
+use parking_lot::{Mutex, RwLock};
 
 use crate::core::clock::Clock;
 use crate::core::fault::{Failure, Fault};
 use crate::core::layout::Tick;
 use crate::core::node::Node;
-use crate::core::sequence::Sequence;
 use crate::core::sequencer::{HighMarks, NEVER, Window};
-use crate::host::{Directory, Home, HostSequence, Kind, Page};
+use crate::pages::{Authority, Directory, Page, Terms};
 use reports::Reports;
 
 pub use policies::{ClockBack, Policies};
 pub use renewals::{Renewals, WindowId};
 pub use reports::Rollback;
-pub use reserving::{Refusal, Reserved};
+pub use reserving::{Refusal, Reserved, Seat};
 pub use waiting::{Booking, Redeemed, Waits};
 
 /// The statistics of a generator, for this process.
@@ -59,7 +63,12 @@ pub struct Stats {
 pub struct Generator {
     node: Node,
     clock: Box<dyn Clock>,
-    sequences: HostSequence,
+    /// Its present page. Those before it are unmapped once no thread reads them.
+    page: RwLock<Arc<Page>>,
+    /// The directory of its next page; none for the process's own memory, and for a leased page, which has no next one.
+    directory: Option<Directory>,
+    /// `page` changes under this lock. The failure that made the last page unusable.
+    failure: Mutex<Option<Fault>>,
     /// The number of ticks that IDs may lie ahead of the clock.
     max_ahead: AtomicI64,
     /// The tick that the first draw waits out; [`NEVER`] if there is none.
@@ -75,8 +84,7 @@ impl Generator {
     /// A generator of this process alone, with no memory of earlier ones and no bounds but the layout's.
     /// `max_ahead_ms`: the time that ticks may be taken ahead of the clock, rounded down to whole ticks.
     pub fn new(node: Node, max_ahead_ms: i64, clock: Box<dyn Clock>) -> Self {
-        let max_ahead = max_ahead_ms / node.layout().tick_ms;
-        Generator::of(HostSequence::own(node, max_ahead), clock)
+        Generator::of(own_page(node, max_ahead_ms), None, clock)
     }
 
     /// A generator that draws from the host's page of the node. All processes of the user that name the node share the
@@ -88,36 +96,38 @@ impl Generator {
         clock: Box<dyn Clock>,
     ) -> Result<Self, Failure> {
         let max_ahead = max_ahead_ms / node.layout().tick_ms;
-        let generator =
-            Generator::of(HostSequence::open(directory, node, max_ahead, &*clock)?, clock);
+        let page = directory.open(&node, max_ahead, &*clock, NEVER)?;
+        let generator = Generator::of(page, Some(directory), clock);
         generator.note_first_tick();
         Ok(generator)
     }
 
-    /// Like [`Generator::on_host`], in a page of this kind with a record: issues nothing before
+    /// Like [`Generator::on_host`], in a page with a record: issues nothing before
     /// [`crate::lease::durable::Durable::open`].
     pub fn recorded(
-        kind: Kind,
         directory: Directory,
         node: Node,
         max_ahead_ms: i64,
         clock: Box<dyn Clock>,
     ) -> Self {
-        let max_ahead = max_ahead_ms / node.layout().tick_ms;
-        Generator::of(HostSequence::recorded(kind, directory, node, max_ahead), clock)
+        let page = own_page(node, max_ahead_ms);
+        page.end();
+        Generator::of(page, Some(directory), clock)
     }
 
     /// A generator that draws from a leased page, shared by all processes of this host that share its slot.
     pub fn leased(page: Page, clock: Box<dyn Clock>) -> Self {
-        Generator::of(HostSequence::leased(page), clock)
+        Generator::of(page, None, clock)
     }
 
-    fn of(sequences: HostSequence, clock: Box<dyn Clock>) -> Self {
+    fn of(page: Page, directory: Option<Directory>, clock: Box<dyn Clock>) -> Self {
         Generator {
-            node: sequences.node,
+            node: page.header().node,
             clock,
-            max_ahead: AtomicI64::new(sequences.max_ahead),
-            sequences,
+            max_ahead: AtomicI64::new(page.header().terms.max_ahead),
+            page: RwLock::new(Arc::new(page)),
+            directory,
+            failure: Mutex::new(None),
             first_tick: AtomicI64::new(NEVER),
             renewals: Renewals::new(),
             reports: Reports::new(),
@@ -153,21 +163,17 @@ impl Generator {
         ms / tick_ms * tick_ms
     }
 
-    /// The highest tick issued; [`NEVER`] if none was.
+    /// The highest tick that the node's IDs have reached, here or before; [`NEVER`] if there were none.
     pub fn highest(&self) -> Tick {
-        self.sequence().high_marks().highest()
+        self.page().sequence().highest()
     }
 
-    /// The highest tick issued, here or before.
-    pub fn reached(&self) -> Tick {
-        self.highest().max(self.sequence().floor())
-    }
-
-    /// Raises the floor to a tick that the node's IDs have reached elsewhere. Does nothing if this generator has
-    /// reached it too, since the current run may have numbers of that tick left.
+    /// Notes a tick that the node's IDs have reached elsewhere: issues nothing at or below it. Does nothing if this
+    /// generator has reached it too, since the current run may have numbers of that tick left.
     pub fn start_above(&self, reached: Tick) {
-        if reached > self.reached() {
-            self.raise_floor(reached);
+        let page = self.page();
+        if reached > page.sequence().highest().max(page.sequence().floor()) {
+            page.sequence().raise_before(reached);
         }
     }
 
@@ -177,14 +183,19 @@ impl Generator {
         self.max_ahead.store(max_ahead_ms / self.node.layout().tick_ms, Relaxed);
     }
 
-    /// The page shared with the host's other processes; `None` if the sequence belongs to this process alone.
-    pub fn page(&self) -> Option<&Page> {
-        self.sequences.current().page()
+    /// Its present page.
+    pub fn page(&self) -> Arc<Page> {
+        self.page.read().clone()
     }
 
-    /// The cause of the last [`Stall::NoPage`].
+    /// The directory of its next page.
+    pub(crate) fn directory(&self) -> Option<&Directory> {
+        self.directory.as_ref()
+    }
+
+    /// The cause of the last [`Stall::NoPage`](crate::core::sequencer::Stall::NoPage).
     pub fn page_failure(&self) -> Option<Fault> {
-        self.sequences.failure()
+        self.failure.lock().clone()
     }
 
     /// The renewals of its window.
@@ -192,24 +203,9 @@ impl Generator {
         &self.renewals
     }
 
-    /// The successive pages it draws from.
-    pub(crate) fn sequences(&self) -> &HostSequence {
-        &self.sequences
-    }
-
-    /// The present sequence.
-    fn sequence(&self) -> &Sequence<Home> {
-        self.sequences.current().sequence()
-    }
-
     /// The ticks that may be issued at present.
     pub fn window(&self) -> Window {
-        self.sequence().window()
-    }
-
-    /// Issues nothing at or below a tick that the node's IDs have reached elsewhere.
-    pub fn raise_floor(&self, tick: Tick) {
-        self.sequence().raise_floor(tick);
+        self.page().sequence().window()
     }
 
     /// Whether a clock rollback is due for a report.
@@ -230,9 +226,14 @@ impl Generator {
             waits: self.waits.load(Relaxed),
             waited: Duration::from_nanos(self.waited_ns.load(Relaxed)),
             rollbacks: self.reports.count(),
-            high: self.sequence().high_marks(),
+            high: self.page().sequence().high_marks(),
         }
     }
+}
+
+fn own_page(node: Node, max_ahead_ms: i64) -> Page {
+    let max_ahead = max_ahead_ms / node.layout().tick_ms;
+    Page::own(node, Terms { max_ahead, authority: Authority::Free })
 }
 
 #[cfg(test)]

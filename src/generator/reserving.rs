@@ -1,15 +1,17 @@
 //! One reservation: from the present page, or from the next one if the present one was removed. It waits for nothing,
 //! but once for the rest of the ms in which its page was opened.
 
+use std::cell::RefCell;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::{Generator, Policies};
-use crate::core::clock::{Clock, UnixTime};
+use crate::core::clock::UnixTime;
 use crate::core::layout::{Layout, Tick};
 use crate::core::sequence::{Rules, Run, Sequence};
 use crate::core::sequencer::{Block, NEVER, Stall};
-use crate::host::{Halt, Home, Opened, Reading};
+use crate::pages::{Halt, Memory, Page, Reading};
 use crate::store::record::HOUR_MS;
 
 /// Consecutive IDs, reserved for one caller only.
@@ -45,9 +47,20 @@ pub struct Refusal {
     pub retry_after: Option<Duration>,
 }
 
+/// The page that one user of a generator draws from. A look at the generator's own takes a fifth of a reservation, so
+/// each user keeps the page until that refuses: a page that is not the node's present one issues nothing.
+pub struct Seat(RefCell<Arc<Page>>);
+
+/// A reservation that ended without IDs, and the time it read.
+type Halted = (Halt, UnixTime);
+
 impl Generator {
+    /// A seat at the present page.
+    pub fn seat(&self) -> Seat {
+        Seat(RefCell::new(self.page()))
+    }
+
     /// Reserves up to `want(tick)` consecutive IDs of the clock's tick, or refuses at once.
-    #[inline]
     pub fn try_reserve(
         &self,
         policies: &Policies,
@@ -55,6 +68,31 @@ impl Generator {
     ) -> Result<Reserved, Refusal> {
         self.attempt(policies, |sequence, rules, reading| sequence.reserve(rules, reading, &want))
             .map(|(reserved, _)| reserved)
+    }
+
+    /// The same for the user of a seat.
+    #[inline]
+    pub fn try_reserve_from(
+        &self,
+        seat: &Seat,
+        policies: &Policies,
+        want: impl Fn(Tick) -> u64,
+    ) -> Result<Reserved, Refusal> {
+        let mut page = seat.0.borrow_mut();
+        let mut pages = 0;
+        loop {
+            let drawn = self.attempt_on(&page, policies, |sequence, rules, reading| {
+                sequence.reserve(rules, reading, &want)
+            });
+            match drawn {
+                Ok(reserved) => return Ok(reserved),
+                Err(halted) => {
+                    pages += 1;
+                    self.go_on_or_refuse(halted, &page, pages)?;
+                    *page = self.page();
+                }
+            }
+        }
     }
 
     /// Like [`Generator::try_reserve`], but counts ticks on: see [`Sequence::reserve_counting`].
@@ -70,49 +108,72 @@ impl Generator {
         .map(|(reserved, _)| reserved)
     }
 
-    /// Reserves from the present page, or from the next one if the present one was unlinked.
-    #[inline]
+    /// Reserves from the present page, or from the next one if the present one was unlinked. Returns the page's ID, too.
     pub(super) fn attempt(
         &self,
         policies: &Policies,
-        reserve: impl Fn(&Sequence<Home>, &Rules, &mut Reading<dyn Clock>) -> Result<Block, Halt>,
-    ) -> Result<(Reserved, &Opened), Refusal> {
-        let rules = policies.rules(self.max_ahead.load(Relaxed));
+        reserve: impl Fn(&Sequence<Memory>, &Rules, &mut Reading) -> Result<Block, Halt>,
+    ) -> Result<(Reserved, u128), Refusal> {
         let mut pages = 0;
         loop {
-            let opened = self.sequences.current();
-            let mut reading = Reading::new(&*self.clock, &self.node, opened);
-            let halt = match reserve(opened.sequence(), &rules, &mut reading) {
-                Ok(block) => {
-                    if let Some(left) = reading.left {
-                        self.note_run(&block, &left, reading.last);
-                    }
-                    self.reports.note_issued();
-                    self.issued.fetch_add(block.len, Relaxed);
-                    let first_id = self.node.first_id(&block);
-                    return Ok((Reserved { first_id, block, ms: reading.last.ms }, opened));
+            let page = self.page();
+            match self.attempt_on(&page, policies, &reserve) {
+                Ok(reserved) => return Ok((reserved, page.id())),
+                Err(halted) => {
+                    pages += 1;
+                    self.go_on_or_refuse(halted, &page, pages)?;
                 }
-                Err(halt) => halt,
-            };
-            let now = reading.last;
-            pages += 1;
-            if let Some(stall) = self.sequences.go_on(halt, opened, pages, &*self.clock)
-                && !self.has_waited_for_first_tick(&stall, now)
-            {
-                return Err(self.refusal(stall, now));
             }
         }
     }
 
+    /// Reserves from this page.
+    #[inline]
+    fn attempt_on(
+        &self,
+        page: &Page,
+        policies: &Policies,
+        reserve: impl Fn(&Sequence<Memory>, &Rules, &mut Reading) -> Result<Block, Halt>,
+    ) -> Result<Reserved, Halted> {
+        let rules = policies.rules(self.max_ahead.load(Relaxed));
+        let mut reading = Reading::new(&*self.clock, page);
+        match reserve(page.sequence(), &rules, &mut reading) {
+            Ok(block) => {
+                if let Some(left) = reading.left {
+                    self.note_run(page, &block, &left, reading.last);
+                }
+                self.reports.note_issued();
+                self.issued.fetch_add(block.len, Relaxed);
+                let first_id = self.node.first_id(&block);
+                Ok(Reserved { first_id, block, ms: reading.last.ms })
+            }
+            Err(halt) => Err((halt, reading.last)),
+        }
+    }
+
+    /// After a halt: opens the next page if that helps, or waits for the first tick. Else the refusal.
+    #[cold]
+    fn go_on_or_refuse(
+        &self,
+        (halt, now): Halted,
+        page: &Page,
+        pages: usize,
+    ) -> Result<(), Refusal> {
+        match self.go_on(halt, page, pages) {
+            Some(stall) if !self.has_waited_for_first_tick(&stall, now) => {
+                Err(self.refusal(stall, now))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Records the beginning of a run, once per tick: a clock jump in the page, a rollback in the reports.
-    fn note_run(&self, block: &Block, left: &Run, now: UnixTime) {
+    fn note_run(&self, page: &Page, block: &Block, left: &Run, now: UnixTime) {
         let before = match block.counter {
             counter if counter == left.counter => left.mark(),
-            counter => self.sequence().mark_left(counter),
+            counter => page.sequence().mark_left(counter),
         };
-        if block.tick - before > HOUR_MS / self.node.layout().tick_ms
-            && let Some(page) = self.page()
-        {
+        if block.tick - before > HOUR_MS / self.node.layout().tick_ms {
             page.kept().set_landing(block.counter, block.tick);
         }
         if block.counter > left.counter {
@@ -127,7 +188,7 @@ impl Generator {
             _ => until(self.node.layout(), &stall, now),
         };
         if let Stall::ClockBehind { .. } = stall {
-            let run = self.sequence().run();
+            let run = self.page().sequence().run();
             self.reports.note_refused(self.ms_below(run.mark(), now), run.counter);
         }
         Refusal { stall, now, retry_after }
@@ -142,7 +203,7 @@ impl Generator {
     /// Takes back the last `unused` IDs of a block, which were never handed out and never will be.
     pub fn give_back(&self, block: &Block, unused: u64) {
         // IDs that do not return to the sequence are issued to nobody.
-        self.sequence().give_back(block, unused);
+        self.page().sequence().give_back(block, unused);
         self.issued.fetch_sub(unused, Relaxed);
     }
 
@@ -150,7 +211,7 @@ impl Generator {
     /// is 0.
     pub(super) fn note_first_tick(&self) {
         let (tick, layout) = (self.tick_now(), self.node.layout());
-        let run = self.sequence().run();
+        let run = self.page().sequence().run();
         let is_exhausted = run.tick == tick && run.next > layout.last_sequence();
         if layout.tick_ms == 1 && (is_exhausted || self.window().floor == tick) {
             self.first_tick.store(tick, Relaxed);

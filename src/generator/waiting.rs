@@ -4,7 +4,6 @@
 //! hands them out. A caller that only races for each new tick can lose any number of races: 16 threads on 2 cores lost
 //! 10 in a row.
 
-use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -12,7 +11,6 @@ use super::reserving::until;
 use super::{ClockBack, Generator, Policies, Refusal, Reserved};
 use crate::core::layout::Tick;
 use crate::core::sequencer::Stall;
-use crate::host::Opened;
 
 /// The waits of one caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,8 +35,8 @@ impl Waits {
 #[derive(Clone, Copy, Debug)]
 pub struct Booking {
     reserved: Reserved,
-    /// The page they were booked from.
-    opened: *const Opened,
+    /// The ID of the page they were booked from.
+    page: u128,
 }
 
 /// The state of a booking.
@@ -114,10 +112,10 @@ impl Generator {
 
     /// Books up to `want` IDs, at most `horizon` ticks from now.
     pub fn book(&self, policies: &Policies, want: u64, horizon: Tick) -> Result<Booking, Refusal> {
-        let (reserved, opened) = self.attempt(policies, |sequence, rules, reading| {
+        let (reserved, page) = self.attempt(policies, |sequence, rules, reading| {
             sequence.book(rules, reading, want, horizon)
         })?;
-        Ok(Booking { reserved, opened })
+        Ok(Booking { reserved, page })
     }
 
     /// The number of ticks that begin within this time.
@@ -133,13 +131,13 @@ impl Generator {
     /// A clock below its reading at the booking has rolled back, and may take any time to come to that tick. So the
     /// booking is lost, and the policies decide about a new reservation, as for callers without a booking.
     pub fn redeem(&self, booking: &Booking) -> Redeemed {
-        let Booking { reserved, opened } = *booking;
-        let current = self.sequences.current();
+        let Booking { reserved, page } = *booking;
+        let current = self.page();
         let (now, layout) = (self.clock.now(), self.node.layout());
         let begins = reserved.block.tick - self.max_ahead.load(Relaxed);
         let is_early = layout.tick_at(now.ms) < begins;
         let has_rolled_back = layout.tick_at(now.ms) < layout.tick_at(reserved.ms);
-        if !ptr::eq(current, opened) || is_early && has_rolled_back {
+        if current.id() != page || is_early && has_rolled_back {
             self.lose(&reserved);
             return Redeemed::Lost;
         }
@@ -205,7 +203,7 @@ impl Generator {
         };
         let waited = if let Stall::AboveCeiling { ceiling } = refusal.stall {
             // Another process may raise the ceiling of a page without waking this one.
-            let at_most = if self.page().is_some() { wait } else { *left };
+            let at_most = if self.page().path().is_some() { wait } else { *left };
             self.renewals.await_answer(at_most, || self.window().ceiling == ceiling)
         } else {
             self.clock.wait(wait);

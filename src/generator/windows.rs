@@ -5,13 +5,13 @@ use std::time::Duration;
 use super::{Generator, WindowId};
 use crate::core::layout::Tick;
 use crate::core::sequencer::{NEVER, Window};
-use crate::host::Page;
 
 impl Generator {
     /// Begins a window that a store has granted. It issues ticks above its floor and above all issued before, up to its
     /// ceiling. `is_attended`: as for [`Renewals::begin`](super::Renewals::begin).
     pub fn begin_window(&self, bounds: Window, is_attended: bool) -> WindowId {
-        let sequence = self.sequence();
+        let page = self.page();
+        let sequence = page.sequence();
         self.renewals.begin(is_attended, || {
             // This process may itself have issued IDs of the node before the node was recorded. A reservation decided
             // in the previous window fails.
@@ -34,28 +34,31 @@ impl Generator {
         }
     }
 
-    /// The next ceiling: the clock + `ahead` + `max_ahead`, at least the highest tick issued, at most the layout's
-    /// last.
+    /// The next ceiling: `ahead` of the clock or, within `max_ahead`, of the highest tick issued; at least that tick, at
+    /// most the layout's last. So nothing waits for a `max_ahead` that was not used.
     pub fn next_ceiling(&self, ahead: Duration) -> Tick {
-        let layout = self.node.layout();
-        let ahead_ms = i64::try_from(ahead.as_millis()).unwrap_or(i64::MAX);
-        let until = self.clock.now().ms.saturating_add(ahead_ms);
-        let tick = layout.tick_at(until.saturating_add(self.max_ahead_ms()));
+        let (layout, page) = (self.node.layout(), self.page());
+        let ms = |tick: Tick| layout.tick_start_ms(tick);
         // An overwritten page issues nothing, and raises no ceiling.
-        let is_known = self.page().is_none_or(Page::is_possible);
-        let issued = if is_known { self.highest() } else { NEVER };
+        let issued =
+            if page.is_possible() { page.sequence().high_marks().highest() } else { NEVER };
+        let now = self.clock.now().ms;
+        let reached = now.max(ms(issued).min(now.saturating_add(self.max_ahead_ms())));
+        let ahead_ms = i64::try_from(ahead.as_millis()).unwrap_or(i64::MAX);
+        let tick = layout.tick_at(reached.saturating_add(ahead_ms));
         tick.max(issued).clamp(NEVER, layout.last_tick())
     }
 
     /// Raises the ceiling to the tick that the store confirmed.
     pub fn raise_ceiling(&self, id: WindowId, ceiling: Tick) {
-        let sequence = self.sequence();
+        let page = self.page();
+        let sequence = page.sequence();
         self.renewals.note(id, || sequence.raise_ceiling(sequence.window_number(), ceiling));
     }
 
     /// Ends a window: nothing is issued from now on. Returns the highest tick issued; `None` if another window has
     /// begun since.
     pub fn end_window(&self, id: WindowId) -> Option<Tick> {
-        self.renewals.end(id, || self.sequence().close_once().high.highest())
+        self.renewals.end(id, || self.page().sequence().close_once().high.highest())
     }
 }

@@ -12,8 +12,8 @@
 //! 4. Another page starts above the recorded ceiling, or above the last tick issued where that is known. It is known
 //!    from the last user, which has closed the page and recorded it, or from a page that this process has closed.
 //!
-//! The page of a slot that the host's processes lease has a kind of its own, [`crate::host::Kind::DurableLease`]: a process that
-//! opens the slot with `state` is refused. The last user removes the page under the exclusive lock on the record, so
+//! The page of a slot that the host's processes lease has terms of its own: a process that opens the slot with `state` is
+//! refused. The last user removes the page under the exclusive lock on the record, so
 //! no process joins it, or opens another one, at that moment.
 //!
 //! Without a page the process's own memory takes its place. Then one process at a time has the slot.
@@ -23,14 +23,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Access;
-use super::evidence::{Known, claim, is_of, is_of_this_boot, other_pages_issued};
-use crate::core::fault::Failure;
+use super::evidence::{Known, is_of_this_boot, is_usable, other_pages_issued};
+use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::Tick;
 use crate::core::sequence::{NotReopened, WindowNumber};
 use crate::core::sequencer::{NEVER, Window};
 use crate::files::lock::{Hold, USERS};
 use crate::generator::Generator;
-use crate::host::{Opened, Origin};
+use crate::pages::{Authority, Page, Terms};
 use crate::store::Holder;
 use crate::store::checks;
 use crate::store::file::FileStore;
@@ -52,6 +52,8 @@ pub struct Durable {
     pub(super) slot: SlotFile,
     holder: Holder,
     access: Access,
+    /// Whether the host's processes have leased the slot.
+    is_leased: bool,
     pub(super) bound: Option<Bound>,
     /// The page lost last.
     last: Option<Known>,
@@ -59,7 +61,7 @@ pub struct Durable {
 
 /// The page that the record names.
 pub(super) struct Bound {
-    pub opened: Arc<Opened>,
+    pub page: Arc<Page>,
     pub generation: u64,
     window: WindowNumber,
     floor: Tick,
@@ -80,8 +82,9 @@ impl Durable {
             _ => store.slot(generator.node())?,
         };
         // Processes without a common page cannot share.
-        let access = if generator.sequences().directory.is_some() { access } else { Access::Alone };
-        let mut durable = Durable { slot, holder, access, bound: None, last: None };
+        let access = if generator.directory().is_some() { access } else { Access::Alone };
+        let is_leased = matches!(access, Access::Taken | Access::Joined);
+        let mut durable = Durable { slot, holder, access, is_leased, bound: None, last: None };
         durable.bind(generator, ttl)?;
         if durable.access != Access::Alone {
             durable.access = Access::Shared;
@@ -96,10 +99,9 @@ impl Durable {
 
     /// Whether openers of the node still find this page, and its window is open.
     pub fn is_bound(&self) -> bool {
-        self.bound.as_ref().is_some_and(|Bound { opened, .. }| {
-            !opened.sequence().is_closed()
-                // A page that cannot be checked now is checked later.
-                && opened.page().is_none_or(|page| page.is_named().unwrap_or(true))
+        self.bound.as_ref().is_some_and(|Bound { page, .. }| {
+            // A page that cannot be checked now is checked later.
+            !page.sequence().is_closed() && page.is_named().unwrap_or(true)
         })
     }
 
@@ -134,10 +136,10 @@ impl Durable {
 
     /// Closes the page, and lets another one be opened for the record.
     fn unbind(&mut self) -> Result<(), Failure> {
-        if let Some(Bound { opened, .. }) = self.bound.take() {
-            let high = opened.sequence().close_once().high;
-            let floor = opened.sequence().floor();
-            self.last = Some(Known { page: opened.id(), floor, high, used: 0 });
+        if let Some(Bound { page, .. }) = self.bound.take() {
+            let high = page.sequence().close_once().high;
+            let floor = page.sequence().floor();
+            self.last = Some(Known { page: page.id(), floor, high, used: 0 });
             self.slot.release(USERS)?;
         }
         Ok(())
@@ -161,29 +163,44 @@ impl Durable {
             if self.access == Access::Joined && record.is_closed {
                 return Err(slot.in_use());
             }
-            let opened = generator.sequences().next()?;
-            let is_joined = is_of(opened.page(), &record)
-                && record.page == opened.id()
-                && !opened.sequence().is_closed()
-                && is_of_this_boot(opened.page())?;
+            let page = self.page(generator, &record)?;
+            let is_joined =
+                record.page == page.id() && !page.sequence().is_closed() && is_of_this_boot(&page)?;
             let bound = if is_joined {
-                let window = opened.sequence().window_number();
-                let floor = opened.sequence().floor();
-                Bound { opened, generation: record.generation, window, floor }
+                let window = page.sequence().window_number();
+                let floor = page.sequence().floor();
+                Bound { page, generation: record.generation, window, floor }
             } else if self.access == Access::Joined || !slot.try_take(USERS, Hold::Exclusive)? {
                 return Err(slot.in_use());
-            } else if claim(opened.page(), &opened, &record)? {
-                let bound = self.begin(generator, ttl, opened, &slot.read()?)?;
+            } else if is_usable(&page, &record) {
+                let bound = self.begin(generator, ttl, page, &slot.read()?)?;
                 slot.try_take(USERS, hold)?;
                 bound
-            } else {
-                generator.sequences().replace(&opened)?;
+            } else if page.try_alone()? {
+                page.end();
+                page.remove()?;
                 continue;
+            } else {
+                let fault = fault!("page-record", place: page.path(), pid: page.living_user());
+                return Err(Failure::new(Class::Conflict, fault));
             };
-            generator.sequences().adopt(&bound.opened)?;
+            generator.adopt(bound.page.clone());
             return Ok(bound);
         }
         Err(slot.in_use())
+    }
+
+    /// The node's page for the record. Without a directory: the process's own memory. Nothing draws from it yet.
+    fn page(&self, generator: &Generator, record: &Record) -> Result<Arc<Page>, Failure> {
+        let present = generator.page();
+        let Some(directory) = generator.directory() else { return Ok(present) };
+        let id = self.slot.identity(record)?;
+        let authority = Authority::Record { id, is_leased: self.is_leased };
+        let terms = Terms { max_ahead: present.header().terms.max_ahead, authority };
+        if present.header().terms == terms && present.is_named().unwrap_or(false) {
+            return Ok(present);
+        }
+        Ok(Arc::new(directory.obtain(generator.node(), terms)?))
     }
 
     /// Names the page in the record, and opens its window after that is on the disk.
@@ -191,20 +208,20 @@ impl Durable {
         &self,
         generator: &Generator,
         ttl: Duration,
-        opened: Arc<Opened>,
+        page: Arc<Page>,
         record: &Record,
     ) -> Result<Bound, Failure> {
-        let sequence = opened.sequence();
+        let sequence = page.sequence();
         if !sequence.is_closed() {
             // The process's own memory, used before without a record.
             sequence.close();
         }
         let closed = sequence.closed().ok_or_else(|| self.slot.in_use())?;
-        let mut before = Known::of(self.last.as_ref(), &opened, record);
-        let other = other_pages_issued(generator, &opened);
+        let mut before = Known::of(self.last.as_ref(), &page, record);
+        let other = other_pages_issued(generator, &page, record);
         let mut floor = before.floor;
-        if opened.page().is_some_and(|page| page.origin() == Origin::First) {
-            // The node had no page before, unless the page and its trace were both removed: not worth refusing a
+        if sequence.before() == NEVER {
+            // The node had no page before, unless the page and its marker were both removed: not worth refusing a
             // rollback.
             let mark = &mut before.high.marks[before.high.current];
             if *mark < other {
@@ -217,7 +234,7 @@ impl Durable {
         let passed = record.clone().passing_what_is_skipped(ceiling);
         checks::check_skip(&passed, ceiling, self.slot.path())?;
         let next = Record {
-            page: opened.id(),
+            page: page.id(),
             generation: record.generation + 1,
             floor: floor.max(passed.floor),
             high: before.high,
@@ -227,12 +244,12 @@ impl Durable {
             ..passed.raised(ceiling)
         };
         self.slot.record(&next, true)?;
-        if opened.page().is_none() && sequence.is_last_window() {
+        if page.path().is_none() && sequence.is_last_window() {
             // No other process confirms anything of it.
             sequence.renumber_windows();
         }
         let closed = sequence.closed().unwrap_or(closed);
-        opened.page().inspect(|page| page.kept().note_renewer());
+        page.kept().note_renewer();
         let bounds = Window { floor: next.floor, ceiling: next.ceiling };
         let window = match sequence.resume(&closed, bounds, &before.high, before.used) {
             Ok(window) => window,
@@ -240,7 +257,7 @@ impl Durable {
             // The layout has no tick left: the page stays closed.
             Err(NotReopened::Ended) => sequence.window_number(),
         };
-        Ok(Bound { opened, generation: next.generation, window, floor: next.floor })
+        Ok(Bound { page, generation: next.generation, window, floor: next.floor })
     }
 
     /// As [`Durable::renew`]. Returns false while another process renews.
@@ -255,9 +272,9 @@ impl Durable {
 
     /// Records a ceiling, and raises the ceiling of the page's window to it. Waits for the disk.
     pub fn renew(&mut self, ceiling: Tick) -> Result<(), Failure> {
-        let Some(Bound { opened, generation, window, .. }) = &self.bound else { return Ok(()) };
+        let Some(Bound { page, generation, window, .. }) = &self.bound else { return Ok(()) };
         let record = self.slot.read()?;
-        if (record.generation, record.page) != (*generation, opened.id()) {
+        if (record.generation, record.page) != (*generation, page.id()) {
             return Err(checks::overtaken(self.slot.path()));
         }
         let record = record.passing_what_is_skipped(ceiling);
@@ -266,9 +283,9 @@ impl Durable {
         let record = Record { holder, ..record.raised(ceiling) };
         self.slot.record(&record, true)?;
         // Only now: ticks that are not recorded must not be issued. The floor first: it is above the skipped ticks.
-        opened.sequence().raise_floor(record.floor);
-        opened.sequence().raise_ceiling(*window, record.ceiling);
-        opened.page().inspect(|page| page.kept().note_renewer());
+        page.sequence().raise_floor(record.floor);
+        page.sequence().raise_ceiling(*window, record.ceiling);
+        page.kept().note_renewer();
         Ok(())
     }
 }

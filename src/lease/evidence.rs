@@ -4,7 +4,7 @@ use crate::core::fault::Failure;
 use crate::core::layout::Tick;
 use crate::core::sequencer::{HighMarks, NEVER};
 use crate::generator::Generator;
-use crate::host::{Opened, Origin, Page};
+use crate::pages::Page;
 use crate::store::record::Record;
 
 /// The ticks known to be issued until now. Nothing is known of the ticks at or below the floor; the marks cover the rest.
@@ -19,9 +19,9 @@ pub struct Known {
 
 impl Known {
     /// From the record and its page, and `last`, the page that this process lost last.
-    pub fn of(last: Option<&Known>, opened: &Opened, record: &Record) -> Known {
-        let sequence = opened.sequence();
-        let is_named = record.page == opened.id();
+    pub fn of(last: Option<&Known>, page: &Page, record: &Record) -> Known {
+        let sequence = page.sequence();
+        let is_named = record.page == page.id();
         let recorded =
             || Known { page: 0, floor: record.floor, high: record.high, used: record.used };
         match last {
@@ -35,51 +35,44 @@ impl Known {
             // Nothing was issued after the record.
             _ if record.is_closed || is_named => recorded(),
             Some(last) if last.page == record.page => Known { page: 0, ..*last },
+            // Its page was ended to begin this one above it.
+            _ if record.page == page.kept().before() && record.page != 0 => {
+                let floor = record.floor.max(sequence.before());
+                Known { page: 0, floor, high: HighMarks::default(), used: 0 }
+            }
             _ => Known { page: 0, floor: record.ceiling, high: HighMarks::default(), used: 0 },
         }
     }
 }
 
-/// Whether the page, if any, is for this record.
-pub fn is_of(page: Option<&Page>, record: &Record) -> bool {
-    page.is_none_or(|page| page.kept().file() == record.file)
+/// Whether the page has all ticks issued from it: an earlier boot may have left the page on a disk.
+pub fn is_of_this_boot(page: &Page) -> Result<bool, Failure> {
+    // A user of an old page has replaced it in this boot.
+    Ok(!page.may_be_old() || !page.try_alone()?)
 }
 
-/// Whether the page, if any, has all ticks issued from it: an earlier boot may have left the page on a disk.
-pub fn is_of_this_boot(page: Option<&Page>) -> Result<bool, Failure> {
-    match page {
-        // A user of it has replaced it in this boot.
-        Some(page) if page.may_be_old() => Ok(!page.try_alone()?),
-        _ => Ok(true),
+/// Whether a page that is not open can open for this record, as opposed to the next page.
+pub fn is_usable(page: &Page, record: &Record) -> bool {
+    let sequence = page.sequence();
+    if page.path().is_none() {
+        return true;
     }
-}
-
-/// Makes a page that is not open this record's for ever, if it may be. Returns false where another page must replace
-/// it.
-pub fn claim(page: Option<&Page>, opened: &Opened, record: &Record) -> Result<bool, Failure> {
-    let Some(page) = page else { return Ok(true) };
-    let sequence = opened.sequence();
-    if page.kept().file() != 0 || sequence.is_begun() {
-        let is_closed = record.page == opened.id() && sequence.is_closed() && !page.may_be_old();
-        let is_usable = (is_closed || !sequence.is_begun()) && !sequence.is_last_window();
-        return Ok(is_of(Some(page), record) && is_usable);
-    }
-    if !page.try_alone()? {
-        return Ok(false);
-    }
-    page.kept().set_file(record.file);
-    page.share()?;
-    Ok(true)
+    let is_closed = record.page == page.id() && sequence.is_closed() && !page.may_be_old();
+    (is_closed || !sequence.is_begun()) && !sequence.is_last_window()
 }
 
 /// The highest tick that the node's earlier pages may have reached without this record. Nothing above the clock, if
 /// the clock is read while the page has its name.
-pub fn other_pages_issued(generator: &Generator, opened: &Opened) -> Tick {
-    let Some(page) = opened.page().filter(|_| !opened.sequence().is_begun()) else { return NEVER };
+pub fn other_pages_issued(generator: &Generator, page: &Page, record: &Record) -> Tick {
+    let sequence = page.sequence();
+    let is_known = record.page != 0 && page.kept().before() == record.page;
+    if is_known || page.path().is_none() || sequence.is_begun() {
+        return NEVER;
+    }
     let now = generator.tick_now().max(NEVER);
-    match (page.origin(), page.header().node.layout().tick_ms) {
-        (Origin::First, 1) => now,
-        (Origin::First, _) => NEVER,
-        _ => now.saturating_add(page.header().max_ahead),
+    match (sequence.before(), page.header().node.layout().tick_ms) {
+        (NEVER, 1) => now,
+        (NEVER, _) => NEVER,
+        (before, _) => now.max(before),
     }
 }

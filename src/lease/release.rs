@@ -7,7 +7,7 @@ use super::durable::{Bound, Durable, POLL, SHORT_TURN, take_within};
 use crate::core::fault::Failure;
 use crate::files::lock::{Hold, USERS};
 use crate::generator::Generator;
-use crate::host::{Kind, Page};
+use crate::pages::{Authority, Page};
 use crate::store::record::Record;
 use crate::store::slot::OPENING;
 
@@ -23,8 +23,8 @@ impl Durable {
         take_within(&self.slot, OPENING, SHORT_TURN)?;
         let is_last = self.slot.try_take(USERS, Hold::Exclusive)?;
         let recorded = if is_last { self.record_end(&bound) } else { Ok(()) };
-        let page = bound.opened.page();
-        if let Some(page) = page.filter(|page| page.header().kind == Kind::DurableLease) {
+        let page = &bound.page;
+        if matches!(page.header().terms.authority, Authority::Record { is_leased: true, .. }) {
             if is_last && recorded.is_ok() {
                 remove_passed(page, generator);
             }
@@ -35,9 +35,9 @@ impl Durable {
 
     /// Closes the page, and records the ticks issued.
     fn record_end(&self, bound: &Bound) -> Result<(), Failure> {
-        let ended = bound.opened.sequence().close_once();
+        let ended = bound.page.sequence().close_once();
         let record = self.slot.read()?;
-        if (record.generation, record.page) != (bound.generation, bound.opened.id()) {
+        if (record.generation, record.page) != (bound.generation, bound.page.id()) {
             return Ok(());
         }
         // Not flushed: if it is lost, the higher ceiling counts, which is as safe.
@@ -63,7 +63,7 @@ impl Durable {
 /// another record, which knows nothing of this one. Where that takes longer than a tick of a ms,
 /// [`Directory::sweep_leases`] removes it. A page that stays is closed, and harms nobody.
 ///
-/// [`Directory::sweep_leases`]: crate::host::Directory::sweep_leases
+/// [`Directory::sweep_leases`]: crate::pages::Directory::sweep_leases
 fn remove_passed(page: &Page, generator: &Generator) {
     let deadline = Instant::now() + SHORT_TURN;
     // Former users may still have it open for a moment, as may processes that look up its owner.
@@ -74,7 +74,7 @@ fn remove_passed(page: &Page, generator: &Generator) {
         thread::sleep(POLL);
     }
     for _ in 0..PASSING {
-        if page.highest() < generator.tick_now() {
+        if page.sequence().highest() < generator.tick_now() {
             let _ = page.remove_with_marker();
             return;
         }

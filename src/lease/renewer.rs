@@ -139,7 +139,10 @@ impl Lease {
             ceiling: self.generator.window().ceiling.max(self.shared.floor.load(Relaxed)),
             ttl: self.shared.ttl,
             renewals: self.shared.renewals.load(Relaxed),
-            renewer: self.generator.page().map(|page| page.kept().renewer()),
+            renewer: {
+                let page = self.generator.page();
+                page.path().map(|_| page.kept().renewer())
+            },
             status,
             failure,
         }

@@ -11,7 +11,7 @@ use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
 use crate::core::sequencer::{HighMarks, NEVER};
 use crate::files::lock::{Hold, USERS};
-use crate::host::{Directory, Kind, Page};
+use crate::pages::{Authority, Directory, Page};
 use crate::store::checks;
 use crate::store::file::{self, FileStore};
 use crate::store::record::{HOUR_MS, Jump, Record, Skip};
@@ -116,7 +116,7 @@ impl FileStore {
         let page = found.as_ref().ok().and_then(|record| unused_page(host?, record));
         let high = match (&found, &page) {
             (Ok(record), _) if record.is_closed => Some(record.high),
-            (Ok(_), Some(page)) => Some(page.high_marks()),
+            (Ok(_), Some(page)) => Some(page.sequence().high_marks()),
             _ => None,
         };
         let plan = match &found {
@@ -126,7 +126,7 @@ impl FileStore {
         if let (true, Some(plan)) = (is_meant, &plan) {
             if let Some(page) = &page {
                 // First: if the process ends here, the slot continues above its ceiling.
-                page.remove()?;
+                page.remove_with_marker()?;
             }
             let record = Record { skip: plan.skip, ..Record::starting_at(&node, plan.floor) };
             match &found {
@@ -151,18 +151,18 @@ pub fn reset_page(
     is_meant: bool,
 ) -> Result<Option<Reset>, Failure> {
     let Some(page) = host.unused(node)? else { return Ok(None) };
-    match page.header().kind {
-        Kind::Plain => {}
-        Kind::Durable | Kind::DurableLease => {
-            return Err(Failure::new(Class::Page, fault!("page-recorded", place: page.path())));
-        }
-        Kind::Leased => {
-            return Err(Failure::new(Class::Page, fault!("page-leased", place: page.path())));
-        }
+    let place = page.path();
+    let refused = match page.header().terms.authority {
+        Authority::Free => None,
+        Authority::Record { .. } => Some(fault!("page-recorded", place)),
+        Authority::Lease { .. } => Some(fault!("page-leased", place)),
+    };
+    if let Some(fault) = refused {
+        return Err(Failure::new(Class::Page, fault));
     }
     let now = node.layout().tick_at(now_ms).clamp(NEVER, node.layout().last_tick());
-    let high = page.high_marks();
-    let record = Record { ceiling: page.highest(), ..Record::starting_at(node, NEVER) };
+    let high = page.sequence().high_marks();
+    let record = Record { ceiling: page.sequence().highest(), ..Record::starting_at(node, NEVER) };
     let soon = now + record.ticks(HOUR_MS);
     // Each mark ahead of the clock must have a known start.
     let ahead = (0..high.marks.len()).filter(|&counter| high.marks[counter] > soon);
@@ -176,7 +176,7 @@ pub fn reset_page(
         let ceiling = if plan.skip == Skip::NONE { Tick::MAX } else { plan.skip.from - 1 };
         host.reset(&page, plan.floor, ceiling)?;
     }
-    let path = page.path().to_owned();
+    let path = page.path().unwrap_or(host.path()).to_owned();
     Ok(Some(Reset { path, node: *node, found: Ok(record), high: Some(high), plan }))
 }
 
@@ -184,5 +184,5 @@ pub fn reset_page(
 fn unused_page(host: &Directory, record: &Record) -> Option<Page> {
     // An unreadable page tells nothing, and is no reason to refuse the reset.
     let page = host.unused(&record.node).ok()??;
-    (page.id() == record.page && page.kept().file() == record.file).then_some(page)
+    (page.id() == record.page).then_some(page)
 }

@@ -12,8 +12,8 @@ use crate::core::clock::SystemClock;
 use crate::core::fault::{Failure, Fault, fault};
 use crate::core::node::Node;
 use crate::generator::{Generator, WindowId};
-use crate::host::{Kind, Page};
 use crate::lease::{Lease, Report};
+use crate::pages::{Authority, Page};
 use crate::store::Holder;
 
 /// The longest wait for another thread that takes or releases the same slot. Shorter than a constructor's wait for
@@ -67,12 +67,12 @@ pub(super) struct Leased {
 
 impl Leased {
     pub fn is_of(&self, page: &Page) -> bool {
-        self.generator.page().map(Page::id) == Some(page.id())
+        self.generator.page().id() == page.id()
     }
 
     /// Whether its page has ended and issues nothing any more.
     fn has_ended(&self) -> bool {
-        self.generator.page().is_some_and(Page::has_ended)
+        self.generator.page().has_ended()
     }
 }
 
@@ -192,8 +192,10 @@ impl Tenancy {
 
     /// Whether the host's processes have leased the slot.
     pub fn is_host_lease(&self) -> bool {
-        let kind = self.shared.as_ref().map(|shared| shared.sequences().kind);
-        kind == Some(Kind::DurableLease)
+        self.shared.as_ref().is_some_and(|shared| {
+            let authority = shared.page().header().terms.authority;
+            matches!(authority, Authority::Record { is_leased: true, .. })
+        })
     }
 }
 

@@ -11,7 +11,7 @@ use crate::core::layout::Layout;
 use crate::core::node::Node;
 use crate::core::sequencer::Window;
 use crate::generator::Generator;
-use crate::host::{Directory, Grant, Page};
+use crate::pages::{Directory, Grant, Page};
 
 /// Opens a node whose slot JavaScript has leased from a store, within the window that the store has confirmed. Does
 /// not block.
@@ -111,7 +111,7 @@ fn share_page(
     let at = open.unwrap_or_else(|| {
         let generator = Generator::leased(page, Box::new(SystemClock));
         // Above all ticks that the process issued alone, under a lease for example.
-        generator.start_above(entry.own.reached());
+        generator.start_above(entry.own.highest());
         let window = generator.renewals().begin(false, || ());
         let generator = Arc::new(generator);
         tenancy.leased.push(Leased { generator, window, users: 0, threads: 0 });

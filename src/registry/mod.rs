@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use crate::core::layout::{Layout, Tick};
 use crate::generator::Policies;
-use crate::host::Directory;
+use crate::pages::Directory;
 
 pub use entry::release_all;
 pub use named::{join, open};

@@ -10,7 +10,7 @@ use crate::core::clock::SystemClock;
 use crate::core::fault::Failure;
 use crate::core::node::Node;
 use crate::generator::{Generator, Policies};
-use crate::host::Directory;
+use crate::pages::Directory;
 
 /// The time for which a list of second users is valid. Reading it takes as long as all else where the process has the
 /// node open.
@@ -35,7 +35,7 @@ pub fn open(node: Node, opening: &Opening) -> Result<Share, Failure> {
         let clock = Box::new(SystemClock);
         let host = Generator::on_host(directory.clone(), node, opening.max_ahead_ms, clock)?;
         // Above all ticks that the process issued alone, under a lease for example.
-        host.start_above(entry.own.reached());
+        host.start_above(entry.own.highest());
         tenancy.shared = Some(Arc::new(host));
     }
     entry.agree(&tenancy, opening)?;
@@ -50,7 +50,7 @@ pub fn join(node: Node, opening: &Opening, named: Option<&Path>) -> Option<Share
     let entry = Entry::known(&node)?;
     let mut tenancy = entry.tenancy.lock();
     let shared = tenancy.shared.clone()?;
-    let directory = shared.sequences().directory.as_ref()?;
+    let directory = shared.directory()?;
     let may_join = tenancy.check_unrecorded().is_ok()
         && directory.is_still(named)
         && tenancy.check_unleased().is_ok()

@@ -12,7 +12,6 @@ use crate::core::clock::SystemClock;
 use crate::core::fault::{Class, Failure};
 use crate::core::node::Node;
 use crate::generator::Generator;
-use crate::host::Kind;
 use crate::lease::Access;
 use crate::lease::Lease;
 use crate::store::file::FileStore;
@@ -113,13 +112,9 @@ impl<'a> Slots<'a> {
                 entry.own.clone()
             }
             Some(directory) => {
-                let kind = match access {
-                    Access::Taken | Access::Joined => Kind::DurableLease,
-                    Access::Alone | Access::Shared => Kind::Durable,
-                };
                 let (directory, node) = (directory.clone(), *entry.own.node());
                 let clock = Box::new(SystemClock);
-                Arc::new(Generator::recorded(kind, directory, node, max_ahead_ms, clock))
+                Arc::new(Generator::recorded(directory, node, max_ahead_ms, clock))
             }
         };
         let holder = Holder {
@@ -136,7 +131,7 @@ impl<'a> Slots<'a> {
         tenancy.recorded = RecordedIn::Directory { lease, directory, ttl: recording.ttl };
         if opening.host.is_some() {
             // Above all ticks that the process issued alone, under a lease for example.
-            generator.start_above(entry.own.reached());
+            generator.start_above(entry.own.highest());
             tenancy.shared = Some(generator);
         }
         Ok(entry.share(&mut tenancy, opening.policies))

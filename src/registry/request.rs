@@ -7,7 +7,7 @@ use crate::core::fault::{Failure, Fault, fault};
 use crate::core::layout::Layout;
 use crate::core::node::Node;
 use crate::core::sequencer::Window;
-use crate::host::{Directory, Grant};
+use crate::pages::{Directory, Grant};
 
 /// A request to open a generator.
 #[derive(Debug)]

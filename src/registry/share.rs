@@ -10,7 +10,7 @@ use super::entry::{Entry, Leased, RecordedIn, Tenancy};
 use crate::core::fault::Fault;
 use crate::core::layout::Tick;
 use crate::core::listeners::Listener;
-use crate::generator::{Generator, Policies, WindowId};
+use crate::generator::{Generator, Policies, Refusal, Reserved, Seat, WindowId};
 use crate::lease::{Lease, Report};
 
 /// The longest time that a release holds its thread. A release takes some 0.1 ms, unless the disk hangs.
@@ -21,6 +21,7 @@ const RELEASE: Duration = Duration::from_secs(1);
 pub struct Share {
     entry: Arc<Entry>,
     generator: Arc<Generator>,
+    seat: Seat,
     policies: Policies,
     what: What,
     /// Other users of the machine who have the same node open, to warn of.
@@ -71,7 +72,8 @@ impl Entry {
         policies: Policies,
     ) -> Share {
         let (second_users, passed_over) = (Vec::new(), Vec::new());
-        Share { entry: self.clone(), generator, policies, what, second_users, passed_over }
+        let (entry, seat) = (self.clone(), generator.seat());
+        Share { entry, generator, seat, policies, what, second_users, passed_over }
     }
 }
 
@@ -79,6 +81,12 @@ impl Share {
     /// The shared generator.
     pub fn generator(&self) -> &Arc<Generator> {
         &self.generator
+    }
+
+    /// Reserves under this user's policies: see [`Generator::try_reserve`].
+    #[inline]
+    pub fn try_reserve_next(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Refusal> {
+        self.generator.try_reserve_from(&self.seat, &self.policies, want)
     }
 
     /// The policies of this user.
@@ -140,8 +148,8 @@ impl Share {
             return None;
         }
         let Leased { generator, .. } = tenancy.leased.remove(at);
-        self.entry.own.raise_floor(generator.highest());
-        let page = generator.page()?;
+        self.entry.own.start_above(generator.highest());
+        let page = generator.page();
         if is_release || page.has_ended() {
             return page.leave();
         }
@@ -156,7 +164,7 @@ impl Share {
             return;
         }
         if let Some(shared) = tenancy.shared.take() {
-            self.entry.own.raise_floor(shared.highest());
+            self.entry.own.start_above(shared.highest());
         }
         let lease = match mem::take(&mut tenancy.recorded) {
             RecordedIn::Directory { lease, .. } => lease,

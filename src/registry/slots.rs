@@ -1,7 +1,7 @@
 //! Any free slot of a directory, for all processes of the host, for the process, or for one call.
 //!
 //! With the host's pages, its processes share a slot: one takes it, and the others join it through its page. Under
-//! [`LeasesLock`](crate::host::LeasesLock) one process at a time looks for that page, and takes a slot where there is
+//! [`LeasesLock`](crate::pages::LeasesLock) one process at a time looks for that page, and takes a slot where there is
 //! none. Without the lock two processes may take two slots: wasteful, but as safe.
 
 #[cfg(all(test, target_os = "linux", not(miri)))]
@@ -22,9 +22,9 @@ use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::{Class, Failure, Fault, fault};
 use crate::core::layout::Layout;
 use crate::core::node::Node;
-use crate::host::{Directory, Page};
 use crate::lease::Access;
 use crate::lease::Status;
+use crate::pages::{Authority, Directory, Header, Page};
 use crate::store::Recorded;
 use crate::store::file::FileStore;
 
@@ -151,8 +151,12 @@ impl Search<'_> {
 
     /// Whether the record of a page's slot names another page by now.
     fn is_left(&self, page: &Page) -> bool {
-        let record = self.slots.store.record_of(&page.header().node);
-        record.is_ok_and(|record| record.file == page.kept().file() && record.page != page.id())
+        let Header { node, terms, .. } = *page.header();
+        let authority = |id| Authority::Record { id, is_leased: true };
+        self.slots
+            .store
+            .identified(&node)
+            .is_ok_and(|(record, id)| terms.authority == authority(id) && record.page != page.id())
     }
 
     /// Takes the first free slot, and skips slots with unusable files.

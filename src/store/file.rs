@@ -79,6 +79,14 @@ impl FileStore {
         read(self.path_of(slot))
     }
 
+    /// A slot's current record and its identity. Locks nothing.
+    pub fn identified(&self, slot: &Node) -> Result<(Record, u128), Failure> {
+        let slot = SlotFile::open(self.path_of(slot), false, to_disk())?;
+        let record = slot.read()?;
+        let id = slot.identity(&record)?;
+        Ok((record, id))
+    }
+
     /// The slots of a datacenter that ever had a holder, in any order.
     pub fn recorded(&self, layout: &Layout, datacenter_id: u64) -> Result<Vec<Recorded>, Failure> {
         let mut slots = Vec::new();

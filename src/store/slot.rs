@@ -25,7 +25,7 @@ use super::in_use;
 use super::record::{self, Record, Unsound};
 use crate::core::fault::{Class, Failure, fault};
 use crate::files::lock::{self, Hold, USERS};
-use crate::files::path::is_at;
+use crate::files::path::{identity_of, is_at};
 use crate::files::system;
 
 const BLOCKS: usize = 8;
@@ -88,6 +88,13 @@ impl SlotFile {
     /// Unlocks a byte.
     pub(crate) fn release(&self, at: u64) -> Result<(), Failure> {
         lock::release(&self.file, at).map_err(Failure::io("slot-io", "unlock", &self.path))
+    }
+
+    /// The identity of its record: of the file, and of the place where it is. A copy beside it has another one.
+    pub(crate) fn identity(&self, record: &Record) -> Result<u128, Failure> {
+        let identity = identity_of(&self.file);
+        let (device, file) = identity.map_err(Failure::io("slot-io", "identify", &self.path))?;
+        Ok(record.file ^ file ^ u128::from(device).rotate_right(32))
     }
 
     /// The current record.

@@ -3,12 +3,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::{env, thread};
 
-use snowdrift::host::HostSequence;
-
-use super::{RULES, directory, ids, node};
+use super::{directory, draw, ids, node, open};
 use crate::steering::{self, Log, Steering};
 
 const SHARED: &str = "SNOWDRIFT_TEST_SHARED";
@@ -32,15 +31,15 @@ pub fn command(by: &[&str], shared: &Path, log: &Path) -> Command {
 fn draws() {
     let path = |name| env::var_os(name).map(PathBuf::from);
     let (Some(shared), Some(log)) = (path(SHARED), path(LOG)) else { return };
-    let steering = steering(&shared);
+    let steering = Arc::new(steering(&shared));
     let mut log = Log::new(&log);
     let node = node(0);
-    let sequence = HostSequence::open(directory(&shared), node, 0, &steering).unwrap();
+    let generator = open(&directory(&shared), node, 0, steering.clone()).unwrap();
     while steering.phase().load(SeqCst) == 0 {
         thread::yield_now();
     }
     while steering.phase().load(SeqCst) == 1 {
-        let Ok(block) = sequence.reserve(&RULES, &steering, |_| 3) else {
+        let Ok(block) = draw(&generator, 3) else {
             thread::yield_now();
             continue;
         };

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use snowdrift::core::fault::{Class, Fault};
-use snowdrift::host::{BootId, Directory, HostSequence};
-
-use super::{RULES, directory, is_root, memory, node, sequence};
 use snowdrift::core::clock::SystemClock;
+use snowdrift::core::fault::{Class, Fault};
+use snowdrift::generator::Generator;
+use snowdrift::pages::{BootId, Directory};
+
+use super::{directory, draw, generator, is_root, memory, node, open};
 
 fn place(shared: &Path) -> PathBuf {
     let uid = fs::metadata(shared).unwrap().uid();
@@ -27,11 +28,11 @@ fn refused(shared: &Path, words: &str) {
 #[test]
 fn it_is_made_for_its_user_only_and_says_what_it_is() {
     let shared = memory();
-    let page = sequence(shared.path(), node(3));
+    let generator = generator(shared.path(), node(3));
     let path = place(shared.path());
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o711);
-    let file = fs::metadata(page.current().page().unwrap().path()).unwrap();
-    assert_eq!((file.mode() & 0o7777, file.len(), file.nlink()), (0o600, 4096, 1));
+    let file = fs::metadata(generator.page().path().unwrap()).unwrap();
+    assert_eq!((file.mode() & 0o7777, file.len(), file.nlink()), (0o600, 4096, 2));
     let readme = fs::read_to_string(path.join("README")).unwrap();
     assert!(readme.contains("snowdrift slots"), "{readme}");
 }
@@ -71,8 +72,8 @@ fn a_directory_that_is_harmed_later_is_an_error_or_made_again() {
     let shared = memory();
     let directory = directory(shared.path());
     fs::remove_dir(directory.path()).unwrap();
-    sequence(shared.path(), node(0));
-    let open = || HostSequence::open(directory.clone(), node(1), 0, &SystemClock);
+    generator(shared.path(), node(0));
+    let open = || open(&directory, node(1), 0, SystemClock);
     assert!(open().is_ok());
     fs::remove_dir_all(directory.path()).unwrap();
     symlink("/dev", directory.path()).unwrap();
@@ -97,9 +98,9 @@ fn where_it_may_be() {
 
 #[test]
 fn without_a_directory_the_sequence_is_the_processes_own() {
-    let sequence = HostSequence::own(node(0), 0);
-    assert!(sequence.current().page().is_none());
-    assert!(sequence.reserve(&RULES, &SystemClock, |_| 1).is_ok());
+    let generator = Generator::new(node(0), 0, Box::new(SystemClock));
+    assert!(generator.page().path().is_none());
+    assert!(draw(&generator, 1).is_ok());
 }
 
 /// A mount of its own, with so many KiB.
@@ -129,7 +130,7 @@ fn a_full_file_system_is_an_error_and_stops_no_page_that_is_there() {
         return;
     };
     let shared = mounted.0.path();
-    let open = |worker| HostSequence::open(directory(shared), node(worker), 0, &SystemClock);
+    let open = |worker| open(&directory(shared), node(worker), 0, SystemClock);
     let first = open(0).unwrap();
     let ballast = shared.join("ballast");
     // As much as there is room for.
@@ -142,10 +143,10 @@ fn a_full_file_system_is_an_error_and_stops_no_page_that_is_there() {
     let left: Vec<_> = names.map(|name| name.unwrap().file_name()).filter(is_temporary).collect();
     assert!(left.is_empty(), "{left:?}");
     let opened_again = open(0).unwrap();
-    for sequence in [first, opened_again] {
+    for generator in [first, opened_again] {
         let drawn = (0..100).find_map(|_| {
             std::thread::sleep(Duration::from_millis(1));
-            sequence.reserve(&RULES, &SystemClock, |_| 1).ok()
+            draw(&generator, 1).ok()
         });
         assert!(drawn.is_some());
     }
@@ -165,6 +166,6 @@ fn what_killed_processes_left_is_swept_when_it_is_old() {
     };
     let (old, young) = (left(".new-old", 61), left(".new-young", 5));
     let other = left("other", 1000);
-    sequence(shared.path(), node(0));
+    generator(shared.path(), node(0));
     assert_eq!([&old, &young, &other].map(|path| path.exists()), [false, true, true]);
 }

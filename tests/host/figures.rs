@@ -7,10 +7,10 @@ use std::time::Instant;
 use snowdrift::core::clock::{Clock, SystemClock};
 use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
-use snowdrift::core::sequence::Time;
-use snowdrift::host::{Halt, HostSequence, Opened};
+use snowdrift::core::sequence::{Rules, Sequence};
+use snowdrift::generator::Generator;
 
-use super::{RULES, directory, memory};
+use super::{directory, draw, memory, open};
 
 /// A sequence that is not exhausted within a ms.
 const WIDE: Layout = Layout::new([41, 0, 1, 0, 20], 1, 1_580_486_400_000);
@@ -25,32 +25,12 @@ fn ns_each(times: u32, mut call: impl FnMut()) -> f64 {
     best
 }
 
-/// The least that a generator's reading does.
-struct Now<'a> {
-    node: &'a Node,
-    opened: &'a Opened,
-    checks: bool,
-}
-
-impl Time for Now<'_> {
-    type Refusal = Halt;
-
-    #[inline]
-    fn now(&mut self) -> Result<i64, Halt> {
-        let now = SystemClock.now();
-        if self.checks && !self.opened.may_issue(now.ms)? {
-            return Err(Halt::Unnamed);
-        }
-        Ok(self.node.layout().tick_at(now.ms))
-    }
-}
-
 #[test]
 #[ignore = "measures"]
 fn figures() {
     let shared = memory();
     let node = Node::new(WIDE, 0, 0).unwrap();
-    let host = || HostSequence::open(directory(shared.path()), node, 0, &SystemClock).unwrap();
+    let host = || open(&directory(shared.path()), node, 0, SystemClock).unwrap();
     let page = directory(shared.path()).page_of(&node);
     let created = ns_each(200, || {
         let _ = fs::remove_file(&page);
@@ -64,31 +44,29 @@ fn figures() {
     );
 
     let shared = host();
-    let own = HostSequence::own(node, 0);
+    let own = Generator::new(node, 0, Box::new(SystemClock));
     let clock = ns_each(2_000_000, || {
         black_box(SystemClock.now());
     });
     let name = ns_each(20_000, || {
-        black_box(shared.current().page().unwrap().is_named().unwrap());
+        black_box(shared.page().is_named().unwrap());
     });
     println!("the clock: {clock:.1} ns; a look at the name: {name:.0} ns, once a ms");
-    let draw = |sequence: &HostSequence, checks| {
-        ns_each(1_000_000, || {
-            let opened = sequence.current();
-            let mut time = Now { node: &node, opened, checks };
-            let _ = black_box(opened.sequence().reserve(&RULES, &mut time, |_| 1));
-        })
-    };
+    let page = shared.page();
+    let cells = Sequence::new(page.cells(), &WIDE);
+    let mut time = || WIDE.tick_at(SystemClock.now().ms);
     for _ in 0..3 {
-        let [own, page, checked] = [(&own, false), (&shared, false), (&shared, true)]
-            .map(|(sequence, checks)| draw(sequence, checks));
+        let cells = ns_each(1_000_000, || {
+            let _ = black_box(cells.reserve(&Rules::default(), &mut time, |_| 1));
+        });
+        let [own, page] = [&own, &shared].map(|generator| {
+            ns_each(1_000_000, || {
+                let _ = black_box(draw(generator, 1));
+            })
+        });
         println!(
-            "reserve(1): {own:.1} ns from own memory, {page:.1} ns from a page, {checked:.1} ns with \
-             its name checked"
+            "reserve(1): {own:.1} ns from own memory, {page:.1} ns from a page with its name checked, \
+             {cells:.1} ns from its cells alone"
         );
     }
-    let whole = ns_each(1_000_000, || {
-        let _ = black_box(shared.reserve(&RULES, &SystemClock, |_| 1));
-    });
-    println!("HostSequence::reserve(1): {whole:.1} ns");
 }

@@ -3,18 +3,17 @@
 
 use std::fs;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use snowdrift::core::clock::{Clock, ManualClock, UnixTime};
 use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::sequencer::{NEVER, Stall};
-use snowdrift::generator::{Generator, Policies};
-use snowdrift::host::{BootId, Directory, Grant, Halt, HostSequence, Loss, Page};
+use snowdrift::generator::Generator;
+use snowdrift::pages::{BootId, Directory, Grant, Loss, Page};
 
-use super::{RULES, directory, duplicates, ids, memory, node};
+use super::{TestClock, directory, draw, duplicates, ids, memory, node, open};
 use crate::amount::storm;
 
 const START: i64 = 1_700_000_000_000;
@@ -46,11 +45,13 @@ fn join(directory: &Directory, namespace: u128) -> Option<Page> {
     directory.join_lease(&Layout::NODE, 1, namespace, 0, |_| true).unwrap()
 }
 
+fn leased(page: Page) -> Generator {
+    Generator::leased(page, Box::new(TestClock::at(START)))
+}
+
 /// How many IDs of the clock's tick can be drawn.
 fn drawn(page: Page) -> Result<u64, Stall> {
-    let generator = Generator::leased(page, Box::new(ManualClock::at(START)));
-    let drawn = generator.try_reserve(&Policies::default(), |_| 10);
-    drawn.map(|reserved| reserved.block.len).map_err(|refusal| refusal.stall)
+    draw(&leased(page), 10).map(|block| block.len)
 }
 
 #[test]
@@ -110,14 +111,13 @@ fn the_last_to_leave_ends_and_removes_it() {
     drop(third);
     assert_eq!(first.leave(), None);
     assert!(path.exists());
-    let sequence = HostSequence::leased(second);
-    let block = sequence.reserve(&RULES, &ManualClock::at(START), |_| 1).unwrap();
-    let second = sequence.current().page().unwrap();
+    let generator = leased(second);
+    let block = draw(&generator, 1).unwrap();
+    let second = generator.page();
     assert_eq!(second.leave(), Some(block.tick));
     assert!(!path.exists());
     assert_eq!(second.leasing().unwrap().loss, Some(Loss::Released));
-    let halt = sequence.reserve(&RULES, &ManualClock::at(START), |_| 1).unwrap_err();
-    assert!(matches!(halt, Halt::Stall(Stall::AboveCeiling { ceiling: NEVER })), "{halt:?}");
+    assert_eq!(draw(&generator, 1), Err(Stall::AboveCeiling { ceiling: NEVER }));
     assert!(join(&directory, A).is_none());
     let unused = directory.lease(&node(3), 0, &grant(A, 77, now())).unwrap();
     assert_eq!(unused.leave(), Some(77), "what was issued before it");
@@ -131,11 +131,11 @@ fn one_that_was_lost_is_not_joined_and_makes_way_though_it_is_used() {
     let directory = directory(shared.path());
     let lost = directory.lease(&node(3), 0, &wide(A)).unwrap();
     let user = join(&directory, A).unwrap();
-    lost.end(Loss::Taken);
+    lost.end_lease(Loss::Taken);
     assert_eq!(user.leasing().unwrap().loss, Some(Loss::Taken));
-    lost.end(Loss::Missing);
+    lost.end_lease(Loss::Missing);
     assert_eq!(user.leasing().unwrap().loss, Some(Loss::Taken), "the first reason stays");
-    lost.end(Loss::Reverted);
+    lost.end_lease(Loss::Reverted);
     assert_eq!(user.leasing().unwrap().loss, Some(Loss::Reverted), "it was found to be more");
     assert!(join(&directory, A).is_none());
     let next = directory.lease(&node(3), 0, &grant(A, now() - 5, now() + 5)).unwrap();
@@ -158,19 +158,19 @@ fn one_of_another_namespace_or_kind_keeps_its_node_while_it_is_used() {
     let of_other = directory.lease(&node(3), 0, &wide(B)).unwrap();
     let refused = directory.lease(&node(3), 0, &wide(A)).err().unwrap();
     assert!(is(&refused, "page-lease"), "{refused:?}");
-    let named = HostSequence::open(directory.clone(), node(3), 0, &ManualClock::at(START));
-    let refused = named.err().unwrap();
+    let clock = TestClock::at(START);
+    let refused = open(&directory, node(3), 0, clock.clone()).err().unwrap();
     assert!(is(&refused, "page-kind"), "{refused:?}");
     drop(of_other);
     // Nobody uses it: what it has issued stays issued.
-    let plain = HostSequence::open(directory.clone(), node(3), 0, &ManualClock::at(START));
-    let plain = plain.unwrap();
+    let plain = open(&directory, node(3), 0, clock.clone()).unwrap();
     let refused = directory.lease(&node(3), 0, &wide(A)).err().unwrap();
     assert!(is(&refused, "page-kind"), "{refused:?}");
-    let block = plain.reserve(&RULES, &ManualClock::at(START + 1), |_| 1).unwrap();
+    clock.set(START + 1);
+    let block = draw(&plain, 1).unwrap();
     drop(plain);
     let page = directory.lease(&node(3), 0, &wide(A)).unwrap();
-    assert_eq!(HostSequence::leased(page).current().sequence().floor(), block.tick);
+    assert_eq!(leased(page).window().floor, block.tick);
 }
 
 #[test]
@@ -178,10 +178,9 @@ fn one_that_was_left_by_killed_processes_is_joined_where_it_stopped() {
     let shared = memory();
     let directory = directory(shared.path());
     let page = directory.lease(&node(3), 0, &wide(A)).unwrap();
-    let clock = ManualClock::at(START);
-    let one = HostSequence::leased(page).reserve(&RULES, &clock, |_| 10).unwrap();
+    let one = draw(&leased(page), 10).unwrap();
     let page = join(&directory, A).unwrap();
-    let next = HostSequence::leased(page).reserve(&RULES, &clock, |_| 10).unwrap();
+    let next = draw(&leased(page), 10).unwrap();
     assert_eq!((next.tick, next.first), (one.tick, one.first + 10));
     // A used one comes first, wherever its worker ID stands.
     let used = directory.lease(&node(5), 0, &wide(A)).unwrap();
@@ -210,15 +209,15 @@ fn nothing_is_issued_from_one_that_has_lost_its_name() {
     let directory = directory(shared.path());
     let page = directory.lease(&node(3), 0, &wide(A)).unwrap();
     let user = join(&directory, A).unwrap();
-    let path = page.path().to_owned();
+    let path = page.path().unwrap().to_owned();
     assert_eq!(drawn(page), Ok(10));
     fs::remove_file(path).unwrap();
     assert!(join(&directory, A).is_none());
-    let tick = user.end(Loss::Released);
+    let tick = user.end_lease(Loss::Released);
     assert_eq!(tick, Some(now()), "the one that ends it learns what to release");
-    assert_eq!(user.end(Loss::Released), None);
+    assert_eq!(user.end_lease(Loss::Released), None);
     let other = directory.lease(&node(4), 0, &wide(A)).unwrap();
-    fs::remove_file(other.path()).unwrap();
+    fs::remove_file(other.path().unwrap()).unwrap();
     assert_eq!(drawn(other), Err(Stall::AboveCeiling { ceiling: NEVER }));
 }
 
@@ -240,23 +239,13 @@ impl Slots {
     }
 }
 
-struct Moving(AtomicI64);
-
-impl Clock for &Moving {
-    fn now(&self) -> UnixTime {
-        UnixTime::from_ms(self.0.load(SeqCst))
-    }
-
-    fn wait(&self, _: Duration) {}
-}
-
 #[test]
 #[ignore = "a storm: npm run storms -- rust"]
 fn all_that_come_and_go_at_one_time_issue_no_id_twice() {
     let shared = memory();
     let directory = directory(shared.path());
     let slots = Slots::default();
-    let clock = Moving(AtomicI64::new(START));
+    let clock = TestClock::at(START);
     let lives = AtomicUsize::new(0);
     let end = Instant::now() + storm();
     let limit = end + Duration::from_secs(60);
@@ -282,14 +271,14 @@ fn all_that_come_and_go_at_one_time_issue_no_id_twice() {
                 }
             };
             let node = page.header().node;
-            let sequence = HostSequence::leased(page);
+            let generator = Generator::leased(page, Box::new(clock.clone()));
             for _ in 0..fastrand::usize(0..20) {
-                if let Ok(block) = sequence.reserve(&RULES, &&clock, |_| fastrand::u64(1..30)) {
+                if let Ok(block) = draw(&generator, fastrand::u64(1..30)) {
                     issued.push(ids(&node, &block));
                 }
                 clock.0.fetch_add(fastrand::i64(-1..=2), SeqCst);
             }
-            let page = sequence.current().page().unwrap();
+            let page = generator.page();
             lives.fetch_add(1, SeqCst);
             // One in eight is killed.
             if fastrand::u8(0..8) > 0

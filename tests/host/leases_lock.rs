@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
-use snowdrift::host::LeasesLock;
+use snowdrift::pages::LeasesLock;
 
 use super::{directory, memory};
 use crate::steering::{command, signal};

@@ -18,12 +18,17 @@ mod steering;
 mod storms;
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
+use std::time::Duration;
 
+use snowdrift::core::clock::{Clock, SystemClock, UnixTime};
+use snowdrift::core::fault::Failure;
 use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
-use snowdrift::core::sequence::Rules;
-use snowdrift::core::sequencer::Block;
-use snowdrift::host::{BootId, Directory, HostSequence};
+use snowdrift::core::sequencer::{Block, Stall};
+use snowdrift::generator::{ClockBack, Generator, Policies};
+use snowdrift::pages::{BootId, Directory};
 use steering::{duplicates, memory};
 
 fn directory(shared: &Path) -> Directory {
@@ -34,11 +39,50 @@ fn node(worker_id: u64) -> Node {
     Node::new(Layout::NODE, 1, worker_id).unwrap()
 }
 
-fn sequence(shared: &Path, node: Node) -> HostSequence {
-    HostSequence::open(directory(shared), node, 0, &snowdrift::core::clock::SystemClock).unwrap()
+/// Draws from the node's page, as a process does that opens it.
+fn open(
+    directory: &Directory,
+    node: Node,
+    max_ahead_ms: i64,
+    clock: impl Clock + 'static,
+) -> Result<Generator, Failure> {
+    Generator::on_host(directory.clone(), node, max_ahead_ms, Box::new(clock))
 }
 
-const RULES: Rules = Rules { may_raise: true, max_ahead: 0, random_start: false };
+/// The same, on the system's clock.
+fn generator(shared: &Path, node: Node) -> Generator {
+    open(&directory(shared), node, 0, SystemClock).unwrap()
+}
+
+const POLICIES: Policies =
+    Policies { clock_back: ClockBack::Counter, max_wait: Duration::ZERO, random_start: false };
+
+/// Draws up to `want` IDs of the clock's tick.
+fn draw(generator: &Generator, want: u64) -> Result<Block, Stall> {
+    let drawn = generator.try_reserve(&POLICIES, |_| want);
+    drawn.map(|reserved| reserved.block).map_err(|refusal| refusal.stall)
+}
+
+/// A clock that only the test moves: a wait passes no time.
+struct TestClock(AtomicI64);
+
+impl TestClock {
+    fn at(unix_ms: i64) -> Arc<TestClock> {
+        Arc::new(TestClock(AtomicI64::new(unix_ms)))
+    }
+
+    fn set(&self, unix_ms: i64) {
+        self.0.store(unix_ms, SeqCst);
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> UnixTime {
+        UnixTime::from_ms(self.0.load(SeqCst))
+    }
+
+    fn wait(&self, _: Duration) {}
+}
 
 fn is_root() -> bool {
     // SAFETY: it takes nothing and changes nothing.

@@ -3,32 +3,39 @@
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{FileExt, PermissionsExt, chown, symlink};
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use snowdrift::core::clock::{Clock, ManualClock, UnixTime};
-use snowdrift::core::fault::{Class, Failure};
+use snowdrift::core::fault::{Class, Failure, Value};
 use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
-use snowdrift::core::sequence::Rules;
 use snowdrift::core::sequencer::Stall;
 use snowdrift::generator::{ClockBack, Generator, Policies};
-use snowdrift::host::{BootId, Directory, Halt, HostSequence};
+use snowdrift::pages::{BootId, Directory};
 
-use super::{RULES, directory, duplicates, is_root, memory, node, sequence};
+use super::{
+    POLICIES, TestClock, directory, draw, duplicates, generator, is_root, memory, node, open,
+};
 
 const START: i64 = 1_700_000_000_000;
 
-fn open(directory: &Directory, node: Node, max_ahead: i64) -> Result<HostSequence, Failure> {
-    HostSequence::open(directory.clone(), node, max_ahead, &ManualClock::at(START))
+/// A generator whose clock stands at the start.
+fn started(directory: &Directory, node: Node) -> Result<Generator, Failure> {
+    open(directory, node, 0, TestClock::at(START))
+}
+
+/// Nothing is issued, for a failure of the page.
+fn failed(generator: &Generator) -> String {
+    assert_eq!(draw(generator, 1), Err(Stall::NoPage));
+    format!("{:?}", generator.page_failure().unwrap())
 }
 
 /// The error names the page and has these words, and the file is left as it is.
 fn refused(directory: &Directory, words: &str) {
     let path = directory.page_of(&node(0));
     let before = fs::symlink_metadata(&path).unwrap().modified().unwrap();
-    let error = format!("{:?}", open(directory, node(0), 0).err().unwrap());
+    let error = format!("{:?}", started(directory, node(0)).err().unwrap());
     assert!(error.contains(path.to_str().unwrap()) && error.contains(words), "{words}: {error}");
     assert_eq!(fs::symlink_metadata(&path).unwrap().modified().unwrap(), before);
 }
@@ -39,7 +46,7 @@ fn patch(path: &Path, at: u64, bytes: &[u8]) {
 
 fn fix_crc(path: &Path) {
     let bytes = fs::read(path).unwrap();
-    patch(path, 112, &crc32fast::hash(&bytes[..112]).to_le_bytes());
+    patch(path, 252, &crc32fast::hash(&bytes[..252]).to_le_bytes());
 }
 
 #[test]
@@ -47,22 +54,22 @@ fn what_is_no_page_of_the_node_is_an_error_and_left_as_it_is() {
     let shared = memory();
     let directory = directory(shared.path());
     let path = directory.page_of(&node(0));
-    open(&directory, node(0), 0).unwrap();
+    started(&directory, node(0)).unwrap();
     let good = fs::read(&path).unwrap();
     let with = |harm: &dyn Fn(), words| {
         let _ = fs::remove_file(&path);
         fs::write(&path, &good).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
-        open(&directory, node(0), 0).unwrap();
+        started(&directory, node(0)).unwrap();
         harm();
         refused(&directory, words);
     };
     with(&|| patch(&path, 0, &[0; 4096]), "page-foreign");
     with(&|| patch(&path, 0, b"GIF89a"), "page-foreign");
-    for at in [16, 20, 24, 33, 40, 48, 56, 64, 80, 100, 104, 112, 115] {
+    for at in [16, 20, 24, 33, 40, 48, 56, 64, 72, 88, 104, 125, 128, 132, 200, 252, 255] {
         with(&|| patch(&path, at, &[good[at as usize] ^ 0x10]), "page-damaged");
     }
-    with(&|| patch(&path, 8, &[2]), "(\"format\", Number(2.0)), (\"known\", Number(1.0))");
+    with(&|| patch(&path, 8, &[3]), "(\"format\", Number(3.0)), (\"known\", Number(2.0))");
     let swapped = || {
         let mut mark = 0x0102_0304_u32.to_ne_bytes();
         mark.reverse();
@@ -83,7 +90,7 @@ fn what_is_no_page_of_the_node_is_an_error_and_left_as_it_is() {
     };
     with(&link, "(\"isLink\", Flag(true))");
     let other = || {
-        open(&directory, node(1), 0).unwrap();
+        started(&directory, node(1)).unwrap();
         fs::copy(directory.page_of(&node(1)), &path).unwrap();
     };
     with(&other, "page-misnamed");
@@ -125,10 +132,10 @@ fn layouts_and_epochs_are_nodes_of_their_own() {
     ];
     let pages: Vec<_> = layouts
         .iter()
-        .map(|layout| open(&directory, Node::new(*layout, 1, 0).unwrap(), 0).unwrap())
+        .map(|layout| started(&directory, Node::new(*layout, 1, 0).unwrap()).unwrap())
         .collect();
     for (page, layout) in pages.iter().zip(layouts) {
-        assert_eq!(*page.current().page().unwrap().header().node.layout(), layout);
+        assert_eq!(*page.page().header().node.layout(), layout);
     }
     assert_eq!(directory.pages().unwrap().len(), layouts.len());
 }
@@ -138,7 +145,8 @@ fn layouts_and_epochs_are_nodes_of_their_own() {
 fn the_format_is_for_ever() {
     let shared = memory();
     let directory = Directory::with(shared.path(), BootId([7; 16])).unwrap();
-    let sequence = open(&directory, node(5), 0).unwrap();
+    let clock = TestClock::at(START);
+    let generator = open(&directory, node(5), 0, clock.clone()).unwrap();
     let path = directory.page_of(&node(5));
     let name = path.file_name().unwrap();
     assert_eq!(name, "41.3.5.2.12-1ms-1580486400000-datacenter-1-worker-5.page");
@@ -148,33 +156,34 @@ fn the_format_is_for_ever() {
         u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap())
     };
     let bytes = fs::read(&path).unwrap();
-    assert_eq!(bytes[..12], *b"SNOWDRF1\x01\0\0\0");
+    assert_eq!(bytes[..12], *b"SNOWDRF2\x02\0\0\0");
     assert_eq!(bytes[16..24], [41, 3, 5, 2, 12, 0, 0, 0]);
     assert_eq!([24, 32, 40, 48, 56].map(number), [1, 1_580_486_400_000, 1, 5, 0]);
-    assert_eq!(bytes[80..96], [7; 16]);
+    assert_eq!([64, 72, 80].map(number), [0; 3]);
+    assert_eq!(bytes[104..120], [7; 16]);
     // Begun: the clock's tick is exhausted.
-    assert_eq!([128, 256, 264].map(number), [tick << 15 | 4096, 0, 0]);
-    sequence.reserve(&RULES, &ManualClock::at(START + 1), |_| 7).unwrap();
-    assert_eq!(number(128), (tick + 1) << 15 | 7);
-    sequence.current().page().unwrap();
+    assert_eq!([256, 384, 392, 400].map(number), [tick << 15 | 4096, 0, 0, 0]);
+    let draw_at = |ms, want| {
+        clock.set(START + ms);
+        draw(&generator, want).unwrap();
+    };
+    draw_at(1, 7);
+    assert_eq!(number(256), (tick + 1) << 15 | 7);
     // A rollback: counter 1, above the floor; and the mark of counter 0.
-    sequence.reserve(&RULES, &ManualClock::at(START + 9), |_| 1).unwrap();
-    sequence.reserve(&RULES, &ManualClock::at(START + 5), |_| 2).unwrap();
-    assert_eq!([128, 272].map(number), [(tick + 5) << 15 | 1 << 13 | 2, tick + 9 + 1]);
-    // The next page begins above the clock, whatever that shows later.
+    draw_at(9, 1);
+    draw_at(5, 2);
+    assert_eq!([256, 408].map(number), [(tick + 5) << 15 | 1 << 13 | 2, tick + 9 + 1]);
+    // The next page begins above what this one has issued, and above the clock, whatever that shows later.
     fs::remove_file(&path).unwrap();
-    open(&directory, node(5), 0).unwrap();
-    assert_eq!([128, 256, 264].map(number), [tick << 15 | 4096, 0, tick + 1]);
+    started(&directory, node(5)).unwrap();
+    assert_eq!([256, 384, 392, 400].map(number), [tick << 15 | 4096, 0, tick + 10, tick + 10]);
 }
 
 #[test]
 fn a_page_of_another_boot_is_replaced_and_one_of_no_known_boot_is_not() {
     let shared = memory();
     let boot = |id| Directory::with(shared.path(), BootId([id; 16])).unwrap();
-    let page_id = |directory: &Directory| {
-        let sequence = open(directory, node(0), 0).unwrap();
-        sequence.current().page().unwrap().header().page_id
-    };
+    let page_id = |directory: &Directory| started(directory, node(0)).unwrap().page().id();
     let first = page_id(&boot(1));
     assert_eq!(page_id(&boot(1)), first);
     assert_eq!(page_id(&boot(0)), first);
@@ -182,12 +191,16 @@ fn a_page_of_another_boot_is_replaced_and_one_of_no_known_boot_is_not() {
     assert_ne!(second, first);
     assert_eq!(page_id(&boot(2)), second);
     // A live page that is taken for one of another boot loses its name, which its users notice.
-    let live = open(&boot(2), node(0), 0).unwrap();
+    let clock = TestClock::at(START);
+    let live = [(); 2].map(|()| open(&boot(2), node(0), 0, clock.clone()).unwrap());
+    clock.set(START + 1);
+    assert!(live.iter().all(|one| draw(one, 1).is_ok() && one.page().id() == second));
     let third = page_id(&boot(3));
-    let opened = live.current();
-    // All its threads do.
-    assert!(!opened.may_issue(START).unwrap());
-    assert!(!opened.may_issue(START).unwrap());
+    clock.set(START + 2);
+    for one in &live {
+        let _ = draw(one, 1);
+        assert_ne!(one.page().id(), second);
+    }
     assert_ne!(third, second);
 }
 
@@ -195,70 +208,66 @@ fn a_page_of_another_boot_is_replaced_and_one_of_no_known_boot_is_not() {
 fn all_who_share_a_page_have_one_max_ahead() {
     let shared = memory();
     let directory = directory(shared.path());
-    let clock = ManualClock::at(START);
-    drop(open(&directory, node(0), 50).unwrap());
+    let clock = TestClock::at(START);
+    let open = |max_ahead| open(&directory, node(0), max_ahead, clock.clone());
+    drop(open(50).unwrap());
     fs::remove_file(directory.page_of(&node(0))).unwrap();
-    let ahead = open(&directory, node(0), 50).unwrap();
-    let error = open(&directory, node(0), 20).err().unwrap();
+    let ahead = open(50).unwrap();
+    let error = open(20).err().unwrap();
     let Failure { class: Class::Conflict, fault } = error else { panic!("{error:?}") };
     let pid = std::process::id().into();
     let values = [("pid", pid), ("theirs", 50i64.into()), ("ours", 20i64.into())];
     assert_eq!((fault.kind, &fault.values[1..]), ("page-max-ahead", &values[..]));
-    // A page before this one may have issued IDs of up to 50 ticks ahead of the clock.
-    let rules = Rules { max_ahead: 50, ..RULES };
+    // The page before this one has issued nothing ahead of the clock, so nothing waits.
     let tick = Layout::NODE.tick_at(START);
-    for now in [START, START + 50] {
-        clock.set(now);
-        let refusal = ahead.reserve(&rules, &clock, |_| 1);
-        let Err(Halt::Stall(Stall::AtFloor { until })) = refusal else { panic!("{refusal:?}") };
-        assert_eq!(until, tick + 51);
-    }
-    clock.set(START + 51);
-    assert_eq!(ahead.reserve(&rules, &clock, |_| 1).unwrap().tick, tick + 51);
+    assert_eq!(draw(&ahead, 1), Err(Stall::AtFloor { until: tick + 1 }));
+    clock.set(START + 1);
+    assert_eq!(draw(&ahead, 1).unwrap().tick, tick + 1);
 }
 
 #[test]
 fn the_clock_s_tick_is_exhausted_when_a_page_begins() {
     let shared = memory();
     let directory = directory(shared.path());
-    let clock = ManualClock::at(START);
-    let sequence = open(&directory, node(0), 0).unwrap();
-    assert!(sequence.reserve(&RULES, &clock, |_| 1).is_err());
+    let clock = TestClock::at(START);
+    let open = || open(&directory, node(0), 0, clock.clone()).unwrap();
+    let generator = open();
+    assert!(draw(&generator, 1).is_err());
     // It is the node's first one, so a rollback is like any other.
     clock.set(START - 5000);
-    assert_eq!(sequence.reserve(&RULES, &clock, |_| 1).unwrap().counter, 1);
+    assert_eq!(draw(&generator, 1).unwrap().counter, 1);
     clock.set(START + 1);
-    sequence.reserve(&RULES, &clock, |_| 9).unwrap();
+    draw(&generator, 9).unwrap();
     // Another process joins: the page goes on.
-    let joined = open(&directory, node(0), 0).unwrap();
-    assert_eq!(joined.reserve(&RULES, &clock, |_| 1).unwrap().first, 9);
+    let joined = open();
+    assert_eq!(draw(&joined, 1).unwrap().first, 9);
     // The next page begins above that tick.
     fs::remove_file(directory.page_of(&node(0))).unwrap();
-    let next = HostSequence::open(directory.clone(), node(0), 0, &clock).unwrap();
-    assert!(next.reserve(&RULES, &clock, |_| 1).is_err());
-    // In the rest of the ms that was checked the old page is still good; in the next ms it is not.
-    assert_eq!(sequence.reserve(&RULES, &clock, |_| 1).unwrap().first, 10);
+    let next = open();
+    assert!(draw(&next, 1).is_err());
+    // That has ended this page, also for the rest of the ms that was checked.
+    assert!(draw(&generator, 1).is_err());
     clock.set(START + 2);
-    assert_eq!(sequence.reserve(&RULES, &clock, |_| 5).unwrap().first, 0);
-    assert_eq!(next.reserve(&RULES, &clock, |_| 1).unwrap().first, 5);
-    assert_eq!(joined.reserve(&RULES, &clock, |_| 1).unwrap().first, 6);
+    assert_eq!(draw(&generator, 5).unwrap().first, 0);
+    assert_eq!(draw(&next, 1).unwrap().first, 5);
+    assert_eq!(draw(&joined, 1).unwrap().first, 6);
     // A clock that shows an earlier ms has the name checked, too.
     fs::remove_file(directory.page_of(&node(0))).unwrap();
+    let removed = next.page().id();
     clock.set(START + 1);
-    assert!(!next.current().may_issue(clock.now().ms).unwrap());
+    let _ = draw(&next, 1);
+    assert_ne!(next.page().id(), removed);
 }
 
 /// A power cut leaves on a disk what was written back by then: the page that is opened says less than
 /// was issued. Where boots have no ID, that may be any page.
 #[test]
 fn an_opening_does_not_wait_and_its_first_draw_waits_out_the_ms() {
-    let policies =
-        Policies { clock_back: ClockBack::Throw, max_wait: Duration::ZERO, random_start: false };
+    let policies = Policies { clock_back: ClockBack::Throw, ..POLICIES };
     let shared = memory();
     let directory = directory(shared.path());
     let clock = Arc::new(ManualClock::at(START));
-    let open =
-        || Generator::on_host(directory.clone(), node(0), 0, Box::new(clock.clone())).unwrap();
+    let open = || open(&directory, node(0), 0, clock.clone()).unwrap();
     let mut drawn = Vec::new();
     for opened_at in START..START + 3 {
         let generator = open();
@@ -278,25 +287,25 @@ fn an_opening_does_not_wait_and_its_first_draw_waits_out_the_ms() {
 #[test]
 fn of_a_page_whose_boot_is_unknown_nothing_is_issued_in_the_tick_of_the_opening() {
     let shared = memory();
-    let clock = ManualClock::at(START);
+    let clock = TestClock::at(START);
     let opened_in = |boot_id| {
         let directory = Directory::with(shared.path(), boot_id).unwrap();
-        HostSequence::open(directory, node(0), 0, &clock).unwrap()
+        open(&directory, node(0), 0, clock.clone()).unwrap()
     };
     let unknown = BootId::default();
     let before = opened_in(unknown);
     clock.set(START + 1);
-    assert_eq!(before.reserve(&RULES, &clock, |_| 9).unwrap().first, 0);
-    let path = before.current().page().unwrap().path().to_owned();
+    assert_eq!(draw(&before, 9).unwrap().first, 0);
+    let path = before.page().path().unwrap().to_owned();
     let lost = fs::read(&path).unwrap();
-    assert_eq!(before.reserve(&RULES, &clock, |_| 9).unwrap().first, 9);
+    assert_eq!(draw(&before, 9).unwrap().first, 9);
     drop(before);
     fs::write(&path, lost).unwrap();
     for boot_id in [unknown, BootId([1; 16])] {
         let next = opened_in(boot_id);
-        assert!(next.reserve(&RULES, &clock, |_| 1).is_err());
+        assert!(draw(&next, 1).is_err());
         clock.set(clock.now().ms + 1);
-        assert_eq!(next.reserve(&RULES, &clock, |_| 1).unwrap().first, 0);
+        assert_eq!(draw(&next, 1).unwrap().first, 0);
     }
 }
 
@@ -304,25 +313,23 @@ fn of_a_page_whose_boot_is_unknown_nothing_is_issued_in_the_tick_of_the_opening(
 fn a_page_that_this_process_creates_is_of_this_boot_whose_id_is_unknown() {
     let node = Node::new(Layout { tick_ms: 3_600_000, epoch_ms: 0, ..Layout::NODE }, 1, 3).unwrap();
     let shared = memory();
-    let clock = ManualClock::at(START);
     let directory = Directory::with(shared.path(), BootId::default()).unwrap();
-    let open = || HostSequence::open(directory.clone(), node, 0, &clock).unwrap();
-    assert_eq!(open().reserve(&RULES, &clock, |_| 1).unwrap().first, 0);
-    assert!(open().reserve(&RULES, &clock, |_| 1).is_err());
+    let open = || started(&directory, node).unwrap();
+    assert_eq!(draw(&open(), 1).unwrap().first, 0);
+    assert!(draw(&open(), 1).is_err());
 }
 
 #[test]
 fn a_page_that_is_overwritten_in_use_is_an_error() {
     let shared = memory();
-    let sequence = sequence(shared.path(), node(0));
-    let clock = ManualClock::at(START);
-    patch(sequence.current().page().unwrap().path(), 0, &[0; 4096]);
-    let Err(Halt::Host(error)) = sequence.reserve(&RULES, &clock, |_| 1) else { panic!() };
-    assert!(format!("{error:?}").contains("page-overwritten"), "{error:?}");
+    let generator = generator(shared.path(), node(0));
+    patch(generator.page().path().unwrap(), 0, &[0; 4096]);
+    let error = failed(&generator);
+    assert!(error.contains("page-overwritten"), "{error}");
 }
 
-/// The offsets of the word, the floor and the high marks.
-const CELLS: [u64; 6] = [128, 264, 272, 280, 288, 296];
+/// The offsets of the word, the floor, the tick before, and the high marks.
+const CELLS: [u64; 7] = [256, 392, 400, 408, 416, 424, 432];
 
 #[test]
 fn cells_that_no_sequencer_writes_end_the_page_and_repeat_nothing() {
@@ -331,16 +338,17 @@ fn cells_that_no_sequencer_writes_end_the_page_and_repeat_nothing() {
         for at in CELLS {
             let shared = memory();
             let directory = directory(shared.path());
-            let clock = ManualClock::at(START);
-            let open = || HostSequence::open(directory.clone(), node, 0, &clock);
+            let clock = TestClock::at(START);
+            let open = || open(&directory, node, 0, clock.clone());
             let users = [open().unwrap(), open().unwrap()];
             let mut drawn = Vec::new();
             let mut refusals = Vec::new();
             let mut draw_all = || {
                 for user in &users {
-                    match user.reserve(&RULES, &clock, |_| 7) {
+                    match draw(user, 7) {
                         Ok(block) => drawn.push((node.first_id(&block), block.len)),
-                        Err(halt) => refusals.push(format!("{halt:?}")),
+                        Err(Stall::NoPage) => refusals.push(failed(user)),
+                        Err(stall) => refusals.push(format!("{stall:?}")),
                     }
                 }
                 (drawn.len(), refusals.clone())
@@ -356,7 +364,7 @@ fn cells_that_no_sequencer_writes_end_the_page_and_repeat_nothing() {
                 draw_all();
             }
             let (_, refusals) = draw_all();
-            let is_named = |halt: &String| halt.contains("page-overwritten");
+            let is_named = |refusal: &String| refusal.contains("page-overwritten");
             assert!(refusals.iter().any(is_named), "{at}: {refusals:?}");
             // The next page begins above the clock.
             fs::remove_file(directory.page_of(&node)).unwrap();
@@ -386,9 +394,9 @@ fn a_page_shows_its_processes_and_a_thread_of_users() {
             .map(|one| one.users)
             .collect::<Vec<_>>()
     };
-    let first = open(&directory, node(0), 0).unwrap();
+    let first = started(&directory, node(0)).unwrap();
     assert_eq!(users(), [1]);
-    let second = open(&directory, node(0), 0).unwrap();
+    let second = started(&directory, node(0)).unwrap();
     assert_eq!(users(), [2]);
     drop(first);
     assert_eq!(users(), [1]);
@@ -399,19 +407,19 @@ fn a_page_shows_its_processes_and_a_thread_of_users() {
     let mut ended = std::process::Command::new("true").spawn().unwrap();
     ended.wait().unwrap();
     for index in 0..64 {
-        patch(&path, 1024 + 24 * index, &(u64::from(ended.id()) << 32 | 1).to_ne_bytes());
+        patch(&path, 1152 + 24 * index, &(u64::from(ended.id()) << 32 | 1).to_ne_bytes());
     }
-    let third = open(&directory, node(0), 0).unwrap();
+    let third = started(&directory, node(0)).unwrap();
     assert_eq!(users().len(), 64);
     let pages = directory.pages().unwrap();
-    let own = |one: &&snowdrift::host::Process| one.pid == std::process::id() && one.is_alive();
+    let own = |one: &&snowdrift::pages::Process| one.pid == std::process::id() && one.is_alive();
     assert_eq!(pages[0].snapshot.as_ref().unwrap().processes.iter().filter(own).count(), 1);
     drop(third);
     assert_eq!(users().len(), 63);
 }
 
-/// A clock that does something each time it is read, after it was read.
-struct Meanwhile<F>(ManualClock, F);
+/// A clock at which something happens each time it is read, after it was read.
+struct Meanwhile<F>(Arc<TestClock>, F);
 
 impl<F: Fn() + Send + Sync> Clock for Meanwhile<F> {
     fn now(&self) -> UnixTime {
@@ -420,9 +428,7 @@ impl<F: Fn() + Send + Sync> Clock for Meanwhile<F> {
         now
     }
 
-    fn wait(&self, _: Duration) {
-        unreachable!("nobody waits here");
-    }
+    fn wait(&self, _: Duration) {}
 }
 
 #[test]
@@ -430,40 +436,47 @@ fn a_page_has_its_name_before_the_clock_is_read_to_begin_it() {
     let shared = memory();
     let directory = directory(shared.path());
     let path = directory.page_of(&node(0));
-    let readings = AtomicU32::new(0);
-    let clock = Meanwhile(ManualClock::at(START), || {
-        assert!(path.exists(), "an earlier page may issue IDs after this reading");
-        readings.fetch_add(1, SeqCst);
-    });
-    let sequence = HostSequence::open(directory.clone(), node(0), 0, &clock).unwrap();
+    let named: Arc<Mutex<Vec<bool>>> = Arc::default();
+    let (page, note) = (path.clone(), named.clone());
+    let meanwhile = move || note.lock().unwrap().push(page.exists());
+    let clock = Meanwhile(TestClock::at(START), meanwhile);
+    let generator = open(&directory, node(0), 0, clock).unwrap();
+    // Without its name: an earlier page may issue IDs after the reading.
+    let opening = std::mem::take(&mut *named.lock().unwrap());
+    assert!(!opening.is_empty() && opening.iter().all(|is_named| *is_named), "{opening:?}");
     fs::remove_file(&path).unwrap();
-    sequence.reopen(sequence.current(), &clock).unwrap();
-    assert_eq!(readings.load(SeqCst), 2);
+    let _ = draw(&generator, 1);
+    let next = named.lock().unwrap();
+    // The first one found that the page was removed.
+    assert!(next.len() > 1 && !next[0] && next[1..].iter().all(|is_named| *is_named), "{next:?}");
 }
 
 #[test]
 fn the_name_is_checked_after_the_clock_was_read() {
     let shared = memory();
     let directory = directory(shared.path());
-    let clock = ManualClock::at(START);
-    let sequence = open(&directory, node(0), 0).unwrap();
-    clock.set(START + 1);
-    let first = sequence.reserve(&RULES, &clock, |_| 1).unwrap();
-    assert_eq!((first.tick, first.first), (Layout::NODE.tick_at(START + 1), 0));
     // Just after the clock was read the page is deleted, and another process opens the next one and
     // draws from it, two ms later.
-    let others = Mutex::new(Vec::new());
-    let meanwhile = Meanwhile(ManualClock::at(START + 4), || {
-        let mut others = others.lock().unwrap();
-        if others.is_empty() {
-            fs::remove_file(directory.page_of(&node(0))).unwrap();
-            let later = ManualClock::at(START + 3);
-            let other = HostSequence::open(directory.clone(), node(0), 0, &later).unwrap();
+    let others: Arc<Mutex<Vec<_>>> = Arc::default();
+    let (here, drawn) = (directory.clone(), others.clone());
+    let clock = TestClock::at(START);
+    let now = clock.clone();
+    let meanwhile = move || {
+        let mut drawn = drawn.lock().unwrap();
+        if now.now().ms == START + 4 && drawn.is_empty() {
+            fs::remove_file(here.page_of(&node(0))).unwrap();
+            let later = TestClock::at(START + 3);
+            let other = open(&here, node(0), 0, later.clone()).unwrap();
             later.set(START + 4);
-            others.push(other.reserve(&RULES, &later, |_| 5).unwrap());
+            drawn.push(draw(&other, 5).unwrap());
         }
-    });
-    let block = sequence.reserve(&RULES, &meanwhile, |_| 1).unwrap();
+    };
+    let generator = open(&directory, node(0), 0, Meanwhile(clock.clone(), meanwhile)).unwrap();
+    clock.set(START + 1);
+    let first = draw(&generator, 1).unwrap();
+    assert_eq!((first.tick, first.first), (Layout::NODE.tick_at(START + 1), 0));
+    clock.set(START + 4);
+    let block = draw(&generator, 1).unwrap();
     let other = others.lock().unwrap()[0];
     assert_eq!((block.tick, block.first), (other.tick, other.first + other.len));
 }
@@ -472,28 +485,31 @@ fn the_name_is_checked_after_the_clock_was_read() {
 fn a_page_that_is_deleted_each_time_is_an_error_at_last() {
     let shared = memory();
     let directory = directory(shared.path());
-    let sequence = open(&directory, node(0), 0).unwrap();
-    let clock = Meanwhile(ManualClock::at(START), || {
-        let _ = fs::remove_file(directory.page_of(&node(0)));
+    let path = directory.page_of(&node(0));
+    let clock = Meanwhile(TestClock::at(START), move || {
+        let _ = fs::remove_file(&path);
     });
-    let Err(Halt::Host(error)) = sequence.reserve(&RULES, &clock, |_| 1) else { panic!() };
-    assert!(format!("{error:?}").contains("(\"times\", Number(16.0))"), "{error:?}");
+    let generator = open(&directory, node(0), 0, clock).unwrap();
+    assert_eq!(draw(&generator, 1), Err(Stall::NoPage));
+    let fault = generator.page_failure().unwrap();
+    let Some(Value::Number(times)) = fault.value("times") else { panic!("{fault:?}") };
+    assert!(fault.kind == "page-deleted" && (10.0..100.0).contains(times), "{fault:?}");
 }
 
 #[test]
 fn what_a_reset_forbids_stays_forbidden_on_the_next_page() {
     let shared = memory();
     let directory = directory(shared.path());
-    let clock = ManualClock::at(START);
-    drop(open(&directory, node(0), 0).unwrap());
+    let clock = TestClock::at(START);
+    drop(started(&directory, node(0)).unwrap());
     let tick = Layout::NODE.tick_at(START);
     let unused = directory.unused(&node(0)).unwrap().unwrap();
     directory.reset(&unused, tick, tick + 50).unwrap();
     drop(unused);
     // Another maxAhead is another page.
-    let sequence = open(&directory, node(0), 3).unwrap();
+    let generator = open(&directory, node(0), 3, clock.clone()).unwrap();
     for (ms, is_issued) in [(40, true), (50, true), (51, false), (5000, false)] {
         clock.set(START + ms);
-        assert_eq!(sequence.reserve(&RULES, &clock, |_| 1).is_ok(), is_issued, "{ms}");
+        assert_eq!(draw(&generator, 1).is_ok(), is_issued, "{ms}");
     }
 }

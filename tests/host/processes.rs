@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use super::child::{command, steering};
-use super::{Directory, directory, duplicates, is_root, node, sequence};
+use super::{Directory, directory, duplicates, generator, is_root, node};
 use crate::amount::storm;
 use crate::steering::{Drawers, count, memory};
 
@@ -166,7 +166,7 @@ fn another_user_of_the_same_node_is_found() {
         return;
     }
     fs::set_permissions(shared.path(), fs::Permissions::from_mode(0o1777)).unwrap();
-    let own = sequence(shared.path(), node(0));
+    let own = generator(shared.path(), node(0));
     assert_eq!(directory(shared.path()).other_users(&node(0)), []);
     let logs = tempfile::tempdir_in(shared.path()).unwrap();
     chown(logs.path(), Some(uid), None).unwrap();
@@ -180,7 +180,7 @@ fn another_user_of_the_same_node_is_found() {
             let found = directory(shared.path()).other_users(&node(0));
             assert_eq!(found.len(), 1, "{found:?}");
             assert_eq!(found[0].uid, uid);
-            assert_eq!(found[0].path.file_name(), own.current().page().unwrap().path().file_name());
+            assert_eq!(found[0].path.file_name(), own.page().path().unwrap().file_name());
             assert_eq!(directory(shared.path()).other_users(&node(1)), []);
         }
     }

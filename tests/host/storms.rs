@@ -7,22 +7,27 @@ use std::{fs, thread};
 
 use snowdrift::core::clock::{Clock, SystemClock};
 use snowdrift::core::layout::Tick;
+use snowdrift::core::sequence::{Rules, Sequence};
 use snowdrift::core::sequencer::Block;
-use snowdrift::host::HostSequence;
+use snowdrift::generator::Generator;
 
-use super::{RULES, directory, duplicates, ids, memory, node, sequence};
+use super::{directory, draw, duplicates, generator, ids, memory, node};
 use crate::amount;
 
-type Draw = fn(&HostSequence) -> Option<Block>;
+type Draw = fn(&Generator) -> Option<Block>;
 
-fn with_checks(sequence: &HostSequence) -> Option<Block> {
-    sequence.reserve(&RULES, &SystemClock, |_| 3).ok()
+fn with_checks(generator: &Generator) -> Option<Block> {
+    draw(generator, 3).ok()
 }
 
 /// The fault: the clock is read, and the page's name is not looked at.
-fn without_checks(sequence: &HostSequence) -> Option<Block> {
-    let mut time = || node(0).layout().tick_at(SystemClock.now().ms);
-    sequence.current().sequence().reserve(&RULES, &mut time, |_: Tick| 3).ok()
+fn without_checks(generator: &Generator) -> Option<Block> {
+    let layout = generator.node().layout();
+    let page = generator.page();
+    let sequence = Sequence::new(page.cells(), layout);
+    let mut time = || layout.tick_at(SystemClock.now().ms);
+    let rules = Rules { may_raise: true, ..Rules::default() };
+    sequence.reserve(&rules, &mut time, |_: Tick| 3).ok()
 }
 
 /// Four users of one page, as of four processes, of which each opens it anew now and then. Meanwhile
@@ -40,10 +45,10 @@ fn storm(draw: Draw, harm: fn(&std::path::Path)) -> (usize, u64) {
                 scope.spawn(move || {
                     let mut issued = Vec::new();
                     while !ended.load(SeqCst) {
-                        let sequence = sequence(shared, node(0));
+                        let generator = generator(shared, node(0));
                         let until = Instant::now() + Duration::from_millis(40 + 37 * index);
                         while Instant::now() < until && !ended.load(SeqCst) {
-                            match draw(&sequence) {
+                            match draw(&generator) {
                                 Some(block) => issued.push(ids(&node(0), &block)),
                                 None => thread::yield_now(),
                             }
@@ -118,9 +123,9 @@ fn all_who_create_a_page_at_once_have_the_same() {
                 .map(|_| {
                     scope.spawn(|| {
                         barrier.wait();
-                        let sequence = sequence(shared.path(), node(0));
-                        let page = sequence.current().page().unwrap().header().page_id;
-                        (sequence, page)
+                        let generator = generator(shared.path(), node(0));
+                        let page = generator.page().id();
+                        (generator, page)
                     })
                 })
                 .collect();

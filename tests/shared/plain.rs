@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use snowdrift::core::layout::{Layout, Tick};
-use snowdrift::core::sequence::{Beginning, Cells, NotReopened, Rules, Sequence};
+use snowdrift::core::sequence::{Cells, NotReopened, Rules, Sequence};
 use snowdrift::core::sequencer::{Block, HighMarks, NEVER, Stall, Window};
 
 use crate::rule::{self, SequenceStart, Sequencer};
@@ -66,7 +66,7 @@ fn block(tick: Tick, counter: usize, first: u64, len: u64) -> Result<Block, Stal
 /// Cells that a page is linked with.
 fn not_begun(layout: &Layout) -> Cells {
     let cells = Cells::default();
-    cells.prepare(layout, Tick::MAX);
+    cells.prepare(layout);
     cells
 }
 
@@ -279,7 +279,7 @@ fn a_window_begins_above_the_marks_that_the_store_handed_over() {
 fn fresh_cells_that_were_closed_are_not_begun_by_whoever_joins() {
     let sequence = Sequence::new(Box::<Cells>::default(), &SMALL);
     sequence.close();
-    sequence.begin(&mut || 7, Beginning::After).unwrap();
+    sequence.begin(&mut || 7, false).unwrap();
     assert!(sequence.is_closed());
 }
 
@@ -307,9 +307,10 @@ fn cells_that_were_not_begun_issue_nothing_at_or_below_the_clock_then() {
     let reserve = |now: Tick| sequence.reserve(&RAISING, &mut || now, |_| 1);
     assert_eq!(reserve(7), Err(Stall::AboveCeiling { ceiling: NEVER }));
     assert!(!sequence.is_begun());
-    sequence.begin(&mut || 7, Beginning::After).unwrap();
+    sequence.raise_before(0);
+    sequence.begin(&mut || 7, false).unwrap();
     assert!(sequence.is_begun());
-    sequence.begin(&mut || 50, Beginning::After).unwrap();
+    sequence.begin(&mut || 50, false).unwrap();
     assert_eq!(reserve(7), Err(Stall::AtFloor { until: 8 }));
     assert_eq!(reserve(6), Err(Stall::AtFloor { until: 8 }), "nor under another counter");
     assert_eq!(reserve(8), block(8, 0, 0, 1));

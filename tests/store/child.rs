@@ -13,9 +13,9 @@ use std::{env, thread};
 use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
 use snowdrift::generator::{Generator, Policies, Refusal, Reserved};
-use snowdrift::host::{BootId, Directory, Kind};
 use snowdrift::lease::Access;
 use snowdrift::lease::{Lease, Status};
+use snowdrift::pages::{BootId, Directory};
 use snowdrift::registry::{self, Opening, Recording, Share};
 use snowdrift::store::file::FileStore;
 
@@ -132,8 +132,7 @@ fn open(here: &Path, steering: &Arc<Steering>) -> Option<(Arc<Generator>, Lease)
         Ok(())
     };
     let store = FileStore::with(&here.join("state"), Arc::new(flush)).unwrap();
-    let generator =
-        Arc::new(Generator::recorded(Kind::Durable, host, node(), 0, Box::new(steering.clone())));
+    let generator = Arc::new(Generator::recorded(host, node(), 0, Box::new(steering.clone())));
     // Others may be opening it, and stopped.
     let lease = Lease::take(&store, &generator, holder(), TTL, Access::Shared).ok()?;
     Some((generator, lease))

@@ -15,7 +15,6 @@ use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
 use snowdrift::core::sequencer::Stall;
 use snowdrift::generator::{Generator, Policies};
-use snowdrift::host::Kind;
 use snowdrift::lease::Access;
 use snowdrift::lease::durable::Durable;
 
@@ -37,8 +36,7 @@ fn open(
     clock: &Arc<ManualClock>,
     access: Access,
 ) -> Result<Process, Failure> {
-    let generator =
-        Generator::recorded(Kind::DurableLease, host.host(), slot(3), 0, Box::new(clock.clone()));
+    let generator = Generator::recorded(host.host(), slot(3), 0, Box::new(clock.clone()));
     let durable = Durable::open(&store.store(), &generator, holder(), TTL, access)?;
     Ok(Process { generator, durable })
 }
@@ -121,22 +119,22 @@ fn a_slot_that_a_process_names_is_not_leased_nor_the_other_way() {
     let named = Process::start(&machine, slot(3), &clock).unwrap();
     assert!(is_in_use(open(&machine, &machine, &clock, Access::Taken)));
     let joined = open(&machine, &machine, &clock, Access::Joined).err().unwrap();
-    let is_other_kind = |refused: &Failure, theirs: Kind| match refused {
+    let is_other_kind = |refused: &Failure, theirs: &str| match refused {
         Failure { class: Class::Conflict, fault } => {
-            fault.values.contains(&("theirs", theirs.word().into()))
+            fault.values.contains(&("theirs", theirs.into()))
         }
         _ => false,
     };
-    assert!(is_other_kind(&joined, Kind::Durable), "{joined:?}");
+    assert!(is_other_kind(&joined, "state"), "{joined:?}");
     clock.set(5001);
     named.draw().unwrap();
     named.close();
     let leased = take(&machine, &clock);
     let refused = Process::start(&machine, slot(3), &clock).err().unwrap();
-    assert!(is_other_kind(&refused, Kind::DurableLease), "{refused:?}");
+    assert!(is_other_kind(&refused, "file-lease"), "{refused:?}");
     let plain = Generator::on_host(machine.host(), slot(3), 0, Box::new(clock.clone()));
-    assert!(is_other_kind(&plain.err().unwrap(), Kind::DurableLease));
-    assert!(matches!(leased.draw().unwrap_err().stall, Stall::AtFloor { until: 5002 }));
+    assert!(is_other_kind(&plain.err().unwrap(), "file-lease"));
+    assert_eq!(leased.draw().unwrap(), (5001, 0, 3), "the record knows what was issued");
 }
 
 /// With the same worker ID of another directory, the same node.
@@ -204,8 +202,7 @@ fn a_joiner_at_the_moment_of_the_last_close_has_the_page_or_is_refused() {
     let (mut joins, mut refusals) = (0, 0);
     let mut ids = Vec::new();
     let open = |access| {
-        let generator =
-            Generator::recorded(Kind::DurableLease, machine.host(), node, 0, Box::new(SystemClock));
+        let generator = Generator::recorded(machine.host(), node, 0, Box::new(SystemClock));
         // So long that no window passes, though nobody renews.
         Durable::open(&machine.store(), &generator, holder(), Duration::from_secs(600), access)
             .map(|durable| Process { generator, durable })
@@ -242,7 +239,7 @@ fn a_joiner_at_the_moment_of_the_last_close_has_the_page_or_is_refused() {
             match joiner.join().unwrap() {
                 Ok(process) => {
                     joins += 1;
-                    let page = process.generator.page().unwrap();
+                    let page = process.generator.page();
                     assert!(page.is_named().unwrap(), "it draws from a page that was removed");
                     ids.push(draw(&process));
                     process.close();

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use snowdrift::host::{BootId, Directory};
+use snowdrift::pages::{BootId, Directory};
 use snowdrift::store::file::FileStore;
 use tempfile::TempDir;
 
@@ -86,12 +86,21 @@ impl Machine {
         }
     }
 
-    /// Remembers the memory as it is.
-    pub fn copy_memory(&mut self) {
-        if self.broken == Some(Broken::Memory) {
+    /// The same, with their markers: as if the node had had no page.
+    pub fn forget_pages(&self) {
+        for path in self.page_files() {
+            fs::remove_file(path).unwrap();
+        }
+    }
+
+    /// Remembers the memory as it is, if it is to come back. Returns whether it is.
+    pub fn copy_memory(&mut self) -> bool {
+        let comes_back = self.broken == Some(Broken::Memory);
+        if comes_back {
             let of = |path: PathBuf| fs::read(&path).map(|bytes| (path, bytes)).ok();
             self.pages = self.page_files().into_iter().filter_map(of).collect();
         }
+        comes_back
     }
 
     pub fn path(&self) -> &Path {
@@ -106,9 +115,12 @@ impl Machine {
     /// written back. Every process must be dead already.
     pub fn cut_power(&mut self, random: &mut fastrand::Rng) {
         for path in self.page_files() {
-            fs::remove_file(path).unwrap();
+            if !self.pages.iter().any(|(known, _)| *known == path) {
+                fs::remove_file(path).unwrap();
+            }
         }
         self.boots += 1;
+        // Into the same file: a copy would be noticed.
         for (path, bytes) in &self.pages {
             fs::write(path, bytes).unwrap();
             fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();

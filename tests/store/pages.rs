@@ -12,13 +12,13 @@ use snowdrift::core::clock::{Clock, ManualClock, SystemClock};
 use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::node::Node;
-use snowdrift::core::sequencer::Stall;
+use snowdrift::core::sequencer::{NEVER, Stall};
 use snowdrift::generator::{Generator, Policies, Refusal};
-use snowdrift::host::{BootId, Directory, Kind};
 use snowdrift::lease::Access;
 use snowdrift::lease::durable::Durable;
 use snowdrift::lease::reset::reset_page;
 use snowdrift::lease::{Lease, Status};
+use snowdrift::pages::{BootId, Directory};
 use snowdrift::store::file::FileStore;
 
 use crate::contract::{holder, slot};
@@ -44,8 +44,7 @@ impl Process {
         clock: &Arc<ManualClock>,
         access: Access,
     ) -> Result<Self, Failure> {
-        let generator =
-            Generator::recorded(Kind::Durable, machine.host(), node, 0, Box::new(clock.clone()));
+        let generator = Generator::recorded(machine.host(), node, 0, Box::new(clock.clone()));
         let durable = Durable::open(&machine.store(), &generator, holder(), TTL, access)?;
         Ok(Process { generator, durable })
     }
@@ -206,7 +205,7 @@ fn who_kills_a_page_leaves_its_users_what_they_know() {
     // Both have given it up then, and one after the other opens the next one.
     two.durable.bind(&two.generator, TTL).unwrap();
     one.durable.bind(&one.generator, TTL).unwrap();
-    assert_eq!(floor(&one), 5002, "the clock's tick, not the ceiling");
+    assert_eq!(floor(&one), NEVER, "what was issued is known");
     clock.set(5003);
     assert_eq!([one.draw().unwrap(), two.draw().unwrap()], [(5003, 0, 0), (5003, 0, 3)]);
 }
@@ -235,7 +234,7 @@ fn a_slot_whose_page_is_out_of_reach_is_refused() {
     let here = Process::start(&machine, slot(3), &clock).unwrap();
     let open = || {
         let clock = Box::new(clock.clone());
-        let generator = Generator::recorded(Kind::Durable, elsewhere.host(), slot(3), 0, clock);
+        let generator = Generator::recorded(elsewhere.host(), slot(3), 0, clock);
         Durable::open(&machine.store(), &generator, holder(), TTL, Access::Shared)
             .map(|durable| Process { generator, durable })
     };
@@ -258,7 +257,7 @@ fn a_page_belongs_to_one_record() {
     let first = Process::start(&machine, slot(3), &clock).unwrap();
     let open = || {
         let clock = Box::new(clock.clone());
-        let generator = Generator::recorded(Kind::Durable, machine.host(), slot(3), 0, clock);
+        let generator = Generator::recorded(machine.host(), slot(3), 0, clock);
         Durable::open(&other.store(), &generator, holder(), TTL, Access::Shared)
             .map(|durable| Process { generator, durable })
     };
@@ -283,8 +282,7 @@ fn a_page_that_a_record_names_but_never_opened_is_not_another_ones() {
     // It ends between the write of its record and the opening of the page.
     assert!(Process::start(&machine, slot(3), &clock).is_err());
     machine.set_disk_fails(false);
-    let generator =
-        Generator::recorded(Kind::Durable, machine.host(), slot(3), 0, Box::new(clock.clone()));
+    let generator = Generator::recorded(machine.host(), slot(3), 0, Box::new(clock.clone()));
     let theirs = Durable::open(&other.store(), &generator, holder(), TTL, Access::Shared).unwrap();
     let refused = Process::start(&machine, slot(3), &clock).err().unwrap();
     assert!(format!("{refused:?}").contains("page-record"), "{refused:?}");
@@ -358,7 +356,11 @@ fn a_reset_of_a_page_waits_for_its_users() {
     drop(process);
     let refused = reset().unwrap_err();
     assert!(format!("{refused:?}").contains("page-recorded"), "{refused:?}");
-    assert_eq!(machine.host().unused(&slot(3)).unwrap().unwrap().highest(), 5001, "as it was");
+    assert_eq!(
+        machine.host().unused(&slot(3)).unwrap().unwrap().sequence().highest(),
+        5001,
+        "as it was"
+    );
 }
 
 /// A generator on the system's clock, and its keeper.
@@ -370,8 +372,7 @@ fn kept(
 ) -> (Arc<Generator>, Lease) {
     let host = Directory::with(shared, BootId::now()).unwrap();
     let node = Node::new(Layout::NODE, 1, 3).unwrap();
-    let generator =
-        Arc::new(Generator::recorded(Kind::Durable, host, node, 0, Box::new(SystemClock)));
+    let generator = Arc::new(Generator::recorded(host, node, 0, Box::new(SystemClock)));
     let store = FileStore::with(directory, Arc::new(flush)).unwrap();
     let lease = Lease::take(&store, &generator, holder(), ttl, Access::Shared).unwrap();
     (generator, lease)

@@ -157,7 +157,7 @@ fn a_file_that_cannot_be_read_starts_at_the_clock_and_stays_its_users() {
         assert_eq!(plan, Some(expected));
         assert_eq!(floor_of(&machine), NOW);
         // What another file's page has is no matter.
-        machine.remove_pages();
+        machine.forget_pages();
     }
 }
 

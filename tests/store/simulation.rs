@@ -20,7 +20,6 @@ use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::node::Node;
 use snowdrift::generator::{ClockBack, Generator, Policies, WindowId};
-use snowdrift::host::Kind as PageKind;
 use snowdrift::lease::Access;
 use snowdrift::lease::durable::Durable;
 
@@ -319,13 +318,13 @@ impl Fleet {
             Backing::Files(machine) => {
                 // All who share a page agree on it. Some are alone with their slot, and some lease it.
                 let max_ahead_ms = [0, 70][worker as usize];
-                let (kind, accesses): (_, &[Access]) = match self.random.u8(0..8) {
-                    0 => (PageKind::Durable, &[Access::Alone]),
-                    1..4 => (PageKind::Durable, &[Access::Shared]),
-                    _ => (PageKind::DurableLease, &[Access::Joined, Access::Taken]),
+                let accesses: &[Access] = match self.random.u8(0..8) {
+                    0 => &[Access::Alone],
+                    1..4 => &[Access::Shared],
+                    _ => &[Access::Joined, Access::Taken],
                 };
                 let (host, clock) = (machine.host(), Box::new(clock));
-                let generator = Generator::recorded(kind, host, node, max_ahead_ms, clock);
+                let generator = Generator::recorded(host, node, max_ahead_ms, clock);
                 let store = machine.store();
                 let open = |access| Durable::open(&store, &generator, holder(), TTL, access);
                 let mut opened = open(accesses[0]);
@@ -381,8 +380,9 @@ impl Fleet {
     /// The store fails for a while, or works again.
     fn trouble(&mut self, process: usize) {
         if let (Backing::Files(machine), 0) = (&mut self.backing, process) {
-            machine.copy_memory();
-            machine.remove_pages();
+            if !machine.copy_memory() {
+                machine.remove_pages();
+            }
             return;
         }
         let is_bad = self.random.u8(0..4) == 0;

@@ -1,4 +1,4 @@
-//! The shared cells: the word and the cells beside it, and the packing of runs, ceilings and marks. Format 1 for ever.
+//! The shared cells: the word and the cells beside it, and the packing of runs, ceilings and marks. Format 2 for ever.
 //!
 //! ```text
 //!   high                                                          low
@@ -26,6 +26,8 @@ pub struct Cells {
     pub(super) window: AtomicU64,
     /// The floor plus 1.
     pub(super) floor: AtomicU64,
+    /// The highest tick that cells before these may have issued, plus 1.
+    pub(super) before: AtomicU64,
     /// By counter value, the mark plus 1. The word holds the mark of the current counter value.
     pub(super) marks: [AtomicU64; MAX_COUNTERS],
 }
@@ -40,18 +42,22 @@ impl Default for Cells {
             word: Line(AtomicU64::new(0)),
             window: AtomicU64::new(0),
             floor: AtomicU64::new(0),
+            before: AtomicU64::new(0),
             marks: std::array::from_fn(|_| AtomicU64::new(0)),
         }
     }
 }
 
 impl Cells {
-    /// Sets zeroed cells to issue nothing until [`super::Sequence::begin`], and nothing above this ceiling. A page is
-    /// linked with them.
-    pub fn prepare(&self, layout: &Layout, ceiling: Tick) {
+    /// Sets zeroed cells to issue nothing until [`super::Sequence::begin`]. A page is linked with them.
+    pub fn prepare(&self, layout: &Layout) {
         let shape = Shape::of(layout);
         let run = Run { next: shape.closed(), ..Run::default() };
         self.word.0.store(shape.pack(run), Release);
+    }
+
+    /// Issues nothing above this tick. Only before cells are begun.
+    pub fn set_ceiling(&self, ceiling: Tick) {
         self.window.store(ceiling_code(ceiling), Release);
     }
 

@@ -31,4 +31,4 @@ pub use cells::{Cells, Run, mark_code, mark_of};
 pub use reserving::Time;
 pub use rule::Rules;
 pub use state::Sequence;
-pub use windows::{Beginning, Closed, Ended, NotReopened, WindowNumber};
+pub use windows::{Closed, Ended, NotReopened, WindowNumber};

@@ -40,13 +40,17 @@ impl<M: Borrow<Cells>> Sequence<M> {
 
     /// Whether a sequencer can have written the cells. If not, something else has, and what they issued is unknown.
     pub fn is_possible(&self, max_ahead: Tick) -> bool {
+        self.is_word_possible(max_ahead) && self.are_marks_possible()
+    }
+
+    /// Whether a sequencer can have written the word.
+    pub fn is_word_possible(&self, max_ahead: Tick) -> bool {
         self.shape.is_possible(self.cells().word.0.load(Acquire), max_ahead)
-            && self.are_marks_possible()
     }
 
     pub(super) fn are_marks_possible(&self) -> bool {
-        let Cells { floor, marks, .. } = self.cells();
-        let mut cells = marks[..self.shape.counters].iter().chain([floor]);
+        let Cells { floor, before, marks, .. } = self.cells();
+        let mut cells = marks[..self.shape.counters].iter().chain([floor, before]);
         cells.all(|cell| self.shape.is_possible_mark(cell.load(Acquire)))
     }
 
@@ -73,10 +77,25 @@ impl<M: Borrow<Cells>> Sequence<M> {
         mark_of(self.cells().floor.load(Acquire))
     }
 
-    /// Whether the cells were ever begun or reopened.
+    /// The highest tick that cells before these may have issued; [`crate::core::sequencer::NEVER`] if there were none.
+    pub fn before(&self) -> Tick {
+        mark_of(self.cells().before.load(Acquire))
+    }
+
+    /// The highest tick that may have been issued, from these cells or before them.
+    pub fn highest(&self) -> Tick {
+        self.high_marks().highest().max(self.before())
+    }
+
+    /// Whether the cells were ever begun, reopened or closed.
     pub fn is_begun(&self) -> bool {
         let not_begun = Run { next: self.shape.closed(), ..Run::default() };
         self.run() != not_begun
+    }
+
+    /// Whether the cells have issued, and issue no more until they are reopened.
+    pub fn has_ended(&self) -> bool {
+        self.is_closed() && self.is_begun()
     }
 
     /// Loads the ceiling before the floor (invariant 3).

@@ -7,18 +7,7 @@ use super::cells::{CEILING_BITS, Cells, LAST_WINDOW, Run, ceiling_code, mark_cod
 use super::reserving::Time;
 use super::state::Sequence;
 use crate::core::layout::Tick;
-use crate::core::sequencer::{HighMarks, Window};
-
-/// The state in which [`Sequence::begin`] starts cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beginning {
-    /// Other cells came before, and may have issued anything up to the clock's tick.
-    After,
-    /// No cells came before. The clock's tick counts as exhausted all the same.
-    First,
-    /// No cells came before. Issues from the clock's tick on.
-    Fresh,
-}
+use crate::core::sequencer::{HighMarks, NEVER, Window};
 
 /// Identifies the window of the cells that a ceiling belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,23 +42,26 @@ impl<M: Borrow<Cells>> Sequence<M> {
     /// Begins cells that were linked as [`Cells::prepare`] left them. Does nothing if they were begun.
     ///
     /// Pages follow each other, and none issues after it was unlinked. So no earlier page of the node has issued above
-    /// the tick that `time` returns, if that is read after this page was linked. That tick counts as exhausted, except
-    /// with [`Beginning::Fresh`].
+    /// the tick that `time` returns, if that is read after this page was linked.
     ///
-    /// With [`Beginning::After`] the floor keeps a later rollback above the IDs of earlier pages. On the node's first
-    /// page a rollback is like any other.
-    pub fn begin<T: Time>(&self, time: &mut T, how: Beginning) -> Result<(), T::Refusal> {
+    /// - After other cells ([`Sequence::note_before`]) that tick becomes the floor: a later rollback stays above their
+    ///   IDs.
+    /// - The first cells have no floor, so a rollback is like any other. The tick counts as exhausted, unless `is_long`:
+    ///   then a wait until it ends would be long, and IDs begin within it.
+    pub fn begin<T: Time>(&self, time: &mut T, is_long: bool) -> Result<(), T::Refusal> {
         let Cells { word, floor, .. } = self.cells();
         let not_begun = Run { next: self.shape.closed(), ..Run::default() };
         let loaded = word.0.load(Acquire);
         if loaded == self.shape.pack(not_begun) {
             let now = time.now()?.min(self.shape.last_tick);
-            if how == Beginning::After {
-                floor.fetch_max(mark_code(now), AcqRel);
+            let before = self.before();
+            let is_first = before == NEVER;
+            if !is_first {
+                floor.fetch_max(mark_code(now.max(before)), AcqRel);
             }
             // A word of 0 is damage, so tick 0 begins at its second number.
             let first = u64::from(now <= 0);
-            let next = if how == Beginning::Fresh { first } else { self.shape.last_sequence + 1 };
+            let next = if is_first && is_long { first } else { self.shape.last_sequence + 1 };
             let run = Run { tick: now.max(0), next, ..Run::default() };
             // A process that won the race has read the clock, too.
             let _ = word.0.compare_exchange(loaded, self.shape.pack(run), AcqRel, Acquire);
@@ -102,6 +94,17 @@ impl<M: Borrow<Cells>> Sequence<M> {
     /// Issues nothing at or below this tick from now on, except reservations already under way.
     pub fn raise_floor(&self, tick: Tick) {
         self.cells().floor.fetch_max(mark_code(tick.min(self.shape.last_tick)), AcqRel);
+    }
+
+    /// Notes in cells that are not begun that cells before them may have issued ticks up to this one.
+    pub fn note_before(&self, tick: Tick) {
+        self.cells().before.fetch_max(mark_code(tick.min(self.shape.last_tick)), AcqRel);
+    }
+
+    /// The same in cells that may have begun: issues nothing at or below it, except reservations already under way.
+    pub fn raise_before(&self, tick: Tick) {
+        self.note_before(tick);
+        self.raise_floor(tick);
     }
 
     /// Ends the window: nothing is issued from now on.
@@ -158,7 +161,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         bounds: Window,
         high: &HighMarks,
     ) -> Result<WindowNumber, NotReopened> {
-        let Cells { word, window, floor, marks } = self.cells();
+        let Cells { word, window, floor, marks, .. } = self.cells();
         let shape = &self.shape;
         let run = shape.unpack(closed.word);
         let number = (closed.window >> CEILING_BITS) + 1;

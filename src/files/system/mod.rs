@@ -5,7 +5,7 @@
 //! | `IN_MEMORY` | whether all files that processes share are of this boot, as in a memory file system |
 //! | `default_parent`, `check_parent` | where each user has a directory for them |
 //! | `user`, `user_of`, `is_file_of`, `outer_user`, `directory_name` | users, and their directories there |
-//! | `create_directory`, `set_directory_mode`, `private`, `set_private`, `create_private`, `open` | directories and files with their modes |
+//! | `create_directory`, `set_directory_mode`, `private`, `set_private`, `open` | directories and files with their modes |
 //! | `boot_id` | the ID of the machine's boot |
 //! | `start_of` | the start of a process, if it runs |
 

@@ -73,13 +73,6 @@ pub fn set_private(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(PRIVATE))
 }
 
-/// Creates an empty file that only this user can open, unless the name exists.
-pub fn create_private(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path)?;
-    set_private(&file)?;
-    Ok(file)
-}
-
 /// Opens what has the name; none if that is a symbolic link. Does not wait on a pipe.
 pub fn open(path: &Path, is_writable: bool) -> io::Result<Option<File>> {
     let mut options = OpenOptions::new();

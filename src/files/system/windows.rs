@@ -108,11 +108,6 @@ pub fn set_private(_: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Creates an empty file, unless the name exists.
-pub fn create_private(path: &Path) -> io::Result<File> {
-    File::create_new(path)
-}
-
 /// Opens what has the name; none if that is a symbolic link.
 pub fn open(path: &Path, is_writable: bool) -> io::Result<Option<File>> {
     let mut options = OpenOptions::new();

@@ -82,10 +82,15 @@ fn the_next_ceiling_covers_what_may_be_taken_ahead_and_what_was() {
     let (generator, clock) = ahead(Layout::NODE, POLICIES, 70);
     let ttl = Duration::from_millis(100);
     let now = Layout::NODE.tick_at(START);
-    assert_eq!(generator.next_ceiling(ttl), now + 170);
+    assert_eq!(generator.next_ceiling(ttl), now + 100, "nothing is taken ahead");
     generator.reserve(|_| 1).unwrap();
+    assert_eq!(generator.next_ceiling(ttl), now + 100);
+    for ahead in [1, 2, 70] {
+        while generator.try_reserve(|_| 4096).unwrap().block.tick < now + ahead {}
+        assert_eq!(generator.next_ceiling(ttl), now + ahead + 100);
+    }
     clock.set(START - 5000);
-    assert_eq!(generator.next_ceiling(ttl), now, "the clock stepped back");
+    assert_eq!(generator.next_ceiling(ttl), now + 70, "the clock stepped back");
     clock.set(Layout::NODE.end_ms() - 1);
     assert_eq!(generator.next_ceiling(ttl), Layout::NODE.last_tick());
 }

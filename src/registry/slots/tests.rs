@@ -1,7 +1,7 @@
 use super::super::tests::recording;
 use super::*;
 use crate::generator::Policies;
-use crate::host::BootId;
+use crate::pages::BootId;
 
 /// A request for a node of this test alone, since the registry is the process's.
 fn wanted(pages: &Path, slots: &Path, epoch_ms: i64) -> (Layout, Opening, Recording) {

@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use super::page::{Page, Snapshot};
-use super::{Directory, Kind};
+use super::{Authority, Directory};
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::Failure;
 use crate::core::layout::Layout;
@@ -46,17 +46,18 @@ impl Directory {
                 continue;
             }
             let now = header.node.layout().tick_at(SystemClock.now().ms);
-            let is_over = page.kept().file() == 0 || page.has_ended() || is_left(&page);
-            if is_over && page.highest() < now.max(NEVER) {
+            let is_over = page.sequence().is_closed() || is_left(&page);
+            if is_over && page.sequence().highest() < now.max(NEVER) {
                 let _ = page.remove_with_marker();
             }
         }
     }
 
-    /// The page at this path, if it is of kind [`Kind::DurableLease`]. An unreadable file is no page of a slot that
+    /// The page at this path, if it is of a slot leased from a directory. An unreadable file is no page of a slot that
     /// processes share.
     fn leased(&self, path: &Path) -> Option<Page> {
         let page = Page::map(path, self.uid).ok()??;
-        (page.header().kind == Kind::DurableLease).then_some(page)
+        let authority = page.header().terms.authority;
+        matches!(authority, Authority::Record { is_leased: true, .. }).then_some(page)
     }
 }

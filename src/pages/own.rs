@@ -2,11 +2,13 @@
 //! them.
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use tempfile::NamedTempFile;
 
+use super::contents::{KEPT_AT, NewPage};
+use super::kept::Kept;
 use crate::core::fault::{Class, Failure, fault};
 use crate::files::access::{Wrong, check_own};
 use crate::files::path::{Identity, identity_of};
@@ -70,10 +72,23 @@ pub fn open(path: &Path, uid: u32) -> Result<(File, Metadata, Identity), Failure
 
 /// Writes a temporary file that only this user can open, independent of the umask.
 pub fn write(directory: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
-    whole::write(directory, bytes, |file| {
-        system::set_private(file.as_file())?;
-        // On a disk, a power cut must not leave the name on a file of zeros.
-        if system::IN_MEMORY { Ok(()) } else { file.as_file().sync_all() }
+    whole::write(directory, bytes, finish)
+}
+
+fn finish(file: &NamedTempFile) -> io::Result<()> {
+    system::set_private(file.as_file())?;
+    // On a disk, a power cut must not leave the name on a file of zeros.
+    if system::IN_MEMORY { Ok(()) } else { file.as_file().sync_all() }
+}
+
+/// Writes a page to a temporary file, with the file's identity.
+pub fn write_page(directory: &Path, page: &mut NewPage) -> io::Result<NamedTempFile> {
+    whole::write(directory, page.bytes(), |file| {
+        let (at, bytes) = Kept::identity_bytes(identity_of(file.as_file())?);
+        let mut to = file.as_file();
+        to.seek(SeekFrom::Start((KEPT_AT + at) as u64))?;
+        to.write_all(&bytes)?;
+        finish(file)
     })
 }
 

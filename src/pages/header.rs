@@ -2,14 +2,15 @@
 //!
 //! | bytes | content |
 //! |---|---|
-//! | 0..8 | `SNOWDRF1` |
-//! | 8..12, 12..16 | the format, 1; a byte order mark in the machine's order |
+//! | 0..8 | `SNOWDRF2` |
+//! | 8..12, 12..16 | the format, 2; a byte order mark in the machine's order |
 //! | 16..56 | the node: [`Node::to_bytes`] |
-//! | 21, a zero there | the kind: 0 plain, 1 durable, 2 leased, 3 a durable lease's |
-//! | 56..64 | maxAhead in ticks |
-//! | 64..80, 80..96 | a random ID of the page; its boot's ID, zeros where unknown |
-//! | 96..104, 104..108, 108..112 | its creation: time (Unix ms), process, user |
-//! | 112..116 | CRC-32 of bytes 0..112 |
+//! | 56..64 | the [`Terms`]: maxAhead in ticks |
+//! | 64..72, 72..88 | the authority: its kind (0 free, 1 record, 2 record of a lease, 3 lease), its ID |
+//! | 88..104, 104..120 | a random ID of the page; its boot's ID, zeros where unknown |
+//! | 120..128, 128..132, 132..136 | its creation: time (Unix ms), process, user |
+//! | 136..252 | zeros |
+//! | 252..256 | CRC-32 of bytes 0..252 |
 
 use std::path::Path;
 
@@ -19,21 +20,18 @@ use crate::core::node::Node;
 use crate::files::cursor::Cursor;
 use crate::files::system::boot_id;
 
-pub(super) const HEADER_BYTES: usize = 128;
-pub(super) const MAGIC: [u8; 8] = *b"SNOWDRF1";
-const FORMAT: u32 = 1;
+pub(super) const HEADER_BYTES: usize = 256;
+pub(super) const MAGIC: [u8; 8] = *b"SNOWDRF2";
+const FORMAT: u32 = 2;
 const BYTE_ORDER: u32 = 0x0102_0304;
-/// Among the zeros of the node.
-const KIND_AT: usize = 21;
-const CRC_AT: usize = 112;
+const CRC_AT: usize = 252;
 
 /// Extension of a page's name.
 pub(super) const EXTENSION: &str = "page";
 
-/// Extension of a node's marker: an empty file that records that the node had a page in this boot. A page created
-/// without a marker is the node's first. It begins without a floor, and with ticks longer than 1 ms in the current
-/// tick. If page and marker are both deleted, a process that did not use the earlier page takes the next one for the
-/// first.
+/// Extension of a node's marker: a second name of its current page. Whoever makes the next page finds the one before it
+/// there, even where somebody has removed or replaced its first name, ends it and begins above its IDs. A page created
+/// without a marker is the node's first.
 pub(super) const MARKER: &str = "born";
 
 /// The boot of the machine that a page belongs to.
@@ -58,49 +56,67 @@ impl BootId {
     }
 }
 
-/// The use of a page, as long as it exists.
+/// What all users of a page agree on. Fixed at its creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// The page is the only record of issued IDs.
-    Plain,
-    /// A record on the disk bounds the issued IDs. The page issues nothing before the record names it.
-    Durable,
-    /// A store has leased its slot to this host. The page is one slot for ever: once closed, it stays closed.
-    Leased,
-    /// As `Durable`, and the host's processes have leased the slot from the record's directory. The last one of them
-    /// removes the page on release.
-    DurableLease,
+pub struct Terms {
+    /// Maximum ticks ahead of the clock.
+    pub max_ahead: Tick,
+    /// Who allows the page to issue.
+    pub authority: Authority,
 }
 
-impl Kind {
-    fn code(self) -> u8 {
+/// Who allows a page to issue, by its identity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Authority {
+    /// Nobody. The page is the only record of issued IDs.
+    Free,
+    /// A record on a disk bounds the issued IDs.
+    Record {
+        /// The ID of the record's file, and of the place where it is.
+        id: u128,
+        /// Whether the host's processes have leased the slot from the record's directory. The last one of them removes
+        /// the page on release.
+        is_leased: bool,
+    },
+    /// A store has leased the slot to this host, by this owner's ID. The page is one slot for ever: once ended, it stays
+    /// ended.
+    Lease {
+        /// The random ID of the holder in the store.
+        owner: u128,
+    },
+}
+
+impl Authority {
+    fn code(self) -> (u64, u128) {
         match self {
-            Kind::Plain => 0,
-            Kind::Durable => 1,
-            Kind::Leased => 2,
-            Kind::DurableLease => 3,
+            Authority::Free => (0, 0),
+            Authority::Record { id, is_leased } => (1 + u64::from(is_leased), id),
+            Authority::Lease { owner } => (3, owner),
         }
     }
 
-    fn of_code(code: u8) -> Option<Kind> {
-        [Kind::Plain, Kind::Durable, Kind::Leased, Kind::DurableLease]
-            .into_iter()
-            .find(|kind| kind.code() == code)
+    fn of_code(code: (u64, u128)) -> Option<Authority> {
+        Some(match code {
+            (0, 0) => Authority::Free,
+            (kind @ 1..=2, id) => Authority::Record { id, is_leased: kind == 2 },
+            (3, owner) => Authority::Lease { owner },
+            _ => return None,
+        })
     }
 
     /// Its word in `js/`.
     pub fn word(self) -> &'static str {
         match self {
-            Kind::Plain => "plain",
-            Kind::Durable => "state",
-            Kind::Leased => "lease",
-            Kind::DurableLease => "file-lease",
+            Authority::Free => "plain",
+            Authority::Record { is_leased: false, .. } => "state",
+            Authority::Record { is_leased: true, .. } => "file-lease",
+            Authority::Lease { .. } => "lease",
         }
     }
 
-    /// Whether a record on the disk bounds the page's IDs.
-    pub fn is_recorded(self) -> bool {
-        matches!(self, Kind::Durable | Kind::DurableLease)
+    /// Whether it is a lease from a store.
+    pub fn is_lease(self) -> bool {
+        matches!(self, Authority::Lease { .. })
     }
 }
 
@@ -109,10 +125,8 @@ impl Kind {
 pub struct Header {
     /// The node whose IDs it issues.
     pub node: Node,
-    /// Its kind.
-    pub kind: Kind,
-    /// Maximum ticks ahead of the clock. Equal in all processes that share the page.
-    pub max_ahead: Tick,
+    /// What its users agree on.
+    pub terms: Terms,
     /// A random ID of the page.
     pub page_id: u128,
     /// Its boot.
@@ -126,20 +140,28 @@ pub struct Header {
 }
 
 impl Header {
+    /// The header of a page that this process creates. Each page has an ID of its own.
+    pub(super) fn new(node: Node, terms: Terms) -> Header {
+        let pid = std::process::id();
+        Header { node, terms, page_id: 0, boot_id: BootId::default(), created_ms: 0, pid, uid: 0 }
+    }
+
     pub(super) fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let mut to = Cursor::new([0; HEADER_BYTES]);
         to.put(&MAGIC);
         to.put(&FORMAT.to_le_bytes());
         to.put(&BYTE_ORDER.to_ne_bytes());
         to.put(&self.node.to_bytes());
-        to.put(&self.max_ahead.to_le_bytes());
+        to.put(&self.terms.max_ahead.to_le_bytes());
+        let (kind, id) = self.terms.authority.code();
+        to.put(&kind.to_le_bytes());
+        to.put(&id.to_le_bytes());
         to.put(&self.page_id.to_le_bytes());
         to.put(&self.boot_id.0);
         to.put(&self.created_ms.to_le_bytes());
         to.put(&self.pid.to_le_bytes());
         to.put(&self.uid.to_le_bytes());
-        debug_assert_eq!(to.at, CRC_AT);
-        to.bytes[KIND_AT] = self.kind.code();
+        to.at = CRC_AT;
         to.put(&crc32fast::hash(&to.bytes[..CRC_AT]).to_le_bytes());
         to.bytes
     }
@@ -164,8 +186,13 @@ impl Header {
         }
         Ok(Header {
             node: Node::from_bytes(from.take()).map_err(|_| damaged())?,
-            kind: Kind::of_code(bytes[KIND_AT]).ok_or_else(damaged)?,
-            max_ahead: Tick::from_le_bytes(from.take()),
+            terms: Terms {
+                max_ahead: Tick::from_le_bytes(from.take()),
+                authority: {
+                    let code = (u64::from_le_bytes(from.take()), u128::from_le_bytes(from.take()));
+                    Authority::of_code(code).ok_or_else(damaged)?
+                },
+            },
             page_id: u128::from_le_bytes(from.take()),
             boot_id: BootId(from.take()),
             created_ms: i64::from_le_bytes(from.take()),

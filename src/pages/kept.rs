@@ -2,15 +2,17 @@
 //!
 //! | words | content | writer |
 //! |---|---|---|
-//! | 0..2 | of a page with a record, the ID of the record's file; zeros at first | the process that opens it for that record |
+//! | 0..2 | the ID of the page before it, once the next fields have what that has issued; zeros for the node's first page | the process that begins it |
 //! | 2..18 | by counter, the first tick after the last jump of over an hour, plus one | the process that sees the jump |
-//! | 18..20, 20..22 | of a leased page: the namespace's ID in the store; the slot's owner there | the creator |
+//! | 18..20 | of a leased page: the namespace's ID in the store | the creator |
+//! | 20..22 | zeros | |
 //! | 22 | of a leased page: the reason of its end, a [`Loss`]; 0 before | the process that ends it |
 //! | 23, 24 | of a leased page, the last renewal: time (ms of the host's monotonic clock), count | each renewal |
 //! | 25, 26 | the process that renewed the lease or raised the recorded ceiling last, and since when (Unix ms) | that process |
 //! | 27 | of a leased page: time at which the lease expires unless renewed (Unix ms plus one, 0 for never) | each renewal |
 //! | 28 | of a leased page: duration of the last renewal, ms | each renewal |
-//! | 29..64 | zeros | |
+//! | 29..32 | the file's identity: a copy of the file has another one | the creator |
+//! | 32..64 | zeros, for the state of an authority | |
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
@@ -18,11 +20,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::core::layout::Tick;
 use crate::core::sequence::{mark_code, mark_of};
+use crate::files::path::Identity;
 
-const FILE: usize = 0;
+const BEFORE: usize = 0;
 const LANDINGS: usize = 2;
 const NAMESPACE: usize = 18;
-const OWNER: usize = 20;
 const LOSS: usize = 22;
 const RENEWED: usize = 23;
 const RENEWALS: usize = 24;
@@ -30,6 +32,7 @@ const RENEWER: usize = 25;
 const SINCE: usize = 26;
 const EXPIRES: usize = 27;
 const TTL: usize = 28;
+const IDENTITY: usize = 29;
 
 /// The words of a page.
 #[repr(transparent)]
@@ -108,14 +111,28 @@ impl Kept {
         self.set(at + 1, (id >> 64) as u64);
     }
 
-    /// The ID of the record's file of a page with a record; 0 at first.
-    pub fn file(&self) -> u128 {
-        self.id(FILE)
+    /// The ID of the page before it; 0 where there was none, or it is unknown.
+    pub fn before(&self) -> u128 {
+        self.id(BEFORE)
     }
 
-    /// Sets the ID of the record's file. Requires [`super::Page::try_alone`].
-    pub fn set_file(&self, id: u128) {
-        self.set_id(FILE, id);
+    pub(super) fn set_before(&self, id: u128) {
+        self.set_id(BEFORE, id);
+    }
+
+    /// Whether the file of this identity was created for the page, as opposed to a copy of it.
+    pub(super) fn is_at_home(&self, (device, file): Identity) -> bool {
+        (self.get(IDENTITY), self.id(IDENTITY + 1)) == (device, file)
+    }
+
+    /// The bytes of a file's identity, and their place in the words.
+    pub(super) fn identity_bytes((device, file): Identity) -> (usize, [u8; 24]) {
+        let mut bytes = [0; 24];
+        let words = [device, file as u64, (file >> 64) as u64];
+        for (to, word) in bytes.chunks_exact_mut(8).zip(words) {
+            to.copy_from_slice(&word.to_ne_bytes());
+        }
+        (8 * IDENTITY, bytes)
     }
 
     /// The first tick after the last jump under a counter; [`crate::core::sequencer::NEVER`] where unknown.
@@ -142,12 +159,12 @@ impl Kept {
     }
 
     /// State of a leased page.
-    pub(super) fn leasing(&self) -> Leasing {
+    pub(super) fn leasing(&self, owner: u128) -> Leasing {
         let losses = [Loss::Taken, Loss::Missing, Loss::Reverted, Loss::Released];
         let (renewer, since_ms) = self.renewer();
         Leasing {
             namespace: self.id(NAMESPACE),
-            owner: self.id(OWNER),
+            owner,
             loss: losses.into_iter().find(|loss| *loss as u64 == self.get(LOSS)),
             renewed_ms: self.get(RENEWED) as i64,
             renewals: self.get(RENEWALS),
@@ -161,7 +178,6 @@ impl Kept {
     /// Begins a leased page.
     pub(super) fn begin_lease(&self, grant: &Grant) {
         self.set_id(NAMESPACE, grant.namespace);
-        self.set_id(OWNER, grant.owner);
         self.renew(0, grant.now_ms, grant.expires_ms, grant.ttl_ms);
     }
 

@@ -1,0 +1,76 @@
+//! The present page of a generator, and the next one after a loss.
+
+use std::mem;
+use std::sync::Arc;
+
+use super::Generator;
+use crate::core::fault::{Class, Failure, fault};
+use crate::core::sequencer::{NEVER, Stall};
+use crate::pages::{Authority, Halt, Page};
+
+/// Maximum pages that one call opens.
+const REOPENINGS: usize = 16;
+
+impl Generator {
+    /// After a halt: opens the next page if that helps, or returns the stall. `pages`: pages that this call has lost.
+    /// Too many are an error.
+    #[cold]
+    pub(super) fn go_on(&self, halt: Halt, page: &Page, pages: usize) -> Option<Stall> {
+        if self.page().id() != page.id() {
+            // Another thread has opened the next one.
+            return None;
+        }
+        let is_free = page.header().terms.authority == Authority::Free && self.directory.is_some();
+        let reopened = match halt {
+            // Another process has noticed that the page lost its name.
+            Halt::Stall(Stall::AboveCeiling { ceiling: NEVER }) if is_free && page.has_ended() => {
+                self.reopen(page, pages)
+            }
+            Halt::Stall(stall) => return Some(stall),
+            Halt::Unnamed if is_free => self.reopen(page, pages),
+            Halt::Unnamed => {
+                // The record's owner opens the next page once nobody draws from this one. A lease's slot continues in
+                // another page, or another slot in its own page.
+                page.end();
+                return Some(Stall::AboveCeiling { ceiling: NEVER });
+            }
+            Halt::Host(error) => Err(*error),
+        };
+        let error = reopened.err()?;
+        *self.failure.lock() = Some(error.into());
+        Some(Stall::NoPage)
+    }
+
+    /// Ends a page that has lost its name and opens the node's next page, unless another thread did.
+    fn reopen(&self, lost: &Page, pages: usize) -> Result<(), Failure> {
+        let _changing = self.failure.lock();
+        let Some(directory) = &self.directory else { return Ok(()) };
+        if self.page().id() != lost.id() {
+            return Ok(());
+        }
+        if pages > REOPENINGS {
+            let fault = fault!("page-deleted", place: lost.path(), times: pages);
+            return Err(Failure::new(Class::Page, fault));
+        }
+        // Where this process has changed its user, the page stays the others'.
+        let reached = match lost.leave_to_user()? {
+            true => Some(lost.sequence().highest()),
+            false => lost.end(),
+        };
+        // What an overwritten page issued is unknown. The next page begins above the clock.
+        let reached = reached.unwrap_or_else(|| self.tick_now());
+        let directory = directory.of_present_user()?;
+        let max_ahead = lost.header().terms.max_ahead;
+        let next = directory.open(&self.node, max_ahead, &*self.clock, reached)?;
+        self.adopt(Arc::new(next));
+        Ok(())
+    }
+
+    /// Makes this the present page. This process issues nothing from the one before any more.
+    pub(crate) fn adopt(&self, next: Arc<Page>) {
+        let before = mem::replace(&mut *self.page.write(), next.clone());
+        if !Arc::ptr_eq(&before, &next) {
+            before.retire();
+        }
+    }
+}

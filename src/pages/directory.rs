@@ -1,0 +1,146 @@
+//! A user's directory of pages. On Linux: `snowdrift-<uid>` in a memory file system that all of the user's processes
+//! see, by default `/dev/shm`. `TMPDIR`, working directories and cgroups do not change it.
+//!
+//! The user must own the directory, and nobody else may write to it: every user can write to `/dev/shm`, and could have
+//! taken the name first. Other users may search the directory (0711), to find by name that a second user has the same
+//! node. They cannot list it, and cannot open the pages (0600).
+
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::header::{BootId, EXTENSION, Header, Terms, file_name, name_prefix};
+use super::own;
+use super::page::{Page, Snapshot};
+use crate::core::fault::{Class, Failure, fault};
+use crate::core::layout::Layout;
+use crate::core::node::Node;
+use crate::files::path::{canonical, paths_in};
+use crate::files::system;
+
+/// A user's directory of pages.
+#[derive(Clone, Debug)]
+pub struct Directory {
+    /// The memory file system's directory, without symbolic links.
+    pub(super) shared: PathBuf,
+    path: PathBuf,
+    /// The user who owns the pages.
+    pub(super) uid: u32,
+    /// The current boot.
+    pub(super) boot_id: BootId,
+    /// The name of the parent, as it was given; none for the system's default.
+    named: Option<PathBuf>,
+}
+
+/// A page's file and content, or the reason it is unusable.
+#[derive(Debug)]
+pub struct Found {
+    /// The path.
+    pub path: PathBuf,
+    /// The content.
+    pub snapshot: Result<Snapshot, Failure>,
+}
+
+impl Directory {
+    /// The directory in the system's default parent, or in the one that `SNOWDRIFT_SHARED` names. Creates it when
+    /// missing. None where the system has no default parent and no name is given.
+    pub fn find(named: Option<&Path>) -> Result<Option<Directory>, Failure> {
+        if let Some(named) = named {
+            return Directory::with(named, BootId::now()).map(Some);
+        }
+        let Some(shared) = system::default_parent()? else { return Ok(None) };
+        let found = Directory::with(&shared, BootId::now())?;
+        Ok(Some(Directory { named: None, ..found }))
+    }
+
+    /// The directory of the user that this process has now: `setuid` and `seteuid` change it. An error if another file
+    /// system covers or uncovered its parent, and pages cannot be there.
+    pub(crate) fn of_present_user(&self) -> Result<Directory, Failure> {
+        if self.named.is_some() || system::user() == self.uid {
+            return Directory::with(&self.shared, self.boot_id);
+        }
+        let fault = || Failure::new(Class::Page, fault!("no-shared-memory"));
+        Directory::find(None)?.ok_or_else(fault)
+    }
+
+    /// Whether [`Directory::find`] returns the same directory for this name, and still this user's alone. A relative
+    /// name may by now mean another directory.
+    pub fn is_still(&self, named: Option<&Path>) -> bool {
+        self.named.as_deref() == named
+            && named.is_none_or(Path::is_absolute)
+            && system::user() == self.uid
+            && own::check_directory(&self.path, self.uid).is_ok()
+    }
+
+    /// The directory in a named parent, in a boot that tests choose.
+    pub fn with(named: &Path, boot_id: BootId) -> Result<Directory, Failure> {
+        // Independent of later changes of the working directory.
+        let shared = canonical(named).map_err(Failure::io("page-io", "find", named))?;
+        system::check_parent(&shared)?;
+        let uid = system::user();
+        let path = shared.join(system::directory_name(uid));
+        let named = Some(named.to_owned());
+        let directory = Directory { shared, path, uid, boot_id, named };
+        own::create_directory(&directory.path, uid)?;
+        Ok(directory)
+    }
+
+    /// The path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Path of a node's page, which need not exist.
+    pub fn page_of(&self, node: &Node) -> PathBuf {
+        self.path.join(file_name(node))
+    }
+
+    /// The node's page, if it exists. An error if it is in use. The exclusive lock keeps every process from using it
+    /// until it is dropped.
+    pub fn unused(&self, node: &Node) -> Result<Option<Page>, Failure> {
+        own::create_directory(&self.path, self.uid)?;
+        Page::alone(&self.page_of(node), self.uid)
+    }
+
+    /// The header of a node's page in this directory.
+    pub(super) fn wanted(&self, node: &Node, terms: Terms) -> Header {
+        let Directory { boot_id, uid, .. } = *self;
+        Header { boot_id, uid, ..Header::new(*node, terms) }
+    }
+
+    /// This user's pages, sorted by name.
+    pub fn pages(&self) -> Result<Vec<Found>, Failure> {
+        let mut pages = Vec::new();
+        for path in self.paths("")? {
+            match Page::map(&path, self.uid) {
+                Ok(None) => {}
+                Ok(Some(page)) => pages.push(Found { path, snapshot: Ok(page.snapshot()) }),
+                Err(error) => pages.push(Found { path, snapshot: Err(error) }),
+            }
+        }
+        Ok(pages)
+    }
+
+    /// The paths of pages whose name begins so, in order; none if the directory was removed.
+    pub(super) fn paths(&self, prefix: &str) -> Result<Vec<PathBuf>, Failure> {
+        let mut paths = match paths_in(&self.path, EXTENSION) {
+            Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            found => found.map_err(Failure::io("page-io", "read the directory", &self.path))?,
+        };
+        paths.retain(|path| {
+            let name = path.file_name().and_then(OsStr::to_str);
+            name.unwrap_or_default().starts_with(prefix)
+        });
+        paths.sort();
+        Ok(paths)
+    }
+
+    /// The paths of a datacenter's pages.
+    pub(super) fn paths_of(
+        &self,
+        layout: &Layout,
+        datacenter_id: u64,
+    ) -> Result<Vec<PathBuf>, Failure> {
+        name_prefix(layout, datacenter_id).map_or(Ok(Vec::new()), |prefix| self.paths(&prefix))
+    }
+}

@@ -1,0 +1,362 @@
+//! The life of a host's pages: how a process obtains a node's page, and what follows a page that has lost its name.
+//!
+//! A page has two names: its own, and its node's [marker](MARKER). All who open the node agree by these rules:
+//!
+//! 1. A page is created under its own name, whole, unless the name exists. It is not begun.
+//! 2. The marker follows. If it was another page's, that page is ended first, and what it has issued is noted in the new
+//!    one. A page is begun only under both names.
+//! 3. A page under its own name is ended and put away where it is not the node's current one: it has ended, it is a copy
+//!    of a page, or the marker is a second page's that has begun, too. That page is ended, too.
+//!
+//! So a page that comes back under its name, or is restored from a copy, issues nothing. One confused process may end a
+//! page for all; they continue in the next one.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use super::contents::NewPage;
+use super::directory::Directory;
+use super::header::{Authority, Header, MARKER, Terms};
+use super::own;
+use super::page::Page;
+use crate::core::clock::Clock;
+use crate::core::fault::{Class, Failure, fault};
+use crate::core::layout::Tick;
+use crate::core::node::Node;
+use crate::core::sequence::Sequence;
+use crate::core::sequencer::NEVER;
+use crate::files::lock::Hold;
+use crate::files::whole;
+
+/// Attempts to find or create a page before an error. Only a program that deletes the page each time causes more than a
+/// few.
+const TRIES: usize = 100;
+
+/// Time to replace a page.
+pub(super) const CHANGE: Duration = Duration::from_millis(1);
+
+/// A search for a node's page.
+struct Search<'a> {
+    directory: &'a Directory,
+    path: PathBuf,
+    marker: PathBuf,
+    wanted: Header,
+    /// The page that this search has created.
+    created: u128,
+    /// The highest tick that pages may have issued that this search has put away.
+    reached: Tick,
+}
+
+/// The outcome of one attempt.
+enum Attempt {
+    Found(Box<Page>),
+    /// Something has changed.
+    Again,
+    /// Another process is changing the page.
+    Changing,
+}
+
+impl Directory {
+    /// The node's page with these terms: joins it, or creates it. Replaces an unused page with other terms. The page is
+    /// locked for this user, under both its names, and perhaps not begun.
+    pub fn obtain(&self, node: &Node, terms: Terms) -> Result<Page, Failure> {
+        let path = self.page_of(node);
+        let mut search = Search {
+            directory: self,
+            marker: path.with_extension(MARKER),
+            path,
+            wanted: self.wanted(node, terms),
+            created: 0,
+            reached: NEVER,
+        };
+        let mut changes = 0;
+        for _ in 0..TRIES {
+            match search.attempt() {
+                Ok(Attempt::Found(page)) => return Ok(*page),
+                Ok(Attempt::Again) => {}
+                Ok(Attempt::Changing) => {
+                    changes += 1;
+                    thread::sleep(CHANGE);
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        let place = search.path;
+        let fault = if changes > TRIES / 2 {
+            fault!("page-changing", place)
+        } else {
+            fault!("page-replaced", place)
+        };
+        Err(Failure::new(Class::Page, fault))
+    }
+
+    /// The node's page that nothing bounds but its own words, begun. `reached`: what an earlier page may have issued that
+    /// this process has used.
+    pub fn open(
+        &self,
+        node: &Node,
+        max_ahead: Tick,
+        clock: &dyn Clock,
+        reached: Tick,
+    ) -> Result<Page, Failure> {
+        let page = self.obtain(node, Terms { max_ahead, authority: Authority::Free })?;
+        let mut now = || node.layout().tick_at(clock.now().ms);
+        if reached > NEVER {
+            page.sequence().raise_before(reached);
+        }
+        // It cannot stall: it only reads the clock, now that the page has its names.
+        let _ = page.sequence().begin(&mut now, node.layout().tick_ms > 1);
+        if page.may_be_old() {
+            page.sequence().raise_before(now());
+        }
+        Ok(page)
+    }
+
+    /// Replaces an unused page, locked exclusively, by one that issues ticks in (floor, ceiling] and above the clock.
+    pub fn reset(&self, unused: &Page, floor: Tick, ceiling: Tick) -> Result<(), Failure> {
+        let Some(path) = unused.path() else { return Ok(()) };
+        let Header { node, terms, .. } = *unused.header();
+        let mut page = NewPage::new(&self.wanted(&node, terms));
+        let cells = &page.contents().cells;
+        cells.set_ceiling(ceiling);
+        Sequence::new(cells, node.layout()).note_before(floor);
+        let placed = own::write_page(self.path(), &mut page).and_then(|file| {
+            if unused.is_named().unwrap_or(false) {
+                // The marker first: those who find the old page meanwhile wait for its lock.
+                let marker = second_name(file.path(), self.path())?;
+                marker.persist(path.with_extension(MARKER))?;
+                file.persist(path)?;
+            }
+            Ok(())
+        });
+        placed.map_err(|cause| replacing(path, cause))
+    }
+}
+
+/// The failure to replace a page. Windows replaces no file that is mapped.
+fn replacing(path: &Path, cause: io::Error) -> Failure {
+    match cause.kind() {
+        ErrorKind::PermissionDenied if cfg!(windows) => {
+            Failure::new(Class::Conflict, fault!("page-mapped", place: path))
+        }
+        _ => Failure::io("page-io", "replace", path)(cause),
+    }
+}
+
+/// Gives the file at this path a second, temporary name.
+fn second_name(path: &Path, directory: &Path) -> io::Result<tempfile::NamedTempFile<()>> {
+    whole::named(directory, |name| fs::hard_link(path, name))
+}
+
+impl Search<'_> {
+    fn attempt(&mut self) -> Result<Attempt, Failure> {
+        let Some(mut page) = Page::map(&self.path, self.wanted.uid)? else {
+            return self.create();
+        };
+        let header = *page.header();
+        if header.node != self.wanted.node {
+            return Err(Failure::new(
+                Class::Page,
+                fault!("page-misnamed", place: self.path.as_path()),
+            ));
+        }
+        if header.boot_id.is_other(&self.wanted.boot_id) {
+            // Safe even if the name is a live page's by now: its users notice the removal.
+            own::remove(&self.marker)?;
+            own::remove(&self.path)?;
+            return Ok(Attempt::Again);
+        }
+        // The others are reopened by their record.
+        let is_recorded = matches!(header.terms.authority, Authority::Record { .. });
+        if !page.is_original() || page.has_ended() && !is_recorded {
+            return self.put_away(&page);
+        }
+        let is_wanted = header.terms == self.wanted.terms;
+        if !page.lock(if is_wanted { Hold::Shared } else { Hold::Exclusive })? {
+            return match is_wanted || page.is_locked_alone()? {
+                true => Ok(Attempt::Changing),
+                false => Err(page.refusal(&self.wanted.terms)),
+            };
+        }
+        // Another process may have replaced it before the lock.
+        if !page.is_named()? {
+            return Ok(Attempt::Changing);
+        }
+        if !is_wanted {
+            return self.put_away(&page);
+        }
+        if !self.is_marked(&page)? {
+            return Ok(Attempt::Again);
+        }
+        let may_be_old = page.may_be_old() || self.wanted.boot_id.is_unknown();
+        page.set_may_be_old(may_be_old && page.id() != self.created);
+        page.enter();
+        Ok(Attempt::Found(Box::new(page)))
+    }
+
+    fn failed(&self, cause: io::Error) -> Failure {
+        Failure::io("page-io", "create", &self.path)(cause)
+    }
+
+    /// Creates a page, unless another process just did.
+    fn create(&mut self) -> Result<Attempt, Failure> {
+        let directory = self.directory.path();
+        match own::create_directory(directory, self.wanted.uid) {
+            // Removed right after its creation.
+            Err(failure) if failure.is_missing() => return Ok(Attempt::Again),
+            created => created?,
+        }
+        whole::sweep(directory);
+        own::explain(directory);
+        let mut page = NewPage::new(&self.wanted);
+        // This process may have issued IDs as another user, before `setuid`. What those were is unknown.
+        let is_next = || !self.directory.other_users(&self.wanted.node).is_empty();
+        let reached = if self.reached == NEVER && is_next() { 0 } else { self.reached };
+        if reached > NEVER {
+            let cells = &page.contents().cells;
+            Sequence::new(cells, self.wanted.node.layout()).note_before(reached);
+        }
+        let file = own::write_page(directory, &mut page);
+        let named = file.and_then(|file| Ok(file.persist_noclobber(&self.path)?));
+        if whole::if_possible(named).map_err(|cause| self.failed(cause))?.is_some() {
+            self.created = page.header.page_id;
+        }
+        Ok(Attempt::Again)
+    }
+
+    /// Whether the marker is the page's. Makes it so where nobody has: notes in a page that is not begun what the page
+    /// before it has issued.
+    fn is_marked(&mut self, page: &Page) -> Result<bool, Failure> {
+        let is_marker = || page.is_at(&self.marker).map_err(|cause| self.failed(cause));
+        if is_marker()? {
+            return Ok(true);
+        }
+        let sequence = page.sequence();
+        match Page::map(&self.marker, self.wanted.uid) {
+            Ok(None) => {
+                let linked = whole::if_possible(fs::hard_link(&self.path, &self.marker));
+                linked.map_err(|cause| self.failed(cause))?;
+                return is_marker();
+            }
+            // Another process has just placed it.
+            Ok(Some(marked)) if marked.is_same(page) => return Ok(true),
+            Ok(Some(before)) => {
+                let was_begun = before.sequence().is_begun();
+                let reached = before.end().unwrap_or(0);
+                if was_begun && sequence.is_begun() {
+                    // Another process may have placed the marker, and begun the page.
+                    if is_marker()? {
+                        return Ok(true);
+                    }
+                    self.reached = self.reached.max(reached);
+                    self.put_away(page)?;
+                    return Ok(false);
+                }
+                if !sequence.is_begun() && reached > NEVER {
+                    if sequence.before() == NEVER {
+                        page.kept().set_before(before.id());
+                    }
+                    sequence.note_before(reached);
+                }
+                // Ticks that a reset found issued ahead of the clock stay forbidden.
+                if !sequence.is_begun() && before.header().terms.authority == Authority::Free {
+                    page.cells().set_ceiling(before.cells().ceiling());
+                }
+            }
+            // What it has issued is unknown.
+            Err(Failure { class: Class::Page, .. }) if !sequence.is_begun() => {
+                sequence.note_before(0);
+            }
+            Err(Failure { class: Class::Page, .. }) => {}
+            Err(failure) => return Err(failure),
+        }
+        let linked = second_name(&self.path, self.directory.path());
+        let linked = whole::if_possible(linked).map_err(|cause| self.failed(cause))?;
+        let Some(marker) = linked else { return Ok(false) };
+        if !page.is_at(marker.path()).map_err(|cause| self.failed(cause))? {
+            return Ok(false);
+        }
+        match fs::rename(marker.path(), &self.marker) {
+            // Windows replaces no file that is mapped, but renames it. The next attempt finds no marker.
+            Err(cause) if cause.kind() == ErrorKind::PermissionDenied && cfg!(windows) => {
+                let away =
+                    whole::named(self.directory.path(), |name| fs::rename(&self.marker, name));
+                drop(away.map_err(|cause| replacing(&self.path, cause))?);
+                Ok(false)
+            }
+            Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(false),
+            renamed => renamed.map(|()| true).map_err(|cause| self.failed(cause)),
+        }
+    }
+
+    /// Ends a page, and takes its name. If the name is another page's by now, ends that one.
+    fn put_away(&mut self, page: &Page) -> Result<Attempt, Failure> {
+        let reached = page.end().unwrap_or(0);
+        // Whoever gives the marker to the next page notes there what this one has issued.
+        if !page.is_at(&self.marker).unwrap_or(false) {
+            self.reached = self.reached.max(reached);
+        }
+        let away = whole::named(self.directory.path(), |name| fs::rename(&self.path, name));
+        let away = whole::if_possible(away).map_err(|cause| replacing(&self.path, cause))?;
+        if let Some(away) = away
+            && let Ok(Some(other)) = Page::map(away.path(), self.wanted.uid)
+            && !other.is_same(page)
+        {
+            self.reached = self.reached.max(other.end().unwrap_or(0));
+        }
+        Ok(Attempt::Again)
+    }
+}
+
+impl Page {
+    /// Locks the page of this name exclusively; none if it does not exist. An error if it is in use.
+    pub fn alone(path: &Path, uid: u32) -> Result<Option<Page>, Failure> {
+        let Some(page) = Page::map(path, uid)? else { return Ok(None) };
+        if !page.try_alone()? {
+            let fault = fault!("page-in-use", place: path, pid: page.living_user());
+            return Err(Failure::new(Class::Page, fault));
+        }
+        Ok(Some(page))
+    }
+
+    /// The difference between the terms of a page in use and the wanted ones.
+    pub(super) fn refusal(&self, ours: &Terms) -> Failure {
+        let (place, pid) = (self.path(), self.living_user());
+        let theirs = self.header().terms;
+        let words = [theirs.authority.word(), ours.authority.word()];
+        let ms = |ticks: Tick| ticks.saturating_mul(self.header().node.layout().tick_ms);
+        let fault = if words[0] != words[1] {
+            fault!("page-kind", place, pid, theirs: words[0], ours: words[1])
+        } else if theirs.authority == ours.authority {
+            let (theirs, ours) = (ms(theirs.max_ahead), ms(ours.max_ahead));
+            fault!("page-max-ahead", place, pid, theirs, ours)
+        } else if ours.authority.is_lease() {
+            fault!("page-lease", place, pid)
+        } else {
+            fault!("page-record", place, pid)
+        };
+        Failure::new(Class::Conflict, fault)
+    }
+
+    /// Removes the page, if it has its name.
+    pub fn remove(&self) -> Result<(), Failure> {
+        match self.path() {
+            Some(path) if self.is_named()? => own::remove(path),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes the page and the node's marker. Requires [`Page::try_alone`]: no other process creates a page meanwhile.
+    pub fn remove_with_marker(&self) -> Result<(), Failure> {
+        if let Some(path) = self.path()
+            && self.is_named()?
+        {
+            // The marker first: while the page has its name, no other process places a marker.
+            own::remove(&path.with_extension(MARKER))?;
+        }
+        self.remove()
+    }
+}
