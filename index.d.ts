@@ -84,8 +84,14 @@ export interface SnowFlakeOptions {
   maxWait?: number;
   /**
    * How far ahead of the clock IDs may be issued instead of waiting for the next tick, in ms: 0 to 3,600,000,
-   * default 0. Rounded down to whole ticks. All processes that share a node at one time need the same value.
-   * Another one is `ERR_SNOWFLAKE_CONFLICT`, which names the value in use.
+   * default 0. Rounded down to whole ticks.
+   *
+   * Above 0 it needs `state` or a lease, whatever the `scope`: their ceiling outlives the process and its page.
+   * Without them a restart would issue the IDs taken ahead again, so it is `ERR_SNOWFLAKE_CONFIG`. An instance with
+   * a `clock` needs neither.
+   *
+   * All processes that share a node at one time need the same value. Another one is `ERR_SNOWFLAKE_CONFLICT`, which
+   * names the value in use.
    */
   maxAhead?: number;
   /**
@@ -734,12 +740,11 @@ export interface CachedStats extends Stats {
  * layout, where a {@link SnowFlake} waits for 8 ticks.
  *
  * It counts its ticks instead of reading the clock. So an ID's timestamp may be up to `maxAge` before the time
- * of its call, and up to `maxAhead` (default 0) after it. A clock rollback within `maxAge` goes unnoticed. Use
+ * of its call, and up to `maxAhead` after it (default 0; more needs `state` or a lease). A clock rollback within `maxAge` goes unnoticed. Use
  * a SnowFlake if timestamps must show the order of events in different threads or processes.
  *
  * The IDs in the ring were issued by the node's sequence: no other instance or process of the host gets
- * them, the `state` or lease covers them, and a restart causes no duplicates. Without `state` or a lease,
- * choose a `maxAhead` shorter than a reboot; with scope `'process'`, shorter than a restart.
+ * them, the `state` or lease covers them, and a restart causes no duplicates.
  */
 export class CachedSnowFlake extends Generator {
   /**

@@ -89,6 +89,8 @@ const TEXTS = {
     'layout-too-wide': ({ bits }) =>
       `the widths of a layout must add up to at most 63 bits (bit 63 is the sign); these add up to ${bits}`,
     'no-such-choice': ({ option, value }) => `${option} has no value '${value}'`,
+    'ahead-unrecorded': ({ maxAhead }) =>
+      `maxAhead is ${maxAhead} ms, and nothing records this node: a restart would issue the IDs taken ahead of the clock again. Record it with state: '/var/lib/app/ids', lease a worker ID (SnowFlake.lease(), SNOWDRIFT_LEASE), or leave out maxAhead`,
     'no-shared-memory': () =>
       "scope 'host' needs a directory in memory that the host's processes see, and this system has none at /dev/shm: mount a tmpfs there, set SNOWDRIFT_SHARED to a directory in one, or use scope 'process' and give each process a workerId of its own",
     'ring-too-large': ({ slots, most }) =>

@@ -21,7 +21,7 @@ const TEXTS = {
     exhausted: ({ layout, maxWait, again }) =>
       again === ''
         ? `the ${idsOfTick(layout)} are exhausted, and it was the layout's last tick. ${LONGER}`
-        : `the ${idsOfTick(layout)} are exhausted, and the next tick is further off than maxWait (${maxWait} ms).${again}, await nextIdAsync(), or choose more sequenceBits, a larger maxWait or maxAhead`,
+        : `the ${idsOfTick(layout)} are exhausted, and the next tick is further off than maxWait (${maxWait} ms).${again}, await nextIdAsync(), or choose more sequenceBits, a larger maxWait, or maxAhead with state or a lease`,
     'clock-stands': ({ clock, layout, maxWait, again }) =>
       `the ${idsOfTick(layout)} are exhausted, and the clock, at ${clock}, does not reach the next one. It has stood still or was set back for longer than maxWait (${maxWait} ms).${again}, or check the service that sets this machine's clock`,
   },

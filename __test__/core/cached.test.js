@@ -97,8 +97,10 @@ test('a SnowFlake of the same node draws none of what is in the ring', () => {
   assert.equal(countDuplicates(ids), 0);
 });
 
-test('instances of a node share one ring, and must agree on it', () => {
-  const node = own();
+test('instances of a node share one ring, and must agree on it', (t) => {
+  const state = mkdtempSync(join(tmpdir(), 'snowdrift-cached-'));
+  t.after(() => removeDirectory(state));
+  const node = { ...own(), state };
   const first = new CachedSnowFlake(node);
   const second = new CachedSnowFlake(node);
   assert.equal(first.stats().ring.size, 32_768);
@@ -110,6 +112,7 @@ test('instances of a node share one ring, and must agree on it', () => {
   );
   assert.match(message, /boostPower 3, paddingFactor 50, scheduleInterval 0, maxAge of 1000 ticks/);
   refuses(() => new CachedSnowFlake({ ...node, maxAhead: 5 }), 'ERR_SNOWFLAKE_CONFLICT');
+  for (const flake of [first, second]) flake.close();
 });
 
 test('the ring issues no ID of the day before', { skip: missing() }, async () => {

@@ -3,9 +3,13 @@
 // its parseUID prints.
 
 const assert = require('node:assert/strict');
+const { mkdtempSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
 const { test } = require('node:test');
 
 const { storm } = require('../support/amount.js');
+const { removeDirectory } = require('../support/own-directory.js');
 const {
   CachedSnowFlake,
   SnowFlake,
@@ -123,10 +127,12 @@ test('one warning a year before a layout’s timestamp overflows', async () => {
   assert.match(warnings[0].message, /overflows at 20\d\d-.*, in 30 days/);
 });
 
-test('a cached generator of 8192 IDs a second has what the last seconds left, and then waits', async () => {
+test('a cached generator of 8192 IDs a second has what the last seconds left, and then waits', async (t) => {
+  const state = mkdtempSync(join(tmpdir(), 'snowdrift-uid-'));
+  t.after(() => removeDirectory(state));
   const tickAt = (ms) => Math.floor((ms - EPOCH) / 1000);
   const start = tickAt(Date.now());
-  const ahead = { maxAhead: 3000, maxWait: 0 };
+  const ahead = { maxAhead: 3000, maxWait: 0, state };
   // No ID grows too old, however late this process runs.
   const flake = new CachedSnowFlake({ layout: uid, workerId: 4, ...ahead, maxAge: 60_000 });
   const ids = [];

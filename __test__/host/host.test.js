@@ -523,17 +523,21 @@ for (const umask of ['0777', '0277', '0077', '0000']) {
   });
 }
 
+/** A record of a scene. Processes that open it at one time wait for each other. */
+const recorded = () => ({ state: createDirectory(), waitForSlot: 60_000 });
+
 scene('another maxAhead is a conflict that names both', {}, async ({ peer }) => {
+  const record = recorded();
   const first = peer();
-  await first.open({ maxAhead: 250 });
-  const { code, message } = await peer().refusal({ maxAhead: 0 });
+  await first.open({ ...record, maxAhead: 250 });
+  const { code, message } = await peer().refusal({ ...record, maxAhead: 0 });
   assert.equal(code, 'ERR_SNOWFLAKE_CONFLICT', message);
   assert.match(
     message,
     new RegExp(`maxAhead is 0 ms in this process, and 250 ms .*such as process ${first.pid}:`),
   );
   const same = peer();
-  await same.open({ maxAhead: 250 });
+  await same.open({ ...record, maxAhead: 250 });
   assert.equal(countDuplicatesOf(await drawAll([first, same], 60)), 0);
 });
 
@@ -842,17 +846,16 @@ scene(
 for (const maxAhead of [0, 200]) {
   scene(`rings beside plain users, maxAhead ${maxAhead}, repeat nothing`, {}, async ({ peer }) => {
     const peers = [peer(), peer(), peer(), peer()];
+    const more = maxAhead > 0 ? { ...recorded(), maxWait: 100 } : {};
     const open = (one, n) =>
       one.run(
         (scene, isCached, given) => {
           scene.flake = new scene[isCached ? 'CachedSnowFlake' : 'SnowFlake'](given);
         },
         n < 2,
-        { maxAhead, ...(maxAhead > 0 ? { maxWait: 100 } : {}) },
+        { maxAhead, ...more },
       );
-    // One is first: a process that begins the page for a creator that is held up waits for maxAhead.
-    await open(peers[0], 0);
-    await Promise.all(peers.slice(1).map((one, n) => open(one, n + 1)));
+    await Promise.all(peers.map(open));
     assert.equal(countDuplicatesOf(await drawAll(peers, DRAW_MS)), 0);
   });
 }

@@ -161,22 +161,32 @@ describe('two holders of one node', TEST, () => {
     await Promise.all([trial.close(), flake.close()]);
   });
 
-  for (const [ticks, layout, maxAhead, count] of [
+  const HOUR_MS = 3_600_000;
+  for (const [ticks, layout, [maxAhead, openedAhead], count] of [
     [
       'of a second',
       { ...layouts.uid, workerBits: 10, timestampBits: 31, epoch: 1580486400000 },
-      0,
+      [0, 0],
       1000,
     ],
-    ['issued ahead', { ...layouts.node, sequenceBits: 4 }, 3_600_000, 80_000],
+    ['issued ahead', { ...layouts.node, sequenceBits: 4 }, [HOUR_MS, 0], 80_000],
+    [
+      'issued ahead, and a record',
+      { ...layouts.node, sequenceBits: 5 },
+      [HOUR_MS, HOUR_MS],
+      160_000,
+    ],
   ]) {
     test(`a slot that was released is remembered on this host: ticks ${ticks}`, async (t) => {
       const leased = { datacenterId: 0, layout, maxAhead };
+      const state = mkdtempSync(join(tmpdir(), 'snowdrift-'));
+      t.after(() => removeDirectory(state));
       const flake = await SnowFlake.lease(memory(), leased);
       const { workerId } = flake;
       const ids = [...flake.nextIds(count)];
       await flake.close();
-      const opened = { ...leased, workerId, maxWait: 0 };
+      const opened = { ...leased, workerId, maxWait: 0, maxAhead: openedAhead };
+      if (openedAhead > 0) opened.state = state;
       const other = await Sharer.start(memory());
       t.after(() => other.kill());
       await other.open(opened);

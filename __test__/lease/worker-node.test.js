@@ -104,6 +104,22 @@ describe('UidGenerator', { concurrency: 2 }, () => {
         });
       });
 
+      test('a worker ID of the table may borrow future seconds', async () => {
+        const flake = await SnowFlake.lease(workerNode(pool), {
+          layout: newLayout(),
+          ttl: 60_000,
+          callTimeout: 60_000,
+          maxAhead: 3000,
+          maxWait: 0,
+        });
+        // Of three seconds at least, without a wait.
+        const ids = flake.nextIds(3 * 8192);
+        const [first, last] = [ids[0], ids.at(-1)].map((id) => flake.parse(id).timestamp);
+        assert.ok(last >= first + 2000, `${last - first} ms`);
+        assert.equal(countDuplicates([...ids]), 0);
+        await flake.close();
+      });
+
       /** How each database is emptied such that it assigns the first IDs again. */
       const EMPTY = {
         mysql: ['TRUNCATE TABLE WORKER_NODE'],

@@ -10,7 +10,7 @@ const {
   variable,
   wholeNumber,
 } = require('../checks.js');
-const { configError, describe } = require('../errors.js');
+const { configError, describe, faultError } = require('../errors.js');
 const { bitsOf } = require('../ids/layout-key.js');
 const { layouts, readLayout } = require('../ids/layouts.js');
 const { isSameName } = require('../ids/names.js');
@@ -198,6 +198,13 @@ function readRecording(given) {
   };
 }
 
+/** @param isFree whether neither a record nor a lease bounds the node's IDs */
+function readMaxAhead(given, isFree) {
+  const maxAhead = wholeNumber('maxAhead', given, 0, MAX_AHEAD_MS);
+  if (maxAhead > 0 && isFree) throw faultError({ kind: 'ahead-unrecorded', maxAhead });
+  return maxAhead;
+}
+
 /** All settings to open a generator with. */
 function readOptions(options = {}, { isLeased } = { isLeased: false }) {
   const given = optionsOf(options, 'options', OPTION_KEYS);
@@ -223,6 +230,7 @@ function readOptions(options = {}, { isLeased } = { isLeased: false }) {
       "an instance with the option clock shares no sequence: leave out clock, or scope 'host'",
     );
   }
+  const isFree = !isLeased && recording === undefined && clock === undefined;
   const isUnique = isLeased || given.workerId !== undefined;
   const fields = { datacenterId: layout.datacenterBits };
   if (!isLeased && !recording?.anyWorker) fields.workerId = layout.workerBits;
@@ -231,7 +239,7 @@ function readOptions(options = {}, { isLeased } = { isLeased: false }) {
     ...readNode(given, fields, isUnique, layout),
     clockBack,
     maxWait: wholeNumber('maxWait', maxWait, 0, MAX_WAIT_MS),
-    maxAhead: wholeNumber('maxAhead', maxAhead, 0, MAX_AHEAD_MS),
+    maxAhead: readMaxAhead(maxAhead, isFree),
     sequenceStart: choice('sequenceStart', sequenceStart, SEQUENCE_START),
     scope,
     shared: variable('SNOWDRIFT_SHARED'),

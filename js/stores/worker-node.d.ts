@@ -10,6 +10,9 @@ import type { LeaseStore } from './store';
  * const flake = await SnowFlake.lease(workerNode(pool), { layout, clockBack: 'throw' })
  * ```
  *
+ * Nobody else ever has such a worker ID, so the instance may borrow future seconds, as UidGenerator does:
+ * `maxAhead`.
+ *
  * Holds do not expire, so `expires` is null. `open()` and `raise()` record nothing, since no holder depends on
  * the limits of another. A connection that does not commit is `ERR_SNOWFLAKE_CONFIG`.
  *

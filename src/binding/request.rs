@@ -70,15 +70,26 @@ impl TryFrom<&OpenRequest> for Request {
     type Error = Fault;
 
     fn try_from(request: &OpenRequest) -> Result<Request, Fault> {
-        let mut wanted = request.alone()?;
+        let mut wanted = request.unchecked()?;
         wanted.opening.host = request.host(&wanted.basis)?;
         Ok(wanted)
     }
 }
 
 impl OpenRequest {
-    /// The request for this process alone: without the host's directory, which takes long to find.
+    /// The request for this process alone: without the host's directory, which takes long to find. IDs ahead of the
+    /// clock need a ceiling that survives the process and its page.
     pub fn alone(&self) -> Result<Request, Fault> {
+        let wanted = self.unchecked()?;
+        let is_free = matches!(wanted.basis, Basis::Named) && self.own_clock != Some(true);
+        match wanted.opening.max_ahead_ms {
+            ahead @ 1.. if is_free => Err(fault!("ahead-unrecorded", maxAhead: ahead)),
+            _ => Ok(wanted),
+        }
+    }
+
+    /// The same before its lease, if it has one.
+    fn unchecked(&self) -> Result<Request, Fault> {
         if !["auto", "host", "process"].contains(&self.scope.as_str()) {
             return Err(unknown("scope", &self.scope));
         }
