@@ -541,6 +541,26 @@ scene('another maxAhead is a conflict that names both', {}, async ({ peer }) => 
   assert.equal(countDuplicatesOf(await drawAll([first, same], 60)), 0);
 });
 
+scene('nobody knows what a record that is left out took ahead', {}, async ({ peer }) => {
+  const layout = { ...layouts.node, sequenceBits: 4 };
+  const first = peer();
+  const { page } = await first.open({ layout, ...recorded(), maxAhead: 3_600_000 });
+  // A minute and more of them.
+  const ahead = await first.run(({ flake }) => flake.nextIds(1_000_000));
+  await first.run(({ flake }) => flake.close());
+  await first.end();
+  const drawn = async (maxWait) => {
+    const one = peer();
+    await one.open({ layout, maxWait });
+    const answer = await one.run(({ flake }) => flake.nextId()).catch(({ code }) => code);
+    await one.end();
+    return answer;
+  };
+  assert.equal(await drawn(0), 'ERR_SNOWFLAKE_WINDOW');
+  rmSync(page);
+  assert.ok(new Set(ahead).has(await drawn(60_000)), 'only the page knew');
+});
+
 scene('policies may differ, and the page is one', {}, async ({ peer }) => {
   const given = [
     {},
