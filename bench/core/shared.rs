@@ -64,7 +64,7 @@ fn main() {
     println!("reserve(1), time given {untimed:6.1} ns; one compare-and-swap {swap:6.1} ns");
     let shared = tempfile::tempdir_in("/dev/shm").expect("a directory in memory");
     let directory = || Directory::with(shared.path(), BootId::now()).expect("a directory of pages");
-    let on_page = |node| Generator::on_host(directory(), node, 0, Box::new(SystemClock));
+    let on_page = |node| Generator::on_host(directory(), node, Box::new(SystemClock));
     let host = on_page(node).expect("a page");
     let (own, seat) = (generator.seat(), host.seat());
     for want in [1, 256] {

@@ -88,15 +88,13 @@ impl Generator {
     }
 
     /// A generator that draws from the host's page of the node. All processes of the user that name the node share the
-    /// page.
+    /// page. Nothing but the page knows what it has issued, so it issues nothing ahead of the clock.
     pub fn on_host(
         directory: Directory,
         node: Node,
-        max_ahead_ms: i64,
         clock: Box<dyn Clock>,
     ) -> Result<Self, Failure> {
-        let max_ahead = max_ahead_ms / node.layout().tick_ms;
-        let page = directory.open(&node, max_ahead, &*clock, NEVER)?;
+        let page = directory.open(&node, &*clock, NEVER)?;
         let generator = Generator::of(page, Some(directory), clock);
         generator.note_first_tick();
         Ok(generator)

@@ -60,8 +60,7 @@ impl Generator {
         // What an overwritten page issued is unknown. The next page begins above the clock.
         let reached = reached.unwrap_or_else(|| self.tick_now());
         let directory = directory.of_present_user()?;
-        let max_ahead = lost.header().terms.max_ahead;
-        let next = directory.open(&self.node, max_ahead, &*self.clock, reached)?;
+        let next = directory.open(&self.node, &*self.clock, reached)?;
         self.adopt(Arc::new(next));
         Ok(())
     }

@@ -43,7 +43,7 @@ impl Generator {
         let issued =
             if page.is_possible() { page.sequence().high_marks().highest() } else { NEVER };
         let now = self.clock.now().ms;
-        let reached = now.max(ms(issued).min(now.saturating_add(self.max_ahead_ms())));
+        let reached = now.max(ms(issued + 1).min(now.saturating_add(self.max_ahead_ms())));
         let ahead_ms = i64::try_from(ahead.as_millis()).unwrap_or(i64::MAX);
         let tick = layout.tick_at(reached.saturating_add(ahead_ms));
         tick.max(issued).clamp(NEVER, layout.last_tick())

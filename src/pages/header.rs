@@ -65,6 +65,11 @@ pub struct Terms {
     pub authority: Authority,
 }
 
+impl Terms {
+    /// Of a page that is the only record of issued IDs. Ticks ahead of the clock would need one that survives it.
+    pub const FREE: Terms = Terms { max_ahead: 0, authority: Authority::Free };
+}
+
 /// Who allows a page to issue, by its identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authority {

@@ -95,14 +95,8 @@ impl Directory {
 
     /// The node's page that nothing bounds but its own words, begun. `reached`: what an earlier page may have issued that
     /// this process has used.
-    pub fn open(
-        &self,
-        node: &Node,
-        max_ahead: Tick,
-        clock: &dyn Clock,
-        reached: Tick,
-    ) -> Result<Page, Failure> {
-        let page = self.obtain(node, Terms { max_ahead, authority: Authority::Free })?;
+    pub fn open(&self, node: &Node, clock: &dyn Clock, reached: Tick) -> Result<Page, Failure> {
+        let page = self.obtain(node, Terms::FREE)?;
         let mut now = || node.layout().tick_at(clock.now().ms);
         if reached > NEVER {
             page.sequence().raise_before(reached);

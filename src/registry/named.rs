@@ -33,7 +33,7 @@ pub fn open(node: Node, opening: &Opening) -> Result<Share, Failure> {
     };
     if tenancy.shared.is_none() {
         let clock = Box::new(SystemClock);
-        let host = Generator::on_host(directory.clone(), node, opening.max_ahead_ms, clock)?;
+        let host = Generator::on_host(directory.clone(), node, clock)?;
         // Above all ticks that the process issued alone, under a lease for example.
         host.start_above(entry.own.highest());
         tenancy.shared = Some(Arc::new(host));

@@ -34,7 +34,7 @@ fn draws() {
     let steering = Arc::new(steering(&shared));
     let mut log = Log::new(&log);
     let node = node(0);
-    let generator = open(&directory(&shared), node, 0, steering.clone()).unwrap();
+    let generator = open(&directory(&shared), node, steering.clone()).unwrap();
     while steering.phase().load(SeqCst) == 0 {
         thread::yield_now();
     }

@@ -73,7 +73,7 @@ fn a_directory_that_is_harmed_later_is_an_error_or_made_again() {
     let directory = directory(shared.path());
     fs::remove_dir(directory.path()).unwrap();
     generator(shared.path(), node(0));
-    let open = || open(&directory, node(1), 0, SystemClock);
+    let open = || open(&directory, node(1), SystemClock);
     assert!(open().is_ok());
     fs::remove_dir_all(directory.path()).unwrap();
     symlink("/dev", directory.path()).unwrap();
@@ -130,7 +130,7 @@ fn a_full_file_system_is_an_error_and_stops_no_page_that_is_there() {
         return;
     };
     let shared = mounted.0.path();
-    let open = |worker| open(&directory(shared), node(worker), 0, SystemClock);
+    let open = |worker| open(&directory(shared), node(worker), SystemClock);
     let first = open(0).unwrap();
     let ballast = shared.join("ballast");
     // As much as there is room for.

@@ -30,7 +30,7 @@ fn ns_each(times: u32, mut call: impl FnMut()) -> f64 {
 fn figures() {
     let shared = memory();
     let node = Node::new(WIDE, 0, 0).unwrap();
-    let host = || open(&directory(shared.path()), node, 0, SystemClock).unwrap();
+    let host = || open(&directory(shared.path()), node, SystemClock).unwrap();
     let page = directory(shared.path()).page_of(&node);
     let created = ns_each(200, || {
         let _ = fs::remove_file(&page);

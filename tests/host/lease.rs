@@ -159,11 +159,11 @@ fn one_of_another_namespace_or_kind_keeps_its_node_while_it_is_used() {
     let refused = directory.lease(&node(3), 0, &wide(A)).err().unwrap();
     assert!(is(&refused, "page-lease"), "{refused:?}");
     let clock = TestClock::at(START);
-    let refused = open(&directory, node(3), 0, clock.clone()).err().unwrap();
+    let refused = open(&directory, node(3), clock.clone()).err().unwrap();
     assert!(is(&refused, "page-kind"), "{refused:?}");
     drop(of_other);
     // Nobody uses it: what it has issued stays issued.
-    let plain = open(&directory, node(3), 0, clock.clone()).unwrap();
+    let plain = open(&directory, node(3), clock.clone()).unwrap();
     let refused = directory.lease(&node(3), 0, &wide(A)).err().unwrap();
     assert!(is(&refused, "page-kind"), "{refused:?}");
     clock.set(START + 1);
@@ -171,6 +171,23 @@ fn one_of_another_namespace_or_kind_keeps_its_node_while_it_is_used() {
     drop(plain);
     let page = directory.lease(&node(3), 0, &wide(A)).unwrap();
     assert_eq!(leased(page).window().floor, block.tick);
+}
+
+/// A store that went back, or whose clock is wrong, may confirm a floor of any height.
+#[test]
+fn the_floor_of_one_namespace_delays_no_other_user_of_the_node() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let clock = TestClock::at(START);
+    let far = now() + 1_000_000_000;
+    let forbids = |id| drop(directory.lease(&node(id), 0, &grant(A, far, far + 5)).unwrap());
+    forbids(3);
+    let of_other = directory.lease(&node(3), 0, &wide(B)).unwrap();
+    assert_eq!(drawn(of_other), Ok(10));
+    forbids(4);
+    let plain = open(&directory, node(4), clock.clone()).unwrap();
+    clock.set(START + 1);
+    assert!(draw(&plain, 1).is_ok());
 }
 
 #[test]

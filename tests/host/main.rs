@@ -1,18 +1,23 @@
-//! The page that a host's processes share: what stands in its place, the storms that delete it, and real
-//! processes that draw from it and are killed.
+//! The page that a host's processes share: what stands in its place, its lives in the test's time, the storms that
+//! delete it, and real processes that draw from it and are killed.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod ahead;
 #[path = "../amount/mod.rs"]
 mod amount;
+mod chaos;
 mod child;
 mod directory;
 mod figures;
 mod lease;
 mod leases_lock;
+mod life;
 mod page;
 mod processes;
+mod random;
+mod recorded;
 #[path = "../steering/mod.rs"]
 mod steering;
 mod storms;
@@ -43,15 +48,14 @@ fn node(worker_id: u64) -> Node {
 fn open(
     directory: &Directory,
     node: Node,
-    max_ahead_ms: i64,
     clock: impl Clock + 'static,
 ) -> Result<Generator, Failure> {
-    Generator::on_host(directory.clone(), node, max_ahead_ms, Box::new(clock))
+    Generator::on_host(directory.clone(), node, Box::new(clock))
 }
 
 /// The same, on the system's clock.
 fn generator(shared: &Path, node: Node) -> Generator {
-    open(&directory(shared), node, 0, SystemClock).unwrap()
+    open(&directory(shared), node, SystemClock).unwrap()
 }
 
 const POLICIES: Policies =

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use snowdrift::core::clock::{Clock, ManualClock, UnixTime};
-use snowdrift::core::fault::{Class, Failure, Value};
+use snowdrift::core::fault::{Failure, Value};
 use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
 use snowdrift::core::sequencer::Stall;
@@ -22,7 +22,7 @@ const START: i64 = 1_700_000_000_000;
 
 /// A generator whose clock stands at the start.
 fn started(directory: &Directory, node: Node) -> Result<Generator, Failure> {
-    open(directory, node, 0, TestClock::at(START))
+    open(directory, node, TestClock::at(START))
 }
 
 /// Nothing is issued, for a failure of the page.
@@ -146,7 +146,7 @@ fn the_format_is_for_ever() {
     let shared = memory();
     let directory = Directory::with(shared.path(), BootId([7; 16])).unwrap();
     let clock = TestClock::at(START);
-    let generator = open(&directory, node(5), 0, clock.clone()).unwrap();
+    let generator = open(&directory, node(5), clock.clone()).unwrap();
     let path = directory.page_of(&node(5));
     let name = path.file_name().unwrap();
     assert_eq!(name, "41.3.5.2.12-1ms-1580486400000-datacenter-1-worker-5.page");
@@ -192,7 +192,7 @@ fn a_page_of_another_boot_is_replaced_and_one_of_no_known_boot_is_not() {
     assert_eq!(page_id(&boot(2)), second);
     // A live page that is taken for one of another boot loses its name, which its users notice.
     let clock = TestClock::at(START);
-    let live = [(); 2].map(|()| open(&boot(2), node(0), 0, clock.clone()).unwrap());
+    let live = [(); 2].map(|()| open(&boot(2), node(0), clock.clone()).unwrap());
     clock.set(START + 1);
     assert!(live.iter().all(|one| draw(one, 1).is_ok() && one.page().id() == second));
     let third = page_id(&boot(3));
@@ -205,32 +205,11 @@ fn a_page_of_another_boot_is_replaced_and_one_of_no_known_boot_is_not() {
 }
 
 #[test]
-fn all_who_share_a_page_have_one_max_ahead() {
-    let shared = memory();
-    let directory = directory(shared.path());
-    let clock = TestClock::at(START);
-    let open = |max_ahead| open(&directory, node(0), max_ahead, clock.clone());
-    drop(open(50).unwrap());
-    fs::remove_file(directory.page_of(&node(0))).unwrap();
-    let ahead = open(50).unwrap();
-    let error = open(20).err().unwrap();
-    let Failure { class: Class::Conflict, fault } = error else { panic!("{error:?}") };
-    let pid = std::process::id().into();
-    let values = [("pid", pid), ("theirs", 50i64.into()), ("ours", 20i64.into())];
-    assert_eq!((fault.kind, &fault.values[1..]), ("page-max-ahead", &values[..]));
-    // The page before this one has issued nothing ahead of the clock, so nothing waits.
-    let tick = Layout::NODE.tick_at(START);
-    assert_eq!(draw(&ahead, 1), Err(Stall::AtFloor { until: tick + 1 }));
-    clock.set(START + 1);
-    assert_eq!(draw(&ahead, 1).unwrap().tick, tick + 1);
-}
-
-#[test]
 fn the_clock_s_tick_is_exhausted_when_a_page_begins() {
     let shared = memory();
     let directory = directory(shared.path());
     let clock = TestClock::at(START);
-    let open = || open(&directory, node(0), 0, clock.clone()).unwrap();
+    let open = || open(&directory, node(0), clock.clone()).unwrap();
     let generator = open();
     assert!(draw(&generator, 1).is_err());
     // It is the node's first one, so a rollback is like any other.
@@ -267,7 +246,7 @@ fn an_opening_does_not_wait_and_its_first_draw_waits_out_the_ms() {
     let shared = memory();
     let directory = directory(shared.path());
     let clock = Arc::new(ManualClock::at(START));
-    let open = || open(&directory, node(0), 0, clock.clone()).unwrap();
+    let open = || open(&directory, node(0), clock.clone()).unwrap();
     let mut drawn = Vec::new();
     for opened_at in START..START + 3 {
         let generator = open();
@@ -290,7 +269,7 @@ fn of_a_page_whose_boot_is_unknown_nothing_is_issued_in_the_tick_of_the_opening(
     let clock = TestClock::at(START);
     let opened_in = |boot_id| {
         let directory = Directory::with(shared.path(), boot_id).unwrap();
-        open(&directory, node(0), 0, clock.clone()).unwrap()
+        open(&directory, node(0), clock.clone()).unwrap()
     };
     let unknown = BootId::default();
     let before = opened_in(unknown);
@@ -339,7 +318,7 @@ fn cells_that_no_sequencer_writes_end_the_page_and_repeat_nothing() {
             let shared = memory();
             let directory = directory(shared.path());
             let clock = TestClock::at(START);
-            let open = || open(&directory, node, 0, clock.clone());
+            let open = || open(&directory, node, clock.clone());
             let users = [open().unwrap(), open().unwrap()];
             let mut drawn = Vec::new();
             let mut refusals = Vec::new();
@@ -440,7 +419,7 @@ fn a_page_has_its_name_before_the_clock_is_read_to_begin_it() {
     let (page, note) = (path.clone(), named.clone());
     let meanwhile = move || note.lock().unwrap().push(page.exists());
     let clock = Meanwhile(TestClock::at(START), meanwhile);
-    let generator = open(&directory, node(0), 0, clock).unwrap();
+    let generator = open(&directory, node(0), clock).unwrap();
     // Without its name: an earlier page may issue IDs after the reading.
     let opening = std::mem::take(&mut *named.lock().unwrap());
     assert!(!opening.is_empty() && opening.iter().all(|is_named| *is_named), "{opening:?}");
@@ -466,12 +445,12 @@ fn the_name_is_checked_after_the_clock_was_read() {
         if now.now().ms == START + 4 && drawn.is_empty() {
             fs::remove_file(here.page_of(&node(0))).unwrap();
             let later = TestClock::at(START + 3);
-            let other = open(&here, node(0), 0, later.clone()).unwrap();
+            let other = open(&here, node(0), later.clone()).unwrap();
             later.set(START + 4);
             drawn.push(draw(&other, 5).unwrap());
         }
     };
-    let generator = open(&directory, node(0), 0, Meanwhile(clock.clone(), meanwhile)).unwrap();
+    let generator = open(&directory, node(0), Meanwhile(clock.clone(), meanwhile)).unwrap();
     clock.set(START + 1);
     let first = draw(&generator, 1).unwrap();
     assert_eq!((first.tick, first.first), (Layout::NODE.tick_at(START + 1), 0));
@@ -489,7 +468,7 @@ fn a_page_that_is_deleted_each_time_is_an_error_at_last() {
     let clock = Meanwhile(TestClock::at(START), move || {
         let _ = fs::remove_file(&path);
     });
-    let generator = open(&directory, node(0), 0, clock).unwrap();
+    let generator = open(&directory, node(0), clock).unwrap();
     assert_eq!(draw(&generator, 1), Err(Stall::NoPage));
     let fault = generator.page_failure().unwrap();
     let Some(Value::Number(times)) = fault.value("times") else { panic!("{fault:?}") };
@@ -506,8 +485,9 @@ fn what_a_reset_forbids_stays_forbidden_on_the_next_page() {
     let unused = directory.unused(&node(0)).unwrap().unwrap();
     directory.reset(&unused, tick, tick + 50).unwrap();
     drop(unused);
-    // Another maxAhead is another page.
-    let generator = open(&directory, node(0), 3, clock.clone()).unwrap();
+    drop(open(&directory, node(0), clock.clone()).unwrap());
+    fs::remove_file(directory.page_of(&node(0))).unwrap();
+    let generator = open(&directory, node(0), clock.clone()).unwrap();
     for (ms, is_issued) in [(40, true), (50, true), (51, false), (5000, false)] {
         clock.set(START + ms);
         assert_eq!(draw(&generator, 1).is_ok(), is_issued, "{ms}");

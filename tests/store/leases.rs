@@ -132,7 +132,7 @@ fn a_slot_that_a_process_names_is_not_leased_nor_the_other_way() {
     let leased = take(&machine, &clock);
     let refused = Process::start(&machine, slot(3), &clock).err().unwrap();
     assert!(is_other_kind(&refused, "file-lease"), "{refused:?}");
-    let plain = Generator::on_host(machine.host(), slot(3), 0, Box::new(clock.clone()));
+    let plain = Generator::on_host(machine.host(), slot(3), Box::new(clock.clone()));
     assert!(is_other_kind(&plain.err().unwrap(), "file-lease"));
     assert_eq!(leased.draw().unwrap(), (5001, 0, 3), "the record knows what was issued");
 }
@@ -185,7 +185,7 @@ fn a_sweep_leaves_the_pages_of_others() {
     let (machine, clock) = (Machine::new(None), at(5000));
     let node = |worker_id| Node::new(*slot(3).layout(), 1, worker_id).unwrap();
     Process::start(&machine, node(7), &clock).unwrap().close();
-    drop(Generator::on_host(machine.host(), node(8), 0, Box::new(clock.clone())).unwrap());
+    drop(Generator::on_host(machine.host(), node(8), Box::new(clock.clone())).unwrap());
     let named = Process::start(&machine, slot(3), &clock).unwrap();
     let before = files(&machine);
     machine.host().sweep_leases(|_| true);

@@ -292,7 +292,7 @@ fn a_page_that_a_record_names_but_never_opened_is_not_another_ones() {
 #[test]
 fn a_node_is_used_with_a_record_or_without_never_both() {
     let (machine, clock) = (Machine::new(None), at(5000));
-    let plain = || Generator::on_host(machine.host(), slot(3), 0, Box::new(clock.clone()));
+    let plain = || Generator::on_host(machine.host(), slot(3), Box::new(clock.clone()));
     let is_used = |Failure { class, fault }: &Failure, theirs: &str| {
         *class == Class::Conflict && fault.value("theirs") == Some(&theirs.into())
     };
@@ -323,7 +323,7 @@ fn a_plain_page_that_reached_further_than_the_record_is_not_repeated() {
     let (machine, clock) = (Machine::new(None), at(5000));
     Process::start(&machine, slot(3), &clock).unwrap().close();
     clock.set(9000);
-    let plain = Generator::on_host(machine.host(), slot(3), 0, Box::new(clock.clone())).unwrap();
+    let plain = Generator::on_host(machine.host(), slot(3), Box::new(clock.clone())).unwrap();
     clock.set(9001);
     plain.try_reserve(&Policies::default(), |_| 1).unwrap();
     drop(plain);

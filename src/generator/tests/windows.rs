@@ -83,12 +83,13 @@ fn the_next_ceiling_covers_what_may_be_taken_ahead_and_what_was() {
     let ttl = Duration::from_millis(100);
     let now = Layout::NODE.tick_at(START);
     assert_eq!(generator.next_ceiling(ttl), now + 100, "nothing is taken ahead");
-    generator.reserve(|_| 1).unwrap();
-    assert_eq!(generator.next_ceiling(ttl), now + 100);
-    for ahead in [1, 2, 70] {
+    // From the end of the tick that was issued: ticks may be longer than the ttl.
+    for ahead in [0, 1, 2, 69] {
         while generator.try_reserve(|_| 4096).unwrap().block.tick < now + ahead {}
-        assert_eq!(generator.next_ceiling(ttl), now + ahead + 100);
+        assert_eq!(generator.next_ceiling(ttl), now + ahead + 101);
     }
+    while generator.try_reserve(|_| 4096).unwrap().block.tick < now + 70 {}
+    assert_eq!(generator.next_ceiling(ttl), now + 170, "no more may be taken ahead");
     clock.set(START - 5000);
     assert_eq!(generator.next_ceiling(ttl), now + 70, "the clock stepped back");
     clock.set(Layout::NODE.end_ms() - 1);
