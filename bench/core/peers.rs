@@ -94,7 +94,7 @@ fn main() {
     let directory = Directory::with(shared.path(), BootId::now());
     let page = directory
         .ok()
-        .and_then(|directory| Generator::on_host(directory, node, 0, Box::new(SystemClock)).ok());
+        .and_then(|directory| Generator::on_host(directory, node, Box::new(SystemClock)).ok());
     let epoch = Duration::from_millis(Layout::NODE.epoch_ms as u64);
     let clock = MonotonicClock::<1>::with_epoch(epoch);
     let basic = BasicSnowflakeGenerator::<WideId, _>::new(0, clock.clone());

@@ -140,7 +140,7 @@ macro_rules! numbers {
         })*
     };
 }
-numbers!(i64, u8, u32, u64, u128, usize);
+numbers!(i64, u8, u32, u64, u128, usize, f64);
 
 impl From<bool> for Value {
     fn from(flag: bool) -> Value {

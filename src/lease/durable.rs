@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use super::Access;
 use super::evidence::{Known, is_of_this_boot, is_usable, other_pages_issued};
-use crate::core::fault::{Class, Failure, fault};
+use crate::core::fault::Failure;
 use crate::core::layout::Tick;
 use crate::core::sequence::{NotReopened, WindowNumber};
 use crate::core::sequencer::{NEVER, Window};
@@ -108,23 +108,17 @@ impl Durable {
     /// Opens the node's page for the record, at first or after the previous page has lost its name.
     pub fn bind(&mut self, generator: &Generator, ttl: Duration) -> Result<(), Failure> {
         self.unbind()?;
-        let turn = match self.access {
-            // It changes nothing that other openers of the slot depend on.
-            Access::Joined => None,
-            Access::Taken => Some(SHORT_TURN),
-            Access::Alone | Access::Shared => Some(TURN),
+        let bound = match self.access {
+            Access::Joined => self.join(generator)?.ok_or_else(|| self.slot.in_use())?,
+            Access::Taken => self.bind_in_turn(generator, ttl, SHORT_TURN)?,
+            Access::Alone => self.bind_in_turn(generator, ttl, TURN)?,
+            Access::Shared => match self.join(generator)? {
+                Some(bound) => bound,
+                None => self.bind_in_turn(generator, ttl, TURN)?,
+            },
         };
-        if let Some(turn) = turn
-            && !take_within(&self.slot, OPENING, turn)?
-        {
-            return Err(self.slot.in_use());
-        }
-        let bound = self.bind_in_turn(generator, ttl);
-        if bound.is_err() {
-            self.slot.release(USERS)?;
-        }
-        self.slot.release(OPENING)?;
-        self.bound = Some(bound?);
+        generator.adopt(bound.page.clone());
+        self.bound = Some(bound);
         self.last = None;
         // The ceiling may be low: all users may have left the page long ago.
         let ceiling = generator.next_ceiling(ttl);
@@ -145,46 +139,87 @@ impl Durable {
         Ok(())
     }
 
-    fn bind_in_turn(&self, generator: &Generator, ttl: Duration) -> Result<Bound, Failure> {
+    /// Joins the page that the record names, if it is open. Changes nothing that other openers of the slot depend on, so
+    /// a process that is stopped meanwhile keeps no other from the slot.
+    fn join(&self, generator: &Generator) -> Result<Option<Bound>, Failure> {
         let slot = &self.slot;
         slot.check_path()?;
-        let (first, hold) = match self.access {
-            Access::Alone => (Hold::Exclusive, Hold::Exclusive),
-            Access::Taken => (Hold::Exclusive, Hold::Shared),
-            Access::Shared | Access::Joined => (Hold::Shared, Hold::Shared),
-        };
+        // Before the page: a page that the record's last user removes must not be opened.
+        if !slot.try_take(USERS, Hold::Shared)? {
+            return Ok(None);
+        }
+        let joined = self.read(generator).and_then(|record| match record.is_closed {
+            true => Ok(None),
+            false => self.open_page(&record, self.page(generator, &record)?),
+        });
+        if !matches!(joined, Ok(Some(_))) {
+            slot.release(USERS)?;
+        }
+        joined
+    }
+
+    /// The page, if it is the record's and open.
+    fn open_page(&self, record: &Record, page: Arc<Page>) -> Result<Option<Bound>, Failure> {
+        let sequence = page.sequence();
+        if record.page != page.id() || sequence.is_closed() || !is_of_this_boot(&page)? {
+            return Ok(None);
+        }
+        let (window, floor) = (sequence.window_number(), sequence.floor());
+        Ok(Some(Bound { generation: record.generation, window, floor, page }))
+    }
+
+    fn read(&self, generator: &Generator) -> Result<Record, Failure> {
+        let record = self.slot.read()?;
+        checks::check_node(&record.node, generator.node(), self.slot.path())?;
+        Ok(record)
+    }
+
+    /// Opens a page for the record, one process at a time.
+    fn bind_in_turn(
+        &self,
+        generator: &Generator,
+        ttl: Duration,
+        turn: Duration,
+    ) -> Result<Bound, Failure> {
+        let slot = &self.slot;
+        if !take_within(slot, OPENING, turn)? {
+            return Err(checks::opening(slot.path(), turn));
+        }
+        let bound = self.bind_alone(generator, ttl);
+        if bound.is_err() {
+            slot.release(USERS)?;
+        }
+        slot.release(OPENING)?;
+        bound
+    }
+
+    fn bind_alone(&self, generator: &Generator, ttl: Duration) -> Result<Bound, Failure> {
+        let slot = &self.slot;
+        slot.check_path()?;
+        let hold = if self.access == Access::Alone { Hold::Exclusive } else { Hold::Shared };
+        let first = if self.access == Access::Shared { Hold::Shared } else { Hold::Exclusive };
         for _ in 0..PAGES {
-            // Before the page: a page that the record's last user removes must not be opened.
             if !slot.try_take(USERS, first)? {
                 return Err(slot.in_use());
             }
-            let record = slot.read()?;
-            checks::check_node(&record.node, generator.node(), slot.path())?;
-            if self.access == Access::Joined && record.is_closed {
-                return Err(slot.in_use());
-            }
+            let record = self.read(generator)?;
             let page = self.page(generator, &record)?;
-            let is_joined =
-                record.page == page.id() && !page.sequence().is_closed() && is_of_this_boot(&page)?;
-            let bound = if is_joined {
-                let window = page.sequence().window_number();
-                let floor = page.sequence().floor();
-                Bound { page, generation: record.generation, window, floor }
-            } else if self.access == Access::Joined || !slot.try_take(USERS, Hold::Exclusive)? {
+            // Another process may have opened it before the turn.
+            if let Some(bound) = self.open_page(&record, page.clone())? {
+                return Ok(bound);
+            }
+            let bound = if !slot.try_take(USERS, Hold::Exclusive)? {
                 return Err(slot.in_use());
             } else if is_usable(&page, &record) {
                 let bound = self.begin(generator, ttl, page, &slot.read()?)?;
                 slot.try_take(USERS, hold)?;
                 bound
-            } else if page.try_alone()? {
+            } else {
+                // Nobody draws from a page of this record: all users have given it up.
                 page.end();
                 page.remove()?;
                 continue;
-            } else {
-                let fault = fault!("page-record", place: page.path(), pid: page.living_user());
-                return Err(Failure::new(Class::Conflict, fault));
             };
-            generator.adopt(bound.page.clone());
             return Ok(bound);
         }
         Err(slot.in_use())

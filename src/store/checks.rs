@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::time::Duration;
 
 use super::record::{Record, Skip, Unsound, VERSION};
 use crate::core::fault::{Class, Failure, Fault, fault};
@@ -69,6 +70,11 @@ pub(super) fn damaged(path: &Path) -> Failure {
 
 pub(super) fn replaced(path: &Path) -> Failure {
     Failure::new(Class::Lost, fault!("slot-replaced", place: path))
+}
+
+pub(crate) fn opening(path: &Path, waited: Duration) -> Failure {
+    let waited = waited.as_secs_f64();
+    Failure::new(Class::InUse, fault!("slot-opening", place: path, waited))
 }
 
 pub(crate) fn overtaken(path: &Path) -> Failure {

@@ -227,6 +227,73 @@ fn who_is_alone_with_a_slot_refuses_others_and_is_refused_beside_them() {
     assert!(Process::start_as(&machine, slot(3), &clock, Access::Alone).is_ok());
 }
 
+/// Locks the byte of a slot's file whose holder opens a page for it, as a process that is stopped there does.
+fn stopped_opener(machine: &Machine) -> File {
+    use std::os::fd::AsRawFd;
+    let path = machine.store().path_of(&slot(3));
+    let file = File::options().read(true).write(true).open(path).unwrap();
+    let mut lock = libc::flock64 {
+        l_type: libc::F_WRLCK as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: (1 << 40) + 1,
+        l_len: 1,
+        l_pid: 0,
+    };
+    // SAFETY: the descriptor is open, and the call reads and writes `lock` only.
+    assert_eq!(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &mut lock) }, 0);
+    file
+}
+
+#[test]
+fn a_process_that_is_stopped_while_it_opens_a_node_keeps_no_other_from_the_open_page() {
+    let (machine, clock) = (Machine::new(None), at(5000));
+    let first = Process::start(&machine, slot(3), &clock).unwrap();
+    let _stopped = stopped_opener(&machine);
+    let next = Process::start(&machine, slot(3), &clock).unwrap();
+    clock.set(5001);
+    assert_eq!([first.draw().unwrap(), next.draw().unwrap()], [(5001, 0, 0), (5001, 0, 3)]);
+}
+
+#[test]
+fn who_waits_in_vain_for_a_stopped_opener_is_told_so() {
+    let (machine, clock) = (Machine::new(None), at(5000));
+    Process::start(&machine, slot(3), &clock).unwrap().close();
+    let stopped = stopped_opener(&machine);
+    let refused = Process::start(&machine, slot(3), &clock).err().unwrap();
+    assert_eq!((refused.class, refused.fault.kind), (Class::InUse, "slot-opening"), "{refused:?}");
+    drop(stopped);
+    Process::start(&machine, slot(3), &clock).unwrap();
+}
+
+/// A directory of slots that was copied, beside its original on one host.
+#[test]
+fn a_copied_directory_is_another_record() {
+    let (machine, copy, clock) = (Machine::new(None), tempfile::tempdir().unwrap(), at(5000));
+    let mut original = Process::start(&machine, slot(3), &clock).unwrap();
+    for entry in fs::read_dir(machine.path()).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, copy.path().join(path.file_name().unwrap())).unwrap();
+    }
+    let flush = Arc::new(|_: &Path, _: &File| Ok(()));
+    let open = || {
+        let generator = Generator::recorded(machine.host(), slot(3), 0, Box::new(clock.clone()));
+        let store = FileStore::with(copy.path(), flush.clone()).unwrap();
+        Durable::open(&store, &generator, holder(), TTL, Access::Shared)
+            .map(|durable| Process { generator, durable })
+    };
+    let refused = open().err().unwrap();
+    assert_eq!(refused.fault.kind, "page-record", "{refused:?}");
+    clock.set(5900);
+    original.renew();
+    clock.set(6800);
+    original.draw().unwrap();
+    drop(original);
+    // Nobody uses the original: the copy begins above all that the page has issued, which the copy does not know.
+    clock.set(6000);
+    let copied = open().unwrap();
+    assert!(matches!(copied.draw().unwrap_err().stall, Stall::AtFloor { until: 6801 }));
+}
+
 /// Another host that sees the same directory, or another container.
 #[test]
 fn a_slot_whose_page_is_out_of_reach_is_refused() {
