@@ -209,14 +209,17 @@ impl Search<'_> {
         // This process may have issued IDs as another user, before `setuid`. What those were is unknown.
         let is_next = || !self.directory.other_users(&self.wanted.node).is_empty();
         let reached = if self.reached == NEVER && is_next() { 0 } else { self.reached };
-        if reached > NEVER {
-            let cells = &page.contents().cells;
-            Sequence::new(cells, self.wanted.node.layout()).note_before(reached);
+        let layout = self.wanted.node.layout();
+        let sequence = Sequence::new(&page.contents().cells, layout);
+        sequence.note_before(reached);
+        if let Some(ms) = self.directory.swept_ms() {
+            sequence.raise_floor(layout.tick_at(ms));
         }
         let file = own::write_page(directory, &mut page);
         let named = file.and_then(|file| Ok(file.persist_noclobber(&self.path)?));
         if whole::if_possible(named).map_err(|cause| self.failed(cause))?.is_some() {
             self.created = page.header.page_id;
+            self.directory.note_created();
         }
         Ok(Attempt::Again)
     }

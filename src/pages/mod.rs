@@ -10,6 +10,7 @@
 //! | `page` | a page, mapped: its locks, its name, its removal |
 //! | `joining` | checks of an existing page that a process wants to use |
 //! | `directory` | the directory of pages: location, owner; finds, creates and replaces pages |
+//! | `sweep` | removes unused pages where there are many |
 //! | `other_users` | other users' pages of a node, to warn of |
 //! | `lease` | pages of slots that a store has leased to this host |
 //! | `durable_lease` | pages of slots that this host has leased from directories: search and removal |
@@ -51,6 +52,7 @@ mod own;
 mod page;
 mod processes;
 mod reading;
+mod sweep;
 
 pub use directory::{Directory, Found};
 pub use header::{Authority, BootId, Header, Terms};

@@ -21,6 +21,7 @@ mod recorded;
 #[path = "../steering/mod.rs"]
 mod steering;
 mod storms;
+mod sweep;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,0 +1,92 @@
+//! Removes pages that nobody uses, where there are many: an application that opens thousands of nodes would leave as many
+//! files.
+//!
+//! A removed page remembers nothing. So the time of the last ID of all removed pages is kept, as the modification time
+//! of one file, and new pages issue nothing up to it. A clock that rolls back behind it is waited for.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, UNIX_EPOCH};
+
+use super::directory::Directory;
+use super::own;
+use super::page::Page;
+use crate::core::clock::{Clock, SystemClock};
+use crate::core::fault::Failure;
+use crate::files::lock::{self, Hold, USERS};
+
+/// The file whose modification time is kept.
+const SWEPT: &str = "swept";
+
+/// The pages that stay in any case, and the pages that a process creates between two sweeps.
+const MOST: usize = 256;
+
+/// Time from the last ID of a page to its removal: the longest clock rollback that new pages do not notice.
+const PASSED: Duration = Duration::from_millis(100);
+
+/// The pages that this process has created.
+static CREATED: AtomicUsize = AtomicUsize::new(0);
+
+impl Directory {
+    fn swept(&self) -> PathBuf {
+        self.path().join(SWEPT)
+    }
+
+    /// The last time of an ID of a removed page, Unix ms; none where there is none.
+    pub(super) fn swept_ms(&self) -> Option<i64> {
+        let modified = fs::symlink_metadata(self.swept()).ok()?.modified().ok()?;
+        Some(modified.duration_since(UNIX_EPOCH).ok()?.as_millis() as i64)
+    }
+
+    /// Called for each page that this process creates: now and then removes others.
+    pub(super) fn note_created(&self) {
+        if CREATED.fetch_add(1, Relaxed) % MOST == MOST - 1 {
+            // Pages that could not be removed are in the way of nobody.
+            let _ = self.sweep();
+        }
+    }
+
+    /// Removes unused pages whose last ID has passed, until few are left.
+    fn sweep(&self) -> Result<(), Failure> {
+        let paths = self.paths("")?;
+        let surplus = paths.len().saturating_sub(MOST);
+        if surplus == 0 {
+            return Ok(());
+        }
+        let path = self.swept();
+        let failed = Failure::io("page-io", "write", &path);
+        if own::create(&path, b"").map_err(&failed)?.is_some() {
+            self.keep(&own::open(&path, self.uid)?.0, 0)?;
+        }
+        let (kept, ..) = own::open(&path, self.uid)?;
+        if !lock::try_take(&kept, USERS, Hold::Exclusive).map_err(failed)? {
+            // Another process sweeps.
+            return Ok(());
+        }
+        let latest = SystemClock.now().ms - PASSED.as_millis() as i64;
+        let mut removed = 0;
+        for path in paths {
+            if removed == surplus {
+                break;
+            }
+            let Ok(Some(page)) = Page::map(&path, self.uid) else { continue };
+            let layout = page.header().node.layout();
+            let last_ms = layout.tick_start_ms(page.sequence().highest().saturating_add(1)) - 1;
+            if last_ms > latest || !page.try_alone()? {
+                continue;
+            }
+            // First, so that the node's next page begins above it.
+            self.keep(&kept, last_ms.max(self.swept_ms().unwrap_or(0)))?;
+            page.end();
+            page.remove_with_marker()?;
+            removed += 1;
+        }
+        Ok(())
+    }
+
+    fn keep(&self, file: &File, unix_ms: i64) -> Result<(), Failure> {
+        let time = UNIX_EPOCH + Duration::from_millis(unix_ms.max(0) as u64);
+        file.set_modified(time).map_err(Failure::io("page-io", "write", &self.swept()))
+    }
+}
