@@ -220,6 +220,29 @@ fn one_of_another_boot_or_an_unknown_one_is_not_trusted() {
     assert_eq!(page.header().boot_id, BootId([2; 16]));
 }
 
+/// A damaged namespace has a floor ten years ahead.
+#[test]
+fn a_floor_of_one_namespace_is_not_taken_for_issued_by_another() {
+    for is_released in [false, true] {
+        let shared = memory();
+        let directory = directory(shared.path());
+        let future = now() + 10 * 365 * 86_400_000;
+        let page = directory.lease(&node(3), 0, &grant(A, future, future + 1000)).unwrap();
+        let told = is_released.then(|| page.leave()).flatten();
+        assert_eq!(told, is_released.then_some(future), "its own namespace keeps the floor");
+        drop(page);
+        let other = directory.lease(&node(3), 0, &wide(B)).unwrap();
+        let last = directory.lease(&node(4), 0, &wide(B)).unwrap().leave().unwrap();
+        assert!(last <= now(), "{last}");
+        assert_eq!(drawn(other), Ok(10));
+        drop(directory.lease(&node(3), 0, &wide(B)).unwrap());
+        let clock = TestClock::at(START + 1);
+        let plain = open(&directory, node(3), clock.clone()).unwrap();
+        clock.set(START + 2);
+        draw(&plain, 1).unwrap();
+    }
+}
+
 #[test]
 fn nothing_is_issued_from_one_that_has_lost_its_name() {
     let shared = memory();

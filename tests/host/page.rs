@@ -430,6 +430,32 @@ fn a_page_has_its_name_before_the_clock_is_read_to_begin_it() {
     assert!(next.len() > 1 && !next[0] && next[1..].iter().all(|is_named| *is_named), "{next:?}");
 }
 
+/// The maker of a node's first page is held up before it begins the page.
+#[test]
+fn who_joins_a_first_page_that_its_maker_has_not_begun_draws_within_a_long_tick() {
+    let node = Node::new(Layout { tick_ms: 3000, epoch_ms: 0, ..Layout::NODE }, 1, 3).unwrap();
+    let shared = memory();
+    let directory = directory(shared.path());
+    let clock = TestClock::at(START);
+    let joined = Arc::new(Mutex::new(None));
+    let meanwhile = {
+        let (joined, directory, clock) = (joined.clone(), directory.clone(), clock.clone());
+        move || {
+            let mut joined = joined.lock().unwrap();
+            if joined.is_none() {
+                let other = open(&directory, node, clock.clone()).unwrap();
+                let block = draw(&other, 5).unwrap();
+                *joined = Some((other.page().id(), block));
+            }
+        }
+    };
+    let maker = open(&directory, node, Meanwhile(clock, meanwhile)).unwrap();
+    let (page, theirs) = joined.lock().unwrap().unwrap();
+    assert_eq!(maker.page().id(), page);
+    let ours = draw(&maker, 5).unwrap();
+    assert_eq!((theirs.tick, theirs.first, ours.tick, ours.first), (ours.tick, 0, theirs.tick, 5));
+}
+
 #[test]
 fn the_name_is_checked_after_the_clock_was_read() {
     let shared = memory();
