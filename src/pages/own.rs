@@ -119,8 +119,8 @@ pub fn explain(directory: &Path) {
 const EXPLANATION: &str = "\
 This directory belongs to snowdrift (npm), which gives applications unique 64-bit IDs.
 
-Each .page file is 4096 bytes of shared memory. All processes of this user that issue IDs with the same
-layout, epoch, datacenterId and workerId share one page, so that no two of them issue the same ID.
+Each .page file is 4096 bytes of shared memory, and .born is its second name. All processes of this user that issue
+IDs with the same layout, epoch, datacenterId and workerId share one page, so that no two of them issue the same ID.
 
 snowdrift slots     lists the pages and the processes that use them
 
