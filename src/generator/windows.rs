@@ -16,6 +16,7 @@ impl Generator {
             // This process may itself have issued IDs of the node before the node was recorded. A reservation decided
             // in the previous window fails.
             let high = sequence.close_once().high;
+            sequence.forget_floor();
             if sequence.is_last_window() {
                 // The lock and the window's ID keep late answers away.
                 sequence.renumber_windows();

@@ -213,6 +213,14 @@ impl<M: Borrow<Cells>> Sequence<M> {
         Ok(number)
     }
 
+    /// Lowers the floor of closed cells to what was issued before them: the floor of an ended window is the next one's only
+    /// if that has the same authority, which passes it again. Only for cells of one process.
+    pub fn forget_floor(&self) {
+        debug_assert!(self.is_closed());
+        let Cells { floor, before, .. } = self.cells();
+        floor.store(before.load(Acquire), Release);
+    }
+
     /// Restarts the window numbers of closed cells, which are few. Only for cells of one process, which must keep late
     /// confirmations of earlier windows away.
     pub fn renumber_windows(&self) {

@@ -55,6 +55,19 @@ fn a_ceiling_that_cannot_be_raised_is_refused_until_the_next_try() {
 }
 
 #[test]
+fn the_floor_of_an_ended_window_is_not_taken_for_issued() {
+    let (generator, clock) = generator(Layout::NODE, POLICIES);
+    let issued = generator.reserve(|_| 1).unwrap().first_id;
+    let years = 10 * 365 * 86_400_000;
+    let id = generator.begin_window(window(years, years + 5), true);
+    assert!(generator.try_reserve(|_| 1).is_err());
+    assert_eq!(generator.end_window(id), Some(Layout::NODE.tick_at(START)));
+    generator.open_window();
+    clock.set(START + 10);
+    assert!(generator.try_reserve(|_| 1).unwrap().first_id > issued);
+}
+
+#[test]
 fn a_late_answer_does_not_move_the_next_window() {
     let (generator, _) = generator(Layout::NODE, POLICIES);
     let first = generator.begin_window(window(-9, -5), true);
