@@ -232,7 +232,7 @@ impl Durable {
         let id = self.slot.identity(record)?;
         let authority = Authority::Record { id, is_leased: self.is_leased };
         let terms = Terms { max_ahead: present.header().terms.max_ahead, authority };
-        if present.header().terms == terms && present.is_named().unwrap_or(false) {
+        if present.header().terms == terms && present.is_current() {
             return Ok(present);
         }
         Ok(Arc::new(directory.obtain(generator.node(), terms)?))

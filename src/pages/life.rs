@@ -240,7 +240,7 @@ impl Search<'_> {
             }
             // Another process has just placed it.
             Ok(Some(marked)) if marked.is_same(page) => return Ok(true),
-            Ok(Some(before)) => {
+            Ok(Some(before)) if before.header().node == page.header().node => {
                 let was_begun = before.sequence().is_begun();
                 let reached = before.end().unwrap_or(0);
                 if was_begun && sequence.is_begun() {
@@ -263,12 +263,10 @@ impl Search<'_> {
                     page.cells().set_ceiling(before.cells().ceiling());
                 }
             }
-            // What it has issued is unknown.
-            Err(Failure { class: Class::Page, .. }) if !sequence.is_begun() => {
-                sequence.note_before(0);
-            }
-            Err(Failure { class: Class::Page, .. }) => {}
-            Err(failure) => return Err(failure),
+            Err(failure) if failure.class != Class::Page => return Err(failure),
+            // What the node's last page has issued is unknown.
+            _ if !sequence.is_begun() => sequence.note_before(0),
+            _ => {}
         }
         let linked = second_name(&self.path, self.directory.path());
         let linked = whole::if_possible(linked).map_err(|cause| self.failed(cause))?;
@@ -336,6 +334,12 @@ impl Page {
             fault!("page-record", place, pid)
         };
         Failure::new(Class::Conflict, fault)
+    }
+
+    /// Whether it is its node's current page, under both names.
+    pub fn is_current(&self) -> bool {
+        let is_at = |path: &Path| self.is_at(path).unwrap_or(false);
+        self.path().is_none_or(|path| is_at(path) && is_at(&path.with_extension(MARKER)))
     }
 
     /// Removes the page, if it has its name.
