@@ -27,7 +27,7 @@ pub const BYTES: usize = 4096;
 pub const KEPT_AT: usize = offset_of!(Contents, kept);
 
 /// A page's bytes. Everything that changes after creation is atomic.
-#[repr(C, align(4096))]
+#[repr(C, align(128))]
 pub struct Contents {
     header: [AtomicU64; HEADER_BYTES / 8],
     pub cells: Cells,
@@ -54,7 +54,7 @@ impl Contents {
 }
 
 /// A page in the process's own memory. All zeros are a fresh sequencer.
-#[repr(C, align(4096))]
+#[repr(C, align(128))]
 pub struct Bytes(UnsafeCell<[u8; BYTES]>);
 
 // SAFETY: shared references are to `Contents` only, whose fields are atomics.
