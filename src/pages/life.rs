@@ -231,13 +231,13 @@ impl Search<'_> {
         if is_marker()? {
             return Ok(true);
         }
+        let linked = whole::if_possible(fs::hard_link(&self.path, &self.marker));
+        if linked.map_err(|cause| self.failed(cause))?.is_some() {
+            return is_marker();
+        }
         let sequence = page.sequence();
         match Page::map(&self.marker, self.wanted.uid) {
-            Ok(None) => {
-                let linked = whole::if_possible(fs::hard_link(&self.path, &self.marker));
-                linked.map_err(|cause| self.failed(cause))?;
-                return is_marker();
-            }
+            Ok(None) => return Ok(false),
             // Another process has just placed it.
             Ok(Some(marked)) if marked.is_same(page) => return Ok(true),
             Ok(Some(before)) if before.header().node == page.header().node => {

@@ -16,9 +16,13 @@ use crate::files::{system, whole};
 
 const README: &str = "README";
 
-/// Creates the directory when missing, then checks what has the name. A check before the creation would let another
-/// user put something there in between.
+/// Creates the directory when missing, and checks what has the name: last, since another user may put something there
+/// between a check and a creation.
 pub fn create_directory(path: &Path, uid: u32) -> Result<(), Failure> {
+    match check_directory(path, uid) {
+        Err(failure) if failure.is_missing() => {}
+        checked => return checked,
+    }
     match system::create_directory(path) {
         // Independent of the umask.
         Ok(()) => system::set_directory_mode(path).map_err(Failure::io(
