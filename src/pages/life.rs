@@ -212,8 +212,8 @@ impl Search<'_> {
         let layout = self.wanted.node.layout();
         let sequence = Sequence::new(&page.contents().cells, layout);
         sequence.note_before(reached);
-        if let Some(ms) = self.directory.swept_ms() {
-            sequence.raise_floor(layout.tick_at(ms));
+        if let Some(tick) = self.directory.swept_tick(layout) {
+            sequence.raise_floor(tick);
         }
         let file = own::write_page(directory, &mut page);
         let named = file.and_then(|file| Ok(file.persist_noclobber(&self.path)?));

@@ -10,10 +10,12 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::directory::Directory;
+use super::header::Authority;
 use super::own;
 use super::page::Page;
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::Failure;
+use crate::core::layout::{Layout, Tick};
 use crate::files::lock::{self, Hold, USERS};
 
 /// The file whose modification time is kept.
@@ -33,8 +35,13 @@ impl Directory {
         self.path().join(SWEPT)
     }
 
+    /// The highest tick of this layout that a removed page may have issued. The last tick of each was over.
+    pub(super) fn swept_tick(&self, layout: &Layout) -> Option<Tick> {
+        Some(layout.tick_at(self.swept_ms()?.saturating_add(1)) - 1)
+    }
+
     /// The last time of an ID of a removed page, Unix ms; none where there is none.
-    pub(super) fn swept_ms(&self) -> Option<i64> {
+    fn swept_ms(&self) -> Option<i64> {
         let modified = fs::symlink_metadata(self.swept()).ok()?.modified().ok()?;
         Some(modified.duration_since(UNIX_EPOCH).ok()?.as_millis() as i64)
     }
@@ -71,16 +78,18 @@ impl Directory {
                 break;
             }
             let Ok(Some(page)) = Page::map(&path, self.uid) else { continue };
-            let layout = page.header().node.layout();
-            let last_ms = layout.tick_start_ms(page.sequence().highest().saturating_add(1)) - 1;
-            if last_ms > latest || !page.try_alone()? {
+            if page.last_ms() > latest || page.forbids_ticks() || !page.try_alone()? {
+                continue;
+            }
+            // Others may have issued before the lock.
+            let last_ms = page.last_ms();
+            if last_ms > latest {
                 continue;
             }
             // First, so that the node's next page begins above it.
             self.keep(&kept, last_ms.max(self.swept_ms().unwrap_or(0)))?;
             page.end();
-            page.remove_with_marker()?;
-            removed += 1;
+            removed += usize::from(page.remove_with_marker().is_ok());
         }
         Ok(())
     }
@@ -88,5 +97,18 @@ impl Directory {
     fn keep(&self, file: &File, unix_ms: i64) -> Result<(), Failure> {
         let time = UNIX_EPOCH + Duration::from_millis(unix_ms.max(0) as u64);
         file.set_modified(time).map_err(Failure::io("page-io", "write", &self.swept()))
+    }
+}
+
+impl Page {
+    /// The end of the last tick that may have been issued, Unix ms.
+    fn last_ms(&self) -> i64 {
+        let next = self.sequence().highest().saturating_add(1);
+        self.header().node.layout().tick_start_ms(next) - 1
+    }
+
+    /// Whether a reset found ticks ahead of the clock issued, which only this page knows.
+    fn forbids_ticks(&self) -> bool {
+        self.header().terms.authority == Authority::Free && self.cells().ceiling() < Tick::MAX
     }
 }

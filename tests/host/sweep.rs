@@ -2,9 +2,12 @@
 
 use std::fs;
 
+use snowdrift::core::clock::{Clock, SystemClock};
 use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
 use snowdrift::core::sequencer::Stall;
+use snowdrift::lease::reset::reset_page;
+use snowdrift::pages::Directory;
 
 use super::{TestClock, directory, draw, duplicates, ids, memory, open};
 
@@ -45,4 +48,60 @@ fn unused_pages_of_many_nodes_are_removed_and_repeat_nothing() {
         assert!(drawn[n as usize].len() > 1, "node {n} goes on");
     }
     assert!(floors > 1000, "{floors}");
+}
+
+/// More nodes than a directory keeps, with IDs of some seconds ago.
+fn open_many(directory: &Directory, epoch_ms: i64) {
+    let clock = TestClock::at(SystemClock.now().ms - 10_000);
+    for n in 0..600 {
+        let node = Node::new(Layout { epoch_ms: epoch_ms + n, ..Layout::NODE }, 1, 3).unwrap();
+        let generator = open(directory, node, clock.clone()).unwrap();
+        clock.set(clock.now().ms + 1);
+        let _ = draw(&generator, 1);
+    }
+}
+
+/// The last tick of each removed page was over, so no other node waits for the end of a tick.
+#[test]
+fn a_node_with_long_ticks_issues_at_once_where_pages_were_removed() {
+    const AGO: i64 = 365 * 86_400_000 + 43_200_000;
+    for tick_ms in [1, 1000, 3000, 86_400_000] {
+        let shared = memory();
+        let directory = directory(shared.path());
+        open_many(&directory, 0);
+        assert!(directory.path().join("swept").exists());
+        let layout = Layout::new([36, 3, 5, 2, 17], tick_ms, SystemClock.now().ms - AGO);
+        let clock = TestClock::at(SystemClock.now().ms);
+        let generator = open(&directory, Node::new(layout, 1, 3).unwrap(), clock.clone()).unwrap();
+        clock.set(clock.now().ms + 1);
+        draw(&generator, 1).unwrap();
+    }
+}
+
+/// A clock was years ahead. A reset forbids what it issued then, and only the page knows that.
+#[test]
+fn a_page_that_forbids_ticks_is_not_removed() {
+    const YEARS: i64 = 10 * 365 * 86_400_000;
+    let shared = memory();
+    let directory = directory(shared.path());
+    let node = Node::new(Layout { epoch_ms: 0, ..Layout::NODE }, 1, 3).unwrap();
+    let clock = TestClock::at(START);
+    let generator = open(&directory, node, clock.clone()).unwrap();
+    let mut drawn = Vec::new();
+    for ms in [START + 1, START + YEARS] {
+        clock.set(ms);
+        drawn.push(ids(&node, &draw(&generator, 7).unwrap()));
+    }
+    drop(generator);
+    reset_page(&directory, &node, START + 2, true).unwrap().unwrap();
+    for epoch_ms in [10_000, 20_000] {
+        open_many(&directory, epoch_ms);
+    }
+    clock.set(START + YEARS - 1);
+    let generator = open(&directory, node, clock.clone()).unwrap();
+    for ms in 0..2 {
+        clock.set(START + YEARS + ms);
+        drawn.extend(draw(&generator, 7).map(|block| ids(&node, &block)));
+    }
+    assert_eq!(duplicates(drawn), 0);
 }
