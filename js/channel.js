@@ -7,7 +7,7 @@ const native = require('./native.js');
 /**
  * @param settings the result of `readOptions`
  * @param basis the right of this process to issue IDs, if it is more than the node's name. One of ownClock,
- *   recording, window, ofThread, grant and join, as in OpenRequest of src/binding/request.rs
+ *   recording, window, ofThread, grant and join, as src/binding/request.rs reads them
  */
 function requestOf(settings, basis) {
   const { clock: _, recording, leasing, ...own } = settings;

@@ -188,11 +188,9 @@ impl SharedBlock {
         if !(1..=len).contains(&unused) {
             return;
         }
-        match (source, reserved) {
-            (Source::Ring(ring), _) => {
-                ring.keep(&memory.ids[(len - unused) as usize..len as usize])
-            }
-            (source, Some(block)) => source.generator().give_back(&block, unused),
+        match (&source.ring, reserved) {
+            (Some(ring), _) => ring.keep(&memory.ids[(len - unused) as usize..len as usize]),
+            (None, Some(block)) => source.give_back(&block, unused),
             _ => {}
         }
     }

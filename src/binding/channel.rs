@@ -8,14 +8,14 @@ use napi_derive::napi;
 use super::block::SharedBlock;
 use super::draw::Draws;
 use super::records::StatsRecord;
-use super::request::OpenRequest;
+use super::request::Requested;
 use super::source::Source;
 use crate::core::fault::Fault;
 use crate::core::layout::Tick;
 use crate::core::listeners::Listener;
 use crate::generator::WindowId;
 use crate::pages::Page;
-use crate::registry::Share;
+use crate::registry::{By, Share};
 
 /// The outcome of moving an instance to another generator.
 #[derive(Default)]
@@ -56,7 +56,7 @@ impl Channel {
 
     /// Applies a function to the share in the process's generator, if there is one.
     pub fn with_share<R>(&self, does: impl FnOnce(&Share) -> Option<R>) -> Option<R> {
-        self.with(|source| source.share().and_then(does)).flatten()
+        self.with(|source| does(&source.share)).flatten()
     }
 
     /// Changes the window that a store keeps, if JavaScript leased the slot.
@@ -78,7 +78,7 @@ impl Channel {
     }
 
     pub fn on_renewed(&self, listener: Arc<Listener>) {
-        self.with(|source| source.share().map(|share| share.on_renewed(&listener)));
+        self.with(|source| source.on_renewed(&listener));
         self.renewed.borrow_mut().push(listener);
     }
 
@@ -89,22 +89,26 @@ impl Channel {
 
     /// Draws from the requested source from now on. If that cannot be opened, the previous one stays, with its window
     /// closed.
-    pub fn move_to(&self, request: &OpenRequest) -> MoveRecord {
+    pub fn move_to(&self, Requested(wanted): Requested) -> MoveRecord {
         // JavaScript's rest of the last block belongs to the previous slot, and was reserved while that was held. It
         // is not given back to the next.
         self.draws.lose();
-        // A slot has one user at a time, so to reopen the same slot its share goes first. A page has any number of
-        // users.
-        let has_page = request.grant.is_some() || request.join.is_some();
-        let worker_id = request.worker_id.map(|id| id as u64);
-        let is_same = |source: &Source| worker_id == Some(source.generator().node().worker_id());
-        if !has_page && self.with(is_same) == Some(true) {
-            self.source.take();
-        }
-        match Source::open(request) {
+        let opened = wanted.and_then(|wanted| {
+            // A slot has one user at a time, so to reopen the same slot its share goes first. A page has any number of
+            // users.
+            let has_page = matches!(wanted.request.by, By::Grant(_) | By::Host(_));
+            let is_same =
+                |source: &Source| wanted.request.worker_id == Some(source.node().worker_id());
+            if !has_page && self.with(is_same) == Some(true) {
+                self.source.take();
+            }
+            Source::open(&wanted)
+        });
+        match opened {
             Ok(Some(source)) => {
                 self.rejected_put.borrow().iter().for_each(|one| source.on_rejected_put(one));
-                let last = self.source.replace(Some(source)).and_then(Source::leave);
+                let last =
+                    self.source.replace(Some(source)).and_then(|before| before.share.leave());
                 MoveRecord { fault: None, has_moved: true, last }
             }
             Ok(None) => MoveRecord::default(),
@@ -116,7 +120,7 @@ impl Channel {
     /// more.
     pub fn leave(&self) -> Option<Tick> {
         self.draws.block.lose();
-        self.end().and_then(Source::leave)
+        self.end().and_then(|source| source.share.leave())
     }
 
     pub fn close(&self) {

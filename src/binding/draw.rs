@@ -12,7 +12,6 @@ use crate::core::layout::Tick;
 use crate::core::pace::LARGEST_BLOCK;
 use crate::core::sequencer::Stall;
 use crate::generator::{Booking, Generator, Policies, Redeemed, Refusal, Reserved, Waits};
-use crate::registry::Share;
 
 /// The fewest parts in which a batch takes a tick, if such a part has at least [`LARGEST_BLOCK`] IDs.
 const PARTS_OF_TICK: u64 = 16;
@@ -47,24 +46,22 @@ impl Draws {
     #[inline(always)]
     pub fn refill(&self, source: &Source, memory: &mut Memory, may_wait: bool) -> i32 {
         self.block.end(memory, source);
-        let generator = source.generator();
+        let generator: &Generator = &source.share;
         let pace = self.block.pace();
         let want = |tick| pace.at(ms_of(generator, tick)).size();
         let reserved = match source {
-            Source::Ring(ring) => {
-                return self.answer(source, self.take_from(ring, memory, may_wait));
-            }
-            Source::Shared(share) => {
-                match self.booked(source, share, may_wait, pace.booking_size(), want) {
-                    Some(booked) => booked,
-                    None if may_wait => {
-                        self.wait_for(source, share.policies(), pace.booking_size(), want)
-                    }
-                    None => self.try_in_turn(source, share, pace.booking_size(), want),
-                }
+            Source { ring: Some(ring), .. } => {
+                return self.answer(source, self.take_from(source, ring, memory, may_wait));
             }
             // js/ reads such a clock for every ID, and waits for it.
-            Source::Own(..) => source.try_reserve(|_| 1),
+            Source { clock: Some(_), .. } => source.try_reserve_next(|_| 1),
+            _ => match self.booked(source, may_wait, pace.booking_size(), want) {
+                Some(booked) => booked,
+                None if may_wait => {
+                    self.wait_for(source, source.policies(), pace.booking_size(), want)
+                }
+                None => self.try_in_turn(source, pace.booking_size(), want),
+            },
         };
         let written = reserved.map(|reserved| {
             self.block.write(memory, &reserved, generator.node().layout());
@@ -78,7 +75,6 @@ impl Draws {
     fn booked(
         &self,
         source: &Source,
-        share: &Share,
         may_wait: bool,
         most: u64,
         want: impl Fn(Tick) -> u64,
@@ -88,15 +84,15 @@ impl Draws {
         }
         let booking = self.booking.take()?;
         if may_wait {
-            let mut policies = *share.policies();
+            let mut policies = *source.policies();
             let left = &mut policies.max_wait;
-            let turn = share.await_turn(&booking, left, &mut self.waits.borrow_mut());
+            let turn = source.await_turn(&booking, left, &mut self.waits.borrow_mut());
             return Some(match turn {
                 Some(reserved) => Ok(reserved),
                 None => self.wait_for(source, &policies, most, want),
             });
         }
-        match share.redeem(&booking) {
+        match source.redeem(&booking) {
             Redeemed::Ids(reserved) => Some(Ok(reserved)),
             Redeemed::Early(refusal) => {
                 self.booking.replace(Some(booking));
@@ -115,9 +111,9 @@ impl Draws {
         most: u64,
         want: impl Fn(Tick) -> u64,
     ) -> Result<Reserved, Refusal> {
-        let attempt = || source.try_reserve(&want);
+        let attempt = || source.try_reserve_next(&want);
         let waits = &mut *self.waits.borrow_mut();
-        source.generator().waiting(policies, waits, most, attempt, |reserved| reserved)
+        source.waiting(policies, waits, most, attempt, |reserved| reserved)
     }
 
     /// Does not wait. On an exhausted sequence it books, and the next call returns the booked IDs: so a caller that
@@ -125,30 +121,32 @@ impl Draws {
     fn try_in_turn(
         &self,
         source: &Source,
-        share: &Share,
         most: u64,
         want: impl Fn(Tick) -> u64,
     ) -> Result<Reserved, Refusal> {
-        let refusal = match share.try_reserve_next(&want) {
+        let refusal = match source.try_reserve_next(&want) {
             Err(refusal @ Refusal { stall: Stall::SequenceExhausted { .. }, .. }) => refusal,
             answer => return answer,
         };
         // The next tick at least: such a caller waits for it however long it takes.
-        let horizon = share.ticks_within(share.policies().max_wait).max(1);
-        let Ok(booking) = share.book(share.policies(), most, horizon) else { return Err(refusal) };
+        let horizon = source.ticks_within(source.policies().max_wait).max(1);
+        let Ok(booking) = source.book(source.policies(), most, horizon) else {
+            return Err(refusal);
+        };
         self.booking.replace(Some(booking));
-        self.booked(source, share, false, most, want).unwrap_or(Err(refusal))
+        self.booked(source, false, most, want).unwrap_or(Err(refusal))
     }
 
     fn take_from(
         &self,
+        source: &Source,
         ring: &RingShare,
         memory: &mut Memory,
         may_wait: bool,
     ) -> Result<u64, Refusal> {
         let mut waits = self.waits.borrow_mut();
         // IDs of a ring may be older. The time at which they are taken counts.
-        let now = ring.share.now_ms();
+        let now = source.now_ms();
         self.block.fill(memory, now, |ids| ring.take(ids, may_wait.then_some(&mut waits)))
     }
 
@@ -176,18 +174,18 @@ impl Draws {
         may_wait: bool,
     ) -> i32 {
         self.block.end(memory, source);
-        let filled = match source {
-            Source::Ring(ring) => {
+        let filled = match &source.ring {
+            Some(ring) => {
                 let mut waits = self.waits.borrow_mut();
                 ring.fill(ids, may_wait.then_some(&mut waits))
             }
-            _ => self.fill_by_blocks(source, ids),
+            None => self.fill_by_blocks(source, ids),
         };
         self.answer(source, filled.map(|()| 1))
     }
 
     fn fill_by_blocks(&self, source: &Source, ids: &mut [u64]) -> Result<(), Refusal> {
-        let generator = source.generator();
+        let generator: &Generator = &source.share;
         // A batch takes a tick in parts, so that others draw from it, too.
         let ids_a_tick = generator.node().layout().last_sequence() + 1;
         let part = LARGEST_BLOCK.max(ids_a_tick / PARTS_OF_TICK);
@@ -196,10 +194,8 @@ impl Draws {
         let mut rest = ids;
         while !rest.is_empty() {
             let want = part.min(rest.len() as u64);
-            let booked = |share| self.booked(source, share, true, want, |_| want);
-            let reserved = source
-                .share()
-                .and_then(booked)
+            let reserved = self
+                .booked(source, true, want, |_| want)
                 .unwrap_or_else(|| self.wait_for(source, source.policies(), want, |_| want));
             match reserved.map(|reserved| reserved.shortened(generator, want)) {
                 Ok(Reserved { first_id, block, .. }) => {

@@ -1,54 +1,13 @@
-//! Leases and their slots: requests for `js/lease/slot-finder.js`, and reports. Owners and namespaces are 32 hexadecimal
-//! digits in JavaScript.
+//! Reports on leases and their pages. Owners and namespaces are 32 hexadecimal digits in JavaScript.
 
 use napi_derive::napi;
 
 use super::layout::{OrNull, end_of};
 use crate::core::fault::{Fault, fault};
-use crate::core::layout::Tick;
-use crate::core::sequencer::{NEVER, Window};
+use crate::core::sequencer::NEVER;
 use crate::lease::Status;
-use crate::pages::{Grant, Loss};
-use crate::registry::{Basis, Share};
-
-/// The ticks (floor, ceiling] that a store has confirmed to this process alone. A floor of -1: nothing was issued
-/// before.
-#[napi(object, object_to_js = false)]
-pub struct WindowRecord {
-    pub floor: f64,
-    pub ceiling: f64,
-    /// Whether a thread of its own renews the lease.
-    pub in_thread: bool,
-}
-
-/// A store's confirmation of a slot that was just leased.
-#[napi(object, object_to_js = false)]
-pub struct GrantRecord {
-    pub namespace: String,
-    pub owner: String,
-    pub floor: f64,
-    pub ceiling: f64,
-    /// Unix ms by the store's clock; null for never.
-    pub expires: Option<f64>,
-    /// By the host's monotonic clock, ms.
-    pub now: f64,
-    /// The duration of the confirmation, ms.
-    pub ttl: f64,
-    /// Whether a thread of its own renews the lease.
-    pub in_thread: bool,
-}
-
-/// The page to join.
-#[napi(object, object_to_js = false)]
-pub struct JoinRecord {
-    pub namespace: String,
-    /// The only owner whose slot to join; none for any.
-    pub owner: Option<String>,
-    /// Owners whose slots not to join.
-    pub except: Vec<String>,
-    /// Whether a thread of its own renews the lease.
-    pub in_thread: bool,
-}
+use crate::pages::Loss;
+use crate::registry::Share;
 
 /// The state of a leased page. The floor and the ceiling are ticks.
 #[napi(object, object_from_js = false)]
@@ -89,43 +48,6 @@ pub fn id(digits: &str) -> Result<u128, Fault> {
 
 fn digits(id: u128) -> String {
     format!("{id:032x}")
-}
-
-impl From<&WindowRecord> for Basis {
-    fn from(record: &WindowRecord) -> Basis {
-        let bounds = Window { floor: record.floor as Tick, ceiling: record.ceiling as Tick };
-        Basis::Window { bounds, in_thread: record.in_thread }
-    }
-}
-
-impl TryFrom<&GrantRecord> for Basis {
-    type Error = Fault;
-
-    fn try_from(record: &GrantRecord) -> Result<Basis, Fault> {
-        let grant = Grant {
-            namespace: id(&record.namespace)?,
-            owner: id(&record.owner)?,
-            floor: record.floor as Tick,
-            ceiling: record.ceiling as Tick,
-            expires_ms: record.expires.map(|ms| ms as i64),
-            now_ms: record.now as i64,
-            ttl_ms: record.ttl as i64,
-        };
-        Ok(Basis::Grant { grant, in_thread: record.in_thread })
-    }
-}
-
-impl TryFrom<&JoinRecord> for Basis {
-    type Error = Fault;
-
-    fn try_from(record: &JoinRecord) -> Result<Basis, Fault> {
-        Ok(Basis::Page {
-            namespace: id(&record.namespace)?,
-            owner: record.owner.as_deref().map(id).transpose()?,
-            except: record.except.iter().map(|one| id(one)).collect::<Result<_, Fault>>()?,
-            in_thread: record.in_thread,
-        })
-    }
 }
 
 impl LeasingRecord {

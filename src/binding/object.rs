@@ -17,29 +17,26 @@ use super::layout::end_of;
 use super::leases::{LeaseRecord, LeasingRecord, id, loss_of};
 use super::property::define;
 use super::records::{NewsRecord, RefusalRecord};
-use super::request::OpenRequest;
+use super::request::Requested;
 use super::source::Source;
 use crate::core::layout::Tick;
 use crate::core::listeners::Listener;
 
 /// Builds the object of a source. It is valid within the scope of this call.
 pub fn build<'call>(env: &Env, source: Source) -> napi::Result<Object<'call>> {
-    let node = *source.generator().node();
+    let node = *source.node();
+    let warnings = [("passedOver", &source.passed_over), ("secondUsers", &source.second_users)];
+    // Mostly they are empty, and an array takes time to make.
     let warnings =
-        source.share().map(|share| (share.passed_over.clone(), share.second_users.clone()));
+        warnings.map(|(name, faults)| (!faults.is_empty()).then(|| (name, faults.clone())));
     let (block, memory) = SharedBlock::new(env, node.layout())?;
     let class = Class::of(env, add_methods)?;
     let mut object = class.instance(env, Channel::new(source, block))?;
     let fixed = PropertyAttributes::empty();
     define(env, &mut object, "workerId", node.worker_id() as f64, fixed)?;
     define(env, &mut object, "memory", memory, fixed)?;
-    // Mostly they are empty, and an array takes time to make.
-    let (passed_over, second_users) = warnings.unwrap_or_default();
-    if !passed_over.is_empty() {
-        define(env, &mut object, "passedOver", passed_over, fixed)?;
-    }
-    if !second_users.is_empty() {
-        define(env, &mut object, "secondUsers", second_users, fixed)?;
+    for (name, faults) in warnings.into_iter().flatten() {
+        define(env, &mut object, name, faults, fixed)?;
     }
     Ok(object)
 }
@@ -51,7 +48,7 @@ fn add_methods(methods: &mut Methods) -> napi::Result<()> {
     methods.add_bare("fill", calls::fill)?;
     methods.add("setClock", |own, (now,): (f64,)| {
         own.with(|source| {
-            if let Source::Own(_, clock, _) = source {
+            if let Some(clock) = &source.clock {
                 clock.set(now as i64);
             }
         });
@@ -60,20 +57,19 @@ fn add_methods(methods: &mut Methods) -> napi::Result<()> {
         own.with(|source| source.take_back(&ids.0));
     })?;
     methods.add_plain("refusal", |own| {
-        let refused =
-            |source: &Source| Some(RefusalRecord::of(own.draws.refusal.get()?, source.generator()));
+        let refused = |source: &Source| Some(RefusalRecord::of(own.draws.refusal.get()?, source));
         if own.draws.block.is_detached() {
             return RefusalRecord::closed();
         }
         own.with(refused).flatten().unwrap_or_else(RefusalRecord::closed)
     })?;
     methods.add_plain("takeNews", |own| {
-        let rollback = own.with(|source| source.generator().take_rollback()).flatten();
+        let rollback = own.with(|source| source.take_rollback()).flatten();
         NewsRecord::of(rollback, own.draws.waits.take())
     })?;
     methods.add("noteWaits", |own, (waits, ms): (f64, f64)| {
         let time = Duration::from_millis(ms as u64);
-        own.with(|source| source.generator().note_waits(waits as u64, time));
+        own.with(|source| source.note_waits(waits as u64, time));
     })?;
     methods.add_plain("stats", Channel::stats)?;
     methods
@@ -104,7 +100,7 @@ fn add_lease(methods: &mut Methods) -> napi::Result<()> {
         own.draws.block.lose();
         own.with_window(|share, window| share.end_window(window)).flatten()
     })?;
-    methods.add("moveTo", |own, (request,): (OpenRequest,)| own.move_to(&request))?;
+    methods.add("moveTo", |own, (request,): (Requested,)| own.move_to(request))?;
     methods.add_plain("leasing", |own| own.with_share(LeasingRecord::of))?;
     type Confirmed = (String, f64, f64, Option<f64>, f64);
     methods.add("confirm", |own, (owner, ceiling, now, expires, ttl): Confirmed| {

@@ -12,11 +12,11 @@ use napi_derive::napi;
 use super::fault::answer;
 use super::leases::id;
 use super::object::build;
-use super::request::OpenRequest;
+use super::request::{Requested, Wanted};
 use super::source::Source;
 use crate::core::fault::{Fault, fault};
 use crate::pages::LeasesLock;
-use crate::registry::Request;
+use crate::registry::By;
 
 /// The longest wait for releases at the end of the process.
 #[cfg(unix)]
@@ -25,29 +25,25 @@ const AT_EXIT: Duration = Duration::from_millis(500);
 /// The longest wait of a constructor for the disk. Opening takes some ms, unless the disk hangs.
 const DISK: Duration = Duration::from_secs(10);
 
-/// The name of threads that open generators.
-const THREAD: &str = "snowdrift-open";
-
 /// A channel, or the fault in its place; undefined where there is no page to join.
 type Opened<'call> = Either3<Object<'call>, Fault, ()>;
 
 /// Opens a channel. For a recorded slot, blocks the thread for the disk, and until the slot is free if it may wait for
 /// that.
 #[napi(catch_unwind)]
-pub fn open(env: &Env, request: OpenRequest) -> napi::Result<Opened<'_>> {
+pub fn open(env: &Env, request: Requested) -> napi::Result<Opened<'_>> {
     channel_of(env, open_bounded(request))
 }
 
 /// As `open`, but without blocking the thread.
 #[napi(catch_unwind)]
-pub fn open_later(env: &Env, request: OpenRequest) -> napi::Result<Object<'_>> {
+pub fn open_later(env: &Env, request: Requested) -> napi::Result<Object<'_>> {
     type Resolver = Box<dyn FnOnce(Env) -> napi::Result<Opened<'static>>>;
     let (deferred, promise) = env.create_deferred::<Opened, Resolver>()?;
-    let work = move || {
-        let source = open_source(&request);
+    in_thread(move || {
+        let source = open_bounded(request);
         deferred.resolve(Box::new(move |env| channel_of(&env, source)));
-    };
-    thread::Builder::new().name(THREAD.to_owned()).spawn(work)?;
+    })?;
     Ok(promise)
 }
 
@@ -62,36 +58,35 @@ fn channel_of<'call>(
     })
 }
 
-/// As [`Source::open`], within a time limit: a file system can take for ever, and a JavaScript thread must not.
-fn open_bounded(request: OpenRequest) -> Result<Option<Source>, Fault> {
-    let Some(recording) = &request.recording else { return open_source(&request) };
-    let at_most = DISK + Duration::from_millis(recording.wait as u64);
-    let directory = recording.directory.clone();
+/// As [`Source::open`], within a time limit: a file system can take for ever, and neither a JavaScript thread nor a
+/// promise must.
+fn open_bounded(Requested(wanted): Requested) -> Result<Option<Source>, Fault> {
+    #[cfg(windows)]
+    stay_loaded();
+    let wanted = wanted?;
+    let By::Record(recording) = &wanted.request.by else { return Source::open(&wanted) };
+    #[cfg(unix)]
+    release_at_exit();
+    let at_most = DISK + recording.wait;
+    let place = recording.directory.clone();
     let (send, receive) = sync_channel(1);
-    thread::Builder::new()
-        .name(THREAD.to_owned())
-        // If the caller has stopped waiting, the opened generator is closed again.
-        .spawn(move || drop(send.send(open_source(&request))))
+    // If the caller has stopped waiting, the opened generator is closed again.
+    in_thread(move || drop(send.send(Source::open(&wanted))))
         .map_err(|_| fault!("no-thread", purpose: "opens the slot"))?;
     receive
         .recv_timeout(at_most)
-        .unwrap_or_else(|_| Err(fault!("disk-hangs", place: directory, waited: at_most.as_secs())))
+        .unwrap_or_else(|_| Err(fault!("disk-hangs", place, waited: at_most.as_secs())))
 }
 
-fn open_source(request: &OpenRequest) -> Result<Option<Source>, Fault> {
-    #[cfg(windows)]
-    stay_loaded();
-    #[cfg(unix)]
-    if request.recording.is_some() {
-        release_at_exit();
-    }
-    Source::open(request)
+fn in_thread(work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    thread::Builder::new().name("snowdrift-open".to_owned()).spawn(work).map(drop)
 }
 
 /// Whether the request's scope is the host. Only there do processes share a slot.
 #[napi(catch_unwind)]
-pub fn shares_host(request: OpenRequest) -> Either<bool, Fault> {
-    answer(Request::try_from(&request).map(|request| request.opening.host.is_some()))
+pub fn shares_host(request: Requested) -> Either<bool, Fault> {
+    let is_found = |wanted: Wanted| Ok::<_, Fault>(wanted.request.host()?.is_some());
+    answer(request.0.and_then(is_found))
 }
 
 /// Locks the search for the host's slot of a namespace. Returns a function that unlocks it; undefined while another
@@ -99,12 +94,11 @@ pub fn shares_host(request: OpenRequest) -> Either<bool, Fault> {
 #[napi(catch_unwind)]
 pub fn lock_leases<'env>(
     env: &'env Env,
-    request: OpenRequest,
+    request: Requested,
     namespace: String,
 ) -> napi::Result<Either3<Function<'env, (), ()>, Fault, ()>> {
     let lock = || -> Result<Option<LeasesLock>, Fault> {
-        let wanted = Request::try_from(&request)?;
-        Ok(wanted.directory()?.lock_leases(id(&namespace)?)?)
+        Ok(request.0?.request.directory()?.lock_leases(id(&namespace)?)?)
     };
     match lock() {
         Ok(Some(lock)) => {

@@ -126,7 +126,7 @@ impl StatsRecord {
         let generator = source.generator();
         let layout = generator.node().layout();
         let stats = generator.stats();
-        let ring = source.ring().map(|ring| ring.cached.stats());
+        let ring = source.ring.as_ref().map(|ring| ring.cached.stats());
         let time_of = |&tick: &Tick| (tick != NEVER).then(|| layout.tick_start_ms(tick));
         StatsRecord {
             // The generator has issued the IDs in the ring, but to nobody yet.

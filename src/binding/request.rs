@@ -1,187 +1,191 @@
-//! Requests as `js/` passes them, converted into the core's types once.
+//! Requests as `js/` passes them, read into the core's types.
 
-use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use napi_derive::napi;
+use napi::bindgen_prelude::{FromNapiValue, Object};
+use napi::sys;
 
 use super::layout::LayoutRecord;
-use super::leases::{GrantRecord, JoinRecord, WindowRecord};
+use super::leases::id;
+use crate::core::clock::ManualClock;
 use crate::core::fault::{Fault, fault};
-use crate::core::layout::Layout;
+use crate::core::layout::{Layout, Tick};
+use crate::core::sequencer::Window;
 use crate::generator::{ClockBack, Policies};
-use crate::pages::Directory;
-use crate::registry::{Basis, Opening, Recording, Request};
+use crate::pages::Grant;
+use crate::registry::{By, Joining, Recording, Request, Scope};
 use crate::ring::Caching;
 
-/// The settings for opening a generator. Times in ms. At most one of the fields from `own_clock` on gives the basis
-/// of its IDs.
-#[napi(object, object_to_js = false)]
-pub struct OpenRequest {
-    pub layout: LayoutRecord,
-    pub datacenter_id: f64,
-    /// None for any free one.
-    pub worker_id: Option<f64>,
-    pub clock_back: String,
-    pub max_wait: f64,
-    pub max_ahead: f64,
-    pub sequence_start: String,
-    /// 'auto' is the host. A lease from a store takes a slot for the process where the system has no place for pages.
-    pub scope: String,
-    /// A directory in memory, in place of the system's.
-    pub shared: Option<String>,
-    /// The options of a ring in front of the generator; none for no ring.
-    pub ring: Option<RingRecord>,
-    /// Whether the application sets the clock: see the channel's `setClock`.
-    pub own_clock: Option<bool>,
-    pub recording: Option<RecordingRecord>,
-    pub window: Option<WindowRecord>,
-    /// Whether another thread of this process holds the lease.
-    pub of_thread: Option<bool>,
-    pub grant: Option<GrantRecord>,
-    pub join: Option<JoinRecord>,
+/// A request as an argument, or the fault in it.
+pub struct Requested(pub Result<Wanted, Fault>);
+
+/// A generator, and the ring in front of it.
+pub struct Wanted {
+    pub request: Request,
+    /// None for no ring.
+    pub caching: Option<Caching>,
 }
 
-/// The options of a ring. Times in ms.
-#[napi(object, object_to_js = false)]
-pub struct RingRecord {
-    pub boost_power: u32,
-    /// Percent.
-    pub padding_factor: u32,
-    /// 0 for none.
-    pub schedule_interval: f64,
-    pub max_age: f64,
+/// Why a value is no request.
+enum Unread {
+    /// It has a value that the core refuses.
+    Fault(Fault),
+    /// It is not what `js/` passes.
+    Napi(napi::Error),
 }
 
-/// The settings of a node's record. Times in ms.
-#[napi(object, object_to_js = false)]
-pub struct RecordingRecord {
-    pub directory: String,
-    pub ttl: f64,
-    pub wait: f64,
-    pub host: String,
-    /// The start of this process, Unix ms.
-    pub started: f64,
-    /// Whether all threads of the process that request any slot get the same one.
-    pub common: bool,
-}
-
-impl TryFrom<&OpenRequest> for Request {
-    type Error = Fault;
-
-    fn try_from(request: &OpenRequest) -> Result<Request, Fault> {
-        let mut wanted = request.unchecked()?;
-        wanted.opening.host = request.host(&wanted.basis)?;
-        Ok(wanted)
+impl From<Fault> for Unread {
+    fn from(fault: Fault) -> Unread {
+        Unread::Fault(fault)
     }
 }
 
-impl OpenRequest {
-    /// The request for this process alone: without the host's directory, which takes long to find. IDs ahead of the
-    /// clock need a ceiling that survives the process and its page.
-    pub fn alone(&self) -> Result<Request, Fault> {
-        let wanted = self.unchecked()?;
-        let is_free = matches!(wanted.basis, Basis::Named) && self.own_clock != Some(true);
-        match wanted.opening.max_ahead_ms {
-            ahead @ 1.. if is_free => Err(fault!("ahead-unrecorded", maxAhead: ahead)),
-            _ => Ok(wanted),
+impl From<napi::Error> for Unread {
+    fn from(error: napi::Error) -> Unread {
+        Unread::Napi(error)
+    }
+}
+
+impl FromNapiValue for Requested {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Self> {
+        // SAFETY: the caller's promise.
+        let object = Fields(unsafe { Object::from_napi_value(env, value)? });
+        match object.wanted() {
+            Ok(wanted) => Ok(Requested(Ok(wanted))),
+            Err(Unread::Fault(fault)) => Ok(Requested(Err(fault))),
+            Err(Unread::Napi(error)) => Err(error),
         }
     }
+}
 
-    /// The same before its lease, if it has one.
-    fn unchecked(&self) -> Result<Request, Fault> {
-        if !["auto", "host", "process"].contains(&self.scope.as_str()) {
-            return Err(unknown("scope", &self.scope));
-        }
-        Ok(Request {
-            basis: self.basis()?,
-            layout: Layout::try_from(&self.layout)?,
-            datacenter_id: self.datacenter_id as u64,
-            worker_id: self.worker_id.map(|id| id as u64),
-            opening: Opening {
-                policies: self.policies()?,
-                max_ahead_ms: self.max_ahead as i64,
-                host: None,
+/// An object that `js/` passes. Times are in ms.
+struct Fields<'call>(Object<'call>);
+
+impl Fields<'_> {
+    fn wanted(&self) -> Result<Wanted, Unread> {
+        let layout = Layout::try_from(&self.get::<LayoutRecord>("layout")?)?;
+        let (by, in_thread) = self.by()?;
+        let request = Request {
+            layout,
+            datacenter_id: self.number("datacenterId")? as u64,
+            worker_id: self.find::<f64>("workerId")?.map(|id| id as u64),
+            policies: Policies {
+                clock_back: self.choice(
+                    "clockBack",
+                    [
+                        ("counter", ClockBack::Counter),
+                        ("wait", ClockBack::Wait),
+                        ("throw", ClockBack::Throw),
+                    ],
+                )?,
+                max_wait: self.time("maxWait")?,
+                random_start: self.choice("sequenceStart", [("zero", false), ("random", true)])?,
             },
-        })
+            max_ahead_ms: self.number("maxAhead")? as i64,
+            scope: self.choice(
+                "scope",
+                [("auto", Scope::Auto), ("host", Scope::Host), ("process", Scope::Process)],
+            )?,
+            shared: self.find::<String>("shared")?.map(Into::into),
+            by,
+            in_thread,
+        };
+        let caching = self.find::<Object>("ring")?.map(|ring| Fields(ring).caching(&layout));
+        Ok(Wanted { request, caching: caching.transpose()? })
     }
 
-    /// Whether the generator may draw from the host's page.
-    pub fn may_share(&self) -> bool {
-        // Windows replaces no page that is mapped, as those of a record are. Its lock refuses other processes.
-        let is_record_alone = cfg!(windows) && self.scope == "auto" && self.recording.is_some();
-        self.own_clock != Some(true) && self.scope != "process" && !is_record_alone
-    }
-
-    /// The directory of the host's pages, if the generator may draw from one.
-    pub fn host(&self, basis: &Basis) -> Result<Option<Directory>, Fault> {
-        // A window belongs to this process, and so does the lease of one of its threads.
-        if !self.may_share() || matches!(basis, Basis::Window { .. } | Basis::Thread) {
-            return Ok(None);
+    /// Who allows the IDs, and whether the caller renews the lease in a thread of its own.
+    fn by(&self) -> Result<(By, bool), Unread> {
+        let part = |name| Ok::<_, Unread>(self.find::<Object>(name)?.map(Fields));
+        if let Some(recording) = part("recording")? {
+            let recording = Recording {
+                directory: recording.get::<String>("directory")?.into(),
+                ttl: recording.time("ttl")?,
+                wait: recording.time("wait")?,
+                host: recording.get("host")?,
+                started_ms: recording.number("started")? as i64,
+                common: recording.get("common")?,
+            };
+            return Ok((By::Record(recording), false));
         }
-        let found = Directory::find(self.shared.as_ref().map(Path::new))?;
-        if found.is_none() && self.scope == "host" {
-            return Err(fault!("no-shared-memory"));
-        }
-        Ok(found)
+        let (by, lease) = if let Some(window) = part("window")? {
+            let (floor, ceiling) = (window.tick("floor")?, window.tick("ceiling")?);
+            (By::Window(Window { floor, ceiling }), window)
+        } else if let Some(grant) = part("grant")? {
+            let granted = Grant {
+                namespace: grant.id("namespace")?,
+                owner: grant.id("owner")?,
+                floor: grant.tick("floor")?,
+                ceiling: grant.tick("ceiling")?,
+                expires_ms: grant.find::<f64>("expires")?.map(|ms| ms as i64),
+                now_ms: grant.number("now")? as i64,
+                ttl_ms: grant.number("ttl")? as i64,
+            };
+            (By::Grant(granted), grant)
+        } else if let Some(join) = part("join")? {
+            let except = join.get::<Vec<String>>("except")?;
+            let joining = Joining {
+                namespace: join.id("namespace")?,
+                owner: join.find::<String>("owner")?.map(|owner| id(&owner)).transpose()?,
+                except: except.iter().map(|one| id(one)).collect::<Result<_, Fault>>()?,
+            };
+            (By::Host(joining), join)
+        } else if self.is("ofThread")? {
+            return Ok((By::Thread, false));
+        } else if self.is("ownClock")? {
+            return Ok((By::Clock(Arc::new(ManualClock::default())), false));
+        } else {
+            return Ok((By::Free, false));
+        };
+        Ok((by, lease.get("inThread")?))
     }
 
-    /// The ring's options, if there is a ring. A fault if it would be too large.
-    pub fn caching(&self, layout: &Layout) -> Result<Option<Caching>, Fault> {
-        let Some(ring) = &self.ring else { return Ok(None) };
-        let schedule = Duration::from_millis(ring.schedule_interval as u64);
+    /// The options of a ring. A fault if it would be too large.
+    fn caching(&self, layout: &Layout) -> Result<Caching, Unread> {
+        let schedule = self.time("scheduleInterval")?;
         let caching = Caching {
-            boost_power: ring.boost_power,
-            padding_factor: ring.padding_factor.into(),
+            boost_power: self.get("boostPower")?,
+            padding_factor: self.number("paddingFactor")? as u64,
             schedule: (!schedule.is_zero()).then_some(schedule),
-            max_age: (ring.max_age / layout.tick_ms as f64).ceil() as i64,
+            max_age: (self.number("maxAge")? / layout.tick_ms as f64).ceil() as i64,
         };
         caching.slots(layout)?;
-        Ok(Some(caching))
+        Ok(caching)
     }
 
-    /// The caller's right to issue IDs.
-    fn basis(&self) -> Result<Basis, Fault> {
-        Ok(match self {
-            OpenRequest { recording: Some(recording), .. } => Basis::Recorded(recording.into()),
-            OpenRequest { window: Some(window), .. } => window.into(),
-            OpenRequest { grant: Some(grant), .. } => grant.try_into()?,
-            OpenRequest { join: Some(join), .. } => join.try_into()?,
-            OpenRequest { of_thread: Some(true), .. } => Basis::Thread,
-            _ => Basis::Named,
-        })
+    /// A field; none where it is undefined.
+    fn find<T: FromNapiValue>(&self, name: &str) -> napi::Result<Option<T>> {
+        self.0.get(name)
     }
 
-    fn policies(&self) -> Result<Policies, Fault> {
-        let clock_back = match self.clock_back.as_str() {
-            "counter" => ClockBack::Counter,
-            "wait" => ClockBack::Wait,
-            "throw" => ClockBack::Throw,
-            other => return Err(unknown("clockBack", other)),
-        };
-        let random_start = match self.sequence_start.as_str() {
-            "zero" => false,
-            "random" => true,
-            other => return Err(unknown("sequenceStart", other)),
-        };
-        let max_wait = Duration::from_millis(self.max_wait as u64);
-        Ok(Policies { clock_back, max_wait, random_start })
+    fn get<T: FromNapiValue>(&self, name: &str) -> napi::Result<T> {
+        self.find(name)?.ok_or_else(|| napi::Error::from_reason(format!("no {name}")))
     }
-}
 
-fn unknown(option: &str, value: &str) -> Fault {
-    fault!("no-such-choice", option, value)
-}
+    fn is(&self, name: &str) -> napi::Result<bool> {
+        Ok(self.find(name)?.unwrap_or(false))
+    }
 
-impl From<&RecordingRecord> for Recording {
-    fn from(record: &RecordingRecord) -> Self {
-        Recording {
-            directory: record.directory.as_str().into(),
-            ttl: Duration::from_millis(record.ttl as u64),
-            wait: Duration::from_millis(record.wait as u64),
-            host: record.host.clone(),
-            started_ms: record.started as i64,
-            common: record.common,
-        }
+    fn number(&self, name: &str) -> napi::Result<f64> {
+        self.get(name)
+    }
+
+    fn tick(&self, name: &str) -> napi::Result<Tick> {
+        Ok(self.number(name)? as Tick)
+    }
+
+    fn time(&self, name: &str) -> napi::Result<Duration> {
+        Ok(Duration::from_millis(self.number(name)? as u64))
+    }
+
+    fn id(&self, name: &str) -> Result<u128, Unread> {
+        Ok(id(&self.get::<String>(name)?)?)
+    }
+
+    fn choice<T, const N: usize>(&self, option: &str, all: [(&str, T); N]) -> Result<T, Unread> {
+        let value = self.get::<String>(option)?;
+        let found = all.into_iter().find_map(|(name, choice)| (name == value).then_some(choice));
+        Ok(found.ok_or_else(|| fault!("no-such-choice", option, value))?)
     }
 }

@@ -5,13 +5,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::generator::{Refusal, Waits};
-use crate::registry::Share;
 use crate::ring::Cached;
 
 /// A ring, and the IDs that this instance has taken from it and not handed out.
 pub struct RingShare {
-    /// The share in the ring's generator.
-    pub share: Share,
     /// The ring.
     pub cached: Arc<Cached>,
     /// Blocks are larger than a turn needs, and batches are refused as a whole. The IDs left over come next.
@@ -19,9 +16,9 @@ pub struct RingShare {
 }
 
 impl RingShare {
-    /// A share with nothing taken yet.
-    pub fn new(share: Share, cached: Arc<Cached>) -> RingShare {
-        RingShare { share, cached, kept: RefCell::default() }
+    /// A ring with nothing taken yet.
+    pub fn new(cached: Arc<Cached>) -> RingShare {
+        RingShare { cached, kept: RefCell::default() }
     }
 
     /// As [`Cached::take`].

@@ -1,24 +1,28 @@
-//! The process's entry for a node: its generators, its users, and where the node is recorded.
+//! The process's entry for a node: its generators and their users.
 
 use std::collections::HashMap;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use super::Opening;
-use crate::core::clock::SystemClock;
+use super::request::{By, Request};
+use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::{Failure, Fault, fault};
 use crate::core::node::Node;
 use crate::generator::{Generator, WindowId};
 use crate::lease::{Lease, Report};
-use crate::pages::{Authority, Page};
-use crate::store::Holder;
+use crate::pages::Authority;
 
 /// The longest wait for another thread that takes or releases the same slot. Shorter than a constructor's wait for
 /// the disk, so that the constructor can report this reason.
 pub(super) const SETTLE: Duration = Duration::from_millis(if cfg!(test) { 200 } else { 8_000 });
+
+/// The time for which a list of second users is valid. Reading it takes as long as all else where the process has the
+/// node open.
+const SECOND_USERS: Duration = Duration::from_secs(1);
 
 static NODES: LazyLock<Mutex<HashMap<Node, Arc<Entry>>>> = LazyLock::new(Mutex::default);
 
@@ -26,182 +30,203 @@ pub(super) struct Entry {
     /// The generator of IDs that the process issues alone. It is never dropped.
     pub own: Arc<Generator>,
     pub tenancy: Mutex<Tenancy>,
-    pub settled: Condvar,
+    settled: Condvar,
 }
 
 #[derive(Default)]
 pub(super) struct Tenancy {
-    pub users: usize,
-    pub recorded: RecordedIn,
-    /// The generator on the host's page, while the process has one open.
-    pub shared: Option<Arc<Generator>>,
-    /// The generators of leases that the host's processes share. More than one while some instances have moved to the
-    /// next page and others have not.
-    pub leased: Vec<Leased>,
-    /// The second users to warn of, and the time at which they were read.
-    pub second_users: Option<(Instant, Vec<Fault>)>,
+    /// The generators in use. More than one only while some instances have moved to the next leased page and others
+    /// have not.
+    pub uses: Vec<Use>,
+    /// Whether a thread takes or releases a slot at the disk.
+    pub is_changing: bool,
 }
 
-/// Where the IDs of a node are recorded.
-#[derive(Default)]
-pub(super) enum RecordedIn {
-    /// In the process's memory, or the host's page.
-    #[default]
-    Memory,
-    /// A thread takes or releases a lease.
-    Changing,
-    /// In a store that JavaScript talks to. It has confirmed this window.
-    Store(WindowId),
-    /// In a directory too.
-    Directory { lease: Lease, directory: PathBuf, ttl: Duration },
-}
-
-/// A leased page that the process has open.
-pub(super) struct Leased {
+/// A generator in use: on the process's own page, on the host's, or on a leased one.
+pub(super) struct Use {
     pub generator: Arc<Generator>,
-    pub window: WindowId,
+    pub held: Held,
     pub users: usize,
     /// The users that renew it in a thread of their own.
     pub threads: usize,
+    /// The second users to warn of, and the time at which they were read.
+    second_users: Option<(Instant, Vec<Fault>)>,
 }
 
-impl Leased {
-    pub fn is_of(&self, page: &Page) -> bool {
-        self.generator.page().id() == page.id()
-    }
-
-    /// Whether its page has ended and issues nothing any more.
-    fn has_ended(&self) -> bool {
-        self.generator.page().has_ended()
-    }
+/// What the process holds for a generator in use, to be given up with it.
+pub(super) enum Held {
+    /// Nothing.
+    Free,
+    /// A window that JavaScript raises.
+    Window(WindowId),
+    /// The same, on a page of the host's processes.
+    Page(WindowId),
+    /// A slot of this directory.
+    Record(Lease, PathBuf),
 }
 
 impl Entry {
+    pub fn new(node: Node, clock: Box<dyn Clock>) -> Arc<Entry> {
+        let own = Arc::new(Generator::new(node, 0, clock));
+        Arc::new(Entry { own, tenancy: Mutex::default(), settled: Condvar::new() })
+    }
+
     pub fn of(node: Node) -> Arc<Entry> {
         let mut nodes = NODES.lock();
-        let entry = nodes.entry(node).or_insert_with(|| {
-            Arc::new(Entry {
-                own: Arc::new(Generator::new(node, 0, Box::new(SystemClock))),
-                tenancy: Mutex::new(Tenancy::default()),
-                settled: Condvar::new(),
-            })
-        });
-        entry.clone()
+        nodes.entry(node).or_insert_with(|| Entry::new(node, Box::new(SystemClock))).clone()
     }
 
-    /// The entry of a node that the process has had open.
-    pub fn known(node: &Node) -> Option<Arc<Entry>> {
-        NODES.lock().get(node).cloned()
-    }
-
-    /// The tenancy, once no thread takes or releases a lease.
+    /// The tenancy, once no thread takes or releases a slot.
     pub fn settled_tenancy(&self) -> Result<MutexGuard<'_, Tenancy>, Failure> {
         let deadline = Instant::now() + SETTLE;
         let mut tenancy = self.tenancy.lock();
-        while matches!(tenancy.recorded, RecordedIn::Changing) {
+        while tenancy.is_changing {
             if self.settled.wait_until(&mut tenancy, deadline).timed_out() {
                 let node = self.own.node();
                 let (datacenter, worker) = (node.datacenter_id(), node.worker_id());
                 let waited = SETTLE.as_secs();
-                let fault = fault!("slot-busy", datacenter, worker, waited);
-                return Err(fault.into());
+                return Err(fault!("slot-busy", datacenter, worker, waited).into());
             }
         }
         Ok(tenancy)
     }
 
-    /// All users at one time agree on `maxAhead`; the first one decides.
-    pub fn agree(&self, tenancy: &Tenancy, opening: &Opening) -> Result<(), Failure> {
-        let generator = tenancy.shared.as_ref().unwrap_or(&self.own);
-        if tenancy.users == 0 && tenancy.shared.is_none() {
-            generator.set_max_ahead_ms(opening.max_ahead_ms);
-        }
-        match generator.max_ahead_ms() {
-            in_force if in_force == generator.whole_ticks(opening.max_ahead_ms) => Ok(()),
-            in_force => Err(fault!("open-max-ahead", maxAhead: in_force).into()),
-        }
+    /// Takes or releases a slot. The disk may hang: callers that open the node without a store must not wait for it.
+    pub fn unlocked<R>(&self, tenancy: &mut MutexGuard<Tenancy>, work: impl FnOnce() -> R) -> R {
+        tenancy.is_changing = true;
+        let done = MutexGuard::unlocked(tenancy, work);
+        tenancy.is_changing = false;
+        self.settled.notify_all();
+        done
     }
 }
 
 impl Tenancy {
-    /// Refuses a node that a store records.
-    pub fn check_unrecorded(&self) -> Result<(), Failure> {
-        match &self.recorded {
-            RecordedIn::Memory => Ok(()),
-            RecordedIn::Changing => Err(fault!("open-recorded").into()),
-            RecordedIn::Store(_) => Err(fault!("open-leased").into()),
-            RecordedIn::Directory { lease, .. } => Err(open_recorded_in(lease)),
+    /// The generator that a request shares; none where it begins one. Refuses what the process has open in another way.
+    /// `store`: the directory of the wanted slot.
+    pub fn find(
+        &self,
+        request: &Request,
+        is_host: bool,
+        store: Option<&Path>,
+    ) -> Result<Option<usize>, Failure> {
+        if self.is_changing {
+            return Err(fault!("open-recorded").into());
+        }
+        for (at, one) in self.uses.iter().enumerate().rev() {
+            if one.is_for(request, is_host, store)? {
+                return one.agree(request).map(|()| Some(at));
+            }
+        }
+        match request.by {
+            By::Thread => Err(fault!("open-unleased").into()),
+            _ => Ok(None),
         }
     }
 
-    /// Refuses a node that the process has open with the other scope.
-    pub fn check_scope(&self, is_host: bool) -> Result<(), Failure> {
-        if self.users == 0 || self.shared.is_some() == is_host {
-            return Ok(());
+    /// Whether a slot of the node can be taken.
+    pub fn is_free(&self) -> bool {
+        !self.is_changing && self.uses.iter().all(Use::has_ended)
+    }
+
+    /// The use of the slot that the process holds in a directory, and its lease.
+    pub fn slot(&self) -> Option<(&Use, &Lease)> {
+        self.uses.iter().find_map(|one| Some((one, one.lease()?)))
+    }
+}
+
+impl Use {
+    pub fn new(generator: Arc<Generator>, held: Held) -> Use {
+        Use { generator, held, users: 0, threads: 0, second_users: None }
+    }
+
+    /// Whether a request shares this generator. An error where it may not even be open beside it.
+    fn is_for(
+        &self,
+        request: &Request,
+        is_host: bool,
+        store: Option<&Path>,
+    ) -> Result<bool, Failure> {
+        let is_shared = self.generator.directory().is_some();
+        let fault = match (&self.held, &request.by) {
+            (Held::Page(_) | Held::Window(_), By::Thread) => return Ok(true),
+            (Held::Page(_), _) if self.has_ended() => return Ok(false),
+            (Held::Page(_), _) => fault!("open-leased", scope: "host"),
+            (_, By::Thread) => return Ok(false),
+            (_, By::Window(_)) => fault!("open-already"),
+            // The host's page decides.
+            (_, By::Grant(_) | By::Host(_)) if is_shared => return Ok(false),
+            (_, By::Grant(_) | By::Host(_)) => fault!("open-in-scope", scope: "process"),
+            (Held::Window(_), By::Free | By::Clock(_)) => fault!("open-leased"),
+            (Held::Window(_) | Held::Free, By::Record(_)) => fault!("open-unrecorded"),
+            (Held::Record(lease, _), by) => {
+                let Report { store: name, ttl, .. } = lease.report();
+                match by {
+                    By::Record(_) if self.is_host_lease() && request.worker_id.is_some() => {
+                        fault!("open-leased", store: name)
+                    }
+                    By::Record(wanted)
+                        if wanted.ttl == ttl && store.is_some_and(|one| self.is_of(one)) =>
+                    {
+                        return self.check_scope(is_host);
+                    }
+                    _ => fault!("open-recorded", store: name, ttl: ttl.as_millis()),
+                }
+            }
+            (Held::Free, By::Free | By::Clock(_)) => return self.check_scope(is_host),
+        };
+        Err(fault.into())
+    }
+
+    fn check_scope(&self, is_host: bool) -> Result<bool, Failure> {
+        if self.generator.directory().is_some() == is_host {
+            return Ok(true);
         }
         let scope = if is_host { "process" } else { "host" };
         Err(fault!("open-in-scope", scope).into())
     }
 
-    /// Refuses a node that the process has by a lease of the host, even where somebody has deleted the page.
-    pub fn check_unleased(&self) -> Result<(), Failure> {
-        if self.leased.iter().all(Leased::has_ended) {
-            return Ok(());
-        }
-        Err(fault!("open-leased", scope: "host").into())
-    }
-
-    /// Refuses to open by its name a slot that the host's processes lease.
-    pub fn check_named(&self) -> Result<(), Failure> {
-        match &self.recorded {
-            RecordedIn::Directory { lease, .. } if self.is_host_lease() => {
-                Err(fault!("open-leased", store: lease.report().store).into())
-            }
-            _ => Ok(()),
+    /// All users at one time agree on `maxAhead`; the first one decides.
+    fn agree(&self, request: &Request) -> Result<(), Failure> {
+        match self.generator.max_ahead_ms() {
+            in_force if in_force == self.generator.whole_ticks(request.max_ahead_ms) => Ok(()),
+            in_force => Err(fault!("open-max-ahead", maxAhead: in_force).into()),
         }
     }
 
-    /// Refuses a node that is not recorded in this directory with this ttl.
-    pub fn check_recorded_in(&self, directory: &Path, ttl: Duration) -> Result<(), Failure> {
-        match &self.recorded {
-            RecordedIn::Directory { directory: in_force, ttl: ttl_in_force, .. }
-                if in_force == directory && *ttl_in_force == ttl =>
-            {
-                Ok(())
-            }
-            RecordedIn::Directory { lease, .. } => Err(open_recorded_in(lease)),
-            _ => Err(fault!("open-unrecorded").into()),
-        }
+    /// Whether it is on a leased page that issues nothing any more.
+    fn has_ended(&self) -> bool {
+        matches!(self.held, Held::Page(_)) && self.generator.page().has_ended()
     }
 
-    pub fn is_changing(&self) -> bool {
-        matches!(self.recorded, RecordedIn::Changing)
-    }
-
-    /// The lease from a directory, if there is one.
+    /// The lease of its slot in a directory.
     pub fn lease(&self) -> Option<&Lease> {
-        match &self.recorded {
-            RecordedIn::Directory { lease, .. } => Some(lease),
+        match &self.held {
+            Held::Record(lease, _) => Some(lease),
             _ => None,
         }
     }
 
-    pub fn holder(&self) -> Option<Holder> {
-        self.lease().map(|lease| lease.report().holder)
+    /// Whether it is a slot of this directory.
+    pub fn is_of(&self, store: &Path) -> bool {
+        matches!(&self.held, Held::Record(_, directory) if directory == store)
     }
 
     /// Whether the host's processes have leased the slot.
     pub fn is_host_lease(&self) -> bool {
-        self.shared.as_ref().is_some_and(|shared| {
-            let authority = shared.page().header().terms.authority;
-            matches!(authority, Authority::Record { is_leased: true, .. })
-        })
+        let authority = self.generator.page().header().terms.authority;
+        matches!(authority, Authority::Record { is_leased: true, .. })
     }
-}
 
-fn open_recorded_in(lease: &Lease) -> Failure {
-    let Report { store, ttl, .. } = lease.report();
-    fault!("open-recorded", store, ttl: ttl.as_millis()).into()
+    /// Other users of the machine who have the same node open.
+    pub fn second_users(&mut self) -> Vec<Fault> {
+        let (Held::Free, Some(directory)) = (&self.held, self.generator.directory()) else {
+            return Vec::new();
+        };
+        let known = self.second_users.take().filter(|(at, _)| at.elapsed() < SECOND_USERS);
+        let look = || (Instant::now(), directory.second_users(self.generator.node()));
+        self.second_users.insert(known.unwrap_or_else(look)).1.clone()
+    }
 }
 
 /// Releases all slots still held at the end of the process. Takes at most this long, and skips slots whose state
@@ -209,17 +234,15 @@ fn open_recorded_in(lease: &Lease) -> Failure {
 pub fn release_all(at_most: Duration) {
     let deadline = Instant::now() + at_most;
     let Some(nodes) = NODES.try_lock_for(at_most) else { return };
-    let leases: Vec<Lease> = nodes
-        .values()
-        .filter_map(|entry| {
-            let mut tenancy = entry.tenancy.try_lock_until(deadline)?;
-            tenancy.lease()?;
-            // Nothing opens the node any more.
-            match std::mem::replace(&mut tenancy.recorded, RecordedIn::Changing) {
-                RecordedIn::Directory { lease, .. } => Some(lease),
-                _ => None,
-            }
-        })
-        .collect();
+    let mut leases = Vec::new();
+    for entry in nodes.values() {
+        let Some(mut tenancy) = entry.tenancy.try_lock_until(deadline) else { continue };
+        let Some(one) = tenancy.uses.iter_mut().find(|one| one.lease().is_some()) else { continue };
+        if let Held::Record(lease, _) = mem::replace(&mut one.held, Held::Free) {
+            leases.push(lease);
+        }
+        // Nothing opens the node any more.
+        tenancy.is_changing = true;
+    }
     Lease::release_all(leases, deadline);
 }

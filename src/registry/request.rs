@@ -1,109 +1,130 @@
-//! Requests: all ways to open a generator, in one type.
+//! A request for a generator, and who allows it to issue IDs.
 
-use super::leased::{join_leased, join_on_host, lease_on_host, open_leased};
-use super::recorded::open_recorded;
-use super::{Opening, Recording, Share, lease, open};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::core::clock::ManualClock;
 use crate::core::fault::{Failure, Fault, fault};
-use crate::core::layout::Layout;
+use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
 use crate::core::sequencer::Window;
+use crate::generator::Policies;
 use crate::pages::{Directory, Grant};
 
 /// A request to open a generator.
-#[derive(Debug)]
 pub struct Request {
     /// The layout of its IDs.
     pub layout: Layout,
     /// The datacenter ID.
     pub datacenter_id: u64,
-    /// The worker ID; none for any free one, where the basis gives one.
+    /// The worker ID; none for any free one of a directory or of the host's pages.
     pub worker_id: Option<u64>,
-    /// The caller's settings.
-    pub opening: Opening,
-    /// The right of this process to issue the node's IDs.
-    pub basis: Basis,
+    /// The caller's own policies.
+    pub policies: Policies,
+    /// The furthest that IDs may lie ahead of the clock, in ms. All users of the node agree on it.
+    pub max_ahead_ms: i64,
+    /// Who shares the node.
+    pub scope: Scope,
+    /// A directory in memory for the host's pages, in place of the system's.
+    pub shared: Option<PathBuf>,
+    /// Who allows this process to issue the node's IDs.
+    pub by: By,
+    /// Whether the caller renews a store's lease in a thread of its own, so that a draw may wait for a renewal.
+    pub in_thread: bool,
 }
 
-/// The right of a process to issue a node's IDs. With `in_thread` a thread of its own renews the lease, so that a
-/// draw may wait for a renewal.
-#[derive(Debug)]
-pub enum Basis {
-    /// The caller has named the node.
-    Named,
-    /// A directory records the node's slot.
-    Recorded(Recording),
-    /// A store has confirmed a window to this process alone.
-    Window {
-        /// The window.
-        bounds: Window,
-        /// Whether a thread renews it.
-        in_thread: bool,
-    },
-    /// Another thread of this process holds the node's lease.
+/// The processes that share a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Those of the host, where the system has a place for pages.
+    Auto,
+    /// Those of the host.
+    Host,
+    /// This one alone.
+    Process,
+}
+
+/// Who allows a process to issue a node's IDs.
+pub enum By {
+    /// Nobody: the caller has named the node.
+    Free,
+    /// Nobody, in a page of this caller alone: the application sets its clock.
+    Clock(Arc<ManualClock>),
+    /// A record of the node's slot in a directory.
+    Record(Recording),
+    /// A store, which has confirmed this window to this process alone.
+    Window(Window),
+    /// A store, which has just leased the slot to this host.
+    Grant(Grant),
+    /// A lease of a process of this host.
+    Host(Joining),
+    /// A lease of another thread of this process.
     Thread,
-    /// A store has just leased the slot to this host.
-    Grant {
-        /// The terms that the store has confirmed.
-        grant: Grant,
-        /// Whether a thread renews it.
-        in_thread: bool,
-    },
-    /// A process of this host has leased a slot of a namespace.
-    Page {
-        /// The namespace's random ID.
-        namespace: u128,
-        /// The only owner whose slot to join; none for any.
-        owner: Option<u128>,
-        /// Owners whose slots not to join.
-        except: Vec<u128>,
-        /// Whether a thread renews it.
-        in_thread: bool,
-    },
+}
+
+/// The settings of a node's record.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// The file store's directory.
+    pub directory: PathBuf,
+    /// The distance of the recorded ceiling ahead of the clock.
+    pub ttl: Duration,
+    /// The longest wait for a slot that another process holds.
+    pub wait: Duration,
+    /// This host's name.
+    pub host: String,
+    /// The start of this process, Unix ms.
+    pub started_ms: i64,
+    /// Whether all threads of the process that request any slot get the same one.
+    pub common: bool,
+}
+
+/// The leases of the host that a caller joins.
+#[derive(Clone, Debug)]
+pub struct Joining {
+    /// The namespace's random ID.
+    pub namespace: u128,
+    /// The only owner whose slot to join; none for any.
+    pub owner: Option<u128>,
+    /// Owners whose slots not to join.
+    pub except: Vec<u128>,
 }
 
 impl Request {
-    /// Opens the generator. Returns None only for [`Basis::Page`], where the host has no page to join. Blocks only
-    /// for [`Basis::Recorded`]: for the disk, and for `recording.wait` while the slot is held.
-    pub fn open(&self) -> Result<Option<Share>, Failure> {
-        let Request { layout, datacenter_id, worker_id, opening, basis } = self;
-        let share = match basis {
-            Basis::Named => open(self.node()?, opening)?,
-            Basis::Recorded(recording) if worker_id.is_some() => {
-                open_recorded(self.node()?, opening, recording)?
-            }
-            Basis::Recorded(recording) => lease(*layout, *datacenter_id, opening, recording)?,
-            Basis::Window { bounds, in_thread } => {
-                open_leased(self.node()?, opening, *bounds, *in_thread)?
-            }
-            Basis::Thread => join_leased(self.node()?, opening)?,
-            Basis::Grant { grant, in_thread } => {
-                lease_on_host(self.node()?, opening, self.directory()?, grant, *in_thread)?
-            }
-            Basis::Page { namespace, owner, except, in_thread } => {
-                let is_wanted =
-                    |one| owner.is_none_or(|wanted| wanted == one) && !except.contains(&one);
-                let directory = self.directory()?;
-                return join_on_host(
-                    layout,
-                    *datacenter_id,
-                    opening,
-                    directory,
-                    *namespace,
-                    is_wanted,
-                    *in_thread,
-                );
-            }
-        };
-        Ok(Some(share))
-    }
-
     /// The requested node.
     pub fn node(&self) -> Result<Node, Fault> {
         Node::new(self.layout, self.datacenter_id, self.worker_id.unwrap_or_default())
     }
 
-    /// The directory of the host's pages.
-    pub fn directory(&self) -> Result<&Directory, Failure> {
-        self.opening.host.as_ref().ok_or_else(|| fault!("no-shared-memory").into())
+    /// The directory of the host's pages, which takes long to find; none to share the node within the process only.
+    pub fn host(&self) -> Result<Option<Directory>, Failure> {
+        // Windows replaces no page that is mapped, as those of a record are. Its lock refuses other processes.
+        let is_record_alone =
+            cfg!(windows) && self.scope == Scope::Auto && matches!(self.by, By::Record(_));
+        // A window belongs to this process, and so does the lease of one of its threads.
+        let is_own = matches!(self.by, By::Clock(_) | By::Window(_) | By::Thread);
+        if self.scope == Scope::Process || is_record_alone || is_own {
+            return Ok(None);
+        }
+        let found = Directory::find(self.shared.as_deref())?;
+        if found.is_none() && self.scope == Scope::Host {
+            return Err(no_memory());
+        }
+        Ok(found)
     }
+
+    /// The same, where nothing goes without it.
+    pub fn directory(&self) -> Result<Directory, Failure> {
+        self.host()?.ok_or_else(no_memory)
+    }
+
+    /// The furthest that IDs may lie ahead of the clock.
+    pub(super) fn max_ahead(&self) -> Tick {
+        self.max_ahead_ms / self.layout.tick_ms
+    }
+}
+
+pub(super) fn no_memory() -> Failure {
+    fault!("no-shared-memory").into()
 }

@@ -8,22 +8,21 @@
 mod tests;
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::entry::{Entry, RecordedIn, SETTLE, Tenancy};
-use super::recorded::{Slots, until_free};
-use super::{Opening, Recording, Share};
+use super::entry::{Entry, SETTLE};
+use super::recorded::{POLL, Slots};
+use super::share::Share;
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::{Class, Failure, Fault, fault};
 use crate::core::layout::Layout;
 use crate::core::node::Node;
-use crate::lease::Access;
-use crate::lease::Status;
+use crate::lease::{Access, Status};
 use crate::pages::{Authority, Directory, Header, Page};
 use crate::store::Recorded;
 use crate::store::file::FileStore;
@@ -44,55 +43,56 @@ type Wanted = (PathBuf, Layout, u64, Option<PathBuf>);
 /// The slot leased for all callers with that request.
 type Common = Mutex<Option<Node>>;
 
-/// A search for any slot of a directory.
-struct Search<'a> {
-    slots: Slots<'a>,
-    layout: Layout,
-    datacenter_id: u64,
-}
-
-/// Takes any free slot of a datacenter. With the host's pages, shares the host's slot. With `common`, all callers in the
-/// process that request any slot of this store, layout and datacenter get the same one. Blocks for the disk, and for
-/// `recording.wait`.
-pub fn lease(
-    layout: Layout,
-    datacenter_id: u64,
-    opening: &Opening,
-    recording: &Recording,
-) -> Result<Share, Failure> {
-    let search = Search { slots: Slots::open(opening, recording)?, layout, datacenter_id };
-    if opening.host.is_none() && !recording.common {
-        return until_free(recording.wait, || search.take_any(Access::Alone));
-    }
-    let directory = search.slots.store.directory();
-    let pages = opening.host.as_ref().map(|host| host.path().to_owned());
-    let wanted = (directory.to_owned(), layout, datacenter_id, pages);
-    let common = COMMON.lock().entry(wanted).or_default().clone();
-    until_free(recording.wait, || {
-        // Locked for one attempt, not while waiting for a slot: other threads have deadlines of their own.
-        let Some(mut common) = common.try_lock_for(SETTLE) else {
-            let fault = fault!("slot-busy", place: directory, waited: SETTLE.as_secs());
-            return Err(fault.into());
-        };
-        if let Some(node) = *common {
-            let entry = Entry::of(node);
-            let mut tenancy = entry.settled_tenancy()?;
-            if tenancy.users > 0 && tenancy.is_common(directory, opening) {
-                return search.slots.share(&entry, &mut tenancy);
-            }
+impl Slots<'_> {
+    /// Takes any free slot of a datacenter. With the host's pages, shares the host's slot. With `common`, all callers in
+    /// the process that request any slot of this store, layout and datacenter get the same one.
+    pub(super) fn share_any(&self) -> Result<Share, Failure> {
+        let Slots { request, recording, store, host } = self;
+        if host.is_none() && !recording.common {
+            return self.until_free(POLL, || self.take_any(Access::Alone));
         }
-        let share = match &opening.host {
-            None => search.take_any(Access::Alone)?,
-            Some(host) => search.share(host)?,
-        };
-        *common = Some(*share.node());
-        Ok(share)
-    })
-}
+        let pages = host.as_ref().map(|host| host.path().to_owned());
+        let directory = store.directory();
+        let wanted = (directory.to_owned(), request.layout, request.datacenter_id, pages);
+        let common = COMMON.lock().entry(wanted).or_default().clone();
+        self.until_free(POLL, || {
+            // Locked for one attempt, not while waiting for a slot: other threads have deadlines of their own.
+            let Some(mut common) = common.try_lock_for(SETTLE) else {
+                let fault = fault!("slot-busy", place: directory, waited: SETTLE.as_secs());
+                return Err(fault.into());
+            };
+            if let Some(node) = *common
+                && let Some(share) = self.share_common(node)?
+            {
+                return Ok(share);
+            }
+            let share = match host {
+                None => self.take_any(Access::Alone)?,
+                Some(host) => self.share_of_host(host)?,
+            };
+            *common = Some(*share.node());
+            Ok(share)
+        })
+    }
 
-impl Search<'_> {
+    /// A share in the slot leased for all callers that request any, if the process still has it from this directory and
+    /// in this way. By now it may have its node through another directory, or by name.
+    fn share_common(&self, node: Node) -> Result<Option<Share>, Failure> {
+        let entry = Entry::of(node);
+        let mut tenancy = entry.settled_tenancy()?;
+        let is_common = tenancy.slot().is_some_and(|(one, lease)| {
+            one.is_of(self.store.directory())
+                && one.is_host_lease() == self.host.is_some()
+                && lease.report().status != Status::Lost
+        });
+        if !is_common {
+            return Ok(None);
+        }
+        self.share_or_take(&entry, &mut tenancy, Access::Shared).map(Some)
+    }
+
     /// Joins the host's slot, or takes one for the host.
-    fn share(&self, host: &Directory) -> Result<Share, Failure> {
+    fn share_of_host(&self, host: &Directory) -> Result<Share, Failure> {
         let deadline = Instant::now() + SEARCH;
         loop {
             if let Some(share) = self.join_any(host)? {
@@ -115,17 +115,17 @@ impl Search<'_> {
     /// The same in all processes of the host that request the same slot, in any version of snowdrift: FNV-1a. If two
     /// keys collide, one caller waits for the other.
     fn key(&self) -> u128 {
-        let text = format!("{:?} {}", self.layout, self.datacenter_id);
-        let path = self.slots.store.directory().as_os_str().as_encoded_bytes();
+        let text = format!("{:?} {}", self.request.layout, self.request.datacenter_id);
+        let path = self.store.directory().as_os_str().as_encoded_bytes();
         let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         path.iter().chain(text.as_bytes()).fold(0xcbf2_9ce4_8422_2325, mix).into()
     }
 
     /// Joins the slot that processes of this host have leased from the store, or have left by a kill.
     fn join_any(&self, host: &Directory) -> Result<Option<Share>, Failure> {
-        for snapshot in host.leases_of(&self.layout, self.datacenter_id)? {
+        for snapshot in host.leases_of(&self.request.layout, self.request.datacenter_id)? {
             let node = snapshot.header.node;
-            let record = self.slots.store.record_of(&node);
+            let record = self.store.record_of(&node);
             if !record.is_ok_and(|record| record.page == snapshot.header.page_id) {
                 continue;
             }
@@ -142,37 +142,36 @@ impl Search<'_> {
     fn join(&self, node: Node) -> Result<Share, Failure> {
         let entry = Entry::of(node);
         let mut tenancy = entry.tenancy.lock();
-        if tenancy.users > 0 && tenancy.is_host_lease() {
-            return self.slots.share(&entry, &mut tenancy);
+        if tenancy.slot().is_some_and(|(one, _)| one.is_host_lease()) {
+            return self.share_or_take(&entry, &mut tenancy, Access::Joined);
         }
         drop(tenancy);
-        self.slots.take_only(node, Access::Joined)
+        self.take(node, Access::Joined)
     }
 
     /// Whether the record of a page's slot names another page by now.
     fn is_left(&self, page: &Page) -> bool {
         let Header { node, terms, .. } = *page.header();
         let authority = |id| Authority::Record { id, is_leased: true };
-        self.slots
-            .store
+        self.store
             .identified(&node)
             .is_ok_and(|(record, id)| terms.authority == authority(id) && record.page != page.id())
     }
 
     /// Takes the first free slot, and skips slots with unusable files.
     fn take_any(&self, access: Access) -> Result<Share, Failure> {
-        let Search { slots, layout, datacenter_id } = self;
-        let store = &slots.store;
+        let Slots { store, request, .. } = self;
+        let (layout, datacenter_id) = (request.layout, request.datacenter_id);
         let mut holders = Vec::new();
         let mut unusable = Vec::new();
         let mut not_made = None;
-        for (worker_id, is_recorded) in candidates(store, layout, *datacenter_id)? {
+        for (worker_id, is_recorded) in candidates(store, &layout, datacenter_id)? {
             // Where one file cannot be created, the next cannot either; existing files may do.
             if not_made.is_some() && !is_recorded {
                 continue;
             }
-            let node = Node::new(*layout, *datacenter_id, worker_id)?;
-            match slots.take_only(node, access) {
+            let node = Node::new(layout, datacenter_id, worker_id)?;
+            match self.take(node, access) {
                 Ok(mut share) => {
                     share.passed_over = unusable;
                     return Ok(share);
@@ -192,7 +191,7 @@ impl Search<'_> {
             }
         }
         Err(not_made.unwrap_or_else(|| {
-            let (store, datacenter) = (store.name(), *datacenter_id);
+            let (store, datacenter) = (store.name(), datacenter_id);
             Failure::new(Class::InUse, fault!("no-slot", store, datacenter, holders, unusable))
         }))
     }
@@ -204,17 +203,6 @@ fn is_of_slot(failure: &Failure) -> bool {
         Class::InUse | Class::Lost | Class::Slot => true,
         Class::Io(_) => failure.fault.kind == "slot-io",
         Class::Page | Class::Conflict | Class::Other => false,
-    }
-}
-
-impl Tenancy {
-    /// Whether this is still the slot leased for all callers that request any of that directory, and not lost. By now
-    /// the process may have its node through another directory, or by name.
-    fn is_common(&self, leased_from: &Path, opening: &Opening) -> bool {
-        let RecordedIn::Directory { lease, directory, .. } = &self.recorded else { return false };
-        directory == leased_from
-            && self.is_host_lease() == opening.host.is_some()
-            && lease.report().status != Status::Lost
     }
 }
 

@@ -4,13 +4,14 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::entry::{Entry, RecordedIn, SETTLE};
-use super::recorded::{POLL, open_recorded};
+use super::entry::{Entry, SETTLE};
+use super::recorded::POLL;
 use super::*;
 use crate::core::fault::{Failure, fault};
+use crate::core::layout::Layout;
 use crate::core::node::Node;
 use crate::files::lock::{Hold, USERS};
-use crate::generator::ClockBack;
+use crate::generator::{ClockBack, Policies};
 use crate::store::file::FileStore;
 use crate::store::slot::SlotFile;
 
@@ -19,69 +20,101 @@ const POLICIES: Policies = Policies {
     max_wait: Duration::from_millis(10),
     random_start: false,
 };
-const ALONE: Opening = Opening { policies: POLICIES, max_ahead_ms: 0, host: None };
 
-/// A node of this test alone: the registry is the process's.
-fn node(worker_id: u64) -> Node {
-    Node::new(Layout::NODE, 7, worker_id).unwrap()
+/// A request for a node of this test alone: the registry is the process's.
+pub(super) fn wanted(worker_id: u64) -> Request {
+    Request {
+        layout: Layout::NODE,
+        datacenter_id: 7,
+        worker_id: Some(worker_id),
+        policies: POLICIES,
+        max_ahead_ms: 0,
+        scope: Scope::Process,
+        shared: None,
+        by: By::Free,
+        in_thread: false,
+    }
+}
+
+/// A request for any slot of a directory.
+pub(super) fn any(directory: &Path, wait: Duration) -> Request {
+    let recording = Recording {
+        directory: directory.to_owned(),
+        ttl: Duration::from_secs(10),
+        wait,
+        host: String::new(),
+        started_ms: 0,
+        common: true,
+    };
+    Request { worker_id: None, by: By::Record(recording), ..wanted(0) }
+}
+
+/// The share of a request that is not for a page to join.
+pub(super) fn open(request: &Request) -> Result<Share, Failure> {
+    Ok(request.open()?.expect("it needs no page to join"))
 }
 
 #[test]
 fn all_who_name_a_node_share_its_generator() {
-    let one = open(node(1), &ALONE).unwrap();
-    let two = open(node(1), &ALONE).unwrap();
+    let one = open(&wanted(1)).unwrap();
+    let two = open(&wanted(1)).unwrap();
     assert!(Arc::ptr_eq(one.generator(), two.generator()));
-    assert!(!Arc::ptr_eq(one.generator(), open(node(2), &ALONE).unwrap().generator()));
+    assert!(!Arc::ptr_eq(one.generator(), open(&wanted(2)).unwrap().generator()));
 }
 
 #[test]
 fn another_max_ahead_is_refused_while_the_node_is_open() {
-    let further = Opening { max_ahead_ms: 7, ..ALONE };
-    let open_one = open(node(3), &ALONE).unwrap();
-    let refused = open(node(3), &further).err();
+    let further = Request { max_ahead_ms: 7, ..wanted(3) };
+    let open_one = open(&wanted(3)).unwrap();
+    let refused = open(&further).err();
     assert!(format!("{refused:?}").contains("open-max-ahead"), "{refused:?}");
     drop(open_one);
-    assert_eq!(open(node(3), &further).unwrap().max_ahead_ms(), 7);
+    assert_eq!(open(&further).unwrap().max_ahead_ms(), 7);
 }
 
 #[test]
 #[cfg(all(target_os = "linux", not(miri)))]
-fn who_has_a_node_open_joins_it_only_by_the_same_name_of_its_directory() {
+fn the_directory_of_an_open_node_is_found_only_by_the_same_name() {
     let memory = tempfile::tempdir_in("/dev/shm").unwrap();
-    let named = Some(memory.path());
-    let opening = Opening { host: Directory::find(named).unwrap(), ..ALONE };
-    assert!(join(node(9), &ALONE, named).is_none(), "nobody has it open");
-    let first = open(node(9), &opening).unwrap();
-    let joined = join(node(9), &ALONE, named).unwrap();
+    let named = |shared: Option<&Path>| {
+        let shared = shared.map(Path::to_owned);
+        Request { scope: Scope::Host, shared, ..wanted(9) }
+    };
+    let known =
+        |request: &Request| Entry::of(request.node().unwrap()).tenancy.lock().directory(request);
+    let same = named(Some(memory.path()));
+    assert!(known(&same).is_none(), "nobody has it open");
+    let first = open(&same).unwrap();
+    let directory = known(&same).unwrap();
+    let joined = open(&same).unwrap();
     assert!(Arc::ptr_eq(first.generator(), joined.generator()));
     drop(first);
-    assert!(join(node(9), &ALONE, named).is_some(), "it is still open");
+    assert!(known(&same).is_some(), "it is still open");
     for other in [None, Some(Path::new("/dev/shm")), Some(Path::new("relative"))] {
-        assert!(join(node(9), &ALONE, other).is_none(), "{other:?}");
+        assert!(known(&named(other)).is_none(), "{other:?}");
     }
-    assert!(join(node(9), &Opening { max_ahead_ms: 1, ..ALONE }, named).is_none());
-    let directory = opening.host.as_ref().unwrap().path();
-    std::fs::rename(directory, memory.path().join("moved")).unwrap();
-    std::os::unix::fs::symlink("moved", directory).unwrap();
-    assert!(join(node(9), &ALONE, named).is_none(), "a symbolic link is refused");
+    assert!(open(&Request { max_ahead_ms: 1, ..named(Some(memory.path())) }).is_err());
+    std::fs::rename(directory.path(), memory.path().join("moved")).unwrap();
+    std::os::unix::fs::symlink("moved", directory.path()).unwrap();
+    assert!(known(&same).is_none(), "a symbolic link is refused");
     drop(joined);
-    assert!(join(node(9), &ALONE, named).is_none(), "it is closed");
+    assert!(known(&same).is_none(), "it is closed");
 }
 
 #[test]
 fn each_user_has_policies_of_its_own() {
     let policies = Policies { clock_back: ClockBack::Throw, ..POLICIES };
     let [one, other] =
-        [POLICIES, policies].map(|policies| open(node(8), &Opening { policies, ..ALONE }));
+        [POLICIES, policies].map(|policies| open(&Request { policies, ..wanted(8) }));
     assert_eq!((*one.unwrap().policies(), *other.unwrap().policies()), (POLICIES, policies));
 }
 
 #[test]
 fn a_node_that_was_closed_remembers_what_it_issued() {
     let layout = Layout { tick_ms: 86_400_000, ..Layout::NODE };
-    let node = Node::new(layout, 7, 4).unwrap();
-    let first = open(node, &ALONE).unwrap().reserve(&POLICIES, |_| 1).unwrap();
-    let again = open(node, &ALONE).unwrap().reserve(&POLICIES, |_| 1).unwrap();
+    let request = Request { layout, ..wanted(4) };
+    let first = open(&request).unwrap().reserve(&POLICIES, |_| 1).unwrap();
+    let again = open(&request).unwrap().reserve(&POLICIES, |_| 1).unwrap();
     assert_ne!(first.first_id, again.first_id);
 }
 
@@ -89,7 +122,7 @@ fn a_node_that_was_closed_remembers_what_it_issued() {
 fn threads_of_one_node_never_share_an_id() {
     let ids = std::thread::scope(|scope| {
         let draw = || {
-            let share = open(node(5), &ALONE).unwrap();
+            let share = open(&wanted(5)).unwrap();
             let mut ids = Vec::new();
             while ids.len() < 20_000 {
                 let reserved = share.reserve(&POLICIES, |_| 7).unwrap();
@@ -104,7 +137,7 @@ fn threads_of_one_node_never_share_an_id() {
     distinct.sort_unstable();
     distinct.dedup();
     assert_eq!(distinct.len(), ids.len());
-    assert_eq!(open(node(5), &ALONE).unwrap().stats().issued, ids.len() as u64);
+    assert_eq!(open(&wanted(5)).unwrap().stats().issued, ids.len() as u64);
 }
 
 /// One worker ID.
@@ -129,23 +162,12 @@ fn unless_busy(open: impl Fn() -> Result<Share, Failure>) -> Result<Share, Failu
     }
 }
 
-pub(super) fn recording(directory: &Path, wait: Duration) -> Recording {
-    let directory = directory.to_owned();
-    Recording {
-        directory,
-        ttl: Duration::from_secs(10),
-        wait,
-        host: String::new(),
-        started_ms: 0,
-        common: true,
-    }
-}
-
 #[test]
 #[cfg_attr(miri, ignore = "makes slot files, by a call that Miri does not know")]
 fn whoever_wants_a_common_slot_elsewhere_does_not_wait_for_another_directory() {
     fn common(datacenter_id: u64, directory: &Path, wait: Duration) -> Result<Share, Failure> {
-        unless_busy(|| lease(NARROW, datacenter_id, &ALONE, &recording(directory, wait)))
+        let request = Request { layout: NARROW, datacenter_id, ..any(directory, wait) };
+        unless_busy(|| open(&request))
     }
     let [full, empty] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let held = held(full.path());
@@ -175,11 +197,12 @@ fn all_threads_that_want_a_common_slot_get_the_same() {
     let directory = tempfile::tempdir().unwrap();
     let layout = Layout { epoch_ms: 1, ..Layout::NODE };
     let shares: Vec<Share> = thread::scope(|scope| {
-        let open = || {
-            let recording = recording(directory.path(), Duration::ZERO);
-            unless_busy(|| lease(layout, 1, &ALONE, &recording)).unwrap()
+        let open_any = || {
+            let request = any(directory.path(), Duration::ZERO);
+            let request = Request { layout, datacenter_id: 1, ..request };
+            unless_busy(|| open(&request)).unwrap()
         };
-        let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(open_any)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert!(shares.iter().all(|share| share.node().worker_id() == shares[0].node().worker_id()));
@@ -189,10 +212,9 @@ fn all_threads_that_want_a_common_slot_get_the_same() {
 #[cfg_attr(miri, ignore = "makes slot files, by a call that Miri does not know")]
 fn a_slot_whose_disk_hangs_is_waited_for_with_a_bound() {
     let directory = tempfile::tempdir().unwrap();
-    let node = node(6);
-    Entry::of(node).tenancy.lock().recorded = RecordedIn::Changing;
-    let recording = recording(directory.path(), Duration::ZERO);
-    let refused = open_recorded(node, &ALONE, &recording).err().unwrap();
+    let request = Request { worker_id: Some(6), ..any(directory.path(), Duration::ZERO) };
+    Entry::of(request.node().unwrap()).tenancy.lock().is_changing = true;
+    let refused = open(&request).err().unwrap();
     let waited = SETTLE.as_secs();
     assert_eq!(refused.fault, fault!("slot-busy", datacenter: 7u32, worker: 6u32, waited));
 }

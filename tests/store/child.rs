@@ -16,7 +16,7 @@ use snowdrift::generator::{Generator, Policies, Refusal, Reserved};
 use snowdrift::lease::Access;
 use snowdrift::lease::{Lease, Status};
 use snowdrift::pages::{BootId, Directory};
-use snowdrift::registry::{self, Opening, Recording, Share};
+use snowdrift::registry::{By, Recording, Request, Scope, Share};
 use snowdrift::store::file::FileStore;
 
 use crate::contract::holder;
@@ -143,9 +143,14 @@ pub const LEASED: Layout = Layout { worker_bits: 1, ..Layout::NODE };
 
 /// The pages of one of the hosts.
 pub fn host_of_leases(here: &Path, host: usize) -> Directory {
+    Directory::with(&shared_by_host(here, host), BootId::now()).unwrap()
+}
+
+/// The memory that the processes of one of the hosts share.
+fn shared_by_host(here: &Path, host: usize) -> PathBuf {
     let shared = here.join(format!("host-{host}"));
     let _ = std::fs::create_dir(&shared);
-    Directory::with(&shared, BootId::now()).unwrap()
+    shared
 }
 
 /// Not a test: what `start_leasing` runs. It leases again and again, and draws.
@@ -155,7 +160,6 @@ fn leases() {
     let Some((here, steering, mut log)) = told() else { return };
     let host = env::var(HOST).unwrap().parse().unwrap();
     let policies = Policies { max_wait: Duration::from_millis(2), ..Policies::default() };
-    let opening = Opening { policies, max_ahead_ms: 0, host: Some(host_of_leases(&here, host)) };
     let recording = Recording {
         directory: here.join("state"),
         ttl: TTL,
@@ -164,8 +168,19 @@ fn leases() {
         started_ms: 0,
         common: false,
     };
+    let request = Request {
+        layout: LEASED,
+        datacenter_id: 1,
+        worker_id: None,
+        policies,
+        max_ahead_ms: 0,
+        scope: Scope::Host,
+        shared: Some(shared_by_host(&here, host)),
+        by: By::Record(recording),
+        in_thread: false,
+    };
     while steering.phase().load(SeqCst) == 0 {
-        let lease = || registry::lease(LEASED, 1, &opening, &recording).ok();
+        let lease = || request.open().ok().flatten();
         let shares: Vec<Share> = (0..fastrand::u32(1..3)).filter_map(|_| lease()).collect();
         let Some(share) = shares.first() else {
             thread::sleep(Duration::from_millis(1));

@@ -1,17 +1,21 @@
-use super::super::tests::recording;
+use std::path::Path;
+
+use super::super::request::{By, Recording, Request, Scope};
+use super::super::tests::{any, open};
 use super::*;
-use crate::generator::Policies;
-use crate::pages::BootId;
 
 /// A request for a node of this test alone, since the registry is the process's.
-fn wanted(pages: &Path, slots: &Path, epoch_ms: i64) -> (Layout, Opening, Recording) {
-    let opening = Opening {
-        policies: Policies::default(),
-        max_ahead_ms: 0,
-        host: Some(Directory::with(pages, BootId::now()).expect("it is in memory")),
-    };
-    let recording = Recording { common: false, ..recording(slots, Duration::ZERO) };
-    (Layout { epoch_ms, ..Layout::NODE }, opening, recording)
+fn wanted(pages: &Path, slots: &Path, epoch_ms: i64) -> Request {
+    let request = any(slots, Duration::ZERO);
+    let By::Record(recording) = request.by else { panic!("it is for a slot") };
+    Request {
+        layout: Layout { epoch_ms, ..Layout::NODE },
+        datacenter_id: 1,
+        scope: Scope::Host,
+        shared: Some(pages.to_owned()),
+        by: By::Record(Recording { common: false, ..recording }),
+        ..request
+    }
 }
 
 /// How long leases in these datacenters take, while nobody gives back the lock of datacenter 1: as a stopped process
@@ -19,17 +23,16 @@ fn wanted(pages: &Path, slots: &Path, epoch_ms: i64) -> (Layout, Opening, Record
 fn times_beside_a_lock(epoch_ms: i64, datacenter_ids: &[u64]) -> Vec<Duration> {
     let memory = tempfile::tempdir_in("/dev/shm").expect("a directory in memory");
     let slots = tempfile::tempdir().expect("a directory");
-    let (layout, opening, recording) = wanted(memory.path(), slots.path(), epoch_ms);
-    let host = opening.host.as_ref().expect("it was asked for");
-    let key = {
-        let slots = Slots::open(&opening, &recording).expect("it is there");
-        Search { slots, layout, datacenter_id: 1 }.key()
-    };
+    let mut request = wanted(memory.path(), slots.path(), epoch_ms);
+    let host = request.directory().expect("it was asked for");
+    let By::Record(recording) = &request.by else { panic!("it is for a slot") };
+    let key = Slots::open(&request, recording).expect("it is there").key();
     let lock = host.lock_leases(key).expect("it is there").expect("nobody has it");
     let mut first: Option<Share> = None;
     let time = |&datacenter_id: &u64| {
+        request.datacenter_id = datacenter_id;
         let start = Instant::now();
-        let share = lease(layout, datacenter_id, &opening, &recording).expect("a slot is free");
+        let share = open(&request).expect("a slot is free");
         let took = start.elapsed();
         let node = *share.node();
         assert!(datacenter_id != 1 || *first.get_or_insert(share).node() == node);
@@ -64,12 +67,12 @@ fn joiners_and_other_datacenters_do_not_wait_for_a_lock() {
 fn a_slot_of_another_directory_with_the_same_worker_id_is_not_the_common_one() {
     let memory = tempfile::tempdir_in("/dev/shm").unwrap();
     let [slots, others] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let (layout, opening, recording) = wanted(memory.path(), slots.path(), 2);
-    let (_, _, elsewhere) = wanted(memory.path(), others.path(), 2);
-    let first = lease(layout, 1, &opening, &recording).unwrap();
+    let here = wanted(memory.path(), slots.path(), 2);
+    let elsewhere = wanted(memory.path(), others.path(), 2);
+    let first = open(&here).unwrap();
     assert_eq!(first.node().worker_id(), 0);
     drop(first);
-    let second = lease(layout, 1, &opening, &elsewhere).unwrap();
-    let third = lease(layout, 1, &opening, &recording).unwrap();
+    let second = open(&elsewhere).unwrap();
+    let third = open(&here).unwrap();
     assert_eq!([second, third].map(|share| share.node().worker_id()), [0, 1]);
 }

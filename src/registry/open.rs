@@ -1,0 +1,138 @@
+//! Opens what a request names.
+
+use std::sync::Arc;
+
+use parking_lot::MutexGuard;
+
+use super::entry::{Entry, Held, Tenancy, Use};
+use super::recorded::Slots;
+use super::request::{By, Joining, Request, Scope, no_memory};
+use super::share::Share;
+use crate::core::clock::SystemClock;
+use crate::core::fault::Failure;
+use crate::generator::Generator;
+use crate::pages::{Directory, Page};
+
+impl Request {
+    /// Opens the generator, or shares it with the process's other users. Returns None where the host has no page to
+    /// join, or no place for one that others of this machine could join. Blocks only for [`By::Record`]: for the disk,
+    /// and for `recording.wait` while the slot is held.
+    pub fn open(&self) -> Result<Option<Share>, Failure> {
+        match &self.by {
+            By::Record(recording) => Slots::open(self, recording)?.share().map(Some),
+            By::Host(joining) => self.join(joining),
+            By::Clock(clock) => self.open_in(&Entry::new(self.node()?, Box::new(clock.clone()))),
+            _ => self.open_in(&Entry::of(self.node()?)),
+        }
+    }
+
+    fn open_in(&self, entry: &Arc<Entry>) -> Result<Option<Share>, Failure> {
+        let mut tenancy = entry.tenancy.lock();
+        let host = match tenancy.directory(self) {
+            Some(known) => Some(known),
+            None => self.host()?,
+        };
+        let is_free = matches!(self.by, By::Free);
+        if is_free && host.is_none() && self.scope != Scope::Process {
+            return Ok(None);
+        }
+        let found = tenancy.find(self, host.is_some(), None)?;
+        let share = entry.open(&mut tenancy, self, found, |_| {
+            let own = || {
+                entry.own.set_max_ahead_ms(self.max_ahead_ms);
+                entry.own.clone()
+            };
+            Ok(match (&self.by, host) {
+                (By::Window(bounds), _) => {
+                    let own = own();
+                    let window = own.begin_window(*bounds, false);
+                    (own, Held::Window(window))
+                }
+                (By::Grant(grant), host) => {
+                    let directory = host.ok_or_else(no_memory)?;
+                    leased(directory.lease(entry.own.node(), self.max_ahead(), grant)?)
+                }
+                (_, Some(directory)) => {
+                    let (node, clock) = (*entry.own.node(), Box::new(SystemClock));
+                    let host = Generator::on_host(directory, node, clock)?;
+                    (Arc::new(host), Held::Free)
+                }
+                (_, None) => {
+                    let own = own();
+                    own.open_window();
+                    (own, Held::Free)
+                }
+            })
+        });
+        share.map(Some)
+    }
+
+    /// Joins the host's slot of a namespace. Returns None where the host has no slot that this process can use.
+    fn join(&self, joining: &Joining) -> Result<Option<Share>, Failure> {
+        let Request { layout, datacenter_id, .. } = self;
+        let Joining { namespace, owner, except } = joining;
+        let directory = self.directory()?;
+        let mut skipped = except.clone();
+        loop {
+            let is_wanted =
+                |one| owner.is_none_or(|wanted| wanted == one) && !skipped.contains(&one);
+            let max_ahead = self.max_ahead();
+            let page =
+                directory.join_lease(layout, *datacenter_id, *namespace, max_ahead, is_wanted)?;
+            let Some(page) = page else { return Ok(None) };
+            let entry = Entry::of(page.header().node);
+            let mut tenancy = entry.tenancy.lock();
+            let is_open = |one: &Use| one.generator.page().id() == page.id();
+            let found = match tenancy.uses.iter().position(is_open) {
+                None => tenancy.find(self, true, None),
+                open => Ok(open),
+            };
+            match found {
+                Ok(found) => {
+                    return entry.open(&mut tenancy, self, found, |_| Ok(leased(page))).map(Some);
+                }
+                // This process has the node open in another way.
+                Err(_) => skipped.extend(page.leasing().map(|leasing| leasing.owner)),
+            }
+        }
+    }
+}
+
+/// A generator on a page of a slot that JavaScript has leased for the host.
+fn leased(page: Page) -> (Arc<Generator>, Held) {
+    let generator = Generator::leased(page, Box::new(SystemClock));
+    let window = generator.renewals().begin(false, || ());
+    (Arc::new(generator), Held::Page(window))
+}
+
+impl Tenancy {
+    /// The directory of the page that the process draws from, where the request names the same.
+    pub fn directory(&self, request: &Request) -> Option<Directory> {
+        let is_shared = matches!(request.by, By::Free) && request.scope != Scope::Process;
+        let mut directories = self.uses.iter().filter_map(|one| one.generator.directory());
+        directories.find(|one| is_shared && one.is_still(request.shared.as_deref())).cloned()
+    }
+}
+
+impl Entry {
+    /// A share in what was found, or in what `begin` begins.
+    pub(super) fn open(
+        self: &Arc<Self>,
+        tenancy: &mut MutexGuard<Tenancy>,
+        request: &Request,
+        found: Option<usize>,
+        begin: impl FnOnce(&mut MutexGuard<Tenancy>) -> Result<(Arc<Generator>, Held), Failure>,
+    ) -> Result<Share, Failure> {
+        let at = match found {
+            Some(at) => at,
+            None => {
+                let (generator, held) = begin(tenancy)?;
+                // Above all ticks that the process issued alone, under a lease for example.
+                generator.start_above(self.own.highest());
+                tenancy.uses.push(Use::new(generator, held));
+                tenancy.uses.len() - 1
+            }
+        };
+        Ok(self.share(&mut tenancy.uses[at], request))
+    }
+}
