@@ -4,10 +4,13 @@
 //! A removed page remembers nothing. So the time of the last ID of all removed pages is kept, as the modification time
 //! of one file, and new pages issue nothing up to it. A clock that rolls back behind it is waited for.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::LazyLock;
 use std::time::{Duration, UNIX_EPOCH};
+
+use parking_lot::Mutex;
 
 use super::directory::Directory;
 use super::header::Authority;
@@ -27,8 +30,8 @@ const MOST: usize = 256;
 /// Time from the last ID of a page to its removal: the longest clock rollback that new pages do not notice.
 const PASSED: Duration = Duration::from_millis(100);
 
-/// The pages that this process has created.
-static CREATED: AtomicUsize = AtomicUsize::new(0);
+/// The pages that this process has created, by directory.
+static CREATED: LazyLock<Mutex<HashMap<PathBuf, usize>>> = LazyLock::new(Mutex::default);
 
 impl Directory {
     fn swept(&self) -> PathBuf {
@@ -48,7 +51,13 @@ impl Directory {
 
     /// Called for each page that this process creates: now and then removes others.
     pub(super) fn note_created(&self) {
-        if CREATED.fetch_add(1, Relaxed) % MOST == MOST - 1 {
+        let created = {
+            let mut all = CREATED.lock();
+            let created = all.entry(self.path().to_owned()).or_default();
+            *created += 1;
+            *created
+        };
+        if created.is_multiple_of(MOST) {
             // Pages that could not be removed are in the way of nobody.
             let _ = self.sweep();
         }
