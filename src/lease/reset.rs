@@ -162,8 +162,12 @@ pub fn reset_page(
     }
     let now = node.layout().tick_at(now_ms).clamp(NEVER, node.layout().last_tick());
     let high = page.sequence().high_marks();
-    let record = Record { ceiling: page.sequence().highest(), ..Record::starting_at(node, NEVER) };
+    // What pages before it may have issued: by a right clock, or else nobody knows which of those ticks.
+    let earlier = page.sequence().before().max(page.sequence().floor());
+    let record = Record::starting_at(node, NEVER);
     let soon = now + record.ticks(HOUR_MS);
+    let floor = if earlier <= soon { earlier } else { NEVER };
+    let record = Record { floor, ceiling: high.highest().max(earlier), ..record };
     // Each mark ahead of the clock must have a known start.
     let ahead = (0..high.marks.len()).filter(|&counter| high.marks[counter] > soon);
     let landings =
@@ -171,13 +175,21 @@ pub fn reset_page(
     let since = landings.collect::<Option<Vec<Tick>>>().and_then(|all| all.into_iter().min());
     let jump = since.map_or(Jump::NONE, |since| Jump { before: NEVER, since });
     let record = Record { jump, ..record };
-    let plan = Reset::plan(&record, Some(&high), now);
+    let mut plan = Reset::plan(&record, Some(&high), now);
+    if let Some(plan) = plan.as_mut().filter(|_| earlier > soon) {
+        plan.repeats_to = plan.repeats_to.max(earlier.min(ceiling_of(plan)));
+    }
     if let (true, Some(plan)) = (is_meant, &plan) {
-        let ceiling = if plan.skip == Skip::NONE { Tick::MAX } else { plan.skip.from - 1 };
+        let ceiling = ceiling_of(plan);
         host.reset(&page, plan.floor, ceiling)?;
     }
     let path = page.path().unwrap_or(host.path()).to_owned();
     Ok(Some(Reset { path, node: *node, found: Ok(record), high: Some(high), plan }))
+}
+
+/// The last tick that a page issues after this reset.
+fn ceiling_of(plan: &Plan) -> Tick {
+    if plan.skip == Skip::NONE { Tick::MAX } else { plan.skip.from - 1 }
 }
 
 /// The page that a record names, if it exists and has no users.

@@ -1,10 +1,11 @@
 //! The lives of a node's pages: they are lost and come back while processes draw from them. Time is the test's.
 
 use std::cell::RefCell;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use snowdrift::core::clock::Clock;
 use snowdrift::core::fault::Failure;
@@ -12,6 +13,7 @@ use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
 use snowdrift::core::sequencer::{Block, Stall};
 use snowdrift::generator::Generator;
+use snowdrift::lease::reset::{Plan, reset_page};
 use snowdrift::pages::Directory;
 use tempfile::TempDir;
 
@@ -351,6 +353,69 @@ fn a_page_that_was_covered_by_a_mount_and_uncovered_repeats_nothing() {
 #[test]
 fn a_directory_that_is_restored_from_a_copy_unseen_repeats_nothing() {
     directory_restored(Looks::Nobody);
+}
+
+/// A clock was ahead by this. Then it was right, and the page was lost.
+fn ahead_and_lost(ms: i64) -> Life {
+    let life = Life::new(1);
+    let user = life.plain().unwrap();
+    life.pass(ms);
+    life.draw(&user, 3).unwrap();
+    life.pass(1 - ms);
+    life.draw(&user, 3).unwrap();
+    fs::remove_file(life.page()).unwrap();
+    life.pass(1);
+    assert!(life.draw(&life.plain().unwrap(), 3).is_err(), "it waits for that time");
+    life
+}
+
+fn reset(life: &Life) -> Option<Plan> {
+    let now = life.clock.now().ms;
+    reset_page(&life.directory(), &life.node, now, true).unwrap().unwrap().plan
+}
+
+#[test]
+fn a_reset_waits_for_a_clock_that_was_minutes_ahead_before_the_page_was_lost() {
+    let life = ahead_and_lost(600_000);
+    // The page that the first one leaves tells the next one.
+    for _ in 0..2 {
+        assert_eq!(reset(&life).unwrap().floor, START + 600_000);
+    }
+    let user = life.plain().unwrap();
+    for ms in [600_000, 600_001] {
+        life.pass(START + ms - life.clock.now().ms);
+        let _ = life.draw(&user, 3);
+    }
+    life.draw(&user, 3).unwrap();
+    life.assert_unique();
+}
+
+#[test]
+fn a_reset_ends_a_wait_of_years_and_says_what_can_repeat() {
+    const YEARS: i64 = 10 * 365 * 86_400_000;
+    let life = ahead_and_lost(YEARS);
+    assert_eq!(reset(&life).unwrap().repeats_to, START + YEARS);
+    let user = life.plain().unwrap();
+    life.pass(1);
+    life.draw(&user, 3).unwrap();
+}
+
+/// A clock that was years ahead while unused pages were removed.
+#[test]
+fn a_reset_ends_a_wait_for_removed_pages() {
+    const YEARS: u64 = 10 * 365 * 86_400;
+    let life = Life::new(1);
+    let swept = File::create_new(life.directory().path().join("swept")).unwrap();
+    let at = UNIX_EPOCH + Duration::from_secs(START as u64 / 1000 + YEARS);
+    swept.set_modified(at).unwrap();
+    let user = life.plain().unwrap();
+    life.pass(1);
+    assert!(life.draw(&user, 3).is_err());
+    drop(user);
+    assert_eq!(reset(&life).unwrap().repeats_to, START / 1000 * 1000 + YEARS as i64 * 1000);
+    let user = life.plain().unwrap();
+    life.pass(1);
+    life.draw(&user, 3).unwrap();
 }
 
 #[test]
