@@ -26,7 +26,7 @@ use super::Access;
 use super::evidence::{Known, is_of_this_boot, is_usable, other_pages_issued};
 use crate::core::fault::Failure;
 use crate::core::layout::Tick;
-use crate::core::sequence::{NotReopened, WindowNumber};
+use crate::core::sequence::{Ended, NotReopened, WindowNumber};
 use crate::core::sequencer::{NEVER, Window};
 use crate::files::lock::{Hold, USERS};
 use crate::generator::Generator;
@@ -131,9 +131,9 @@ impl Durable {
     /// Closes the page, and lets another one be opened for the record.
     fn unbind(&mut self) -> Result<(), Failure> {
         if let Some(Bound { page, .. }) = self.bound.take() {
-            let high = page.sequence().close_once().high;
+            let (id, ended) = (page.id(), page.close());
             let floor = page.sequence().floor();
-            self.last = Some(Known { page: page.id(), floor, high, used: 0 });
+            self.last = ended.map(|Ended { high, .. }| Known { page: id, floor, high, used: 0 });
             self.slot.release(USERS)?;
         }
         Ok(())

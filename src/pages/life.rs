@@ -242,7 +242,8 @@ impl Search<'_> {
             Ok(Some(marked)) if marked.is_same(page) => return Ok(true),
             Ok(Some(before)) if before.header().node == page.header().node => {
                 let was_begun = before.sequence().is_begun();
-                let reached = before.end().unwrap_or(0);
+                let ended = before.end();
+                let reached = ended.unwrap_or(0);
                 if was_begun && sequence.is_begun() {
                     // Another process may have placed the marker, and begun the page.
                     if is_marker()? {
@@ -253,7 +254,7 @@ impl Search<'_> {
                     return Ok(false);
                 }
                 if !sequence.is_begun() && reached > NEVER {
-                    if sequence.before() == NEVER {
+                    if sequence.before() == NEVER && ended.is_some() {
                         page.kept().set_before(before.id());
                     }
                     sequence.note_before(reached);

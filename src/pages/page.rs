@@ -26,7 +26,7 @@ use super::processes::{self, Process};
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::Tick;
 use crate::core::node::Node;
-use crate::core::sequence::{Cells, Sequence};
+use crate::core::sequence::{Cells, Ended, Sequence};
 use crate::files::lock::{self, Hold, USERS};
 use crate::files::path::{Identity, identity_at};
 use crate::files::system::user;
@@ -244,14 +244,19 @@ impl Page {
     /// Ends the page: nothing is issued from it any more, by any process. Returns the highest tick that it or pages
     /// before it may have issued; none if something has overwritten it, and that is unknown.
     pub fn end(&self) -> Option<Tick> {
+        self.close().map(|ended| ended.high.highest().max(self.sequence.before()))
+    }
+
+    /// As [`Page::end`]. Returns the final state.
+    pub fn close(&self) -> Option<Ended> {
         let is_known = self.is_possible();
         // An overwritten word issues nothing. To close it would make it possible.
         if !is_known && !self.sequence.is_word_possible(self.header.terms.max_ahead) {
             return None;
         }
         // Of the run, which tells more than the closed word.
-        let high = self.sequence.close_once().high;
-        is_known.then(|| high.highest().max(self.sequence.before()))
+        let ended = self.sequence.close_once();
+        is_known.then_some(ended)
     }
 
     /// Whether it has ended.

@@ -1,6 +1,7 @@
 //! IDs ahead of the clock, and the loss of the page that they were drawn from.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
 
 use snowdrift::core::fault::{Class, Failure};
 
@@ -154,6 +155,37 @@ fn max_ahead_that_was_not_used_delays_nobody_when_a_deploy_changes_it() {
             life.pass(1);
             life.draw(&next.generator, 3).unwrap();
             life.assert_unique();
+        }
+    }
+}
+
+/// Another program overwrites the page: what was drawn ahead is unknown. Then the file is removed, as the error says.
+#[test]
+fn what_was_drawn_ahead_from_a_page_that_was_overwritten_is_not_repeated() {
+    for is_closed in [false, true] {
+        for [from, to] in [[0, 4096], [256, 640]] {
+            let life = Life::new(1);
+            let mut users = vec![life.recorded(50).unwrap(), life.recorded(50).unwrap()];
+            life.pass(1);
+            draw_ahead(&life, &mut users[0]);
+            let page = OpenOptions::new().write(true).open(life.page()).unwrap();
+            page.write_all_at(&vec![0; to - from], from as u64).unwrap();
+            fs::remove_file(life.page()).unwrap();
+            if is_closed {
+                users.drain(..).for_each(Recorded::close);
+                users.push(life.recorded(50).unwrap());
+            }
+            for ms in [1; 60].into_iter().chain([2000, 1]) {
+                life.pass(ms);
+                for user in &mut users {
+                    // The others have not given up their page yet.
+                    let _ = user.keep();
+                    let _ = life.draw(&user.generator, ALL);
+                }
+            }
+            life.assert_unique();
+            life.pass(1);
+            assert!(users.iter().all(|user| life.draw(&user.generator, 1).is_ok()));
         }
     }
 }
