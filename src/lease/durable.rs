@@ -120,10 +120,22 @@ impl Durable {
         generator.adopt(bound.page.clone());
         self.bound = Some(bound);
         self.last = None;
-        // The ceiling may be low: all users may have left the page long ago.
-        let ceiling = generator.next_ceiling(ttl);
-        if generator.window().ceiling < generator.next_ceiling(ttl / 2) {
-            self.renew(ceiling)?;
+        self.renew_if_low(generator, ttl)
+    }
+
+    /// Raises a low ceiling: all users may have left the page long ago. Of many that join it at once, one does so, unless
+    /// that one is stopped.
+    fn renew_if_low(&mut self, generator: &Generator, ttl: Duration) -> Result<(), Failure> {
+        let deadline = Instant::now() + TURN;
+        while generator.window().ceiling < generator.next_ceiling(ttl / 2) {
+            let ceiling = generator.next_ceiling(ttl);
+            if Instant::now() >= deadline {
+                return self.renew(ceiling);
+            }
+            if self.renew_in_turn(ceiling)? {
+                return Ok(());
+            }
+            thread::sleep(POLL);
         }
         Ok(())
     }

@@ -265,6 +265,31 @@ fn who_waits_in_vain_for_a_stopped_opener_is_told_so() {
     Process::start(&machine, slot(3), &clock).unwrap();
 }
 
+/// More than a slot's file has blocks for writers. Their page was left long ago.
+#[test]
+fn many_that_join_at_once_raise_a_low_ceiling_once() {
+    let (shared, state, clock) = (memory(), memory(), at(5000));
+    let flush = |_: &Path, _: &File| {
+        thread::sleep(Duration::from_millis(50));
+        Ok(())
+    };
+    let start = || {
+        let host = Directory::with(shared.path(), BootId::now()).unwrap();
+        let generator = Generator::recorded(host, slot(3), 0, Box::new(clock.clone()));
+        let store = FileStore::with(state.path(), Arc::new(flush))?;
+        let durable = Durable::open(&store, &generator, holder(), TTL, Access::Shared)?;
+        Ok::<_, Failure>(Process { generator, durable })
+    };
+    drop(start().unwrap());
+    clock.set(50_000);
+    let all = thread::scope(|scope| {
+        let threads: Vec<_> = (0..20).map(|_| scope.spawn(start)).collect();
+        threads.into_iter().map(|one| one.join().unwrap().unwrap()).collect::<Vec<_>>()
+    });
+    clock.set(50_001);
+    assert!(all.iter().all(|one| one.draw().is_ok()));
+}
+
 /// A directory of slots that was copied, beside its original on one host.
 #[test]
 fn a_copied_directory_is_another_record() {
