@@ -108,7 +108,7 @@ test('properties of Object.prototype are neither errors nor options', () => {
       'waits',
     ],
     ...['ring', 'recording', 'window', 'grant', 'join', 'ofThread', 'ownClock', 'lease', 'publish'],
-    ...['made', 'rejected', 'passedOver', 'secondUsers', 'wantRenewal', 'report', 'renewer'],
+    ...['made', 'rejected', 'warnings', 'wantRenewal', 'report', 'renewer'],
     // Of property descriptors.
     ...['get', 'set', 'value', 'writable', 'enumerable', 'configurable'],
   ];

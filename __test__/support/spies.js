@@ -109,7 +109,7 @@ for (const [name, value] of [
 }
 for (const name of classes) spyOn(globalThis, `new ${name}`, name);
 const READS = ['then', 'channel', 'memory', 'number', 'kind', 'settings', 'lease', 'rejected'];
-for (const key of [...READS, 'workerId', 'passedOver', 'secondUsers']) spyOnReads(key);
+for (const key of [...READS, 'workerId', 'warnings']) spyOnReads(key);
 
 isWatching = true;
 useAll(process.argv[2]).then(() => {

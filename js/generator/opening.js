@@ -111,11 +111,9 @@ async function openLease(given, read) {
 
 /** Warns of slots that native code skipped, and of second users. */
 function createOpened(channel, before) {
-  for (const fault of channel.passedOver ?? []) {
-    warnOfUnusable(fault);
-  }
-  for (const fault of channel.secondUsers ?? []) {
-    warnOfSecondUser(fault);
+  for (const fault of channel.warnings ?? []) {
+    if (fault.kind === 'second-user') warnOfSecondUser(fault);
+    else warnOfUnusable(fault);
   }
   const settings = { ...before, workerId: channel.workerId };
   if (settings.recording === undefined) return new Opened(channel, settings);

@@ -3,30 +3,17 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use napi_derive::napi;
-
 use super::block::SharedBlock;
 use super::draw::Draws;
-use super::records::StatsRecord;
+use super::records::stats_of;
+use super::report::{Report, report};
 use super::request::Requested;
 use super::source::Source;
-use crate::core::fault::Fault;
 use crate::core::layout::Tick;
 use crate::core::listeners::Listener;
 use crate::generator::WindowId;
 use crate::pages::Page;
 use crate::registry::{By, Share};
-
-/// The outcome of moving an instance to another generator.
-#[derive(Default)]
-#[napi(object, object_from_js = false)]
-pub struct MoveRecord {
-    pub fault: Option<Fault>,
-    /// False where the host has no slot to join.
-    pub has_moved: bool,
-    /// The highest tick of the previous slot, if this was its last user and has ended it.
-    pub last: Option<i64>,
-}
 
 /// The connection of one instance to its source. It belongs to one thread.
 pub struct Channel {
@@ -34,7 +21,7 @@ pub struct Channel {
     source: RefCell<Option<Source>>,
     pub draws: Draws,
     /// The counters at the time when it left its source.
-    last_stats: RefCell<Option<StatsRecord>>,
+    last_stats: RefCell<Option<Report>>,
     /// Listeners for renewals. They end with the instance.
     renewed: RefCell<Vec<Arc<Listener>>>,
     /// Listeners for rejected puts of every ring that this draws from. They end with the instance.
@@ -54,27 +41,20 @@ impl Channel {
         self.source.borrow().as_ref().map(does)
     }
 
-    /// Applies a function to the share in the process's generator, if there is one.
-    pub fn with_share<R>(&self, does: impl FnOnce(&Share) -> Option<R>) -> Option<R> {
-        self.with(|source| does(&source.share)).flatten()
-    }
-
     /// Changes the window that a store keeps, if JavaScript leased the slot.
     pub fn with_window<R>(&self, change: impl FnOnce(&Share, WindowId) -> R) -> Option<R> {
-        self.with_share(|share| Some(change(share, share.store_window()?)))
+        self.with(|source| Some(change(source, source.store_window()?))).flatten()
     }
 
     /// Applies a function to the page of a lease, if there is one.
     pub fn on_leased_page<R>(&self, does: impl FnOnce(&Page) -> R) -> Option<R> {
-        self.with_share(|share| {
-            let page = share.page();
-            page.leasing().map(|_| does(&page))
-        })
+        let page = self.with(|source| source.page())?;
+        page.leasing().map(|_| does(&page))
     }
 
     /// The counters, also once it is closed.
-    pub fn stats(&self) -> Option<StatsRecord> {
-        self.with(StatsRecord::of).or_else(|| self.last_stats.borrow().clone())
+    pub fn stats(&self) -> Option<Report> {
+        self.with(stats_of).or_else(|| self.last_stats.borrow().clone())
     }
 
     pub fn on_renewed(&self, listener: Arc<Listener>) {
@@ -88,8 +68,9 @@ impl Channel {
     }
 
     /// Draws from the requested source from now on. If that cannot be opened, the previous one stays, with its window
-    /// closed.
-    pub fn move_to(&self, Requested(wanted): Requested) -> MoveRecord {
+    /// closed. Reports the fault; `hasMoved`, which is false where the host has no slot to join; and `last`, the highest
+    /// tick of the previous slot, if this was its last user and has ended it.
+    pub fn move_to(&self, Requested(wanted): Requested) -> Report {
         // JavaScript's rest of the last block belongs to the previous slot, and was reserved while that was held. It
         // is not given back to the next.
         self.draws.lose();
@@ -109,10 +90,10 @@ impl Channel {
                 self.rejected_put.borrow().iter().for_each(|one| source.on_rejected_put(one));
                 let last =
                     self.source.replace(Some(source)).and_then(|before| before.share.leave());
-                MoveRecord { fault: None, has_moved: true, last }
+                report!(hasMoved: true, last)
             }
-            Ok(None) => MoveRecord::default(),
-            Err(fault) => MoveRecord { fault: Some(fault), ..MoveRecord::default() },
+            Ok(None) => report!(hasMoved: false),
+            Err(fault) => report!(fault, hasMoved: false),
         }
     }
 

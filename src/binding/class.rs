@@ -14,7 +14,7 @@ use napi::bindgen_prelude::{
 use napi::{Env, check_status, sys};
 
 use super::channel::Channel;
-use super::property::define;
+use super::fault::define;
 
 thread_local! {
     /// The class in each environment of this thread: test runners load an addon more than once.
@@ -89,7 +89,7 @@ impl Class {
         let class = env.define_class::<()>("Channel", construct, &[])?;
         let mut prototype: Object = class.get_named_property("prototype")?;
         // What a channel may lack is not looked up on `Object.prototype`. A promise that resolves asks for `then`.
-        for absent in ["passedOver", "secondUsers", "then"] {
+        for absent in ["warnings", "then"] {
             define(env, &mut prototype, absent, (), Default::default())?;
         }
         add_methods(&mut Methods { env, prototype, channels: &channels })?;

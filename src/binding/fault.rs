@@ -1,23 +1,14 @@
-//! Faults for JavaScript: `js/faults.js` words them.
+//! Faults for JavaScript, which `js/faults.js` words, and properties of objects.
 
-use napi::bindgen_prelude::{Either, JsValue, Object, ToNapiValue};
-use napi::{Env, sys};
-use napi_derive::napi;
+use napi::bindgen_prelude::{Either, JsObjectValue, JsValue, Object, ToNapiValue};
+use napi::{Env, Property, PropertyAttributes, sys};
 
-use super::property::define;
 use crate::core::fault::{Fault, Value};
-use crate::store::Holder;
 
 /// An object with the kind, and each value under its name.
 impl ToNapiValue for Fault {
     unsafe fn to_napi_value(env: sys::napi_env, fault: Fault) -> napi::Result<sys::napi_value> {
-        let env = Env::from_raw(env);
-        let mut object = Object::new(&env)?;
-        define(&env, &mut object, "kind", fault.kind, Default::default())?;
-        for (name, value) in fault.values {
-            define(&env, &mut object, name, value, Default::default())?;
-        }
-        Ok(object.raw())
+        object_of(env, [("kind", fault.kind.into())].into_iter().chain(fault.values))
     }
 }
 
@@ -36,20 +27,30 @@ impl ToNapiValue for Value {
     }
 }
 
-/// The holder of a slot.
-#[napi(object, object_from_js = false)]
-pub struct HolderRecord {
-    pub pid: u32,
-    pub host: String,
-    /// The start of the process, Unix ms.
-    pub started: i64,
+/// An object with these properties.
+pub fn object_of(
+    env: sys::napi_env,
+    properties: impl Iterator<Item = (&'static str, impl ToNapiValue)>,
+) -> napi::Result<sys::napi_value> {
+    let env = Env::from_raw(env);
+    let mut object = Object::new(&env)?;
+    let property =
+        |(name, value)| Property::new().with_utf8_name(name)?.with_napi_value(&env, value);
+    // At once, which takes less time.
+    object.define_properties(&properties.map(property).collect::<napi::Result<Vec<_>>>()?)?;
+    Ok(object.raw())
 }
 
-impl From<&Holder> for HolderRecord {
-    fn from(holder: &Holder) -> Self {
-        let Holder { pid, host, started_ms, .. } = holder;
-        HolderRecord { pid: *pid, host: host.clone(), started: *started_ms }
-    }
+/// Defines a property of an object's own. To set it would ask a setter on `Object.prototype`.
+pub fn define<V: ToNapiValue>(
+    env: &Env,
+    object: &mut Object,
+    name: &str,
+    value: V,
+    attributes: PropertyAttributes,
+) -> napi::Result<()> {
+    let property = Property::new().with_utf8_name(name)?.with_napi_value(env, value)?;
+    object.define_properties(&[property.with_property_attributes(attributes)])
 }
 
 /// The value, or the fault in its place.

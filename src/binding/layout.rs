@@ -14,6 +14,7 @@ macro_rules! layout_record {
     ($($width:ident)*) => {
         /// A layout as applications write it. All values are whole numbers.
         #[napi(object)]
+        #[derive(Clone)]
         pub struct LayoutRecord {
             $(pub $width: f64,)*
             pub tick_ms: f64,
@@ -41,9 +42,6 @@ macro_rules! layout_record {
 }
 
 layout_record!(timestamp_bits datacenter_bits worker_bits clock_back_bits sequence_bits);
-
-/// In a record: null for none, where napi leaves a field out that is an [`Option`] by name.
-pub type OrNull<T> = Option<T>;
 
 /// The last ms of a tick.
 pub fn end_of(layout: &Layout, tick: Tick) -> i64 {

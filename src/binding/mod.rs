@@ -6,10 +6,10 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `property` | properties of objects |
-//! | `fault` | failed calls; holders of slots |
+//! | `fault` | faults, and properties of objects |
 //! | `layout`, `ids` | layouts; decoding and encoding |
-//! | `leases` | leases and their pages: requests and reports |
+//! | `report` | reports: objects for JavaScript |
+//! | `leases` | reports on leases and their pages |
 //! | `request` | requests for a generator |
 //! | `pages`, `slots` | reports on the host's pages and a directory's slots, and their resets |
 //! | `ring` | a ring, as one instance takes IDs from it |
@@ -36,8 +36,8 @@ mod leases;
 mod object;
 mod opening;
 mod pages;
-mod property;
 mod records;
+mod report;
 mod request;
 mod ring;
 mod slots;

@@ -13,10 +13,10 @@ use super::block::SharedBlock;
 use super::calls;
 use super::channel::Channel;
 use super::class::{Class, Methods};
+use super::fault::define;
 use super::layout::end_of;
-use super::leases::{LeaseRecord, LeasingRecord, id, loss_of};
-use super::property::define;
-use super::records::{NewsRecord, RefusalRecord};
+use super::leases::{id, lease_of, leasing_of, loss_of};
+use super::records::{closed, news_of, refusal_of};
 use super::request::Requested;
 use super::source::Source;
 use crate::core::layout::Tick;
@@ -24,19 +24,16 @@ use crate::core::listeners::Listener;
 
 /// Builds the object of a source. It is valid within the scope of this call.
 pub fn build<'call>(env: &Env, source: Source) -> napi::Result<Object<'call>> {
-    let node = *source.node();
-    let warnings = [("passedOver", &source.passed_over), ("secondUsers", &source.second_users)];
-    // Mostly they are empty, and an array takes time to make.
-    let warnings =
-        warnings.map(|(name, faults)| (!faults.is_empty()).then(|| (name, faults.clone())));
+    let (node, warnings) = (*source.node(), source.warnings.clone());
     let (block, memory) = SharedBlock::new(env, node.layout())?;
     let class = Class::of(env, add_methods)?;
     let mut object = class.instance(env, Channel::new(source, block))?;
     let fixed = PropertyAttributes::empty();
     define(env, &mut object, "workerId", node.worker_id() as f64, fixed)?;
     define(env, &mut object, "memory", memory, fixed)?;
-    for (name, faults) in warnings.into_iter().flatten() {
-        define(env, &mut object, name, faults, fixed)?;
+    // Mostly there are none, and an array takes time to make.
+    if !warnings.is_empty() {
+        define(env, &mut object, "warnings", warnings, fixed)?;
     }
     Ok(object)
 }
@@ -57,15 +54,15 @@ fn add_methods(methods: &mut Methods) -> napi::Result<()> {
         own.with(|source| source.take_back(&ids.0));
     })?;
     methods.add_plain("refusal", |own| {
-        let refused = |source: &Source| Some(RefusalRecord::of(own.draws.refusal.get()?, source));
+        let refused = |source: &Source| Some(refusal_of(own.draws.refusal.get()?, source));
         if own.draws.block.is_detached() {
-            return RefusalRecord::closed();
+            return closed();
         }
-        own.with(refused).flatten().unwrap_or_else(RefusalRecord::closed)
+        own.with(refused).flatten().unwrap_or_else(closed)
     })?;
     methods.add_plain("takeNews", |own| {
         let rollback = own.with(|source| source.take_rollback()).flatten();
-        NewsRecord::of(rollback, own.draws.waits.take())
+        news_of(rollback, own.draws.waits.take())
     })?;
     methods.add("noteWaits", |own, (waits, ms): (f64, f64)| {
         let time = Duration::from_millis(ms as u64);
@@ -75,7 +72,7 @@ fn add_methods(methods: &mut Methods) -> napi::Result<()> {
     methods
         .add("onRejectedPut", |own, (callback,): (Callback,)| own.on_rejected_put(callback.0))?;
     methods.add_plain("close", Channel::close)?;
-    methods.add_plain("lease", |own| own.with_share(LeaseRecord::of))?;
+    methods.add_plain("lease", |own| own.with(|source| lease_of(source)).flatten())?;
     methods.add("onRenewed", |own, (callback,): (Callback,)| own.on_renewed(callback.0))?;
     add_lease(methods)
 }
@@ -101,7 +98,7 @@ fn add_lease(methods: &mut Methods) -> napi::Result<()> {
         own.with_window(|share, window| share.end_window(window)).flatten()
     })?;
     methods.add("moveTo", |own, (request,): (Requested,)| own.move_to(request))?;
-    methods.add_plain("leasing", |own| own.with_share(LeasingRecord::of))?;
+    methods.add_plain("leasing", |own| own.with(|source| leasing_of(source)).flatten())?;
     type Confirmed = (String, f64, f64, Option<f64>, f64);
     methods.add("confirm", |own, (owner, ceiling, now, expires, ttl): Confirmed| {
         own.with_window(|share, window| {

@@ -1,9 +1,10 @@
 //! Requests as `js/` passes them, read into the core's types.
 
+use std::ffi::CStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use napi::bindgen_prelude::{FromNapiValue, Object};
+use napi::bindgen_prelude::{FromNapiValue, JsObjectValue, Object};
 use napi::sys;
 
 use super::layout::LayoutRecord;
@@ -27,35 +28,10 @@ pub struct Wanted {
     pub caching: Option<Caching>,
 }
 
-/// Why a value is no request.
-enum Unread {
-    /// It has a value that the core refuses.
-    Fault(Fault),
-    /// It is not what `js/` passes.
-    Napi(napi::Error),
-}
-
-impl From<Fault> for Unread {
-    fn from(fault: Fault) -> Unread {
-        Unread::Fault(fault)
-    }
-}
-
-impl From<napi::Error> for Unread {
-    fn from(error: napi::Error) -> Unread {
-        Unread::Napi(error)
-    }
-}
-
 impl FromNapiValue for Requested {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Self> {
         // SAFETY: the caller's promise.
-        let object = Fields(unsafe { Object::from_napi_value(env, value)? });
-        match object.wanted() {
-            Ok(wanted) => Ok(Requested(Ok(wanted))),
-            Err(Unread::Fault(fault)) => Ok(Requested(Err(fault))),
-            Err(Unread::Napi(error)) => Err(error),
-        }
+        Ok(Requested(Fields(unsafe { Object::from_napi_value(env, value)? }).wanted()))
     }
 }
 
@@ -63,129 +39,133 @@ impl FromNapiValue for Requested {
 struct Fields<'call>(Object<'call>);
 
 impl Fields<'_> {
-    fn wanted(&self) -> Result<Wanted, Unread> {
-        let layout = Layout::try_from(&self.get::<LayoutRecord>("layout")?)?;
+    fn wanted(&self) -> Result<Wanted, Fault> {
+        let layout = Layout::try_from(&self.get::<LayoutRecord>(c"layout")?)?;
         let (by, in_thread) = self.by()?;
         let request = Request {
             layout,
-            datacenter_id: self.number("datacenterId")? as u64,
-            worker_id: self.find::<f64>("workerId")?.map(|id| id as u64),
+            datacenter_id: self.number(c"datacenterId")? as u64,
+            worker_id: self.find::<f64>(c"workerId")?.map(|id| id as u64),
             policies: Policies {
                 clock_back: self.choice(
-                    "clockBack",
+                    c"clockBack",
                     [
                         ("counter", ClockBack::Counter),
                         ("wait", ClockBack::Wait),
                         ("throw", ClockBack::Throw),
                     ],
                 )?,
-                max_wait: self.time("maxWait")?,
-                random_start: self.choice("sequenceStart", [("zero", false), ("random", true)])?,
+                max_wait: self.time(c"maxWait")?,
+                random_start: self.choice(c"sequenceStart", [("zero", false), ("random", true)])?,
             },
-            max_ahead_ms: self.number("maxAhead")? as i64,
+            max_ahead_ms: self.number(c"maxAhead")? as i64,
             scope: self.choice(
-                "scope",
+                c"scope",
                 [("auto", Scope::Auto), ("host", Scope::Host), ("process", Scope::Process)],
             )?,
-            shared: self.find::<String>("shared")?.map(Into::into),
+            shared: self.find::<String>(c"shared")?.map(Into::into),
             by,
             in_thread,
         };
-        let caching = self.find::<Object>("ring")?.map(|ring| Fields(ring).caching(&layout));
+        let caching = self.find::<Object>(c"ring")?.map(|ring| Fields(ring).caching(&layout));
         Ok(Wanted { request, caching: caching.transpose()? })
     }
 
     /// Who allows the IDs, and whether the caller renews the lease in a thread of its own.
-    fn by(&self) -> Result<(By, bool), Unread> {
-        let part = |name| Ok::<_, Unread>(self.find::<Object>(name)?.map(Fields));
-        if let Some(recording) = part("recording")? {
+    fn by(&self) -> Result<(By, bool), Fault> {
+        let part = |name| Ok::<_, Fault>(self.find::<Object>(name)?.map(Fields));
+        if let Some(recording) = part(c"recording")? {
             let recording = Recording {
-                directory: recording.get::<String>("directory")?.into(),
-                ttl: recording.time("ttl")?,
-                wait: recording.time("wait")?,
-                host: recording.get("host")?,
-                started_ms: recording.number("started")? as i64,
-                common: recording.get("common")?,
+                directory: recording.get::<String>(c"directory")?.into(),
+                ttl: recording.time(c"ttl")?,
+                wait: recording.time(c"wait")?,
+                host: recording.get(c"host")?,
+                started_ms: recording.number(c"started")? as i64,
+                common: recording.get(c"common")?,
             };
             return Ok((By::Record(recording), false));
         }
-        let (by, lease) = if let Some(window) = part("window")? {
-            let (floor, ceiling) = (window.tick("floor")?, window.tick("ceiling")?);
+        let (by, lease) = if let Some(window) = part(c"window")? {
+            let (floor, ceiling) = (window.tick(c"floor")?, window.tick(c"ceiling")?);
             (By::Window(Window { floor, ceiling }), window)
-        } else if let Some(grant) = part("grant")? {
+        } else if let Some(grant) = part(c"grant")? {
             let granted = Grant {
-                namespace: grant.id("namespace")?,
-                owner: grant.id("owner")?,
-                floor: grant.tick("floor")?,
-                ceiling: grant.tick("ceiling")?,
-                expires_ms: grant.find::<f64>("expires")?.map(|ms| ms as i64),
-                now_ms: grant.number("now")? as i64,
-                ttl_ms: grant.number("ttl")? as i64,
+                namespace: grant.id(c"namespace")?,
+                owner: grant.id(c"owner")?,
+                floor: grant.tick(c"floor")?,
+                ceiling: grant.tick(c"ceiling")?,
+                expires_ms: grant.find::<f64>(c"expires")?.map(|ms| ms as i64),
+                now_ms: grant.number(c"now")? as i64,
+                ttl_ms: grant.number(c"ttl")? as i64,
             };
             (By::Grant(granted), grant)
-        } else if let Some(join) = part("join")? {
-            let except = join.get::<Vec<String>>("except")?;
+        } else if let Some(join) = part(c"join")? {
+            let except = join.get::<Vec<String>>(c"except")?;
             let joining = Joining {
-                namespace: join.id("namespace")?,
-                owner: join.find::<String>("owner")?.map(|owner| id(&owner)).transpose()?,
+                namespace: join.id(c"namespace")?,
+                owner: join.find::<String>(c"owner")?.map(|owner| id(&owner)).transpose()?,
                 except: except.iter().map(|one| id(one)).collect::<Result<_, Fault>>()?,
             };
             (By::Host(joining), join)
-        } else if self.is("ofThread")? {
+        } else if self.is(c"ofThread")? {
             return Ok((By::Thread, false));
-        } else if self.is("ownClock")? {
+        } else if self.is(c"ownClock")? {
             return Ok((By::Clock(Arc::new(ManualClock::default())), false));
         } else {
             return Ok((By::Free, false));
         };
-        Ok((by, lease.get("inThread")?))
+        Ok((by, lease.get(c"inThread")?))
     }
 
     /// The options of a ring. A fault if it would be too large.
-    fn caching(&self, layout: &Layout) -> Result<Caching, Unread> {
-        let schedule = self.time("scheduleInterval")?;
+    fn caching(&self, layout: &Layout) -> Result<Caching, Fault> {
+        let schedule = self.time(c"scheduleInterval")?;
         let caching = Caching {
-            boost_power: self.get("boostPower")?,
-            padding_factor: self.number("paddingFactor")? as u64,
+            boost_power: self.get(c"boostPower")?,
+            padding_factor: self.number(c"paddingFactor")? as u64,
             schedule: (!schedule.is_zero()).then_some(schedule),
-            max_age: (self.number("maxAge")? / layout.tick_ms as f64).ceil() as i64,
+            max_age: (self.number(c"maxAge")? / layout.tick_ms as f64).ceil() as i64,
         };
         caching.slots(layout)?;
         Ok(caching)
     }
 
+    fn get<T: FromNapiValue>(&self, name: &CStr) -> Result<T, Fault> {
+        self.0.get_c_named_property_unchecked(name).map_err(|error| unknown(name, &error.reason))
+    }
+
     /// A field; none where it is undefined.
-    fn find<T: FromNapiValue>(&self, name: &str) -> napi::Result<Option<T>> {
-        self.0.get(name)
-    }
-
-    fn get<T: FromNapiValue>(&self, name: &str) -> napi::Result<T> {
-        self.find(name)?.ok_or_else(|| napi::Error::from_reason(format!("no {name}")))
-    }
-
-    fn is(&self, name: &str) -> napi::Result<bool> {
-        Ok(self.find(name)?.unwrap_or(false))
-    }
-
-    fn number(&self, name: &str) -> napi::Result<f64> {
+    fn find<T: FromNapiValue>(&self, name: &CStr) -> Result<Option<T>, Fault> {
         self.get(name)
     }
 
-    fn tick(&self, name: &str) -> napi::Result<Tick> {
+    fn is(&self, name: &CStr) -> Result<bool, Fault> {
+        Ok(self.find(name)?.unwrap_or(false))
+    }
+
+    fn number(&self, name: &CStr) -> Result<f64, Fault> {
+        self.get(name)
+    }
+
+    fn tick(&self, name: &CStr) -> Result<Tick, Fault> {
         Ok(self.number(name)? as Tick)
     }
 
-    fn time(&self, name: &str) -> napi::Result<Duration> {
+    fn time(&self, name: &CStr) -> Result<Duration, Fault> {
         Ok(Duration::from_millis(self.number(name)? as u64))
     }
 
-    fn id(&self, name: &str) -> Result<u128, Unread> {
-        Ok(id(&self.get::<String>(name)?)?)
+    fn id(&self, name: &CStr) -> Result<u128, Fault> {
+        id(&self.get::<String>(name)?)
     }
 
-    fn choice<T, const N: usize>(&self, option: &str, all: [(&str, T); N]) -> Result<T, Unread> {
+    fn choice<T, const N: usize>(&self, option: &CStr, all: [(&str, T); N]) -> Result<T, Fault> {
         let value = self.get::<String>(option)?;
         let found = all.into_iter().find_map(|(name, choice)| (name == value).then_some(choice));
-        Ok(found.ok_or_else(|| fault!("no-such-choice", option, value))?)
+        found.ok_or_else(|| unknown(option, &value))
     }
+}
+
+fn unknown(option: &CStr, value: &str) -> Fault {
+    fault!("no-such-choice", option: option.to_string_lossy().as_ref(), value)
 }

@@ -76,6 +76,12 @@ impl Entry {
         nodes.entry(node).or_insert_with(|| Entry::new(node, Box::new(SystemClock))).clone()
     }
 
+    /// The generator of IDs that the process issues alone, which has no users yet.
+    pub fn own_ahead(&self, max_ahead_ms: i64) -> Arc<Generator> {
+        self.own.set_max_ahead_ms(max_ahead_ms);
+        self.own.clone()
+    }
+
     /// The tenancy, once no thread takes or releases a slot.
     pub fn settled_tenancy(&self) -> Result<MutexGuard<'_, Tenancy>, Failure> {
         let deadline = Instant::now() + SETTLE;

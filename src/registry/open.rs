@@ -38,13 +38,9 @@ impl Request {
         }
         let found = tenancy.find(self, host.is_some(), None)?;
         let share = entry.open(&mut tenancy, self, found, |_| {
-            let own = || {
-                entry.own.set_max_ahead_ms(self.max_ahead_ms);
-                entry.own.clone()
-            };
             Ok(match (&self.by, host) {
                 (By::Window(bounds), _) => {
-                    let own = own();
+                    let own = entry.own_ahead(self.max_ahead_ms);
                     let window = own.begin_window(*bounds, false);
                     (own, Held::Window(window))
                 }
@@ -58,7 +54,7 @@ impl Request {
                     (Arc::new(host), Held::Free)
                 }
                 (_, None) => {
-                    let own = own();
+                    let own = entry.own_ahead(self.max_ahead_ms);
                     own.open_window();
                     (own, Held::Free)
                 }

@@ -94,10 +94,7 @@ impl<'a> Slots<'a> {
         entry.open(tenancy, request, found, |tenancy| {
             let max_ahead_ms = request.max_ahead_ms;
             let generator = match host {
-                None => {
-                    entry.own.set_max_ahead_ms(max_ahead_ms);
-                    entry.own.clone()
-                }
+                None => entry.own_ahead(max_ahead_ms),
                 Some(directory) => {
                     let (directory, node) = (directory.clone(), *entry.own.node());
                     let clock = Box::new(SystemClock);

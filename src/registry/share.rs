@@ -26,10 +26,9 @@ pub struct Share {
     /// Whether its user renews a lease in a thread of its own.
     in_thread: bool,
     has_left: bool,
-    /// Other users of the machine who have the same node open, to warn of.
-    pub second_users: Vec<Fault>,
-    /// Slots skipped because their records are unusable, with the reasons.
-    pub passed_over: Vec<Fault>,
+    /// To warn of: other users of the machine who have the same node open, and slots skipped because their records are
+    /// unusable.
+    pub warnings: Vec<Fault>,
 }
 
 impl Entry {
@@ -48,8 +47,7 @@ impl Entry {
             policies: request.policies,
             in_thread,
             has_left: false,
-            second_users: one.second_users(),
-            passed_over: Vec::new(),
+            warnings: one.second_users(),
         }
     }
 }

@@ -173,7 +173,7 @@ impl Slots<'_> {
             let node = Node::new(layout, datacenter_id, worker_id)?;
             match self.take(node, access) {
                 Ok(mut share) => {
-                    share.passed_over = unusable;
+                    share.warnings = unusable;
                     return Ok(share);
                 }
                 Err(failure) => match failure.class {
