@@ -2,9 +2,9 @@
 
 use super::layout::end_of;
 use super::report::{Report, or_null, report};
+use crate::authority::Status;
 use crate::core::fault::{Fault, fault};
 use crate::core::sequencer::NEVER;
-use crate::lease::Status;
 use crate::pages::Loss;
 use crate::registry::Share;
 

@@ -5,8 +5,8 @@ use napi::sys;
 
 use super::fault::object_of;
 use super::layout::LayoutRecord;
+use crate::authority::Holder;
 use crate::core::fault::{Fault, Value};
-use crate::store::Holder;
 
 /// An object by its properties, each with its unit: see [`report!`].
 #[derive(Clone)]

@@ -9,15 +9,15 @@ use super::fault::answer;
 use super::layout::{LayoutRecord, end_of};
 use super::pages::process_of;
 use super::report::{Item, Report, or_null, report};
+use crate::authority::file::{FileStore, Found, look};
+use crate::authority::record::{Record, Skip};
+use crate::authority::reset::{self, Plan, Reset};
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::{Fault, Value};
 use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
 use crate::core::sequencer::{HighMarks, NEVER};
-use crate::lease::reset::{self, Plan, Reset};
 use crate::pages::{Directory, Snapshot};
-use crate::store::file::{FileStore, Found, look};
-use crate::store::record::{Record, Skip};
 
 /// The contents of a slot's file, or the reason why it is unusable. `pages` are this host's.
 fn slot_of(found: Found, pages: &[Snapshot]) -> Report {

@@ -10,6 +10,9 @@ use std::{hint, thread};
 /// still there.
 const WAKE_UP: Duration = Duration::from_micros(20);
 
+/// An hour in ms.
+pub const HOUR_MS: i64 = 3_600_000;
+
 /// A wall clock time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnixTime {

@@ -101,7 +101,7 @@ impl Generator {
     }
 
     /// Like [`Generator::on_host`], in a page with a record: issues nothing before
-    /// [`crate::lease::durable::Durable::open`].
+    /// [`crate::authority::durable::Durable::open`].
     pub fn recorded(
         directory: Directory,
         node: Node,

@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::{Generator, Policies};
+use crate::core::clock::HOUR_MS;
 use crate::core::clock::UnixTime;
 use crate::core::layout::{Layout, Tick};
 use crate::core::sequence::{Rules, Run, Sequence};
 use crate::core::sequencer::{Block, NEVER, Stall};
 use crate::pages::{Halt, Memory, Page, Reading};
-use crate::store::record::HOUR_MS;
 
 /// Consecutive IDs, reserved for one caller only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

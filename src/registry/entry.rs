@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::request::{By, Request};
+use crate::authority::{Lease, Report};
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::{Failure, Fault, fault};
 use crate::core::node::Node;
 use crate::generator::{Generator, WindowId};
-use crate::lease::{Lease, Report};
 use crate::pages::Authority;
 
 /// The longest wait for another thread that takes or releases the same slot. Shorter than a constructor's wait for

@@ -9,14 +9,14 @@ use parking_lot::MutexGuard;
 use super::entry::{Entry, Held, Tenancy};
 use super::request::{Recording, Request};
 use super::share::Share;
+use crate::authority::file::FileStore;
+use crate::authority::{Access, Lease};
+use crate::authority::{Holder, in_use};
 use crate::core::clock::SystemClock;
 use crate::core::fault::{Class, Failure};
 use crate::core::node::Node;
 use crate::generator::Generator;
-use crate::lease::{Access, Lease};
 use crate::pages::Directory;
-use crate::store::file::FileStore;
-use crate::store::{Holder, in_use};
 
 /// The pause between attempts to take a held slot.
 pub(super) const POLL: Duration = Duration::from_millis(20);

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use super::entry::{Entry, Held, Tenancy, Use};
 use super::request::{By, Request};
+use crate::authority::{Lease, Report};
 use crate::core::fault::Fault;
 use crate::core::layout::Tick;
 use crate::core::listeners::Listener;
 use crate::generator::{Generator, Policies, Refusal, Reserved, Seat, WindowId};
-use crate::lease::{Lease, Report};
 
 /// The longest time that a release holds its thread. A release takes some 0.1 ms, unless the disk hangs.
 const RELEASE: Duration = Duration::from_secs(1);

@@ -18,14 +18,14 @@ use parking_lot::Mutex;
 use super::entry::{Entry, SETTLE};
 use super::recorded::{POLL, Slots};
 use super::share::Share;
+use crate::authority::Recorded;
+use crate::authority::file::FileStore;
+use crate::authority::{Access, Status};
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::{Class, Failure, Fault, fault};
 use crate::core::layout::Layout;
 use crate::core::node::Node;
-use crate::lease::{Access, Status};
 use crate::pages::{Authority, Directory, Header, Page};
-use crate::store::Recorded;
-use crate::store::file::FileStore;
 
 /// The longest wait for other processes of the host that search for its slot. A search takes as long as the disk,
 /// unless its process was stopped. Shorter than a constructor's wait for the disk.

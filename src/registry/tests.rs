@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use super::entry::{Entry, SETTLE};
 use super::recorded::POLL;
 use super::*;
+use crate::authority::file::FileStore;
+use crate::authority::slot::SlotFile;
 use crate::core::fault::{Failure, fault};
 use crate::core::layout::Layout;
 use crate::core::node::Node;
 use crate::files::lock::{Hold, USERS};
 use crate::generator::{ClockBack, Policies};
-use crate::store::file::FileStore;
-use crate::store::slot::SlotFile;
 
 const POLICIES: Policies = Policies {
     clock_back: ClockBack::Counter,

@@ -4,10 +4,10 @@
 use std::fs;
 
 use arbitrary::Arbitrary;
+use snowdrift::authority::record::BYTES as RECORD_BYTES;
 use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::Tick;
 use snowdrift::core::sequencer::NEVER;
-use snowdrift::store::record::BYTES as RECORD_BYTES;
 
 use crate::scratch::{BLOCK_BYTES, BLOCKS, Process, Scratch, slot};
 

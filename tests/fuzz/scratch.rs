@@ -5,18 +5,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use snowdrift::authority::Access;
+use snowdrift::authority::Holder;
+use snowdrift::authority::durable::Durable;
+use snowdrift::authority::file::FileStore;
 use snowdrift::core::clock::ManualClock;
 use snowdrift::core::fault::Failure;
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::node::Node;
 use snowdrift::generator::Generator;
-use snowdrift::lease::Access;
-use snowdrift::lease::durable::Durable;
-use snowdrift::store::Holder;
-use snowdrift::store::file::FileStore;
 use tempfile::TempDir;
 
-/// Where a slot's file has its records: see src/store/slot.rs.
+/// Where a slot's file has its records: see src/authority/slot.rs.
 pub const BLOCKS: usize = 8;
 pub const BLOCK_BYTES: usize = 4096;
 

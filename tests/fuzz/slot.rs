@@ -4,15 +4,15 @@
 use std::fs;
 use std::ops::Range;
 
+use snowdrift::authority::file;
+use snowdrift::authority::record::{BYTES, Record, Skip};
 use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::Tick;
 use snowdrift::core::sequencer::NEVER;
-use snowdrift::store::file;
-use snowdrift::store::record::{BYTES, Record, Skip};
 
 use crate::scratch::{BLOCK_BYTES, BLOCKS, Process, Scratch, holder, slot};
 
-/// Of a record: see src/store/record/sector.rs.
+/// Of a record: see src/authority/record/sector.rs.
 const MARKS: Range<usize> = 112..240;
 const JUMP: Range<usize> = 256..288;
 

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
+use snowdrift::authority::{Lease, Status};
 use snowdrift::core::fault::Failure;
 use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
 use snowdrift::generator::{Generator, Policies};
-use snowdrift::lease::{Lease, Status};
 use snowdrift::pages::{BootId, Directory};
 use tempfile::TempDir;
 

@@ -7,13 +7,13 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
+use snowdrift::authority::reset::{Plan, reset_page};
 use snowdrift::core::clock::Clock;
 use snowdrift::core::fault::Failure;
 use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
 use snowdrift::core::sequencer::{Block, Stall};
 use snowdrift::generator::Generator;
-use snowdrift::lease::reset::{Plan, reset_page};
 use snowdrift::pages::Directory;
 use tempfile::TempDir;
 

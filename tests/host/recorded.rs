@@ -4,15 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use snowdrift::authority::Holder;
+use snowdrift::authority::durable::Durable;
+use snowdrift::authority::file::FileStore;
+use snowdrift::authority::{Access, Lease};
 use snowdrift::core::clock::Clock;
 use snowdrift::core::fault::Failure;
 use snowdrift::core::node::Node;
 use snowdrift::generator::Generator;
-use snowdrift::lease::durable::Durable;
-use snowdrift::lease::{Access, Lease};
 use snowdrift::pages::Directory;
-use snowdrift::store::Holder;
-use snowdrift::store::file::FileStore;
 
 /// How far ahead of the clock the recorded ceiling is.
 pub const TTL: Duration = Duration::from_millis(1000);

@@ -2,11 +2,11 @@
 
 use std::fs;
 
+use snowdrift::authority::reset::reset_page;
 use snowdrift::core::clock::{Clock, SystemClock};
 use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
 use snowdrift::core::sequencer::Stall;
-use snowdrift::lease::reset::reset_page;
 use snowdrift::pages::Directory;
 
 use super::{TestClock, directory, draw, duplicates, ids, memory, open};

@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::time::Duration;
 use std::{env, thread};
 
+use snowdrift::authority::Access;
+use snowdrift::authority::file::FileStore;
+use snowdrift::authority::{Lease, Status};
 use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
 use snowdrift::generator::{Generator, Policies, Refusal, Reserved};
-use snowdrift::lease::Access;
-use snowdrift::lease::{Lease, Status};
 use snowdrift::pages::{BootId, Directory};
 use snowdrift::registry::{By, Recording, Request, Scope, Share};
-use snowdrift::store::file::FileStore;
 
 use crate::contract::holder;
 use crate::steering::{Log, Steering, command};

@@ -1,15 +1,15 @@
-//! What every store of leases must do: the four rules of `src/store/mod.rs`, as tests. A store joins by
+//! What every store of leases must do: the four rules of `src/authority/mod.rs`, as tests. A store joins by
 //! a [`World`] and a line of [`held_to_the_contract`].
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
 
+use snowdrift::authority::{Holder, Recorded};
 use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::node::Node;
 use snowdrift::core::sequencer::{NEVER, Window};
-use snowdrift::store::{Holder, Recorded};
 
 /// Where slots are leased.
 pub trait Store: Send + Sync {

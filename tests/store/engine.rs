@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use snowdrift::authority::{Holder, Recorded, in_use};
 use snowdrift::core::fault::{Class, Failure, Fault};
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::node::Node;
 use snowdrift::core::sequencer::{NEVER, Window};
-use snowdrift::store::{Holder, Recorded, in_use};
 
 use crate::contract::{Held, Store};
 

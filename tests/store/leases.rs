@@ -9,14 +9,14 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use snowdrift::authority::Access;
+use snowdrift::authority::durable::Durable;
 use snowdrift::core::clock::{ManualClock, SystemClock};
 use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
 use snowdrift::core::sequencer::Stall;
 use snowdrift::generator::{Generator, Policies};
-use snowdrift::lease::Access;
-use snowdrift::lease::durable::Durable;
 
 use crate::amount;
 use crate::child::{host_of_leases, start_leasing};

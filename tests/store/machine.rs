@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use snowdrift::authority::file::FileStore;
 use snowdrift::pages::{BootId, Directory};
-use snowdrift::store::file::FileStore;
 use tempfile::TempDir;
 
 use crate::steering::memory;

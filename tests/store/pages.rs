@@ -8,18 +8,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use snowdrift::authority::Access;
+use snowdrift::authority::durable::Durable;
+use snowdrift::authority::file::FileStore;
+use snowdrift::authority::reset::reset_page;
+use snowdrift::authority::{Lease, Status};
 use snowdrift::core::clock::{Clock, ManualClock, SystemClock};
 use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::node::Node;
 use snowdrift::core::sequencer::{NEVER, Stall};
 use snowdrift::generator::{Generator, Policies, Refusal};
-use snowdrift::lease::Access;
-use snowdrift::lease::durable::Durable;
-use snowdrift::lease::reset::reset_page;
-use snowdrift::lease::{Lease, Status};
 use snowdrift::pages::{BootId, Directory};
-use snowdrift::store::file::FileStore;
 
 use crate::contract::{holder, slot};
 use crate::machine::Machine;
@@ -634,7 +634,7 @@ fn a_writer_that_was_stopped_shares_no_block_with_those_who_take_over() {
     assert_eq!(process.ceiling(), 9000);
 }
 
-/// As a writer of `src/store/slot.rs` locks its block.
+/// As a writer of `src/authority/slot.rs` locks its block.
 fn lock_block(file: &File, block: usize) {
     use std::os::fd::AsRawFd;
     let lock = libc::flock {

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::fs;
 use std::sync::Arc;
 
+use snowdrift::authority::record::Skip;
+use snowdrift::authority::reset::{Plan, Reset};
 use snowdrift::core::clock::ManualClock;
 use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::sequencer::NEVER;
 use snowdrift::generator::Policies;
-use snowdrift::lease::reset::{Plan, Reset};
-use snowdrift::store::record::Skip;
 
 use crate::contract::{LAYOUT, slot};
 use crate::machine::Machine;

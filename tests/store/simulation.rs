@@ -15,13 +15,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::time::Duration;
 
+use snowdrift::authority::Access;
+use snowdrift::authority::durable::Durable;
 use snowdrift::core::clock::{Clock, UnixTime};
 use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::node::Node;
 use snowdrift::generator::{ClockBack, Generator, Policies, WindowId};
-use snowdrift::lease::Access;
-use snowdrift::lease::durable::Durable;
 
 use crate::amount::{self, amount};
 use crate::contract::{Held, Store, holder};

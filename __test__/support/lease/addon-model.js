@@ -1,6 +1,6 @@
 'use strict';
 // A model of the addon for simulations: what js/lease uses of it behaves as in src/binding, src/registry and
-// src/host/lease.rs. A host has pages and locks, a process has what it remembers, a channel is one
+// src/pages/lease.rs. A host has pages and locks, a process has what it remembers, a channel is one
 // instance's.
 //
 // A process may be told to die or to stop at a native call: `life.fate` is { at, how }. What a stopped one
@@ -12,7 +12,7 @@ const TICK = 100;
 /** Native calls that a process may die or stop at. Others may come to all of these in between. */
 const STEPS = ['raiseCeiling', 'noteRenewal', 'endPage'];
 
-/** Its values are those of src/host/lease.rs. */
+/** Its values are those of src/pages/lease.rs. */
 const CONFLICT = { kind: 'page-lease', place: 'simulated page', pid: 1 };
 
 /** The page of a slot. Its users are channels. */

@@ -1,5 +1,5 @@
 'use strict';
-// What every LeaseStore must do: the four rules, as src/store/mod.rs states them and
+// What every LeaseStore must do: the four rules, as src/authority/mod.rs states them and
 // tests/store/contract.rs holds Rust's stores to, and what SnowFlake.lease() needs besides.
 
 const assert = require('node:assert/strict');

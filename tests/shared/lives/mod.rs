@@ -1,5 +1,5 @@
 //! The lives of a node's pages in every order: `src/pages/life.rs`, with begins, draws and records
-//! (`src/lease/durable.rs`) around it.
+//! (`src/authority/durable.rs`) around it.
 //!
 //! A step is one access to what processes share: a look at a name, a rename, a hard link, the end of a word, a
 //! compare-and-swap, a look at the clock, a record. Between any two, any process may go on or be killed, and somebody

@@ -4,12 +4,12 @@ use std::thread;
 use std::time::Instant;
 
 use super::durable::{Bound, Durable, POLL, SHORT_TURN, take_within};
+use crate::authority::record::Record;
+use crate::authority::slot::OPENING;
 use crate::core::fault::Failure;
 use crate::files::lock::{Hold, USERS};
 use crate::generator::Generator;
 use crate::pages::{Authority, Page};
-use crate::store::record::Record;
-use crate::store::slot::OPENING;
 
 /// The number of times to wait [`POLL`] for the clock to pass a page's last tick.
 const PASSING: usize = 3;

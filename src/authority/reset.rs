@@ -2,19 +2,20 @@
 //!
 //! A reset lowers the floor of a slot that nobody holds to about the present. A clock that was ahead may have issued
 //! ticks above that floor. They are skipped when the clock reaches them, as far as the record names them: see
-//! [`Jump`](crate::store::record::Jump).
+//! [`Jump`](crate::authority::record::Jump).
 
 use std::path::PathBuf;
 
+use crate::authority::checks;
+use crate::authority::file::{self, FileStore};
+use crate::authority::record::{Jump, Record, Skip};
+use crate::core::clock::HOUR_MS;
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
 use crate::core::sequencer::{HighMarks, NEVER};
 use crate::files::lock::{Hold, USERS};
 use crate::pages::{Authority, Directory, Page};
-use crate::store::checks;
-use crate::store::file::{self, FileStore};
-use crate::store::record::{HOUR_MS, Jump, Record, Skip};
 
 /// The state of a slot, and the plan of its reset.
 pub struct Reset {

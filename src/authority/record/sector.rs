@@ -19,11 +19,11 @@
 //! | 288..508 | the holder: held (0 or 1), pid, start in Unix ms, token, length of its host, UTF-8 |
 
 use super::{Jump, Record, Skip};
+use crate::authority::Holder;
 use crate::core::layout::{MAX_COUNTERS, Tick};
 use crate::core::node::Node;
 use crate::core::sequencer::{HighMarks, NEVER};
 use crate::files::cursor::Cursor;
-use crate::store::Holder;
 
 /// The smallest sector of a disk.
 pub const BYTES: usize = 512;

@@ -1,28 +1,4 @@
-//! Stores record slots: no holder issues the IDs of an earlier one, and a slot has one holder at a time. A slot is a
-//! worker ID in a store.
-//!
-//! Every store keeps these rules:
-//!
-//! 1. A holder issues ticks in (floor, ceiling] only. Its floor is the ceiling recorded before its start, or a lower
-//!    one, if the store hands over the high marks of all IDs issued above that.
-//! 2. A recorded ceiling never falls, except by its owner's release, to the last tick it issued.
-//! 3. Checking the owner and raising the ceiling is one atomic operation.
-//! 4. A generator's ceiling moves only after the store has confirmed it.
-//!
-//! So no two holders of a slot share a (tick, counter), whatever their clocks and pauses are. This module is the
-//! embedded store; [`crate::lease::durable`] binds its records to pages. The other stores are in `js/lease`.
-//!
-//! | file | content |
-//! |---|---|
-//! | `record` | a slot's record in its file |
-//! | `checks` | checks of slot files, and the errors that they return |
-//! | `slot` | a slot's file: its records and locks |
-//! | `file` | a directory with one file per slot |
-
-pub(crate) mod checks;
-pub mod file;
-pub mod record;
-pub mod slot;
+//! The holder of a slot, and what a store tells of slots.
 
 use std::path::Path;
 

@@ -2,10 +2,11 @@
 
 mod sector;
 
+use crate::authority::Holder;
+use crate::core::clock::HOUR_MS;
 use crate::core::layout::Tick;
 use crate::core::node::Node;
 use crate::core::sequencer::{HighMarks, NEVER};
-use crate::store::Holder;
 
 pub use sector::{BYTES, Unsound, VERSION};
 
@@ -74,9 +75,6 @@ const JUMP_MS: i64 = 4 * HOUR_MS;
 /// Maximum distance of a clock below the ceiling: at most an hour of ttl, an hour of maxAhead, and an hour for small
 /// rollbacks.
 const REACH_MS: i64 = 3 * HOUR_MS;
-
-/// An hour in ms.
-pub const HOUR_MS: i64 = 3_600_000;
 
 impl Record {
     /// A record without a holder, for a slot that issued nothing above this tick.

@@ -13,12 +13,12 @@ use parking_lot::Mutex;
 
 use super::Access;
 use super::durable::Durable;
+use crate::authority::Holder;
+use crate::authority::file::FileStore;
 use crate::core::fault::{Class, Failure, Fault};
 use crate::core::layout::Tick;
 use crate::core::listeners::Listeners;
 use crate::generator::{Generator, WindowId};
-use crate::store::Holder;
-use crate::store::file::FileStore;
 
 /// The shortest and the longest pause after a renewal that failed.
 const RETRY: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];

@@ -1,11 +1,11 @@
 //! What a page and a record tell before the page opens: whether it is the record's, and the ticks issued so far.
 
+use crate::authority::record::Record;
 use crate::core::fault::Failure;
 use crate::core::layout::Tick;
 use crate::core::sequencer::{HighMarks, NEVER};
 use crate::generator::Generator;
 use crate::pages::Page;
-use crate::store::record::Record;
 
 /// The ticks known to be issued until now. Nothing is known of the ticks at or below the floor; the marks cover the rest.
 pub struct Known {

@@ -24,6 +24,11 @@ use std::time::{Duration, Instant};
 
 use super::Access;
 use super::evidence::{Known, is_of_this_boot, is_usable, other_pages_issued};
+use crate::authority::Holder;
+use crate::authority::checks;
+use crate::authority::file::FileStore;
+use crate::authority::record::Record;
+use crate::authority::slot::{OPENING, RENEWING, SlotFile};
 use crate::core::fault::Failure;
 use crate::core::layout::Tick;
 use crate::core::sequence::{Ended, NotReopened, WindowNumber};
@@ -31,11 +36,6 @@ use crate::core::sequencer::{NEVER, Window};
 use crate::files::lock::{Hold, USERS};
 use crate::generator::Generator;
 use crate::pages::{Authority, Page, Terms};
-use crate::store::Holder;
-use crate::store::checks;
-use crate::store::file::FileStore;
-use crate::store::record::Record;
-use crate::store::slot::{OPENING, RENEWING, SlotFile};
 
 /// The longest wait for others that open the slot. Each takes as long as the disk. Shorter than a constructor's wait
 /// for the disk.
