@@ -6,16 +6,14 @@
 //! | `request` | a request for a generator, and who allows it to issue IDs |
 //! | `entry` | the process's entry for a node: its generators and their users |
 //! | `share` | one user's share in a node's generator; what the last one releases |
-//! | `recorded` | nodes with a slot in a directory |
-//! | `slots` | any free slot of a directory |
 //! | `open` | opens what a request names |
+//! | `slots` | any free slot of a directory |
 //!
 //! The process never forgets what it issues alone, not even after all instances are closed: a later opening must not
 //! issue the same IDs again. A process names few nodes. The host's page remembers the IDs drawn from it.
 
 mod entry;
 mod open;
-mod recorded;
 mod request;
 mod share;
 mod slots;

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::entry::{Entry, SETTLE};
-use super::recorded::{POLL, Slots};
+use super::open::{POLL, Slots};
 use super::share::Share;
 use crate::authority::Recorded;
 use crate::authority::file::FileStore;
@@ -49,7 +49,7 @@ impl Slots<'_> {
     pub(super) fn share_any(&self) -> Result<Share, Failure> {
         let Slots { request, recording, store, host } = self;
         if host.is_none() && !recording.common {
-            return self.until_free(POLL, || self.take_any(Access::Alone));
+            return self.until_free(POLL, || self.take_any(Access::Shared));
         }
         let pages = host.as_ref().map(|host| host.path().to_owned());
         let directory = store.directory();
@@ -67,7 +67,7 @@ impl Slots<'_> {
                 return Ok(share);
             }
             let share = match host {
-                None => self.take_any(Access::Alone)?,
+                None => self.take_any(Access::Shared)?,
                 Some(host) => self.share_of_host(host)?,
             };
             *common = Some(*share.node());

@@ -5,15 +5,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::entry::{Entry, SETTLE};
-use super::recorded::POLL;
+use super::open::POLL;
 use super::*;
 use crate::authority::file::FileStore;
 use crate::authority::slot::SlotFile;
 use crate::core::fault::{Failure, fault};
 use crate::core::layout::Layout;
 use crate::core::node::Node;
+use crate::core::sequencer::Window;
 use crate::files::lock::{Hold, USERS};
 use crate::generator::{ClockBack, Policies};
+use crate::pages::Grant;
 
 const POLICIES: Policies = Policies {
     clock_back: ClockBack::Counter,
@@ -99,6 +101,48 @@ fn the_directory_of_an_open_node_is_found_only_by_the_same_name() {
     assert!(known(&same).is_none(), "a symbolic link is refused");
     drop(joined);
     assert!(known(&same).is_none(), "it is closed");
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "makes slot files, by a call that Miri does not know")]
+fn what_is_open_in_one_way_is_refused_in_another() {
+    let directory = tempfile::tempdir().unwrap();
+    let window = || By::Window(Window { floor: 0, ceiling: Layout::NODE.last_tick() });
+    let grant = || {
+        let (namespace, owner, floor, ceiling) = (1, 2, 0, 1);
+        By::Grant(Grant {
+            namespace,
+            owner,
+            floor,
+            ceiling,
+            expires_ms: None,
+            now_ms: 0,
+            ttl_ms: 1,
+        })
+    };
+    let record = || any(directory.path(), Duration::ZERO).by;
+    let refused = |worker_id, by| {
+        let refused = open(&Request { by, ..wanted(worker_id) }).err();
+        refused.map_or("", |failure| failure.fault.kind)
+    };
+    assert_eq!(refused(10, By::Thread), "open-unleased");
+    let own = open(&Request { by: window(), ..wanted(10) }).unwrap();
+    let kinds = [By::Free, window(), grant(), record()].map(|by| refused(10, by));
+    assert_eq!(kinds, ["open-leased", "open-already", "open-in-scope", "open-unrecorded"]);
+    let other = open(&Request { by: By::Thread, ..wanted(10) }).unwrap();
+    assert!(Arc::ptr_eq(own.generator(), other.generator()));
+    drop(own);
+    assert_eq!(refused(10, By::Free), "open-leased", "the window lasts as long as its users");
+    drop(other);
+    let free = open(&wanted(10)).unwrap();
+    let kinds = [By::Thread, window(), grant(), record()].map(|by| refused(10, by));
+    assert_eq!(kinds, ["open-unleased", "open-already", "open-in-scope", "open-unrecorded"]);
+    drop(free);
+    let slot = open(&Request { by: record(), ..wanted(10) }).unwrap();
+    let kinds = [By::Free, By::Thread, window(), grant()].map(|by| refused(10, by));
+    assert_eq!(kinds, ["open-recorded", "open-unleased", "open-already", "open-in-scope"]);
+    drop(slot);
+    assert_eq!(refused(10, By::Free), "", "the last one has released it");
 }
 
 #[test]
