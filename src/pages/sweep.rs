@@ -63,9 +63,10 @@ impl Directory {
         }
     }
 
-    /// Removes unused pages whose last ID has passed, until few are left.
+    /// Removes unused pages whose last ID has passed, until few are left. Looks at a few, anywhere among them, since the
+    /// caller waits meanwhile and thousands may be in use: at more than this process creates until the next sweep.
     fn sweep(&self) -> Result<(), Failure> {
-        let paths = self.paths("")?;
+        let mut paths = self.paths("")?;
         let surplus = paths.len().saturating_sub(MOST);
         if surplus == 0 {
             return Ok(());
@@ -82,7 +83,9 @@ impl Directory {
         }
         let latest = SystemClock.now().ms - PASSED.as_millis() as i64;
         let mut removed = 0;
-        for path in paths {
+        let first = fastrand::usize(..paths.len());
+        paths.rotate_left(first);
+        for path in paths.into_iter().take(2 * MOST) {
             if removed == surplus {
                 break;
             }
