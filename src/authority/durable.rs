@@ -156,6 +156,9 @@ impl Durable {
     fn join(&self, generator: &Generator) -> Result<Option<Bound>, Failure> {
         let slot = &self.slot;
         slot.check_path()?;
+        if self.read(generator)?.is_closed {
+            return Ok(None);
+        }
         // Before the page: a page that the record's last user removes must not be opened.
         if !slot.try_take(USERS, Hold::Shared)? {
             return Ok(None);

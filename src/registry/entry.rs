@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::mem;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
+use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -12,7 +13,9 @@ use super::request::{By, Request};
 use crate::authority::{Lease, Report};
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::{Failure, Fault, fault};
+use crate::core::layout::Tick;
 use crate::core::node::Node;
+use crate::core::sequencer::NEVER;
 use crate::generator::{Generator, WindowId};
 use crate::pages::Authority;
 
@@ -27,8 +30,11 @@ const SECOND_USERS: Duration = Duration::from_secs(1);
 static NODES: LazyLock<Mutex<HashMap<Node, Arc<Entry>>>> = LazyLock::new(Mutex::default);
 
 pub(super) struct Entry {
-    /// The generator of IDs that the process issues alone. It is never dropped.
-    pub own: Arc<Generator>,
+    pub node: Node,
+    /// The generator of IDs that the process issues alone, once it does. It is never dropped.
+    own: OnceLock<Arc<Generator>>,
+    /// The highest tick that the process's other generators of the node have reached.
+    reached: AtomicI64,
     pub tenancy: Mutex<Tenancy>,
     settled: Condvar,
 }
@@ -67,19 +73,42 @@ pub(super) enum Held {
 
 impl Entry {
     pub fn new(node: Node, clock: Box<dyn Clock>) -> Arc<Entry> {
-        let own = Arc::new(Generator::new(node, 0, clock));
-        Arc::new(Entry { own, tenancy: Mutex::default(), settled: Condvar::new() })
+        let entry = Entry::unused(node);
+        entry.own.get_or_init(|| Arc::new(Generator::new(node, 0, clock)));
+        Arc::new(entry)
     }
 
     pub fn of(node: Node) -> Arc<Entry> {
         let mut nodes = NODES.lock();
-        nodes.entry(node).or_insert_with(|| Entry::new(node, Box::new(SystemClock))).clone()
+        nodes.entry(node).or_insert_with(|| Arc::new(Entry::unused(node))).clone()
+    }
+
+    fn unused(node: Node) -> Entry {
+        Entry {
+            node,
+            own: OnceLock::new(),
+            reached: AtomicI64::new(NEVER),
+            tenancy: Mutex::default(),
+            settled: Condvar::new(),
+        }
     }
 
     /// The generator of IDs that the process issues alone, which has no users yet.
     pub fn own_ahead(&self, max_ahead_ms: i64) -> Arc<Generator> {
-        self.own.set_max_ahead_ms(max_ahead_ms);
-        self.own.clone()
+        let make = || Arc::new(Generator::new(self.node, 0, Box::new(SystemClock)));
+        let own = self.own.get_or_init(make);
+        own.set_max_ahead_ms(max_ahead_ms);
+        own.clone()
+    }
+
+    /// The highest tick of the node that the process has reached, by any generator that it has given up.
+    pub fn reached(&self) -> Tick {
+        let alone = self.own.get().map_or(NEVER, |own| own.highest());
+        self.reached.load(SeqCst).max(alone)
+    }
+
+    pub fn note_reached(&self, tick: Tick) {
+        self.reached.fetch_max(tick, SeqCst);
     }
 
     /// The tenancy, once no thread takes or releases a slot.
@@ -88,7 +117,7 @@ impl Entry {
         let mut tenancy = self.tenancy.lock();
         while tenancy.is_changing {
             if self.settled.wait_until(&mut tenancy, deadline).timed_out() {
-                let node = self.own.node();
+                let node = self.node;
                 let (datacenter, worker) = (node.datacenter_id(), node.worker_id());
                 let waited = SETTLE.as_secs();
                 return Err(fault!("slot-busy", datacenter, worker, waited).into());

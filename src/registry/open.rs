@@ -58,10 +58,10 @@ impl Request {
                 }
                 (By::Grant(grant), host) => {
                     let directory = host.ok_or_else(no_memory)?;
-                    leased(directory.lease(entry.own.node(), self.max_ahead(), grant)?)
+                    leased(directory.lease(&entry.node, self.max_ahead(), grant)?)
                 }
                 (_, Some(directory)) => {
-                    let (node, clock) = (*entry.own.node(), Box::new(SystemClock));
+                    let (node, clock) = (entry.node, Box::new(SystemClock));
                     let host = Generator::on_host(directory, node, clock)?;
                     (Arc::new(host), Held::Free)
                 }
@@ -178,7 +178,7 @@ impl<'a> Slots<'a> {
             let generator = match host {
                 None => entry.own_ahead(max_ahead_ms),
                 Some(directory) => {
-                    let (directory, node) = (directory.clone(), *entry.own.node());
+                    let (directory, node) = (directory.clone(), entry.node);
                     let clock = Box::new(SystemClock);
                     Arc::new(Generator::recorded(directory, node, max_ahead_ms, clock))
                 }
@@ -226,7 +226,7 @@ impl Entry {
             None => {
                 let (generator, held) = begin(tenancy)?;
                 // Above all ticks that the process issued alone, under a lease for example.
-                generator.start_above(self.own.highest());
+                generator.start_above(self.reached());
                 tenancy.uses.push(Use::new(generator, held));
                 tenancy.uses.len() - 1
             }

@@ -122,7 +122,7 @@ impl Share {
             return None;
         }
         let Use { generator, held, .. } = tenancy.uses.remove(at);
-        entry.own.start_above(generator.highest());
+        entry.note_reached(generator.highest());
         let page = generator.page();
         match held {
             Held::Free => {}
