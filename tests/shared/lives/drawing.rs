@@ -23,7 +23,7 @@ impl Scenario {
             return Err(Wrong::Unmapped);
         }
         let at = usize::from(a.page) % PAGES;
-        let is_named = s.name == a.page;
+        let is_named = if self.checks_marker { s.marker } else { s.name } == a.page;
         let is_checked_first = self.has(Fault::CheckBeforeClock);
         match a.at {
             At::Idle if is_of_record && !a.is_bound => a.at = At::TakeOpening,

@@ -109,6 +109,8 @@ struct Scenario {
     may: &'static [Act],
     /// Whether each look at the clock may show anything.
     is_clock_wild: bool,
+    /// Whether a draw looks at the marker, and not at the name.
+    checks_marker: bool,
     faults: &'static [Fault],
 }
 
