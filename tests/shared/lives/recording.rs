@@ -174,7 +174,8 @@ impl Scenario {
             && (last.generation == record.generation || self.has(Fault::OldKnowledge));
         let follows = record.page != NONE && page.follows == record.page;
         let (mut floor, mut high) = if record.page == page.id && is_begun {
-            (record.floor.max(page.floor), page.word.mark())
+            // A page that was ended before it opened tells less than its record.
+            (record.floor.max(page.floor), page.word.mark().max(record.high))
         } else if record.page == page.id || record.page == NONE {
             (record.floor, record.high)
         } else if is_last && last.page != NONE {
