@@ -142,10 +142,11 @@ impl Durable {
 
     /// Closes the page, and lets another one be opened for the record.
     fn unbind(&mut self) -> Result<(), Failure> {
-        if let Some(Bound { page, .. }) = self.bound.take() {
+        if let Some(Bound { page, generation, .. }) = self.bound.take() {
             let (id, ended) = (page.id(), page.close());
             let floor = page.sequence().floor();
-            self.last = ended.map(|Ended { high, .. }| Known { page: id, floor, high, used: 0 });
+            let known = |Ended { high, .. }| Known { page: id, generation, floor, high, used: 0 };
+            self.last = ended.map(known);
             self.slot.release(USERS)?;
         }
         Ok(())
@@ -227,6 +228,11 @@ impl Durable {
                 return Err(slot.in_use());
             } else if is_usable(&page, &record) {
                 let bound = self.begin(generator, ttl, page, &slot.read()?)?;
+                if !bound.page.is_current() {
+                    // It was replaced meanwhile.
+                    bound.page.end();
+                    continue;
+                }
                 slot.try_take(USERS, hold)?;
                 bound
             } else {
@@ -266,7 +272,7 @@ impl Durable {
             // The process's own memory, used before without a record.
             sequence.close();
         }
-        let closed = sequence.closed().ok_or_else(|| self.slot.in_use())?;
+        let mut closed = sequence.closed().ok_or_else(|| self.slot.in_use())?;
         let mut before = Known::of(self.last.as_ref(), &page, record);
         let other = other_pages_issued(generator, &page, record);
         let mut floor = before.floor;
@@ -297,8 +303,8 @@ impl Durable {
         if page.path().is_none() && sequence.is_last_window() {
             // No other process confirms anything of it.
             sequence.renumber_windows();
+            closed = sequence.closed().unwrap_or(closed);
         }
-        let closed = sequence.closed().unwrap_or(closed);
         page.kept().note_renewer();
         let bounds = Window { floor: next.floor, ceiling: next.ceiling };
         let window = match sequence.resume(&closed, bounds, &before.high, before.used) {

@@ -11,6 +11,8 @@ use crate::pages::Page;
 pub struct Known {
     /// The page that issued it; 0 where that does not matter.
     pub page: u128,
+    /// The generation of the record under which it was issued.
+    pub generation: u64,
     pub floor: Tick,
     pub high: HighMarks,
     /// As in a [`Record`].
@@ -22,25 +24,33 @@ impl Known {
     pub fn of(last: Option<&Known>, page: &Page, record: &Record) -> Known {
         let sequence = page.sequence();
         let is_named = record.page == page.id();
-        let recorded =
-            || Known { page: 0, floor: record.floor, high: record.high, used: record.used };
+        let generation = record.generation;
+        let known = |floor, high, used| Known { page: 0, generation, floor, high, used };
+        let recorded = || known(record.floor, record.high, record.used);
         match last {
             // The page was closed, perhaps by a process that died before it recorded that.
-            _ if is_named && sequence.is_begun() => Known {
-                floor: record.floor.max(sequence.floor()),
-                high: sequence.high_marks(),
-                used: if record.is_closed { record.used } else { 0 },
-                ..recorded()
-            },
+            _ if is_named && sequence.is_begun() => {
+                let used = if record.is_closed { record.used } else { 0 };
+                // It may have been ended before it opened.
+                let mut high = sequence.high_marks();
+                if record.high.highest() > high.highest() {
+                    high.current = record.high.current;
+                }
+                for (mark, recorded) in high.marks.iter_mut().zip(record.high.marks) {
+                    *mark = recorded.max(*mark);
+                }
+                known(record.floor.max(sequence.floor()), high, used)
+            }
             // Nothing was issued after the record.
             _ if record.is_closed || is_named => recorded(),
-            Some(last) if last.page == record.page => Known { page: 0, ..*last },
+            Some(last) if (last.page, last.generation) == (record.page, generation) => {
+                Known { page: 0, ..*last }
+            }
             // Its page was ended to begin this one above it.
             _ if record.page == page.kept().before() && record.page != 0 => {
-                let floor = record.floor.max(sequence.before());
-                Known { page: 0, floor, high: HighMarks::default(), used: 0 }
+                known(record.floor.max(sequence.before()), HighMarks::default(), 0)
             }
-            _ => Known { page: 0, floor: record.ceiling, high: HighMarks::default(), used: 0 },
+            _ => known(record.ceiling, HighMarks::default(), 0),
         }
     }
 }

@@ -16,7 +16,7 @@ use super::kept::{Grant, Loss};
 use super::life::CHANGE;
 use super::page::Page;
 use crate::core::clock::{Clock, SystemClock};
-use crate::core::fault::{Class, Failure};
+use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
 use crate::core::sequencer::{HighMarks, Window};
@@ -105,6 +105,11 @@ impl Directory {
             // Fails if the layout has no tick left. Then the page stays closed.
             let bounds = Window { floor, ceiling: grant.ceiling };
             let _ = sequence.reopen(&closed, bounds, &HighMarks::default());
+        }
+        if !page.is_current() {
+            // It was replaced meanwhile.
+            page.end();
+            return Err(Failure::new(Class::Page, fault!("page-replaced", place: page.path())));
         }
         Ok(page)
     }

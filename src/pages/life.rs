@@ -254,14 +254,18 @@ impl Search<'_> {
                     return Ok(false);
                 }
                 if !sequence.is_begun() && reached > NEVER {
-                    if sequence.before() == NEVER && ended.is_some() {
+                    // A copy has the ID of another page.
+                    if sequence.before() == NEVER && ended.is_some() && before.is_original() {
                         page.kept().set_before(before.id());
                     }
                     sequence.note_before(reached);
                 }
                 // Ticks that a reset found issued ahead of the clock stay forbidden.
-                if !sequence.is_begun() && before.header().terms.authority == Authority::Free {
-                    page.cells().set_ceiling(before.cells().ceiling());
+                let is_free = |page: &Page| page.header().terms.authority == Authority::Free;
+                let ceiling = before.cells().ceiling();
+                if !sequence.is_begun() && is_free(&before) && is_free(page) && ceiling < Tick::MAX
+                {
+                    page.cells().set_ceiling(ceiling);
                 }
             }
             Err(failure) if failure.class != Class::Page => return Err(failure),
@@ -284,7 +288,10 @@ impl Search<'_> {
                 Ok(false)
             }
             Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(false),
-            renamed => renamed.map(|()| true).map_err(|cause| self.failed(cause)),
+            // This process may have been held up, and its page not be the one under the name any more.
+            renamed => {
+                renamed.and_then(|()| page.is_at(&self.path)).map_err(|cause| self.failed(cause))
+            }
         }
     }
 
@@ -335,12 +342,6 @@ impl Page {
             fault!("page-record", place, pid)
         };
         Failure::new(Class::Conflict, fault)
-    }
-
-    /// Whether it is its node's current page, under both names.
-    pub fn is_current(&self) -> bool {
-        let is_at = |path: &Path| self.is_at(path).unwrap_or(false);
-        self.path().is_none_or(|path| is_at(path) && is_at(&path.with_extension(MARKER)))
     }
 
     /// Removes the page, if it has its name.

@@ -19,7 +19,7 @@ use memmap2::{MmapOptions, MmapRaw};
 use parking_lot::Mutex;
 
 use super::contents::{BYTES, Bytes, Contents};
-use super::header::{Authority, HEADER_BYTES, Header, Terms};
+use super::header::{Authority, HEADER_BYTES, Header, MARKER, Terms};
 use super::kept::{Kept, Leasing, unix_ms};
 use super::own;
 use super::processes::{self, Process};
@@ -54,6 +54,8 @@ struct Place {
     /// Open and locked while the page is used.
     file: Mutex<Option<File>>,
     path: PathBuf,
+    /// Its node's marker.
+    marker: PathBuf,
     identity: Identity,
     /// Its owner.
     uid: u32,
@@ -108,6 +110,7 @@ impl Page {
         let place = Place {
             file: Mutex::new(Some(file)),
             path: path.to_owned(),
+            marker: path.with_extension(MARKER),
             identity,
             uid,
             is_left: AtomicBool::new(false),
@@ -255,7 +258,7 @@ impl Page {
             return None;
         }
         // Of the run, which tells more than the closed word.
-        let ended = self.sequence.close_once();
+        let ended = self.sequence.end();
         is_known.then_some(ended)
     }
 
@@ -313,6 +316,18 @@ impl Page {
         Ok(is_named)
     }
 
+    /// Whether its node's marker names it, too. Who makes the next page takes the marker first, so a page that has come back
+    /// under its name only is not the node's current one.
+    pub fn is_marked(&self) -> Result<bool, Failure> {
+        let Some(place) = &self.place else { return Ok(true) };
+        self.is_at(&place.marker).map_err(Failure::io("page-io", "inspect", &place.marker))
+    }
+
+    /// Whether it is its node's current page, under both names.
+    pub fn is_current(&self) -> bool {
+        self.is_named().unwrap_or(false) && self.is_marked().unwrap_or(false)
+    }
+
     /// Whether the page belongs to the user that this process has now. After `setuid` or `seteuid`, its children use the
     /// new user's pages. Pages of other authorities stay: a record or a lease bounds them.
     pub(super) fn is_of_present_user(&self) -> bool {
@@ -358,7 +373,7 @@ impl Page {
 
     #[cold]
     pub(super) fn check(&self, unix_ms: i64) -> Result<bool, Failure> {
-        let is_current = self.is_of_present_user() && self.is_named()?;
+        let is_current = self.is_of_present_user() && self.is_named()? && self.is_marked()?;
         if is_current {
             self.checked_ms.store(unix_ms, Release);
         }

@@ -89,8 +89,12 @@ impl<M: Borrow<Cells>> Sequence<M> {
 
     /// Whether the cells were ever begun, reopened or closed.
     pub fn is_begun(&self) -> bool {
-        let not_begun = Run { next: self.shape.closed(), ..Run::default() };
-        self.run() != not_begun
+        self.run() != self.not_begun()
+    }
+
+    /// The run of cells that were never begun.
+    pub(super) fn not_begun(&self) -> Run {
+        Run { next: self.shape.closed(), ..Run::default() }
     }
 
     /// Whether the cells have issued, and issue no more until they are reopened.

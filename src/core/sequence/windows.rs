@@ -50,9 +50,8 @@ impl<M: Borrow<Cells>> Sequence<M> {
     ///   then a wait until it ends would be long, and IDs begin within it.
     pub fn begin<T: Time>(&self, time: &mut T, is_long: bool) -> Result<(), T::Refusal> {
         let Cells { word, floor, .. } = self.cells();
-        let not_begun = Run { next: self.shape.closed(), ..Run::default() };
         let loaded = word.0.load(Acquire);
-        if loaded == self.shape.pack(not_begun) {
+        if loaded == self.shape.pack(self.not_begun()) {
             let now = time.now()?.min(self.shape.last_tick);
             let before = self.before();
             let is_first = before == NEVER;
@@ -136,6 +135,18 @@ impl<M: Borrow<Cells>> Sequence<M> {
             return self.close();
         }
         Ended { run, high: self.marks_beside(&run) }
+    }
+
+    /// Like [`Sequence::close_once`], but also closes cells that were not begun: from now on nobody begins them.
+    pub fn end(&self) -> Ended {
+        if self.has_ended() {
+            return self.close_once();
+        }
+        let ended = self.close();
+        if ended.run == self.not_begun() {
+            return Ended { high: HighMarks::default(), ..ended };
+        }
+        ended
     }
 
     /// The state of the cells if they are closed. Read it before acquiring the slot.
