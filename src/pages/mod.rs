@@ -23,7 +23,7 @@
 //! 1. A page is complete before it has its name, and is never truncated or grown. Creation never replaces a page, so
 //!    two processes that create one at once both use the first.
 //! 2. Any process may remove a page at any time. So each process checks, after it read the clock and before it swaps
-//!    the word, that the page still has its name. It checks once in each millisecond that the clock shows. So nothing
+//!    the word, that the page still has both its names. It checks once in each millisecond that the clock shows. So nothing
 //!    is issued from a page after the millisecond in which it lost its name. Who notices ends the page for all.
 //! 3. A page is begun under both its names, after the page before it was ended and what that has issued was noted. The
 //!    process that begins it reads the clock then, and counts that tick as exhausted. So the page issues only ticks that
