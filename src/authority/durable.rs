@@ -13,8 +13,8 @@
 //!    from the last user, which has closed the page and recorded it, or from a page that this process has closed.
 //!
 //! The page of a slot that the host's processes lease has terms of its own: a process that opens the slot with `state` is
-//! refused. The last user removes the page under the exclusive lock on the record, so
-//! no process joins it, or opens another one, at that moment.
+//! refused. The last user removes the page under the exclusive lock on the record, so no process joins it, or opens another
+//! one, at that moment.
 //!
 //! Without a page the process's own memory takes its place. Then one process at a time has the slot.
 

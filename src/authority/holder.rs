@@ -1,4 +1,4 @@
-//! The holder of a slot, and what a store tells of slots.
+//! The holder of a slot, and a store's answers about slots.
 
 use std::path::Path;
 

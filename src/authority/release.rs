@@ -9,7 +9,7 @@ use crate::authority::slot::OPENING;
 use crate::core::fault::Failure;
 use crate::files::lock::{Hold, USERS};
 use crate::generator::Generator;
-use crate::pages::{Authority, Page};
+use crate::pages::Page;
 
 /// The number of times to wait [`POLL`] for the clock to pass a page's last tick.
 const PASSING: usize = 3;
@@ -24,7 +24,7 @@ impl Durable {
         let is_last = self.slot.try_take(USERS, Hold::Exclusive)?;
         let recorded = if is_last { self.record_end(&bound) } else { Ok(()) };
         let page = &bound.page;
-        if matches!(page.header().terms.authority, Authority::Record { is_leased: true, .. }) {
+        if page.header().terms.authority.is_host_lease() {
             if is_last && recorded.is_ok() {
                 remove_passed(page, generator);
             }

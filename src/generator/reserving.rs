@@ -7,8 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::{Generator, Policies};
-use crate::core::clock::HOUR_MS;
-use crate::core::clock::UnixTime;
+use crate::core::clock::{HOUR_MS, UnixTime};
 use crate::core::layout::{Layout, Tick};
 use crate::core::sequence::{Rules, Run, Sequence};
 use crate::core::sequencer::{Block, NEVER, Stall};

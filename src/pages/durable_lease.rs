@@ -7,8 +7,8 @@
 
 use std::path::Path;
 
+use super::Directory;
 use super::page::{Page, Snapshot};
-use super::{Authority, Directory};
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::Failure;
 use crate::core::layout::Layout;
@@ -57,7 +57,6 @@ impl Directory {
     /// processes share.
     fn leased(&self, path: &Path) -> Option<Page> {
         let page = Page::map(path, self.uid).ok()??;
-        let authority = page.header().terms.authority;
-        matches!(authority, Authority::Record { is_leased: true, .. }).then_some(page)
+        page.header().terms.authority.is_host_lease().then_some(page)
     }
 }

@@ -29,8 +29,8 @@ const CRC_AT: usize = 252;
 /// Extension of a page's name.
 pub(super) const EXTENSION: &str = "page";
 
-/// Extension of a node's marker: a second name of its current page. Whoever makes the next page finds the one before it
-/// there, even where somebody has removed or replaced its first name, ends it and begins above its IDs. A page created
+/// Extension of a node's marker: a second name of its current page. It leads to that page even after its first name was
+/// removed or replaced. The process that makes the next page ends the page there and begins above its IDs. A page created
 /// without a marker is the node's first.
 pub(super) const MARKER: &str = "born";
 
@@ -122,6 +122,11 @@ impl Authority {
     /// Whether it is a lease from a store.
     pub fn is_lease(self) -> bool {
         matches!(self, Authority::Lease { .. })
+    }
+
+    /// Whether it is the record of a slot that the host's processes lease.
+    pub fn is_host_lease(self) -> bool {
+        matches!(self, Authority::Record { is_leased: true, .. })
     }
 }
 

@@ -298,7 +298,7 @@ impl Search<'_> {
     /// Ends a page, and takes its name. If the name is another page's by now, ends that one.
     fn put_away(&mut self, page: &Page) -> Result<Attempt, Failure> {
         let reached = page.end().unwrap_or(0);
-        // Whoever gives the marker to the next page notes there what this one has issued.
+        // If this page has the marker, its last tick is noted when the next page gets the marker.
         if !page.is_at(&self.marker).unwrap_or(false) {
             self.reached = self.reached.max(reached);
         }

@@ -17,7 +17,6 @@ use crate::core::layout::Tick;
 use crate::core::node::Node;
 use crate::core::sequencer::NEVER;
 use crate::generator::{Generator, WindowId};
-use crate::pages::Authority;
 
 /// The longest wait for another thread that takes or releases the same slot. Shorter than a constructor's wait for
 /// the disk, so that the constructor can report this reason.
@@ -249,8 +248,7 @@ impl Use {
 
     /// Whether the host's processes have leased the slot.
     pub fn is_host_lease(&self) -> bool {
-        let authority = self.generator.page().header().terms.authority;
-        matches!(authority, Authority::Record { is_leased: true, .. })
+        self.generator.page().header().terms.authority.is_host_lease()
     }
 
     /// Other users of the machine who have the same node open.

@@ -100,7 +100,7 @@ fn what_was_drawn_ahead_beside_a_record_is_not_repeated_beside_it() {
     }
 }
 
-/// Whoever lost a page of which nothing was issued ahead of the clock.
+/// The lost page had issued nothing ahead of the clock.
 #[test]
 fn max_ahead_that_was_not_used_delays_nobody_after_the_loss_of_a_page() {
     let life = Life::new(1);

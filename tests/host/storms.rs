@@ -110,7 +110,7 @@ fn a_directory_that_is_removed_issues_nothing_twice() {
 #[ignore = "a storm: npm run storms -- rust"]
 fn without_the_check_the_storm_finds_duplicates() {
     // One storm is enough, unless the machine is busy.
-    // Where only the page is removed, whoever opens the next one ends it by its marker.
+    // The directory goes, not the page alone: a page with a marker is ended by the process that opens the next one.
     assert!((0..10).any(|_| storm(without_checks, remove_directory).1 > 0));
 }
 
