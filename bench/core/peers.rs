@@ -104,7 +104,7 @@ fn main() {
 
     let yields = |_| std::thread::yield_now();
     let draw = |generator: &Generator, want| {
-        black_box(generator.try_reserve(&policies, |_| black_box(want))).ok();
+        black_box(generator.try_reserve(&generator.seat(), &policies, |_| black_box(want))).ok();
     };
     let clock_alone = || {
         black_box(SystemClock.now());

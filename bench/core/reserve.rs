@@ -9,7 +9,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use snowdrift::core::clock::SystemClock;
 use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
-use snowdrift::generator::{ClockBack, Generator, Policies};
+use snowdrift::generator::{ClockBack, Generator, Policies, Waits};
 
 fn reserve(criterion: &mut Criterion) {
     // 20 sequence bits, so that the layout is no limit.
@@ -28,9 +28,16 @@ fn reserve(criterion: &mut Criterion) {
         random_start: false,
     };
     let generator = Generator::new(node, 0, Box::new(SystemClock));
+    let seat = generator.seat();
     for want in [1, 256] {
         criterion.bench_function(&format!("reserve({want})"), |bencher| {
-            bencher.iter(|| black_box(generator.reserve(&policies, |_| black_box(want))))
+            let attempt = || generator.try_reserve(&seat, &policies, |_| black_box(want));
+            let mut waits = Waits::default();
+            bencher.iter(|| {
+                black_box(
+                    generator.waiting(&policies, &mut waits, want, attempt, |reserved| reserved),
+                )
+            })
         });
     }
 }

@@ -70,10 +70,10 @@ fn main() {
     for want in [1, 256] {
         let [process, host, bare] = fastest([
             &mut || {
-                black_box(generator.try_reserve_from(&own, &policies, |_| black_box(want))).ok();
+                black_box(generator.try_reserve(&own, &policies, |_| black_box(want))).ok();
             },
             &mut || {
-                black_box(host.try_reserve_from(&seat, &policies, |_| black_box(want))).ok();
+                black_box(host.try_reserve(&seat, &policies, |_| black_box(want))).ok();
             },
             &mut || draw(want),
         ]);
@@ -86,7 +86,7 @@ fn main() {
         let seat = host.seat();
         let start = Instant::now();
         for _ in 0..2_000_000 {
-            black_box(host.try_reserve_from(&seat, &policies, |_| 1)).ok();
+            black_box(host.try_reserve(&seat, &policies, |_| 1)).ok();
         }
         start.elapsed().as_nanos() as f64 / 2e6
     };

@@ -50,9 +50,6 @@ pub struct Refusal {
 /// each user keeps the page until that refuses: a page that is not the node's present one issues nothing.
 pub struct Seat(RefCell<Arc<Page>>);
 
-/// A reservation that ended without IDs, and the time it read.
-type Halted = (Halt, UnixTime);
-
 impl Generator {
     /// A seat at the present page.
     pub fn seat(&self) -> Seat {
@@ -60,38 +57,16 @@ impl Generator {
     }
 
     /// Reserves up to `want(tick)` consecutive IDs of the clock's tick, or refuses at once.
-    pub fn try_reserve(
-        &self,
-        policies: &Policies,
-        want: impl Fn(Tick) -> u64,
-    ) -> Result<Reserved, Refusal> {
-        self.attempt(policies, |sequence, rules, reading| sequence.reserve(rules, reading, &want))
-            .map(|(reserved, _)| reserved)
-    }
-
-    /// The same for the user of a seat.
     #[inline]
-    pub fn try_reserve_from(
+    pub fn try_reserve(
         &self,
         seat: &Seat,
         policies: &Policies,
         want: impl Fn(Tick) -> u64,
     ) -> Result<Reserved, Refusal> {
-        let mut page = seat.0.borrow_mut();
-        let mut pages = 0;
-        loop {
-            let drawn = self.attempt_on(&page, policies, |sequence, rules, reading| {
-                sequence.reserve(rules, reading, &want)
-            });
-            match drawn {
-                Ok(reserved) => return Ok(reserved),
-                Err(halted) => {
-                    pages += 1;
-                    self.go_on_or_refuse(halted, &page, pages)?;
-                    *page = self.page();
-                }
-            }
-        }
+        self.attempt(&mut seat.0.borrow_mut(), policies, |sequence, rules, reading| {
+            sequence.reserve(rules, reading, &want)
+        })
     }
 
     /// Like [`Generator::try_reserve`], but counts ticks on: see [`Sequence::reserve_counting`].
@@ -101,52 +76,39 @@ impl Generator {
         want: u64,
         max_lag: Tick,
     ) -> Result<Reserved, Refusal> {
-        self.attempt(policies, |sequence, rules, reading| {
+        self.attempt(&mut self.page(), policies, |sequence, rules, reading| {
             sequence.reserve_counting(rules, reading, want, max_lag)
         })
-        .map(|(reserved, _)| reserved)
     }
 
-    /// Reserves from the present page, or from the next one if the present one was unlinked. Returns the page's ID, too.
+    /// Reserves from this page, or from the next one if that was removed.
+    #[inline]
     pub(super) fn attempt(
         &self,
+        page: &mut Arc<Page>,
         policies: &Policies,
         reserve: impl Fn(&Sequence<Memory>, &Rules, &mut Reading) -> Result<Block, Halt>,
-    ) -> Result<(Reserved, u128), Refusal> {
+    ) -> Result<Reserved, Refusal> {
         let mut pages = 0;
         loop {
-            let page = self.page();
-            match self.attempt_on(&page, policies, &reserve) {
-                Ok(reserved) => return Ok((reserved, page.id())),
-                Err(halted) => {
+            let rules = policies.rules(self.max_ahead.load(Relaxed));
+            let mut reading = Reading::new(&*self.clock, page);
+            match reserve(page.sequence(), &rules, &mut reading) {
+                Ok(block) => {
+                    if let Some(left) = reading.left {
+                        self.note_run(page, &block, &left, reading.last);
+                    }
+                    self.reports.note_issued();
+                    self.issued.fetch_add(block.len, Relaxed);
+                    let first_id = self.node.first_id(&block);
+                    return Ok(Reserved { first_id, block, ms: reading.last.ms });
+                }
+                Err(halt) => {
                     pages += 1;
-                    self.go_on_or_refuse(halted, &page, pages)?;
+                    self.go_on_or_refuse(halt, reading.last, page, pages)?;
+                    *page = self.page();
                 }
             }
-        }
-    }
-
-    /// Reserves from this page.
-    #[inline]
-    fn attempt_on(
-        &self,
-        page: &Page,
-        policies: &Policies,
-        reserve: impl Fn(&Sequence<Memory>, &Rules, &mut Reading) -> Result<Block, Halt>,
-    ) -> Result<Reserved, Halted> {
-        let rules = policies.rules(self.max_ahead.load(Relaxed));
-        let mut reading = Reading::new(&*self.clock, page);
-        match reserve(page.sequence(), &rules, &mut reading) {
-            Ok(block) => {
-                if let Some(left) = reading.left {
-                    self.note_run(page, &block, &left, reading.last);
-                }
-                self.reports.note_issued();
-                self.issued.fetch_add(block.len, Relaxed);
-                let first_id = self.node.first_id(&block);
-                Ok(Reserved { first_id, block, ms: reading.last.ms })
-            }
-            Err(halt) => Err((halt, reading.last)),
         }
     }
 
@@ -154,7 +116,8 @@ impl Generator {
     #[cold]
     fn go_on_or_refuse(
         &self,
-        (halt, now): Halted,
+        halt: Halt,
+        now: UnixTime,
         page: &Page,
         pages: usize,
     ) -> Result<(), Refusal> {

@@ -25,12 +25,24 @@ struct Caller {
 
 impl Caller {
     fn reserve(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Refusal> {
-        self.generator.reserve(&self.policies, want)
+        reserve(&self.generator, &self.policies, want)
     }
 
     fn try_reserve(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Refusal> {
-        self.generator.try_reserve(&self.policies, want)
+        self.generator.try_reserve(&self.generator.seat(), &self.policies, want)
     }
+}
+
+/// Reserves as a draw that may wait.
+fn reserve(
+    generator: &Generator,
+    policies: &Policies,
+    want: impl Fn(Tick) -> u64,
+) -> Result<Reserved, Refusal> {
+    let seat = generator.seat();
+    let attempt = || generator.try_reserve(&seat, policies, &want);
+    let most = want(generator.tick_now());
+    generator.waiting(policies, &mut Waits::default(), most, attempt, |reserved| reserved)
 }
 
 impl std::ops::Deref for Caller {

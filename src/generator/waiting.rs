@@ -50,21 +50,6 @@ pub enum Redeemed {
 }
 
 impl Generator {
-    /// Like [`Generator::try_reserve`], but waits for the clock, the store or the caller's turn as the policies allow.
-    pub fn reserve(
-        &self,
-        policies: &Policies,
-        want: impl Fn(Tick) -> u64,
-    ) -> Result<Reserved, Refusal> {
-        let attempt = || self.try_reserve(policies, &want);
-        let refusal = match attempt() {
-            Err(refusal) => refusal,
-            reserved => return reserved,
-        };
-        let most = want(self.tick_now());
-        self.wait_for(policies, &mut Waits::default(), most, refusal, attempt, |reserved| reserved)
-    }
-
     /// Retries `attempt` and waits in between as the policies allow. If it books up to `want` IDs meanwhile, `booked`
     /// turns them into the result.
     #[inline]
@@ -112,10 +97,11 @@ impl Generator {
 
     /// Books up to `want` IDs, at most `horizon` ticks from now.
     pub fn book(&self, policies: &Policies, want: u64, horizon: Tick) -> Result<Booking, Refusal> {
-        let (reserved, page) = self.attempt(policies, |sequence, rules, reading| {
+        let mut page = self.page();
+        let reserved = self.attempt(&mut page, policies, |sequence, rules, reading| {
             sequence.book(rules, reading, want, horizon)
         })?;
-        Ok(Booking { reserved, page })
+        Ok(Booking { reserved, page: page.id() })
     }
 
     /// The number of ticks that begin within this time.

@@ -61,7 +61,7 @@ impl Share {
     /// Reserves under this user's policies: see [`Generator::try_reserve`].
     #[inline]
     pub fn try_reserve_next(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Refusal> {
-        self.generator.try_reserve_from(&self.seat, &self.policies, want)
+        self.generator.try_reserve(&self.seat, &self.policies, want)
     }
 
     /// The policies of this user.

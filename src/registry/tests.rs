@@ -14,7 +14,7 @@ use crate::core::layout::Layout;
 use crate::core::node::Node;
 use crate::core::sequencer::Window;
 use crate::files::lock::{Hold, USERS};
-use crate::generator::{ClockBack, Policies};
+use crate::generator::{ClockBack, Policies, Reserved, Waits};
 use crate::pages::Grant;
 
 const POLICIES: Policies = Policies {
@@ -153,12 +153,17 @@ fn each_user_has_policies_of_its_own() {
     assert_eq!((*one.unwrap().policies(), *other.unwrap().policies()), (POLICIES, policies));
 }
 
+fn reserve(share: &Share, want: u64) -> Reserved {
+    let attempt = || share.try_reserve_next(|_| want);
+    share.waiting(&POLICIES, &mut Waits::default(), want, attempt, |reserved| reserved).unwrap()
+}
+
 #[test]
 fn a_node_that_was_closed_remembers_what_it_issued() {
     let layout = Layout { tick_ms: 86_400_000, ..Layout::NODE };
     let request = Request { layout, ..wanted(4) };
-    let first = open(&request).unwrap().reserve(&POLICIES, |_| 1).unwrap();
-    let again = open(&request).unwrap().reserve(&POLICIES, |_| 1).unwrap();
+    let first = reserve(&open(&request).unwrap(), 1);
+    let again = reserve(&open(&request).unwrap(), 1);
     assert_ne!(first.first_id, again.first_id);
 }
 
@@ -169,7 +174,7 @@ fn threads_of_one_node_never_share_an_id() {
             let share = open(&wanted(5)).unwrap();
             let mut ids = Vec::new();
             while ids.len() < 20_000 {
-                let reserved = share.reserve(&POLICIES, |_| 7).unwrap();
+                let reserved = reserve(&share, 7);
                 ids.extend((0..reserved.block.len).map(|n| reserved.first_id + n));
             }
             ids

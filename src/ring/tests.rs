@@ -116,7 +116,7 @@ fn another_drawer_of_the_generator_meets_none_of_what_is_in_the_ring() {
         if let Ok(count) = cached.take(&mut block, None) {
             ids.extend_from_slice(&block[..count]);
         }
-        if let Ok(reserved) = generator.try_reserve(&PATIENT, |_| 3) {
+        if let Ok(reserved) = generator.try_reserve(&generator.seat(), &PATIENT, |_| 3) {
             ids.extend(reserved.first_id..reserved.first_id + reserved.block.len);
         }
     }

@@ -68,7 +68,10 @@ impl Process {
     /// What an ID has that is drawn when the clock shows a tick: counter and tick.
     pub fn draw_at(&self, tick: Tick) -> Option<(usize, Tick)> {
         self.clock.set(self.generator.node().layout().tick_start_ms(tick));
-        let reserved = self.generator.try_reserve(&Default::default(), |_| u64::MAX).ok()?;
+        let reserved = self
+            .generator
+            .try_reserve(&self.generator.seat(), &Default::default(), |_| u64::MAX)
+            .ok()?;
         Some((reserved.block.counter, reserved.block.tick))
     }
 }

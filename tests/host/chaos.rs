@@ -20,7 +20,7 @@ use super::life::{cover, uncover};
 use super::recorded::kept;
 use super::{directory, duplicates, memory, open};
 use crate::amount::amount;
-use crate::steering::{Drawers, Log, Steering, command, count};
+use crate::steering::{Drawers, Log, Steering, command, count, reserve};
 
 const SHARED: &str = "SNOWDRIFT_TEST_SHARED";
 const HERE: &str = "SNOWDRIFT_TEST_HERE";
@@ -94,12 +94,13 @@ fn draws() {
             continue;
         };
         let is_lost = || lease.as_ref().is_some_and(|one| one.report().status == Status::Lost);
+        let seat = generator.seat();
         let mut left = fastrand::u32(1..2000);
         while left > 0 && steering.phase().load(SeqCst) == 0 {
             let all = generator.node().layout().last_sequence() + 1;
             let many = if kind == Kind::Ahead { all / 4 } else { 64 };
             let want = fastrand::choice([1, 3, 16, many]).unwrap();
-            let Ok(reserved) = generator.reserve(&policies, |_| want) else {
+            let Ok(reserved) = reserve(&generator, &seat, &policies, want) else {
                 if is_lost() {
                     break;
                 }
@@ -309,7 +310,8 @@ impl<Start: FnMut(usize, &Path) -> Child> Running<Start> {
         let kind = self.storm.kinds[waiting[0] % self.storm.kinds.len()];
         let (shared, here) = (self.shared.path(), self.here.path());
         let opened = kind.open(self.storm.tick_ms, shared, here, &self.steering);
-        let drawn = opened.map(|(generator, _)| generator.reserve(&Policies::default(), |_| 1));
+        let policies = Policies::default();
+        let drawn = opened.map(|(one, _)| reserve(&one, &one.seat(), &policies, 1));
         format!("{} of {kind:?}, whose node gives {drawn:?}", waiting.len())
     }
 

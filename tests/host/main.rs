@@ -64,7 +64,7 @@ const POLICIES: Policies =
 
 /// Draws up to `want` IDs of the clock's tick.
 fn draw(generator: &Generator, want: u64) -> Result<Block, Stall> {
-    let drawn = generator.try_reserve(&POLICIES, |_| want);
+    let drawn = generator.try_reserve(&generator.seat(), &POLICIES, |_| want);
     drawn.map(|reserved| reserved.block).map_err(|refusal| refusal.stall)
 }
 

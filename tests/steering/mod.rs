@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use memmap2::{MmapMut, MmapOptions};
 use snowdrift::core::clock::{Clock, SystemClock, UnixTime};
+use snowdrift::generator::{Generator, Policies, Refusal, Reserved, Seat, Waits};
 use tempfile::TempDir;
 
 /// A memory file system's directory of the test's own.
@@ -239,6 +240,17 @@ impl<Start> Drop for Drawers<Start> {
             let _ = child.wait();
         }
     }
+}
+
+/// Reserves from a seat as a draw of the addon does, which may wait.
+pub fn reserve(
+    generator: &Generator,
+    seat: &Seat,
+    policies: &Policies,
+    want: u64,
+) -> Result<Reserved, Refusal> {
+    let attempt = || generator.try_reserve(seat, policies, |_| want);
+    generator.waiting(policies, &mut Waits::default(), want, attempt, |reserved| reserved)
 }
 
 /// How many IDs there are.

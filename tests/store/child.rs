@@ -20,7 +20,7 @@ use snowdrift::pages::{BootId, Directory};
 use snowdrift::registry::{By, Recording, Request, Scope, Share};
 
 use crate::contract::holder;
-use crate::steering::{Log, Steering, command};
+use crate::steering::{Log, Steering, command, reserve};
 
 const HERE: &str = "SNOWDRIFT_TEST_HERE";
 const LOG: &str = "SNOWDRIFT_TEST_LOG";
@@ -106,7 +106,8 @@ fn draws() {
             thread::sleep(Duration::from_millis(1));
             continue;
         };
-        let reserve = || generator.reserve(&policies, |_| 3);
+        let seat = generator.seat();
+        let reserve = || reserve(&generator, &seat, &policies, 3);
         let is_lost = || lease.report().status == Status::Lost;
         if !draw(&steering, &mut log, fastrand::u32(1..3000), reserve, is_lost) {
             return;
@@ -186,7 +187,8 @@ fn leases() {
             thread::sleep(Duration::from_millis(1));
             continue;
         };
-        let reserve = || share.reserve(&policies, |_| 3);
+        let seat = share.seat();
+        let reserve = || reserve(share, &seat, &policies, 3);
         let is_lost = || share.lease().is_none_or(|report| report.status == Status::Lost);
         if !draw(&steering, &mut log, fastrand::u32(1..2000), reserve, is_lost) {
             return;

@@ -23,7 +23,7 @@ use crate::child::{host_of_leases, start_leasing};
 use crate::contract::{holder, slot};
 use crate::machine::Machine;
 use crate::pages::{Process, TTL};
-use crate::steering::{Drawers, Steering, count, duplicates, memory};
+use crate::steering::{Drawers, Steering, count, duplicates, memory, reserve};
 
 fn at(ms: i64) -> Arc<ManualClock> {
     Arc::new(ManualClock::at(ms))
@@ -209,7 +209,8 @@ fn a_joiner_at_the_moment_of_the_last_close_has_the_page_or_is_refused() {
     };
     let draw = |process: &Process| {
         let policies = Policies { max_wait: Duration::from_millis(20), ..Policies::default() };
-        let reserved = process.generator.reserve(&policies, |_| 3).unwrap();
+        let reserved =
+            reserve(&process.generator, &process.generator.seat(), &policies, 3).unwrap();
         (reserved.first_id, reserved.block.len)
     };
     for round in 0..300 {

@@ -177,7 +177,10 @@ fn draw(process: &mut Process) -> Option<(usize, Tick)> {
     if process.generator.window().ceiling < process.generator.next_ceiling(TTL) {
         let _ = renew(process);
     }
-    let reserved = process.generator.try_reserve(&Policies::default(), |_| u64::MAX).ok()?;
+    let reserved = process
+        .generator
+        .try_reserve(&process.generator.seat(), &Policies::default(), |_| u64::MAX)
+        .ok()?;
     Some((reserved.block.counter, reserved.block.tick))
 }
 

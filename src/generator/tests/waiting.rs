@@ -130,8 +130,8 @@ fn a_clock_that_stands_still_is_waited_for_within_max_wait() {
         let clock = Arc::new(Standing::default());
         let node = Node::new(Layout::NODE, 1, 2).unwrap();
         let generator = Generator::new(node, 0, Box::new(clock.clone()));
-        generator.reserve(&policies, |_| 4096).unwrap();
-        let refusal = generator.reserve(&policies, |_| 1).unwrap_err();
+        reserve(&generator, &policies, |_| 4096).unwrap();
+        let refusal = reserve(&generator, &policies, |_| 1).unwrap_err();
         assert!(matches!(refusal.stall, Stall::SequenceExhausted { .. }));
         let waited = *clock.0.lock();
         assert!(waited <= policies.max_wait, "{waited:?} of {max_wait_ms} ms");
@@ -164,8 +164,8 @@ fn a_layout_without_bits_for_a_lead_waits_for_the_tick_instead() {
     let clock = Arc::new(ManualClock::at(START));
     let node = Node::new(full, 0, 0).unwrap();
     let generator = Generator::new(node, 0, Box::new(clock.clone()));
-    generator.reserve(&POLICIES, |_| 1 << 15).unwrap();
+    reserve(&generator, &POLICIES, |_| 1 << 15).unwrap();
     assert!(generator.book(&POLICIES, 1, 10).is_err());
-    assert_eq!(generator.reserve(&POLICIES, |_| 1).unwrap().block.first, 0);
+    assert_eq!(reserve(&generator, &POLICIES, |_| 1).unwrap().block.first, 0);
     assert_eq!((clock.now().ms, generator.stats().waits), (START + 1, 1));
 }
