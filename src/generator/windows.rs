@@ -15,7 +15,7 @@ impl Generator {
         self.renewals.begin(is_attended, || {
             // This process may itself have issued IDs of the node before the node was recorded. A reservation decided
             // in the previous window fails.
-            let high = sequence.close_once().high;
+            let high = sequence.end().high;
             sequence.forget_floor();
             if sequence.is_last_window() {
                 // The lock and the window's ID keep late answers away.
@@ -60,6 +60,6 @@ impl Generator {
     /// Ends a window: nothing is issued from now on. Returns the highest tick issued; `None` if another window has
     /// begun since.
     pub fn end_window(&self, id: WindowId) -> Option<Tick> {
-        self.renewals.end(id, || self.page().sequence().close_once().high.highest())
+        self.renewals.end(id, || self.page().sequence().end().high.highest())
     }
 }

@@ -127,26 +127,16 @@ impl<M: Borrow<Cells>> Sequence<M> {
         }
     }
 
-    /// Like [`Sequence::close`], but does not change closed cells. For callers that may close repeatedly:
-    /// [`Sequence::close`] would raise the tick each time.
-    pub fn close_once(&self) -> Ended {
-        let run = self.run();
-        if run.next != self.shape.closed() {
-            return self.close();
-        }
-        Ended { run, high: self.marks_beside(&run) }
-    }
-
-    /// Like [`Sequence::close_once`], but also closes cells that were not begun: from now on nobody begins them.
+    /// Like [`Sequence::close`], but does not change cells that have ended: for callers that may end them repeatedly. From
+    /// now on nobody begins cells that were not begun.
     pub fn end(&self) -> Ended {
-        if self.has_ended() {
-            return self.close_once();
+        let run = self.run();
+        if run.next == self.shape.closed() && run != self.not_begun() {
+            return Ended { run, high: self.marks_beside(&run) };
         }
         let ended = self.close();
-        if ended.run == self.not_begun() {
-            return Ended { high: HighMarks::default(), ..ended };
-        }
-        ended
+        let is_begun = ended.run != self.not_begun();
+        Ended { high: if is_begun { ended.high } else { HighMarks::default() }, ..ended }
     }
 
     /// The state of the cells if they are closed. Read it before acquiring the slot.
