@@ -23,14 +23,6 @@ pub struct Waits {
     pub last: Option<Stall>,
 }
 
-impl Waits {
-    fn note(&mut self, stall: Stall, time: Duration) {
-        self.count += 1;
-        self.time += time;
-        self.last = Some(stall);
-    }
-}
-
 /// IDs of a tick that may not have begun. They are handed out after it has begun, or lost: then they are issued to nobody.
 #[derive(Clone, Copy, Debug)]
 pub struct Booking {
@@ -101,6 +93,8 @@ impl Generator {
         let reserved = self.attempt(&mut page, policies, |sequence, rules, reading| {
             sequence.book(rules, reading, want, horizon)
         })?;
+        // Until they are handed out.
+        self.issued.fetch_sub(reserved.block.len, Relaxed);
         Ok(Booking { reserved, page: page.id() })
     }
 
@@ -124,7 +118,6 @@ impl Generator {
         let is_early = layout.tick_at(now.ms) < begins;
         let has_rolled_back = layout.tick_at(now.ms) < layout.tick_at(reserved.ms);
         if current.id() != page || is_early && has_rolled_back {
-            self.lose(&reserved);
             return Redeemed::Lost;
         }
         if is_early {
@@ -132,16 +125,11 @@ impl Generator {
             let retry_after = until(layout, &stall, now);
             return Redeemed::Early(Refusal { stall, now, retry_after });
         }
-        if matches!(current.may_issue(now.ms), Ok(true)) {
-            return Redeemed::Ids(Reserved { ms: now.ms, ..reserved });
+        if !matches!(current.may_issue(now.ms), Ok(true)) {
+            return Redeemed::Lost;
         }
-        self.lose(&reserved);
-        Redeemed::Lost
-    }
-
-    /// Removes the IDs of a lost booking from the count of issued IDs.
-    pub fn lose(&self, reserved: &Reserved) {
-        self.issued.fetch_sub(reserved.block.len, Relaxed);
+        self.issued.fetch_add(reserved.block.len, Relaxed);
+        Redeemed::Ids(Reserved { ms: now.ms, ..reserved })
     }
 
     /// Sleeps until the tick of a booking has begun. `None` if the booking is lost, or if the tick is further off than
@@ -158,18 +146,9 @@ impl Generator {
                 Redeemed::Lost => return None,
                 Redeemed::Early(refusal) => refusal,
             };
-            match refusal.retry_after.filter(|wait| *wait <= *left) {
-                Some(wait) => {
-                    self.clock.wait(wait);
-                    *left = left.saturating_sub(wait);
-                    self.note_waits(1, wait);
-                    waits.note(refusal.stall, wait);
-                }
-                None => {
-                    self.lose(&booking.reserved);
-                    return None;
-                }
-            }
+            let wait = refusal.retry_after.filter(|wait| *wait <= *left)?;
+            self.clock.wait(wait);
+            self.note_wait(refusal.stall, wait, left, waits);
         }
     }
 
@@ -195,10 +174,14 @@ impl Generator {
             self.clock.wait(wait);
             wait
         };
-        self.note_waits(1, waited);
-        *left = left.saturating_sub(waited);
-        waits.note(refusal.stall, waited);
+        self.note_wait(refusal.stall, waited, left, waits);
         Ok(())
+    }
+
+    fn note_wait(&self, stall: Stall, time: Duration, left: &mut Duration, waits: &mut Waits) {
+        *left = left.saturating_sub(time);
+        self.note_waits(1, time);
+        *waits = Waits { count: waits.count + 1, time: waits.time + time, last: Some(stall) };
     }
 
     /// Counts waits of callers that sleep outside the generator.

@@ -4,10 +4,8 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `cells` | the atomics, and how they hold runs, ceilings and marks |
-//! | `state` | the present state: run, marks, window |
-//! | `rule` | the rule: which tick, counter value and number come next |
-//! | `reserving` | reservations: one compare-and-swap of the word, which holds the current run |
+//! | `cells` | the atomics, how they hold runs, ceilings and marks, and their present state |
+//! | `reserving` | the rule, and reservations by it: one compare-and-swap of the word, which holds the current run |
 //! | `windows` | the beginning of cells; the beginning, raising and end of a window |
 //!
 //! Invariants (`tests/shared` searches every interleaving of these steps, and finds each planted fault):
@@ -23,12 +21,8 @@
 
 mod cells;
 mod reserving;
-mod rule;
-mod state;
 mod windows;
 
-pub use cells::{Cells, Run, mark_code, mark_of};
-pub use reserving::Time;
-pub use rule::Rules;
-pub use state::Sequence;
+pub use cells::{Cells, Run, Sequence, mark_code, mark_of};
+pub use reserving::{Rules, Time};
 pub use windows::{Closed, Ended, NotReopened, WindowNumber};

@@ -3,9 +3,10 @@
 use std::borrow::Borrow;
 
 use super::super::atomic::{Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
-use super::cells::{CEILING_BITS, Cells, LAST_WINDOW, Run, ceiling_code, mark_code, mark_of};
+use super::cells::{
+    CEILING_BITS, Cells, LAST_WINDOW, Run, Sequence, ceiling_code, mark_code, mark_of,
+};
 use super::reserving::Time;
-use super::state::Sequence;
 use crate::core::layout::Tick;
 use crate::core::sequencer::{HighMarks, NEVER, Window};
 
