@@ -167,6 +167,40 @@ fn a_node_that_was_closed_remembers_what_it_issued() {
     assert_ne!(first.first_id, again.first_id);
 }
 
+/// In ticks of a day, so that both draw in one tick. A page's first opener may continue in the tick at which it begins.
+#[test]
+#[cfg(all(target_os = "linux", not(miri)))]
+fn what_the_process_issued_alone_is_not_issued_from_a_page() {
+    let memory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let layout = Layout { tick_ms: 86_400_000, ..Layout::NODE };
+    let alone = Request { layout, ..wanted(9) };
+    let host = || Request {
+        scope: Scope::Host,
+        shared: Some(memory.path().to_owned()),
+        layout,
+        ..wanted(9)
+    };
+    let draw = |share: &Share| share.try_reserve_next(|_| 1).ok();
+    let first = draw(&open(&alone).unwrap()).unwrap();
+    let refused = |share: &Share| draw(share).is_none();
+    assert!(refused(&open(&host()).unwrap()), "{first:?} may be one of them");
+    // Nor alone what was issued from a page.
+    let other = Request { worker_id: Some(10), ..host() };
+    draw(&open(&other).unwrap()).unwrap();
+    assert!(refused(&open(&Request { worker_id: Some(10), ..alone }).unwrap()));
+}
+
+#[test]
+fn max_ahead_is_rounded_down_to_whole_ticks() {
+    let layout = Layout { tick_ms: 1000, ..Layout::NODE };
+    let request = |max_ahead_ms, by| Request { layout, max_ahead_ms, by, ..wanted(11) };
+    let leased = open(&request(3500, By::Window(Window::OPEN))).unwrap();
+    assert_eq!(leased.max_ahead_ms(), 3000);
+    for (max_ahead_ms, is_agreed) in [(3000, true), (3999, true), (2999, false), (4000, false)] {
+        assert_eq!(open(&request(max_ahead_ms, By::Thread)).is_ok(), is_agreed, "{max_ahead_ms}");
+    }
+}
+
 #[test]
 fn threads_of_one_node_never_share_an_id() {
     let ids = std::thread::scope(|scope| {

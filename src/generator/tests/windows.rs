@@ -91,6 +91,17 @@ fn what_this_process_issued_unrecorded_counts_when_it_is_recorded_later() {
 }
 
 #[test]
+fn a_generator_takes_as_many_whole_ticks_ahead_as_it_was_told_in_ms() {
+    let layout = Layout { tick_ms: 1000, ..Layout::NODE };
+    let (generator, _) = ahead(layout, POLICIES, 3500);
+    let now = layout.tick_at(START);
+    for tick in now..=now + 3 {
+        assert_eq!(generator.try_reserve(|_| 4096).unwrap().block.tick, tick);
+    }
+    assert!(generator.try_reserve(|_| 1).is_err());
+}
+
+#[test]
 fn the_next_ceiling_covers_what_may_be_taken_ahead_and_what_was() {
     let (generator, clock) = ahead(Layout::NODE, POLICIES, 70);
     let ttl = Duration::from_millis(100);
