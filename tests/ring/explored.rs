@@ -12,12 +12,14 @@
 
 use loom::sync::atomic::Ordering::{self, Relaxed};
 
+#[derive(Default)]
 pub struct AtomicU64<const COMPARED: bool, const ORDERED: bool> {
     value: loom::sync::atomic::AtomicU64,
     companion: loom::sync::atomic::AtomicU64,
 }
 
 impl<const COMPARED: bool, const ORDERED: bool> AtomicU64<COMPARED, ORDERED> {
+    #[allow(dead_code, reason = "the cells of the shared sequencer begin at zero")]
     pub fn new(value: u64) -> Self {
         AtomicU64 {
             value: loom::sync::atomic::AtomicU64::new(value),

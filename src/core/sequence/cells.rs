@@ -23,9 +23,12 @@ use crate::core::layout::{Layout, MAX_COUNTERS, Tick};
 use crate::core::sequencer::{HighMarks, Window};
 
 /// The cells that threads and processes share. All zeros is a fresh sequencer in a window without bounds.
-#[repr(C)]
+#[derive(Default)]
+#[repr(C, align(128))]
 pub struct Cells {
-    pub(super) word: Line,
+    pub(super) word: AtomicU64,
+    /// The rest of the word's cache line: every reservation writes the word, and few write any other cell.
+    _line: [std::sync::atomic::AtomicU64; 15],
     /// High bits: the window number. Low bits: the distance of its ceiling below the highest one.
     pub(super) window: AtomicU64,
     /// The floor plus 1.
@@ -36,28 +39,12 @@ pub struct Cells {
     pub(super) marks: [AtomicU64; MAX_COUNTERS],
 }
 
-/// A cache line for the word alone: every reservation writes it, and few write any other cell.
-#[repr(C, align(128))]
-pub(super) struct Line(pub(super) AtomicU64);
-
-impl Default for Cells {
-    fn default() -> Self {
-        Cells {
-            word: Line(AtomicU64::new(0)),
-            window: AtomicU64::new(0),
-            floor: AtomicU64::new(0),
-            before: AtomicU64::new(0),
-            marks: std::array::from_fn(|_| AtomicU64::new(0)),
-        }
-    }
-}
-
 impl Cells {
     /// Sets zeroed cells to issue nothing until [`super::Sequence::begin`]. A page is linked with them.
     pub fn prepare(&self, layout: &Layout) {
         let shape = Shape::of(layout);
         let run = Run { next: shape.closed(), ..Run::default() };
-        self.word.0.store(shape.pack(run), Release);
+        self.word.store(shape.pack(run), Release);
     }
 
     /// Issues nothing above this tick. Only before cells are begun.
@@ -219,7 +206,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
 
     /// The current run.
     pub fn run(&self) -> Run {
-        self.shape.unpack(self.cells().word.0.load(Acquire))
+        self.shape.unpack(self.cells().word.load(Acquire))
     }
 
     /// Whether the cells issue nothing until they are begun or reopened.
@@ -234,7 +221,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
 
     /// Whether a sequencer can have written the word.
     pub fn is_word_possible(&self, max_ahead: Tick) -> bool {
-        self.shape.is_possible(self.cells().word.0.load(Acquire), max_ahead)
+        self.shape.is_possible(self.cells().word.load(Acquire), max_ahead)
     }
 
     pub(super) fn are_marks_possible(&self) -> bool {

@@ -131,7 +131,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         want: impl Fn(Tick, Tick) -> u64,
         decide: impl Fn(&Run, Tick) -> Result<Run, Stall>,
     ) -> Result<Block, T::Refusal> {
-        let loaded = self.cells().word.0.load(Acquire);
+        let loaded = self.cells().word.load(Acquire);
         let now = time.now()?;
         match self.go_on(loaded, now, &want) {
             Some(block) => Ok(block),
@@ -171,7 +171,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
                     return Err(stall.into());
                 }
             }
-            loaded = self.cells().word.0.load(Acquire);
+            loaded = self.cells().word.load(Acquire);
             now = time.now()?;
             if let Some(block) = self.go_on(loaded, now, &want) {
                 return Ok(block);
@@ -207,7 +207,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         let len = want(now, start.tick).clamp(1, self.shape.last_sequence - first + 1);
         let lead = start.tick.saturating_sub(now);
         let next = self.shape.pack(Run { next: first + len, lead, ..start });
-        let swapped = word.0.compare_exchange(loaded, next, AcqRel, Acquire);
+        let swapped = word.compare_exchange(loaded, next, AcqRel, Acquire);
         swapped.is_ok().then_some(Block { tick: start.tick, counter: start.counter, first, len })
     }
 
@@ -237,7 +237,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
                 return None;
             }
             let len = want(now, now).clamp(1, left);
-            match self.cells().word.0.compare_exchange(loaded, loaded + len, AcqRel, Acquire) {
+            match self.cells().word.compare_exchange(loaded, loaded + len, AcqRel, Acquire) {
                 Ok(_) => return Some(Block { tick: now, counter: 0, first: next, len }),
                 Err(seen) => loaded = seen,
             }
@@ -250,7 +250,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
     /// Call it at most once per block: a second call could take back numbers that were issued since.
     pub fn give_back(&self, block: &Block, unused: u64) -> bool {
         debug_assert!(unused <= block.len);
-        let word = &self.cells().word.0;
+        let word = &self.cells().word;
         let loaded = word.load(Acquire);
         let seen = self.shape.unpack(loaded);
         let is_last = (seen.counter, seen.tick) == (block.counter, block.tick)

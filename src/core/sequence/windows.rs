@@ -51,7 +51,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
     ///   then a wait until it ends would be long, and IDs begin within it.
     pub fn begin<T: Time>(&self, time: &mut T, is_long: bool) -> Result<(), T::Refusal> {
         let Cells { word, floor, .. } = self.cells();
-        let loaded = word.0.load(Acquire);
+        let loaded = word.load(Acquire);
         if loaded == self.shape.pack(self.not_begun()) {
             let now = time.now()?.min(self.shape.last_tick);
             let before = self.before();
@@ -64,7 +64,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
             let next = if is_first && is_long { first } else { self.shape.last_sequence + 1 };
             let run = Run { tick: now.max(0), next, ..Run::default() };
             // A process that won the race has read the clock, too.
-            let _ = word.0.compare_exchange(loaded, self.shape.pack(run), AcqRel, Acquire);
+            let _ = word.compare_exchange(loaded, self.shape.pack(run), AcqRel, Acquire);
         }
         Ok(())
     }
@@ -113,7 +113,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
     /// 1, so a process about to reopen them for a slot that is being released fails. The marks are read after the swap,
     /// so they are final.
     pub fn close(&self) -> Ended {
-        let word = &self.cells().word.0;
+        let word = &self.cells().word;
         loop {
             let loaded = word.load(Acquire);
             let run = self.shape.unpack(loaded);
@@ -143,7 +143,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
     /// The state of the cells if they are closed. Read it before acquiring the slot.
     pub fn closed(&self) -> Option<Closed> {
         let Cells { word, window, .. } = self.cells();
-        let closed = Closed { word: word.0.load(Acquire), window: window.load(Acquire) };
+        let closed = Closed { word: word.load(Acquire), window: window.load(Acquire) };
         let is_closed = self.shape.unpack(closed.word).next == self.shape.closed();
         is_closed.then_some(closed)
     }
@@ -187,7 +187,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
             return Err(NotReopened::Ended);
         }
         let open = shape.pack(Run { tick, counter, next: 0, lead: 0 });
-        match word.0.compare_exchange(closed.word, open, AcqRel, Acquire) {
+        match word.compare_exchange(closed.word, open, AcqRel, Acquire) {
             Ok(_) => Ok(WindowNumber(number)),
             Err(_) => Err(NotReopened::Overtaken),
         }
@@ -210,7 +210,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         if tick >= 0 && (1..=self.shape.last_sequence + 1).contains(&used) {
             let run = Run { tick, counter, next: used, lead: 0 };
             let (above, run) = (self.shape.pack(above), self.shape.pack(run));
-            let _ = word.0.compare_exchange(above, run, AcqRel, Acquire);
+            let _ = word.compare_exchange(above, run, AcqRel, Acquire);
         }
         Ok(number)
     }
