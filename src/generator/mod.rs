@@ -2,11 +2,10 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `policies` | a caller's options: clock rollbacks, waiting, sequence start |
 //! | `reports` | clock rollbacks, counted and reported at a limited rate |
 //! | `renewals` | requests for a higher ceiling, and their answers |
 //! | `pages` | the present page, and the next one after a loss |
-//! | `reserving` | one reservation, from the present page or the next one; refusals |
+//! | `reserving` | one reservation by a caller's policies, from the present page or the next one; refusals |
 //! | `waiting` | reservations that may wait: for the clock, a renewal or the caller's turn |
 //! | `windows` | the window of a node that a store records |
 //!
@@ -17,7 +16,6 @@
 //! The generator is also the fence: it issues nothing outside the window.
 
 mod pages;
-mod policies;
 mod renewals;
 mod reports;
 mod reserving;
@@ -38,10 +36,9 @@ use crate::core::sequencer::{HighMarks, NEVER, Window};
 use crate::pages::{Authority, Directory, Page, Terms};
 use reports::Reports;
 
-pub use policies::{ClockBack, Policies};
 pub use renewals::{Renewals, WindowId};
 pub use reports::Rollback;
-pub use reserving::{Refusal, Reserved, Seat};
+pub use reserving::{ClockBack, Policies, Refusal, Reserved, Seat};
 pub use waiting::{Booking, Redeemed, Waits};
 
 /// The statistics of a generator, for this process.

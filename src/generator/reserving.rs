@@ -6,12 +6,44 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use super::{Generator, Policies};
+use super::Generator;
 use crate::core::clock::{HOUR_MS, UnixTime};
 use crate::core::layout::{Layout, Tick};
 use crate::core::sequence::{Rules, Run, Sequence};
 use crate::core::sequencer::{Block, NEVER, Stall};
 use crate::pages::{Halt, Memory, Page, Reading};
+
+/// The reaction to a clock rollback: the clock is below the last tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClockBack {
+    /// Continue at once under another value of the clock-back counter. If none is left, like `Wait`.
+    Counter,
+    /// Wait until the clock has caught up, within `max_wait`.
+    Wait,
+    /// Refuse at once.
+    Throw,
+}
+
+/// The options of one caller. Callers of one node may differ in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policies {
+    /// The reaction to a clock rollback: the clock is below the last tick.
+    pub clock_back: ClockBack,
+    /// The longest wait of one reservation, for the clock or the store.
+    pub max_wait: Duration,
+    /// Whether the sequence of a tick that this caller begins starts at random rather than at 0.
+    pub random_start: bool,
+}
+
+impl Default for Policies {
+    fn default() -> Self {
+        Policies {
+            clock_back: ClockBack::Counter,
+            max_wait: Duration::from_millis(10),
+            random_start: false,
+        }
+    }
+}
 
 /// Consecutive IDs, reserved for one caller only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,9 +121,13 @@ impl Generator {
         policies: &Policies,
         reserve: impl Fn(&Sequence<Memory>, &Rules, &mut Reading) -> Result<Block, Halt>,
     ) -> Result<Reserved, Refusal> {
+        let rules = Rules {
+            may_raise: policies.clock_back == ClockBack::Counter,
+            max_ahead: self.max_ahead.load(Relaxed),
+            random_start: policies.random_start,
+        };
         let mut pages = 0;
         loop {
-            let rules = policies.rules(self.max_ahead.load(Relaxed));
             let mut reading = Reading::new(&*self.clock, page);
             match reserve(page.sequence(), &rules, &mut reading) {
                 Ok(block) => {
