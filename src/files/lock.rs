@@ -42,17 +42,14 @@ pub fn release(file: &File, at: u64) -> io::Result<()> {
     control(file, libc::F_OFD_SETLK, at, libc::F_UNLCK).map(drop)
 }
 
-/// Whether another user holds the byte exclusively.
+/// How another user holds the byte; none if nobody else does.
 #[cfg(target_os = "linux")]
-pub fn is_exclusive(file: &File, at: u64) -> io::Result<bool> {
-    control(file, libc::F_OFD_GETLK, at, libc::F_RDLCK).map(|kind| kind == libc::F_WRLCK)
-}
-
-/// Whether another user holds the byte, shared or exclusively.
-#[cfg(target_os = "linux")]
-pub fn is_taken(file: &File, at: u64) -> io::Result<bool> {
-    control(file, libc::F_OFD_GETLK, at, libc::F_WRLCK)
-        .map(|kind| kind != libc::F_UNLCK as libc::c_int)
+pub fn held(file: &File, at: u64) -> io::Result<Option<Hold>> {
+    Ok(match control(file, libc::F_OFD_GETLK, at, libc::F_WRLCK)? {
+        libc::F_UNLCK => None,
+        libc::F_WRLCK => Some(Hold::Exclusive),
+        _ => Some(Hold::Shared),
+    })
 }
 
 #[cfg(target_os = "linux")]
@@ -203,20 +200,15 @@ pub fn release(file: &File, at: u64) -> io::Result<()> {
     if at == USERS { file.unlock() } else { Ok(()) }
 }
 
-/// Whether another user holds the byte. The check tries to lock it, which keeps others away for a moment.
+/// The same where the system does not tell how: then it counts as shared. The check tries to lock the byte, which keeps
+/// others away for a moment.
 #[cfg(not(target_os = "linux"))]
-pub fn is_taken(file: &File, at: u64) -> io::Result<bool> {
-    let is_free = try_take(file, at, Hold::Exclusive)?;
-    if is_free {
-        release(file, at)?;
+pub fn held(file: &File, at: u64) -> io::Result<Option<Hold>> {
+    if !try_take(file, at, Hold::Exclusive)? {
+        return Ok(Some(Hold::Shared));
     }
-    Ok(!is_free)
-}
-
-/// Unknown on this system: returns false.
-#[cfg(not(target_os = "linux"))]
-pub fn is_exclusive(_: &File, _: u64) -> io::Result<bool> {
-    Ok(false)
+    release(file, at)?;
+    Ok(None)
 }
 
 #[cfg(all(test, any(target_os = "linux", windows), not(miri)))]
@@ -233,14 +225,14 @@ mod tests {
         assert!(try_take(&one, USERS, Hold::Shared).unwrap());
         assert!(try_take(&two, USERS, Hold::Shared).unwrap());
         assert!(!try_take(&one, USERS, Hold::Exclusive).unwrap());
-        assert!(is_taken(&open(), USERS).unwrap());
+        assert_eq!(held(&open(), USERS).unwrap(), Some(Hold::Shared));
         #[cfg(target_os = "linux")]
-        assert!(!is_exclusive(&two, USERS).unwrap());
+        assert_eq!(held(&two, USERS).unwrap(), Some(Hold::Shared));
         assert!(try_take(&one, USERS + 1, Hold::Exclusive).unwrap(), "each byte has its own lock");
         release(&two, USERS).unwrap();
         assert!(try_take(&one, USERS, Hold::Exclusive).unwrap());
         #[cfg(target_os = "linux")]
-        assert!(is_exclusive(&two, USERS).unwrap());
+        assert_eq!(held(&two, USERS).unwrap(), Some(Hold::Exclusive));
         assert!(!try_take(&two, USERS, Hold::Shared).unwrap());
         assert!(try_take(&one, USERS, Hold::Exclusive).unwrap());
         assert!(try_take(&one, USERS, Hold::Shared).unwrap());
@@ -265,9 +257,9 @@ mod tests {
             let one = open();
             assert!(try_take(&one, at, Hold::Exclusive).unwrap());
             for truncated in [at & u64::from(u32::MAX), at & u64::from(u32::MAX >> 1)] {
-                assert!(!is_taken(&open(), truncated).unwrap(), "{at} is not {truncated}");
+                assert_eq!(held(&open(), truncated).unwrap(), None, "{at} is not {truncated}");
             }
-            assert!(is_taken(&open(), at).unwrap());
+            assert_eq!(held(&open(), at).unwrap(), Some(Hold::Exclusive));
         }
     }
 

@@ -170,7 +170,7 @@ impl Search<'_> {
         }
         let is_wanted = header.terms == self.wanted.terms;
         if !page.lock(if is_wanted { Hold::Shared } else { Hold::Exclusive })? {
-            return match is_wanted || page.is_locked_alone()? {
+            return match is_wanted || page.held()? == Some(Hold::Exclusive) {
                 true => Ok(Attempt::Changing),
                 false => Err(page.refusal(&self.wanted.terms)),
             };

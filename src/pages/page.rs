@@ -187,15 +187,16 @@ impl Page {
     /// Whether another process uses it, or another opening in this one. On Linux the check never keeps others away;
     /// elsewhere it may, for a moment.
     pub fn is_used(&self) -> Result<bool, Failure> {
-        self.with_file(|file| lock::is_taken(file, USERS))
+        self.held().map(|hold| hold.is_some())
+    }
+
+    /// How others use it, as far as the system tells.
+    pub(super) fn held(&self) -> Result<Option<Hold>, Failure> {
+        self.with_file(|file| lock::held(file, USERS))
     }
 
     pub(super) fn lock(&self, hold: Hold) -> Result<bool, Failure> {
         self.with_file(|file| lock::try_take(file, USERS, hold))
-    }
-
-    pub(super) fn is_locked_alone(&self) -> Result<bool, Failure> {
-        self.with_file(|file| lock::is_exclusive(file, USERS))
     }
 
     /// Locks the page exclusively, unless others use it.
@@ -344,11 +345,8 @@ impl Page {
             return Ok(false);
         }
         place.is_left.store(true, Release);
-        let is_used = self.with_file(|file| {
-            lock::release(file, USERS)?;
-            lock::is_taken(file, USERS)
-        })?;
-        if !is_used {
+        self.with_file(|file| lock::release(file, USERS))?;
+        if !self.is_used()? {
             return Ok(true);
         }
         let (place, pid) = (self.path(), self.living_user());
