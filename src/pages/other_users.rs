@@ -1,13 +1,13 @@
 //! Other users of the machine who have the same node. Users do not share a sequence.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::path::PathBuf;
 
 use super::Directory;
 use super::header::file_name;
 use crate::core::fault::{Fault, fault};
 use crate::core::node::Node;
-use crate::files::system;
+use crate::files::system::{outer_user, traits, user, user_of};
 
 /// Another user's page of a node: both users issue the same IDs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,9 +33,14 @@ impl Directory {
         let mut others = Vec::new();
         for entry in fs::read_dir(&self.shared).into_iter().flatten().flatten() {
             let directory = entry.file_name();
-            let Some(uid) = directory.to_str().and_then(system::user_of) else { continue };
+            let Some(uid) = directory.to_str().and_then(user_of) else { continue };
             let path = entry.path().join(&name);
-            if entry.path() != self.path() && system::is_file_of(&path, uid) {
+            // Any other owner has squatted the name, and nobody draws from the file.
+            let is_page = |found: Metadata| {
+                let owner = traits(&found).owner;
+                found.is_file() && (outer_user(owner) == uid || owner == user())
+            };
+            if entry.path() != self.path() && fs::symlink_metadata(&path).is_ok_and(is_page) {
                 others.push(OtherUser { path, uid });
             }
         }

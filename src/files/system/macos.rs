@@ -28,7 +28,8 @@ pub fn default_parent() -> Result<Option<PathBuf>, Fault> {
 
 /// Refuses a directory that other machines can change.
 pub fn check_parent(place: &Path) -> Result<(), Fault> {
-    let found = super::unix::file_system(place).map_err(super::unchecked(place))?;
+    let found = rustix::fs::statfs(place);
+    let found = found.map_err(|cause| super::unchecked(place)(cause.into()))?;
     match found.f_flags & libc::MNT_LOCAL as u32 {
         0 => Err(fault!("not-local", place)),
         _ => Ok(()),
@@ -47,11 +48,6 @@ pub fn start_of(pid: u32) -> Option<u64> {
     // SAFETY: all zeros is a value of these numbers, and the call has overwritten them or failed.
     let found = unsafe { found.assume_init() };
     (written == len).then_some(found.pbi_start_tvsec * 1_000_000 + found.pbi_start_tvusec)
-}
-
-/// macOS has no user namespaces.
-pub fn outer_user(uid: u32) -> u32 {
-    uid
 }
 
 /// The kernel's ID of this boot, if it reports one.

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `IN_MEMORY` | whether all files that processes share are of this boot, as in a memory file system |
 //! | `default_parent`, `check_parent` | where each user has a directory for them |
-//! | `user`, `user_of`, `is_file_of`, `outer_user`, `directory_name` | users, and their directories there |
+//! | `user`, `user_of`, `outer_user`, `directory_name` | users, and their directories there |
+//! | `traits` | owner, group and permissions of a file |
 //! | `create_directory`, `set_directory_mode`, `private`, `set_private`, `open` | directories and files with their modes |
 //! | `boot_id` | the ID of the machine's boot |
 //! | `start_of` | the start of a process, if it runs |
@@ -33,6 +34,24 @@ use std::io;
 use std::path::Path;
 
 use crate::core::fault::{Fault, fault};
+
+/// Owner, group and permissions of a file or directory.
+pub struct Traits {
+    /// The user who owns it.
+    pub owner: u32,
+    /// Its group.
+    pub group: u32,
+    /// The permissions of owner, group and others, as `chmod` takes them.
+    pub mode: u32,
+    /// The number of its names.
+    pub names: u64,
+}
+
+/// A user's number outside of this process's user namespace: only Linux has these.
+#[cfg(not(target_os = "linux"))]
+pub fn outer_user(uid: u32) -> u32 {
+    uid
+}
 
 /// For `map_err`: the system does not tell what kind of directory this is, so nobody knows who shares it.
 fn unchecked(place: &Path) -> impl Fn(io::Error) -> Fault {

@@ -1,12 +1,11 @@
 //! Users and modes of all Unix systems.
 
-use std::ffi::CString;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+
+use super::Traits;
 
 /// The mode of a new directory.
 const DIRECTORY: u32 = 0o711;
@@ -16,20 +15,12 @@ const PRIVATE: u32 = if cfg!(miri) { 0o666 } else { 0o600 };
 
 /// The user of this process.
 pub fn user() -> u32 {
-    // SAFETY: the call takes no arguments, changes nothing and always succeeds.
-    unsafe { libc::geteuid() }
+    rustix::process::geteuid().as_raw()
 }
 
-/// The file system of a path.
-pub(super) fn file_system(path: &Path) -> io::Result<libc::statfs> {
-    let name = CString::new(path.as_os_str().as_bytes())?;
-    let mut found = MaybeUninit::<libc::statfs>::zeroed();
-    // SAFETY: `name` is a C string, and `found` has room for the result.
-    match unsafe { libc::statfs(name.as_ptr(), found.as_mut_ptr()) } {
-        // SAFETY: all zeros is a value of these numbers, and the call has overwritten them.
-        0 => Ok(unsafe { found.assume_init() }),
-        _ => Err(io::Error::last_os_error()),
-    }
+/// Owner, group and permissions of a file or directory.
+pub fn traits(of: &Metadata) -> Traits {
+    Traits { owner: of.uid(), group: of.gid(), mode: of.mode() & 0o7777, names: of.nlink() }
 }
 
 /// Name of the user's directory in a parent that all users share. The same in every user namespace.
@@ -40,15 +31,6 @@ pub fn directory_name(uid: u32) -> String {
 /// The user whose directory has this name.
 pub fn user_of(directory_name: &str) -> Option<u32> {
     directory_name.strip_prefix("snowdrift-")?.parse().ok()
-}
-
-/// Whether this is a file of user `uid`, numbered as outside of the user namespace, or of this process's user. Any
-/// other owner has squatted the name, and nobody draws from the file.
-pub fn is_file_of(path: &Path, uid: u32) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|found| {
-        let owner = found.uid();
-        found.is_file() && (super::outer_user(owner) == uid || owner == user())
-    })
 }
 
 /// Creates a directory that only this user can list and write to, as far as the umask permits.

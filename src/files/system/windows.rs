@@ -7,29 +7,27 @@
 //! A name must be checked as on other systems: Windows does not delete a mapped file, but it renames it, and
 //! directories above it.
 
-use std::ffi::{OsString, c_void};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::iter::once;
-use std::os::windows::ffi::{OsStrExt, OsStringExt};
+use std::os::windows::ffi::OsStrExt;
 use std::os::windows::fs::{MetadataExt, OpenOptionsExt};
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use std::path::{Path, PathBuf};
-use std::ptr::{null_mut, without_provenance_mut};
-use std::slice;
+use std::ptr::without_provenance_mut;
 
+use known_folders::{KnownFolder, get_known_folder_path};
 use windows_sys::Win32::Foundation::{FILETIME, WAIT_TIMEOUT};
 use windows_sys::Win32::Storage::FileSystem::{
     FILE_ATTRIBUTE_REPARSE_POINT, FILE_FLAG_OPEN_REPARSE_POINT, GetDriveTypeW, GetVolumePathNameW,
 };
-use windows_sys::Win32::System::Com::CoTaskMemFree;
 use windows_sys::Win32::System::Threading::{
     GetProcessTimes, OpenProcess, PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE,
     WaitForSingleObject,
 };
 use windows_sys::Win32::System::WindowsProgramming::{DRIVE_FIXED, DRIVE_RAMDISK};
-use windows_sys::Win32::UI::Shell::{FOLDERID_LocalAppData, SHGetKnownFolderPath};
 
+use super::Traits;
 use crate::core::fault::{Fault, fault};
 
 /// A file on a disk may be of another boot.
@@ -37,18 +35,7 @@ pub const IN_MEMORY: bool = false;
 
 /// The user's local application data, from the system. A process can change `LOCALAPPDATA` and `TEMP`.
 pub fn default_parent() -> Result<Option<PathBuf>, Fault> {
-    let mut path = null_mut();
-    // SAFETY: the folder's ID is a constant, and the call sets `path` to a string that ends with a zero, or to null.
-    let parent = unsafe {
-        let status = SHGetKnownFolderPath(&FOLDERID_LocalAppData, 0, null_mut(), &mut path);
-        (status == 0 && !path.is_null()).then(|| {
-            let len = (0..).take_while(|&index| *path.add(index) != 0).count();
-            PathBuf::from(OsString::from_wide(slice::from_raw_parts(path, len)))
-        })
-    };
-    // SAFETY: the call above has allocated the string or left null, and the string was copied.
-    unsafe { CoTaskMemFree(path.cast::<c_void>()) };
-    parent.map(Some).ok_or_else(super::no_parent)
+    get_known_folder_path(KnownFolder::LocalAppData).map(Some).ok_or_else(super::no_parent)
 }
 
 /// Refuses a directory that other machines can change, or that can be unplugged.
@@ -83,9 +70,9 @@ pub fn user_of(_: &str) -> Option<u32> {
     None
 }
 
-/// Unused: see `user_of`.
-pub fn is_file_of(_: &Path, _: u32) -> bool {
-    false
+/// Access lists decide: each file counts as the user's own, and as nobody else's.
+pub fn traits(_: &Metadata) -> Traits {
+    Traits { owner: user(), group: 0, mode: 0, names: 1 }
 }
 
 /// Creates a directory.
