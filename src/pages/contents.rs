@@ -2,29 +2,30 @@
 //!
 //! | bytes | content | writer |
 //! |---|---|---|
-//! | 0..256 | the [`Header`] | the creator, before the page has its name |
+//! | 0..256 | the [`Header`](super::Header) | the creator, before the page has its name |
 //! | 256..640 | the [`Cells`] | every reservation |
-//! | 640..1152 | the [words](Kept) of the authority and of the page's life | see there |
+//! | 640..1152 | the words of the authority and of the page's life: [`Kept`] | see there |
 //! | 1152..2688 | the [table of processes](super::processes), for people | processes that open or close it |
 //! | 2688..3200 | for each entry of that table, the token of a renewal that the process announces | that process |
 //! | 3200..4096 | zeros | |
 //!
 //! Header and cells are format 2 for ever: versions of snowdrift share a page during an upgrade.
 
-use std::cell::UnsafeCell;
 use std::mem::offset_of;
-use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
+use std::sync::atomic::{
+    AtomicI64, AtomicU64,
+    Ordering::{AcqRel, Acquire, Release},
+};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::header::{HEADER_BYTES, Header, MAGIC};
-use super::kept::{Kept, unix_ms};
+use super::header::{HEADER_BYTES, MAGIC};
 use super::processes::{ENTRIES, Entry};
-use crate::core::sequence::Cells;
+use crate::core::layout::{MAX_COUNTERS, Tick};
+use crate::core::sequence::{Cells, mark_code, mark_of};
+use crate::files::path::Identity;
 
 /// The length of a page.
 pub const BYTES: usize = 4096;
-
-/// The place of the words.
-pub const KEPT_AT: usize = offset_of!(Contents, kept);
 
 /// A page's bytes. Everything that changes after creation is atomic.
 #[repr(C, align(128))]
@@ -51,64 +52,223 @@ impl Contents {
     pub fn is_intact(&self) -> bool {
         self.header[0].load(Acquire).to_ne_bytes() == MAGIC
     }
-}
 
-/// A page in the process's own memory. All zeros are a fresh sequencer.
-#[repr(C, align(128))]
-pub struct Bytes(UnsafeCell<[u8; BYTES]>);
-
-// SAFETY: shared references are to `Contents` only, whose fields are atomics.
-unsafe impl Sync for Bytes {}
-
-impl Default for Bytes {
-    fn default() -> Self {
-        Bytes(UnsafeCell::new([0; BYTES]))
+    /// Of a page that nobody else has yet.
+    pub fn set_header(&self, bytes: [u8; HEADER_BYTES]) {
+        for (word, bytes) in self.header.iter().zip(bytes.as_chunks().0) {
+            word.store(u64::from_ne_bytes(*bytes), Release);
+        }
     }
 }
 
-impl Bytes {
+/// A page as words. All zeros are a fresh sequencer.
+#[repr(C, align(128))]
+pub struct Words([AtomicU64; BYTES / 8]);
+
+impl Default for Words {
+    fn default() -> Self {
+        Words(std::array::from_fn(|_| AtomicU64::new(0)))
+    }
+}
+
+impl Words {
     /// The contents.
     #[inline]
     pub fn contents(&self) -> &Contents {
-        // SAFETY: the bytes have the length and the alignment of `Contents`, whose fields are atomics: any bits are a
-        // valid value. They change through such references only, except in `as_bytes`, which has the only one.
-        unsafe { &*self.0.get().cast::<Contents>() }
+        // SAFETY: the words have the length and the alignment of `Contents`. All its fields are atomics of 64 bits, too,
+        // for which any bits are a valid value.
+        unsafe { &*(&raw const self.0).cast::<Contents>() }
     }
 
-    /// All bytes.
-    pub fn as_bytes(&mut self) -> &[u8] {
-        self.0.get_mut()
+    /// The bytes of a file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.0.iter().flat_map(|word| word.load(Acquire).to_ne_bytes()).collect()
     }
 }
 
-/// A page that has no file yet.
-pub struct NewPage {
-    /// Its header.
-    pub header: Header,
-    bytes: Box<Bytes>,
+/// The words of a page beside its cells.
+#[repr(C)]
+pub struct Kept {
+    /// The ID of the page before it, once the cells have what that has issued; zeros for the node's first page. The
+    /// process that begins the page writes it.
+    before: [AtomicU64; 2],
+    /// By counter, the first tick after the last jump of over an hour, plus one. The process that sees the jump writes it.
+    landings: [AtomicU64; MAX_COUNTERS],
+    /// Of a leased page: the namespace's ID in the store. The creator writes it.
+    namespace: [AtomicU64; 2],
+    _unused: [AtomicU64; 2],
+    /// Of a leased page: the reason of its end, a [`Loss`]; 0 before. The process that ends it writes it.
+    loss: AtomicU64,
+    /// Of a leased page, the last renewal: its time in ms of the host's monotonic clock, and the count.
+    renewed_ms: AtomicI64,
+    renewals: AtomicU64,
+    /// The process that renewed the lease or raised the recorded ceiling last, and since when (Unix ms).
+    renewer: AtomicU64,
+    since_ms: AtomicI64,
+    /// Of a leased page: time at which the lease expires unless renewed (Unix ms plus one, 0 for never).
+    expires: AtomicI64,
+    /// Of a leased page: duration of the last renewal.
+    ttl_ms: AtomicI64,
+    /// The file's identity: a copy of the file has another one. The creator writes it.
+    device: AtomicU64,
+    file: [AtomicU64; 2],
+    /// For the state of an authority.
+    _state: [AtomicU64; 32],
 }
 
-impl NewPage {
-    /// A page as wanted, with an ID of its own. It issues nothing until it is begun. The word is never 0, so a cleared
-    /// page is noticed.
-    pub fn new(wanted: &Header) -> NewPage {
-        let header = Header { page_id: fastrand::u128(1..), created_ms: unix_ms(), ..*wanted };
-        let page = NewPage { header, bytes: Box::default() };
-        let contents = page.contents();
-        for (word, bytes) in contents.header.iter().zip(header.to_bytes().as_chunks().0) {
-            word.store(u64::from_ne_bytes(*bytes), Release);
+/// A store's confirmation of a newly acquired slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The random ID of the namespace. It tells two stores apart.
+    pub namespace: u128,
+    /// The random ID of the holder in the store.
+    pub owner: u128,
+    /// The holder issues nothing at or below it.
+    pub floor: Tick,
+    /// The holder issues nothing above it.
+    pub ceiling: Tick,
+    /// Time at which the lease expires, Unix ms by the store's clock; none for never.
+    pub expires_ms: Option<i64>,
+    /// Time of the grant, in ms of the monotonic clock that all processes of the host share.
+    pub now_ms: i64,
+    /// Duration of the lease.
+    pub ttl_ms: i64,
+}
+
+/// The reason of a leased page's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// Another host has the slot.
+    Taken = 1,
+    /// The store has no record of it.
+    Missing,
+    /// The store's record is older than the host's.
+    Reverted,
+    /// The last process of this host released it.
+    Released,
+}
+
+/// State of a leased page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leasing {
+    /// As in [`Grant`].
+    pub namespace: u128,
+    /// As in [`Grant`].
+    pub owner: u128,
+    /// The reason of its end, if it has ended.
+    pub loss: Option<Loss>,
+    /// Time of the last renewal, in ms of the host's monotonic clock.
+    pub renewed_ms: i64,
+    /// Number of renewals.
+    pub renewals: u64,
+    /// The process that renewed it last.
+    pub renewer: u32,
+    /// Since when that process renews it, Unix ms.
+    pub since_ms: i64,
+    /// As in [`Grant`].
+    pub expires_ms: Option<i64>,
+    /// Duration of the last renewal. Processes may differ in it.
+    pub ttl_ms: i64,
+}
+
+fn id(words: &[AtomicU64; 2]) -> u128 {
+    u128::from(words[1].load(Acquire)) << 64 | u128::from(words[0].load(Acquire))
+}
+
+fn set_id(words: &[AtomicU64; 2], id: u128) {
+    words[0].store(id as u64, Release);
+    words[1].store((id >> 64) as u64, Release);
+}
+
+impl Kept {
+    /// The ID of the page before it; 0 where there was none, or it is unknown.
+    pub fn before(&self) -> u128 {
+        id(&self.before)
+    }
+
+    pub(super) fn set_before(&self, page: u128) {
+        set_id(&self.before, page);
+    }
+
+    /// The identity of the file that was created for the page, as opposed to a copy of it.
+    pub(super) fn home(&self) -> Identity {
+        (self.device.load(Acquire), id(&self.file))
+    }
+
+    pub(super) fn set_home(&self, (device, file): Identity) {
+        self.device.store(device, Release);
+        set_id(&self.file, file);
+    }
+
+    /// The first tick after the last jump under a counter; [`crate::core::sequencer::NEVER`] where unknown.
+    pub fn landing(&self, counter: usize) -> Tick {
+        mark_of(self.landings[counter].load(Acquire))
+    }
+
+    /// Records the first tick after a jump of more than an hour, for a reset. Keeps only the last one of each counter.
+    pub fn set_landing(&self, counter: usize, tick: Tick) {
+        self.landings[counter].store(mark_code(tick), Release);
+    }
+
+    /// The process that renewed last, and since when it does (Unix ms).
+    pub fn renewer(&self) -> (u32, i64) {
+        (self.renewer.load(Acquire) as u32, self.since_ms.load(Acquire))
+    }
+
+    /// Notes this process as the one that renewed last.
+    pub fn note_renewer(&self) {
+        let pid = u64::from(std::process::id());
+        if self.renewer.swap(pid, AcqRel) != pid {
+            self.since_ms.store(unix_ms(), Release);
         }
-        contents.cells.prepare(header.node.layout());
-        page
     }
 
-    /// Its contents, to change them.
-    pub fn contents(&self) -> &Contents {
-        self.bytes.contents()
+    /// State of a leased page.
+    pub(super) fn leasing(&self, owner: u128) -> Leasing {
+        let losses = [Loss::Taken, Loss::Missing, Loss::Reverted, Loss::Released];
+        let loss = self.loss.load(Acquire);
+        let (renewer, since_ms) = self.renewer();
+        Leasing {
+            namespace: id(&self.namespace),
+            owner,
+            loss: losses.into_iter().find(|one| *one as u64 == loss),
+            renewed_ms: self.renewed_ms.load(Acquire),
+            renewals: self.renewals.load(Acquire),
+            renewer,
+            since_ms,
+            expires_ms: self.expires.load(Acquire).checked_sub(1).filter(|&ms| ms >= 0),
+            ttl_ms: self.ttl_ms.load(Acquire),
+        }
     }
 
-    /// Its bytes.
-    pub fn bytes(&mut self) -> &[u8] {
-        self.bytes.as_bytes()
+    /// Begins a leased page.
+    pub(super) fn begin_lease(&self, grant: &Grant) {
+        set_id(&self.namespace, grant.namespace);
+        self.set_renewed(grant.now_ms, grant.expires_ms, grant.ttl_ms);
     }
+
+    /// Counts a renewal by this process.
+    pub fn note_renewal(&self, now_ms: i64, expires_ms: Option<i64>, ttl_ms: i64) {
+        self.renewals.fetch_add(1, AcqRel);
+        self.set_renewed(now_ms, expires_ms, ttl_ms);
+    }
+
+    fn set_renewed(&self, now_ms: i64, expires_ms: Option<i64>, ttl_ms: i64) {
+        self.note_renewer();
+        self.expires.store(expires_ms.map_or(0, |ms| ms.max(0) + 1), Release);
+        self.ttl_ms.store(ttl_ms, Release);
+        self.renewed_ms.store(now_ms, Release);
+    }
+
+    /// Notes the reason of a leased page's end. The first one stays, except that `Reverted` replaces `Taken`. Returns
+    /// whether it is the first one.
+    pub(super) fn note_loss(&self, loss: Loss) -> bool {
+        let may_follow = |seen| seen == 0 || (seen == Loss::Taken as u64 && loss == Loss::Reverted);
+        let change = |seen| may_follow(seen).then_some(loss as u64);
+        self.loss.fetch_update(AcqRel, Acquire, change) == Ok(0)
+    }
+}
+
+pub(super) fn unix_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
 }

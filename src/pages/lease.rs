@@ -10,9 +10,9 @@
 
 use std::thread;
 
-use super::Directory;
+use super::contents::{Grant, Loss};
+use super::directory::Directory;
 use super::header::{Authority, Terms};
-use super::kept::{Grant, Loss};
 use super::life::CHANGE;
 use super::page::Page;
 use crate::core::clock::{Clock, SystemClock};

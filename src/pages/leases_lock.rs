@@ -36,7 +36,7 @@ impl Directory {
             let file = match opened {
                 Ok((file, ..)) => file,
                 Err(failure) if failure.is_missing() => {
-                    own::create(&path, b"").map_err(Failure::io("page-io", "create", &path))?;
+                    own::create(&path, "").map_err(Failure::io("page-io", "create", &path))?;
                     continue;
                 }
                 Err(error) => return Err(error),

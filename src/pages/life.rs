@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use super::contents::NewPage;
 use super::directory::Directory;
 use super::header::{Authority, Header, MARKER, Terms};
 use super::own;
@@ -26,7 +25,6 @@ use crate::core::clock::Clock;
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::Tick;
 use crate::core::node::Node;
-use crate::core::sequence::Sequence;
 use crate::core::sequencer::NEVER;
 use crate::files::lock::Hold;
 use crate::files::whole;
@@ -113,11 +111,10 @@ impl Directory {
     pub fn reset(&self, unused: &Page, floor: Tick, ceiling: Tick) -> Result<(), Failure> {
         let Some(path) = unused.path() else { return Ok(()) };
         let Header { node, terms, .. } = *unused.header();
-        let mut page = NewPage::new(&self.wanted(&node, terms));
-        let cells = &page.contents().cells;
-        cells.set_ceiling(ceiling);
-        Sequence::new(cells, node.layout()).note_before(floor);
-        let placed = own::write_page(self.path(), &mut page).and_then(|file| {
+        let page = Page::new(self.wanted(&node, terms));
+        page.cells().set_ceiling(ceiling);
+        page.sequence().note_before(floor);
+        let placed = page.write(self.path()).and_then(|file| {
             if unused.is_named().unwrap_or(false) {
                 // The marker first: those who find the old page meanwhile wait for its lock.
                 let marker = second_name(file.path(), self.path())?;
@@ -205,20 +202,18 @@ impl Search<'_> {
         }
         whole::sweep(directory);
         own::explain(directory);
-        let mut page = NewPage::new(&self.wanted);
+        let page = Page::new(self.wanted);
         // This process may have issued IDs as another user, before `setuid`. What those were is unknown.
         let is_next = || !self.directory.other_users(&self.wanted.node).is_empty();
         let reached = if self.reached == NEVER && is_next() { 0 } else { self.reached };
         let layout = self.wanted.node.layout();
-        let sequence = Sequence::new(&page.contents().cells, layout);
-        sequence.note_before(reached);
+        page.sequence().note_before(reached);
         if let Some(tick) = self.directory.swept_tick(layout) {
-            sequence.raise_floor(tick);
+            page.sequence().raise_floor(tick);
         }
-        let file = own::write_page(directory, &mut page);
-        let named = file.and_then(|file| Ok(file.persist_noclobber(&self.path)?));
+        let named = page.write(directory).and_then(|file| Ok(file.persist_noclobber(&self.path)?));
         if whole::if_possible(named).map_err(|cause| self.failed(cause))?.is_some() {
-            self.created = page.header.page_id;
+            self.created = page.id();
             self.directory.note_created();
         }
         Ok(Attempt::Again)

@@ -5,8 +5,7 @@
 //! |---|---|
 //! | `header` | a page's header: the node, the terms that its users agree on; its names |
 //! | `processes` | the table of the processes that use a page, for people |
-//! | `kept` | the words of a page beside its cells: the page before it, jumps, the lease |
-//! | `contents` | the bytes of a page |
+//! | `contents` | the bytes of a page: beside its cells, the page before it, jumps, the lease |
 //! | `own` | this user's directory of pages and the files in it: nobody else may write to them |
 //! | `page` | a page: its memory, locks, name and end |
 //! | `reading` | the time of a reservation, with the check of the page's name |
@@ -45,7 +44,6 @@ mod contents;
 mod directory;
 mod durable_lease;
 mod header;
-mod kept;
 mod lease;
 mod leases_lock;
 mod life;
@@ -56,9 +54,9 @@ mod processes;
 mod reading;
 mod sweep;
 
+pub use contents::{Grant, Kept, Leasing, Loss};
 pub use directory::{Directory, Found};
 pub use header::{Authority, BootId, Header, Terms};
-pub use kept::{Grant, Kept, Leasing, Loss};
 pub use leases_lock::LeasesLock;
 pub use other_users::OtherUser;
 pub use page::{Memory, Page, Snapshot};

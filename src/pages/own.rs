@@ -2,13 +2,11 @@
 //! them.
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-use super::contents::{KEPT_AT, NewPage};
-use super::kept::Kept;
 use crate::core::fault::{Class, Failure, fault};
 use crate::files::access::{Wrong, check_own};
 use crate::files::path::{Identity, identity_of};
@@ -74,32 +72,26 @@ pub fn open(path: &Path, uid: u32) -> Result<(File, Metadata, Identity), Failure
     Ok((file, found, identity))
 }
 
-/// Writes a temporary file that only this user can open, independent of the umask.
-pub fn write(directory: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
-    whole::write(directory, bytes, finish)
-}
-
-fn finish(file: &NamedTempFile) -> io::Result<()> {
-    system::set_private(file.as_file())?;
-    // On a disk, a power cut must not leave the name on a file of zeros.
-    if system::IN_MEMORY { Ok(()) } else { file.as_file().sync_all() }
-}
-
-/// Writes a page to a temporary file, with the file's identity.
-pub fn write_page(directory: &Path, page: &mut NewPage) -> io::Result<NamedTempFile> {
-    whole::write(directory, page.bytes(), |file| {
-        let (at, bytes) = Kept::identity_bytes(identity_of(file.as_file())?);
-        let mut to = file.as_file();
-        to.seek(SeekFrom::Start((KEPT_AT + at) as u64))?;
-        to.write_all(&bytes)?;
-        finish(file)
+/// Writes a temporary file that only this user can open, independent of the umask. Its bytes may depend on the file's
+/// identity.
+pub fn write(
+    directory: &Path,
+    bytes: impl FnOnce(Identity) -> Vec<u8>,
+) -> io::Result<NamedTempFile> {
+    whole::write(directory, b"", |file| {
+        let mut file = file.as_file();
+        file.write_all(&bytes(identity_of(file)?))?;
+        system::set_private(file)?;
+        // On a disk, a power cut must not leave the name on a file of zeros.
+        if system::IN_MEMORY { Ok(()) } else { file.sync_all() }
     })
 }
 
 /// Creates a file. None if the name exists, or the directory was removed.
-pub fn create(path: &Path, bytes: &[u8]) -> io::Result<Option<File>> {
+pub fn create(path: &Path, text: &str) -> io::Result<Option<File>> {
     let directory = path.parent().unwrap_or(Path::new(""));
-    whole::if_possible(write(directory, bytes).and_then(|file| Ok(file.persist_noclobber(path)?)))
+    let written = write(directory, |_| text.into());
+    whole::if_possible(written.and_then(|file| Ok(file.persist_noclobber(path)?)))
 }
 
 /// Removes a file, if it exists.
@@ -116,7 +108,7 @@ pub fn remove(path: &Path) -> Result<(), Failure> {
 pub fn explain(directory: &Path) {
     let path = directory.join(README);
     if fs::symlink_metadata(&path).is_err() {
-        let _ = create(&path, EXPLANATION.as_bytes());
+        let _ = create(&path, EXPLANATION);
     }
 }
 

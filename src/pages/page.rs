@@ -17,10 +17,10 @@ use std::sync::atomic::{
 
 use memmap2::{MmapOptions, MmapRaw};
 use parking_lot::Mutex;
+use tempfile::NamedTempFile;
 
-use super::contents::{BYTES, Bytes, Contents};
+use super::contents::{BYTES, Contents, Kept, Leasing, Words, unix_ms};
 use super::header::{Authority, HEADER_BYTES, Header, MARKER, Terms};
-use super::kept::{Kept, Leasing, unix_ms};
 use super::own;
 use super::processes::{self, Process};
 use crate::core::fault::{Class, Failure, fault};
@@ -44,7 +44,7 @@ pub struct Page {
 /// The memory of a page.
 pub enum Memory {
     /// The process's own.
-    Own(Box<Bytes>),
+    Own(Box<Words>),
     /// A file's.
     Mapped(MmapRaw),
 }
@@ -68,14 +68,14 @@ struct Place {
 
 impl Memory {
     #[inline]
-    fn contents(&self) -> &Contents {
+    fn words(&self) -> &Words {
         match self {
-            Memory::Own(bytes) => bytes.contents(),
-            // SAFETY: the map is as long as `Contents` and aligned to a system page, which is at least 4096 bytes. It
-            // lives as long as `self`. All fields are atomics, for which any bits are a valid value, and other processes
-            // that map the file change them atomically. (If their user truncates the file, the access ends the
-            // process; it reads nothing else.)
-            Memory::Mapped(map) => unsafe { &*map.as_ptr().cast::<Contents>() },
+            Memory::Own(words) => words,
+            // SAFETY: the map is as long as `Words` and aligned to a system page, which is at least 4096 bytes. It lives
+            // as long as `self`. All words are atomics, for which any bits are a valid value, and other processes that
+            // map the file change them atomically. (If their user truncates the file, the access ends the process; it
+            // reads nothing else.)
+            Memory::Mapped(map) => unsafe { &*map.as_ptr().cast::<Words>() },
         }
     }
 }
@@ -83,7 +83,7 @@ impl Memory {
 impl Borrow<Cells> for Memory {
     #[inline]
     fn borrow(&self) -> &Cells {
-        &self.contents().cells
+        &self.words().contents().cells
     }
 }
 
@@ -92,6 +92,25 @@ impl Page {
     pub fn own(node: Node, terms: Terms) -> Page {
         let header = Header { page_id: fastrand::u128(1..), ..Header::new(node, terms) };
         Page::of(Memory::Own(Box::default()), header, None)
+    }
+
+    /// A page as wanted, with an ID of its own, for a file. It issues nothing until it is begun. The word is never 0, so a
+    /// cleared page is noticed.
+    pub(super) fn new(wanted: Header) -> Page {
+        let page_id = fastrand::u128(1..);
+        let header = Header { page_id, created_ms: unix_ms(), ..wanted };
+        let page = Page::of(Memory::Own(Box::default()), header, None);
+        page.contents().set_header(header.to_bytes());
+        page.cells().prepare(header.node.layout());
+        page
+    }
+
+    /// Writes it to a temporary file.
+    pub(super) fn write(&self, directory: &Path) -> io::Result<NamedTempFile> {
+        own::write(directory, |identity| {
+            self.kept().set_home(identity);
+            self.sequence.memory().words().to_bytes()
+        })
     }
 
     /// Maps the page of this name; none if it does not exist.
@@ -136,7 +155,7 @@ impl Page {
     }
 
     fn contents(&self) -> &Contents {
-        self.sequence.memory().contents()
+        self.sequence.memory().words().contents()
     }
 
     /// The cells that its users share.
@@ -280,7 +299,7 @@ impl Page {
 
     /// Whether the file was created for the page. A copy of it has the same contents, and another identity.
     pub(super) fn is_original(&self) -> bool {
-        self.place.as_ref().is_none_or(|place| self.kept().is_at_home(place.identity))
+        self.place.as_ref().is_none_or(|place| self.kept().home() == place.identity)
     }
 
     /// Whether both are of one file.

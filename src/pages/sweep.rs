@@ -73,7 +73,7 @@ impl Directory {
         }
         let path = self.swept();
         let failed = Failure::io("page-io", "write", &path);
-        if own::create(&path, b"").map_err(&failed)?.is_some() {
+        if own::create(&path, "").map_err(&failed)?.is_some() {
             self.keep(&own::open(&path, self.uid)?.0, 0)?;
         }
         let (kept, ..) = own::open(&path, self.uid)?;
