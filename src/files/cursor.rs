@@ -1,55 +1,54 @@
-//! Reads and writes the fields of a record in order.
+//! The fields of a record in order, little-endian. One list of the fields both writes and reads them.
 
-/// A place in the bytes of a record.
-#[derive(Clone, Copy)]
-pub struct Cursor<const BYTES: usize> {
-    /// All bytes.
-    pub bytes: [u8; BYTES],
-    /// The place of the next field.
-    pub at: usize,
+/// A place in the bytes of a record. Moves each field there, or from there.
+pub struct Cursor<'a> {
+    bytes: &'a mut [u8],
+    at: usize,
+    is_writing: bool,
 }
 
-impl<const BYTES: usize> Cursor<BYTES> {
-    /// At the first field.
-    pub fn new(bytes: [u8; BYTES]) -> Self {
-        Cursor { bytes, at: 0 }
+/// A number in a record.
+pub trait Number {
+    /// Writes or reads it.
+    fn pass(&mut self, record: &mut Cursor);
+}
+
+macro_rules! numbers {
+    ($($number:ty),*) => {
+        $(impl Number for $number {
+            fn pass(&mut self, record: &mut Cursor) {
+                *self = <$number>::from_le_bytes(record.pass(self.to_le_bytes()));
+            }
+        })*
+    };
+}
+numbers!(u8, u32, u64, i64, u128);
+
+impl<'a> Cursor<'a> {
+    /// Writes from this byte on.
+    pub fn writing(bytes: &'a mut [u8], at: usize) -> Self {
+        Cursor { bytes, at, is_writing: true }
     }
 
-    /// Writes the next field.
-    pub fn put(&mut self, field: &[u8]) {
-        self.bytes[self.at..self.at + field.len()].copy_from_slice(field);
-        self.at += field.len();
+    /// Reads from this byte on.
+    pub fn reading(bytes: &'a mut [u8], at: usize) -> Self {
+        Cursor { bytes, at, is_writing: false }
     }
 
-    /// Writes a text to a field of `longest` + 1 bytes. Cuts a longer text.
-    pub fn put_text(&mut self, text: &str, longest: usize) {
-        let start = self.at;
-        let mut len = text.len().min(longest);
-        while !text.is_char_boundary(len) {
-            len -= 1;
+    /// Writes the next field, or reads it. Returns its present bytes.
+    pub fn pass<const N: usize>(&mut self, mut field: [u8; N]) -> [u8; N] {
+        let place = &mut self.bytes[self.at..self.at + N];
+        if self.is_writing {
+            place.copy_from_slice(&field);
+        } else {
+            field.copy_from_slice(place);
         }
-        self.put(&[len as u8]);
-        self.put(&text.as_bytes()[..len]);
-        self.at = start + 1 + longest;
-    }
-
-    /// Reads the next field.
-    pub fn take<const N: usize>(&mut self) -> [u8; N] {
-        let mut field = [0; N];
-        field.copy_from_slice(&self.bytes[self.at..self.at + N]);
         self.at += N;
         field
     }
 
-    /// Reads a text from a field of `longest` + 1 bytes.
-    pub fn take_text(&mut self, longest: usize) -> Option<String> {
-        let [len] = self.take();
-        let start = self.at;
-        self.at += longest;
-        let len = usize::from(len);
-        if len > longest {
-            return None;
-        }
-        String::from_utf8(self.bytes[start..start + len].to_vec()).ok()
+    /// The same with numbers.
+    pub fn numbers(&mut self, fields: &mut [&mut dyn Number]) {
+        fields.iter_mut().for_each(|field| field.pass(self));
     }
 }

@@ -121,7 +121,7 @@ impl Page {
         };
         let mut bytes = [0; HEADER_BYTES];
         file.read_exact(&mut bytes).map_err(Failure::io("page-io", "read", path))?;
-        let header = Header::from_bytes(&bytes, path)?;
+        let header = Header::from_bytes(bytes, path)?;
         let map = MmapOptions::new()
             .len(BYTES)
             .map_raw(&file)

@@ -18,12 +18,12 @@
 //! | 272..288 | the skipped ticks: from, to |
 //! | 288..508 | the holder: held (0 or 1), pid, start in Unix ms, token, length of its host, UTF-8 |
 
-use super::{Jump, Record, Skip};
+use super::{Record, Skip};
 use crate::authority::Holder;
-use crate::core::layout::{MAX_COUNTERS, Tick};
+use crate::core::layout::Tick;
 use crate::core::node::Node;
-use crate::core::sequencer::{HighMarks, NEVER};
-use crate::files::cursor::Cursor;
+use crate::core::sequencer::NEVER;
+use crate::files::cursor::{Cursor, Number};
 
 /// The smallest sector of a disk.
 pub const BYTES: usize = 512;
@@ -32,7 +32,6 @@ const MAGIC: [u8; 8] = *b"snowdrft";
 /// Version 2 was one record and a memory map.
 pub const VERSION: u32 = 3;
 
-const HOLDER_AT: usize = 288;
 pub(super) const LONGEST_HOST: usize = 190;
 
 /// Reasons that bytes are not a record.
@@ -51,33 +50,11 @@ pub enum Unsound {
 impl Record {
     /// The bytes of the sector.
     pub fn to_bytes(&self) -> [u8; BYTES] {
-        let mut to = Cursor { bytes: [0; BYTES], at: 16 };
-        to.put(&self.node.to_bytes());
-        to.put(&self.file.to_le_bytes());
-        to.put(&self.page.to_le_bytes());
-        to.put(&self.generation.to_le_bytes());
-        to.put(&self.floor.to_le_bytes());
-        to.put(&self.ceiling.to_le_bytes());
-        for mark in self.high.marks {
-            to.put(&mark.to_le_bytes());
-        }
-        to.put(&self.used.to_le_bytes());
-        to.put(&[self.high.current as u8, self.is_closed.into()]);
-        to.put(&[0; 6]);
-        for tick in [self.jump.before, self.jump.since, self.skip.from, self.skip.to] {
-            to.put(&tick.to_le_bytes());
-        }
-        debug_assert_eq!(to.at, HOLDER_AT);
-        if let Some(holder) = &self.holder {
-            to.put(&[1]);
-            to.put(&holder.pid.to_le_bytes());
-            to.put(&holder.started_ms.to_le_bytes());
-            to.put(&holder.token.to_le_bytes());
-            to.put_text(&holder.host, LONGEST_HOST);
-        }
-        let mut bytes = to.bytes;
+        let mut bytes = [0; BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[16..56].copy_from_slice(&self.node.to_bytes());
+        self.clone().pass(&mut Cursor::writing(&mut bytes, 56));
         let check = crc32fast::hash(&bytes[16..]);
         bytes[12..16].copy_from_slice(&check.to_le_bytes());
         bytes
@@ -85,74 +62,69 @@ impl Record {
 
     /// The record of a sector.
     pub fn from_bytes(bytes: &[u8; BYTES]) -> Result<Record, Unsound> {
-        if bytes[..8] != MAGIC {
-            return Err(Unsound::Foreign);
-        }
-        let mut from = Cursor { bytes: *bytes, at: 8 };
-        let version = u32::from_le_bytes(from.take());
-        if version > VERSION {
-            return Err(Unsound::Newer(version));
-        }
-        if (1..VERSION).contains(&version) {
-            return Err(Unsound::Older(version));
-        }
-        let check = u32::from_le_bytes(from.take());
-        if version != VERSION || check != crc32fast::hash(&bytes[16..]) {
-            return Err(Unsound::Damaged);
+        let number = |at| u32::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
+        match number(8) {
+            _ if bytes[..8] != MAGIC => return Err(Unsound::Foreign),
+            version if version > VERSION => return Err(Unsound::Newer(version)),
+            version @ 1..VERSION => return Err(Unsound::Older(version)),
+            VERSION if number(12) == crc32fast::hash(&bytes[16..]) => {}
+            _ => return Err(Unsound::Damaged),
         }
         // Bytes that no writer of this version produces are damage, even with a correct CRC.
-        let is_whole = |record: &Record| record.to_bytes() == *bytes;
-        Record::read(&mut from).filter(is_whole).ok_or(Unsound::Damaged)
+        let is_whole = |record: &Record| record.is_sound() && record.to_bytes() == *bytes;
+        Record::read(*bytes).filter(is_whole).ok_or(Unsound::Damaged)
     }
 
-    fn read(from: &mut Cursor<BYTES>) -> Option<Record> {
-        let tick = |from: &mut Cursor<BYTES>| Tick::from_le_bytes(from.take());
-        let node = Node::from_bytes(from.take()).ok()?;
-        let file = u128::from_le_bytes(from.take());
-        let page = u128::from_le_bytes(from.take());
-        let generation = u64::from_le_bytes(from.take());
-        let (floor, ceiling) = (tick(from), tick(from));
-        let marks: [Tick; MAX_COUNTERS] = std::array::from_fn(|_| tick(from));
-        let used = u64::from_le_bytes(from.take());
-        let [current, is_closed] = from.take();
-        let _: [u8; 6] = from.take();
-        let jump = Jump { before: tick(from), since: tick(from) };
-        let skip = Skip { from: tick(from), to: tick(from) };
-        let record = Record {
-            node,
-            file,
-            page,
-            generation,
-            floor,
-            ceiling,
-            high: HighMarks { marks, current: current.into() },
-            used,
-            is_closed: is_closed != 0,
-            holder: match from.take() {
-                [0] => None,
-                [_] => Some(Holder {
-                    pid: u32::from_le_bytes(from.take()),
-                    started_ms: i64::from_le_bytes(from.take()),
-                    token: u128::from_le_bytes(from.take()),
-                    host: from.take_text(LONGEST_HOST)?,
-                }),
-            },
-            jump,
-            skip,
-        };
-        let layout = record.node.layout();
-        let counters = layout.counters();
+    fn read(mut bytes: [u8; BYTES]) -> Option<Record> {
+        let mut from = Cursor::reading(&mut bytes, 16);
+        let node = Node::from_bytes(from.pass([0; _])).ok()?;
+        let mut record = Record::starting_at(&node, NEVER);
+        record.pass(&mut from)?;
+        Some(record)
+    }
+
+    /// The fields after the node. None if the bytes are no host's name.
+    fn pass(&mut self, record: &mut Cursor) -> Option<()> {
+        record.numbers(&mut [&mut self.file, &mut self.page, &mut self.generation]);
+        record.numbers(&mut [&mut self.floor, &mut self.ceiling]);
+        self.high.marks.iter_mut().for_each(|mark| mark.pass(record));
+        self.used.pass(record);
+        let [current, is_closed, ..] =
+            record.pass([self.high.current as u8, self.is_closed.into(), 0, 0, 0, 0, 0, 0]);
+        (self.high.current, self.is_closed) = (current.into(), is_closed != 0);
+        let Record { jump, skip, .. } = self;
+        record.numbers(&mut [&mut jump.before, &mut jump.since, &mut skip.from, &mut skip.to]);
+        let [is_held] = record.pass([self.holder.is_some().into()]);
+        if is_held == 0 {
+            return Some(());
+        }
+        let none = || Holder { token: 0, pid: 0, host: String::new(), started_ms: 0 };
+        let Holder { token, pid, host, started_ms } = self.holder.get_or_insert_with(none);
+        record.numbers(&mut [pid, started_ms, token]);
+        let mut text = [0; 1 + LONGEST_HOST];
+        let mut len = host.len().min(LONGEST_HOST);
+        while !host.is_char_boundary(len) {
+            len -= 1;
+        }
+        text[0] = len as u8;
+        text[1..=len].copy_from_slice(&host.as_bytes()[..len]);
+        let text = record.pass(text);
+        let bytes = text.get(1..=usize::from(text[0]))?;
+        *host = String::from_utf8(bytes.to_vec()).ok()?;
+        Some(())
+    }
+
+    fn is_sound(&self) -> bool {
+        let Record { node, floor, ceiling, high, used, jump, skip, .. } = self;
+        let layout = node.layout();
         let is_mark = |(counter, &mark): (usize, &Tick)| {
-            mark == NEVER || (NEVER < mark && mark <= ceiling && counter < counters)
+            mark == NEVER || (NEVER < mark && mark <= *ceiling && counter < layout.counters())
         };
-        let is_sound = marks.iter().enumerate().all(is_mark)
-            && record.high.current < counters
-            && used <= layout.last_sequence() + 1
-            && NEVER <= record.floor
-            && record.floor <= record.ceiling
-            && NEVER <= jump.before
-            && jump.before <= jump.since
-            && (skip == Skip::NONE || (record.ceiling < skip.from && skip.from <= skip.to));
-        is_sound.then_some(record)
+        high.marks.iter().enumerate().all(is_mark)
+            && high.current < layout.counters()
+            && *used <= layout.last_sequence() + 1
+            && (NEVER..=*ceiling).contains(floor)
+            && (NEVER..=jump.since).contains(&jump.before)
+            && (*skip == Skip::NONE || (*ceiling < skip.from && skip.from <= skip.to))
     }
 }

@@ -48,6 +48,13 @@ fn a_record_reads_as_it_was_written() {
     }
 }
 
+/// Other versions of snowdrift read the file. The check covers all bytes after it.
+#[test]
+fn a_record_has_the_same_bytes_in_all_versions() {
+    let bytes = record().to_bytes();
+    assert_eq!(u32::from_le_bytes(bytes[12..16].try_into().unwrap()), 3_159_854_377);
+}
+
 #[test]
 fn a_long_host_is_cut_between_characters() {
     let host = "ü".repeat(200);
