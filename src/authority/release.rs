@@ -11,9 +11,6 @@ use crate::files::lock::{Hold, USERS};
 use crate::generator::Generator;
 use crate::pages::Page;
 
-/// The number of times to wait [`POLL`] for the clock to pass a page's last tick.
-const PASSING: usize = 3;
-
 impl Durable {
     /// Releases the slot. The last user closes the page and records the ticks issued. Of a leased slot it removes the
     /// page.
@@ -60,11 +57,8 @@ impl Durable {
     }
 }
 
-/// Removes a closed page without users, once the clock has passed its last tick: the node's next page may be for
-/// another record, which knows nothing of this one. Where that takes longer than a tick of a ms,
-/// [`Directory::sweep_leases`] removes it. A page that stays is closed, and harms nobody.
-///
-/// [`Directory::sweep_leases`]: crate::pages::Directory::sweep_leases
+/// Removes a closed page without users: the node's next page may be for another record, which knows nothing of this one.
+/// A page that stays is closed, and harms nobody.
 fn remove_passed(page: &Page, generator: &Generator) {
     let deadline = Instant::now() + SHORT_TURN;
     // Former users may still have it open for a moment, as may processes that look up its owner.
@@ -74,11 +68,5 @@ fn remove_passed(page: &Page, generator: &Generator) {
         }
         thread::sleep(POLL);
     }
-    for _ in 0..PASSING {
-        if page.sequence().highest() < generator.tick_now() {
-            let _ = page.remove_with_marker();
-            return;
-        }
-        thread::sleep(POLL);
-    }
+    page.remove_passed(|| generator.tick_now());
 }

@@ -6,14 +6,14 @@
 //! node. They cannot list it, and cannot open the pages (0600).
 
 use std::ffi::OsStr;
+use std::fs::{self, Metadata};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::header::{BootId, EXTENSION, Header, Terms, file_name, name_prefix};
+use super::header::{BootId, EXTENSION, Header, Terms, file_name};
 use super::own;
 use super::page::{Page, Snapshot};
-use crate::core::fault::{Class, Failure, fault};
-use crate::core::layout::Layout;
+use crate::core::fault::{Class, Failure, Fault, fault};
 use crate::core::node::Node;
 use crate::files::path::{canonical, paths_in};
 use crate::files::system;
@@ -22,7 +22,7 @@ use crate::files::system;
 #[derive(Clone, Debug)]
 pub struct Directory {
     /// The memory file system's directory, without symbolic links.
-    pub(super) shared: PathBuf,
+    shared: PathBuf,
     path: PathBuf,
     /// The user who owns the pages.
     pub(super) uid: u32,
@@ -39,6 +39,15 @@ pub struct Found {
     pub path: PathBuf,
     /// The content.
     pub snapshot: Result<Snapshot, Failure>,
+}
+
+/// Another user's page of a node: both users issue the same IDs, since users do not share a sequence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherUser {
+    /// The page.
+    pub path: PathBuf,
+    /// The page's owner.
+    pub uid: u32,
 }
 
 impl Directory {
@@ -110,15 +119,20 @@ impl Directory {
 
     /// This user's pages, sorted by name.
     pub fn pages(&self) -> Result<Vec<Found>, Failure> {
-        let mut pages = Vec::new();
-        for path in self.paths("")? {
-            match Page::map(&path, self.uid) {
-                Ok(None) => {}
-                Ok(Some(page)) => pages.push(Found { path, snapshot: Ok(page.snapshot()) }),
-                Err(error) => pages.push(Found { path, snapshot: Err(error) }),
-            }
-        }
-        Ok(pages)
+        let found = |(path, page): (_, Result<Page, Failure>)| Found {
+            path,
+            snapshot: page.map(|page| page.snapshot()),
+        };
+        Ok(self.mapped("")?.map(found).collect())
+    }
+
+    /// The pages whose name begins so, in order, each mapped when it is its turn.
+    pub(super) fn mapped(
+        &self,
+        prefix: &str,
+    ) -> Result<impl Iterator<Item = (PathBuf, Result<Page, Failure>)>, Failure> {
+        let map = |path: PathBuf| Some((Page::map(&path, self.uid).transpose()?, path));
+        Ok(self.paths(prefix)?.into_iter().filter_map(map).map(|(page, path)| (path, page)))
     }
 
     /// The paths of pages whose name begins so, in order; none if the directory was removed.
@@ -135,12 +149,31 @@ impl Directory {
         Ok(paths)
     }
 
-    /// The paths of a datacenter's pages.
-    pub(super) fn paths_of(
-        &self,
-        layout: &Layout,
-        datacenter_id: u64,
-    ) -> Result<Vec<PathBuf>, Failure> {
-        name_prefix(layout, datacenter_id).map_or(Ok(Vec::new()), |prefix| self.paths(&prefix))
+    /// Other users who have the same node, and so issue the same IDs.
+    pub fn second_users(&self, node: &Node) -> Vec<Fault> {
+        let (datacenter, worker) = (node.datacenter_id(), node.worker_id());
+        let fault =
+            |OtherUser { path, uid }| fault!("second-user", place: path, uid, datacenter, worker);
+        self.other_users(node).into_iter().map(fault).collect()
+    }
+
+    /// Other users' pages of this node, as far as their directories permit a search.
+    pub fn other_users(&self, node: &Node) -> Vec<OtherUser> {
+        let name = file_name(node);
+        let mut others = Vec::new();
+        for entry in fs::read_dir(&self.shared).into_iter().flatten().flatten() {
+            let directory = entry.file_name();
+            let Some(uid) = directory.to_str().and_then(system::user_of) else { continue };
+            let path = entry.path().join(&name);
+            // Any other owner has squatted the name, and nobody draws from the file.
+            let is_page = |found: Metadata| {
+                let owner = system::traits(&found).owner;
+                found.is_file() && (system::outer_user(owner) == uid || owner == system::user())
+            };
+            if entry.path() != self.path && fs::symlink_metadata(&path).is_ok_and(is_page) {
+                others.push(OtherUser { path, uid });
+            }
+        }
+        others
     }
 }

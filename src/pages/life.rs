@@ -31,7 +31,7 @@ use crate::files::whole;
 
 /// Attempts to find or create a page before an error. Only a program that deletes the page each time causes more than a
 /// few.
-const TRIES: usize = 100;
+pub(super) const TRIES: usize = 100;
 
 /// Time to replace a page.
 pub(super) const CHANGE: Duration = Duration::from_millis(1);

@@ -9,13 +9,10 @@
 //! | `own` | this user's directory of pages and the files in it: nobody else may write to them |
 //! | `page` | a page: its memory, locks, name and end |
 //! | `reading` | the time of a reservation, with the check of the page's name |
-//! | `directory` | the directory of pages: location, owner, content |
-//! | `other_users` | other users' pages of a node, to warn of |
+//! | `directory` | the directory of pages: location, owner, content; other users' pages of a node, to warn of |
 //! | `sweep` | removes unused pages where there are many |
 //! | `life` | how a process obtains a node's page, and what follows a page that has lost its name |
-//! | `lease` | pages of slots that a store has leased to this host |
-//! | `durable_lease` | pages of slots that this host has leased from directories: search and removal |
-//! | `leases_lock` | a lock: one process at a time looks for the host's leased slot |
+//! | `lease` | pages of slots that this host has leased, from a store or a directory: search, removal, and a lock for a search |
 //!
 //! Invariants that keep two pages of one node from issuing the same ID (`tests/host`, `tests/shared`):
 //!
@@ -42,12 +39,9 @@
 
 mod contents;
 mod directory;
-mod durable_lease;
 mod header;
 mod lease;
-mod leases_lock;
 mod life;
-mod other_users;
 mod own;
 mod page;
 mod processes;
@@ -55,10 +49,9 @@ mod reading;
 mod sweep;
 
 pub use contents::{Grant, Kept, Leasing, Loss};
-pub use directory::{Directory, Found};
+pub use directory::{Directory, Found, OtherUser};
 pub use header::{Authority, BootId, Header, Terms};
-pub use leases_lock::LeasesLock;
-pub use other_users::OtherUser;
+pub use lease::LeasesLock;
 pub use page::{Memory, Page, Snapshot};
 pub use processes::Process;
 pub use reading::{Halt, Reading};

@@ -4,6 +4,7 @@
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use tempfile::NamedTempFile;
 
@@ -85,6 +86,25 @@ pub fn write(
         // On a disk, a power cut must not leave the name on a file of zeros.
         if system::IN_MEMORY { Ok(()) } else { file.sync_all() }
     })
+}
+
+/// Opens an empty file for its lock or its time. A new one has no time: 1970.
+pub fn open_empty(path: &Path, uid: u32) -> Result<File, Failure> {
+    let directory = path.parent().unwrap_or(Path::new(""));
+    let create = || {
+        let file = write(directory, |_| Vec::new())?;
+        file.as_file().set_modified(UNIX_EPOCH)?;
+        file.persist_noclobber(path)?;
+        Ok(())
+    };
+    match open(path, uid) {
+        Err(failure) if failure.is_missing() => {
+            whole::if_possible(create()).map_err(Failure::io("page-io", "create", path))?;
+            open(path, uid)
+        }
+        opened => opened,
+    }
+    .map(|(file, ..)| file)
 }
 
 /// Creates a file. None if the name exists, or the directory was removed.

@@ -5,7 +5,7 @@
 //! of one file, and new pages issue nothing up to it. A clock that rolls back behind it is waited for.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::{Duration, UNIX_EPOCH};
@@ -73,42 +73,30 @@ impl Directory {
         }
         let path = self.swept();
         let failed = Failure::io("page-io", "write", &path);
-        if own::create(&path, "").map_err(&failed)?.is_some() {
-            self.keep(&own::open(&path, self.uid)?.0, 0)?;
-        }
-        let (kept, ..) = own::open(&path, self.uid)?;
-        if !lock::try_take(&kept, USERS, Hold::Exclusive).map_err(failed)? {
+        let kept = own::open_empty(&path, self.uid)?;
+        if !lock::try_take(&kept, USERS, Hold::Exclusive).map_err(&failed)? {
             // Another process sweeps.
             return Ok(());
         }
         let latest = SystemClock.now().ms - PASSED.as_millis() as i64;
-        let mut removed = 0;
+        let is_past = |page: &Page| page.last_ms() <= latest && !page.forbids_ticks();
         let first = fastrand::usize(..paths.len());
         paths.rotate_left(first);
-        for path in paths.into_iter().take(2 * MOST) {
-            if removed == surplus {
-                break;
-            }
-            let Ok(Some(page)) = Page::map(&path, self.uid) else { continue };
-            if page.last_ms() > latest || page.forbids_ticks() || !page.try_alone()? {
-                continue;
-            }
+        let pages =
+            paths.iter().take(2 * MOST).filter_map(|path| Page::map(path, self.uid).ok()?);
+        for page in pages.filter(is_past).take(surplus) {
             // Others may have issued before the lock.
-            let last_ms = page.last_ms();
-            if last_ms > latest {
+            if !page.try_alone()? || !is_past(&page) {
                 continue;
             }
             // First, so that the node's next page begins above it.
-            self.keep(&kept, last_ms.max(self.swept_ms().unwrap_or(0)))?;
+            let last_ms = page.last_ms().max(self.swept_ms().unwrap_or(0));
+            let last = UNIX_EPOCH + Duration::from_millis(last_ms.max(0) as u64);
+            kept.set_modified(last).map_err(&failed)?;
             page.end();
-            removed += usize::from(page.remove_with_marker().is_ok());
+            let _ = page.remove_with_marker();
         }
         Ok(())
-    }
-
-    fn keep(&self, file: &File, unix_ms: i64) -> Result<(), Failure> {
-        let time = UNIX_EPOCH + Duration::from_millis(unix_ms.max(0) as u64);
-        file.set_modified(time).map_err(Failure::io("page-io", "write", &self.swept()))
     }
 }
 
