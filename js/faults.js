@@ -99,14 +99,6 @@ const TEXTS = {
   ERR_SNOWFLAKE_ARGUMENT: {
     'field-too-large': ({ name, value, max }) =>
       `${name} must be a whole number from 0 to ${max} in this layout; it is ${value}`,
-    'time-outside': ({ time, first, last }) =>
-      `the time must lie in this layout's range, ${first} to ${last} (Unix ms); it is ${time}`,
-  },
-  ERR_SNOWFLAKE_INVALID_ID: {
-    'id-too-wide': ({ id, bits }) =>
-      `the ID ${id} is wider than this layout's ${bits} bits: parse it with the layout that issued it`,
-    'beyond-date': ({ id }) =>
-      `the time of the ID ${id} is later than a Date can hold: check the layout's epoch and tickMs`,
   },
   ERR_SNOWFLAKE_CONFLICT: {
     'page-max-ahead': ({ place, pid, theirs, ours }) =>

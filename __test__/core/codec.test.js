@@ -1,6 +1,6 @@
 'use strict';
-// The codec in JavaScript (js/ids/codec.js) and the one in Rust (src/core/layout.rs) read and write the same IDs,
-// and refuse the same ones in the same words: any layout, any ID, any fields.
+// The codec (js/ids/codec.js) reads and writes the IDs that plain arithmetic does and that Rust issues, and refuses the
+// others: any layout, any ID, any fields.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
@@ -12,8 +12,11 @@ const { Codec, ParsedId } = require('../../js/ids/codec.js');
 const { idOf } = require('../../js/ids/text.js');
 const { unwrap } = require('../../js/errors.js');
 const native = require('../../js/native.js');
+const { requestOf } = require('../support/request.js');
 const {
   LARGEST_ID,
+  decodePlainly,
+  encodePlainly,
   ids,
   layoutsOfAllKinds,
   layoutsWithFields,
@@ -34,17 +37,12 @@ function outcome(call) {
 
 const codecOf = (layout) => new Codec(layout);
 
-function decodedByRust(layout, id) {
-  const { timestamp, ...rest } = unwrap(native.decode(layout, id));
-  return { id, timestamp, date: new Date(timestamp), ...rest };
-}
-
-test('an ID is taken apart as Rust does it', () => {
+test('an ID is taken apart as plain arithmetic does it', () => {
   fc.assert(
     fc.property(layoutsOfAllKinds, ids, (layout, id) => {
       assert.deepEqual(
         outcome(() => ({ ...codecOf(layout).decode(id) })),
-        outcome(() => decodedByRust(layout, id)),
+        outcome(() => decodePlainly(layout, id)),
       );
     }),
     RUNS,
@@ -59,7 +57,7 @@ test('and put together, at times within the layout and beyond it', () => {
       const id = outcome(() => codecOf(layout).encode(timestamp, ...parts));
       assert.deepEqual(
         id,
-        outcome(() => unwrap(native.encode(layout, fields))),
+        outcome(() => encodePlainly(layout, fields)),
       );
       if (typeof id !== 'bigint') return;
       const again = outcome(() => codecOf(layout).decode(id));
@@ -69,6 +67,34 @@ test('and put together, at times within the layout and beyond it', () => {
       );
     }),
     RUNS,
+  );
+});
+
+test('Rust issues the IDs of these bits, and takes back what is put together, in any layout', () => {
+  fc.assert(
+    fc.property(layoutsWithFields, ({ layout, fields: { timestamp, datacenterId, workerId } }) => {
+      const node = { datacenterId, workerId, ownClock: true };
+      const channel = unwrap(native.open(requestOf(layout, node)));
+      channel.setClock(timestamp);
+      const isIssued = channel.refill(channel.memory) === 1;
+      const id = outcome(() => codecOf(layout).encode(timestamp, datacenterId, workerId, 0, 0));
+      assert.equal(isIssued, typeof id === 'bigint', channel.refusal().kind);
+      if (!isIssued) return;
+      assert.equal(new BigUint64Array(channel.memory)[0], id);
+      const decoded = codecOf(layout).decode(id);
+      const { tickMs, epoch } = layout;
+      const start = BigInt(timestamp) - ((BigInt(timestamp) - BigInt(epoch)) % BigInt(tickMs));
+      assert.equal(decoded.timestamp, Number(start));
+      assert.deepEqual(
+        [decoded.datacenterId, decoded.workerId, decoded.clockBack, decoded.sequence],
+        [datacenterId, workerId, 0, 0],
+      );
+      assert.equal(channel.stats().issued, 1);
+      channel.takeBack(BigUint64Array.of(id));
+      assert.equal(channel.stats().issued, 0);
+      channel.close();
+    }),
+    { numRuns: 2000 },
   );
 });
 

@@ -1,7 +1,7 @@
 'use strict';
 // Decodes and encodes IDs by the two 32-bit halves of each. Needs no addon and no Node API.
 //
-// src/core/layout.rs is the same in Rust; core/codec.test.js compares the two.
+// src/core/node.rs has the same bits; core/codec.test.js decodes IDs that Rust issues.
 
 const { SnowFlakeError } = require('./error.js');
 const { HIGH, LARGEST_ID, LOW, halves, whole } = require('./halves.js');

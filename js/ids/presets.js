@@ -1,7 +1,7 @@
 'use strict';
 // The named layouts, and what any layout must fulfil. Needs no addon and no Node API.
 //
-// src/core/layout.rs is the same in Rust; core/id.test.js compares the two.
+// src/core/layout.rs has the same limits; core/id.test.js compares them.
 
 /** The furthest that a Date reaches from 1970, either way, in ms. */
 const DATE_LIMIT = 8.64e15;

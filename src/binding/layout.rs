@@ -48,28 +48,6 @@ pub fn end_of(layout: &Layout, tick: Tick) -> i64 {
     layout.tick_start_ms(tick.saturating_add(1)).saturating_sub(1)
 }
 
-/// A preset and its name.
-#[napi(object)]
-pub struct Preset {
-    pub name: String,
-    pub layout: LayoutRecord,
-}
-
-/// The named layouts.
-#[napi(catch_unwind)]
-pub fn presets() -> Vec<Preset> {
-    Layout::PRESETS
-        .iter()
-        .map(|(name, layout)| Preset { name: (*name).to_owned(), layout: layout.into() })
-        .collect()
-}
-
-/// The fault of a layout, if any.
-#[napi(catch_unwind)]
-pub fn check_layout(layout: LayoutRecord) -> Option<Fault> {
-    Layout::try_from(&layout).err()
-}
-
 /// The tick of a Unix time in ms, within the layout; -1 before its epoch.
 #[napi(catch_unwind)]
 pub fn tick_at(layout: LayoutRecord, unix_ms: f64) -> Either<i64, Fault> {

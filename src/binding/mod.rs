@@ -7,7 +7,7 @@
 //! | file | content |
 //! |---|---|
 //! | `fault` | faults, and properties of objects |
-//! | `layout`, `ids` | layouts; decoding and encoding |
+//! | `layout` | layouts, ticks and times |
 //! | `report` | reports: objects for JavaScript |
 //! | `leases` | reports on leases and their pages |
 //! | `request` | requests for a generator |
@@ -30,7 +30,6 @@ mod channel;
 mod class;
 mod draw;
 mod fault;
-mod ids;
 mod layout;
 mod leases;
 mod object;

@@ -36,46 +36,10 @@ pub struct Layout {
     pub epoch_ms: i64,
 }
 
-/// The fields of an ID.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fields {
-    /// Ticks since the epoch.
-    pub tick: Tick,
-    /// The datacenter of the node.
-    pub datacenter_id: u64,
-    /// The worker within the datacenter.
-    pub worker_id: u64,
-    /// The clock-back counter value.
-    pub clock_back: u64,
-    /// The sequence number within the tick.
-    pub sequence: u64,
-}
-
 impl Layout {
     /// The Node SnowFlake class: 8 datacenters of 32 workers, 4096 IDs a ms, from 2020-02-01 00:00 +08:00 for 69.7
     /// years.
     pub const NODE: Layout = Layout::new([41, 3, 5, 2, 12], 1, 1_580_486_400_000);
-    /// Twitter Snowflake, from 2010-11-04T01:42:54.657Z.
-    pub const TWITTER: Layout = Layout::new([41, 5, 5, 0, 12], 1, 1_288_834_974_657);
-    /// Baidu UidGenerator, in seconds, from 2016-05-20 00:00 +08:00. Its timestamps ran out on 2024-11-20: use it to
-    /// decode, not to generate.
-    pub const UID: Layout = Layout::new([28, 0, 22, 0, 13], 1000, 1_463_673_600_000);
-    /// Discord, from 2015-01-01T00:00:00Z.
-    pub const DISCORD: Layout = Layout::new([41, 5, 5, 0, 12], 1, 1_420_070_400_000);
-
-    /// 53 bits, which a JavaScript number holds exactly: 64 hosts, 32 IDs a ms, one clock rollback at once, from
-    /// 2026-01-01T00:00:00Z for 69.7 years.
-    pub const SAFE: Layout = Layout::new([41, 0, 6, 1, 5], 1, 1_767_225_600_000);
-
-    /// The named layouts.
-    pub const PRESETS: [(&'static str, Layout); 5] = [
-        ("node", Layout::NODE),
-        ("twitter", Layout::TWITTER),
-        ("uid", Layout::UID),
-        ("discord", Layout::DISCORD),
-        ("safe", Layout::SAFE),
-    ];
-
     /// A layout from widths in the order of the fields, high to low. Unchecked.
     pub const fn new(widths: [u8; 5], tick_ms: i64, epoch_ms: i64) -> Layout {
         let [timestamp_bits, datacenter_bits, worker_bits, clock_back_bits, sequence_bits] = widths;
@@ -160,63 +124,10 @@ impl Layout {
     pub fn end_ms(&self) -> i64 {
         self.tick_start_ms(self.last_tick() + 1)
     }
-
-    /// The tick of a Unix time in ms; fails if it is outside the layout.
-    pub fn tick_within(&self, unix_ms: i64) -> Result<Tick, Fault> {
-        let tick = self.tick_at(unix_ms);
-        if (0..=self.last_tick()).contains(&tick) {
-            Ok(tick)
-        } else {
-            // A JavaScript number may not hold it.
-            let last = self.end_ms().saturating_sub(1).to_string();
-            Err(fault!("time-outside", time: unix_ms, first: self.epoch_ms, last))
-        }
-    }
-
-    /// Builds an ID. Fails if a field does not fit; never masks.
-    pub fn encode(&self, fields: &Fields) -> Result<u64, Fault> {
-        let mut id = 0;
-        for (name, value, bits) in [
-            ("tick", fields.tick as u64, self.timestamp_bits),
-            ("datacenterId", fields.datacenter_id, self.datacenter_bits),
-            ("workerId", fields.worker_id, self.worker_bits),
-            ("clockBack", fields.clock_back, self.clock_back_bits),
-            ("sequence", fields.sequence, self.sequence_bits),
-        ] {
-            let max = mask(bits);
-            if value > max {
-                return Err(fault!("field-too-large", name, value, max));
-            }
-            id = id << bits | value;
-        }
-        Ok(id)
-    }
-
-    /// Returns the fields of an ID.
-    pub fn decode(&self, id: u64) -> Result<Fields, Fault> {
-        let bits = self.bits();
-        if id >> bits != 0 {
-            return Err(fault!("id-too-wide", id: id.to_string(), bits));
-        }
-        let mut rest = id;
-        let mut low = |bits: u8| {
-            let field = rest & mask(bits);
-            rest >>= bits;
-            field
-        };
-        let sequence = low(self.sequence_bits);
-        let clock_back = low(self.clock_back_bits);
-        let worker_id = low(self.worker_bits);
-        let datacenter_id = low(self.datacenter_bits);
-        let tick = rest as Tick;
-        if self.tick_start_ms(tick).abs() > DATE_LIMIT_MS {
-            return Err(fault!("beyond-date", id: id.to_string()));
-        }
-        Ok(Fields { tick, datacenter_id, worker_id, clock_back, sequence })
-    }
 }
 
-fn mask(bits: u8) -> u64 {
+/// The largest number of this many bits.
+pub fn mask(bits: u8) -> u64 {
     (1 << bits) - 1
 }
 

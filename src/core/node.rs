@@ -1,7 +1,7 @@
 //! The node: the fields that all its IDs share.
 
-use crate::core::fault::Fault;
-use crate::core::layout::{Fields, Layout, Tick};
+use crate::core::fault::{Fault, fault};
+use crate::core::layout::{Layout, Tick, mask};
 use crate::core::sequencer::Block;
 
 /// The bytes of a node in a record.
@@ -21,7 +21,17 @@ impl Node {
     /// Fails if the layout is invalid or an ID does not fit it.
     pub fn new(layout: Layout, datacenter_id: u64, worker_id: u64) -> Result<Node, Fault> {
         let layout = layout.checked()?;
-        let lowest_id = layout.encode(&Fields { datacenter_id, worker_id, ..Fields::default() })?;
+        for (name, value, bits) in [
+            ("datacenterId", datacenter_id, layout.datacenter_bits),
+            ("workerId", worker_id, layout.worker_bits),
+        ] {
+            let max = mask(bits);
+            if value > max {
+                return Err(fault!("field-too-large", name, value, max));
+            }
+        }
+        let below_node = layout.clock_back_bits + layout.sequence_bits;
+        let lowest_id = (datacenter_id << layout.worker_bits | worker_id) << below_node;
         Ok(Node { layout, datacenter_id, worker_id, lowest_id })
     }
 
@@ -72,16 +82,25 @@ impl Node {
 
     /// The block of this one ID; `None` if it is not an ID of this node.
     pub fn block_of(&self, id: u64) -> Option<Block> {
-        let Fields { tick, datacenter_id, worker_id, clock_back, sequence } =
-            self.layout.decode(id).ok()?;
-        let is_own = (datacenter_id, worker_id) == (self.datacenter_id, self.worker_id);
-        is_own.then_some(Block { tick, counter: clock_back as usize, first: sequence, len: 1 })
+        let Layout { clock_back_bits, sequence_bits, .. } = self.layout;
+        let block = Block {
+            tick: (id >> self.below_tick()) as Tick,
+            counter: (id >> sequence_bits & mask(clock_back_bits)) as usize,
+            first: id & mask(sequence_bits),
+            len: 1,
+        };
+        let is_own = block.tick <= self.layout.last_tick() && self.first_id(&block) == id;
+        is_own.then_some(block)
     }
 
     /// The boundary below a tick: IDs of this tick and later are at least this, IDs of earlier ticks are less.
     pub fn below(&self, tick: Tick) -> u64 {
-        let below_tick = self.layout.bits() - u32::from(self.layout.timestamp_bits);
-        (tick.max(0) as u64) << below_tick
+        (tick.max(0) as u64) << self.below_tick()
+    }
+
+    /// The number of bits below the timestamp.
+    fn below_tick(&self) -> u32 {
+        self.layout.bits() - u32::from(self.layout.timestamp_bits)
     }
 }
 
@@ -100,10 +119,43 @@ mod tests {
     }
 
     #[test]
+    fn known_ids_are_those_of_their_node_and_time() {
+        // The Twitter ID is public. The Discord ID is the example of its API reference. The uid ID is from an article on
+        // UidGenerator. All three are also in `__test__/core/vectors.json`.
+        let twitter = Layout::new([41, 5, 5, 0, 12], 1, 1_288_834_974_657);
+        let discord = Layout { epoch_ms: 1_420_070_400_000, ..twitter };
+        let uid = Layout::new([28, 0, 22, 0, 13], 1000, 1_463_673_600_000);
+        for (layout, id, unix_ms, datacenter_id, worker_id, first) in [
+            (twitter, 1541815603606036480, 1656432460105, 11, 26, 0),
+            (discord, 175928847299117063, 1462015105796, 1, 0, 7),
+            (uid, 3200169789968523265, 1556810799000, 0, 21, 1),
+        ] {
+            let node = Node::new(layout, datacenter_id, worker_id).unwrap();
+            let block = Block { tick: layout.tick_at(unix_ms), counter: 0, first, len: 1 };
+            assert_eq!(node.block_of(id), Some(block));
+            assert_eq!(node.first_id(&block), id);
+        }
+    }
+
+    #[test]
+    fn the_largest_id_of_a_63_bit_layout_is_the_largest_signed_integer() {
+        let node = Node::new(Layout::NODE, 7, 31).unwrap();
+        let last = Block { tick: (1 << 41) - 1, counter: 3, first: 4095, len: 1 };
+        assert_eq!(node.first_id(&last), i64::MAX as u64);
+        assert_eq!(node.block_of(i64::MAX as u64), Some(last));
+        let lowest = Node::new(Layout::NODE, 0, 0).unwrap();
+        assert_eq!(lowest.block_of(1 << 63), None);
+    }
+
+    #[test]
     fn a_node_outside_its_layout_is_refused() {
         assert!(Node::new(Layout::NODE, 7, 31).is_ok());
-        assert!(Node::new(Layout::NODE, 8, 0).is_err());
-        assert!(Node::new(Layout::NODE, 0, 32).is_err());
+        for (name, refused) in [
+            ("datacenterId", Node::new(Layout::NODE, 8, 0)),
+            ("workerId", Node::new(Layout::NODE, 0, 32)),
+        ] {
+            assert_eq!(refused.unwrap_err().value("name"), Some(&name.into()));
+        }
         assert!(Node::new(Layout { sequence_bits: 0, ..Layout::NODE }, 0, 0).is_err());
     }
 }

@@ -68,9 +68,9 @@ fn ahead(layout: Layout, policies: Policies, max_ahead_ms: i64) -> (Caller, Arc<
 fn ids_decode_to_their_node_and_time() {
     let (generator, _) = generator(Layout::NODE, POLICIES);
     let reserved = generator.reserve(|_| 3).unwrap();
-    let last = Layout::NODE.decode(reserved.first_id + 2).unwrap();
+    let last = Node::new(Layout::NODE, 1, 2).unwrap().block_of(reserved.first_id + 2).unwrap();
     assert_eq!(Layout::NODE.tick_start_ms(last.tick), START);
-    assert_eq!((last.datacenter_id, last.worker_id, last.clock_back, last.sequence), (1, 2, 0, 2));
+    assert_eq!((last.counter, last.first), (0, 2));
 }
 
 #[test]

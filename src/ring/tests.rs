@@ -24,12 +24,12 @@ fn cached(max_ahead_ms: i64, caching: Caching) -> (Cached, Arc<ManualClock>) {
 
 /// The ticks of IDs taken one by one, ms since the start.
 fn ticks(cached: &Cached, count: usize) -> Vec<i64> {
-    let layout = *cached.0.generator.node().layout();
+    let node = *cached.0.generator.node();
     let mut id = [0];
     (0..count)
         .map(|_| {
             assert_eq!(cached.take(&mut id, None), Ok(1));
-            layout.tick_start_ms(layout.decode(id[0]).unwrap().tick) - START
+            node.layout().tick_start_ms(node.block_of(id[0]).unwrap().tick) - START
         })
         .collect()
 }

@@ -1,7 +1,9 @@
 //! Any widths, tick and epoch: refused, or IDs and their fields go there and back within 63 bits.
 
 use arbitrary::Arbitrary;
-use snowdrift::core::layout::{DATE_LIMIT_MS, Fields, Layout};
+use snowdrift::core::layout::{DATE_LIMIT_MS, Layout};
+use snowdrift::core::node::Node;
+use snowdrift::core::sequencer::Block;
 
 #[derive(Arbitrary, Debug)]
 pub struct Input {
@@ -42,54 +44,41 @@ pub fn check(input: Input) {
     if !is_one {
         return;
     }
-    fields_there_and_back(&layout, widths, input.fields, input.fits);
-    id_there_and_back(&layout, input.id);
-    id_there_and_back(&layout, input.id >> (64 - layout.bits()));
+    fields_there_and_back(&layout, &input);
     let tick = layout.tick_at(unix_ms);
     let start = layout.tick_start_ms(tick);
     // Both saturate, where no ID has its time.
     if start > i64::MIN && start < i64::MAX && unix_ms.checked_sub(epoch_ms).is_some() {
         assert!(start <= unix_ms && unix_ms - start < tick_ms, "{start} holds {unix_ms}");
     }
-    match layout.tick_within(unix_ms) {
-        Ok(within) => assert_eq!(within, tick),
-        Err(error) => {
-            assert_eq!(error.kind, "time-outside");
-            assert!(tick < 0 || tick > layout.last_tick());
-        }
-    }
 }
 
-fn fields_there_and_back(layout: &Layout, widths: [u8; 5], fields: [u64; 5], fits: bool) {
-    let most = widths.map(|bits| (1u64 << bits) - 1);
-    let mut given = fields;
-    if fits {
+fn fields_there_and_back(layout: &Layout, input: &Input) {
+    let most = layout.widths().map(|bits| (1u64 << bits) - 1);
+    let mut given = input.fields;
+    if input.fits {
         given.iter_mut().zip(most).for_each(|(field, most)| *field &= most);
     }
-    let [tick, datacenter_id, worker_id, clock_back, sequence] = given;
-    let fields = Fields { tick: tick as i64, datacenter_id, worker_id, clock_back, sequence };
-    match layout.encode(&fields) {
-        Ok(id) => {
-            assert!(id >> layout.bits() == 0 && id <= i64::MAX as u64);
-            match layout.decode(id) {
-                Ok(decoded) => assert_eq!(decoded, fields),
-                Err(error) => assert_eq!(error.kind, "beyond-date"),
-            }
-        }
+    let [tick, datacenter_id, worker_id, counter, first] = given;
+    let node = match Node::new(*layout, datacenter_id, worker_id) {
+        Ok(node) => node,
         Err(error) => {
             assert_eq!(error.kind, "field-too-large");
-            assert!(given.iter().zip(most).any(|(field, most)| *field > most));
+            assert!(given[1] > most[1] || given[2] > most[2]);
+            return;
+        }
+    };
+    assert!(given[1] <= most[1] && given[2] <= most[2]);
+    for id in [input.id, input.id >> (64 - layout.bits())] {
+        if let Some(block) = node.block_of(id) {
+            assert!(id >> layout.bits() == 0);
+            assert_eq!(node.first_id(&block), id);
         }
     }
-}
-
-fn id_there_and_back(layout: &Layout, id: u64) {
-    match layout.decode(id) {
-        Ok(fields) => assert_eq!(layout.encode(&fields), Ok(id)),
-        Err(error) if error.kind == "beyond-date" => {
-            let tick = (id >> (layout.bits() - u32::from(layout.timestamp_bits))) as i64;
-            assert!(layout.tick_start_ms(tick).abs() > DATE_LIMIT_MS);
-        }
-        Err(_) => assert!(id >> layout.bits() != 0),
+    if given.iter().zip(most).all(|(field, most)| *field <= most) {
+        let block = Block { tick: tick as i64, counter: counter as usize, first, len: 1 };
+        let id = node.first_id(&block);
+        assert!(id >> layout.bits() == 0 && id <= i64::MAX as u64);
+        assert_eq!(node.block_of(id), Some(block));
     }
 }

@@ -68,7 +68,12 @@ fn a_page_is_found_by_its_namespace_layout_and_datacenter() {
     assert_eq!(joined.header().node, node(3));
     assert!(join(&directory, B).is_none());
     assert!(directory.join_lease(&Layout::NODE, 2, A, 0, |_| true).unwrap().is_none());
-    assert!(directory.join_lease(&Layout::TWITTER, 1, A, 0, |_| true).unwrap().is_none());
+    assert!(
+        directory
+            .join_lease(&Layout { epoch_ms: 1, ..Layout::NODE }, 1, A, 0, |_| true)
+            .unwrap()
+            .is_none()
+    );
     joined.kept().note_renewal(9, None, 40);
     let leasing = page.leasing().unwrap();
     assert_eq!((leasing.expires_ms, leasing.renewed_ms, leasing.renewals), (None, 9, 1));

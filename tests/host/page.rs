@@ -124,8 +124,8 @@ fn layouts_and_epochs_are_nodes_of_their_own() {
     let directory = directory(shared.path());
     let layouts = [
         Layout::NODE,
-        Layout::TWITTER,
-        Layout::DISCORD,
+        Layout::new([41, 5, 5, 0, 12], 1, 1_288_834_974_657),
+        Layout::new([41, 5, 5, 0, 12], 1, 1_420_070_400_000),
         Layout { epoch_ms: 0, ..Layout::NODE },
         Layout { epoch_ms: -1, ..Layout::NODE },
         Layout { tick_ms: 10, ..Layout::NODE },

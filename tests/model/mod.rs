@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use arbitrary::Arbitrary;
-use snowdrift::core::layout::{Fields, Layout, Tick};
+use snowdrift::core::layout::{Layout, Tick};
+use snowdrift::core::node::Node;
 use snowdrift::core::sequencer::{Block, HighMarks, NEVER, Stall, Window};
 
 use crate::rule::{Rules, SequenceStart, Sequencer};
@@ -141,14 +142,12 @@ impl Model {
         if block.len == 0 {
             return;
         }
-        let id = |sequence| {
-            let fields = Fields {
-                tick: block.tick,
-                clock_back: block.counter as u64,
-                sequence,
-                ..Fields::default()
-            };
-            self.layout.encode(&fields).expect("every number fits its bits")
+        let node = Node::new(self.layout, 0, 0).expect("the layout is valid");
+        let id = |first| {
+            let one = Block { first, len: 1, ..*block };
+            let id = node.first_id(&one);
+            assert_eq!(node.block_of(id), Some(one), "every number fits its bits");
+            id
         };
         let (first, last) = (id(block.first), id(block.first + block.len - 1));
         assert_eq!(last - first, block.len - 1, "{block:?} runs into other bits");

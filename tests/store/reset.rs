@@ -164,7 +164,8 @@ fn a_file_that_cannot_be_read_starts_at_the_clock_and_stays_its_users() {
 #[test]
 fn another_layout_and_a_slot_that_was_never_used_are_said() {
     let machine = machine_from_the_future();
-    let refused = machine.store().reset((1, 3), Some(Layout::TWITTER), NOW, true, None).err();
+    let other = Layout::new([41, 5, 5, 0, 12], 1, 0);
+    let refused = machine.store().reset((1, 3), Some(other), NOW, true, None).err();
     assert_eq!(refused.map(|refused| refused.fault.kind), Some("slot-layout"));
     let refused = machine.store().reset((1, 4), None, NOW, true, None).err().unwrap();
     let refused = format!("{refused:?}");

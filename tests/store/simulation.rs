@@ -212,8 +212,8 @@ impl Fleet {
                     for id in reserved.first_id..reserved.first_id + reserved.block.len {
                         self.counts.ids += 1;
                         if !self.issued.insert(id) {
-                            let fields = self.layout.decode(id).unwrap();
-                            return Err(format!("process {process} issued again: {fields:?}"));
+                            let block = life.generator.node().block_of(id);
+                            return Err(format!("process {process} issued again: {block:?}"));
                         }
                     }
                 }
