@@ -19,20 +19,17 @@
 //! Without a page the process's own memory takes its place. Then one process at a time has the slot.
 
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::Access;
-use super::evidence::{Known, is_of_this_boot, is_usable, other_pages_issued};
-use crate::authority::Holder;
-use crate::authority::checks;
-use crate::authority::file::FileStore;
-use crate::authority::record::Record;
-use crate::authority::slot::{OPENING, RENEWING, SlotFile};
-use crate::core::fault::Failure;
+use super::evidence::{is_of_this_boot, is_usable, other_pages_issued, up_to_date};
+use super::file::FileStore;
+use super::record::{Holder, Record};
+use super::slot::{OPENING, RENEWING, SlotFile, within};
+use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::Tick;
-use crate::core::sequence::{Ended, NotReopened, WindowNumber};
-use crate::core::sequencer::{NEVER, Window};
+use crate::core::sequence::{NotReopened, WindowNumber};
+use crate::core::sequencer::{HighMarks, NEVER, Window};
 use crate::files::lock::{Hold, USERS};
 use crate::generator::Generator;
 use crate::pages::{Authority, Page, Terms};
@@ -40,29 +37,28 @@ use crate::pages::{Authority, Page, Terms};
 /// The longest wait for others that open the slot. Each takes as long as the disk. Shorter than a constructor's wait
 /// for the disk.
 const TURN: Duration = Duration::from_secs(5);
-/// The longest wait where others do not wait long, either.
-pub(super) const SHORT_TURN: Duration = Duration::from_millis(100);
-pub(super) const POLL: Duration = Duration::from_millis(1);
+/// The longest wait for others that open the slot, where others do not wait long, either.
+const SHORT_TURN: Duration = Duration::from_millis(100);
 
 /// The most pages replaced in one call.
 const PAGES: usize = 8;
 
 /// A record and the page in use.
 pub struct Durable {
-    pub(super) slot: SlotFile,
+    slot: SlotFile,
     holder: Holder,
     access: Access,
     /// Whether the host's processes have leased the slot.
     is_leased: bool,
-    pub(super) bound: Option<Bound>,
-    /// The page lost last.
-    last: Option<Known>,
+    bound: Option<Bound>,
+    /// The page lost last, and its final marks.
+    lost: Option<(Bound, HighMarks)>,
 }
 
 /// The page that the record names.
-pub(super) struct Bound {
-    pub page: Arc<Page>,
-    pub generation: u64,
+struct Bound {
+    page: Arc<Page>,
+    generation: u64,
     window: WindowNumber,
     floor: Tick,
 }
@@ -77,14 +73,11 @@ impl Durable {
         ttl: Duration,
         access: Access,
     ) -> Result<Durable, Failure> {
-        let slot = match access {
-            Access::Joined => store.slot_at(store.path_of(generator.node()))?,
-            _ => store.slot(generator.node())?,
-        };
+        let slot = store.slot(generator.node())?;
         // Processes without a common page cannot share.
         let access = if generator.directory().is_some() { access } else { Access::Alone };
         let is_leased = matches!(access, Access::Taken | Access::Joined);
-        let mut durable = Durable { slot, holder, access, is_leased, bound: None, last: None };
+        let mut durable = Durable { slot, holder, access, is_leased, bound: None, lost: None };
         durable.bind(generator, ttl)?;
         if durable.access != Access::Alone {
             durable.access = Access::Shared;
@@ -119,34 +112,20 @@ impl Durable {
         };
         generator.adopt(bound.page.clone());
         self.bound = Some(bound);
-        self.last = None;
-        self.renew_if_low(generator, ttl)
-    }
-
-    /// Raises a low ceiling: all users may have left the page long ago. Of many that join it at once, one does so, unless
-    /// that one is stopped.
-    fn renew_if_low(&mut self, generator: &Generator, ttl: Duration) -> Result<(), Failure> {
-        let deadline = Instant::now() + TURN;
-        while generator.window().ceiling < generator.next_ceiling(ttl / 2) {
-            let ceiling = generator.next_ceiling(ttl);
-            if Instant::now() >= deadline {
-                return self.renew(ceiling);
-            }
-            if self.renew_in_turn(ceiling)? {
-                return Ok(());
-            }
-            thread::sleep(POLL);
+        self.lost = None;
+        // All users may have left the page long ago. Of many that join it at once, one raises the ceiling, unless that
+        // one is stopped.
+        let is_low = || generator.window().ceiling < generator.next_ceiling(ttl / 2);
+        if within(TURN, || Ok(!is_low() || self.raise(generator, ttl, false)?))? {
+            return Ok(());
         }
-        Ok(())
+        self.raise(generator, ttl, true).map(drop)
     }
 
     /// Closes the page, and lets another one be opened for the record.
     fn unbind(&mut self) -> Result<(), Failure> {
-        if let Some(Bound { page, generation, .. }) = self.bound.take() {
-            let (id, ended) = (page.id(), page.close());
-            let floor = page.sequence().floor();
-            let known = |Ended { high, .. }| Known { page: id, generation, floor, high, used: 0 };
-            self.last = ended.map(known);
+        if let Some(bound) = self.bound.take() {
+            self.lost = bound.page.close().map(|ended| (bound, ended.high));
             self.slot.release(USERS)?;
         }
         Ok(())
@@ -157,13 +136,10 @@ impl Durable {
     fn join(&self, generator: &Generator) -> Result<Option<Bound>, Failure> {
         let slot = &self.slot;
         slot.check_path()?;
-        if self.read(generator)?.is_closed {
+        if self.read(generator)?.is_closed || !slot.try_take(USERS, Hold::Shared)? {
             return Ok(None);
         }
-        // Before the page: a page that the record's last user removes must not be opened.
-        if !slot.try_take(USERS, Hold::Shared)? {
-            return Ok(None);
-        }
+        // Once more: a page that the record's last user removes must not be opened.
         let joined = self.read(generator).and_then(|record| match record.is_closed {
             true => Ok(None),
             false => self.open_page(&record, self.page(generator, &record)?),
@@ -186,7 +162,7 @@ impl Durable {
 
     fn read(&self, generator: &Generator) -> Result<Record, Failure> {
         let record = self.slot.read()?;
-        checks::check_node(&record.node, generator.node(), self.slot.path())?;
+        record.check_node(generator.node(), self.slot.path())?;
         Ok(record)
     }
 
@@ -198,8 +174,9 @@ impl Durable {
         turn: Duration,
     ) -> Result<Bound, Failure> {
         let slot = &self.slot;
-        if !take_within(slot, OPENING, turn)? {
-            return Err(checks::opening(slot.path(), turn));
+        if !within(turn, || slot.try_take(OPENING, Hold::Exclusive))? {
+            let (place, waited) = (slot.path(), turn.as_secs_f64());
+            return Err(Failure::new(Class::InUse, fault!("slot-opening", place, waited)));
         }
         let bound = self.bind_alone(generator, ttl);
         if bound.is_err() {
@@ -216,7 +193,7 @@ impl Durable {
         let first = if self.access == Access::Shared { Hold::Shared } else { Hold::Exclusive };
         for _ in 0..PAGES {
             if !slot.try_take(USERS, first)? {
-                return Err(slot.in_use());
+                break;
             }
             let record = self.read(generator)?;
             let page = self.page(generator, &record)?;
@@ -224,24 +201,22 @@ impl Durable {
             if let Some(bound) = self.open_page(&record, page.clone())? {
                 return Ok(bound);
             }
-            let bound = if !slot.try_take(USERS, Hold::Exclusive)? {
-                return Err(slot.in_use());
-            } else if is_usable(&page, &record) {
-                let bound = self.begin(generator, ttl, page, &slot.read()?)?;
-                if !bound.page.is_current() {
-                    // It was replaced meanwhile.
-                    bound.page.end();
-                    continue;
-                }
-                slot.try_take(USERS, hold)?;
-                bound
-            } else {
+            if !slot.try_take(USERS, Hold::Exclusive)? {
+                break;
+            }
+            if !is_usable(&page, &record) {
                 // Nobody draws from a page of this record: all users have given it up.
                 page.end();
                 page.remove()?;
                 continue;
-            };
-            return Ok(bound);
+            }
+            let bound = self.begin(generator, ttl, page)?;
+            if bound.page.is_current() {
+                slot.try_take(USERS, hold)?;
+                return Ok(bound);
+            }
+            // It was replaced meanwhile.
+            bound.page.end();
         }
         Err(slot.in_use())
     }
@@ -252,7 +227,7 @@ impl Durable {
         let Some(directory) = generator.directory() else { return Ok(present) };
         let id = self.slot.identity(record)?;
         let authority = Authority::Record { id, is_leased: self.is_leased };
-        let terms = Terms { max_ahead: present.header().terms.max_ahead, authority };
+        let terms = Terms { authority, ..present.header().terms };
         if present.header().terms == terms && present.is_current() {
             return Ok(present);
         }
@@ -265,78 +240,77 @@ impl Durable {
         generator: &Generator,
         ttl: Duration,
         page: Arc<Page>,
-        record: &Record,
     ) -> Result<Bound, Failure> {
-        let sequence = page.sequence();
+        let (slot, sequence) = (&self.slot, page.sequence());
+        let record = slot.read()?;
+        // The process's own memory may have been used before without a record.
         if !sequence.is_closed() {
-            // The process's own memory, used before without a record.
-            sequence.close();
+            sequence.end();
         }
-        let mut closed = sequence.closed().ok_or_else(|| self.slot.in_use())?;
-        let mut before = Known::of(self.last.as_ref(), &page, record);
-        let other = other_pages_issued(generator, &page, record);
-        let mut floor = before.floor;
+        let mut closed = sequence.closed().ok_or_else(|| slot.in_use())?;
+        let lost = self.lost.as_ref().filter(|(lost, _)| lost.is_of(&record));
+        let lost = lost.map(|(lost, high)| (lost.page.sequence().floor(), *high));
+        let mut known = up_to_date(&record, &page, lost);
+        let other = other_pages_issued(generator, &page, &record);
         if sequence.before() == NEVER {
             // The node had no page before, unless the page and its marker were both removed: not worth refusing a
             // rollback.
-            let mark = &mut before.high.marks[before.high.current];
+            let mark = &mut known.high.marks[known.high.current];
             if *mark < other {
-                (*mark, before.used) = (other, 0);
+                (*mark, known.used) = (other, 0);
             }
         } else {
-            floor = floor.max(other);
+            known.floor = known.floor.max(other);
         }
-        let ceiling = generator.next_ceiling(ttl).max(before.high.highest()).max(floor);
-        let passed = record.clone().passing_what_is_skipped(ceiling);
-        checks::check_skip(&passed, ceiling, self.slot.path())?;
+        let ceiling = generator.next_ceiling(ttl).max(known.high.highest()).max(known.floor);
         let next = Record {
             page: page.id(),
             generation: record.generation + 1,
-            floor: floor.max(passed.floor),
-            high: before.high,
-            used: before.used,
             is_closed: false,
             holder: Some(self.holder.clone()),
-            ..passed.raised(ceiling)
+            ..known.raised(ceiling, slot.path())?
         };
-        self.slot.record(&next, true)?;
+        slot.record(&next, true)?;
         if page.path().is_none() && sequence.is_last_window() {
             // No other process confirms anything of it.
             sequence.renumber_windows();
             closed = sequence.closed().unwrap_or(closed);
         }
         page.kept().note_renewer();
-        let bounds = Window { floor: next.floor, ceiling: next.ceiling };
-        let window = match sequence.resume(&closed, bounds, &before.high, before.used) {
+        let Record { floor, ceiling, generation, high, used, .. } = next;
+        let window = match sequence.resume(&closed, Window { floor, ceiling }, &high, used) {
             Ok(window) => window,
-            Err(NotReopened::Overtaken) => return Err(self.slot.in_use()),
+            Err(NotReopened::Overtaken) => return Err(slot.in_use()),
             // The layout has no tick left: the page stays closed.
             Err(NotReopened::Ended) => sequence.window_number(),
         };
-        Ok(Bound { page, generation: next.generation, window, floor: next.floor })
+        Ok(Bound { page, generation, window, floor })
     }
 
-    /// As [`Durable::renew`]. Returns false while another process renews.
-    pub fn renew_in_turn(&mut self, ceiling: Tick) -> Result<bool, Failure> {
-        if !self.slot.try_take(RENEWING, Hold::Exclusive)? {
+    /// Renews for `ttl`. Returns false while another process does, unless it `is_urgent`.
+    pub fn raise(
+        &mut self,
+        generator: &Generator,
+        ttl: Duration,
+        is_urgent: bool,
+    ) -> Result<bool, Failure> {
+        if !is_urgent && !self.slot.try_take(RENEWING, Hold::Exclusive)? {
             return Ok(false);
         }
-        let renewed = self.renew(ceiling);
+        let renewed = self.renew(generator.next_ceiling(ttl));
         self.slot.release(RENEWING)?;
         renewed.map(|()| true)
     }
 
     /// Records a ceiling, and raises the ceiling of the page's window to it. Waits for the disk.
     pub fn renew(&mut self, ceiling: Tick) -> Result<(), Failure> {
-        let Some(Bound { page, generation, window, .. }) = &self.bound else { return Ok(()) };
+        let Some(bound @ Bound { page, window, .. }) = &self.bound else { return Ok(()) };
         let record = self.slot.read()?;
-        if (record.generation, record.page) != (*generation, page.id()) {
-            return Err(checks::overtaken(self.slot.path()));
+        if !bound.is_of(&record) {
+            return Err(self.slot.overtaken());
         }
-        let record = record.passing_what_is_skipped(ceiling);
-        checks::check_skip(&record, ceiling, self.slot.path())?;
-        let holder = Some(self.holder.clone());
-        let record = Record { holder, ..record.raised(ceiling) };
+        let record = record.raised(ceiling, self.slot.path())?;
+        let record = Record { holder: Some(self.holder.clone()), ..record };
         self.slot.record(&record, true)?;
         // Only now: ticks that are not recorded must not be issued. The floor first: it is above the skipped ticks.
         page.sequence().raise_floor(record.floor);
@@ -344,16 +318,44 @@ impl Durable {
         page.kept().note_renewer();
         Ok(())
     }
+
+    /// Releases the slot. The last user closes the page and records the ticks issued. Of a leased slot it removes the
+    /// page.
+    pub fn close(self, generator: &Generator) -> Result<(), Failure> {
+        let Some(bound) = &self.bound else { return Ok(()) };
+        let (slot, page) = (&self.slot, &bound.page);
+        // Of two users that close it, one is the last.
+        within(SHORT_TURN, || slot.try_take(OPENING, Hold::Exclusive))?;
+        let is_last = slot.try_take(USERS, Hold::Exclusive)?;
+        let recorded = if is_last { self.record_end(bound) } else { Ok(()) };
+        if page.header().terms.authority.is_host_lease() {
+            // The node's next page may be for another record, which knows nothing of this one. A page that stays is closed,
+            // and harms nobody. Former users may still have it open for a moment, as may processes that look up its owner.
+            let is_alone = || within(SHORT_TURN, || page.try_alone()).unwrap_or(false);
+            if is_last && recorded.is_ok() && is_alone() {
+                page.remove_passed(|| generator.tick_now());
+            }
+            page.retire();
+        }
+        recorded
+    }
+
+    /// Closes the page, and records the ticks issued.
+    fn record_end(&self, bound: &Bound) -> Result<(), Failure> {
+        // What an overwritten page has issued is unknown: the recorded ceiling counts.
+        let Some(ended) = bound.page.close() else { return Ok(()) };
+        let record = self.slot.read()?;
+        if !bound.is_of(&record) {
+            return Ok(());
+        }
+        // Not flushed: if it is lost, the higher ceiling counts, which is as safe.
+        self.slot.record(&record.closed(&ended), false)
+    }
 }
 
-/// Locks a byte, within this time.
-pub(super) fn take_within(slot: &SlotFile, at: u64, at_most: Duration) -> Result<bool, Failure> {
-    let deadline = Instant::now() + at_most;
-    while !slot.try_take(at, Hold::Exclusive)? {
-        if Instant::now() >= deadline {
-            return Ok(false);
-        }
-        thread::sleep(POLL);
+impl Bound {
+    /// Whether the record still names the page, under the window that this process has joined.
+    fn is_of(&self, record: &Record) -> bool {
+        (record.generation, record.page) == (self.generation, self.page.id())
     }
-    Ok(true)
 }

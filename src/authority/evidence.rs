@@ -7,52 +7,38 @@ use crate::core::sequencer::{HighMarks, NEVER};
 use crate::generator::Generator;
 use crate::pages::Page;
 
-/// The ticks known to be issued until now. Nothing is known of the ticks at or below the floor; the marks cover the rest.
-pub struct Known {
-    /// The page that issued it; 0 where that does not matter.
-    pub page: u128,
-    /// The generation of the record under which it was issued.
-    pub generation: u64,
-    pub floor: Tick,
-    pub high: HighMarks,
-    /// As in a [`Record`].
-    pub used: u64,
-}
-
-impl Known {
-    /// From the record and its page, and `last`, the page that this process lost last.
-    pub fn of(last: Option<&Known>, page: &Page, record: &Record) -> Known {
-        let sequence = page.sequence();
-        let is_named = record.page == page.id();
-        let generation = record.generation;
-        let known = |floor, high, used| Known { page: 0, generation, floor, high, used };
-        let recorded = || known(record.floor, record.high, record.used);
-        match last {
-            // The page was closed, perhaps by a process that died before it recorded that.
-            _ if is_named && sequence.is_begun() => {
-                let used = if record.is_closed { record.used } else { 0 };
-                // It may have been ended before it opened.
-                let mut high = sequence.high_marks();
-                if record.high.highest() > high.highest() {
-                    high.current = record.high.current;
-                }
-                for (mark, recorded) in high.marks.iter_mut().zip(record.high.marks) {
-                    *mark = recorded.max(*mark);
-                }
-                known(record.floor.max(sequence.floor()), high, used)
-            }
-            // Nothing was issued after the record.
-            _ if record.is_closed || is_named => recorded(),
-            Some(last) if (last.page, last.generation) == (record.page, generation) => {
-                Known { page: 0, ..*last }
-            }
-            // Its page was ended to begin this one above it.
-            _ if record.page == page.kept().before() && record.page != 0 => {
-                known(record.floor.max(sequence.before()), HighMarks::default(), 0)
-            }
-            _ => known(record.ceiling, HighMarks::default(), 0),
+/// The record as of now. Nothing is known of the ticks at or below its floor; its marks cover the rest. `lost`: floor and
+/// final marks of the record's page, if this process has lost it.
+pub fn up_to_date(record: &Record, page: &Page, lost: Option<(Tick, HighMarks)>) -> Record {
+    let sequence = page.sequence();
+    let is_named = record.page == page.id();
+    let known = |floor: Tick, high, used| {
+        let floor = floor.max(record.floor);
+        Record { floor, high, used, ..record.clone() }
+    };
+    // The page was closed, perhaps by a process that died before it recorded that.
+    if is_named && sequence.is_begun() {
+        // It may have been ended before it opened.
+        let mut high = sequence.high_marks();
+        if record.high.highest() > high.highest() {
+            high.current = record.high.current;
         }
+        for (mark, recorded) in high.marks.iter_mut().zip(record.high.marks) {
+            *mark = recorded.max(*mark);
+        }
+        return known(sequence.floor(), high, if record.is_closed { record.used } else { 0 });
     }
+    // Nothing was issued after the record.
+    if record.is_closed || is_named {
+        return record.clone();
+    }
+    if let Some((floor, high)) = lost {
+        return known(floor, high, 0);
+    }
+    // Where its page was ended to begin this one above it, that tick is known.
+    let is_before = record.page == page.kept().before() && record.page != 0;
+    let reached = if is_before { sequence.before() } else { record.ceiling };
+    known(reached, HighMarks::default(), 0)
 }
 
 /// Whether the page has all ticks issued from it: an earlier boot may have left the page on a disk.

@@ -8,16 +8,24 @@ use std::sync::Arc;
 
 use tempfile::NamedTempFile;
 
-use super::Recorded;
-use super::checks::{check_directory, check_layout};
 use super::record::Record;
-use super::slot::{Flush, SlotFile, file_of};
+use super::slot::{Flush, SlotFile, file_of, foreign_owner};
 use crate::core::fault::Failure;
-use crate::core::layout::Layout;
+use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
 use crate::core::sequencer::NEVER;
 use crate::files::path::{canonical, paths_in};
-use crate::files::{system, whole};
+use crate::files::{access, system, whole};
+
+/// A slot that a store has a record of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// The worker ID.
+    pub worker_id: u64,
+    /// The highest tick that may have been issued. None if the record is unusable: acquiring the slot returns the
+    /// reason.
+    pub ceiling: Option<Tick>,
+}
 
 /// Slots in a directory.
 #[derive(Clone)]
@@ -38,24 +46,22 @@ impl FileStore {
             Err(cause) if cause.kind() != ErrorKind::AlreadyExists => {
                 Err(Failure::io("slot-io", "create the directory", directory)(cause))
             }
-            _ => FileStore::at(directory, flush),
+            _ => Ok(FileStore { flush, ..FileStore::existing(directory)? }),
         }
     }
 
     /// The store in an existing directory.
-    pub fn existing(directory: &Path) -> Result<FileStore, Failure> {
-        FileStore::at(directory, to_disk())
-    }
-
-    fn at(directory: &Path, flush: Flush) -> Result<FileStore, Failure> {
-        let named = directory;
+    pub fn existing(named: &Path) -> Result<FileStore, Failure> {
+        let failed = |doing| Failure::io("slot-io", doing, named);
         // One path for one directory.
-        let directory =
-            canonical(named).map_err(Failure::io("slot-io", "find the directory", named))?;
-        check_directory(named, &directory)?;
-        let failed = Failure::io("slot-io", "read the directory", &directory);
-        fs::read_dir(&directory).map_err(failed)?;
-        Ok(FileStore { directory, flush })
+        let directory = canonical(named).map_err(failed("find the directory"))?;
+        let failed = |doing| Failure::io("slot-io", doing, &directory);
+        let foreign = access::foreign_directory(named, &directory).map_err(failed("inspect"))?;
+        if let Some((place, owner)) = foreign {
+            return Err(foreign_owner(place, owner));
+        }
+        fs::read_dir(&directory).map_err(failed("read the directory"))?;
+        Ok(FileStore { directory, flush: to_disk() })
     }
 
     /// The path, without symbolic links.
@@ -95,7 +101,7 @@ impl FileStore {
             let Some(worker_id) = worker_of(name, datacenter_id) else { continue };
             let record = read(path.clone()).ok();
             if let Some(record) = &record {
-                check_layout(record.node.layout(), layout, &path)?;
+                record.check_layout(layout, &path)?;
             }
             slots.push(Recorded { worker_id, ceiling: record.map(|record| record.ceiling) });
         }

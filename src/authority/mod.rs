@@ -18,30 +18,26 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `holder` | the holder of a slot |
-//! | `record` | a slot's record in its file |
-//! | `checks` | checks of slot files, and the errors that they return |
+//! | `record` | a slot's record in its file, and its holder |
 //! | `slot` | a slot's file: its records and locks |
 //! | `file` | a directory with one file per slot |
 //! | `evidence` | what a page and its record tell about the ticks issued before |
-//! | `durable` | a node's page, bound to its record on a disk: begins and raises its window |
-//! | `release` | the end of the window: the last user records the ticks issued |
+//! | `durable` | a node's page, bound to its record on a disk: begins, raises and ends its window |
 //! | `renewer` | a held slot, and the thread that renews it |
 //! | `reset` | repairs of a slot or page that a wrong clock made unusable |
 
-pub(crate) mod checks;
 pub mod durable;
 mod evidence;
 pub mod file;
-mod holder;
 pub mod record;
-mod release;
 mod renewer;
 pub mod reset;
 pub mod slot;
 
-pub use holder::{Holder, Recorded, in_use};
+pub use file::Recorded;
+pub use record::Holder;
 pub use renewer::{Lease, Report, Status};
+pub use slot::in_use;
 
 /// The processes that may use a slot beside this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,10 +2,13 @@
 
 mod sector;
 
-use crate::authority::Holder;
+use std::path::Path;
+
 use crate::core::clock::HOUR_MS;
-use crate::core::layout::Tick;
+use crate::core::fault::{Class, Failure, Fault, fault};
+use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
+use crate::core::sequence::Ended;
 use crate::core::sequencer::{HighMarks, NEVER};
 
 pub use sector::{BYTES, Unsound, VERSION};
@@ -37,6 +40,19 @@ pub struct Record {
     pub jump: Jump,
     /// Ticks that a clock ahead of time issued. They are not issued again.
     pub skip: Skip,
+}
+
+/// A slot's holder, or a process that wants to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The random ID of one holding.
+    pub token: u128,
+    /// Its process.
+    pub pid: u32,
+    /// Its host.
+    pub host: String,
+    /// Start of the process, Unix ms.
+    pub started_ms: i64,
 }
 
 /// A rise of the ceiling by hours at once: the slot was unused for so long, or the clock jumped. IDs issued before the
@@ -100,40 +116,87 @@ impl Record {
         (self.generation, self.ceiling)
     }
 
-    /// The same record with a ceiling of at least this.
-    pub fn raised(&self, ceiling: Tick) -> Record {
-        let ceiling = ceiling.max(self.ceiling);
-        let jump = if ceiling.saturating_sub(self.ceiling) > self.ticks(JUMP_MS) {
-            Jump { before: self.ceiling, since: ceiling - self.ticks(REACH_MS) }
-        } else {
-            self.jump
-        };
-        Record { ceiling, jump, ..self.clone() }
-    }
-
-    /// The same record after a release, with a ceiling that may be lower.
-    pub fn lowered(&self, ceiling: Tick) -> Record {
-        // A jump without issued IDs does not count. The end of the one before is unknown.
-        let jump = if ceiling < self.jump.since { Jump::NONE } else { self.jump };
-        Record { ceiling, jump, holder: None, ..self.clone() }
-    }
-
-    /// The same record with a floor above the skipped ticks, if the clock behind this ceiling has certainly passed
-    /// them.
-    pub fn passing_what_is_skipped(self, ceiling: Tick) -> Record {
+    /// The same record with a ceiling of at least this. Its floor is above the skipped ticks, if the clock behind the
+    /// ceiling has certainly passed them. An error if the ceiling is less far.
+    pub fn raised(&self, ceiling: Tick, path: &Path) -> Result<Record, Failure> {
         let Skip { from, to } = self.skip;
-        if self.skip == Skip::NONE || ceiling.saturating_sub(to) <= self.ticks(REACH_MS) {
-            return self;
+        if self.skip == Skip::NONE || ceiling < from {
+            let ceiling = ceiling.max(self.ceiling);
+            let is_jump = ceiling.saturating_sub(self.ceiling) > self.ticks(JUMP_MS);
+            let jump = Jump { before: self.ceiling, since: ceiling - self.ticks(REACH_MS) };
+            let jump = if is_jump { jump } else { self.jump };
+            return Ok(Record { ceiling, jump, ..self.clone() });
+        }
+        if ceiling.saturating_sub(to) <= self.ticks(REACH_MS) {
+            let start_of = |tick| self.node.layout().tick_start_ms(tick);
+            let (from, to) = (start_of(from), start_of(to.saturating_add(1)));
+            return Err(Failure::new(Class::Slot, fault!("slot-skips", place: path, from, to)));
         }
         // If that clock is wrong again, the next reset skips these ticks, too.
         let jump = Jump { before: self.ceiling, since: from };
-        Record { floor: to, ceiling, jump, skip: Skip::NONE, ..self }
+        let floor = self.floor.max(to);
+        Ok(Record { floor, ceiling, jump, skip: Skip::NONE, ..self.clone() })
+    }
+
+    /// The same record after its page was closed. Its ceiling is the last tick issued.
+    pub fn closed(&self, ended: &Ended) -> Record {
+        let mut high = ended.high;
+        for mark in &mut high.marks {
+            // A counter that was left before its first use has a mark one above.
+            *mark = (*mark).min(self.ceiling);
+        }
+        let ceiling = high.highest().max(self.floor);
+        let is_used_known = ended.run.next <= self.node.layout().last_sequence() + 1;
+        Record {
+            generation: self.generation + 1,
+            ceiling,
+            high,
+            used: if is_used_known { ended.run.next } else { 0 },
+            is_closed: true,
+            holder: None,
+            // A jump without issued IDs does not count. The end of the one before is unknown.
+            jump: if ceiling < self.jump.since { Jump::NONE } else { self.jump },
+            ..self.clone()
+        }
+    }
+
+    /// Checks that it is of this layout.
+    pub fn check_layout(&self, layout: &Layout, path: &Path) -> Result<(), Failure> {
+        if self.node.layout() == layout {
+            return Ok(());
+        }
+        let layouts: Vec<Fault> = [self.node.layout(), layout].map(described).into();
+        Err(fault!("slot-layout", place: path, layouts).into())
+    }
+
+    /// Checks that it is of this node.
+    pub fn check_node(&self, node: &Node, path: &Path) -> Result<(), Failure> {
+        self.check_layout(node.layout(), path)?;
+        if self.node == *node {
+            return Ok(());
+        }
+        let (datacenter, worker) = (self.node.datacenter_id(), self.node.worker_id());
+        let fault = fault!("slot-misnamed", place: path, datacenter, worker);
+        Err(Failure::new(Class::Slot, fault))
     }
 
     /// The number of ticks that cover at least `ms`.
     pub fn ticks(&self, ms: i64) -> Tick {
         ms / self.node.layout().tick_ms + 1
     }
+}
+
+fn described(layout: &Layout) -> Fault {
+    fault!(
+        "layout",
+        timestampBits: layout.timestamp_bits,
+        datacenterBits: layout.datacenter_bits,
+        workerBits: layout.worker_bits,
+        clockBackBits: layout.clock_back_bits,
+        sequenceBits: layout.sequence_bits,
+        tickMs: layout.tick_ms,
+        epoch: layout.epoch_ms,
+    )
 }
 
 #[cfg(test)]

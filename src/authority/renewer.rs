@@ -1,20 +1,16 @@
 //! A held slot, and the thread that renews it.
 
 use std::sync::Arc;
-use std::sync::atomic::{
-    AtomicBool, AtomicI64, AtomicU64,
-    Ordering::{Relaxed, SeqCst},
-};
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
-use std::thread;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
 use super::Access;
 use super::durable::Durable;
-use crate::authority::Holder;
-use crate::authority::file::FileStore;
+use super::file::FileStore;
+use super::record::Holder;
 use crate::core::fault::{Class, Failure, Fault};
 use crate::core::layout::Tick;
 use crate::core::listeners::Listeners;
@@ -71,18 +67,12 @@ pub struct Report {
 pub struct Lease {
     generator: Arc<Generator>,
     shared: Arc<Shared>,
-    /// Closed when the renewer has ended.
-    ended: Receiver<()>,
+    thread: JoinHandle<()>,
 }
 
 struct Shared {
-    store: String,
-    holder: Holder,
-    floor: AtomicI64,
-    ttl: Duration,
-    renewals: AtomicU64,
-    is_lost: AtomicBool,
-    failure: Mutex<Option<Fault>>,
+    /// Without what the page tells: the ceiling and the renewer.
+    report: Mutex<Report>,
     giving_up: AtomicBool,
     renewed: Listeners,
 }
@@ -98,53 +88,42 @@ impl Lease {
         access: Access,
     ) -> Result<Lease, Failure> {
         let durable = Durable::open(store, generator, holder.clone(), ttl, access)?;
-        let shared = Arc::new(Shared {
-            store: store.name(),
+        let (store, floor) = (store.name(), durable.floor());
+        let failed = Failure::io("slot-io", "start a thread for", store.as_ref());
+        let report = Report {
+            store: store.clone(),
             holder,
-            floor: AtomicI64::new(durable.floor()),
+            floor,
+            ceiling: floor,
             ttl,
-            renewals: AtomicU64::new(0),
-            is_lost: AtomicBool::new(false),
-            failure: Mutex::new(None),
+            renewals: 0,
+            renewer: None,
+            status: Status::Held,
+            failure: None,
+        };
+        let shared = Arc::new(Shared {
+            report: Mutex::new(report),
             giving_up: AtomicBool::new(false),
             renewed: Listeners::default(),
         });
-        let (ending, ended) = channel();
         let window = generator.renewals().begin(true, || ());
+        let generator = generator.clone();
         let renewer =
-            Renewer { durable, generator: generator.clone(), window, shared: shared.clone() };
+            Renewer { durable, generator: generator.clone(), window, ttl, shared: shared.clone() };
         // Without a thread the renewer is dropped, as if the process had died.
-        thread::Builder::new()
-            .name("snowdrift-lease".to_owned())
-            .spawn(move || {
-                renewer.run();
-                drop(ending);
-            })
-            .map_err(Failure::io("slot-io", "start a thread for", shared.store.as_ref()))?;
-        Ok(Lease { generator: generator.clone(), shared, ended })
+        let thread = thread::Builder::new().name("snowdrift-lease".to_owned());
+        let thread = thread.spawn(move || renewer.run()).map_err(failed)?;
+        Ok(Lease { generator, shared, thread })
     }
 
     /// Reports on the lease.
     pub fn report(&self) -> Report {
-        let failure = self.shared.failure.lock().clone();
-        let status = match &failure {
-            _ if self.shared.is_lost.load(SeqCst) => Status::Lost,
-            Some(_) => Status::Failing,
-            None => Status::Held,
-        };
+        let page = self.generator.page();
+        let report = self.shared.report.lock().clone();
         Report {
-            store: self.shared.store.clone(),
-            holder: self.shared.holder.clone(),
-            floor: self.shared.floor.load(Relaxed),
-            ceiling: self.generator.window().ceiling.max(self.shared.floor.load(Relaxed)),
-            ttl: self.shared.ttl,
-            renewals: self.shared.renewals.load(Relaxed),
-            renewer: {
-                let page = self.generator.page();
-                page.path().map(|_| page.kept().renewer())
-            },
-            status,
-            failure,
+            ceiling: page.sequence().window().ceiling.max(report.floor),
+            renewer: page.path().map(|_| page.kept().renewer()),
+            ..report
         }
     }
 
@@ -156,17 +135,14 @@ impl Lease {
     /// Releases the slot, and waits this long for the store to note it. If that takes longer, the store notes it
     /// later, or the end of the process frees the slot.
     pub fn release(self, at_most: Duration) {
-        self.give_up();
-        // The renewer never sends anything: its end or the timeout ends this wait.
-        let _ = self.ended.recv_timeout(at_most);
+        Lease::release_all(vec![self], Instant::now() + at_most);
     }
 
     /// Releases several at once. It needs nothing that the end of a process has destroyed already.
     pub fn release_all(leases: Vec<Lease>, deadline: Instant) {
         leases.iter().for_each(Lease::give_up);
-        for Lease { ended, .. } in &leases {
-            while matches!(ended.try_recv(), Err(TryRecvError::Empty)) && Instant::now() < deadline
-            {
+        for Lease { thread, .. } in &leases {
+            while !thread.is_finished() && Instant::now() < deadline {
                 thread::sleep(GLANCE);
             }
         }
@@ -188,6 +164,7 @@ struct Renewer {
     durable: Durable,
     generator: Arc<Generator>,
     window: WindowId,
+    ttl: Duration,
     shared: Arc<Shared>,
 }
 
@@ -201,6 +178,7 @@ impl Renewer {
 
     /// Keeps the ceiling ahead until the slot is released or lost.
     fn renew_until_end(&mut self) {
+        let ttl = self.ttl;
         let mut due = Instant::now() + self.pause();
         while !self.shared.giving_up.load(SeqCst) {
             let pause = LOOK.min(due.saturating_duration_since(Instant::now()));
@@ -212,70 +190,64 @@ impl Renewer {
             if is_bound && !is_wanted && Instant::now() < due {
                 continue;
             }
-            if is_bound && !self.is_low() {
+            if is_bound && !self.is_within(ttl - ttl / 3) {
                 // Another process has raised it.
                 due = Instant::now() + self.pause();
                 self.generator.renewals().note(self.window, || ());
                 continue;
             }
-            let done = if is_bound { self.renew(is_wanted) } else { self.bind() };
-            if let Ok(false) = done {
-                due = Instant::now() + AGAIN;
-                continue;
-            }
-            let failure = done.err();
-            let is_lost = failure.as_ref().is_some_and(|failure| failure.class == Class::Lost);
-            let retry = match failure {
-                _ if !is_bound => AGAIN,
-                _ => (self.shared.ttl / 10).clamp(RETRY[0], RETRY[1]),
+            let done = if is_bound {
+                let is_urgent = is_wanted || self.is_within(ttl / 3);
+                self.durable.raise(&self.generator, ttl, is_urgent)
+            } else {
+                self.durable.bind(&self.generator, ttl).map(|()| true)
             };
-            due = Instant::now() + if failure.is_none() { self.pause() } else { retry };
-            let is_failing = failure.is_some();
-            *self.shared.failure.lock() = failure.map(Fault::from);
-            if is_lost {
-                self.shared.is_lost.store(true, SeqCst);
-            } else if is_failing {
+            let retry = match done {
+                // Another process raises it in good time.
+                Ok(false) => {
+                    due = Instant::now() + AGAIN;
+                    continue;
+                }
+                _ if is_bound => (ttl / 10).clamp(RETRY[0], RETRY[1]),
+                _ => AGAIN,
+            };
+            let status = self.note(is_bound, done.err());
+            due = Instant::now() + if status == Status::Held { self.pause() } else { retry };
+            if status == Status::Failing {
                 self.generator.renewals().note_failure(self.window, retry);
             }
             self.shared.renewed.notify();
-            if is_lost {
+            if status == Status::Lost {
                 return;
             }
         }
     }
 
+    /// Notes a renewal, or the beginning of a page's window.
+    fn note(&self, is_renewal: bool, failure: Option<Failure>) -> Status {
+        let mut report = self.shared.report.lock();
+        report.status = match &failure {
+            None => Status::Held,
+            Some(failure) if failure.class == Class::Lost => Status::Lost,
+            Some(_) => Status::Failing,
+        };
+        if failure.is_none() {
+            report.floor = self.durable.floor();
+            report.renewals += u64::from(is_renewal);
+            self.generator.renewals().note(self.window, || ());
+        }
+        report.failure = failure.map(Fault::from);
+        report.status
+    }
+
     /// A third of the ttl, plus a random part: threads that wake later find the renewal done.
     fn pause(&self) -> Duration {
-        let third = self.shared.ttl / 3;
+        let third = self.ttl / 3;
         third + third.mul_f64(fastrand::f64() / 4.0)
     }
 
-    /// Whether the ceiling is less than two thirds of the ttl away.
-    fn is_low(&self) -> bool {
-        self.is_within(self.shared.ttl - self.shared.ttl / 3)
-    }
-
+    /// Whether the ceiling is less than this ahead.
     fn is_within(&self, reach: Duration) -> bool {
         self.generator.window().ceiling < self.generator.next_ceiling(reach)
-    }
-
-    /// Returns false while another process renews in good time.
-    fn renew(&mut self, is_wanted: bool) -> Result<bool, Failure> {
-        let ceiling = self.generator.next_ceiling(self.shared.ttl);
-        if is_wanted || self.is_within(self.shared.ttl / 3) {
-            self.durable.renew(ceiling)?;
-        } else if !self.durable.renew_in_turn(ceiling)? {
-            return Ok(false);
-        }
-        self.shared.renewals.fetch_add(1, Relaxed);
-        self.generator.renewals().note(self.window, || ());
-        Ok(true)
-    }
-
-    fn bind(&mut self) -> Result<bool, Failure> {
-        self.durable.bind(&self.generator, self.shared.ttl)?;
-        self.shared.floor.store(self.durable.floor(), Relaxed);
-        self.generator.renewals().note(self.window, || ());
-        Ok(true)
     }
 }

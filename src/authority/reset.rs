@@ -6,9 +6,9 @@
 
 use std::path::PathBuf;
 
-use crate::authority::checks;
-use crate::authority::file::{self, FileStore};
-use crate::authority::record::{Jump, Record, Skip};
+use super::file::{self, FileStore};
+use super::record::{Jump, Record, Skip};
+use super::slot::unusable;
 use crate::core::clock::HOUR_MS;
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::{Layout, Tick};
@@ -43,9 +43,9 @@ pub struct Plan {
     pub repeats_to: Tick,
 }
 
-impl Reset {
-    /// The plan for a slot's record at the tick `now`. None where the clock has passed the ceiling.
-    fn plan(record: &Record, high: Option<&HighMarks>, now: Tick) -> Option<Plan> {
+impl Plan {
+    /// For a slot's record at the tick `now`. None where the clock has passed the ceiling.
+    fn of(record: &Record, high: Option<&HighMarks>, now: Tick) -> Option<Plan> {
         if record.ceiling <= now {
             return None;
         }
@@ -75,6 +75,11 @@ impl Reset {
         };
         Some(Plan { floor, skip, repeats_to: if highest > floor { highest } else { NEVER } })
     }
+
+    /// The last tick that a page issues after this reset.
+    fn ceiling(&self) -> Tick {
+        if self.skip == Skip::NONE { Tick::MAX } else { self.skip.from - 1 }
+    }
 }
 
 impl FileStore {
@@ -100,19 +105,13 @@ impl FileStore {
         };
         let recorded = found.as_ref().ok().map(|record| *record.node.layout());
         let layout = layout.or(recorded).unwrap_or(Layout::NODE);
-        if let Some(recorded) = &recorded {
-            checks::check_layout(recorded, &layout, &path)?;
+        if let Ok(record) = &found {
+            record.check_layout(&layout, &path)?;
         }
         let node = Node::new(layout, datacenter_id, worker_id).map_err(|error| {
-            Failure::new(
-                Class::Slot,
-                fault!("slot-not-of-layout", place: path.as_path(), why: vec![error]),
-            )
+            unusable(fault!("slot-not-of-layout", place: path.as_path(), why: vec![error]))
         })?;
-        let found = found.and_then(|record| {
-            checks::check_node(&record.node, &node, &path)?;
-            Ok(record)
-        });
+        let found = found.and_then(|record| record.check_node(&node, &path).map(|()| record));
         let now = layout.tick_at(now_ms).clamp(NEVER, layout.last_tick());
         let page = found.as_ref().ok().and_then(|record| unused_page(host?, record));
         let high = match (&found, &page) {
@@ -121,7 +120,7 @@ impl FileStore {
             _ => None,
         };
         let plan = match &found {
-            Ok(record) => Reset::plan(record, high.as_ref(), now),
+            Ok(record) => Plan::of(record, high.as_ref(), now),
             Err(_) => Some(Plan { floor: now, skip: Skip::NONE, repeats_to: Tick::MAX }),
         };
         if let (true, Some(plan)) = (is_meant, &plan) {
@@ -138,7 +137,6 @@ impl FileStore {
                 Err(_) => slot.rewrite(&record)?,
             }
         }
-        drop(page);
         Ok(Reset { path, node, found, high, plan })
     }
 }
@@ -176,21 +174,15 @@ pub fn reset_page(
     let since = landings.collect::<Option<Vec<Tick>>>().and_then(|all| all.into_iter().min());
     let jump = since.map_or(Jump::NONE, |since| Jump { before: NEVER, since });
     let record = Record { jump, ..record };
-    let mut plan = Reset::plan(&record, Some(&high), now);
+    let mut plan = Plan::of(&record, Some(&high), now);
     if let Some(plan) = plan.as_mut().filter(|_| earlier > soon) {
-        plan.repeats_to = plan.repeats_to.max(earlier.min(ceiling_of(plan)));
+        plan.repeats_to = plan.repeats_to.max(earlier.min(plan.ceiling()));
     }
     if let (true, Some(plan)) = (is_meant, &plan) {
-        let ceiling = ceiling_of(plan);
-        host.reset(&page, plan.floor, ceiling)?;
+        host.reset(&page, plan.floor, plan.ceiling())?;
     }
     let path = page.path().unwrap_or(host.path()).to_owned();
     Ok(Some(Reset { path, node: *node, found: Ok(record), high: Some(high), plan }))
-}
-
-/// The last tick that a page issues after this reset.
-fn ceiling_of(plan: &Plan) -> Tick {
-    if plan.skip == Skip::NONE { Tick::MAX } else { plan.skip.from - 1 }
 }
 
 /// The page that a record names, if it exists and has no users.

@@ -18,12 +18,11 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::checks::{check_file, damaged, overtaken, refused, replaced};
-use super::in_use;
-use super::record::{self, Record, Unsound};
-use crate::core::fault::{Class, Failure, fault};
+use super::record::{self, Holder, Record, Unsound, VERSION};
+use crate::core::fault::{Class, Failure, Fault, Value, fault};
+use crate::files::access::{self, Wrong};
 use crate::files::lock::{self, Hold, USERS};
 use crate::files::path::{identity_of, is_at};
 use crate::files::system;
@@ -45,6 +44,9 @@ const FIRST_BLOCK: u64 = USERS + 16;
 const READINGS: u32 = 5;
 const BETWEEN_READINGS: Duration = Duration::from_micros(200);
 
+/// The pause between attempts to take a lock.
+const POLL: Duration = Duration::from_millis(1);
+
 /// Flushes a file's bytes, or a directory's entries, to the disk.
 pub type Flush = Arc<dyn Fn(&Path, &File) -> io::Result<()> + Send + Sync>;
 
@@ -56,21 +58,30 @@ pub struct SlotFile {
 }
 
 impl SlotFile {
-    /// Opens a slot's file, if it is a regular file. Opening a pipe for reading would wait for a writer for ever.
+    /// Opens a slot's file, if it is a regular file that other users have not placed and cannot write to. Opening a pipe
+    /// for reading would wait for a writer for ever.
     pub(super) fn open(
         path: PathBuf,
         is_writable: bool,
         flush: Flush,
     ) -> Result<SlotFile, Failure> {
-        let failed = Failure::io("slot-io", "open", &path);
-        let Some(file) = system::open(&path, is_writable).map_err(&failed)? else {
-            return Err(Failure::new(Class::Slot, fault!("slot-link", place: path.as_path())));
+        let failed = |doing| Failure::io("slot-io", doing, &path);
+        let place = path.as_path();
+        let Some(file) = system::open(place, is_writable).map_err(failed("open"))? else {
+            return Err(unusable(fault!("slot-link", place)));
         };
-        if !file.metadata().map_err(failed)?.is_file() {
-            return Err(Failure::new(Class::Slot, fault!("slot-not-a-file", place: path)));
+        if !file.metadata().map_err(failed("open"))?.is_file() {
+            return Err(unusable(fault!("slot-not-a-file", place)));
         }
-        check_file(&file, &path)?;
-        Ok(SlotFile { file, path, flush })
+        let directory = place.parent().unwrap_or(Path::new("."));
+        if access::has_second_name(&file, directory).map_err(failed("inspect"))? {
+            return Err(unusable(fault!("slot-linked", place)));
+        }
+        match access::check_placed(&file, directory).map_err(failed("inspect"))? {
+            None => Ok(SlotFile { file, path, flush }),
+            Some(Wrong::Owner(owner)) => Err(foreign_owner(place, owner)),
+            Some(Wrong::Writable(mode)) => Err(unusable(fault!("slot-writable", place, mode))),
+        }
     }
 
     /// The path.
@@ -82,18 +93,21 @@ impl SlotFile {
     pub(crate) fn try_take(&self, at: u64, hold: Hold) -> Result<bool, Failure> {
         // On other systems every lock is exclusive.
         let hold = if cfg!(target_os = "linux") { hold } else { Hold::Exclusive };
-        lock::try_take(&self.file, at, hold).map_err(Failure::io("slot-io", "lock", &self.path))
+        lock::try_take(&self.file, at, hold).map_err(self.failed("lock"))
     }
 
     /// Unlocks a byte.
     pub(crate) fn release(&self, at: u64) -> Result<(), Failure> {
-        lock::release(&self.file, at).map_err(Failure::io("slot-io", "unlock", &self.path))
+        lock::release(&self.file, at).map_err(self.failed("unlock"))
+    }
+
+    fn failed(&self, doing: &str) -> impl Fn(io::Error) -> Failure {
+        Failure::io("slot-io", doing, &self.path)
     }
 
     /// The identity of its record: of the file, and of the place where it is. A copy beside it has another one.
     pub(crate) fn identity(&self, record: &Record) -> Result<u128, Failure> {
-        let identity = identity_of(&self.file);
-        let (device, file) = identity.map_err(Failure::io("slot-io", "identify", &self.path))?;
+        let (device, file) = identity_of(&self.file).map_err(self.failed("identify"))?;
         Ok(record.file ^ file ^ u128::from(device).rotate_right(32))
     }
 
@@ -107,7 +121,7 @@ impl SlotFile {
     fn records(&self) -> Result<(Vec<Record>, usize), Failure> {
         let mut tries = 0;
         let records = loop {
-            match records_of(&read_whole(&self.file, &self.path)?, &self.path) {
+            match records_of(&self.bytes()?, &self.path) {
                 Err(_) if tries < READINGS => {
                     tries += 1;
                     thread::sleep(BETWEEN_READINGS);
@@ -115,8 +129,18 @@ impl SlotFile {
                 records => break records?,
             }
         };
-        let best = best_of(&records);
+        let best = (0..BLOCKS).max_by_key(|&block| records[block].rank()).unwrap_or_default();
         Ok((records, best))
+    }
+
+    fn bytes(&self) -> Result<Vec<u8>, Failure> {
+        // Accepts any length: the first bytes of another format show its version.
+        let mut bytes = Vec::with_capacity(FILE_BYTES);
+        let mut from = &self.file;
+        let read =
+            from.rewind().and_then(|()| from.take(FILE_BYTES as u64 + 1).read_to_end(&mut bytes));
+        read.map_err(self.failed("read"))?;
+        Ok(bytes)
     }
 
     /// Writes a record to a block that nobody else is writing. Returns an error if another page was opened or closed
@@ -124,9 +148,17 @@ impl SlotFile {
     /// before it is as safe.
     pub(crate) fn record(&self, record: &Record, is_flushed: bool) -> Result<(), Failure> {
         debug_assert!(Record::from_bytes(&record.to_bytes()).is_ok(), "not sound: {record:?}");
+        match self.try_record(record, is_flushed)? {
+            true => Ok(()),
+            false => Err(self.failed("write")(ErrorKind::ResourceBusy.into())),
+        }
+    }
+
+    /// Returns false if others are writing to all blocks.
+    fn try_record(&self, record: &Record, is_flushed: bool) -> Result<bool, Failure> {
         self.check_path()?;
         let (records, best) = self.records()?;
-        let mut order: Vec<usize> = (0..BLOCKS).collect();
+        let mut order: [usize; BLOCKS] = std::array::from_fn(|block| block);
         order.sort_by_key(|&block| (block == best, records[block].rank()));
         for block in order {
             let at = FIRST_BLOCK + block as u64;
@@ -137,10 +169,10 @@ impl SlotFile {
             // Closing the file releases a lock that could not be released here.
             let _ = self.release(at);
             if written? {
-                return Ok(());
+                return Ok(true);
             }
         }
-        Err(Failure::io("slot-io", "write", &self.path)(ErrorKind::ResourceBusy.into()))
+        Ok(false)
     }
 
     /// Writes to a locked block. Returns false if the block has the current record by now, and another may be free.
@@ -154,36 +186,47 @@ impl SlotFile {
         // Another process may have written the block before the lock.
         let (records, now_best) = self.records()?;
         if records[now_best].generation > record.generation {
-            return Err(overtaken(&self.path));
+            return Err(self.overtaken());
         }
         if block == now_best && block != best {
             return Ok(false);
         }
-        let start = (block * BLOCK_BYTES) as u64;
-        write_at(&self.file, &record.to_bytes(), start)
-            .map_err(Failure::io("slot-io", "write", &self.path))?;
+        self.write_at(block * BLOCK_BYTES, &record.to_bytes())?;
         if is_flushed {
             self.flush()?;
         }
         Ok(true)
     }
 
+    fn write_at(&self, start: usize, bytes: &[u8]) -> Result<(), Failure> {
+        // No other thread uses this open file.
+        let mut file = &self.file;
+        let written = file.seek(SeekFrom::Start(start as u64)).and_then(|_| file.write_all(bytes));
+        written.map_err(self.failed("write"))
+    }
+
     fn flush(&self) -> Result<(), Failure> {
-        (self.flush)(&self.path, &self.file).map_err(Failure::io("slot-io", "flush", &self.path))
+        (self.flush)(&self.path, &self.file).map_err(self.failed("flush"))
     }
 
     /// Rewrites the file in place, so that its owner stays the same.
     pub(crate) fn rewrite(&self, record: &Record) -> Result<(), Failure> {
-        let emptied = self.file.set_len(0);
-        emptied.map_err(Failure::io("slot-io", "empty", &self.path))?;
-        write_at(&self.file, &file_of(record), 0)
-            .map_err(Failure::io("slot-io", "write", &self.path))?;
+        self.file.set_len(0).map_err(self.failed("empty"))?;
+        self.write_at(0, &file_of(record))?;
         self.flush()
     }
 
     /// Checks that the path still names this file. The locks of a replaced file exclude nobody.
     pub(crate) fn check_path(&self) -> Result<(), Failure> {
-        if is_at(&self.path, &self.file) { Ok(()) } else { Err(replaced(&self.path)) }
+        match is_at(&self.path, &self.file) {
+            true => Ok(()),
+            false => Err(Failure::new(Class::Lost, fault!("slot-replaced", place: self.path()))),
+        }
+    }
+
+    /// The error for a record that another process has written under the locks of this one.
+    pub(super) fn overtaken(&self) -> Failure {
+        Failure::new(Class::Lost, fault!("slot-overtaken", place: self.path()))
     }
 
     /// The error for a slot in use, with its holder.
@@ -202,10 +245,6 @@ pub(super) fn file_of(record: &Record) -> Vec<u8> {
     bytes
 }
 
-fn best_of(records: &[Record]) -> usize {
-    (0..records.len()).max_by_key(|&block| records[block].rank()).unwrap_or_default()
-}
-
 impl Drop for SlotFile {
     /// Unlocks now, though a process that was just forked off still has the file open, too.
     fn drop(&mut self) {
@@ -214,39 +253,63 @@ impl Drop for SlotFile {
     }
 }
 
-fn write_at(file: &File, bytes: &[u8], start: u64) -> io::Result<()> {
-    // No other thread uses this open file.
-    let mut file = file;
-    file.seek(SeekFrom::Start(start))?;
-    file.write_all(bytes)
+/// The failure of a file that is no usable slot.
+pub(super) fn unusable(fault: Fault) -> Failure {
+    Failure::new(Class::Slot, fault)
 }
 
-fn read_whole(file: &File, path: &Path) -> Result<Vec<u8>, Failure> {
-    let failed = Failure::io("slot-io", "read", path);
-    // Accepts any length: the first bytes of another format show its version.
-    let mut bytes = Vec::with_capacity(FILE_BYTES);
-    let mut from = file;
-    let read =
-        from.rewind().and_then(|()| from.take(FILE_BYTES as u64 + 1).read_to_end(&mut bytes));
-    read.map_err(failed)?;
-    Ok(bytes)
+pub(super) fn foreign_owner(place: &Path, owner: u32) -> Failure {
+    unusable(fault!("slot-owner", place, owner, user: system::user()))
+}
+
+/// The failure of a slot that another holder has, if readable.
+pub fn in_use(place: &Path, holder: Option<&Holder>) -> Failure {
+    let named = |holder: &Holder| {
+        let Holder { pid, host, started_ms, .. } = holder;
+        fault!("holder", worker: Value::None, pid: *pid, host: host.as_str(), started: *started_ms)
+    };
+    let holders: Vec<Fault> = holder.into_iter().map(named).collect();
+    Failure::new(Class::InUse, fault!("slot-in-use", place, holders))
+}
+
+/// Polls until it is done, or for this long. Returns whether it is done.
+pub(super) fn within(
+    at_most: Duration,
+    mut is_done: impl FnMut() -> Result<bool, Failure>,
+) -> Result<bool, Failure> {
+    let deadline = Instant::now() + at_most;
+    while !is_done()? {
+        if Instant::now() >= deadline {
+            return Ok(false);
+        }
+        thread::sleep(POLL);
+    }
+    Ok(true)
 }
 
 /// The records in a file's bytes, if all of them are whole and of one file.
 fn records_of(bytes: &[u8], path: &Path) -> Result<Vec<Record>, Failure> {
+    let refused = |unsound| {
+        unusable(match unsound {
+            Unsound::Foreign => fault!("slot-foreign", place: path),
+            Unsound::Newer(format) => fault!("slot-newer", place: path, format, known: VERSION),
+            Unsound::Older(format) => fault!("slot-older", place: path, format, known: VERSION),
+            Unsound::Damaged => fault!("slot-damaged", place: path),
+        })
+    };
     let first = bytes.first_chunk().map(Record::from_bytes);
     let is_other = matches!(first, Some(Err(Unsound::Newer(_) | Unsound::Older(_))));
     if bytes.len() != FILE_BYTES && !is_other {
-        let fault = fault!("slot-length", place: path, length: bytes.len(), wanted: FILE_BYTES);
-        return Err(Failure::new(Class::Slot, fault));
+        let (length, wanted) = (bytes.len(), FILE_BYTES);
+        return Err(unusable(fault!("slot-length", place: path, length, wanted)));
     }
     let mut records: Vec<Record> = Vec::with_capacity(BLOCKS);
     for block in bytes.chunks(BLOCK_BYTES) {
-        let (sector, rest) = block.split_first_chunk().ok_or_else(|| damaged(path))?;
-        let record = Record::from_bytes(sector).map_err(|unsound| refused(unsound, path))?;
+        let (sector, rest) = block.split_first_chunk().ok_or_else(|| refused(Unsound::Damaged))?;
+        let record = Record::from_bytes(sector).map_err(refused)?;
         let is_of_others = |first: &Record| (first.file, first.node) != (record.file, record.node);
         if records.first().is_some_and(is_of_others) || rest.iter().any(|&byte| byte != 0) {
-            return Err(damaged(path));
+            return Err(refused(Unsound::Damaged));
         }
         records.push(record);
     }
