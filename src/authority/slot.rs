@@ -44,6 +44,9 @@ const FIRST_BLOCK: u64 = USERS + 16;
 const READINGS: u32 = 5;
 const BETWEEN_READINGS: Duration = Duration::from_micros(200);
 
+/// The longest wait for a block to write to. Many processes that renew at once, on a slow disk, write to all of them.
+const BUSY: Duration = Duration::from_secs(2);
+
 /// The pause between attempts to take a lock.
 const POLL: Duration = Duration::from_millis(1);
 
@@ -143,12 +146,12 @@ impl SlotFile {
         Ok(bytes)
     }
 
-    /// Writes a record to a block that nobody else is writing. Returns an error if another page was opened or closed
-    /// meanwhile, or the file was replaced. `is_flushed`: not needed for a record whose loss is safe, since the record
+    /// Writes a record to a block that nobody else is writing, and waits for one. Returns an error if another page was opened
+    /// or closed meanwhile, or the file was replaced. `is_flushed`: not needed for a record whose loss is safe, since the record
     /// before it is as safe.
     pub(crate) fn record(&self, record: &Record, is_flushed: bool) -> Result<(), Failure> {
         debug_assert!(Record::from_bytes(&record.to_bytes()).is_ok(), "not sound: {record:?}");
-        match self.try_record(record, is_flushed)? {
+        match within(BUSY, || self.try_record(record, is_flushed))? {
             true => Ok(()),
             false => Err(self.failed("write")(ErrorKind::ResourceBusy.into())),
         }
@@ -320,6 +323,33 @@ fn records_of(bytes: &[u8], path: &Path) -> Result<Vec<Record>, Failure> {
 #[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_writer_waits_while_others_write_to_all_blocks() {
+        use crate::core::{layout::Layout, node::Node};
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("slot");
+        let node = Node::new(Layout::NODE, 1, 2).unwrap();
+        let record = Record::starting_at(&node, 5);
+        std::fs::write(&path, file_of(&record)).unwrap();
+        let flush: Flush = Arc::new(|_, _| Ok(()));
+        let open = || SlotFile::open(path.clone(), true, flush.clone()).unwrap();
+        let [slot, others] = [open(), open()];
+        for block in 0..BLOCKS as u64 {
+            assert!(others.try_take(FIRST_BLOCK + block, Hold::Exclusive).unwrap());
+        }
+        let next = Record { ceiling: 9, ..record };
+        let (written, has_written) = std::sync::mpsc::channel();
+        thread::scope(|scope| {
+            scope.spawn(|| written.send(slot.record(&next, true)));
+            // If the writer has not begun by then, this shows less, and does not fail.
+            assert!(has_written.recv_timeout(50 * POLL).is_err(), "it waits");
+            others.release(FIRST_BLOCK + 3).unwrap();
+            has_written.recv().unwrap().unwrap();
+        });
+        assert_eq!(open().read().unwrap().ceiling, 9);
+    }
 
     #[test]
     fn a_closed_slot_is_free_though_a_forked_process_still_has_its_file() {
