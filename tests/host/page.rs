@@ -103,7 +103,7 @@ fn what_is_no_page_of_the_node_is_an_error_and_left_as_it_is() {
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
     };
-    with(&directory_there, "Is a directory");
+    with(&directory_there, "not-a-file");
     fs::remove_dir(&path).unwrap();
     let pipe = || {
         fs::remove_file(&path).unwrap();

@@ -113,6 +113,16 @@ fn what_is_foreign_or_newer_is_refused_by_its_name() {
 }
 
 #[test]
+fn a_directory_in_a_slots_place_is_refused_by_its_name() {
+    let machine = Machine::new(None);
+    let path = machine.store().path_of(&slot(3));
+    fs::create_dir(&path).unwrap();
+    let Failure { class, fault } = acquire(&machine, slot(3)).err().unwrap();
+    assert_eq!((class, fault.kind), (Class::Slot, "slot-not-a-file"));
+    assert_eq!(fault.values, [("place", path.as_path().into())]);
+}
+
+#[test]
 fn a_file_under_another_slots_name_is_refused() {
     let machine = machine_with_a_past();
     let store = machine.store();

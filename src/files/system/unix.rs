@@ -55,7 +55,8 @@ pub fn set_private(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(PRIVATE))
 }
 
-/// Opens what has the name; none if that is a symbolic link. Does not wait on a pipe.
+/// Opens what has the name; none if that is a symbolic link. Does not wait on a pipe. Opens a directory only for reading:
+/// callers refuse what is no file.
 pub fn open(path: &Path, is_writable: bool) -> io::Result<Option<File>> {
     let mut options = OpenOptions::new();
     options.read(true).write(is_writable);
@@ -64,6 +65,9 @@ pub fn open(path: &Path, is_writable: bool) -> io::Result<Option<File>> {
     options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
     match options.open(path) {
         Err(cause) if cause.raw_os_error() == Some(libc::ELOOP) => Ok(None),
+        Err(cause) if cause.kind() == io::ErrorKind::IsADirectory && is_writable => {
+            open(path, false)
+        }
         opened => opened.map(Some),
     }
 }

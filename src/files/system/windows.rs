@@ -19,7 +19,8 @@ use std::ptr::without_provenance_mut;
 use known_folders::{KnownFolder, get_known_folder_path};
 use windows_sys::Win32::Foundation::{FILETIME, WAIT_TIMEOUT};
 use windows_sys::Win32::Storage::FileSystem::{
-    FILE_ATTRIBUTE_REPARSE_POINT, FILE_FLAG_OPEN_REPARSE_POINT, GetDriveTypeW, GetVolumePathNameW,
+    FILE_ATTRIBUTE_REPARSE_POINT, FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT,
+    GetDriveTypeW, GetVolumePathNameW,
 };
 use windows_sys::Win32::System::Threading::{
     GetProcessTimes, OpenProcess, PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE,
@@ -95,11 +96,13 @@ pub fn set_private(_: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens what has the name; none if that is a symbolic link.
+/// Opens what has the name; none if that is a symbolic link. Opens directories, too: callers refuse what is no file.
 pub fn open(path: &Path, is_writable: bool) -> io::Result<Option<File>> {
     let mut options = OpenOptions::new();
     options.read(true).write(is_writable);
-    let file = options.clone().custom_flags(FILE_FLAG_OPEN_REPARSE_POINT).open(path)?;
+    let of_directory = if path.is_dir() { FILE_FLAG_BACKUP_SEMANTICS } else { 0 };
+    let flags = FILE_FLAG_OPEN_REPARSE_POINT | of_directory;
+    let file = options.clone().custom_flags(flags).open(path)?;
     let found = file.metadata()?;
     if found.is_symlink() {
         return Ok(None);
