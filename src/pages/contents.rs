@@ -112,8 +112,11 @@ pub struct Kept {
     /// The file's identity: a copy of the file has another one. The creator writes it.
     device: AtomicU64,
     file: [AtomicU64; 2],
+    /// Of a page with an authority: how far below the highest tick the node's free pages end. The process that begins the
+    /// page writes it.
+    free_below: AtomicI64,
     /// For the state of an authority.
-    _state: [AtomicU64; 32],
+    _state: [AtomicU64; 31],
 }
 
 /// A store's confirmation of a newly acquired slot.
@@ -198,6 +201,15 @@ impl Kept {
     pub(super) fn set_home(&self, (device, file): Identity) {
         self.device.store(device, Release);
         set_id(&self.file, file);
+    }
+
+    /// The last tick that the node's free pages may issue.
+    pub(super) fn free_ceiling(&self) -> Tick {
+        Tick::MAX.wrapping_sub(self.free_below.load(Acquire))
+    }
+
+    pub(super) fn set_free_ceiling(&self, ceiling: Tick) {
+        self.free_below.store(Tick::MAX.wrapping_sub(ceiling), Release);
     }
 
     /// The first tick after the last jump under a counter; [`crate::core::sequencer::NEVER`] where unknown.

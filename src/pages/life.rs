@@ -112,7 +112,7 @@ impl Directory {
         let Some(path) = unused.path() else { return Ok(()) };
         let Header { node, terms, .. } = *unused.header();
         let page = Page::new(self.wanted(&node, terms));
-        page.cells().set_ceiling(ceiling);
+        page.set_free_ceiling(ceiling);
         page.sequence().note_before(floor);
         let placed = page.write(self.path()).and_then(|file| {
             if unused.is_named().unwrap_or(false) {
@@ -248,19 +248,14 @@ impl Search<'_> {
                     self.put_away(page)?;
                     return Ok(false);
                 }
-                if !sequence.is_begun() && reached > NEVER {
+                if !sequence.is_begun() {
                     // A copy has the ID of another page.
-                    if sequence.before() == NEVER && ended.is_some() && before.is_original() {
+                    let is_known = reached > NEVER && ended.is_some() && before.is_original();
+                    if sequence.before() == NEVER && is_known {
                         page.kept().set_before(before.id());
                     }
                     sequence.note_before(reached);
-                }
-                // Ticks that a reset found issued ahead of the clock stay forbidden.
-                let is_free = |page: &Page| page.header().terms.authority == Authority::Free;
-                let ceiling = before.cells().ceiling();
-                if !sequence.is_begun() && is_free(&before) && is_free(page) && ceiling < Tick::MAX
-                {
-                    page.cells().set_ceiling(ceiling);
+                    page.set_free_ceiling(before.free_ceiling().min(page.free_ceiling()));
                 }
             }
             Err(failure) if failure.class != Class::Page => return Err(failure),
@@ -347,9 +342,11 @@ impl Page {
         }
     }
 
-    /// Removes the page and the node's marker. Requires [`Page::try_alone`]: no other process creates a page meanwhile.
+    /// Removes the page and the node's marker. The marker stays where it has ticks to forbid. Requires [`Page::try_alone`]:
+    /// no other process creates a page meanwhile.
     pub fn remove_with_marker(&self) -> Result<(), Failure> {
         if let Some(path) = self.path()
+            && self.free_ceiling() == Tick::MAX
             && self.is_named()?
         {
             // The marker first: while the page has its name, no other process places a marker.

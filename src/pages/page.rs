@@ -173,6 +173,23 @@ impl Page {
         &self.header
     }
 
+    /// The last tick that the node's free pages may issue: a reset found that a clock ahead of time had issued later ones.
+    /// Pages of other authorities pass it on.
+    pub(super) fn free_ceiling(&self) -> Tick {
+        match self.header.terms.authority {
+            Authority::Free => self.cells().ceiling(),
+            _ => self.kept().free_ceiling(),
+        }
+    }
+
+    /// Of a page that is not begun.
+    pub(super) fn set_free_ceiling(&self, ceiling: Tick) {
+        match self.header.terms.authority {
+            Authority::Free => self.cells().set_ceiling(ceiling),
+            _ => self.kept().set_free_ceiling(ceiling),
+        }
+    }
+
     /// A random ID of the page.
     pub fn id(&self) -> u128 {
         self.header.page_id

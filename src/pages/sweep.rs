@@ -13,7 +13,6 @@ use std::time::{Duration, UNIX_EPOCH};
 use parking_lot::Mutex;
 
 use super::directory::Directory;
-use super::header::Authority;
 use super::own;
 use super::page::Page;
 use crate::core::clock::{Clock, SystemClock};
@@ -79,7 +78,7 @@ impl Directory {
             return Ok(());
         }
         let latest = SystemClock.now().ms - PASSED.as_millis() as i64;
-        let is_past = |page: &Page| page.last_ms() <= latest && !page.forbids_ticks();
+        let is_past = |page: &Page| page.last_ms() <= latest;
         let first = fastrand::usize(..paths.len());
         paths.rotate_left(first);
         let pages =
@@ -105,10 +104,5 @@ impl Page {
     fn last_ms(&self) -> i64 {
         let next = self.sequence().highest().saturating_add(1);
         self.header().node.layout().tick_start_ms(next) - 1
-    }
-
-    /// Whether a reset found ticks ahead of the clock issued, which only this page knows.
-    fn forbids_ticks(&self) -> bool {
-        self.header().terms.authority == Authority::Free && self.cells().ceiling() < Tick::MAX
     }
 }

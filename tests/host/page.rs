@@ -14,6 +14,7 @@ use snowdrift::core::sequencer::Stall;
 use snowdrift::generator::{ClockBack, Generator, Policies};
 use snowdrift::pages::{BootId, Directory};
 
+use super::recorded::Recorded;
 use super::{
     POLICIES, TestClock, directory, draw, duplicates, generator, is_root, memory, node, open,
 };
@@ -501,21 +502,30 @@ fn a_page_that_is_deleted_each_time_is_an_error_at_last() {
     assert!(fault.kind == "page-deleted" && (10.0..100.0).contains(times), "{fault:?}");
 }
 
+/// Also where a page with a record came between, or the page was removed.
 #[test]
 fn what_a_reset_forbids_stays_forbidden_on_the_next_page() {
-    let shared = memory();
+    let (shared, state) = (memory(), memory());
     let directory = directory(shared.path());
     let clock = TestClock::at(START);
-    drop(started(&directory, node(0)).unwrap());
     let tick = Layout::NODE.tick_at(START);
-    let unused = directory.unused(&node(0)).unwrap().unwrap();
-    directory.reset(&unused, tick, tick + 50).unwrap();
-    drop(unused);
-    drop(open(&directory, node(0), clock.clone()).unwrap());
-    fs::remove_file(directory.page_of(&node(0))).unwrap();
-    let generator = open(&directory, node(0), clock.clone()).unwrap();
-    for (ms, is_issued) in [(40, true), (50, true), (51, false), (5000, false)] {
-        clock.set(START + ms);
-        assert_eq!(draw(&generator, 1).is_ok(), is_issued, "{ms}");
+    for between in 0..3 {
+        let node = node(between);
+        clock.set(START);
+        drop(open(&directory, node, clock.clone()).unwrap());
+        let unused = directory.unused(&node).unwrap().unwrap();
+        directory.reset(&unused, tick, tick + 50).unwrap();
+        drop(unused);
+        match between {
+            0 => drop(open(&directory, node, clock.clone()).unwrap()),
+            1 => drop(Recorded::open(&directory, state.path(), node, 0, clock.clone()).unwrap()),
+            _ => directory.unused(&node).unwrap().unwrap().remove_with_marker().unwrap(),
+        }
+        let _ = fs::remove_file(directory.page_of(&node));
+        let generator = open(&directory, node, clock.clone()).unwrap();
+        for (ms, is_issued) in [(40, true), (50, true), (51, false), (5000, false)] {
+            clock.set(START + ms);
+            assert_eq!(draw(&generator, 1).is_ok(), is_issued, "{between}, {ms}");
+        }
     }
 }

@@ -80,9 +80,9 @@ fn a_node_with_long_ticks_issues_at_once_where_pages_were_removed() {
     }
 }
 
-/// A clock was years ahead. A reset forbids what it issued then, and only the page knows that.
+/// A clock was years ahead. A reset forbids what it issued then, and only the page and its marker know that.
 #[test]
-fn a_page_that_forbids_ticks_is_not_removed() {
+fn what_a_reset_forbids_stays_forbidden_where_unused_pages_are_removed() {
     const YEARS: i64 = 10 * 365 * 86_400_000;
     let shared = memory();
     let directory = directory(shared.path());
