@@ -46,15 +46,8 @@ struct Search<'a> {
     created: u128,
     /// The highest tick that pages may have issued that this search has put away.
     reached: Tick,
-}
-
-/// The outcome of one attempt.
-enum Attempt {
-    Found(Box<Page>),
-    /// Something has changed.
-    Again,
-    /// Another process is changing the page.
-    Changing,
+    /// Attempts that found another process changing the page.
+    changes: usize,
 }
 
 impl Directory {
@@ -69,21 +62,15 @@ impl Directory {
             wanted: self.wanted(node, terms),
             created: 0,
             reached: NEVER,
+            changes: 0,
         };
-        let mut changes = 0;
         for _ in 0..TRIES {
-            match search.attempt() {
-                Ok(Attempt::Found(page)) => return Ok(*page),
-                Ok(Attempt::Again) => {}
-                Ok(Attempt::Changing) => {
-                    changes += 1;
-                    thread::sleep(CHANGE);
-                }
-                Err(failure) => return Err(failure),
+            if let Some(page) = search.attempt()? {
+                return Ok(page);
             }
         }
         let place = search.path;
-        let fault = if changes > TRIES / 2 {
+        let fault = if search.changes > TRIES / 2 {
             fault!("page-changing", place)
         } else {
             fault!("page-replaced", place)
@@ -143,9 +130,11 @@ fn second_name(path: &Path, directory: &Path) -> io::Result<tempfile::NamedTempF
 }
 
 impl Search<'_> {
-    fn attempt(&mut self) -> Result<Attempt, Failure> {
+    /// None if something has changed.
+    fn attempt(&mut self) -> Result<Option<Page>, Failure> {
         let Some(mut page) = Page::map(&self.path, self.wanted.uid)? else {
-            return self.create();
+            self.create()?;
+            return Ok(None);
         };
         let header = *page.header();
         if header.node != self.wanted.node {
@@ -158,34 +147,36 @@ impl Search<'_> {
             // Safe even if the name is a live page's by now: its users notice the removal.
             own::remove(&self.marker)?;
             own::remove(&self.path)?;
-            return Ok(Attempt::Again);
+            return Ok(None);
         }
         // The others are reopened by their record.
         let is_recorded = matches!(header.terms.authority, Authority::Record { .. });
         if !page.is_original() || page.has_ended() && !is_recorded {
-            return self.put_away(&page);
+            self.put_away(&page)?;
+            return Ok(None);
         }
         let is_wanted = header.terms == self.wanted.terms;
-        if !page.lock(if is_wanted { Hold::Shared } else { Hold::Exclusive })? {
-            return match is_wanted || page.held()? == Some(Hold::Exclusive) {
-                true => Ok(Attempt::Changing),
-                false => Err(page.refusal(&self.wanted.terms)),
-            };
+        let is_locked = page.lock(if is_wanted { Hold::Shared } else { Hold::Exclusive })?;
+        if !is_locked && !is_wanted && page.held()? != Some(Hold::Exclusive) {
+            return Err(page.refusal(&self.wanted.terms));
         }
         // Another process may have replaced it before the lock.
-        if !page.is_named()? {
-            return Ok(Attempt::Changing);
+        if !is_locked || !page.is_named()? {
+            self.changes += 1;
+            thread::sleep(CHANGE);
+            return Ok(None);
         }
         if !is_wanted {
-            return self.put_away(&page);
+            self.put_away(&page)?;
+            return Ok(None);
         }
         if !self.is_marked(&page)? {
-            return Ok(Attempt::Again);
+            return Ok(None);
         }
         let may_be_old = page.may_be_old() || self.wanted.boot_id.is_unknown();
         page.set_may_be_old(may_be_old && page.id() != self.created);
         page.enter();
-        Ok(Attempt::Found(Box::new(page)))
+        Ok(Some(page))
     }
 
     fn failed(&self, cause: io::Error) -> Failure {
@@ -193,11 +184,11 @@ impl Search<'_> {
     }
 
     /// Creates a page, unless another process just did.
-    fn create(&mut self) -> Result<Attempt, Failure> {
+    fn create(&mut self) -> Result<(), Failure> {
         let directory = self.directory.path();
         match own::create_directory(directory, self.wanted.uid) {
             // Removed right after its creation.
-            Err(failure) if failure.is_missing() => return Ok(Attempt::Again),
+            Err(failure) if failure.is_missing() => return Ok(()),
             created => created?,
         }
         whole::sweep(directory);
@@ -216,7 +207,7 @@ impl Search<'_> {
             self.created = page.id();
             self.directory.note_created();
         }
-        Ok(Attempt::Again)
+        Ok(())
     }
 
     /// Whether the marker is the page's. Makes it so where nobody has: notes in a page that is not begun what the page
@@ -286,7 +277,7 @@ impl Search<'_> {
     }
 
     /// Ends a page, and takes its name. If the name is another page's by now, ends that one.
-    fn put_away(&mut self, page: &Page) -> Result<Attempt, Failure> {
+    fn put_away(&mut self, page: &Page) -> Result<(), Failure> {
         let reached = page.end().unwrap_or(0);
         // If this page has the marker, its last tick is noted when the next page gets the marker.
         if !page.is_at(&self.marker).unwrap_or(false) {
@@ -300,7 +291,7 @@ impl Search<'_> {
         {
             self.reached = self.reached.max(other.end().unwrap_or(0));
         }
-        Ok(Attempt::Again)
+        Ok(())
     }
 }
 

@@ -107,13 +107,6 @@ pub fn open_empty(path: &Path, uid: u32) -> Result<File, Failure> {
     .map(|(file, ..)| file)
 }
 
-/// Creates a file. None if the name exists, or the directory was removed.
-pub fn create(path: &Path, text: &str) -> io::Result<Option<File>> {
-    let directory = path.parent().unwrap_or(Path::new(""));
-    let written = write(directory, |_| text.into());
-    whole::if_possible(written.and_then(|file| Ok(file.persist_noclobber(path)?)))
-}
-
 /// Removes a file, if it exists.
 pub fn remove(path: &Path) -> Result<(), Failure> {
     match fs::remove_file(path) {
@@ -128,7 +121,8 @@ pub fn remove(path: &Path) -> Result<(), Failure> {
 pub fn explain(directory: &Path) {
     let path = directory.join(README);
     if fs::symlink_metadata(&path).is_err() {
-        let _ = create(&path, EXPLANATION);
+        let written = write(directory, |_| EXPLANATION.into());
+        let _ = written.map(|file| file.persist_noclobber(path));
     }
 }
 

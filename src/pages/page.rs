@@ -115,10 +115,14 @@ impl Page {
 
     /// Maps the page of this name; none if it does not exist.
     pub(super) fn map(path: &Path, uid: u32) -> Result<Option<Page>, Failure> {
-        let (mut file, identity) = match open(path, uid) {
+        let (mut file, found, identity) = match own::open(path, uid) {
             Err(failure) if failure.is_missing() => return Ok(None),
             opened => opened?,
         };
+        if found.len() != BYTES as u64 {
+            let fault = fault!("page-length", place: path, length: found.len(), wanted: BYTES);
+            return Err(Failure::new(Class::Page, fault));
+        }
         let mut bytes = [0; HEADER_BYTES];
         file.read_exact(&mut bytes).map_err(Failure::io("page-io", "read", path))?;
         let header = Header::from_bytes(bytes, path)?;
@@ -328,14 +332,10 @@ impl Page {
     /// Whether the path names this page's file.
     pub(super) fn is_at(&self, path: &Path) -> io::Result<bool> {
         let Some(place) = &self.place else { return Ok(true) };
+        use ErrorKind::{NotADirectory, NotFound};
         match identity_at(path) {
-            Ok(identity) => Ok(identity == place.identity),
-            Err(cause)
-                if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
-            {
-                Ok(false)
-            }
-            Err(cause) => Err(cause),
+            Err(cause) if matches!(cause.kind(), NotFound | NotADirectory) => Ok(false),
+            found => found.map(|identity| identity == place.identity),
         }
     }
 
@@ -433,14 +433,4 @@ pub struct Snapshot {
     pub processes: Vec<Process>,
     /// State of the lease, for a leased page.
     pub leasing: Option<Leasing>,
-}
-
-/// Opens a file that has the length of a page.
-fn open(path: &Path, uid: u32) -> Result<(File, Identity), Failure> {
-    let (file, found, identity) = own::open(path, uid)?;
-    if found.len() != BYTES as u64 {
-        let fault = fault!("page-length", place: path, length: found.len(), wanted: BYTES);
-        return Err(Failure::new(Class::Page, fault));
-    }
-    Ok((file, identity))
 }

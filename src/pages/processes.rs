@@ -38,7 +38,10 @@ pub struct Process {
 impl Process {
     /// Whether the process runs. Valid only within this PID namespace.
     pub fn is_alive(&self) -> bool {
-        is_alive(self.pid, self.start)
+        // Of itself a process needs no report, which the kernel may fail to give.
+        let is_own = self.pid == std::process::id();
+        let start = if is_own { Some(own_start()) } else { start_of(self.pid) };
+        start == Some(self.start)
     }
 }
 
@@ -49,22 +52,19 @@ pub fn all(table: &[Entry]) -> impl Iterator<Item = Process> {
 
 /// Adds a user of this process: in its own entry, a free one, or one of an ended process.
 pub fn enter(table: &[Entry], now_ms: i64) {
-    let (pid, start) = (std::process::id(), own_start());
-    let own = table.iter().find(|entry| entry.is_of(pid, start));
-    if let Some(entry) = own {
-        let added = entry.update(|users| users.checked_add(1));
-        if added.is_some() {
-            return;
-        }
+    if change_users(table, 1) {
+        return;
     }
     // The check for an ended process is slow, so free entries come first.
-    let seen = || table.iter().map(|entry| (entry, entry.pid_and_users.load(Acquire)));
-    let free = seen().filter(|&(_, seen)| seen == 0);
-    for (entry, seen) in free.chain(seen().filter(|(entry, seen)| !entry.is_alive(*seen))) {
-        let taken = u64::from(pid) << 32 | 1;
-        if entry.pid_and_users.compare_exchange(seen, taken, AcqRel, Relaxed).is_ok() {
+    let seen = || table.iter().map(|entry| (entry, entry.process()));
+    let free = seen().filter(|(_, process)| process.is_none());
+    let left = seen().filter(|(_, process)| process.is_some_and(|process| !process.is_alive()));
+    for (entry, process) in free.chain(left) {
+        let seen = process.map_or(0, |Process { pid, users, .. }| word_of(pid, users));
+        let own = word_of(std::process::id(), 1);
+        if entry.pid_and_users.compare_exchange(seen, own, AcqRel, Relaxed).is_ok() {
             entry.opened_ms.store(now_ms, Relaxed);
-            entry.start.store(start, Release);
+            entry.start.store(own_start(), Release);
             return;
         }
     }
@@ -79,10 +79,24 @@ pub fn living_other(table: &[Entry]) -> Option<u32> {
 
 /// Removes a user of this process.
 pub fn leave(table: &[Entry]) {
+    change_users(table, -1);
+}
+
+/// Changes the number of users in this process's entry, and frees it at 0. Returns false where it has none.
+fn change_users(table: &[Entry], by: i32) -> bool {
     let (pid, start) = (std::process::id(), own_start());
-    if let Some(entry) = table.iter().find(|entry| entry.is_of(pid, start)) {
-        entry.update(|users| users.checked_sub(1));
-    }
+    let is_own = |process: Process| (process.pid, process.start) == (pid, start);
+    let change = |seen: u64| {
+        let users = (seen as u32).checked_add_signed(by)?;
+        let is_own = seen >> 32 == u64::from(pid);
+        is_own.then(|| if users == 0 { 0 } else { word_of(pid, users) })
+    };
+    let own = table.iter().find(|entry| entry.process().is_some_and(is_own));
+    own.is_some_and(|entry| entry.pid_and_users.fetch_update(AcqRel, Acquire, change).is_ok())
+}
+
+fn word_of(pid: u32, users: u32) -> u64 {
+    u64::from(pid) << 32 | u64::from(users)
 }
 
 impl Entry {
@@ -95,31 +109,6 @@ impl Entry {
             opened_ms: self.opened_ms.load(Relaxed),
         })
     }
-
-    fn is_of(&self, pid: u32, start: u64) -> bool {
-        (self.pid_and_users.load(Acquire) >> 32) as u32 == pid && self.start.load(Acquire) == start
-    }
-
-    fn is_alive(&self, seen: u64) -> bool {
-        is_alive((seen >> 32) as u32, self.start.load(Acquire))
-    }
-
-    /// Changes the number of this process's users. Frees the entry at 0.
-    fn update(&self, change: impl Fn(u32) -> Option<u32>) -> Option<u64> {
-        let pid = u64::from(std::process::id()) << 32;
-        let changed = self.pid_and_users.fetch_update(AcqRel, Acquire, |seen| {
-            let is_own = seen != 0 && seen >> 32 == pid >> 32;
-            let users = is_own.then(|| change(seen as u32)).flatten()?;
-            Some(if users == 0 { 0 } else { pid | u64::from(users) })
-        });
-        changed.ok()
-    }
-}
-
-fn is_alive(pid: u32, start: u64) -> bool {
-    // Of itself a process needs no report, which the kernel may fail to give.
-    let found = if pid == std::process::id() { Some(own_start()) } else { start_of(pid) };
-    found == Some(start)
 }
 
 /// Start of this process; 0 where the kernel does not report it.
