@@ -59,13 +59,10 @@ pub fn sweep(directory: &Path) {
     *swept = Some((directory.to_owned(), Instant::now()));
     drop(swept);
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let is_left = || -> io::Result<bool> {
-            let age = SystemTime::now().duration_since(entry.metadata()?.modified()?);
-            Ok(age.is_ok_and(|age| age > TEMPORARY_FOR))
-        };
-        if entry.file_name().as_encoded_bytes().starts_with(TEMPORARY.as_bytes())
-            && is_left().unwrap_or(false)
-        {
+        let is_temporary = entry.file_name().as_encoded_bytes().starts_with(TEMPORARY.as_bytes());
+        let modified = || entry.metadata().and_then(|found| found.modified());
+        let is_old = |at: SystemTime| at.elapsed().is_ok_and(|age| age > TEMPORARY_FOR);
+        if is_temporary && modified().is_ok_and(is_old) {
             let _ = fs::remove_file(entry.path());
         }
     }

@@ -138,10 +138,8 @@ impl Search<'_> {
         };
         let header = *page.header();
         if header.node != self.wanted.node {
-            return Err(Failure::new(
-                Class::Page,
-                fault!("page-misnamed", place: self.path.as_path()),
-            ));
+            let fault = fault!("page-misnamed", place: self.path.as_path());
+            return Err(Failure::new(Class::Page, fault));
         }
         if header.boot_id.is_other(&self.wanted.boot_id) {
             // Safe even if the name is a live page's by now: its users notice the removal.
@@ -174,7 +172,7 @@ impl Search<'_> {
             return Ok(None);
         }
         let may_be_old = page.may_be_old() || self.wanted.boot_id.is_unknown();
-        page.set_may_be_old(may_be_old && page.id() != self.created);
+        page.may_be_old = may_be_old && page.id() != self.created;
         page.enter();
         Ok(Some(page))
     }

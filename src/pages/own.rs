@@ -22,15 +22,14 @@ pub fn create_directory(path: &Path, uid: u32) -> Result<(), Failure> {
         Err(failure) if failure.is_missing() => {}
         checked => return checked,
     }
+    let failed = |doing| Failure::io("page-io", doing, path);
     match system::create_directory(path) {
-        // Independent of the umask.
-        Ok(()) => system::set_directory_mode(path).map_err(Failure::io(
-            "page-io",
-            "set the mode of",
-            path,
-        ))?,
         Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {}
-        Err(cause) => return Err(Failure::io("page-io", "create the directory", path)(cause)),
+        created => {
+            created.map_err(failed("create the directory"))?;
+            // Independent of the umask.
+            system::set_directory_mode(path).map_err(failed("set the mode of"))?;
+        }
     }
     check_directory(path, uid)
 }

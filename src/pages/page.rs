@@ -39,6 +39,10 @@ pub struct Page {
     checked_ms: AtomicI64,
     /// None for a page in the process's own memory, which nobody else finds.
     place: Option<Place>,
+    /// Whether this process is in the table of processes.
+    is_entered: bool,
+    /// See [`Page::may_be_old`].
+    pub(super) may_be_old: bool,
 }
 
 /// The memory of a page.
@@ -61,9 +65,6 @@ struct Place {
     uid: u32,
     /// Whether this process has left it for another user's.
     is_left: AtomicBool,
-    /// Whether this process is in the table of processes.
-    is_entered: bool,
-    may_be_old: bool,
 }
 
 impl Memory {
@@ -137,8 +138,6 @@ impl Page {
             identity,
             uid,
             is_left: AtomicBool::new(false),
-            is_entered: false,
-            may_be_old: header.boot_id.is_unknown(),
         };
         let page = Page::of(Memory::Mapped(map), header, Some(place));
         match page.is_possible() {
@@ -149,7 +148,9 @@ impl Page {
 
     fn of(memory: Memory, header: Header, place: Option<Place>) -> Page {
         let sequence = Sequence::new(memory, header.node.layout());
-        Page { sequence, header, checked_ms: AtomicI64::new(i64::MIN), place }
+        let may_be_old = place.is_some() && header.boot_id.is_unknown();
+        let checked_ms = AtomicI64::new(i64::MIN);
+        Page { sequence, header, checked_ms, place, is_entered: false, may_be_old }
     }
 
     /// The sequencer of its cells.
@@ -206,10 +207,8 @@ impl Page {
 
     /// Adds this process to the table.
     pub(super) fn enter(&mut self) {
-        if let Some(place) = &mut self.place
-            && !place.is_entered
-        {
-            place.is_entered = true;
+        if !self.is_entered {
+            self.is_entered = true;
             processes::enter(&self.contents().processes, unix_ms());
         }
     }
@@ -276,13 +275,7 @@ impl Page {
     /// Whether it may be of another boot, and so lack issued IDs: after a power cut a disk has only what was written
     /// back before. A process that opens it issues nothing at the clock's tick, as after the replacement of a page.
     pub fn may_be_old(&self) -> bool {
-        self.place.as_ref().is_some_and(|place| place.may_be_old)
-    }
-
-    pub(super) fn set_may_be_old(&mut self, may_be_old: bool) {
-        if let Some(place) = &mut self.place {
-            place.may_be_old = may_be_old;
-        }
+        self.may_be_old
     }
 
     /// Ends the page: nothing is issued from it any more, by any process. Returns the highest tick that it or pages
@@ -417,7 +410,7 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        if self.place.as_ref().is_some_and(|place| place.is_entered) {
+        if self.is_entered {
             processes::leave(&self.contents().processes);
         }
         self.retire();

@@ -16,7 +16,6 @@ use super::directory::Directory;
 use super::own;
 use super::page::Page;
 use crate::core::clock::{Clock, SystemClock};
-use crate::core::fault::Failure;
 use crate::core::layout::{Layout, Tick};
 use crate::files::lock::{self, Hold, USERS};
 
@@ -58,25 +57,18 @@ impl Directory {
         };
         if created.is_multiple_of(MOST) {
             // Pages that could not be removed are in the way of nobody.
-            let _ = self.sweep();
+            self.sweep();
         }
     }
 
     /// Removes unused pages whose last ID has passed, until few are left. Looks at a few, anywhere among them, since the
     /// caller waits meanwhile and thousands may be in use: at more than this process creates until the next sweep.
-    fn sweep(&self) -> Result<(), Failure> {
-        let mut paths = self.paths("")?;
-        let surplus = paths.len().saturating_sub(MOST);
-        if surplus == 0 {
-            return Ok(());
-        }
-        let path = self.swept();
-        let failed = Failure::io("page-io", "write", &path);
-        let kept = own::open_empty(&path, self.uid)?;
-        if !lock::try_take(&kept, USERS, Hold::Exclusive).map_err(&failed)? {
-            // Another process sweeps.
-            return Ok(());
-        }
+    fn sweep(&self) -> Option<()> {
+        let mut paths = self.paths("").ok()?;
+        let surplus = paths.len().checked_sub(MOST).filter(|&surplus| surplus > 0)?;
+        let kept = own::open_empty(&self.swept(), self.uid).ok()?;
+        // Otherwise, another process sweeps.
+        lock::try_take(&kept, USERS, Hold::Exclusive).ok()?.then_some(())?;
         let latest = SystemClock.now().ms - PASSED.as_millis() as i64;
         let is_past = |page: &Page| page.last_ms() <= latest;
         let first = fastrand::usize(..paths.len());
@@ -85,17 +77,17 @@ impl Directory {
             paths.iter().take(2 * MOST).filter_map(|path| Page::map(path, self.uid).ok()?);
         for page in pages.filter(is_past).take(surplus) {
             // Others may have issued before the lock.
-            if !page.try_alone()? || !is_past(&page) {
+            if !page.try_alone().ok()? || !is_past(&page) {
                 continue;
             }
             // First, so that the node's next page begins above it.
             let last_ms = page.last_ms().max(self.swept_ms().unwrap_or(0));
             let last = UNIX_EPOCH + Duration::from_millis(last_ms.max(0) as u64);
-            kept.set_modified(last).map_err(&failed)?;
+            kept.set_modified(last).ok()?;
             page.end();
             let _ = page.remove_with_marker();
         }
-        Ok(())
+        Some(())
     }
 }
 
