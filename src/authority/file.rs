@@ -80,11 +80,6 @@ impl FileStore {
         self.directory.join(file_name(slot.datacenter_id(), slot.worker_id()))
     }
 
-    /// A slot's current record. Locks nothing.
-    pub fn record_of(&self, slot: &Node) -> Result<Record, Failure> {
-        read(self.path_of(slot))
-    }
-
     /// A slot's current record and its identity. Locks nothing.
     pub fn identified(&self, slot: &Node) -> Result<(Record, u128), Failure> {
         let slot = SlotFile::open(self.path_of(slot), false, to_disk())?;

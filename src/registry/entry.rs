@@ -11,7 +11,6 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::request::{By, Request};
 use crate::authority::{Lease, Report};
-use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::{Failure, Fault, fault};
 use crate::core::layout::Tick;
 use crate::core::node::Node;
@@ -71,32 +70,25 @@ pub(super) enum Held {
 }
 
 impl Entry {
-    pub fn new(node: Node, clock: Box<dyn Clock>) -> Arc<Entry> {
-        let entry = Entry::unused(node);
-        entry.own.get_or_init(|| Arc::new(Generator::new(node, 0, clock)));
-        Arc::new(entry)
-    }
-
-    pub fn of(node: Node) -> Arc<Entry> {
-        let mut nodes = NODES.lock();
-        nodes.entry(node).or_insert_with(|| Arc::new(Entry::unused(node))).clone()
-    }
-
-    fn unused(node: Node) -> Entry {
-        Entry {
+    pub fn new(node: Node) -> Arc<Entry> {
+        Arc::new(Entry {
             node,
             own: OnceLock::new(),
             reached: AtomicI64::new(NEVER),
             tenancy: Mutex::default(),
             settled: Condvar::new(),
-        }
+        })
+    }
+
+    pub fn of(node: Node) -> Arc<Entry> {
+        NODES.lock().entry(node).or_insert_with(|| Entry::new(node)).clone()
     }
 
     /// The generator of IDs that the process issues alone, which has no users yet.
-    pub fn own_ahead(&self, max_ahead_ms: i64) -> Arc<Generator> {
-        let make = || Arc::new(Generator::new(self.node, 0, Box::new(SystemClock)));
+    pub fn own(&self, request: &Request) -> Arc<Generator> {
+        let make = || Arc::new(Generator::new(self.node, 0, request.clock()));
         let own = self.own.get_or_init(make);
-        own.set_max_ahead_ms(max_ahead_ms);
+        own.set_max_ahead_ms(request.max_ahead_ms);
         own.clone()
     }
 
@@ -149,7 +141,12 @@ impl Tenancy {
         }
         for (at, one) in self.uses.iter().enumerate().rev() {
             if one.is_for(request, is_host, store)? {
-                return one.agree(request).map(|()| Some(at));
+                // All users at one time agree on it; the first one decides.
+                let in_force = one.generator.max_ahead_ms();
+                return match in_force == one.generator.whole_ticks(request.max_ahead_ms) {
+                    true => Ok(Some(at)),
+                    false => Err(fault!("open-max-ahead", maxAhead: in_force).into()),
+                };
             }
         }
         match request.by {
@@ -182,6 +179,8 @@ impl Use {
         store: Option<&Path>,
     ) -> Result<bool, Failure> {
         let is_shared = self.generator.directory().is_some();
+        let elsewhere =
+            || fault!("open-in-scope", scope: if is_shared { "host" } else { "process" });
         let fault = match (&self.held, &request.by) {
             (Held::Page(_) | Held::Window(_), By::Thread) => return Ok(true),
             (Held::Page(_), _) if self.has_ended() => return Ok(false),
@@ -190,42 +189,29 @@ impl Use {
             (_, By::Window(_)) => fault!("open-already"),
             // The host's page decides.
             (_, By::Grant(_) | By::Host(_)) if is_shared => return Ok(false),
-            (_, By::Grant(_) | By::Host(_)) => fault!("open-in-scope", scope: "process"),
+            (_, By::Grant(_) | By::Host(_)) => elsewhere(),
             (Held::Window(_), By::Free | By::Clock(_)) => fault!("open-leased"),
             (Held::Window(_) | Held::Free, By::Record(_)) => fault!("open-unrecorded"),
-            (Held::Record(lease, _), by) => {
+            (Held::Record(lease, directory), by) => {
                 let Report { store: name, ttl, .. } = lease.report();
                 match by {
                     By::Record(_) if self.is_host_lease() && request.worker_id.is_some() => {
                         fault!("open-leased", store: name)
                     }
-                    By::Record(wanted)
-                        if wanted.ttl == ttl && store.is_some_and(|one| self.is_of(one)) =>
-                    {
-                        return self.check_scope(is_host);
+                    By::Record(wanted) if wanted.ttl == ttl && store == Some(directory) => {
+                        return if is_shared == is_host {
+                            Ok(true)
+                        } else {
+                            Err(elsewhere().into())
+                        };
                     }
                     _ => fault!("open-recorded", store: name, ttl: ttl.as_millis()),
                 }
             }
-            (Held::Free, By::Free | By::Clock(_)) => return self.check_scope(is_host),
+            (Held::Free, _) if is_shared == is_host => return Ok(true),
+            (Held::Free, _) => elsewhere(),
         };
         Err(fault.into())
-    }
-
-    fn check_scope(&self, is_host: bool) -> Result<bool, Failure> {
-        if self.generator.directory().is_some() == is_host {
-            return Ok(true);
-        }
-        let scope = if is_host { "process" } else { "host" };
-        Err(fault!("open-in-scope", scope).into())
-    }
-
-    /// All users at one time agree on `maxAhead`; the first one decides.
-    fn agree(&self, request: &Request) -> Result<(), Failure> {
-        match self.generator.max_ahead_ms() {
-            in_force if in_force == self.generator.whole_ticks(request.max_ahead_ms) => Ok(()),
-            in_force => Err(fault!("open-max-ahead", maxAhead: in_force).into()),
-        }
     }
 
     /// Whether it is on a leased page that issues nothing any more.
@@ -267,15 +253,14 @@ impl Use {
 pub fn release_all(at_most: Duration) {
     let deadline = Instant::now() + at_most;
     let Some(nodes) = NODES.try_lock_for(at_most) else { return };
-    let mut leases = Vec::new();
-    for entry in nodes.values() {
-        let Some(mut tenancy) = entry.tenancy.try_lock_until(deadline) else { continue };
-        let Some(one) = tenancy.uses.iter_mut().find(|one| one.lease().is_some()) else { continue };
-        if let Held::Record(lease, _) = mem::replace(&mut one.held, Held::Free) {
-            leases.push(lease);
-        }
+    let held = nodes.values().filter_map(|entry| {
+        let mut tenancy = entry.tenancy.try_lock_until(deadline)?;
+        let one = tenancy.uses.iter_mut().find(|one| one.lease().is_some())?;
+        let held = mem::replace(&mut one.held, Held::Free);
         // Nothing opens the node any more.
         tenancy.is_changing = true;
-    }
-    Lease::release_all(leases, deadline);
+        Some(held)
+    });
+    let lease = |held| if let Held::Record(lease, _) = held { Some(lease) } else { None };
+    Lease::release_all(held.filter_map(lease).collect(), deadline);
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::core::clock::ManualClock;
+use crate::core::clock::{Clock, ManualClock, SystemClock};
 use crate::core::fault::{Failure, Fault, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
@@ -117,6 +117,14 @@ impl Request {
     /// The same, where nothing goes without it.
     pub fn directory(&self) -> Result<Directory, Failure> {
         self.host()?.ok_or_else(no_memory)
+    }
+
+    /// The clock of a generator that it begins.
+    pub(super) fn clock(&self) -> Box<dyn Clock> {
+        match &self.by {
+            By::Clock(clock) => Box::new(clock.clone()),
+            _ => Box::new(SystemClock),
+        }
     }
 
     /// The furthest that IDs may lie ahead of the clock.

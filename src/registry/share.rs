@@ -32,8 +32,27 @@ pub struct Share {
 }
 
 impl Entry {
+    /// A share in a generator that begins.
+    pub(super) fn begin(
+        self: &Arc<Self>,
+        tenancy: &mut Tenancy,
+        request: &Request,
+        (generator, held): (Arc<Generator>, Held),
+    ) -> Share {
+        // Above all ticks that the process issued alone, under a lease for example.
+        generator.start_above(self.reached());
+        tenancy.uses.push(Use::new(generator, held));
+        self.share(tenancy, tenancy.uses.len() - 1, request)
+    }
+
     /// A share in a generator in use.
-    pub(super) fn share(self: &Arc<Self>, one: &mut Use, request: &Request) -> Share {
+    pub(super) fn share(
+        self: &Arc<Self>,
+        tenancy: &mut Tenancy,
+        at: usize,
+        request: &Request,
+    ) -> Share {
+        let one = &mut tenancy.uses[at];
         let in_thread = request.in_thread && !matches!(request.by, By::Thread);
         one.users += 1;
         if in_thread {

@@ -1,4 +1,4 @@
-//! Any free slot of a directory, for all processes of the host, for the process, or for one call.
+//! Slots of a directory: a named one, or any free one, for all processes of the host, for the process, or for one call.
 //!
 //! With the host's pages, its processes share a slot: one takes it, and the others join it through its page. Under
 //! [`LeasesLock`](crate::pages::LeasesLock) one process at a time looks for that page, and takes a slot where there is
@@ -13,24 +13,30 @@ use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
-use super::entry::{Entry, SETTLE};
-use super::open::{POLL, Slots};
+use super::entry::{Entry, Held, SETTLE, Tenancy};
+use super::request::{Recording, Request};
 use super::share::Share;
-use crate::authority::Recorded;
 use crate::authority::file::FileStore;
-use crate::authority::{Access, Status};
+use crate::authority::{Access, Holder, Lease, Recorded, Status, in_use};
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::{Class, Failure, Fault, fault};
 use crate::core::layout::Layout;
 use crate::core::node::Node;
+use crate::generator::Generator;
 use crate::pages::{Authority, Directory, Header, Page};
 
 /// The longest wait for other processes of the host that search for its slot. A search takes as long as the disk,
 /// unless its process was stopped. Shorter than a constructor's wait for the disk.
 const SEARCH: Duration = Duration::from_secs(2);
 const AGAIN: Duration = Duration::from_millis(5);
+
+/// The pause between attempts to take a held slot.
+pub(super) const POLL: Duration = Duration::from_millis(20);
+
+/// The time in which processes give up a page that has lost its name.
+const GRACE: Duration = Duration::from_millis(500);
 
 /// The slots that all callers in the process share if they request any. Each has its own lock, since callers wait for
 /// the disk under it.
@@ -43,13 +49,103 @@ type Wanted = (PathBuf, Layout, u64, Option<PathBuf>);
 /// The slot leased for all callers with that request.
 type Common = Mutex<Option<Node>>;
 
-impl Slots<'_> {
+/// The slots of a directory, as one caller opens them.
+pub(super) struct Slots<'a> {
+    request: &'a Request,
+    recording: &'a Recording,
+    store: FileStore,
+    /// The directory of the host's pages; none for a slot of this process alone.
+    host: Option<Directory>,
+}
+
+impl<'a> Slots<'a> {
+    pub fn open(request: &'a Request, recording: &'a Recording) -> Result<Slots<'a>, Failure> {
+        let host = request.host()?;
+        Ok(Slots { request, recording, store: FileStore::open(&recording.directory)?, host })
+    }
+
+    /// Takes the slot of the named node, or any free one, or shares it with others in this process. Waits while others
+    /// hold it.
+    pub fn share(&self) -> Result<Share, Failure> {
+        if self.request.worker_id.is_none() {
+            return self.share_any();
+        }
+        // Processes of this host that lost their page are about to give it up.
+        let least = if self.host.is_some() { GRACE } else { POLL };
+        let entry = Entry::of(self.request.node()?);
+        self.until_free(least, || {
+            let mut tenancy = entry.settled_tenancy()?;
+            self.share_or_take(&entry, &mut tenancy, Access::Shared)
+        })
+    }
+
+    /// Retries for at least this long while others hold the slots.
+    fn until_free(
+        &self,
+        least: Duration,
+        mut attempt: impl FnMut() -> Result<Share, Failure>,
+    ) -> Result<Share, Failure> {
+        // Once more in any case: a new holder may not have written its name yet.
+        let deadline = Instant::now() + self.recording.wait.max(least);
+        loop {
+            match attempt() {
+                Err(failure) if failure.class == Class::InUse && Instant::now() < deadline => {
+                    thread::sleep(POLL);
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Takes a slot, unless this process has it, or is taking or releasing it. Joins the host's, also where this process
+    /// has it.
+    fn take(&self, node: Node, access: Access) -> Result<Share, Failure> {
+        let entry = Entry::of(node);
+        let mut tenancy = entry.tenancy.lock();
+        let slot = tenancy.slot();
+        let is_hosts = slot.is_some_and(|(one, _)| one.is_host_lease());
+        if tenancy.is_free() || access == Access::Joined && is_hosts {
+            return self.share_or_take(&entry, &mut tenancy, access);
+        }
+        let holder = slot.map(|(_, lease)| lease.report().holder);
+        Err(in_use(&self.store.path_of(&node), holder.as_ref()))
+    }
+
+    fn share_or_take(
+        &self,
+        entry: &Arc<Entry>,
+        tenancy: &mut MutexGuard<Tenancy>,
+        access: Access,
+    ) -> Result<Share, Failure> {
+        let Slots { request, recording, store, host } = self;
+        if let Some(at) = tenancy.find(request, host.is_some(), Some(store.directory()))? {
+            return Ok(entry.share(tenancy, at, request));
+        }
+        let generator = match host.clone() {
+            None => entry.own(request),
+            Some(host) => {
+                let (max_ahead_ms, clock) = (request.max_ahead_ms, request.clock());
+                Arc::new(Generator::recorded(host, entry.node, max_ahead_ms, clock))
+            }
+        };
+        let holder = Holder {
+            token: fastrand::u128(..),
+            pid: std::process::id(),
+            host: recording.host.clone(),
+            started_ms: recording.started_ms,
+        };
+        let take = || Lease::take(store, &generator, holder, recording.ttl, access);
+        let lease = entry.unlocked(tenancy, take)?;
+        let held = Held::Record(lease, store.directory().to_owned());
+        Ok(entry.begin(tenancy, request, (generator, held)))
+    }
+
     /// Takes any free slot of a datacenter. With the host's pages, shares the host's slot. With `common`, all callers in
     /// the process that request any slot of this store, layout and datacenter get the same one.
-    pub(super) fn share_any(&self) -> Result<Share, Failure> {
+    fn share_any(&self) -> Result<Share, Failure> {
         let Slots { request, recording, store, host } = self;
         if host.is_none() && !recording.common {
-            return self.until_free(POLL, || self.take_any(Access::Shared));
+            return self.until_free(POLL, || self.take_any());
         }
         let pages = host.as_ref().map(|host| host.path().to_owned());
         let directory = store.directory();
@@ -61,14 +157,11 @@ impl Slots<'_> {
                 let fault = fault!("slot-busy", place: directory, waited: SETTLE.as_secs());
                 return Err(fault.into());
             };
-            if let Some(node) = *common
-                && let Some(share) = self.share_common(node)?
-            {
-                return Ok(share);
-            }
-            let share = match host {
-                None => self.take_any(Access::Shared)?,
-                Some(host) => self.share_of_host(host)?,
+            let known = common.map_or(Ok(None), |node| self.share_common(node))?;
+            let share = match (known, host) {
+                (Some(share), _) => return Ok(share),
+                (None, None) => self.take_any()?,
+                (None, Some(host)) => self.share_of_host(host)?,
             };
             *common = Some(*share.node());
             Ok(share)
@@ -108,7 +201,7 @@ impl Slots<'_> {
                 return Ok(share);
             }
             host.sweep_leases(|page| self.is_left(page));
-            return self.take_any(Access::Taken);
+            return self.take_any();
         }
     }
 
@@ -125,11 +218,11 @@ impl Slots<'_> {
     fn join_any(&self, host: &Directory) -> Result<Option<Share>, Failure> {
         for snapshot in host.leases_of(&self.request.layout, self.request.datacenter_id)? {
             let node = snapshot.header.node;
-            let record = self.store.record_of(&node);
-            if !record.is_ok_and(|record| record.page == snapshot.header.page_id) {
+            let record = self.store.identified(&node);
+            if !record.is_ok_and(|(record, _)| record.page == snapshot.header.page_id) {
                 continue;
             }
-            match self.join(node) {
+            match self.take(node, Access::Joined) {
                 Ok(share) => return Ok(Some(share)),
                 // It was released at this moment, or another host has it by now.
                 Err(failure) if is_of_slot(&failure) => {}
@@ -137,16 +230,6 @@ impl Slots<'_> {
             }
         }
         Ok(None)
-    }
-
-    fn join(&self, node: Node) -> Result<Share, Failure> {
-        let entry = Entry::of(node);
-        let mut tenancy = entry.tenancy.lock();
-        if tenancy.slot().is_some_and(|(one, _)| one.is_host_lease()) {
-            return self.share_or_take(&entry, &mut tenancy, Access::Joined);
-        }
-        drop(tenancy);
-        self.take(node, Access::Joined)
     }
 
     /// Whether the record of a page's slot names another page by now.
@@ -159,8 +242,9 @@ impl Slots<'_> {
     }
 
     /// Takes the first free slot, and skips slots with unusable files.
-    fn take_any(&self, access: Access) -> Result<Share, Failure> {
-        let Slots { store, request, .. } = self;
+    fn take_any(&self) -> Result<Share, Failure> {
+        let Slots { store, request, host, .. } = self;
+        let access = if host.is_some() { Access::Taken } else { Access::Shared };
         let (layout, datacenter_id) = (request.layout, request.datacenter_id);
         let mut holders = Vec::new();
         let mut unusable = Vec::new();
@@ -199,15 +283,12 @@ impl Slots<'_> {
 
 /// Whether the slot cannot be had, as opposed to its page.
 fn is_of_slot(failure: &Failure) -> bool {
-    match failure.class {
-        Class::InUse | Class::Lost | Class::Slot => true,
-        Class::Io(_) => failure.fault.kind == "slot-io",
-        Class::Page | Class::Conflict | Class::Other => false,
-    }
+    let is_class = matches!(failure.class, Class::InUse | Class::Lost | Class::Slot);
+    is_class || failure.fault.kind == "slot-io"
 }
 
-/// The worker IDs in the order of attempts, and whether their slots have files. First those that were used before and can start at once, the longest
-/// unused first; then those never used; then the others.
+/// The worker IDs in the order of attempts, and whether their slots have files. First those that were used before and can
+/// start at once, the longest unused first; then those never used; then the others.
 fn candidates(
     store: &FileStore,
     layout: &Layout,

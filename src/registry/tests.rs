@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::entry::{Entry, SETTLE};
-use super::open::POLL;
+use super::slots::POLL;
 use super::*;
 use crate::authority::file::FileStore;
 use crate::authority::slot::SlotFile;
