@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Access;
-use super::evidence::{is_of_this_boot, is_usable, other_pages_issued, up_to_date};
+use super::evidence::{is_usable, other_pages_issued, up_to_date};
 use super::file::FileStore;
 use super::record::{Holder, Record};
 use super::slot::{OPENING, RENEWING, SlotFile, within};
@@ -101,14 +101,10 @@ impl Durable {
     /// Opens the node's page for the record, at first or after the previous page has lost its name.
     pub fn bind(&mut self, generator: &Generator, ttl: Duration) -> Result<(), Failure> {
         self.unbind()?;
-        let bound = match self.access {
-            Access::Joined => self.join(generator)?.ok_or_else(|| self.slot.in_use())?,
-            Access::Taken => self.bind_in_turn(generator, ttl, SHORT_TURN)?,
-            Access::Alone => self.bind_in_turn(generator, ttl, TURN)?,
-            Access::Shared => match self.join(generator)? {
-                Some(bound) => bound,
-                None => self.bind_in_turn(generator, ttl, TURN)?,
-            },
+        let bound = match self.join(generator)? {
+            Some(bound) => bound,
+            None if self.access == Access::Joined => return Err(self.slot.in_use()),
+            None => self.bind_in_turn(generator, ttl)?,
         };
         generator.adopt(bound.page.clone());
         self.bound = Some(bound);
@@ -136,24 +132,31 @@ impl Durable {
     fn join(&self, generator: &Generator) -> Result<Option<Bound>, Failure> {
         let slot = &self.slot;
         slot.check_path()?;
-        if self.read(generator)?.is_closed || !slot.try_take(USERS, Hold::Shared)? {
+        let may_join = matches!(self.access, Access::Joined | Access::Shared);
+        if !may_join || self.read(generator)?.is_closed || !slot.try_take(USERS, Hold::Shared)? {
             return Ok(None);
         }
-        // Once more: a page that the record's last user removes must not be opened.
-        let joined = self.read(generator).and_then(|record| match record.is_closed {
-            true => Ok(None),
-            false => self.open_page(&record, self.page(generator, &record)?),
-        });
+        let joined = self.open_page(generator);
         if !matches!(joined, Ok(Some(_))) {
             slot.release(USERS)?;
         }
         joined
     }
 
-    /// The page, if it is the record's and open.
-    fn open_page(&self, record: &Record, page: Arc<Page>) -> Result<Option<Bound>, Failure> {
+    /// The record's page, if it is open and has all ticks issued from it: an earlier boot may have left it on a disk.
+    fn open_page(&self, generator: &Generator) -> Result<Option<Bound>, Failure> {
+        let record = self.read(generator)?;
+        // Before the page: one that the record's last user removes must not be opened.
+        if record.is_closed {
+            return Ok(None);
+        }
+        let page = self.page(generator, &record)?;
         let sequence = page.sequence();
-        if record.page != page.id() || sequence.is_closed() || !is_of_this_boot(&page)? {
+        if record.page != page.id() || sequence.is_closed() {
+            return Ok(None);
+        }
+        // Another user of an old page has replaced it in this boot.
+        if page.may_be_old() && page.try_alone()? {
             return Ok(None);
         }
         let (window, floor) = (sequence.window_number(), sequence.floor());
@@ -167,13 +170,9 @@ impl Durable {
     }
 
     /// Opens a page for the record, one process at a time.
-    fn bind_in_turn(
-        &self,
-        generator: &Generator,
-        ttl: Duration,
-        turn: Duration,
-    ) -> Result<Bound, Failure> {
+    fn bind_in_turn(&self, generator: &Generator, ttl: Duration) -> Result<Bound, Failure> {
         let slot = &self.slot;
+        let turn = if self.access == Access::Taken { SHORT_TURN } else { TURN };
         if !within(turn, || slot.try_take(OPENING, Hold::Exclusive))? {
             let (place, waited) = (slot.path(), turn.as_secs_f64());
             return Err(Failure::new(Class::InUse, fault!("slot-opening", place, waited)));
@@ -188,22 +187,17 @@ impl Durable {
 
     fn bind_alone(&self, generator: &Generator, ttl: Duration) -> Result<Bound, Failure> {
         let slot = &self.slot;
-        slot.check_path()?;
         let hold = if self.access == Access::Alone { Hold::Exclusive } else { Hold::Shared };
-        let first = if self.access == Access::Shared { Hold::Shared } else { Hold::Exclusive };
         for _ in 0..PAGES {
-            if !slot.try_take(USERS, first)? {
-                break;
-            }
-            let record = self.read(generator)?;
-            let page = self.page(generator, &record)?;
             // Another process may have opened it before the turn.
-            if let Some(bound) = self.open_page(&record, page.clone())? {
+            if let Some(bound) = self.join(generator)? {
                 return Ok(bound);
             }
             if !slot.try_take(USERS, Hold::Exclusive)? {
                 break;
             }
+            let record = self.read(generator)?;
+            let page = self.page(generator, &record)?;
             if !is_usable(&page, &record) {
                 // Nobody draws from a page of this record: all users have given it up.
                 page.end();

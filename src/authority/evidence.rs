@@ -1,7 +1,6 @@
 //! What a page and a record tell before the page opens: whether it is the record's, and the ticks issued so far.
 
 use crate::authority::record::Record;
-use crate::core::fault::Failure;
 use crate::core::layout::Tick;
 use crate::core::sequencer::{HighMarks, NEVER};
 use crate::generator::Generator;
@@ -39,12 +38,6 @@ pub fn up_to_date(record: &Record, page: &Page, lost: Option<(Tick, HighMarks)>)
     let is_before = record.page == page.kept().before() && record.page != 0;
     let reached = if is_before { sequence.before() } else { record.ceiling };
     known(reached, HighMarks::default(), 0)
-}
-
-/// Whether the page has all ticks issued from it: an earlier boot may have left the page on a disk.
-pub fn is_of_this_boot(page: &Page) -> Result<bool, Failure> {
-    // A user of an old page has replaced it in this boot.
-    Ok(!page.may_be_old() || !page.try_alone()?)
 }
 
 /// Whether a page that is not open can open for this record, as opposed to the next page.

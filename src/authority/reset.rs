@@ -15,7 +15,7 @@ use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
 use crate::core::sequencer::{HighMarks, NEVER};
 use crate::files::lock::{Hold, USERS};
-use crate::pages::{Authority, Directory, Page};
+use crate::pages::{Authority, Directory};
 
 /// The state of a slot, and the plan of its reset.
 pub struct Reset {
@@ -113,7 +113,9 @@ impl FileStore {
         })?;
         let found = found.and_then(|record| record.check_node(&node, &path).map(|()| record));
         let now = layout.tick_at(now_ms).clamp(NEVER, layout.last_tick());
-        let page = found.as_ref().ok().and_then(|record| unused_page(host?, record));
+        // An unreadable page tells nothing, and is no reason to refuse the reset.
+        let page = host.and_then(|host| host.unused(&node).ok()?);
+        let page = page.filter(|page| found.as_ref().is_ok_and(|record| record.page == page.id()));
         let high = match (&found, &page) {
             (Ok(record), _) if record.is_closed => Some(record.high),
             (Ok(_), Some(page)) => Some(page.sequence().high_marks()),
@@ -151,29 +153,24 @@ pub fn reset_page(
 ) -> Result<Option<Reset>, Failure> {
     let Some(page) = host.unused(node)? else { return Ok(None) };
     let place = page.path();
-    let refused = match page.header().terms.authority {
-        Authority::Free => None,
-        Authority::Record { .. } => Some(fault!("page-recorded", place)),
-        Authority::Lease { .. } => Some(fault!("page-leased", place)),
-    };
-    if let Some(fault) = refused {
-        return Err(Failure::new(Class::Page, fault));
+    let refused = |fault| Err(Failure::new(Class::Page, fault));
+    match page.header().terms.authority {
+        Authority::Free => {}
+        Authority::Record { .. } => return refused(fault!("page-recorded", place)),
+        Authority::Lease { .. } => return refused(fault!("page-leased", place)),
     }
     let now = node.layout().tick_at(now_ms).clamp(NEVER, node.layout().last_tick());
     let high = page.sequence().high_marks();
     // What pages before it may have issued: by a right clock, or else nobody knows which of those ticks.
     let earlier = page.sequence().before().max(page.sequence().floor());
-    let record = Record::starting_at(node, NEVER);
-    let soon = now + record.ticks(HOUR_MS);
+    let fresh = Record::starting_at(node, NEVER);
+    let soon = now + fresh.ticks(HOUR_MS);
     let floor = if earlier <= soon { earlier } else { NEVER };
-    let record = Record { floor, ceiling: high.highest().max(earlier), ..record };
     // Each mark ahead of the clock must have a known start.
     let ahead = (0..high.marks.len()).filter(|&counter| high.marks[counter] > soon);
-    let landings =
-        ahead.map(|counter| Some(page.kept().landing(counter)).filter(|&tick| tick > now));
-    let since = landings.collect::<Option<Vec<Tick>>>().and_then(|all| all.into_iter().min());
+    let since = ahead.map(|counter| page.kept().landing(counter)).min().filter(|&tick| tick > now);
     let jump = since.map_or(Jump::NONE, |since| Jump { before: NEVER, since });
-    let record = Record { jump, ..record };
+    let record = Record { floor, ceiling: high.highest().max(earlier), jump, ..fresh };
     let mut plan = Plan::of(&record, Some(&high), now);
     if let Some(plan) = plan.as_mut().filter(|_| earlier > soon) {
         plan.repeats_to = plan.repeats_to.max(earlier.min(plan.ceiling()));
@@ -183,11 +180,4 @@ pub fn reset_page(
     }
     let path = page.path().unwrap_or(host.path()).to_owned();
     Ok(Some(Reset { path, node: *node, found: Ok(record), high: Some(high), plan }))
-}
-
-/// The page that a record names, if it exists and has no users.
-fn unused_page(host: &Directory, record: &Record) -> Option<Page> {
-    // An unreadable page tells nothing, and is no reason to refuse the reset.
-    let page = host.unused(&record.node).ok()??;
-    (page.id() == record.page).then_some(page)
 }

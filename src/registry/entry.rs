@@ -104,15 +104,12 @@ impl Entry {
 
     /// The tenancy, once no thread takes or releases a slot.
     pub fn settled_tenancy(&self) -> Result<MutexGuard<'_, Tenancy>, Failure> {
-        let deadline = Instant::now() + SETTLE;
         let mut tenancy = self.tenancy.lock();
-        while tenancy.is_changing {
-            if self.settled.wait_until(&mut tenancy, deadline).timed_out() {
-                let node = self.node;
-                let (datacenter, worker) = (node.datacenter_id(), node.worker_id());
-                let waited = SETTLE.as_secs();
-                return Err(fault!("slot-busy", datacenter, worker, waited).into());
-            }
+        self.settled.wait_while_for(&mut tenancy, |tenancy| tenancy.is_changing, SETTLE);
+        if tenancy.is_changing {
+            let (datacenter, worker) = (self.node.datacenter_id(), self.node.worker_id());
+            let waited = SETTLE.as_secs();
+            return Err(fault!("slot-busy", datacenter, worker, waited).into());
         }
         Ok(tenancy)
     }

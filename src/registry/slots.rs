@@ -187,22 +187,31 @@ impl<'a> Slots<'a> {
     /// Joins the host's slot, or takes one for the host.
     fn share_of_host(&self, host: &Directory) -> Result<Share, Failure> {
         let deadline = Instant::now() + SEARCH;
+        let mut lock = None;
         loop {
+            // Under the lock, too: another process may have taken one before.
             if let Some(share) = self.join_any(host)? {
                 return Ok(share);
             }
-            let lock = host.lock_leases(self.key())?;
-            if lock.is_none() && Instant::now() < deadline {
+            if lock.is_some() || Instant::now() >= deadline {
+                break;
+            }
+            lock = host.lock_leases(self.key())?;
+            if lock.is_none() {
                 thread::sleep(AGAIN);
-                continue;
             }
-            // Another process may have taken one before the lock.
-            if let Some(share) = self.join_any(host)? {
-                return Ok(share);
-            }
-            host.sweep_leases(|page| self.is_left(page));
-            return self.take_any();
         }
+        // Of a slot whose record names another page by now.
+        let is_left = |page: &Page| {
+            let Header { node, terms, page_id, .. } = *page.header();
+            let authority = |id| Authority::Record { id, is_leased: true };
+            let found = self.store.identified(&node);
+            found.is_ok_and(|(record, id)| {
+                terms.authority == authority(id) && record.page != page_id
+            })
+        };
+        host.sweep_leases(is_left);
+        self.take_any()
     }
 
     /// The same in all processes of the host that request the same slot, in any version of snowdrift: FNV-1a. If two
@@ -230,15 +239,6 @@ impl<'a> Slots<'a> {
             }
         }
         Ok(None)
-    }
-
-    /// Whether the record of a page's slot names another page by now.
-    fn is_left(&self, page: &Page) -> bool {
-        let Header { node, terms, .. } = *page.header();
-        let authority = |id| Authority::Record { id, is_leased: true };
-        self.store
-            .identified(&node)
-            .is_ok_and(|(record, id)| terms.authority == authority(id) && record.page != page.id())
     }
 
     /// Takes the first free slot, and skips slots with unusable files.
