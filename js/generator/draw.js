@@ -68,7 +68,7 @@ function createDrawer(channel, settings, lease, onRejected = 'wait') {
   // Without a clock each ID takes a call: the rest of a booked block is given back.
   const now = blockNow ?? (() => Number.NaN);
   if (blockNow === undefined) halves[MOST_CHECKED] = 1;
-  const own = clock && createOwnClock(channel, settings, drop, getReporter);
+  const own = clock && createOwnClock(channel, settings, reserved, drop, getReporter);
   const tryOnce = own?.refill ?? (() => channel.tryRefill(memory));
   const refill = own?.refillOrWait ?? (mayWait ? () => refillOf(memory) : tryOnce);
   /** Created on first use. */

@@ -20,15 +20,16 @@ function mayWaitFor({ kind, retryAfterMs }, ms, { clockBack }) {
 
 /**
  * Reserves blocks by the application's clock.
+ * @param reserved the ms of the block, to which native code sets its clock
  * @param drop gives back the rest of the block
  * @returns `refill` reserves once; `refillOrWait` waits in real time, since the clock may be any clock
  */
-function createOwnClock(channel, settings, drop, getReporter) {
+function createOwnClock(channel, settings, reserved, drop, getReporter) {
   function refill() {
     const now = readClock(settings.clock);
     // The clock itself may have drawn from this instance.
     drop();
-    channel.setClock(now);
+    reserved[0] = now;
     return channel.tryRefill(channel.memory);
   }
 

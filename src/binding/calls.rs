@@ -6,11 +6,31 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-use napi::sys;
+use napi::bindgen_prelude::{Function, JsObjectValue, Object};
+use napi::{Env, Property, sys};
+use napi_derive::napi;
 
-use super::array::Elements;
-use super::block::Memory;
-use super::class::Channels;
+use super::channel::Channels;
+use super::memory::{Elements, Memory};
+
+/// Adds these calls to the class of channels, which the addon exports before.
+#[napi(module_exports)]
+pub fn add_calls(exports: Object, _env: Env) -> napi::Result<()> {
+    let class: Function<(), ()> = exports.get_named_property("Channel")?;
+    let mut prototype: Object = class.get_named_property("prototype")?;
+    let calls = [
+        ("refill", refill as napi::Callback),
+        ("tryRefill", try_refill),
+        ("giveBack", give_back),
+        ("fill", fill),
+    ];
+    for (name, call) in calls {
+        let channels = Channels::of_this_thread().cast_mut().cast();
+        let method = Property::new().with_utf8_name(name)?.with_method(call);
+        prototype.define_properties(&[method.with_data(channels)])?;
+    }
+    Ok(())
+}
 
 pub unsafe extern "C" fn refill(
     env: sys::napi_env,
@@ -29,7 +49,7 @@ pub unsafe extern "C" fn try_refill(
 }
 
 /// # Safety
-/// Both belong to one call of a function that `Methods::add_bare` made.
+/// Both belong to one call of a function that `add_calls` made.
 #[inline(always)]
 unsafe fn draw(
     env: sys::napi_env,
@@ -41,7 +61,7 @@ unsafe fn draw(
         let (channels, [buffer]) = arguments(env, info);
         let drawn = guarded(|| {
             let memory = Memory::of_buffer(env, buffer)?;
-            channels?.with(memory.number(), |channel| {
+            channels?.with(memory.number, |channel| {
                 channel.with(|source| channel.draws.refill(source, memory, may_wait))
             })?
         });
@@ -67,7 +87,7 @@ pub unsafe extern "C" fn fill(
             let elements = Elements::of(env, array).filter(|elements| !elements.overlap(memory))?;
             Some(elements.write(|ids| {
                 let filled = guarded(|| {
-                    channels?.with(memory.number(), |channel| {
+                    channels?.with(memory.number, |channel| {
                         channel.with(|source| channel.draws.fill(source, memory, ids, may_wait))
                     })?
                 });
@@ -95,7 +115,7 @@ pub unsafe extern "C" fn give_back(
         let unused = if count >= 0.0 { count as u64 } else { u64::MAX };
         guarded(|| {
             let memory = Memory::of_buffer(env, buffer)?;
-            channels?.with(memory.number(), |channel| {
+            channels?.with(memory.number, |channel| {
                 channel.with(|source| channel.draws.block.end_unused(memory, source, unused))
             })??;
             None
@@ -107,7 +127,7 @@ pub unsafe extern "C" fn give_back(
 /// The channels of a call's environment, and its first arguments. Undefined for missing ones.
 ///
 /// # Safety
-/// Both belong to one call of a function that `Methods::add_bare` made.
+/// Both belong to one call of a function that `add_calls` made.
 #[inline(always)]
 unsafe fn arguments<'call, const N: usize>(
     env: sys::napi_env,
@@ -115,8 +135,8 @@ unsafe fn arguments<'call, const N: usize>(
 ) -> (Option<&'call Channels>, [sys::napi_value; N]) {
     let (mut count, mut arguments) = (N, [ptr::null_mut(); N]);
     let (no_this, mut channels) = (ptr::null_mut(), ptr::null_mut());
-    // SAFETY: as many arguments are requested as there is room for. The data are the channels that the function was
-    // made with.
+    // SAFETY: as many arguments are requested as there is room for. The data are the channels of this
+    // thread, and no function is called after its end.
     unsafe {
         let first = arguments.as_mut_ptr();
         sys::napi_get_cb_info(env, info, &mut count, first, no_this, &mut channels);
@@ -126,7 +146,7 @@ unsafe fn arguments<'call, const N: usize>(
 
 /// The answer of a call, 0 for none: `js/` reports a 0 without a refusal as a closed channel. None is expected to panic,
 /// and a panic must not cross into Node.
-#[inline]
+#[inline(always)]
 fn guarded(call: impl FnOnce() -> Option<i32>) -> i32 {
     catch_unwind(AssertUnwindSafe(call)).ok().flatten().unwrap_or(0)
 }

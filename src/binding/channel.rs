@@ -1,11 +1,24 @@
-//! A channel: the connection of one JavaScript instance to its source of IDs.
+//! Channels: each connects one JavaScript instance to its source of IDs. JavaScript has it as an object of the class
+//! `Channel`, whose methods are for `js/generator/` and `js/lease/`.
 
 use std::cell::RefCell;
+use std::ops::Deref;
+use std::ptr;
+use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::block::SharedBlock;
-use super::draw::Draws;
-use super::records::stats_of;
+use napi::bindgen_prelude::{FromNapiValue, Function, JavaScriptClassExt, JsObjectValue, Object};
+use napi::threadsafe_function::ThreadsafeFunctionCallMode;
+use napi::{Env, Property, PropertyAttributes, sys};
+use napi_derive::napi;
+use slab::Slab;
+
+use super::draw::{Draws, SharedBlock};
+use super::layout::end_of;
+use super::leases::{id, lease_of, leasing_of, loss_of};
+use super::memory::Ids;
+use super::records::{closed, news_of, refusal_of, stats_of};
 use super::report::{Report, report};
 use super::request::Requested;
 use super::source::Source;
@@ -15,8 +28,32 @@ use crate::generator::WindowId;
 use crate::pages::Page;
 use crate::registry::{By, Share};
 
+thread_local! {
+    static CHANNELS: Channels = Channels::default();
+}
+
+/// The channels of one thread by number. A bare call has no pointer to a channel, only a number out of memory that
+/// JavaScript can change: so it finds another channel or none. The number passes to another channel once its own has
+/// gone.
+#[derive(Default)]
+pub struct Channels(RefCell<Slab<Rc<Connection>>>);
+
+impl Channels {
+    /// Those of this thread, which live as long as it does.
+    pub fn of_this_thread() -> *const Channels {
+        CHANNELS.with(ptr::from_ref)
+    }
+
+    /// Applies a function to the channel of a number. 0 is the number of none: memory begins with zeros.
+    #[inline]
+    pub fn with<R>(&self, number: u32, does: impl FnOnce(&Connection) -> R) -> Option<R> {
+        let found = self.0.borrow().get((number as usize).wrapping_sub(1))?.clone();
+        Some(does(&found))
+    }
+}
+
 /// The connection of one instance to its source. It belongs to one thread.
-pub struct Channel {
+pub struct Connection {
     /// None once it is closed.
     source: RefCell<Option<Source>>,
     pub draws: Draws,
@@ -28,13 +65,7 @@ pub struct Channel {
     rejected_put: RefCell<Vec<Arc<Listener>>>,
 }
 
-impl Channel {
-    pub fn new(source: Source, block: SharedBlock) -> Channel {
-        let (last_stats, renewed, rejected_put) = Default::default();
-        let (source, draws) = (RefCell::new(Some(source)), Draws::new(block));
-        Channel { source, draws, last_stats, renewed, rejected_put }
-    }
-
+impl Connection {
     /// Applies a function to the source; none once it is closed.
     #[inline]
     pub fn with<R>(&self, does: impl FnOnce(&Source) -> R) -> Option<R> {
@@ -42,39 +73,186 @@ impl Channel {
     }
 
     /// Changes the window that a store keeps, if JavaScript leased the slot.
-    pub fn with_window<R>(&self, change: impl FnOnce(&Share, WindowId) -> R) -> Option<R> {
+    fn with_window<R>(&self, change: impl FnOnce(&Share, WindowId) -> R) -> Option<R> {
         self.with(|source| Some(change(source, source.store_window()?))).flatten()
     }
 
     /// Applies a function to the page of a lease, if there is one.
-    pub fn on_leased_page<R>(&self, does: impl FnOnce(&Page) -> R) -> Option<R> {
+    fn on_leased_page<R>(&self, does: impl FnOnce(&Page) -> R) -> Option<R> {
         let page = self.with(|source| source.page())?;
         page.leasing().map(|_| does(&page))
     }
 
+    /// Keeps the last counters, and makes an object of them only on request.
+    fn end(&self) -> Option<Source> {
+        if let Some(stats) = self.with(stats_of) {
+            self.last_stats.replace(Some(stats));
+        }
+        self.source.take()
+    }
+}
+
+/// The object of a connection, which keeps it alive. napi tags objects of this class, and no other one passes for one.
+#[napi]
+pub struct Channel {
+    number: usize,
+    connection: Rc<Connection>,
+}
+
+impl Deref for Channel {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.connection
+    }
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        // The thread may be ending, and with it the table.
+        let _ = CHANNELS.try_with(|channels| channels.0.borrow_mut().try_remove(self.number - 1));
+    }
+}
+
+impl Channel {
+    /// The object of a source. It is valid within the scope of this call.
+    pub fn build<'call>(env: &Env, source: Source) -> napi::Result<Object<'call>> {
+        let (node, warnings) = (*source.node(), source.warnings.clone());
+        let (block, memory) = SharedBlock::new(env, node.layout())?;
+        let (last_stats, renewed, rejected_put) = Default::default();
+        let (source, draws) = (RefCell::new(Some(source)), Draws::new(block));
+        let connection = Rc::new(Connection { source, draws, last_stats, renewed, rejected_put });
+        let key = CHANNELS.with(|all| all.0.borrow_mut().insert(connection.clone()));
+        let channel = Channel { number: key + 1, connection };
+        channel.draws.block.set_number(channel.number as u32);
+        let mut object = Object::from_raw(env.raw(), channel.into_instance(env)?.value);
+        let fixed = |name| {
+            Ok::<_, napi::Error>(
+                Property::new()
+                    .with_utf8_name(name)?
+                    .with_property_attributes(PropertyAttributes::empty()),
+            )
+        };
+        object.define_properties(&[
+            fixed("workerId")?.with_napi_value(env, node.worker_id() as f64)?,
+            fixed("memory")?.with_napi_value(env, memory)?,
+            // Mostly there are none, and an array takes time to make.
+            fixed("warnings")?.with_napi_value(env, (!warnings.is_empty()).then_some(warnings))?,
+        ])?;
+        Ok(object)
+    }
+}
+
+#[napi]
+impl Channel {
+    /// A promise that resolves with a channel asks for this, and must not find one on `Object.prototype`.
+    #[napi(getter, catch_unwind)]
+    pub fn then(&self) {}
+
+    /// Takes back IDs that nobody has seen.
+    #[napi(catch_unwind)]
+    pub fn take_back(&self, ids: Ids) {
+        self.with(|source| source.take_back(&ids.0));
+    }
+
+    /// The reason why the last draw had no ID.
+    #[napi(catch_unwind)]
+    pub fn refusal(&self) -> Report {
+        let refused = |source: &Source| Some(refusal_of(self.draws.refusal.get()?, source));
+        if self.draws.block.is_detached() {
+            return closed();
+        }
+        self.with(refused).flatten().unwrap_or_else(closed)
+    }
+
+    /// The events since the last call, if any.
+    #[napi(catch_unwind)]
+    pub fn take_news(&self) -> Option<Report> {
+        let rollback = self.with(|source| source.take_rollback()).flatten();
+        news_of(rollback, self.draws.waits.take())
+    }
+
+    /// Counts waits of JavaScript.
+    #[napi(catch_unwind)]
+    pub fn note_waits(&self, waits: f64, ms: f64) {
+        let time = Duration::from_millis(ms as u64);
+        self.with(|source| source.note_waits(waits as u64, time));
+    }
+
     /// The counters, also once it is closed.
+    #[napi(catch_unwind)]
     pub fn stats(&self) -> Option<Report> {
         self.with(stats_of).or_else(|| self.last_stats.borrow().clone())
     }
 
-    pub fn on_renewed(&self, listener: Arc<Listener>) {
-        self.with(|source| source.on_renewed(&listener));
-        self.renewed.borrow_mut().push(listener);
+    /// Calls a function for each rejected put of its rings.
+    #[napi(catch_unwind)]
+    pub fn on_rejected_put(&self, callback: Callback) {
+        self.with(|source| source.on_rejected_put(&callback.0));
+        self.rejected_put.borrow_mut().push(callback.0);
     }
 
-    pub fn on_rejected_put(&self, listener: Arc<Listener>) {
-        self.with(|source| source.on_rejected_put(&listener));
-        self.rejected_put.borrow_mut().push(listener);
+    /// Closes the connection.
+    #[napi(catch_unwind)]
+    pub fn close(&self) {
+        self.end();
+        self.renewed.take();
+        self.rejected_put.take();
+        self.draws.refusal.set(None);
+    }
+
+    /// The lease from a directory, if there is one.
+    #[napi(catch_unwind)]
+    pub fn lease(&self) -> Option<Report> {
+        self.with(|source| lease_of(source)).flatten()
+    }
+
+    /// Calls a function after each renewal of that lease.
+    #[napi(catch_unwind)]
+    pub fn on_renewed(&self, callback: Callback) {
+        self.with(|source| source.on_renewed(&callback.0));
+        self.renewed.borrow_mut().push(callback.0);
+    }
+
+    /// The ceiling to request from the store, that many ms ahead.
+    #[napi(catch_unwind)]
+    pub fn next_ceiling(&self, ms: f64) -> Option<Tick> {
+        let ahead = Duration::from_millis(ms as u64);
+        self.with_window(|share, _| share.next_ceiling(ahead))
+    }
+
+    /// The end of the window, Unix ms.
+    #[napi(catch_unwind)]
+    pub fn ceiling(&self) -> Option<i64> {
+        self.with_window(|share, _| end_of(share.node().layout(), share.window().ceiling))
+    }
+
+    /// Raises the ceiling to what the store has confirmed.
+    #[napi(catch_unwind)]
+    pub fn raise_ceiling(&self, ceiling: f64) {
+        self.with_window(|share, window| share.raise_ceiling(window, ceiling as Tick));
+    }
+
+    /// Ends the window. Returns the highest tick issued.
+    #[napi(catch_unwind)]
+    pub fn end_window(&self) -> Option<Tick> {
+        // A leased page is not this process's alone.
+        if self.on_leased_page(|_| ()).is_some() {
+            return None;
+        }
+        self.draws.block.lose();
+        self.with_window(|share, window| share.end_window(window)).flatten()
     }
 
     /// Draws from the requested source from now on. If that cannot be opened, the previous one stays, with its window
     /// closed. Reports the fault; `hasMoved`, which is false where the host has no slot to join; and `last`, the highest
     /// tick of the previous slot, if this was its last user and has ended it.
-    pub fn move_to(&self, Requested(wanted): Requested) -> Report {
+    #[napi(catch_unwind)]
+    pub fn move_to(&self, request: Requested) -> Report {
         // JavaScript's rest of the last block belongs to the previous slot, and was reserved while that was held. It
         // is not given back to the next.
         self.draws.lose();
-        let opened = wanted.and_then(|wanted| {
+        let opened = request.0.and_then(|wanted| {
             // A slot has one user at a time, so to reopen the same slot its share goes first. A page has any number of
             // users.
             let has_page = matches!(wanted.request.by, By::Grant(_) | By::Host(_));
@@ -97,23 +275,54 @@ impl Channel {
         }
     }
 
+    /// The state of the leased page, if there is one.
+    #[napi(catch_unwind)]
+    pub fn leasing(&self) -> Option<Report> {
+        self.with(|source| leasing_of(source)).flatten()
+    }
+
+    /// Notes on the leased page what the store has confirmed to this owner. What it has confirmed to an earlier one is
+    /// not this one's.
+    #[napi(catch_unwind)]
+    pub fn confirm(&self, owner: String, ceiling: f64, now: f64, expires: Option<f64>, ttl: f64) {
+        self.with_window(|share, window| {
+            let page = share.page();
+            if page.leasing().is_some_and(|one| id(&owner).is_ok_and(|owner| owner == one.owner)) {
+                share.raise_ceiling(window, ceiling as Tick);
+                page.kept().note_renewal(now as i64, expires.map(|ms| ms as i64), ttl as i64);
+            }
+        });
+    }
+
+    /// Ends the leased page. Returns its highest tick, unless it had ended.
+    #[napi(catch_unwind)]
+    pub fn end_page(&self, loss: String) -> Option<Tick> {
+        self.draws.block.lose();
+        self.on_leased_page(|page| page.end_lease(loss_of(&loss))).flatten()
+    }
+
     /// Leaves its source. Returns the highest tick issued, if it was a leased page that no process of the host uses any
     /// more.
+    #[napi(catch_unwind)]
     pub fn leave(&self) -> Option<Tick> {
         self.draws.block.lose();
         self.end().and_then(|source| source.share.leave())
     }
+}
 
-    pub fn close(&self) {
-        self.end();
-        self.renewed.take();
-        self.rejected_put.take();
-        self.draws.refusal.set(None);
-    }
+/// A function of JavaScript that other threads may call. It runs in a turn of its own.
+pub struct Callback(Arc<Listener>);
 
-    /// Keeps the last counters, and makes an object of them only on request.
-    fn end(&self) -> Option<Source> {
-        self.last_stats.replace(self.stats());
-        self.source.take()
+impl FromNapiValue for Callback {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Self> {
+        // SAFETY: the caller's promise.
+        let function = unsafe { Function::<(), ()>::from_napi_value(env, value)? }
+            .build_threadsafe_function()
+            // It does not keep the event loop alive.
+            .weak::<true>()
+            .build_callback(|_| Ok(()))?;
+        Ok(Callback(Arc::new(move || {
+            function.call((), ThreadsafeFunctionCallMode::NonBlocking);
+        })))
     }
 }

@@ -1,7 +1,7 @@
-//! Faults for JavaScript, which `js/faults.js` words, and properties of objects.
+//! Faults for JavaScript, which `js/faults.js` words.
 
 use napi::bindgen_prelude::{Either, JsObjectValue, JsValue, Object, ToNapiValue};
-use napi::{Env, Property, PropertyAttributes, sys};
+use napi::{Env, Property, sys};
 
 use crate::core::fault::{Fault, Value};
 
@@ -39,18 +39,6 @@ pub fn object_of(
     // At once, which takes less time.
     object.define_properties(&properties.map(property).collect::<napi::Result<Vec<_>>>()?)?;
     Ok(object.raw())
-}
-
-/// Defines a property of an object's own. To set it would ask a setter on `Object.prototype`.
-pub fn define<V: ToNapiValue>(
-    env: &Env,
-    object: &mut Object,
-    name: &str,
-    value: V,
-    attributes: PropertyAttributes,
-) -> napi::Result<()> {
-    let property = Property::new().with_utf8_name(name)?.with_napi_value(env, value)?;
-    object.define_properties(&[property.with_property_attributes(attributes)])
 }
 
 /// The value, or the fault in its place.

@@ -11,28 +11,23 @@
 //! | `report` | reports: objects for JavaScript |
 //! | `leases` | reports on leases and their pages |
 //! | `request` | requests for a generator |
-//! | `pages`, `slots` | reports on the host's pages and a directory's slots, and their resets |
+//! | `slots` | reports on the host's pages and a directory's slots, and their resets |
 //! | `ring` | a ring, as one instance takes IDs from it |
 //! | `source` | the source of an instance's IDs, opened from a request |
 //! | `records` | reports of an instance |
-//! | `block` | the block of IDs in memory that JavaScript reads |
-//! | `array` | the elements of a BigUint64Array that JavaScript passes |
+//! | `memory` | memory that JavaScript passes: that of a block, and the elements of an array |
 //! | `draw` | the hot path: from the source to the block |
-//! | `channel` | an instance's source, draws and listeners |
-//! | `class`, `calls` | the JavaScript class of channels, and its calls of the hot path |
-//! | `object` | the object that JavaScript draws from |
+//! | `channel` | channels, and their JavaScript class |
+//! | `calls` | their calls of the hot path |
 //! | `opening` | opens channels |
 
-mod array;
-mod block;
 mod calls;
 mod channel;
-mod class;
 mod draw;
 mod fault;
 mod layout;
 mod leases;
-mod object;
+mod memory;
 mod opening;
 mod pages;
 mod records;

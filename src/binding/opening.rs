@@ -9,9 +9,9 @@ use napi::Env;
 use napi::bindgen_prelude::{Either, Either3, Function, Object};
 use napi_derive::napi;
 
+use super::channel::Channel;
 use super::fault::answer;
 use super::leases::id;
-use super::object::build;
 use super::request::{Requested, Wanted};
 use super::source::Source;
 use crate::core::fault::{Fault, fault};
@@ -52,7 +52,7 @@ fn channel_of<'call>(
     opened: Result<Option<Source>, Fault>,
 ) -> napi::Result<Opened<'call>> {
     Ok(match opened {
-        Ok(Some(source)) => Either3::A(build(env, source)?),
+        Ok(Some(source)) => Either3::A(Channel::build(env, source)?),
         Ok(None) => Either3::C(()),
         Err(fault) => Either3::B(fault),
     })
