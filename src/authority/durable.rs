@@ -241,7 +241,7 @@ impl Durable {
         if !sequence.is_closed() {
             sequence.end();
         }
-        let mut closed = sequence.closed().ok_or_else(|| slot.in_use())?;
+        let closed = sequence.closed().ok_or_else(|| slot.in_use())?;
         let lost = self.lost.as_ref().filter(|(lost, _)| lost.is_of(&record));
         let lost = lost.map(|(lost, high)| (lost.page.sequence().floor(), *high));
         let mut known = up_to_date(&record, &page, lost);
@@ -265,11 +265,6 @@ impl Durable {
             ..known.raised(ceiling, slot.path())?
         };
         slot.record(&next, true)?;
-        if page.path().is_none() && sequence.is_last_window() {
-            // No other process confirms anything of it.
-            sequence.renumber_windows();
-            closed = sequence.closed().unwrap_or(closed);
-        }
         page.kept().note_renewer();
         let Record { floor, ceiling, generation, high, used, .. } = next;
         let window = match sequence.resume(&closed, Window { floor, ceiling }, &high, used) {

@@ -14,7 +14,7 @@ use super::record::Holder;
 use crate::core::fault::{Class, Failure, Fault};
 use crate::core::layout::Tick;
 use crate::core::listeners::Listeners;
-use crate::generator::{Generator, WindowId};
+use crate::generator::Generator;
 
 /// The shortest and the longest pause after a renewal that failed.
 const RETRY: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
@@ -106,10 +106,10 @@ impl Lease {
             giving_up: AtomicBool::new(false),
             renewed: Listeners::default(),
         });
-        let window = generator.renewals().begin(true, || ());
+        generator.renewals().attend(true);
         let generator = generator.clone();
         let renewer =
-            Renewer { durable, generator: generator.clone(), window, ttl, shared: shared.clone() };
+            Renewer { durable, generator: generator.clone(), ttl, shared: shared.clone() };
         // Without a thread the renewer is dropped, as if the process had died.
         let thread = thread::Builder::new().name("snowdrift-lease".to_owned());
         let thread = thread.spawn(move || renewer.run()).map_err(failed)?;
@@ -163,7 +163,6 @@ impl Drop for Lease {
 struct Renewer {
     durable: Durable,
     generator: Arc<Generator>,
-    window: WindowId,
     ttl: Duration,
     shared: Arc<Shared>,
 }
@@ -171,7 +170,7 @@ struct Renewer {
 impl Renewer {
     fn run(mut self) {
         self.renew_until_end();
-        self.generator.renewals().end(self.window, || ());
+        self.generator.renewals().attend(false);
         // A failure leaves a higher ceiling behind, which is as safe.
         let _ = self.durable.close(&self.generator);
     }
@@ -193,7 +192,7 @@ impl Renewer {
             if is_bound && !self.is_within(ttl - ttl / 3) {
                 // Another process has raised it.
                 due = Instant::now() + self.pause();
-                self.generator.renewals().note(self.window, || ());
+                self.generator.renewals().note();
                 continue;
             }
             let done = if is_bound {
@@ -214,7 +213,7 @@ impl Renewer {
             let status = self.note(is_bound, done.err());
             due = Instant::now() + if status == Status::Held { self.pause() } else { retry };
             if status == Status::Failing {
-                self.generator.renewals().note_failure(self.window, retry);
+                self.generator.renewals().note_failure(retry);
             }
             self.shared.renewed.notify();
             if status == Status::Lost {
@@ -234,7 +233,7 @@ impl Renewer {
         if failure.is_none() {
             report.floor = self.durable.floor();
             report.renewals += u64::from(is_renewal);
-            self.generator.renewals().note(self.window, || ());
+            self.generator.renewals().note();
         }
         report.failure = failure.map(Fault::from);
         report.status

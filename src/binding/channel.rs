@@ -24,7 +24,6 @@ use super::request::Requested;
 use super::source::Source;
 use crate::core::layout::Tick;
 use crate::core::listeners::Listener;
-use crate::generator::WindowId;
 use crate::pages::Page;
 use crate::registry::{By, Share};
 
@@ -72,9 +71,9 @@ impl Connection {
         self.source.borrow().as_ref().map(does)
     }
 
-    /// Changes the window that a store keeps, if JavaScript leased the slot.
-    fn with_window<R>(&self, change: impl FnOnce(&Share, WindowId) -> R) -> Option<R> {
-        self.with(|source| Some(change(source, source.store_window()?))).flatten()
+    /// Applies a function to the share, if JavaScript leased the slot.
+    fn with_window<R>(&self, does: impl FnOnce(&Share) -> R) -> Option<R> {
+        self.with(|source| source.is_raised().then(|| does(source))).flatten()
     }
 
     /// Applies a function to the page of a lease, if there is one.
@@ -218,19 +217,19 @@ impl Channel {
     #[napi(catch_unwind)]
     pub fn next_ceiling(&self, ms: f64) -> Option<Tick> {
         let ahead = Duration::from_millis(ms as u64);
-        self.with_window(|share, _| share.next_ceiling(ahead))
+        self.with_window(|share| share.next_ceiling(ahead))
     }
 
     /// The end of the window, Unix ms.
     #[napi(catch_unwind)]
     pub fn ceiling(&self) -> Option<i64> {
-        self.with_window(|share, _| end_of(share.node().layout(), share.window().ceiling))
+        self.with_window(|share| end_of(share.node().layout(), share.window().ceiling))
     }
 
     /// Raises the ceiling to what the store has confirmed.
     #[napi(catch_unwind)]
     pub fn raise_ceiling(&self, ceiling: f64) {
-        self.with_window(|share, window| share.raise_ceiling(window, ceiling as Tick));
+        self.with_window(|share| share.raise_ceiling(ceiling as Tick));
     }
 
     /// Ends the window. Returns the highest tick issued.
@@ -241,7 +240,7 @@ impl Channel {
             return None;
         }
         self.draws.block.lose();
-        self.with_window(|share, window| share.end_window(window)).flatten()
+        self.with_window(|share| share.end_window())
     }
 
     /// Draws from the requested source from now on. If that cannot be opened, the previous one stays, with its window
@@ -285,10 +284,10 @@ impl Channel {
     /// not this one's.
     #[napi(catch_unwind)]
     pub fn confirm(&self, owner: String, ceiling: f64, now: f64, expires: Option<f64>, ttl: f64) {
-        self.with_window(|share, window| {
+        self.with_window(|share| {
             let page = share.page();
             if page.leasing().is_some_and(|one| id(&owner).is_ok_and(|owner| owner == one.owner)) {
-                share.raise_ceiling(window, ceiling as Tick);
+                share.raise_ceiling(ceiling as Tick);
                 page.kept().note_renewal(now as i64, expires.map(|ms| ms as i64), ttl as i64);
             }
         });

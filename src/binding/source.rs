@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::request::Wanted;
 use super::ring::RingShare;
 use crate::core::clock::ManualClock;
-use crate::core::fault::{Fault, fault};
+use crate::core::fault::Fault;
 use crate::core::listeners::Listener;
 use crate::registry::{By, Share};
 use crate::ring;
@@ -25,10 +25,6 @@ impl Source {
     /// could join. May block, if the node is recorded.
     pub fn open(wanted: &Wanted) -> Result<Option<Source>, Fault> {
         let Wanted { request, caching } = wanted;
-        // They need a ceiling that survives the process and its page.
-        if matches!(request.by, By::Free) && request.max_ahead_ms > 0 {
-            return Err(fault!("ahead-unrecorded", maxAhead: request.max_ahead_ms));
-        }
         let Some(share) = request.open()? else { return Ok(None) };
         let clock = match &request.by {
             By::Clock(clock) => Some(clock.clone()),

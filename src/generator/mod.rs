@@ -4,10 +4,9 @@
 //! |---|---|
 //! | `reports` | clock rollbacks, counted and reported at a limited rate |
 //! | `renewals` | requests for a higher ceiling, and their answers |
-//! | `pages` | the present page, and the next one after a loss |
+//! | `pages` | the present page, its window, and the next page after a loss |
 //! | `reserving` | one reservation by a caller's policies, from the present page or the next one; refusals |
 //! | `waiting` | reservations that may wait: for the clock, a renewal or the caller's turn |
-//! | `windows` | the window of a node that a store records |
 //!
 //! Issuing an ID from a seat takes no lock. A reservation writes the sequencer's word, in the host's page or in this process's
 //! memory, and the count of issued IDs. It only reads everything else, or writes it once per ms or tick, or when it
@@ -20,7 +19,6 @@ mod renewals;
 mod reports;
 mod reserving;
 mod waiting;
-mod windows;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
@@ -36,7 +34,7 @@ use crate::core::sequencer::{HighMarks, NEVER, Window};
 use crate::pages::{Authority, Directory, Page, Terms};
 use reports::Reports;
 
-pub use renewals::{Renewals, WindowId};
+pub use renewals::Renewals;
 pub use reports::Rollback;
 pub use reserving::{ClockBack, Policies, Refusal, Reserved, Seat};
 pub use waiting::{Booking, Redeemed, Waits};
@@ -67,7 +65,7 @@ pub struct Generator {
     /// `page` changes under this lock. The failure that made the last page unusable.
     failure: Mutex<Option<Fault>>,
     /// The number of ticks that IDs may lie ahead of the clock.
-    max_ahead: AtomicI64,
+    max_ahead: Tick,
     /// The tick that the first draw waits out; [`NEVER`] if there is none.
     first_tick: AtomicI64,
     renewals: Renewals,
@@ -97,17 +95,29 @@ impl Generator {
         Ok(generator)
     }
 
-    /// Like [`Generator::on_host`], in a page with a record: issues nothing before
+    /// A generator in a window that a store has granted to this process. It issues ticks above its floor, up to its
+    /// ceiling.
+    pub fn windowed(node: Node, max_ahead_ms: i64, bounds: Window, clock: Box<dyn Clock>) -> Self {
+        let generator = Generator::recorded(None, node, max_ahead_ms, clock);
+        let page = generator.page();
+        if let Some(closed) = page.sequence().closed() {
+            // Fails if the layout has no tick left. The sequencer then stays closed.
+            let _ = page.sequence().reopen(&closed, bounds, &HighMarks::default());
+        }
+        generator
+    }
+
+    /// A generator in a page with a record, of the host or of this process alone: issues nothing before
     /// [`crate::authority::durable::Durable::open`].
     pub fn recorded(
-        directory: Directory,
+        directory: Option<Directory>,
         node: Node,
         max_ahead_ms: i64,
         clock: Box<dyn Clock>,
     ) -> Self {
         let page = own_page(node, max_ahead_ms);
         page.end();
-        Generator::of(page, Some(directory), clock)
+        Generator::of(page, directory, clock)
     }
 
     /// A generator that draws from a leased page, shared by all processes of this host that share its slot.
@@ -119,7 +129,7 @@ impl Generator {
         Generator {
             node: page.header().node,
             clock,
-            max_ahead: AtomicI64::new(page.header().terms.max_ahead),
+            max_ahead: page.header().terms.max_ahead,
             page: RwLock::new(Arc::new(page)),
             directory,
             failure: Mutex::new(None),
@@ -149,7 +159,7 @@ impl Generator {
 
     /// The time that IDs may lie ahead of the clock, in ms.
     pub fn max_ahead_ms(&self) -> i64 {
-        self.max_ahead.load(Relaxed).saturating_mul(self.node.layout().tick_ms)
+        self.max_ahead.saturating_mul(self.node.layout().tick_ms)
     }
 
     /// Rounds `ms` down to whole ticks.
@@ -170,12 +180,6 @@ impl Generator {
         if reached > page.sequence().highest().max(page.sequence().floor()) {
             page.sequence().raise_before(reached);
         }
-    }
-
-    /// Sets the time that IDs may lie ahead of the clock. Only while nobody draws and no other process shares the
-    /// sequence.
-    pub fn set_max_ahead_ms(&self, max_ahead_ms: i64) {
-        self.max_ahead.store(max_ahead_ms / self.node.layout().tick_ms, Relaxed);
     }
 
     /// Its present page.

@@ -1,10 +1,12 @@
-//! The present page of a generator, and the next one after a loss.
+//! The present page of a generator, its window, and the next page after a loss.
 
 use std::mem;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Generator;
 use crate::core::fault::{Class, Failure, fault};
+use crate::core::layout::Tick;
 use crate::core::sequencer::{NEVER, Stall};
 use crate::pages::{Authority, Halt, Page};
 
@@ -71,5 +73,33 @@ impl Generator {
         if !Arc::ptr_eq(&before, &next) {
             before.retire();
         }
+    }
+
+    /// The next ceiling: `ahead` of the clock or, within `max_ahead`, of the highest tick issued; at least that tick, at
+    /// most the layout's last. So nothing waits for a `max_ahead` that was not used.
+    pub fn next_ceiling(&self, ahead: Duration) -> Tick {
+        let (layout, page) = (self.node.layout(), self.page());
+        let ms = |tick: Tick| layout.tick_start_ms(tick);
+        // An overwritten page issues nothing, and raises no ceiling.
+        let issued =
+            if page.is_possible() { page.sequence().high_marks().highest() } else { NEVER };
+        let now = self.clock.now().ms;
+        let reached = now.max(ms(issued + 1).min(now.saturating_add(self.max_ahead_ms())));
+        let ahead_ms = i64::try_from(ahead.as_millis()).unwrap_or(i64::MAX);
+        let tick = layout.tick_at(reached.saturating_add(ahead_ms));
+        tick.max(issued).clamp(NEVER, layout.last_tick())
+    }
+
+    /// Raises the ceiling to the tick that the store confirmed.
+    pub fn raise_ceiling(&self, ceiling: Tick) {
+        let page = self.page();
+        page.sequence().raise_ceiling(page.sequence().window_number(), ceiling);
+        self.renewals.note();
+    }
+
+    /// Ends the window: nothing is issued from now on. Returns the highest tick issued.
+    pub fn end_window(&self) -> Tick {
+        self.renewals.attend(false);
+        self.page().sequence().end().high.highest()
     }
 }

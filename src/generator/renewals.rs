@@ -8,10 +8,6 @@ use parking_lot::{Condvar, Mutex};
 /// The time to retry after while a ceiling is being raised: about one disk write.
 const CONFIRMATION: Duration = Duration::from_millis(5);
 
-/// Identifies a window of a generator, so that a late answer for one window does not move the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WindowId(u64);
-
 /// The renewal of the window's ceiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Renewal {
@@ -27,75 +23,44 @@ enum Renewal {
 
 /// The renewals of a generator's windows, shared by the thread that raises the ceiling and the callers that wait for it.
 pub struct Renewals {
-    state: Mutex<State>,
+    state: Mutex<Renewal>,
     /// Wakes the thread that renews: a caller wants a higher ceiling.
     wanted: Condvar,
     /// Wakes the callers that want an ID: the ceiling was raised, or could not be.
     answered: Condvar,
 }
 
-/// A thread that changes a window holds the lock.
-struct State {
-    renewal: Renewal,
-    window: WindowId,
-}
-
 impl Renewals {
     pub(super) fn new() -> Self {
-        let state = State { renewal: Renewal::Unattended, window: WindowId(0) };
-        Renewals { state: Mutex::new(state), wanted: Condvar::new(), answered: Condvar::new() }
+        let state = Mutex::new(Renewal::Unattended);
+        Renewals { state, wanted: Condvar::new(), answered: Condvar::new() }
     }
 
-    /// Begins the renewals of another window, which `open` opens. `is_attended`: a thread raises the ceiling, so callers
-    /// may wait for it. They would block a timer of their own event loop.
-    pub fn begin(&self, is_attended: bool, open: impl FnOnce()) -> WindowId {
-        let mut state = self.state.lock();
-        open();
-        state.renewal = if is_attended { Renewal::Attended } else { Renewal::Unattended };
-        state.window.0 += 1;
-        state.window
-    }
-
-    /// Whether a thread raises the ceiling from now on, in addition to the event loop.
+    /// Whether a thread raises the ceiling from now on, so that callers may wait for it. They would block a timer of their own
+    /// event loop.
     pub fn attend(&self, is_attended: bool) {
         let mut state = self.state.lock();
-        match (is_attended, state.renewal) {
-            (true, Renewal::Unattended) => state.renewal = Renewal::Attended,
+        match (is_attended, *state) {
+            (true, Renewal::Unattended) => *state = Renewal::Attended,
             (true, _) => {}
             (false, _) => self.answer(&mut state, Renewal::Unattended),
         }
     }
 
-    /// Wakes the waiting callers: the ceiling may have risen, by `raise` or by another process. None, without a call of
-    /// `raise`, if another window has begun.
-    pub fn note<T>(&self, id: WindowId, raise: impl FnOnce() -> T) -> Option<T> {
-        self.change(id, Renewal::Attended, raise)
+    /// Wakes the waiting callers: the ceiling may have risen, by this process or by another one.
+    pub fn note(&self) {
+        self.answer(&mut self.state.lock(), Renewal::Attended);
     }
 
     /// Reports that the store did not confirm, and that the next try is after this time.
-    pub fn note_failure(&self, id: WindowId, retry_after: Duration) {
-        self.change(id, Renewal::Failed(Instant::now() + retry_after), || ());
-    }
-
-    /// Ends the renewals of the window, which `close` may close. None, without a call of `close`, if another window has
-    /// begun.
-    pub fn end<T>(&self, id: WindowId, close: impl FnOnce() -> T) -> Option<T> {
-        self.change(id, Renewal::Unattended, close)
-    }
-
-    fn change<T>(&self, id: WindowId, renewal: Renewal, change: impl FnOnce() -> T) -> Option<T> {
-        let mut state = self.state.lock();
-        (state.window == id).then(|| {
-            let changed = change();
-            self.answer(&mut state, renewal);
-            changed
-        })
+    pub fn note_failure(&self, retry_after: Duration) {
+        self.answer(&mut self.state.lock(), Renewal::Failed(Instant::now() + retry_after));
     }
 
     /// Sets the state and wakes the waiting callers. Unattended renewals stay so.
-    fn answer(&self, state: &mut State, renewal: Renewal) {
-        if state.renewal != Renewal::Unattended {
-            state.renewal = renewal;
+    fn answer(&self, state: &mut Renewal, renewal: Renewal) {
+        if *state != Renewal::Unattended {
+            *state = renewal;
         }
         self.answered.notify_all();
     }
@@ -103,10 +68,10 @@ impl Renewals {
     /// Requests a higher ceiling. Returns the time after which to retry; `None` if no thread raises it.
     pub(super) fn want(&self) -> Option<Duration> {
         let mut state = self.state.lock();
-        match state.renewal {
+        match *state {
             Renewal::Unattended => None,
             Renewal::Attended | Renewal::Wanted => {
-                state.renewal = Renewal::Wanted;
+                *state = Renewal::Wanted;
                 self.wanted.notify_all();
                 Some(CONFIRMATION)
             }
@@ -126,7 +91,7 @@ impl Renewals {
     ) -> Duration {
         let start = Instant::now();
         let mut state = self.state.lock();
-        if is_the_same() && state.renewal != Renewal::Attended {
+        if is_the_same() && *state != Renewal::Attended {
             self.answered.wait_for(&mut state, at_most);
         }
         start.elapsed()
@@ -136,15 +101,15 @@ impl Renewals {
     /// Returns false after this long.
     pub fn await_demand(&self, at_most: Duration) -> bool {
         let mut state = self.state.lock();
-        if state.renewal != Renewal::Wanted {
+        if *state != Renewal::Wanted {
             self.wanted.wait_for(&mut state, at_most);
         }
-        state.renewal == Renewal::Wanted
+        *state == Renewal::Wanted
     }
 
     /// Ends a [`Renewals::await_demand`], the present or the next one.
     pub fn interrupt(&self) {
-        self.state.lock().renewal = Renewal::Wanted;
+        *self.state.lock() = Renewal::Wanted;
         self.wanted.notify_all();
     }
 }

@@ -123,7 +123,7 @@ impl Generator {
     ) -> Result<Reserved, Refusal> {
         let rules = Rules {
             may_raise: policies.clock_back == ClockBack::Counter,
-            max_ahead: self.max_ahead.load(Relaxed),
+            max_ahead: self.max_ahead,
             random_start: policies.random_start,
         };
         let mut pages = 0;

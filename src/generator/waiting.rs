@@ -114,7 +114,7 @@ impl Generator {
         let Booking { reserved, page } = *booking;
         let current = self.page();
         let (now, layout) = (self.clock.now(), self.node.layout());
-        let begins = reserved.block.tick - self.max_ahead.load(Relaxed);
+        let begins = reserved.block.tick - self.max_ahead;
         let is_early = layout.tick_at(now.ms) < begins;
         let has_rolled_back = layout.tick_at(now.ms) < layout.tick_at(reserved.ms);
         if current.id() != page || is_early && has_rolled_back {

@@ -15,7 +15,7 @@ use crate::core::fault::{Failure, Fault, fault};
 use crate::core::layout::Tick;
 use crate::core::node::Node;
 use crate::core::sequencer::NEVER;
-use crate::generator::{Generator, WindowId};
+use crate::generator::Generator;
 
 /// The longest wait for another thread that takes or releases the same slot. Shorter than a constructor's wait for
 /// the disk, so that the constructor can report this reason.
@@ -62,9 +62,9 @@ pub(super) enum Held {
     /// Nothing.
     Free,
     /// A window that JavaScript raises.
-    Window(WindowId),
+    Window,
     /// The same, on a page of the host's processes.
-    Page(WindowId),
+    Page,
     /// A slot of this directory.
     Record(Lease, PathBuf),
 }
@@ -84,12 +84,10 @@ impl Entry {
         NODES.lock().entry(node).or_insert_with(|| Entry::new(node)).clone()
     }
 
-    /// The generator of IDs that the process issues alone, which has no users yet.
+    /// The generator of IDs that the process issues alone, by nobody's leave.
     pub fn own(&self, request: &Request) -> Arc<Generator> {
-        let make = || Arc::new(Generator::new(self.node, 0, request.clock()));
-        let own = self.own.get_or_init(make);
-        own.set_max_ahead_ms(request.max_ahead_ms);
-        own.clone()
+        let make = || Arc::new(Generator::new(self.node, request.max_ahead_ms, request.clock()));
+        self.own.get_or_init(make).clone()
     }
 
     /// The highest tick of the node that the process has reached, by any generator that it has given up.
@@ -179,16 +177,16 @@ impl Use {
         let elsewhere =
             || fault!("open-in-scope", scope: if is_shared { "host" } else { "process" });
         let fault = match (&self.held, &request.by) {
-            (Held::Page(_) | Held::Window(_), By::Thread) => return Ok(true),
-            (Held::Page(_), _) if self.has_ended() => return Ok(false),
-            (Held::Page(_), _) => fault!("open-leased", scope: "host"),
+            (Held::Page | Held::Window, By::Thread) => return Ok(true),
+            (Held::Page, _) if self.has_ended() => return Ok(false),
+            (Held::Page, _) => fault!("open-leased", scope: "host"),
             (_, By::Thread) => return Ok(false),
             (_, By::Window(_)) => fault!("open-already"),
             // The host's page decides.
             (_, By::Grant(_) | By::Host(_)) if is_shared => return Ok(false),
             (_, By::Grant(_) | By::Host(_)) => elsewhere(),
-            (Held::Window(_), By::Free | By::Clock(_)) => fault!("open-leased"),
-            (Held::Window(_) | Held::Free, By::Record(_)) => fault!("open-unrecorded"),
+            (Held::Window, By::Free | By::Clock(_)) => fault!("open-leased"),
+            (Held::Window | Held::Free, By::Record(_)) => fault!("open-unrecorded"),
             (Held::Record(lease, directory), by) => {
                 let Report { store: name, ttl, .. } = lease.report();
                 match by {
@@ -213,7 +211,7 @@ impl Use {
 
     /// Whether it is on a leased page that issues nothing any more.
     fn has_ended(&self) -> bool {
-        matches!(self.held, Held::Page(_)) && self.generator.page().has_ended()
+        matches!(self.held, Held::Page) && self.generator.page().has_ended()
     }
 
     /// The lease of its slot in a directory.

@@ -7,7 +7,7 @@ use super::entry::{Entry, Held, Tenancy, Use};
 use super::request::{By, Joining, Request, Scope, no_memory};
 use super::share::Share;
 use super::slots::Slots;
-use crate::core::fault::Failure;
+use crate::core::fault::{Failure, fault};
 use crate::generator::Generator;
 use crate::pages::{Directory, Page};
 
@@ -17,6 +17,10 @@ impl Request {
     /// and for `recording.wait` while the slot is held.
     pub fn open(&self) -> Result<Option<Share>, Failure> {
         match &self.by {
+            // They need a ceiling that survives the process and its page.
+            By::Free if self.max_ahead_ms > 0 => {
+                Err(fault!("ahead-unrecorded", maxAhead: self.max_ahead_ms).into())
+            }
             By::Record(recording) => Slots::open(self, recording)?.share().map(Some),
             By::Host(joining) => self.join(joining),
             By::Clock(_) => self.open_in(&Entry::new(self.node()?)),
@@ -39,9 +43,9 @@ impl Request {
         }
         let begun = match (&self.by, host) {
             (By::Window(bounds), _) => {
-                let own = entry.own(self);
-                let window = own.begin_window(*bounds, false);
-                (own, Held::Window(window))
+                let clock = self.clock();
+                let own = Generator::windowed(entry.node, self.max_ahead_ms, *bounds, clock);
+                (Arc::new(own), Held::Window)
             }
             (By::Grant(grant), host) => {
                 let directory = host.ok_or_else(no_memory)?;
@@ -51,11 +55,7 @@ impl Request {
                 let host = Generator::on_host(directory, entry.node, self.clock())?;
                 (Arc::new(host), Held::Free)
             }
-            (_, None) => {
-                let own = entry.own(self);
-                own.open_window();
-                (own, Held::Free)
-            }
+            (_, None) => (entry.own(self), Held::Free),
         };
         Ok(Some(entry.begin(&mut tenancy, self, begun)))
     }
@@ -95,9 +95,7 @@ impl Request {
 
 /// A generator on a page of a slot that JavaScript has leased for the host.
 fn leased(page: Page, request: &Request) -> (Arc<Generator>, Held) {
-    let generator = Generator::leased(page, request.clock());
-    let window = generator.renewals().begin(false, || ());
-    (Arc::new(generator), Held::Page(window))
+    (Arc::new(Generator::leased(page, request.clock())), Held::Page)
 }
 
 impl Tenancy {

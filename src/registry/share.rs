@@ -11,7 +11,7 @@ use crate::authority::{Lease, Report};
 use crate::core::fault::Fault;
 use crate::core::layout::Tick;
 use crate::core::listeners::Listener;
-use crate::generator::{Generator, Policies, Refusal, Reserved, Seat, WindowId};
+use crate::generator::{Generator, Policies, Refusal, Reserved, Seat};
 
 /// The longest time that a release holds its thread. A release takes some 0.1 ms, unless the disk hangs.
 const RELEASE: Duration = Duration::from_secs(1);
@@ -88,12 +88,9 @@ impl Share {
         &self.policies
     }
 
-    /// The window that a store has confirmed, if JavaScript leased the slot.
-    pub fn store_window(&self) -> Option<WindowId> {
-        self.look(|one| match one.held {
-            Held::Window(window) | Held::Page(window) => Some(window),
-            _ => None,
-        })
+    /// Whether JavaScript has leased the slot, and raises its ceiling.
+    pub fn is_raised(&self) -> bool {
+        self.look(|one| matches!(one.held, Held::Window | Held::Page).then_some(())).is_some()
     }
 
     /// The state of its lease, if a directory records the node.
@@ -145,9 +142,9 @@ impl Share {
         let page = generator.page();
         match held {
             Held::Free => {}
-            Held::Window(window) => drop(generator.end_window(window)),
-            Held::Page(_) if is_release || page.has_ended() => return page.leave(),
-            Held::Page(_) => page.retire(),
+            Held::Window => drop(generator.end_window()),
+            Held::Page if is_release || page.has_ended() => return page.leave(),
+            Held::Page => page.retire(),
             Held::Record(lease, _) => entry.unlocked(&mut tenancy, || lease.release(RELEASE)),
         }
         None

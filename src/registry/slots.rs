@@ -121,13 +121,9 @@ impl<'a> Slots<'a> {
         if let Some(at) = tenancy.find(request, host.is_some(), Some(store.directory()))? {
             return Ok(entry.share(tenancy, at, request));
         }
-        let generator = match host.clone() {
-            None => entry.own(request),
-            Some(host) => {
-                let (max_ahead_ms, clock) = (request.max_ahead_ms, request.clock());
-                Arc::new(Generator::recorded(host, entry.node, max_ahead_ms, clock))
-            }
-        };
+        let (max_ahead_ms, clock) = (request.max_ahead_ms, request.clock());
+        let generator = Generator::recorded(host.clone(), entry.node, max_ahead_ms, clock);
+        let generator = Arc::new(generator);
         let holder = Holder {
             token: fastrand::u128(..),
             pid: std::process::id(),

@@ -66,12 +66,16 @@ fn all_who_name_a_node_share_its_generator() {
 
 #[test]
 fn another_max_ahead_is_refused_while_the_node_is_open() {
-    let further = Request { max_ahead_ms: 7, ..wanted(3) };
-    let open_one = open(&wanted(3)).unwrap();
+    let leased =
+        |max_ahead_ms| open(&Request { max_ahead_ms, by: By::Window(Window::OPEN), ..wanted(3) });
+    let further = Request { max_ahead_ms: 7, by: By::Thread, ..wanted(3) };
+    let open_one = leased(0).unwrap();
     let refused = open(&further).err();
     assert!(format!("{refused:?}").contains("open-max-ahead"), "{refused:?}");
     drop(open_one);
-    assert_eq!(open(&further).unwrap().max_ahead_ms(), 7);
+    assert_eq!(leased(7).unwrap().max_ahead_ms(), 7);
+    let unrecorded = open(&Request { max_ahead_ms: 7, ..wanted(3) }).err();
+    assert!(format!("{unrecorded:?}").contains("ahead-unrecorded"), "{unrecorded:?}");
 }
 
 #[test]

@@ -59,7 +59,7 @@ impl Process {
     pub fn start(scratch: &Scratch, slot: &Node, tick: Tick) -> Result<Process, Failure> {
         let layout = slot.layout();
         let clock = Arc::new(ManualClock::at(layout.tick_start_ms(tick)));
-        let generator = Generator::new(*slot, 0, Box::new(clock.clone()));
+        let generator = Generator::recorded(None, *slot, 0, Box::new(clock.clone()));
         let ttl = Duration::from_millis(layout.tick_ms as u64);
         let durable = Durable::open(&scratch.store(), &generator, holder(), ttl, Access::Alone)?;
         Ok(Process { generator, durable, clock })

@@ -23,7 +23,7 @@ fn generator(
     max_ahead_ms: i64,
     clock: impl Clock + 'static,
 ) -> Generator {
-    Generator::recorded(directory.clone(), node, max_ahead_ms, Box::new(clock))
+    Generator::recorded(Some(directory.clone()), node, max_ahead_ms, Box::new(clock))
 }
 
 /// In memory, whatever the disk: no test here cuts the power.

@@ -133,7 +133,8 @@ fn open(here: &Path, steering: &Arc<Steering>) -> Option<(Arc<Generator>, Lease)
         Ok(())
     };
     let store = FileStore::with(&here.join("state"), Arc::new(flush)).unwrap();
-    let generator = Arc::new(Generator::recorded(host, node(), 0, Box::new(steering.clone())));
+    let generator =
+        Arc::new(Generator::recorded(Some(host), node(), 0, Box::new(steering.clone())));
     // Others may be opening it, and stopped.
     let lease = Lease::take(&store, &generator, holder(), TTL, Access::Shared).ok()?;
     Some((generator, lease))

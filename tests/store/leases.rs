@@ -36,7 +36,7 @@ fn open(
     clock: &Arc<ManualClock>,
     access: Access,
 ) -> Result<Process, Failure> {
-    let generator = Generator::recorded(host.host(), slot(3), 0, Box::new(clock.clone()));
+    let generator = Generator::recorded(Some(host.host()), slot(3), 0, Box::new(clock.clone()));
     let durable = Durable::open(&store.store(), &generator, holder(), TTL, access)?;
     Ok(Process { generator, durable })
 }
@@ -202,7 +202,7 @@ fn a_joiner_at_the_moment_of_the_last_close_has_the_page_or_is_refused() {
     let (mut joins, mut refusals) = (0, 0);
     let mut ids = Vec::new();
     let open = |access| {
-        let generator = Generator::recorded(machine.host(), node, 0, Box::new(SystemClock));
+        let generator = Generator::recorded(Some(machine.host()), node, 0, Box::new(SystemClock));
         // So long that no window passes, though nobody renews.
         Durable::open(&machine.store(), &generator, holder(), Duration::from_secs(600), access)
             .map(|durable| Process { generator, durable })

@@ -44,7 +44,7 @@ impl Process {
         clock: &Arc<ManualClock>,
         access: Access,
     ) -> Result<Self, Failure> {
-        let generator = Generator::recorded(machine.host(), node, 0, Box::new(clock.clone()));
+        let generator = Generator::recorded(Some(machine.host()), node, 0, Box::new(clock.clone()));
         let durable = Durable::open(&machine.store(), &generator, holder(), TTL, access)?;
         Ok(Process { generator, durable })
     }
@@ -276,7 +276,7 @@ fn many_that_join_at_once_raise_a_low_ceiling_once() {
     };
     let start = || {
         let host = Directory::with(shared.path(), BootId::now()).unwrap();
-        let generator = Generator::recorded(host, slot(3), 0, Box::new(clock.clone()));
+        let generator = Generator::recorded(Some(host), slot(3), 0, Box::new(clock.clone()));
         let store = FileStore::with(state.path(), Arc::new(flush))?;
         let durable = Durable::open(&store, &generator, holder(), TTL, Access::Shared)?;
         Ok::<_, Failure>(Process { generator, durable })
@@ -302,7 +302,8 @@ fn a_copied_directory_is_another_record() {
     }
     let flush = Arc::new(|_: &Path, _: &File| Ok(()));
     let open = || {
-        let generator = Generator::recorded(machine.host(), slot(3), 0, Box::new(clock.clone()));
+        let generator =
+            Generator::recorded(Some(machine.host()), slot(3), 0, Box::new(clock.clone()));
         let store = FileStore::with(copy.path(), flush.clone()).unwrap();
         Durable::open(&store, &generator, holder(), TTL, Access::Shared)
             .map(|durable| Process { generator, durable })
@@ -327,7 +328,7 @@ fn a_slot_whose_page_is_out_of_reach_is_refused() {
     let here = Process::start(&machine, slot(3), &clock).unwrap();
     let open = || {
         let clock = Box::new(clock.clone());
-        let generator = Generator::recorded(elsewhere.host(), slot(3), 0, clock);
+        let generator = Generator::recorded(Some(elsewhere.host()), slot(3), 0, clock);
         Durable::open(&machine.store(), &generator, holder(), TTL, Access::Shared)
             .map(|durable| Process { generator, durable })
     };
@@ -350,7 +351,7 @@ fn a_page_belongs_to_one_record() {
     let first = Process::start(&machine, slot(3), &clock).unwrap();
     let open = || {
         let clock = Box::new(clock.clone());
-        let generator = Generator::recorded(machine.host(), slot(3), 0, clock);
+        let generator = Generator::recorded(Some(machine.host()), slot(3), 0, clock);
         Durable::open(&other.store(), &generator, holder(), TTL, Access::Shared)
             .map(|durable| Process { generator, durable })
     };
@@ -375,7 +376,7 @@ fn a_page_that_a_record_names_but_never_opened_is_not_another_ones() {
     // It ends between the write of its record and the opening of the page.
     assert!(Process::start(&machine, slot(3), &clock).is_err());
     machine.set_disk_fails(false);
-    let generator = Generator::recorded(machine.host(), slot(3), 0, Box::new(clock.clone()));
+    let generator = Generator::recorded(Some(machine.host()), slot(3), 0, Box::new(clock.clone()));
     let theirs = Durable::open(&other.store(), &generator, holder(), TTL, Access::Shared).unwrap();
     let refused = Process::start(&machine, slot(3), &clock).err().unwrap();
     assert!(format!("{refused:?}").contains("page-record"), "{refused:?}");
@@ -465,7 +466,7 @@ fn kept(
 ) -> (Arc<Generator>, Lease) {
     let host = Directory::with(shared, BootId::now()).unwrap();
     let node = Node::new(Layout::NODE, 1, 3).unwrap();
-    let generator = Arc::new(Generator::recorded(host, node, 0, Box::new(SystemClock)));
+    let generator = Arc::new(Generator::recorded(Some(host), node, 0, Box::new(SystemClock)));
     let store = FileStore::with(directory, Arc::new(flush)).unwrap();
     let lease = Lease::take(&store, &generator, holder(), ttl, Access::Shared).unwrap();
     (generator, lease)

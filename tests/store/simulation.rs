@@ -21,7 +21,7 @@ use snowdrift::core::clock::{Clock, UnixTime};
 use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::node::Node;
-use snowdrift::generator::{ClockBack, Generator, Policies, WindowId};
+use snowdrift::generator::{ClockBack, Generator, Policies};
 
 use crate::amount::{self, amount};
 use crate::contract::{Held, Store, holder};
@@ -90,7 +90,6 @@ struct Life {
     generator: Generator,
     policies: Policies,
     slot: Slot,
-    window: WindowId,
 }
 
 enum Slot {
@@ -246,7 +245,7 @@ impl Fleet {
         let Process { life: Some(life), is_paused, .. } = &mut self.processes[process] else {
             return;
         };
-        let Life { generator, slot, window, .. } = life;
+        let Life { generator, slot, .. } = life;
         let is_paused = *is_paused;
         let careless = self.careless == Some(Careless::Unconfirmed);
         let (held, renewal) = match slot {
@@ -254,7 +253,7 @@ impl Fleet {
             Slot::Recorded(durable) => {
                 let ceiling = generator.next_ceiling(TTL);
                 if careless {
-                    generator.raise_ceiling(*window, ceiling);
+                    generator.raise_ceiling(ceiling);
                     if self.random.bool() {
                         return;
                     }
@@ -273,19 +272,19 @@ impl Fleet {
             Renewal::None => {
                 let ceiling = generator.next_ceiling(TTL);
                 if careless {
-                    generator.raise_ceiling(*window, ceiling);
+                    generator.raise_ceiling(ceiling);
                 }
                 Renewal::Asked(ceiling)
             }
             Renewal::Asked(ceiling) => Renewal::Answered(ceiling, held.renew(ceiling)),
             answered if is_paused => answered,
             Renewal::Answered(ceiling, Ok(())) => {
-                generator.raise_ceiling(*window, ceiling);
+                generator.raise_ceiling(ceiling);
                 Renewal::None
             }
             Renewal::Answered(_, Err(Failure { class: Class::Lost, .. })) => {
                 self.counts.losses += 1;
-                generator.end_window(*window);
+                generator.end_window();
                 self.processes[process].life = None;
                 return;
             }
@@ -324,7 +323,7 @@ impl Fleet {
                     _ => &[Access::Joined, Access::Taken],
                 };
                 let (host, clock) = (machine.host(), Box::new(clock));
-                let generator = Generator::recorded(host, node, max_ahead_ms, clock);
+                let generator = Generator::recorded(Some(host), node, max_ahead_ms, clock);
                 let store = machine.store();
                 let open = |access| Durable::open(&store, &generator, holder(), TTL, access);
                 let mut opened = open(accesses[0]);
@@ -332,25 +331,26 @@ impl Fleet {
                     opened = open(access);
                 }
                 opened.map(|durable| {
-                    let window = generator.renewals().begin(true, || ());
-                    (generator, Slot::Recorded(Box::new(durable)), window)
+                    generator.renewals().attend(true);
+                    (generator, Slot::Recorded(Box::new(durable)))
                 })
             }
             Backing::Engine(engine) => {
                 let max_ahead_ms = self.random.choice([0, 0, 70]).unwrap();
-                let generator = Generator::new(node, max_ahead_ms, Box::new(clock));
-                let ceiling = generator.next_ceiling(TTL);
-                let acquired = engine.acquire(&node, &holder(), ceiling);
+                let first = Generator::new(node, max_ahead_ms, Box::new(clock.clone()));
+                let acquired = engine.acquire(&node, &holder(), first.next_ceiling(TTL));
                 acquired.map(|held| {
-                    let window = generator.begin_window(held.terms(), true);
-                    (generator, Slot::Leased(held, Renewal::None), window)
+                    let (bounds, clock) = (held.terms(), Box::new(clock));
+                    let generator = Generator::windowed(node, max_ahead_ms, bounds, clock);
+                    generator.renewals().attend(true);
+                    (generator, Slot::Leased(held, Renewal::None))
                 })
             }
         };
         match opened {
-            Ok((generator, slot, window)) => {
+            Ok((generator, slot)) => {
                 self.counts.starts += 1;
-                *life = Some(Life { generator, policies, slot, window });
+                *life = Some(Life { generator, policies, slot });
                 self.sync();
             }
             Err(Failure { class: Class::InUse, .. }) => {}
@@ -372,7 +372,7 @@ impl Fleet {
         self.counts.releases += 1;
         let _ = match life.slot {
             Slot::Recorded(durable) => durable.close(&life.generator),
-            Slot::Leased(held, _) => held.release(life.generator.end_window(life.window).unwrap()),
+            Slot::Leased(held, _) => held.release(life.generator.end_window()),
         };
         self.sync();
     }

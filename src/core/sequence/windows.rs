@@ -2,7 +2,7 @@
 
 use std::borrow::Borrow;
 
-use super::super::atomic::{Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
+use super::super::atomic::{Ordering::AcqRel, Ordering::Acquire};
 use super::cells::{
     CEILING_BITS, Cells, LAST_WINDOW, Run, Sequence, ceiling_code, mark_code, mark_of,
 };
@@ -213,21 +213,6 @@ impl<M: Borrow<Cells>> Sequence<M> {
             let _ = word.compare_exchange(above, run, AcqRel, Acquire);
         }
         Ok(number)
-    }
-
-    /// Lowers the floor of closed cells to what was issued before them: the floor of an ended window is the next one's only
-    /// if that has the same authority, which passes it again. Only for cells of one process.
-    pub fn forget_floor(&self) {
-        debug_assert!(self.is_closed());
-        let Cells { floor, before, .. } = self.cells();
-        floor.store(before.load(Acquire), Release);
-    }
-
-    /// Restarts the window numbers of closed cells, which are few. Only for cells of one process, which must keep late
-    /// confirmations of earlier windows away.
-    pub fn renumber_windows(&self) {
-        debug_assert!(self.is_closed());
-        self.cells().window.store(0, Release);
     }
 
     /// Whether no window number is left after the present one.
