@@ -141,10 +141,8 @@ impl Directory {
             Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             found => found.map_err(Failure::io("page-io", "read the directory", &self.path))?,
         };
-        paths.retain(|path| {
-            let name = path.file_name().and_then(OsStr::to_str);
-            name.unwrap_or_default().starts_with(prefix)
-        });
+        let begins = |name: &OsStr| name.as_encoded_bytes().starts_with(prefix.as_bytes());
+        paths.retain(|path| path.file_name().is_some_and(begins));
         paths.sort();
         Ok(paths)
     }

@@ -81,13 +81,9 @@ impl Page {
     /// Requires [`Page::try_alone`]. Not covered: a clock rollback in between.
     pub fn remove_passed(&self, now: impl Fn() -> Tick) {
         let waits = if self.header().node.layout().tick_ms == 1 { PASSING } else { 0 };
-        for _ in 0..waits {
-            if self.sequence().highest() < now() {
-                break;
-            }
-            thread::sleep(CHANGE);
-        }
-        if self.sequence().highest() < now() {
+        let is_past = || self.sequence().highest() < now();
+        (0..waits).take_while(|_| !is_past()).for_each(|_| thread::sleep(CHANGE));
+        if is_past() {
             let _ = self.remove_with_marker();
         }
     }

@@ -177,8 +177,8 @@ impl Search<'_> {
         Ok(Some(page))
     }
 
-    fn failed(&self, cause: io::Error) -> Failure {
-        Failure::io("page-io", "create", &self.path)(cause)
+    fn done<T>(&self, done: io::Result<T>) -> Result<T, Failure> {
+        done.map_err(Failure::io("page-io", "create", &self.path))
     }
 
     /// Creates a page, unless another process just did.
@@ -201,7 +201,7 @@ impl Search<'_> {
             page.sequence().raise_floor(tick);
         }
         let named = page.write(directory).and_then(|file| Ok(file.persist_noclobber(&self.path)?));
-        if whole::if_possible(named).map_err(|cause| self.failed(cause))?.is_some() {
+        if self.done(whole::if_possible(named))?.is_some() {
             self.created = page.id();
             self.directory.note_created();
         }
@@ -211,12 +211,12 @@ impl Search<'_> {
     /// Whether the marker is the page's. Makes it so where nobody has: notes in a page that is not begun what the page
     /// before it has issued.
     fn is_marked(&mut self, page: &Page) -> Result<bool, Failure> {
-        let is_marker = || page.is_at(&self.marker).map_err(|cause| self.failed(cause));
+        let is_marker = || self.done(page.is_at(&self.marker));
         if is_marker()? {
             return Ok(true);
         }
         let linked = whole::if_possible(fs::hard_link(&self.path, &self.marker));
-        if linked.map_err(|cause| self.failed(cause))?.is_some() {
+        if self.done(linked)?.is_some() {
             return is_marker();
         }
         let sequence = page.sequence();
@@ -252,10 +252,9 @@ impl Search<'_> {
             _ if !sequence.is_begun() => sequence.note_before(0),
             _ => {}
         }
-        let linked = second_name(&self.path, self.directory.path());
-        let linked = whole::if_possible(linked).map_err(|cause| self.failed(cause))?;
-        let Some(marker) = linked else { return Ok(false) };
-        if !page.is_at(marker.path()).map_err(|cause| self.failed(cause))? {
+        let named = whole::if_possible(second_name(&self.path, self.directory.path()));
+        let Some(marker) = self.done(named)? else { return Ok(false) };
+        if !self.done(page.is_at(marker.path()))? {
             return Ok(false);
         }
         match fs::rename(marker.path(), &self.marker) {
@@ -268,9 +267,7 @@ impl Search<'_> {
             }
             Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(false),
             // This process may have been held up, and its page not be the one under the name any more.
-            renamed => {
-                renamed.and_then(|()| page.is_at(&self.path)).map_err(|cause| self.failed(cause))
-            }
+            renamed => self.done(renamed.and_then(|()| page.is_at(&self.path))),
         }
     }
 
