@@ -41,15 +41,6 @@ pub struct Found {
     pub snapshot: Result<Snapshot, Failure>,
 }
 
-/// Another user's page of a node: both users issue the same IDs, since users do not share a sequence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OtherUser {
-    /// The page.
-    pub path: PathBuf,
-    /// The page's owner.
-    pub uid: u32,
-}
-
 impl Directory {
     /// The directory in the system's default parent, or in the one that `SNOWDRIFT_SHARED` names. Creates it when
     /// missing. None where the system has no default parent and no name is given.
@@ -147,17 +138,11 @@ impl Directory {
         Ok(paths)
     }
 
-    /// Other users who have the same node, and so issue the same IDs.
+    /// Other users' pages of this node, as far as their directories permit a search. Users do not share a sequence, so both
+    /// issue the same IDs.
     pub fn second_users(&self, node: &Node) -> Vec<Fault> {
-        let (datacenter, worker) = (node.datacenter_id(), node.worker_id());
-        let fault =
-            |OtherUser { path, uid }| fault!("second-user", place: path, uid, datacenter, worker);
-        self.other_users(node).into_iter().map(fault).collect()
-    }
-
-    /// Other users' pages of this node, as far as their directories permit a search.
-    pub fn other_users(&self, node: &Node) -> Vec<OtherUser> {
         let name = file_name(node);
+        let (datacenter, worker) = (node.datacenter_id(), node.worker_id());
         let mut others = Vec::new();
         for entry in fs::read_dir(&self.shared).into_iter().flatten().flatten() {
             let directory = entry.file_name();
@@ -169,7 +154,7 @@ impl Directory {
                 found.is_file() && (system::outer_user(owner) == uid || owner == system::user())
             };
             if entry.path() != self.path && fs::symlink_metadata(&path).is_ok_and(is_page) {
-                others.push(OtherUser { path, uid });
+                others.push(fault!("second-user", place: path, uid, datacenter, worker));
             }
         }
         others

@@ -49,7 +49,7 @@ mod reading;
 mod sweep;
 
 pub use contents::{Grant, Kept, Leasing, Loss};
-pub use directory::{Directory, Found, OtherUser};
+pub use directory::{Directory, Found};
 pub use header::{Authority, BootId, Header, Terms};
 pub use lease::LeasesLock;
 pub use page::{Memory, Page, Snapshot};

@@ -6,6 +6,8 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
+use snowdrift::core::fault::Value;
+
 use super::child::{command, steering};
 use super::{Directory, directory, duplicates, generator, is_root, node};
 use crate::amount::storm;
@@ -167,7 +169,7 @@ fn another_user_of_the_same_node_is_found() {
     }
     fs::set_permissions(shared.path(), fs::Permissions::from_mode(0o1777)).unwrap();
     let own = generator(shared.path(), node(0));
-    assert_eq!(directory(shared.path()).other_users(&node(0)), []);
+    assert_eq!(directory(shared.path()).second_users(&node(0)), []);
     let logs = tempfile::tempdir_in(shared.path()).unwrap();
     chown(logs.path(), Some(uid), None).unwrap();
     let steering = steering(shared.path());
@@ -177,11 +179,12 @@ fn another_user_of_the_same_node_is_found() {
         Err(cause) => println!("skipped: another user cannot run this executable: {cause}"),
         Ok(mut child) => {
             assert!(child.wait().unwrap().success());
-            let found = directory(shared.path()).other_users(&node(0));
+            let found = directory(shared.path()).second_users(&node(0));
             assert_eq!(found.len(), 1, "{found:?}");
-            assert_eq!(found[0].uid, uid);
-            assert_eq!(found[0].path.file_name(), own.page().path().unwrap().file_name());
-            assert_eq!(directory(shared.path()).other_users(&node(1)), []);
+            assert_eq!(found[0].value("uid"), Some(&uid.into()));
+            let Some(Value::Text(place)) = found[0].value("place") else { panic!("{found:?}") };
+            assert_eq!(Path::new(place).file_name(), own.page().path().unwrap().file_name());
+            assert_eq!(directory(shared.path()).second_users(&node(1)), []);
         }
     }
 }
