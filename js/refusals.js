@@ -12,7 +12,7 @@ const LONGER = 'Choose more timestampBits, or a later epoch with worker IDs that
 
 const idsOfTick = ({ sequenceBits, tickMs }) => `${2 ** sequenceBits} IDs of a tick (${tickMs} ms)`;
 
-/** Texts by code and kind. The kinds are those of src/binding/records.rs, and those of `kindOf`. */
+/** Texts by code and kind. The kinds are those of src/binding/reports.rs, and those of `kindOf`. */
 const TEXTS = {
   ERR_SNOWFLAKE_CLOSED: {
     closed: () => 'this SnowFlake is closed: open another one to generate more IDs',
@@ -87,7 +87,7 @@ function earlierHolders(page, lease) {
 }
 
 /**
- * @param refusal the record of src/binding/records.rs; `isStanding` if the clock did not run to the next tick
+ * @param refusal the record of src/binding/reports.rs; `isStanding` if the clock did not run to the next tick
  * @param settings the settings of the called instance: its node and `maxWait`
  * @param lease its LeaseInfo, if it has one
  */

@@ -81,7 +81,7 @@ test('each fault has a text, and each text a fault that has its values', () => {
 });
 
 test('each reason why there is no ID has a text, and each text a reason', () => {
-  const [, stalls] = read('src/binding/records.rs').split('fn kind_of(');
+  const [, stalls] = read('src/binding/reports.rs').split('fn kind_of(');
   const [, choice] = read('js/refusals.js').split('function kindOf(');
   const reasons = [
     ...codesIn(stalls.split('\n}\n')[0], /=> "([a-z-]+)"/g),

@@ -33,7 +33,7 @@ const { createBase32Speller } = require('./base32.js');
 const { createSpeller } = require('./digits.js');
 const { createOwnClock, createQueue } = require('./waiting.js');
 
-/** The offsets in a channel's memory, in units of 8 bytes and of 4: src/binding/block.rs. */
+/** The offsets in a channel's memory, in units of 8 bytes and of 4: src/binding/memory.rs. */
 const RESERVED_MS = 256;
 const [UNUSED, IS_WATCHED, MOST_CHECKED, ADVICE] = [514, 515, 516, 517];
 const [WATCH, FREE] = [1, 2];

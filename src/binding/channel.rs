@@ -15,13 +15,12 @@ use napi_derive::napi;
 use slab::Slab;
 
 use super::draw::{Draws, SharedBlock};
-use super::layout::end_of;
-use super::leases::{id, lease_of, leasing_of, loss_of};
 use super::memory::Ids;
-use super::records::{closed, news_of, refusal_of, stats_of};
-use super::report::{Report, report};
+use super::reports::{lease_of, leasing_of, loss_of, news_of, refusal_of, stats_of};
 use super::request::Requested;
 use super::source::Source;
+use super::values::{end_of, id, report};
+use crate::core::fault::Value;
 use crate::core::layout::Tick;
 use crate::core::listeners::Listener;
 use crate::pages::Page;
@@ -57,7 +56,7 @@ pub struct Connection {
     source: RefCell<Option<Source>>,
     pub draws: Draws,
     /// The counters at the time when it left its source.
-    last_stats: RefCell<Option<Report>>,
+    last_stats: RefCell<Option<Value>>,
     /// Listeners for renewals. They end with the instance.
     renewed: RefCell<Vec<Arc<Listener>>>,
     /// Listeners for rejected puts of every ring that this draws from. They end with the instance.
@@ -156,17 +155,16 @@ impl Channel {
 
     /// The reason why the last draw had no ID.
     #[napi(catch_unwind)]
-    pub fn refusal(&self) -> Report {
+    pub fn refusal(&self) -> Value {
         let refused = |source: &Source| Some(refusal_of(self.draws.refusal.get()?, source));
-        if self.draws.block.is_detached() {
-            return closed();
-        }
-        self.with(refused).flatten().unwrap_or_else(closed)
+        let is_open = !self.draws.block.is_detached();
+        let refusal = is_open.then(|| self.with(refused)).flatten().flatten();
+        refusal.unwrap_or_else(|| report!(kind: "closed", now: 0u32))
     }
 
     /// The events since the last call, if any.
     #[napi(catch_unwind)]
-    pub fn take_news(&self) -> Option<Report> {
+    pub fn take_news(&self) -> Option<Value> {
         let rollback = self.with(|source| source.take_rollback()).flatten();
         news_of(rollback, self.draws.waits.take())
     }
@@ -180,7 +178,7 @@ impl Channel {
 
     /// The counters, also once it is closed.
     #[napi(catch_unwind)]
-    pub fn stats(&self) -> Option<Report> {
+    pub fn stats(&self) -> Option<Value> {
         self.with(stats_of).or_else(|| self.last_stats.borrow().clone())
     }
 
@@ -202,7 +200,7 @@ impl Channel {
 
     /// The lease from a directory, if there is one.
     #[napi(catch_unwind)]
-    pub fn lease(&self) -> Option<Report> {
+    pub fn lease(&self) -> Option<Value> {
         self.with(|source| lease_of(source)).flatten()
     }
 
@@ -244,10 +242,10 @@ impl Channel {
     }
 
     /// Draws from the requested source from now on. If that cannot be opened, the previous one stays, with its window
-    /// closed. Reports the fault; `hasMoved`, which is false where the host has no slot to join; and `last`, the highest
+    /// closed. Values the fault; `hasMoved`, which is false where the host has no slot to join; and `last`, the highest
     /// tick of the previous slot, if this was its last user and has ended it.
     #[napi(catch_unwind)]
-    pub fn move_to(&self, request: Requested) -> Report {
+    pub fn move_to(&self, request: Requested) -> Value {
         // JavaScript's rest of the last block belongs to the previous slot, and was reserved while that was held. It
         // is not given back to the next.
         self.draws.lose();
@@ -276,7 +274,7 @@ impl Channel {
 
     /// The state of the leased page, if there is one.
     #[napi(catch_unwind)]
-    pub fn leasing(&self) -> Option<Report> {
+    pub fn leasing(&self) -> Option<Value> {
         self.with(|source| leasing_of(source)).flatten()
     }
 

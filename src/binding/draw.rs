@@ -11,8 +11,7 @@ use napi::bindgen_prelude::{FromNapiValue, Unknown};
 use napi::{Env, check_status, sys};
 
 use super::memory::Memory;
-use super::ring::RingShare;
-use super::source::Source;
+use super::source::{RingShare, Source};
 use crate::core::layout::{Layout, Tick};
 use crate::core::pace::{LARGEST_BLOCK, Pace, Told};
 use crate::core::sequencer::{Block, Stall};

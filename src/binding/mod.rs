@@ -6,15 +6,11 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `fault` | faults, and properties of objects |
-//! | `layout` | layouts, ticks and times |
-//! | `report` | reports: objects for JavaScript |
-//! | `leases` | reports on leases and their pages |
-//! | `request` | requests for a generator |
+//! | `values` | faults and reports for JavaScript; layouts, their ticks |
 //! | `slots` | reports on the host's pages and a directory's slots, and their resets |
-//! | `ring` | a ring, as one instance takes IDs from it |
+//! | `request` | requests for a generator |
 //! | `source` | the source of an instance's IDs, opened from a request |
-//! | `records` | reports of an instance |
+//! | `reports` | reports of an instance and its lease |
 //! | `memory` | memory that JavaScript passes: that of a block, and the elements of an array |
 //! | `draw` | the hot path: from the source to the block |
 //! | `channel` | channels, and their JavaScript class |
@@ -24,18 +20,13 @@
 mod calls;
 mod channel;
 mod draw;
-mod fault;
-mod layout;
-mod leases;
 mod memory;
 mod opening;
-mod pages;
-mod records;
-mod report;
+mod reports;
 mod request;
-mod ring;
 mod slots;
 mod source;
+mod values;
 
 use std::time::Duration;
 

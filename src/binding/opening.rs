@@ -10,10 +10,9 @@ use napi::bindgen_prelude::{Either, Either3, Function, Object};
 use napi_derive::napi;
 
 use super::channel::Channel;
-use super::fault::answer;
-use super::leases::id;
-use super::request::{Requested, Wanted};
+use super::request::Requested;
 use super::source::Source;
+use super::values::{answer, id};
 use crate::core::fault::{Fault, fault};
 use crate::pages::LeasesLock;
 use crate::registry::By;
@@ -85,8 +84,7 @@ fn in_thread(work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
 /// Whether the request's scope is the host. Only there do processes share a slot.
 #[napi(catch_unwind)]
 pub fn shares_host(request: Requested) -> Either<bool, Fault> {
-    let is_found = |wanted: Wanted| Ok::<_, Fault>(wanted.request.host()?.is_some());
-    answer(request.0.and_then(is_found))
+    answer(|| Ok(request.0?.request.host()?.is_some()))
 }
 
 /// Locks the search for the host's slot of a namespace. Returns a function that unlocks it; undefined while another

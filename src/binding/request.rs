@@ -7,8 +7,7 @@ use std::time::Duration;
 use napi::bindgen_prelude::{FromNapiValue, JsObjectValue, Object};
 use napi::sys;
 
-use super::layout::LayoutRecord;
-use super::leases::id;
+use super::values::{GivenLayout, id};
 use crate::core::clock::ManualClock;
 use crate::core::fault::{Fault, fault};
 use crate::core::layout::{Layout, Tick};
@@ -40,7 +39,7 @@ struct Fields<'call>(Object<'call>);
 
 impl Fields<'_> {
     fn wanted(&self) -> Result<Wanted, Fault> {
-        let layout = Layout::try_from(&self.get::<LayoutRecord>(c"layout")?)?;
+        let layout = self.get::<GivenLayout>(c"layout")?.0?;
         let (by, in_thread) = self.by()?;
         let request = Request {
             layout,

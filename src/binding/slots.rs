@@ -1,26 +1,69 @@
-//! Reports on the slots of a directory, and resets of slots and pages.
+//! Reports on the host's pages and the slots of a directory, and resets of both. Times in Unix ms.
 
 use std::path::Path;
 
 use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 
-use super::fault::answer;
-use super::layout::{LayoutRecord, end_of};
-use super::pages::process_of;
-use super::report::{Item, Report, or_null, report};
+use super::values::{GivenLayout, answer, end_of, layout_of, or_null, report};
+use crate::authority::Holder;
 use crate::authority::file::{FileStore, Found, look};
 use crate::authority::record::{Record, Skip};
 use crate::authority::reset::{self, Plan, Reset};
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::{Fault, Value};
-use crate::core::layout::{Layout, Tick};
+use crate::core::layout::Tick;
 use crate::core::node::Node;
 use crate::core::sequencer::{HighMarks, NEVER};
-use crate::pages::{Directory, Snapshot};
+use crate::pages::{self, Directory, Process, Snapshot};
+
+/// The pages that this user's processes share on this host; none where the system has no directory for them.
+#[napi(catch_unwind)]
+pub fn host_pages(shared: Option<String>) -> Either<Option<Value>, Fault> {
+    answer(|| {
+        let Some(directory) = Directory::find(shared.as_ref().map(Path::new))? else {
+            return Ok(None);
+        };
+        let pages: Value = directory.pages()?.into_iter().map(page_of).collect();
+        Ok(Some(report!(directory: directory.path(), pages)))
+    })
+}
+
+/// The contents of a page, or the reason why it is unusable.
+fn page_of(found: pages::Found) -> Value {
+    let path = found.path;
+    let Snapshot { header, processes, leasing } = match found.snapshot {
+        Ok(snapshot) => snapshot,
+        Err(error) => return report!(path, fault: error.fault),
+    };
+    let layout = header.node.layout();
+    report!(
+        path,
+        layout: layout_of(layout),
+        datacenterId: header.node.datacenter_id(),
+        workerId: header.node.worker_id(),
+        maxAhead: header.terms.max_ahead.saturating_mul(layout.tick_ms),
+        created: header.created_ms,
+        // The use that its processes make of it.
+        kind: header.terms.authority.word(),
+        // Of a lease from a store: the process that renewed it last, the start of its renewals, and the time at which
+        // others may have the slot, unless it is renewed.
+        renewer: leasing.map(|leasing| leasing.renewer),
+        since: leasing.map(|leasing| leasing.since_ms),
+        expires: leasing.and_then(|leasing| leasing.expires_ms),
+        processes: processes.iter().map(process_of).collect::<Value>(),
+    )
+}
+
+/// A process that has registered itself with a page: the number of its instances and threads, and whether it runs, as
+/// far as this PID namespace shows.
+fn process_of(process: &Process) -> Value {
+    let Process { pid, users, opened_ms, .. } = *process;
+    report!(pid, users, opened: opened_ms, isAlive: process.is_alive())
+}
 
 /// The contents of a slot's file, or the reason why it is unusable. `pages` are this host's.
-fn slot_of(found: Found, pages: &[Snapshot]) -> Report {
+fn slot_of(found: Found, pages: &[Snapshot]) -> Value {
     let path = found.path;
     let Record { node, ceiling, holder, page, .. } = match found.record {
         Ok(record) => record,
@@ -32,20 +75,25 @@ fn slot_of(found: Found, pages: &[Snapshot]) -> Report {
         datacenterId: node.datacenter_id(),
         workerId: node.worker_id(),
         // The holder, or the last one if it died; none after a release.
-        holder: holder.as_ref().map(Report::of_holder),
+        holder: holder.as_ref().map(holder_of),
         // The end of the last tick that may have been issued.
         ceiling: end_of(node.layout(), ceiling),
         // The processes of this host that share it.
-        processes: processes.flat_map(|snapshot| &snapshot.processes).map(process_of).collect::<Item>(),
+        processes: processes.flat_map(|snapshot| &snapshot.processes).map(process_of).collect::<Value>(),
     )
 }
 
+fn holder_of(holder: &Holder) -> Value {
+    let Holder { pid, host, started_ms, .. } = holder;
+    report!(pid: *pid, host: host.as_str(), started: *started_ms)
+}
+
 /// The state of a slot or page that nobody holds, and the plan of its reset.
-fn reset_of(reset: Reset) -> Report {
+fn reset_of(reset: Reset) -> Value {
     let Reset { path, node, found, high, plan, .. } = reset;
     let layout = node.layout();
     let time_of = |tick: Tick| match tick {
-        NEVER => Item::Null,
+        NEVER => Value::Null,
         Tick::MAX => f64::INFINITY.into(),
         tick => end_of(layout, tick).into(),
     };
@@ -55,7 +103,7 @@ fn reset_of(reset: Reset) -> Report {
         Err(error) => (None, Some(error.fault)),
     };
     let record = record.as_ref();
-    let marks = |high: HighMarks| -> Item {
+    let marks = |high: HighMarks| -> Value {
         high.marks[..layout.counters()].iter().copied().map(time_of).collect()
     };
     report!(
@@ -64,13 +112,13 @@ fn reset_of(reset: Reset) -> Report {
         workerId: node.worker_id(),
         fault,
         // The holder at its death; none after a release.
-        holder: record.and_then(|record| record.holder.as_ref()).map(Report::of_holder),
+        holder: record.and_then(|record| record.holder.as_ref()).map(holder_of),
         // It is unknown which IDs were issued up to here, if the machine stays up.
         floor: time_of(record.map_or(NEVER, |record| record.floor)),
         // Nothing was issued after it.
         ceiling: time_of(record.map_or(NEVER, |record| record.ceiling)),
         // The time of the last IDs under each value of the clock-back counter, if the machine stayed up.
-        highMarks: high.map_or(Item::Value(Value::None), marks),
+        highMarks: high.map_or(Value::None, marks),
         // Null where nothing is to be done.
         plan: or_null(plan.map(|Plan { floor, skip, repeats_to }| {
             let skipped = || [layout.tick_start_ms(skip.from), end_of(layout, skip.to)];
@@ -79,7 +127,7 @@ fn reset_of(reset: Reset) -> Report {
                 floor: end_of(layout, floor),
                 // The times that no ID will have again: the first and the last ms.
                 skip: match skip {
-                    Skip::NONE => Item::Value(Value::None),
+                    Skip::NONE => Value::None,
                     _ => skipped().into_iter().collect(),
                 },
                 // The last time of IDs after the floor that may come again; infinite where unknown.
@@ -92,13 +140,13 @@ fn reset_of(reset: Reset) -> Report {
 /// The slots of a directory by their files, with their processes by this host's pages. Blocks the thread for the
 /// disk.
 #[napi(catch_unwind)]
-pub fn slots_in(directory: String, shared: Option<String>) -> Either<Vec<Report>, Fault> {
+pub fn slots_in(directory: String, shared: Option<String>) -> Either<Vec<Value>, Fault> {
     // Unreadable pages do not hide the files.
     let host = Directory::find(shared.as_deref().map(Path::new)).ok().flatten();
     let pages = host.and_then(|host| host.pages().ok()).unwrap_or_default();
     let pages: Vec<_> = pages.into_iter().filter_map(|page| page.snapshot.ok()).collect();
     let report = |found| slot_of(found, &pages);
-    answer(look(Path::new(&directory)).map(|all| all.into_iter().map(report).collect()))
+    answer(|| Ok(look(Path::new(&directory))?.into_iter().map(report).collect()))
 }
 
 /// The state of a slot that nobody holds, and the plan of its reset; with `is_meant`, resets it. `layout` is for an
@@ -108,37 +156,34 @@ pub fn reset_slot(
     directory: String,
     datacenter_id: f64,
     worker_id: f64,
-    layout: Option<LayoutRecord>,
+    layout: Option<GivenLayout>,
     is_meant: bool,
     shared: Option<String>,
-) -> Either<Report, Fault> {
-    let reset = || -> Result<Report, Fault> {
-        let layout = layout.as_ref().map(Layout::try_from).transpose()?;
+) -> Either<Value, Fault> {
+    answer(|| {
+        let layout = layout.map(|layout| layout.0).transpose()?;
         let store = FileStore::existing(Path::new(&directory))?;
         let slot = (datacenter_id as u64, worker_id as u64);
         let host = Directory::find(shared.as_deref().map(Path::new))?;
         Ok(reset_of(store.reset(slot, layout, SystemClock.now().ms, is_meant, host.as_ref())?))
-    };
-    answer(reset())
+    })
 }
 
 /// As [`reset_slot`], for the page of a node that no store records; null where the node has no page.
 #[napi(catch_unwind)]
 pub fn reset_page(
-    layout: LayoutRecord,
+    layout: GivenLayout,
     datacenter_id: f64,
     worker_id: f64,
     is_meant: bool,
     shared: Option<String>,
-) -> Either<Option<Report>, Fault> {
-    let reset = || -> Result<Option<Report>, Fault> {
-        let layout = Layout::try_from(&layout)?;
-        let node = Node::new(layout, datacenter_id as u64, worker_id as u64)?;
+) -> Either<Option<Value>, Fault> {
+    answer(|| {
+        let node = Node::new(layout.0?, datacenter_id as u64, worker_id as u64)?;
         let Some(host) = Directory::find(shared.as_deref().map(Path::new))? else {
             return Ok(None);
         };
         let reset = reset::reset_page(&host, &node, SystemClock.now().ms, is_meant)?;
         Ok(reset.map(reset_of))
-    };
-    answer(reset())
+    })
 }

@@ -80,11 +80,13 @@ pub struct Fault {
     pub values: Vec<(&'static str, Value)>,
 }
 
-/// A value that a text names.
+/// A value that a text names, or a report for JavaScript has.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// Unknown, or without a meaning here.
     None,
+    /// Known to be none.
+    Null,
     /// A number: `js/` has no others.
     Number(f64),
     /// Whether it is so.
@@ -93,18 +95,30 @@ pub enum Value {
     Text(String),
     /// Parts with texts of their own.
     Faults(Vec<Fault>),
+    /// Values in an order.
+    List(Vec<Value>),
+    /// Values by their names.
+    Record(Vec<(&'static str, Value)>),
 }
 
-/// A [`Fault`] by its kind and values: variables, or `name: value`.
-macro_rules! fault {
-    ($kind:literal $(, $name:ident $(: $value:expr)?)* $(,)?) => {
-        $crate::core::fault::Fault {
-            kind: $kind,
-            values: vec![$((stringify!($name), $crate::core::fault::fault!(@ $name $($value)?))),*],
-        }
+/// Values by their names: variables, or `name: value`.
+macro_rules! values {
+    ($($name:ident $(: $value:expr)?),* $(,)?) => {
+        vec![$((stringify!($name), $crate::core::fault::values!(@ $name $($value)?))),*]
     };
     (@ $name:ident) => { $name.into() };
     (@ $name:ident $value:expr) => { $value.into() };
+}
+pub(crate) use values;
+
+/// A [`Fault`] by its kind and values.
+macro_rules! fault {
+    ($kind:literal $(, $($values:tt)*)?) => {
+        $crate::core::fault::Fault {
+            kind: $kind,
+            values: $crate::core::fault::values!($($($values)*)?),
+        }
+    };
 }
 pub(crate) use fault;
 
@@ -131,55 +145,38 @@ impl Fault {
     }
 }
 
-macro_rules! numbers {
-    ($($number:ty),*) => {
-        $(impl From<$number> for Value {
-            fn from(number: $number) -> Value {
-                Value::Number(number as f64)
+/// What becomes a [`Value`], and how.
+macro_rules! conversions {
+    ($($($from:ty),+ => $into:expr;)*) => {
+        $($(impl From<$from> for Value {
+            fn from(from: $from) -> Value {
+                $into(from)
             }
-        })*
+        })+)*
     };
 }
-numbers!(i64, u8, u32, u64, u128, usize, f64);
-
-impl From<bool> for Value {
-    fn from(flag: bool) -> Value {
-        Value::Flag(flag)
-    }
-}
-
-impl From<&str> for Value {
-    fn from(text: &str) -> Value {
-        Value::Text(text.to_owned())
-    }
-}
-
-impl From<String> for Value {
-    fn from(text: String) -> Value {
-        Value::Text(text)
-    }
-}
-
-impl From<&Path> for Value {
-    fn from(path: &Path) -> Value {
-        Value::Text(path.display().to_string())
-    }
-}
-
-impl From<PathBuf> for Value {
-    fn from(path: PathBuf) -> Value {
-        path.as_path().into()
-    }
-}
-
-impl From<Vec<Fault>> for Value {
-    fn from(parts: Vec<Fault>) -> Value {
-        Value::Faults(parts)
-    }
+conversions! {
+    f64 => Value::Number;
+    i64, u8, u32, u64, u128, usize => |number| Value::Number(number as f64);
+    bool => Value::Flag;
+    String => Value::Text;
+    &str => |text: &str| Value::Text(text.to_owned());
+    &Path => |path: &Path| Value::Text(path.display().to_string());
+    PathBuf => |path: PathBuf| Value::from(path.as_path());
+    Vec<Fault> => Value::Faults;
+    Fault => |Fault { kind, values }| {
+        Value::Record([("kind", kind.into())].into_iter().chain(values).collect())
+    };
 }
 
 impl<V: Into<Value>> From<Option<V>> for Value {
     fn from(value: Option<V>) -> Value {
         value.map_or(Value::None, V::into)
+    }
+}
+
+impl<V: Into<Value>> FromIterator<V> for Value {
+    fn from_iter<I: IntoIterator<Item = V>>(values: I) -> Value {
+        Value::List(values.into_iter().map(V::into).collect())
     }
 }

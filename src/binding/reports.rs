@@ -1,19 +1,18 @@
-//! Reports of an instance for JavaScript. Times in ms.
+//! Reports of an instance and its lease. Times in ms.
 
-use super::report::{Item, Report, or_null, report};
 use super::source::Source;
+use super::values::{digits, end_of, or_null, report};
+use crate::authority::Status;
+use crate::core::fault::Value;
 use crate::core::layout::Tick;
 use crate::core::sequencer::{NEVER, Stall};
 use crate::generator::{Generator, Refusal, Rollback, Waits};
+use crate::pages::Loss;
+use crate::registry::Share;
 use crate::ring::RingStats;
 
-/// The refusal of a closed instance.
-pub fn closed() -> Report {
-    report!(kind: "closed", now: 0u32)
-}
-
 /// The reason why there is no ID. Its kind is a key in `js/faults.js`.
-pub fn refusal_of(refusal: Refusal, generator: &Generator) -> Report {
+pub fn refusal_of(refusal: Refusal, generator: &Generator) -> Value {
     let Refusal { stall, now, retry_after } = refusal;
     let is_of_page = matches!(stall, Stall::NoPage);
     report!(
@@ -46,7 +45,7 @@ fn page_of(generator: &Generator) -> Option<String> {
 }
 
 /// Events of an instance since the last report. Mostly there is none, and an object takes time to make.
-pub fn news_of(rollback: Option<Rollback>, waits: Waits) -> Option<Report> {
+pub fn news_of(rollback: Option<Rollback>, waits: Waits) -> Option<Value> {
     let rollback = rollback.map(|rollback| {
         report!(
             backMs: rollback.back_ms,
@@ -64,7 +63,7 @@ pub fn news_of(rollback: Option<Rollback>, waits: Waits) -> Option<Report> {
 }
 
 /// The counters of a generator.
-pub fn stats_of(source: &Source) -> Report {
+pub fn stats_of(source: &Source) -> Value {
     let generator = source.generator();
     let layout = generator.node().layout();
     let stats = generator.stats();
@@ -79,7 +78,7 @@ pub fn stats_of(source: &Source) -> Report {
         clockRollbacks: stats.rollbacks,
         clockBack: stats.high.current,
         // Unix ms of the tick, by counter value; null where nothing was issued.
-        highMarks: stats.high.marks[..layout.counters()].iter().map(time_of).collect::<Item>(),
+        highMarks: stats.high.marks[..layout.counters()].iter().map(time_of).collect::<Value>(),
         endOfTime: layout.end_ms(),
         scope: if page.is_some() { "host" } else { "process" },
         page,
@@ -87,4 +86,69 @@ pub fn stats_of(source: &Source) -> Report {
             report!(size, left, dropped, rejectedPuts: rejected_puts, rejectedTakes: rejected_takes)
         }),
     )
+}
+
+const LOSSES: [(&str, Loss); 4] = [
+    ("taken", Loss::Taken),
+    ("missing", Loss::Missing),
+    ("reverted", Loss::Reverted),
+    ("released", Loss::Released),
+];
+
+/// The state of a share's page, if it is a leased one. The floor and the ceiling are ticks.
+pub fn leasing_of(share: &Share) -> Option<Value> {
+    let page = share.page();
+    let leasing = page.leasing()?;
+    let is_named = page.is_named().unwrap_or(false);
+    // A page without its name has ended, too, though not its slot.
+    let has_ended = is_named && page.has_ended();
+    let loss = leasing.loss.or(has_ended.then_some(Loss::Released));
+    let word_of = |loss| LOSSES.iter().find(|(_, one)| *one == loss).map(|(word, _)| *word);
+    Some(report!(
+        workerId: share.node().worker_id(),
+        owner: digits(leasing.owner),
+        floor: page.sequence().floor(),
+        ceiling: page.cells().ceiling(),
+        expires: leasing.expires_ms,
+        // The reason of its end; none before that.
+        loss: loss.and_then(word_of),
+        // Whether other processes of the host find it, and whether they use it now.
+        isNamed: is_named,
+        isUsed: page.is_used().unwrap_or(false),
+        // The last renewal by the host's monotonic clock, and the duration of the confirmation, ms.
+        renewed: leasing.renewed_ms,
+        ttl: leasing.ttl_ms,
+        renewals: leasing.renewals,
+        // The process that renewed it last, and the start of its renewals, Unix ms.
+        renewer: leasing.renewer,
+        since: leasing.since_ms,
+    ))
+}
+
+/// The loss of a word.
+pub fn loss_of(word: &str) -> Loss {
+    LOSSES.iter().find(|(one, _)| *one == word).map_or(Loss::Taken, |(_, loss)| *loss)
+}
+
+/// The state of a lease from a directory. Times in Unix ms.
+pub fn lease_of(share: &Share) -> Option<Value> {
+    let report = share.lease()?;
+    let layout = share.node().layout();
+    let state = match report.status {
+        Status::Held => "held",
+        Status::Failing => "failing",
+        Status::Lost => "lost",
+    };
+    Some(report!(
+        store: report.store,
+        owner: digits(report.holder.token),
+        // The ends of the last tick that may not be issued, null where there is none, and of the last that may.
+        floor: or_null((report.floor != NEVER).then(|| end_of(layout, report.floor))),
+        ceiling: end_of(layout, report.ceiling),
+        renewals: report.renewals,
+        state,
+        failure: report.failure,
+        // The host's process that renews it; none where the slot is this process's alone.
+        renewer: report.renewer.map(|(pid, since)| report!(pid, since)),
+    ))
 }

@@ -1,0 +1,140 @@
+//! Values for JavaScript: faults, which `js/faults.js` words, and reports. Layouts as arguments, and their ticks.
+
+use napi::bindgen_prelude::{
+    Either, FromNapiValue, JsObjectValue, JsValue, Null, Object, ToNapiValue,
+};
+use napi::{Env, Property, sys};
+use napi_derive::napi;
+
+use crate::core::clock::{Clock, SystemClock};
+use crate::core::fault::{Fault, Value, fault};
+use crate::core::layout::{Layout, Tick};
+use crate::core::sequencer::NEVER;
+
+/// A report by its properties: variables, or `name: value`.
+macro_rules! report {
+    ($($values:tt)*) => {
+        $crate::core::fault::Value::Record($crate::core::fault::values!($($values)*))
+    };
+}
+pub(super) use report;
+
+/// The value, or null.
+pub fn or_null(value: Option<impl Into<Value>>) -> Value {
+    value.map_or(Value::Null, Into::into)
+}
+
+/// The value, or the fault in its place.
+pub fn answer<T>(of: impl FnOnce() -> Result<T, Fault>) -> Either<T, Fault> {
+    of().map_or_else(Either::B, Either::A)
+}
+
+impl ToNapiValue for Fault {
+    unsafe fn to_napi_value(env: sys::napi_env, fault: Fault) -> napi::Result<sys::napi_value> {
+        // SAFETY: the caller's promise.
+        unsafe { ToNapiValue::to_napi_value(env, Value::from(fault)) }
+    }
+}
+
+impl ToNapiValue for Value {
+    unsafe fn to_napi_value(env: sys::napi_env, value: Value) -> napi::Result<sys::napi_value> {
+        // SAFETY: the caller passes the environment of this thread.
+        unsafe {
+            match value {
+                Value::None => ToNapiValue::to_napi_value(env, ()),
+                Value::Null => ToNapiValue::to_napi_value(env, Null),
+                Value::Flag(flag) => ToNapiValue::to_napi_value(env, flag),
+                Value::Number(number) => ToNapiValue::to_napi_value(env, number),
+                Value::Text(text) => ToNapiValue::to_napi_value(env, text),
+                Value::Faults(parts) => ToNapiValue::to_napi_value(env, parts),
+                Value::List(values) => ToNapiValue::to_napi_value(env, values),
+                Value::Record(values) => object_of(env, values),
+            }
+        }
+    }
+}
+
+/// An object with these properties. [`Value::None`] is left out.
+fn object_of(
+    env: sys::napi_env,
+    values: Vec<(&'static str, Value)>,
+) -> napi::Result<sys::napi_value> {
+    let env = &Env::from_raw(env);
+    let mut object = Object::new(env)?;
+    let known = values.into_iter().filter(|(_, value)| *value != Value::None);
+    let property =
+        |(name, value)| Property::new().with_utf8_name(name)?.with_napi_value(env, value);
+    // At once, which takes less time.
+    object.define_properties(&known.map(property).collect::<napi::Result<Vec<_>>>()?)?;
+    Ok(object.raw())
+}
+
+/// An ID of a namespace or owner, which is 32 hexadecimal digits in JavaScript.
+pub fn id(digits: &str) -> Result<u128, Fault> {
+    u128::from_str_radix(digits, 16).map_err(|_| fault!("malformed-id", id: digits))
+}
+
+pub fn digits(id: u128) -> String {
+    format!("{id:032x}")
+}
+
+/// A layout as an argument, or the fault in it.
+pub struct GivenLayout(pub Result<Layout, Fault>);
+
+impl FromNapiValue for GivenLayout {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Self> {
+        // SAFETY: the caller's promise.
+        let object = unsafe { Object::from_napi_value(env, value)? };
+        let number = |name| object.get_c_named_property_unchecked::<f64>(name);
+        // `as` saturates, and a saturated value is out of range of every width.
+        let width = |name| Ok::<_, napi::Error>(number(name)? as u8);
+        let widths = [
+            width(c"timestampBits")?,
+            width(c"datacenterBits")?,
+            width(c"workerBits")?,
+            width(c"clockBackBits")?,
+            width(c"sequenceBits")?,
+        ];
+        let layout = Layout::new(widths, number(c"tickMs")? as i64, number(c"epoch")? as i64);
+        Ok(GivenLayout(layout.checked()))
+    }
+}
+
+/// A layout in a report.
+pub fn layout_of(layout: &Layout) -> Value {
+    report!(
+        timestampBits: layout.timestamp_bits,
+        datacenterBits: layout.datacenter_bits,
+        workerBits: layout.worker_bits,
+        clockBackBits: layout.clock_back_bits,
+        sequenceBits: layout.sequence_bits,
+        tickMs: layout.tick_ms,
+        epoch: layout.epoch_ms,
+    )
+}
+
+/// The last ms of a tick.
+pub fn end_of(layout: &Layout, tick: Tick) -> i64 {
+    layout.tick_start_ms(tick.saturating_add(1)).saturating_sub(1)
+}
+
+/// The tick of a Unix time in ms, within the layout; -1 before its epoch.
+#[napi(catch_unwind)]
+pub fn tick_at(layout: GivenLayout, unix_ms: f64) -> Either<i64, Fault> {
+    answer(|| {
+        let layout = layout.0?;
+        Ok(layout.tick_at(unix_ms.floor() as i64).clamp(NEVER, layout.last_tick()))
+    })
+}
+
+/// The ceiling of a first lease: that many ms ahead of the clock, in ticks.
+#[napi(catch_unwind)]
+pub fn first_ceiling(layout: GivenLayout, ms: f64) -> Either<i64, Fault> {
+    tick_at(layout, SystemClock.now().ms as f64 + ms)
+}
+
+/// The last Unix ms of a tick.
+#[napi(catch_unwind)]
+pub fn tick_end(layout: GivenLayout, tick: f64) -> Either<i64, Fault> {
+    answer(|| Ok(end_of(&layout.0?, tick as Tick)))
+}
