@@ -65,12 +65,14 @@ pub struct Report {
 
 /// A held slot. Dropping it releases the slot.
 pub struct Lease {
-    generator: Arc<Generator>,
     shared: Arc<Shared>,
     thread: JoinHandle<()>,
 }
 
+/// What a lease and its thread share.
 struct Shared {
+    generator: Arc<Generator>,
+    ttl: Duration,
     /// Without what the page tells: the ceiling and the renewer.
     report: Mutex<Report>,
     giving_up: AtomicBool,
@@ -101,24 +103,24 @@ impl Lease {
             status: Status::Held,
             failure: None,
         };
+        generator.renewals().attend(true);
         let shared = Arc::new(Shared {
+            generator: generator.clone(),
+            ttl,
             report: Mutex::new(report),
             giving_up: AtomicBool::new(false),
             renewed: Listeners::default(),
         });
-        generator.renewals().attend(true);
-        let generator = generator.clone();
-        let renewer =
-            Renewer { durable, generator: generator.clone(), ttl, shared: shared.clone() };
-        // Without a thread the renewer is dropped, as if the process had died.
-        let thread = thread::Builder::new().name("snowdrift-lease".to_owned());
-        let thread = thread.spawn(move || renewer.run()).map_err(failed)?;
-        Ok(Lease { generator, shared, thread })
+        // Without a thread the slot's file is closed, as if the process had died.
+        let (thread, renewing) = (thread::Builder::new(), shared.clone());
+        let thread = thread.name("snowdrift-lease".to_owned());
+        let thread = thread.spawn(move || renewing.run(durable)).map_err(failed)?;
+        Ok(Lease { shared, thread })
     }
 
     /// Reports on the lease.
     pub fn report(&self) -> Report {
-        let page = self.generator.page();
+        let page = self.shared.generator.page();
         let report = self.shared.report.lock().clone();
         Report {
             ceiling: page.sequence().window().ceiling.max(report.floor),
@@ -150,7 +152,7 @@ impl Lease {
 
     fn give_up(&self) {
         self.shared.giving_up.store(true, SeqCst);
-        self.generator.renewals().interrupt();
+        self.shared.generator.renewals().interrupt();
     }
 }
 
@@ -160,62 +162,52 @@ impl Drop for Lease {
     }
 }
 
-struct Renewer {
-    durable: Durable,
-    generator: Arc<Generator>,
-    ttl: Duration,
-    shared: Arc<Shared>,
-}
-
-impl Renewer {
-    fn run(mut self) {
-        self.renew_until_end();
+impl Shared {
+    fn run(&self, mut durable: Durable) {
+        self.renew_until_end(&mut durable);
         self.generator.renewals().attend(false);
         // A failure leaves a higher ceiling behind, which is as safe.
-        let _ = self.durable.close(&self.generator);
+        let _ = durable.close(&self.generator);
     }
 
     /// Keeps the ceiling ahead until the slot is released or lost.
-    fn renew_until_end(&mut self) {
-        let ttl = self.ttl;
+    fn renew_until_end(&self, durable: &mut Durable) {
+        let (generator, ttl) = (&self.generator, self.ttl);
         let mut due = Instant::now() + self.pause();
-        while !self.shared.giving_up.load(SeqCst) {
+        while !self.giving_up.load(SeqCst) {
             let pause = LOOK.min(due.saturating_duration_since(Instant::now()));
-            let is_wanted = self.generator.renewals().await_demand(pause);
-            if self.shared.giving_up.load(SeqCst) {
+            let is_wanted = generator.renewals().await_demand(pause);
+            if self.giving_up.load(SeqCst) {
                 return;
             }
-            let is_bound = self.durable.is_bound();
+            let is_bound = durable.is_bound();
             if is_bound && !is_wanted && Instant::now() < due {
                 continue;
             }
             if is_bound && !self.is_within(ttl - ttl / 3) {
                 // Another process has raised it.
                 due = Instant::now() + self.pause();
-                self.generator.renewals().note();
+                generator.renewals().note();
                 continue;
             }
-            let done = if is_bound {
+            let (done, retry) = if is_bound {
                 let is_urgent = is_wanted || self.is_within(ttl / 3);
-                self.durable.raise(&self.generator, ttl, is_urgent)
+                let retry = (ttl / 10).clamp(RETRY[0], RETRY[1]);
+                (durable.raise(generator, ttl, is_urgent), retry)
             } else {
-                self.durable.bind(&self.generator, ttl).map(|()| true)
+                (durable.bind(generator, ttl).map(|()| true), AGAIN)
             };
-            let retry = match done {
+            if let Ok(false) = done {
                 // Another process raises it in good time.
-                Ok(false) => {
-                    due = Instant::now() + AGAIN;
-                    continue;
-                }
-                _ if is_bound => (ttl / 10).clamp(RETRY[0], RETRY[1]),
-                _ => AGAIN,
-            };
-            let status = self.note(is_bound, done.err());
+                due = Instant::now() + AGAIN;
+                continue;
+            }
+            let status = self.note(done.err(), durable.floor(), is_bound);
             due = Instant::now() + if status == Status::Held { self.pause() } else { retry };
             if status == Status::Failing {
-                self.generator.renewals().note_failure(retry);
+                generator.renewals().note_failure(retry);
             }
-            self.shared.renewed.notify();
+            self.renewed.notify();
             if status == Status::Lost {
                 return;
             }
@@ -223,15 +215,15 @@ impl Renewer {
     }
 
     /// Notes a renewal, or the beginning of a page's window.
-    fn note(&self, is_renewal: bool, failure: Option<Failure>) -> Status {
-        let mut report = self.shared.report.lock();
+    fn note(&self, failure: Option<Failure>, floor: Tick, is_renewal: bool) -> Status {
+        let mut report = self.report.lock();
         report.status = match &failure {
             None => Status::Held,
             Some(failure) if failure.class == Class::Lost => Status::Lost,
             Some(_) => Status::Failing,
         };
         if failure.is_none() {
-            report.floor = self.durable.floor();
+            report.floor = floor;
             report.renewals += u64::from(is_renewal);
             self.generator.renewals().note();
         }

@@ -123,23 +123,23 @@ impl Entry {
 }
 
 impl Tenancy {
-    /// The generator that a request shares; none where it begins one. Refuses what the process has open in another way.
-    /// `store`: the directory of the wanted slot.
+    /// The use that a request shares; none where it begins one. Refuses what the process has open in another way. `store`:
+    /// the directory of the wanted slot.
     pub fn find(
-        &self,
+        &mut self,
         request: &Request,
         is_host: bool,
         store: Option<&Path>,
-    ) -> Result<Option<usize>, Failure> {
+    ) -> Result<Option<&mut Use>, Failure> {
         if self.is_changing {
             return Err(fault!("open-recorded").into());
         }
-        for (at, one) in self.uses.iter().enumerate().rev() {
+        for one in self.uses.iter_mut().rev() {
             if one.is_for(request, is_host, store)? {
                 // All users at one time agree on it; the first one decides.
                 let in_force = one.generator.max_ahead_ms();
                 return match in_force == one.generator.whole_ticks(request.max_ahead_ms) {
-                    true => Ok(Some(at)),
+                    true => Ok(Some(one)),
                     false => Err(fault!("open-max-ahead", maxAhead: in_force).into()),
                 };
             }
@@ -153,11 +153,6 @@ impl Tenancy {
     /// Whether a slot of the node can be taken.
     pub fn is_free(&self) -> bool {
         !self.is_changing && self.uses.iter().all(Use::has_ended)
-    }
-
-    /// The use of the slot that the process holds in a directory, and its lease.
-    pub fn slot(&self) -> Option<(&Use, &Lease)> {
-        self.uses.iter().find_map(|one| Some((one, one.lease()?)))
     }
 }
 
@@ -189,18 +184,15 @@ impl Use {
             (Held::Window | Held::Free, By::Record(_)) => fault!("open-unrecorded"),
             (Held::Record(lease, directory), by) => {
                 let Report { store: name, ttl, .. } = lease.report();
-                match by {
-                    By::Record(_) if self.is_host_lease() && request.worker_id.is_some() => {
-                        fault!("open-leased", store: name)
-                    }
-                    By::Record(wanted) if wanted.ttl == ttl && store == Some(directory) => {
-                        return if is_shared == is_host {
-                            Ok(true)
-                        } else {
-                            Err(elsewhere().into())
-                        };
-                    }
-                    _ => fault!("open-recorded", store: name, ttl: ttl.as_millis()),
+                let is_recorded = matches!(by, By::Record(wanted) if wanted.ttl == ttl);
+                if store.is_some() && request.worker_id.is_some() && self.is_host_lease() {
+                    fault!("open-leased", store: name)
+                } else if !is_recorded || store != Some(directory) {
+                    fault!("open-recorded", store: name, ttl: ttl.as_millis())
+                } else if is_shared == is_host {
+                    return Ok(true);
+                } else {
+                    elsewhere()
                 }
             }
             (Held::Free, _) if is_shared == is_host => return Ok(true),
@@ -220,11 +212,6 @@ impl Use {
             Held::Record(lease, _) => Some(lease),
             _ => None,
         }
-    }
-
-    /// Whether it is a slot of this directory.
-    pub fn is_of(&self, store: &Path) -> bool {
-        matches!(&self.held, Held::Record(_, directory) if directory == store)
     }
 
     /// Whether the host's processes have leased the slot.

@@ -38,8 +38,8 @@ impl Request {
         if is_free && host.is_none() && self.scope != Scope::Process {
             return Ok(None);
         }
-        if let Some(at) = tenancy.find(self, host.is_some(), None)? {
-            return Ok(Some(entry.share(&mut tenancy, at, self)));
+        if let Some(one) = tenancy.find(self, host.is_some(), None)? {
+            return Ok(Some(entry.share(one, self)));
         }
         let begun = match (&self.by, host) {
             (By::Window(bounds), _) => {
@@ -77,11 +77,11 @@ impl Request {
             let mut tenancy = entry.tenancy.lock();
             let is_open = |one: &Use| one.generator.page().id() == page.id();
             let found = match tenancy.uses.iter().position(is_open) {
+                Some(at) => Ok(Some(&mut tenancy.uses[at])),
                 None => tenancy.find(self, true, None),
-                open => Ok(open),
             };
             return Ok(Some(match found {
-                Ok(Some(at)) => entry.share(&mut tenancy, at, self),
+                Ok(Some(one)) => entry.share(one, self),
                 Ok(None) => entry.begin(&mut tenancy, self, leased(page, self)),
                 // This process has the node open in another way.
                 Err(_) => {

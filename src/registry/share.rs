@@ -41,18 +41,14 @@ impl Entry {
     ) -> Share {
         // Above all ticks that the process issued alone, under a lease for example.
         generator.start_above(self.reached());
-        tenancy.uses.push(Use::new(generator, held));
-        self.share(tenancy, tenancy.uses.len() - 1, request)
+        let mut one = Use::new(generator, held);
+        let share = self.share(&mut one, request);
+        tenancy.uses.push(one);
+        share
     }
 
     /// A share in a generator in use.
-    pub(super) fn share(
-        self: &Arc<Self>,
-        tenancy: &mut Tenancy,
-        at: usize,
-        request: &Request,
-    ) -> Share {
-        let one = &mut tenancy.uses[at];
+    pub(super) fn share(self: &Arc<Self>, one: &mut Use, request: &Request) -> Share {
         let in_thread = request.in_thread && !matches!(request.by, By::Thread);
         one.users += 1;
         if in_thread {

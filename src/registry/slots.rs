@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::entry::{Entry, Held, SETTLE, Tenancy};
+use super::entry::{Entry, Held, SETTLE, Tenancy, Use};
 use super::request::{Recording, Request};
 use super::share::Share;
 use crate::authority::file::FileStore;
@@ -25,7 +25,7 @@ use crate::core::fault::{Class, Failure, Fault, fault};
 use crate::core::layout::Layout;
 use crate::core::node::Node;
 use crate::generator::Generator;
-use crate::pages::{Authority, Directory, Header, Page};
+use crate::pages::{Authority, Directory};
 
 /// The longest wait for other processes of the host that search for its slot. A search takes as long as the disk,
 /// unless its process was stopped. Shorter than a constructor's wait for the disk.
@@ -102,12 +102,12 @@ impl<'a> Slots<'a> {
     fn take(&self, node: Node, access: Access) -> Result<Share, Failure> {
         let entry = Entry::of(node);
         let mut tenancy = entry.tenancy.lock();
-        let slot = tenancy.slot();
-        let is_hosts = slot.is_some_and(|(one, _)| one.is_host_lease());
+        let slot = tenancy.uses.iter().find(|one| one.lease().is_some());
+        let is_hosts = slot.is_some_and(Use::is_host_lease);
         if tenancy.is_free() || access == Access::Joined && is_hosts {
             return self.share_or_take(&entry, &mut tenancy, access);
         }
-        let holder = slot.map(|(_, lease)| lease.report().holder);
+        let holder = slot.and_then(Use::lease).map(|lease| lease.report().holder);
         Err(in_use(&self.store.path_of(&node), holder.as_ref()))
     }
 
@@ -118,8 +118,8 @@ impl<'a> Slots<'a> {
         access: Access,
     ) -> Result<Share, Failure> {
         let Slots { request, recording, store, host } = self;
-        if let Some(at) = tenancy.find(request, host.is_some(), Some(store.directory()))? {
-            return Ok(entry.share(tenancy, at, request));
+        if let Some(one) = tenancy.find(request, host.is_some(), Some(store.directory()))? {
+            return Ok(entry.share(one, request));
         }
         let (max_ahead_ms, clock) = (request.max_ahead_ms, request.clock());
         let generator = Generator::recorded(host.clone(), entry.node, max_ahead_ms, clock);
@@ -169,10 +169,13 @@ impl<'a> Slots<'a> {
     fn share_common(&self, node: Node) -> Result<Option<Share>, Failure> {
         let entry = Entry::of(node);
         let mut tenancy = entry.settled_tenancy()?;
-        let is_common = tenancy.slot().is_some_and(|(one, lease)| {
-            one.is_of(self.store.directory())
-                && one.is_host_lease() == self.host.is_some()
-                && lease.report().status != Status::Lost
+        let is_common = tenancy.uses.iter().any(|one| match &one.held {
+            Held::Record(lease, directory) => {
+                directory == self.store.directory()
+                    && one.is_host_lease() == self.host.is_some()
+                    && lease.report().status != Status::Lost
+            }
+            _ => false,
         });
         if !is_common {
             return Ok(None);
@@ -197,16 +200,12 @@ impl<'a> Slots<'a> {
                 thread::sleep(AGAIN);
             }
         }
-        // Of a slot whose record names another page by now.
-        let is_left = |page: &Page| {
-            let Header { node, terms, page_id, .. } = *page.header();
-            let authority = |id| Authority::Record { id, is_leased: true };
-            let found = self.store.identified(&node);
-            found.is_ok_and(|(record, id)| {
-                terms.authority == authority(id) && record.page != page_id
+        host.sweep_leases(|page| {
+            let of_slot = |id| Authority::Record { id, is_leased: true };
+            self.store.identified(&page.header().node).is_ok_and(|(record, id)| {
+                page.header().terms.authority == of_slot(id) && record.page != page.id()
             })
-        };
-        host.sweep_leases(is_left);
+        });
         self.take_any()
     }
 
@@ -301,6 +300,5 @@ fn candidates(
     let (passed, others): (Vec<_>, Vec<_>) = recorded.into_iter().partition(has_passed);
     let unused = (0..=layout.last_worker()).filter(move |id| !known.contains(id));
     let ids = |slots: Vec<Recorded>| slots.into_iter().map(|slot| (slot.worker_id, true));
-    let unused = unused.map(|worker_id| (worker_id, false));
-    Ok(ids(passed).chain(unused).chain(ids(others)))
+    Ok(ids(passed).chain(unused.map(|worker_id| (worker_id, false))).chain(ids(others)))
 }
