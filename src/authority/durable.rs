@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Access;
-use super::evidence::{is_usable, other_pages_issued, up_to_date};
+use super::evidence::{is_usable, up_to_date};
 use super::file::FileStore;
 use super::record::{Holder, Record};
 use super::slot::{OPENING, RENEWING, SlotFile, within};
@@ -244,18 +244,7 @@ impl Durable {
         let closed = sequence.closed().ok_or_else(|| slot.in_use())?;
         let lost = self.lost.as_ref().filter(|(lost, _)| lost.is_of(&record));
         let lost = lost.map(|(lost, high)| (lost.page.sequence().floor(), *high));
-        let mut known = up_to_date(&record, &page, lost);
-        let other = other_pages_issued(generator, &page, &record);
-        if sequence.before() == NEVER {
-            // The node had no page before, unless the page and its marker were both removed: not worth refusing a
-            // rollback.
-            let mark = &mut known.high.marks[known.high.current];
-            if *mark < other {
-                (*mark, known.used) = (other, 0);
-            }
-        } else {
-            known.floor = known.floor.max(other);
-        }
+        let known = up_to_date(&record, generator, &page, lost);
         let ceiling = generator.next_ceiling(ttl).max(known.high.highest()).max(known.floor);
         let next = Record {
             page: page.id(),

@@ -6,38 +6,54 @@ use crate::core::sequencer::{HighMarks, NEVER};
 use crate::generator::Generator;
 use crate::pages::Page;
 
-/// The record as of now. Nothing is known of the ticks at or below its floor; its marks cover the rest. `lost`: floor and
-/// final marks of the record's page, if this process has lost it.
-pub fn up_to_date(record: &Record, page: &Page, lost: Option<(Tick, HighMarks)>) -> Record {
+/// The record as of now, for a page that is about to open. Nothing is known of the ticks at or below its floor; its marks
+/// cover the rest. `lost`: floor and final marks of the record's page, if this process has lost it.
+pub fn up_to_date(
+    record: &Record,
+    generator: &Generator,
+    page: &Page,
+    lost: Option<(Tick, HighMarks)>,
+) -> Record {
     let sequence = page.sequence();
-    let is_named = record.page == page.id();
-    let known = |floor: Tick, high, used| {
-        let floor = floor.max(record.floor);
-        Record { floor, high, used, ..record.clone() }
-    };
-    // The page was closed, perhaps by a process that died before it recorded that.
-    if is_named && sequence.is_begun() {
+    let (is_named, is_begun) = (record.page == page.id(), sequence.is_begun());
+    // The record's page was ended to begin this one above it.
+    let is_next = record.page != 0 && record.page == page.kept().before();
+    let mut known = record.clone();
+    if is_named && is_begun {
+        // The page was closed, perhaps by a process that died before it recorded that.
+        known.floor = record.floor.max(sequence.floor());
+        known.used = if record.is_closed { record.used } else { 0 };
         // It may have been ended before it opened.
-        let mut high = sequence.high_marks();
-        if record.high.highest() > high.highest() {
-            high.current = record.high.current;
+        let high = sequence.high_marks();
+        if record.high.highest() <= high.highest() {
+            known.high.current = high.current;
         }
-        for (mark, recorded) in high.marks.iter_mut().zip(record.high.marks) {
-            *mark = recorded.max(*mark);
+        for (mark, issued) in known.high.marks.iter_mut().zip(high.marks) {
+            *mark = issued.max(*mark);
         }
-        return known(sequence.floor(), high, if record.is_closed { record.used } else { 0 });
+    } else if !is_named && !record.is_closed {
+        let reached = if is_next { sequence.before() } else { record.ceiling };
+        let (floor, high) = lost.unwrap_or((reached, HighMarks::default()));
+        known = Record { floor: floor.max(record.floor), high, used: 0, ..known };
     }
-    // Nothing was issued after the record.
-    if record.is_closed || is_named {
-        return record.clone();
+    if is_next || is_begun || page.path().is_none() {
+        return known;
     }
-    if let Some((floor, high)) = lost {
-        return known(floor, high, 0);
+    // Earlier pages of the node may have issued without this record: nothing above the clock, if the clock is read while
+    // the page has its name.
+    let now = generator.tick_now();
+    match (sequence.before(), record.node.layout().tick_ms) {
+        // The node had no page before, unless the page and its marker were both removed: not worth refusing a rollback.
+        (NEVER, 1) => {
+            let mark = &mut known.high.marks[known.high.current];
+            if *mark < now {
+                (*mark, known.used) = (now, 0);
+            }
+        }
+        (NEVER, _) => {}
+        (before, _) => known.floor = known.floor.max(now).max(before),
     }
-    // Where its page was ended to begin this one above it, that tick is known.
-    let is_before = record.page == page.kept().before() && record.page != 0;
-    let reached = if is_before { sequence.before() } else { record.ceiling };
-    known(reached, HighMarks::default(), 0)
+    known
 }
 
 /// Whether a page that is not open can open for this record, as opposed to the next page.
@@ -48,20 +64,4 @@ pub fn is_usable(page: &Page, record: &Record) -> bool {
     }
     let is_closed = record.page == page.id() && sequence.is_closed() && !page.may_be_old();
     (is_closed || !sequence.is_begun()) && !sequence.is_last_window()
-}
-
-/// The highest tick that the node's earlier pages may have reached without this record. Nothing above the clock, if
-/// the clock is read while the page has its name.
-pub fn other_pages_issued(generator: &Generator, page: &Page, record: &Record) -> Tick {
-    let sequence = page.sequence();
-    let is_known = record.page != 0 && page.kept().before() == record.page;
-    if is_known || page.path().is_none() || sequence.is_begun() {
-        return NEVER;
-    }
-    let now = generator.tick_now().max(NEVER);
-    match (sequence.before(), page.header().node.layout().tick_ms) {
-        (NEVER, 1) => now,
-        (NEVER, _) => NEVER,
-        (before, _) => now.max(before),
-    }
 }

@@ -104,6 +104,10 @@ impl SlotFile {
         lock::release(&self.file, at).map_err(self.failed("unlock"))
     }
 
+    fn turn(&self, at: u64) -> Result<Option<Turn<'_>>, Failure> {
+        Ok(self.try_take(at, Hold::Exclusive)?.then(|| Turn(self, at)))
+    }
+
     fn failed(&self, doing: &str) -> impl Fn(io::Error) -> Failure {
         Failure::io("slot-io", doing, &self.path)
     }
@@ -164,41 +168,23 @@ impl SlotFile {
         let mut order: [usize; BLOCKS] = std::array::from_fn(|block| block);
         order.sort_by_key(|&block| (block == best, records[block].rank()));
         for block in order {
-            let at = FIRST_BLOCK + block as u64;
-            if !self.try_take(at, Hold::Exclusive)? {
+            let Some(_turn) = self.turn(FIRST_BLOCK + block as u64)? else { continue };
+            // Another process may have written the block before the lock.
+            let (records, now_best) = self.records()?;
+            if records[now_best].generation > record.generation {
+                return Err(self.overtaken());
+            }
+            if block == now_best && block != best {
+                // It has the current record by now, and another may be free.
                 continue;
             }
-            let written = self.write_to(block, best, record, is_flushed);
-            // Closing the file releases a lock that could not be released here.
-            let _ = self.release(at);
-            if written? {
-                return Ok(true);
+            self.write_at(block * BLOCK_BYTES, &record.to_bytes())?;
+            if is_flushed {
+                self.flush()?;
             }
+            return Ok(true);
         }
         Ok(false)
-    }
-
-    /// Writes to a locked block. Returns false if the block has the current record by now, and another may be free.
-    fn write_to(
-        &self,
-        block: usize,
-        best: usize,
-        record: &Record,
-        is_flushed: bool,
-    ) -> Result<bool, Failure> {
-        // Another process may have written the block before the lock.
-        let (records, now_best) = self.records()?;
-        if records[now_best].generation > record.generation {
-            return Err(self.overtaken());
-        }
-        if block == now_best && block != best {
-            return Ok(false);
-        }
-        self.write_at(block * BLOCK_BYTES, &record.to_bytes())?;
-        if is_flushed {
-            self.flush()?;
-        }
-        Ok(true)
     }
 
     fn write_at(&self, start: usize, bytes: &[u8]) -> Result<(), Failure> {
@@ -246,6 +232,16 @@ pub(super) fn file_of(record: &Record) -> Vec<u8> {
         block[..record::BYTES].copy_from_slice(&record.to_bytes());
     }
     bytes
+}
+
+/// An exclusive lock on a byte, while it lives.
+struct Turn<'a>(&'a SlotFile, u64);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // Closing the file releases a lock that could not be released here.
+        let _ = self.0.release(self.1);
+    }
 }
 
 impl Drop for SlotFile {
