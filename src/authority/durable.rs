@@ -237,10 +237,6 @@ impl Durable {
     ) -> Result<Bound, Failure> {
         let (slot, sequence) = (&self.slot, page.sequence());
         let record = slot.read()?;
-        // The process's own memory may have been used before without a record.
-        if !sequence.is_closed() {
-            sequence.end();
-        }
         let closed = sequence.closed().ok_or_else(|| slot.in_use())?;
         let lost = self.lost.as_ref().filter(|(lost, _)| lost.is_of(&record));
         let lost = lost.map(|(lost, high)| (lost.page.sequence().floor(), *high));

@@ -54,7 +54,7 @@ pub(super) struct Use {
     /// The users that renew it in a thread of their own.
     pub threads: usize,
     /// The second users to warn of, and the time at which they were read.
-    second_users: Option<(Instant, Vec<Fault>)>,
+    pub second_users: Option<(Instant, Vec<Fault>)>,
 }
 
 /// What the process holds for a generator in use, to be given up with it.
@@ -135,14 +135,42 @@ impl Tenancy {
             return Err(fault!("open-recorded").into());
         }
         for one in self.uses.iter_mut().rev() {
-            if one.is_for(request, is_host, store)? {
-                // All users at one time agree on it; the first one decides.
-                let in_force = one.generator.max_ahead_ms();
-                return match in_force == one.generator.whole_ticks(request.max_ahead_ms) {
-                    true => Ok(Some(one)),
-                    false => Err(fault!("open-max-ahead", maxAhead: in_force).into()),
-                };
-            }
+            let scope = if one.generator.directory().is_some() { "host" } else { "process" };
+            let elsewhere = || fault!("open-in-scope", scope);
+            let is_elsewhere = (scope == "host") != is_host;
+            let conflict = match (&one.held, &request.by) {
+                (Held::Page | Held::Window, By::Thread) => None,
+                (Held::Page, _) if one.has_ended() => continue,
+                (Held::Page, _) => Some(fault!("open-leased", scope: "host")),
+                (_, By::Thread) => continue,
+                (_, By::Window(_)) => Some(fault!("open-already")),
+                // The host's page decides.
+                (_, By::Grant(_) | By::Host(_)) if scope == "host" => continue,
+                (_, By::Grant(_) | By::Host(_)) => Some(elsewhere()),
+                (Held::Window, By::Free | By::Clock(_)) => Some(fault!("open-leased")),
+                (Held::Window | Held::Free, By::Record(_)) => Some(fault!("open-unrecorded")),
+                (Held::Record(lease, directory), by) => {
+                    let Report { store: name, ttl, .. } = lease.report();
+                    let is_recorded = matches!(by, By::Record(wanted) if wanted.ttl == ttl);
+                    if store.is_some() && request.worker_id.is_some() && one.is_host_lease() {
+                        Some(fault!("open-leased", store: name))
+                    } else if !is_recorded || store != Some(directory) {
+                        Some(fault!("open-recorded", store: name, ttl: ttl.as_millis()))
+                    } else {
+                        is_elsewhere.then(elsewhere)
+                    }
+                }
+                (Held::Free, _) => is_elsewhere.then(elsewhere),
+            };
+            // All users at one time agree on it; the first one decides.
+            let in_force = one.generator.max_ahead_ms();
+            return match conflict {
+                Some(fault) => Err(fault.into()),
+                None if in_force == one.generator.whole_ticks(request.max_ahead_ms) => {
+                    Ok(Some(one))
+                }
+                None => Err(fault!("open-max-ahead", maxAhead: in_force).into()),
+            };
         }
         match request.by {
             By::Thread => Err(fault!("open-unleased").into()),
@@ -157,50 +185,6 @@ impl Tenancy {
 }
 
 impl Use {
-    pub fn new(generator: Arc<Generator>, held: Held) -> Use {
-        Use { generator, held, users: 0, threads: 0, second_users: None }
-    }
-
-    /// Whether a request shares this generator. An error where it may not even be open beside it.
-    fn is_for(
-        &self,
-        request: &Request,
-        is_host: bool,
-        store: Option<&Path>,
-    ) -> Result<bool, Failure> {
-        let is_shared = self.generator.directory().is_some();
-        let elsewhere =
-            || fault!("open-in-scope", scope: if is_shared { "host" } else { "process" });
-        let fault = match (&self.held, &request.by) {
-            (Held::Page | Held::Window, By::Thread) => return Ok(true),
-            (Held::Page, _) if self.has_ended() => return Ok(false),
-            (Held::Page, _) => fault!("open-leased", scope: "host"),
-            (_, By::Thread) => return Ok(false),
-            (_, By::Window(_)) => fault!("open-already"),
-            // The host's page decides.
-            (_, By::Grant(_) | By::Host(_)) if is_shared => return Ok(false),
-            (_, By::Grant(_) | By::Host(_)) => elsewhere(),
-            (Held::Window, By::Free | By::Clock(_)) => fault!("open-leased"),
-            (Held::Window | Held::Free, By::Record(_)) => fault!("open-unrecorded"),
-            (Held::Record(lease, directory), by) => {
-                let Report { store: name, ttl, .. } = lease.report();
-                let is_recorded = matches!(by, By::Record(wanted) if wanted.ttl == ttl);
-                if store.is_some() && request.worker_id.is_some() && self.is_host_lease() {
-                    fault!("open-leased", store: name)
-                } else if !is_recorded || store != Some(directory) {
-                    fault!("open-recorded", store: name, ttl: ttl.as_millis())
-                } else if is_shared == is_host {
-                    return Ok(true);
-                } else {
-                    elsewhere()
-                }
-            }
-            (Held::Free, _) if is_shared == is_host => return Ok(true),
-            (Held::Free, _) => elsewhere(),
-        };
-        Err(fault.into())
-    }
-
     /// Whether it is on a leased page that issues nothing any more.
     fn has_ended(&self) -> bool {
         matches!(self.held, Held::Page) && self.generator.page().has_ended()

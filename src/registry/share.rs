@@ -41,7 +41,7 @@ impl Entry {
     ) -> Share {
         // Above all ticks that the process issued alone, under a lease for example.
         generator.start_above(self.reached());
-        let mut one = Use::new(generator, held);
+        let mut one = Use { generator, held, users: 0, threads: 0, second_users: None };
         let share = self.share(&mut one, request);
         tenancy.uses.push(one);
         share

@@ -209,13 +209,12 @@ impl<'a> Slots<'a> {
         self.take_any()
     }
 
-    /// The same in all processes of the host that request the same slot, in any version of snowdrift: FNV-1a. If two
-    /// keys collide, one caller waits for the other.
+    /// The same in all processes of the host that request the same slot, in any version of snowdrift. If two keys collide,
+    /// one caller waits for the other.
     fn key(&self) -> u128 {
-        let text = format!("{:?} {}", self.request.layout, self.request.datacenter_id);
-        let path = self.store.directory().as_os_str().as_encoded_bytes();
-        let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        path.iter().chain(text.as_bytes()).fold(0xcbf2_9ce4_8422_2325, mix).into()
+        let Request { layout, datacenter_id, .. } = self.request;
+        let text = format!("{layout:?} {datacenter_id} {}", self.store.directory().display());
+        crc32fast::hash(text.as_bytes()).into()
     }
 
     /// Joins the slot that processes of this host have leased from the store, or have left by a kill.
