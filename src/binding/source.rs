@@ -47,14 +47,6 @@ impl Source {
         }
     }
 
-    /// Whether to report a clock rollback.
-    pub fn has_rollback_to_report(&self) -> bool {
-        match &self.ring {
-            Some(ring) => ring.cached.has_rollback_to_report(),
-            None => self.share.has_rollback_to_report(),
-        }
-    }
-
     /// Takes back single IDs, in the order of their draws, that JavaScript has drawn and nobody has seen.
     pub fn take_back(&self, ids: &[u64]) {
         if let Some(ring) = &self.ring {

@@ -49,12 +49,8 @@ impl Reports {
         self.count.load(Relaxed)
     }
 
-    /// Counts a rollback after which IDs continue under another counter value.
-    pub(super) fn note(&self, back_ms: i64, counter: usize) {
-        self.add(back_ms, counter, false);
-    }
-
-    fn add(&self, back_ms: i64, counter: usize, is_refused: bool) {
+    /// Counts a rollback: see [`Rollback`].
+    pub(super) fn note(&self, back_ms: i64, counter: usize, is_refused: bool) {
         self.count.fetch_add(1, Relaxed);
         let Pending { report, budget } = &mut *self.pending.lock();
         let unreported = budget.unreported;
@@ -70,7 +66,7 @@ impl Reports {
     /// Counts a refused rollback, once until the next ID is issued.
     pub(super) fn note_refused(&self, back_ms: i64, counter: usize) {
         if !self.is_behind.swap(true, Relaxed) {
-            self.add(back_ms, counter, true);
+            self.note(back_ms, counter, true);
         }
     }
 
@@ -150,7 +146,7 @@ mod tests {
     fn a_report_that_nobody_took_is_counted_in_the_next_one() {
         let reports = Reports::new();
         for counter in 1..=3 {
-            reports.note(5, counter);
+            reports.note(5, counter, false);
         }
         assert_eq!(
             reports.take(),

@@ -157,12 +157,19 @@ impl Generator {
         page: &Page,
         pages: usize,
     ) -> Result<(), Refusal> {
-        match self.go_on(halt, page, pages) {
-            Some(stall) if !self.has_waited_for_first_tick(&stall, now) => {
-                Err(self.refusal(stall, now))
-            }
-            _ => Ok(()),
+        let Some(stall) = self.go_on(halt, page, pages) else { return Ok(()) };
+        if self.has_waited_for_first_tick(&stall, now) {
+            return Ok(());
         }
+        let retry_after = match stall {
+            Stall::AboveCeiling { .. } => self.renewals.want(),
+            _ => until(self.node.layout(), &stall, now),
+        };
+        if let Stall::ClockBehind { .. } = stall {
+            let run = page.sequence().run();
+            self.reports.note_refused(self.ms_below(run.mark(), now), run.counter);
+        }
+        Err(Refusal { stall, now, retry_after })
     }
 
     /// Records the beginning of a run, once per tick: a clock jump in the page, a rollback in the reports.
@@ -175,21 +182,8 @@ impl Generator {
             page.kept().set_landing(block.counter, block.tick);
         }
         if block.counter > left.counter {
-            self.reports.note(self.ms_below(left.mark(), now), block.counter);
+            self.reports.note(self.ms_below(left.mark(), now), block.counter, false);
         }
-    }
-
-    #[cold]
-    fn refusal(&self, stall: Stall, now: UnixTime) -> Refusal {
-        let retry_after = match stall {
-            Stall::AboveCeiling { .. } => self.renewals.want(),
-            _ => until(self.node.layout(), &stall, now),
-        };
-        if let Stall::ClockBehind { .. } = stall {
-            let run = self.page().sequence().run();
-            self.reports.note_refused(self.ms_below(run.mark(), now), run.counter);
-        }
-        Refusal { stall, now, retry_after }
     }
 
     /// The distance of the clock below a tick, in ms; negative above it.

@@ -38,7 +38,6 @@ pub(super) struct Inner {
     /// Wakes the thread, to pad or to end.
     pub wanted: Condvar,
     pub rejected_put: Listeners,
-    rollback_to_report: AtomicBool,
     taken: AtomicU64,
     pub dropped: AtomicU64,
     pub rejected_puts: AtomicU64,
@@ -96,7 +95,6 @@ impl Cached {
             ended: Mutex::new(false),
             wanted: Condvar::new(),
             rejected_put: Listeners::default(),
-            rollback_to_report: AtomicBool::new(false),
             taken: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             rejected_puts: AtomicU64::new(0),
@@ -166,12 +164,6 @@ impl Cached {
         &self.0.rejected_put
     }
 
-    /// Whether to report a clock rollback. True once per rollback.
-    pub fn has_rollback_to_report(&self) -> bool {
-        let is_due = &self.0.rollback_to_report;
-        is_due.load(Relaxed) && is_due.swap(false, Relaxed)
-    }
-
     /// The ring's counters.
     pub fn stats(&self) -> RingStats {
         let Inner { ring, taken, dropped, rejected_puts, rejected_takes, .. } = &*self.0;
@@ -229,10 +221,6 @@ impl Inner {
     }
 
     pub(super) fn reserve(&self, want: u64) -> Result<Reserved, Refusal> {
-        let reserved = self.generator.try_count_on(&self.policies, want, self.caching.max_age)?;
-        if self.generator.has_rollback_to_report() {
-            self.rollback_to_report.store(true, Relaxed);
-        }
-        Ok(reserved)
+        self.generator.try_count_on(&self.policies, want, self.caching.max_age)
     }
 }
