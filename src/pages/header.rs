@@ -42,8 +42,7 @@ impl BootId {
     /// This boot; zeros where the kernel reports none.
     pub fn now() -> BootId {
         let id = boot_id().unwrap_or_default().replace('-', "");
-        u128::from_str_radix(id.trim(), 16)
-            .map_or_else(|_| BootId::default(), |id| BootId(id.to_be_bytes()))
+        BootId(u128::from_str_radix(id.trim(), 16).unwrap_or_default().to_be_bytes())
     }
 
     pub(super) fn is_unknown(&self) -> bool {

@@ -12,6 +12,7 @@
 
 use std::fs::File;
 use std::thread;
+use std::time::Duration;
 
 use super::contents::{Grant, Leasing, Loss};
 use super::directory::Directory;
@@ -31,8 +32,8 @@ use crate::files::path::is_at;
 /// Maximum waits for a process that replaces or removes a page. That process may be stopped.
 const CHANGES: usize = 5;
 
-/// The same for the clock to pass a page's last tick.
-const PASSING: usize = 3;
+/// The longest wait for the clock to pass a page's last tick.
+const PASSING_MS: i64 = 3;
 
 /// The file of [`LeasesLock`].
 const LOCK: &str = "leases.lock";
@@ -75,15 +76,18 @@ impl Page {
         self.header().node.layout().tick_at(SystemClock.now().ms)
     }
 
-    /// Removes a page without users once the clock has passed all its IDs, and waits for the end of a tick of 1 ms. Until
-    /// then it records the issued IDs for a process that opens the node on other terms: the slot's store has them, too, but
+    /// Removes a page without users once the clock has passed all its IDs, and waits some ms for that. Until then
+    /// it records the issued IDs for a process that opens the node on other terms: the slot's store has them, too, but
     /// the node's next page knows only that it begins above the clock. A page that stays is removed by a later call.
     /// Requires [`Page::try_alone`]. Not covered: a clock rollback in between.
     pub fn remove_passed(&self, now: impl Fn() -> Tick) {
-        let waits = if self.header().node.layout().tick_ms == 1 { PASSING } else { 0 };
-        let is_past = || self.sequence().highest() < now();
-        (0..waits).take_while(|_| !is_past()).for_each(|_| thread::sleep(CHANGE));
-        if is_past() {
+        let last = self.sequence().highest();
+        let ticks = last.saturating_add(1).saturating_sub(now());
+        let wait_ms = ticks.saturating_mul(self.header().node.layout().tick_ms);
+        if (1..=PASSING_MS).contains(&wait_ms) {
+            thread::sleep(Duration::from_millis(wait_ms as u64));
+        }
+        if last < now() {
             let _ = self.remove_with_marker();
         }
     }

@@ -30,8 +30,8 @@ pub fn check_parent(place: &Path) -> Result<(), Fault> {
 
 /// Whether this is a directory of a memory file system: tmpfs or ramfs.
 fn is_memory(path: &Path) -> io::Result<bool> {
-    // Its type differs between processors; all values are of 32 bits.
-    let kind = rustix::fs::statfs(path)?.f_type as u32;
+    // The constants' types differ between C libraries; all of them are 32 bits.
+    let kind = super::unix::file_system(path)?.f_type as u32;
     Ok(matches!(kind, 0x0102_1994 | 0x8584_58f6) && fs::metadata(path)?.is_dir())
 }
 

@@ -28,8 +28,7 @@ pub fn default_parent() -> Result<Option<PathBuf>, Fault> {
 
 /// Refuses a directory that other machines can change.
 pub fn check_parent(place: &Path) -> Result<(), Fault> {
-    let found = rustix::fs::statfs(place);
-    let found = found.map_err(|cause| super::unchecked(place)(cause.into()))?;
+    let found = super::unix::file_system(place).map_err(super::unchecked(place))?;
     match found.f_flags & libc::MNT_LOCAL as u32 {
         0 => Err(fault!("not-local", place)),
         _ => Ok(()),

@@ -1,7 +1,10 @@
 //! Users and modes of all Unix systems.
 
+use std::ffi::CString;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
@@ -15,7 +18,20 @@ const PRIVATE: u32 = if cfg!(miri) { 0o666 } else { 0o600 };
 
 /// The user of this process.
 pub fn user() -> u32 {
-    rustix::process::geteuid().as_raw()
+    // SAFETY: the call takes no arguments, changes nothing and always succeeds.
+    unsafe { libc::geteuid() }
+}
+
+/// The file system of a path.
+pub(super) fn file_system(path: &Path) -> io::Result<libc::statfs> {
+    let name = CString::new(path.as_os_str().as_bytes())?;
+    let mut found = MaybeUninit::<libc::statfs>::zeroed();
+    // SAFETY: `name` is a C string, and `found` has room for the result.
+    match unsafe { libc::statfs(name.as_ptr(), found.as_mut_ptr()) } {
+        // SAFETY: all zeros is a value of these numbers, and the call has overwritten them.
+        0 => Ok(unsafe { found.assume_init() }),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Owner, group and permissions of a file or directory.
