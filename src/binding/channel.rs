@@ -14,7 +14,7 @@ use napi::{Env, Property, PropertyAttributes, sys};
 use napi_derive::napi;
 use slab::Slab;
 
-use super::draw::{Draws, SharedBlock};
+use super::draw::Draws;
 use super::memory::Ids;
 use super::reports::{lease_of, leasing_of, loss_of, news_of, refusal_of, stats_of};
 use super::request::Requested;
@@ -42,11 +42,12 @@ impl Channels {
         CHANNELS.with(ptr::from_ref)
     }
 
-    /// Applies a function to the channel of a number. 0 is the number of none: memory begins with zeros.
-    #[inline]
-    pub fn with<R>(&self, number: u32, does: impl FnOnce(&Connection) -> R) -> Option<R> {
+    /// Applies a function to the draws and the source of a channel, by its number. None if that is closed, or the number
+    /// is that of none, as 0 is: memory begins with zeros.
+    #[inline(always)]
+    pub fn with<R>(&self, number: u32, does: impl FnOnce(&Draws, &Source) -> R) -> Option<R> {
         let found = self.0.borrow().get((number as usize).wrapping_sub(1))?.clone();
-        Some(does(&found))
+        found.with(|source| does(&found.draws, source))
     }
 }
 
@@ -54,7 +55,7 @@ impl Channels {
 pub struct Connection {
     /// None once it is closed.
     source: RefCell<Option<Source>>,
-    pub draws: Draws,
+    draws: Draws,
     /// The counters at the time when it left its source.
     last_stats: RefCell<Option<Value>>,
     /// Listeners for renewals. They end with the instance.
@@ -65,8 +66,8 @@ pub struct Connection {
 
 impl Connection {
     /// Applies a function to the source; none once it is closed.
-    #[inline]
-    pub fn with<R>(&self, does: impl FnOnce(&Source) -> R) -> Option<R> {
+    #[inline(always)]
+    fn with<R>(&self, does: impl FnOnce(&Source) -> R) -> Option<R> {
         self.source.borrow().as_ref().map(does)
     }
 
@@ -116,13 +117,13 @@ impl Channel {
     /// The object of a source. It is valid within the scope of this call.
     pub fn build<'call>(env: &Env, source: Source) -> napi::Result<Object<'call>> {
         let (node, warnings) = (*source.node(), source.warnings.clone());
-        let (block, memory) = SharedBlock::new(env, node.layout())?;
+        let (draws, memory) = Draws::new(env, node.layout())?;
         let (last_stats, renewed, rejected_put) = Default::default();
-        let (source, draws) = (RefCell::new(Some(source)), Draws::new(block));
+        let source = RefCell::new(Some(source));
         let connection = Rc::new(Connection { source, draws, last_stats, renewed, rejected_put });
         let key = CHANNELS.with(|all| all.0.borrow_mut().insert(connection.clone()));
         let channel = Channel { number: key + 1, connection };
-        channel.draws.block.set_number(channel.number as u32);
+        channel.draws.set_number(channel.number as u32);
         let mut object = Object::from_raw(env.raw(), channel.into_instance(env)?.value);
         let fixed = |name| {
             Ok::<_, napi::Error>(
@@ -157,7 +158,7 @@ impl Channel {
     #[napi(catch_unwind)]
     pub fn refusal(&self) -> Value {
         let refused = |source: &Source| Some(refusal_of(self.draws.refusal.get()?, source));
-        let is_open = !self.draws.block.is_detached();
+        let is_open = !self.draws.is_detached();
         let refusal = is_open.then(|| self.with(refused)).flatten().flatten();
         refusal.unwrap_or_else(|| report!(kind: "closed", now: 0u32))
     }
@@ -237,7 +238,7 @@ impl Channel {
         if self.on_leased_page(|_| ()).is_some() {
             return None;
         }
-        self.draws.block.lose();
+        self.draws.lose();
         self.with_window(|share| share.end_window())
     }
 
@@ -294,7 +295,7 @@ impl Channel {
     /// Ends the leased page. Returns its highest tick, unless it had ended.
     #[napi(catch_unwind)]
     pub fn end_page(&self, loss: String) -> Option<Tick> {
-        self.draws.block.lose();
+        self.draws.lose();
         self.on_leased_page(|page| page.end_lease(loss_of(&loss))).flatten()
     }
 
@@ -302,7 +303,7 @@ impl Channel {
     /// more.
     #[napi(catch_unwind)]
     pub fn leave(&self) -> Option<Tick> {
-        self.draws.block.lose();
+        self.draws.lose();
         self.end().and_then(|source| source.share.leave())
     }
 }

@@ -1,6 +1,6 @@
 //! The hot path: IDs of a source for one JavaScript instance on one thread.
 //!
-//! JavaScript reads IDs out of a [`SharedBlock`] that [`Draws::refill`] has filled, so that a burst costs one native
+//! JavaScript reads IDs out of a [`Memory`] that [`Draws::refill`] has filled, so that a burst costs one native
 //! call for up to [`LARGEST_BLOCK`] IDs. `js/generator/draw.js` is the other half. There a block lasts until the end of the
 //! turn of the event loop that reserved it or the end of the ms, whichever is later.
 
@@ -25,38 +25,42 @@ const MOST_CHECKED: u64 = 64;
 /// The fewest parts in which a batch takes a tick, if such a part has at least [`LARGEST_BLOCK`] IDs.
 const PARTS_OF_TICK: u64 = 16;
 
-/// The block of one instance. Its memory is an argument of each native call that draws from it.
-pub struct SharedBlock {
+/// The draws of one instance, and the block that it draws from. The block's memory is an argument of each native call
+/// that draws. They must not outlive the env.
+pub struct Draws {
     env: sys::napi_env,
     /// The array buffer of the memory, which lives as long as this.
     buffer: sys::napi_ref,
-    /// None for IDs of a ring.
+    /// The block; none for IDs of a ring.
     reserved: Cell<Option<Block>>,
     pace: Cell<Pace>,
+    /// A booking by a draw that does not wait, for the next draw.
+    booking: RefCell<Option<Booking>>,
+    /// The reason why the last refused draw had no ID.
+    pub refusal: Cell<Option<Refusal>>,
+    /// Waits that are not reported yet.
+    pub waits: RefCell<Waits>,
 }
 
-impl SharedBlock {
-    /// A block without IDs, and the array buffer of its memory. It must not outlive the env.
-    pub fn new<'env>(env: &Env, layout: &Layout) -> napi::Result<(SharedBlock, Unknown<'env>)> {
-        let (mut start, mut buffer) = (ptr::null_mut(), ptr::null_mut());
-        let no_memory = "no memory for a block of IDs";
-        check_status!(
-            // SAFETY: a call on this thread's own env; both out-pointers live.
-            unsafe {
-                let bytes = size_of::<Memory>();
-                sys::napi_create_arraybuffer(env.raw(), bytes, &mut start, &mut buffer)
-            },
-            "{no_memory}"
-        )?;
-        let mut reference = ptr::null_mut();
-        // SAFETY: as above, with the value that it has just made.
-        check_status!(unsafe { sys::napi_create_reference(env.raw(), buffer, 1, &mut reference) })?;
-        let (reserved, pace) = Default::default();
-        let block = SharedBlock { env: env.raw(), buffer: reference, reserved, pace };
+impl Draws {
+    /// Draws without a block, and the array buffer of the memory.
+    pub fn new<'env>(env: &Env, layout: &Layout) -> napi::Result<(Draws, Unknown<'env>)> {
+        let env = env.raw();
+        let (mut start, mut value, mut buffer) =
+            (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+        let bytes = size_of::<Memory>();
+        // SAFETY: calls on this thread's own env, and the out-pointers live. The reference is to the value just made.
+        unsafe {
+            let made = sys::napi_create_arraybuffer(env, bytes, &mut start, &mut value);
+            check_status!(made, "no memory for a block of IDs")?;
+            check_status!(sys::napi_create_reference(env, value, 1, &mut buffer))?;
+        }
+        let (reserved, pace, booking, refusal, waits) = Default::default();
+        let draws = Draws { env, buffer, reserved, pace, booking, refusal, waits };
         let most_checked = ((layout.last_sequence() + 1) / CHECKED_PART).clamp(1, MOST_CHECKED);
-        block.change(|memory| memory.most_checked = most_checked as u32);
-        // SAFETY: `buffer` is the value that the call above has just made.
-        Ok((block, unsafe { Unknown::from_napi_value(env.raw(), buffer)? }))
+        draws.change(|memory| memory.most_checked = most_checked as u32);
+        // SAFETY: `value` is the one that the call above has just made.
+        Ok((draws, unsafe { Unknown::from_napi_value(env, value)? }))
     }
 
     /// Notes the number of the channel for the calls that draw from it.
@@ -81,12 +85,52 @@ impl SharedBlock {
         memory.map(change).is_some()
     }
 
-    pub fn pace(&self) -> Pace {
-        self.pace.get()
+    /// From now on JavaScript draws from the block within this turn only. The rest of the block is lost, and so is a
+    /// booking: they belong to a window or a source that the instance leaves.
+    pub fn lose(&self) {
+        self.reserved.set(None);
+        self.booking.take();
+        let mut pace = self.pace.get();
+        pace.forget_block();
+        self.pace.set(pace);
+        self.change(|memory| memory.reserved_ms = f64::NAN);
+    }
+
+    /// Gives back the IDs of the last block that JavaScript has not drawn. Then reserves the next block and writes
+    /// its IDs to the memory. Returns how many, negative if there is news to report; 0 if refused.
+    // Inlined with the others marked so: out of line, the pace passes through memory, and a call takes 160 ns, not 120.
+    #[inline(always)]
+    pub fn refill(&self, source: &Source, memory: &mut Memory, may_wait: bool) -> i32 {
+        self.end_unused(memory, source, memory.unused.into());
+        let generator: &Generator = &source.share;
+        let pace = self.pace.get();
+        let want = |tick| pace.at(ms_of(generator, tick)).size();
+        let reserved = match source {
+            Source { ring: Some(ring), .. } => {
+                return self.answer(source, self.take_from(source, ring, memory, may_wait));
+            }
+            // js/ reads such a clock for every ID, and waits for it.
+            Source { clock: Some(clock), .. } => {
+                clock.set(memory.reserved_ms as i64);
+                source.try_reserve_next(|_| 1)
+            }
+            _ => match self.booked(source, may_wait, pace.booking_size(), want) {
+                Some(booked) => booked,
+                None if may_wait => {
+                    self.wait_for(source, source.policies(), pace.booking_size(), want)
+                }
+                None => self.try_in_turn(source, pace.booking_size(), want),
+            },
+        };
+        let written = reserved.map(|reserved| {
+            self.write(memory, &reserved, generator.node().layout());
+            reserved.block.len
+        });
+        self.answer(source, written)
     }
 
     /// Begins a block of consecutive IDs.
-    pub fn write(&self, memory: &mut Memory, reserved: &Reserved, layout: &Layout) {
+    fn write(&self, memory: &mut Memory, reserved: &Reserved, layout: &Layout) {
         let Reserved { first_id, block, ms } = *reserved;
         self.begin(memory, ms, block.len);
         self.reserved.set(Some(block));
@@ -100,7 +144,7 @@ impl SharedBlock {
     }
 
     /// Begins a block of IDs of a ring: writes them by `take`, which returns how many.
-    pub fn fill<E>(
+    fn take_block<E>(
         &self,
         memory: &mut Memory,
         ms: i64,
@@ -118,11 +162,6 @@ impl SharedBlock {
         memory.advice = pace.advice() as u32;
         pace.begin_block(len);
         self.pace.set(pace);
-    }
-
-    /// Ends the block, and gives back the IDs that JavaScript has not drawn.
-    pub fn end(&self, memory: &mut Memory, source: &Source) {
-        self.end_unused(memory, source, memory.unused.into());
     }
 
     /// Ends the block, and gives back its last `unused` IDs. A number above its length is an error: then no ID is
@@ -147,80 +186,6 @@ impl SharedBlock {
             (None, Some(block)) => source.give_back(&block, unused),
             _ => {}
         }
-    }
-
-    /// From now on JavaScript draws from the block within this turn only. The rest of the block is lost.
-    pub fn lose(&self) {
-        self.reserved.set(None);
-        let mut pace = self.pace.get();
-        pace.forget_block();
-        self.pace.set(pace);
-        self.change(|memory| memory.reserved_ms = f64::NAN);
-    }
-}
-
-impl Drop for SharedBlock {
-    fn drop(&mut self) {
-        // SAFETY: a channel is dropped by the call that made it or by the finalizer of its object: the env lives.
-        unsafe { sys::napi_delete_reference(self.env, self.buffer) };
-    }
-}
-
-/// The draws of one instance.
-pub struct Draws {
-    /// The block that JavaScript draws from.
-    pub block: SharedBlock,
-    /// A booking by a draw that does not wait, for the next draw.
-    booking: RefCell<Option<Booking>>,
-    /// The reason why the last refused draw had no ID.
-    pub refusal: Cell<Option<Refusal>>,
-    /// Waits that are not reported yet.
-    pub waits: RefCell<Waits>,
-}
-
-impl Draws {
-    pub fn new(block: SharedBlock) -> Draws {
-        let (booking, refusal, waits) = Default::default();
-        Draws { block, booking, refusal, waits }
-    }
-
-    /// Loses the rest of the block, and a booking: they belong to a source that the instance leaves.
-    pub fn lose(&self) {
-        self.block.lose();
-        self.booking.take();
-    }
-
-    /// Gives back the IDs of the last block that JavaScript has not drawn. Then reserves the next block and writes
-    /// its IDs to the memory. Returns how many, negative if there is news to report; 0 if refused.
-    // Inlined with the others marked so: out of line, the pace passes through memory, and a call takes 160 ns, not 120.
-    #[inline(always)]
-    pub fn refill(&self, source: &Source, memory: &mut Memory, may_wait: bool) -> i32 {
-        self.block.end(memory, source);
-        let generator: &Generator = &source.share;
-        let pace = self.block.pace();
-        let want = |tick| pace.at(ms_of(generator, tick)).size();
-        let reserved = match source {
-            Source { ring: Some(ring), .. } => {
-                return self.answer(source, self.take_from(source, ring, memory, may_wait));
-            }
-            // js/ reads such a clock for every ID, and waits for it.
-            Source { clock: Some(clock), .. } => {
-                clock.set(memory.reserved_ms as i64);
-                source.try_reserve_next(|_| 1)
-            }
-            _ => match self.booked(source, may_wait, pace.booking_size(), want) {
-                Some(booked) => booked,
-                None if may_wait => {
-                    self.wait_for(source, source.policies(), pace.booking_size(), want)
-                }
-                None => self.try_in_turn(source, pace.booking_size(), want),
-            },
-        };
-        let written = reserved.map(|reserved| {
-            self.block.write(memory, &reserved, generator.node().layout());
-            reserved.block.len
-        });
-        self.answer(source, written)
     }
 
     /// The IDs that an earlier call has booked, if any. They come before all others, so that IDs rise. A call that waits
@@ -300,7 +265,7 @@ impl Draws {
         let mut waits = self.waits.borrow_mut();
         // IDs of a ring may be older. The time at which they are taken counts.
         let now = source.now_ms();
-        self.block.fill(memory, now, |ids| ring.take(ids, may_wait.then_some(&mut waits)))
+        self.take_block(memory, now, |ids| ring.take(ids, may_wait.then_some(&mut waits)))
     }
 
     /// The number for JavaScript: negative if there is news to report; 0 if refused.
@@ -326,7 +291,7 @@ impl Draws {
         ids: &mut [u64],
         may_wait: bool,
     ) -> i32 {
-        self.block.end(memory, source);
+        self.end_unused(memory, source, memory.unused.into());
         let filled = match &source.ring {
             Some(ring) => {
                 let mut waits = self.waits.borrow_mut();
@@ -375,4 +340,11 @@ impl Draws {
 fn ms_of(generator: &Generator, tick: Tick) -> i64 {
     let layout = generator.node().layout();
     if layout.tick_ms == 1 { layout.tick_start_ms(tick) } else { generator.now_ms() }
+}
+
+impl Drop for Draws {
+    fn drop(&mut self) {
+        // SAFETY: a channel is dropped by the call that made it or by the finalizer of its object: the env lives.
+        unsafe { sys::napi_delete_reference(self.env, self.buffer) };
+    }
 }

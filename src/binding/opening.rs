@@ -14,7 +14,6 @@ use super::request::Requested;
 use super::source::Source;
 use super::values::{answer, id};
 use crate::core::fault::{Fault, fault};
-use crate::pages::LeasesLock;
 use crate::registry::By;
 
 /// The longest wait for releases at the end of the process.
@@ -31,7 +30,7 @@ type Opened<'call> = Either3<Object<'call>, Fault, ()>;
 /// that.
 #[napi(catch_unwind)]
 pub fn open(env: &Env, request: Requested) -> napi::Result<Opened<'_>> {
-    channel_of(env, open_bounded(request))
+    found(open_bounded(request), |source| Channel::build(env, source))
 }
 
 /// As `open`, but without blocking the thread.
@@ -41,17 +40,18 @@ pub fn open_later(env: &Env, request: Requested) -> napi::Result<Object<'_>> {
     let (deferred, promise) = env.create_deferred::<Opened, Resolver>()?;
     in_thread(move || {
         let source = open_bounded(request);
-        deferred.resolve(Box::new(move |env| channel_of(&env, source)));
+        deferred.resolve(Box::new(move |env| found(source, |source| Channel::build(&env, source))));
     })?;
     Ok(promise)
 }
 
-fn channel_of<'call>(
-    env: &Env,
-    opened: Result<Option<Source>, Fault>,
-) -> napi::Result<Opened<'call>> {
-    Ok(match opened {
-        Ok(Some(source)) => Either3::A(Channel::build(env, source)?),
+/// What is made of what was found; the fault in its place, or undefined.
+fn found<T, R>(
+    found: Result<Option<T>, Fault>,
+    make: impl FnOnce(T) -> napi::Result<R>,
+) -> napi::Result<Either3<R, Fault, ()>> {
+    Ok(match found {
+        Ok(Some(found)) => Either3::A(make(found)?),
         Ok(None) => Either3::C(()),
         Err(fault) => Either3::B(fault),
     })
@@ -95,21 +95,14 @@ pub fn lock_leases<'env>(
     request: Requested,
     namespace: String,
 ) -> napi::Result<Either3<Function<'env, (), ()>, Fault, ()>> {
-    let lock = || -> Result<Option<LeasesLock>, Fault> {
-        Ok(request.0?.request.directory()?.lock_leases(id(&namespace)?)?)
-    };
-    match lock() {
-        Ok(Some(lock)) => {
-            let lock = RefCell::new(Some(lock));
-            let unlock = env.create_function_from_closure::<(), (), _>("unlock", move |_| {
-                drop(lock.take());
-                Ok(())
-            })?;
-            Ok(Either3::A(unlock))
-        }
-        Ok(None) => Ok(Either3::C(())),
-        Err(fault) => Ok(Either3::B(fault)),
-    }
+    let lock = || Ok(request.0?.request.directory()?.lock_leases(id(&namespace)?)?);
+    found(lock(), |lock| {
+        let lock = RefCell::new(Some(lock));
+        env.create_function_from_closure("unlock", move |_| {
+            drop(lock.take());
+            Ok(())
+        })
+    })
 }
 
 /// Marks slots as released in their files when the process ends by `process.exit()`: Node then ends without dropping

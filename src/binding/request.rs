@@ -10,7 +10,7 @@ use napi::sys;
 use super::values::{GivenLayout, id};
 use crate::core::clock::ManualClock;
 use crate::core::fault::{Fault, fault};
-use crate::core::layout::{Layout, Tick};
+use crate::core::layout::Layout;
 use crate::core::sequencer::Window;
 use crate::generator::{ClockBack, Policies};
 use crate::pages::Grant;
@@ -34,6 +34,12 @@ impl FromNapiValue for Requested {
     }
 }
 
+const CLOCK_BACK: [(&str, ClockBack); 3] =
+    [("counter", ClockBack::Counter), ("wait", ClockBack::Wait), ("throw", ClockBack::Throw)];
+const RANDOM_START: [(&str, bool); 2] = [("zero", false), ("random", true)];
+const SCOPE: [(&str, Scope); 3] =
+    [("auto", Scope::Auto), ("host", Scope::Host), ("process", Scope::Process)];
+
 /// An object that `js/` passes. Times are in ms.
 struct Fields<'call>(Object<'call>);
 
@@ -43,25 +49,15 @@ impl Fields<'_> {
         let (by, in_thread) = self.by()?;
         let request = Request {
             layout,
-            datacenter_id: self.number(c"datacenterId")? as u64,
+            datacenter_id: self.number(c"datacenterId")?,
             worker_id: self.find::<f64>(c"workerId")?.map(|id| id as u64),
             policies: Policies {
-                clock_back: self.choice(
-                    c"clockBack",
-                    [
-                        ("counter", ClockBack::Counter),
-                        ("wait", ClockBack::Wait),
-                        ("throw", ClockBack::Throw),
-                    ],
-                )?,
+                clock_back: self.choice(c"clockBack", CLOCK_BACK)?,
                 max_wait: self.time(c"maxWait")?,
-                random_start: self.choice(c"sequenceStart", [("zero", false), ("random", true)])?,
+                random_start: self.choice(c"sequenceStart", RANDOM_START)?,
             },
-            max_ahead_ms: self.number(c"maxAhead")? as i64,
-            scope: self.choice(
-                c"scope",
-                [("auto", Scope::Auto), ("host", Scope::Host), ("process", Scope::Process)],
-            )?,
+            max_ahead_ms: self.get(c"maxAhead")?,
+            scope: self.choice(c"scope", SCOPE)?,
             shared: self.find::<String>(c"shared")?.map(Into::into),
             by,
             in_thread,
@@ -79,23 +75,23 @@ impl Fields<'_> {
                 ttl: recording.time(c"ttl")?,
                 wait: recording.time(c"wait")?,
                 host: recording.get(c"host")?,
-                started_ms: recording.number(c"started")? as i64,
+                started_ms: recording.get(c"started")?,
                 common: recording.get(c"common")?,
             };
             return Ok((By::Record(recording), false));
         }
         let (by, lease) = if let Some(window) = part(c"window")? {
-            let (floor, ceiling) = (window.tick(c"floor")?, window.tick(c"ceiling")?);
+            let (floor, ceiling) = (window.get(c"floor")?, window.get(c"ceiling")?);
             (By::Window(Window { floor, ceiling }), window)
         } else if let Some(grant) = part(c"grant")? {
             let granted = Grant {
                 namespace: grant.id(c"namespace")?,
                 owner: grant.id(c"owner")?,
-                floor: grant.tick(c"floor")?,
-                ceiling: grant.tick(c"ceiling")?,
-                expires_ms: grant.find::<f64>(c"expires")?.map(|ms| ms as i64),
-                now_ms: grant.number(c"now")? as i64,
-                ttl_ms: grant.number(c"ttl")? as i64,
+                floor: grant.get(c"floor")?,
+                ceiling: grant.get(c"ceiling")?,
+                expires_ms: grant.get(c"expires")?,
+                now_ms: grant.get(c"now")?,
+                ttl_ms: grant.get(c"ttl")?,
             };
             (By::Grant(granted), grant)
         } else if let Some(join) = part(c"join")? {
@@ -106,9 +102,9 @@ impl Fields<'_> {
                 except: except.iter().map(|one| id(one)).collect::<Result<_, Fault>>()?,
             };
             (By::Host(joining), join)
-        } else if self.is(c"ofThread")? {
+        } else if self.find(c"ofThread")? == Some(true) {
             return Ok((By::Thread, false));
-        } else if self.is(c"ownClock")? {
+        } else if self.find(c"ownClock")? == Some(true) {
             return Ok((By::Clock(Arc::new(ManualClock::default())), false));
         } else {
             return Ok((By::Free, false));
@@ -121,9 +117,9 @@ impl Fields<'_> {
         let schedule = self.time(c"scheduleInterval")?;
         let caching = Caching {
             boost_power: self.get(c"boostPower")?,
-            padding_factor: self.number(c"paddingFactor")? as u64,
+            padding_factor: self.number(c"paddingFactor")?,
             schedule: (!schedule.is_zero()).then_some(schedule),
-            max_age: (self.number(c"maxAge")? / layout.tick_ms as f64).ceil() as i64,
+            max_age: (self.get::<f64>(c"maxAge")? / layout.tick_ms as f64).ceil() as i64,
         };
         caching.slots(layout)?;
         Ok(caching)
@@ -138,20 +134,13 @@ impl Fields<'_> {
         self.get(name)
     }
 
-    fn is(&self, name: &CStr) -> Result<bool, Fault> {
-        Ok(self.find(name)?.unwrap_or(false))
-    }
-
-    fn number(&self, name: &CStr) -> Result<f64, Fault> {
-        self.get(name)
-    }
-
-    fn tick(&self, name: &CStr) -> Result<Tick, Fault> {
-        Ok(self.number(name)? as Tick)
+    /// A whole number of 0 or more. Saturates.
+    fn number(&self, name: &CStr) -> Result<u64, Fault> {
+        Ok(self.get::<f64>(name)? as u64)
     }
 
     fn time(&self, name: &CStr) -> Result<Duration, Fault> {
-        Ok(Duration::from_millis(self.number(name)? as u64))
+        self.number(name).map(Duration::from_millis)
     }
 
     fn id(&self, name: &CStr) -> Result<u128, Fault> {
