@@ -71,9 +71,14 @@ impl Connection {
         self.source.borrow().as_ref().map(does)
     }
 
+    /// What a function finds in the source; none once it is closed.
+    fn find<R>(&self, find: impl FnOnce(&Source) -> Option<R>) -> Option<R> {
+        self.with(find).flatten()
+    }
+
     /// Applies a function to the share, if JavaScript leased the slot.
     fn with_window<R>(&self, does: impl FnOnce(&Share) -> R) -> Option<R> {
-        self.with(|source| source.is_raised().then(|| does(source))).flatten()
+        self.find(|source| source.is_raised().then(|| does(source)))
     }
 
     /// Applies a function to the page of a lease, if there is one.
@@ -158,16 +163,14 @@ impl Channel {
     #[napi(catch_unwind)]
     pub fn refusal(&self) -> Value {
         let refused = |source: &Source| Some(refusal_of(self.draws.refusal.get()?, source));
-        let is_open = !self.draws.is_detached();
-        let refusal = is_open.then(|| self.with(refused)).flatten().flatten();
+        let refusal = self.find(refused).filter(|_| !self.draws.is_detached());
         refusal.unwrap_or_else(|| report!(kind: "closed", now: 0u32))
     }
 
     /// The events since the last call, if any.
     #[napi(catch_unwind)]
     pub fn take_news(&self) -> Option<Value> {
-        let rollback = self.with(|source| source.take_rollback()).flatten();
-        news_of(rollback, self.draws.waits.take())
+        news_of(self.find(|source| source.take_rollback()), self.draws.waits.take())
     }
 
     /// Counts waits of JavaScript.
@@ -202,7 +205,7 @@ impl Channel {
     /// The lease from a directory, if there is one.
     #[napi(catch_unwind)]
     pub fn lease(&self) -> Option<Value> {
-        self.with(|source| lease_of(source)).flatten()
+        self.find(|source| lease_of(source))
     }
 
     /// Calls a function after each renewal of that lease.
@@ -276,7 +279,7 @@ impl Channel {
     /// The state of the leased page, if there is one.
     #[napi(catch_unwind)]
     pub fn leasing(&self) -> Option<Value> {
-        self.with(|source| leasing_of(source)).flatten()
+        self.find(|source| leasing_of(source))
     }
 
     /// Notes on the leased page what the store has confirmed to this owner. What it has confirmed to an earlier one is

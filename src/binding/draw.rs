@@ -25,6 +25,9 @@ const MOST_CHECKED: u64 = 64;
 /// The fewest parts in which a batch takes a tick, if such a part has at least [`LARGEST_BLOCK`] IDs.
 const PARTS_OF_TICK: u64 = 16;
 
+/// Reserved IDs, or the reason why there are none.
+type Drawn = Result<Reserved, Refusal>;
+
 /// The draws of one instance, and the block that it draws from. The block's memory is an argument of each native call
 /// that draws. They must not outlive the env.
 pub struct Draws {
@@ -196,7 +199,7 @@ impl Draws {
         may_wait: bool,
         most: u64,
         want: impl Fn(Tick) -> u64,
-    ) -> Option<Result<Reserved, Refusal>> {
+    ) -> Option<Drawn> {
         if self.booking.borrow().is_none() {
             return None;
         }
@@ -228,7 +231,7 @@ impl Draws {
         policies: &Policies,
         most: u64,
         want: impl Fn(Tick) -> u64,
-    ) -> Result<Reserved, Refusal> {
+    ) -> Drawn {
         let attempt = || source.try_reserve_next(&want);
         let waits = &mut *self.waits.borrow_mut();
         source.waiting(policies, waits, most, attempt, |reserved| reserved)
@@ -236,12 +239,7 @@ impl Draws {
 
     /// Does not wait. On an exhausted sequence it books, and the next call returns the booked IDs: so a caller that
     /// waits by itself has its turn, too.
-    fn try_in_turn(
-        &self,
-        source: &Source,
-        most: u64,
-        want: impl Fn(Tick) -> u64,
-    ) -> Result<Reserved, Refusal> {
+    fn try_in_turn(&self, source: &Source, most: u64, want: impl Fn(Tick) -> u64) -> Drawn {
         let refusal = match source.try_reserve_next(&want) {
             Err(refusal @ Refusal { stall: Stall::SequenceExhausted { .. }, .. }) => refusal,
             answer => return answer,

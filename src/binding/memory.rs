@@ -108,12 +108,6 @@ impl Elements {
         };
         result
     }
-
-    /// A copy of them.
-    pub fn read(&self) -> Vec<u64> {
-        // SAFETY: there are `len` of them, at any address, and JavaScript has not run since.
-        (0..self.len).map(|at| unsafe { self.start.add(at).read_unaligned() }).collect()
-    }
 }
 
 /// IDs as an argument.
@@ -121,9 +115,11 @@ pub struct Ids(pub Vec<u64>);
 
 impl FromNapiValue for Ids {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Self> {
-        // SAFETY: the caller's promise. They are copied at once.
-        let elements = unsafe { Elements::of(env, value) };
         let no_array = || napi::Error::from_reason("no BigUint64Array");
-        Ok(Ids(elements.ok_or_else(no_array)?.read()))
+        // SAFETY: the caller's promise. There are `len` of them, at any address, and they are copied at once.
+        unsafe {
+            let Elements { start, len } = Elements::of(env, value).ok_or_else(no_array)?;
+            Ok(Ids((0..len).map(|at| start.add(at).read_unaligned()).collect()))
+        }
     }
 }

@@ -97,20 +97,16 @@ fn reset_of(reset: Reset) -> Value {
         Tick::MAX => f64::INFINITY.into(),
         tick => end_of(layout, tick).into(),
     };
-    // With a fault the file is unusable. Then the clock alone determines where to start.
-    let (record, fault) = match found {
-        Ok(record) => (Some(record), None),
-        Err(error) => (None, Some(error.fault)),
-    };
-    let record = record.as_ref();
-    let marks = |high: HighMarks| -> Value {
-        high.marks[..layout.counters()].iter().copied().map(time_of).collect()
+    let record = found.as_ref().ok();
+    let marks = |high: HighMarks| {
+        high.marks[..layout.counters()].iter().copied().map(time_of).collect::<Value>()
     };
     report!(
         path,
         datacenterId: node.datacenter_id(),
         workerId: node.worker_id(),
-        fault,
+        // With a fault the file is unusable. Then the clock alone determines where to start.
+        fault: found.as_ref().err().map(|error| error.fault.clone()),
         // The holder at its death; none after a release.
         holder: record.and_then(|record| record.holder.as_ref()).map(holder_of),
         // It is unknown which IDs were issued up to here, if the machine stays up.
@@ -118,18 +114,16 @@ fn reset_of(reset: Reset) -> Value {
         // Nothing was issued after it.
         ceiling: time_of(record.map_or(NEVER, |record| record.ceiling)),
         // The time of the last IDs under each value of the clock-back counter, if the machine stayed up.
-        highMarks: high.map_or(Value::None, marks),
+        highMarks: high.map(marks),
         // Null where nothing is to be done.
         plan: or_null(plan.map(|Plan { floor, skip, repeats_to }| {
-            let skipped = || [layout.tick_start_ms(skip.from), end_of(layout, skip.to)];
+            let skipped =
+                || Value::from_iter([layout.tick_start_ms(skip.from), end_of(layout, skip.to)]);
             report!(
                 // IDs continue after this.
                 floor: end_of(layout, floor),
                 // The times that no ID will have again: the first and the last ms.
-                skip: match skip {
-                    Skip::NONE => Value::None,
-                    _ => skipped().into_iter().collect(),
-                },
+                skip: (skip != Skip::NONE).then(skipped),
                 // The last time of IDs after the floor that may come again; infinite where unknown.
                 repeatsTo: time_of(repeats_to),
             )

@@ -35,7 +35,9 @@ impl Source {
         let ring = match caching.map(|caching| ring::open(&share, caching)) {
             // A ring of this process with other options: the caller needs a slot of its own.
             Some(Err(_)) if matches!(request.by, By::Host(_)) => return Ok(None),
-            opened => opened.transpose()?.map(RingShare::new),
+            opened => {
+                opened.transpose()?.map(|cached| RingShare { cached, kept: RefCell::default() })
+            }
         };
         Ok(Some(Source { share, ring, clock }))
     }
@@ -75,11 +77,6 @@ pub struct RingShare {
 }
 
 impl RingShare {
-    /// A ring with nothing taken yet.
-    pub fn new(cached: Arc<Cached>) -> RingShare {
-        RingShare { cached, kept: RefCell::default() }
-    }
-
     /// As [`Cached::take`].
     pub fn take(&self, ids: &mut [u64], waits: Option<&mut Waits>) -> Result<usize, Refusal> {
         match self.take_kept(ids) {

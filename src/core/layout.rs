@@ -56,21 +56,20 @@ impl Layout {
 
     /// Returns this layout if every width, the tick and the epoch are in range and the widths add up to at most 63.
     pub fn checked(self) -> Result<Layout, Fault> {
-        let range = |name: &str, value: i64, min, max| {
-            if (min..=max).contains(&value) {
-                Ok(())
-            } else {
-                Err(fault!("out-of-range", name, value, min, max))
-            }
-        };
         let number = i64::from(NUMBER_BITS);
-        range("timestampBits", self.timestamp_bits.into(), 1, 62)?;
-        range("datacenterBits", self.datacenter_bits.into(), 0, number)?;
-        range("workerBits", self.worker_bits.into(), 0, number)?;
-        range("clockBackBits", self.clock_back_bits.into(), 0, MAX_CLOCK_BACK_BITS.into())?;
-        range("sequenceBits", self.sequence_bits.into(), 1, number)?;
-        range("tickMs", self.tick_ms, 1, MAX_TICK_MS)?;
-        range("epoch", self.epoch_ms, -DATE_LIMIT_MS, DATE_LIMIT_MS)?;
+        for (name, value, min, max) in [
+            ("timestampBits", self.timestamp_bits.into(), 1, 62),
+            ("datacenterBits", self.datacenter_bits.into(), 0, number),
+            ("workerBits", self.worker_bits.into(), 0, number),
+            ("clockBackBits", self.clock_back_bits.into(), 0, MAX_CLOCK_BACK_BITS.into()),
+            ("sequenceBits", self.sequence_bits.into(), 1, number),
+            ("tickMs", self.tick_ms, 1, MAX_TICK_MS),
+            ("epoch", self.epoch_ms, -DATE_LIMIT_MS, DATE_LIMIT_MS),
+        ] {
+            if !(min..=max).contains(&value) {
+                return Err(fault!("out-of-range", name, value, min, max));
+            }
+        }
         match self.bits() {
             ..=63 => Ok(self),
             bits => Err(fault!("layout-too-wide", bits)),
