@@ -6,8 +6,8 @@ use crate::core::sequencer::{HighMarks, NEVER};
 use crate::generator::Generator;
 use crate::pages::Page;
 
-/// The record as of now, for a page that is about to open. Nothing is known of the ticks at or below its floor; its marks
-/// cover the rest. `lost`: floor and final marks of the record's page, if this process has lost it.
+/// The record as of now, for a page that is about to open. Nothing is known of the ticks at or below its floor; its
+/// marks cover the rest. `lost`: floor and final marks of the record's page, if this process has lost it.
 pub fn up_to_date(
     record: &Record,
     generator: &Generator,

@@ -50,15 +50,13 @@ impl Plan {
             return None;
         }
         // The highest tick issued.
-        let marks = high.map(|high| high.marks);
-        let top =
-            marks.map_or(record.ceiling, |marks| marks.into_iter().fold(record.floor, Tick::max));
+        let top = high.map_or(record.ceiling, |high| high.highest().max(record.floor));
         let soon = now + record.ticks(HOUR_MS);
         let since = record.jump.since;
         let is_ahead_known = now < since && since <= top;
         // Issued by the clock before it jumped, and after it was set right.
         let by_right_clock: Vec<Tick> = if is_ahead_known {
-            let marks = marks.into_iter().flatten();
+            let marks = high.into_iter().flat_map(|high| high.marks);
             let ticks = marks.chain([record.jump.before, record.floor]);
             ticks.filter(|&tick| tick < since).collect()
         } else {

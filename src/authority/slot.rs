@@ -150,9 +150,9 @@ impl SlotFile {
         Ok(bytes)
     }
 
-    /// Writes a record to a block that nobody else is writing, and waits for one. Returns an error if another page was opened
-    /// or closed meanwhile, or the file was replaced. `is_flushed`: not needed for a record whose loss is safe, since the record
-    /// before it is as safe.
+    /// Writes a record to a block that nobody else is writing, and waits for one. Returns an error if another page was
+    /// opened or closed meanwhile, or the file was replaced. `is_flushed`: not needed for a record whose loss is safe,
+    /// since the record before it is as safe.
     pub(crate) fn record(&self, record: &Record, is_flushed: bool) -> Result<(), Failure> {
         debug_assert!(Record::from_bytes(&record.to_bytes()).is_ok(), "not sound: {record:?}");
         match within(BUSY, || self.try_record(record, is_flushed))? {

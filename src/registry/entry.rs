@@ -123,8 +123,8 @@ impl Entry {
 }
 
 impl Tenancy {
-    /// The use that a request shares; none where it begins one. Refuses what the process has open in another way. `store`:
-    /// the directory of the wanted slot.
+    /// The use that a request shares; none where it begins one. Refuses what the process has open in another way.
+    /// `store`: the directory of the wanted slot.
     pub fn find(
         &mut self,
         request: &Request,

@@ -209,8 +209,8 @@ impl<'a> Slots<'a> {
         self.take_any()
     }
 
-    /// The same in all processes of the host that request the same slot, in any version of snowdrift. If two keys collide,
-    /// one caller waits for the other.
+    /// The same in all processes of the host that request the same slot, in any version of snowdrift. If two keys
+    /// collide, one caller waits for the other.
     fn key(&self) -> u128 {
         let Request { layout, datacenter_id, .. } = self.request;
         let text = format!("{layout:?} {datacenter_id} {}", self.store.directory().display());
@@ -281,8 +281,8 @@ fn is_of_slot(failure: &Failure) -> bool {
     is_class || failure.fault.kind == "slot-io"
 }
 
-/// The worker IDs in the order of attempts, and whether their slots have files. First those that were used before and can
-/// start at once, the longest unused first; then those never used; then the others.
+/// The worker IDs in the order of attempts, and whether their slots have files. First those that were used before and
+/// can start at once, the longest unused first; then those never used; then the others.
 fn candidates(
     store: &FileStore,
     layout: &Layout,

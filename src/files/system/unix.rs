@@ -71,8 +71,8 @@ pub fn set_private(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(PRIVATE))
 }
 
-/// Opens what has the name; none if that is a symbolic link. Does not wait on a pipe. Opens a directory only for reading:
-/// callers refuse what is no file.
+/// Opens what has the name; none if that is a symbolic link. Does not wait on a pipe. Opens a directory only for
+/// reading: callers refuse what is no file.
 pub fn open(path: &Path, is_writable: bool) -> io::Result<Option<File>> {
     let mut options = OpenOptions::new();
     options.read(true).write(is_writable);

@@ -166,7 +166,7 @@ impl Scenario {
         s.clock.max(issued.min(s.clock + terms.max_ahead)).max(issued - TTL) + TTL
     }
 
-    /// `Known::of`, and the record that names the page.
+    /// `up_to_date`, and the record that names the page.
     fn next_record(&self, s: &State, a: &Actor, terms: Terms) -> Record {
         let (page, record, last) = (&s.pages[usize::from(a.found)], a.record, a.known);
         let is_begun = page.word != self.not_begun();
