@@ -252,7 +252,7 @@ impl Durable {
         slot.record(&next, true)?;
         page.kept().note_renewer();
         let Record { floor, ceiling, generation, high, used, .. } = next;
-        let window = match sequence.resume(&closed, Window { floor, ceiling }, &high, used) {
+        let window = match sequence.reopen(&closed, Window { floor, ceiling }, &high, used) {
             Ok(window) => window,
             Err(NotReopened::Overtaken) => return Err(slot.in_use()),
             // The layout has no tick left: the page stays closed.

@@ -102,7 +102,7 @@ impl Generator {
         let page = generator.page();
         if let Some(closed) = page.sequence().closed() {
             // Fails if the layout has no tick left. The sequencer then stays closed.
-            let _ = page.sequence().reopen(&closed, bounds, &HighMarks::default());
+            let _ = page.sequence().reopen(&closed, bounds, &HighMarks::default(), 0);
         }
         generator
     }

@@ -121,7 +121,7 @@ impl Directory {
             let floor = grant.floor.max(sequence.before());
             // Fails if the layout has no tick left. Then the page stays closed.
             let bounds = Window { floor, ceiling: grant.ceiling };
-            let _ = sequence.reopen(&closed, bounds, &HighMarks::default());
+            let _ = sequence.reopen(&closed, bounds, &HighMarks::default(), 0);
         }
         if !page.is_current() {
             // It was replaced meanwhile.

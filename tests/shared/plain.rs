@@ -36,7 +36,7 @@ impl Both {
         both.plain.set_window(window);
         both.shared.close();
         let closed = both.shared.closed().expect("closed");
-        both.shared.reopen(&closed, window, &HighMarks::default()).expect("nobody else reopens");
+        both.shared.reopen(&closed, window, &HighMarks::default(), 0).expect("nobody else reopens");
         both
     }
 
@@ -202,7 +202,7 @@ fn a_resumed_run_goes_on_at_the_next_number_unless_the_cells_are_past_it() {
     let rules = Rules { may_raise: true, ..Rules::default() };
     let draw = |cells: Cells, used: u64, now: Tick| {
         let sequence = Sequence::new(cells, &layout);
-        sequence.resume(&sequence.closed().unwrap(), window, &high, used).unwrap();
+        sequence.reopen(&sequence.closed().unwrap(), window, &high, used).unwrap();
         let block = sequence.reserve(&rules, &mut || now, |_| 1);
         block.map(|block| (block.tick, block.counter, block.first))
     };
@@ -221,7 +221,7 @@ fn a_resumed_run_goes_on_at_the_next_number_unless_the_cells_are_past_it() {
     let sequence = Sequence::new(&past, &layout);
     let mut higher = high;
     higher.marks[1] = 71;
-    sequence.reopen(&sequence.closed().unwrap(), window, &higher).unwrap();
+    sequence.reopen(&sequence.closed().unwrap(), window, &higher, 0).unwrap();
     sequence.close();
     assert_eq!(draw(past, 5, 71), Ok((71, 2, 0)), "the cells were past it");
 }
@@ -244,9 +244,9 @@ fn closing_tells_the_highest_tick_of_any_counter_and_reopening_starts_above() {
     assert_eq!(sequence.close().run.next, 5, "was closed");
     let window = Window { floor: 90, ceiling: 99 };
     let high = HighMarks::default();
-    assert_eq!(sequence.reopen(&stale, window, &high), Err(NotReopened::Overtaken));
+    assert_eq!(sequence.reopen(&stale, window, &high, 0), Err(NotReopened::Overtaken));
     let closed = sequence.closed().unwrap();
-    let second = sequence.reopen(&closed, window, &high).unwrap();
+    let second = sequence.reopen(&closed, window, &high, 0).unwrap();
     assert_eq!(reserve(90), Err(Stall::AtFloor { until: 91 }));
     assert!(!sequence.raise_ceiling(first, 200), "a late confirmation of another window");
     assert_eq!(reserve(100), Err(Stall::AboveCeiling { ceiling: 99 }));
@@ -266,7 +266,7 @@ fn a_window_begins_above_the_marks_that_the_store_handed_over() {
     let mut high = HighMarks { current: 1, ..HighMarks::default() };
     high.marks[..2].copy_from_slice(&[50, 40]);
     sequence.close();
-    sequence.reopen(&sequence.closed().unwrap(), Window::OPEN, &high).unwrap();
+    sequence.reopen(&sequence.closed().unwrap(), Window::OPEN, &high, 0).unwrap();
     assert_eq!(sequence.high_marks(), high);
     assert_eq!(reserve(40), Err(Stall::SequenceExhausted { until: 41 }));
     assert_eq!(reserve(45), block(45, 1, 0, 1));
@@ -289,7 +289,7 @@ fn the_windows_of_cells_come_to_an_end() {
     let high = HighMarks::default();
     let next = || {
         sequence.close();
-        sequence.reopen(&sequence.closed().unwrap(), Window::OPEN, &high)
+        sequence.reopen(&sequence.closed().unwrap(), Window::OPEN, &high, 0)
     };
     for n in 1..1024 {
         assert!(!sequence.is_last_window());
@@ -500,7 +500,7 @@ proptest! {
                 Event::Reopen { floor, width } => if let Some(closed) = sequence.closed() {
                     let floor = now + Tick::from(floor);
                     let next = Window { floor, ceiling: floor + Tick::from(width) };
-                    if sequence.reopen(&closed, next, &HighMarks::default()).is_ok() {
+                    if sequence.reopen(&closed, next, &HighMarks::default(), 0).is_ok() {
                         window = next;
                     }
                 }

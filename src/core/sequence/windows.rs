@@ -157,11 +157,16 @@ impl<M: Borrow<Cells>> Sequence<M> {
     /// 4. the word, one tick above all runs of its counter value, so that no paused caller holds an equal word.
     ///
     /// Nothing of that tick is issued yet. So the tick below it counts as exhausted, and an earlier one is a rollback.
+    ///
+    /// If `used` numbers of the current counter's mark were issued (0 where unknown), its run continues at the next one.
+    /// Nobody else may use the cells meanwhile, since a caller paused within that run could hold an equal word. Cells that are
+    /// past the run begin above it.
     pub fn reopen(
         &self,
         closed: &Closed,
         bounds: Window,
         high: &HighMarks,
+        used: u64,
     ) -> Result<WindowNumber, NotReopened> {
         let Cells { word, window, floor, marks, .. } = self.cells();
         let shape = &self.shape;
@@ -186,33 +191,15 @@ impl<M: Borrow<Cells>> Sequence<M> {
         if tick > shape.last_tick {
             return Err(NotReopened::Ended);
         }
-        let open = shape.pack(Run { tick, counter, next: 0, lead: 0 });
+        let last = high.marks[counter];
+        let is_resumed =
+            last >= 0 && tick == last + 1 && (1..=shape.last_sequence + 1).contains(&used);
+        let (tick, next) = if is_resumed { (last, used) } else { (tick, 0) };
+        let open = shape.pack(Run { tick, counter, next, lead: 0 });
         match word.compare_exchange(closed.word, open, AcqRel, Acquire) {
             Ok(_) => Ok(WindowNumber(number)),
             Err(_) => Err(NotReopened::Overtaken),
         }
-    }
-
-    /// Like [`Sequence::reopen`], but continues a run at its next number, if `used` of its numbers were issued and no
-    /// later tick. Nobody else may use the cells meanwhile, since a caller paused within that run could hold an equal
-    /// word. Cells that are past the run are reopened above it.
-    pub fn resume(
-        &self,
-        closed: &Closed,
-        bounds: Window,
-        high: &HighMarks,
-        used: u64,
-    ) -> Result<WindowNumber, NotReopened> {
-        let (counter, tick) = (high.current, high.marks[high.current]);
-        let number = self.reopen(closed, bounds, high)?;
-        let Cells { word, .. } = self.cells();
-        let above = Run { tick: tick + 1, counter, next: 0, lead: 0 };
-        if tick >= 0 && (1..=self.shape.last_sequence + 1).contains(&used) {
-            let run = Run { tick, counter, next: used, lead: 0 };
-            let (above, run) = (self.shape.pack(above), self.shape.pack(run));
-            let _ = word.compare_exchange(above, run, AcqRel, Acquire);
-        }
-        Ok(number)
     }
 
     /// Whether no window number is left after the present one.
