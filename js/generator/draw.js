@@ -14,7 +14,7 @@
 // whenever they are drawn. In detail:
 //
 // - Another page of the node begins above the tick of the clock at which this page had lost its name. This
-//   page still had its name after the clock showed the ms of the block (src/host/opened.rs). A draw in the same
+//   page still had its name after the clock showed the ms of the block (src/pages/page.rs). A draw in the same
 //   ms adds nothing to that: the block is of that ms or before, wherever it is drawn.
 // - A window that closes records the tick of the last reservation, so the record is above all blocks. A block
 //   of a slot that this instance has released or lost ends at once (`reserved[0]` becomes NaN).
