@@ -324,13 +324,12 @@ mod tests {
     #[test]
     fn a_writer_waits_while_others_write_to_all_blocks() {
         use crate::core::{layout::Layout, node::Node};
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("slot");
         let node = Node::new(Layout::NODE, 1, 2).unwrap();
         let record = Record::starting_at(&node, 5);
-        std::fs::write(&path, file_of(&record)).unwrap();
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&file_of(&record)).unwrap();
         let flush: Flush = Arc::new(|_, _| Ok(()));
-        let open = || SlotFile::open(path.clone(), true, flush.clone()).unwrap();
+        let open = || SlotFile::open(file.path().to_owned(), true, flush.clone()).unwrap();
         let [slot, others] = [open(), open()];
         for block in 0..BLOCKS as u64 {
             assert!(others.try_take(FIRST_BLOCK + block, Hold::Exclusive).unwrap());

@@ -153,34 +153,29 @@ impl<'a> Slots<'a> {
                 let fault = fault!("slot-busy", place: directory, waited: SETTLE.as_secs());
                 return Err(fault.into());
             };
-            let known = common.map_or(Ok(None), |node| self.share_common(node))?;
-            let share = match (known, host) {
-                (Some(share), _) => return Ok(share),
-                (None, None) => self.take_any()?,
-                (None, Some(host)) => self.share_of_host(host)?,
+            if let Some(node) = *common {
+                let entry = Entry::of(node);
+                let mut tenancy = entry.settled_tenancy()?;
+                // By now the process may have the node through another directory, or by name, or not at all.
+                if tenancy.uses.iter().any(|one| self.is_common(one)) {
+                    return self.share_or_take(&entry, &mut tenancy, Access::Shared);
+                }
+            }
+            let share = match host {
+                None => self.take_any()?,
+                Some(host) => self.share_of_host(host)?,
             };
             *common = Some(*share.node());
             Ok(share)
         })
     }
 
-    /// A share in the slot leased for all callers that request any, if the process still has it from this directory and
-    /// in this way. By now it may have its node through another directory, or by name.
-    fn share_common(&self, node: Node) -> Result<Option<Share>, Failure> {
-        let entry = Entry::of(node);
-        let mut tenancy = entry.settled_tenancy()?;
-        let is_common = tenancy.uses.iter().any(|one| match &one.held {
-            Held::Record(lease, directory) => {
-                directory == self.store.directory()
-                    && one.is_host_lease() == self.host.is_some()
-                    && lease.report().status != Status::Lost
-            }
-            _ => false,
-        });
-        if !is_common {
-            return Ok(None);
-        }
-        self.share_or_take(&entry, &mut tenancy, Access::Shared).map(Some)
+    /// Whether it is a slot of this directory, held in this way.
+    fn is_common(&self, one: &Use) -> bool {
+        let Held::Record(lease, directory) = &one.held else { return false };
+        directory == self.store.directory()
+            && one.is_host_lease() == self.host.is_some()
+            && lease.report().status != Status::Lost
     }
 
     /// Joins the host's slot, or takes one for the host.
