@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Generator;
+use super::reserving::Halt;
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::Tick;
 use crate::core::sequencer::{NEVER, Stall};
-use crate::pages::{Authority, Halt, Page};
+use crate::pages::{Authority, Page};
 
 /// Maximum pages that one call opens.
 const REOPENINGS: usize = 16;

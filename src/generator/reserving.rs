@@ -4,14 +4,15 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Generator;
-use crate::core::clock::{HOUR_MS, UnixTime};
+use crate::core::clock::{Clock, HOUR_MS, UnixTime};
+use crate::core::fault::Failure;
 use crate::core::layout::{Layout, Tick};
-use crate::core::sequence::{Rules, Run, Sequence};
+use crate::core::sequence::{Rules, Run, Sequence, Time};
 use crate::core::sequencer::{Block, NEVER, Stall};
-use crate::pages::{Halt, Memory, Page, Reading};
+use crate::pages::{Memory, Page};
 
 /// The reaction to a clock rollback: the clock is below the last tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +77,77 @@ pub struct Refusal {
     pub now: UnixTime,
     /// The time until a retry can succeed, if the clock runs evenly; `None` if a wait cannot help.
     pub retry_after: Option<Duration>,
+}
+
+/// Time to recheck an apparent clock rollback: some machines' clocks flicker backwards.
+const DOUBT: Duration = Duration::from_micros(50);
+
+/// The reason a reservation ended.
+#[derive(Debug)]
+pub(super) enum Halt {
+    /// The sequencer's rule refuses.
+    Stall(Stall),
+    /// The page lost its name, or is of the user that the process was.
+    Unnamed,
+    /// The page is not usable.
+    Host(Box<Failure>),
+}
+
+impl From<Stall> for Halt {
+    fn from(stall: Stall) -> Self {
+        Halt::Stall(stall)
+    }
+}
+
+impl From<Failure> for Halt {
+    fn from(error: Failure) -> Self {
+        Halt::Host(Box::new(error))
+    }
+}
+
+/// Reads the time for a reservation, and ends the reservation if its page lost its name.
+pub(super) struct Reading<'a> {
+    clock: &'a dyn Clock,
+    page: &'a Page,
+    doubted: Option<Instant>,
+    /// The last time read.
+    pub last: UnixTime,
+    /// The previous run, if the block begins another one.
+    pub left: Option<Run>,
+}
+
+impl<'a> Reading<'a> {
+    /// For one reservation, from this page only.
+    pub fn new(clock: &'a dyn Clock, page: &'a Page) -> Self {
+        Reading { clock, page, doubted: None, last: UnixTime::from_ms(0), left: None }
+    }
+}
+
+impl Time for Reading<'_> {
+    type Refusal = Halt;
+
+    #[inline]
+    fn now(&mut self) -> Result<Tick, Halt> {
+        self.left = None;
+        self.last = self.clock.now();
+        let now = self.last;
+        if !self.page.may_issue(now.ms)? {
+            return Err(Halt::Unnamed);
+        }
+        Ok(self.page.header().node.layout().tick_at(now.ms))
+    }
+
+    fn doubts(&mut self) -> bool {
+        self.clock.may_flicker() && self.doubted.get_or_insert_with(Instant::now).elapsed() < DOUBT
+    }
+
+    fn is_damaged(&mut self) -> Result<(), Halt> {
+        if self.page.path().is_some() { Err(self.page.overwritten())? } else { Ok(()) }
+    }
+
+    fn begins(&mut self, left: &Run, _: &Run) {
+        self.left = Some(*left);
+    }
 }
 
 /// The page that one user of a generator draws from. A look at the generator's own takes a fifth of a reservation, so

@@ -8,7 +8,6 @@
 //! | `contents` | the bytes of a page: beside its cells, the page before it, jumps, the lease |
 //! | `own` | this user's directory of pages and the files in it: nobody else may write to them |
 //! | `page` | a page: its memory, locks, name and end |
-//! | `reading` | the time of a reservation, with the check of the page's name |
 //! | `directory` | the directory of pages: location, owner, content; other users' pages of a node, to warn of |
 //! | `sweep` | removes unused pages where there are many |
 //! | `life` | how a process obtains a node's page, and what follows a page that has lost its name |
@@ -45,7 +44,6 @@ mod life;
 mod own;
 mod page;
 mod processes;
-mod reading;
 mod sweep;
 
 pub use contents::{Grant, Kept, Leasing, Loss};
@@ -54,4 +52,3 @@ pub use header::{Authority, BootId, Header, Terms};
 pub use lease::LeasesLock;
 pub use page::{Memory, Page, Snapshot};
 pub use processes::Process;
-pub use reading::{Halt, Reading};

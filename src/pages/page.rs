@@ -390,16 +390,12 @@ impl Page {
     /// another check.
     #[inline]
     pub fn may_issue(&self, unix_ms: i64) -> Result<bool, Failure> {
-        if self.is_checked(unix_ms) { Ok(true) } else { self.check(unix_ms) }
-    }
-
-    #[inline(always)]
-    pub(super) fn is_checked(&self, unix_ms: i64) -> bool {
-        self.checked_ms.load(Acquire) == unix_ms || self.place.is_none()
+        let is_checked = self.checked_ms.load(Acquire) == unix_ms || self.place.is_none();
+        if is_checked { Ok(true) } else { self.check(unix_ms) }
     }
 
     #[cold]
-    pub(super) fn check(&self, unix_ms: i64) -> Result<bool, Failure> {
+    fn check(&self, unix_ms: i64) -> Result<bool, Failure> {
         let is_current = self.is_of_present_user() && self.is_named()? && self.is_marked()?;
         if is_current {
             self.checked_ms.store(unix_ms, Release);
