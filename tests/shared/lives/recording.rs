@@ -43,22 +43,20 @@ impl Scenario {
             At::PresentMarked if s.marker == a.page => a.at = At::Join,
             At::PresentMarked => (a.found, a.at) = (NONE, At::Map),
             At::PresentNamed => a.at = At::Map,
+            At::Join if a.using == Hold::Exclusive => a.at = At::Usable,
             At::Join => {
                 let page = &s.pages[at];
                 if a.record.page == page.id && !self.is_closed(page.word) {
                     a.window = page.window;
                     self.adopt(a);
                 } else {
-                    a.at = At::TakeAlone;
+                    (a.using, a.at) = (Hold::None, At::TakeAlone);
                 }
             }
             At::TakeAlone if others().any(|(_, other)| other.using != Hold::None) => {
                 *a = is_unbound.rest();
             }
-            At::TakeAlone => {
-                (a.using, a.record) = (Hold::Exclusive, s.records[slot]);
-                a.at = At::Usable;
-            }
+            At::TakeAlone => (a.using, a.at) = (Hold::Exclusive, At::ReadRecord),
             At::Usable => {
                 let page = &s.pages[at];
                 let is_closed = a.record.page == page.id && self.is_closed(page.word);
