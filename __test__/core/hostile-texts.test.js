@@ -136,11 +136,12 @@ const READERS = {
   'describe()': (text) => describe(text) + describe(new Error(text)) + describe({ [text]: text }),
   'describe() of a symbol': (text) => describe(Symbol(text)) + describe(Object(text)),
   'a message': (text) => new SnowFlakeError('ERR_SNOWFLAKE_STORE', text),
-  'a cause': (text) => [
-    redactCause(text),
-    redactCause(new Error(text)),
-    copyError(new Error(text)),
-  ],
+  'a cause': (text) => redactCause(text),
+  // Of a bigint, the error's text takes most of the time.
+  'an error as a cause': (text) => {
+    const error = new Error(text);
+    return [redactCause(error), copyError(error)];
+  },
   'secrets.js': (text) => [
     secrets.redact(text),
     secrets.redactForeign(text),
@@ -169,7 +170,7 @@ const OF_VALUES = [
   ...['SnowFlake.parse()', 'flake.compose()', 'id.parse()', 'id.parse() with a layout'],
   ...['id.compareIds()', 'id.fromBase32()', 'idSchema().validate()', 'a layout'],
   ...['a field of a layout', 'an epoch', 'a scope', 'a worker ID', 'a directory', 'a namespace'],
-  ...['SnowFlake.use()', "TypeORM's transformer", 'a cause'],
+  ...['SnowFlake.use()', "TypeORM's transformer", 'a cause', 'an error as a cause'],
 ];
 
 /** Processor time of a call, ms. */
