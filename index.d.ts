@@ -271,7 +271,8 @@ export interface SlotHolder {
 
 /**
  * Figures of a node's generator. `issued`, `waits`, `waitedMs` and `clockRollbacks` count this process, all
- * instances and threads together. With scope `'host'`, `clockBack` and `highMarks` are the host's.
+ * instances and threads together, since it opened the node or began its lease. With scope `'host'`, `clockBack` and
+ * `highMarks` are the host's.
  */
 export interface Stats {
   /** IDs handed out. */
