@@ -251,7 +251,8 @@ impl Durable {
         };
         slot.record(&next, true)?;
         page.kept().note_renewer();
-        let Record { floor, ceiling, generation, high, used, .. } = next;
+        let Record { floor, generation, high, used, .. } = next;
+        let ceiling = page.allowed(next.ceiling);
         let window = match sequence.reopen(&closed, Window { floor, ceiling }, &high, used) {
             Ok(window) => window,
             Err(NotReopened::Overtaken) => return Err(slot.in_use()),
@@ -288,7 +289,7 @@ impl Durable {
         self.slot.record(&record, true)?;
         // Only now: ticks that are not recorded must not be issued. The floor first: it is above the skipped ticks.
         page.sequence().raise_floor(record.floor);
-        page.sequence().raise_ceiling(*window, record.ceiling);
+        page.sequence().raise_ceiling(*window, page.allowed(record.ceiling));
         page.kept().note_renewer();
         Ok(())
     }

@@ -94,7 +94,8 @@ impl Generator {
     /// Raises the ceiling to the tick that the store confirmed.
     pub fn raise_ceiling(&self, ceiling: Tick) {
         let page = self.page();
-        page.sequence().raise_ceiling(page.sequence().window_number(), ceiling);
+        let (sequence, ceiling) = (page.sequence(), page.allowed(ceiling));
+        sequence.raise_ceiling(sequence.window_number(), ceiling);
         self.renewals.note();
     }
 

@@ -203,7 +203,7 @@ impl Kept {
         set_id(&self.file, file);
     }
 
-    /// The last tick that the node's free pages may issue.
+    /// The last tick that the node's pages may issue; of a free page, its cells have it.
     pub(super) fn free_ceiling(&self) -> Tick {
         Tick::MAX.wrapping_sub(self.free_below.load(Acquire))
     }

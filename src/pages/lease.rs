@@ -120,7 +120,7 @@ impl Directory {
         if let Some(closed) = sequence.closed() {
             let floor = grant.floor.max(sequence.before());
             // Fails if the layout has no tick left. Then the page stays closed.
-            let bounds = Window { floor, ceiling: grant.ceiling };
+            let bounds = Window { floor, ceiling: page.allowed(grant.ceiling) };
             let _ = sequence.reopen(&closed, bounds, &HighMarks::default(), 0);
         }
         if !page.is_current() {

@@ -178,13 +178,17 @@ impl Page {
         &self.header
     }
 
-    /// The last tick that the node's free pages may issue: a reset found that a clock ahead of time had issued later ones.
-    /// Pages of other authorities pass it on.
+    /// The last tick that the node's pages may issue: a reset found that a clock ahead of time had issued later ones.
     pub(super) fn free_ceiling(&self) -> Tick {
         match self.header.terms.authority {
             Authority::Free => self.cells().ceiling(),
             _ => self.kept().free_ceiling(),
         }
+    }
+
+    /// The ceiling of a window that an authority allows up to this tick.
+    pub fn allowed(&self, ceiling: Tick) -> Tick {
+        ceiling.min(self.kept().free_ceiling())
     }
 
     /// Of a page that is not begun.

@@ -529,3 +529,28 @@ fn what_a_reset_forbids_stays_forbidden_on_the_next_page() {
         }
     }
 }
+
+#[test]
+fn what_a_reset_forbids_a_record_does_not_allow() {
+    let (shared, state) = (memory(), memory());
+    let directory = directory(shared.path());
+    let clock = TestClock::at(START);
+    let tick = Layout::NODE.tick_at(START);
+    for has_reset in [true, false] {
+        let node = node(u64::from(has_reset));
+        clock.set(START);
+        drop(open(&directory, node, clock.clone()).unwrap());
+        if has_reset {
+            let unused = directory.unused(&node).unwrap().unwrap();
+            directory.reset(&unused, tick, tick + 50).unwrap();
+        }
+        let mut recorded =
+            Recorded::open(&directory, state.path(), node, 0, clock.clone()).unwrap();
+        for (ms, is_allowed) in [(40, true), (50, true), (51, false), (5000, false)] {
+            clock.set(START + ms);
+            recorded.keep().unwrap();
+            let is_issued = draw(&recorded.generator, 1).is_ok();
+            assert_eq!(is_issued, is_allowed || !has_reset, "{has_reset}, {ms}");
+        }
+    }
+}
