@@ -2,6 +2,7 @@
 // Processes of worker.js that draw at the same time, their progress, and all that they drew.
 
 const { once } = require('node:events');
+const { constants } = require('node:os');
 
 const { Progress, number } = require('./output.js');
 
@@ -48,6 +49,8 @@ function drawTogether(processes, count) {
       // Messages may come after the exit, but not after the channel's end.
       const ended = ['exit', 'disconnect'].map((event) => once(child, event));
       child.on('exit', (code, signal) => {
+        // The terminal signals all processes, and may have reached this one first.
+        if (signal === 'SIGINT') process.exit(128 + constants.signals.SIGINT);
         if (code !== 0) fail(`${name} ended with ${signal ?? `code ${code}`}`);
       });
       Promise.all(ended).then(() => {
