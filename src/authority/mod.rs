@@ -1,5 +1,5 @@
-//! Who allows a page to issue: a record on a disk. Nobody allows a free page, and JavaScript raises the windows of leases from
-//! stores (`js/lease`).
+//! Who allows a page to issue: a record on a disk, or a lease from a store. Nobody allows a free page. JavaScript raises the
+//! windows of leases (`js/lease`), until it uses the protocol in `lease`.
 //!
 //! A slot is a worker ID in a store. No holder of one issues the IDs of an earlier one, and a slot has one holder at a time.
 //! Every store keeps these rules:
@@ -24,11 +24,13 @@
 //! | `evidence` | what a page and its record tell about the ticks issued before |
 //! | `durable` | a node's page, bound to its record on a disk: begins, raises and ends its window |
 //! | `renewer` | a held slot, and the thread that renews it |
+//! | `lease` | the protocol of leases from stores, without input and output |
 //! | `reset` | repairs of a slot or page that a wrong clock made unusable |
 
 pub mod durable;
 mod evidence;
 pub mod file;
+pub mod lease;
 pub mod record;
 mod renewer;
 pub mod reset;

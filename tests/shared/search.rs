@@ -7,7 +7,7 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 /// Actors that take one step at a time, in any order.
 pub trait Model {
     /// Everything that a later step depends on.
-    type State: Copy + Hash;
+    type State: Clone + Hash;
     /// What must not happen.
     type Wrong: Copy + Debug + PartialEq;
 
@@ -34,7 +34,7 @@ pub fn search<M: Model>(model: &M) -> Found<M> {
     seen.insert(fingerprint(&model.start()));
     while let Some((state, depth)) = stack.pop() {
         path.truncate(depth);
-        path.push(state);
+        path.push(state.clone());
         if let Err(wrong) = model.steps(&state, &mut next) {
             return Found { states: seen.len(), wrong: Some(wrong), path };
         }

@@ -1,0 +1,227 @@
+//! Holds a slot: joins its page, renews it, and frees it.
+
+use super::calls::{At, Call, Command, Found, Host, Refusal, Settings};
+use super::page::{LeasePage, Loss, Phase, Whose, whose};
+use super::record::{Record, Slot, Token};
+use super::state::{Held, Machine, Proof, Seen, Sent};
+use crate::core::layout::Tick;
+
+impl<P: LeasePage + Clone> Machine<P> {
+    /// The next step of a page in use.
+    pub(super) fn hold(&mut self, held: Held<P>, at: At, host: &impl Host<Page = P>) -> Command {
+        if held.page.phase() == Phase::Ended {
+            let why = held.page.loss().unwrap_or(Loss::Released);
+            return self.lose(held, why, at, host);
+        }
+        if self.is_closing {
+            return self.close(held, at, host);
+        }
+        if !held.is_joined() {
+            return self.look(held);
+        }
+        match self.wanted {
+            Some(wanted) => self.renew(held, wanted, at),
+            None => {
+                self.held = Some(held);
+                Command::Wait
+            }
+        }
+    }
+
+    /// Reads the slot's record.
+    pub(super) fn look(&mut self, held: Held<P>) -> Command {
+        let key = self.key(held.page.worker());
+        let command = self.call(Call::Read(key), Some(&held.page));
+        self.held = Some(held);
+        command
+    }
+
+    fn renew(&mut self, mut held: Held<P>, wanted: Tick, at: At) -> Command {
+        let known = held.page.known();
+        if held.sent.as_ref().is_some_and(|sent| known == Some(sent.before)) {
+            let command = self.send(&held);
+            self.held = Some(held);
+            return command;
+        }
+        let Some((before, last)) = held.last.clone().filter(|(token, _)| Some(*token) == known)
+        else {
+            return self.look(held);
+        };
+        let Settings { limits, ref holder, .. } = *self.settings;
+        if self.time_age(at) > limits.ttl {
+            self.held = Some(held);
+            return self.call(Call::Now, None);
+        }
+        let (_, latest) = self.now(at);
+        let slot = Slot {
+            floor: held.page.window().floor,
+            ceiling: last.ceiling.max(self.capped(wanted, at)),
+            expires: last.expires.max(latest.saturating_add(limits.ttl)),
+            holder: holder.clone(),
+            ..last
+        };
+        held.page.announce(at.fresh);
+        held.sent = Some(Sent { token: at.fresh, before, slot });
+        let command = self.send(&held);
+        self.held = Some(held);
+        command
+    }
+
+    /// Sends the write whose outcome is unknown, once more or for the first time.
+    fn send(&mut self, held: &Held<P>) -> Command {
+        let Some(Sent { token, before, slot }) = held.sent.clone() else { return Command::Wait };
+        let (key, record) = (self.key(held.page.worker()), Record::Slot(slot));
+        let before = Some(before);
+        self.call(Call::Write { key, token, record, before }, Some(&held.page))
+    }
+
+    /// What was found of a slot in use, or written.
+    pub(super) fn found_held(
+        &mut self,
+        mut held: Held<P>,
+        found: Found,
+        since: Option<Token>,
+        at: At,
+        host: &impl Host<Page = P>,
+    ) -> Option<Command> {
+        let slot = match found {
+            Some((token, Record::Slot(slot))) => Some((token, slot)),
+            _ => None,
+        };
+        let found = match &slot {
+            Some((token, _)) => whose(&held.page, since, *token),
+            None if held.page.known() != since => Whose::Unsure,
+            None => Whose::Foreign,
+        };
+        match (found, slot) {
+            (Whose::Ours, Some((token, slot))) => {
+                if let Proof::Asked(before) = &held.proof
+                    && before.contains(&token)
+                {
+                    self.held = Some(held);
+                    return Some(Command::Retry);
+                }
+                if held.proof == Proof::Wanted {
+                    held.page.ask();
+                    held.proof = Proof::Asked(held.page.tokens());
+                    self.held = Some(held);
+                    return Some(Command::Retry);
+                }
+                let was_joined = held.is_joined();
+                let is_own = held.sent.as_ref().is_some_and(|sent| sent.token == token);
+                if held.note(token, slot.clone(), since) {
+                    held.page.confirm(slot.ceiling, slot.expires, at.run);
+                    held.proof = Proof::Given;
+                    if is_own {
+                        self.wanted = None;
+                    }
+                    self.held = Some(held);
+                    return (is_own || !was_joined).then_some(Command::Held);
+                }
+                self.held = Some(held);
+                None
+            }
+            (Whose::Unsure, _) => {
+                self.held = Some(held);
+                None
+            }
+            (_, slot) => Some(match held.proof {
+                Proof::Given | Proof::Likely => {
+                    let why = self.loss_of(&held.page, slot.as_ref().map(|(_, slot)| slot), at);
+                    held.page.end(why);
+                    self.lose(held, why, at, host)
+                }
+                _ => self.refuse_unproven(held, host),
+            }),
+        }
+    }
+
+    /// What a foreign record means.
+    fn loss_of(&self, page: &P, found: Option<&Slot>, at: At) -> Loss {
+        let Some(slot) = found else { return Loss::Missing };
+        let (_, latest) = self.now(at);
+        let is_early = slot.owner != page.owner() && slot.is_held && latest < page.expires();
+        let is_old = slot.floor < page.window().ceiling;
+        if is_old || is_early { Loss::Reverted } else { Loss::Taken }
+    }
+
+    /// Leaves a page that has ended. Another slot is next.
+    fn lose(&mut self, held: Held<P>, why: Loss, at: At, host: &impl Host<Page = P>) -> Command {
+        host.leave(&held.page);
+        if matches!(why, Loss::Missing | Loss::Reverted) {
+            self.note_lost(at);
+        }
+        self.seen = Seen::Unknown;
+        self.search = Default::default();
+        Command::Lost(why)
+    }
+
+    /// Leaves a page that may be another store's. One that nobody else uses has ended.
+    fn refuse_unproven(&mut self, held: Held<P>, host: &impl Host<Page = P>) -> Command {
+        let worker = held.page.worker();
+        if host.leave(&held.page) {
+            held.page.end(Loss::Taken);
+            return Command::Retry;
+        }
+        Command::Refused(Refusal::Unproven(worker))
+    }
+
+    fn close(&mut self, held: Held<P>, at: At, host: &impl Host<Page = P>) -> Command {
+        if !host.leave(&held.page) || !held.is_joined() {
+            return Command::Released;
+        }
+        let floor = held.page.window().floor;
+        match held.page.end(Loss::Released) {
+            Some(last) => self.free(held, last.max(floor), at),
+            None => Command::Released,
+        }
+    }
+
+    /// Frees the slot of a page that has ended: records this ceiling in place of the confirmed one.
+    pub(super) fn free(&mut self, mut held: Held<P>, ceiling: Tick, at: At) -> Command {
+        let known = held.page.known();
+        match (&mut held.sent, held.last.clone()) {
+            // The token of a renewal whose outcome is unknown: it belongs to this predecessor.
+            (Some(sent), _) if known == Some(sent.before) => {
+                sent.slot = Slot { is_held: false, ceiling, ..sent.slot.clone() };
+            }
+            (_, Some((before, last))) if known == Some(before) => {
+                if !last.is_held {
+                    return if self.is_closing { Command::Released } else { Command::Retry };
+                }
+                let slot = Slot { is_held: false, ceiling, ..last };
+                held.page.announce(at.fresh);
+                held.sent = Some(Sent { token: at.fresh, before, slot });
+            }
+            _ => {
+                let key = self.key(held.page.worker());
+                let command = self.call(Call::Read(key), Some(&held.page));
+                self.freeing = Some((held, ceiling));
+                return command;
+            }
+        }
+        let command = self.send(&held);
+        self.freeing = Some((held, ceiling));
+        command
+    }
+
+    /// What was found of a slot that is being freed, or written.
+    pub(super) fn found_freeing(
+        &mut self,
+        mut held: Held<P>,
+        ceiling: Tick,
+        found: Found,
+        since: Option<Token>,
+    ) {
+        let Some((token, Record::Slot(slot))) = found else { return };
+        match whose(&held.page, since, token) {
+            Whose::Ours => {
+                held.note(token, slot, since);
+                self.freeing = Some((held, ceiling));
+            }
+            Whose::Unsure => self.freeing = Some((held, ceiling)),
+            // Somebody else has it by now.
+            Whose::Foreign => {}
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! Finds a slot: opens the namespace, joins the host's page, or takes a slot that is free.
+
+use std::cmp::Ordering;
+
+use super::calls::{At, Call, Command, Host, Refusal, Settings};
+use super::page::{LeasePage, Loss};
+use super::record::{BUCKET, Bucket, Floor, Key, Namespace, Record, Slot, Token};
+use super::state::{Held, Listed, Machine, Making, Proof, Seen, Stage, Taking};
+use crate::core::clock::HOUR_MS;
+use crate::core::layout::Tick;
+use crate::core::sequencer::NEVER;
+
+/// A slot that may be taken, the best first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Free {
+    /// This process has just created it: its record's token, and the floor.
+    Own(Token, Tick),
+    /// It has to be created.
+    Absent,
+    /// Others have held it: the floor, and its record's token.
+    Used(Tick, Token),
+    /// Others have, or may have, and what they had is lost: its record's token, if it has one.
+    Lost(Option<Token>),
+}
+
+impl<P: LeasePage + Clone> Machine<P> {
+    pub(super) fn create_namespace(&mut self, at: At) -> Command {
+        let Settings { layout, limits, may_forget, .. } = *self.settings;
+        let is_lost = self.namespace.is_some() || may_forget;
+        let floor = if is_lost { Floor::Lost } else { Floor::New };
+        // No other writer has this number.
+        let id = u128::from(at.fresh.get());
+        let record = Record::Namespace(Namespace { id, layout, limits, floor });
+        self.write(Key::Namespace, record, None, at.fresh)
+    }
+
+    /// Looks for a slot in a namespace that exists.
+    pub(super) fn find_slot(
+        &mut self,
+        token: Token,
+        namespace: Namespace,
+        at: At,
+        host: &impl Host<Page = P>,
+    ) -> Command {
+        let Settings { layout, limits, claim, .. } = *self.settings;
+        let refusal = if namespace.layout != layout {
+            Some(Refusal::Layout(namespace.layout))
+        } else {
+            let fits = namespace.limits.max(limits) == namespace.limits;
+            (!fits).then_some(Refusal::Limits(namespace.limits))
+        };
+        if let Some(refusal) = refusal {
+            // Somebody may have changed it by the next try.
+            self.seen = Seen::Unknown;
+            return Command::Refused(refusal);
+        }
+        let least = self.horizon.unwrap_or(NEVER);
+        let floor = match namespace.floor {
+            Floor::New => least,
+            Floor::Lost => self.horizon_now(at).max(least),
+            Floor::At(floor) => floor.max(least),
+        };
+        if namespace.floor != Floor::At(floor) {
+            let record = Record::Namespace(Namespace { floor: Floor::At(floor), ..namespace });
+            return self.write(Key::Namespace, record, Some(token), at.fresh);
+        }
+        self.horizon = None;
+        self.namespace = Some(namespace.id);
+        let Some(listed) = self.search.listed.take() else {
+            return match host.find(namespace.id, claim) {
+                Some(page) => {
+                    let proof = if page.run() == at.run { Proof::Likely } else { Proof::Wanted };
+                    self.look(Held { page, last: None, sent: None, proof })
+                }
+                None => self.list_next(at),
+            };
+        };
+        while let Some((worker, free)) = self.choose(&listed, namespace.id, floor, at) {
+            let (before, floor) = match free {
+                Free::Own(token, floor) | Free::Used(floor, token) => (token, floor),
+                Free::Lost(Some(token)) if listed.is_noted_lost(worker, namespace.id) => {
+                    (token, floor.max(self.horizon_now(at)))
+                }
+                _ => {
+                    self.search.again = Some(listed.bucket);
+                    return self.make(listed.making(worker, free, namespace.id), at);
+                }
+            };
+            match host.create(worker) {
+                Some(page) => return self.begin(page, before, floor, namespace.id, at),
+                None => self.search.unusable.push(worker),
+            }
+        }
+        self.list_next(at)
+    }
+
+    /// Lists a bucket: one in a range that doubles, so that a search finds room without listing all buckets that are full; in
+    /// the end each of them.
+    fn list_next(&mut self, at: At) -> Command {
+        let Settings { layout, datacenter, claim, .. } = *self.settings;
+        let buckets = layout.last_worker() / BUCKET + 1;
+        let probes = u64::from(buckets.next_power_of_two().trailing_zeros());
+        if let Some(bucket) = self.search.again.take() {
+            return self.call(Call::List { datacenter, bucket }, None);
+        }
+        let (count, draw) = (self.search.count, at.fresh.get());
+        let bucket = match claim {
+            Some(worker) if count == 0 => worker / BUCKET,
+            None if count < probes => draw % (1 << count),
+            None if count < probes + buckets => {
+                if count == probes {
+                    self.search.first = draw % buckets;
+                }
+                (self.search.first + (count - probes)) % buckets
+            }
+            _ => {
+                let holders = std::mem::take(&mut self.search.holders);
+                self.search.count = 0;
+                self.seen = Seen::Unknown;
+                return Command::Refused(Refusal::NoSlot(holders));
+            }
+        };
+        self.search.count += 1;
+        self.call(Call::List { datacenter, bucket }, None)
+    }
+
+    /// Picks a slot of the bucket, the best; one of those that are as good at random, so that those who start together try
+    /// different ones.
+    fn choose(
+        &mut self,
+        listed: &Listed,
+        namespace: u128,
+        floor: Tick,
+        at: At,
+    ) -> Option<(u64, Free)> {
+        let Settings { layout, claim, .. } = *self.settings;
+        let first = listed.bucket * BUCKET;
+        let last = (first + BUCKET - 1).min(layout.last_worker());
+        let workers = (first..=last).filter(|worker| claim.is_none_or(|wanted| wanted == *worker));
+        self.search.holders.clear();
+        let mut best: Vec<(u64, Free)> = Vec::new();
+        for worker in workers {
+            if self.search.unusable.contains(&worker) {
+                continue;
+            }
+            let Some(free) = self.look_at(worker, listed, namespace, floor, at) else { continue };
+            let order = best.first().map(|(_, other)| free.cmp(other));
+            if order == Some(Ordering::Less) {
+                best.clear();
+            }
+            if order != Some(Ordering::Greater) {
+                best.push((worker, free));
+            }
+        }
+        let count = best.len() as u64;
+        (count > 0).then(|| best.swap_remove((at.fresh.get() % count.max(1)) as usize))
+    }
+
+    /// Whether a slot may be taken, and how. Notes its holder.
+    fn look_at(
+        &mut self,
+        worker: u64,
+        listed: &Listed,
+        namespace: u128,
+        floor: Tick,
+        at: At,
+    ) -> Option<Free> {
+        let key = self.key(worker);
+        let Some((_, token, record)) = listed.records.iter().find(|(of, ..)| *of == key) else {
+            let is_made = listed.bucket(namespace).1.made >> (worker % BUCKET) & 1 == 1;
+            return Some(if is_made { Free::Lost(None) } else { Free::Absent });
+        };
+        let slot = match record {
+            Record::Slot(slot) => slot,
+            Record::Made(id) => {
+                let is_own = self.search.made == Some(*token) && *id == namespace;
+                let is_new = is_own && !listed.is_noted_lost(worker, namespace);
+                return Some(if is_new {
+                    Free::Own(*token, floor)
+                } else {
+                    Free::Lost(Some(*token))
+                });
+            }
+            _ => return None,
+        };
+        let hour = (HOUR_MS / self.settings.layout.tick_ms).max(1);
+        let highest = slot.ceiling.max(slot.floor);
+        if highest > self.horizon_now(at).saturating_add(hour) {
+            // Damage: nobody can have had that confirmed.
+            return None;
+        }
+        let (earliest, latest) = self.now(at);
+        let limits = self.limits();
+        let longest = latest.saturating_add(limits.ttl).saturating_add(limits.max_clock_skew);
+        let is_living = slot.expires > earliest && slot.expires <= longest;
+        if slot.is_held && is_living && slot.namespace == namespace {
+            self.search.holders.push((worker, slot.holder.clone()));
+            return None;
+        }
+        Some(Free::Used(highest.max(floor), *token))
+    }
+
+    /// The next call of a slot that is being created. Its outcome shows when the bucket is listed again.
+    pub(super) fn make(&mut self, making: Making, at: At) -> Command {
+        let Making { worker, mark, is_absent } = making;
+        if let Some((before, bucket)) = mark {
+            self.making = is_absent.then_some(Making { worker, mark: None, is_absent });
+            let key = Key::Bucket(self.settings.datacenter, worker / BUCKET);
+            return self.write(key, Record::Bucket(bucket), before, at.fresh);
+        }
+        self.search.made = Some(at.fresh);
+        let namespace = self.namespace.unwrap_or_default();
+        self.write(self.key(worker), Record::Made(namespace), None, at.fresh)
+    }
+
+    /// Takes a slot for a pending page.
+    fn begin(&mut self, page: P, before: Token, floor: Tick, namespace: u128, at: At) -> Command {
+        let Settings { layout, limits, ref holder, .. } = *self.settings;
+        let (earliest, latest) = self.now(at);
+        let wanted = layout.tick_at(earliest.saturating_add(limits.ttl + limits.max_ahead));
+        let slot = Slot {
+            namespace,
+            owner: page.owner(),
+            is_held: true,
+            floor,
+            ceiling: floor.max(wanted),
+            expires: latest.saturating_add(limits.ttl),
+            holder: holder.clone(),
+        };
+        self.take(Taking { page, slot, before, token: None, stage: Stage::Write }, at)
+    }
+
+    /// The next call of a slot that is being taken.
+    pub(super) fn take(&mut self, mut taking: Taking<P>, at: At) -> Command {
+        let key = self.key(taking.page.worker());
+        let command = match taking.stage {
+            Stage::Write => {
+                // The same token again where the outcome is unknown: it belongs to one predecessor.
+                let token = *taking.token.get_or_insert(at.fresh);
+                taking.page.announce(token);
+                self.write(key, Record::Slot(taking.slot.clone()), Some(taking.before), token)
+            }
+            Stage::ReadBack => self.call(Call::Read(key), None),
+            Stage::ReadNamespace => self.call(Call::Read(Key::Namespace), None),
+        };
+        self.taking = Some(taking);
+        command
+    }
+
+    /// Another process was first: look again.
+    fn drop_taking(&mut self, taking: Taking<P>, host: &impl Host<Page = P>) {
+        taking.page.end(Loss::Released);
+        host.leave(&taking.page);
+        self.search.again = Some(taking.page.worker() / BUCKET);
+    }
+
+    /// What was found of a slot that is being taken.
+    pub(super) fn found_taking(
+        &mut self,
+        mut taking: Taking<P>,
+        found: Option<(Token, Record)>,
+        host: &impl Host<Page = P>,
+    ) {
+        let is_ours = found.is_some_and(|(token, _)| Some(token) == taking.token);
+        taking.stage = match taking.stage {
+            Stage::Write => Stage::ReadBack,
+            _ => Stage::ReadNamespace,
+        };
+        if is_ours {
+            self.taking = Some(taking);
+        } else {
+            self.drop_taking(taking, host);
+        }
+    }
+
+    /// Once the namespace was read: whether it is still the one in which a slot was taken. Then its page opens.
+    pub(super) fn check_taken(&mut self, at: At) -> Option<Command> {
+        let is_last = |taking: &mut Taking<P>| taking.stage == Stage::ReadNamespace;
+        let taking = self.taking.take_if(is_last)?;
+        let token = taking.token?;
+        match &self.seen {
+            Seen::Present(_, Namespace { id, floor: Floor::At(floor), .. })
+                if *id == taking.slot.namespace =>
+            {
+                let floor = *floor;
+                let Taking { page, slot, .. } = taking;
+                page.advance(None, token);
+                page.confirm(slot.ceiling, slot.expires, at.run);
+                page.open(slot.floor.max(floor));
+                self.search = Default::default();
+                let (last, proof) = (Some((token, slot)), Proof::Given);
+                self.held = Some(Held { page, last, sent: None, proof });
+                Some(Command::Held)
+            }
+            _ => Some(self.give_up(taking, at)),
+        }
+    }
+
+    /// Frees a slot that is being taken: no ID was issued from it.
+    pub(super) fn give_up(&mut self, taking: Taking<P>, at: At) -> Command {
+        let Taking { page, slot, .. } = taking;
+        page.end(Loss::Released);
+        self.free(Held { page, last: None, sent: None, proof: Proof::Given }, slot.floor, at)
+    }
+}
+
+impl Listed {
+    /// The bucket's record and its token; an empty one where there is none of this namespace.
+    fn bucket(&self, namespace: u128) -> (Option<Token>, Bucket) {
+        let found = self.records.iter().find_map(|(_, token, record)| match record {
+            Record::Bucket(bucket) => Some((*token, *bucket)),
+            _ => None,
+        });
+        let empty = Bucket { namespace, made: 0, lost: 0 };
+        let bucket = found.map(|(_, bucket)| bucket).filter(|one| one.namespace == namespace);
+        (found.map(|(token, _)| token), bucket.unwrap_or(empty))
+    }
+
+    fn is_noted_lost(&self, worker: u64, namespace: u128) -> bool {
+        self.bucket(namespace).1.lost >> (worker % BUCKET) & 1 == 1
+    }
+
+    /// What notes a slot in its bucket, unless it is noted.
+    fn making(&self, worker: u64, free: Free, namespace: u128) -> Making {
+        let (token, mut bucket) = self.bucket(namespace);
+        let before = bucket;
+        let bit = 1 << (worker % BUCKET);
+        bucket.made |= bit;
+        if let Free::Lost(_) = free {
+            bucket.lost |= bit;
+        }
+        let mark = (bucket != before).then_some((token, bucket));
+        Making { worker, mark, is_absent: !matches!(free, Free::Lost(Some(_))) }
+    }
+}

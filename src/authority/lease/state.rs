@@ -1,0 +1,227 @@
+//! What one process's lease knows.
+
+use std::sync::Arc;
+
+use super::calls::{At, Call, Command, Settings};
+use super::page::LeasePage;
+use super::record::{Bucket, Holder, Key, Limits, Namespace, Record, Slot, Token};
+use crate::core::layout::Tick;
+
+/// The store's clock by its last reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct StoreTime {
+    pub ms: i64,
+    pub called: i64,
+    pub replied: i64,
+}
+
+/// What is known of the namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Seen {
+    Unknown,
+    Absent,
+    Present(Token, Namespace),
+}
+
+/// One process's lease.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Machine<P> {
+    pub(super) settings: Arc<Settings>,
+    pub(super) time: Option<StoreTime>,
+    pub(super) seen: Seen,
+    /// The namespace that this process has opened.
+    pub(super) namespace: Option<u128>,
+    /// What the namespace's floor has to be: data were lost.
+    pub(super) horizon: Option<Tick>,
+    pub(super) search: Search,
+    pub(super) making: Option<Making>,
+    pub(super) taking: Option<Taking<P>>,
+    pub(super) held: Option<Held<P>>,
+    /// A page that has ended, whose slot is to be freed at this ceiling.
+    pub(super) freeing: Option<(Held<P>, Tick)>,
+    pub(super) wanted: Option<Tick>,
+    pub(super) is_closing: bool,
+    /// The call under way, and the token that the page knew before.
+    pub(super) under_way: Option<(Call, Option<Token>)>,
+}
+
+/// A search for a slot.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Search {
+    /// How many buckets were listed.
+    pub count: u64,
+    /// Where the search of all buckets began.
+    pub first: u64,
+    /// The bucket to be listed next: once more.
+    pub again: Option<u64>,
+    pub listed: Option<Listed>,
+    /// The token of the slot that this process has created last.
+    pub made: Option<Token>,
+    /// Worker IDs that this host cannot use.
+    pub unusable: Vec<u64>,
+    pub holders: Vec<(u64, Holder)>,
+}
+
+/// A bucket's records.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Listed {
+    pub bucket: u64,
+    pub records: Vec<(Key, Token, Record)>,
+}
+
+/// A slot that is being created, and the write of its bucket that comes first, if there is one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Making {
+    pub worker: u64,
+    pub mark: Option<(Option<Token>, Bucket)>,
+    pub is_absent: bool,
+}
+
+/// A slot that is being taken. Its page is pending.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Taking<P> {
+    pub page: P,
+    pub slot: Slot,
+    /// The token of the slot's record before.
+    pub before: Token,
+    /// The token of the slot's new record, once it is announced.
+    pub token: Option<Token>,
+    pub stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Stage {
+    Write,
+    ReadBack,
+    ReadNamespace,
+}
+
+/// A page in use.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Held<P> {
+    pub page: P,
+    /// The slot's newest record that this process has seen.
+    pub last: Option<(Token, Slot)>,
+    /// A write of this process whose outcome is unknown.
+    pub sent: Option<Sent>,
+    pub proof: Proof,
+}
+
+/// Whether this store is the page's own, and not a copy of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Proof {
+    Given,
+    /// The server describes its run as it did to the process that renewed last. A record of the page is left to be read.
+    Likely,
+    Wanted,
+    /// The page's tokens when this process asked the others for a new one.
+    Asked(Vec<Token>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Sent {
+    pub token: Token,
+    pub before: Token,
+    pub slot: Slot,
+}
+
+impl<P: LeasePage + Clone> Held<P> {
+    pub fn is_joined(&self) -> bool {
+        self.proof == Proof::Given
+    }
+
+    /// Takes a record of the page's own into account. Returns false if another process has gone on meanwhile.
+    pub fn note(&mut self, token: Token, slot: Slot, since: Option<Token>) -> bool {
+        if self.page.known() != Some(token) && !self.page.advance(since, token) {
+            return false;
+        }
+        // Its outcome is known: the record has moved on from its predecessor.
+        self.sent.take_if(|sent| sent.before != token);
+        self.last = Some((token, slot));
+        true
+    }
+}
+
+impl<P: LeasePage + Clone> Machine<P> {
+    /// A lease of nothing yet.
+    pub fn new(settings: Settings) -> Self {
+        Machine {
+            settings: Arc::new(settings),
+            time: None,
+            seen: Seen::Unknown,
+            namespace: None,
+            horizon: None,
+            search: Search::default(),
+            making: None,
+            taking: None,
+            held: None,
+            freeing: None,
+            wanted: None,
+            is_closing: false,
+            under_way: None,
+        }
+    }
+
+    /// The page in use, once this store is known to be its own.
+    pub fn page(&self) -> Option<&P> {
+        self.held.as_ref().filter(|held| held.is_joined()).map(|held| &held.page)
+    }
+
+    pub(super) fn call(&mut self, call: Call, page: Option<&P>) -> Command {
+        self.under_way = Some((call.clone(), page.and_then(LeasePage::known)));
+        Command::Call(call)
+    }
+
+    pub(super) fn write(
+        &mut self,
+        key: Key,
+        record: Record,
+        before: Option<Token>,
+        token: Token,
+    ) -> Command {
+        self.call(Call::Write { key, token, record, before }, None)
+    }
+
+    pub(super) fn key(&self, worker: u64) -> Key {
+        Key::Slot(self.settings.datacenter, worker)
+    }
+
+    /// The earliest time that the store's clock can show now, and the latest.
+    pub(super) fn now(&self, at: At) -> (i64, i64) {
+        self.time.map_or((i64::MIN, i64::MAX), |StoreTime { ms, called, replied }| {
+            (ms.saturating_add(at.mono - replied), ms.saturating_add(at.mono - called))
+        })
+    }
+
+    /// How long ago the store's clock was read, ms.
+    pub(super) fn time_age(&self, at: At) -> i64 {
+        self.time.map_or(i64::MAX, |time| at.mono - time.replied)
+    }
+
+    /// The limits that any holder may use, as far as known.
+    pub(super) fn limits(&self) -> Limits {
+        match &self.seen {
+            Seen::Present(_, namespace) => self.settings.limits.max(namespace.limits),
+            _ => self.settings.limits,
+        }
+    }
+
+    /// A tick above every ceiling that a holder can have had confirmed until now.
+    pub(super) fn horizon_now(&self, at: At) -> Tick {
+        let (_, latest) = self.now(at);
+        self.settings.layout.tick_at(latest.saturating_add(self.limits().reach()))
+    }
+
+    /// The ceiling to ask for: at most what the store's clock allows.
+    pub(super) fn capped(&self, wanted: Tick, at: At) -> Tick {
+        let (earliest, _) = self.now(at);
+        let cap = earliest.saturating_add(self.settings.limits.reach());
+        wanted.min(self.settings.layout.tick_at(cap))
+    }
+
+    /// Data were lost: the namespace's floor has to rise.
+    pub(super) fn note_lost(&mut self, at: At) {
+        self.horizon = self.horizon.max(Some(self.horizon_now(at)));
+        self.seen = Seen::Unknown;
+    }
+}

@@ -1,0 +1,232 @@
+//! The pages of all hosts. A machine has the number of its page only, so that a state of the world is plain data.
+
+use std::cell::{Cell, RefCell};
+
+use snowdrift::authority::lease::{Host, LeasePage, Loss, Phase, Token};
+use snowdrift::core::layout::Tick;
+use snowdrift::core::sequencer::Window;
+
+/// Processes of one host.
+pub const PROCESSES: usize = 2;
+
+/// What the processes of a host share.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Page {
+    pub host: usize,
+    pub owner: u128,
+    pub worker: u64,
+    pub phase: Phase,
+    pub floor: Tick,
+    pub ceiling: Tick,
+    pub expires: i64,
+    pub known: Option<Token>,
+    pub cells: [Option<Token>; PROCESSES],
+    pub run: u64,
+    pub loss: Option<Loss>,
+    pub is_asked: bool,
+    /// The processes that use it.
+    pub users: [bool; PROCESSES],
+    /// The highest tick issued; the floor where none was.
+    pub issued: Tick,
+    /// Up to here its window may overlap with others: it was cloned, or the data went back.
+    pub excused: Tick,
+    /// The store in which its slot was taken.
+    pub store: usize,
+}
+
+/// What is wrong with a page: for tests of the tests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wrong {
+    #[default]
+    Nothing,
+    /// Announced tokens are not known again.
+    Unannounced,
+    /// The known token may fall back to an older one.
+    KnownFalls,
+    /// A page opens without its floor.
+    NoFloor,
+    /// Two processes announce in one place.
+    SharedCell,
+}
+
+/// A page of a cloned host: which one its machines mean by a number.
+pub type Alias = (usize, usize, usize);
+
+thread_local! {
+    static ALIASES: RefCell<Vec<Alias>> = const { RefCell::new(Vec::new()) };
+    pub static PAGES: RefCell<Vec<Page>> = const { RefCell::new(Vec::new()) };
+    pub static WRONG: Cell<Wrong> = const { Cell::new(Wrong::Nothing) };
+    /// The host and process whose step it is.
+    static ACTOR: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+}
+
+pub fn set_actor(host: usize, process: usize, aliases: &[Alias]) {
+    ACTOR.set((host, process));
+    ALIASES.set(aliases.to_vec());
+}
+
+/// The page that a host means by a number.
+pub fn number_on(host: usize, number: usize, aliases: &[Alias]) -> usize {
+    let alias = aliases.iter().find(|(of, from, _)| (*of, *from) == (host, number));
+    alias.map_or(number, |(.., to)| *to)
+}
+
+fn wrong(one: Wrong) -> bool {
+    WRONG.get() == one
+}
+
+/// A page by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Numbered(pub usize);
+
+impl Numbered {
+    pub fn with<R>(self, does: impl FnOnce(&mut Page) -> R) -> R {
+        let number = ALIASES.with_borrow(|aliases| number_on(ACTOR.get().0, self.0, aliases));
+        PAGES.with_borrow_mut(|pages| does(&mut pages[number]))
+    }
+}
+
+impl LeasePage for Numbered {
+    fn owner(&self) -> u128 {
+        self.with(|page| page.owner)
+    }
+    fn worker(&self) -> u64 {
+        self.with(|page| page.worker)
+    }
+    fn phase(&self) -> Phase {
+        self.with(|page| page.phase)
+    }
+    fn window(&self) -> Window {
+        self.with(|page| Window { floor: page.floor, ceiling: page.ceiling })
+    }
+    fn expires(&self) -> i64 {
+        self.with(|page| page.expires)
+    }
+    fn known(&self) -> Option<Token> {
+        self.with(|page| page.known)
+    }
+    fn advance(&self, from: Option<Token>, to: Token) -> bool {
+        self.with(|page| {
+            let may = page.known == from || wrong(Wrong::KnownFalls);
+            if may {
+                page.known = Some(to);
+            }
+            may
+        })
+    }
+    fn announce(&self, token: Token) {
+        let (_, process) = ACTOR.get();
+        let cell = if wrong(Wrong::SharedCell) { 0 } else { process };
+        self.with(|page| page.cells[cell] = Some(token));
+    }
+    fn is_announced(&self, token: Token) -> bool {
+        !wrong(Wrong::Unannounced) && self.with(|page| page.cells.contains(&Some(token)))
+    }
+    fn tokens(&self) -> Vec<Token> {
+        self.with(|page| page.cells.into_iter().chain([page.known]).flatten().collect())
+    }
+    fn run(&self) -> u64 {
+        self.with(|page| page.run)
+    }
+    fn confirm(&self, ceiling: Tick, expires: i64, run: u64) {
+        self.with(|page| {
+            if page.phase != Phase::Ended {
+                page.ceiling = page.ceiling.max(ceiling);
+                page.expires = page.expires.max(expires);
+                (page.run, page.is_asked) = (run, false);
+            }
+        });
+    }
+    fn open(&self, floor: Tick) {
+        self.with(|page| {
+            if page.phase == Phase::Pending {
+                page.phase = Phase::Open;
+                page.floor = if wrong(Wrong::NoFloor) { -1 } else { floor };
+                page.issued = page.floor;
+            }
+        });
+    }
+    fn end(&self, why: Loss) -> Option<Tick> {
+        self.with(|page| {
+            let is_first = page.phase != Phase::Ended;
+            if is_first {
+                page.phase = Phase::Ended;
+                page.loss = Some(why);
+            }
+            is_first.then_some(page.issued)
+        })
+    }
+    fn loss(&self) -> Option<Loss> {
+        self.with(|page| page.loss)
+    }
+    fn ask(&self) {
+        self.with(|page| page.is_asked = true);
+    }
+}
+
+/// The host whose step it is.
+pub struct Here {
+    /// The number of a new page's owner.
+    pub fresh: u128,
+    pub store: usize,
+    /// Whether nobody can create pages.
+    pub is_full: bool,
+}
+
+impl Host for Here {
+    type Page = Numbered;
+
+    fn find(&self, _: u128, claim: Option<u64>) -> Option<Numbered> {
+        let (host, process) = ACTOR.get();
+        PAGES.with_borrow_mut(|pages| {
+            let open = |page: &Page| {
+                let is_wanted = claim.is_none_or(|worker| worker == page.worker);
+                page.host == host && page.phase == Phase::Open && is_wanted
+            };
+            let at = pages.iter().position(open)?;
+            pages[at].users[process] = true;
+            Some(Numbered(at))
+        })
+    }
+
+    fn create(&self, worker: u64) -> Option<Numbered> {
+        let (host, process) = ACTOR.get();
+        PAGES.with_borrow_mut(|pages| {
+            let living = |page: &Page| {
+                page.host == host && page.worker == worker && page.phase != Phase::Ended
+            };
+            if self.is_full || pages.iter().any(living) {
+                return None;
+            }
+            let mut users = [false; PROCESSES];
+            users[process] = true;
+            pages.push(Page {
+                host,
+                owner: self.fresh,
+                worker,
+                phase: Phase::Pending,
+                floor: -1,
+                ceiling: -1,
+                expires: 0,
+                known: None,
+                cells: [None; PROCESSES],
+                run: 0,
+                loss: None,
+                is_asked: false,
+                users,
+                issued: -1,
+                excused: -1,
+                store: self.store,
+            });
+            Some(Numbered(pages.len() - 1))
+        })
+    }
+
+    fn leave(&self, page: &Numbered) -> bool {
+        let (_, process) = ACTOR.get();
+        page.with(|page| {
+            page.users[process] = false;
+            page.users == [false; PROCESSES]
+        })
+    }
+}

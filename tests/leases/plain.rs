@@ -1,0 +1,218 @@
+//! One machine after the other, against a store that answers at once.
+
+use std::collections::BTreeMap;
+
+use snowdrift::authority::lease::{
+    At, BUCKET, Bucket, Call, Command, Event, Floor, Holder, Key, Limits, Machine, Namespace,
+    Phase, Record, Refusal, Reply, Settings, Slot, Token,
+};
+use snowdrift::core::layout::Layout;
+
+use super::pages::{self, Here, Numbered, PAGES};
+
+const LIMITS: Limits = Limits { ttl: 30_000, max_clock_skew: 10_000, max_ahead: 0 };
+
+struct Store {
+    records: BTreeMap<Key, (Token, Record)>,
+    /// The number of calls, and of lists among them.
+    calls: usize,
+    lists: usize,
+    random: fastrand::Rng,
+    now: i64,
+}
+
+impl Store {
+    fn new() -> Store {
+        pages::set_actor(0, 0, &[]);
+        PAGES.set(Vec::new());
+        let random = fastrand::Rng::with_seed(1);
+        Store { records: BTreeMap::new(), calls: 0, lists: 0, random, now: 1_000_000 }
+    }
+
+    fn token(&mut self) -> Token {
+        Token::new(self.random.u64(1..)).expect("it is above 0")
+    }
+
+    fn put(&mut self, key: Key, record: Record) {
+        let token = self.token();
+        self.records.insert(key, (token, record));
+    }
+
+    fn answer(&mut self, call: &Call) -> Reply {
+        self.calls += 1;
+        match call {
+            Call::Now => Reply::Time,
+            Call::Read(key) => Reply::Read(self.records.get(key).cloned()),
+            Call::List { datacenter, bucket } => {
+                self.lists += 1;
+                let prefix = Key::prefix(*datacenter, *bucket);
+                let workers = bucket * BUCKET..(bucket + 1) * BUCKET;
+                let slots = workers.map(|worker| Key::Slot(*datacenter, worker));
+                let keys = slots.chain([Key::Bucket(*datacenter, *bucket)]);
+                let found = keys.filter_map(|key| {
+                    assert!(key.text().starts_with(&prefix));
+                    let (token, record) = self.records.get(&key)?;
+                    Some((key, *token, record.clone()))
+                });
+                Reply::Listed(found.collect())
+            }
+            Call::Write { key, token, record, before } => {
+                let found = self.records.get(key).cloned();
+                if found.as_ref().map(|(token, _)| *token) != *before {
+                    return Reply::Differs(found);
+                }
+                self.records.insert(*key, (*token, record.clone()));
+                Reply::Written
+            }
+        }
+    }
+
+    /// Steps a machine until it waits for something else than the store.
+    fn run(&mut self, machine: &mut Machine<Numbered>, event: Event) -> Command {
+        let mut event = event;
+        loop {
+            let fresh = self.token();
+            let here = Here { fresh: fresh.get().into(), store: 0, is_full: false };
+            let at = At { mono: self.now, fresh, run: 0 };
+            match machine.step(event, at, &here) {
+                Command::Call(call) => {
+                    let reply = self.answer(&call);
+                    event = Event::Reply(reply, Some(self.now), self.now);
+                }
+                other => return other,
+            }
+        }
+    }
+}
+
+fn settings(worker_bits: u8, claim: Option<u64>) -> Settings {
+    let layout = Layout::new([41, 0, worker_bits, 0, 22 - worker_bits.min(21)], 1, 0);
+    let holder = Holder { pid: 7, started: 5, host: "one".to_owned() };
+    Settings { layout, datacenter: 0, claim, limits: LIMITS, holder, may_forget: false }
+}
+
+#[test]
+fn a_slot_among_four_million_is_found_without_listing_all() {
+    let mut store = Store::new();
+    let settings = settings(22, None);
+    let id = 1;
+    let (layout, floor) = (settings.layout, Floor::At(-1));
+    store.put(Key::Namespace, Record::Namespace(Namespace { id, layout, limits: LIMITS, floor }));
+    let expires = store.now + 20_000;
+    let slot = Slot {
+        namespace: id,
+        owner: 9,
+        is_held: true,
+        floor: -1,
+        ceiling: 1_020_000,
+        expires,
+        holder: Holder::default(),
+    };
+    for worker in 0..100_000 {
+        store.put(Key::Slot(0, worker), Record::Slot(slot.clone()));
+    }
+    for bucket in 0..100_000 / BUCKET {
+        let made = Bucket { namespace: id, made: u64::MAX, lost: 0 };
+        store.put(Key::Bucket(0, bucket), Record::Bucket(made));
+    }
+    let mut most = 0;
+    for _ in 0..50 {
+        store.lists = 0;
+        PAGES.set(Vec::new());
+        let mut machine = Machine::new(settings.clone());
+        assert_eq!(store.run(&mut machine, Event::Go), Command::Held);
+        most = most.max(store.lists);
+    }
+    println!("{most} lists at most");
+    assert!(most <= 20, "{most} lists");
+}
+
+#[test]
+fn a_start_takes_as_many_calls_as_it_must() {
+    let mut store = Store::new();
+    let mut first = Machine::new(settings(5, None));
+    assert_eq!(store.run(&mut first, Event::Go), Command::Held);
+    let new_namespace = store.calls;
+    assert_eq!(store.run(&mut first, Event::Close), Command::Released);
+    // The slot was used: it is the best one only where all are.
+    for worker in 0..32 {
+        let (token, record) = store.records.values().nth(2).cloned().expect("a slot");
+        store.records.entry(Key::Slot(0, worker)).or_insert((token, record));
+    }
+    let calls = store.calls;
+    let mut second = Machine::new(settings(5, None));
+    assert_eq!(store.run(&mut second, Event::Go), Command::Held);
+    let used_slot = store.calls - calls;
+    let calls = store.calls;
+    assert_eq!(store.run(&mut second, Event::Renew(1_040_000)), Command::Held);
+    let renewal = store.calls - calls;
+    assert_eq!((new_namespace, used_slot, renewal), (10, 5, 1));
+}
+
+#[test]
+fn a_claim_is_held_once_and_told_to_the_second() {
+    let mut store = Store::new();
+    let mut first = Machine::new(settings(5, Some(3)));
+    assert_eq!(store.run(&mut first, Event::Go), Command::Held);
+    let page = *first.page().expect("it is held");
+    assert_eq!(page.with(|page| page.worker), 3);
+    // Another host.
+    pages::set_actor(1, 0, &[]);
+    let mut second = Machine::new(settings(5, Some(3)));
+    let holder = Holder { pid: 7, started: 5, host: "one".to_owned() };
+    let refused = Command::Refused(Refusal::NoSlot(vec![(3, holder)]));
+    assert_eq!(store.run(&mut second, Event::Go), refused);
+    assert_eq!(store.run(&mut second, Event::Go), refused);
+    // The first one is silent for its ttl: its number is taken over, above what it was allowed.
+    store.now += LIMITS.ttl;
+    let allowed = page.with(|page| page.ceiling);
+    assert_eq!(store.run(&mut second, Event::Go), Command::Held);
+    let taken = *second.page().expect("it is held");
+    assert!(taken.with(|page| page.floor) >= allowed);
+    pages::set_actor(0, 0, &[]);
+    let lost = store.run(&mut first, Event::Renew(1_070_000));
+    assert_eq!(lost, Command::Lost(snowdrift::authority::lease::Loss::Taken));
+    assert_eq!(page.with(|page| page.phase), Phase::Ended);
+}
+
+#[test]
+fn another_layout_or_higher_limits_are_refused() {
+    let mut store = Store::new();
+    let mut first = Machine::new(settings(5, None));
+    assert_eq!(store.run(&mut first, Event::Go), Command::Held);
+    let layout = first_layout(&store);
+    pages::set_actor(1, 0, &[]);
+    let refused = store.run(&mut Machine::new(settings(6, None)), Event::Go);
+    assert_eq!(refused, Command::Refused(Refusal::Layout(layout)));
+    let limits = Limits { ttl: LIMITS.ttl + 1, ..LIMITS };
+    let mut longer = Machine::new(Settings { limits, ..settings(5, None) });
+    assert_eq!(store.run(&mut longer, Event::Go), Command::Refused(Refusal::Limits(LIMITS)));
+}
+
+fn first_layout(store: &Store) -> Layout {
+    match store.records.get(&Key::Namespace) {
+        Some((_, Record::Namespace(namespace))) => namespace.layout,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A floor or ceiling that nobody can have had confirmed goes nowhere, and an expiry beyond all limits holds nothing.
+#[test]
+fn a_slot_whose_times_are_damaged_is_left_alone() {
+    let mut store = Store::new();
+    let mut first = Machine::new(settings(1, None));
+    assert_eq!(store.run(&mut first, Event::Go), Command::Held);
+    let worker = first.page().expect("it is held").with(|page| page.worker);
+    let key = Key::Slot(0, worker);
+    let Some((_, Record::Slot(slot))) = store.records.get(&key).cloned() else { panic!("no slot") };
+    let far = Slot { ceiling: slot.ceiling + 100_000_000, ..slot.clone() };
+    store.put(key, Record::Slot(far.clone()));
+    store.put(Key::Slot(0, 1 - worker), Record::Slot(Slot { expires: i64::MAX, ..slot }));
+    store.now += 2 * LIMITS.ttl;
+    pages::set_actor(1, 0, &[]);
+    let mut second = Machine::new(settings(1, None));
+    assert_eq!(store.run(&mut second, Event::Go), Command::Held);
+    let page = *second.page().expect("it is held");
+    assert_eq!(page.with(|page| page.worker), 1 - worker);
+    assert!(page.with(|page| page.floor) < far.ceiling);
+}

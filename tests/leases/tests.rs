@@ -1,0 +1,113 @@
+use super::pages;
+use super::search::{Found, search};
+use super::world::*;
+
+/// Searches all states. Returns what was seen in them.
+fn explore(scenario: &Scenario) -> (Found<Scenario>, u16) {
+    SEEN.set(0);
+    let start = std::time::Instant::now();
+    let found = search(scenario);
+    let Scenario { hosts, processes, ticks, renewals, faults, broken, .. } = scenario;
+    println!(
+        "{hosts} hosts of {processes}, {ticks} ticks, {renewals} renewals, {faults:?}, {broken:?}: {} states in {:?}: {:?}",
+        found.states,
+        start.elapsed(),
+        found.wrong
+    );
+    (found, SEEN.get())
+}
+
+fn holds(scenario: Scenario, expected: u16) {
+    let (found, seen) = explore(&scenario);
+    println!("seen {seen:b}");
+    if let Some(wrong) = found.wrong {
+        for world in found.path {
+            println!("{}", world.summary());
+        }
+        panic!("{wrong:?}");
+    }
+    assert_eq!(seen & expected, expected, "seen {seen:b}");
+}
+
+/// What goes wrong, where a part of the world is broken.
+fn finds(scenario: Scenario, broken: Broken) -> Wrong {
+    let (found, _) = explore(&Scenario { broken: Some(broken), ..scenario });
+    found.wrong.unwrap_or_else(|| panic!("{broken:?} was not found"))
+}
+
+const ONE_HOST: Scenario = Scenario { hosts: 1, processes: 2, ..TWO_HOSTS };
+
+fn of(scenario: Scenario, faults: &'static [Fault]) -> Scenario {
+    Scenario { faults, ..scenario }
+}
+
+#[test]
+fn processes_of_a_host_share_a_slot() {
+    holds(ONE_HOST, JOINED);
+    holds(of(ONE_HOST, &[Fault::Copy]), UNPROVEN);
+}
+
+#[test]
+fn hosts_take_a_slot_over() {
+    holds(TWO_HOSTS, TAKEN_OVER | TAKEN | NO_SLOT);
+    holds(of(TWO_HOSTS, &[Fault::Die]), TAKEN_OVER | TAKEN);
+    holds(of(TWO_HOSTS, &[Fault::LosePage]), TAKEN_OVER);
+}
+
+#[test]
+fn a_broken_store_is_found() {
+    assert!(matches!(finds(TWO_HOSTS, Broken::Unconditional), Wrong::Overlap(..)));
+    let three = Scenario { hosts: 3, renewals: 0, may_close: true, ..TWO_HOSTS };
+    assert!(matches!(finds(three, Broken::ReleaseFloor), Wrong::Overlap(..)));
+    let lost = of(TWO_HOSTS, &[Fault::LoseSlot]);
+    assert!(matches!(finds(lost, Broken::BucketLost), Wrong::Overlap(..)));
+}
+
+#[test]
+fn a_broken_page_is_found() {
+    let is_lost = |wrong| matches!(wrong, Wrong::FalseLoss(_));
+    let page = Broken::Page;
+    assert!(matches!(finds(TWO_HOSTS, page(pages::Wrong::NoFloor)), Wrong::Overlap(..)));
+    let given_up = of(ONE_HOST, &[Fault::GiveUp]);
+    assert!(is_lost(finds(given_up, page(pages::Wrong::Unannounced))));
+    assert!(is_lost(finds(given_up, page(pages::Wrong::SharedCell))));
+    let twice = Scenario { renewals: 2, ..ONE_HOST };
+    assert!(is_lost(finds(twice, page(pages::Wrong::KnownFalls))));
+}
+
+/// Each fault alone, and each pair, by one host of two processes and by two hosts.
+#[test]
+#[ignore = "a storm: npm run storms -- rust"]
+fn whatever_fails_no_window_overlaps() {
+    let closing = Scenario { may_close: true, ..TWO_HOSTS };
+    holds(closing, RELEASED_LOW);
+    holds(of(closing, &[Fault::GiveUp]), RELEASED_LOW | LATE);
+    holds(Scenario { is_new: true, ..TWO_HOSTS }, TAKEN);
+    for scenario in [ONE_HOST, TWO_HOSTS] {
+        for fault in FAULTS {
+            holds(of(scenario, std::slice::from_ref(fault)), 0);
+        }
+    }
+}
+
+/// A scenario from the environment: `HOSTS`, `PROCESSES`, `TICKS`, `RENEWALS`, `CLOSE`, `FAULTS`.
+#[test]
+#[ignore = "a search by hand"]
+fn by_hand() {
+    let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<i64>().ok());
+    let faults = std::env::var("FAULTS").unwrap_or_default();
+    let faults: Vec<_> =
+        FAULTS.iter().copied().filter(|one| faults.contains(&format!("{one:?}"))).collect();
+    let scenario = Scenario {
+        hosts: number("HOSTS").unwrap_or(2) as usize,
+        processes: number("PROCESSES").unwrap_or(1) as usize,
+        ticks: number("TICKS").unwrap_or(1),
+        renewals: number("RENEWALS").unwrap_or(1) as u8,
+        may_close: number("CLOSE") == Some(1),
+        is_new: number("NEW") == Some(1),
+        is_fine: number("FINE") == Some(1),
+        faults: faults.leak(),
+        ..TWO_HOSTS
+    };
+    holds(scenario, 0);
+}
