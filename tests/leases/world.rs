@@ -14,6 +14,8 @@ use super::search::Model;
 
 /// The ttl of all holders, in ticks.
 pub const TTL: i64 = 1;
+/// More writes than a process needs within the bounds, whatever the others do.
+const MOST_WRITES: u64 = 40;
 /// When the search begins.
 const START: i64 = 10;
 
@@ -157,6 +159,8 @@ pub enum Wrong {
     Overlap(usize, usize, Tick),
     /// A living holder whose store answers is told that its slot is lost.
     FalseLoss(Loss),
+    /// A process writes without end.
+    Endless,
 }
 
 /// What is seen at times.
@@ -439,6 +443,9 @@ impl World {
         if let Command::Call(call) = &told {
             let draws = matches!(call, Call::Write { token: drawn, .. } if *drawn == token);
             process.tokens += u64::from(draws);
+            if process.tokens > MOST_WRITES {
+                return Err(Wrong::Endless);
+            }
             process.sent = Some(Sent { call: call.clone(), called: self.time, reply: None });
         }
         process.told = told.clone();

@@ -252,6 +252,8 @@ impl<P: LeasePage + Clone> Machine<P> {
         taking.page.end(Loss::Released);
         host.leave(&taking.page);
         self.search.again = Some(taking.page.worker() / BUCKET);
+        // It may know of another namespace by now: else the two would take the slot from each other for ever.
+        self.seen = Seen::Unknown;
     }
 
     /// What was found of a slot that is being taken.
