@@ -36,6 +36,8 @@ pub enum Fault {
     Clone,
     /// The store is copied, and processes that connect from now on reach the copy.
     Copy,
+    /// The server restarts: it describes another run.
+    Restart,
     /// A page loses its name: its processes end it.
     LosePage,
     /// A host cannot create pages any more.
@@ -51,8 +53,6 @@ pub enum Broken {
     ReleaseFloor,
     /// A bucket is lost with its slot.
     BucketLost,
-    /// The store's clock goes back with its data.
-    ClockBack,
     /// A page.
     Page(pages::Wrong),
 }
@@ -61,6 +61,7 @@ pub enum Broken {
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
     pub hosts: usize,
+    /// Of the first host; the others have one.
     pub processes: usize,
     pub ticks: i64,
     /// Renewals of each process.
@@ -100,6 +101,7 @@ pub const FAULTS: &[Fault] = &[
     Fault::Revert,
     Fault::Clone,
     Fault::Copy,
+    Fault::Restart,
     Fault::LosePage,
     Fault::Fill,
 ];
@@ -131,6 +133,7 @@ struct Process {
     /// What its driver has been told last.
     told: Command,
     renewals: u8,
+    has_begun: bool,
     /// How many tokens it has drawn.
     tokens: u64,
 }
@@ -218,10 +221,14 @@ impl World {
             sent: None,
             told: Command::Retry,
             renewals: 0,
+            has_begun: false,
             tokens: 0,
         };
         let processes = (0..scenario.hosts)
-            .flat_map(|host| (0..scenario.processes).map(move |number| (host, number)))
+            .flat_map(|host| {
+                let processes = if host == 0 { scenario.processes } else { 1 };
+                (0..processes).map(move |number| (host, number))
+            })
             .map(|(host, number)| process(host, number))
             .collect();
         let mut store = Store::default();
@@ -369,8 +376,6 @@ impl World {
     /// Applies a call to a store.
     fn apply(&mut self, store: usize, call: &Call, scenario: &Scenario) -> (Reply, i64) {
         let is_broken = |one| scenario.broken == Some(one);
-        let is_back = is_broken(Broken::ClockBack) && self.faults.contains(&Fault::LoseSlot);
-        let now = if is_back { self.time - 2 * TTL } else { self.time };
         let records = &mut self.stores[store].records;
         let found =
             |records: &BTreeMap<Key, (Token, Record)>, key| -> Found { records.get(key).cloned() };
@@ -401,7 +406,7 @@ impl World {
                     {
                         if slot.owner != old.owner {
                             note(old.is_held, TAKEN_OVER);
-                            self.is_disturbed |= old.is_held;
+                            self.is_disturbed |= old.is_held && old.expires <= self.time;
                         } else if slot.ceiling < old.ceiling {
                             note(true, RELEASED_LOW);
                         }
@@ -413,7 +418,7 @@ impl World {
                 }
             }
         };
-        (reply, now)
+        (reply, self.time)
     }
 
     /// A step of a machine.
@@ -425,6 +430,7 @@ impl World {
         pages::WRONG.set(wrong);
         let process = &mut self.processes[at];
         process.sent = None;
+        process.has_begun = true;
         pages::set_actor(process.host, process.number, &self.aliases);
         PAGES.set(std::mem::take(&mut self.pages));
         // By its writer, so that the order in which processes draw makes no other state.
@@ -438,6 +444,7 @@ impl World {
         let token = Token::new(fresh).expect("it is above 0");
         let at_now = At { mono: self.time, fresh: token, run: self.stores[process.store].run };
         let was_joined = process.machine.page().is_some();
+        let runs: Vec<u64> = PAGES.with_borrow(|pages| pages.iter().map(|page| page.run).collect());
         let told = process.machine.step(event, at_now, &here);
         self.pages = PAGES.take();
         if let Command::Call(call) = &told {
@@ -453,7 +460,9 @@ impl World {
             Command::Held if !was_joined => {
                 let page = self.page_of(&self.processes[at]).expect("it is held");
                 let is_shared = page.users.iter().filter(|is_used| **is_used).count() > 1;
-                let is_proven = self.processes[at].store > 0 && page.store == 0;
+                let number = self.pages.iter().position(|one| std::ptr::eq(one, page));
+                let before = number.and_then(|number| runs.get(number));
+                let is_proven = is_shared && before.is_some_and(|run| *run != page.run);
                 let is_high = page.floor >= self.time;
                 for (is_so, what) in
                     [(is_shared, JOINED), (is_high, AT_HORIZON), (is_proven, PROVEN)]
@@ -589,13 +598,14 @@ impl World {
                 let copy = Store { run: 1, ..self.stores[0].clone() };
                 world.stores.push(copy);
                 // Those that have not begun yet connect to it.
-                for process in &mut world.processes {
-                    let is_new = process.sent.is_none() && process.told == Command::Retry;
-                    if is_new && process.machine.page().is_none() {
-                        process.store = 1;
-                    }
+                for process in world.processes.iter_mut().filter(|process| !process.has_begun) {
+                    process.store = 1;
                 }
                 world.is_disturbed = true;
+                next(world);
+            }
+            Fault::Restart => {
+                world.stores[0].run = 2;
                 next(world);
             }
             Fault::LosePage => {

@@ -3,8 +3,9 @@
 use super::calls::{At, Call, Command, Found, Host, Refusal, Settings};
 use super::page::{LeasePage, Loss, Phase, Whose, whose};
 use super::record::{Record, Slot, Token};
-use super::state::{Held, Machine, Proof, Seen, Sent};
+use super::state::{Held, Machine, Proof, Search, Seen, Sent};
 use crate::core::layout::Tick;
+use crate::core::sequencer::Window;
 
 impl<P: LeasePage + Clone> Machine<P> {
     /// The next step of a page in use.
@@ -38,7 +39,8 @@ impl<P: LeasePage + Clone> Machine<P> {
 
     fn renew(&mut self, mut held: Held<P>, wanted: Tick, at: At) -> Command {
         let known = held.page.known();
-        if held.sent.as_ref().is_some_and(|sent| known == Some(sent.before)) {
+        if let Some(sent) = held.sent.as_mut().filter(|sent| known == Some(sent.before)) {
+            sent.wanted = None;
             let command = self.send(&held);
             self.held = Some(held);
             return command;
@@ -52,16 +54,19 @@ impl<P: LeasePage + Clone> Machine<P> {
             self.held = Some(held);
             return self.call(Call::Now, None);
         }
-        let (_, latest) = self.now(at);
+        let (earliest, latest) = self.now(at);
+        let Window { floor, ceiling } = held.page.window();
+        let longest = self.longest_hold(latest);
         let slot = Slot {
-            floor: held.page.window().floor,
-            ceiling: last.ceiling.max(self.capped(wanted, at)),
-            expires: last.expires.max(latest.saturating_add(limits.ttl)),
+            floor,
+            ceiling: last.ceiling.max(ceiling).max(self.capped(wanted, at)),
+            // Others of this host may hold it for longer, but no holder for longer than all limits.
+            expires: last.expires.min(longest).max(earliest.saturating_add(limits.ttl)),
             holder: holder.clone(),
             ..last
         };
         held.page.announce(at.fresh);
-        held.sent = Some(Sent { token: at.fresh, before, slot });
+        held.sent = Some(Sent { token: at.fresh, before, slot, wanted: Some(wanted) });
         let command = self.send(&held);
         self.held = Some(held);
         command
@@ -69,7 +74,9 @@ impl<P: LeasePage + Clone> Machine<P> {
 
     /// Sends the write whose outcome is unknown, once more or for the first time.
     fn send(&mut self, held: &Held<P>) -> Command {
-        let Some(Sent { token, before, slot }) = held.sent.clone() else { return Command::Wait };
+        let Some(Sent { token, before, slot, .. }) = held.sent.clone() else {
+            return Command::Wait;
+        };
         let (key, record) = (self.key(held.page.worker()), Record::Slot(slot));
         let before = Some(before);
         self.call(Call::Write { key, token, record, before }, Some(&held.page))
@@ -93,30 +100,41 @@ impl<P: LeasePage + Clone> Machine<P> {
             None if held.page.known() != since => Whose::Unsure,
             None => Whose::Foreign,
         };
+        // Before the known token, which another process advances before it confirms.
+        let confirmed = held.page.window().ceiling;
         match (found, slot) {
             (Whose::Ours, Some((token, slot))) => {
-                if let Proof::Asked(before) = &held.proof
-                    && before.contains(&token)
-                {
-                    self.held = Some(held);
-                    return Some(Command::Retry);
+                let known = held.page.known();
+                if slot.ceiling < confirmed && (known == since || known == Some(token)) {
+                    // A record of this page, but of an earlier time: the store went back.
+                    held.page.end(Loss::Reverted);
+                    return Some(self.lose(held, Loss::Reverted, at, host));
                 }
-                if held.proof == Proof::Wanted {
-                    held.page.ask();
-                    held.proof = Proof::Asked(held.page.tokens());
-                    self.held = Some(held);
-                    return Some(Command::Retry);
+                match &held.proof {
+                    Proof::Asked(since, before) if before.contains(&token) => {
+                        if at.mono - since > self.settings.limits.ttl {
+                            return Some(self.refuse_unproven(held, host));
+                        }
+                        self.held = Some(held);
+                        return Some(Command::Retry);
+                    }
+                    Proof::Wanted => {
+                        held.proof = Proof::Asked(at.mono, held.page.tokens());
+                        held.page.ask();
+                        self.held = Some(held);
+                        return Some(Command::Retry);
+                    }
+                    _ => {}
                 }
                 let was_joined = held.is_joined();
-                let is_own = held.sent.as_ref().is_some_and(|sent| sent.token == token);
+                let own = held.sent.as_ref().filter(|sent| sent.token == token);
+                let own = own.map(|sent| sent.wanted);
                 if held.note(token, slot.clone(), since) {
                     held.page.confirm(slot.ceiling, slot.expires, at.run);
                     held.proof = Proof::Given;
-                    if is_own {
-                        self.wanted = None;
-                    }
+                    self.wanted.take_if(|wanted| own == Some(Some(*wanted)));
                     self.held = Some(held);
-                    return (is_own || !was_joined).then_some(Command::Held);
+                    return (own.flatten().is_some() || !was_joined).then_some(Command::Held);
                 }
                 self.held = Some(held);
                 None
@@ -131,7 +149,15 @@ impl<P: LeasePage + Clone> Machine<P> {
                     held.page.end(why);
                     self.lose(held, why, at, host)
                 }
-                _ => self.refuse_unproven(held, host),
+                _ => {
+                    let slot = slot.as_ref().map(|(_, slot)| slot);
+                    if matches!(self.loss_of(&held.page, slot, at), Loss::Missing | Loss::Reverted)
+                    {
+                        // Of a copy, that raises the copy's floor only.
+                        self.note_lost(at);
+                    }
+                    self.refuse_unproven(held, host)
+                }
             }),
         }
     }
@@ -152,7 +178,7 @@ impl<P: LeasePage + Clone> Machine<P> {
             self.note_lost(at);
         }
         self.seen = Seen::Unknown;
-        self.search = Default::default();
+        self.search = Search::new();
         Command::Lost(why)
     }
 
@@ -167,7 +193,12 @@ impl<P: LeasePage + Clone> Machine<P> {
     }
 
     fn close(&mut self, held: Held<P>, at: At, host: &impl Host<Page = P>) -> Command {
-        if !host.leave(&held.page) || !held.is_joined() {
+        if !host.leave(&held.page) {
+            return Command::Released;
+        }
+        if !held.is_joined() {
+            // Nobody else would free it: it expires.
+            held.page.end(Loss::Released);
             return Command::Released;
         }
         let floor = held.page.window().floor;
@@ -191,7 +222,7 @@ impl<P: LeasePage + Clone> Machine<P> {
                 }
                 let slot = Slot { is_held: false, ceiling, ..last };
                 held.page.announce(at.fresh);
-                held.sent = Some(Sent { token: at.fresh, before, slot });
+                held.sent = Some(Sent { token: at.fresh, before, slot, wanted: None });
             }
             _ => {
                 let key = self.key(held.page.worker());

@@ -27,7 +27,11 @@ impl<P: LeasePage + Clone> Machine<P> {
                     }
                     return Command::Retry;
                 }
-                if let Some(command) = self.reply(call, reply, since, at, host) {
+                let command = self.reply(call, reply, since, at, host);
+                // What it says of the slot is nothing to a lease that closes.
+                if let Some(command) = command
+                    && (!self.is_closing || self.under_way.is_some())
+                {
                     return command;
                 }
             }
@@ -47,6 +51,7 @@ impl<P: LeasePage + Clone> Machine<P> {
             return if self.is_closing { self.give_up(taking, at) } else { self.take(taking, at) };
         }
         if self.is_closing {
+            self.drop_page(host);
             return Command::Released;
         }
         if let Some(making) = self.making.take() {
@@ -74,7 +79,10 @@ impl<P: LeasePage + Clone> Machine<P> {
             (Call::Read(Key::Namespace), Reply::Read(found))
             | (Call::Write { key: Key::Namespace, .. }, Reply::Differs(found)) => {
                 self.seen = match found {
-                    Some((token, Record::Namespace(namespace))) => Seen::Present(token, namespace),
+                    Some((token, Record::Namespace(namespace))) => {
+                        self.limits = self.limits.max(namespace.limits);
+                        Seen::Present(token, namespace)
+                    }
                     Some(_) => return Some(Command::Refused(Refusal::Damaged(Key::Namespace))),
                     None => Seen::Absent,
                 };

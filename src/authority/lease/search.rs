@@ -5,13 +5,13 @@ use std::cmp::Ordering;
 use super::calls::{At, Call, Command, Host, Refusal, Settings};
 use super::page::{LeasePage, Loss};
 use super::record::{BUCKET, Bucket, Floor, Key, Namespace, Record, Slot, Token};
-use super::state::{Held, Listed, Machine, Making, Proof, Seen, Stage, Taking};
+use super::state::{Held, Listed, Machine, Making, Proof, Search, Seen, Stage, Taking};
 use crate::core::clock::HOUR_MS;
 use crate::core::layout::Tick;
 use crate::core::sequencer::NEVER;
 
-/// A slot that may be taken, the best first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// A slot that may be taken.
+#[derive(Clone, Copy)]
 enum Free {
     /// This process has just created it: its record's token, and the floor.
     Own(Token, Tick),
@@ -23,9 +23,22 @@ enum Free {
     Lost(Option<Token>),
 }
 
+impl Free {
+    /// The best is the lowest.
+    fn rank(self) -> (u8, Tick) {
+        match self {
+            Free::Own(..) => (0, NEVER),
+            Free::Absent => (1, NEVER),
+            Free::Used(floor, _) => (2, floor),
+            Free::Lost(_) => (3, NEVER),
+        }
+    }
+}
+
 impl<P: LeasePage + Clone> Machine<P> {
     pub(super) fn create_namespace(&mut self, at: At) -> Command {
-        let Settings { layout, limits, may_forget, .. } = *self.settings;
+        let Settings { layout, may_forget, .. } = *self.settings;
+        let limits = self.limits;
         let is_lost = self.namespace.is_some() || may_forget;
         let floor = if is_lost { Floor::Lost } else { Floor::New };
         // No other writer has this number.
@@ -54,6 +67,11 @@ impl<P: LeasePage + Clone> Machine<P> {
             self.seen = Seen::Unknown;
             return Command::Refused(refusal);
         }
+        if self.namespace.is_some_and(|id| id != namespace.id) {
+            // Another one in its place: that was lost.
+            self.horizon = self.horizon.max(Some(self.horizon_now(at)));
+        }
+        self.namespace = Some(namespace.id);
         let least = self.horizon.unwrap_or(NEVER);
         let floor = match namespace.floor {
             Floor::New => least,
@@ -65,7 +83,6 @@ impl<P: LeasePage + Clone> Machine<P> {
             return self.write(Key::Namespace, record, Some(token), at.fresh);
         }
         self.horizon = None;
-        self.namespace = Some(namespace.id);
         let Some(listed) = self.search.listed.take() else {
             return match host.find(namespace.id, claim) {
                 Some(page) => {
@@ -76,20 +93,27 @@ impl<P: LeasePage + Clone> Machine<P> {
             };
         };
         while let Some((worker, free)) = self.choose(&listed, namespace.id, floor, at) {
+            // What can fail on this host fails before the store knows of it.
+            if self.search.page.as_ref().is_none_or(|page| page.worker() != worker) {
+                self.drop_page(host);
+                self.search.page = host.create(worker);
+            }
+            let Some(page) = self.search.page.take() else {
+                self.search.unusable.push(worker);
+                continue;
+            };
             let (before, floor) = match free {
                 Free::Own(token, floor) | Free::Used(floor, token) => (token, floor),
                 Free::Lost(Some(token)) if listed.is_noted_lost(worker, namespace.id) => {
                     (token, floor.max(self.horizon_now(at)))
                 }
                 _ => {
+                    self.search.page = Some(page);
                     self.search.again = Some(listed.bucket);
                     return self.make(listed.making(worker, free, namespace.id), at);
                 }
             };
-            match host.create(worker) {
-                Some(page) => return self.begin(page, before, floor, namespace.id, at),
-                None => self.search.unusable.push(worker),
-            }
+            return self.begin(page, before, floor, namespace.id, at);
         }
         self.list_next(at)
     }
@@ -116,6 +140,8 @@ impl<P: LeasePage + Clone> Machine<P> {
             _ => {
                 let holders = std::mem::take(&mut self.search.holders);
                 self.search.count = 0;
+                // What this host could not do, it may be able to do by then.
+                self.search.unusable.clear();
                 self.seen = Seen::Unknown;
                 return Command::Refused(Refusal::NoSlot(holders));
             }
@@ -144,7 +170,7 @@ impl<P: LeasePage + Clone> Machine<P> {
                 continue;
             }
             let Some(free) = self.look_at(worker, listed, namespace, floor, at) else { continue };
-            let order = best.first().map(|(_, other)| free.cmp(other));
+            let order = best.first().map(|(_, other)| free.rank().cmp(&other.rank()));
             if order == Some(Ordering::Less) {
                 best.clear();
             }
@@ -190,14 +216,26 @@ impl<P: LeasePage + Clone> Machine<P> {
             return None;
         }
         let (earliest, latest) = self.now(at);
-        let limits = self.limits();
-        let longest = latest.saturating_add(limits.ttl).saturating_add(limits.max_clock_skew);
+        let longest = self.longest_hold(latest);
         let is_living = slot.expires > earliest && slot.expires <= longest;
         if slot.is_held && is_living && slot.namespace == namespace {
             self.search.holders.push((worker, slot.holder.clone()));
             return None;
         }
         Some(Free::Used(highest.max(floor), *token))
+    }
+
+    /// The latest expiry that a holder can have recorded.
+    pub(super) fn longest_hold(&self, now: i64) -> i64 {
+        now.saturating_add(self.limits.ttl).saturating_add(self.limits.max_clock_skew)
+    }
+
+    /// Gives up the page for a slot that is not to be taken.
+    pub(super) fn drop_page(&mut self, host: &impl Host<Page = P>) {
+        if let Some(page) = self.search.page.take() {
+            page.end(Loss::Released);
+            host.leave(&page);
+        }
     }
 
     /// The next call of a slot that is being created. Its outcome shows when the bucket is listed again.
@@ -216,15 +254,16 @@ impl<P: LeasePage + Clone> Machine<P> {
     /// Takes a slot for a pending page.
     fn begin(&mut self, page: P, before: Token, floor: Tick, namespace: u128, at: At) -> Command {
         let Settings { layout, limits, ref holder, .. } = *self.settings;
-        let (earliest, latest) = self.now(at);
-        let wanted = layout.tick_at(earliest.saturating_add(limits.ttl + limits.max_ahead));
+        let (earliest, _) = self.now(at);
+        let wanted =
+            layout.tick_at(earliest.saturating_add(limits.ttl).saturating_add(limits.max_ahead));
         let slot = Slot {
             namespace,
             owner: page.owner(),
             is_held: true,
             floor,
             ceiling: floor.max(wanted),
-            expires: latest.saturating_add(limits.ttl),
+            expires: earliest.saturating_add(limits.ttl),
             holder: holder.clone(),
         };
         self.take(Taking { page, slot, before, token: None, stage: Stage::Write }, at)
@@ -289,7 +328,7 @@ impl<P: LeasePage + Clone> Machine<P> {
                 page.advance(None, token);
                 page.confirm(slot.ceiling, slot.expires, at.run);
                 page.open(slot.floor.max(floor));
-                self.search = Default::default();
+                self.search = Search::new();
                 let (last, proof) = (Some((token, slot)), Proof::Given);
                 self.held = Some(Held { page, last, sent: None, proof });
                 Some(Command::Held)

@@ -27,13 +27,15 @@ pub(super) enum Seen {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Machine<P> {
     pub(super) settings: Arc<Settings>,
+    /// The highest limits of any holder that were ever seen.
+    pub(super) limits: Limits,
     pub(super) time: Option<StoreTime>,
     pub(super) seen: Seen,
     /// The namespace that this process has opened.
     pub(super) namespace: Option<u128>,
     /// What the namespace's floor has to be: data were lost.
     pub(super) horizon: Option<Tick>,
-    pub(super) search: Search,
+    pub(super) search: Search<P>,
     pub(super) making: Option<Making>,
     pub(super) taking: Option<Taking<P>>,
     pub(super) held: Option<Held<P>>,
@@ -46,8 +48,8 @@ pub struct Machine<P> {
 }
 
 /// A search for a slot.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Search {
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Search<P> {
     /// How many buckets were listed.
     pub count: u64,
     /// Where the search of all buckets began.
@@ -55,8 +57,9 @@ pub(super) struct Search {
     /// The bucket to be listed next: once more.
     pub again: Option<u64>,
     pub listed: Option<Listed>,
-    /// The token of the slot that this process has created last.
+    /// The token of the slot that this process has created last, and the pending page for it.
     pub made: Option<Token>,
+    pub page: Option<P>,
     /// Worker IDs that this host cannot use.
     pub unusable: Vec<u64>,
     pub holders: Vec<(u64, Holder)>,
@@ -114,8 +117,8 @@ pub(super) enum Proof {
     /// The server describes its run as it did to the process that renewed last. A record of the page is left to be read.
     Likely,
     Wanted,
-    /// The page's tokens when this process asked the others for a new one.
-    Asked(Vec<Token>),
+    /// When this process asked the others for a new token, by the host's monotonic clock, and the page's tokens then.
+    Asked(i64, Vec<Token>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -123,6 +126,16 @@ pub(super) struct Sent {
     pub token: Token,
     pub before: Token,
     pub slot: Slot,
+    /// The ceiling that was wanted with it; none where it was sent again, so that another renewal follows.
+    pub wanted: Option<Tick>,
+}
+
+impl<P> Search<P> {
+    pub fn new() -> Self {
+        let (count, first, again, listed, made, page) = Default::default();
+        let (unusable, holders) = Default::default();
+        Search { count, first, again, listed, made, page, unusable, holders }
+    }
 }
 
 impl<P: LeasePage + Clone> Held<P> {
@@ -146,12 +159,13 @@ impl<P: LeasePage + Clone> Machine<P> {
     /// A lease of nothing yet.
     pub fn new(settings: Settings) -> Self {
         Machine {
+            limits: settings.limits,
             settings: Arc::new(settings),
             time: None,
             seen: Seen::Unknown,
             namespace: None,
             horizon: None,
-            search: Search::default(),
+            search: Search::new(),
             making: None,
             taking: None,
             held: None,
@@ -198,18 +212,10 @@ impl<P: LeasePage + Clone> Machine<P> {
         self.time.map_or(i64::MAX, |time| at.mono - time.replied)
     }
 
-    /// The limits that any holder may use, as far as known.
-    pub(super) fn limits(&self) -> Limits {
-        match &self.seen {
-            Seen::Present(_, namespace) => self.settings.limits.max(namespace.limits),
-            _ => self.settings.limits,
-        }
-    }
-
     /// A tick above every ceiling that a holder can have had confirmed until now.
     pub(super) fn horizon_now(&self, at: At) -> Tick {
         let (_, latest) = self.now(at);
-        self.settings.layout.tick_at(latest.saturating_add(self.limits().reach()))
+        self.settings.layout.tick_at(latest.saturating_add(self.limits.reach()))
     }
 
     /// The ceiling to ask for: at most what the store's clock allows.
