@@ -175,7 +175,7 @@ async function connectRedis(url, { own, options, server }) {
     client.stream?.destroy();
   };
   return {
-    store: redis(client, options),
+    store: redis(client, options, true),
     received,
     connected,
     // The client's error for a call says only that there is no connection.

@@ -2,7 +2,7 @@ import type { LeaseStore, StoreOptions } from './store';
 
 /**
  * A store in MariaDB or MySQL. Creates its tables on first use. If the user may not do that, run {@link sql}
- * as a migration.
+ * as a migration. The tables are in the connection's database when the lease opens. A later `USE` changes nothing.
  *
  * The database must have committed a record durably when it answers. A connection with `autocommit = 0`, or
  * inside a transaction, is `ERR_SNOWFLAKE_CONFIG` at each call. A crash with

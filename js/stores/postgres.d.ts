@@ -2,7 +2,8 @@ import type { LeaseStore, StoreOptions } from './store';
 
 /**
  * A store in PostgreSQL, 10 or later. Creates its tables on first use. If the user may not do that, run
- * {@link sql} as a migration.
+ * {@link sql} as a migration. The tables are those that `search_path` finds when the lease opens, else new ones in its first
+ * schema. A later `SET search_path` changes nothing.
  *
  * The database must have committed a record durably when it answers. A connection inside a transaction is
  * `ERR_SNOWFLAKE_CONFIG` at each call. A crash with `synchronous_commit = off`, or a failover to a lagging

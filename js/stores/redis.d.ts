@@ -15,6 +15,10 @@ import type { LeaseStore, StoreOptions } from './store';
  * run `npx snowdrift recover`. Run Redis with `appendfsync always`, `maxmemory-policy noeviction` and, with
  * replicas, `min-replicas-to-write 1`. Or lease from a database.
  *
+ * A lease stays in the database that the client has selected when it opens, whatever the client selects later. The
+ * server says which one that is (`CLIENT INFO`, since Redis 6.2). A user without that right, or an older Redis: the one that
+ * `ioredis` has selected, or that the options of `redis` name.
+ *
  * A lease from a URL replaces a half-open connection (packets vanish without a reset). A client of `ioredis`
  * does so with `connectTimeout` and `socketTimeout`. A client of `redis` does not, since each call restarts
  * its socket timeout.

@@ -2,6 +2,9 @@
 // `snowdrift/lease/redis`: slots in Redis, through a client of `ioredis` or `redis`. Each change is one script,
 // which Redis runs atomically. Holds expire; ceilings do not.
 //
+// The application may select another database on its connection. So each script selects the one in which the first call
+// found it; a script's selection ends with it.
+//
 // A namespace is one hash, so a flush, an eviction or a lost server loses all of it or nothing. The fields are
 // its record (id, layout, ttl, maxClockSkew, maxAhead, floor) and its slots. Each script compares the ID
 // before it changes a field.
@@ -18,6 +21,12 @@ const { formatConflict, ofClient } = require('./failures.js');
 
 /** Lua numbers are doubles: exact up to 2^53, but `tostring` rounds to 14 digits. */
 const SHARED = `
+local database = table.remove(ARGV, 1)
+if database ~= '' then
+  local reply = redis.pcall('SELECT', database)
+  -- A user without the right to select is in the first database, and so is everyone in a cluster.
+  if reply.err and database ~= '0' then return reply end
+end
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local key = KEYS[1]
@@ -105,7 +114,8 @@ return {tostring(now), record(), redis.call('HGETALL', key)}`;
 /** The fields that raise() may raise. */
 const RAISED = ['floor', 'ttl', 'maxClockSkew', 'maxAhead'];
 
-function redis(client, options) {
+/** @param isOurs whether no application has the client */
+function redis(client, options, isOurs = false) {
   checkClient(client, 'eval', 'redis() takes a client of ioredis or redis');
   const namespace = readNamespace(options);
   // In node-redis, sendCommand takes an array of words; in ioredis, a Command object.
@@ -114,9 +124,28 @@ function redis(client, options) {
     isNodeRedis ? client.sendCommand(words) : client.call(words[0], ...words.slice(1)),
   );
   const key = `snowdrift:${namespace}`;
-  const run = (script, values = [], signal) => {
+  /** Its number as text; '' for the connection's own. */
+  let database = isOurs ? '' : undefined;
+
+  async function findDatabase() {
+    try {
+      const info = await send(['CLIENT', 'INFO']);
+      return /\bdb=(\d+)/.exec(info)[1];
+    } catch (failure) {
+      // Redis before 6.2, or a user without the right. Only ioredis knows which database is selected now.
+      if (!/^(NOPERM|ERR unknown)/i.test(failure.message)) throw failure;
+      const { condition, options = {} } = client;
+      return String(condition?.select ?? options.database ?? options.db ?? 0);
+    }
+  }
+
+  const run = async (script, values = [], signal) => {
+    if (database === undefined) {
+      const found = await findDatabase();
+      database ??= found;
+    }
     signal?.throwIfAborted();
-    return send(['EVAL', script, '1', key, ...values.map(String)]);
+    return send(['EVAL', script, '1', key, database, ...values.map(String)]);
   };
   const name = `redis:${namespace}`;
 

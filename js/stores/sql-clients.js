@@ -2,7 +2,7 @@
 // Runs SQL statements through the clients of `pg` and `mysql2`, and statements whose changes must be committed at
 // once: a rollback would undo what a lease relies on.
 
-const { configError } = require('../errors.js');
+const { configError, describe } = require('../errors.js');
 const { ofClient } = require('./failures.js');
 const { guardCall, ignoreErrors } = require('./sockets.js');
 const { DIALECTS } = require('./sql-dialects.js');
@@ -110,8 +110,28 @@ function createRunner({ name, dialect, query, isInTransaction = () => false }) {
   return { change, read, run };
 }
 
+/**
+ * Where a store's tables are: a schema or a database. Decided once, since an application may move its connection later
+ * (`SET search_path`, `USE`), and another table would give the same IDs.
+ * @param run runs a statement that reads, and returns its rows
+ * @returns what qualifies the tables' names, with a dot
+ */
+async function findHome(name, dialect, table, run) {
+  const [{ home }] = await run(DIALECTS[dialect].home(table));
+  if (home === null) {
+    throw configError(
+      `${name} has no place for its tables: name a database that exists in the URL or the client's options; on PostgreSQL, a schema that exists in search_path`,
+    );
+  }
+  if (home.includes('?')) {
+    throw configError(`${name} cannot use ${describe(home)}: a schema or database without '?'`);
+  }
+  return `${DIALECTS[dialect].quote(home)}.`;
+}
+
 module.exports = {
   createRunner,
+  findHome,
   numberParameters,
   queryMysql: ofClient(queryMysql),
   queryPostgres: ofClient(queryPostgres),

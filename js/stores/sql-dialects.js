@@ -12,6 +12,13 @@ const AUTOCOMMIT = 2;
 
 const DIALECTS = {
   postgres: {
+    // Where the table is, else where it would be created.
+    home: (table) =>
+      `SELECT COALESCE(
+         (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+          WHERE c.oid = to_regclass('${table}')),
+         current_schema()) AS home`,
+    quote: (name) => `"${name.replaceAll('"', '""')}"`,
     now: 'CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)',
     // True if this transaction has changed a row: a read must be a transaction of its own.
     isUncommitted: '(txid_current_if_assigned() IS NOT NULL)',
@@ -24,6 +31,8 @@ const DIALECTS = {
     isConflict: ({ code }) => code === '40001' || code === '40P01',
   },
   mysql: {
+    home: () => 'SELECT DATABASE() AS home',
+    quote: (name) => `\`${name.replaceAll('`', '``')}\``,
     // In UTC, since a local time repeats when summer time ends.
     now: "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)",
     isUncommitted: '(@@autocommit = 0)',
@@ -40,6 +49,8 @@ const DIALECTS = {
       (serverStatus & IN_TRANSACTION) === 0 && (serverStatus & AUTOCOMMIT) !== 0,
   },
   sqlite: {
+    home: () => "SELECT 'main' AS home",
+    quote: (name) => name,
     now: "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
     isUncommitted: '0',
     greatest: 'MAX',
@@ -51,10 +62,13 @@ const DIALECTS = {
   },
 };
 
-/** The namespaces' table last: where it exists, a creation that was cut short has created both. */
-function tables({ text }) {
+/**
+ * The namespaces' table last: where it exists, a creation that was cut short has created both.
+ * @param home what qualifies their names, with a dot
+ */
+function tables({ text }, home = '') {
   return [
-    `CREATE TABLE IF NOT EXISTS snowdrift_slots (
+    `CREATE TABLE IF NOT EXISTS ${home}snowdrift_slots (
   namespace ${text(64)} NOT NULL,
   datacenter_id BIGINT NOT NULL,
   worker_id BIGINT NOT NULL,
@@ -66,7 +80,7 @@ function tables({ text }) {
   started BIGINT,
   PRIMARY KEY (namespace, datacenter_id, worker_id)
 )`,
-    `CREATE TABLE IF NOT EXISTS snowdrift_namespaces (
+    `CREATE TABLE IF NOT EXISTS ${home}snowdrift_namespaces (
   namespace ${text(64)} NOT NULL PRIMARY KEY,
   id ${text(32)} NOT NULL,
   layout ${text(64)} NOT NULL,

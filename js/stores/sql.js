@@ -9,7 +9,7 @@
 const { SnowFlakeError } = require('../errors.js');
 const { lossOf } = require('./key-value.js');
 const { readNamespace } = require('./options.js');
-const { createRunner, uncommittedError } = require('./sql-clients.js');
+const { createRunner, findHome, uncommittedError } = require('./sql-clients.js');
 const { DIALECTS, LOCK, tables } = require('./sql-dialects.js');
 
 /** Slots read, and rows created, at a time. */
@@ -34,9 +34,11 @@ function sqlStore({ kind, dialect, ...connection }, options) {
     DIALECTS[dialect];
   const isSlot = 'namespace = ? AND datacenter_id = ? AND worker_id = ?';
   const slotOf = ({ datacenterId, workerId }) => [namespace, datacenterId, workerId];
+  /** What qualifies the names of the tables. */
+  let home;
   /** The condition that the namespace still has the ID that was opened. */
   const inNamespace = (more = '') =>
-    `EXISTS (SELECT 1 FROM snowdrift_namespaces n WHERE n.namespace = ? AND n.id = ?${more})`;
+    `EXISTS (SELECT 1 FROM ${home}snowdrift_namespaces n WHERE n.namespace = ? AND n.id = ?${more})`;
 
   /** For catch(): a reply in case there are no tables. */
   const ifMissing = (reply) => (failure) => {
@@ -49,7 +51,7 @@ function sqlStore({ kind, dialect, ...connection }, options) {
     const rows = await read(
       request,
       `SELECT id, layout, ttl, max_clock_skew, max_ahead, floor, ${isUncommitted} AS uncommitted
-       FROM snowdrift_namespaces WHERE namespace = ?`,
+       FROM ${home}snowdrift_namespaces WHERE namespace = ?`,
       [namespace],
     ).catch((failure) => {
       if (isMissing(failure)) return [];
@@ -74,7 +76,7 @@ function sqlStore({ kind, dialect, ...connection }, options) {
         throw uncommittedError(name, { cause });
       });
     }
-    const create = tables(DIALECTS[dialect]);
+    const create = tables(DIALECTS[dialect], home);
     if (dialect === 'postgres') await run(request, [LOCK, ...create].join(';\n'));
     else for (const table of create) await run(request, table);
   }
@@ -83,7 +85,7 @@ function sqlStore({ kind, dialect, ...connection }, options) {
     change(
       request,
       insert(
-        'snowdrift_namespaces (namespace, id, layout, ttl, max_clock_skew, max_ahead, floor) VALUES (?, ?, ?, ?, ?, ?, ?)',
+        `${home}snowdrift_namespaces (namespace, id, layout, ttl, max_clock_skew, max_ahead, floor) VALUES (?, ?, ?, ?, ?, ?, ?)`,
       ),
       [namespace, id, layout, ttl, maxClockSkew, maxAhead, floor],
     );
@@ -91,7 +93,7 @@ function sqlStore({ kind, dialect, ...connection }, options) {
   const readFree = (request) =>
     run(
       request,
-      `SELECT worker_id, ceiling FROM snowdrift_slots
+      `SELECT worker_id, ceiling FROM ${home}snowdrift_slots
        WHERE namespace = ? AND datacenter_id = ? AND (owner IS NULL OR expires <= ${now})
        ORDER BY ceiling, worker_id LIMIT ${BATCH}`,
       [namespace, request.datacenterId],
@@ -101,7 +103,7 @@ function sqlStore({ kind, dialect, ...connection }, options) {
   async function createSlots({ datacenterId, workerIds, ...request }) {
     const [{ next }] = await run(
       request,
-      'SELECT COALESCE(MAX(worker_id) + 1, 0) AS next FROM snowdrift_slots WHERE namespace = ? AND datacenter_id = ?',
+      `SELECT COALESCE(MAX(worker_id) + 1, 0) AS next FROM ${home}snowdrift_slots WHERE namespace = ? AND datacenter_id = ?`,
       [namespace, datacenterId],
     );
     const first = Number(next);
@@ -111,7 +113,7 @@ function sqlStore({ kind, dialect, ...connection }, options) {
     await change(
       request,
       insert(
-        `snowdrift_slots (namespace, datacenter_id, worker_id, ceiling, expires) VALUES ${rows}`,
+        `${home}snowdrift_slots (namespace, datacenter_id, worker_id, ceiling, expires) VALUES ${rows}`,
       ),
       Array.from({ length: count }, (_, n) => [namespace, datacenterId, first + n]).flat(),
     );
@@ -124,7 +126,7 @@ function sqlStore({ kind, dialect, ...connection }, options) {
     const mine = { ...request, workerId: Number(worker_id) };
     await change(
       request,
-      `UPDATE snowdrift_slots
+      `UPDATE ${home}snowdrift_slots
        SET owner = ?, expires = ${now} + ?, ceiling = ${greatest}(ceiling, ?), host = ?, pid = ?, started = ?
        WHERE ${isSlot} AND ceiling = ? AND (owner IS NULL OR expires <= ${now})
          AND ${inNamespace(' AND n.floor = ?')}`,
@@ -144,7 +146,7 @@ function sqlStore({ kind, dialect, ...connection }, options) {
     const [found] = await read(
       request,
       `SELECT n.id, s.owner, s.ceiling, s.expires, ${now} AS now, ${isUncommitted} AS uncommitted
-       FROM snowdrift_namespaces n JOIN snowdrift_slots s ON s.namespace = n.namespace
+       FROM ${home}snowdrift_namespaces n JOIN ${home}snowdrift_slots s ON s.namespace = n.namespace
        WHERE s.namespace = ? AND s.datacenter_id = ? AND s.worker_id = ?`,
       slotOf(request),
     );
@@ -153,10 +155,8 @@ function sqlStore({ kind, dialect, ...connection }, options) {
     return { owner, ceiling: Number(ceiling), expires: Number(expires), now: Number(time) };
   }
 
-  return {
-    name,
-
-    async now(request = {}) {
+  const calls = {
+    async now(request) {
       const [{ ms }] = await run(request, `SELECT ${now} AS ms`);
       return Number(ms);
     },
@@ -187,7 +187,7 @@ function sqlStore({ kind, dialect, ...connection }, options) {
     }) {
       await change(
         request,
-        `UPDATE snowdrift_namespaces
+        `UPDATE ${home}snowdrift_namespaces
          SET id = ?, floor = ${greatest}(floor, ?), ttl = ${greatest}(ttl, ?),
            max_clock_skew = ${greatest}(max_clock_skew, ?), max_ahead = ${greatest}(max_ahead, ?)
          WHERE namespace = ? AND id = ?`,
@@ -196,7 +196,7 @@ function sqlStore({ kind, dialect, ...connection }, options) {
       const found = await readRecord(request);
       if (found?.id !== id) throw new Error('the namespace has another ID, or there is none');
       // Only now: slots that were dropped must not be free below the new floor.
-      await run(request, 'SELECT 1 FROM snowdrift_slots WHERE 1 = 0').catch((failure) => {
+      await run(request, `SELECT 1 FROM ${home}snowdrift_slots WHERE 1 = 0`).catch((failure) => {
         if (!isMissing(failure)) throw failure;
         return createTables(request);
       });
@@ -210,20 +210,20 @@ function sqlStore({ kind, dialect, ...connection }, options) {
     async release({ last, owner, ...request }) {
       await change(
         request,
-        `UPDATE snowdrift_slots SET owner = NULL, ceiling = ?
+        `UPDATE ${home}snowdrift_slots SET owner = NULL, ceiling = ?
          WHERE ${isSlot} AND owner = ? AND ${inNamespace()}`,
         [last, ...slotOf(request), owner, namespace, request.namespace],
       );
     },
 
-    async slots() {
-      const found = await readRecord({});
+    async slots(request) {
+      const found = await readRecord(request);
       if (found === undefined) return { slots: [] };
       const rows = await run(
-        {},
+        request,
         `SELECT datacenter_id, worker_id, host, pid, started, ceiling, expires,
            CASE WHEN owner IS NOT NULL AND expires > ${now} THEN 1 ELSE 0 END AS held
-         FROM snowdrift_slots WHERE namespace = ? AND ceiling >= 0
+         FROM ${home}snowdrift_slots WHERE namespace = ? AND ceiling >= 0
          ORDER BY datacenter_id, worker_id`,
         [namespace],
       );
@@ -236,6 +236,23 @@ function sqlStore({ kind, dialect, ...connection }, options) {
       }));
       return { namespace: found, slots };
     },
+  };
+
+  const atHome =
+    (call) =>
+    async (request = {}) => {
+      if (home === undefined) {
+        const found = await findHome(name, dialect, 'snowdrift_namespaces', (text) =>
+          run(request, text),
+        );
+        home ??= found;
+      }
+      return call(request);
+    };
+
+  return {
+    name,
+    ...Object.fromEntries(Object.entries(calls).map(([each, call]) => [each, atHome(call)])),
   };
 
   async function acquire(request) {
@@ -262,7 +279,7 @@ function sqlStore({ kind, dialect, ...connection }, options) {
   async function readHolders(request) {
     const rows = await run(
       request,
-      `SELECT worker_id, host, pid, started FROM snowdrift_slots
+      `SELECT worker_id, host, pid, started FROM ${home}snowdrift_slots
        WHERE namespace = ? AND datacenter_id = ? AND owner IS NOT NULL AND expires > ${now}
        ORDER BY worker_id LIMIT 1024`,
       [namespace, request.datacenterId],
@@ -273,7 +290,7 @@ function sqlStore({ kind, dialect, ...connection }, options) {
   async function renew({ ceiling, confirmed, ttl, owner, ...request }) {
     await change(
       request,
-      `UPDATE snowdrift_slots SET ceiling = ${greatest}(ceiling, ?), expires = ${now} + ?
+      `UPDATE ${home}snowdrift_slots SET ceiling = ${greatest}(ceiling, ?), expires = ${now} + ?
        WHERE ${isSlot} AND owner = ? AND ceiling >= ? AND ${inNamespace()}`,
       [ceiling, ttl, ...slotOf(request), owner, confirmed, namespace, request.namespace],
     );

@@ -14,7 +14,7 @@ const { configError, SnowFlakeError, describe } = require('../errors.js');
 const { choice, propertiesOf } = require('../checks.js');
 const { runWithin, unixNow } = require('../time.js');
 const { checkClient } = require('./options.js');
-const { queryMysql, queryPostgres, uncommittedError } = require('./sql-clients.js');
+const { findHome, queryMysql, queryPostgres, uncommittedError } = require('./sql-clients.js');
 const { DIALECTS, LOCK } = require('./sql-dialects.js');
 
 /** UidGenerator's WorkerNodeType. */
@@ -32,30 +32,32 @@ const COLUMNS = `HOST_NAME VARCHAR(64) NOT NULL,
   LAUNCH_DATE DATE NOT NULL,
   MODIFIED TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
   CREATED TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP`;
-const INSERT =
-  'INSERT INTO WORKER_NODE (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED) VALUES (?, ?, ?, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)';
+const insertInto = (table) =>
+  `INSERT INTO ${table} (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED) VALUES (?, ?, ?, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)`;
 
 const DATABASES = {
   postgres: {
-    create: `${LOCK};
-CREATE TABLE IF NOT EXISTS WORKER_NODE (
+    create: (table) => `${LOCK};
+CREATE TABLE IF NOT EXISTS ${table} (
   ID BIGSERIAL PRIMARY KEY,
   ${COLUMNS}
 )`,
     created: 'EXTRACT(EPOCH FROM CREATED)',
     query: queryPostgres,
-    insert: async (client, values) =>
-      Number((await queryPostgres(client, `${INSERT} RETURNING ID`, values))[0].id),
+    insert: async (client, table, values) => {
+      const [row] = await queryPostgres(client, `${insertInto(table)} RETURNING ID`, values);
+      return Number(row.id);
+    },
   },
   mysql: {
-    create: `CREATE TABLE IF NOT EXISTS WORKER_NODE (
+    create: (table) => `CREATE TABLE IF NOT EXISTS ${table} (
   ID BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,
   ${COLUMNS}
 )`,
     created: 'UNIX_TIMESTAMP(CREATED)',
     query: queryMysql,
-    insert: async (client, values) => {
-      const inserted = await queryMysql(client, INSERT, values);
+    insert: async (client, table, values) => {
+      const inserted = await queryMysql(client, insertInto(table), values);
       if (!DIALECTS.mysql.isCommitted(inserted)) throw uncommittedError('mysql:WORKER_NODE');
       return Number(inserted.insertId);
     },
@@ -81,6 +83,8 @@ function workerNode(client, options = {}) {
   const { isMissing, isUncommitted, now } = DIALECTS[dialect];
   const name = `${dialect}:WORKER_NODE`;
 
+  /** With its schema or database. */
+  let table;
   /** By ID. */
   const records = new Map();
   /** By owner: the holder's row, as it was read. */
@@ -91,7 +95,7 @@ function workerNode(client, options = {}) {
     const [row] = await query(
       client,
       `SELECT ID AS id, HOST_NAME AS host, PORT AS port, ${created} AS created, ${isUncommitted} AS uncommitted
-       FROM WORKER_NODE WHERE ID >= ? ORDER BY ID LIMIT 1`,
+       FROM ${table} WHERE ID >= ? ORDER BY ID LIMIT 1`,
       [workerId],
       signal,
     );
@@ -126,7 +130,13 @@ function workerNode(client, options = {}) {
       return Number(ms);
     },
 
-    async open({ signal: _, ...record }) {
+    async open({ signal, ...record }) {
+      if (table === undefined) {
+        const home = await findHome(name, dialect, 'worker_node', (text) =>
+          query(client, text, [], signal),
+        );
+        table ??= `${home}WORKER_NODE`;
+      }
       records.set(record.id, record);
       return record;
     },
@@ -152,11 +162,11 @@ function workerNode(client, options = {}) {
       signal.throwIfAborted();
       let workerId;
       try {
-        workerId = await insert(client, values);
+        workerId = await insert(client, table, values);
       } catch (failure) {
         if (!isMissing(failure)) throw failure;
-        await query(client, create);
-        workerId = await insert(client, values);
+        await query(client, create(table));
+        workerId = await insert(client, table, values);
       }
       // After a crash the server may assign a rolled-back ID again.
       const row = await readRow(workerId);

@@ -1,0 +1,213 @@
+'use strict';
+// An application moves the connection that a lease uses. Where the records are is decided when the lease opens, so nothing
+// changes, and nothing is created elsewhere.
+
+const assert = require('node:assert/strict');
+const { after, before, describe, test } = require('node:test');
+
+const { redis } = require('../../js/stores/redis.js');
+const { workerNode } = require('../../js/stores/worker-node.js');
+const { CLIENTS } = require('../support/lease/clients.js');
+const { open: openNamespace } = require('../support/lease/contract.js');
+const { withHosts } = require('../support/lease/on-host.js');
+const { Server, missing } = require('../support/lease/servers.js');
+const { SnowFlake, layouts, rejects, until } = require('../support/support.js');
+
+/** Short, for renewals. A hold that expires stays its owner's, since nobody else acquires slots. */
+const OPTIONS = { datacenterId: 1, ttl: 1000, maxClockSkew: 500, callTimeout: 60_000 };
+
+/** By engine: what an operator makes, to which connections are moved, and lists what leases have created there. */
+const ELSEWHERE = {
+  postgres: {
+    make: (client) => client.query('CREATE SCHEMA elsewhere'),
+    strange: ['CREATE SCHEMA "why?"', 'SET search_path = "why?"'],
+    none: ['SET search_path = nowhere'],
+    created: async (client) =>
+      (await client.query("SELECT * FROM pg_tables WHERE schemaname = 'elsewhere'")).rows,
+  },
+  mysql: {
+    make: (client) => client.query('CREATE DATABASE elsewhere'),
+    strange: ['CREATE DATABASE `why?`', 'USE `why?`'],
+    none: ['CREATE DATABASE gone', 'USE gone', 'DROP DATABASE gone'],
+    created: async (client) => (await client.query('SHOW TABLES FROM elsewhere'))[0],
+  },
+  redis: {
+    make: (client) => client.select(1),
+    created: (client) => client.keys('*'),
+  },
+};
+
+let namespaces = 0;
+const newNamespace = () => `moved-${namespaces++}`;
+
+/** Until a lease has renewed, or lost its slot. */
+async function staysHeld(flake) {
+  const { owner, renewals } = flake.lease;
+  await until(() => flake.lease.renewals >= renewals + 2 || flake.lease.owner !== owner);
+  assert.deepEqual([flake.lease.owner, flake.lease.lost], [owner, undefined]);
+}
+
+for (const [engine, { make, strange, none, created }] of Object.entries(ELSEWHERE)) {
+  describe(`on ${engine}`, { skip: missing(engine) }, () => {
+    const clients = Object.entries(CLIENTS[engine]);
+    const [[, plain]] = clients;
+    let server;
+    let operator;
+    before(async () => {
+      server = await Server.start(engine);
+      operator = await plain.connect(server.url);
+      await make(operator);
+    });
+    after(async () => {
+      await plain.end(operator);
+      await server?.stop();
+    });
+
+    for (const [name, { connect, store: storeOf, move, end }] of clients) {
+      test(`${name}: a lease stays where it was opened`, async (t) => {
+        const client = await connect(server.url);
+        t.after(() => end(client));
+        const store = storeOf(client, { namespace: newNamespace() });
+        await openNamespace(store);
+        const options = { ...OPTIONS, scope: 'process' };
+        const flake = await SnowFlake.lease(store, options);
+        t.after(() => flake.close());
+        await move(client);
+        await staysHeld(flake);
+        const other = await SnowFlake.lease(store, options);
+        assert.notEqual(other.workerId, flake.workerId);
+        await Promise.all([flake.close(), other.close()]);
+        const { slots } = await store.slots();
+        assert.deepEqual(
+          slots.map(({ isHeld }) => isHeld),
+          [false, false],
+        );
+        assert.deepEqual(await created(operator), []);
+      });
+    }
+
+    if (engine !== 'redis') {
+      test('WORKER_NODE stays the table that gave the worker ID', async (t) => {
+        const client = await plain.connect(server.url);
+        t.after(() => plain.end(client));
+        const layout = { ...layouts.uid, epoch: Date.UTC(2026, 5) };
+        const options = { ...OPTIONS, datacenterId: 0, layout };
+        const store = workerNode(client);
+        const flake = await SnowFlake.lease(store, options);
+        t.after(() => flake.close());
+        await plain.move(client);
+        await staysHeld(flake);
+        const other = await SnowFlake.lease(store, options);
+        assert.equal(other.workerId, flake.workerId + 1);
+        await other.close();
+        assert.deepEqual(await created(operator), []);
+      });
+
+      test('a connection without a schema or database, or in one whose name has a ?, is refused', async (t) => {
+        for (const [statements, message] of [
+          [none, / has no place for its tables: name a database/],
+          [strange, / cannot use 'why\?': a schema or database without '\?'/],
+        ]) {
+          const client = await plain.connect(server.url);
+          t.after(() => plain.end(client));
+          for (const statement of statements) await client.query(statement);
+          const opened = SnowFlake.lease(plain.store(client), OPTIONS);
+          assert.match((await rejects(opened, 'ERR_SNOWFLAKE_CONFIG')).message, message);
+        }
+      });
+    }
+
+    if (engine === 'redis') {
+      const RIGHTS =
+        '>password resetkeys ~snowdrift:* -@all +eval +time +exists +hget +hmget +hgetall +hset +hdel';
+
+      test('a user without the right for CLIENT stays where its client says it is', async (t) => {
+        await operator.call('ACL', 'SETUSER', 'selecting', 'on', ...RIGHTS.split(' '), '+select');
+        const Redis = require('ioredis');
+        const client = new Redis(server.url, {
+          ...{ username: 'selecting', password: 'password' },
+          enableReadyCheck: false,
+        });
+        t.after(() => client.disconnect());
+        await client.select(2);
+        const store = redis(client, { namespace: newNamespace() });
+        await openNamespace(store);
+        const flake = await SnowFlake.lease(store, { ...OPTIONS, scope: 'process' });
+        t.after(() => flake.close());
+        await client.select(1);
+        await staysHeld(flake);
+        assert.deepEqual(await created(operator), []);
+      });
+
+      test('a user without the right for SELECT needs no more rights', async (t) => {
+        await operator.call('ACL', 'SETUSER', 'least', 'on', ...RIGHTS.split(' '));
+        const url = server.url.replace('://', '://least:password@');
+        const client = await require('redis').createClient({ url }).connect();
+        t.after(() => client.close());
+        const store = redis(client, { namespace: newNamespace() });
+        await openNamespace(store);
+        const flake = await SnowFlake.lease(store, { ...OPTIONS, scope: 'process' });
+        await staysHeld(flake);
+        await flake.close();
+      });
+
+      test('a cluster has one database', async (t) => {
+        const node = await Server.start('redis', {
+          args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'],
+        });
+        t.after(() => node.stop());
+        const { Cluster, default: Redis } = require('ioredis');
+        const setup = new Redis(node.url);
+        t.after(() => setup.disconnect());
+        await setup.cluster('ADDSLOTS', ...Array.from({ length: 16_384 }, (_, slot) => slot));
+        await until(async () => /cluster_state:ok/.test(await setup.cluster('INFO')));
+        const client = new Cluster([node.url]);
+        t.after(() => client.disconnect());
+        const store = redis(client, { namespace: newNamespace() });
+        await openNamespace(store);
+        const flake = await SnowFlake.lease(store, { ...OPTIONS, scope: 'process' });
+        await staysHeld(flake);
+        await flake.close();
+      });
+    }
+
+    test('of three processes of a host one moves its connection: all go on', {
+      skip: process.platform !== 'linux' && 'tried on Linux, with its memory file system',
+    }, async () => {
+      await withHosts(1, async (host) => {
+        const namespace = newNamespace();
+        const processes = [host.start(), host.start(), host.start()];
+        // The last one to join renews.
+        for (const process of processes) {
+          await process.run(leaseByClient, engine, server.url, namespace, OPTIONS);
+        }
+        const leases = () => Promise.all(processes.map((process) => process.lease()));
+        const [{ owner, renewals }] = await leases();
+        await processes[2].run(moveClient);
+        let seen;
+        do seen = await leases();
+        while (seen.some((lease) => lease.owner === owner && lease.renewals < renewals + 3));
+        assert.deepEqual(
+          seen.map((lease) => [lease.owner, lease.lost]),
+          seen.map(() => [owner, undefined]),
+        );
+        for (const process of processes) assert.deepEqual(await process.warnings(), []);
+        assert.deepEqual(await created(operator), []);
+      });
+    });
+  });
+}
+
+/** In another process: leases by a client of its own. */
+async function leaseByClient(scene, engine, url, namespace, options) {
+  const { CLIENTS } = scene.require('./lease/clients.js');
+  const [client] = Object.values(CLIENTS[engine]);
+  const connected = await client.connect(url);
+  scene.moveClient = () => client.move(connected);
+  scene.flake = await scene.SnowFlake.lease(client.store(connected, { namespace }), options);
+}
+
+/** In that process: moves that client. */
+async function moveClient(scene) {
+  await scene.moveClient();
+}

@@ -1,0 +1,89 @@
+'use strict';
+// Clients of an application, of one connection each: how they connect, the store of a lease, and how the application moves
+// their connection to another schema, database or number of a database.
+
+const { mysql } = require('../../../js/stores/mysql.js');
+const { postgres } = require('../../../js/stores/postgres.js');
+const { redis } = require('../../../js/stores/redis.js');
+const { typeorm } = require('../../../js/stores/typeorm.js');
+
+/** Longer than a busy machine stops a process. */
+const CONNECT_TIMEOUT = 60_000;
+
+const MOVE = { postgres: 'SET search_path = elsewhere', mysql: 'USE elsewhere' };
+
+async function connectPg(connectionString) {
+  const client = new (require('pg').Client)({ connectionString });
+  await client.connect();
+  return client;
+}
+
+const connectMysql = (uri) =>
+  require('mysql2/promise').createConnection({ uri, connectTimeout: CONNECT_TIMEOUT });
+
+function connectTypeorm(type, url) {
+  const { DataSource } = require('typeorm');
+  const extra = { max: 1, connectionLimit: 1 };
+  return new DataSource({ type, url, extra, connectTimeout: CONNECT_TIMEOUT }).initialize();
+}
+
+/** By engine and name. */
+const CLIENTS = {
+  postgres: {
+    'a Client of pg': {
+      connect: connectPg,
+      store: postgres,
+      move: (client) => client.query(MOVE.postgres),
+      end: (client) => client.end(),
+    },
+    'a Pool of pg': {
+      connect: (connectionString) => new (require('pg').Pool)({ connectionString, max: 1 }),
+      store: postgres,
+      move: (pool) => pool.query(MOVE.postgres),
+      end: (pool) => pool.end(),
+    },
+    'a DataSource on PostgreSQL': {
+      connect: (url) => connectTypeorm('postgres', url),
+      store: typeorm,
+      move: (source) => source.query(MOVE.postgres),
+      end: (source) => source.destroy(),
+    },
+  },
+  mysql: {
+    'a connection of mysql2': {
+      connect: connectMysql,
+      store: mysql,
+      move: (connection) => connection.query(MOVE.mysql),
+      end: (connection) => connection.end(),
+    },
+    'a pool of mysql2': {
+      connect: (uri) =>
+        require('mysql2').createPool({ uri, connectionLimit: 1, connectTimeout: CONNECT_TIMEOUT }),
+      store: mysql,
+      move: (pool) => pool.promise().query(MOVE.mysql),
+      end: (pool) => pool.promise().end(),
+    },
+    'a DataSource on MariaDB': {
+      connect: (url) => connectTypeorm('mariadb', url),
+      store: typeorm,
+      move: (source) => source.query(MOVE.mysql),
+      end: (source) => source.destroy(),
+    },
+  },
+  redis: {
+    'a client of ioredis': {
+      connect: async (url) => new (require('ioredis'))(url),
+      store: redis,
+      move: (client) => client.select(1),
+      end: (client) => client.disconnect(),
+    },
+    'a client of redis': {
+      connect: (url) => require('redis').createClient({ url }).connect(),
+      store: redis,
+      move: (client) => client.sendCommand(['SELECT', '1']),
+      end: (client) => client.close(),
+    },
+  },
+};
+
+module.exports = { CLIENTS };
