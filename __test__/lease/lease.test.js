@@ -25,6 +25,7 @@ const { readReply } = require('../../js/stores/replies.js');
 const { memory } = require('../../js/stores/memory.js');
 
 const TTL = 1000;
+const { signal } = new AbortController();
 const open = [];
 
 afterEach(() => {
@@ -383,6 +384,29 @@ test('a namespace that is lost between two calls of one search is opened anew', 
   store.fault = (name) => name === 'acquire' && lose(store);
   const { message } = await rejects(leased(store, options), 'ERR_SNOWFLAKE_STORE');
   assert.match(message, /faulty: failed to acquire a slot: its namespace keeps changing/);
+});
+
+test('a namespace that is gone when a holder needs another slot was lost', async () => {
+  for (const createAnew of [() => {}, (store) => store.open({ ...record(), signal })]) {
+    let clock = 0;
+    const store = faulty({ now: () => Date.now() + clock });
+    const { open, acquire } = store;
+    const flake = await leased(store);
+    const { ceiling, owner } = flake.lease;
+    store.open = async (request) => {
+      store.open = open;
+      lose(store);
+      // As by a holder that had none before.
+      await createAnew(store);
+      return open(request);
+    };
+    clock = 5000;
+    const mine = store.calls.find(({ name }) => name === 'acquire');
+    await acquire({ ...mine, owner: 'thief', workerIds: 1, ttl: 60_000 });
+    await until(() => flake.lease.owner !== owner);
+    assert.ok(flake.lease.floor >= ceiling, `${flake.lease.floor} is below ${ceiling}`);
+    await flake.close();
+  }
 });
 
 test('a holder whose ttl, maxClockSkew or maxAhead is larger than recorded is refused', async () => {

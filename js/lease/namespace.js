@@ -76,18 +76,22 @@ class Namespace {
     return Math.max(Math.min(wanted, cap), confirmed);
   }
 
-  /** Reads or creates the record, and checks that this holder fits it. */
+  /**
+   * Reads or creates the record, and checks that this holder fits it. A record with another ID than before was lost,
+   * whether this holder noticed it or not.
+   */
   async open() {
     const key = layoutKey(this.#settings.layout);
     const id = newId();
-    const { isLost } = this;
+    const before = this.#record?.id;
     // A namespace that is created anew keeps the limits that were recorded for all holders.
     const { limits } = this;
-    const mayBeLost = isLost || this.#store.mayForget === true;
+    const mayBeLost = this.isLost || before !== undefined || this.#store.mayForget === true;
     const floor = mayBeLost ? this.#tickAt(this.#calls.latestNow + this.reach) : -1;
     let record = await this.#calls.call('open', { id, layout: key, ...limits, floor });
     if (record.layout !== key) throw this.#layoutConflict(record.layout, key);
-    if (isLost && record.id !== id) {
+    this.isLost ||= before !== undefined && record.id !== before;
+    if (this.isLost && record.id !== id) {
       record = await this.#calls.call('raise', { namespace: record.id, ...limits, floor });
     }
     this.isLost = false;
