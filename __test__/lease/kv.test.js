@@ -206,36 +206,71 @@ describe('etcd', { skip: missing('etcd') }, () => {
     });
   });
 
-  test('an etcd lease that expires before its first use is replaced', async () => {
+  /**
+   * Calls `use` with a server, the URL of a proxy before it, and what asks the server.
+   * @param onReply is called with each request and its reply, before the proxy passes that on
+   */
+  async function throughProxy(use, onReply) {
     const server = await Server.start('etcd');
     const ask = async (path, body) => {
       const to = new URL(path, server.url.replace('etcd:', 'http:'));
       return fetch(to, { method: 'POST', body });
     };
-    const grants = [];
-    const between = http.createServer({ keepAliveTimeout: 60_000 }, async (request, response) => {
+    const proxy = http.createServer({ keepAliveTimeout: 60_000 }, async (request, response) => {
       let body = '';
       for await (const chunk of request) body += chunk;
       const reply = await ask(request.url, body);
       const text = await reply.text();
-      if (request.url === '/v3/lease/grant' && grants.push(JSON.parse(text).ID) === 1) {
-        await ask('/v3/lease/revoke', JSON.stringify({ ID: grants[0] }));
-      }
+      await onReply({ path: request.url, body, text, ask });
       response.writeHead(reply.status, { Date: reply.headers.get('date') });
       response.end(text);
     });
-    between.listen(0, '127.0.0.1');
-    await once(between, 'listening');
-    const store = await connect(new URL(`etcd://127.0.0.1:${between.address().port}`));
+    proxy.listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
     try {
-      const record = await store.open(newRecord());
-      assert.equal((await store.acquire(newRequest(record))).workerId, 0);
-      assert.equal(grants.length, 2);
+      await use(server, `etcd://127.0.0.1:${proxy.address().port}`);
     } finally {
-      await store.close();
-      between.close();
+      proxy.close();
       await server.stop();
     }
+  }
+
+  test('a slot that is taken by a call that was given up is released', async () => {
+    const callTimeout = 1000;
+    const options = { datacenterId: 1, ttl: 3_600_000, scope: 'process', callTimeout };
+    let slow = 0;
+    await throughProxy(
+      async (server, url) => {
+        await assert.rejects(SnowFlake.lease(url, options), { code: 'ERR_SNOWFLAKE_STORE' });
+        assert.equal(slow, 1);
+        const store = await connect(new URL(server.url));
+        await until(async () => (await store.slots()).slots.every(({ isHeld }) => !isHeld));
+        await store.close();
+      },
+      async ({ path, body }) => {
+        // The change that takes a slot.
+        if (path !== '/v3/kv/txn' || JSON.parse(body).compare.length < 3) return;
+        slow++;
+        await sleep(callTimeout * 1.5);
+      },
+    );
+  });
+
+  test('an etcd lease that expires before its first use is replaced', async () => {
+    const grants = [];
+    await throughProxy(
+      async (_, url) => {
+        const store = await connect(new URL(url));
+        const record = await store.open(newRecord());
+        assert.equal((await store.acquire(newRequest(record))).workerId, 0);
+        assert.equal(grants.length, 2);
+        await store.close();
+      },
+      async ({ path, text, ask }) => {
+        if (path !== '/v3/lease/grant' || grants.push(JSON.parse(text).ID) !== 1) return;
+        await ask('/v3/lease/revoke', JSON.stringify({ ID: grants[0] }));
+      },
+    );
   });
 });
 

@@ -8,6 +8,7 @@ const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 const { after, before, describe, test } = require('node:test');
 const { createInterface } = require('node:readline');
+const { setTimeout: sleep } = require('node:timers/promises');
 
 const { storm } = require('../support/amount.js');
 const {
@@ -330,6 +331,24 @@ for (const [engine, database] of Object.entries(DATABASES)) {
       const afterwards = statements;
       await new Promise((resolve) => setTimeout(resolve, 100));
       assert.equal(statements, afterwards);
+    });
+
+    test('a slot that is taken by a call that was given up is released', async () => {
+      const namespace = newNamespace();
+      const callTimeout = 1000;
+      const slow = {
+        async query(text, values) {
+          const result = await pool.query(text, values);
+          if (/SET owner = [?$]/.test(text)) await sleep(callTimeout * 1.5);
+          return result;
+        },
+      };
+      const refused = SnowFlake.lease(database.store(slow, { namespace }), {
+        ...{ ...ALONE, ttl: 3_600_000, callTimeout },
+      });
+      await rejects(refused, 'ERR_SNOWFLAKE_STORE');
+      const store = database.store(pool, { namespace });
+      await until(async () => (await store.slots()).slots.every(({ isHeld }) => !isHeld));
     });
 
     test('each of many concurrent holders gets a slot under serializable isolation, too', {

@@ -18,6 +18,8 @@ class StoreCalls {
   repliesHaveTime = false;
   /** The abort controllers of the calls under way. */
   #pending = new Set();
+  /** What is left of calls to acquire: one that was given up may have acquired a slot, and then releases it. */
+  #acquiring = new Set();
 
   constructor(store, callTimeout) {
     this.#store = store;
@@ -49,9 +51,11 @@ class StoreCalls {
     const send = async (signal) => this.#store[name]({ ...request, signal });
     const call = (signal) => {
       const sent = send(signal);
-      sent
+      const late = sent
         .then((value) => signal.aborted && onLate(readReply(name, value, request)))
-        .catch(() => {});
+        .catch(() => {})
+        .finally(() => this.#acquiring.delete(late));
+      if (name === 'acquire') this.#acquiring.add(late);
       return sent;
     };
     const limit = new AbortController();
@@ -78,6 +82,11 @@ class StoreCalls {
     // the smallest skew that agrees with that.
     const [least, most] = [called.wall - unixMs, unixNow() - unixMs];
     this.skew = Math.max(least, Math.min(most, 0));
+  }
+
+  /** Until nothing is left of calls to acquire, within the time limit of a release. */
+  async settle() {
+    await runWithin(RELEASE_MS, () => Promise.all(this.#acquiring)).catch(() => {});
   }
 
   async close() {

@@ -79,6 +79,7 @@ class StoreLease {
       await lease.#finder.joinOrAcquire(lease.#deadline);
     } catch (failure) {
       lease.channel?.close();
+      await lease.#calls.settle();
       throw failure;
     }
     lease.#schedule();

@@ -157,6 +157,9 @@ class SlotFinder {
   /**
    * Acquires a free slot and opens it. The slot's node may be open on this host already, through another
    * namespace. Such slots stay held until a usable one is found, so that the store returns other slots.
+   *
+   * A slot that cannot be opened has issued nothing: its window or page begins last. So it is released, whatever the
+   * failure.
    */
   async #acquireUsable(deadline) {
     const unusable = [];
@@ -167,9 +170,8 @@ class SlotFinder {
         try {
           return this.#openSlot(hold);
         } catch (failure) {
-          if (failure.code !== 'ERR_SNOWFLAKE_CONFLICT') throw failure;
-          // It issued no ID, so it is released. After any other failure the slot expires.
           unusable.push(hold);
+          if (failure.code !== 'ERR_SNOWFLAKE_CONFLICT') throw failure;
           conflict = failure;
         }
       }

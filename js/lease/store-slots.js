@@ -54,10 +54,10 @@ class StoreSlots {
       const wanted = unwrap(native.firstCeiling(layout, ttl + maxAhead));
       const ceiling = this.#namespace.capped(wanted);
       const request = { ...this.#identify({ owner }), holder, ceiling };
-      const reply = await this.#calls.call('acquire', request, ({ workerId, floor }) => {
+      const reply = await this.#calls.call('acquire', request, async ({ workerId, floor }) => {
         // A slot that arrives late has no process that would renew it.
         if (workerId === undefined) return;
-        this.#calls.call('release', { ...request, workerId, last: floor }).catch(() => {});
+        await this.#calls.call('release', { ...request, workerId, last: floor });
       });
       if (reply.isMissing) {
         if (++reopens > MAX_REOPENS) {

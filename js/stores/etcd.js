@@ -96,6 +96,22 @@ function etcd(urls, options) {
     };
   }
 
+  async function release({ namespace: id, datacenterId, workerId, owner, last, signal }) {
+    const leaseId = await retryChange(signal, async () => {
+      const { stored, record, at, slot } = await readSlot(datacenterId, workerId, signal);
+      if (record?.id !== id || slot?.owner !== owner) return null;
+      const { stored: before, lease: mine, ...kept } = slot;
+      const freed = JSON.stringify({ ...kept, ceiling: last, owner: null });
+      const { isDone } = await txn(
+        [is(recordKey, stored), is(at, before)],
+        [put(at, freed), remove(holdKey(datacenterId, workerId))],
+        signal,
+      );
+      return isDone ? mine : undefined;
+    });
+    if (leaseId !== null) await revoke(leaseId, signal);
+  }
+
   return {
     name,
 
@@ -145,12 +161,17 @@ function etcd(urls, options) {
         const floor = Math.max(before?.ceiling ?? -1, record.floor);
         const slot = { ceiling: Math.max(floor, ceiling), owner, lease: leaseId, ...holder };
         const [at, hold] = [slotKey(datacenterId, workerId), holdKey(datacenterId, workerId)];
+        const mine = { namespace: id, datacenterId, workerId, owner, last: floor };
         const { isDone, second } = await txn(
           [is(recordKey, stored), is(at, before?.stored), is(hold, undefined)],
           [put(at, JSON.stringify(slot)), put(hold, owner, leaseId)],
           signal,
         ).catch(async (failure) => {
-          if (failure.status !== NOT_FOUND) throw failure;
+          if (failure.status !== NOT_FOUND) {
+            // etcd may have made the change.
+            await release(mine).catch(() => {});
+            throw failure;
+          }
           // The etcd lease expired before its first use.
           leaseId = await grant(ttl, signal);
           return { isDone: false };
@@ -180,21 +201,7 @@ function etcd(urls, options) {
       });
     },
 
-    async release({ namespace: id, datacenterId, workerId, owner, last, signal }) {
-      const leaseId = await retryChange(signal, async () => {
-        const { stored, record, at, slot } = await readSlot(datacenterId, workerId, signal);
-        if (record?.id !== id || slot?.owner !== owner) return null;
-        const { stored: before, lease: mine, ...kept } = slot;
-        const freed = JSON.stringify({ ...kept, ceiling: last, owner: null });
-        const { isDone } = await txn(
-          [is(recordKey, stored), is(at, before)],
-          [put(at, freed), remove(holdKey(datacenterId, workerId))],
-          signal,
-        );
-        return isDone ? mine : undefined;
-      });
-      if (leaseId !== null) await revoke(leaseId, signal);
-    },
+    release,
 
     async slots() {
       const [all] = (await txn([], [getAll(root)])).found;

@@ -141,6 +141,19 @@ function sqlStore({ kind, dialect, ...connection }, options) {
     return { workerId: mine.workerId, floor: Math.max(Number(before), floor), expires, now: time };
   }
 
+  /** As take(). If that fails or is given up, the database may have taken the slot all the same: then it is released. */
+  async function takeOrLeave(slot, floor, request) {
+    request.signal?.throwIfAborted();
+    try {
+      return await take(slot, floor, request);
+    } catch (failure) {
+      const last = Math.max(Number(slot.ceiling), floor);
+      const mine = { ...request, workerId: Number(slot.worker_id), last, signal: undefined };
+      await calls.release(mine).catch(() => {});
+      throw failure;
+    }
+  }
+
   /** A slot's record; undefined if there is none, or the namespace has another ID. */
   async function readSlot(request) {
     const [found] = await read(
@@ -265,7 +278,7 @@ function sqlStore({ kind, dialect, ...connection }, options) {
       const lowest = slots.filter(({ ceiling }) => ceiling === slots[0].ceiling);
       lowest.push(...lowest.splice(0, Math.floor(Math.random() * lowest.length)));
       for (const slot of [...lowest, ...slots.slice(lowest.length)]) {
-        const taken = await take(slot, found.floor, request);
+        const taken = await takeOrLeave(slot, found.floor, request);
         if (taken) return taken;
       }
       if (slots.length > 0) continue;

@@ -1,0 +1,55 @@
+'use strict';
+// A host that acquires slots and cannot use them leaves them to others.
+
+const assert = require('node:assert/strict');
+const { writeFileSync } = require('node:fs');
+const { after, before, describe, test } = require('node:test');
+
+const { connect } = require('../../js/stores/connect.js');
+const { open: openNamespace } = require('../support/lease/contract.js');
+const { withHosts } = require('../support/lease/on-host.js');
+const { ENGINES, Server, missing, unusual } = require('../support/lease/servers.js');
+const { layouts, until } = require('../support/support.js');
+
+const linux =
+  process.platform === 'linux' ? undefined : `tried on Linux, with its memory file system`;
+/** Two slots. */
+const layout = { ...layouts.node, workerBits: 1 };
+const OPTIONS = { datacenterId: 1, layout, ttl: 3_600_000, callTimeout: 60_000 };
+
+for (const engine of ENGINES) {
+  describe(engine, { skip: linux ?? missing(engine) ?? unusual(engine) }, () => {
+    let server;
+    before(async () => {
+      server = await Server.start(engine);
+    });
+    after(() => server?.stop());
+
+    test('slots whose pages cannot be created are free at once', async () => {
+      await withHosts(2, async (damaged, healthy) => {
+        const store = await connect(new URL(server.url));
+        await openNamespace(store, {
+          layout: `41/3/1/2/12@1+${layouts.node.epoch}`,
+          ttl: OPTIONS.ttl,
+        });
+        const process = damaged.start();
+        const { page } = await process.open(server.url, OPTIONS);
+        await process.close();
+        for (const workerId of [0, 1]) {
+          writeFileSync(page.replace(/\d+\.page$/, `${workerId}.page`), 'no page'.repeat(1000));
+        }
+        for (let n = 0; n < 4; n++) {
+          await assert.rejects(process.open(server.url, OPTIONS), {
+            code: 'ERR_SNOWFLAKE_STORE',
+            message: /\.page/,
+          });
+        }
+        // A thread ends its release after close().
+        await until(async () => (await store.slots()).slots.every(({ isHeld }) => !isHeld));
+        const { slot } = await healthy.start().open(server.url, OPTIONS);
+        assert.equal(typeof slot.workerId, 'number');
+        await store.close();
+      });
+    });
+  });
+}
