@@ -13,10 +13,13 @@ const { promisify } = require('node:util');
 const { storm } = require('../support/amount.js');
 const { MAIN } = require('../support/cli.js');
 const { Drawer, countDuplicatesOf } = require('../support/drawer.js');
+const { open: openNamespace } = require('../support/lease/contract.js');
 const { deleteNamespace } = require('../support/lease/namespaces.js');
+const { withHosts } = require('../support/lease/on-host.js');
 const { inRounds } = require('../support/lease/rounds.js');
-const { ENGINES, Server, missing } = require('../support/lease/servers.js');
+const { ENGINES, Server, missing, unusual } = require('../support/lease/servers.js');
 const { limitWait } = require('../support/limit-wait.js');
+const { connect } = require('../../js/stores/connect.js');
 const { memory } = require('../../js/stores/memory.js');
 const { SnowFlake, layouts, patience } = require('../support/support.js');
 
@@ -142,6 +145,41 @@ const LOSSES = {
     isSafe: () => false,
   },
 };
+
+describe('a process that joins its host', {
+  skip: process.platform !== 'linux' && 'tried on Linux, with its memory file system',
+}, () => {
+  for (const engine of ENGINES) {
+    test(`${engine}: and finds that the store went back starts above what others may issue`, {
+      skip: unusual(engine),
+    }, async () => {
+      const server = await Server.start(engine);
+      try {
+        await withHosts(2, async (...hosts) => {
+          const limits = { ttl: 2 * TTL, maxClockSkew: SKEW };
+          const waits = { callTimeout: 60_000, waitForSlot: 60_000 };
+          const options = { datacenterId: 1, layout, ...limits, ...waits };
+          const store = await connect(new URL(server.url));
+          await openNamespace(store, { layout: `41/5/3/2/12@1+${layout.epoch}`, ...limits });
+          await store.close();
+          await server.backUp();
+          const ceilings = [];
+          for (const host of hosts) {
+            const process = host.start();
+            ceilings.push((await process.open(server.url, options)).ceiling);
+            // It notices nothing.
+            process.kill('SIGSTOP');
+          }
+          await server.restore();
+          const { floor } = await hosts[0].start().open(server.url, options);
+          assert.ok(floor >= Math.max(...ceilings), `${floor} is below ${ceilings}`);
+        });
+      } finally {
+        await server.stop();
+      }
+    });
+  }
+});
 
 describe('a namespace', { concurrency: 2, skip: storm }, () => {
   for (const engine of ENGINES) {

@@ -46,6 +46,10 @@ class SlotFinder {
       }
       try {
         if (unlock !== undefined && (await this.#join())) return;
+        if (this.#namespace.isLost) {
+          await this.#slots.readClock();
+          await this.#namespace.open();
+        }
         return await this.#acquireUsable(monotonic());
       } catch (refusal) {
         if (refusal.code !== 'ERR_SNOWFLAKE_NO_SLOT' || monotonic() >= deadline) throw refusal;
@@ -67,7 +71,8 @@ class SlotFinder {
 
   /**
    * Joins the host's slot, if there is one and the store knows it. Copies of a store have the same namespace
-   * ID, as staging restored from production's backup has. A page of the copy's slot must not be joined.
+   * ID, as staging restored from production's backup has. A page of the copy's slot must not be joined. Nobody can tell a
+   * copy from a store that went back, which makes slots of other hosts look free: both count as lost.
    */
   async #join(isWanted = () => true) {
     const { inThread } = this.#settings.leasing;
@@ -87,6 +92,7 @@ class SlotFinder {
       let lost;
       try {
         lost = await this.#slots.renew(channel, slot, () => this.isReleased);
+        lost &&= await this.#slots.refineLoss(lost, slot);
         this.#throwIfReleased();
       } catch (failure) {
         channel.close();
@@ -94,6 +100,8 @@ class SlotFinder {
       }
       if (lost !== null) {
         this.#foreign.add(slot.owner);
+        // A slot that another process has just released has a lower ceiling, too.
+        if (lost !== 'taken' && slot.refresh().loss !== 'released') this.#namespace.isLost = true;
         channel.leave();
       } else if (this.channel === undefined) {
         this.channel = channel;
