@@ -454,6 +454,36 @@ describe('processes of a host', { concurrency: 2 }, () => {
     });
   });
 
+  test('etcd holds a slot for the ttl of the process that renews, not of the one that acquired it', {
+    skip: linux ?? missing('etcd'),
+  }, async () => {
+    const server = await Server.start('etcd');
+    /** The IDs of etcd's leases. */
+    const leasesOf = async () => {
+      const to = `${server.url.replace('etcd:', 'http:')}/v3/lease/leases`;
+      const { leases = [] } = await (await fetch(to, { method: 'POST', body: '{}' })).json();
+      return leases.map(({ ID }) => ID);
+    };
+    try {
+      await withHosts(2, async (host, other) => {
+        const url = await newUrl(server, '41/5/0/2/12');
+        const layout = { ...layouts.node, datacenterBits: 5, workerBits: 0 };
+        const options = { ...OPTIONS, layout };
+        const short = await opened(host, 1, url, { ...options, ttl: SHORT_TTL });
+        const [first] = await leasesOf();
+        const long = await opened(host, 1, url, options);
+        assert.equal(long.leases[0].owner, short.leases[0].owner);
+        short.processes[0].kill('SIGKILL');
+        const hasExpired = async () => !(await leasesOf()).includes(first);
+        await within(LATE, 'the lease of the short ttl expires', hasExpired);
+        await assert.rejects(opened(other, 1, url, options), { code: 'ERR_SNOWFLAKE_NO_SLOT' });
+        assert.deepEqual(await long.processes[0].warnings(), []);
+      });
+    } finally {
+      await server.stop();
+    }
+  });
+
   describe('on PostgreSQL', { skip: linux ?? missing('postgres') }, () => {
     test('processes share by TypeORM, pg and a URL; workerNode() leaves no page', async () => {
       const server = await Server.start('postgres');

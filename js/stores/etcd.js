@@ -75,10 +75,13 @@ function etcd(urls, options) {
     return (await post('/v3/lease/grant', body, signal)).reply.ID;
   }
 
-  /** Renews the etcd lease, or replaces one that has expired. */
+  /**
+   * Renews the etcd lease, or replaces it: one that has expired, or whose time is shorter than ttl, since a process of
+   * the host with a shorter one was granted it. The one before expires by itself.
+   */
   async function keepAlive(leaseId, ttl, signal) {
     const { reply } = await post('/v3/lease/keepalive', { ID: leaseId }, signal);
-    return Number(reply.result?.TTL ?? 0) > 0 ? leaseId : grant(ttl, signal);
+    return Number(reply.result?.TTL ?? 0) * 1000 >= ttl ? leaseId : grant(ttl, signal);
   }
 
   /** Ignores failures: an etcd lease that is not revoked expires. */
