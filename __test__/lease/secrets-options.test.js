@@ -320,7 +320,7 @@ describe('the error of a client', () => {
     'redis() with node-redis': () => redis({ eval() {}, sendCommand: reject, isOpen: true }),
     'postgres()': () => postgres(pool),
     'mysql()': () => mysql({ query: reject, getConnection: reject, execute() {} }),
-    'typeorm()': () => typeorm(pool),
+    'typeorm()': () => typeorm({ ...pool, createQueryRunner: () => ({ connect: reject }) }),
     'workerNode()': () => workerNode(pool),
   };
 
@@ -403,14 +403,21 @@ describe('the error of a client', () => {
     }
     learn(new URL('redis://app:table@db'));
     const queries = [];
-    const source = {
-      options: { type: 'sqlite' },
-      createQueryRunner: () => ({ isTransactionActive: false }),
+    const runner = {
+      isTransactionActive: false,
+      async connect() {},
+      async release() {},
       async query(query) {
         queries.push(query);
         if (query.endsWith(' AS ms')) return [{ ms: Date.now() }];
+        if (query.endsWith(' AS home')) return [{ home: 'main' }];
         throw new Error('SQLITE_ERROR: no such table: snowdrift_slots');
       },
+    };
+    const source = {
+      options: { type: 'sqlite' },
+      createQueryRunner: () => runner,
+      query: (...given) => runner.query(...given),
     };
     await thrownBy(() => SnowFlake.lease(typeorm(source), { datacenterId: 1 }));
     // It creates the table that is missing.

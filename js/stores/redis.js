@@ -120,16 +120,19 @@ function redis(client, options, isOurs = false) {
   const namespace = readNamespace(options);
   // In node-redis, sendCommand takes an array of words; in ioredis, a Command object.
   const isNodeRedis = typeof client.sendCommand === 'function' && 'isOpen' in client;
-  const send = ofClient((words) =>
-    isNodeRedis ? client.sendCommand(words) : client.call(words[0], ...words.slice(1)),
+  // Version 5 takes a command that is not sent yet out of its queue when `abortSignal` aborts. ioredis cannot.
+  const send = ofClient((words, abortSignal) =>
+    isNodeRedis
+      ? client.sendCommand(words, { abortSignal })
+      : client.call(words[0], ...words.slice(1)),
   );
   const key = `snowdrift:${namespace}`;
   /** Its number as text; '' for the connection's own. */
   let database = isOurs ? '' : undefined;
 
-  async function findDatabase() {
+  async function findDatabase(signal) {
     try {
-      const info = await send(['CLIENT', 'INFO']);
+      const info = await send(['CLIENT', 'INFO'], signal);
       return /\bdb=(\d+)/.exec(info)[1];
     } catch (failure) {
       // Redis before 6.2, or a user without the right. Only ioredis knows which database is selected now.
@@ -141,11 +144,11 @@ function redis(client, options, isOurs = false) {
 
   const run = async (script, values = [], signal) => {
     if (database === undefined) {
-      const found = await findDatabase();
+      const found = await findDatabase(signal);
       database ??= found;
     }
     signal?.throwIfAborted();
-    return send(['EVAL', script, '1', key, database, ...values.map(String)]);
+    return send(['EVAL', script, '1', key, database, ...values.map(String)], signal);
   };
   const name = `redis:${namespace}`;
 
@@ -159,8 +162,8 @@ function redis(client, options, isOurs = false) {
     name,
     mayForget: true,
 
-    async now() {
-      const [seconds, micros] = await send(['TIME']);
+    async now({ signal } = {}) {
+      const [seconds, micros] = await send(['TIME'], signal);
       return Number(seconds) * 1000 + Number(micros) / 1000;
     },
 

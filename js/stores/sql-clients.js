@@ -32,7 +32,7 @@ async function queryPostgres(client, text, values, signal) {
   // Without values, pg accepts several statements in one text.
   const run = async (on) => (await on.query(numberParameters(text), values)).rows;
   if (!isPool) return run(client);
-  const connection = await client.connect();
+  const connection = await takeConnection(client, signal, () => client.connect());
   ignoreErrors(connection);
   return onConnection('PostgreSQL', connection, signal, run, {
     release: () => connection.release(),
@@ -45,10 +45,42 @@ async function queryMysql(client, text, values, signal) {
   const promised = typeof client.promise === 'function' ? client.promise() : client;
   const run = async (on) => (await on.query(text, values))[0];
   if (typeof promised.getConnection !== 'function') return run(promised);
-  const connection = await promised.getConnection();
+  const connection = await takeConnection(client, signal, () => promised.getConnection());
   // What lasts is the connection within: each call gets a wrapper of its own, whose listeners would stay.
   ignoreErrors(connection.connection ?? connection);
   return onConnection('MySQL', connection, signal, run, connection);
+}
+
+/**
+ * By pool: requests for a connection whose calls were given up. No pool takes a request back, so the next call adopts one: at
+ * most one waits, and calls keep their place.
+ */
+const abandoned = new WeakMap();
+
+/** Takes a connection, which has release(), from a pool. */
+async function takeConnection(pool, signal, request) {
+  if (!abandoned.has(pool)) abandoned.set(pool, []);
+  const requests = abandoned.get(pool);
+  const requested = requests.shift() ?? request();
+  const abandon = () => requests.push(requested);
+  /** @returns whether nobody has adopted it */
+  const forget = () => {
+    const at = requests.indexOf(requested);
+    if (at >= 0) requests.splice(at, 1);
+    return at >= 0;
+  };
+  signal?.addEventListener('abort', abandon);
+  try {
+    const connection = await requested;
+    if (signal?.aborted && forget()) await connection.release();
+    signal?.throwIfAborted();
+    return connection;
+  } catch (failure) {
+    forget();
+    throw failure;
+  } finally {
+    signal?.removeEventListener('abort', abandon);
+  }
 }
 
 /** Runs a query on a pool's connection. An abort destroys the connection. */
@@ -135,5 +167,6 @@ module.exports = {
   numberParameters,
   queryMysql: ofClient(queryMysql),
   queryPostgres: ofClient(queryPostgres),
+  takeConnection,
   uncommittedError,
 };

@@ -11,7 +11,12 @@ export function typeorm(
   dataSource: {
     options: { type: string };
     query(text: string, values?: unknown[]): Promise<unknown>;
-    createQueryRunner(): { readonly isTransactionActive: boolean };
+    createQueryRunner(): {
+      readonly isTransactionActive: boolean;
+      connect(): Promise<unknown>;
+      query(text: string, values?: unknown[]): Promise<unknown>;
+      release(): Promise<void>;
+    };
   },
   options?: StoreOptions,
 ): LeaseStore;

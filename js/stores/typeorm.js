@@ -5,7 +5,7 @@
 const { configError, describe } = require('../errors.js');
 const { ofClient } = require('./failures.js');
 const { checkClient } = require('./options.js');
-const { numberParameters } = require('./sql-clients.js');
+const { numberParameters, takeConnection } = require('./sql-clients.js');
 const { sql } = require('./sql-dialects.js');
 const { sqlStore } = require('./sql.js');
 
@@ -31,9 +31,18 @@ function typeorm(dataSource, options) {
   const connection = {
     kind: `typeorm:${type}`,
     dialect,
-    query: ofClient((text, values) =>
-      dataSource.query(dialect === 'postgres' ? numberParameters(text) : text, values),
-    ),
+    query: ofClient(async (text, values, signal) => {
+      const runner = await takeConnection(dataSource, signal, async () => {
+        const created = dataSource.createQueryRunner();
+        await created.connect();
+        return created;
+      });
+      try {
+        return await runner.query(dialect === 'postgres' ? numberParameters(text) : text, values);
+      } finally {
+        await runner.release();
+      }
+    }),
     // On SQLite all queries of a DataSource share one connection, and so its transaction.
     isInTransaction: () =>
       dialect === 'sqlite' && dataSource.createQueryRunner().isTransactionActive,

@@ -44,8 +44,13 @@ CREATE TABLE IF NOT EXISTS ${table} (
 )`,
     created: 'EXTRACT(EPOCH FROM CREATED)',
     query: queryPostgres,
-    insert: async (client, table, values) => {
-      const [row] = await queryPostgres(client, `${insertInto(table)} RETURNING ID`, values);
+    insert: async (client, table, values, signal) => {
+      const [row] = await queryPostgres(
+        client,
+        `${insertInto(table)} RETURNING ID`,
+        values,
+        signal,
+      );
       return Number(row.id);
     },
   },
@@ -56,8 +61,8 @@ CREATE TABLE IF NOT EXISTS ${table} (
 )`,
     created: 'UNIX_TIMESTAMP(CREATED)',
     query: queryMysql,
-    insert: async (client, table, values) => {
-      const inserted = await queryMysql(client, insertInto(table), values);
+    insert: async (client, table, values, signal) => {
+      const inserted = await queryMysql(client, insertInto(table), values, signal);
       if (!DIALECTS.mysql.isCommitted(inserted)) throw uncommittedError('mysql:WORKER_NODE');
       return Number(inserted.insertId);
     },
@@ -125,8 +130,8 @@ function workerNode(client, options = {}) {
     // Slots are never reused, so pages of the host would pile up.
     scope: 'process',
 
-    async now() {
-      const [{ ms }] = await query(client, `SELECT ${now} AS ms`);
+    async now({ signal } = {}) {
+      const [{ ms }] = await query(client, `SELECT ${now} AS ms`, [], signal);
       return Number(ms);
     },
 
@@ -162,14 +167,14 @@ function workerNode(client, options = {}) {
       signal.throwIfAborted();
       let workerId;
       try {
-        workerId = await insert(client, table, values);
+        workerId = await insert(client, table, values, signal);
       } catch (failure) {
         if (!isMissing(failure)) throw failure;
-        await query(client, create(table));
-        workerId = await insert(client, table, values);
+        await query(client, create(table), undefined, signal);
+        workerId = await insert(client, table, values, signal);
       }
       // After a crash the server may assign a rolled-back ID again.
-      const row = await readRow(workerId);
+      const row = await readRow(workerId, signal);
       if (row?.id !== workerId || row.isUncommitted) throw uncommittedError(name);
       if (workerId >= workerIds) {
         throw new SnowFlakeError(

@@ -27,7 +27,13 @@ function connectTypeorm(type, url) {
   return new DataSource({ type, url, extra, connectTimeout: CONNECT_TIMEOUT }).initialize();
 }
 
-/** By engine and name. */
+async function holdRunner(source) {
+  const runner = source.createQueryRunner();
+  await runner.connect();
+  return () => runner.release();
+}
+
+/** By engine and name. Of pools also: takes the only connection until it is released, and how many wait for it. */
 const CLIENTS = {
   postgres: {
     'a Client of pg': {
@@ -37,12 +43,16 @@ const CLIENTS = {
       end: (client) => client.end(),
     },
     'a Pool of pg': {
+      hold: async (pool) => (await pool.connect()).release,
+      waiting: (pool) => pool.waitingCount,
       connect: (connectionString) => new (require('pg').Pool)({ connectionString, max: 1 }),
       store: postgres,
       move: (pool) => pool.query(MOVE.postgres),
       end: (pool) => pool.end(),
     },
     'a DataSource on PostgreSQL': {
+      hold: holdRunner,
+      waiting: ({ driver }) => driver.master.waitingCount,
       connect: (url) => connectTypeorm('postgres', url),
       store: typeorm,
       move: (source) => source.query(MOVE.postgres),
@@ -57,6 +67,11 @@ const CLIENTS = {
       end: (connection) => connection.end(),
     },
     'a pool of mysql2': {
+      hold: async (pool) => {
+        const connection = await pool.promise().getConnection();
+        return () => connection.release();
+      },
+      waiting: (pool) => pool._connectionQueue.length,
       connect: (uri) =>
         require('mysql2').createPool({ uri, connectionLimit: 1, connectTimeout: CONNECT_TIMEOUT }),
       store: mysql,
@@ -64,6 +79,8 @@ const CLIENTS = {
       end: (pool) => pool.promise().end(),
     },
     'a DataSource on MariaDB': {
+      hold: holdRunner,
+      waiting: ({ driver }) => driver.pool._connectionQueue.length,
       connect: (url) => connectTypeorm('mariadb', url),
       store: typeorm,
       move: (source) => source.query(MOVE.mysql),
