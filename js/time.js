@@ -56,21 +56,30 @@ class CallTimeout extends Error {
   }
 }
 
+/** Runs a call until it settles or its signal aborts. */
+async function untilAborted(signal, call) {
+  signal.throwIfAborted();
+  let abort;
+  const aborted = new Promise((_, reject) => {
+    abort = () => reject(signal.reason);
+    signal.addEventListener('abort', abort);
+  });
+  try {
+    return await Promise.race([call(), aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
 /**
  * Runs a call until it settles or its signal aborts, which it does after `ms`.
  * @param limit the signal's controller, for a call that is also abandoned for other reasons
  */
 async function runWithin(ms, call, limit = new AbortController()) {
   const { signal } = limit;
-  signal.throwIfAborted();
-  const aborted = new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason));
-  });
-  // Nobody may wait for it any more.
-  aborted.catch(() => {});
   const timer = setTimeout(() => limit.abort(new CallTimeout(ms)), ms);
   try {
-    return await Promise.race([call(signal), aborted]);
+    return await untilAborted(signal, () => call(signal));
   } finally {
     clearTimeout(timer);
   }
@@ -88,4 +97,5 @@ module.exports = {
   runWithin,
   setTimeout,
   unixNow,
+  untilAborted,
 };

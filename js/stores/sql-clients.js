@@ -3,6 +3,7 @@
 // once: a rollback would undo what a lease relies on.
 
 const { configError, describe } = require('../errors.js');
+const { untilAborted } = require('../time.js');
 const { ofClient } = require('./failures.js');
 const { guardCall, ignoreErrors } = require('./sockets.js');
 const { DIALECTS } = require('./sql-dialects.js');
@@ -16,11 +17,62 @@ function numberParameters(text) {
   return text.replaceAll('?', () => `$${++n}`);
 }
 
+/** By pool: the connections that calls have requested which were given up since. */
+const abandoned = new WeakMap();
+
 /**
- * Runs one statement with `?` placeholders through a client of `pg`, and returns its rows.
+ * Takes a connection from a pool. A pool does not cancel a request: one of a call that was given up serves the next call,
+ * so that waiting requests do not add up.
+ * @param request requests a connection; `release` returns it
+ */
+async function takeConnection(
+  pool,
+  signal,
+  request,
+  release = (connection) => connection.release(),
+) {
+  if (signal === undefined) return request();
+  if (!abandoned.has(pool)) abandoned.set(pool, new Set());
+  const requests = abandoned.get(pool);
+  signal.throwIfAborted();
+  const [first] = requests;
+  requests.delete(first);
+  const requested = first ?? request();
+  try {
+    return await untilAborted(signal, () => requested);
+  } catch (failure) {
+    if (signal.aborted) {
+      requests.add(requested);
+      const isUnused = () => requests.delete(requested);
+      requested.then((connection) => isUnused() && release(connection)).catch(isUnused);
+    }
+    throw failure;
+  }
+}
+
+/** By Client of pg: the end of its last call. */
+const turns = new WeakMap();
+
+/** Runs calls one after the other: pg deprecates queries of a Client that overlap. */
+async function inTurn(client, signal, run) {
+  const last = turns.get(client);
+  const call = (async () => {
+    await last;
+    signal?.throwIfAborted();
+    return run(client);
+  })();
+  turns.set(
+    client,
+    call.catch(() => {}),
+  );
+  return call;
+}
+
+/**
+ * Runs `run` on a client of `pg`: on itself, or on a connection of a pool.
  * @param signal when aborted, removes the connection from its pool, since it may be half-open
  */
-async function queryPostgres(client, text, values, signal) {
+async function onPostgres(client, signal, run) {
   // Of pg, only a Pool has totalCount.
   const isPool = typeof client.totalCount === 'number';
   // It would keep the query until then.
@@ -29,9 +81,7 @@ async function queryPostgres(client, text, values, signal) {
       'the Client of pg is not connected: await client.connect() first, or pass a Pool',
     );
   }
-  // Without values, pg accepts several statements in one text.
-  const run = async (on) => (await on.query(numberParameters(text), values)).rows;
-  if (!isPool) return run(client);
+  if (!isPool) return inTurn(client, signal, run);
   const connection = await takeConnection(client, signal, () => client.connect());
   ignoreErrors(connection);
   return onConnection('PostgreSQL', connection, signal, run, {
@@ -40,10 +90,9 @@ async function queryPostgres(client, text, values, signal) {
   });
 }
 
-/** The same through a client of `mysql2` or `mysql2/promise`. */
-async function queryMysql(client, text, values, signal) {
+/** The same with a client of `mysql2` or `mysql2/promise`. */
+async function onMysql(client, signal, run) {
   const promised = typeof client.promise === 'function' ? client.promise() : client;
-  const run = async (on) => (await on.query(text, values))[0];
   if (typeof promised.getConnection !== 'function') return run(promised);
   const connection = await takeConnection(client, signal, () => promised.getConnection());
   // What lasts is the connection within: each call gets a wrapper of its own, whose listeners would stay.
@@ -51,37 +100,18 @@ async function queryMysql(client, text, values, signal) {
   return onConnection('MySQL', connection, signal, run, connection);
 }
 
-/**
- * By pool: requests for a connection whose calls were given up. No pool takes a request back, so the next call adopts one: at
- * most one waits, and calls keep their place.
- */
-const abandoned = new WeakMap();
+/** Runs one statement with `?` placeholders through a client of `pg`, and returns its rows. */
+const queryPostgres = (client, text, values, signal) =>
+  onPostgres(
+    client,
+    signal,
+    // Without values, pg accepts several statements in one text.
+    async (connection) => (await connection.query(numberParameters(text), values)).rows,
+  );
 
-/** Takes a connection, which has release(), from a pool. */
-async function takeConnection(pool, signal, request) {
-  if (!abandoned.has(pool)) abandoned.set(pool, []);
-  const requests = abandoned.get(pool);
-  const requested = requests.shift() ?? request();
-  const abandon = () => requests.push(requested);
-  /** @returns whether nobody has adopted it */
-  const forget = () => {
-    const at = requests.indexOf(requested);
-    if (at >= 0) requests.splice(at, 1);
-    return at >= 0;
-  };
-  signal?.addEventListener('abort', abandon);
-  try {
-    const connection = await requested;
-    if (signal?.aborted && forget()) await connection.release();
-    signal?.throwIfAborted();
-    return connection;
-  } catch (failure) {
-    forget();
-    throw failure;
-  } finally {
-    signal?.removeEventListener('abort', abandon);
-  }
-}
+/** The same through a client of `mysql2` or `mysql2/promise`. */
+const queryMysql = (client, text, values, signal) =>
+  onMysql(client, signal, async (connection) => (await connection.query(text, values))[0]);
 
 /** Runs a query on a pool's connection. An abort destroys the connection. */
 async function onConnection(server, connection, signal, run, ends) {
@@ -165,6 +195,8 @@ module.exports = {
   createRunner,
   findHome,
   numberParameters,
+  onMysql,
+  onPostgres,
   queryMysql: ofClient(queryMysql),
   queryPostgres: ofClient(queryPostgres),
   takeConnection,

@@ -24,8 +24,12 @@ const BREAKS = {
 class Link {
   #server;
   #sockets = new Set();
+  /** Those of them at the server's end. */
+  #servers = new Set();
   /** Sockets whose packets vanish, both ways, until the link closes. */
   #stalled = new Set();
+  /** By socket of a server: how many of its bytes still pass. */
+  #allowed = new Map();
   #isCut = false;
   #isSilent = false;
   #break;
@@ -57,6 +61,8 @@ class Link {
       return;
     }
     const server = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    this.#servers.add(server);
+    server.on('close', () => this.#servers.delete(server));
     if (this.#break !== undefined) {
       this.#joinUntil(this.#break, client, server);
       return;
@@ -67,7 +73,10 @@ class Link {
     ]) {
       this.#add(from);
       // What is lost is lost: nobody gets a reset.
-      from.on('data', (chunk) => {
+      from.on('data', (data) => {
+        const allowed = this.#allowed.get(from) ?? data.length;
+        const chunk = data.subarray(0, allowed);
+        if (this.#allowed.has(from)) this.#allowed.set(from, allowed - chunk.length);
         const pass = () => {
           if (!this.#isCut && !this.#stalled.has(from)) to.write(chunk);
         };
@@ -115,6 +124,16 @@ class Link {
   /** From now on nothing gets through, in silence. */
   cut() {
     this.#isCut = true;
+  }
+
+  /** Of the replies on connections of now, so many bytes pass, and the rest is lost. Requests pass. */
+  loseReplies(bytes) {
+    for (const server of this.#servers) this.#allowed.set(server, bytes);
+  }
+
+  /** Resets the connections of now. */
+  reset() {
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   /** Connections of now stall for ever, without FIN or RST at either end. New ones work. */

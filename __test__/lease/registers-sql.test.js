@@ -1,0 +1,538 @@
+'use strict';
+// What registers in SQL databases must do besides the contract: refuse connections inside the application's transaction,
+// which stays; keep to their table; create it once; and leave nothing behind in the application's pool. On real servers.
+
+const assert = require('node:assert/strict');
+const { randomBytes } = require('node:crypto');
+const { setMaxListeners } = require('node:events');
+const { after, before, describe, test } = require('node:test');
+
+const { limitWait } = require('../support/limit-wait.js');
+const { rejects, until } = require('../support/support.js');
+const { Server, missing } = require('../support/lease/servers.js');
+
+const { signal } = new AbortController();
+// Many calls at once have it.
+setMaxListeners(0, signal);
+const SIGNAL = { signal };
+const record = (text = 'x') => ({ token: randomBytes(16).toString('hex'), text });
+/** Of the client mysql2: longer than a busy machine stops a process. */
+const CONNECT_TIMEOUT = 60_000;
+const UNCOMMITTED = /does not commit a lease's records: .*Give the store a pool or a connection/;
+
+const DATABASES = {
+  postgres: {
+    register: (...values) => require('../../js/registers/postgres.js').postgres(...values),
+    pool: (url, options) => new (require('pg').Pool)({ connectionString: url, ...options }),
+    async connection(url) {
+      const client = new (require('pg').Client)({ connectionString: url });
+      await client.connect();
+      return client;
+    },
+    hooked(url) {
+      const pool = new (require('pg').Pool)({ connectionString: url, max: 3 });
+      pool.on('connect', (client) => client.query('BEGIN'));
+      return pool;
+    },
+    serializable: (url) =>
+      new (require('pg').Pool)({
+        connectionString: url,
+        options: '-c default_transaction_isolation=serializable',
+      }),
+    rowsOf: (result) => result.rows,
+    place: 'current_schema()',
+    elsewhere: ['CREATE SCHEMA elsewhere', 'SET search_path TO elsewhere'],
+    one: { max: 1 },
+    waiting: (pool) => pool.waitingCount,
+    take: (pool) => pool.connect(),
+    type: 'postgres',
+  },
+  mysql: {
+    register: (...values) => require('../../js/registers/mysql.js').mysql(...values),
+    pool: (url, options) =>
+      require('mysql2/promise').createPool({
+        ...{ uri: url, connectTimeout: CONNECT_TIMEOUT },
+        ...options,
+      }),
+    connection: (url) =>
+      require('mysql2/promise').createConnection({ uri: url, connectTimeout: CONNECT_TIMEOUT }),
+    hooked(url) {
+      const options = { uri: url, connectionLimit: 3, connectTimeout: CONNECT_TIMEOUT };
+      const pool = require('mysql2').createPool(options);
+      pool.on('connection', (connection) => connection.query('SET autocommit = 0'));
+      return pool.promise();
+    },
+    serializable(url) {
+      const options = { uri: url, connectionLimit: 10, connectTimeout: CONNECT_TIMEOUT };
+      const pool = require('mysql2').createPool(options);
+      pool.on('connection', (connection) =>
+        connection.query('SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE'),
+      );
+      return pool.promise();
+    },
+    rowsOf: ([rows]) => rows,
+    place: 'DATABASE()',
+    elsewhere: ['CREATE DATABASE elsewhere', 'USE elsewhere'],
+    one: { connectionLimit: 1 },
+    waiting: ({ pool }) => pool._connectionQueue.length,
+    take: (pool) => pool.getConnection(),
+    type: 'mariadb',
+  },
+};
+
+/** Names in an order that depends on the collation: more than a list reads at a time. */
+const NAMES = Array.from({ length: 700 }, (_, n) => n.toString(36)).flatMap((n) => [
+  ...[`a-${n}`, `A-${n}`, `a ${n}`, `a_${n}`, `a${n} `, `a${n}`, `-${n}`],
+]);
+
+/** Checks lists of many records, which another program has written. */
+async function checkLists(client, register, namespace) {
+  await register.write('z', record(), undefined, SIGNAL);
+  const rows = NAMES.map((name) => `('${namespace}', '${name}', '${'0'.repeat(32)}', 'x')`);
+  await client.query(
+    `INSERT INTO snowdrift_records (namespace, name, token, text) VALUES ${rows.join(', ')}`,
+  );
+  for (const prefix of ['', 'a', 'a-', 'A-1', 'a_', 'a ']) {
+    const { records } = await register.list(prefix, SIGNAL);
+    const expected = [...NAMES, 'z'].filter((name) => name.startsWith(prefix));
+    assert.deepEqual([...records.keys()].sort(), expected.sort(), `list('${prefix}')`);
+  }
+}
+
+for (const [engine, database] of Object.entries(DATABASES)) {
+  describe(`on ${engine}`, { skip: missing(engine), concurrency: 1 }, () => {
+    let server;
+    /** A client of the tests' own, and a register on it. */
+    let pool;
+    let namespaces = 0;
+    const newNamespace = () => `sql-${namespaces++}`;
+    const rowsOf = async (client, text) => database.rowsOf(await client.query(text));
+    const countOf = async (client, table) =>
+      Number((await rowsOf(client, `SELECT COUNT(*) AS count FROM ${table}`))[0].count);
+    const hasTable = async () => {
+      const tables = `SELECT table_name AS name FROM information_schema.tables WHERE table_name = 'snowdrift_records' AND table_schema = ${database.place}`;
+      return (await rowsOf(pool, tables)).length > 0;
+    };
+    const dropTable = () => pool.query('DROP TABLE IF EXISTS snowdrift_records');
+    before(async () => {
+      server = await Server.start(engine);
+      pool = database.pool(server.url);
+    });
+    after(async () => {
+      await pool?.end();
+      await server?.stop();
+    });
+
+    /** A client that is closed when the test has ended. */
+    async function client(t, kind, options) {
+      const one = await database[kind](server.url, options);
+      t.after(() => one.end());
+      return one;
+    }
+
+    /** By name: each call of a register, on the key 'a' with this token. */
+    const callsOf = (register, token) => ({
+      read: () => register.read('a', SIGNAL),
+      list: () => register.list('', SIGNAL),
+      'write over a record': () => register.write('a', record('uncommitted'), token, SIGNAL),
+      'write of a new record': () => register.write('b', record('uncommitted'), undefined, SIGNAL),
+    });
+
+    async function refuses(what, call) {
+      const { message } = await rejects(call(), 'ERR_SNOWFLAKE_CONFIG');
+      assert.match(message, UNCOMMITTED, what);
+    }
+
+    test('a connection inside a transaction is refused, and the transaction stays', async (t) => {
+      const connection = await client(t, 'connection');
+      await connection.query('CREATE TABLE mine (n INT)');
+      const namespace = newNamespace();
+      const register = database.register(connection, { namespace });
+      const other = database.register(pool, { namespace });
+      for (const isMissing of [true, false]) {
+        let present = record('first');
+        if (isMissing) await dropTable();
+        else await other.write('a', present, undefined, SIGNAL);
+        for (const end of ['ROLLBACK', 'COMMIT']) {
+          // Then it knows its table.
+          if (end === 'COMMIT') await register.read('a', SIGNAL);
+          await connection.query('BEGIN');
+          await connection.query('INSERT INTO mine VALUES (1)');
+          for (const [what, call] of Object.entries(callsOf(register, present.token))) {
+            await refuses(what, call);
+          }
+          assert.equal(await countOf(connection, 'mine'), 1, 'the transaction is open');
+          assert.equal(await countOf(pool, 'mine'), 0, 'and was not committed');
+          assert.equal(await hasTable(), !isMissing);
+          if (!isMissing) {
+            // No lock of it is in the transaction.
+            const next = record(end);
+            const { isWritten } = await other.write('a', next, present.token, SIGNAL);
+            assert.ok(isWritten);
+            present = next;
+          }
+          await connection.query(end);
+          assert.equal(await countOf(pool, 'mine'), end === 'COMMIT' ? 1 : 0);
+          await connection.query('DELETE FROM mine');
+          const { records } = await other.list('', SIGNAL);
+          assert.deepEqual([...records], isMissing ? [] : [['a', present]]);
+        }
+        if (isMissing) continue;
+        assert.deepEqual((await register.read('a', SIGNAL)).record, present);
+      }
+    });
+
+    test('a transaction that the application begins meanwhile confirms nothing', async (t) => {
+      const connection = await client(t, 'connection');
+      const namespace = newNamespace();
+      const register = database.register(connection, { namespace });
+      const other = database.register(pool, { namespace });
+      const first = record('first');
+      await register.write('a', first, undefined, SIGNAL);
+      for (const what of Object.keys(callsOf(register))) {
+        const { record: present } = await other.read('a', SIGNAL);
+        const begun = connection.query('BEGIN');
+        await refuses(what, callsOf(register, present.token)[what]);
+        await begun;
+        await connection.query('ROLLBACK');
+        const { records } = await other.list('', SIGNAL);
+        assert.deepEqual([...records], [['a', first]], what);
+      }
+      // After the call. Whatever it says holds.
+      const next = record('next');
+      const call = register.write('a', next, first.token, SIGNAL).catch(() => ({}));
+      await connection.query('BEGIN');
+      const { isWritten } = await call;
+      await connection.query('ROLLBACK');
+      const { record: present } = await other.read('a', SIGNAL);
+      if (isWritten) assert.deepEqual(present, next);
+    });
+
+    test('connections that a hook of the pool has put into a transaction are refused', async (t) => {
+      const namespace = newNamespace();
+      const present = record();
+      const other = database.register(pool, { namespace });
+      await other.write('a', present, undefined, SIGNAL);
+      const register = database.register(await client(t, 'hooked'), { namespace });
+      for (const [what, call] of Object.entries(callsOf(register, present.token))) {
+        await refuses(what, call);
+      }
+      const next = record('next');
+      assert.ok((await other.write('a', next, present.token, SIGNAL)).isWritten, 'no lock stays');
+      assert.deepEqual([...(await other.list('', SIGNAL)).records], [['a', next]]);
+    });
+
+    test('a register keeps to the table that it found first', async (t) => {
+      const connection = await client(t, 'connection');
+      const namespace = newNamespace();
+      const register = database.register(connection, { namespace });
+      const first = record();
+      await register.write('a', first, undefined, SIGNAL);
+      const [create, move] = database.elsewhere;
+      await connection.query(create);
+      await connection.query(move);
+      assert.deepEqual((await register.read('a', SIGNAL)).record, first);
+      const { isWritten, found } = await register.write('a', record(), undefined, SIGNAL);
+      assert.deepEqual([isWritten, found], [false, first]);
+      assert.ok((await register.write('b', record(), undefined, SIGNAL)).isWritten);
+      const other = database.register(pool, { namespace });
+      assert.deepEqual([...(await other.list('', SIGNAL)).records.keys()].sort(), ['a', 'b']);
+      // Where the table is gone, that is not found elsewhere either.
+      await dropTable();
+      assert.equal((await register.read('a', SIGNAL)).record, undefined);
+    });
+
+    test('only a record without a predecessor creates the table', async () => {
+      await dropTable();
+      const register = database.register(pool, { namespace: newNamespace() });
+      assert.equal((await register.read('a', SIGNAL)).record, undefined);
+      assert.equal((await register.list('', SIGNAL)).records.size, 0);
+      const { isWritten, found } = await register.write('a', record(), record().token, SIGNAL);
+      assert.deepEqual([isWritten, found], [false, undefined]);
+      assert.equal(await hasTable(), false);
+      assert.ok((await register.write('a', record(), undefined, SIGNAL)).isWritten);
+      assert.equal(await hasTable(), true);
+    });
+
+    test('many that create the table at once all write', async () => {
+      for (let round = 0; round < 5; round++) {
+        await dropTable();
+        const namespace = newNamespace();
+        const writes = Array.from({ length: 8 }, (_, n) =>
+          database.register(pool, { namespace }).write(`a${n}`, record(), undefined, SIGNAL),
+        );
+        for (const { isWritten } of await Promise.all(writes)) assert.ok(isWritten);
+      }
+    });
+
+    test('a list has more records than it reads at a time', async () => {
+      const namespace = newNamespace();
+      await checkLists(pool, database.register(pool, { namespace }), namespace);
+    });
+
+    test('one of many writers wins in serializable transactions', async (t) => {
+      const register = database.register(await client(t, 'serializable'), {
+        namespace: newNamespace(),
+      });
+      let before;
+      for (let round = 0; round < 5; round++) {
+        const all = await Promise.all(
+          Array.from({ length: 10 }, async () => {
+            const written = record();
+            return { written, ...(await register.write('a', written, before, SIGNAL)) };
+          }),
+        );
+        const winners = all.filter(({ isWritten }) => isWritten);
+        assert.equal(winners.length, 1);
+        before = winners[0].written.token;
+      }
+    });
+
+    test('calls add no listener to the connections of a pool', async (t) => {
+      const one = await client(t, 'pool');
+      const connections = [];
+      // The events of pg and of mysql2.
+      for (const event of ['connect', 'connection'])
+        one.on(event, (each) => connections.push(each));
+      const register = database.register(one, { namespace: newNamespace() });
+      const countsAfter = async (calls) => {
+        for (let n = 0; n < calls; n++) await register.read('a', SIGNAL);
+        return connections.map((each) =>
+          each.eventNames().map((name) => [name, each.listenerCount(name)]),
+        );
+      };
+      const counts = await countsAfter(1);
+      assert.notEqual(counts.length, 0);
+      assert.deepEqual(await countsAfter(20), counts);
+    });
+
+    test('a TypeORM transaction of the same DataSource does not matter', async (t) => {
+      const { DataSource } = require('typeorm');
+      const { typeorm } = require('../../js/registers/typeorm.js');
+      const source = new DataSource({
+        ...{ type: database.type, url: server.url, connectTimeout: CONNECT_TIMEOUT },
+      });
+      await source.initialize();
+      t.after(() => source.destroy());
+      const register = typeorm(source, { namespace: newNamespace() });
+      await source.transaction(async (manager) => {
+        await manager.query('SELECT 1');
+        assert.ok((await register.write('a', record(), undefined, SIGNAL)).isWritten);
+      });
+    });
+
+    test('calls that were given up leave one waiter in a pool at most', async (t) => {
+      const one = await client(t, 'pool', database.one);
+      const register = database.register(one, { namespace: newNamespace() });
+      const taken = await database.take(one);
+      try {
+        for (let n = 0; n < 10; n++) {
+          const abort = new AbortController();
+          const call = register.read('a', { signal: abort.signal });
+          await until(() => database.waiting(one) > 0);
+          abort.abort(new Error('given up'));
+          await assert.rejects(call, /given up/);
+        }
+        assert.equal(database.waiting(one), 1);
+        // The next call uses it.
+        const call = register.read('a', SIGNAL);
+        assert.equal(database.waiting(one), 1);
+        taken.release();
+        assert.equal((await call).record, undefined);
+      } catch (failure) {
+        taken.release();
+        throw failure;
+      }
+      // Without another call, its connection goes back to the pool.
+      const again = await database.take(one);
+      const abort = new AbortController();
+      const call = register.read('a', { signal: abort.signal });
+      await until(() => database.waiting(one) > 0);
+      abort.abort(new Error('given up'));
+      await assert.rejects(call, /given up/);
+      again.release();
+      (await limitWait(database.take(one), 'the connection', { ms: 60_000 })).release();
+    });
+  });
+}
+
+describe('on postgres, with clients and databases of other kinds', {
+  skip: missing('postgres'),
+}, () => {
+  let server;
+  before(async () => {
+    server = await Server.start('postgres');
+  });
+  after(() => server?.stop());
+  const { connection: connect, register: open } = DATABASES.postgres;
+
+  test('a version of pg that does not report the transaction', async () => {
+    const client = await connect(server.url);
+    client.getTransactionStatus = undefined;
+    try {
+      const register = open(client, { namespace: 'old' });
+      const first = record();
+      for (let n = 0; n < 2; n++) {
+        await client.query('BEGIN');
+        await rejects(register.read('a', SIGNAL), 'ERR_SNOWFLAKE_CONFIG');
+        await rejects(register.write('a', first, undefined, SIGNAL), 'ERR_SNOWFLAKE_CONFIG');
+        await client.query('ROLLBACK');
+      }
+      assert.ok((await register.write('a', first, undefined, SIGNAL)).isWritten);
+    } finally {
+      await client.end();
+    }
+  });
+
+  test('a Client of pg runs one query at a time', async () => {
+    const client = await connect(server.url);
+    const { query } = client;
+    let running = 0;
+    let most = 0;
+    client.query = async (...values) => {
+      most = Math.max(most, ++running);
+      try {
+        return await query.apply(client, values);
+      } finally {
+        running--;
+      }
+    };
+    try {
+      const all = ['one', 'two'].map((namespace) => open(client, { namespace }));
+      const abort = new AbortController();
+      const calls = [0, 1, 2, 3].flatMap((n) =>
+        all.map((register) => register.write(`a${n}`, record(), undefined, SIGNAL)),
+      );
+      const late = all[0].write('late', record(), undefined, { signal: abort.signal });
+      abort.abort(new Error('given up'));
+      await assert.rejects(late, /given up/);
+      for (const { isWritten } of await Promise.all(calls)) assert.ok(isWritten);
+      assert.equal(most, 1);
+      // It was given up before its turn.
+      assert.equal((await all[0].read('late', SIGNAL)).record, undefined);
+    } finally {
+      await client.end();
+    }
+  });
+
+  test('a database whose order is not that of bytes', async () => {
+    const admin = await connect(server.url);
+    await admin.query(
+      "CREATE DATABASE english TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en-US' LOCALE 'C.UTF-8' ENCODING 'UTF8'",
+    );
+    await admin.end();
+    const client = await connect(server.url.replace(/postgres$/, 'english'));
+    try {
+      await checkLists(client, open(client, { namespace: 'english' }), 'english');
+    } finally {
+      await client.end();
+    }
+  });
+
+  test('a database in another encoding', async () => {
+    const admin = await connect(server.url);
+    await admin.query("CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'");
+    await admin.end();
+    const client = await connect(server.url.replace(/postgres$/, 'latin'));
+    try {
+      const register = open(client, { namespace: 'latin' });
+      const first = record('\u{1f9ca}\u05d0\0');
+      await register.write('a', first, undefined, SIGNAL);
+      assert.deepEqual((await register.read('a', SIGNAL)).record, first);
+    } finally {
+      await client.end();
+    }
+  });
+});
+
+describe('on mysql, with connections of other kinds', { skip: missing('mysql') }, () => {
+  let server;
+  before(async () => {
+    server = await Server.start('mysql');
+  });
+  after(() => server?.stop());
+  const { register: open } = DATABASES.mysql;
+  const connect = (options) =>
+    require('mysql2/promise').createConnection({
+      ...{ uri: server.url, connectTimeout: CONNECT_TIMEOUT },
+      ...options,
+    });
+
+  test('a transaction that begins between the statements of a call confirms nothing', async () => {
+    const [connection, own] = [await connect(), await connect()];
+    let isDue = false;
+    const interrupted = {
+      query(...values) {
+        const query = connection.query(...values);
+        if (isDue) connection.query('BEGIN');
+        isDue = false;
+        return query;
+      },
+    };
+    try {
+      const register = open(interrupted);
+      const first = record();
+      await register.write('a', first, undefined, SIGNAL);
+      for (const call of [
+        () => register.read('a', SIGNAL),
+        () => register.list('', SIGNAL),
+        () => register.write('a', record(), first.token, SIGNAL),
+        () => register.write('b', record(), undefined, SIGNAL),
+      ]) {
+        isDue = true;
+        const { message } = await rejects(call(), 'ERR_SNOWFLAKE_CONFIG');
+        assert.match(message, UNCOMMITTED);
+        await connection.query('ROLLBACK');
+        assert.deepEqual([...(await open(own).list('', SIGNAL)).records], [['a', first]]);
+      }
+    } finally {
+      connection.destroy();
+      own.destroy();
+    }
+  });
+
+  test('another character set and other escapes', async () => {
+    const connection = await connect({ charset: 'latin1' });
+    try {
+      await connection.query("SET sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES'");
+      const register = open(connection, { namespace: 'latin' });
+      const first = record('\u{1f9ca}\\\'"\u05d0\0');
+      assert.ok((await register.write("a'\\", first, undefined, SIGNAL)).isWritten);
+      assert.deepEqual((await register.read("a'\\", SIGNAL)).record, first);
+      assert.deepEqual([...(await register.list("a'", SIGNAL)).records], [["a'\\", first]]);
+    } finally {
+      connection.destroy();
+    }
+  });
+});
+
+test('on SQLite, a transaction of the DataSource is refused, and stays', async () => {
+  const { DataSource } = require('typeorm');
+  const { typeorm } = require('../../js/registers/typeorm.js');
+  const source = new DataSource({ type: 'sqljs' });
+  await source.initialize();
+  try {
+    await source.query('CREATE TABLE mine (n INT)');
+    const register = typeorm(source);
+    const first = record();
+    await register.write('a', first, undefined, SIGNAL);
+    await assert.rejects(
+      source.transaction(async (manager) => {
+        await manager.query('INSERT INTO mine VALUES (1)');
+        for (const call of [
+          () => register.read('a', SIGNAL),
+          () => register.write('a', record(), first.token, SIGNAL),
+        ]) {
+          const { message } = await rejects(call(), 'ERR_SNOWFLAKE_CONFIG');
+          assert.match(message, UNCOMMITTED);
+        }
+        throw new Error('roll back');
+      }),
+      /roll back/,
+    );
+    assert.deepEqual(await source.query('SELECT * FROM mine'), []);
+    assert.deepEqual((await register.read('a', SIGNAL)).record, first);
+  } finally {
+    await source.destroy();
+  }
+});

@@ -1,0 +1,339 @@
+'use strict';
+// Each register held to the contract, on a real server.
+
+const assert = require('node:assert/strict');
+const { randomBytes } = require('node:crypto');
+const { after, before, describe, test } = require('node:test');
+
+const { registerContract } = require('../../js/registers/contract.js');
+const { createRegister } = require('../../js/registers/register.js');
+const { storm } = require('../support/amount.js');
+const { Link } = require('../support/lease/link.js');
+const { until } = require('../support/support.js');
+const { Server, missing } = require('../support/lease/servers.js');
+
+const ignore = () => {};
+
+/** A register of an application's client. As an application does, it ends the client once when no call is under way. */
+function ofClient(register, end) {
+  const calls = new Set();
+  let ended;
+  const tracked = ['read', 'write', 'list', 'now'].map((name) => [
+    name,
+    (...values) => {
+      const call = register[name](...values);
+      calls.add(call);
+      return call.finally(() => calls.delete(call));
+    },
+  ]);
+  return {
+    ...register,
+    ...Object.fromEntries(tracked),
+    isOfClient: true,
+    close() {
+      // A pool also rejects for connections that were lost.
+      ended ??= Promise.allSettled(calls).then(end).catch(ignore);
+      return ended;
+    },
+  };
+}
+
+const record = (text) => ({ token: randomBytes(16).toString('hex'), text });
+
+/**
+ * Writes through a link that loses the replies, and then its connections. A client may send a write again.
+ * @param direct a register of the same namespace that does not use the link
+ * @param passing how many bytes the server sends before it writes
+ */
+async function loseReplies(linked, direct, link, passing) {
+  const { signal } = new AbortController();
+  let present = record('first');
+  await direct.write('a', present, undefined, { signal });
+  for (let n = 0; n < 4; n++) {
+    // Then it has a connection, and a SQL register knows its table.
+    await linked.read('a', { signal });
+    const written = record(`lost ${n}`);
+    link.loseReplies(passing);
+    const abort = new AbortController();
+    const call = linked
+      .write('a', written, present.token, { signal: abort.signal })
+      .catch((failure) => ({ failure }));
+    const see = async () => (await direct.read('a', { signal })).record;
+    await until(async () => (await see()).token === written.token);
+    link.reset();
+    if (n % 2 === 0) abort.abort();
+    const { isWritten, failure } = await call;
+    assert.ok(isWritten || failure instanceof Error, 'a write that was done is never refused');
+    assert.deepEqual(await see(), written);
+    const again = await direct.write('a', written, present.token, { signal });
+    assert.equal(again.isWritten, true, 'it may be sent again');
+    present = written;
+  }
+}
+
+/**
+ * The suites of an engine, whose server runs meanwhile.
+ * @param adapters by name: opens a register, `open(url, namespace)`
+ * @param spoil replaces a record by another value: `spoil(url, namespace, key)`
+ * @param passing how many bytes the server sends before a write
+ */
+function onServer(engine, adapters, { spoil, passing = 0, skip = missing(engine) }) {
+  describe(`on ${engine}`, { skip }, () => {
+    let server;
+    const links = [];
+    before(async () => {
+      server = await Server.start(engine);
+    });
+    after(async () => {
+      for (const link of links) link.close();
+      await server?.stop();
+    });
+    /** The server's URL through a link, and the link. */
+    async function linked() {
+      const link = await Link.to(server.port);
+      links.push(link);
+      const url = new URL(server.url);
+      url.port = link.port;
+      return [url.href, link];
+    }
+    for (const [name, open] of Object.entries(adapters)) {
+      registerContract(name, (namespace) => open(server.url, namespace), {
+        // A busy machine may stop a process for long.
+        limit: 240_000,
+        spoil: (namespace, key) => spoil(server.url, namespace, key),
+        async openSilent() {
+          const [url, link] = await linked();
+          const register = await open(url, 'silent');
+          await register.now({ signal: new AbortController().signal });
+          link.halfOpen();
+          link.silent();
+          if (!register.isOfClient) return register;
+          return {
+            ...register,
+            // A pool has no end while it connects.
+            close() {
+              link.close();
+              return register.close();
+            },
+          };
+        },
+      });
+      if (ONE_CONNECTION.includes(name)) continue;
+      test(`${name}: a read tells what became of a write whose reply was lost`, async () => {
+        const [url, link] = await linked();
+        const namespace = `lost-${randomBytes(4).toString('hex')}`;
+        const registers = [await open(url, namespace), await open(server.url, namespace)];
+        try {
+          await loseReplies(...registers, link, passing);
+        } finally {
+          link.close();
+          await Promise.all(registers.map((register) => register.close()));
+        }
+      });
+    }
+  });
+}
+
+/** Clients that do not connect again. */
+const ONE_CONNECTION = ['a Client of pg', 'a connection of mysql2'];
+
+const silence = () => new Promise(() => {});
+
+function withIoredis(url) {
+  const client = new (require('ioredis'))(url, { connectTimeout: 60_000 });
+  client.on('error', ignore);
+  return client;
+}
+
+async function spoilRedis(url, namespace, key) {
+  const client = withIoredis(url);
+  await client.hset(`snowdrift:${namespace}:records`, key, 'nonsense');
+  client.disconnect();
+}
+
+const REDIS = {
+  ioredis(url, namespace) {
+    const { redis } = require('../../js/registers/redis.js');
+    const client = withIoredis(url);
+    return ofClient(redis(client, { namespace }), async () => client.disconnect());
+  },
+
+  async redis(url, namespace) {
+    const { redis } = require('../../js/registers/redis.js');
+    const client = require('redis').createClient({ url, socket: { connectTimeout: 60_000 } });
+    client.on('error', ignore);
+    await client.connect();
+    return ofClient(redis(client, { namespace }), async () => client.destroy());
+  },
+};
+
+const withTypeorm = (type) => async (url, namespace) => {
+  const { DataSource } = require('typeorm');
+  const { typeorm } = require('../../js/registers/typeorm.js');
+  const source = new DataSource({ type, url, connectTimeout: 60_000, poolSize: 4 });
+  await source.initialize();
+  return ofClient(typeorm(source, { namespace }), () => source.destroy());
+};
+
+const POSTGRES = {
+  'a Pool of pg'(url, namespace) {
+    const { postgres } = require('../../js/registers/postgres.js');
+    const pool = new (require('pg').Pool)({ connectionString: url, max: 4 });
+    pool.on('error', ignore);
+    return ofClient(postgres(pool, { namespace }), () => pool.end());
+  },
+
+  async 'a Client of pg'(url, namespace) {
+    const { postgres } = require('../../js/registers/postgres.js');
+    const client = new (require('pg').Client)({ connectionString: url });
+    await client.connect();
+    return ofClient(postgres(client, { namespace }), () => client.end());
+  },
+
+  typeorm: withTypeorm('postgres'),
+};
+
+const MYSQL = {
+  'a pool of mysql2'(url, namespace) {
+    const { mysql } = require('../../js/registers/mysql.js');
+    const options = { uri: url, connectionLimit: 4, connectTimeout: 60_000 };
+    const pool = require('mysql2').createPool(options);
+    return ofClient(mysql(pool, { namespace }), () => pool.promise().end());
+  },
+
+  async 'a connection of mysql2'(url, namespace) {
+    const { mysql } = require('../../js/registers/mysql.js');
+    const options = { uri: url, connectTimeout: 60_000 };
+    const connection = await require('mysql2/promise').createConnection(options);
+    return ofClient(mysql(connection, { namespace }), async () => connection.destroy());
+  },
+
+  typeorm: withTypeorm('mariadb'),
+};
+
+/** A statement that replaces a token, for the clients of each database. */
+const SPOIL = "UPDATE snowdrift_records SET token = 'nonsense' WHERE namespace =";
+
+async function spoilPostgres(url, namespace, key) {
+  const client = new (require('pg').Client)({ connectionString: url });
+  await client.connect();
+  await client.query(`${SPOIL} $1 AND name = $2`, [namespace, key]);
+  await client.end();
+}
+
+async function spoilMysql(url, namespace, key) {
+  const options = { uri: url, connectTimeout: 60_000 };
+  const connection = await require('mysql2/promise').createConnection(options);
+  await connection.query(`${SPOIL} ? AND name = ?`, [namespace, key]);
+  await connection.end();
+}
+
+const toBase64 = (text) => Buffer.from(text).toString('base64');
+
+const ETCD = {
+  'its JSON gateway'(url, namespace) {
+    const { etcd } = require('../../js/registers/etcd.js');
+    return etcd(url.replace('etcd:', 'http:'), { namespace });
+  },
+};
+
+const ZOOKEEPER = {
+  'the addon'(url, namespace) {
+    const { zookeeper } = require('../../js/registers/zookeeper.js');
+    return zookeeper(new URL(url).host, { namespace });
+  },
+};
+
+/** A register as an application may write it. */
+function ownRegister(records) {
+  const stored = (key) => records.get(key);
+  return {
+    name: 'own',
+    async read(key, { signal }) {
+      signal.throwIfAborted();
+      return { record: stored(key) };
+    },
+    async write(key, written, before, { signal }) {
+      signal.throwIfAborted();
+      const found = stored(key);
+      if (found?.token === written.token) return { isWritten: true };
+      if (found?.token !== before) return { isWritten: false, found };
+      records.set(key, written);
+      return { isWritten: true };
+    },
+    async list(prefix, { signal }) {
+      signal.throwIfAborted();
+      return { records: new Map([...records].filter(([key]) => key.startsWith(prefix))) };
+    },
+    async now({ signal }) {
+      signal.throwIfAborted();
+      return Date.now();
+    },
+  };
+}
+
+// Side by side: they mostly wait for servers.
+describe('registers', { concurrency: 3 }, () => {
+  describe('memory', () => {
+    const { memory } = require('../../js/registers/memory.js');
+    const stored = new Map();
+    registerContract('memory', (namespace) => memory({ namespace, stored }), {
+      spoil: (namespace, key) => stored.set(`${namespace}/${key}`, 'nonsense'),
+      openSilent: () =>
+        createRegister({ read: silence, write: silence, list: silence, now: silence }),
+    });
+  });
+
+  describe('an application’s own', () => {
+    const stores = new Map();
+    registerContract('an application’s own', (namespace) => {
+      if (!stores.has(namespace)) stores.set(namespace, new Map());
+      return ownRegister(stores.get(namespace));
+    });
+  });
+
+  onServer('redis', REDIS, { spoil: spoilRedis });
+  onServer('postgres', POSTGRES, { spoil: spoilPostgres });
+  // The reply to DO 0 has 11 bytes.
+  onServer('mysql', MYSQL, { spoil: spoilMysql, passing: 11 });
+
+  describe('typeorm on SQLite', () => {
+    const { DataSource } = require('typeorm');
+    const { typeorm } = require('../../js/registers/typeorm.js');
+    const source = new DataSource({ type: 'sqljs' });
+    before(() => source.initialize());
+    after(() => source.destroy());
+    const bytes = (text) => new Uint8Array(Buffer.from(text));
+    registerContract('typeorm on SQLite', (namespace) => typeorm(source, { namespace }), {
+      spoil: (namespace, key) =>
+        source.query(`${SPOIL} ? AND name = ?`, [namespace, key].map(bytes)),
+    });
+  });
+
+  onServer('etcd', ETCD, {
+    async spoil(url, namespace, key) {
+      const { createClient } = require('../../js/stores/etcd-client.js');
+      const { post, close } = createClient(url.replace('etcd:', 'http:'), {});
+      const path = `snowdrift/${namespace}/records/${key}`;
+      await post('/v3/kv/put', { key: toBase64(path), value: toBase64('nonsense') });
+      close();
+    },
+  });
+
+  // A session ends after 10 s without a word.
+  onServer('zookeeper', ZOOKEEPER, {
+    skip: missing('zookeeper') ?? storm,
+    async spoil(url, namespace, key) {
+      const { createClient } = require('../../js/stores/zookeeper-client.js');
+      const { session, close } = createClient(new URL(url).host, {}, async () => {});
+      const zk = await session();
+      const path = `/snowdrift/${namespace}/records/_${key.replace('/', '%2F/_')}`;
+      const [token] = await zk.children(path);
+      await zk.change([
+        { kind: 'delete', path: `${path}/${token}` },
+        { kind: 'create', path: `${path}/nonsense` },
+      ]);
+      await close();
+    },
+  });
+});

@@ -1,0 +1,41 @@
+import type { Register } from './register';
+
+export interface ContractOptions {
+  /** Time limit of each call, in ms. Default 60 000. */
+  limit?: number;
+
+  /** How many tests run side by side. Default 4. */
+  concurrency?: number;
+
+  /**
+   * Replaces a stored record by something else, as another program would: with it the contract checks that the register
+   * rejects the record, and names its key.
+   */
+  spoil?: (namespace: string, key: string) => unknown;
+
+  /** Opens a register whose store accepts calls and never answers: with it the contract checks that signals end the calls. */
+  openSilent?: () => Register | Promise<Register>;
+}
+
+/**
+ * Tests a register with `node:test`. Call it in a test file:
+ *
+ * ```js
+ * registerContract('my store', (namespace) => myRegister(client, { namespace }));
+ * ```
+ *
+ * The tests write to new namespaces whose names begin with `contract-`, and leave their records behind.
+ *
+ * They check: compare-and-set by many writers; lost replies, and writes that are sent again or given up at any moment; keys, texts
+ * and namespaces that compare as bytes; stale reads; lists while records change; large lists; the clock; `close()` with calls
+ * in flight; silence; records of another format.
+ *
+ * @param name the name of the suite
+ * @param open opens a register of a namespace, with connections of its own, as one more process would. The tests call its
+ *   `close()`, if it has one
+ */
+export function registerContract(
+  name: string,
+  open: (namespace: string) => Register | Promise<Register>,
+  options?: ContractOptions,
+): void;

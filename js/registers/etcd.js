@@ -1,0 +1,74 @@
+'use strict';
+// A register in etcd, 3.4 or later, through its v3 JSON gateway. A record is `TOKEN TEXT` under the key
+// `snowdrift/NAMESPACE/records/KEY`.
+//
+// A transaction compares the value and puts the new one; otherwise it reads what is there, in the same step. The caller
+// knows only the token, and values compare as bytes: a value that is greater than the token and less than the token and
+// a '!', the character after the space, begins with the token and a space. Revisions are no condition: a restored
+// member counts them again.
+//
+// Reads are linearizable: etcd's default, which a request must not turn off. Its members must keep what they have
+// confirmed: no `--unsafe-no-fsync`.
+
+const { createClient } = require('../stores/etcd-client.js');
+const { readOptions } = require('../stores/options.js');
+const { createRegister, decode, encode } = require('./register.js');
+
+const toBase64 = (text) => Buffer.from(text).toString('base64');
+const toText = (base64) => Buffer.from(base64 ?? '', 'base64').toString();
+/** The middle of the second that a reply begins in: at most half a second off. */
+const timeOf = ({ second }) => second + 500;
+
+function etcd(urls, options) {
+  const { namespace, ...access } = readOptions(options, ['user', 'password', 'tls']);
+  const { hosts, post, close } = createClient(urls, access);
+  const name = `etcd:${hosts}/${namespace}`;
+  const root = `snowdrift/${namespace}/records/`;
+  const keyOf = (key) => toBase64(root + key);
+
+  /** The records of a reply to a range, by key. */
+  const recordsOf = ({ kvs = [] }) => {
+    const pairs = kvs.map((kv) => [toText(kv.key).slice(root.length), toText(kv.value)]);
+    return new Map(pairs.map(([key, stored]) => [key, decode(name, key, stored)]));
+  };
+
+  async function range(body, signal) {
+    const answer = await post('/v3/kv/range', body, signal);
+    return { records: recordsOf(answer.reply), now: timeOf(answer) };
+  }
+
+  return createRegister({
+    name,
+    close,
+    now: async (signal) => timeOf(await post('/v3/maintenance/status', {}, signal)),
+
+    async read(key, signal) {
+      const { records, now } = await range({ key: keyOf(key) }, signal);
+      return { record: records.get(key), now };
+    },
+
+    async write(key, record, before, signal) {
+      const is = (target, result, value) => ({ key: keyOf(key), target, result, ...value });
+      const compare =
+        before === undefined
+          ? [is('CREATE', 'EQUAL', { create_revision: '0' })]
+          : [
+              is('VALUE', 'GREATER', { value: toBase64(before) }),
+              is('VALUE', 'LESS', { value: toBase64(`${before}!`) }),
+            ];
+      const success = [{ request_put: { key: keyOf(key), value: toBase64(encode(record)) } }];
+      const failure = [{ request_range: { key: keyOf(key) } }];
+      const answer = await post('/v3/kv/txn', { compare, success, failure }, signal);
+      const { succeeded, responses } = answer.reply;
+      const now = timeOf(answer);
+      if (succeeded) return { isWritten: true, now };
+      return { isWritten: false, found: recordsOf(responses[0].response_range).get(key), now };
+    },
+
+    // Keys are printable ASCII, so 0x7f ends the range.
+    list: (prefix, signal) =>
+      range({ key: keyOf(prefix), range_end: keyOf(`${prefix}\x7f`) }, signal),
+  });
+}
+
+module.exports = { etcd };

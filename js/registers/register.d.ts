@@ -1,0 +1,73 @@
+/** A record of a register. */
+export interface RegisterRecord {
+  /** 32 hex digits that the caller has chosen at random for this write. */
+  token: string;
+  /** Any Unicode text of at most 4 KiB in UTF-8. */
+  text: string;
+}
+
+/** Options of each call. */
+export interface CallOptions {
+  /** When it aborts, the call rejects at once. A write that was sent may still take effect. */
+  signal: AbortSignal;
+}
+
+/**
+ * A compare-and-set register: records under keys, in one namespace of a store. Registers of other namespaces do not see them.
+ *
+ * A key has 1 to 200 characters of printable ASCII. Keys, tokens and texts compare as bytes: case, trailing spaces, `\0` and
+ * the form of an accent count.
+ *
+ * `read`, `list` and what a write has found are linearizable: they show each write that was confirmed before the call. So they
+ * ask the primary, in a transaction of their own. A call rejects rather than return less.
+ *
+ * `now` in a reply is the store's clock during the call, in Unix ms. A reply may leave it out.
+ */
+export interface Register {
+  /** A name for errors. It must not contain a password. */
+  readonly name: string;
+
+  /** Whether the store can lose records by itself (Redis: eviction, a restart without a file). Default false. */
+  readonly mayForget?: boolean;
+
+  /** Reads the record under a key. */
+  read(
+    key: string,
+    options: CallOptions,
+  ): Promise<{ record: RegisterRecord | undefined; now?: number }>;
+
+  /**
+   * In one atomic step, replaces the record whose token is `before`; if `before` is undefined, creates the record where there is
+   * none. Otherwise it changes nothing and returns the record that it found.
+   *
+   * The token is the condition, and not a version that the store counts: such a counter returns to earlier values after a
+   * restore.
+   *
+   * If the record already has the token of `record`, an earlier attempt has written it, and its reply was lost: that is
+   * `isWritten: true`. It must resolve only when the record is durable.
+   */
+  write(
+    key: string,
+    record: RegisterRecord,
+    before: string | undefined,
+    options: CallOptions,
+  ): Promise<
+    | { isWritten: true; now?: number }
+    | { isWritten: false; found: RegisterRecord | undefined; now?: number }
+  >;
+
+  /**
+   * Reads all records whose keys begin with a prefix, which may be empty. It may read them one after the other: a record that
+   * is created meanwhile may be missing.
+   */
+  list(
+    prefix: string,
+    options: CallOptions,
+  ): Promise<{ records: Map<string, RegisterRecord>; now?: number }>;
+
+  /** The store's clock, in Unix ms. */
+  now(options: CallOptions): Promise<number>;
+
+  /** Ends the register's own connection. Calls in flight settle. */
+  close?(): Promise<void>;
+}

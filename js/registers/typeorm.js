@@ -1,0 +1,80 @@
+'use strict';
+// A register in the database of a TypeORM DataSource: PostgreSQL, MySQL, MariaDB or SQLite. sql.js has its table,
+// postgres.js and mysql.js say how a connection inside a transaction is refused.
+//
+// On SQLite all queries of a DataSource share one connection, and so its transaction, which TypeORM knows.
+
+const { configError, describe } = require('../errors.js');
+const { checkClient, readNamespace } = require('../stores/options.js');
+const { ignoreErrors } = require('../stores/sockets.js');
+const { numberParameters, takeConnection, uncommittedError } = require('../stores/sql-clients.js');
+const mysql = require('./mysql.js');
+const postgres = require('./postgres.js');
+const { sqlRegister } = require('./sql.js');
+
+/** By dialect: runs a statement with a query runner, in a transaction of its own. */
+const RUN = {
+  async postgres(name, runner, text, values) {
+    const run = () => runner.query(numberParameters(text), values, true);
+    return (await postgres.runAlone(name, await runner.connect(), run)).records;
+  },
+
+  mysql: (name, runner, text, values) =>
+    mysql.runAlone(name, (...statement) => runner.query(...statement), false, text, values),
+
+  async sqlite(name, runner, text, values) {
+    if (runner.isTransactionActive) throw uncommittedError(name);
+    const { records } = await runner.query(text, values, true);
+    if (runner.isTransactionActive) throw uncommittedError(name);
+    return records ?? [];
+  },
+};
+
+const DIALECTS = {
+  postgres: 'postgres',
+  mysql: 'mysql',
+  mariadb: 'mysql',
+  'better-sqlite3': 'sqlite',
+  sqlite: 'sqlite',
+  sqljs: 'sqlite',
+};
+
+function typeorm(dataSource, options) {
+  checkClient(dataSource, 'createQueryRunner', 'typeorm() takes a DataSource');
+  const { type } = dataSource.options ?? {};
+  const dialect = DIALECTS[type];
+  if (dialect === undefined) {
+    const known = Object.keys(DIALECTS).join(', ');
+    throw configError(
+      `typeorm() takes a DataSource of type ${known}; this one has the type ${describe(type)}`,
+    );
+  }
+  const namespace = readNamespace(options);
+  const name = `typeorm:${type}:${namespace}`;
+
+  async function query(text, values, signal) {
+    const request = async () => {
+      const runner = dataSource.createQueryRunner();
+      await runner.connect();
+      return runner;
+    };
+    if (dialect === 'sqlite') return RUN.sqlite(name, await request(), text, values);
+    const release = (runner) => runner.release();
+    const runner = await takeConnection(dataSource, signal, request, release);
+    const connection = ignoreErrors(await runner.connect());
+    // The clients of PostgreSQL and of MySQL. The pool then opens another connection.
+    const abort = () => (connection.connection ?? connection).stream.destroy();
+    signal.addEventListener('abort', abort);
+    try {
+      signal.throwIfAborted();
+      return await RUN[dialect](name, runner, text, values);
+    } finally {
+      signal.removeEventListener('abort', abort);
+      await release(runner);
+    }
+  }
+
+  return sqlRegister({ name, namespace, dialect, query });
+}
+
+module.exports = { typeorm };
