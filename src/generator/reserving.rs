@@ -246,10 +246,7 @@ impl Generator {
 
     /// Records the beginning of a run, once per tick: a clock jump in the page, a rollback in the reports.
     fn note_run(&self, page: &Page, block: &Block, left: &Run, now: UnixTime) {
-        let before = match block.counter {
-            counter if counter == left.counter => left.mark(),
-            counter => page.sequence().mark_left(counter),
-        };
+        let before = page.sequence().mark(left, block.counter);
         if block.tick - before > HOUR_MS / self.node.layout().tick_ms {
             page.kept().set_landing(block.counter, block.tick);
         }

@@ -285,18 +285,14 @@ impl<M: Borrow<Cells>> Sequence<M> {
         Window { floor, ceiling }
     }
 
-    /// Exact enough if the mark is read after the word (invariant 2).
-    pub(super) fn mark(&self, run: &Run, counter: usize) -> Tick {
+    /// The highest tick under a counter value, beside this run. Exact enough if the mark is read after the word
+    /// (invariant 2).
+    pub fn mark(&self, run: &Run, counter: usize) -> Tick {
         if counter == run.counter {
             run.mark()
         } else {
             mark_of(self.cells().marks[counter].load(Acquire))
         }
-    }
-
-    /// The highest tick under a counter value when it was last left; [`crate::core::sequencer::NEVER`] if it never was.
-    pub fn mark_left(&self, counter: usize) -> Tick {
-        mark_of(self.cells().marks[counter].load(Acquire))
     }
 }
 
