@@ -113,3 +113,34 @@ impl Renewals {
         self.wanted.notify_all();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Longer than any test takes.
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn an_answer_that_has_come_is_not_waited_for() {
+        let renewals = Renewals::new();
+        renewals.attend(true);
+        assert_eq!(renewals.want(), Some(CONFIRMATION));
+        assert!(renewals.await_answer(LONG, || false) < LONG, "the ceiling has risen");
+        renewals.note();
+        assert!(renewals.await_answer(LONG, || true) < LONG);
+    }
+
+    #[test]
+    fn a_demand_lasts_until_it_is_answered() {
+        let renewals = Renewals::new();
+        renewals.attend(true);
+        assert!(!renewals.await_demand(Duration::ZERO));
+        renewals.want();
+        assert!(renewals.await_demand(LONG));
+        renewals.note();
+        assert!(!renewals.await_demand(Duration::ZERO));
+        renewals.interrupt();
+        assert!(renewals.await_demand(LONG));
+    }
+}

@@ -140,6 +140,11 @@ mod tests {
         assert_eq!(budget.unreported, 1);
         assert!(budget.take(start + EVERY));
         assert_eq!(budget.unreported, 0);
+        // Full again after a long time, and from the next report on as at first.
+        let later = start + EVERY * 100;
+        assert!((0..FULL).all(|_| budget.take(later)) && !budget.take(later));
+        let next = later + EVERY;
+        assert!(budget.take(next) && !budget.take(next));
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod windows;
 use std::sync::Arc;
 
 use super::*;
-use crate::core::clock::{HOUR_MS, ManualClock};
+use crate::core::clock::{HOUR_MS, ManualClock, UnixTime};
 use crate::core::layout::Layout;
 use crate::core::sequencer::{Block, Stall};
 
@@ -159,6 +159,52 @@ fn the_page_keeps_where_a_jump_of_over_an_hour_landed_by_counter() {
     }
 }
 
+/// Shows an earlier ms at every other reading.
+#[derive(Default)]
+struct Flickering {
+    readings: AtomicI64,
+    is_known: bool,
+}
+
+impl Clock for Flickering {
+    fn now(&self) -> UnixTime {
+        UnixTime::from_ms(START - self.readings.fetch_add(1, Relaxed) % 2)
+    }
+
+    fn wait(&self, _: Duration) {}
+
+    fn may_flicker(&self) -> bool {
+        self.is_known
+    }
+}
+
+/// Draws at the later ms, then at the earlier one. Returns the second block, and how often the clock was read.
+fn drawn_while_flickering(clock_back: ClockBack, is_known: bool) -> (Result<Block, Stall>, i64) {
+    let clock = Arc::new(Flickering { is_known, ..Flickering::default() });
+    let node = Node::new(Layout::NODE, 1, 2).unwrap();
+    let generator = Generator::new(node, 0, Box::new(clock.clone()));
+    let policies = Policies { clock_back, ..POLICIES };
+    let draw = || generator.try_reserve(&generator.seat(), &policies, |_| 1);
+    draw().unwrap();
+    let drawn = draw().map(|reserved| reserved.block).map_err(|refusal| refusal.stall);
+    (drawn, clock.readings.load(Relaxed))
+}
+
+#[test]
+fn a_clock_that_may_flicker_is_read_again_before_a_rollback_counts() {
+    let now = Layout::NODE.tick_at(START);
+    for clock_back in [ClockBack::Counter, ClockBack::Throw] {
+        let continued = (Ok(Block { tick: now, counter: 0, first: 1, len: 1 }), 3);
+        // A thread that is stopped for longer than the doubt lasts reads it no more.
+        let mut tries = (0..100).map(|_| drawn_while_flickering(clock_back, true));
+        assert!(tries.any(|drawn| drawn == continued), "{clock_back:?}");
+    }
+    let raised = Ok(Block { tick: now - 1, counter: 1, first: 0, len: 1 });
+    assert_eq!(drawn_while_flickering(ClockBack::Counter, false), (raised, 2));
+    let behind = Err(Stall::ClockBehind { until: now + 1 });
+    assert_eq!(drawn_while_flickering(ClockBack::Throw, false), (behind, 2));
+}
+
 #[test]
 fn a_refused_step_back_counts_once_however_often_it_is_tried() {
     let (generator, clock) =
@@ -173,6 +219,11 @@ fn a_refused_step_back_counts_once_however_often_it_is_tried() {
         Some(Rollback { back_ms: 500, counter: 0, is_refused: true, unreported: 0 })
     );
     assert_eq!(generator.stats().rollbacks, 1);
+    clock.set(START + 1);
+    generator.reserve(|_| 1).unwrap();
+    clock.set(START);
+    generator.reserve(|_| 1).unwrap_err();
+    assert_eq!(generator.stats().rollbacks, 2, "after an ID it is another one");
 }
 
 /// Where it takes 10 seconds, another report is due.
@@ -194,10 +245,15 @@ fn a_clock_that_rolls_back_all_the_time_is_reported_ten_times_and_counted_always
 #[test]
 fn what_is_given_back_is_not_counted_as_issued() {
     let (generator, _) = generator(Layout::NODE, POLICIES);
-    let reserved = generator.reserve(|_| 256).unwrap();
-    generator.give_back(&reserved.block, 255);
+    let first = generator.reserve(|_| 256).unwrap();
+    generator.give_back(&first.block, 255);
     assert_eq!(generator.stats().issued, 1);
-    assert_eq!(generator.reserve(|_| 1).unwrap().first_id, reserved.first_id + 1);
+    let reserved = generator.reserve(|_| 9).unwrap();
+    assert_eq!(reserved.first_id, first.first_id + 1);
+    assert_eq!(reserved.shortened(&generator, 9), reserved);
+    let block = Block { len: 4, ..reserved.block };
+    assert_eq!(reserved.shortened(&generator, 4), Reserved { block, ..reserved });
+    assert_eq!(generator.reserve(|_| 1).unwrap().first_id, reserved.first_id + 4);
 }
 
 #[test]
@@ -206,8 +262,14 @@ fn nothing_is_waited_for_that_never_comes() {
     clock.set(Layout::NODE.end_ms());
     let refusal = generator.reserve(|_| 1).unwrap_err();
     assert_eq!((refusal.stall, refusal.retry_after), (Stall::TimeEnded, None));
-    clock.set(Layout::NODE.end_ms() - 1);
-    generator.reserve(|_| 4096).unwrap();
+    clock.set(Layout::NODE.end_ms() - 2);
+    let last = Layout::NODE.last_tick();
+    // Who waits for a tick takes a share of it.
+    for (tick, len) in [(last - 1, 4096), (last, 256), (last, 3840)] {
+        let block = generator.reserve(|_| 4096).unwrap().block;
+        assert_eq!((block.tick, block.len), (tick, len));
+    }
     let refusal = generator.reserve(|_| 1).unwrap_err();
     assert_eq!(refusal.retry_after, None, "the tick used up was the last");
+    assert_eq!(clock.now().ms, Layout::NODE.end_ms() - 1);
 }

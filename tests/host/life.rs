@@ -9,7 +9,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use snowdrift::authority::reset::{Plan, reset_page};
 use snowdrift::core::clock::Clock;
-use snowdrift::core::fault::Failure;
+use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
 use snowdrift::core::sequencer::{Block, Stall};
@@ -282,6 +282,21 @@ fn nobody_waits_for_another_beside_a_record_when_a_lost_page_comes_back() {
         }
         life.assert_unique();
     }
+}
+
+#[test]
+fn a_page_that_comes_back_beside_its_record_is_still_in_use() {
+    let life = Life::new(1);
+    let mut user = life.recorded(0).unwrap();
+    let page = user.generator.page().id();
+    fs::rename(life.page(), life.aside("page")).unwrap();
+    life.pass(1);
+    assert!(life.draw(&user.generator, 3).is_err());
+    fs::rename(life.aside("page"), life.page()).unwrap();
+    user.keep().unwrap();
+    assert_eq!(user.generator.page().id(), page);
+    let refused = life.plain().err().unwrap();
+    assert_eq!(refused.class, Class::Conflict, "{refused:?}");
 }
 
 /// The marker is lost and comes back with its page. With ticks above 1 ms that is a limit which guarantees.md names.

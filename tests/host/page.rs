@@ -3,6 +3,7 @@
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{FileExt, PermissionsExt, chown, symlink};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -227,8 +228,9 @@ fn the_clock_s_tick_is_exhausted_when_a_page_begins() {
     fs::remove_file(directory.page_of(&node(0))).unwrap();
     let next = open();
     assert!(draw(&next, 1).is_err());
-    // That has ended this page, also for the rest of the ms that was checked.
-    assert!(draw(&generator, 1).is_err());
+    // That has ended this page, also for the rest of the ms that was checked. Its users go on in the next one.
+    assert!(matches!(draw(&generator, 1), Err(Stall::AtFloor { .. })));
+    assert_eq!(generator.page().id(), next.page().id());
     clock.set(START + 2);
     assert_eq!(draw(&generator, 5).unwrap().first, 0);
     assert_eq!(draw(&next, 1).unwrap().first, 5);
@@ -241,6 +243,20 @@ fn the_clock_s_tick_is_exhausted_when_a_page_begins() {
     assert_ne!(next.page().id(), removed);
 }
 
+/// A clock that only waits move, in ns.
+struct Waited(AtomicU64);
+
+impl Clock for Waited {
+    fn now(&self) -> UnixTime {
+        let ns = self.0.load(SeqCst);
+        UnixTime { ms: START + (ns / 1_000_000) as i64, ns: (ns % 1_000_000) as u32 }
+    }
+
+    fn wait(&self, time: Duration) {
+        self.0.fetch_add(time.as_nanos() as u64, SeqCst);
+    }
+}
+
 /// A power cut leaves on a disk what was written back by then: the page that is opened says less than
 /// was issued. Where boots have no ID, that may be any page.
 #[test]
@@ -248,15 +264,17 @@ fn an_opening_does_not_wait_and_its_first_draw_waits_out_the_ms() {
     let policies = Policies { clock_back: ClockBack::Throw, ..POLICIES };
     let shared = memory();
     let directory = directory(shared.path());
-    let clock = Arc::new(ManualClock::at(START));
+    let clock = Arc::new(Waited(AtomicU64::new(0)));
     let open = || open(&directory, node(0), clock.clone()).unwrap();
     let mut drawn = Vec::new();
     for opened_at in START..START + 3 {
+        clock.wait(Duration::from_nanos(400_000));
         let generator = open();
-        assert_eq!(clock.now().ms, opened_at);
+        assert_eq!(clock.now(), UnixTime { ms: opened_at, ns: 400_000 });
         // Another page may have issued all of this ms.
         let reserved = generator.try_reserve(&generator.seat(), &policies, |_| 4096).unwrap();
-        assert_eq!((reserved.ms, clock.now().ms), (opened_at + 1, opened_at + 1));
+        assert_eq!(UnixTime::from_ms(reserved.ms), clock.now());
+        assert_eq!(reserved.ms, opened_at + 1);
         assert_eq!(generator.stats().waits, 0);
         drawn.push((reserved.first_id, reserved.block.len));
         let refused = generator.try_reserve(&generator.seat(), &policies, |_| 1).unwrap_err();
@@ -264,6 +282,24 @@ fn an_opening_does_not_wait_and_its_first_draw_waits_out_the_ms() {
         fs::remove_file(directory.page_of(&node(0))).unwrap();
     }
     assert_eq!(duplicates(drawn), 0);
+}
+
+/// Others have used up the ms, or a long tick: a wait is the caller's choice.
+#[test]
+fn who_joins_a_page_in_use_does_not_wait_without_max_wait() {
+    for (tick_ms, used) in [(1, 9), (1, 4095), (3000, 4096)] {
+        let shared = memory();
+        let directory = directory(shared.path());
+        let node = Node::new(Layout { tick_ms, ..Layout::NODE }, 1, 3).unwrap();
+        let clock = Arc::new(ManualClock::at(START));
+        let other = open(&directory, node, clock.clone()).unwrap();
+        clock.set(START + tick_ms);
+        draw(&other, used).unwrap();
+        let joined = open(&directory, node, clock.clone()).unwrap();
+        let _ = draw(&joined, 4096);
+        assert!(matches!(draw(&joined, 1), Err(Stall::SequenceExhausted { .. })));
+        assert_eq!(clock.now().ms, START + tick_ms, "{used} of a tick of {tick_ms} ms");
+    }
 }
 
 #[test]

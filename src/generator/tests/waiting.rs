@@ -12,7 +12,10 @@ fn booking(caller: &Caller, want: u64) -> Booking {
 
 fn redeemed(caller: &Caller, booking: &Booking) -> Option<Block> {
     match caller.redeem(booking) {
-        Redeemed::Ids(reserved) => Some(reserved.block),
+        Redeemed::Ids(reserved) => {
+            assert_eq!(reserved.ms, caller.now_ms());
+            Some(reserved.block)
+        }
         _ => None,
     }
 }
@@ -150,11 +153,11 @@ fn with_max_ahead_a_booking_is_handed_out_as_far_ahead_as_other_ids() {
     for _ in 0..3 {
         caller.reserve(|_| 4096).unwrap();
     }
-    let booked = booking(&caller, 7);
+    let booked = booking(&caller, 4096);
     assert!(matches!(caller.redeem(&booked), Redeemed::Early(_)));
     clock.set(START + 1);
-    let tick = Layout::NODE.tick_at(START);
-    assert_eq!(redeemed(&caller, &booked).unwrap().tick, tick + 3);
+    let block = redeemed(&caller, &booked).unwrap();
+    assert_eq!((block.tick, block.len), (Layout::NODE.tick_at(START) + 3, 256));
 }
 
 #[test]
