@@ -29,6 +29,19 @@ impl UnixTime {
     }
 }
 
+impl From<SystemTime> for UnixTime {
+    #[inline]
+    fn from(time: SystemTime) -> Self {
+        // The system counts seconds in an i64. A thousandth of that range is 292 million years.
+        let ms = |since: Duration| since.as_secs() as i64 * 1000 + i64::from(since.subsec_millis());
+        match time.duration_since(UNIX_EPOCH) {
+            Ok(since) => UnixTime { ms: ms(since), ns: since.subsec_nanos() % 1_000_000 },
+            // Before 1970. No layout needs ns there: the next lower whole ms is enough.
+            Err(before) => UnixTime::from_ms(-1 - ms(before.duration())),
+        }
+    }
+}
+
 /// A wall clock, which may roll back or jump at any moment, and a way to wait.
 pub trait Clock: Send + Sync {
     /// The time now.
@@ -63,17 +76,7 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> UnixTime {
-        match SystemTime::now().duration_since(UNIX_EPOCH) {
-            Ok(since) => UnixTime {
-                // The system counts seconds in an i64. A thousandth of that range is 292 million years.
-                ms: (since.as_secs() as i64) * 1000 + i64::from(since.subsec_millis()),
-                ns: since.subsec_nanos() % 1_000_000,
-            },
-            // Before 1970. No layout needs ns there: the next lower whole ms is enough.
-            Err(before) => UnixTime::from_ms(
-                i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |ms| -ms - 1),
-            ),
-        }
+        SystemTime::now().into()
     }
 
     fn wait(&self, duration: Duration) {
@@ -130,5 +133,27 @@ mod tests {
         let after = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
         let now = now.ms as u128 * 1_000_000 + u128::from(now.ns);
         assert!((before..=after).contains(&now));
+    }
+
+    #[test]
+    fn a_time_before_1970_is_rounded_down_to_a_ms() {
+        for (us, ms) in [(1, -1), (999, -1), (1001, -2), (86_400_000_001, -86_400_001)] {
+            let time = UNIX_EPOCH - Duration::from_micros(us);
+            assert_eq!(UnixTime::from(time), UnixTime::from_ms(ms), "{us}");
+        }
+    }
+
+    #[test]
+    fn a_wait_is_not_shorter_than_asked_for() {
+        for us in [1, 10, 15, 30] {
+            let (start, wait) = (Instant::now(), Duration::from_micros(us));
+            SystemClock.wait(wait);
+            assert!(start.elapsed() >= wait, "{us} us");
+        }
+    }
+
+    #[test]
+    fn only_the_clock_of_the_system_flickers() {
+        assert!(Arc::new(SystemClock).may_flicker() && !Arc::new(ManualClock::at(0)).may_flicker());
     }
 }

@@ -19,8 +19,6 @@ impl Listeners {
 
     /// Calls the listeners that still exist, and forgets the others.
     pub fn notify(&self) {
-        let mut listeners = self.0.lock();
-        listeners.retain(|listener| listener.strong_count() > 0);
-        listeners.iter().filter_map(Weak::upgrade).for_each(|listener| listener());
+        self.0.lock().retain(|listener| listener.upgrade().map(|listener| listener()).is_some());
     }
 }

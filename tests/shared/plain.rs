@@ -227,6 +227,18 @@ fn a_resumed_run_goes_on_at_the_next_number_unless_the_cells_are_past_it() {
 }
 
 #[test]
+fn a_floor_that_rises_to_the_tick_of_the_run_ends_it() {
+    let sequence = Sequence::new(Box::<Cells>::default(), &SMALL);
+    let reserve = |now: Tick| sequence.reserve(&RAISING, &mut || now, |_| 1);
+    assert_eq!(reserve(7), block(7, 0, 0, 1));
+    for (floor, answer) in [(6, block(7, 0, 1, 1)), (7, Err(Stall::AtFloor { until: 8 }))] {
+        sequence.raise_floor(floor);
+        assert_eq!(reserve(7), answer, "{floor}");
+    }
+    assert_eq!(reserve(8), block(8, 0, 0, 1));
+}
+
+#[test]
 fn closing_tells_the_highest_tick_of_any_counter_and_reopening_starts_above() {
     let sequence = Sequence::new(Box::<Cells>::default(), &SMALL);
     let reserve = |now: Tick| sequence.reserve(&RAISING, &mut || now, |_| 1);
@@ -297,6 +309,22 @@ fn the_windows_of_cells_come_to_an_end() {
     }
     assert!(sequence.is_last_window());
     assert_eq!(next(), Err(NotReopened::Ended));
+}
+
+#[test]
+fn cells_that_end_before_they_begin_have_issued_nothing() {
+    let ended = Sequence::new(Box::new(not_begun(&SMALL)), &SMALL).end();
+    assert_eq!(ended.high, HighMarks::default());
+}
+
+#[test]
+fn cells_reopen_at_the_last_tick() {
+    let sequence = Sequence::new(Box::<Cells>::default(), &SMALL);
+    sequence.close();
+    let mut high = HighMarks::default();
+    high.marks[0] = 254;
+    sequence.reopen(&sequence.closed().unwrap(), Window::OPEN, &high, 0).unwrap();
+    assert_eq!(sequence.reserve(&RAISING, &mut || 255, |_| 1), block(255, 0, 0, 1));
 }
 
 #[test]

@@ -153,3 +153,33 @@ fn a_clock_that_rolls_back_or_jumps_ends_the_rate() {
         assert_eq!(pace.at(ms).size(), 1, "{ms}");
     }
 }
+
+#[test]
+fn a_watched_turn_is_a_loop_after_16_draws_at_64_a_ms() {
+    let most_checked = 32;
+    for (watched, rate, advice, size, booking_size) in [
+        (None, 64, Advice::Check, 32, 32),
+        (Some(15), 64, Advice::Check, 32, 32),
+        (Some(16), 63, Advice::Check, 32, 32),
+        (Some(16), 64, Advice::Free, 16, 64),
+        (Some(16), 512, Advice::Free, 32, 256),
+    ] {
+        let pace = Pace { watched, rate, most_checked, ..Pace::default() };
+        let told = (pace.advice(), pace.size(), pace.booking_size());
+        assert_eq!(told, (advice, size, booking_size), "{watched:?} {rate}");
+    }
+}
+
+#[test]
+fn a_block_that_is_forgotten_counts_as_not_drawn() {
+    for is_forgotten in [false, true] {
+        let mut pace = Pace::default();
+        pace.begin_block(200);
+        assert_eq!(pace.block_len(), 200);
+        if is_forgotten {
+            pace.forget_block();
+        }
+        pace.note(CHECKED);
+        assert_eq!(pace.size(), if is_forgotten { 1 } else { 32 });
+    }
+}

@@ -172,7 +172,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         let shape = &self.shape;
         let run = shape.unpack(closed.word);
         let number = (closed.window >> CEILING_BITS) + 1;
-        let counter = high.current.min(shape.counters - 1);
+        let counter = high.current;
         if number > LAST_WINDOW {
             return Err(NotReopened::Ended);
         }

@@ -76,3 +76,17 @@ fn a_slot_of_another_directory_with_the_same_worker_id_is_not_the_common_one() {
     let third = open(&here).unwrap();
     assert_eq!([second, third].map(|share| share.node().worker_id()), [0, 1]);
 }
+
+#[test]
+fn each_slot_is_tried_and_its_holder_named() {
+    let slots = tempfile::tempdir().unwrap();
+    let mut request = any(slots.path(), Duration::ZERO);
+    request.layout = Layout { worker_bits: 1, ..Layout::NODE };
+    let By::Record(recording) = &mut request.by else { panic!("it is for a slot") };
+    recording.common = false;
+    let shares = [(); 2].map(|()| open(&request).unwrap());
+    assert_eq!(shares.each_ref().map(|share| share.node().worker_id()), [0, 1]);
+    let refused = open(&request).err().unwrap();
+    let holders = refused.fault.parts("holders").iter().map(|holder| holder.value("worker"));
+    assert_eq!(holders.collect::<Vec<_>>(), [Some(&0u64.into()), Some(&1u64.into())]);
+}
