@@ -167,7 +167,9 @@ pub fn reset_page(
     // Each mark ahead of the clock must have a known start.
     let ahead = (0..high.marks.len()).filter(|&counter| high.marks[counter] > soon);
     let since = ahead.map(|counter| page.kept().landing(counter)).min().filter(|&tick| tick > now);
-    let jump = since.map_or(Jump::NONE, |since| Jump { before: NEVER, since });
+    // Of what was issued between two jumps nobody knows by which clock.
+    let before = |since| page.kept().jumped_from().min(since - 1);
+    let jump = since.map_or(Jump::NONE, |since| Jump { before: before(since), since });
     let record = Record { floor, ceiling: high.highest().max(earlier), jump, ..fresh };
     let mut plan = Plan::of(&record, Some(&high), now);
     if let Some(plan) = plan.as_mut().filter(|_| earlier > soon) {

@@ -248,7 +248,7 @@ impl Generator {
     fn note_run(&self, page: &Page, block: &Block, left: &Run, now: UnixTime) {
         let before = page.sequence().mark(left, block.counter);
         if block.tick - before > HOUR_MS / self.node.layout().tick_ms {
-            page.kept().set_landing(block.counter, block.tick);
+            page.kept().note_jump(block.counter, before, block.tick);
         }
         if block.counter > left.counter {
             self.reports.note(self.ms_below(left.mark(), now), block.counter, false);

@@ -96,7 +96,9 @@ pub struct Kept {
     landings: [AtomicU64; MAX_COUNTERS],
     /// Of a leased page: the namespace's ID in the store. The creator writes it.
     namespace: [AtomicU64; 2],
-    _unused: [AtomicU64; 2],
+    /// The highest tick before any such jump, plus one. The process that sees the jump writes it.
+    jumped_from: AtomicU64,
+    _unused: AtomicU64,
     /// Of a leased page: the reason of its end, a [`Loss`]; 0 before. The process that ends it writes it.
     loss: AtomicU64,
     /// Of a leased page, the last renewal: its time in ms of the host's monotonic clock, and the count.
@@ -217,9 +219,15 @@ impl Kept {
         mark_of(self.landings[counter].load(Acquire))
     }
 
-    /// Records the first tick after a jump of more than an hour, for a reset. Keeps only the last one of each counter.
-    pub fn set_landing(&self, counter: usize, tick: Tick) {
-        self.landings[counter].store(mark_code(tick), Release);
+    /// The highest tick before any jump; [`crate::core::sequencer::NEVER`] where there was none.
+    pub fn jumped_from(&self) -> Tick {
+        mark_of(self.jumped_from.load(Acquire))
+    }
+
+    /// Records a jump of more than an hour, for a reset. Keeps only the last landing of each counter.
+    pub fn note_jump(&self, counter: usize, from: Tick, landing: Tick) {
+        self.jumped_from.fetch_max(mark_code(from), AcqRel);
+        self.landings[counter].store(mark_code(landing), Release);
     }
 
     /// The process that renewed last, and since when it does (Unix ms).

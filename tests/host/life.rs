@@ -415,6 +415,34 @@ fn a_reset_ends_a_wait_of_years_and_says_what_can_repeat() {
     life.draw(&user, 3).unwrap();
 }
 
+/// The page knows where the IDs after a pause of hours began, and not where those before it did.
+#[test]
+fn a_reset_names_what_a_clock_ahead_issued_before_a_pause() {
+    const YEARS: i64 = 5 * 365 * 86_400_000;
+    const PAUSE: i64 = 2 * 3_600_000;
+    // A clock that was ahead a second time, and less far, hides where the first time began.
+    for (drawn, since, repeats_to) in [
+        (&[1, YEARS, YEARS + 1, YEARS + PAUSE + 1][..], YEARS + PAUSE + 1, YEARS + 1),
+        (
+            &[1, 2 * YEARS, 2 * YEARS + PAUSE, YEARS, YEARS + PAUSE],
+            YEARS + PAUSE,
+            YEARS + PAUSE - 1,
+        ),
+    ] {
+        let life = Life::new(1);
+        let user = life.plain().unwrap();
+        for ms in drawn {
+            life.clock.set(START + ms);
+            life.draw(&user, 3).unwrap();
+        }
+        drop(user);
+        life.clock.set(START + 2);
+        let plan = reset(&life).unwrap();
+        assert_eq!((plan.floor, plan.skip.from), (START + 2, START + since));
+        assert_eq!(plan.repeats_to, START + repeats_to);
+    }
+}
+
 /// A clock that was years ahead while unused pages were removed.
 #[test]
 fn a_reset_ends_a_wait_for_removed_pages() {
