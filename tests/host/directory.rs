@@ -82,6 +82,41 @@ fn a_directory_that_is_harmed_later_is_an_error_or_made_again() {
 }
 
 #[test]
+fn a_directory_that_was_removed_has_no_pages_and_one_that_cannot_be_read_is_an_error() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    generator(shared.path(), node(0));
+    assert_eq!(directory.pages().unwrap().len(), 1);
+    fs::remove_dir_all(directory.path()).unwrap();
+    assert_eq!(directory.pages().unwrap().len(), 0);
+    fs::write(directory.path(), "").unwrap();
+    assert!(directory.pages().unwrap_err().is_of(directory.path()));
+}
+
+#[test]
+fn a_second_user_s_page_is_its_own_or_of_the_user_that_this_process_was() {
+    if !is_root() {
+        println!("skipped: only root can give a file to another user");
+        return;
+    }
+    let shared = memory();
+    let directory = directory(shared.path());
+    generator(shared.path(), node(0));
+    let theirs = shared.path().join("snowdrift-54321");
+    fs::create_dir(&theirs).unwrap();
+    let page = theirs.join(directory.page_of(&node(0)).file_name().unwrap());
+    let users = || directory.second_users(&node(0)).len();
+    for (owner, count) in [(54_321, 1), (0, 1), (54_322, 0)] {
+        fs::write(&page, "").unwrap();
+        chown(&page, Some(owner), None).unwrap();
+        assert_eq!(users(), count, "of {owner}");
+    }
+    fs::remove_file(&page).unwrap();
+    fs::create_dir(&page).unwrap();
+    assert_eq!(users(), 0, "not a file");
+}
+
+#[test]
 fn where_it_may_be() {
     let error = Fault::from(Directory::find(Some(Path::new("/nowhere/at/all"))).unwrap_err());
     assert_eq!(error.values[..2], [("doing", "find".into()), ("place", "/nowhere/at/all".into())]);

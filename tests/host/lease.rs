@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::{Layout, Tick};
+use snowdrift::core::node::Node;
 use snowdrift::core::sequencer::{NEVER, Stall};
 use snowdrift::generator::Generator;
 use snowdrift::pages::{BootId, Directory, Grant, Loss, Page};
@@ -150,6 +151,58 @@ fn one_that_was_lost_is_not_joined_and_makes_way_though_it_is_used() {
     lost.leave();
     assert_eq!(join(&directory, A).unwrap().id(), next.id());
     assert!(drawn(user).is_err() && drawn(next).is_ok());
+}
+
+/// The processes of the next page were killed.
+#[test]
+fn who_leaves_a_lost_page_leaves_the_next_one_alone() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let lost = directory.lease(&node(3), 0, &wide(A)).unwrap();
+    let user = join(&directory, A).unwrap();
+    lost.end_lease(Loss::Taken);
+    let next = directory.lease(&node(3), 0, &grant(A, now() - 5, now() + 5)).unwrap().id();
+    assert_eq!((user.leave(), lost.leave()), (None, None));
+    assert_eq!(join(&directory, A).unwrap().id(), next);
+}
+
+#[test]
+fn a_page_that_is_lost_while_it_is_looked_up_is_not_joined() {
+    for loses_name in [false, true] {
+        let shared = memory();
+        let directory = directory(shared.path());
+        let [first, _second] = [3, 4].map(|id| directory.lease(&node(id), 0, &wide(A)).unwrap());
+        let owner = first.leasing().unwrap().owner;
+        let lose = || match loses_name {
+            true => fs::remove_file(directory.page_of(&node(3))).unwrap(),
+            false => drop(first.end_lease(Loss::Taken)),
+        };
+        // The first one has been found when the second one is looked at.
+        let is_wanted = |of| {
+            let is_first = of == owner;
+            if !is_first {
+                lose();
+            }
+            is_first
+        };
+        assert!(directory.join_lease(&Layout::NODE, 1, A, 0, is_wanted).unwrap().is_none());
+    }
+}
+
+/// The node's next page would begin within a long tick.
+#[test]
+fn an_unused_page_stays_until_its_last_tick_has_passed() {
+    let layout = Layout { tick_ms: 3000, ..Layout::NODE };
+    let long = Node::new(layout, 1, 3).unwrap();
+    let shared = memory();
+    let directory = directory(shared.path());
+    let page = directory.lease(&long, 0, &wide(A)).unwrap();
+    let generator = leased(page);
+    let last = draw(&generator, 1).unwrap().tick;
+    for (now, stays) in [(last - 1, true), (last, true), (last + 1, false)] {
+        generator.page().remove_passed(|| now);
+        assert_eq!(directory.page_of(&long).exists(), stays, "{now} after {last}");
+    }
 }
 
 fn is(refused: &Failure, kind: &str) -> bool {

@@ -339,11 +339,13 @@ fn a_page_that_this_process_creates_is_of_this_boot_whose_id_is_unknown() {
 
 #[test]
 fn a_page_that_is_overwritten_in_use_is_an_error() {
-    let shared = memory();
-    let generator = generator(shared.path(), node(0));
-    patch(generator.page().path().unwrap(), 0, &[0; 4096]);
-    let error = failed(&generator);
-    assert!(error.contains("page-overwritten"), "{error}");
+    for len in [8, 4096] {
+        let shared = memory();
+        let generator = generator(shared.path(), node(0));
+        patch(generator.page().path().unwrap(), 0, &[0; 4096][..len]);
+        let error = failed(&generator);
+        assert!(error.contains("page-overwritten"), "{len} bytes: {error}");
+    }
 }
 
 /// The offsets of the word, the floor, the tick before, and the high marks.
