@@ -90,7 +90,8 @@ fn a_directory_that_was_removed_has_no_pages_and_one_that_cannot_be_read_is_an_e
     fs::remove_dir_all(directory.path()).unwrap();
     assert_eq!(directory.pages().unwrap().len(), 0);
     fs::write(directory.path(), "").unwrap();
-    assert!(directory.pages().unwrap_err().is_of(directory.path()));
+    let refused = directory.pages().unwrap_err();
+    assert!(refused.is_of(directory.path()) && refused.fault.kind == "page-io", "{refused:?}");
 }
 
 #[test]
