@@ -76,55 +76,59 @@ fn a_broken_page_is_found() {
     assert!(is_lost(finds(twice, page(pages::Wrong::KnownFalls))));
 }
 
-/// Each fault alone, by one host of two processes and by two hosts, and some with a call that is given up. A clone of two
-/// processes has too many states.
-#[test]
-#[ignore = "a storm: npm run storms -- rust"]
-fn whatever_fails_no_window_overlaps() {
-    let closing = Scenario { may_close: true, ..TWO_HOSTS };
-    holds(closing, RELEASED_LOW);
-    holds(of(closing, &[Fault::GiveUp]), RELEASED_LOW | LATE);
-    holds(of(ONE_HOST, &[Fault::GiveUp]), JOINED | LATE);
-    holds(of(TWO_HOSTS, &[Fault::GiveUp]), TAKEN | LATE);
-    holds(of(ONE_HOST, &[Fault::Die]), JOINED);
-    holds(of(ONE_HOST, &[Fault::Fill]), NO_SLOT);
-    holds(of(ONE_HOST, &[Fault::LosePage]), JOINED);
-    holds(of(TWO_HOSTS, &[Fault::Copy]), TAKEN);
-    holds(of(TWO_HOSTS, &[Fault::Clone]), REVERTED);
-    for scenario in [ONE_HOST, TWO_HOSTS] {
-        holds(of(scenario, &[Fault::LoseSlot]), MISSING | AT_HORIZON);
-        holds(of(scenario, &[Fault::Revert]), REVERTED | AT_HORIZON);
-        let at_once = Scenario { ticks: 0, ..scenario };
-        holds(of(at_once, &[Fault::LoseAll]), MISSING | AT_HORIZON);
-    }
-    for faults in [
-        &[Fault::GiveUp, Fault::Die],
-        &[Fault::GiveUp, Fault::LosePage],
-        &[Fault::GiveUp, Fault::Copy],
-        &[Fault::GiveUp, Fault::Revert],
-    ] {
-        holds(of(TWO_HOSTS, faults), LATE);
-    }
-}
+mod searched {
+    use super::*;
 
-/// A scenario from the environment: `HOSTS`, `PROCESSES`, `TICKS`, `RENEWALS`, `CLOSE`, `FAULTS`.
-#[test]
-#[ignore = "a search by hand"]
-fn by_hand() {
-    let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<i64>().ok());
-    let faults = std::env::var("FAULTS").unwrap_or_default();
-    let faults: Vec<_> =
-        FAULTS.iter().copied().filter(|one| faults.contains(&format!("{one:?}"))).collect();
-    let scenario = Scenario {
-        hosts: number("HOSTS").unwrap_or(2) as usize,
-        processes: number("PROCESSES").unwrap_or(1) as usize,
-        ticks: number("TICKS").unwrap_or(1),
-        renewals: number("RENEWALS").unwrap_or(1) as u8,
-        may_close: number("CLOSE") == Some(1),
-        is_new: number("NEW") == Some(1),
-        is_fine: number("FINE") == Some(1),
-        faults: faults.leak(),
-        ..TWO_HOSTS
-    };
-    holds(scenario, 0);
+    /// Each fault alone, by one host of two processes and by two hosts, and some with a call that is given up. A clone of two
+    /// processes has too many states.
+    #[test]
+    #[ignore = "a storm: npm run storms -- search"]
+    fn whatever_fails_no_window_overlaps() {
+        let closing = Scenario { may_close: true, ..TWO_HOSTS };
+        holds(closing, RELEASED_LOW);
+        holds(of(closing, &[Fault::GiveUp]), RELEASED_LOW | LATE);
+        holds(of(ONE_HOST, &[Fault::GiveUp]), JOINED | LATE);
+        holds(of(TWO_HOSTS, &[Fault::GiveUp]), TAKEN | LATE);
+        holds(of(ONE_HOST, &[Fault::Die]), JOINED);
+        holds(of(ONE_HOST, &[Fault::Fill]), NO_SLOT);
+        holds(of(ONE_HOST, &[Fault::LosePage]), JOINED);
+        holds(of(TWO_HOSTS, &[Fault::Copy]), TAKEN);
+        holds(of(TWO_HOSTS, &[Fault::Clone]), REVERTED);
+        for scenario in [ONE_HOST, TWO_HOSTS] {
+            holds(of(scenario, &[Fault::LoseSlot]), MISSING | AT_HORIZON);
+            holds(of(scenario, &[Fault::Revert]), REVERTED | AT_HORIZON);
+            let at_once = Scenario { ticks: 0, ..scenario };
+            holds(of(at_once, &[Fault::LoseAll]), MISSING | AT_HORIZON);
+        }
+        for faults in [
+            &[Fault::GiveUp, Fault::Die],
+            &[Fault::GiveUp, Fault::LosePage],
+            &[Fault::GiveUp, Fault::Copy],
+            &[Fault::GiveUp, Fault::Revert],
+        ] {
+            holds(of(TWO_HOSTS, faults), LATE);
+        }
+    }
+
+    /// A scenario from the environment: `HOSTS`, `PROCESSES`, `TICKS`, `RENEWALS`, `CLOSE`, `NEW`, `FINE`, `FAULTS`.
+    #[test]
+    #[ignore = "a search by hand"]
+    fn by_hand() {
+        let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<i64>().ok());
+        let faults = std::env::var("FAULTS").unwrap_or_default();
+        let faults: Vec<_> =
+            FAULTS.iter().copied().filter(|one| faults.contains(&format!("{one:?}"))).collect();
+        let scenario = Scenario {
+            hosts: number("HOSTS").unwrap_or(2) as usize,
+            processes: number("PROCESSES").unwrap_or(1) as usize,
+            ticks: number("TICKS").unwrap_or(1),
+            renewals: number("RENEWALS").unwrap_or(1) as u8,
+            may_close: number("CLOSE") == Some(1),
+            is_new: number("NEW") == Some(1),
+            is_fine: number("FINE") == Some(1),
+            faults: faults.leak(),
+            ..TWO_HOSTS
+        };
+        holds(scenario, 0);
+    }
 }
