@@ -134,6 +134,11 @@ fn a_start_takes_as_many_calls_as_it_must() {
     assert_eq!(store.run(&mut first, Event::Go), Command::Held);
     let new_namespace = store.calls;
     assert_eq!(store.run(&mut first, Event::Close), Command::Released);
+    let calls = store.calls;
+    let mut other = Machine::new(settings(5, None));
+    assert_eq!(store.run(&mut other, Event::Go), Command::Held);
+    let new_slot = store.calls - calls;
+    assert_eq!(store.run(&mut other, Event::Close), Command::Released);
     // The slot was used: it is the best one only where all are.
     for worker in 0..32 {
         let (token, record) = store.records.values().nth(2).cloned().expect("a slot");
@@ -146,7 +151,7 @@ fn a_start_takes_as_many_calls_as_it_must() {
     let calls = store.calls;
     assert_eq!(store.run(&mut second, Event::Renew(1_040_000)), Command::Held);
     let renewal = store.calls - calls;
-    assert_eq!((new_namespace, used_slot, renewal), (10, 5, 1));
+    assert_eq!((new_namespace, new_slot, used_slot, renewal), (10, 8, 5, 1));
 }
 
 #[test]

@@ -160,7 +160,7 @@ pub struct World {
 pub enum Wrong {
     /// Two pages may issue the same tick.
     Overlap(usize, usize, Tick),
-    /// A living holder whose store answers is told that its slot is lost.
+    /// A living holder whose store answers loses its slot.
     FalseLoss(Loss),
     /// A process writes without end.
     Endless,

@@ -143,22 +143,19 @@ impl<P: LeasePage + Clone> Machine<P> {
                 self.held = Some(held);
                 None
             }
-            (_, slot) => Some(match held.proof {
-                Proof::Given | Proof::Likely => {
-                    let why = self.loss_of(&held.page, slot.as_ref().map(|(_, slot)| slot), at);
+            (_, slot) => {
+                let why = self.loss_of(&held.page, slot.as_ref().map(|(_, slot)| slot), at);
+                if matches!(held.proof, Proof::Given | Proof::Likely) {
                     held.page.end(why);
-                    self.lose(held, why, at, host)
+                    return Some(self.lose(held, why, at, host));
                 }
-                _ => {
-                    let slot = slot.as_ref().map(|(_, slot)| slot);
-                    if matches!(self.loss_of(&held.page, slot, at), Loss::Missing | Loss::Reverted)
-                    {
-                        // Of a copy, that raises the copy's floor only.
-                        self.note_lost(at);
-                    }
-                    self.refuse_unproven(held, host)
+                if is_of_store(why) {
+                    // Of a copy, that raises the copy's floor only.
+                    self.note_lost(at);
+                    self.seen = Seen::Unknown;
                 }
-            }),
+                Some(self.refuse_unproven(held, host))
+            }
         }
     }
 
@@ -174,7 +171,7 @@ impl<P: LeasePage + Clone> Machine<P> {
     /// Leaves a page that has ended. Another slot is next.
     fn lose(&mut self, held: Held<P>, why: Loss, at: At, host: &impl Host<Page = P>) -> Command {
         host.leave(&held.page);
-        if matches!(why, Loss::Missing | Loss::Reverted) {
+        if is_of_store(why) {
             self.note_lost(at);
         }
         self.seen = Seen::Unknown;
@@ -255,4 +252,9 @@ impl<P: LeasePage + Clone> Machine<P> {
             Whose::Foreign => {}
         }
     }
+}
+
+/// Whether the store has lost data, and not only this host its slot.
+fn is_of_store(why: Loss) -> bool {
+    matches!(why, Loss::Missing | Loss::Reverted)
 }

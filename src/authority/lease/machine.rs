@@ -100,7 +100,9 @@ impl<P: LeasePage + Clone> Machine<P> {
             }
             (Call::Write { key: Key::Bucket(..), .. }, reply) => {
                 // Otherwise another process has changed the bucket: look again.
-                self.making.take_if(|_| reply != Reply::Written);
+                if reply != Reply::Written {
+                    self.making = None;
+                }
                 None
             }
             (Call::Write { record: Record::Made(_), .. }, _) => None,

@@ -17,10 +17,10 @@
 //! 1. A page issues ticks in (floor, ceiling] only. Its floor is the ceiling of the record that it replaced, or the
 //!    namespace's floor, whichever is higher. Its ceiling is one that the store has confirmed.
 //! 2. Each record of a slot names its predecessor by the condition of its write, and no ceiling falls along this chain but by a
-//!    release, after the page has ended. So records of one chain never allow a tick twice, whoever writes them and however late.
+//!    release, after the page has ended. So records of one chain never allow a tick twice, also where a write is late.
 //! 3. A page knows its own records by their tokens ([`whose`](page::whose)). It ends where it finds another one.
 //! 4. A record that is absent is no condition: it may become absent again, and a late write would bring back what was true
-//!    once. So a write that creates a record allows nothing. Who has read that record then replaces it.
+//!    once. So a write that creates a record allows nothing. The next reader of that record replaces it.
 //! 5. Lost data break the chain. Where a record is missing, or older than what the page has confirmed, the namespace's floor
 //!    rises above all ceilings that anybody can have had confirmed (the *horizon*) before this process takes another slot.
 //!

@@ -96,7 +96,7 @@ pub struct Namespace {
 }
 
 /// The floor of a namespace. The condition that there is no record may come true again, when data are lost: a write that
-/// creates one may be late. So it leaves the floor open, and whoever has read the record fills it in.
+/// creates one may be late. So it leaves the floor open, and the next reader writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Floor {
     /// Open, for a namespace that is new.

@@ -69,7 +69,7 @@ impl<P: LeasePage + Clone> Machine<P> {
         }
         if self.namespace.is_some_and(|id| id != namespace.id) {
             // Another one in its place: that was lost.
-            self.horizon = self.horizon.max(Some(self.horizon_now(at)));
+            self.note_lost(at);
         }
         self.namespace = Some(namespace.id);
         let least = self.horizon.unwrap_or(NEVER);
@@ -178,8 +178,8 @@ impl<P: LeasePage + Clone> Machine<P> {
                 best.push((worker, free));
             }
         }
-        let count = best.len() as u64;
-        (count > 0).then(|| best.swap_remove((at.fresh.get() % count.max(1)) as usize))
+        let at_random = at.fresh.get().checked_rem(best.len() as u64)?;
+        Some(best.swap_remove(at_random as usize))
     }
 
     /// Whether a slot may be taken, and how. Notes its holder.

@@ -228,6 +228,5 @@ impl<P: LeasePage + Clone> Machine<P> {
     /// Data were lost: the namespace's floor has to rise.
     pub(super) fn note_lost(&mut self, at: At) {
         self.horizon = self.horizon.max(Some(self.horizon_now(at)));
-        self.seen = Seen::Unknown;
     }
 }
