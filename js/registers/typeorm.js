@@ -4,10 +4,15 @@
 //
 // On SQLite all queries of a DataSource share one connection, and so its transaction, which TypeORM knows.
 
-const { configError, describe } = require('../errors.js');
 const { checkClient, readNamespace } = require('../stores/options.js');
 const { ignoreErrors } = require('../stores/sockets.js');
-const { numberParameters, takeConnection, uncommittedError } = require('../stores/sql-clients.js');
+const {
+  connectRunner,
+  numberParameters,
+  takeConnection,
+  uncommittedError,
+} = require('../stores/sql-clients.js');
+const { dialectOf } = require('../stores/sql-dialects.js');
 const mysql = require('./mysql.js');
 const postgres = require('./postgres.js');
 const { sqlRegister } = require('./sql.js');
@@ -30,37 +35,16 @@ const RUN = {
   },
 };
 
-const DIALECTS = {
-  postgres: 'postgres',
-  mysql: 'mysql',
-  mariadb: 'mysql',
-  'better-sqlite3': 'sqlite',
-  sqlite: 'sqlite',
-  sqljs: 'sqlite',
-};
-
 function typeorm(dataSource, options) {
   checkClient(dataSource, 'createQueryRunner', 'typeorm() takes a DataSource');
-  const { type } = dataSource.options ?? {};
-  const dialect = DIALECTS[type];
-  if (dialect === undefined) {
-    const known = Object.keys(DIALECTS).join(', ');
-    throw configError(
-      `typeorm() takes a DataSource of type ${known}; this one has the type ${describe(type)}`,
-    );
-  }
+  const { type, dialect } = dialectOf(dataSource);
   const namespace = readNamespace(options);
   const name = `typeorm:${type}:${namespace}`;
 
   async function query(text, values, signal) {
-    const request = async () => {
-      const runner = dataSource.createQueryRunner();
-      await runner.connect();
-      return runner;
-    };
+    const request = () => connectRunner(dataSource);
     if (dialect === 'sqlite') return RUN.sqlite(name, await request(), text, values);
-    const release = (runner) => runner.release();
-    const runner = await takeConnection(dataSource, signal, request, release);
+    const runner = await takeConnection(dataSource, signal, request);
     const connection = ignoreErrors(await runner.connect());
     // The clients of PostgreSQL and of MySQL. The pool then opens another connection.
     const abort = () => (connection.connection ?? connection).stream.destroy();
@@ -70,7 +54,7 @@ function typeorm(dataSource, options) {
       return await RUN[dialect](name, runner, text, values);
     } finally {
       signal.removeEventListener('abort', abort);
-      await release(runner);
+      await runner.release();
     }
   }
 

@@ -50,6 +50,13 @@ async function takeConnection(
   }
 }
 
+/** A connected query runner of a TypeORM DataSource. */
+async function connectRunner(dataSource) {
+  const runner = dataSource.createQueryRunner();
+  await runner.connect();
+  return runner;
+}
+
 /** By Client of pg: the end of its last call. */
 const turns = new WeakMap();
 
@@ -192,6 +199,7 @@ async function findHome(name, dialect, table, run) {
 }
 
 module.exports = {
+  connectRunner,
   createRunner,
   findHome,
   numberParameters,

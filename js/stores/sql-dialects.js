@@ -1,7 +1,7 @@
 'use strict';
 // SQL dialects, and the tables of the SQL stores in each.
 
-const { argumentError, describe } = require('../errors.js');
+const { argumentError, configError, describe } = require('../errors.js');
 
 /** On PostgreSQL, two concurrent CREATE TABLE IF NOT EXISTS can fail. */
 const LOCK = "SELECT pg_advisory_xact_lock(hashtext('snowdrift'))";
@@ -92,6 +92,27 @@ function tables({ text }, home = '') {
   ];
 }
 
+/** By type of a TypeORM DataSource. */
+const TYPEORM = {
+  postgres: 'postgres',
+  mysql: 'mysql',
+  mariadb: 'mysql',
+  'better-sqlite3': 'sqlite',
+  sqlite: 'sqlite',
+  sqljs: 'sqlite',
+};
+
+/** The type of a TypeORM DataSource, and its dialect. */
+function dialectOf(dataSource) {
+  const { type } = dataSource.options ?? {};
+  const dialect = TYPEORM[type];
+  if (dialect !== undefined) return { type, dialect };
+  const known = Object.keys(TYPEORM).join(', ');
+  throw configError(
+    `typeorm() takes a DataSource of type ${known}; this one has the type ${describe(type)}`,
+  );
+}
+
 /** The tables as a migration, for databases in which applications may not create tables. */
 function sql(dialect) {
   if (!Object.hasOwn(DIALECTS, dialect)) {
@@ -101,4 +122,4 @@ function sql(dialect) {
   return `${tables(DIALECTS[dialect]).join(';\n')};\n`;
 }
 
-module.exports = { DIALECTS, LOCK, sql, tables };
+module.exports = { DIALECTS, LOCK, dialectOf, sql, tables };
