@@ -38,7 +38,7 @@ function ofClient(register, end) {
   };
 }
 
-const record = (text) => ({ token: randomBytes(16).toString('hex'), text });
+const record = (text) => ({ token: randomBytes(8).toString('hex'), text });
 
 /**
  * Writes through a link that loses the replies, and then its connections. A client may send a write again.

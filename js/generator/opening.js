@@ -68,9 +68,9 @@ function basisOf({ clock, recording }, common) {
 function findMissingCalls(place) {
   try {
     if (place === null || typeof place !== 'object' || place instanceof URL) return undefined;
-    return ['open', 'raise', 'acquire', 'renew', 'release', 'now'].filter(
-      (name) => typeof place[name] !== 'function',
-    );
+    const isMissing = (name) => typeof place[name] !== 'function';
+    if (!isMissing('write')) return ['read', 'list', 'now'].filter(isMissing);
+    return ['open', 'raise', 'acquire', 'renew', 'release', 'now'].filter(isMissing);
   } catch (cause) {
     throw configError(`the store of SnowFlake.lease() cannot be read: ${describe(cause)}`, {
       cause,

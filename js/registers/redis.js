@@ -18,7 +18,7 @@ const READ = "return redis.call('HGET', KEYS[1], ARGV[1])";
 /** Returns what it found instead of the predecessor. A missing record is false, and so is a missing argument. */
 const WRITE = `
 local found = redis.call('HGET', KEYS[1], ARGV[1])
-if (found and string.sub(found, 1, 32)) ~= (ARGV[3] or false) then return {0, found} end
+if (found and string.sub(found, 1, 16)) ~= (ARGV[3] or false) then return {0, found} end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return {1}`;
 

@@ -1,6 +1,6 @@
 /** A record of a register. */
 export interface RegisterRecord {
-  /** 32 hex digits that the caller has chosen at random for this write. */
+  /** 16 hex digits that the caller has chosen at random for this write. */
   token: string;
   /** Any Unicode text of at most 4 KiB in UTF-8. */
   text: string;
@@ -43,7 +43,7 @@ export interface Register {
    * The token is the condition, and not a version that the store counts: such a counter returns to earlier values after a
    * restore.
    *
-   * If the record already has the token of `record`, an earlier attempt has written it, and its reply was lost: that is
+   * If the record already is `record`, token and text, an earlier attempt has written it, and its reply was lost: that is
    * `isWritten: true`. It must resolve only when the record is durable.
    */
   write(

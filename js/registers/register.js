@@ -12,7 +12,7 @@ const encode = ({ token, text }) => `${token} ${text}`;
 /** The record of a stored value; undefined if there is none. */
 function decode(name, key, stored) {
   if (stored === undefined || stored === null) return undefined;
-  const parts = /^([0-9a-f]{32}) (.*)$/s.exec(stored);
+  const parts = /^([0-9a-f]{16}) (.*)$/s.exec(stored);
   if (parts === null) {
     throw formatConflict(name, `the key ${describe(key)} holds ${describe(stored)}`);
   }
@@ -38,7 +38,8 @@ function createRegister({ read, write, list, now, ...rest }) {
     now: bounded(now),
     write: bounded(async (key, record, before, signal) => {
       const reply = await write(key, record, before, signal);
-      if (reply.isWritten || reply.found?.token !== record.token) return reply;
+      const { found } = reply;
+      if (found?.token !== record.token || found.text !== record.text) return reply;
       return { isWritten: true, now: reply.now };
     }),
   };

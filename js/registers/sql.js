@@ -112,7 +112,7 @@ function sqlRegister({ name, namespace, dialect, query }) {
       `CREATE TABLE IF NOT EXISTS ${await tableOf(signal)} (
   namespace ${type(64)} NOT NULL,
   name ${type(200)} NOT NULL,
-  token ${type(32)} NOT NULL,
+  token ${type(16)} NOT NULL,
   text ${textType} NOT NULL,
   PRIMARY KEY (namespace, name)
 )`,

@@ -256,7 +256,7 @@ impl Channel {
         let opened = request.0.and_then(|wanted| {
             // A slot has one user at a time, so to reopen the same slot its share goes first. A page has any number of
             // users.
-            let has_page = matches!(wanted.request.by, By::Grant(_) | By::Host(_));
+            let has_page = matches!(wanted.request.by, By::Grant(_) | By::Host(_) | By::Slot(_));
             let is_same =
                 |source: &Source| wanted.request.worker_id == Some(source.node().worker_id());
             if !has_page && self.with(is_same) == Some(true) {

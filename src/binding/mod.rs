@@ -16,10 +16,12 @@
 //! | `channel` | channels, and their JavaScript class |
 //! | `calls` | their calls of the hot path |
 //! | `opening` | opens channels |
+//! | `leases` | leases from stores: events in, commands out |
 
 mod calls;
 mod channel;
 mod draw;
+mod leases;
 mod memory;
 mod opening;
 mod reports;

@@ -7,7 +7,7 @@ use crate::core::fault::Value;
 use crate::core::layout::Tick;
 use crate::core::sequencer::{NEVER, Stall};
 use crate::generator::{Generator, Refusal, Rollback, Waits};
-use crate::pages::Loss;
+use crate::pages::{Loss, Page};
 use crate::registry::Share;
 use crate::ring::RingStats;
 
@@ -97,15 +97,18 @@ const LOSSES: [(&str, Loss); 4] = [
 
 /// The state of a share's page, if it is a leased one. The floor and the ceiling are ticks.
 pub fn leasing_of(share: &Share) -> Option<Value> {
-    let page = share.page();
+    leasing_on(&share.page())
+}
+
+/// The state of a leased page.
+pub fn leasing_on(page: &Page) -> Option<Value> {
     let leasing = page.leasing()?;
     let is_named = page.is_named().unwrap_or(false);
     // A page without its name has ended, too, though not its slot.
     let has_ended = is_named && page.has_ended();
     let loss = leasing.loss.or(has_ended.then_some(Loss::Released));
-    let word_of = |loss| LOSSES.iter().find(|(_, one)| *one == loss).map(|(word, _)| *word);
     Some(report!(
-        workerId: share.node().worker_id(),
+        workerId: page.header().node.worker_id(),
         owner: digits(leasing.owner),
         floor: page.sequence().floor(),
         ceiling: page.cells().ceiling(),
@@ -123,6 +126,11 @@ pub fn leasing_of(share: &Share) -> Option<Value> {
         renewer: leasing.renewer,
         since: leasing.since_ms,
     ))
+}
+
+/// The word of a loss.
+pub fn word_of(loss: Loss) -> Option<&'static str> {
+    LOSSES.iter().find(|(_, one)| *one == loss).map(|(word, _)| *word)
 }
 
 /// The loss of a word.

@@ -4,9 +4,10 @@ use std::ffi::CStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use napi::bindgen_prelude::{FromNapiValue, JsObjectValue, Object};
+use napi::bindgen_prelude::{ClassInstance, FromNapiValue, JsObjectValue, Object};
 use napi::sys;
 
+use super::leases::LeaseMachine;
 use super::values::{GivenLayout, id};
 use crate::core::clock::ManualClock;
 use crate::core::fault::{Fault, fault};
@@ -102,6 +103,11 @@ impl Fields<'_> {
                 except: except.iter().map(|one| id(one)).collect::<Result<_, Fault>>()?,
             };
             (By::Host(joining), join)
+        } else if let Some(lease) = self.find::<ClassInstance<LeaseMachine>>(c"lease")? {
+            let slot = lease.slot().ok_or_else(|| fault!("open-unleased"))?;
+            return Ok((By::Slot(slot), lease.in_thread));
+        } else if self.find::<Object>(c"search")?.is_some() {
+            return Ok((By::Search, false));
         } else if self.find(c"ofThread")? == Some(true) {
             return Ok((By::Thread, false));
         } else if self.find(c"ownClock")? == Some(true) {

@@ -6,8 +6,8 @@
 //! | 256..640 | the [`Cells`] | every reservation |
 //! | 640..1152 | the words of the authority and of the page's life: [`Kept`] | see there |
 //! | 1152..2688 | the [table of processes](super::processes), for people | processes that open or close it |
-//! | 2688..3200 | for each entry of that table, the token of a renewal that the process announces | that process |
-//! | 3200..4096 | zeros | |
+//! | 2688..3712 | the tokens of renewals that processes [announce](super::tokens), and those of their predecessors | the process that has locked the place |
+//! | 3712..4096 | zeros | |
 //!
 //! Header and cells are format 2 for ever: versions of snowdrift share a page during an upgrade.
 
@@ -34,8 +34,8 @@ pub struct Contents {
     pub cells: Cells,
     pub kept: Kept,
     pub processes: [Entry; ENTRIES],
-    _tokens: [AtomicU64; ENTRIES],
-    _rest: [AtomicU64; 112],
+    pub announced: [Announced; PLACES],
+    _rest: [AtomicU64; 48],
 }
 
 const _: () = assert!(
@@ -43,8 +43,8 @@ const _: () = assert!(
         && offset_of!(Contents, cells) == 256
         && offset_of!(Contents, kept) == 640
         && offset_of!(Contents, processes) == 1152
-        && offset_of!(Contents, _tokens) == 2688
-        && offset_of!(Contents, _rest) == 3200
+        && offset_of!(Contents, announced) == 2688
+        && offset_of!(Contents, _rest) == 3712
 );
 
 impl Contents {
@@ -117,9 +117,26 @@ pub struct Kept {
     /// Of a page with an authority: how far below the highest tick the node's free pages end. The process that begins the
     /// page writes it.
     free_below: AtomicI64,
+    /// Of a leased page: the token of the newest record of its slot that any process has seen; 0 for none.
+    pub known: AtomicU64,
+    /// Of a leased page: how the server described its own run to the process that renewed it last.
+    pub run: AtomicU64,
+    /// Of a leased page: 1 once a process wants the others to renew it soon.
+    pub asked: AtomicU64,
     /// For the state of an authority.
-    _state: [AtomicU64; 31],
+    _state: [AtomicU64; 28],
 }
+
+/// Where a process announces the token of its next write; zeros for none.
+#[repr(C)]
+pub struct Announced {
+    pub token: AtomicU64,
+    /// The token of the record that it replaces.
+    pub before: AtomicU64,
+}
+
+/// How many processes can announce tokens.
+pub const PLACES: usize = 64;
 
 /// A store's confirmation of a newly acquired slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,9 +158,9 @@ pub struct Grant {
 }
 
 /// The reason of a leased page's end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Loss {
-    /// Another host has the slot.
+    /// Another host has taken the slot after its hold had expired.
     Taken = 1,
     /// The store has no record of it.
     Missing,
@@ -261,10 +278,9 @@ impl Kept {
         }
     }
 
-    /// Begins a leased page.
-    pub(super) fn begin_lease(&self, grant: &Grant) {
-        set_id(&self.namespace, grant.namespace);
-        self.set_renewed(grant.now_ms, grant.expires_ms, grant.ttl_ms);
+    /// The ID of a leased page's namespace.
+    pub fn set_namespace(&self, namespace: u128) {
+        set_id(&self.namespace, namespace);
     }
 
     /// Counts a renewal by this process.
@@ -273,7 +289,8 @@ impl Kept {
         self.set_renewed(now_ms, expires_ms, ttl_ms);
     }
 
-    fn set_renewed(&self, now_ms: i64, expires_ms: Option<i64>, ttl_ms: i64) {
+    /// Notes a renewal that this process has had confirmed.
+    pub fn set_renewed(&self, now_ms: i64, expires_ms: Option<i64>, ttl_ms: i64) {
         self.note_renewer();
         self.expires.store(expires_ms.map_or(0, |ms| ms.max(0) + 1), Release);
         self.ttl_ms.store(ttl_ms, Release);

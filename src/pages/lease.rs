@@ -39,6 +39,30 @@ const PASSING_MS: i64 = 3;
 const LOCK: &str = "leases.lock";
 
 impl Page {
+    /// A page in the process's own memory, for a slot that this process is about to take alone.
+    pub fn own_pending(node: Node, max_ahead: Tick, namespace: u128, owner: u128) -> Page {
+        let page = Page::own(node, Terms { max_ahead, authority: Authority::Lease { owner } });
+        page.cells().prepare(node.layout());
+        page.kept().set_namespace(namespace);
+        page
+    }
+
+    /// Opens a pending page for what the store has confirmed, above the ticks of earlier pages of the node.
+    pub fn open_lease(&self, window: Window) {
+        let sequence = self.sequence();
+        if let Some(closed) = sequence.closed() {
+            let floor = window.floor.max(sequence.before());
+            // Fails if the layout has no tick left. Then the page stays closed.
+            let bounds = Window { floor, ceiling: self.allowed(window.ceiling) };
+            let _ = sequence.reopen(&closed, bounds, &HighMarks::default(), 0);
+        }
+        if !self.is_current() {
+            // It was replaced meanwhile. No failure: that would say that nothing was issued from it, but others may have
+            // joined it.
+            self.end();
+        }
+    }
+
     /// Ends a leased page. The first reason stays, except that `Reverted` replaces `Taken`. Returns the highest tick that
     /// the store has to record, to the caller that ends it: what was issued, and the floor that the store has confirmed.
     /// None if something overwrote the page, so that the store keeps its ceiling.
@@ -51,16 +75,17 @@ impl Page {
 
     /// Stops using the page. Ends and removes it if no process of the host uses it any more. Returns the highest issued
     /// tick to the caller that ends it.
-    ///
-    /// Two processes that leave at once must not leave it to each other. A process that cannot lock the page
-    /// exclusively releases its lock first, then tries once more.
     pub fn leave(&self) -> Option<Tick> {
-        if self.try_alone().unwrap_or(false) {
-            return self.end_and_remove();
-        }
+        self.leave_last()?.end_and_remove()
+    }
+
+    /// Stops using the page. If no process of the host uses it any more, returns it with a lock that keeps others away.
+    ///
+    /// Two processes that leave at once must not leave it to each other: each releases its own lock first.
+    pub fn leave_last(&self) -> Option<Page> {
         self.retire();
         let again = Page::alone(self.path()?, self.header().uid).ok()??;
-        if again.id() == self.id() { again.end_and_remove() } else { None }
+        (again.id() == self.id()).then_some(again)
     }
 
     /// Requires [`Page::try_alone`]. If the name is another page's at the removal, that page's processes notice.
@@ -113,32 +138,33 @@ impl Directory {
     /// Creates the page of a slot that this host just acquired. Replaces an ended or unused page; a page in use is an
     /// error. Its window is what the store has confirmed, above the ticks of earlier pages of the node.
     pub fn lease(&self, node: &Node, max_ahead: Tick, grant: &Grant) -> Result<Page, Failure> {
-        let authority = Authority::Lease { owner: grant.owner };
-        let page = self.obtain(node, Terms { max_ahead, authority })?;
-        page.kept().begin_lease(grant);
-        let sequence = page.sequence();
-        if let Some(closed) = sequence.closed() {
-            let floor = grant.floor.max(sequence.before());
-            // Fails if the layout has no tick left. Then the page stays closed.
-            let bounds = Window { floor, ceiling: page.allowed(grant.ceiling) };
-            let _ = sequence.reopen(&closed, bounds, &HighMarks::default(), 0);
-        }
-        if !page.is_current() {
-            // It was replaced meanwhile. No failure: that would say that nothing was issued from it, but others may have
-            // joined it.
-            page.end();
-        }
+        let page = self.pending(node, max_ahead, grant.namespace, grant.owner)?;
+        page.kept().set_renewed(grant.now_ms, grant.expires_ms, grant.ttl_ms);
+        page.open_lease(Window { floor: grant.floor, ceiling: grant.ceiling });
         Ok(page)
     }
 
-    /// Joins the host's slot of a namespace, if it has one of a wanted owner. Prefers a page in use to one left behind.
+    /// A page for a slot that this host is about to take. It issues nothing yet, and nobody joins it.
+    pub fn pending(
+        &self,
+        node: &Node,
+        max_ahead: Tick,
+        namespace: u128,
+        owner: u128,
+    ) -> Result<Page, Failure> {
+        let page = self.obtain(node, Terms { max_ahead, authority: Authority::Lease { owner } })?;
+        page.kept().set_namespace(namespace);
+        Ok(page)
+    }
+
+    /// Joins the host's slot of a namespace, if it has one of a wanted owner and worker ID. Prefers a page in use to one left behind.
     pub fn join_lease(
         &self,
         layout: &Layout,
         datacenter_id: u64,
         namespace: u128,
         max_ahead: Tick,
-        is_wanted: impl Fn(u128) -> bool,
+        is_wanted: impl Fn(u128, u64) -> bool,
     ) -> Result<Option<Page>, Failure> {
         let Some(prefix) = name_prefix(layout, datacenter_id) else { return Ok(None) };
         let mut found = Vec::new();
@@ -153,7 +179,7 @@ impl Directory {
                 page.remove_passed(|| page.now());
             }
             // One that is not begun is about to be another slot's.
-            if (of == namespace && is_wanted(owner))
+            if (of == namespace && is_wanted(owner, page.header().node.worker_id()))
                 && !page.sequence().is_closed()
                 && page.is_original()
                 && !page.header().boot_id.is_other(&self.boot_id)

@@ -11,6 +11,7 @@
 //! | `directory` | the directory of pages: location, owner, content; other users' pages of a node, to warn of |
 //! | `sweep` | removes unused pages where there are many |
 //! | `life` | how a process obtains a node's page, and what follows a page that has lost its name |
+//! | `tokens` | the tokens of a leased page: the known one, and those that processes announce |
 //! | `lease` | pages of slots that this host has leased, from a store or a directory: search, removal, and a lock for a search |
 //!
 //! Invariants that keep two pages of one node from issuing the same ID (`tests/host`, `tests/shared`):
@@ -45,6 +46,7 @@ mod own;
 mod page;
 mod processes;
 mod sweep;
+mod tokens;
 
 pub use contents::{Grant, Kept, Leasing, Loss};
 pub use directory::{Directory, Found};
@@ -52,3 +54,4 @@ pub use header::{Authority, BootId, Header, Terms};
 pub use lease::LeasesLock;
 pub use page::{Memory, Page, Snapshot};
 pub use processes::Process;
+pub use tokens::Announcer;

@@ -23,6 +23,7 @@ use super::contents::{BYTES, Contents, Kept, Leasing, Words, unix_ms};
 use super::header::{Authority, HEADER_BYTES, Header, MARKER, Terms};
 use super::own;
 use super::processes::{self, Process};
+use super::tokens::Places;
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::Tick;
 use crate::core::node::Node;
@@ -43,6 +44,8 @@ pub struct Page {
     is_entered: bool,
     /// See [`Page::may_be_old`].
     pub(super) may_be_old: bool,
+    /// The places for tokens that this opening has taken.
+    pub(super) places: Places,
 }
 
 /// The memory of a page.
@@ -150,7 +153,8 @@ impl Page {
         let sequence = Sequence::new(memory, header.node.layout());
         let may_be_old = place.is_some() && header.boot_id.is_unknown();
         let checked_ms = AtomicI64::new(i64::MIN);
-        Page { sequence, header, checked_ms, place, is_entered: false, may_be_old }
+        let places = Places::default();
+        Page { sequence, header, checked_ms, place, is_entered: false, may_be_old, places }
     }
 
     /// The sequencer of its cells.
@@ -159,7 +163,7 @@ impl Page {
         &self.sequence
     }
 
-    fn contents(&self) -> &Contents {
+    pub(super) fn contents(&self) -> &Contents {
         self.sequence.memory().words().contents()
     }
 
@@ -217,7 +221,7 @@ impl Page {
         }
     }
 
-    fn with_file<T: Default>(
+    pub(super) fn with_file<T: Default>(
         &self,
         lock: impl FnOnce(&File) -> io::Result<T>,
     ) -> Result<T, Failure> {

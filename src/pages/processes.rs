@@ -77,6 +77,14 @@ pub fn living_other(table: &[Entry]) -> Option<u32> {
     if first != std::process::id() { Some(first) } else { pids.next().or(Some(first)) }
 }
 
+/// The number of this process's entry; none where the table is full.
+pub fn own_entry(table: &[Entry]) -> Option<usize> {
+    let own = (std::process::id(), own_start());
+    table.iter().position(|entry| {
+        entry.process().is_some_and(|process| (process.pid, process.start) == own)
+    })
+}
+
 /// Removes a user of this process.
 pub fn leave(table: &[Entry]) {
     change_users(table, -1);

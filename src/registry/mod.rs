@@ -8,17 +8,20 @@
 //! | `share` | one user's share in a node's generator; what the last one releases |
 //! | `open` | opens what a request names |
 //! | `slots` | any free slot of a directory |
+//! | `leases` | the pages of leases from stores |
 //!
 //! The process never forgets what it issues alone, not even after all instances are closed: a later opening must not
 //! issue the same IDs again. A process names few nodes. The host's page remembers the IDs drawn from it.
 
 mod entry;
+mod leases;
 mod open;
 mod request;
 mod share;
 mod slots;
 
 pub use entry::release_all;
+pub use leases::{LeasedPage, Leases};
 pub use request::{By, Joining, Recording, Request, Scope};
 pub use share::Share;
 

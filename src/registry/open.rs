@@ -23,6 +23,8 @@ impl Request {
             }
             By::Record(recording) => Slots::open(self, recording)?.share().map(Some),
             By::Host(joining) => self.join(joining),
+            By::Slot(page) => Ok(page.share(self)),
+            By::Search => Ok(None),
             By::Clock(_) => self.open_in(&Entry::new(self.node()?)),
             _ => self.open_in(&Entry::of(self.node()?)),
         }
@@ -62,16 +64,26 @@ impl Request {
 
     /// Joins the host's slot of a namespace. Returns None where the host has no slot that this process can use.
     fn join(&self, joining: &Joining) -> Result<Option<Share>, Failure> {
-        let Request { layout, datacenter_id, .. } = self;
         let Joining { namespace, owner, except } = joining;
-        let directory = self.directory()?;
-        let mut skipped = except.clone();
+        self.join_in(&self.directory()?, *namespace, |one, _| {
+            owner.is_none_or(|wanted| wanted == one) && !except.contains(&one)
+        })
+    }
+
+    /// Joins a slot of a namespace in a directory of pages, of a wanted owner and worker ID.
+    pub(super) fn join_in(
+        &self,
+        directory: &Directory,
+        namespace: u128,
+        is_wanted: impl Fn(u128, u64) -> bool,
+    ) -> Result<Option<Share>, Failure> {
+        let Request { layout, datacenter_id, .. } = self;
+        let max_ahead = self.max_ahead();
+        let mut skipped = Vec::new();
         loop {
-            let is_wanted =
-                |one| owner.is_none_or(|wanted| wanted == one) && !skipped.contains(&one);
-            let max_ahead = self.max_ahead();
+            let is_wanted = |one, worker| is_wanted(one, worker) && !skipped.contains(&one);
             let page =
-                directory.join_lease(layout, *datacenter_id, *namespace, max_ahead, is_wanted)?;
+                directory.join_lease(layout, *datacenter_id, namespace, max_ahead, is_wanted)?;
             let Some(page) = page else { return Ok(None) };
             let entry = Entry::of(page.header().node);
             let mut tenancy = entry.tenancy.lock();

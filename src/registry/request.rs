@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::leases::LeasedPage;
 use crate::core::clock::{Clock, ManualClock, SystemClock};
 use crate::core::fault::{Failure, Fault, fault};
 use crate::core::layout::{Layout, Tick};
@@ -61,6 +62,10 @@ pub enum By {
     Host(Joining),
     /// A lease of another thread of this process.
     Thread,
+    /// A store, once the lease of this process has taken a slot or joined the host's.
+    Search,
+    /// A slot of a lease of this process.
+    Slot(LeasedPage),
 }
 
 /// The settings of a node's record.
@@ -103,7 +108,7 @@ impl Request {
         let is_record_alone =
             cfg!(windows) && self.scope == Scope::Auto && matches!(self.by, By::Record(_));
         // A window belongs to this process, and so does the lease of one of its threads.
-        let is_own = matches!(self.by, By::Clock(_) | By::Window(_) | By::Thread);
+        let is_own = matches!(self.by, By::Clock(_) | By::Window(_) | By::Thread | By::Slot(_));
         if self.scope == Scope::Process || is_record_alone || is_own {
             return Ok(None);
         }

@@ -12,6 +12,7 @@ use crate::core::fault::Fault;
 use crate::core::layout::Tick;
 use crate::core::listeners::Listener;
 use crate::generator::{Generator, Policies, Refusal, Reserved, Seat};
+use crate::pages::Page;
 
 /// The longest time that a release holds its thread. A release takes some 0.1 ms, unless the disk hangs.
 const RELEASE: Duration = Duration::from_secs(1);
@@ -99,6 +100,18 @@ impl Share {
         self.look(|one| one.lease().map(|lease| lease.renewed().add(listener)));
     }
 
+    /// Another share in its generator; none once it has given up its own.
+    pub(super) fn again(&self, request: &Request) -> Option<Share> {
+        let mut tenancy = self.entry.tenancy.lock();
+        let at = self.place(&tenancy)?;
+        Some(self.entry.share(&mut tenancy.uses[at], request))
+    }
+
+    /// Whether the process has other shares in it.
+    pub(super) fn is_shared(&self) -> bool {
+        self.look(|one| (one.users > 1).then_some(())).is_some()
+    }
+
     fn look<R>(&self, look: impl FnOnce(&Use) -> Option<R>) -> Option<R> {
         let tenancy = self.entry.tenancy.lock();
         self.place(&tenancy).and_then(|at| look(&tenancy.uses[at]))
@@ -111,11 +124,24 @@ impl Share {
     /// Gives up the share. Of a leased page that no process of the host uses any more, ends the page and returns the
     /// highest tick issued.
     pub fn leave(mut self) -> Option<Tick> {
-        self.give_up(true)
+        self.give_up()??.leave()
     }
 
-    /// Gives up the share. Without `is_release` a leased page that has not ended stays, for the next process to join.
-    fn give_up(&mut self, is_release: bool) -> Option<Tick> {
+    /// Gives up the share. Returns whether no process uses the slot any more; with its page, if the host has one, locked so that
+    /// nobody joins it.
+    pub fn leave_last(mut self) -> (bool, Option<Page>) {
+        match self.give_up() {
+            Some(Some(page)) => {
+                let last = page.leave_last();
+                (last.is_some(), last)
+            }
+            left => (left.is_some(), None),
+        }
+    }
+
+    /// Gives up the share. None while others of this process have one, or if this one was given up before; otherwise the page of a
+    /// slot that JavaScript has leased for the host, if it is one.
+    fn give_up(&mut self) -> Option<Option<Arc<Page>>> {
         if mem::replace(&mut self.has_left, true) {
             return None;
         }
@@ -139,11 +165,10 @@ impl Share {
         match held {
             Held::Free => {}
             Held::Window => drop(generator.end_window()),
-            Held::Page if is_release || page.has_ended() => return page.leave(),
-            Held::Page => page.retire(),
             Held::Record(lease, _) => entry.unlocked(&mut tenancy, || lease.release(RELEASE)),
+            Held::Page => return Some(Some(page)),
         }
-        None
+        Some(None)
     }
 }
 
@@ -156,7 +181,12 @@ impl Deref for Share {
 }
 
 impl Drop for Share {
+    /// A leased page that has not ended stays, for the next process to join.
     fn drop(&mut self) {
-        self.give_up(false);
+        match self.give_up().flatten() {
+            Some(page) if page.has_ended() => drop(page.leave()),
+            Some(page) => page.retire(),
+            None => {}
+        }
     }
 }

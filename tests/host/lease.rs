@@ -43,7 +43,7 @@ fn wide(namespace: u128) -> Grant {
 }
 
 fn join(directory: &Directory, namespace: u128) -> Option<Page> {
-    directory.join_lease(&Layout::NODE, 1, namespace, 0, |_| true).unwrap()
+    directory.join_lease(&Layout::NODE, 1, namespace, 0, |_, _| true).unwrap()
 }
 
 fn leased(page: Page) -> Generator {
@@ -68,10 +68,10 @@ fn a_page_is_found_by_its_namespace_layout_and_datacenter() {
     assert_eq!((joined.id(), joined.leasing()), (page.id(), page.leasing()));
     assert_eq!(joined.header().node, node(3));
     assert!(join(&directory, B).is_none());
-    assert!(directory.join_lease(&Layout::NODE, 2, A, 0, |_| true).unwrap().is_none());
+    assert!(directory.join_lease(&Layout::NODE, 2, A, 0, |_, _| true).unwrap().is_none());
     assert!(
         directory
-            .join_lease(&Layout { epoch_ms: 1, ..Layout::NODE }, 1, A, 0, |_| true)
+            .join_lease(&Layout { epoch_ms: 1, ..Layout::NODE }, 1, A, 0, |_, _| true)
             .unwrap()
             .is_none()
     );
@@ -86,11 +86,11 @@ fn processes_with_another_max_ahead_are_refused_while_it_is_used() {
     let shared = memory();
     let directory = directory(shared.path());
     let page = directory.lease(&node(3), 0, &wide(A)).unwrap();
-    let refused = directory.join_lease(&Layout::NODE, 1, A, 500, |_| true).err().unwrap();
+    let refused = directory.join_lease(&Layout::NODE, 1, A, 500, |_, _| true).err().unwrap();
     let Failure { class: Class::Conflict, fault } = refused else { panic!("{refused:?}") };
     assert_eq!(fault.values[2..], [("theirs", 0i64.into()), ("ours", 500i64.into())]);
     drop(page);
-    assert!(directory.join_lease(&Layout::NODE, 1, A, 500, |_| true).unwrap().is_none());
+    assert!(directory.join_lease(&Layout::NODE, 1, A, 500, |_, _| true).unwrap().is_none());
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn a_page_that_is_lost_while_it_is_looked_up_is_not_joined() {
             false => drop(first.end_lease(Loss::Taken)),
         };
         // The first one has been found when the second one is looked at.
-        let is_wanted = |of| {
+        let is_wanted = |of, _| {
             let is_first = of == owner;
             if !is_first {
                 lose();

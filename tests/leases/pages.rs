@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use snowdrift::authority::lease::{Host, LeasePage, Loss, Phase, Token};
+use snowdrift::authority::lease::{At, Host, Joinable, LeasePage, Loss, Phase, Token};
 use snowdrift::core::layout::Tick;
 use snowdrift::core::sequencer::Window;
 
@@ -20,10 +20,13 @@ pub struct Page {
     pub ceiling: Tick,
     pub expires: i64,
     pub known: Option<Token>,
-    pub cells: [Option<Token>; PROCESSES],
+    /// The announced tokens, with their predecessors.
+    pub cells: [Option<(Token, Token)>; PROCESSES],
     pub run: u64,
     pub loss: Option<Loss>,
     pub is_asked: bool,
+    /// It has lost its name.
+    pub is_gone: bool,
     /// The processes that use it.
     pub users: [bool; PROCESSES],
     /// The highest tick issued; the floor where none was.
@@ -114,37 +117,48 @@ impl LeasePage for Numbered {
             may
         })
     }
-    fn announce(&self, token: Token) {
+    fn announce(&self, token: Token, before: Token) -> Option<Token> {
         let (_, process) = ACTOR.get();
         let cell = if wrong(Wrong::SharedCell) { 0 } else { process };
-        self.with(|page| page.cells[cell] = Some(token));
+        self.with(|page| {
+            let own = &mut page.cells[cell];
+            let is_left = own.is_some_and(|(_, of)| of == before);
+            if !is_left || wrong(Wrong::SharedCell) {
+                *own = Some((token, before));
+            }
+            own.map(|(token, _)| token)
+        })
     }
     fn is_announced(&self, token: Token) -> bool {
-        !wrong(Wrong::Unannounced) && self.with(|page| page.cells.contains(&Some(token)))
+        !wrong(Wrong::Unannounced) && self.tokens().contains(&token)
     }
     fn tokens(&self) -> Vec<Token> {
-        self.with(|page| page.cells.into_iter().chain([page.known]).flatten().collect())
+        self.with(|page| {
+            let announced = page.cells.iter().flatten().map(|(token, _)| *token);
+            announced.chain(page.known).collect()
+        })
     }
     fn run(&self) -> u64 {
         self.with(|page| page.run)
     }
-    fn confirm(&self, ceiling: Tick, expires: i64, run: u64) {
+    fn confirm(&self, ceiling: Tick, expires: i64, _: bool, at: At) {
         self.with(|page| {
             if page.phase != Phase::Ended {
                 page.ceiling = page.ceiling.max(ceiling);
                 page.expires = page.expires.max(expires);
-                (page.run, page.is_asked) = (run, false);
+                (page.run, page.is_asked) = (at.run, false);
             }
         });
     }
-    fn open(&self, floor: Tick) {
+    fn open(&self, window: Window, expires: i64, at: At) {
         self.with(|page| {
             if page.phase == Phase::Pending {
                 page.phase = Phase::Open;
-                page.floor = if wrong(Wrong::NoFloor) { -1 } else { floor };
+                page.floor = if wrong(Wrong::NoFloor) { -1 } else { window.floor };
                 page.issued = page.floor;
             }
         });
+        self.confirm(window.ceiling, expires, true, at);
     }
     fn end(&self, why: Loss) -> Option<Tick> {
         self.with(|page| {
@@ -162,6 +176,13 @@ impl LeasePage for Numbered {
     fn ask(&self) {
         self.with(|page| page.is_asked = true);
     }
+    fn is_shared(&self) -> bool {
+        let (_, process) = ACTOR.get();
+        self.with(|page| (0..PROCESSES).any(|other| other != process && page.users[other]))
+    }
+    fn is_gone(&self) -> bool {
+        self.with(|page| page.is_gone)
+    }
 }
 
 /// The host whose step it is.
@@ -176,24 +197,29 @@ pub struct Here {
 impl Host for Here {
     type Page = Numbered;
 
-    fn find(&self, _: u128, claim: Option<u64>) -> Option<Numbered> {
+    fn find(&self, _: u128, claim: Option<u64>) -> Joinable<Numbered> {
         let (host, process) = ACTOR.get();
         PAGES.with_borrow_mut(|pages| {
             let open = |page: &Page| {
                 let is_wanted = claim.is_none_or(|worker| worker == page.worker);
-                page.host == host && page.phase == Phase::Open && is_wanted
+                page.host == host && page.phase == Phase::Open && !page.is_gone && is_wanted
             };
-            let at = pages.iter().position(open)?;
-            pages[at].users[process] = true;
-            Some(Numbered(at))
+            match pages.iter().position(open) {
+                Some(at) => {
+                    pages[at].users[process] = true;
+                    Joinable::Page(Numbered(at))
+                }
+                None => Joinable::None,
+            }
         })
     }
 
-    fn create(&self, worker: u64) -> Option<Numbered> {
+    fn create(&self, _: u128, worker: u64) -> Option<Numbered> {
         let (host, process) = ACTOR.get();
         PAGES.with_borrow_mut(|pages| {
             let living = |page: &Page| {
-                page.host == host && page.worker == worker && page.phase != Phase::Ended
+                let is_open = page.phase != Phase::Ended && !page.is_gone;
+                page.host == host && page.worker == worker && is_open
             };
             if self.is_full || pages.iter().any(living) {
                 return None;
@@ -213,6 +239,7 @@ impl Host for Here {
                 run: 0,
                 loss: None,
                 is_asked: false,
+                is_gone: false,
                 users,
                 issued: -1,
                 excused: -1,

@@ -231,7 +231,7 @@ impl World {
             })
             .map(|(host, number)| process(host, number))
             .collect();
-        let mut store = Store::default();
+        let mut store = Store { run: 1, ..Store::default() };
         if !scenario.is_new {
             let token = |number| Token::new(number).expect("it is above 0");
             let (namespace, holder) = (1, Holder::default());
@@ -281,7 +281,7 @@ impl World {
         }
         for at in 0..self.pages.len() {
             let page = &self.pages[at];
-            if page.phase == Phase::Open && page.issued < page.ceiling {
+            if page.phase == Phase::Open && !page.is_gone && page.issued < page.ceiling {
                 let mut world = self.clone();
                 world.pages[at].issued = page.ceiling;
                 next(world);
@@ -331,13 +331,16 @@ impl World {
                 next(step(Event::Reply(reply.clone(), Some(*now), *called), self.clone())?);
             }
             None => match &process.told {
-                Command::Retry | Command::Lost(_) => next(step(Event::Go, self.clone())?),
+                Command::Retry | Command::Join | Command::Lost(_) => {
+                    next(step(Event::Go, self.clone())?)
+                }
                 Command::Refused(Refusal::NoSlot(_) | Refusal::Unproven(_)) => {
                     next(step(Event::Go, self.clone())?);
                 }
                 Command::Held | Command::Wait => {
                     let page = self.page_of(process);
-                    let is_ended = page.is_some_and(|page| page.phase == Phase::Ended);
+                    let is_ended =
+                        page.is_some_and(|page| page.phase == Phase::Ended || page.is_gone);
                     let is_asked = page.is_some_and(|page| page.is_asked);
                     if is_ended {
                         next(step(Event::Go, self.clone())?);
@@ -488,6 +491,7 @@ impl World {
     /// No two pages allow the same tick.
     fn check(&self) -> Result<(), Wrong> {
         let highest = |page: &Page| match page.phase {
+            Phase::Open if page.is_gone => page.issued,
             Phase::Open => page.ceiling,
             Phase::Pending => -1,
             Phase::Ended => page.issued,
@@ -595,7 +599,7 @@ impl World {
                 }
             }
             Fault::Copy if has_slot(&self.stores[0]) => {
-                let copy = Store { run: 1, ..self.stores[0].clone() };
+                let copy = Store { run: 3, ..self.stores[0].clone() };
                 world.stores.push(copy);
                 // Those that have not begun yet connect to it.
                 for process in world.processes.iter_mut().filter(|process| !process.has_begun) {
@@ -612,8 +616,7 @@ impl World {
                 for at in 0..self.pages.len() {
                     if self.pages[at].phase == Phase::Open {
                         let mut world = world.clone();
-                        world.pages[at].phase = Phase::Ended;
-                        world.pages[at].loss = Some(Loss::Released);
+                        world.pages[at].is_gone = true;
                         next(world);
                     }
                 }

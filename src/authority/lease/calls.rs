@@ -1,6 +1,6 @@
 //! What goes into a machine, and what comes out of it.
 
-use super::page::{LeasePage, Loss};
+use super::page::{Joinable, LeasePage, Loss};
 use super::record::{Holder, Key, Limits, Record, Token};
 use crate::core::layout::{Layout, Tick};
 
@@ -38,9 +38,9 @@ pub trait Host {
     type Page: LeasePage + Clone;
 
     /// An open page of the namespace that this process may join: of this worker ID, if there is one.
-    fn find(&self, namespace: u128, claim: Option<u64>) -> Option<Self::Page>;
-    /// A pending page for a slot; none where the host cannot use the slot.
-    fn create(&self, worker: u64) -> Option<Self::Page>;
+    fn find(&self, namespace: u128, claim: Option<u64>) -> Joinable<Self::Page>;
+    /// A pending page for a slot of the namespace; none where the host cannot use the slot.
+    fn create(&self, namespace: u128, worker: u64) -> Option<Self::Page>;
     /// Stops using a page. Returns whether nobody else uses it.
     fn leave(&self, page: &Self::Page) -> bool;
 }
@@ -118,8 +118,10 @@ pub enum Command {
     Lost(Loss),
     /// The slot is released, or was lost.
     Released,
-    /// The call failed: go on after a pause.
+    /// The call failed, or another process is to be waited for: go on after a pause.
     Retry,
+    /// Another process of the host takes a slot: go on after a short pause.
+    Join,
     /// There is no ID.
     Refused(Refusal),
 }

@@ -3,7 +3,7 @@
 use super::calls::{At, Call, Command, Found, Host, Refusal, Settings};
 use super::page::{LeasePage, Loss, Phase, Whose, whose};
 use super::record::{Record, Slot, Token};
-use super::state::{Held, Machine, Proof, Search, Seen, Sent};
+use super::state::{Held, Machine, Proof, Search, Sent};
 use crate::core::layout::Tick;
 use crate::core::sequencer::Window;
 
@@ -11,11 +11,13 @@ impl<P: LeasePage + Clone> Machine<P> {
     /// The next step of a page in use.
     pub(super) fn hold(&mut self, held: Held<P>, at: At, host: &impl Host<Page = P>) -> Command {
         if held.page.phase() == Phase::Ended {
-            let why = held.page.loss().unwrap_or(Loss::Released);
-            return self.lose(held, why, at, host);
+            return self.leave_ended(held, host);
         }
         if self.is_closing {
             return self.close(held, at, host);
+        }
+        if held.page.is_gone() {
+            return self.leave_gone(held, host);
         }
         if !held.is_joined() {
             return self.look(held);
@@ -57,6 +59,7 @@ impl<P: LeasePage + Clone> Machine<P> {
         let (earliest, latest) = self.now(at);
         let Window { floor, ceiling } = held.page.window();
         let longest = self.longest_hold(latest);
+        let last_ceiling = last.ceiling;
         let slot = Slot {
             floor,
             ceiling: last.ceiling.max(ceiling).max(self.capped(wanted, at)),
@@ -65,8 +68,18 @@ impl<P: LeasePage + Clone> Machine<P> {
             holder: holder.clone(),
             ..last
         };
-        held.page.announce(at.fresh);
-        held.sent = Some(Sent { token: at.fresh, before, slot, wanted: Some(wanted) });
+        let Some(token) = held.page.announce(at.fresh, before) else {
+            // Others of this host renew it.
+            self.wanted = None;
+            self.held = Some(held);
+            return Command::Wait;
+        };
+        held.sent = Some(if token == at.fresh {
+            Sent { token, before, slot, wanted: Some(wanted) }
+        } else {
+            // That of a process that has died: what it asked for may be lower.
+            Sent { token, before, slot: Slot { ceiling: last_ceiling, ..slot }, wanted: None }
+        });
         let command = self.send(&held);
         self.held = Some(held);
         command
@@ -91,6 +104,9 @@ impl<P: LeasePage + Clone> Machine<P> {
         at: At,
         host: &impl Host<Page = P>,
     ) -> Option<Command> {
+        if held.page.phase() == Phase::Ended {
+            return Some(self.leave_ended(held, host));
+        }
         let slot = match found {
             Some((token, Record::Slot(slot))) => Some((token, slot)),
             _ => None,
@@ -108,7 +124,7 @@ impl<P: LeasePage + Clone> Machine<P> {
                 if slot.ceiling < confirmed && (known == since || known == Some(token)) {
                     // A record of this page, but of an earlier time: the store went back.
                     held.page.end(Loss::Reverted);
-                    return Some(self.lose(held, Loss::Reverted, at, host));
+                    return Some(self.lose(held, Loss::Reverted, host));
                 }
                 match &held.proof {
                     Proof::Asked(since, before) if before.contains(&token) => {
@@ -117,6 +133,10 @@ impl<P: LeasePage + Clone> Machine<P> {
                         }
                         self.held = Some(held);
                         return Some(Command::Retry);
+                    }
+                    Proof::Wanted if !held.page.is_shared() => {
+                        // Nobody can show it.
+                        return Some(self.refuse_unproven(held, host));
                     }
                     Proof::Wanted => {
                         held.proof = Proof::Asked(at.mono, held.page.tokens());
@@ -130,7 +150,7 @@ impl<P: LeasePage + Clone> Machine<P> {
                 let own = held.sent.as_ref().filter(|sent| sent.token == token);
                 let own = own.map(|sent| sent.wanted);
                 if held.note(token, slot.clone(), since) {
-                    held.page.confirm(slot.ceiling, slot.expires, at.run);
+                    held.page.confirm(slot.ceiling, slot.expires, own.is_some(), at);
                     held.proof = Proof::Given;
                     self.wanted.take_if(|wanted| own == Some(Some(*wanted)));
                     self.held = Some(held);
@@ -145,14 +165,14 @@ impl<P: LeasePage + Clone> Machine<P> {
             }
             (_, slot) => {
                 let why = self.loss_of(&held.page, slot.as_ref().map(|(_, slot)| slot), at);
-                if matches!(held.proof, Proof::Given | Proof::Likely) {
+                if held.is_joined() {
                     held.page.end(why);
-                    return Some(self.lose(held, why, at, host));
+                    return Some(self.lose(held, why, host));
                 }
                 if is_of_store(why) {
                     // Of a copy, that raises the copy's floor only.
-                    self.note_lost(at);
-                    self.seen = Seen::Unknown;
+                    self.is_lost = true;
+                    self.forget();
                 }
                 Some(self.refuse_unproven(held, host))
             }
@@ -168,15 +188,32 @@ impl<P: LeasePage + Clone> Machine<P> {
         if is_old || is_early { Loss::Reverted } else { Loss::Taken }
     }
 
+    /// Leaves a page that another process of the host has ended.
+    fn leave_ended(&mut self, held: Held<P>, host: &impl Host<Page = P>) -> Command {
+        let why = held.page.loss().unwrap_or(Loss::Released);
+        let was_joined = held.is_joined();
+        let command = self.lose(held, why, host);
+        if was_joined { command } else { Command::Retry }
+    }
+
     /// Leaves a page that has ended. Another slot is next.
-    fn lose(&mut self, held: Held<P>, why: Loss, at: At, host: &impl Host<Page = P>) -> Command {
+    fn lose(&mut self, held: Held<P>, why: Loss, host: &impl Host<Page = P>) -> Command {
         host.leave(&held.page);
-        if is_of_store(why) {
-            self.note_lost(at);
-        }
-        self.seen = Seen::Unknown;
+        self.is_lost |= is_of_store(why);
+        self.forget();
         self.search = Search::new();
         Command::Lost(why)
+    }
+
+    /// Leaves a page that nobody finds any more. The first process that notices frees its slot.
+    fn leave_gone(&mut self, held: Held<P>, host: &impl Host<Page = P>) -> Command {
+        let floor = held.page.window().floor;
+        let last = held.page.end(Loss::Released).filter(|_| held.is_joined());
+        host.leave(&held.page);
+        self.freeing = last.map(|last| (held, last.max(floor)));
+        self.forget();
+        self.search = Search::new();
+        Command::Lost(Loss::Released)
     }
 
     /// Leaves a page that may be another store's. One that nobody else uses has ended.
@@ -218,8 +255,11 @@ impl<P: LeasePage + Clone> Machine<P> {
                     return if self.is_closing { Command::Released } else { Command::Retry };
                 }
                 let slot = Slot { is_held: false, ceiling, ..last };
-                held.page.announce(at.fresh);
-                held.sent = Some(Sent { token: at.fresh, before, slot, wanted: None });
+                let Some(token) = held.page.announce(at.fresh, before) else {
+                    // It expires.
+                    return if self.is_closing { Command::Released } else { Command::Retry };
+                };
+                held.sent = Some(Sent { token, before, slot, wanted: None });
             }
             _ => {
                 let key = self.key(held.page.worker());

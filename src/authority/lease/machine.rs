@@ -48,7 +48,11 @@ impl<P: LeasePage + Clone> Machine<P> {
             return self.hold(held, at, host);
         }
         if let Some(taking) = self.taking.take() {
-            return if self.is_closing { self.give_up(taking, at) } else { self.take(taking, at) };
+            return if self.is_closing {
+                self.give_up(taking, at, host)
+            } else {
+                self.take(taking, at)
+            };
         }
         if self.is_closing {
             self.drop_page(host);
@@ -86,7 +90,7 @@ impl<P: LeasePage + Clone> Machine<P> {
                     Some(_) => return Some(Command::Refused(Refusal::Damaged(Key::Namespace))),
                     None => Seen::Absent,
                 };
-                self.check_taken(at)
+                self.check_taken(at, host)
             }
             (Call::Write { key: Key::Namespace, token, record, .. }, Reply::Written) => {
                 if let Record::Namespace(namespace) = record {

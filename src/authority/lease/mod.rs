@@ -35,6 +35,6 @@ mod search;
 mod state;
 
 pub use calls::{At, Call, Command, Event, Found, Host, Refusal, Reply, Settings};
-pub use page::{LeasePage, Loss, Phase, Whose, whose};
+pub use page::{Joinable, LeasePage, Loss, Phase, Whose, whose};
 pub use record::{BUCKET, Bucket, Floor, Holder, Key, Limits, Namespace, Record, Slot, Token};
 pub use state::Machine;

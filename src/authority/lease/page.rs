@@ -1,8 +1,21 @@
 //! A page as the protocol sees it, and the chain of its slot's records.
 
+use super::calls::At;
 use super::record::Token;
 use crate::core::layout::Tick;
 use crate::core::sequencer::Window;
+pub use crate::pages::Loss;
+
+/// What a search of the host's pages has found.
+#[derive(Clone, Debug)]
+pub enum Joinable<P> {
+    /// An open page.
+    Page(P),
+    /// None. Nobody else of the host takes a slot until this process has done so.
+    None,
+    /// Another process of the host takes a slot.
+    Soon,
+}
 
 /// The life of a leased page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,19 +26,6 @@ pub enum Phase {
     Open,
     /// It issues nothing any more.
     Ended,
-}
-
-/// Why a page has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Loss {
-    /// Somebody else has taken the slot after its hold had expired.
-    Taken,
-    /// The store has no record of it.
-    Missing,
-    /// The store's record is older than the host's.
-    Reverted,
-    /// The host has released it.
-    Released,
 }
 
 /// A leased page: what the processes of a host share about their slot.
@@ -47,24 +47,31 @@ pub trait LeasePage {
     fn known(&self) -> Option<Token>;
     /// Makes `to` the known token, unless `from` is it no more. Returns whether it did.
     fn advance(&self, from: Option<Token>, to: Token) -> bool;
-    /// Announces a token in this process's own place, where its last one was.
-    fn announce(&self, token: Token);
+    /// Announces a token in this process's own place, for a write over the record `before`. Returns the token to write. It is
+    /// another one where a process that has died announced that here for the same predecessor: its write may still be applied.
+    /// None where all places are those of other living processes.
+    fn announce(&self, token: Token, before: Token) -> Option<Token>;
     /// Whether any process, also a dead one, has announced the token last.
     fn is_announced(&self, token: Token) -> bool;
     /// All tokens that the page knows now: the known one and the announced ones.
     fn tokens(&self) -> Vec<Token>;
     /// How the server described its own run to the process that had a record confirmed last.
     fn run(&self) -> u64;
-    /// Notes what a record of this page has confirmed. Neither value falls, and a page that has ended stays so.
-    fn confirm(&self, ceiling: Tick, expires: i64, run: u64);
-    /// Opens a pending page above this floor.
-    fn open(&self, floor: Tick);
+    /// Notes what a record of this page has confirmed; `is_renewal` where this process has just written it. Neither value
+    /// falls, and a page that has ended stays so.
+    fn confirm(&self, ceiling: Tick, expires: i64, is_renewal: bool, at: At);
+    /// Opens a pending page for this window, which a record has confirmed.
+    fn open(&self, window: Window, expires: i64, at: At);
     /// Ends it. Returns the highest tick that it may have issued; none to all but the first caller.
     fn end(&self, why: Loss) -> Option<Tick>;
     /// Why it has ended.
     fn loss(&self) -> Option<Loss>;
     /// Asks the other processes to renew soon: this one waits for a token that they announce from now on.
     fn ask(&self);
+    /// Whether others use it.
+    fn is_shared(&self) -> bool;
+    /// Whether nobody finds it any more: it has lost its name.
+    fn is_gone(&self) -> bool;
 }
 
 /// Whose a record is that was found under a page's slot.

@@ -178,6 +178,8 @@ pub enum Record {
     Made(u128),
     /// Under [`Key::Slot`].
     Slot(Slot),
+    /// What no holder of this version writes: it is left as it is.
+    Damaged,
 }
 
 /// The first word of a text. Another one is of another version.
@@ -199,6 +201,7 @@ impl Record {
                 format!("{FORMAT} bucket {namespace:032x} {made:016x} {lost:016x}")
             }
             Record::Made(namespace) => format!("{FORMAT} made {namespace:032x}"),
+            Record::Damaged => String::new(),
             Record::Slot(Slot { namespace, owner, is_held, floor, ceiling, expires, holder }) => {
                 let state = if *is_held { "held" } else { "free" };
                 let Holder { pid, started, host } = holder;

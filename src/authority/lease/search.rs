@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 
 use super::calls::{At, Call, Command, Host, Refusal, Settings};
-use super::page::{LeasePage, Loss};
+use super::page::{Joinable, LeasePage, Loss};
 use super::record::{BUCKET, Bucket, Floor, Key, Namespace, Record, Slot, Token};
 use super::state::{Held, Listed, Machine, Making, Proof, Search, Seen, Stage, Taking};
 use crate::core::clock::HOUR_MS;
 use crate::core::layout::Tick;
-use crate::core::sequencer::NEVER;
+use crate::core::sequencer::{NEVER, Window};
 
 /// A slot that may be taken.
 #[derive(Clone, Copy)]
@@ -64,14 +64,17 @@ impl<P: LeasePage + Clone> Machine<P> {
         };
         if let Some(refusal) = refusal {
             // Somebody may have changed it by the next try.
-            self.seen = Seen::Unknown;
+            self.forget();
             return Command::Refused(refusal);
         }
         if self.namespace.is_some_and(|id| id != namespace.id) {
             // Another one in its place: that was lost.
-            self.note_lost(at);
+            self.is_lost = true;
         }
         self.namespace = Some(namespace.id);
+        if std::mem::take(&mut self.is_lost) {
+            self.horizon = self.horizon.max(Some(self.horizon_now(at)));
+        }
         let least = self.horizon.unwrap_or(NEVER);
         let floor = match namespace.floor {
             Floor::New => least,
@@ -85,18 +88,20 @@ impl<P: LeasePage + Clone> Machine<P> {
         self.horizon = None;
         let Some(listed) = self.search.listed.take() else {
             return match host.find(namespace.id, claim) {
-                Some(page) => {
-                    let proof = if page.run() == at.run { Proof::Likely } else { Proof::Wanted };
+                Joinable::Page(page) => {
+                    let is_same = at.run != 0 && page.run() == at.run;
+                    let proof = if is_same { Proof::Likely } else { Proof::Wanted };
                     self.look(Held { page, last: None, sent: None, proof })
                 }
-                None => self.list_next(at),
+                Joinable::Soon => Command::Join,
+                Joinable::None => self.list_next(at),
             };
         };
         while let Some((worker, free)) = self.choose(&listed, namespace.id, floor, at) {
             // What can fail on this host fails before the store knows of it.
             if self.search.page.as_ref().is_none_or(|page| page.worker() != worker) {
                 self.drop_page(host);
-                self.search.page = host.create(worker);
+                self.search.page = host.create(namespace.id, worker);
             }
             let Some(page) = self.search.page.take() else {
                 self.search.unusable.push(worker);
@@ -142,7 +147,7 @@ impl<P: LeasePage + Clone> Machine<P> {
                 self.search.count = 0;
                 // What this host could not do, it may be able to do by then.
                 self.search.unusable.clear();
-                self.seen = Seen::Unknown;
+                self.forget();
                 return Command::Refused(Refusal::NoSlot(holders));
             }
         };
@@ -276,7 +281,8 @@ impl<P: LeasePage + Clone> Machine<P> {
             Stage::Write => {
                 // The same token again where the outcome is unknown: it belongs to one predecessor.
                 let token = *taking.token.get_or_insert(at.fresh);
-                taking.page.announce(token);
+                // Of a page that nobody else has.
+                let _ = taking.page.announce(token, taking.before);
                 self.write(key, Record::Slot(taking.slot.clone()), Some(taking.before), token)
             }
             Stage::ReadBack => self.call(Call::Read(key), None),
@@ -292,7 +298,7 @@ impl<P: LeasePage + Clone> Machine<P> {
         host.leave(&taking.page);
         self.search.again = Some(taking.page.worker() / BUCKET);
         // It may know of another namespace by now: else the two would take the slot from each other for ever.
-        self.seen = Seen::Unknown;
+        self.forget();
     }
 
     /// What was found of a slot that is being taken.
@@ -315,7 +321,7 @@ impl<P: LeasePage + Clone> Machine<P> {
     }
 
     /// Once the namespace was read: whether it is still the one in which a slot was taken. Then its page opens.
-    pub(super) fn check_taken(&mut self, at: At) -> Option<Command> {
+    pub(super) fn check_taken(&mut self, at: At, host: &impl Host<Page = P>) -> Option<Command> {
         let is_last = |taking: &mut Taking<P>| taking.stage == Stage::ReadNamespace;
         let taking = self.taking.take_if(is_last)?;
         let token = taking.token?;
@@ -326,21 +332,27 @@ impl<P: LeasePage + Clone> Machine<P> {
                 let floor = *floor;
                 let Taking { page, slot, .. } = taking;
                 page.advance(None, token);
-                page.confirm(slot.ceiling, slot.expires, at.run);
-                page.open(slot.floor.max(floor));
+                let window = Window { floor: slot.floor.max(floor), ceiling: slot.ceiling };
+                page.open(window, slot.expires, at);
                 self.search = Search::new();
                 let (last, proof) = (Some((token, slot)), Proof::Given);
                 self.held = Some(Held { page, last, sent: None, proof });
                 Some(Command::Held)
             }
-            _ => Some(self.give_up(taking, at)),
+            _ => Some(self.give_up(taking, at, host)),
         }
     }
 
     /// Frees a slot that is being taken: no ID was issued from it.
-    pub(super) fn give_up(&mut self, taking: Taking<P>, at: At) -> Command {
+    pub(super) fn give_up(
+        &mut self,
+        taking: Taking<P>,
+        at: At,
+        host: &impl Host<Page = P>,
+    ) -> Command {
         let Taking { page, slot, .. } = taking;
         page.end(Loss::Released);
+        host.leave(&page);
         self.free(Held { page, last: None, sent: None, proof: Proof::Given }, slot.floor, at)
     }
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::calls::{At, Call, Command, Settings};
 use super::page::LeasePage;
-use super::record::{Bucket, Holder, Key, Limits, Namespace, Record, Slot, Token};
+use super::record::{Bucket, Floor, Holder, Key, Limits, Namespace, Record, Slot, Token};
 use crate::core::layout::Tick;
+use crate::core::sequencer::NEVER;
 
 /// The store's clock by its last reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,7 +34,9 @@ pub struct Machine<P> {
     pub(super) seen: Seen,
     /// The namespace that this process has opened.
     pub(super) namespace: Option<u128>,
-    /// What the namespace's floor has to be: data were lost.
+    /// Data were lost: the namespace's floor has to rise above all ceilings that anybody can have had confirmed.
+    pub(super) is_lost: bool,
+    /// What that floor has to be, once the store's clock was read after the loss.
     pub(super) horizon: Option<Tick>,
     pub(super) search: Search<P>,
     pub(super) making: Option<Making>,
@@ -164,6 +167,7 @@ impl<P: LeasePage + Clone> Machine<P> {
             time: None,
             seen: Seen::Unknown,
             namespace: None,
+            is_lost: false,
             horizon: None,
             search: Search::new(),
             making: None,
@@ -179,6 +183,15 @@ impl<P: LeasePage + Clone> Machine<P> {
     /// The page in use, once this store is known to be its own.
     pub fn page(&self) -> Option<&P> {
         self.held.as_ref().filter(|held| held.is_joined()).map(|held| &held.page)
+    }
+
+    /// Of the namespace, as far as known: its ID, its floor, and the furthest that a ceiling can be ahead of the store's clock, ms.
+    pub fn namespace(&self) -> (Option<u128>, Tick, i64) {
+        let floor = match &self.seen {
+            Seen::Present(_, Namespace { floor: Floor::At(floor), .. }) => *floor,
+            _ => NEVER,
+        };
+        (self.namespace, floor, self.limits.reach())
     }
 
     pub(super) fn call(&mut self, call: Call, page: Option<&P>) -> Command {
@@ -225,8 +238,9 @@ impl<P: LeasePage + Clone> Machine<P> {
         wanted.min(self.settings.layout.tick_at(cap))
     }
 
-    /// Data were lost: the namespace's floor has to rise.
-    pub(super) fn note_lost(&mut self, at: At) {
-        self.horizon = self.horizon.max(Some(self.horizon_now(at)));
+    /// Begins anew with the namespace's record, and with the store's clock: this host may have been suspended.
+    pub(super) fn forget(&mut self) {
+        self.seen = Seen::Unknown;
+        self.time = None;
     }
 }

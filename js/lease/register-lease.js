@@ -1,0 +1,444 @@
+'use strict';
+// A lease from a register: makes the calls that the protocol in Rust asks for (src/authority/lease), keeps the time for it,
+// and reports what becomes of the slot. No ID is above the ceiling that the store has confirmed, even if this code fails
+// or is late.
+
+const { moveChannel, openChannel, requestOf } = require('../channel.js');
+const { SnowFlakeError, configError, describe, faultError, unwrap } = require('../errors.js');
+const { layoutKey } = require('../ids/layout-key.js');
+const native = require('../native.js');
+const { sanitize } = require('../secrets.js');
+const { clearTimeout, hostMonotonic, monotonic, pause, setTimeout, unixNow } = require('../time.js');
+const { warnOfFloor, warnOfNamespaceLoss, warnOfNewSlot } = require('../warnings.js');
+const atExit = require('./release-at-exit.js');
+const { RegisterCalls } = require('./register-calls.js');
+const timing = require('./timing.js');
+
+/** Owners of the slots that this thread is renewing, and of the lost ones that it has warned of. */
+const renewing = new Set();
+const warned = new Set();
+
+const clamp = (ms, [least, most]) => Math.min(Math.max(ms, least), most);
+
+class RegisterLease {
+  #register;
+  #settings;
+  #calls;
+  #machine;
+  #isShared;
+  #state = 'held';
+  /** What the page says of the slot, as last read. */
+  #slot;
+  /** The kind of loss, and the slot before. */
+  #lost;
+  #before;
+  #failure;
+  /** The last call failed because of this. */
+  #callFailure;
+  #timer;
+  /** The steps under way. */
+  #steps;
+  /** A draw needs a higher ceiling. */
+  #isRenewalWanted = false;
+  /** `renewals` after the last renewal by this process, and how much later than its last renewer it renews, in ttls. */
+  #ownRenewals = -1;
+  #takeoverDelay;
+  /** Owner and renewals of the slot in the last published report. */
+  #published = {};
+  #released;
+  #onChange = () => {};
+  channel;
+
+  constructor(register, settings) {
+    const { leasing, maxAhead = 0 } = settings;
+    const [least, most] = timing.TAKEOVER_DELAY;
+    this.#takeoverDelay = least + Math.random() * (most - least);
+    this.#register = register;
+    this.#settings = settings;
+    this.#calls = new RegisterCalls(register, leasing.callTimeout);
+    this.#machine = unwrap(
+      native.openLease(requestOf(settings, { search: {} }), {
+        ttl: leasing.ttl,
+        maxClockSkew: leasing.maxClockSkew,
+        maxAhead,
+        patience: timing.MAX_WAIT_CALLS * leasing.callTimeout,
+        host: leasing.host,
+        started: leasing.started,
+        mayForget: register.mayForget === true,
+        inThread: leasing.inThread,
+      }),
+    );
+    this.#isShared = this.#machine.isOfHost();
+  }
+
+  /**
+   * Takes a slot or joins the host's, and opens its channel.
+   * @param onChange receives a report once there is a slot, and after each change
+   */
+  static async take(register, settings, onChange = () => {}) {
+    const lease = new RegisterLease(register, settings);
+    try {
+      await lease.#describeRun();
+      await lease.#open(monotonic() + settings.leasing.wait);
+    } catch (failure) {
+      lease.channel?.close();
+      await lease.#perform(lease.#machine.close(hostMonotonic()), timing.RELEASE_MS);
+      throw failure;
+    }
+    lease.#schedule();
+    atExit.register(lease);
+    await lease.#waitForFloor();
+    lease.#onChange = onChange;
+    lease.#publish();
+    return lease;
+  }
+
+  get workerId() {
+    return this.#slot.workerId;
+  }
+
+  /** The public `lease`: a tick is shown as its last ms, Unix ms. */
+  report() {
+    const { datacenterId, leasing } = this.#settings;
+    const { owner, workerId, floor, expires, renewals, renewer, since, ceiling, isNamed } =
+      this.#read();
+    const { skew } = this.#calls;
+    const end = this.#tickEnd(Math.max(floor, ceiling));
+    const hasPassed = this.#state !== 'released' && unixNow() > end;
+    const isDeleted = this.#state === 'held' && !isNamed;
+    const state = isDeleted ? 'lost' : this.#state;
+    return {
+      store: sanitize(this.#register.name),
+      scope: this.#isShared ? 'host' : 'process',
+      slot: { datacenterId, workerId },
+      owner,
+      floor: floor < 0 ? null : this.#tickEnd(floor),
+      ceiling: end,
+      expires: expires ?? null,
+      renewals,
+      ...(this.#isShared ? { renewer: { pid: renewer, since } } : {}),
+      state: hasPassed && state !== 'lost' ? 'expired' : state,
+      ...(state === 'lost' ? { lost: isDeleted ? 'page' : this.#lost } : {}),
+      ...(Math.abs(skew) > leasing.maxClockSkew ? { clockSkew: Math.round(skew) } : {}),
+      ...(this.#failure === undefined ? {} : { failure: describe(this.#failure) }),
+    };
+  }
+
+  /** Stops IDs and releases the slot, if no other process of the host uses it. */
+  release() {
+    this.#released ??= this.#release();
+    return this.#released;
+  }
+
+  /** Renews early, for a draw above the ceiling. A suspended machine's timers may have been late. */
+  wantRenewal() {
+    if (this.#steps !== undefined || this.#isRenewalWanted || this.#state !== 'held') return;
+    this.#isRenewalWanted = true;
+    // At the pace of retries: a clock above the cap wants a renewal at each draw.
+    const { loss, renewed } = this.#read();
+    const least = timing.RETRY_MS[0];
+    this.#schedule(loss === undefined ? clamp(least - (hostMonotonic() - renewed), [0, least]) : 0);
+  }
+
+  async #release() {
+    clearTimeout(this.#timer);
+    this.#read();
+    this.#state = 'released';
+    this.channel.close();
+    this.#publish();
+    // Without a call under way, this ends the page at once.
+    let command = this.#machine.close(hostMonotonic());
+    this.#calls.abandon();
+    await this.#steps;
+    if (command.kind === 'wait') command = this.#machine.go(hostMonotonic());
+    await this.#perform(command, timing.RELEASE_MS);
+    await this.#calls.close();
+    // Last, since a process that ends waits for all registered leases.
+    atExit.unregister(this);
+  }
+
+  async #describeRun() {
+    const run = await this.#calls.describeRun();
+    if (run !== undefined) this.#machine.noteRun(run);
+  }
+
+  /** Makes calls until the machine wants none. Returns its last command. */
+  async #perform(first, ms) {
+    let command = first;
+    while (command.kind === 'call') {
+      let reply = { kind: 'failed', records: [], called: 0 };
+      this.#callFailure = undefined;
+      try {
+        reply = await this.#calls.make(command, ms);
+      } catch (failure) {
+        this.#callFailure = failure;
+      }
+      command = this.#machine.reply(reply, hostMonotonic());
+    }
+    return command;
+  }
+
+  /** Goes on until the machine has a slot. While none is free, tries until the deadline. */
+  async #open(deadline) {
+    const unprovenUntil = monotonic() + this.#settings.leasing.ttl;
+    for (;;) {
+      const command = await this.#perform(this.#machine.go(hostMonotonic()));
+      this.#checkClock();
+      switch (command.kind) {
+        case 'held':
+          return this.#take();
+        case 'join':
+          await pause(timing.JOIN_MS);
+          break;
+        case 'retry':
+        case 'lost':
+          if (this.#callFailure !== undefined) throw this.#callFailure;
+          await pause(timing.POLL_MS);
+          break;
+        default: {
+          const until = command.kind === 'unproven' ? unprovenUntil : deadline;
+          const mayPass = command.kind === 'unproven' || command.kind === 'no-slot';
+          if (!mayPass || monotonic() >= until) throw this.#refusal(command);
+          await pause(timing.POLL_MS);
+        }
+      }
+    }
+  }
+
+  /** Refuses a clock that differs from the store's by more than maxClockSkew. */
+  #checkClock() {
+    const { maxClockSkew } = this.#settings.leasing;
+    const { skew } = this.#calls;
+    if (Math.abs(skew) <= maxClockSkew) return;
+    throw new SnowFlakeError(
+      'ERR_SNOWFLAKE_CLOCK_SKEW',
+      `this machine's clock is ${Math.round(Math.abs(skew))} ms ${skew > 0 ? 'ahead of' : 'behind'} the clock of ${this.#register.name}; maxClockSkew allows ${maxClockSkew} ms. Set this machine's clock right (NTP), or the store's`,
+    );
+  }
+
+  /** Draws from the slot that the machine has, unless it does so already. */
+  #take() {
+    const owner = this.#slot?.owner;
+    const slot = this.#read();
+    if (slot.owner === owner) return;
+    const settings = { ...this.#settings, workerId: slot.workerId };
+    const basis = { lease: this.#machine };
+    if (this.channel === undefined) this.channel = openChannel(settings, basis);
+    else moveChannel(this.channel, settings, basis);
+    this.#ownRenewals = slot.renewals;
+    this.#state = 'held';
+  }
+
+  /** Copies what the page says. Once the slot is left, it stays as it was. */
+  #read() {
+    this.#slot = { ...this.#slot, ...this.#machine.state() };
+    return this.#slot;
+  }
+
+  #tickEnd(tick) {
+    return unwrap(native.tickEnd(this.#settings.layout, tick));
+  }
+
+  #schedule(ms = this.#untilCheck()) {
+    clearTimeout(this.#timer);
+    if (this.#released !== undefined) return;
+    this.#timer = setTimeout(() => this.#check(), ms);
+    // The timer does not keep the event loop alive.
+    this.#timer.unref();
+  }
+
+  #untilCheck() {
+    const { ttl } = this.#settings.leasing;
+    const due = Math.max(ttl * timing.RENEW_AFTER - (hostMonotonic() - this.#slot.renewed), 0);
+    if (!this.#isShared) return due;
+    return Math.min(due > 0 ? due : timing.CHECK_MS[0], clamp(ttl / 12, timing.CHECK_MS));
+  }
+
+  /** Whether this process should renew. It gives the process that renewed last a head start. */
+  #isDue() {
+    const { renewed, renewals, ttl, isAsked } = this.#slot;
+    const elapsed = hostMonotonic() - renewed;
+    if (isAsked) return true;
+    if (this.#isRenewalWanted && elapsed >= timing.RETRY_MS[0]) return true;
+    // Processes of one host may have different ttls. The hold lasts for the one confirmed last.
+    const least = Math.min(this.#settings.leasing.ttl, ttl);
+    const delay = this.#ownRenewals === renewals ? 0 : this.#takeoverDelay * least;
+    // In a Linux time namespace the monotonic clock differs from the other processes'.
+    return elapsed < 0 || elapsed >= least * timing.RENEW_AFTER + delay;
+  }
+
+  /** Checks the slot and schedules the next check. It never throws. */
+  async #check() {
+    if (this.#steps !== undefined) return;
+    this.#steps = this.#checkSlot();
+    const ms = await this.#steps;
+    this.#steps = undefined;
+    this.#isRenewalWanted = false;
+    this.#schedule(ms);
+  }
+
+  /** Renews the slot if that is due, and takes another if it was lost. Returns when to check again, if that is known. */
+  async #checkSlot() {
+    const { owner } = this.#slot;
+    const isLost = this.#state === 'lost';
+    const { loss, isNamed } = this.#read();
+    const mustGo = isLost || loss !== undefined || !isNamed;
+    // Another instance of this thread is renewing it.
+    if (!mustGo && (!this.#isDue() || renewing.has(owner))) {
+      this.#publishRenewal();
+      return undefined;
+    }
+    renewing.add(owner);
+    try {
+      const now = hostMonotonic();
+      let command = await this.#perform(mustGo ? this.#machine.go(now) : this.#machine.renew(now));
+      while (command.kind === 'lost') {
+        this.#lose(command.lost);
+        command = await this.#perform(this.#machine.go(hostMonotonic()));
+      }
+      return this.#conclude(command);
+    } catch (failure) {
+      return this.#fail(failure);
+    } finally {
+      renewing.delete(owner);
+    }
+  }
+
+  #conclude(command) {
+    if (this.#state === 'released') return undefined;
+    switch (command.kind) {
+      case 'held':
+      case 'wait': {
+        const wasLost = this.#state === 'lost';
+        this.#take();
+        this.#ownRenewals = this.#read().renewals;
+        this.#failure = undefined;
+        this.#state = 'held';
+        if (wasLost) this.#warnOnce(warnOfNewSlot, { newWorkerId: this.#slot.workerId });
+        this.#publishRenewal();
+        return undefined;
+      }
+      case 'join':
+        return timing.JOIN_MS;
+      case 'retry':
+        if (this.#callFailure === undefined) return timing.POLL_MS;
+        return this.#fail(this.#callFailure);
+      default:
+        return this.#fail(this.#refusal(command));
+    }
+  }
+
+  #fail(failure) {
+    if (this.#state === 'released') return undefined;
+    this.#failure = failure;
+    if (this.#state === 'held') this.#state = 'failing';
+    this.#publish();
+    // The next server may be another one.
+    this.#describeRun().catch(() => {});
+    return clamp(this.#settings.leasing.ttl / 10, timing.RETRY_MS);
+  }
+
+  #lose(loss) {
+    if (this.#state === 'released') return;
+    // A slot in use is 'released' only because its page was deleted.
+    this.#lost = loss === 'released' ? 'page' : loss;
+    this.#before = this.#slot;
+    this.#state = 'lost';
+    if (this.#lost === 'missing' || this.#lost === 'reverted') {
+      this.#warnOnce(warnOfNamespaceLoss, { reach: this.#machine.namespace().reach });
+    }
+    this.#publish();
+  }
+
+  /** Warns once of the loss of a slot. */
+  #warnOnce(warnOf, more) {
+    const { owner, workerId } = this.#before;
+    if (warned.has(owner)) return;
+    warned.add(owner);
+    warnOf(this.#register, { workerId, lost: this.#lost, isShared: this.#isShared, ...more });
+  }
+
+  #publishRenewal() {
+    const { owner, renewals } = this.#slot;
+    if (owner !== this.#published.owner || renewals !== this.#published.renewals) this.#publish();
+  }
+
+  #publish() {
+    const { owner, renewals } = this.#slot;
+    this.#published = { owner, renewals };
+    this.#onChange(this.report());
+  }
+
+  /**
+   * Waits until the clock has passed a slot's floor, if the floor is no further than a holder that died just now,
+   * or a new namespace, can leave it. nextId() refuses a floor further ahead.
+   */
+  async #waitForFloor() {
+    const { callTimeout, maxClockSkew } = this.#settings.leasing;
+    const namespace = this.#machine.namespace();
+    const left = () => this.#tickEnd(this.#read().floor) + 1 - unixNow();
+    // The store's clock is known to within the length of a call.
+    const longest = namespace.reach + maxClockSkew + callTimeout;
+    if (left() > longest) return;
+    if (left() > timing.LONG_WAIT_MS) {
+      const { workerId, floor } = this.#slot;
+      const isNew = floor === namespace.floor;
+      warnOfFloor(this.#register, { workerId, isNew, ms: Math.round(left()) });
+    }
+    const deadline = monotonic() + longest;
+    while (left() > 0 && monotonic() < deadline && this.#released === undefined) {
+      await pause(Math.min(left(), timing.POLL_MS));
+    }
+  }
+
+  /** The error of a command that is a refusal. */
+  #refusal(command) {
+    const { name } = this.#register;
+    const { datacenterId: datacenter, layout } = this.#settings;
+    switch (command.kind) {
+      case 'failed':
+        return faultError(command.fault);
+      case 'no-slot':
+        return faultError({
+          ...{ kind: 'no-slot', store: name, datacenter, unusable: [] },
+          holders: command.holders.map(({ workerId, ...holder }) => ({
+            ...{ ...holder, kind: 'holder', worker: workerId },
+          })),
+        });
+      case 'layout':
+        return new SnowFlakeError(
+          'ERR_SNOWFLAKE_STORE',
+          `${name} is for IDs of another layout or epoch: ${layoutKey(command.layout)}, and not ${layoutKey(layout)}. Use another namespace for each layout and epoch`,
+        );
+      case 'limits':
+        return this.#limitsError(command);
+      case 'unproven':
+        return new SnowFlakeError(
+          'ERR_SNOWFLAKE_CONFLICT',
+          `${name} is not the store from which this host holds workerId ${command.workerId}, or no process of the host has shown that it is: it may be a copy of that store, or one that has gone back in time. Use another namespace for the copy`,
+        );
+      case 'damaged':
+        return new SnowFlakeError(
+          'ERR_SNOWFLAKE_STORE',
+          `${name} has records of another format: the key ${command.key}. Use another namespace, or delete the old records ttl + maxClockSkew after their last holder has ended`,
+        );
+      default:
+        return new Error(`the lease cannot go on: ${command.kind}`);
+    }
+  }
+
+  /** Refuses limits above the recorded ones, on which holders that take over or recover rely. */
+  #limitsError(recorded) {
+    const { leasing, maxAhead = 0 } = this.#settings;
+    const own = { ttl: leasing.ttl, maxClockSkew: leasing.maxClockSkew, maxAhead };
+    const flags = { ttl: 'ttl', maxClockSkew: 'max-clock-skew', maxAhead: 'max-ahead' };
+    const larger = Object.keys(own).filter((limit) => own[limit] > recorded[limit]);
+    const found = larger.map((limit) => `${limit} ${own[limit]} (recorded: ${recorded[limit]})`);
+    const raise = larger.map((limit) => `--${flags[limit]} ${own[limit]}`);
+    return configError(
+      `${found.join(' and ')} is more than ${this.#register.name} allows its holders, in ms. Lower it to the recorded value, or raise that for all holders: snowdrift raise URL ${raise.join(' ')}`,
+    );
+  }
+}
+
+module.exports = { RegisterLease };

@@ -1,0 +1,339 @@
+//! The pages of leases from stores, as the protocol sees them: [`crate::authority::lease`].
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::entry::{Entry, Held};
+use super::request::Request;
+use super::share::Share;
+use crate::authority::lease::{At, Host, Joinable, LeasePage, Loss, Phase, Token};
+use crate::core::clock::{Clock, SystemClock};
+use crate::core::fault::{Class, Failure};
+use crate::core::layout::Tick;
+use crate::core::node::Node;
+use crate::core::sequencer::Window;
+use crate::generator::Generator;
+use crate::pages::{Announcer, Directory, LeasesLock, Page};
+
+/// A page of a lease, as one user of this process has it.
+#[derive(Clone)]
+pub struct LeasedPage(Arc<Leased>);
+
+struct Leased {
+    page: Arc<Page>,
+    generator: Arc<Generator>,
+    /// None once its user has left it.
+    share: Mutex<Option<Share>>,
+    /// The place for this user's tokens, from its first one on.
+    announcer: Mutex<Option<Announcer>>,
+    /// The page, locked so that nobody joins it: from when nobody else uses it until it is removed.
+    last: Mutex<Option<Page>>,
+    /// The time for which this user renews it.
+    ttl_ms: i64,
+}
+
+impl LeasedPage {
+    fn new(share: Share, ttl_ms: i64) -> LeasedPage {
+        let (page, generator) = (share.page(), share.generator().clone());
+        let (announcer, last) = Default::default();
+        let share = Mutex::new(Some(share));
+        LeasedPage(Arc::new(Leased { page, generator, share, announcer, last, ttl_ms }))
+    }
+
+    /// The page.
+    pub fn page(&self) -> &Page {
+        &self.0.page
+    }
+
+    /// The ceiling to ask for, that far ahead.
+    pub fn next_ceiling(&self, ahead: Duration) -> Tick {
+        self.0.generator.next_ceiling(ahead)
+    }
+
+    /// Takes a place for this user's tokens, unless it has one or there is none.
+    fn take_place(&self) {
+        let mut announcer = self.0.announcer.lock();
+        if announcer.is_none() {
+            *announcer = Announcer::new(&self.0.page);
+        }
+    }
+
+    /// Another share in its generator; none once its user has left it.
+    pub fn share(&self, request: &Request) -> Option<Share> {
+        self.0.share.lock().as_ref()?.again(request)
+    }
+
+    /// Whether a process wants the others to renew it soon.
+    pub fn is_asked(&self) -> bool {
+        self.page().kept().asked.load(Acquire) != 0
+    }
+}
+
+impl fmt::Debug for LeasedPage {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("LeasedPage").field(&self.page().header()).finish()
+    }
+}
+
+impl LeasePage for LeasedPage {
+    fn owner(&self) -> u128 {
+        self.page().leasing().map_or(0, |leasing| leasing.owner)
+    }
+
+    fn worker(&self) -> u64 {
+        self.page().header().node.worker_id()
+    }
+
+    fn phase(&self) -> Phase {
+        let page = self.page();
+        match (page.has_ended(), page.sequence().is_closed()) {
+            (true, _) => Phase::Ended,
+            (false, true) => Phase::Pending,
+            (false, false) => Phase::Open,
+        }
+    }
+
+    /// What it was, also once it has ended.
+    fn window(&self) -> Window {
+        let page = self.page();
+        Window { floor: page.sequence().floor(), ceiling: page.cells().ceiling() }
+    }
+
+    fn expires(&self) -> i64 {
+        self.page().leasing().and_then(|leasing| leasing.expires_ms).unwrap_or(i64::MIN)
+    }
+
+    fn known(&self) -> Option<Token> {
+        Token::new(self.page().kept().known.load(Acquire))
+    }
+
+    fn advance(&self, from: Option<Token>, to: Token) -> bool {
+        self.page().advance_known(from.map_or(0, Token::get), to.get())
+    }
+
+    fn announce(&self, token: Token, before: Token) -> Option<Token> {
+        self.take_place();
+        let announcer = self.0.announcer.lock();
+        Token::new(announcer.as_ref()?.announce(token.get(), before.get()))
+    }
+
+    fn is_announced(&self, token: Token) -> bool {
+        self.page().announced().any(|announced| announced == token.get())
+    }
+
+    fn tokens(&self) -> Vec<Token> {
+        self.page().announced().filter_map(Token::new).chain(self.known()).collect()
+    }
+
+    fn run(&self) -> u64 {
+        self.page().kept().run.load(Acquire)
+    }
+
+    fn confirm(&self, ceiling: Tick, expires: i64, is_renewal: bool, at: At) {
+        let Leased { page, generator, ttl_ms, .. } = &*self.0;
+        if page.has_ended() {
+            return;
+        }
+        generator.raise_ceiling(ceiling);
+        let kept = page.kept();
+        kept.run.store(at.run, Release);
+        if is_renewal {
+            let expires = expires.max(self.expires());
+            kept.note_renewal(at.mono, Some(expires), *ttl_ms);
+            kept.asked.store(0, Release);
+        }
+    }
+
+    fn open(&self, window: Window, expires: i64, at: At) {
+        let kept = self.page().kept();
+        kept.set_renewed(at.mono, Some(expires), self.0.ttl_ms);
+        kept.run.store(at.run, Release);
+        self.page().open_lease(window);
+    }
+
+    fn end(&self, why: Loss) -> Option<Tick> {
+        self.page().end_lease(why)
+    }
+
+    fn loss(&self) -> Option<Loss> {
+        self.page().leasing().and_then(|leasing| leasing.loss)
+    }
+
+    fn ask(&self) {
+        self.page().kept().asked.swap(1, AcqRel);
+    }
+
+    fn is_shared(&self) -> bool {
+        let is_shared_here = self.0.share.lock().as_ref().is_some_and(Share::is_shared);
+        // As it may be, if the system does not tell.
+        is_shared_here || self.page().is_used().unwrap_or(true)
+    }
+
+    fn is_gone(&self) -> bool {
+        !self.page().is_named().unwrap_or(false)
+    }
+}
+
+impl Drop for Leased {
+    /// A page that has ended is of no use to others.
+    fn drop(&mut self) {
+        let page = &self.page;
+        if let Some(last) = self.last.get_mut()
+            && last.has_ended()
+        {
+            let layout = page.header().node.layout();
+            last.remove_passed(|| layout.tick_at(SystemClock.now().ms));
+        }
+    }
+}
+
+/// The pages of this host, for one lease of this process.
+pub struct Leases {
+    request: Request,
+    /// None for a slot of this process alone.
+    directory: Option<Directory>,
+    ttl_ms: i64,
+    /// How long to wait for another process of the host that takes a slot. It may have been stopped.
+    patience: Duration,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Held while this process takes a slot.
+    lock: Option<LeasesLock>,
+    waiting_since: Option<Instant>,
+    /// Why this host has no page.
+    failure: Option<Failure>,
+    /// Why it cannot have one of a certain node.
+    conflict: Option<Failure>,
+}
+
+impl Leases {
+    /// The pages that a request names.
+    pub fn of(request: Request, ttl_ms: i64, patience: Duration) -> Result<Leases, Failure> {
+        let directory = request.host()?;
+        Ok(Leases { request, directory, ttl_ms, patience, state: Mutex::default() })
+    }
+
+    /// Whether the host's processes share slots.
+    pub fn is_of_host(&self) -> bool {
+        self.directory.is_some()
+    }
+
+    /// Whether this host has no page, for a reason of its own.
+    pub fn has_failed(&self) -> bool {
+        self.state.lock().failure.is_some()
+    }
+
+    /// Lets other processes of the host take a slot: this one has one, or pauses. Takes out why this host has no page.
+    pub fn pause(&self) -> Option<Failure> {
+        let mut state = self.state.lock();
+        state.lock = None;
+        state.failure.take()
+    }
+
+    /// Takes out why this host could not use some node.
+    pub fn take_conflict(&self) -> Option<Failure> {
+        self.state.lock().conflict.take()
+    }
+
+    fn find_page(&self, namespace: u128, claim: Option<u64>) -> Result<Option<Share>, Failure> {
+        let Some(directory) = &self.directory else { return Ok(None) };
+        let is_wanted = |_, worker| claim.is_none_or(|wanted| wanted == worker);
+        self.request.join_in(directory, namespace, is_wanted)
+    }
+
+    /// Whether this process may take a slot: no other one of the host does, or it takes too long.
+    fn may_take(&self, namespace: u128) -> Result<bool, Failure> {
+        let Some(directory) = &self.directory else { return Ok(true) };
+        let mut state = self.state.lock();
+        if state.lock.is_some() {
+            return Ok(true);
+        }
+        let since = *state.waiting_since.get_or_insert_with(Instant::now);
+        let Request { layout, datacenter_id, .. } = &self.request;
+        let text = format!("{layout:?} {datacenter_id}");
+        let key = namespace ^ u128::from(crc32fast::hash(text.as_bytes()));
+        state.lock = directory.lock_leases(key)?;
+        let may_take = state.lock.is_some() || since.elapsed() >= self.patience;
+        if may_take {
+            state.waiting_since = None;
+        }
+        Ok(may_take)
+    }
+
+    fn create_page(&self, namespace: u128, worker: u64) -> Result<Share, Failure> {
+        let Leases { request, directory, .. } = self;
+        let node = Node::new(request.layout, request.datacenter_id, worker)?;
+        let entry = Entry::of(node);
+        let mut tenancy = entry.tenancy.lock();
+        // Where this process has the node open already, another one may do.
+        let conflict = |failure: Failure| Failure::new(Class::Conflict, failure.fault);
+        tenancy.find(request, directory.is_some(), None).map_err(conflict)?;
+        let owner = fastrand::u128(1..);
+        let max_ahead = request.max_ahead();
+        let (page, held) = match directory {
+            Some(directory) => (directory.pending(&node, max_ahead, namespace, owner)?, Held::Page),
+            None => (Page::own_pending(node, max_ahead, namespace, owner), Held::Window),
+        };
+        let generator = Arc::new(Generator::leased(page, request.clock()));
+        Ok(entry.begin(&mut tenancy, request, (generator, held)))
+    }
+
+    fn note(&self, failure: Failure) {
+        let mut state = self.state.lock();
+        match failure.class {
+            Class::Conflict => state.conflict = Some(failure),
+            _ => state.failure = Some(failure),
+        }
+    }
+}
+
+impl Host for Leases {
+    type Page = LeasedPage;
+
+    fn find(&self, namespace: u128, claim: Option<u64>) -> Joinable<LeasedPage> {
+        let found = self.find_page(namespace, claim).and_then(|found| match found {
+            Some(share) => Ok(Joinable::Page(LeasedPage::new(share, self.ttl_ms))),
+            None if self.may_take(namespace)? => {
+                // Another one may have taken a slot before the lock.
+                let found = self.find_page(namespace, claim)?;
+                let page = found.map(|share| LeasedPage::new(share, self.ttl_ms));
+                Ok(page.map_or(Joinable::None, Joinable::Page))
+            }
+            None => Ok(Joinable::Soon),
+        });
+        found.unwrap_or_else(|failure| {
+            self.state.lock().failure = Some(failure);
+            Joinable::Soon
+        })
+    }
+
+    fn create(&self, namespace: u128, worker: u64) -> Option<LeasedPage> {
+        if self.state.lock().failure.is_some() {
+            // What has failed for one worker ID fails for the next.
+            return None;
+        }
+        match self.create_page(namespace, worker) {
+            Ok(share) => Some(LeasedPage::new(share, self.ttl_ms)),
+            Err(failure) => {
+                self.note(failure);
+                None
+            }
+        }
+    }
+
+    fn leave(&self, page: &LeasedPage) -> bool {
+        let Some(share) = page.0.share.lock().take() else { return false };
+        // To free the slot; a page that was left has no more places.
+        page.take_place();
+        let (is_last, last) = share.leave_last();
+        *page.0.last.lock() = last;
+        is_last
+    }
+}
