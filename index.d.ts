@@ -30,10 +30,10 @@
  */
 
 import type { Layout, LayoutName, ParsedFields, ParsedId } from './js/id';
-import type { LeaseStore } from './js/stores/store';
+import type { AssigningStore, LeaseStore } from './js/stores/store';
 
 export type { BigIntId, Id, Layout, LayoutName, NumberId, ParsedFields, ParsedId } from './js/id';
-export type { LeaseStore } from './js/stores/store';
+export type { AssigningStore, LeaseStore } from './js/stores/store';
 
 declare global {
   // As @types/node declares them, for compilers that read neither it nor the library esnext.disposable.
@@ -594,7 +594,7 @@ export class SnowFlake extends Generator {
    */
   static lease(
     this: void,
-    store?: string | URL | LeaseStore,
+    store?: string | URL | LeaseStore | AssigningStore,
     options?: LeaseOptions,
   ): Promise<SnowFlake>;
 
@@ -762,7 +762,7 @@ export class CachedSnowFlake extends Generator {
   /** As {@link SnowFlake.lease}. */
   static lease(
     this: void,
-    store?: string | URL | LeaseStore,
+    store?: string | URL | LeaseStore | AssigningStore,
     options?: Omit<LeaseOptions, 'clock'> & RingOptions,
   ): Promise<CachedSnowFlake>;
 

@@ -1,4 +1,5 @@
 import type {
+  AssigningStore,
   CachedSnowFlakeOptions,
   LeaseOptions,
   LeaseStore,
@@ -13,11 +14,12 @@ import type {
  */
 export type SnowFlakeModuleOptions =
   | (SnowFlakeOptions & { from?: never })
-  | (LeaseOptions & { from: string | URL | LeaseStore });
+  | (LeaseOptions & { from: string | URL | LeaseStore | AssigningStore });
 
 export type CachedSnowFlakeModuleOptions =
   | (CachedSnowFlakeOptions & { from?: never })
-  | (Omit<LeaseOptions, 'clock'> & RingOptions & { from: string | URL | LeaseStore });
+  | (Omit<LeaseOptions, 'clock'> &
+      RingOptions & { from: string | URL | LeaseStore | AssigningStore });
 
 /** Options of the module itself. */
 export interface SnowFlakeModuleExtras {

@@ -64,13 +64,13 @@ function basisOf({ clock, recording }, common) {
   return { recording: { __proto__: null, ...recording, common } };
 }
 
-/** The functions missing from a LeaseStore; undefined for a URL or a value that is no object. */
+/** The functions missing from a register; undefined for a URL or a value that is no object. */
 function findMissingCalls(place) {
   try {
     if (place === null || typeof place !== 'object' || place instanceof URL) return undefined;
-    const isMissing = (name) => typeof place[name] !== 'function';
-    if (!isMissing('write')) return ['read', 'list', 'now'].filter(isMissing);
-    return ['open', 'raise', 'acquire', 'renew', 'release', 'now'].filter(isMissing);
+    // WORKER_NODE assigns worker IDs, and records nothing.
+    if (typeof place.assign === 'function') return [];
+    return ['read', 'write', 'list', 'now'].filter((name) => typeof place[name] !== 'function');
   } catch (cause) {
     throw configError(`the store of SnowFlake.lease() cannot be read: ${describe(cause)}`, {
       cause,
@@ -78,7 +78,7 @@ function findMissingCalls(place) {
   }
 }
 
-/** Checks what SnowFlake.lease() was given. Returns a LeaseStore or a server's URL; undefined for files. */
+/** Checks what SnowFlake.lease() was given. Returns a Register or a server's URL; undefined for files. */
 function readStore(place) {
   if (place === undefined) {
     throw configError(
@@ -90,7 +90,7 @@ function readStore(place) {
   if (missing?.length === 0) return place;
   if (missing !== undefined) {
     throw configError(
-      `the store of SnowFlake.lease() must be a URL, or a LeaseStore such as postgres(pool); it lacks the functions ${missing.join(', ')}: ${describe(place)}`,
+      `the store of SnowFlake.lease() must be a URL, or a Register such as postgres(pool); it lacks the functions ${missing.join(', ')}: ${describe(place)}`,
     );
   }
   return serverUrl('the store of SnowFlake.lease()', place);
@@ -98,7 +98,7 @@ function readStore(place) {
 
 /**
  * Opens a lease from a directory, a server, or the store in the environment.
- * @param read returns settings: for a directory, or for a server or a LeaseStore if it is undefined
+ * @param read returns settings: for a directory, or for a server or a Register if it is undefined
  */
 async function openLease(given, read) {
   const place = given === undefined ? variable('SNOWDRIFT_LEASE') : given;

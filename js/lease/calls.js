@@ -1,96 +1,141 @@
 'use strict';
-// Calls to a store. Each has a time limit and an abort signal. Notes the store's clock from the replies.
+// The calls that a lease makes to a register: each has a time limit and an abort signal, and its reply is checked, since an
+// application's own register may return anything. Notes the store's clock.
 
-const { SnowFlakeError } = require('../errors.js');
-const { monotonic, runWithin, unixNow } = require('../time.js');
-const { readReply } = require('../stores/replies.js');
+const { SnowFlakeError, describe } = require('../errors.js');
 const { storeFailure } = require('../stores/failures.js');
-const { CLOSE_MS, RELEASE_MS } = require('./timing.js');
+const { hostMonotonic, runWithin, unixNow } = require('../time.js');
+const { CLOSE_MS } = require('./timing.js');
+
+const isObject = (value) => value !== null && typeof value === 'object';
+/** Unix ms, with a fraction or without. */
+const isTime = (value) => typeof value === 'number' && Math.abs(value) <= 8.64e15;
+const isNow = (value) => value === undefined || isTime(value);
+const isRecord = (value) =>
+  isObject(value) && /^[0-9a-f]{16}$/.test(value.token) && typeof value.text === 'string';
+const isFound = (value) => value === undefined || isRecord(value);
+/** As the machine takes what was found: keys, tokens and texts. */
+const listOf = (record) => (record === undefined ? [] : [['', record.token, record.text]]);
+
+/** By function: the check of a reply, what it should be, and what the lease reads in it. */
+const REPLIES = {
+  now: [isTime, 'Unix ms', () => ({ kind: 'time' })],
+  read: [
+    (reply) => isFound(reply.record),
+    '{ record } with the token and text that were written, or undefined',
+    ({ record }) => ({ kind: 'read', records: listOf(record) }),
+  ],
+  list: [
+    ({ records }) => records instanceof Map && [...records.values()].every(isRecord),
+    '{ records }, a Map with the token and text of each',
+    ({ records }) => ({
+      kind: 'listed',
+      records: [...records].map(([key, { token, text }]) => [String(key), token, text]),
+    }),
+  ],
+  write: [
+    (reply) => reply.isWritten === true || (reply.isWritten === false && isFound(reply.found)),
+    '{ isWritten: true }, or { isWritten: false, found } with the record that it found',
+    ({ isWritten, found }) => ({
+      kind: isWritten ? 'written' : 'differs',
+      records: listOf(found),
+    }),
+  ],
+};
 
 class StoreCalls {
-  #store;
+  #register;
   #callTimeout;
-  /** The store's clock in the last reply, and when the call began and ended, by `monotonic`. */
-  #time;
-  /** The least that this machine's clock minus the store's was then, ms. */
-  skew = 0;
-  /** Whether replies to acquire and renew include the store's time. */
-  repliesHaveTime = false;
   /** The abort controllers of the calls under way. */
   #pending = new Set();
-  /** What is left of calls to acquire: one that was given up may have acquired a slot, and then releases it. */
-  #acquiring = new Set();
+  /** The least that this machine's clock minus the store's was in the last reply that had it, ms. */
+  skew = 0;
 
-  constructor(store, callTimeout) {
-    this.#store = store;
+  constructor(register, callTimeout) {
+    this.#register = register;
     this.#callTimeout = callTimeout;
   }
 
-  /** The earliest and the latest time that the store's clock can show now, Unix ms. */
-  get earliestNow() {
-    return this.#time.unixMs + this.timeAge;
-  }
-
-  get latestNow() {
-    return this.#time.unixMs + (monotonic() - this.#time.called);
-  }
-
-  /** ms since the store's clock was read. */
-  get timeAge() {
-    return monotonic() - this.#time.replied;
-  }
-
-  abandonAll() {
+  /** Ends the calls under way. A write may still be applied. */
+  abandon() {
     for (const limit of this.#pending) limit.abort(new Error('the lease was released'));
   }
 
-  /** @param onLate receives a reply that arrives after the time limit */
-  async call(name, request, onLate = () => {}) {
-    // Short for a release: a slot that is not released expires.
-    const ms = name === 'release' ? Math.min(this.#callTimeout, RELEASE_MS) : this.#callTimeout;
-    const send = async (signal) => this.#store[name]({ ...request, signal });
-    const call = (signal) => {
-      const sent = send(signal);
-      const late = sent
-        .then((value) => signal.aborted && onLate(readReply(name, value, request)))
-        .catch(() => {})
-        .finally(() => this.#acquiring.delete(late));
-      if (name === 'acquire') this.#acquiring.add(late);
-      return sent;
+  /** Makes a call. Returns the reply as the machine takes it. */
+  async make({ call, key, prefix, token, text, before }, ms = this.#callTimeout) {
+    const send = async (signal) => {
+      switch (call) {
+        case 'write':
+          return this.#register.write(key, { token, text }, before, { signal });
+        case 'now':
+          return this.#register.now({ signal });
+        default:
+          return this.#register[call](key ?? prefix, { signal });
+      }
     };
-    const limit = new AbortController();
-    this.#pending.add(limit);
-    const called = { wall: unixNow(), monotonic: monotonic() };
+    const called = { wall: unixNow(), monotonic: hostMonotonic() };
+    const reply = await this.#within(call, Math.min(ms, this.#callTimeout), send);
+    const [isValid, expected, read] = REPLIES[call];
+    const isRight = call === 'now' || (isObject(reply) && isNow(reply.now));
+    if (!isRight || !isValid(reply)) {
+      const wrong = `it returned ${describe(reply)}; it must return ${expected}`;
+      throw storeFailure(this.#server, call, new Error(wrong));
+    }
+    const now = call === 'now' ? reply : reply.now;
+    if (now !== undefined) this.#noteTime(now, called.wall);
+    return { records: [], ...read(reply), now, called: called.monotonic };
+  }
+
+  /** How the server describes its own run; undefined if it does not. */
+  async describeRun() {
+    if (typeof this.#register.describeRun !== 'function') return undefined;
     try {
-      const reply = readReply(name, await runWithin(ms, call, limit), request);
-      this.#noteTime(name, reply, called);
-      return reply;
-    } catch (cause) {
-      if (cause instanceof SnowFlakeError) throw cause;
-      throw storeFailure(this.#store.server ?? this.#store.name, name, cause);
-    } finally {
-      this.#pending.delete(limit);
+      const run = await this.#within('describeRun', this.#callTimeout, (signal) =>
+        this.#register.describeRun({ signal }),
+      );
+      return typeof run === 'string' && run !== '' ? run : undefined;
+    } catch {
+      return undefined;
     }
   }
 
-  #noteTime(name, reply, called) {
-    const unixMs = name === 'now' ? reply : reply?.now;
-    if (name === 'acquire' || name === 'renew') this.repliesHaveTime = unixMs !== undefined;
-    if (unixMs === undefined) return;
-    this.#time = { unixMs, called: called.monotonic, replied: monotonic() };
-    // The store read its clock at some moment of the call, which may have begun with connecting. This is
-    // the smallest skew that agrees with that.
-    const [least, most] = [called.wall - unixMs, unixNow() - unixMs];
+  /** Has WORKER_NODE assign a worker ID. Calls go to its register from then on. */
+  async assign(store, request) {
+    const called = unixNow();
+    const { workerId, now, register } = await this.#within('assign', this.#callTimeout, (signal) =>
+      store.assign({ ...request, signal }),
+    );
+    this.#noteTime(now, called);
+    this.#register = register;
+    return workerId;
+  }
+
+  /** The store read its clock at some moment of the call, which may have begun with connecting. */
+  #noteTime(now, called) {
+    // The smallest skew that agrees with that.
+    const [least, most] = [called - now, unixNow() - now];
     this.skew = Math.max(least, Math.min(most, 0));
   }
 
-  /** Until nothing is left of calls to acquire, within the time limit of a release. */
-  async settle() {
-    await runWithin(RELEASE_MS, () => Promise.all(this.#acquiring)).catch(() => {});
+  async close() {
+    await runWithin(CLOSE_MS, async () => this.#register.close?.()).catch(() => {});
   }
 
-  async close() {
-    await runWithin(CLOSE_MS, async () => this.#store.close?.()).catch(() => {});
+  get #server() {
+    return this.#register.server ?? this.#register.name;
+  }
+
+  async #within(call, ms, send) {
+    const limit = new AbortController();
+    this.#pending.add(limit);
+    try {
+      return await runWithin(ms, send, limit);
+    } catch (cause) {
+      if (cause instanceof SnowFlakeError) throw cause;
+      throw storeFailure(this.#server, call, cause);
+    } finally {
+      this.#pending.delete(limit);
+    }
   }
 }
 

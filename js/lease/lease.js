@@ -1,102 +1,111 @@
 'use strict';
-// A lease from a store: renews its slot, acquires another one when the slot is lost, and releases it. The
-// fence itself is in Rust, on the issue path: no ID is above the ceiling that the store has confirmed, even
-// if this code fails or is late.
-//
-// The processes of a host share one slot. The first one acquires it, one of them renews it, and the last one
-// to close releases it. Each checks the shared page at intervals: whether its renewal is due, and whether the
-// slot was lost.
+// A lease from a register: makes the calls that the protocol in Rust asks for (src/authority/lease), keeps the time for it,
+// and reports what becomes of the slot. No ID is above the ceiling that the store has confirmed, even if this code fails
+// or is late.
 
-const { requestOf } = require('../channel.js');
-const { configError, unwrap, describe } = require('../errors.js');
+const { moveChannel, openChannel, requestOf } = require('../channel.js');
+const { SnowFlakeError, configError, describe, faultError, unwrap } = require('../errors.js');
+const { layoutKey } = require('../ids/layout-key.js');
 const native = require('../native.js');
 const { sanitize } = require('../secrets.js');
-const { clearTimeout, hostMonotonic, monotonic, setTimeout, unixNow } = require('../time.js');
-const { warnOfNamespaceLoss, warnOfNewSlot } = require('../warnings.js');
-const { StoreCalls } = require('./calls.js');
+const {
+  clearTimeout,
+  hostMonotonic,
+  monotonic,
+  pause,
+  setTimeout,
+  unixNow,
+} = require('../time.js');
+const { warnOfFloor, warnOfNamespaceLoss, warnOfNewSlot } = require('../warnings.js');
 const atExit = require('./release-at-exit.js');
-const { Namespace } = require('./namespace.js');
-const { SlotFinder } = require('./slot-finder.js');
-const { StoreSlots } = require('./store-slots.js');
-const { CHECK_MS, POLL_MS, RENEW_AFTER, RETRY_MS } = require('./timing.js');
+const { StoreCalls } = require('./calls.js');
+const timing = require('./timing.js');
 
 /** Owners of the slots that this thread is renewing, and of the lost ones that it has warned of. */
 const renewing = new Set();
 const warned = new Set();
 
+/** The limits that a namespace records for its holders, and the flags of the command that raises them. */
+const LIMITS = { ttl: 'ttl', maxClockSkew: 'max-clock-skew', maxAhead: 'max-ahead' };
+
+const limitsOf = ({ leasing: { ttl, maxClockSkew }, maxAhead = 0 }) => ({
+  ttl,
+  maxClockSkew,
+  maxAhead,
+});
+
 const clamp = (ms, [least, most]) => Math.min(Math.max(ms, least), most);
 
 class StoreLease {
-  #store;
+  #register;
   #settings;
   #calls;
-  #namespace;
-  #slots;
+  #machine;
   #isShared;
-  #finder;
   #state = 'held';
-  /** The end of the wait for a free slot, by `monotonic`. It has passed once the lease is open. */
-  #deadline;
-  /** The kind of loss, as in a store's reply. */
+  /** What the page says of the slot, as last read. */
+  #slot;
+  /** The kind of loss, and the slot before. */
   #lost;
+  #before;
   #failure;
+  /** The last call failed because of this. */
+  #callFailure;
   #timer;
-  /** A renewal is under way or scheduled. */
-  #isRenewing = false;
+  /** The steps under way. */
+  #steps;
   /** A draw needs a higher ceiling. */
   #isRenewalWanted = false;
-  /** When to check for another slot of this host, by `monotonic`. */
-  #mergeAt = monotonic() + POLL_MS;
+  /** `renewals` after the last renewal by this process, and how much later than its last renewer it renews, in ttls. */
+  #ownRenewals = -1;
+  #takeoverDelay;
   /** Owner and renewals of the slot in the last published report. */
   #published = {};
   #released;
   #onChange = () => {};
+  channel;
 
-  constructor(store, settings) {
-    this.#store = store;
+  constructor(register, settings) {
+    const { leasing } = settings;
+    const [least, most] = timing.TAKEOVER_DELAY;
+    this.#takeoverDelay = least + Math.random() * (most - least);
+    this.#register = register;
     this.#settings = settings;
-    this.#calls = new StoreCalls(store, settings.leasing.callTimeout);
-    this.#namespace = new Namespace(store, this.#calls, settings);
-    this.#slots = new StoreSlots(store, settings, this.#calls, this.#namespace);
-    this.#isShared = this.#isHostShared();
-    this.#finder = new SlotFinder(settings, this.#namespace, this.#slots, {
-      isShared: this.#isShared,
-      onOpen: () => {
-        this.#state = 'held';
-      },
-    });
+    this.#calls = new StoreCalls(register, leasing.callTimeout);
+    const own = { ...settings, scope: this.#scope() };
+    this.#machine = unwrap(
+      native.openLease(requestOf(own, { search: {} }), {
+        ...limitsOf(settings),
+        patience: timing.MAX_WAIT_CALLS * leasing.callTimeout,
+        host: leasing.host,
+        started: leasing.started,
+        mayForget: register.mayForget === true,
+        inThread: leasing.inThread,
+      }),
+    );
+    this.#isShared = this.#machine.isOfHost();
   }
 
   /**
-   * Acquires a slot or joins the host's, and opens its generator.
-   * @param onChange receives a report once the slot is acquired, and after each change
+   * Takes a slot or joins the host's, and opens its channel.
+   * @param onChange receives a report once there is a slot, and after each change
    */
-  static async take(store, settings, onChange = () => {}) {
-    const lease = new StoreLease(store, settings);
-    await lease.#slots.checkClock();
-    lease.#deadline = monotonic() + settings.leasing.wait;
+  static async take(register, settings, onChange = () => {}) {
+    const lease = new StoreLease(register, settings);
     try {
-      await lease.#finder.joinOrAcquire(lease.#deadline);
+      await lease.#assign();
+      await lease.#open(monotonic() + settings.leasing.wait);
     } catch (failure) {
       lease.channel?.close();
-      await lease.#calls.settle();
+      await lease.#perform(lease.#machine.close(hostMonotonic()), timing.RELEASE_MS);
       throw failure;
     }
     lease.#schedule();
     atExit.register(lease);
-    const isReleased = () => lease.#state === 'released';
-    await lease.#namespace.waitForFloor(() => lease.#slot, isReleased);
+    await lease.#waitForFloor();
     lease.#onChange = onChange;
     lease.#publish();
     return lease;
-  }
-
-  get channel() {
-    return this.#finder.channel;
-  }
-
-  get #slot() {
-    return this.#finder.slot;
   }
 
   get workerId() {
@@ -106,21 +115,21 @@ class StoreLease {
   /** The public `lease`: a tick is shown as its last ms, Unix ms. */
   report() {
     const { datacenterId, leasing } = this.#settings;
-    const slot = this.#slot.refresh();
-    const { owner, workerId, floor, expires, renewals, renewer, since } = slot;
+    const { owner, workerId, floor, expires, renewals, renewer, since, ceiling, isNamed } =
+      this.#read();
     const { skew } = this.#calls;
-    const ceiling = this.#namespace.tickEnd(Math.max(floor, slot.ceiling));
-    const hasPassed = this.#state !== 'released' && unixNow() > ceiling;
-    const isDeleted = this.#state === 'held' && !slot.isNamed;
+    const end = this.#tickEnd(Math.max(floor, ceiling));
+    const hasPassed = this.#state !== 'released' && unixNow() > end;
+    const isDeleted = this.#state === 'held' && !isNamed;
     const state = isDeleted ? 'lost' : this.#state;
     return {
-      store: sanitize(this.#store.name),
+      store: sanitize(this.#register.name),
       scope: this.#isShared ? 'host' : 'process',
       slot: { datacenterId, workerId },
       owner,
-      floor: floor < 0 ? null : this.#namespace.tickEnd(floor),
-      ceiling,
-      expires,
+      floor: floor < 0 ? null : this.#tickEnd(floor),
+      ceiling: end,
+      expires: this.#register.scope === 'process' ? null : (expires ?? null),
       renewals,
       ...(this.#isShared ? { renewer: { pid: renewer, since } } : {}),
       state: hasPassed && state !== 'lost' ? 'expired' : state,
@@ -130,46 +139,147 @@ class StoreLease {
     };
   }
 
-  #publish() {
-    const { owner, renewals } = this.#slot;
-    this.#published = { owner, renewals };
-    this.#onChange(this.report());
-  }
-
   /** Stops IDs and releases the slot, if no other process of the host uses it. */
   release() {
     this.#released ??= this.#release();
     return this.#released;
   }
 
+  /** Renews early, for a draw above the ceiling. A suspended machine's timers may have been late. */
+  wantRenewal() {
+    if (this.#steps !== undefined || this.#isRenewalWanted || this.#state !== 'held') return;
+    this.#isRenewalWanted = true;
+    // At the pace of retries: a clock above the cap wants a renewal at each draw.
+    const { loss, renewed } = this.#read();
+    const least = timing.RETRY_MS[0];
+    this.#schedule(loss === undefined ? clamp(least - (hostMonotonic() - renewed), [0, least]) : 0);
+  }
+
   async #release() {
     clearTimeout(this.#timer);
-    const slot = this.#slot;
-    const last = slot.leave();
+    this.#read();
     this.#state = 'released';
-    this.#finder.isReleased = true;
+    this.channel.close();
     this.#publish();
-    this.#calls.abandonAll();
-    // `last` is undefined for a slot that was lost or that other processes use.
-    if (last !== undefined) await this.#slots.release(slot, last);
+    // Without a call under way, this ends the page at once.
+    let command = this.#machine.close(hostMonotonic());
+    this.#calls.abandon();
+    await this.#steps;
+    if (command.kind === 'wait') command = this.#machine.go(hostMonotonic());
+    await this.#perform(command, timing.RELEASE_MS);
     await this.#calls.close();
     // Last, since a process that ends waits for all registered leases.
     atExit.unregister(this);
   }
 
-  #isHostShared() {
+  /** A store that gives each process its own worker ID has no slots that processes share. */
+  #scope() {
     const { scope } = this.#settings;
-    if (this.#store.scope === 'process') {
-      if (scope !== 'host') return false;
-      throw configError(
-        `${this.#store.name} gives each process its own worker ID: leave out scope 'host'`,
-      );
+    const { name, scope: only } = this.#register;
+    if (only !== 'process') return scope;
+    if (scope !== 'host') return only;
+    throw configError(`${name} gives each process its own worker ID: leave out scope 'host'`);
+  }
+
+  /** Wants the worker ID that the store assigns, if it assigns any. */
+  async #assign() {
+    if (typeof this.#register.assign !== 'function') return;
+    const { layout, datacenterId, leasing } = this.#settings;
+    const { ttl, host, started } = leasing;
+    const request = { datacenterId, workerIds: 2 ** layout.workerBits, ttl, host, started };
+    this.#machine.claim(await this.#calls.assign(this.#register, request));
+  }
+
+  /** Notes how the server describes its own run. */
+  async #describeRun() {
+    const run = await this.#calls.describeRun();
+    if (run !== undefined) this.#machine.noteRun(run);
+  }
+
+  /** Makes calls until the machine wants none. Returns its last command. */
+  async #perform(first, ms) {
+    let command = first;
+    while (command.kind === 'call') {
+      let reply = { kind: 'failed', records: [], called: 0 };
+      this.#callFailure = undefined;
+      try {
+        const describing = this.#machine.wantsRun() ? this.#describeRun() : undefined;
+        reply = await this.#calls.make(command, ms);
+        await describing;
+      } catch (failure) {
+        this.#callFailure = failure;
+      }
+      command = this.#machine.reply(reply, hostMonotonic());
     }
-    return unwrap(native.sharesHost(requestOf(this.#settings)));
+    return command;
+  }
+
+  /** Goes on until the machine has a slot. While none is free, tries until the deadline. */
+  async #open(deadline) {
+    const unprovenUntil = monotonic() + this.#settings.leasing.ttl;
+    for (;;) {
+      const command = await this.#perform(this.#machine.go(hostMonotonic()));
+      this.#checkClock();
+      switch (command.kind) {
+        case 'held':
+          this.#take();
+          this.#describeRun();
+          return;
+        case 'join':
+          await pause(timing.JOIN_MS);
+          break;
+        case 'retry':
+        case 'lost':
+          if (this.#callFailure !== undefined) throw this.#callFailure;
+          await pause(timing.POLL_MS);
+          break;
+        default: {
+          const until = command.kind === 'unproven' ? unprovenUntil : deadline;
+          const mayPass = command.kind === 'unproven' || command.kind === 'no-slot';
+          if (!mayPass || monotonic() >= until) throw this.#refusal(command);
+          await pause(timing.POLL_MS);
+        }
+      }
+    }
+  }
+
+  /** Refuses a clock that differs from the store's by more than maxClockSkew. */
+  #checkClock() {
+    const { maxClockSkew } = this.#settings.leasing;
+    const { skew } = this.#calls;
+    if (Math.abs(skew) <= maxClockSkew) return;
+    throw new SnowFlakeError(
+      'ERR_SNOWFLAKE_CLOCK_SKEW',
+      `this machine's clock is ${Math.round(Math.abs(skew))} ms ${skew > 0 ? 'ahead of' : 'behind'} the clock of ${this.#register.name}; maxClockSkew allows ${maxClockSkew} ms. Set this machine's clock right (NTP), or the store's`,
+    );
+  }
+
+  /** Draws from the slot that the machine has, unless it does so already. */
+  #take() {
+    const owner = this.#slot?.owner;
+    const slot = this.#read();
+    if (slot.owner === owner) return;
+    const settings = { ...this.#settings, workerId: slot.workerId };
+    const basis = { lease: this.#machine };
+    if (this.channel === undefined) this.channel = openChannel(settings, basis);
+    else moveChannel(this.channel, settings, basis);
+    this.#ownRenewals = slot.renewals;
+    this.#state = 'held';
+  }
+
+  /** Copies what the page says. Once the slot is left, it stays as it was. */
+  #read() {
+    this.#slot = { ...this.#slot, ...this.#machine.state() };
+    return this.#slot;
+  }
+
+  #tickEnd(tick) {
+    return unwrap(native.tickEnd(this.#settings.layout, tick));
   }
 
   #schedule(ms = this.#untilCheck()) {
     clearTimeout(this.#timer);
+    if (this.#released !== undefined) return;
     this.#timer = setTimeout(() => this.#check(), ms);
     // The timer does not keep the event loop alive.
     this.#timer.unref();
@@ -177,115 +287,195 @@ class StoreLease {
 
   #untilCheck() {
     const { ttl } = this.#settings.leasing;
-    const due = Math.max(ttl * RENEW_AFTER - (hostMonotonic() - this.#slot.renewedAt), 0);
+    const due = Math.max(ttl * timing.RENEW_AFTER - (hostMonotonic() - this.#slot.renewed), 0);
     if (!this.#isShared) return due;
-    return Math.min(due > 0 ? due : CHECK_MS[0], clamp(ttl / 12, CHECK_MS));
+    return Math.min(due > 0 ? due : timing.CHECK_MS[0], clamp(ttl / 12, timing.CHECK_MS));
   }
 
-  /** Renews early, for a draw above the ceiling. A suspended machine's timers may have been late. */
-  wantRenewal() {
-    if (this.#isRenewing || this.#state !== 'held') return;
-    this.#isRenewing = true;
-    this.#isRenewalWanted = true;
-    // At the pace of retries: a clock above the cap wants a renewal at each draw.
-    const since = hostMonotonic() - this.#slot.refresh().renewedAt;
-    this.#schedule(this.#slot.loss === null ? clamp(RETRY_MS[0] - since, [0, RETRY_MS[0]]) : 0);
+  /** Whether this process should renew. It gives the process that renewed last a head start. */
+  #isDue() {
+    const { renewed, renewals, ttl, isAsked } = this.#slot;
+    const elapsed = hostMonotonic() - renewed;
+    if (isAsked) return true;
+    if (this.#isRenewalWanted && elapsed >= timing.RETRY_MS[0]) return true;
+    // Processes of one host may have different ttls. The hold lasts for the one confirmed last.
+    const least = Math.min(this.#settings.leasing.ttl, ttl);
+    const delay = this.#ownRenewals === renewals ? 0 : this.#takeoverDelay * least;
+    // In a Linux time namespace the monotonic clock differs from the other processes'.
+    return elapsed < 0 || elapsed >= least * timing.RENEW_AFTER + delay;
   }
 
   /** Checks the slot and schedules the next check. It never throws. */
   async #check() {
-    const { ttl } = this.#settings.leasing;
-    this.#isRenewing = true;
-    try {
-      await this.#checkSlot();
-      this.#failure = undefined;
-      if (this.#state === 'failing') this.#state = 'held';
-      if (this.#state !== 'held') return;
-      this.#schedule();
-      const { owner, renewals } = this.#slot;
-      if (owner !== this.#published.owner || renewals !== this.#published.renewals) this.#publish();
-    } catch (failure) {
-      if (this.#state === 'released') return;
-      this.#failure = failure;
-      if (this.#state === 'held') this.#state = 'failing';
-      this.#schedule(clamp(ttl / 10, RETRY_MS));
-      this.#publish();
-    } finally {
-      this.#isRenewing = false;
-      this.#isRenewalWanted = false;
-    }
+    if (this.#steps !== undefined) return;
+    this.#steps = this.#checkSlot();
+    const ms = await this.#steps;
+    this.#steps = undefined;
+    this.#isRenewalWanted = false;
+    this.#schedule(ms);
   }
 
-  /** Renews the slot if that is due, and replaces it if it was lost. */
+  /** Renews the slot if that is due, and takes another if it was lost. Returns when to check again, if that is known. */
   async #checkSlot() {
-    if (this.#state === 'lost') return await this.#acquireAnother();
-    const { ttl } = this.#settings.leasing;
-    const slot = this.#slot.refresh();
-    // The process that found the loss may not know its kind yet.
-    if (slot.loss !== null) return await this.#lose(await this.#slots.refineLoss(slot.loss, slot));
-    if (!slot.isNamed) return await this.#leaveDeletedPage();
-    if (this.#isShared && monotonic() >= this.#mergeAt) {
-      this.#mergeAt = monotonic() + ttl * RENEW_AFTER;
-      if (await this.#finder.moveToLowerSlot()) return;
-    }
-    const isJustRenewed = hostMonotonic() - slot.renewedAt < RETRY_MS[0];
-    if (!slot.isDue(ttl) && (!this.#isRenewalWanted || isJustRenewed)) return;
+    const { owner } = this.#slot;
+    const isLost = this.#state === 'lost';
+    const { loss, isNamed } = this.#read();
+    const mustGo = isLost || loss !== undefined || !isNamed;
     // Another instance of this thread is renewing it.
-    if (renewing.has(slot.owner)) return;
-    renewing.add(slot.owner);
+    if (!mustGo && (!this.#isDue() || renewing.has(owner))) {
+      this.#publishRenewal();
+      return undefined;
+    }
+    renewing.add(owner);
     try {
-      await this.#renew();
+      const now = hostMonotonic();
+      let command = await this.#perform(mustGo ? this.#machine.go(now) : this.#machine.renew(now));
+      while (command.kind === 'lost') {
+        this.#lose(command.lost);
+        await this.#assign();
+        command = await this.#perform(this.#machine.go(hostMonotonic()));
+      }
+      return this.#conclude(command);
+    } catch (failure) {
+      return this.#fail(failure);
     } finally {
-      renewing.delete(slot.owner);
+      renewing.delete(owner);
     }
   }
 
-  /** Other processes cannot find a deleted page, so this one stops using it. */
-  async #leaveDeletedPage() {
-    const last = this.#slot.end('released');
-    if (last !== undefined) await this.#slots.release(this.#slot, last);
-    await this.#lose('released');
+  #conclude(command) {
+    if (this.#state === 'released') return undefined;
+    switch (command.kind) {
+      case 'held':
+      case 'wait': {
+        const wasLost = this.#state === 'lost';
+        this.#take();
+        this.#ownRenewals = this.#read().renewals;
+        this.#failure = undefined;
+        this.#state = 'held';
+        if (wasLost) this.#warnOnce(warnOfNewSlot, { newWorkerId: this.#slot.workerId });
+        this.#publishRenewal();
+        return undefined;
+      }
+      case 'join':
+        return timing.JOIN_MS;
+      case 'retry':
+        if (this.#callFailure === undefined) return timing.POLL_MS;
+        return this.#fail(this.#callFailure);
+      default:
+        return this.#fail(this.#refusal(command));
+    }
   }
 
-  async #renew() {
-    const slot = this.#slot;
-    const isReleased = () => this.#state === 'released';
-    const loss = await this.#slots.renew(this.channel, slot, isReleased);
-    if (loss === null || isReleased()) return;
-    slot.end(loss);
-    const refined = await this.#slots.refineLoss(loss, slot);
-    slot.end(refined);
-    await this.#lose(refined);
+  #fail(failure) {
+    if (this.#state === 'released') return undefined;
+    this.#failure = failure;
+    if (this.#state === 'held') this.#state = 'failing';
+    this.#publish();
+    // The next server may be another one.
+    this.#describeRun();
+    return clamp(this.#settings.leasing.ttl / 10, timing.RETRY_MS);
   }
 
-  /** @param loss from a store's reply, or from another process of the host through the page */
-  async #lose(loss) {
+  #lose(loss) {
     if (this.#state === 'released') return;
     // A slot in use is 'released' only because its page was deleted.
     this.#lost = loss === 'released' ? 'page' : loss;
+    this.#before = this.#slot;
     this.#state = 'lost';
     if (this.#lost === 'missing' || this.#lost === 'reverted') {
-      this.#namespace.isLost = true;
-      this.#warnOnce(this.#slot, warnOfNamespaceLoss, { reach: this.#namespace.reach });
+      this.#warnOnce(warnOfNamespaceLoss, { reach: this.#machine.namespace().reach });
     }
     this.#publish();
-    await this.#acquireAnother();
-  }
-
-  async #acquireAnother() {
-    const before = this.#slot;
-    await this.#slots.readClock();
-    await this.#finder.joinOrAcquire(this.#deadline);
-    if (this.#state === 'released') return;
-    this.#warnOnce(before, warnOfNewSlot, { newWorkerId: this.#slot.workerId });
   }
 
   /** Warns once of the loss of a slot. */
-  #warnOnce({ owner, workerId }, warnOf, more) {
+  #warnOnce(warnOf, more) {
+    const { owner, workerId } = this.#before;
     if (warned.has(owner)) return;
     warned.add(owner);
-    warnOf(this.#store, { workerId, lost: this.#lost, isShared: this.#isShared, ...more });
+    warnOf(this.#register, { workerId, lost: this.#lost, isShared: this.#isShared, ...more });
+  }
+
+  #publishRenewal() {
+    const { owner, renewals } = this.#slot;
+    if (owner !== this.#published.owner || renewals !== this.#published.renewals) this.#publish();
+  }
+
+  #publish() {
+    const { owner, renewals } = this.#slot;
+    this.#published = { owner, renewals };
+    this.#onChange(this.report());
+  }
+
+  /**
+   * Waits until the clock has passed a slot's floor, if the floor is no further than a holder that died just now,
+   * or a new namespace, can leave it. nextId() refuses a floor further ahead.
+   */
+  async #waitForFloor() {
+    const { callTimeout, maxClockSkew } = this.#settings.leasing;
+    const namespace = this.#machine.namespace();
+    const left = () => this.#tickEnd(this.#read().floor) + 1 - unixNow();
+    // The store's clock is known to within the length of a call.
+    const longest = namespace.reach + maxClockSkew + callTimeout;
+    if (left() > longest) return;
+    if (left() > timing.LONG_WAIT_MS) {
+      const { workerId, floor } = this.#slot;
+      const isNew = floor === namespace.floor;
+      warnOfFloor(this.#register, { workerId, isNew, ms: Math.round(left()) });
+    }
+    const deadline = monotonic() + longest;
+    while (left() > 0 && monotonic() < deadline && this.#released === undefined) {
+      await pause(Math.min(left(), timing.POLL_MS));
+    }
+  }
+
+  /** The error of a command that is a refusal. */
+  #refusal(command) {
+    const { name } = this.#register;
+    const { datacenterId: datacenter, layout } = this.#settings;
+    switch (command.kind) {
+      case 'failed':
+        return faultError(command.fault);
+      case 'no-slot':
+        return faultError({
+          ...{ kind: 'no-slot', store: name, datacenter, unusable: [] },
+          holders: command.holders.map(({ workerId, ...holder }) => ({
+            ...{ ...holder, kind: 'holder', worker: workerId },
+          })),
+        });
+      case 'layout':
+        return new SnowFlakeError(
+          'ERR_SNOWFLAKE_STORE',
+          `${name} is for IDs of another layout or epoch: ${layoutKey(command.layout)}, and not ${layoutKey(layout)}. Use another namespace for each layout and epoch`,
+        );
+      case 'limits':
+        return this.#limitsError(command);
+      case 'unproven':
+        return new SnowFlakeError(
+          'ERR_SNOWFLAKE_CONFLICT',
+          `${name} is not the store from which this host holds workerId ${command.workerId}, or no process of the host has shown that it is: it may be a copy of that store, or one that has gone back in time. Use another namespace for the copy`,
+        );
+      case 'damaged':
+        return new SnowFlakeError(
+          'ERR_SNOWFLAKE_STORE',
+          `${name} has records of another format: the key ${command.key}. Use another namespace, or delete the old records ttl + maxClockSkew after their last holder has ended`,
+        );
+      default:
+        return new Error(`the lease cannot go on: ${command.kind}`);
+    }
+  }
+
+  /** Refuses limits above the recorded ones, on which holders that take over or recover rely. */
+  #limitsError(recorded) {
+    const own = limitsOf(this.#settings);
+    const larger = Object.keys(LIMITS).filter((limit) => own[limit] > recorded[limit]);
+    const found = larger.map((limit) => `${limit} ${own[limit]} (recorded: ${recorded[limit]})`);
+    const raise = larger.map((limit) => `--${LIMITS[limit]} ${own[limit]}`);
+    return configError(
+      `${found.join(' and ')} is more than ${this.#register.name} allows its holders, in ms. Lower it to the recorded value, or raise that for all holders: snowdrift namespace raise URL ${raise.join(' ')}`,
+    );
   }
 }
 
-module.exports = { StoreLease };
+module.exports = { LIMITS, StoreLease };

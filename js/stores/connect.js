@@ -212,7 +212,7 @@ const CONNECT = {
   'zookeepers:': connectZookeeper,
 };
 
-/** The LeaseStore of a URL. */
+/** The Register of a URL. */
 async function connect(url) {
   learn(url);
   checkOptions(url);
@@ -230,36 +230,40 @@ async function connect(url) {
   return guardCalls(connection, server);
 }
 
-/** A store whose calls drop the connection when their signal aborts. */
+/** The functions of a register that call the server. */
+const CALLS = ['read', 'write', 'list', 'now', 'describeRun'];
+
+/** A register whose calls drop the connection when their signal aborts. */
 function guardCalls(connection, server) {
   const { store, received, connected, causeOf = (failure) => failure, drop, end } = connection;
 
-  async function call(name, request) {
-    const { signal } = request;
+  async function call(name, values) {
+    const { signal } = values.at(-1);
     const onAbort = () => drop?.();
-    signal?.addEventListener('abort', onAbort);
+    signal.addEventListener('abort', onAbort);
     received?.begin();
     try {
       await connected?.();
-      signal?.throwIfAborted();
-      return await store[name](request);
+      signal.throwIfAborted();
+      return await store[name](...values);
     } catch (failure) {
       if (received?.failure !== undefined) throw received.failure;
       if (failure instanceof SnowFlakeError) throw failure;
       throw storeFailure(server, name, noteClient(causeOf(failure)));
     } finally {
       received?.end();
-      signal?.removeEventListener('abort', onAbort);
+      signal.removeEventListener('abort', onAbort);
     }
   }
 
   let closing;
-  const calls = Object.keys(store).filter(
-    (name) => typeof store[name] === 'function' && name !== 'close',
-  );
+  const guarded = CALLS.filter((name) => store[name] !== undefined).map((name) => [
+    name,
+    (...values) => call(name, values),
+  ]);
   return {
     ...store,
-    ...Object.fromEntries(calls.map((name) => [name, (request = {}) => call(name, request)])),
+    ...Object.fromEntries(guarded),
     server,
     close() {
       closing ??= disconnect(end ?? (async () => store.close?.()), drop).finally(() => {

@@ -78,12 +78,11 @@ const PHASES = [
 
 const ACTIONS = {
   now: 'read its clock',
-  open: 'open the namespace',
-  raise: "raise the namespace's record",
-  acquire: 'acquire a slot',
-  renew: 'renew a slot',
-  release: 'release a slot',
-  slots: 'list its slots',
+  read: 'read a record',
+  write: 'write a record',
+  list: 'list its records',
+  describeRun: 'describe its run',
+  assign: 'assign a worker ID',
 };
 
 /** A call of a client, whose errors are noted as such. Ours are not. */

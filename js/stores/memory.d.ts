@@ -1,9 +1,11 @@
-import type { LeaseStore } from './store';
+import type { LeaseStore, StoreOptions } from './store';
 
 /**
  * A store in the memory of this process, for tests.
  *
- * @param options.name the `name` of the store
  * @param options.now the store's clock, in Unix ms. Default `Date.now`
+ * @param options.stored the records. Stores with the same Map act as one
  */
-export function memory(options?: { name?: string; now?: () => number }): LeaseStore;
+export function memory(
+  options?: StoreOptions & { now?: () => number; stored?: Map<string, string> },
+): LeaseStore;

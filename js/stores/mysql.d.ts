@@ -1,8 +1,8 @@
 import type { LeaseStore, StoreOptions } from './store';
 
 /**
- * A store in MariaDB or MySQL. Creates its tables on first use. If the user may not do that, run {@link sql}
- * as a migration. The tables are in the connection's database when the lease opens. A later `USE` changes nothing.
+ * A store in MariaDB or MySQL. Creates its table on first use. If the user may not do that, run {@link sql}
+ * as a migration. The table is in the connection's database when the lease opens. A later `USE` changes nothing.
  *
  * The database must have committed a record durably when it answers. A connection with `autocommit = 0`, or
  * inside a transaction, is `ERR_SNOWFLAKE_CONFIG` at each call. A crash with
@@ -16,5 +16,5 @@ import type { LeaseStore, StoreOptions } from './store';
  */
 export function mysql(client: { query: unknown }, options?: StoreOptions): LeaseStore;
 
-/** The SQL that creates the tables, for a migration. */
+/** The SQL that creates the table, for a migration. */
 export function sql(dialect: 'postgres' | 'mysql' | 'sqlite'): string;

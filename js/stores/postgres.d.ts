@@ -1,8 +1,8 @@
 import type { LeaseStore, StoreOptions } from './store';
 
 /**
- * A store in PostgreSQL, 10 or later. Creates its tables on first use. If the user may not do that, run
- * {@link sql} as a migration. The tables are those that `search_path` finds when the lease opens, else new ones in its first
+ * A store in PostgreSQL, 10 or later. Creates its table on first use. If the user may not do that, run
+ * {@link sql} as a migration. The table is the one that `search_path` finds when the lease opens, else a new one in its first
  * schema. A later `SET search_path` changes nothing.
  *
  * The database must have committed a record durably when it answers. A connection inside a transaction is
@@ -17,5 +17,5 @@ import type { LeaseStore, StoreOptions } from './store';
  */
 export function postgres(client: { query: unknown }, options?: StoreOptions): LeaseStore;
 
-/** The SQL that creates the tables, for a migration. */
+/** The SQL that creates the table, for a migration. */
 export function sql(dialect: 'postgres' | 'mysql' | 'sqlite'): string;

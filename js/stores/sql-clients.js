@@ -8,9 +8,6 @@ const { ofClient } = require('./failures.js');
 const { guardCall, ignoreErrors } = require('./sockets.js');
 const { DIALECTS } = require('./sql-dialects.js');
 
-/** The most tries of a statement that fails with a conflict (`isConflict`). */
-const MAX_TRIES = 20;
-
 /** Replaces each `?` with PostgreSQL's $1, $2, ... */
 function numberParameters(text) {
   let n = 0;
@@ -145,40 +142,6 @@ function uncommittedError(name, options) {
   );
 }
 
-/** @param options those of sqlStore() */
-function createRunner({ name, dialect, query, isInTransaction = () => false }) {
-  const { isCommitted, isConflict } = DIALECTS[dialect];
-
-  /** Runs one statement, and again after a conflict, until the call is aborted. */
-  async function run({ signal }, text, values) {
-    for (let tries = 1; ; tries++) {
-      signal?.throwIfAborted();
-      try {
-        return await query(text, values, signal);
-      } catch (failure) {
-        if (tries === MAX_TRIES || !isConflict(failure)) throw failure;
-      }
-    }
-  }
-
-  /** Changes rows. Throws if the client does not commit each statement. */
-  async function change(request, text, values) {
-    if (isInTransaction()) throw uncommittedError(name);
-    const result = await run(request, text, values);
-    if (isCommitted && !isCommitted(result)) throw uncommittedError(name);
-  }
-
-  /** Reads committed rows. The statement selects `uncommitted`. */
-  async function read(request, text, values) {
-    const rows = await run(request, text, values);
-    const isOpen = rows.some((row) => Number(row.uncommitted) !== 0);
-    if (isOpen || isInTransaction()) throw uncommittedError(name);
-    return rows;
-  }
-
-  return { change, read, run };
-}
-
 /**
  * Where a store's tables are: a schema or a database. Decided once, since an application may move its connection later
  * (`SET search_path`, `USE`), and another table would give the same IDs.
@@ -200,7 +163,6 @@ async function findHome(name, dialect, table, run) {
 
 module.exports = {
   connectRunner,
-  createRunner,
   findHome,
   numberParameters,
   onMysql,

@@ -1,14 +1,17 @@
 'use strict';
-// SQL dialects, and the tables of the SQL stores in each.
+// SQL dialects, and the table of the SQL registers in each.
 
 const { argumentError, configError, describe } = require('../errors.js');
-
-/** On PostgreSQL, two concurrent CREATE TABLE IF NOT EXISTS can fail. */
-const LOCK = "SELECT pg_advisory_xact_lock(hashtext('snowdrift'))";
 
 /** Bits of the status in MySQL's reply to a change. */
 const IN_TRANSACTION = 1;
 const AUTOCOMMIT = 2;
+
+/** Of binary columns, which compare as bytes whatever the database's collation is. */
+const BINARY = {
+  toColumn: (text) => Buffer.from(text),
+  startsWith: (prefix) => ['name >= ? AND name < ?', prefix, `${prefix}\x7f`],
+};
 
 const DIALECTS = {
   postgres: {
@@ -20,76 +23,78 @@ const DIALECTS = {
          current_schema()) AS home`,
     quote: (name) => `"${name.replaceAll('"', '""')}"`,
     now: 'CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)',
-    // True if this transaction has changed a row: a read must be a transaction of its own.
-    isUncommitted: '(txid_current_if_assigned() IS NOT NULL)',
-    greatest: 'GREATEST',
-    text: (length) => `VARCHAR(${length})`,
-    insert: (into) => `INSERT INTO ${into} ON CONFLICT DO NOTHING`,
+    async describeRun(query) {
+      const [{ start, name }] = await query(
+        'SELECT CAST(pg_postmaster_start_time() AS TEXT) AS start, current_database() AS name',
+      );
+      return `${start} ${name}`;
+    },
+    // Equality of VARCHAR is that of its bytes, but its order is not.
+    type: (length) => `VARCHAR(${length})`,
+    // It holds \0, and any text whatever the database's encoding is.
+    textType: 'BYTEA',
+    toColumn: (text) => text,
+    startsWith: (prefix) => ['name LIKE ?', `${prefix.replace(/[\\%_]/g, '\\$&')}%`],
+    lock: ' FOR UPDATE',
+    unlessExists: ' ON CONFLICT DO NOTHING',
+    hasReturning: true,
     isMissing: ({ code }) => code === '42P01',
-    isOtherTable: ({ code }) => code === '42703',
     // Serialization failure and deadlock.
     isConflict: ({ code }) => code === '40001' || code === '40P01',
   },
   mysql: {
+    ...BINARY,
     home: () => 'SELECT DATABASE() AS home',
     quote: (name) => `\`${name.replaceAll('`', '``')}\``,
     // In UTC, since a local time repeats when summer time ends.
     now: "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)",
-    isUncommitted: '(@@autocommit = 0)',
-    greatest: 'GREATEST',
-    // A binary collation, whatever the database's default.
-    text: (length) => `VARCHAR(${length}) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
-    insert: (into) => `INSERT IGNORE INTO ${into}`,
+    async describeRun(query) {
+      const [{ Value: uptime }] = await query("SHOW GLOBAL STATUS LIKE 'Uptime'");
+      const start = `UNIX_TIMESTAMP() - ${Number(uptime)}`;
+      const [{ run }] = await query(
+        `SELECT CONCAT_WS(' ', ${start}, @@hostname, @@port, @@datadir) AS run`,
+      );
+      return String(run);
+    },
+    type: (length) => `VARBINARY(${length})`,
+    textType: 'BLOB',
+    lock: ' FOR UPDATE',
+    // INSERT IGNORE would cut values, too.
+    unlessExists: '',
+    hasReturning: false,
+    isDuplicate: ({ code, errno }) => code === 'ER_DUP_ENTRY' || errno === 1062,
     isMissing: ({ code, errno }) => code === 'ER_NO_SUCH_TABLE' || errno === 1146,
-    isOtherTable: ({ code, errno }) => code === 'ER_BAD_FIELD_ERROR' || errno === 1054,
     isConflict: ({ code, errno }) => code === 'ER_LOCK_DEADLOCK' || errno === 1213,
-    // Fails inside a transaction, which CREATE TABLE would commit.
-    beforeCreating: 'SET TRANSACTION READ WRITE',
     isCommitted: ({ serverStatus }) =>
       (serverStatus & IN_TRANSACTION) === 0 && (serverStatus & AUTOCOMMIT) !== 0,
   },
   sqlite: {
+    ...BINARY,
     home: () => "SELECT 'main' AS home",
     quote: (name) => name,
     now: "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
-    isUncommitted: '0',
-    greatest: 'MAX',
-    text: () => 'TEXT',
-    insert: (into) => `INSERT OR IGNORE INTO ${into}`,
+    type: () => 'BLOB',
+    textType: 'BLOB',
+    lock: '',
+    unlessExists: ' ON CONFLICT DO NOTHING',
+    hasReturning: true,
     isMissing: ({ message }) => /no such table/.test(message),
-    isOtherTable: ({ message }) => /no such column/.test(message),
     isConflict: () => false,
   },
 };
 
-/**
- * The namespaces' table last: where it exists, a creation that was cut short has created both.
- * @param home what qualifies their names, with a dot
- */
-function tables({ text }, home = '') {
-  return [
-    `CREATE TABLE IF NOT EXISTS ${home}snowdrift_slots (
-  namespace ${text(64)} NOT NULL,
-  datacenter_id BIGINT NOT NULL,
-  worker_id BIGINT NOT NULL,
-  ceiling BIGINT NOT NULL,
-  owner ${text(32)},
-  expires BIGINT NOT NULL,
-  host ${text(255)},
-  pid BIGINT,
-  started BIGINT,
-  PRIMARY KEY (namespace, datacenter_id, worker_id)
-)`,
-    `CREATE TABLE IF NOT EXISTS ${home}snowdrift_namespaces (
-  namespace ${text(64)} NOT NULL PRIMARY KEY,
-  id ${text(32)} NOT NULL,
-  layout ${text(64)} NOT NULL,
-  ttl BIGINT NOT NULL,
-  max_clock_skew BIGINT NOT NULL,
-  max_ahead BIGINT NOT NULL,
-  floor BIGINT NOT NULL
-)`,
-  ];
+/** The table of records. */
+const RECORDS = 'snowdrift_records';
+
+function createRecords(dialect, table = RECORDS) {
+  const { type, textType } = DIALECTS[dialect];
+  return `CREATE TABLE IF NOT EXISTS ${table} (
+  namespace ${type(64)} NOT NULL,
+  name ${type(200)} NOT NULL,
+  token ${type(16)} NOT NULL,
+  text ${textType} NOT NULL,
+  PRIMARY KEY (namespace, name)
+)`;
 }
 
 /** By type of a TypeORM DataSource. */
@@ -113,13 +118,13 @@ function dialectOf(dataSource) {
   );
 }
 
-/** The tables as a migration, for databases in which applications may not create tables. */
+/** The table as a migration, for databases in which applications may not create tables. */
 function sql(dialect) {
   if (!Object.hasOwn(DIALECTS, dialect)) {
     const names = Object.keys(DIALECTS).join("', '");
     throw argumentError(`a dialect must be one of '${names}'; it is ${describe(dialect)}`);
   }
-  return `${tables(DIALECTS[dialect]).join(';\n')};\n`;
+  return `${createRecords(dialect)};\n`;
 }
 
-module.exports = { DIALECTS, LOCK, dialectOf, sql, tables };
+module.exports = { DIALECTS, RECORDS, createRecords, dialectOf, sql };

@@ -21,5 +21,5 @@ export function typeorm(
   options?: StoreOptions,
 ): LeaseStore;
 
-/** The SQL that creates the tables, for a migration. */
+/** The SQL that creates the table, for a migration. */
 export function sql(dialect: 'postgres' | 'mysql' | 'sqlite'): string;

@@ -1,4 +1,4 @@
-import type { LeaseStore } from './store';
+import type { AssigningStore } from './store';
 
 /**
  * A store in UidGenerator's table `WORKER_NODE`. Each lease inserts a row, whose auto-increment ID is its worker
@@ -13,8 +13,7 @@ import type { LeaseStore } from './store';
  * Nobody else ever has such a worker ID, so the instance may borrow future seconds, as UidGenerator does:
  * `maxAhead`.
  *
- * Holds do not expire, so `expires` is null. `open()` and `raise()` record nothing, since no holder depends on
- * the limits of another. A connection that does not commit is `ERR_SNOWFLAKE_CONFIG`.
+ * Holds do not expire, so `expires` is null. No holder depends on the limits of another. A connection that does not commit is `ERR_SNOWFLAKE_CONFIG`.
  *
  * **An emptied or restored table assigns worker IDs again.** Set its auto-increment above the highest one before
  * other processes start. Each holder looks for its row when it renews, and without it warns with
@@ -32,4 +31,4 @@ import type { LeaseStore } from './store';
 export function workerNode(
   client: { query: unknown },
   options?: { type?: 'container' | 'actual'; host?: string; port?: string },
-): LeaseStore;
+): AssigningStore;

@@ -3,8 +3,8 @@
 // WORKER_NODE table, and the row's auto-increment ID is the worker ID. IDs are never reused, so nothing expires
 // or is taken over, and no clock matters. Java and Node applications can share one table.
 //
-// UidGenerator's table has no columns for a namespace's record, so open() and raise() record nothing and return
-// the request. No holder continues another one's slot, so none depends on the limits of others.
+// The table has no columns for a lease's records, and no holder depends on those of another. So each lease has a register of
+// its own, in this process's memory, with one slot that it wants.
 //
 // A table that is emptied or created anew assigns worker IDs again. Each holder looks for its row when it renews:
 // without the row it loses its slot. A holder that lost one starts above all that others can issue until they
@@ -12,10 +12,11 @@
 
 const { configError, SnowFlakeError, describe } = require('../errors.js');
 const { choice, propertiesOf } = require('../checks.js');
-const { runWithin, unixNow } = require('../time.js');
+const { runWithin } = require('../time.js');
+const { memory } = require('./memory.js');
 const { checkClient } = require('./options.js');
 const { findHome, queryMysql, queryPostgres, uncommittedError } = require('./sql-clients.js');
-const { DIALECTS, LOCK } = require('./sql-dialects.js');
+const { DIALECTS } = require('./sql-dialects.js');
 
 /** UidGenerator's WorkerNodeType. */
 const TYPES = { container: 1, actual: 2 };
@@ -37,12 +38,15 @@ const insertInto = (table) =>
 
 const DATABASES = {
   postgres: {
-    create: (table) => `${LOCK};
+    // On PostgreSQL, two concurrent CREATE TABLE IF NOT EXISTS can fail.
+    create: (table) => `SELECT pg_advisory_xact_lock(hashtext('snowdrift'));
 CREATE TABLE IF NOT EXISTS ${table} (
   ID BIGSERIAL PRIMARY KEY,
   ${COLUMNS}
 )`,
     created: 'EXTRACT(EPOCH FROM CREATED)',
+    // True if this transaction has changed a row: a read must be a transaction of its own.
+    isUncommitted: '(txid_current_if_assigned() IS NOT NULL)',
     query: queryPostgres,
     insert: async (client, table, values, signal) => {
       const [row] = await queryPostgres(
@@ -60,6 +64,7 @@ CREATE TABLE IF NOT EXISTS ${table} (
   ${COLUMNS}
 )`,
     created: 'UNIX_TIMESTAMP(CREATED)',
+    isUncommitted: '(@@autocommit = 0)',
     query: queryMysql,
     insert: async (client, table, values, signal) => {
       const inserted = await queryMysql(client, insertInto(table), values, signal);
@@ -84,16 +89,12 @@ function workerNode(client, options = {}) {
   }
   // Clients of mysql2 have execute(), those of pg do not.
   const dialect = typeof client.execute === 'function' ? 'mysql' : 'postgres';
-  const { create, created, query, insert } = DATABASES[dialect];
-  const { isMissing, isUncommitted, now } = DIALECTS[dialect];
+  const { create, created, query, insert, isUncommitted } = DATABASES[dialect];
+  const { isMissing, now } = DIALECTS[dialect];
   const name = `${dialect}:WORKER_NODE`;
 
   /** With its schema or database. */
   let table;
-  /** By ID. */
-  const records = new Map();
-  /** By owner: the holder's row, as it was read. */
-  const rows = new Map();
 
   /** The row of this ID; if there is none, the row of the next higher ID. */
   async function readRow(workerId, signal) {
@@ -112,90 +113,82 @@ function workerNode(client, options = {}) {
   }
 
   /** Whether the table has lost a row, and so assigns its ID again or has done so. */
-  async function isRowLost({ workerId, ttl }, before) {
+  async function isRowLost({ id, mark }, ttl) {
     try {
-      const row = await runWithin(Math.min(LOOK_MS, ttl / 4), (signal) =>
-        readRow(workerId, signal),
-      );
+      const row = await runWithin(Math.min(LOOK_MS, ttl / 4), (signal) => readRow(id, signal));
       // Old rows may be deleted: without the row, a higher one shows that the table goes on from there.
-      if (row === undefined || row.id > workerId) return row === undefined;
-      return row.mark !== before.mark;
+      if (row === undefined || row.id > id) return row === undefined;
+      return row.mark !== mark;
     } catch (failure) {
       return isMissing(failure);
     }
   }
 
+  async function findTable(signal) {
+    if (table !== undefined) return;
+    const home = await findHome(name, dialect, 'worker_node', (text) =>
+      query(client, text, [], signal),
+    );
+    table ??= `${home}WORKER_NODE`;
+  }
+
+  /** Inserts a row. Returns it as it was committed. */
+  async function insertRow(holder, signal) {
+    const values = [
+      (host ?? holder.host).slice(0, MAX_NAME),
+      // Without a port, UidGenerator also writes a value that distinguishes the processes of a host.
+      port ?? `${holder.started}-${process.pid}`,
+      TYPES[type],
+    ];
+    signal.throwIfAborted();
+    let workerId;
+    try {
+      workerId = await insert(client, table, values, signal);
+    } catch (failure) {
+      if (!isMissing(failure)) throw failure;
+      await query(client, create(table), undefined, signal);
+      workerId = await insert(client, table, values, signal);
+    }
+    // After a crash the server may assign a rolled-back ID again.
+    const row = await readRow(workerId, signal);
+    if (row?.id !== workerId || row.isUncommitted) throw uncommittedError(name);
+    return row;
+  }
+
+  /** A register for the holder of a row, without which each write finds that all is lost. */
+  function registerOf(row, ttl) {
+    const register = memory();
+    return {
+      ...register,
+      name,
+      async write(...values) {
+        if (await isRowLost(row, ttl)) return { isWritten: false, found: undefined };
+        return register.write(...values);
+      },
+    };
+  }
+
   return {
     name,
-    // Slots are never reused, so pages of the host would pile up.
+    // Worker IDs are never reused, so pages of the host would pile up.
     scope: 'process',
 
-    async now({ signal } = {}) {
-      const [{ ms }] = await query(client, `SELECT ${now} AS ms`, [], signal);
-      return Number(ms);
-    },
-
-    async open({ signal, ...record }) {
-      if (table === undefined) {
-        const home = await findHome(name, dialect, 'worker_node', (text) =>
-          query(client, text, [], signal),
-        );
-        table ??= `${home}WORKER_NODE`;
-      }
-      records.set(record.id, record);
-      return record;
-    },
-
-    async raise({ namespace, signal: _, ...higher }) {
-      const record = { ...records.get(namespace), ...higher };
-      records.set(record.id, record);
-      return record;
-    },
-
-    async acquire({ namespace, owner, datacenterId, workerIds, holder, signal }) {
+    async assign({ datacenterId, workerIds, ttl, signal, ...holder }) {
       if (datacenterId !== 0) {
         throw configError(
           'workerNode() numbers the workers of all datacenters together: use a layout without datacenterBits, such as { ...layouts.uid, epoch }',
         );
       }
-      const values = [
-        (host ?? holder.host).slice(0, MAX_NAME),
-        // Without a port, UidGenerator also writes a value that distinguishes the processes of a host.
-        port ?? `${Number(holder.startedAt)}-${holder.pid}`,
-        TYPES[type],
-      ];
-      signal.throwIfAborted();
-      let workerId;
-      try {
-        workerId = await insert(client, table, values, signal);
-      } catch (failure) {
-        if (!isMissing(failure)) throw failure;
-        await query(client, create(table), undefined, signal);
-        workerId = await insert(client, table, values, signal);
-      }
-      // After a crash the server may assign a rolled-back ID again.
-      const row = await readRow(workerId, signal);
-      if (row?.id !== workerId || row.isUncommitted) throw uncommittedError(name);
-      if (workerId >= workerIds) {
+      await findTable(signal);
+      const [{ ms }] = await query(client, `SELECT ${now} AS ms`, [], signal);
+      const row = await insertRow(holder, signal);
+      if (row.id >= workerIds) {
         throw new SnowFlakeError(
           'ERR_SNOWFLAKE_NO_SLOT',
-          `${name} assigned worker ID ${workerId}, and the layout's worker IDs end at ${workerIds - 1}. Use a layout with more workerBits whose IDs are above all old ones`,
+          `${name} assigned worker ID ${row.id}, and the layout's worker IDs end at ${workerIds - 1}. Use a layout with more workerBits whose IDs are above all old ones`,
         );
       }
-      rows.set(owner, row);
-      const { floor } = records.get(namespace);
-      return { workerId, floor, expires: null, now: unixNow() };
-    },
-
-    async renew(request) {
-      if (await isRowLost(request, rows.get(request.owner)))
-        return { isHeld: false, lost: 'missing' };
-      // No other holder depends on this clock.
-      return { isHeld: true, expires: null, now: unixNow() };
-    },
-
-    async release({ owner }) {
-      rows.delete(owner);
+      return { workerId: row.id, now: Number(ms), register: registerOf(row, ttl) };
     },
   };
 }

@@ -102,12 +102,27 @@ impl LeaseMachine {
         self.leases.is_of_host()
     }
 
-    /// Notes how the server describes its own run.
+    /// Notes how the server describes its own run, also on the page.
     #[napi(catch_unwind)]
     pub fn note_run(&mut self, run: String) {
         // FNV-1a.
         let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         self.run = run.bytes().fold(0xcbf2_9ce4_8422_2325, mix).max(1);
+        if let Some(page) = self.machine.page() {
+            page.note_run(self.run);
+        }
+    }
+
+    /// Whether the next reply proves more with the description of the server's run.
+    #[napi(catch_unwind)]
+    pub fn wants_run(&self) -> bool {
+        self.run == 0 && self.machine.is_joining()
+    }
+
+    /// Wants this worker ID from now on.
+    #[napi(catch_unwind)]
+    pub fn claim(&mut self, worker: f64) {
+        self.machine.claim(worker as u64);
     }
 
     /// Goes on: at first, and after a pause. `mono` is the host's monotonic clock, ms.

@@ -67,6 +67,11 @@ impl LeasedPage {
         self.0.share.lock().as_ref()?.again(request)
     }
 
+    /// Notes how the server describes its own run.
+    pub fn note_run(&self, run: u64) {
+        self.page().kept().run.store(run, Release);
+    }
+
     /// Whether a process wants the others to renew it soon.
     pub fn is_asked(&self) -> bool {
         self.page().kept().asked.load(Acquire) != 0

@@ -350,7 +350,7 @@ async function serves(url) {
   let store;
   try {
     store = await connect(new URL(url));
-    await Promise.race([store.now(), sleep(3000).then(() => Promise.reject(new Error('silent')))]);
+    await store.now({ signal: AbortSignal.timeout(3000) });
     return true;
   } catch {
     return false;

@@ -134,6 +134,8 @@ impl<P: LeasePage + Clone> Machine<P> {
                         self.held = Some(held);
                         return Some(Command::Retry);
                     }
+                    // The server describes its run as it did to the process that renewed last.
+                    Proof::Wanted if at.run != 0 && held.page.run() == at.run => {}
                     Proof::Wanted if !held.page.is_shared() => {
                         // Nobody can show it.
                         return Some(self.refuse_unproven(held, host));
@@ -181,7 +183,10 @@ impl<P: LeasePage + Clone> Machine<P> {
 
     /// What a foreign record means.
     fn loss_of(&self, page: &P, found: Option<&Slot>, at: At) -> Loss {
-        let Some(slot) = found else { return Loss::Missing };
+        // Of another namespace in its place: this one was lost, or an operator has recovered it.
+        let Some(slot) = found.filter(|slot| Some(slot.namespace) == self.namespace) else {
+            return Loss::Missing;
+        };
         let (_, latest) = self.now(at);
         let is_early = slot.owner != page.owner() && slot.is_held && latest < page.expires();
         let is_old = slot.floor < page.window().ceiling;

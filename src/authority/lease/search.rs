@@ -89,9 +89,7 @@ impl<P: LeasePage + Clone> Machine<P> {
         let Some(listed) = self.search.listed.take() else {
             return match host.find(namespace.id, claim) {
                 Joinable::Page(page) => {
-                    let is_same = at.run != 0 && page.run() == at.run;
-                    let proof = if is_same { Proof::Likely } else { Proof::Wanted };
-                    self.look(Held { page, last: None, sent: None, proof })
+                    self.look(Held { page, last: None, sent: None, proof: Proof::Wanted })
                 }
                 Joinable::Soon => Command::Join,
                 Joinable::None => self.list_next(at),

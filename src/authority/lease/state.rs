@@ -117,8 +117,8 @@ pub(super) struct Held<P> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Proof {
     Given,
-    /// The server describes its run as it did to the process that renewed last. A record of the page is left to be read.
-    Likely,
+    /// None yet: a record of the page is to be read, from a server that describes its run as it did to the process that renewed
+    /// last.
     Wanted,
     /// When this process asked the others for a new token, by the host's monotonic clock, and the page's tokens then.
     Asked(i64, Vec<Token>),
@@ -180,9 +180,20 @@ impl<P: LeasePage + Clone> Machine<P> {
         }
     }
 
+    /// Wants this slot alone, from the next search on.
+    pub fn claim(&mut self, worker: u64) {
+        let settings = Settings { claim: Some(worker), ..(*self.settings).clone() };
+        self.settings = Arc::new(settings);
+    }
+
     /// The page in use, once this store is known to be its own.
     pub fn page(&self) -> Option<&P> {
         self.held.as_ref().filter(|held| held.is_joined()).map(|held| &held.page)
+    }
+
+    /// Whether it has found a page, and not yet proven that this store is the page's own.
+    pub fn is_joining(&self) -> bool {
+        self.held.as_ref().is_some_and(|held| !held.is_joined())
     }
 
     /// Of the namespace, as far as known: its ID, its floor, and the furthest that a ceiling can be ahead of the store's clock, ms.

@@ -3,7 +3,7 @@
 // of another format is an error that names its key. register.d.ts says what a register must do.
 
 const { describe } = require('../errors.js');
-const { formatConflict, ofClient } = require('../stores/failures.js');
+const { formatConflict, ofClient } = require('./failures.js');
 const { untilAborted } = require('../time.js');
 
 /** A record as one value of a store. The token comes first, so that a store can compare it alone. */
@@ -23,7 +23,7 @@ function decode(name, key, stored) {
  * A Register of an adapter's functions. They take the signal itself as their last argument, and may ignore it.
  * @param rest `name`, `mayForget` and `close` of the register
  */
-function createRegister({ read, write, list, now, ...rest }) {
+function createRegister({ read, write, list, now, describeRun, ...rest }) {
   const bounded = (call) => {
     const noted = ofClient(call);
     return async (...values) => {
@@ -36,6 +36,7 @@ function createRegister({ read, write, list, now, ...rest }) {
     read: bounded(read),
     list: bounded(list),
     now: bounded(now),
+    ...(describeRun && { describeRun: bounded(describeRun) }),
     write: bounded(async (key, record, before, signal) => {
       const reply = await write(key, record, before, signal);
       const { found } = reply;

@@ -1,4 +1,4 @@
-import type { Register } from './register';
+import type { LeaseStore } from './store';
 
 export interface ContractOptions {
   /** Time limit of each call, in ms. Default 60 000. */
@@ -14,7 +14,7 @@ export interface ContractOptions {
   spoil?: (namespace: string, key: string) => unknown;
 
   /** Opens a register whose store accepts calls and never answers: with it the contract checks that signals end the calls. */
-  openSilent?: () => Register | Promise<Register>;
+  openSilent?: () => LeaseStore | Promise<LeaseStore>;
 }
 
 /**
@@ -36,6 +36,6 @@ export interface ContractOptions {
  */
 export function registerContract(
   name: string,
-  open: (namespace: string) => Register | Promise<Register>,
+  open: (namespace: string) => LeaseStore | Promise<LeaseStore>,
   options?: ContractOptions,
 ): void;
