@@ -7,7 +7,7 @@ const native = require('./native.js');
 /**
  * @param settings the result of `readOptions`
  * @param basis the right of this process to issue IDs, if it is more than the node's name. One of ownClock,
- *   recording, window, ofThread, grant and join, as src/binding/request.rs reads them
+ *   recording, lease, search and ofThread, as src/binding/request.rs reads them
  */
 function requestOf(settings, basis) {
   const { clock: _, recording, leasing, ...own } = settings;
@@ -15,7 +15,7 @@ function requestOf(settings, basis) {
   return { __proto__: null, ...own, ...basis };
 }
 
-/** @returns a channel; undefined where this host has no page to join, or no place for one */
+/** @returns a channel; undefined where this host has no place for a page */
 function openChannel(settings, basis) {
   return unwrap(native.open(requestOf(settings, basis)));
 }
@@ -25,15 +25,10 @@ async function openChannelLater(settings, basis) {
   return unwrap(await native.openLater(requestOf(settings, basis)));
 }
 
-/**
- * Moves a channel to another generator. If that cannot be opened, the previous one stays, and issues nothing.
- * @returns `hasMoved`: false where this host has no page to join. `last`: the highest tick of the previous
- *   slot, if this was its last user
- */
+/** Moves a channel to another generator. If that cannot be opened, the previous one stays, and issues nothing. */
 function moveChannel(channel, settings, basis) {
-  const { fault, ...moved } = channel.moveTo(requestOf(settings, basis));
+  const fault = channel.moveTo(requestOf(settings, basis));
   if (fault) unwrap(fault);
-  return moved;
 }
 
 module.exports = { moveChannel, openChannel, openChannelLater, requestOf };

@@ -228,8 +228,6 @@ const TEXTS = {
     'disk-hangs': ({ place, waited }) =>
       `${place} did not answer within ${waited} s: check its disk`,
     'no-thread': ({ purpose }) => `cannot start the thread that ${purpose}. ${THREADS}`,
-    'malformed-id': ({ id }) =>
-      `an owner's or page's ID must be 32 hexadecimal digits; it is '${id}'`,
   },
   // Parts of other texts, and warnings.
   none: {

@@ -74,7 +74,7 @@ class StoreLease {
     this.#calls = new StoreCalls(register, leasing.callTimeout);
     const own = { ...settings, scope: this.#scope() };
     this.#machine = unwrap(
-      native.openLease(requestOf(own, { search: {} }), {
+      native.openLease(requestOf(own, { search: true }), {
         ...limitsOf(settings),
         patience: timing.MAX_WAIT_CALLS * leasing.callTimeout,
         host: leasing.host,

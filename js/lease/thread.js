@@ -84,7 +84,6 @@ class ThreadLease {
 
   async #release() {
     const thread = this.#thread;
-    this.#channel.endWindow();
     // Before the thread's channel, since only the last user of a slot releases it.
     this.#channel.close();
     this.#publish({ ...this.#report, state: 'released' });

@@ -16,15 +16,12 @@ use slab::Slab;
 
 use super::draw::Draws;
 use super::memory::Ids;
-use super::reports::{lease_of, leasing_of, loss_of, news_of, refusal_of, stats_of};
+use super::reports::{lease_of, news_of, refusal_of, stats_of};
 use super::request::Requested;
 use super::source::Source;
-use super::values::{end_of, id, report};
-use crate::core::fault::Value;
-use crate::core::layout::Tick;
+use super::values::{end_of, report};
+use crate::core::fault::{Fault, Value, fault};
 use crate::core::listeners::Listener;
-use crate::pages::Page;
-use crate::registry::{By, Share};
 
 thread_local! {
     static CHANNELS: Channels = Channels::default();
@@ -74,17 +71,6 @@ impl Connection {
     /// What a function finds in the source; none once it is closed.
     fn find<R>(&self, find: impl FnOnce(&Source) -> Option<R>) -> Option<R> {
         self.with(find).flatten()
-    }
-
-    /// Applies a function to the share, if JavaScript leased the slot.
-    fn with_window<R>(&self, does: impl FnOnce(&Share) -> R) -> Option<R> {
-        self.find(|source| source.is_raised().then(|| does(source)))
-    }
-
-    /// Applies a function to the page of a lease, if there is one.
-    fn on_leased_page<R>(&self, does: impl FnOnce(&Page) -> R) -> Option<R> {
-        let page = self.with(|source| source.page())?;
-        page.leasing().map(|_| does(&page))
     }
 
     /// Keeps the last counters, and makes an object of them only on request.
@@ -215,99 +201,29 @@ impl Channel {
         self.renewed.borrow_mut().push(callback.0);
     }
 
-    /// The ceiling to request from the store, that many ms ahead.
-    #[napi(catch_unwind)]
-    pub fn next_ceiling(&self, ms: f64) -> Option<Tick> {
-        let ahead = Duration::from_millis(ms as u64);
-        self.with_window(|share| share.next_ceiling(ahead))
-    }
-
     /// The end of the window, Unix ms.
     #[napi(catch_unwind)]
     pub fn ceiling(&self) -> Option<i64> {
-        self.with_window(|share| end_of(share.node().layout(), share.window().ceiling))
+        self.with(|source| end_of(source.node().layout(), source.window().ceiling))
     }
 
-    /// Raises the ceiling to what the store has confirmed.
+    /// Draws from the requested source from now on. If that cannot be opened, the previous one stays, with its page ended.
+    /// Returns the fault.
     #[napi(catch_unwind)]
-    pub fn raise_ceiling(&self, ceiling: f64) {
-        self.with_window(|share| share.raise_ceiling(ceiling as Tick));
-    }
-
-    /// Ends the window. Returns the highest tick issued.
-    #[napi(catch_unwind)]
-    pub fn end_window(&self) -> Option<Tick> {
-        // A leased page is not this process's alone.
-        if self.on_leased_page(|_| ()).is_some() {
-            return None;
-        }
-        self.draws.lose();
-        self.with_window(|share| share.end_window())
-    }
-
-    /// Draws from the requested source from now on. If that cannot be opened, the previous one stays, with its window
-    /// closed. Values the fault; `hasMoved`, which is false where the host has no slot to join; and `last`, the highest
-    /// tick of the previous slot, if this was its last user and has ended it.
-    #[napi(catch_unwind)]
-    pub fn move_to(&self, request: Requested) -> Value {
+    pub fn move_to(&self, request: Requested) -> Option<Fault> {
         // JavaScript's rest of the last block belongs to the previous slot, and was reserved while that was held. It
         // is not given back to the next.
         self.draws.lose();
-        let opened = request.0.and_then(|wanted| {
-            // A slot has one user at a time, so to reopen the same slot its share goes first. A page has any number of
-            // users.
-            let has_page = matches!(wanted.request.by, By::Grant(_) | By::Host(_) | By::Slot(_));
-            let is_same =
-                |source: &Source| wanted.request.worker_id == Some(source.node().worker_id());
-            if !has_page && self.with(is_same) == Some(true) {
-                self.source.take();
-            }
-            Source::open(&wanted)
-        });
+        let opened = request.0.and_then(|wanted| Source::open(&wanted));
         match opened {
             Ok(Some(source)) => {
                 self.rejected_put.borrow().iter().for_each(|one| source.on_rejected_put(one));
-                let last =
-                    self.source.replace(Some(source)).and_then(|before| before.share.leave());
-                report!(hasMoved: true, last)
+                self.source.replace(Some(source));
+                None
             }
-            Ok(None) => report!(hasMoved: false),
-            Err(fault) => report!(fault, hasMoved: false),
+            Ok(None) => Some(fault!("open-unleased")),
+            Err(fault) => Some(fault),
         }
-    }
-
-    /// The state of the leased page, if there is one.
-    #[napi(catch_unwind)]
-    pub fn leasing(&self) -> Option<Value> {
-        self.find(|source| leasing_of(source))
-    }
-
-    /// Notes on the leased page what the store has confirmed to this owner. What it has confirmed to an earlier one is
-    /// not this one's.
-    #[napi(catch_unwind)]
-    pub fn confirm(&self, owner: String, ceiling: f64, now: f64, expires: Option<f64>, ttl: f64) {
-        self.with_window(|share| {
-            let page = share.page();
-            if page.leasing().is_some_and(|one| id(&owner).is_ok_and(|owner| owner == one.owner)) {
-                share.raise_ceiling(ceiling as Tick);
-                page.kept().note_renewal(now as i64, expires.map(|ms| ms as i64), ttl as i64);
-            }
-        });
-    }
-
-    /// Ends the leased page. Returns its highest tick, unless it had ended.
-    #[napi(catch_unwind)]
-    pub fn end_page(&self, loss: String) -> Option<Tick> {
-        self.draws.lose();
-        self.on_leased_page(|page| page.end_lease(loss_of(&loss))).flatten()
-    }
-
-    /// Leaves its source. Returns the highest tick issued, if it was a leased page that no process of the host uses any
-    /// more.
-    #[napi(catch_unwind)]
-    pub fn leave(&self) -> Option<Tick> {
-        self.draws.lose();
-        self.end().and_then(|source| source.share.leave())
     }
 }
 

@@ -5,15 +5,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 
-use super::reports::{leasing_on, word_of};
-use super::request::Requested;
+use super::reports::{leasing_of, word_of};
+use super::request::{Requested, Wanted};
 use super::values::{answer, digits, layout_of, or_null, report};
 use crate::authority::lease::{
     At, Call, Command, Event, Found, Holder, Key, Limits, Machine, Record, Refusal, Reply,
     Settings, Token,
 };
 use crate::core::fault::{Fault, Value};
-use crate::registry::{LeasedPage, Leases};
+use crate::registry::{LeasedPage, Leases, Share};
+use crate::ring;
 
 /// The settings of a lease. Times in ms.
 #[napi(object)]
@@ -62,7 +63,7 @@ pub struct LeaseMachine {
 #[napi(catch_unwind)]
 pub fn open_lease(request: Requested, settings: LeaseSettings) -> Either<LeaseMachine, Fault> {
     answer(|| {
-        let request = request.0?.request;
+        let Wanted { request, caching } = request.0?;
         let LeaseSettings { ttl, max_clock_skew, max_ahead, patience, .. } = settings;
         let limits = Limits {
             ttl: ttl as i64,
@@ -82,8 +83,10 @@ pub fn open_lease(request: Requested, settings: LeaseSettings) -> Either<LeaseMa
             holder,
             may_forget: settings.may_forget,
         };
-        let leases =
-            Leases::of(request, limits.ttl, Duration::from_millis(patience.max(0.0) as u64))?;
+        let patience = Duration::from_millis(patience.max(0.0) as u64);
+        let is_usable =
+            Box::new(move |share: &Share| caching.is_none_or(|one| ring::fits(share, &one)));
+        let leases = Leases::of(request, limits.ttl, patience, is_usable)?;
         Ok(LeaseMachine {
             machine: Machine::new(machine),
             leases,
@@ -175,7 +178,7 @@ impl LeaseMachine {
     #[napi(catch_unwind)]
     pub fn state(&self) -> Value {
         let Some(page) = self.machine.page() else { return Value::Null };
-        let Some(Value::Record(mut state)) = leasing_on(page.page()) else { return Value::Null };
+        let Some(Value::Record(mut state)) = leasing_of(page.page()) else { return Value::Null };
         state.push(("isAsked", page.is_asked().into()));
         Value::Record(state)
     }

@@ -1,18 +1,16 @@
 //! Opens generators: from a request to a channel, at once or later.
 
-use std::cell::RefCell;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
 use napi::Env;
-use napi::bindgen_prelude::{Either, Either3, Function, Object};
+use napi::bindgen_prelude::{Either3, Object};
 use napi_derive::napi;
 
 use super::channel::Channel;
 use super::request::Requested;
 use super::source::Source;
-use super::values::{answer, id};
 use crate::core::fault::{Fault, fault};
 use crate::registry::By;
 
@@ -23,7 +21,7 @@ const AT_EXIT: Duration = Duration::from_millis(500);
 /// The longest wait of a constructor for the disk. Opening takes some ms, unless the disk hangs.
 const DISK: Duration = Duration::from_secs(10);
 
-/// A channel, or the fault in its place; undefined where there is no page to join.
+/// A channel, or the fault in its place; undefined where there is no place for a page.
 type Opened<'call> = Either3<Object<'call>, Fault, ()>;
 
 /// Opens a channel. For a recorded slot, blocks the thread for the disk, and until the slot is free if it may wait for
@@ -79,30 +77,6 @@ fn open_bounded(Requested(wanted): Requested) -> Result<Option<Source>, Fault> {
 
 fn in_thread(work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     thread::Builder::new().name("snowdrift-open".to_owned()).spawn(work).map(drop)
-}
-
-/// Whether the request's scope is the host. Only there do processes share a slot.
-#[napi(catch_unwind)]
-pub fn shares_host(request: Requested) -> Either<bool, Fault> {
-    answer(|| Ok(request.0?.request.host()?.is_some()))
-}
-
-/// Locks the search for the host's slot of a namespace. Returns a function that unlocks it; undefined while another
-/// caller has the lock.
-#[napi(catch_unwind)]
-pub fn lock_leases<'env>(
-    env: &'env Env,
-    request: Requested,
-    namespace: String,
-) -> napi::Result<Either3<Function<'env, (), ()>, Fault, ()>> {
-    let lock = || Ok(request.0?.request.directory()?.lock_leases(id(&namespace)?)?);
-    found(lock(), |lock| {
-        let lock = RefCell::new(Some(lock));
-        env.create_function_from_closure("unlock", move |_| {
-            drop(lock.take());
-            Ok(())
-        })
-    })
 }
 
 /// Marks slots as released in their files when the process ends by `process.exit()`: Node then ends without dropping

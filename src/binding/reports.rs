@@ -95,13 +95,8 @@ const LOSSES: [(&str, Loss); 4] = [
     ("released", Loss::Released),
 ];
 
-/// The state of a share's page, if it is a leased one. The floor and the ceiling are ticks.
-pub fn leasing_of(share: &Share) -> Option<Value> {
-    leasing_on(&share.page())
-}
-
-/// The state of a leased page.
-pub fn leasing_on(page: &Page) -> Option<Value> {
+/// The state of a leased page. The floor and the ceiling are ticks.
+pub fn leasing_of(page: &Page) -> Option<Value> {
     let leasing = page.leasing()?;
     let is_named = page.is_named().unwrap_or(false);
     // A page without its name has ended, too, though not its slot.
@@ -131,11 +126,6 @@ pub fn leasing_on(page: &Page) -> Option<Value> {
 /// The word of a loss.
 pub fn word_of(loss: Loss) -> Option<&'static str> {
     LOSSES.iter().find(|(_, one)| *one == loss).map(|(word, _)| *word)
-}
-
-/// The loss of a word.
-pub fn loss_of(word: &str) -> Loss {
-    LOSSES.iter().find(|(one, _)| *one == word).map_or(Loss::Taken, |(_, loss)| *loss)
 }
 
 /// The state of a lease from a directory. Times in Unix ms.

@@ -8,14 +8,12 @@ use napi::bindgen_prelude::{ClassInstance, FromNapiValue, JsObjectValue, Object}
 use napi::sys;
 
 use super::leases::LeaseMachine;
-use super::values::{GivenLayout, id};
+use super::values::GivenLayout;
 use crate::core::clock::ManualClock;
 use crate::core::fault::{Fault, fault};
 use crate::core::layout::Layout;
-use crate::core::sequencer::Window;
 use crate::generator::{ClockBack, Policies};
-use crate::pages::Grant;
-use crate::registry::{By, Joining, Recording, Request, Scope};
+use crate::registry::{By, Recording, Request, Scope};
 use crate::ring::Caching;
 
 /// A request as an argument, or the fault in it.
@@ -69,8 +67,7 @@ impl Fields<'_> {
 
     /// Who allows the IDs, and whether the caller renews the lease in a thread of its own.
     fn by(&self) -> Result<(By, bool), Fault> {
-        let part = |name| Ok::<_, Fault>(self.find::<Object>(name)?.map(Fields));
-        if let Some(recording) = part(c"recording")? {
+        if let Some(recording) = self.find::<Object>(c"recording")?.map(Fields) {
             let recording = Recording {
                 directory: recording.get::<String>(c"directory")?.into(),
                 ttl: recording.time(c"ttl")?,
@@ -81,41 +78,21 @@ impl Fields<'_> {
             };
             return Ok((By::Record(recording), false));
         }
-        let (by, lease) = if let Some(window) = part(c"window")? {
-            let (floor, ceiling) = (window.get(c"floor")?, window.get(c"ceiling")?);
-            (By::Window(Window { floor, ceiling }), window)
-        } else if let Some(grant) = part(c"grant")? {
-            let granted = Grant {
-                namespace: grant.id(c"namespace")?,
-                owner: grant.id(c"owner")?,
-                floor: grant.get(c"floor")?,
-                ceiling: grant.get(c"ceiling")?,
-                expires_ms: grant.get(c"expires")?,
-                now_ms: grant.get(c"now")?,
-                ttl_ms: grant.get(c"ttl")?,
-            };
-            (By::Grant(granted), grant)
-        } else if let Some(join) = part(c"join")? {
-            let except = join.get::<Vec<String>>(c"except")?;
-            let joining = Joining {
-                namespace: join.id(c"namespace")?,
-                owner: join.find::<String>(c"owner")?.map(|owner| id(&owner)).transpose()?,
-                except: except.iter().map(|one| id(one)).collect::<Result<_, Fault>>()?,
-            };
-            (By::Host(joining), join)
-        } else if let Some(lease) = self.find::<ClassInstance<LeaseMachine>>(c"lease")? {
+        if let Some(lease) = self.find::<ClassInstance<LeaseMachine>>(c"lease")? {
             let slot = lease.slot().ok_or_else(|| fault!("open-unleased"))?;
             return Ok((By::Slot(slot), lease.in_thread));
-        } else if self.find::<Object>(c"search")?.is_some() {
-            return Ok((By::Search, false));
-        } else if self.find(c"ofThread")? == Some(true) {
-            return Ok((By::Thread, false));
-        } else if self.find(c"ownClock")? == Some(true) {
-            return Ok((By::Clock(Arc::new(ManualClock::default())), false));
+        }
+        let is = |name| Ok::<_, Fault>(self.find(name)? == Some(true));
+        let by = if is(c"search")? {
+            By::Search
+        } else if is(c"ofThread")? {
+            By::Thread
+        } else if is(c"ownClock")? {
+            By::Clock(Arc::new(ManualClock::default()))
         } else {
-            return Ok((By::Free, false));
+            By::Free
         };
-        Ok((by, lease.get(c"inThread")?))
+        Ok((by, false))
     }
 
     /// The options of a ring. A fault if it would be too large.
@@ -147,10 +124,6 @@ impl Fields<'_> {
 
     fn time(&self, name: &CStr) -> Result<Duration, Fault> {
         self.number(name).map(Duration::from_millis)
-    }
-
-    fn id(&self, name: &CStr) -> Result<u128, Fault> {
-        id(&self.get::<String>(name)?)
     }
 
     fn choice<T, const N: usize>(&self, option: &CStr, all: [(&str, T); N]) -> Result<T, Fault> {

@@ -23,8 +23,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// Opens the wanted source. None where there is no page to join, or no place for one that others of this machine
-    /// could join. May block, if the node is recorded.
+    /// Opens the wanted source. None where there is no place for a page that others of this machine could join. May block, if
+    /// the node is recorded.
     pub fn open(wanted: &Wanted) -> Result<Option<Source>, Fault> {
         let Wanted { request, caching } = wanted;
         let Some(share) = request.open()? else { return Ok(None) };
@@ -32,13 +32,8 @@ impl Source {
             By::Clock(clock) => Some(clock.clone()),
             _ => None,
         };
-        let ring = match caching.map(|caching| ring::open(&share, caching)) {
-            // A ring of this process with other options: the caller needs a slot of its own.
-            Some(Err(_)) if matches!(request.by, By::Host(_)) => return Ok(None),
-            opened => {
-                opened.transpose()?.map(|cached| RingShare { cached, kept: RefCell::default() })
-            }
-        };
+        let cached = caching.map(|caching| ring::open(&share, caching)).transpose()?;
+        let ring = cached.map(|cached| RingShare { cached, kept: RefCell::default() });
         Ok(Some(Source { share, ring, clock }))
     }
 

@@ -6,8 +6,7 @@ use napi::bindgen_prelude::{
 use napi::{Env, Property, sys};
 use napi_derive::napi;
 
-use crate::core::clock::{Clock, SystemClock};
-use crate::core::fault::{Fault, Value, fault};
+use crate::core::fault::{Fault, Value};
 use crate::core::layout::{Layout, Tick};
 use crate::core::sequencer::NEVER;
 
@@ -69,11 +68,7 @@ fn object_of(
     Ok(object.raw())
 }
 
-/// An ID of a namespace or owner, which is 32 hexadecimal digits in JavaScript.
-pub fn id(digits: &str) -> Result<u128, Fault> {
-    u128::from_str_radix(digits, 16).map_err(|_| fault!("malformed-id", id: digits))
-}
-
+/// An ID of a namespace or owner: 32 hexadecimal digits in JavaScript.
 pub fn digits(id: u128) -> String {
     format!("{id:032x}")
 }
@@ -125,12 +120,6 @@ pub fn tick_at(layout: GivenLayout, unix_ms: f64) -> Either<i64, Fault> {
         let layout = layout.0?;
         Ok(layout.tick_at(unix_ms.floor() as i64).clamp(NEVER, layout.last_tick()))
     })
-}
-
-/// The ceiling of a first lease: that many ms ahead of the clock, in ticks.
-#[napi(catch_unwind)]
-pub fn first_ceiling(layout: GivenLayout, ms: f64) -> Either<i64, Fault> {
-    tick_at(layout, SystemClock.now().ms as f64 + ms)
 }
 
 /// The last Unix ms of a tick.

@@ -95,18 +95,6 @@ impl Generator {
         Ok(generator)
     }
 
-    /// A generator in a window that a store has granted to this process. It issues ticks above its floor, up to its
-    /// ceiling.
-    pub fn windowed(node: Node, max_ahead_ms: i64, bounds: Window, clock: Box<dyn Clock>) -> Self {
-        let generator = Generator::recorded(None, node, max_ahead_ms, clock);
-        let page = generator.page();
-        if let Some(closed) = page.sequence().closed() {
-            // Fails if the layout has no tick left. The sequencer then stays closed.
-            let _ = page.sequence().reopen(&closed, bounds, &HighMarks::default(), 0);
-        }
-        generator
-    }
-
     /// A generator in a page with a record, of the host or of this process alone: issues nothing before
     /// [`crate::authority::durable::Durable::open`].
     pub fn recorded(

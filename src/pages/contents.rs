@@ -138,25 +138,6 @@ pub struct Announced {
 /// How many processes can announce tokens.
 pub const PLACES: usize = 64;
 
-/// A store's confirmation of a newly acquired slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grant {
-    /// The random ID of the namespace. It tells two stores apart.
-    pub namespace: u128,
-    /// The random ID of the holder in the store.
-    pub owner: u128,
-    /// The holder issues nothing at or below it.
-    pub floor: Tick,
-    /// The holder issues nothing above it.
-    pub ceiling: Tick,
-    /// Time at which the lease expires, Unix ms by the store's clock; none for never.
-    pub expires_ms: Option<i64>,
-    /// Time of the grant, in ms of the monotonic clock that all processes of the host share.
-    pub now_ms: i64,
-    /// Duration of the lease.
-    pub ttl_ms: i64,
-}
-
 /// The reason of a leased page's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Loss {
@@ -173,9 +154,9 @@ pub enum Loss {
 /// State of a leased page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leasing {
-    /// As in [`Grant`].
+    /// The random ID of the namespace. It tells two stores apart.
     pub namespace: u128,
-    /// As in [`Grant`].
+    /// The random ID of the holder in the store.
     pub owner: u128,
     /// The reason of its end, if it has ended.
     pub loss: Option<Loss>,
@@ -187,7 +168,7 @@ pub struct Leasing {
     pub renewer: u32,
     /// Since when that process renews it, Unix ms.
     pub since_ms: i64,
-    /// As in [`Grant`].
+    /// Time at which the lease expires, Unix ms by the store's clock; none for never.
     pub expires_ms: Option<i64>,
     /// Duration of the last renewal. Processes may differ in it.
     pub ttl_ms: i64,

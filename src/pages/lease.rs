@@ -14,7 +14,7 @@ use std::fs::File;
 use std::thread;
 use std::time::Duration;
 
-use super::contents::{Grant, Leasing, Loss};
+use super::contents::{Leasing, Loss};
 use super::directory::Directory;
 use super::header::{Authority, Header, Terms, name_prefix};
 use super::life::{CHANGE, TRIES};
@@ -135,16 +135,8 @@ impl Page {
 }
 
 impl Directory {
-    /// Creates the page of a slot that this host just acquired. Replaces an ended or unused page; a page in use is an
-    /// error. Its window is what the store has confirmed, above the ticks of earlier pages of the node.
-    pub fn lease(&self, node: &Node, max_ahead: Tick, grant: &Grant) -> Result<Page, Failure> {
-        let page = self.pending(node, max_ahead, grant.namespace, grant.owner)?;
-        page.kept().set_renewed(grant.now_ms, grant.expires_ms, grant.ttl_ms);
-        page.open_lease(Window { floor: grant.floor, ceiling: grant.ceiling });
-        Ok(page)
-    }
-
-    /// A page for a slot that this host is about to take. It issues nothing yet, and nobody joins it.
+    /// A page for a slot that this host is about to take. It issues nothing yet, and nobody joins it. Replaces an ended or unused
+    /// page; a page in use is an error.
     pub fn pending(
         &self,
         node: &Node,

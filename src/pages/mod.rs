@@ -48,7 +48,7 @@ mod processes;
 mod sweep;
 mod tokens;
 
-pub use contents::{Grant, Kept, Leasing, Loss};
+pub use contents::{Kept, Leasing, Loss};
 pub use directory::{Directory, Found};
 pub use header::{Authority, BootId, Header, Terms};
 pub use lease::LeasesLock;

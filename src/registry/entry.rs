@@ -143,14 +143,11 @@ impl Tenancy {
                 (Held::Page, _) if one.has_ended() => continue,
                 (Held::Page, _) => Some(fault!("open-leased", scope: "host")),
                 (_, By::Thread) => continue,
-                (_, By::Window(_)) => Some(fault!("open-already")),
                 (_, By::Search) if !is_host => Some(fault!("open-already")),
+                // The host's page decides.
                 (_, By::Search) if scope == "host" => continue,
                 (_, By::Search) => Some(elsewhere()),
                 (_, By::Slot(_)) => continue,
-                // The host's page decides.
-                (_, By::Grant(_) | By::Host(_)) if scope == "host" => continue,
-                (_, By::Grant(_) | By::Host(_)) => Some(elsewhere()),
                 (Held::Window, By::Free | By::Clock(_)) => Some(fault!("open-leased")),
                 (Held::Window | Held::Free, By::Record(_)) => Some(fault!("open-unrecorded")),
                 (Held::Record(lease, directory), by) => {

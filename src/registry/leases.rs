@@ -202,6 +202,8 @@ pub struct Leases {
     /// None for a slot of this process alone.
     directory: Option<Directory>,
     ttl_ms: i64,
+    /// Whether its caller can use a slot that the host has: not with a ring of other options in this process.
+    is_usable: Box<dyn Fn(&Share) -> bool>,
     /// How long to wait for another process of the host that takes a slot. It may have been stopped.
     patience: Duration,
     state: Mutex<State>,
@@ -220,9 +222,14 @@ struct State {
 
 impl Leases {
     /// The pages that a request names.
-    pub fn of(request: Request, ttl_ms: i64, patience: Duration) -> Result<Leases, Failure> {
+    pub fn of(
+        request: Request,
+        ttl_ms: i64,
+        patience: Duration,
+        is_usable: Box<dyn Fn(&Share) -> bool>,
+    ) -> Result<Leases, Failure> {
         let directory = request.host()?;
-        Ok(Leases { request, directory, ttl_ms, patience, state: Mutex::default() })
+        Ok(Leases { request, directory, ttl_ms, is_usable, patience, state: Mutex::default() })
     }
 
     /// Whether the host's processes share slots.
@@ -249,8 +256,7 @@ impl Leases {
 
     fn find_page(&self, namespace: u128, claim: Option<u64>) -> Result<Option<Share>, Failure> {
         let Some(directory) = &self.directory else { return Ok(None) };
-        let is_wanted = |_, worker| claim.is_none_or(|wanted| wanted == worker);
-        self.request.join_in(directory, namespace, is_wanted)
+        self.request.join(directory, namespace, claim, &self.is_usable)
     }
 
     /// Whether this process may take a slot: no other one of the host does, or it takes too long.

@@ -22,7 +22,7 @@ mod slots;
 
 pub use entry::release_all;
 pub use leases::{LeasedPage, Leases};
-pub use request::{By, Joining, Recording, Request, Scope};
+pub use request::{By, Recording, Request, Scope};
 pub use share::Share;
 
 #[cfg(test)]

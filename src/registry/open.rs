@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::entry::{Entry, Held, Tenancy, Use};
-use super::request::{By, Joining, Request, Scope, no_memory};
+use super::request::{By, Request, Scope};
 use super::share::Share;
 use super::slots::Slots;
 use crate::core::fault::{Failure, fault};
@@ -12,8 +12,8 @@ use crate::generator::Generator;
 use crate::pages::{Directory, Page};
 
 impl Request {
-    /// Opens the generator, or shares it with the process's other users. Returns None where the host has no page to
-    /// join, or no place for one that others of this machine could join. Blocks only for [`By::Record`]: for the disk,
+    /// Opens the generator, or shares it with the process's other users. Returns None where the host has no place for a page
+    /// that others of this machine could join. Blocks only for [`By::Record`]: for the disk,
     /// and for `recording.wait` while the slot is held.
     pub fn open(&self) -> Result<Option<Share>, Failure> {
         match &self.by {
@@ -22,7 +22,6 @@ impl Request {
                 Err(fault!("ahead-unrecorded", maxAhead: self.max_ahead_ms).into())
             }
             By::Record(recording) => Slots::open(self, recording)?.share().map(Some),
-            By::Host(joining) => self.join(joining),
             By::Slot(page) => Ok(page.share(self)),
             By::Search => Ok(None),
             By::Clock(_) => self.open_in(&Entry::new(self.node()?)),
@@ -43,48 +42,33 @@ impl Request {
         if let Some(one) = tenancy.find(self, host.is_some(), None)? {
             return Ok(Some(entry.share(one, self)));
         }
-        let begun = match (&self.by, host) {
-            (By::Window(bounds), _) => {
-                let clock = self.clock();
-                let own = Generator::windowed(entry.node, self.max_ahead_ms, *bounds, clock);
-                (Arc::new(own), Held::Window)
-            }
-            (By::Grant(grant), host) => {
-                let directory = host.ok_or_else(no_memory)?;
-                leased(directory.lease(&entry.node, self.max_ahead(), grant)?, self)
-            }
-            (_, Some(directory)) => {
-                let host = Generator::on_host(directory, entry.node, self.clock())?;
-                (Arc::new(host), Held::Free)
-            }
-            (_, None) => (entry.own(self), Held::Free),
+        let generator = match host {
+            Some(directory) => Arc::new(Generator::on_host(directory, entry.node, self.clock())?),
+            None => entry.own(self),
         };
-        Ok(Some(entry.begin(&mut tenancy, self, begun)))
+        Ok(Some(entry.begin(&mut tenancy, self, (generator, Held::Free))))
     }
 
-    /// Joins the host's slot of a namespace. Returns None where the host has no slot that this process can use.
-    fn join(&self, joining: &Joining) -> Result<Option<Share>, Failure> {
-        let Joining { namespace, owner, except } = joining;
-        self.join_in(&self.directory()?, *namespace, |one, _| {
-            owner.is_none_or(|wanted| wanted == one) && !except.contains(&one)
-        })
-    }
-
-    /// Joins a slot of a namespace in a directory of pages, of a wanted owner and worker ID.
-    pub(super) fn join_in(
+    /// Joins the host's slot of a namespace, of this worker ID if there is one. Returns None where the host has no slot that this
+    /// process can use.
+    pub(super) fn join(
         &self,
         directory: &Directory,
         namespace: u128,
-        is_wanted: impl Fn(u128, u64) -> bool,
+        claim: Option<u64>,
+        is_usable: impl Fn(&Share) -> bool,
     ) -> Result<Option<Share>, Failure> {
         let Request { layout, datacenter_id, .. } = self;
         let max_ahead = self.max_ahead();
         let mut skipped = Vec::new();
         loop {
-            let is_wanted = |one, worker| is_wanted(one, worker) && !skipped.contains(&one);
+            let is_wanted = |owner, worker| {
+                claim.is_none_or(|wanted| wanted == worker) && !skipped.contains(&owner)
+            };
             let page =
                 directory.join_lease(layout, *datacenter_id, namespace, max_ahead, is_wanted)?;
             let Some(page) = page else { return Ok(None) };
+            let owner = page.leasing().map(|leasing| leasing.owner);
             let entry = Entry::of(page.header().node);
             let mut tenancy = entry.tenancy.lock();
             let is_open = |one: &Use| one.generator.page().id() == page.id();
@@ -92,20 +76,22 @@ impl Request {
                 Some(at) => Ok(Some(&mut tenancy.uses[at])),
                 None => tenancy.find(self, true, None),
             };
-            return Ok(Some(match found {
-                Ok(Some(one)) => entry.share(one, self),
-                Ok(None) => entry.begin(&mut tenancy, self, leased(page, self)),
+            let share = match found {
+                Ok(Some(one)) => Some(entry.share(one, self)),
+                Ok(None) => Some(entry.begin(&mut tenancy, self, leased(page, self))),
                 // This process has the node open in another way.
-                Err(_) => {
-                    skipped.extend(page.leasing().map(|leasing| leasing.owner));
-                    continue;
-                }
-            }));
+                Err(_) => None,
+            };
+            drop(tenancy);
+            if let Some(share) = share.filter(&is_usable) {
+                return Ok(Some(share));
+            }
+            skipped.extend(owner);
         }
     }
 }
 
-/// A generator on a page of a slot that JavaScript has leased for the host.
+/// A generator on a page of a slot that the host has leased.
 fn leased(page: Page, request: &Request) -> (Arc<Generator>, Held) {
     (Arc::new(Generator::leased(page, request.clock())), Held::Page)
 }

@@ -9,9 +9,8 @@ use crate::core::clock::{Clock, ManualClock, SystemClock};
 use crate::core::fault::{Failure, Fault, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
-use crate::core::sequencer::Window;
 use crate::generator::Policies;
-use crate::pages::{Directory, Grant};
+use crate::pages::Directory;
 
 /// A request to open a generator.
 pub struct Request {
@@ -54,12 +53,6 @@ pub enum By {
     Clock(Arc<ManualClock>),
     /// A record of the node's slot in a directory.
     Record(Recording),
-    /// A store, which has confirmed this window to this process alone.
-    Window(Window),
-    /// A store, which has just leased the slot to this host.
-    Grant(Grant),
-    /// A lease of a process of this host.
-    Host(Joining),
     /// A lease of another thread of this process.
     Thread,
     /// A store, once the lease of this process has taken a slot or joined the host's.
@@ -85,17 +78,6 @@ pub struct Recording {
     pub common: bool,
 }
 
-/// The leases of the host that a caller joins.
-#[derive(Clone, Debug)]
-pub struct Joining {
-    /// The namespace's random ID.
-    pub namespace: u128,
-    /// The only owner whose slot to join; none for any.
-    pub owner: Option<u128>,
-    /// Owners whose slots not to join.
-    pub except: Vec<u128>,
-}
-
 impl Request {
     /// The requested node.
     pub fn node(&self) -> Result<Node, Fault> {
@@ -107,8 +89,8 @@ impl Request {
         // Windows replaces no page that is mapped, as those of a record are. Its lock refuses other processes.
         let is_record_alone =
             cfg!(windows) && self.scope == Scope::Auto && matches!(self.by, By::Record(_));
-        // A window belongs to this process, and so does the lease of one of its threads.
-        let is_own = matches!(self.by, By::Clock(_) | By::Window(_) | By::Thread | By::Slot(_));
+        // The lease has found the page of a slot, or made it.
+        let is_own = matches!(self.by, By::Clock(_) | By::Thread | By::Slot(_));
         if self.scope == Scope::Process || is_record_alone || is_own {
             return Ok(None);
         }
@@ -117,11 +99,6 @@ impl Request {
             return Err(no_memory());
         }
         Ok(found)
-    }
-
-    /// The same, where nothing goes without it.
-    pub fn directory(&self) -> Result<Directory, Failure> {
-        self.host()?.ok_or_else(no_memory)
     }
 
     /// The clock of a generator that it begins.
@@ -138,6 +115,6 @@ impl Request {
     }
 }
 
-pub(super) fn no_memory() -> Failure {
+fn no_memory() -> Failure {
     fault!("no-shared-memory").into()
 }

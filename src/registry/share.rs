@@ -85,11 +85,6 @@ impl Share {
         &self.policies
     }
 
-    /// Whether JavaScript has leased the slot, and raises its ceiling.
-    pub fn is_raised(&self) -> bool {
-        self.look(|one| matches!(one.held, Held::Window | Held::Page).then_some(())).is_some()
-    }
-
     /// The state of its lease, if a directory records the node.
     pub fn lease(&self) -> Option<Report> {
         self.look(|one| one.lease().map(Lease::report))
@@ -121,12 +116,6 @@ impl Share {
         tenancy.uses.iter().position(|one| Arc::ptr_eq(&one.generator, &self.generator))
     }
 
-    /// Gives up the share. Of a leased page that no process of the host uses any more, ends the page and returns the
-    /// highest tick issued.
-    pub fn leave(mut self) -> Option<Tick> {
-        self.give_up()??.leave()
-    }
-
     /// Gives up the share. Returns whether no process uses the slot any more; with its page, if the host has one, locked so that
     /// nobody joins it.
     pub fn leave_last(mut self) -> (bool, Option<Page>) {
@@ -140,7 +129,7 @@ impl Share {
     }
 
     /// Gives up the share. None while others of this process have one, or if this one was given up before; otherwise the page of a
-    /// slot that JavaScript has leased for the host, if it is one.
+    /// slot that the host has leased, if it is one.
     fn give_up(&mut self) -> Option<Option<Arc<Page>>> {
         if mem::replace(&mut self.has_left, true) {
             return None;

@@ -8,6 +8,7 @@ use super::entry::{Entry, SETTLE};
 use super::slots::POLL;
 use super::*;
 use crate::authority::file::FileStore;
+use crate::authority::lease::{At, Host, LeasePage, Token};
 use crate::authority::slot::SlotFile;
 use crate::core::fault::{Failure, fault};
 use crate::core::layout::Layout;
@@ -15,7 +16,6 @@ use crate::core::node::Node;
 use crate::core::sequencer::Window;
 use crate::files::lock::{Hold, USERS};
 use crate::generator::{ClockBack, Policies, Reserved, Waits};
-use crate::pages::Grant;
 
 const POLICIES: Policies = Policies {
     clock_back: ClockBack::Counter,
@@ -51,9 +51,33 @@ pub(super) fn any(directory: &Path, wait: Duration) -> Request {
     Request { worker_id: None, by: By::Record(recording), ..wanted(0) }
 }
 
-/// The share of a request that is not for a page to join.
+/// The share of a request in a place that there is.
 pub(super) fn open(request: &Request) -> Result<Share, Failure> {
-    Ok(request.open()?.expect("it needs no page to join"))
+    Ok(request.open()?.expect("there is a place for its page"))
+}
+
+/// Takes a slot for a lease of this process alone.
+fn take(request: Request) -> Result<Leased, Failure> {
+    let worker = request.worker_id.unwrap_or_default();
+    let leases = Leases::of(request, 1000, Duration::ZERO, Box::new(|_| true))?;
+    let Some(page) = leases.create(1, worker) else {
+        return Err(leases.pause().or(leases.take_conflict()).expect("there is a reason"));
+    };
+    let at = At { mono: 0, fresh: Token::MIN, run: 0 };
+    page.open(Window { floor: 0, ceiling: Layout::NODE.last_tick() }, 0, at);
+    Ok(Leased { leases, page })
+}
+
+/// A slot, until it is dropped.
+struct Leased {
+    leases: Leases,
+    page: LeasedPage,
+}
+
+impl Drop for Leased {
+    fn drop(&mut self) {
+        self.leases.leave(&self.page);
+    }
 }
 
 #[test]
@@ -66,14 +90,14 @@ fn all_who_name_a_node_share_its_generator() {
 
 #[test]
 fn another_max_ahead_is_refused_while_the_node_is_open() {
-    let leased =
-        |max_ahead_ms| open(&Request { max_ahead_ms, by: By::Window(Window::OPEN), ..wanted(3) });
+    let leased = |max_ahead_ms| take(Request { max_ahead_ms, by: By::Search, ..wanted(3) });
     let further = Request { max_ahead_ms: 7, by: By::Thread, ..wanted(3) };
     let open_one = leased(0).unwrap();
     let refused = open(&further).err();
     assert!(format!("{refused:?}").contains("open-max-ahead"), "{refused:?}");
     drop(open_one);
-    assert_eq!(leased(7).unwrap().max_ahead_ms(), 7);
+    let _other = leased(7).unwrap();
+    assert_eq!(open(&further).unwrap().max_ahead_ms(), 7);
     let unrecorded = open(&Request { max_ahead_ms: 7, ..wanted(3) }).err();
     assert!(format!("{unrecorded:?}").contains("ahead-unrecorded"), "{unrecorded:?}");
 }
@@ -111,40 +135,38 @@ fn the_directory_of_an_open_node_is_found_only_by_the_same_name() {
 #[cfg_attr(miri, ignore = "makes slot files, by a call that Miri does not know")]
 fn what_is_open_in_one_way_is_refused_in_another() {
     let directory = tempfile::tempdir().unwrap();
-    let window = || By::Window(Window { floor: 0, ceiling: Layout::NODE.last_tick() });
-    let grant = || {
-        let (namespace, owner, floor, ceiling) = (1, 2, 0, 1);
-        By::Grant(Grant {
-            namespace,
-            owner,
-            floor,
-            ceiling,
-            expires_ms: None,
-            now_ms: 0,
-            ttl_ms: 1,
-        })
-    };
     let record = || any(directory.path(), Duration::ZERO).by;
     let refused = |worker_id, by| {
         let refused = open(&Request { by, ..wanted(worker_id) }).err();
         refused.map_or("", |failure| failure.fault.kind)
     };
+    let search = || Request { by: By::Search, ..wanted(10) };
+    let untaken = |request| take(request).err().map_or("", |failure| failure.fault.kind);
     assert_eq!(refused(10, By::Thread), "open-unleased");
-    let own = open(&Request { by: window(), ..wanted(10) }).unwrap();
-    let kinds = [By::Free, window(), grant(), record()].map(|by| refused(10, by));
-    assert_eq!(kinds, ["open-leased", "open-already", "open-in-scope", "open-unrecorded"]);
+    let own = take(search()).unwrap();
+    assert_eq!([By::Free, record()].map(|by| refused(10, by)), ["open-leased", "open-unrecorded"]);
+    assert_eq!(untaken(search()), "open-already");
     let other = open(&Request { by: By::Thread, ..wanted(10) }).unwrap();
-    assert!(Arc::ptr_eq(own.generator(), other.generator()));
+    assert_eq!(own.page.page().id(), other.page().id());
     drop(own);
     assert_eq!(refused(10, By::Free), "open-leased", "the window lasts as long as its users");
     drop(other);
     let free = open(&wanted(10)).unwrap();
-    let kinds = [By::Thread, window(), grant(), record()].map(|by| refused(10, by));
-    assert_eq!(kinds, ["open-unleased", "open-already", "open-in-scope", "open-unrecorded"]);
+    let kinds = [By::Thread, record()].map(|by| refused(10, by));
+    assert_eq!(kinds, ["open-unleased", "open-unrecorded"]);
+    assert_eq!(untaken(search()), "open-already");
+    #[cfg(target_os = "linux")]
+    {
+        let memory = tempfile::tempdir_in("/dev/shm").unwrap();
+        let shared = Some(memory.path().to_owned());
+        let of_host = Request { scope: Scope::Host, shared, ..search() };
+        assert_eq!(untaken(of_host), "open-in-scope");
+    }
     drop(free);
     let slot = open(&Request { by: record(), ..wanted(10) }).unwrap();
-    let kinds = [By::Free, By::Thread, window(), grant()].map(|by| refused(10, by));
-    assert_eq!(kinds, ["open-recorded", "open-unleased", "open-already", "open-in-scope"]);
+    let kinds = [By::Free, By::Thread].map(|by| refused(10, by));
+    assert_eq!(kinds, ["open-recorded", "open-unleased"]);
+    assert_eq!(untaken(search()), "open-already");
     drop(slot);
     assert_eq!(refused(10, By::Free), "", "the last one has released it");
 }
@@ -198,8 +220,8 @@ fn what_the_process_issued_alone_is_not_issued_from_a_page() {
 fn max_ahead_is_rounded_down_to_whole_ticks() {
     let layout = Layout { tick_ms: 1000, ..Layout::NODE };
     let request = |max_ahead_ms, by| Request { layout, max_ahead_ms, by, ..wanted(11) };
-    let leased = open(&request(3500, By::Window(Window::OPEN))).unwrap();
-    assert_eq!(leased.max_ahead_ms(), 3000);
+    let _leased = take(request(3500, By::Search)).unwrap();
+    assert_eq!(open(&request(3000, By::Thread)).unwrap().max_ahead_ms(), 3000);
     for (max_ahead_ms, is_agreed) in [(3000, true), (3999, true), (2999, false), (4000, false)] {
         assert_eq!(open(&request(max_ahead_ms, By::Thread)).is_ok(), is_agreed, "{max_ahead_ms}");
     }

@@ -49,19 +49,33 @@ pub(super) struct Inner {
 pub fn open(share: &Share, caching: Caching) -> Result<Arc<Cached>, Fault> {
     let mut rings = RINGS.lock();
     rings.retain(|ring| ring.strong_count() > 0);
-    let is_of = |cached: &Arc<Cached>| Arc::ptr_eq(&cached.0.generator, share.generator());
-    if let Some(cached) = rings.iter().filter_map(Weak::upgrade).find(is_of) {
-        let Inner { caching: in_force, policies, .. } = *cached.0;
-        return if (in_force, policies) == (caching, *share.policies()) {
-            Ok(cached)
-        } else {
-            Err(other_options(&in_force, &policies))
-        };
+    if let Some(cached) = find(&rings, share, &caching)? {
+        return Ok(cached);
     }
     let cached = Cached::new(share.generator().clone(), *share.policies(), caching)?;
     let cached = Arc::new(cached);
     rings.push(Arc::downgrade(&cached));
     Ok(cached)
+}
+
+/// Whether a generator has no ring of other options.
+pub fn fits(share: &Share, caching: &Caching) -> bool {
+    find(&RINGS.lock(), share, caching).is_ok()
+}
+
+fn find(
+    rings: &[Weak<Cached>],
+    share: &Share,
+    caching: &Caching,
+) -> Result<Option<Arc<Cached>>, Fault> {
+    let is_of = |cached: &Arc<Cached>| Arc::ptr_eq(&cached.0.generator, share.generator());
+    let Some(cached) = rings.iter().filter_map(Weak::upgrade).find(is_of) else { return Ok(None) };
+    let Inner { caching: in_force, policies, .. } = *cached.0;
+    if (in_force, policies) == (*caching, *share.policies()) {
+        Ok(Some(cached))
+    } else {
+        Err(other_options(&in_force, &policies))
+    }
 }
 
 fn other_options(in_force: &Caching, policies: &Policies) -> Fault {

@@ -23,7 +23,7 @@ use crate::core::atomic;
 use crate::core::fault::{Fault, fault};
 use crate::core::layout::{Layout, Tick};
 
-pub use cached::{Cached, open};
+pub use cached::{Cached, fits, open};
 
 /// The most slots of a ring: 128 MiB.
 const MOST_SLOTS: u64 = 1 << 24;

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::node::Node;
-use snowdrift::core::sequencer::{NEVER, Stall};
+use snowdrift::core::sequencer::{NEVER, Stall, Window};
 use snowdrift::generator::Generator;
-use snowdrift::pages::{BootId, Directory, Grant, Loss, Page};
+use snowdrift::pages::{BootId, Directory, Loss, Page};
 
 use super::{TestClock, directory, draw, duplicates, ids, memory, node, open};
 use crate::amount::storm;
@@ -25,17 +25,28 @@ fn now() -> Tick {
     Layout::NODE.tick_at(START)
 }
 
+/// What a store has confirmed of a slot.
+struct Grant {
+    namespace: u128,
+    owner: u128,
+    bounds: Window,
+}
+
 fn grant(namespace: u128, floor: Tick, ceiling: Tick) -> Grant {
-    let owner = fastrand::u128(1..);
-    Grant {
-        namespace,
-        owner,
-        floor,
-        ceiling,
-        expires_ms: Some(START + 1000),
-        now_ms: 7,
-        ttl_ms: 30,
-    }
+    Grant { namespace, owner: fastrand::u128(1..), bounds: Window { floor, ceiling } }
+}
+
+/// The page of a slot that this host has just taken.
+fn lease(
+    directory: &Directory,
+    node: &Node,
+    max_ahead: Tick,
+    grant: &Grant,
+) -> Result<Page, Failure> {
+    let page = directory.pending(node, max_ahead, grant.namespace, grant.owner)?;
+    page.kept().set_renewed(7, Some(START + 1000), 30);
+    page.open_lease(grant.bounds);
+    Ok(page)
 }
 
 fn wide(namespace: u128) -> Grant {
@@ -59,7 +70,7 @@ fn drawn(page: Page) -> Result<u64, Stall> {
 fn a_page_is_found_by_its_namespace_layout_and_datacenter() {
     let shared = memory();
     let directory = directory(shared.path());
-    let page = directory.lease(&node(3), 0, &wide(A)).unwrap();
+    let page = lease(&directory, &node(3), 0, &wide(A)).unwrap();
     let leasing = page.leasing().unwrap();
     assert_eq!((leasing.namespace, leasing.loss, leasing.renewals), (A, None, 0));
     assert_eq!((leasing.expires_ms, leasing.renewed_ms), (Some(START + 1000), 7));
@@ -85,7 +96,7 @@ fn a_page_is_found_by_its_namespace_layout_and_datacenter() {
 fn processes_with_another_max_ahead_are_refused_while_it_is_used() {
     let shared = memory();
     let directory = directory(shared.path());
-    let page = directory.lease(&node(3), 0, &wide(A)).unwrap();
+    let page = lease(&directory, &node(3), 0, &wide(A)).unwrap();
     let refused = directory.join_lease(&Layout::NODE, 1, A, 500, |_, _| true).err().unwrap();
     let Failure { class: Class::Conflict, fault } = refused else { panic!("{refused:?}") };
     assert_eq!(fault.values[2..], [("theirs", 0i64.into()), ("ours", 500i64.into())]);
@@ -98,7 +109,7 @@ fn ids_lie_within_what_the_store_has_confirmed() {
     let shared = memory();
     let directory = directory(shared.path());
     let lease = |id, floor, ceiling| {
-        let page = directory.lease(&node(id), 0, &grant(A, floor, ceiling)).unwrap();
+        let page = lease(&directory, &node(id), 0, &grant(A, floor, ceiling)).unwrap();
         drawn(page)
     };
     assert_eq!(lease(1, now() - 1, now()), Ok(10));
@@ -111,7 +122,7 @@ fn the_last_to_leave_ends_and_removes_it() {
     let shared = memory();
     let directory = directory(shared.path());
     let path = directory.page_of(&node(3));
-    let first = directory.lease(&node(3), 0, &wide(A)).unwrap();
+    let first = lease(&directory, &node(3), 0, &wide(A)).unwrap();
     let second = join(&directory, A).unwrap();
     let third = join(&directory, A).unwrap();
     drop(third);
@@ -125,7 +136,7 @@ fn the_last_to_leave_ends_and_removes_it() {
     assert_eq!(second.leasing().unwrap().loss, Some(Loss::Released));
     assert_eq!(draw(&generator, 1), Err(Stall::AboveCeiling { ceiling: NEVER }));
     assert!(join(&directory, A).is_none());
-    let unused = directory.lease(&node(3), 0, &grant(A, 77, now())).unwrap();
+    let unused = lease(&directory, &node(3), 0, &grant(A, 77, now())).unwrap();
     assert_eq!(unused.leave(), Some(77), "what was issued before it");
     let names = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
     assert_eq!(names.collect::<Vec<_>>(), ["README"]);
@@ -135,7 +146,7 @@ fn the_last_to_leave_ends_and_removes_it() {
 fn one_that_was_lost_is_not_joined_and_makes_way_though_it_is_used() {
     let shared = memory();
     let directory = directory(shared.path());
-    let lost = directory.lease(&node(3), 0, &wide(A)).unwrap();
+    let lost = lease(&directory, &node(3), 0, &wide(A)).unwrap();
     let user = join(&directory, A).unwrap();
     lost.end_lease(Loss::Taken);
     assert_eq!(user.leasing().unwrap().loss, Some(Loss::Taken));
@@ -144,7 +155,7 @@ fn one_that_was_lost_is_not_joined_and_makes_way_though_it_is_used() {
     lost.end_lease(Loss::Reverted);
     assert_eq!(user.leasing().unwrap().loss, Some(Loss::Reverted), "it was found to be more");
     assert!(join(&directory, A).is_none());
-    let next = directory.lease(&node(3), 0, &grant(A, now() - 5, now() + 5)).unwrap();
+    let next = lease(&directory, &node(3), 0, &grant(A, now() - 5, now() + 5)).unwrap();
     assert_eq!(join(&directory, A).unwrap().id(), next.id());
     // The former ones leave the page of the next alone.
     user.leave();
@@ -158,10 +169,10 @@ fn one_that_was_lost_is_not_joined_and_makes_way_though_it_is_used() {
 fn who_leaves_a_lost_page_leaves_the_next_one_alone() {
     let shared = memory();
     let directory = directory(shared.path());
-    let lost = directory.lease(&node(3), 0, &wide(A)).unwrap();
+    let lost = lease(&directory, &node(3), 0, &wide(A)).unwrap();
     let user = join(&directory, A).unwrap();
     lost.end_lease(Loss::Taken);
-    let next = directory.lease(&node(3), 0, &grant(A, now() - 5, now() + 5)).unwrap().id();
+    let next = lease(&directory, &node(3), 0, &grant(A, now() - 5, now() + 5)).unwrap().id();
     assert_eq!((user.leave(), lost.leave()), (None, None));
     assert_eq!(join(&directory, A).unwrap().id(), next);
 }
@@ -171,7 +182,7 @@ fn a_page_that_is_lost_while_it_is_looked_up_is_not_joined() {
     for loses_name in [false, true] {
         let shared = memory();
         let directory = directory(shared.path());
-        let [first, _second] = [3, 4].map(|id| directory.lease(&node(id), 0, &wide(A)).unwrap());
+        let [first, _second] = [3, 4].map(|id| lease(&directory, &node(id), 0, &wide(A)).unwrap());
         let owner = first.leasing().unwrap().owner;
         let lose = || match loses_name {
             true => fs::remove_file(directory.page_of(&node(3))).unwrap(),
@@ -196,7 +207,7 @@ fn an_unused_page_stays_until_its_last_tick_has_passed() {
     let long = Node::new(layout, 1, 3).unwrap();
     let shared = memory();
     let directory = directory(shared.path());
-    let page = directory.lease(&long, 0, &wide(A)).unwrap();
+    let page = lease(&directory, &long, 0, &wide(A)).unwrap();
     let generator = leased(page);
     let last = draw(&generator, 1).unwrap().tick;
     for (now, stays) in [(last - 1, true), (last, true), (last + 1, false)] {
@@ -213,8 +224,8 @@ fn is(refused: &Failure, kind: &str) -> bool {
 fn one_of_another_namespace_or_kind_keeps_its_node_while_it_is_used() {
     let shared = memory();
     let directory = directory(shared.path());
-    let of_other = directory.lease(&node(3), 0, &wide(B)).unwrap();
-    let refused = directory.lease(&node(3), 0, &wide(A)).err().unwrap();
+    let of_other = lease(&directory, &node(3), 0, &wide(B)).unwrap();
+    let refused = lease(&directory, &node(3), 0, &wide(A)).err().unwrap();
     assert!(is(&refused, "page-lease"), "{refused:?}");
     let clock = TestClock::at(START);
     let refused = open(&directory, node(3), clock.clone()).err().unwrap();
@@ -222,12 +233,12 @@ fn one_of_another_namespace_or_kind_keeps_its_node_while_it_is_used() {
     drop(of_other);
     // Nobody uses it: what it has issued stays issued.
     let plain = open(&directory, node(3), clock.clone()).unwrap();
-    let refused = directory.lease(&node(3), 0, &wide(A)).err().unwrap();
+    let refused = lease(&directory, &node(3), 0, &wide(A)).err().unwrap();
     assert!(is(&refused, "page-kind"), "{refused:?}");
     clock.set(START + 1);
     let block = draw(&plain, 1).unwrap();
     drop(plain);
-    let page = directory.lease(&node(3), 0, &wide(A)).unwrap();
+    let page = lease(&directory, &node(3), 0, &wide(A)).unwrap();
     assert_eq!(leased(page).window().floor, block.tick);
 }
 
@@ -238,9 +249,9 @@ fn the_floor_of_one_namespace_delays_no_other_user_of_the_node() {
     let directory = directory(shared.path());
     let clock = TestClock::at(START);
     let far = now() + 1_000_000_000;
-    let forbids = |id| drop(directory.lease(&node(id), 0, &grant(A, far, far + 5)).unwrap());
+    let forbids = |id| drop(lease(&directory, &node(id), 0, &grant(A, far, far + 5)).unwrap());
     forbids(3);
-    let of_other = directory.lease(&node(3), 0, &wide(B)).unwrap();
+    let of_other = lease(&directory, &node(3), 0, &wide(B)).unwrap();
     assert_eq!(drawn(of_other), Ok(10));
     forbids(4);
     let plain = open(&directory, node(4), clock.clone()).unwrap();
@@ -252,13 +263,13 @@ fn the_floor_of_one_namespace_delays_no_other_user_of_the_node() {
 fn one_that_was_left_by_killed_processes_is_joined_where_it_stopped() {
     let shared = memory();
     let directory = directory(shared.path());
-    let page = directory.lease(&node(3), 0, &wide(A)).unwrap();
+    let page = lease(&directory, &node(3), 0, &wide(A)).unwrap();
     let one = draw(&leased(page), 10).unwrap();
     let page = join(&directory, A).unwrap();
     let next = draw(&leased(page), 10).unwrap();
     assert_eq!((next.tick, next.first), (one.tick, one.first + 10));
     // A used one comes first, wherever its worker ID stands.
-    let used = directory.lease(&node(5), 0, &wide(A)).unwrap();
+    let used = lease(&directory, &node(5), 0, &wide(A)).unwrap();
     assert_eq!(join(&directory, A).unwrap().id(), used.id());
 }
 
@@ -266,15 +277,15 @@ fn one_that_was_left_by_killed_processes_is_joined_where_it_stopped() {
 fn one_of_another_boot_or_an_unknown_one_is_not_trusted() {
     let shared = memory();
     let with = |boot| Directory::with(shared.path(), BootId(boot)).unwrap();
-    drop(with([1; 16]).lease(&node(3), 0, &wide(A)).unwrap());
+    drop(lease(&with([1; 16]), &node(3), 0, &wide(A)).unwrap());
     assert!(join(&with([2; 16]), A).is_none());
     assert!(join(&with([0; 16]), A).is_none(), "whether it is of this boot is not known");
     assert!(join(&with([1; 16]), A).is_some());
-    let used = with([0; 16]).lease(&node(4), 0, &wide(B)).unwrap();
+    let used = lease(&with([0; 16]), &node(4), 0, &wide(B)).unwrap();
     assert!(join(&with([0; 16]), B).is_some(), "a process of this boot uses it");
     drop(used);
     assert!(join(&with([0; 16]), B).is_none());
-    let page = with([2; 16]).lease(&node(3), 0, &wide(A)).unwrap();
+    let page = lease(&with([2; 16]), &node(3), 0, &wide(A)).unwrap();
     assert_eq!(page.header().boot_id, BootId([2; 16]));
 }
 
@@ -285,15 +296,15 @@ fn a_floor_of_one_namespace_is_not_taken_for_issued_by_another() {
         let shared = memory();
         let directory = directory(shared.path());
         let future = now() + 10 * 365 * 86_400_000;
-        let page = directory.lease(&node(3), 0, &grant(A, future, future + 1000)).unwrap();
+        let page = lease(&directory, &node(3), 0, &grant(A, future, future + 1000)).unwrap();
         let told = is_released.then(|| page.leave()).flatten();
         assert_eq!(told, is_released.then_some(future), "its own namespace keeps the floor");
         drop(page);
-        let other = directory.lease(&node(3), 0, &wide(B)).unwrap();
-        let last = directory.lease(&node(4), 0, &wide(B)).unwrap().leave().unwrap();
+        let other = lease(&directory, &node(3), 0, &wide(B)).unwrap();
+        let last = lease(&directory, &node(4), 0, &wide(B)).unwrap().leave().unwrap();
         assert!(last <= now(), "{last}");
         assert_eq!(drawn(other), Ok(10));
-        drop(directory.lease(&node(3), 0, &wide(B)).unwrap());
+        drop(lease(&directory, &node(3), 0, &wide(B)).unwrap());
         let clock = TestClock::at(START + 1);
         let plain = open(&directory, node(3), clock.clone()).unwrap();
         clock.set(START + 2);
@@ -305,7 +316,7 @@ fn a_floor_of_one_namespace_is_not_taken_for_issued_by_another() {
 fn nothing_is_issued_from_one_that_has_lost_its_name() {
     let shared = memory();
     let directory = directory(shared.path());
-    let page = directory.lease(&node(3), 0, &wide(A)).unwrap();
+    let page = lease(&directory, &node(3), 0, &wide(A)).unwrap();
     let user = join(&directory, A).unwrap();
     let path = page.path().unwrap().to_owned();
     assert_eq!(drawn(page), Ok(10));
@@ -314,7 +325,7 @@ fn nothing_is_issued_from_one_that_has_lost_its_name() {
     let tick = user.end_lease(Loss::Released);
     assert_eq!(tick, Some(now()), "the one that ends it learns what to release");
     assert_eq!(user.end_lease(Loss::Released), None);
-    let other = directory.lease(&node(4), 0, &wide(A)).unwrap();
+    let other = lease(&directory, &node(4), 0, &wide(A)).unwrap();
     fs::remove_file(other.path().unwrap()).unwrap();
     assert_eq!(drawn(other), Err(Stall::AboveCeiling { ceiling: NEVER }));
 }
@@ -361,7 +372,7 @@ fn all_that_come_and_go_at_one_time_issue_no_id_twice() {
                             let ceiling = Layout::NODE.tick_at(clock.0.load(SeqCst)) + 20;
                             let Some((id, floor)) = slots.acquire(ceiling) else { continue };
                             let floor = floor.max(NEVER);
-                            let page = directory.lease(&node(id), 0, &grant(A, floor, ceiling));
+                            let page = lease(&directory, &node(id), 0, &grant(A, floor, ceiling));
                             drop(lock);
                             page.unwrap()
                         }

@@ -19,7 +19,7 @@ use snowdrift::generator::{Generator, Policies, Refusal, Reserved};
 use snowdrift::pages::{BootId, Directory};
 use snowdrift::registry::{By, Recording, Request, Scope, Share};
 
-use crate::contract::holder;
+use crate::slots::holder;
 use crate::steering::{Log, Steering, command, reserve};
 
 const HERE: &str = "SNOWDRIFT_TEST_HERE";

@@ -20,9 +20,9 @@ use snowdrift::generator::{Generator, Policies};
 
 use crate::amount;
 use crate::child::{host_of_leases, start_leasing};
-use crate::contract::{holder, slot};
 use crate::machine::Machine;
 use crate::pages::{Process, TTL};
+use crate::slots::{holder, slot};
 use crate::steering::{Drawers, Steering, count, duplicates, memory, reserve};
 
 fn at(ms: i64) -> Arc<ManualClock> {

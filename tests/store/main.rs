@@ -1,5 +1,4 @@
-//! Stores, real and simulated: the file store beside a host's pages, an engine that is held to its
-//! contract, and whole fleets of both, simulated.
+//! The file store beside a host's pages, and a machine with both, simulated.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -7,8 +6,6 @@
 #[path = "../amount/mod.rs"]
 mod amount;
 mod child;
-mod contract;
-mod engine;
 mod file;
 mod leases;
 mod machine;
@@ -16,5 +13,6 @@ mod pages;
 mod processes;
 mod reset;
 mod simulation;
+mod slots;
 #[path = "../steering/mod.rs"]
 mod steering;

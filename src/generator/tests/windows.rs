@@ -1,6 +1,7 @@
 //! Windows that a store records.
 
 use super::*;
+use crate::pages::Page;
 
 fn window(floor_ms: i64, ceiling_ms: i64) -> Window {
     let tick = |ms| Layout::NODE.tick_at(START + ms);
@@ -11,7 +12,9 @@ fn window(floor_ms: i64, ceiling_ms: i64) -> Window {
 fn windowed(policies: Policies, bounds: Window) -> (Caller, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::at(START));
     let node = Node::new(Layout::NODE, 1, 2).unwrap();
-    let generator = Generator::windowed(node, 0, bounds, Box::new(clock.clone()));
+    let page = Page::own_pending(node, 0, 1, 2);
+    page.open_lease(bounds);
+    let generator = Generator::leased(page, Box::new(clock.clone()));
     generator.renewals.attend(true);
     (Caller { generator, policies }, clock)
 }
