@@ -182,6 +182,15 @@ export interface SnowFlakeOptions {
 export interface LeaseOptions
   extends Omit<SnowFlakeOptions, 'workerId' | 'state' | 'lease' | 'clock'> {
   /**
+   * Not for directories. Claims this worker ID, and no other: 0 to the largest of the layout. All processes of this host share
+   * it. While another host holds it, the claim waits for `waitForSlot`, then rejects with `ERR_SNOWFLAKE_IN_USE` and the holder.
+   * By default it waits for `ttl` + `callTimeout`, since a restarted container waits for its own dead self.
+   *
+   * A lease without a claim takes any free worker ID, also a claimed one whose holder has closed or expired. Let all processes of
+   * a datacenter claim, or none.
+   */
+  workerId?: number;
+  /**
    * Not for directories. How far this machine's clock and the store's may differ at the start, in ms: 0 to
    * 86,400,000, default 10,000 (Twitter Snowflake's bound). Later, an ID further ahead of the store's clock
    * than `ttl` + `maxClockSkew` + `maxAhead` is refused with `ERR_SNOWFLAKE_CLOCK_SKEW`.
@@ -553,18 +562,21 @@ export class SnowFlake extends Generator {
   constructor(options?: SnowFlakeOptions);
 
   /**
-   * Leases any free worker ID of a datacenter, without blocking the thread. It does not read the environment
-   * variable `workerId`.
+   * Leases any free worker ID of a datacenter, or claims the one that you name, without blocking the thread.
    *
    * ```js
    * const flake = await SnowFlake.lease('file:///var/lib/app/ids', { datacenterId: 1 })
    * const fleetwide = await SnowFlake.lease(postgres(pool, { namespace: 'orders' }), { datacenterId: 1 })
+   * const claimed = await SnowFlake.lease(postgres(pool), { datacenterId: 1, workerId: 3 })
    * ```
+   *
+   * With a server in the environment variable `SNOWDRIFT_LEASE`, the variable `workerId` is a claim, too. With a `store` as
+   * argument it is not read.
    *
    * **Which slot.** All processes and threads of this host that lease from one store, namespace, layout, epoch
    * and datacenter share one slot. A host whose processes were all killed continues with its slot. A host
    * without a slot takes a free one: in a directory, one that can start at once and was unused for longest,
-   * then one that was never used; from a server, the one with the lowest ceiling. With `scope: 'process'`, or
+   * then one that was never used; from a server, one that was never used, then the one with the lowest ceiling. With `scope: 'process'`, or
    * on a host without pages (see {@link SnowFlakeOptions.scope}), each lease takes a slot of its own.
    *
    * **Renewal.** From a server, one of the processes renews the slot after each third of `ttl`, by a timer that
@@ -589,7 +601,8 @@ export class SnowFlake extends Generator {
    *   `postgres(pool)` of `snowdrift/lease/postgres`. URLs need the package `pg`, `mysql2`, `ioredis`, none or
    *   `snowdrift-zookeeper`. Default: the environment variable `SNOWDRIFT_LEASE`
    * @returns resolves when IDs are available, so it waits for a slot's floor that is still ahead. Rejects as
-   *   the constructor throws; with `ERR_SNOWFLAKE_CLOCK_SKEW`; and with `ERR_SNOWFLAKE_CONFLICT` if other
+   *   the constructor throws; with `ERR_SNOWFLAKE_IN_USE` if another host holds the worker ID that it claims; with
+   *   `ERR_SNOWFLAKE_CLOCK_SKEW`; and with `ERR_SNOWFLAKE_CONFLICT` if other
    *   processes share the slot with another `maxAhead`
    */
   static lease(

@@ -80,8 +80,8 @@ class CachedSnowFlake extends Generator {
 
   static async lease(store, options) {
     let cached;
-    const opened = await openLease(store, (directory) => {
-      cached = readCached(options, (rest) => readLeaseOptions(rest, directory));
+    const opened = await openLease(store, (...place) => {
+      cached = readCached(options, (rest) => readLeaseOptions(rest, ...place));
       return cached.settings;
     });
     opened.rejected = cached.rejected;

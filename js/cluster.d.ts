@@ -48,9 +48,10 @@ export interface ForkWorkersOptions {
   /**
    * The URL of a store: their `SNOWDRIFT_LEASE`. They get `datacenterId` and no `workerId`, and take the lease
    * by `await SnowFlake.ready()`, or by the module of `snowdrift/nestjs`. A `file:` URL needs no `ready()`. The
-   * URL is in their environment, not in their arguments. Cannot be combined with `state` or `firstWorkerId`.
+   * URL is in their environment, not in their arguments. Cannot be combined with `state`.
    *
-   * The workers of a host share one slot (see `SnowFlake.lease`). Workers of a restarted primary join it.
+   * The workers of a host share one slot (see `SnowFlake.lease`). Workers of a restarted primary join it. With
+   * `firstWorkerId` and a server, each worker claims its own worker ID instead.
    */
   lease?: string | URL;
   /** Variables to add to each worker's environment. For other settings, call `cluster.setupPrimary()`. */

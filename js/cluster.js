@@ -9,7 +9,7 @@ const { availableParallelism, cpus } = require('node:os');
 const { pathToFileURL } = require('node:url');
 
 const { SnowFlakeError, configError, describe } = require('./errors.js');
-const { serverUrl } = require('./stores/url.js');
+const { namesServer, serverUrl } = require('./stores/url.js');
 const { choice, directoryOf, fieldNumber, optionsOf, wholeNumber } = require('./checks.js');
 const { readLayout } = require('./ids/layouts.js');
 const { clearTimeout, monotonic, setTimeout } = require('./time.js');
@@ -66,7 +66,7 @@ class Workers extends EventEmitter {
       );
     }
     for (const index of indexes) {
-      if (options.lease === undefined) nodesInUse.add(this.#nodeOf(index));
+      if (options.firstWorkerId !== undefined) nodesInUse.add(this.#nodeOf(index));
       this.#entries.set(index, { failures: 0 });
     }
     for (const signal of options.signals) process.on(signal, this.#onSignal);
@@ -81,10 +81,10 @@ class Workers extends EventEmitter {
     }
   }
 
-  /** The workerId of an index; undefined if its worker leases one. */
+  /** The workerId of an index; undefined if its worker leases any. */
   #workerIdOf(index) {
-    const { lease, firstWorkerId } = this.#options;
-    return lease === undefined ? firstWorkerId + index : undefined;
+    const { firstWorkerId } = this.#options;
+    return firstWorkerId === undefined ? undefined : firstWorkerId + index;
   }
 
   #nodeOf(index) {
@@ -142,7 +142,7 @@ class Workers extends EventEmitter {
   #environmentOf(index) {
     const { datacenterId, env, state, lease } = this.#options;
     if (lease !== undefined) {
-      const node = { datacenterId, workerId: undefined };
+      const node = { datacenterId, workerId: this.#workerIdOf(index) };
       return { ...env, ...node, SNOWDRIFT_LEASE: lease, SNOWDRIFT_STATE: undefined };
     }
     const recorded = state === undefined ? {} : { SNOWDRIFT_STATE: state };
@@ -251,16 +251,19 @@ function readForkOptions(options) {
   const number = (name, usual, min, max) =>
     wholeNumber(name, given[name] === undefined ? usual : given[name], min, max);
   const isLeasing = lease !== undefined;
+  const ofWorkers = isLeasing ? readLease(lease) : undefined;
+  const isClaiming = isLeasing && given.firstWorkerId !== undefined;
   const fixed = ['state', 'firstWorkerId'].find((name) => given[name] !== undefined);
-  if (isLeasing && fixed !== undefined) {
+  if (isLeasing && fixed !== undefined && (fixed === 'state' || !namesServer(ofWorkers))) {
     throw configError(
       `lease takes any free workerId, and ${fixed} needs a fixed one: leave out lease or ${fixed}`,
     );
   }
+  const isNumbered = !isLeasing || isClaiming;
   const workers = 2 ** layout.workerBits;
-  const firstWorkerId = number('firstWorkerId', 0, 0, workers - 1);
+  const firstWorkerId = isNumbered ? number('firstWorkerId', 0, 0, workers - 1) : undefined;
   const cores = availableParallelism?.() ?? cpus().length;
-  const most = isLeasing ? MAX_LEASING : workers - firstWorkerId;
+  const most = isNumbered ? workers - firstWorkerId : MAX_LEASING;
   if (!Array.isArray(signals)) {
     throw configError(`signals must be an array of signal names; it is ${describe(signals)}`);
   }
@@ -269,7 +272,7 @@ function readForkOptions(options) {
     count: number('count', Math.min(cores, most), 1, most),
     datacenterId: fieldNumber('datacenterId', given.datacenterId, layout.datacenterBits),
     state: state === undefined ? undefined : directoryOf('state', state, { urlOnly: false }),
-    lease: isLeasing ? readLease(lease) : undefined,
+    lease: ofWorkers,
     env: readEnvironment(env, isLeasing),
     signals: [...new Set(signals.map((signal) => choice('a signal', signal, SIGNALS)))],
     stopTimeout: number('stopTimeout', 10_000, 0, HOUR_MS),

@@ -139,6 +139,8 @@ const TEXTS = {
   ERR_SNOWFLAKE_IN_USE: {
     'slot-in-use': ({ place, holders }) =>
       `${place} is held by another process${held(holders, 'Processes of one host share a slot if all have the same state, scope and SNOWDRIFT_SHARED. Otherwise give each host or container a workerId of its own, take any free one with SnowFlake.lease(), or set waitForSlot to wait until the other process ends')}`,
+    'claim-held': ({ store, datacenter, worker, holders }) =>
+      `workerId ${worker} of datacenterId ${datacenter} in ${store} is held${held(holders, 'End that process, wait for it with a longer waitForSlot, or claim another workerId')}`,
     'slot-opening': ({ place, waited }) =>
       `${place} is being opened by another process of this host, which has not finished within ${waited} s: it may be stopped (SIGSTOP, a debugger, a frozen container), or its disk may hang. Let it continue or end it, and try again`,
     'page-in-use': ({ place, pid }) =>

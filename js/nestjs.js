@@ -5,7 +5,7 @@
 const { CachedSnowFlake, RING_KEYS } = require('./cached.js');
 const { optionsOf } = require('./checks.js');
 const { SnowFlakeError, configError, describe } = require('./errors.js');
-const { OPTION_KEYS, OWN_KEYS, STORE_KEYS } = require('./generator/options.js');
+const { OPTION_KEYS, STORE_KEYS } = require('./generator/options.js');
 const { environmentServer } = require('./stores/url.js');
 const { SnowFlake } = require('./snowflake.js');
 
@@ -30,9 +30,9 @@ class Closer {
 }
 
 async function open(Class, { from, ...options }) {
-  const mayLease = OWN_KEYS.every((name) => options[name] === undefined);
-  const store = from === undefined && mayLease ? environmentServer() : from;
-  return store === undefined ? new Class(options) : await Class.lease(store, options);
+  const mayLease = ['state', 'lease', 'clock'].every((name) => options[name] === undefined);
+  const isLeased = from !== undefined || (mayLease && environmentServer() !== undefined);
+  return isLeased ? await Class.lease(from, options) : new Class(options);
 }
 
 async function provide(Class, isDefault, options) {

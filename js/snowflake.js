@@ -33,10 +33,9 @@ function openDefault(settings) {
 
 /** Opens the default instance from the environment, with a call to a server if necessary. */
 async function openDefaultByEnvironment() {
-  const server = environmentServer();
-  return server === undefined
+  return environmentServer() === undefined
     ? openDefault(readOptions())
-    : setDefault(await SnowFlake.lease(server));
+    : setDefault(await SnowFlake.lease());
 }
 
 function hasDefault() {
@@ -83,7 +82,7 @@ class SnowFlake extends Generator {
   }
 
   static async lease(store, options) {
-    const read = (directory) => readLeaseOptions(options, directory);
+    const read = (...place) => readLeaseOptions(options, ...place);
     return new SnowFlake(await openLease(store, read));
   }
 

@@ -23,6 +23,7 @@ const ENTRIES = {
   'snowdrift/lease/typeorm': 'js/stores/typeorm.d.ts',
   'snowdrift/lease/worker-node': 'js/stores/worker-node.d.ts',
   'snowdrift/lease/memory': 'js/stores/memory.d.ts',
+  'snowdrift/lease/contract': 'js/stores/contract.d.ts',
 };
 
 /** What an application has around an example, by the name that the example uses. */

@@ -303,7 +303,11 @@ test('bad options are refused before anything is forked', () => {
     [{ datacenterId: 1, lease: memory() }, /lease must be the URL of a store, which each worker/],
     [{ datacenterId: 1, lease: 'gopher://db' }, /must be a URL of file:, .*'gopher:\/\/db'/],
     [{ datacenterId: 1, lease: LEASE, state: '/ids' }, /leave out lease or state/],
-    [{ datacenterId: 1, lease: LEASE, firstWorkerId: 0 }, /leave out lease or firstWorkerId/],
+    [
+      { datacenterId: 1, lease: 'file:///ids', firstWorkerId: 0 },
+      /leave out lease or firstWorkerId/,
+    ],
+    [{ datacenterId: 1, lease: LEASE, firstWorkerId: 32 }, /firstWorkerId must be/],
     [{ lease: LEASE }, /datacenterId must be/],
     [{ count: 1001, datacenterId: 1, lease: LEASE }, /count must be a whole number from 1 to 1000/],
     [

@@ -104,7 +104,7 @@ async function openLease(given, read) {
   const place = given === undefined ? variable('SNOWDRIFT_LEASE') : given;
   const store = readStore(place);
   if (store === undefined) return await openLater(read(place));
-  const settings = read();
+  const settings = read(undefined, given === undefined);
   const lease = await leases().takeLease(store, settings);
   return new Opened(lease.channel, settings, lease);
 }

@@ -60,7 +60,7 @@ const LIMIT_RANGES = {
 const OWN_KEYS = ['workerId', 'state', 'lease', 'clock'];
 
 /** Options of SnowFlake.lease() with a LeaseStore or a server. */
-const STORE_KEYS = ['maxClockSkew', 'callTimeout', 'thread'];
+const STORE_KEYS = ['workerId', 'maxClockSkew', 'callTimeout', 'thread'];
 
 /**
  * What the environment of the calling thread lacks of a node, or has wrong: `name`, `max` and `text` of each, and
@@ -176,15 +176,15 @@ function readRecording(given) {
       'an instance with the option clock is not recorded: leave out clock, or state and lease',
     );
   }
-  if (lease !== undefined && given.workerId !== undefined) {
-    throw configError(
-      `${names.lease} takes any free workerId: leave out workerId, or use state instead of lease`,
-    );
-  }
   const isFromEnvironment = lease !== undefined && given.lease === undefined;
   if (isFromEnvironment && namesServer(lease)) {
     throw configError(
       `SNOWDRIFT_LEASE names a server, ${describe(lease)}: await SnowFlake.ready() once before the first static call, or await SnowFlake.lease() for a separate instance`,
+    );
+  }
+  if (lease !== undefined && given.workerId !== undefined) {
+    throw configError(
+      `${names.lease} takes any free workerId of a directory: leave out workerId, or use state instead of lease`,
     );
   }
   const { ttl = TTL_MS.usual, waitForSlot = 0 } = given;
@@ -205,8 +205,11 @@ function readMaxAhead(given, isFree) {
   return maxAhead;
 }
 
-/** All settings to open a generator with. */
-function readOptions(options = {}, { isLeased } = { isLeased: false }) {
+/**
+ * All settings to open a generator with.
+ * @param isClaim whether a lease wants one worker ID
+ */
+function readOptions(options = {}, { isLeased = false, isClaim = false } = {}) {
   const given = optionsOf(options, 'options', OPTION_KEYS);
   const { maxWait = DEFAULT_MAX_WAIT_MS, maxAhead = 0 } = given;
   const { sequenceStart = 'zero', scope = 'auto', clock } = given;
@@ -233,7 +236,7 @@ function readOptions(options = {}, { isLeased } = { isLeased: false }) {
   const isFree = !isLeased && recording === undefined && clock === undefined;
   const isUnique = isLeased || given.workerId !== undefined;
   const fields = { datacenterId: layout.datacenterBits };
-  if (!isLeased && !recording?.anyWorker) fields.workerId = layout.workerBits;
+  if (isClaim || (!isLeased && !recording?.anyWorker)) fields.workerId = layout.workerBits;
   return {
     layout,
     ...readNode(given, fields, isUnique, layout),
@@ -260,8 +263,11 @@ function readTimes(ttl, waitForSlot) {
   };
 }
 
-/** Settings for SnowFlake.lease(): of a directory, or without one of a server or a LeaseStore. */
-function readLeaseOptions(options = {}, directory) {
+/**
+ * Settings for SnowFlake.lease(): of a directory, or without one of a server or a LeaseStore.
+ * @param isOfEnvironment whether the store is that of the environment, whose workerId is claimed, then
+ */
+function readLeaseOptions(options = {}, directory, isOfEnvironment = false) {
   const keys = OPTION_KEYS.filter((key) => !OWN_KEYS.includes(key));
   if (directory === undefined) keys.push(...STORE_KEYS);
   const given = optionsOf(options, 'options of SnowFlake.lease()', keys);
@@ -271,27 +277,30 @@ function readLeaseOptions(options = {}, directory) {
     callTimeout = CALL_TIMEOUT_MS,
     thread = false,
     ttl = STORE_TTL_MS,
-    waitForSlot = 0,
+    waitForSlot,
     ...others
   } = given;
   if (typeof thread !== 'boolean') {
     throw configError(`thread must be true or false; it is ${describe(thread)}`);
   }
   const leasing = {
-    ...readTimes(ttl, waitForSlot),
+    ...readTimes(ttl, waitForSlot === undefined ? 0 : waitForSlot),
     maxClockSkew: wholeNumber('maxClockSkew', maxClockSkew, 0, MOST_CLOCK_SKEW_MS),
     inThread: thread,
     callTimeout: wholeNumber('callTimeout', callTimeout, 1, MAX_WAIT_MS),
   };
+  const isClaim =
+    given.workerId !== undefined || (isOfEnvironment && process.env.workerId !== undefined);
+  // A restarted container waits for its own dead self.
+  if (isClaim && waitForSlot === undefined) leasing.wait = leasing.ttl + leasing.callTimeout;
   // This lease replaces the one in the environment.
-  const { recording, ...settings } = readOptions(others, { isLeased: true });
+  const { recording, ...settings } = readOptions(others, { isLeased: true, isClaim });
   return { ...settings, leasing };
 }
 
 module.exports = {
   LIMIT_RANGES,
   OPTION_KEYS,
-  OWN_KEYS,
   STORE_KEYS,
   faultsOfEnvironment,
   readLeaseOptions,

@@ -34,6 +34,14 @@ const limitsOf = ({ leasing: { ttl, maxClockSkew }, maxAhead = 0 }) => ({
   maxAhead,
 });
 
+/**
+ * The most times that one search or renewal creates the namespace, and that it writes any one record. Other processes change a
+ * bucket at most 128 times, twice for each of its slots.
+ */
+const MOST_WRITES = { namespace: 5, other: 150 };
+
+const FAILED = { kind: 'failed', records: [], called: 0 };
+
 const clamp = (ms, [least, most]) => Math.min(Math.max(ms, least), most);
 
 class StoreLease {
@@ -43,14 +51,17 @@ class StoreLease {
   #machine;
   #isShared;
   #state = 'held';
-  /** What the page says of the slot, as last read. */
+  /** The owner of the slot from which this process draws, and what its page said last. */
+  #owner;
   #slot;
   /** The kind of loss, and the slot before. */
   #lost;
   #before;
   #failure;
-  /** The last call failed because of this. */
+  /** Of the last calls that belong together: why one failed, how often each key was written, and whether a slot was. */
   #callFailure;
+  #writes;
+  #hasWrittenSlot;
   #timer;
   /** The steps under way. */
   #steps;
@@ -62,6 +73,8 @@ class StoreLease {
   /** Owner and renewals of the slot in the last published report. */
   #published = {};
   #released;
+  /** When a release gives up, by `monotonic`. */
+  #releaseBy;
   #onChange = () => {};
   channel;
 
@@ -76,6 +89,7 @@ class StoreLease {
     this.#machine = unwrap(
       native.openLease(requestOf(own, { search: true }), {
         ...limitsOf(settings),
+        claim: settings.workerId,
         patience: timing.MAX_WAIT_CALLS * leasing.callTimeout,
         host: leasing.host,
         started: leasing.started,
@@ -97,7 +111,7 @@ class StoreLease {
       await lease.#open(monotonic() + settings.leasing.wait);
     } catch (failure) {
       lease.channel?.close();
-      await lease.#perform(lease.#machine.close(hostMonotonic()), timing.RELEASE_MS);
+      await lease.#free();
       throw failure;
     }
     lease.#schedule();
@@ -161,15 +175,24 @@ class StoreLease {
     this.#state = 'released';
     this.channel.close();
     this.#publish();
+    try {
+      await this.#free();
+    } finally {
+      await this.#calls.close();
+      // Last, since a process that ends waits for all registered leases.
+      atExit.unregister(this);
+    }
+  }
+
+  /** Frees the slot in the store, or gives that up after a time: then it expires. */
+  async #free() {
+    this.#releaseBy = monotonic() + timing.RELEASE_MS;
     // Without a call under way, this ends the page at once.
     let command = this.#machine.close(hostMonotonic());
     this.#calls.abandon();
     await this.#steps;
     if (command.kind === 'wait') command = this.#machine.go(hostMonotonic());
-    await this.#perform(command, timing.RELEASE_MS);
-    await this.#calls.close();
-    // Last, since a process that ends waits for all registered leases.
-    atExit.unregister(this);
+    await this.#perform(command);
   }
 
   /** A store that gives each process its own worker ID has no slots that processes share. */
@@ -184,7 +207,12 @@ class StoreLease {
   /** Wants the worker ID that the store assigns, if it assigns any. */
   async #assign() {
     if (typeof this.#register.assign !== 'function') return;
-    const { layout, datacenterId, leasing } = this.#settings;
+    const { layout, datacenterId, workerId, leasing } = this.#settings;
+    if (workerId !== undefined) {
+      throw configError(
+        `${this.#register.name} assigns a new workerId at each start: leave out workerId`,
+      );
+    }
     const { ttl, host, started } = leasing;
     const request = { datacenterId, workerIds: 2 ** layout.workerBits, ttl, host, started };
     this.#machine.claim(await this.#calls.assign(this.#register, request));
@@ -197,15 +225,21 @@ class StoreLease {
   }
 
   /** Makes calls until the machine wants none. Returns its last command. */
-  async #perform(first, ms) {
+  async #perform(first) {
+    this.#callFailure = undefined;
+    this.#writes = new Map();
+    this.#hasWrittenSlot = false;
     let command = first;
     while (command.kind === 'call') {
-      let reply = { kind: 'failed', records: [], called: 0 };
-      this.#callFailure = undefined;
+      let reply = FAILED;
       try {
+        this.#noteWrite(command);
         const describing = this.#machine.wantsRun() ? this.#describeRun() : undefined;
-        reply = await this.#calls.make(command, ms);
+        const made = await this.#calls.make(command, this.#callTime());
         await describing;
+        // Before this process takes a slot.
+        if (this.channel === undefined && this.#releaseBy === undefined) this.#checkClock();
+        reply = made;
       } catch (failure) {
         this.#callFailure = failure;
       }
@@ -214,12 +248,35 @@ class StoreLease {
     return command;
   }
 
+  /** How long a call may take, ms. */
+  #callTime() {
+    const { callTimeout } = this.#settings.leasing;
+    if (this.#releaseBy === undefined) return callTimeout;
+    const left = this.#releaseBy - monotonic();
+    if (left <= 0) throw new Error('the release took too long');
+    return Math.min(callTimeout, left);
+  }
+
+  /** Refuses to write a record again and again: the store, or another program, does not keep what is written. */
+  #noteWrite({ call, key, before }) {
+    if (call !== 'write') return;
+    this.#hasWrittenSlot ||= key !== 'namespace';
+    const isNamespace = key === 'namespace' && before === undefined;
+    const name = isNamespace ? 'its namespace' : `its key ${key}`;
+    const count = (this.#writes.get(name) ?? 0) + 1;
+    this.#writes.set(name, count);
+    if (count <= MOST_WRITES[isNamespace ? 'namespace' : 'other']) return;
+    throw new SnowFlakeError(
+      'ERR_SNOWFLAKE_STORE',
+      `${this.#register.name} failed to acquire a slot: ${name} keeps changing`,
+    );
+  }
+
   /** Goes on until the machine has a slot. While none is free, tries until the deadline. */
   async #open(deadline) {
     const unprovenUntil = monotonic() + this.#settings.leasing.ttl;
     for (;;) {
       const command = await this.#perform(this.#machine.go(hostMonotonic()));
-      this.#checkClock();
       switch (command.kind) {
         case 'held':
           this.#take();
@@ -256,20 +313,24 @@ class StoreLease {
 
   /** Draws from the slot that the machine has, unless it does so already. */
   #take() {
-    const owner = this.#slot?.owner;
-    const slot = this.#read();
-    if (slot.owner === owner) return;
-    const settings = { ...this.#settings, workerId: slot.workerId };
-    const basis = { lease: this.#machine };
-    if (this.channel === undefined) this.channel = openChannel(settings, basis);
-    else moveChannel(this.channel, settings, basis);
-    this.#ownRenewals = slot.renewals;
+    const { owner, workerId } = this.#machine.state();
+    if (owner !== this.#owner) {
+      const settings = { ...this.#settings, workerId };
+      const basis = { lease: this.#machine };
+      if (this.channel === undefined) this.channel = openChannel(settings, basis);
+      else moveChannel(this.channel, settings, basis);
+      this.#owner = owner;
+      this.#ownRenewals = -1;
+    }
     this.#state = 'held';
+    const { renewals } = this.#read();
+    if (this.#hasWrittenSlot) this.#ownRenewals = renewals;
   }
 
   /** Copies what the page says. Once the slot is left, it stays as it was. */
   #read() {
-    this.#slot = { ...this.#slot, ...this.#machine.state() };
+    const state = this.#machine.state();
+    if (state && state.owner === this.#owner) this.#slot = state;
     return this.#slot;
   }
 
@@ -308,7 +369,7 @@ class StoreLease {
   /** Checks the slot and schedules the next check. It never throws. */
   async #check() {
     if (this.#steps !== undefined) return;
-    this.#steps = this.#checkSlot();
+    this.#steps = this.#checkSlot().catch(() => timing.RETRY_MS[1]);
     const ms = await this.#steps;
     this.#steps = undefined;
     this.#isRenewalWanted = false;
@@ -317,20 +378,24 @@ class StoreLease {
 
   /** Renews the slot if that is due, and takes another if it was lost. Returns when to check again, if that is known. */
   async #checkSlot() {
-    const { owner } = this.#slot;
     const isLost = this.#state === 'lost';
-    const { loss, isNamed } = this.#read();
+    const { owner, loss, isNamed } = this.#read();
     const mustGo = isLost || loss !== undefined || !isNamed;
-    // Another instance of this thread is renewing it.
-    if (!mustGo && (!this.#isDue() || renewing.has(owner))) {
-      this.#publishRenewal();
+    if (!mustGo && !this.#isDue()) {
+      // Another process of the host has renewed it.
+      this.#recover();
       return undefined;
     }
+    // Another instance of this thread is renewing it.
+    if (!mustGo && renewing.has(owner)) return undefined;
     renewing.add(owner);
     try {
       const now = hostMonotonic();
       let command = await this.#perform(mustGo ? this.#machine.go(now) : this.#machine.renew(now));
-      while (command.kind === 'lost') {
+      if (command.kind === 'held' && this.#isBehind()) {
+        command = await this.#perform(this.#machine.renew(hostMonotonic()));
+      }
+      while (command.kind === 'lost' && this.#state !== 'released') {
         this.#lose(command.lost);
         await this.#assign();
         command = await this.#perform(this.#machine.go(hostMonotonic()));
@@ -343,6 +408,28 @@ class StoreLease {
     }
   }
 
+  /**
+   * Whether the clock has passed the ceiling that was just confirmed. After a suspend, only the reply shows how far the store's
+   * clock has gone on.
+   */
+  #isBehind() {
+    if (this.#state === 'released') return false;
+    const { maxClockSkew } = this.#settings.leasing;
+    const isRight = Math.abs(this.#calls.skew) <= maxClockSkew;
+    return isRight && unixNow() > this.#tickEnd(this.#read().ceiling);
+  }
+
+  /** Notes that the slot is held and renewed. */
+  #recover() {
+    const wasFailing = this.#state === 'failing';
+    this.#failure = undefined;
+    this.#state = 'held';
+    const { owner, renewals } = this.#slot;
+    if (wasFailing || owner !== this.#published.owner || renewals !== this.#published.renewals) {
+      this.#publish();
+    }
+  }
+
   #conclude(command) {
     if (this.#state === 'released') return undefined;
     switch (command.kind) {
@@ -350,11 +437,8 @@ class StoreLease {
       case 'wait': {
         const wasLost = this.#state === 'lost';
         this.#take();
-        this.#ownRenewals = this.#read().renewals;
-        this.#failure = undefined;
-        this.#state = 'held';
         if (wasLost) this.#warnOnce(warnOfNewSlot, { newWorkerId: this.#slot.workerId });
-        this.#publishRenewal();
+        this.#recover();
         return undefined;
       }
       case 'join':
@@ -397,11 +481,6 @@ class StoreLease {
     warnOf(this.#register, { workerId, lost: this.#lost, isShared: this.#isShared, ...more });
   }
 
-  #publishRenewal() {
-    const { owner, renewals } = this.#slot;
-    if (owner !== this.#published.owner || renewals !== this.#published.renewals) this.#publish();
-  }
-
   #publish() {
     const { owner, renewals } = this.#slot;
     this.#published = { owner, renewals };
@@ -433,13 +512,16 @@ class StoreLease {
   /** The error of a command that is a refusal. */
   #refusal(command) {
     const { name } = this.#register;
-    const { datacenterId: datacenter, layout } = this.#settings;
+    const { datacenterId: datacenter, workerId: worker, layout } = this.#settings;
     switch (command.kind) {
       case 'failed':
         return faultError(command.fault);
       case 'no-slot':
         return faultError({
-          ...{ kind: 'no-slot', store: name, datacenter, unusable: [] },
+          ...(worker === undefined
+            ? { kind: 'no-slot', unusable: [] }
+            : { kind: 'claim-held', worker }),
+          ...{ store: name, datacenter },
           holders: command.holders.map(({ workerId, ...holder }) => ({
             ...{ ...holder, kind: 'holder', worker: workerId },
           })),

@@ -30,6 +30,8 @@ pub struct LeaseSettings {
     pub started: f64,
     /// The one worker ID that is wanted.
     pub claim: Option<f64>,
+    /// The host and port at which this process serves.
+    pub address: Option<String>,
     pub may_forget: bool,
     /// Whether a thread of its own renews it.
     pub in_thread: bool,
@@ -73,6 +75,8 @@ pub fn open_lease(request: Requested, settings: LeaseSettings) -> Either<LeaseMa
         let holder = Holder {
             pid: std::process::id(),
             started: settings.started as i64,
+            is_claim: settings.claim.is_some(),
+            address: settings.address.unwrap_or_default().replace(' ', ""),
             host: settings.host,
         };
         let machine = Settings {
@@ -235,7 +239,7 @@ impl LeaseMachine {
                     return report!(kind: "failed", fault: conflict.fault);
                 }
                 let holders = holders.into_iter().map(|(worker, holder)| {
-                    let Holder { pid, started, host } = holder;
+                    let Holder { pid, started, host, .. } = holder;
                     report!(workerId: worker, pid, started, host)
                 });
                 report!(kind: "no-slot", holders: holders.collect::<Value>())

@@ -17,6 +17,7 @@
 //! | `calls` | their calls of the hot path |
 //! | `opening` | opens channels |
 //! | `leases` | leases from stores: events in, commands out |
+//! | `records` | records of a store, for commands |
 
 mod calls;
 mod channel;
@@ -24,6 +25,7 @@ mod draw;
 mod leases;
 mod memory;
 mod opening;
+mod records;
 mod reports;
 mod request;
 mod slots;

@@ -1,7 +1,5 @@
 //! One machine after the other, against a store that answers at once.
 
-use std::collections::BTreeMap;
-
 use snowdrift::authority::lease::{
     At, BUCKET, Bucket, Call, Command, Event, Floor, Holder, Key, Limits, Machine, Namespace,
     Phase, Record, Refusal, Reply, Settings, Slot, Token,
@@ -9,11 +7,12 @@ use snowdrift::authority::lease::{
 use snowdrift::core::layout::Layout;
 
 use super::pages::{self, Here, Numbered, PAGES};
+use super::register::{self, Records};
 
 const LIMITS: Limits = Limits { ttl: 30_000, max_clock_skew: 10_000, max_ahead: 0 };
 
 struct Store {
-    records: BTreeMap<Key, (Token, Record)>,
+    records: Records,
     /// The number of calls, and of lists among them.
     calls: usize,
     lists: usize,
@@ -26,7 +25,7 @@ impl Store {
         pages::set_actor(0, 0, &[]);
         PAGES.set(Vec::new());
         let random = fastrand::Rng::with_seed(1);
-        Store { records: BTreeMap::new(), calls: 0, lists: 0, random, now: 1_000_000 }
+        Store { records: Records::new(), calls: 0, lists: 0, random, now: 1_000_000 }
     }
 
     fn token(&mut self) -> Token {
@@ -40,31 +39,8 @@ impl Store {
 
     fn answer(&mut self, call: &Call) -> Reply {
         self.calls += 1;
-        match call {
-            Call::Now => Reply::Time,
-            Call::Read(key) => Reply::Read(self.records.get(key).cloned()),
-            Call::List { datacenter, bucket } => {
-                self.lists += 1;
-                let prefix = Key::prefix(*datacenter, *bucket);
-                let workers = bucket * BUCKET..(bucket + 1) * BUCKET;
-                let slots = workers.map(|worker| Key::Slot(*datacenter, worker));
-                let keys = slots.chain([Key::Bucket(*datacenter, *bucket)]);
-                let found = keys.filter_map(|key| {
-                    assert!(key.text().starts_with(&prefix));
-                    let (token, record) = self.records.get(&key)?;
-                    Some((key, *token, record.clone()))
-                });
-                Reply::Listed(found.collect())
-            }
-            Call::Write { key, token, record, before } => {
-                let found = self.records.get(key).cloned();
-                if found.as_ref().map(|(token, _)| *token) != *before {
-                    return Reply::Differs(found);
-                }
-                self.records.insert(*key, (*token, record.clone()));
-                Reply::Written
-            }
-        }
+        self.lists += usize::from(matches!(call, Call::List { .. }));
+        register::answer(&mut self.records, call)
     }
 
     /// Steps a machine until it waits for something else than the store.
@@ -72,7 +48,7 @@ impl Store {
         let mut event = event;
         loop {
             let fresh = self.token();
-            let here = Here { fresh: fresh.get().into(), store: 0, is_full: false };
+            let here = Here { fresh: fresh.get().into(), store: 0, is_full: false, is_locked: false };
             let at = At { mono: self.now, fresh, run: 0 };
             match machine.step(event, at, &here) {
                 Command::Call(call) => {
@@ -87,7 +63,7 @@ impl Store {
 
 fn settings(worker_bits: u8, claim: Option<u64>) -> Settings {
     let layout = Layout::new([41, 0, worker_bits, 0, 22 - worker_bits.min(21)], 1, 0);
-    let holder = Holder { pid: 7, started: 5, host: "one".to_owned() };
+    let holder = Holder { pid: 7, started: 5, host: "one".to_owned(), ..Holder::default() };
     Settings { layout, datacenter: 0, claim, limits: LIMITS, holder, may_forget: false }
 }
 
@@ -164,7 +140,7 @@ fn a_claim_is_held_once_and_told_to_the_second() {
     // Another host.
     pages::set_actor(1, 0, &[]);
     let mut second = Machine::new(settings(5, Some(3)));
-    let holder = Holder { pid: 7, started: 5, host: "one".to_owned() };
+    let holder = Holder { pid: 7, started: 5, host: "one".to_owned(), ..Holder::default() };
     let refused = Command::Refused(Refusal::NoSlot(vec![(3, holder)]));
     assert_eq!(store.run(&mut second, Event::Go), refused);
     assert_eq!(store.run(&mut second, Event::Go), refused);

@@ -108,7 +108,8 @@ pub enum Floor {
 }
 
 impl Floor {
-    fn text(self) -> String {
+    /// As a word of a namespace's text.
+    pub fn text(self) -> String {
         match self {
             Floor::New => "new".to_owned(),
             Floor::Lost => "lost".to_owned(),
@@ -116,7 +117,8 @@ impl Floor {
         }
     }
 
-    fn of_text(text: &str) -> Option<Floor> {
+    /// The floor of a word; none of another one's.
+    pub fn of_text(text: &str) -> Option<Floor> {
         match text {
             "new" => Some(Floor::New),
             "lost" => Some(Floor::Lost),
@@ -162,6 +164,10 @@ pub struct Holder {
     pub pid: u32,
     /// When that began, Unix ms.
     pub started: i64,
+    /// Whether it has claimed this slot, and wants no other.
+    pub is_claim: bool,
+    /// The host and port at which it serves; empty where it does not. It has no space.
+    pub address: String,
     /// Its host.
     pub host: String,
 }
@@ -204,9 +210,10 @@ impl Record {
             Record::Damaged => String::new(),
             Record::Slot(Slot { namespace, owner, is_held, floor, ceiling, expires, holder }) => {
                 let state = if *is_held { "held" } else { "free" };
-                let Holder { pid, started, host } = holder;
+                let Holder { pid, started, is_claim, address, host } = holder;
+                let wish = if *is_claim { "this" } else { "any" };
                 format!(
-                    "{FORMAT} {state} {namespace:032x} {owner:032x} {floor} {ceiling} {expires} {pid} {started} {host}"
+                    "{FORMAT} {state} {namespace:032x} {owner:032x} {floor} {ceiling} {expires} {wish} {pid} {started} {address} {host}"
                 )
             }
         }
@@ -249,8 +256,10 @@ impl Record {
                 ceiling: number(words.next())?,
                 expires: number(words.next())?,
                 holder: Holder {
+                    is_claim: words.next()? == "this",
                     pid: words.next()?.parse().ok()?,
                     started: number(words.next())?,
+                    address: words.next()?.to_owned(),
                     host: words.by_ref().collect::<Vec<_>>().join(" "),
                 },
             }),
@@ -275,7 +284,11 @@ mod tests {
             ceiling: 1 << 40,
             expires: 1_795_000_000_000,
             holder: Holder {
-                pid: 4711, started: 1_794_000_000_000, host: "a host  é ".to_owned()
+                pid: 4711,
+                started: 1_794_000_000_000,
+                is_claim: true,
+                address: "10.0.0.7:8080".to_owned(),
+                host: "a host  é ".to_owned(),
             },
         };
         [
@@ -302,8 +315,8 @@ mod tests {
                 "snowdrift1 namespace 00000000000000000000000000000001 41.3.5.2.12 1 1580486400000 30000 10000 0 -1",
                 "snowdrift1 bucket 00000000000000000000000000000001 0000000000000005 0000000000000004",
                 "snowdrift1 made 00000000000000000000000000000001",
-                "snowdrift1 held 55555555555555555555555555555555 00000000000000000000000000000007 -1 1099511627776 1795000000000 4711 1794000000000 a host  é ",
-                "snowdrift1 free 55555555555555555555555555555555 00000000000000000000000000000007 -1 1099511627776 1795000000000 0 0 ",
+                "snowdrift1 held 55555555555555555555555555555555 00000000000000000000000000000007 -1 1099511627776 1795000000000 this 4711 1794000000000 10.0.0.7:8080 a host  é ",
+                "snowdrift1 free 55555555555555555555555555555555 00000000000000000000000000000007 -1 1099511627776 1795000000000 any 0 0  ",
             ]
         );
         for record in records() {

@@ -1,0 +1,206 @@
+'use strict';
+// Claims: a lease of one worker ID by its number. A second host is refused, a restarted one waits for its own dead self,
+// and a holder that has lost the slot issues nothing.
+
+const assert = require('node:assert/strict');
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const { createInterface } = require('node:readline');
+const { after, afterEach, before, beforeEach, describe, test } = require('node:test');
+
+const { createDirectory } = require('../support/own-directory.js');
+const {
+  CachedSnowFlake,
+  SnowFlake,
+  countDuplicates,
+  layouts,
+  rejects,
+  runScript,
+} = require('../support/support.js');
+const { withHosts, within } = require('../support/lease/on-host.js');
+const { Server, missing } = require('../support/lease/servers.js');
+const { memory } = require('../../js/stores/memory.js');
+const { workerNode } = require('../../js/stores/worker-node.js');
+
+const TTL = 1000;
+const CALL = { callTimeout: 500, ttl: TTL };
+const HOSTS = [createDirectory(), createDirectory()];
+const open = [];
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((flake) => flake.close()));
+});
+
+/** A lease by a process of the first or the second host. */
+async function leaseOn(host, store, options) {
+  const before = process.env.SNOWDRIFT_SHARED;
+  process.env.SNOWDRIFT_SHARED = HOSTS[host];
+  // The options are read at once.
+  const opening = SnowFlake.lease(store, { datacenterId: 1, ...CALL, ...options });
+  if (before === undefined) delete process.env.SNOWDRIFT_SHARED;
+  else process.env.SNOWDRIFT_SHARED = before;
+  const flake = await opening;
+  open.push(flake);
+  return flake;
+}
+
+test('a claim is that worker ID, for all processes of the host', async () => {
+  const stored = new Map();
+  const first = await leaseOn(0, memory({ stored }), { workerId: 3 });
+  const second = await leaseOn(0, memory({ stored }), { workerId: 3 });
+  assert.deepEqual(first.lease.slot, { datacenterId: 1, workerId: 3 });
+  assert.equal(second.lease.owner, first.lease.owner);
+  const other = await leaseOn(0, memory({ stored }), { workerId: 4 });
+  assert.equal(other.workerId, 4);
+  const ids = [first, second, other].flatMap((flake) => [...flake.nextIds(2000)]);
+  assert.equal(countDuplicates(ids), 0);
+});
+
+test('a second host is refused with the first one’s host, process and time', async () => {
+  const stored = new Map();
+  const first = await leaseOn(0, memory({ stored }), { workerId: 3 });
+  const before = performance.now();
+  const refusal = leaseOn(1, memory({ stored }), { workerId: 3 });
+  const { message, holders } = await rejects(refusal, 'ERR_SNOWFLAKE_IN_USE');
+  // By default it waits as long as a dead holder's slot stays held.
+  assert.ok(performance.now() - before >= TTL + CALL.callTimeout);
+  assert.match(
+    message,
+    /^workerId 3 of datacenterId 1 in memory:default is held: .*process \d+ on/,
+  );
+  assert.match(message, /claim another workerId$/);
+  assert.deepEqual(
+    holders.map(({ workerId, pid, startedAt }) => [workerId, pid, startedAt instanceof Date]),
+    [[3, process.pid, true]],
+  );
+  assert.equal(typeof holders[0].host, 'string');
+  first.nextId();
+  const other = await leaseOn(1, memory({ stored }), { workerId: 9, waitForSlot: 0 });
+  assert.equal(other.workerId, 9);
+});
+
+test('a claim waits until the holder has closed', async () => {
+  const stored = new Map();
+  const first = await leaseOn(0, memory({ stored }), { workerId: 3 });
+  const last = first.nextId();
+  let isOpen = false;
+  const opening = leaseOn(1, memory({ stored }), { workerId: 3, waitForSlot: 600_000 });
+  const opened = opening.then((flake) => {
+    isOpen = true;
+    return flake;
+  });
+  await rejects(
+    leaseOn(1, memory({ stored }), { workerId: 3, waitForSlot: 0 }),
+    'ERR_SNOWFLAKE_IN_USE',
+  );
+  assert.equal(isOpen, false);
+  await first.close();
+  const second = await opened;
+  assert.equal(second.workerId, 3);
+  assert.ok(second.nextId() > last);
+});
+
+test('wrong claims are refused at once', async () => {
+  const store = memory();
+  for (const workerId of [32, -1, 1.5, '3', null, 3n]) {
+    const { message } = await rejects(leaseOn(0, store, { workerId }), 'ERR_SNOWFLAKE_CONFIG');
+    assert.match(message, /^workerId must be /);
+  }
+  const ofDirectory = SnowFlake.lease('file:///var/lib/app/ids', { datacenterId: 1, workerId: 3 });
+  await rejects(ofDirectory, 'ERR_SNOWFLAKE_CONFIG');
+  const pool = { query: async () => [[]], execute: async () => [] };
+  const options = { layout: { ...layouts.uid, epoch: Date.UTC(2026, 0) }, workerId: 3, ttl: TTL };
+  const numbered = SnowFlake.lease(workerNode(pool), { ...options, clockBack: 'throw' });
+  const { message } = await rejects(numbered, 'ERR_SNOWFLAKE_CONFIG');
+  assert.match(message, /assigns a new workerId at each start: leave out workerId/);
+});
+
+test('a ring draws from a claim, too', async () => {
+  const flake = await CachedSnowFlake.lease(memory(), { datacenterId: 1, workerId: 7, ttl: TTL });
+  open.push(flake);
+  assert.equal(flake.parse(flake.nextId()).workerId, 7);
+});
+
+describe('on a server', { skip: missing('etcd') }, () => {
+  let server;
+  let url;
+  before(async () => {
+    server = await Server.start('etcd');
+  });
+  after(() => server?.stop());
+  beforeEach(({ name }) => {
+    url = `${server.url}?namespace=${name.replace(/[^A-Za-z]+/g, '-').slice(0, 60)}`;
+  });
+
+  test('a restarted container has its worker ID back when its dead self has expired', async () => {
+    await withHosts(2, async (dead, restarted) => {
+      const options = { datacenterId: 1, workerId: 3, ttl: TTL };
+      const first = dead.start();
+      await first.open(url, options);
+      await first.draw();
+      first.kill('SIGKILL');
+      await first.ended;
+      // By default it waits for that long.
+      const { slot, floor } = await restarted.start().open(url, options);
+      assert.deepEqual(slot, { datacenterId: 1, workerId: 3 });
+      assert.ok(floor > 0, 'above what the dead one may have issued');
+    });
+  });
+
+  test('a stopped holder whose slot was claimed is fenced, and continues later', async () => {
+    await withHosts(2, async (one, other) => {
+      const options = { datacenterId: 1, workerId: 3, ttl: TTL, waitForSlot: 600_000 };
+      const pod = one.start();
+      await pod.open(url, options);
+      await pod.draw();
+      pod.kill('SIGSTOP');
+      const next = other.start();
+      await next.open(url, options);
+      await next.draw();
+      pod.kill('SIGCONT');
+      await within(60_000, 'the loss', async () => (await pod.lease()).lost === 'taken');
+      const later = await next.drawn();
+      await next.close();
+      await within(60_000, 'the claim again', async () => (await pod.lease()).state === 'held');
+      const { slot } = await pod.lease();
+      assert.deepEqual(slot, { datacenterId: 1, workerId: 3 });
+      const { ids, refusals } = await pod.drawn();
+      assert.ok(Object.keys(refusals).length > 0, 'it was refused meanwhile');
+      assert.ok(later.ids.length > 0);
+      assert.equal(countDuplicates([...ids, ...later.ids]), 0);
+    });
+  });
+
+  test('workerId beside a server in SNOWDRIFT_LEASE is a claim', async () => {
+    const script = `
+      const { SnowFlake } = require('../..');
+      SnowFlake.ready().then(
+        (flake) => (console.log(flake.workerId), flake.close()),
+        ({ code, message }) => console.log(code, message),
+      );`;
+    const env = { SNOWDRIFT_LEASE: url, datacenterId: '1' };
+    const claim = await runScript(script, { env: { ...env, workerId: '5' } });
+    assert.equal(claim.stdout, '5\n');
+    const wrong = await runScript(script, { env: { ...env, workerId: '32' } });
+    assert.match(wrong.stdout, /^ERR_SNOWFLAKE_CONFIG the environment variable workerId is '32'/);
+  });
+
+  test('forkWorkers() claims a worker ID for each worker', async () => {
+    const options = { datacenterId: 1, lease: url, firstWorkerId: 4, count: 3 };
+    const args = [require.resolve('../support/cluster-app.js'), 'lease', JSON.stringify(options)];
+    const app = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    try {
+      const leased = [];
+      for await (const line of createInterface(app.stdout)) {
+        const { leases, id } = JSON.parse(line);
+        if (leases === undefined) continue;
+        assert.equal(SnowFlake.parse(id).workerId, leases);
+        if (leased.push(leases) === 3) break;
+      }
+      assert.deepEqual(leased.sort(), [4, 5, 6]);
+    } finally {
+      app.kill('SIGTERM');
+      await once(app, 'exit');
+    }
+  });
+});

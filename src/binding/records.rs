@@ -1,0 +1,99 @@
+//! Records of a store, for the commands of `snowdrift namespace` and `slots`: as values, and made from values.
+
+use napi_derive::napi;
+
+use super::values::{GivenLayout, digits, layout_of, report};
+use crate::authority::lease::{Bucket, Floor, Holder, Key, Limits, Namespace, Record, Slot};
+use crate::core::fault::Value;
+use crate::core::layout::Tick;
+
+/// The values of a record under its key; null where no holder of this version writes that. Keys of slots have their values
+/// in any case.
+#[napi(catch_unwind)]
+pub fn read_record(key: String, text: String) -> Value {
+    let Some(key) = Key::of_text(&key) else { return Value::Null };
+    match (key, Record::of_text(&text)) {
+        (Key::Namespace, Some(Record::Namespace(namespace))) => namespace_of(namespace),
+        (Key::Bucket(..), Some(Record::Bucket(Bucket { namespace, .. }))) => {
+            report!(kind: "bucket", namespace: digits(namespace))
+        }
+        (Key::Slot(datacenter, worker), record) => slot_of(datacenter, worker, record),
+        _ => Value::Null,
+    }
+}
+
+fn namespace_of(Namespace { id, layout, limits, floor }: Namespace) -> Value {
+    let Limits { ttl, max_clock_skew, max_ahead } = limits;
+    report!(
+        kind: "namespace",
+        id: digits(id),
+        layout: layout_of(&layout),
+        ttl,
+        maxClockSkew: max_clock_skew,
+        maxAhead: max_ahead,
+        // A tick, 'new' or 'lost'.
+        floor: floor.text(),
+    )
+}
+
+fn slot_of(datacenter: u64, worker: u64, record: Option<Record>) -> Value {
+    match record {
+        Some(Record::Slot(slot)) => {
+            let Slot { namespace, is_held, floor, ceiling, expires, holder, .. } = slot;
+            let Holder { pid, started, is_claim, address, host } = holder;
+            report!(
+                kind: "slot",
+                datacenterId: datacenter,
+                workerId: worker,
+                namespace: digits(namespace),
+                isHeld: is_held,
+                ceiling: ceiling.max(floor),
+                expires,
+                pid,
+                started,
+                isClaim: is_claim,
+                address: (!address.is_empty()).then_some(address),
+                host,
+            )
+        }
+        Some(Record::Made(namespace)) => report!(
+            kind: "made",
+            datacenterId: datacenter,
+            workerId: worker,
+            namespace: digits(namespace),
+        ),
+        _ => report!(kind: "damaged", datacenterId: datacenter, workerId: worker),
+    }
+}
+
+/// The text of a namespace. `floor` is a tick, 'new' or 'lost', as [`read_record`] has it; null where a value is none.
+#[napi(catch_unwind)]
+pub fn namespace_text(
+    id: String,
+    layout: GivenLayout,
+    ttl: f64,
+    max_clock_skew: f64,
+    max_ahead: f64,
+    floor: String,
+) -> Option<String> {
+    let limits = Limits {
+        ttl: ttl as i64,
+        max_clock_skew: max_clock_skew as i64,
+        max_ahead: max_ahead as i64,
+    };
+    let id = u128::from_str_radix(&id, 16).ok()?;
+    let floor = Floor::of_text(&floor)?;
+    Some(Record::Namespace(Namespace { id, layout: layout.0.ok()?, limits, floor }).text())
+}
+
+/// The text of a slot in the place of `text`: free, of this namespace, with this ceiling unless its own is higher, since no
+/// ceiling falls. Null unless `text` is of a held slot.
+#[napi(catch_unwind)]
+pub fn freed_slot_text(text: String, namespace: String, least: f64) -> Option<String> {
+    let Some(Record::Slot(slot @ Slot { is_held: true, .. })) = Record::of_text(&text) else {
+        return None;
+    };
+    let namespace = u128::from_str_radix(&namespace, 16).ok()?;
+    let ceiling = slot.ceiling.max(slot.floor).max(least as Tick);
+    Some(Record::Slot(Slot { namespace, is_held: false, ceiling, ..slot }).text())
+}
