@@ -196,7 +196,7 @@ export interface LeaseOptions
    * than `ttl` + `maxClockSkew` + `maxAhead` is refused with `ERR_SNOWFLAKE_CLOCK_SKEW`.
    *
    * The first holder of a namespace records its `ttl`, `maxClockSkew` and `maxAhead`. A holder with a
-   * larger one is refused with `ERR_SNOWFLAKE_CONFIG`. `npx snowdrift raise` raises the recorded ones.
+   * larger one is refused with `ERR_SNOWFLAKE_CONFIG`. `npx snowdrift namespace raise` raises the recorded ones.
    */
   maxClockSkew?: number;
   /**
@@ -257,8 +257,9 @@ export interface LeaseInfo {
    * - `'missing'`: it is no longer recorded
    * - `'reverted'`: the store returned to an older state, such as a backup
    * - `'page'`: the page by which this host's processes share it was deleted
+   * - `'restored'`: this machine was restored from a snapshot, see {@link Generator.afterRestore}
    */
-  lost?: 'taken' | 'missing' | 'reverted' | 'page';
+  lost?: 'taken' | 'missing' | 'reverted' | 'page' | 'restored';
   /**
    * How far this machine's clock was ahead of the store's at the last renewal, in ms; negative if it was
    * behind. Left out within `maxClockSkew`.
@@ -511,6 +512,20 @@ declare abstract class Generator {
 
   /** The slot at this moment. Null without `state` or a lease. */
   readonly lease: LeaseInfo | null;
+
+  /**
+   * Says that this machine, container or process was restored from a snapshot (AWS Lambda SnapStart, CRIU, a microVM), so that
+   * another one with the same memory may exist. Call it in the hook that runs after each restore, before the first ID.
+   *
+   * The slot ends at once, for all processes of this host, and the lease takes another one: `nextIdAsync()` waits for it.
+   * The original, if it runs on, keeps its slot. A claim takes its worker ID again when the original's hold has expired.
+   *
+   * Linux shows restores of some virtual machines in `/dev/vmclock0` (Linux 6.13 or later; for `afterRestore()`'s purpose, of a
+   * hypervisor that counts generations). Where this process can read that device, it does all this by itself.
+   *
+   * @throws `ERR_SNOWFLAKE_CONFIG` the instance has no lease from a store
+   */
+  afterRestore(): void;
 
   /**
    * Closes this instance: `nextId()` throws `ERR_SNOWFLAKE_CLOSED` from now on. The process remembers what the

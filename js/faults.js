@@ -76,6 +76,7 @@ const LOSSES = {
   missing: () => 'is no longer recorded: a table or key was dropped, or a server lost its data',
   reverted: () =>
     'is recorded with an older ceiling: a backup was restored, or a replica that lagged took over',
+  restored: () => 'may be that of the machine whose snapshot this one was restored from',
   page: () => 'is no longer shared by the processes of this host, since its page was deleted',
 };
 

@@ -143,6 +143,17 @@ class Generator {
     return this.#lease?.report() ?? null;
   }
 
+  afterRestore() {
+    this.#drawer.drop();
+    if (this.#isClosed) return;
+    if (!this.#channel.restored()) {
+      throw configError(
+        'afterRestore() needs a lease from a store: nothing tells this machine from its original by a workerId of your own, or by a record on a disk that may be copied, too. Use SnowFlake.lease() with the URL of a server',
+      );
+    }
+    this.#lease.wantRenewal?.();
+  }
+
   get isClosed() {
     return this.#isClosed;
   }

@@ -2,8 +2,18 @@
 // A register in this process's memory, for tests and as an example. No function awaits before it has changed the
 // map, so each is one atomic step.
 
+const { randomUUID } = require('node:crypto');
+
 const { readOptions } = require('./options.js');
 const { createRegister, decode, encode } = require('./register.js');
+
+/** By the values of a store: its run. */
+const runs = new WeakMap();
+
+function runOf(stored) {
+  if (!runs.has(stored)) runs.set(stored, randomUUID());
+  return runs.get(stored);
+}
 
 /**
  * @param options `namespace`; `now`, the store's clock in Unix ms; `stored`, the values by namespace and key. Registers with the
@@ -17,7 +27,9 @@ function memory(options) {
 
   return createRegister({
     name,
+    notesErrors: true,
     now: async () => now(),
+    describeRun: async () => runOf(stored),
     read: async (key) => ({ record: recordOf(key), now: now() }),
 
     async write(key, record, before) {

@@ -22,6 +22,7 @@ use super::source::Source;
 use super::values::{end_of, report};
 use crate::core::fault::{Fault, Value, fault};
 use crate::core::listeners::Listener;
+use crate::pages::Loss;
 
 thread_local! {
     static CHANNELS: Channels = Channels::default();
@@ -205,6 +206,19 @@ impl Channel {
     #[napi(catch_unwind)]
     pub fn ceiling(&self) -> Option<i64> {
         self.with(|source| end_of(source.node().layout(), source.window().ceiling))
+    }
+
+    /// Ends the slot, since this machine was restored from a snapshot. Returns false where no store has leased it.
+    #[napi(catch_unwind)]
+    pub fn restored(&self) -> bool {
+        self.draws.lose();
+        self.find(|source| {
+            let page = source.page();
+            page.leasing()?;
+            page.end_lease(Loss::Restored);
+            Some(())
+        })
+        .is_some()
     }
 
     /// Draws from the requested source from now on. If that cannot be opened, the previous one stays, with its page ended.

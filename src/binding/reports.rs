@@ -88,11 +88,12 @@ pub fn stats_of(source: &Source) -> Value {
     )
 }
 
-const LOSSES: [(&str, Loss); 4] = [
+const LOSSES: [(&str, Loss); 5] = [
     ("taken", Loss::Taken),
     ("missing", Loss::Missing),
     ("reverted", Loss::Reverted),
     ("released", Loss::Released),
+    ("restored", Loss::Restored),
 ];
 
 /// The state of a leased page. The floor and the ceiling are ticks.

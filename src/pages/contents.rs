@@ -23,6 +23,7 @@ use super::processes::{ENTRIES, Entry};
 use crate::core::layout::{MAX_COUNTERS, Tick};
 use crate::core::sequence::{Cells, mark_code, mark_of};
 use crate::files::path::Identity;
+use crate::files::vmclock;
 
 /// The length of a page.
 pub const BYTES: usize = 4096;
@@ -123,8 +124,10 @@ pub struct Kept {
     pub run: AtomicU64,
     /// Of a leased page: 1 once a process wants the others to renew it soon.
     pub asked: AtomicU64,
+    /// Of a leased page: the restore of its machine, by [`vmclock`](crate::files::vmclock). The creator writes it.
+    generation: AtomicU64,
     /// For the state of an authority.
-    _state: [AtomicU64; 28],
+    _state: [AtomicU64; 27],
 }
 
 /// Where a process announces the token of its next write; zeros for none.
@@ -149,6 +152,8 @@ pub enum Loss {
     Reverted,
     /// The last process of this host released it.
     Released,
+    /// This machine was restored from a snapshot, and the slot may be its original's.
+    Restored,
 }
 
 /// State of a leased page.
@@ -243,7 +248,7 @@ impl Kept {
 
     /// State of a leased page.
     pub(super) fn leasing(&self, owner: u128) -> Leasing {
-        let losses = [Loss::Taken, Loss::Missing, Loss::Reverted, Loss::Released];
+        let losses = [Loss::Taken, Loss::Missing, Loss::Reverted, Loss::Released, Loss::Restored];
         let loss = self.loss.load(Acquire);
         let (renewer, since_ms) = self.renewer();
         Leasing {
@@ -259,9 +264,17 @@ impl Kept {
         }
     }
 
-    /// The ID of a leased page's namespace.
+    /// The ID of a leased page's namespace, and the restore of the machine that leases it.
     pub fn set_namespace(&self, namespace: u128) {
         set_id(&self.namespace, namespace);
+        self.generation.store(vmclock::generation(), Release);
+    }
+
+    /// Whether the machine was restored since then, as far as it shows that or the application has said so.
+    #[inline]
+    pub(super) fn is_restored(&self) -> bool {
+        self.generation.load(Acquire) != vmclock::generation()
+            || self.loss.load(Acquire) == Loss::Restored as u64
     }
 
     /// Counts a renewal by this process.

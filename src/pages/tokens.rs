@@ -28,6 +28,22 @@ impl Page {
         let announced = self.contents().announced.iter().map(|place| place.token.load(Acquire));
         announced.filter(|&token| token != 0)
     }
+
+    /// Whether other living users have places: those who have joined its slot. As it may be, if the system does not tell.
+    pub fn has_other_places(&self, own: Option<&Announcer>) -> bool {
+        let here = self.places.0.load(Acquire);
+        if here & !own.map_or(0, |own| 1 << own.place) != 0 {
+            return true;
+        }
+        if !cfg!(any(target_os = "linux", windows)) {
+            return self.is_used().unwrap_or(true);
+        }
+        let mut elsewhere = (0..PLACES).filter(|place| here & 1 << place == 0);
+        elsewhere.any(|place| {
+            let hold = self.with_file(|file| lock::held(file, byte_of(place)));
+            hold.map_or(true, |hold| hold.is_some())
+        })
+    }
 }
 
 /// The places of a page that users in this process have, a bit for each.

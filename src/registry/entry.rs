@@ -100,6 +100,12 @@ impl Entry {
         self.reached.fetch_max(tick, SeqCst);
     }
 
+    /// Notes what the slots have reached that the process has lost. Their users may not have left them yet.
+    pub fn note_lost(&self, tenancy: &Tenancy) {
+        let lost = tenancy.uses.iter().filter(|one| one.generator.page().has_ended());
+        lost.for_each(|one| self.note_reached(one.generator.highest()));
+    }
+
     /// The tenancy, once no thread takes or releases a slot.
     pub fn settled_tenancy(&self) -> Result<MutexGuard<'_, Tenancy>, Failure> {
         let mut tenancy = self.tenancy.lock();
@@ -141,6 +147,8 @@ impl Tenancy {
             let conflict = match (&one.held, &request.by) {
                 (Held::Page | Held::Window, By::Thread) => None,
                 (Held::Page, _) if one.has_ended() => continue,
+                // Its user has lost the slot, and may take the same one again.
+                (Held::Window, By::Search) if one.generator.page().has_ended() => continue,
                 (Held::Page, _) => Some(fault!("open-leased", scope: "host")),
                 (_, By::Thread) => continue,
                 (_, By::Search) if !is_host => Some(fault!("open-already")),

@@ -28,7 +28,7 @@ struct Leased {
     generator: Arc<Generator>,
     /// None once its user has left it.
     share: Mutex<Option<Share>>,
-    /// The place for this user's tokens, from its first one on.
+    /// The place for this user's tokens, from when it has joined.
     announcer: Mutex<Option<Announcer>>,
     /// The page, locked so that nobody joins it: from when nobody else uses it until it is removed.
     last: Mutex<Option<Page>>,
@@ -95,7 +95,7 @@ impl LeasePage for LeasedPage {
 
     fn phase(&self) -> Phase {
         let page = self.page();
-        match (page.has_ended(), page.sequence().is_closed()) {
+        match (page.ends_restored() || page.has_ended(), page.sequence().is_closed()) {
             (true, _) => Phase::Ended,
             (false, true) => Phase::Pending,
             (false, false) => Phase::Open,
@@ -143,6 +143,7 @@ impl LeasePage for LeasedPage {
         if page.has_ended() {
             return;
         }
+        self.take_place();
         generator.raise_ceiling(ceiling);
         let kept = page.kept();
         kept.run.store(at.run, Release);
@@ -154,6 +155,7 @@ impl LeasePage for LeasedPage {
     }
 
     fn open(&self, window: Window, expires: i64, at: At) {
+        self.take_place();
         let kept = self.page().kept();
         kept.set_renewed(at.mono, Some(expires), self.0.ttl_ms);
         kept.run.store(at.run, Release);
@@ -173,9 +175,7 @@ impl LeasePage for LeasedPage {
     }
 
     fn is_shared(&self) -> bool {
-        let is_shared_here = self.0.share.lock().as_ref().is_some_and(Share::is_shared);
-        // As it may be, if the system does not tell.
-        is_shared_here || self.page().is_used().unwrap_or(true)
+        self.page().has_other_places(self.0.announcer.lock().as_ref())
     }
 
     fn is_gone(&self) -> bool {
@@ -286,6 +286,7 @@ impl Leases {
         // Where this process has the node open already, another one may do.
         let conflict = |failure: Failure| Failure::new(Class::Conflict, failure.fault);
         tenancy.find(request, directory.is_some(), None).map_err(conflict)?;
+        entry.note_lost(&tenancy);
         let owner = fastrand::u128(1..);
         let max_ahead = request.max_ahead();
         let (page, held) = match directory {

@@ -102,11 +102,6 @@ impl Share {
         Some(self.entry.share(&mut tenancy.uses[at], request))
     }
 
-    /// Whether the process has other shares in it.
-    pub(super) fn is_shared(&self) -> bool {
-        self.look(|one| (one.users > 1).then_some(())).is_some()
-    }
-
     fn look<R>(&self, look: impl FnOnce(&Use) -> Option<R>) -> Option<R> {
         let tenancy = self.entry.tenancy.lock();
         self.place(&tenancy).and_then(|at| look(&tenancy.uses[at]))

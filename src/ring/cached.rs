@@ -13,6 +13,7 @@ use super::{Caching, RingStats};
 use crate::core::fault::{Fault, fault};
 use crate::core::listeners::Listeners;
 use crate::generator::{Generator, Policies, Refusal, Reserved, Waits};
+use crate::pages::Page;
 use crate::registry::Share;
 
 /// The pause of a taker of an empty ring before it looks again.
@@ -25,6 +26,8 @@ static RINGS: LazyLock<Mutex<Vec<Weak<Cached>>>> = LazyLock::new(Mutex::default)
 pub struct Cached(pub(super) Arc<Inner>);
 
 pub(super) struct Inner {
+    /// A lease has no other page.
+    page: Arc<Page>,
     pub generator: Arc<Generator>,
     pub caching: Caching,
     policies: Policies,
@@ -99,6 +102,7 @@ impl Cached {
     ) -> Result<Cached, Fault> {
         let (padder, ring) = ring(caching.slots(generator.node().layout())?);
         let inner = Arc::new(Inner {
+            page: generator.page(),
             generator,
             caching,
             policies,
@@ -201,6 +205,10 @@ impl Drop for Cached {
 
 impl Inner {
     pub(super) fn oldest(&self) -> u64 {
+        if self.page.is_restored() {
+            // The machine's original hands them out.
+            return u64::MAX;
+        }
         let now = self.generator.tick_now();
         self.generator.node().below(now.saturating_sub(self.caching.max_age))
     }

@@ -1,0 +1,117 @@
+'use strict';
+// A machine that was restored from a snapshot: its original may run on with the same slot. So it issues nothing more from that,
+// and leaves it alone.
+
+const assert = require('node:assert/strict');
+const { afterEach, test } = require('node:test');
+
+const { memory } = require('../../js/stores/memory.js');
+const { createDirectory } = require('../support/own-directory.js');
+const { missing: noMachine, underShiftedClock } = require('../support/machine.js');
+const { CachedSnowFlake, SnowFlake, refuses, until } = require('../support/support.js');
+
+const EXPIRED = 'ERR_SNOWFLAKE_LEASE_EXPIRED';
+
+process.env.SNOWDRIFT_SHARED = createDirectory();
+const open = [];
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((flake) => flake.close()));
+});
+
+async function lease(stored, options, Class = SnowFlake) {
+  const store = memory({ stored });
+  const flake = await Class.lease(store, { datacenterId: 1, ttl: 600_000, ...options });
+  open.push(flake);
+  return flake;
+}
+
+/** The words of a slot's record. */
+const recordOf = (stored, { workerId }) =>
+  stored.get(`default/slots/1/0/${workerId}`).split(' ').slice(1);
+
+for (const scope of ['host', 'process']) {
+  test(`afterRestore() ends the slot and takes another (scope '${scope}')`, async () => {
+    const stored = new Map();
+    const flake = await lease(stored, { scope });
+    const { slot, owner } = flake.lease;
+    flake.nextId();
+    const record = recordOf(stored, slot);
+    flake.afterRestore();
+    refuses(() => flake.nextId(), EXPIRED);
+    await until(() => flake.lease.state === 'held' && flake.lease.owner !== owner);
+    assert.notEqual(flake.workerId, slot.workerId);
+    assert.equal(flake.parse(flake.nextId()).workerId, flake.workerId);
+    assert.deepEqual(recordOf(stored, slot), record, 'the original keeps its slot');
+  });
+}
+
+test('all users of the host leave the slot, and nobody joins it', async () => {
+  const stored = new Map();
+  const [first, second] = [await lease(stored), await lease(stored)];
+  const { owner } = first.lease;
+  assert.equal(second.lease.owner, owner);
+  first.afterRestore();
+  refuses(() => second.nextId(), EXPIRED);
+  const third = await lease(stored);
+  assert.notEqual(third.lease.owner, owner);
+  await until(() => [first, second].every((flake) => flake.lease.owner === third.lease.owner));
+});
+
+test('IDs that were made ahead are dropped', async () => {
+  const stored = new Map();
+  const options = { maxAge: 600_000, clockBack: 'wait' };
+  const cached = await lease(stored, options, CachedSnowFlake);
+  const { workerId } = cached;
+  cached.nextId();
+  assert.ok(cached.stats().ring.left > 0);
+  cached.afterRestore();
+  refuses(() => cached.nextId(), EXPIRED);
+  await until(() => cached.lease.state === 'held' && cached.workerId !== workerId);
+  assert.notEqual(cached.parse(await cached.nextIdAsync()).workerId, workerId);
+});
+
+test('a claim waits until its original has expired', async () => {
+  const stored = new Map();
+  const flake = await lease(stored, { workerId: 3, ttl: 1000 });
+  const { owner, ceiling } = flake.lease;
+  flake.afterRestore();
+  await until(() => flake.lease.state === 'held' && flake.lease.owner !== owner);
+  assert.equal(flake.workerId, 3);
+  assert.ok(flake.lease.floor >= ceiling, 'above all that the original may have issued');
+});
+
+test('afterRestore() is refused without a lease from a store', () => {
+  const flake = new SnowFlake({ datacenterId: 1, workerId: 3 });
+  const { message } = refuses(() => flake.afterRestore(), 'ERR_SNOWFLAKE_CONFIG');
+  assert.match(message, /needs a lease from a store/);
+  flake.close();
+  flake.afterRestore();
+});
+
+test('a machine that shows its restores ends its slot by itself', {
+  skip: noMachine(),
+}, async () => {
+  const { before, refused, after, left, warned } = await underShiftedClock(`
+    const { memory } = require(${JSON.stringify(require.resolve('../../js/stores/memory.js'))});
+    restore(7);
+    const stored = new Map();
+    const options = { datacenterId: 1, ttl: 600_000 };
+    const flake = await SnowFlake.lease(memory({ stored }), options);
+    const before = flake.parse(flake.nextId()).workerId;
+    await turn();
+    restore(8);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    const refused = thrown(() => flake.nextId())?.code;
+    const joined = await SnowFlake.lease(memory({ stored }), options);
+    while (flake.workerId === before) await new Promise((resolve) => setTimeout(resolve, 10));
+    const after = [flake.nextId(), joined.nextId()].map((id) => flake.parse(id).workerId);
+    const left = stored.get('default/slots/1/0/' + before).split(' ')[2];
+    await turn();
+    await Promise.all([flake.close(), joined.close()]);
+    return { before, refused, after, left, warned: warnings.map(({ code, message }) => [code, message]) };`);
+  assert.equal(refused, EXPIRED);
+  assert.ok(after.every((workerId) => workerId !== before));
+  assert.equal(left, 'held');
+  assert.match(String(warned), /SNOWFLAKE_SLOT_LOST.*restored from/);
+});
