@@ -109,7 +109,7 @@ test('layout shows what bit widths allow', async () => {
 
 test('wrong usage exits with 2 and says what to do; a failure exits with 1', async () => {
   for (const [args, code, said] of [
-    [['nope'], 2, /no command 'nope'\. The commands are next, parse, .*, serve, help$/m],
+    [['nope'], 2, /no command 'nope'\. The commands are next, parse, .*, serve, .*, help$/m],
     [
       ['next'],
       2,
@@ -158,15 +158,44 @@ test('wrong usage exits with 2 and says what to do; a failure exits with 1', asy
     [['slots', '/var'], 2, /argument of slots must be a URL, such as file:\/\/\/var/],
     [['slots', 'file://var'], 2, /file: URL with three slashes/],
     [['slots', 'postgres://app:ge#heim@db/x'], 2, /slots is not a valid URL.*Percent-encode/],
-    [['create'], 2, /create needs a URL, such as snowdrift create postgres:/],
+    [
+      ['namespace', 'create'],
+      2,
+      /namespace create needs a URL, such as snowdrift namespace create postgres:/,
+    ],
+    [['namespace', 'creat'], 2, /no command 'namespace creat'. Did you mean namespace create\?/],
+    [
+      ['namespace', 'slots'],
+      2,
+      /no command 'namespace slots'\. The commands are .*namespace raise/,
+    ],
+    [['create', 'redis://u:geheim@h'], 2, /'create': write snowdrift namespace create$/m],
+    [['raise'], 2, /'raise': write snowdrift namespace raise$/m],
+    [['help', 'recover'], 2, /'recover': write snowdrift namespace recover$/m],
     [['reset'], 2, /reset needs --datacenter-id and --worker-id/],
     [['reset', '--datacenter-id', '8', '--worker-id', '0'], 2, /--datacenter-id must be .* 0 to 7/],
-    [['create', 'file:///var'], 2, /create is for namespaces.*snowdrift reset/],
-    [['create', 'redis://localhost'], 2, /create needs --new/],
-    [['raise', 'redis://localhost'], 2, /raise needs --ttl or --max-clock-skew or --max-ahead/],
-    [['raise', 'redis://localhost', '--ttl', '5'], 2, /--ttl must be a whole number from 1000/],
-    [['raise', 'redis://localhost', '--max-ahead', '-1'], 2, /--max-ahead/],
-    [['recover', 'redis://localhost', '--layout', 'x'], 2, /the layout must be node, twitter/],
+    [
+      ['namespace', 'create', 'file:///var'],
+      2,
+      /namespace create is for namespaces.*snowdrift reset/,
+    ],
+    [['namespace', 'create', 'redis://localhost'], 2, /namespace create needs --new/],
+    [
+      ['namespace', 'raise', 'redis://localhost'],
+      2,
+      /namespace raise needs --ttl or --max-clock-skew or --max-ahead/,
+    ],
+    [
+      ['namespace', 'raise', 'redis://localhost', '--ttl', '5'],
+      2,
+      /--ttl must be a whole number from 1000/,
+    ],
+    [['namespace', 'raise', 'redis://localhost', '--max-ahead', '-1'], 2, /--max-ahead/],
+    [
+      ['namespace', 'recover', 'redis://localhost', '--layout', 'x'],
+      2,
+      /the layout must be node, twitter/,
+    ],
     [['slots', 'gopher://x'], 2, /argument of slots must be a URL of file:/],
     [['slots', 'file:///no/such'], 1, /ERR_SNOWFLAKE_STORE: .*\/no\/such.* Check the path/],
     [['parse'], 2, /parse needs an ID/],
@@ -344,9 +373,10 @@ test('control characters of arguments are escaped in every error', async () => {
     ['slots', `file:///no/${hostile}`],
     ['slots', `postgres://user:pass@${hostile}/x`],
     ['reset', ...NODE, `file:///no/${hostile}`],
-    ['raise', 'redis://localhost', '--ttl', hostile],
-    ['recover', 'redis://localhost', '--layout', hostile],
-    ['create', hostile],
+    ['namespace', hostile],
+    ['namespace', 'raise', 'redis://localhost', '--ttl', hostile],
+    ['namespace', 'recover', 'redis://localhost', '--layout', hostile],
+    ['namespace', 'create', hostile],
     ['sql', hostile],
     ['serve', hostile],
     ['serve', ...NODE, '--host', hostile],
@@ -364,20 +394,22 @@ test('help and version', async () => {
   assert.equal((await run(['-h'])).stdout, (await run(['--help'])).stdout);
   assert.equal((await run(['parse', '-h'])).stdout, (await run(['parse', '--help'])).stdout);
   assert.equal((await run([])).code, 0);
+  assert.equal((await run(['namespace', '--help'])).stdout, (await run(['--help'])).stdout);
   for (const command of [
     'next',
     'parse',
     'layout',
     'slots',
     'reset',
-    'recover',
-    'create',
-    'raise',
     'serve',
+    'namespace recover',
+    'namespace create',
+    'namespace raise',
   ]) {
-    const { stdout, code } = await run([command, '--help']);
+    const words = command.split(' ');
+    const { stdout, code } = await run([...words, '--help']);
     assert.equal(code, 0);
-    assert.equal((await run(['help', command])).stdout, stdout);
+    assert.equal((await run(['help', ...words])).stdout, stdout);
     assert.match(stdout, new RegExp(`^Usage: snowdrift ${command} `));
     assert.ok(stdout.split('\n').every((line) => line.length <= 110));
   }
@@ -434,7 +466,7 @@ test('a password comes from the environment or a file; one in an argument is war
       [['slots', url], {}, true],
       [['slots', '--lease-file', file], {}, false],
       [['slots'], { SNOWDRIFT_LEASE: url }, false],
-      [['create', '--new', '--lease-file', file], {}, false],
+      [['namespace', 'create', '--new', '--lease-file', file], {}, false],
     ]) {
       const { code, said } = await run(args, { env });
       assert.equal(code, 1, said);

@@ -8,6 +8,7 @@ const { faultsOfEnvironment } = require('../generator/options.js');
 const { layouts, readLayout } = require('../ids/layouts.js');
 const { DATE_LIMIT } = require('../ids/presets.js');
 const { parseLayoutKey } = require('../ids/layout-key.js');
+const { isServer } = require('../stores/url.js');
 const { FILE_HELP, STORE_OPTIONS, readUrl } = require('./store-url.js');
 
 const LAYOUT_OPTIONS = { layout: { type: 'string' }, epoch: { type: 'string' } };
@@ -29,7 +30,7 @@ const NODE_OPTIONS = {
 };
 
 const NODE_HELP = `  --datacenter-id N     default: the environment variable datacenterId
-  --worker-id N         default: the environment variable workerId
+  --worker-id N         default: the environment variable workerId. With a lease from a server, claims it
   --state DIRECTORY     records the node there, so that no restart or other host issues duplicates
   --lease URL           leases a free worker ID from file:///var/lib/app/ids, postgres://..., ...
                         Default: the environment variable SNOWDRIFT_LEASE
@@ -115,29 +116,39 @@ function checkNode(node, layout, takesAnyWorker) {
   throw configError(`${ways.join(', or ')}${found.join('')}`);
 }
 
-/** The store's URL for a lease: of the flag, or of the environment; undefined without a lease. */
+/** The store's URL for a lease, and whether it is that of the flag; undefined without a lease. */
 function readLease(flags, workerId) {
   const ofEnvironment = variable('SNOWDRIFT_LEASE');
   const isFlag = flags.lease !== undefined;
   const isSet = ofEnvironment !== undefined && variable('SNOWDRIFT_STATE') === undefined;
   if (!isFlag && (!isSet || flags.state !== undefined)) return undefined;
   const name = isFlag ? '--lease' : 'the environment variable SNOWDRIFT_LEASE';
-  if (workerId !== undefined || flags.state !== undefined) {
+  const url = readUrl(name, isFlag ? flags.lease : ofEnvironment);
+  if (flags.state !== undefined || (workerId !== undefined && !isServer(url))) {
     throw configError(
       `${name} takes any free worker ID: leave out --worker-id and --state, or the lease`,
     );
   }
-  return readUrl(name, isFlag ? flags.lease : ofEnvironment);
+  return { url, isFlag };
 }
 
-/** Opens the generator of NODE_OPTIONS. */
-async function openGenerator(flags, more = {}) {
+/**
+ * Opens the generator of NODE_OPTIONS.
+ * @param ofServer options of a lease from a server
+ */
+async function openGenerator(flags, more = {}, ofServer = {}) {
   const layout = readLayoutFlags(flags);
   const node = readNodeFlags(flags, layout ?? layouts.node);
   const lease = readLease(flags, node.workerId);
   checkNode(node, layout ?? layouts.node, lease !== undefined);
   const { workerId, ...others } = { ...(layout && { layout }), ...node, ...more };
-  if (lease !== undefined) return SnowFlake.lease(lease, others);
+  if (lease !== undefined) {
+    const claim = isServer(lease.url)
+      ? { ...(workerId !== undefined && { workerId }), ...ofServer }
+      : {};
+    // Beside a store of the environment, the workerId of the environment is a claim.
+    return SnowFlake.lease(lease.isFlag ? lease.url : undefined, { ...others, ...claim });
+  }
   const { state } = flags;
   if (state === undefined) return new SnowFlake({ ...others, workerId });
   directoryOf('--state', state, { urlOnly: false });
@@ -151,6 +162,7 @@ module.exports = {
   NODE_OPTIONS,
   openGenerator,
   readLayoutFlags,
+  readLease,
   readNodeFlags,
   readWholeNumber,
 };

@@ -16,10 +16,10 @@ const COMMANDS = {
   sql: () => require('./sql.js'),
   slots: () => require('./slots.js'),
   reset: () => require('./reset.js'),
-  recover: () => require('./recover.js'),
-  create: () => require('./create.js'),
-  raise: () => require('./raise.js'),
   serve: () => require('./serve.js'),
+  'namespace create': () => require('./create.js'),
+  'namespace raise': () => require('./raise.js'),
+  'namespace recover': () => require('./recover.js'),
 };
 
 const HELP = `Usage: snowdrift <command> [options]
@@ -27,23 +27,28 @@ const HELP = `Usage: snowdrift <command> [options]
   next     generates IDs
   parse    decodes IDs
   layout   shows the capacity of a layout
-  sql      prints SQL functions and partitions for IDs
+  sql      prints SQL functions and partitions for IDs, and the table of leases
   slots    lists worker IDs and their holders
   reset    makes a slot or page usable after a wrong clock
-  recover  raises the floor of a namespace after a restore or a loss
-  create   creates a namespace ahead of its first holder
-  raise    raises the ttl, maxClockSkew or maxAhead that a namespace allows
   serve    serves IDs by HTTP, for services in other languages
+
+  namespace create    creates a namespace ahead of its first holder
+  namespace raise     raises the ttl, maxClockSkew or maxAhead that a namespace allows
+  namespace recover   raises the floor of a namespace after a restore or a loss
 
   snowdrift help <command> shows its options, snowdrift --version the version.
   Each command has --json. Output is coloured on a terminal, unless NO_COLOR is set.`;
 
 class UsageError extends Error {}
 
+const isHelp = (text) => ['--help', '-h', 'help'].includes(text);
 const isCommand = (name) => Object.hasOwn(COMMANDS, name);
 
 function noCommand(name, args) {
   const names = Object.keys(COMMANDS);
+  if (isCommand(`namespace ${name}`)) {
+    return new UsageError(`there is no command '${name}': write snowdrift namespace ${name}`);
+  }
   const later = name.startsWith('-') ? args.find(isCommand) : undefined;
   if (later !== undefined) {
     return new UsageError(`the command comes first: snowdrift ${later} ${name} ...`);
@@ -68,8 +73,12 @@ function checkNotEmpty(name, { values, positionals }) {
 async function main([name, ...args]) {
   if (['--version', '-v'].includes(name)) return print(require('../../package.json').version);
   // snowdrift help parse
-  if (name === 'help' && args.length > 0) return await main([args[0], '--help']);
-  if (name === undefined || ['--help', '-h', 'help'].includes(name)) return print(HELP);
+  if (name === 'help' && args.length > 0) return await main([...args.slice(0, 2), '--help']);
+  // snowdrift namespace create
+  if (name === 'namespace' && args.length > 0 && !isHelp(args[0])) {
+    return await main([`namespace ${args[0]}`, ...args.slice(1)]);
+  }
+  if (name === undefined || name === 'namespace' || isHelp(name)) return print(HELP);
   if (!isCommand(name)) throw noCommand(name, args);
   const command = COMMANDS[name]();
   const options = {

@@ -1,21 +1,31 @@
 'use strict';
-// Common parts of the commands that read or change the record of a namespace.
+// Common parts of the commands that read or change the records of a namespace. Rust makes and reads the records, and the rules by
+// which they change are those of src/authority/lease.
+
+const { randomBytes } = require('node:crypto');
 
 const { SnowFlakeError, configError, unwrap } = require('../errors.js');
 const { LIMIT_RANGES, readLeaseOptions } = require('../generator/options.js');
-const { parseLayoutKey } = require('../ids/layout-key.js');
+const { layoutKey } = require('../ids/layout-key.js');
 const { StoreCalls } = require('../lease/calls.js');
-const { LIMITS } = require('../lease/namespace.js');
+const { LIMITS } = require('../lease/lease.js');
 const native = require('../native.js');
 const { connect } = require('../stores/connect.js');
+const { formatConflict } = require('../stores/failures.js');
 const { isServer } = require('../stores/url.js');
-const { moment } = require('../time.js');
+const { hostMonotonic, moment } = require('../time.js');
 const { readWholeNumber } = require('./flags.js');
 const { STORE_OPTIONS, readStoreUrl } = require('./store-url.js');
 const { table } = require('./terminal.js');
 
 /** Time limit of a call to a store, ms. */
 const CALL_MS = 10_000;
+
+/** The most tries of a change while other processes change the same record. A holder renews thrice in a ttl. */
+const MAX_TRIES = 20;
+
+/** The key of the namespace's own record. */
+const KEY = 'namespace';
 
 const LIMIT_OPTIONS = {
   ...STORE_OPTIONS,
@@ -51,68 +61,191 @@ function withDefaultLimits(limits) {
   return { ttl: leasing.ttl, maxClockSkew: leasing.maxClockSkew, maxAhead };
 }
 
-/** Connects a store for `use`, which receives its name and its calls, and closes it afterwards. */
-async function withStore(url, use) {
-  const store = await connect(url);
-  const calls = new StoreCalls(store, CALL_MS);
-  try {
-    return await use(store.name, calls);
-  } finally {
-    await calls.close();
+/** The higher of each limit. */
+const largerLimits = (one, other) =>
+  Object.fromEntries(
+    Object.keys(LIMITS).map((name) => [name, Math.max(one[name], other[name] ?? 0)]),
+  );
+
+const newId = () => randomBytes(16).toString('hex');
+
+function newToken() {
+  const token = randomBytes(8).toString('hex');
+  // Zero is no token.
+  return /[^0]/.test(token) ? token : newToken();
+}
+
+function namespaceOf([record]) {
+  if (record === undefined) return {};
+  const [, token, text] = record;
+  const values = native.readRecord(KEY, text);
+  return values === null ? { isDamaged: true } : { namespace: { ...values, token } };
+}
+
+/** The records of a namespace. */
+class Records {
+  #calls;
+
+  constructor(register) {
+    this.name = register.name;
+    this.#calls = new StoreCalls(register, CALL_MS);
+  }
+
+  #make(call) {
+    return this.#calls.make(call, CALL_MS);
+  }
+
+  /** Reads the latest time that the store's clock can show now, Unix ms. */
+  async latestNow() {
+    const { now, called } = await this.#make({ call: 'now' });
+    return now + hostMonotonic() - called;
+  }
+
+  /** The namespace: its values, and the token of its record; undefined if there is none. */
+  async read() {
+    return this.#checked(await this.look());
+  }
+
+  /** As read(), but where the record cannot be read, `isDamaged` says so. */
+  async look() {
+    const { records } = await this.#make({ call: 'read', key: KEY });
+    return namespaceOf(records);
+  }
+
+  #checked({ namespace, isDamaged }) {
+    if (isDamaged) throw formatConflict(this.name, `the key ${KEY}`);
+    return namespace;
+  }
+
+  /**
+   * Writes the namespace in the place of the one with the token `before`; undefined where there must be none.
+   * @returns what it has written, or with `isFound` what it found instead: undefined for nothing
+   */
+  async write(namespace, before) {
+    const { id, layout, ttl, maxClockSkew, maxAhead, floor } = namespace;
+    const text = native.namespaceText(id, layout, ttl, maxClockSkew, maxAhead, String(floor));
+    const token = newToken();
+    const call = { call: 'write', key: KEY, token, text, before };
+    const { kind, records } = await this.#make(call);
+    if (kind === 'differs') return { isWritten: false, found: this.#checked(namespaceOf(records)) };
+    return { isWritten: true, found: { ...namespace, token } };
+  }
+
+  /**
+   * Changes the namespace.
+   * @param change returns the new values for those that were found
+   * @param advice what to do if there is no namespace
+   */
+  async change(change, advice) {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const before = await this.read();
+      if (before === undefined) throw this.missing(advice);
+      const { isWritten, found } = await this.write(await change(before), before.token);
+      if (isWritten) return found;
+    }
+    throw this.#busy(`the record of the namespace`);
+  }
+
+  /** All records of slots and buckets: key, values and text of each; and the store's clock, Unix ms. */
+  async list() {
+    const { records, now } = await this.#make({ call: 'list', prefix: 'slots/' });
+    return {
+      now: now ?? (await this.latestNow()),
+      records: records.map(([key, token, text]) => ({
+        ...{ key, token, text },
+        values: native.readRecord(key, text),
+      })),
+    };
+  }
+
+  /**
+   * Frees a held slot for a namespace, with a ceiling that is not below the namespace's floor. Its holder finds at its next
+   * renewal that the slot is not its own any more.
+   */
+  async free({ key, token, text }, { id, floor }) {
+    let found = [key, token, text];
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const [, before, held] = found;
+      const freed = native.freedSlotText(held, id, Number(floor));
+      if (freed === null) return;
+      const call = { call: 'write', key, token: newToken(), text: freed, before };
+      const { kind, records } = await this.#make(call);
+      if (kind === 'written') return;
+      // Its holder has renewed it meanwhile, another one has taken it, or it was deleted.
+      [found] = records;
+      if (found === undefined || native.readRecord(key, found[2])?.namespace === id) return;
+    }
+    throw this.#busy(`the record ${key}`);
+  }
+
+  missing(advice) {
+    const what = `${this.name} has no record of a namespace. ${advice}`;
+    return new SnowFlakeError('ERR_SNOWFLAKE_STORE', what);
+  }
+
+  #busy(record) {
+    const what = `${this.name}: other processes keep changing ${record}. Run the command again`;
+    return new SnowFlakeError('ERR_SNOWFLAKE_STORE', what);
+  }
+
+  close() {
+    return this.#calls.close();
   }
 }
 
-/** The namespace's record; undefined if there is none. */
-async function readRecord(calls) {
-  const { namespace } = await calls.call('slots');
-  return namespace;
+/** Opens the records of a URL for `use`, and closes the store afterwards. */
+async function withRecords(url, use) {
+  const records = new Records(await connect(url));
+  try {
+    return await use(records);
+  } finally {
+    await records.close();
+  }
 }
 
-function noRecordError(name, advice) {
-  return new SnowFlakeError(
-    'ERR_SNOWFLAKE_STORE',
-    `${name} has no record of a namespace. ${advice}`,
-  );
+/** The last ms of a tick, Unix ms; null for no tick: of -1, or a floor that the next lease sets. */
+function endOf(layout, tick) {
+  const number = Number(tick);
+  return number >= 0 ? unwrap(native.tickEnd(layout, number)) : null;
 }
 
-/** The last ms of a tick, Unix ms; null for no tick (-1). */
-function endOf(key, tick) {
-  return tick < 0 ? null : unwrap(native.tickEnd(parseLayoutKey(key), tick));
+/** A namespace with its floor in Unix ms. */
+function asJson({ id, layout, ttl, maxClockSkew, maxAhead, floor }) {
+  const limits = { ttl, maxClockSkew, maxAhead };
+  return { id, layout: layoutKey(layout), ...limits, floor: endOf(layout, floor) };
 }
 
-/** A record with its floor in Unix ms. */
-function asJson({ floor, ...namespace }) {
-  return { ...namespace, floor: endOf(namespace.layout, floor) };
-}
-
-function recordLines({ id, layout, ttl, maxClockSkew, maxAhead, floor }) {
-  const end = endOf(layout, floor);
+function namespaceLines(namespace) {
+  const { id, layout, ttl, maxClockSkew, maxAhead, floor } = asJson(namespace);
+  const isLost = namespace.floor === 'lost';
+  const open = isLost ? 'not yet: the next lease sets it, above all earlier IDs' : 'none';
   return table([
     ['namespace', id],
     ['layout', layout],
     ['ttl', `${ttl} ms`],
     ['maxClockSkew', `${maxClockSkew} ms`],
     ['maxAhead', `${maxAhead} ms`],
-    ['floor', end === null ? 'none' : moment(end)],
+    ['floor', floor === null ? open : moment(floor)],
   ]);
 }
 
-/** Shows a record, in text followed by `notes`. */
-function showRecord(show, record, notes = []) {
-  show(asJson(record), () => [...recordLines(record), ...notes].join('\n'));
+/** Shows a namespace, in text followed by `notes`. */
+function showNamespace(show, namespace, notes = []) {
+  show(asJson(namespace), () => [...namespaceLines(namespace), ...notes].join('\n'));
 }
 
 module.exports = {
   LIMIT_HELP,
   LIMIT_OPTIONS,
+  Records,
   asJson,
   endOf,
-  noRecordError,
+  largerLimits,
+  namespaceLines,
+  newId,
   readLimitFlags,
   readNamespaceUrl,
-  readRecord,
-  recordLines,
-  showRecord,
+  showNamespace,
   withDefaultLimits,
-  withStore,
+  withRecords,
 };

@@ -1,19 +1,24 @@
 'use strict';
-// `snowdrift recover`
+// `snowdrift namespace recover`
+//
+// First the namespace gets its floor and a new ID; then the slots are freed, which tells their holders. In this order nobody
+// takes a slot below the floor, whatever happens in between: who takes one reads the namespace once more afterwards. Holders that
+// renew meanwhile go on up to ceilings that their slots record, and the next holder of a slot starts above both. So it may end
+// half done, or run twice at one time.
 
 const { SnowFlakeError, unwrap } = require('../errors.js');
-const { layoutKey, parseLayoutKey } = require('../ids/layout-key.js');
-const { LIMITS, newId } = require('../lease/namespace.js');
+const { layoutKey } = require('../ids/layout-key.js');
+const { LIMITS } = require('../lease/lease.js');
+const native = require('../native.js');
 const { moment } = require('../time.js');
 const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags } = require('./flags.js');
-const native = require('../native.js');
 const namespaces = require('./namespace.js');
 const { URL_HELP } = require('./store-url.js');
 
 /** The largest error of a store's clock reading, ms: etcd's clock has whole seconds. */
 const RESOLUTION_MS = 500;
 
-const help = `Usage: snowdrift recover URL [options]
+const help = `Usage: snowdrift namespace recover URL [options]
 
 Raises the floor of a namespace above all IDs that its holders may have issued. Run it after a restore from a
 backup, after a replica that lagged was promoted, or after tables, keys or nodes were deleted, before new
@@ -22,7 +27,7 @@ processes start. An extra run costs only another wait.
 The namespace also gets a new ID, so each holder loses its slot at its next renewal, and continues by itself
 above the floor.
 
-The floor is the store's clock + ttl + maxClockSkew + maxAhead as recorded. If snowdrift raise ran
+The floor is the store's clock + ttl + maxClockSkew + maxAhead as recorded. If snowdrift namespace raise ran
 after the backup, pass the raised values. If the record is gone, pass all three and --layout: recover creates
 a new record.
 
@@ -34,58 +39,67 @@ ${LAYOUT_HELP}`;
 const options = { ...LAYOUT_OPTIONS, ...namespaces.LIMIT_OPTIONS };
 
 async function run(flags, positionals, { show, usage }) {
-  const url = namespaces.readNamespaceUrl('recover', positionals, usage);
+  const url = namespaces.readNamespaceUrl('namespace recover', positionals, usage);
   const limits = namespaces.readLimitFlags(flags);
   const layout = readLayoutFlags(flags);
-  const key = layout && layoutKey(layout);
-  const missing = Object.entries(LIMITS).filter(([name]) => limits[name] === undefined);
-  const needed = missing.map(([, flag]) => `--${flag}`);
-  if (layout === undefined) needed.unshift('--layout');
-
-  const record = await namespaces.withStore(url, async (name, calls) => {
-    const found = await namespaces.readRecord(calls);
-    if (found === undefined && needed.length > 0) {
-      throw namespaces.noRecordError(
-        name,
-        `Pass the values of its holders: ${needed.join(', ')}. Values that are too small can cause duplicates. If there never was a namespace, nothing needs to be recovered`,
-      );
-    }
-    if (found !== undefined && key !== undefined) checkLayout(name, found.layout, key);
-    const before = found ?? { layout: key, ...namespaces.withDefaultLimits(limits) };
-    return raiseFloor(name, calls, before, limits);
-  });
-  const until = namespaces.endOf(record.layout, record.floor);
-  namespaces.showRecord(show, record, ['', `The first IDs have times after ${moment(until)}.`]);
+  const recovered = await namespaces.withRecords(url, (records) =>
+    recover(records, limits, layout),
+  );
+  const until = namespaces.endOf(recovered.layout, recovered.floor);
+  const notes = ['', `The first IDs have times after ${moment(until)}.`];
+  namespaces.showNamespace(show, recovered, notes);
 }
 
-function checkLayout(name, found, key) {
-  if (found === key) return;
+/** @param layout if it was given */
+async function recover(records, limits, layout) {
+  if ((await records.read()) === undefined) await create(records, limits, layout);
+  const namespace = await raiseFloor(records, limits, layout);
+  await freeSlots(records, namespace);
+  return namespace;
+}
+
+/** Creates a namespace that was lost, unless another process does. This write may be late: so it sets no floor. */
+async function create(records, limits, layout) {
+  const missing = Object.keys(LIMITS).filter((name) => limits[name] === undefined);
+  const needed = missing.map((name) => `--${LIMITS[name]}`);
+  if (layout === undefined) needed.unshift('--layout');
+  if (needed.length > 0) {
+    throw records.missing(
+      `Pass the values of its holders: ${needed.join(', ')}. Values that are too small can cause duplicates. If there never was a namespace, nothing needs to be recovered`,
+    );
+  }
+  await records.write({ id: namespaces.newId(), layout, ...limits, floor: 'lost' }, undefined);
+}
+
+/** Raises the floor to the horizon: above all ceilings that holders can have had confirmed. */
+function raiseFloor(records, limits, layout) {
+  return records.change(async (found) => {
+    if (layout !== undefined) checkLayout(records, found.layout, layout);
+    const { ttl, maxClockSkew, maxAhead } = namespaces.largerLimits(found, limits);
+    const latest = (await records.latestNow()) + RESOLUTION_MS;
+    const horizon = unwrap(native.tickAt(found.layout, latest + ttl + maxClockSkew + maxAhead));
+    // No floor falls.
+    const floor = Math.max(horizon, Number(found.floor) || horizon);
+    return { ...found, id: namespaces.newId(), ttl, maxClockSkew, maxAhead, floor };
+  }, 'It was deleted meanwhile: run the command again');
+}
+
+function checkLayout({ name }, found, given) {
+  const [key, wanted] = [found, given].map(layoutKey);
+  if (key === wanted) return;
   throw new SnowFlakeError(
     'ERR_SNOWFLAKE_STORE',
-    `${name} is for IDs of another layout or epoch: ${found}, and not ${key}. Leave out --layout and --epoch, or pass those of the namespace`,
+    `${name} is for IDs of another layout or epoch: ${key}, and not ${wanted}. Leave out --layout and --epoch, or pass those of the namespace`,
   );
 }
 
-/** @param found without an ID if there was no record; another process may have created one meanwhile */
-async function raiseFloor(name, calls, found, given) {
-  const { ttl, maxClockSkew, maxAhead } = largerLimits(found, given);
-  await calls.call('now', { ttl });
-  const latest = calls.latestNow + RESOLUTION_MS;
-  const horizon = latest + ttl + maxClockSkew + maxAhead;
-  const floor = unwrap(native.tickAt(parseLayoutKey(found.layout), horizon));
-  const record = { layout: found.layout, ttl, maxClockSkew, maxAhead, floor };
-  let { id } = found;
-  if (id === undefined) {
-    const created = await calls.call('open', { id: newId(), ...record });
-    checkLayout(name, created.layout, found.layout);
-    ({ id } = created);
+/** Frees the held slots of earlier namespaces. Holders renew no others. */
+async function freeSlots(records, namespace) {
+  const { records: all } = await records.list();
+  for (const record of all) {
+    const isOlder = record.values?.isHeld === true && record.values.namespace !== namespace.id;
+    if (isOlder) await records.free(record, namespace);
   }
-  return calls.call('raise', { namespace: id, id: newId(), ttl, maxClockSkew, maxAhead, floor });
 }
 
-const largerLimits = (found, given) =>
-  Object.fromEntries(
-    Object.keys(LIMITS).map((name) => [name, Math.max(found[name], given[name] ?? 0)]),
-  );
-
-module.exports = { help, options, run };
+module.exports = { help, options, recover, run };

@@ -12,9 +12,12 @@ const native = require('../native.js');
 const { printable } = require('../secrets.js');
 const { isServer } = require('../stores/url.js');
 const { moment } = require('../time.js');
-const { asJson, endOf, recordLines, withStore } = require('./namespace.js');
+const { asJson, endOf, namespaceLines, withRecords } = require('./namespace.js');
 const { STORE_OPTIONS, URL_HELP, readStoreUrl } = require('./store-url.js');
 const { bold, paint, table } = require('./terminal.js');
+
+/** Ceilings further ahead than this, and than any holder can be, are damage. */
+const HOUR_MS = 3_600_000;
 
 const help = `Usage: snowdrift slots [URL] [options]
 
@@ -29,8 +32,9 @@ ${URL_HELP.replace('  URL', '     ')}
 
   held      a process holds the slot
   free      the slot was released, or its hold has expired
+  claimed   its holder wants this worker ID and no other
   died      the process ended without releasing the slot (directories: if it ran on this host)
-  unusable  the slot's file cannot be read, or is damaged: snowdrift reset --help`;
+  unusable  the slot's file or record cannot be read, or is damaged; for a file: snowdrift reset --help`;
 
 const options = STORE_OPTIONS;
 
@@ -40,25 +44,65 @@ async function run(_, positionals, { show, usage }) {
     return;
   }
   const url = readStoreUrl('slots', positionals, usage);
-  const { namespace, slots } = isServer(url)
-    ? await readStore(url)
+  const { namespace, fault, slots } = isServer(url)
+    ? await withRecords(url, readStore)
     : { slots: readDirectory(directoryOf('the URL', url, { urlOnly: true })) };
-  slots.sort((a, b) => a.datacenterId - b.datacenterId || a.workerId - b.workerId);
-  show({ namespace: namespace ? asJson(namespace) : null, slots }, () => {
-    const record = namespace ? [...recordLines(namespace), ''] : [];
-    return [...record, formatSlots(slots)].join('\n');
+  slots.sort(byNode);
+  const shown = namespace ? asJson(namespace) : null;
+  show({ namespace: fault === undefined ? shown : { fault }, slots }, () => {
+    const lines = namespace ? namespaceLines(namespace) : [fault ?? []].flat();
+    return [...lines, ...(lines.length > 0 ? [''] : []), formatSlots(slots)].join('\n');
   });
 }
 
-async function readStore(url) {
-  const { namespace, slots } = await withStore(url, (_, calls) => calls.call('slots'));
+/** By datacenter and worker, and then those without. */
+function byNode(a, b) {
+  const [first, second] = [a, b].map(({ datacenterId = Number.MAX_VALUE, workerId }) => ({
+    datacenterId,
+    workerId: workerId ?? 0,
+  }));
+  return first.datacenterId - second.datacenterId || first.workerId - second.workerId;
+}
+
+const NO_RECORD = 'is no record of this version of snowdrift';
+
+async function readStore(records) {
+  const { namespace, isDamaged } = await records.look();
+  const { now, records: found } = await records.list();
+  const faultOf = (key, why) => `${records.name}: the key ${printable(key)} ${why}`;
+  const slots = found.flatMap(({ key, values }) => {
+    // Of a bucket: its slots have records of their own.
+    if (values?.kind === 'bucket') return [];
+    const { unusable, ...slot } = slotOf(values ?? { kind: 'damaged' }, namespace, now);
+    return { ...slot, ...(unusable && { state: 'unusable', fault: faultOf(key, unusable) }) };
+  });
+  return { namespace, slots, ...(isDamaged && { fault: faultOf('namespace', NO_RECORD) }) };
+}
+
+/** @param now the store's clock, Unix ms */
+function slotOf({ kind, isHeld, isClaim, started, namespace: _, ...values }, namespace, now) {
+  const { datacenterId, workerId, host, pid, address, expires, ceiling: tick } = values;
+  const slot = { datacenterId, workerId };
+  if (kind === 'damaged') return { ...slot, unusable: NO_RECORD };
+  // Nobody has held it yet.
+  if (kind === 'made') return { ...slot, state: 'free', ceiling: null };
+  const { layout, ttl = Infinity, maxClockSkew = 0, maxAhead = 0 } = namespace ?? {};
+  const ceiling = layout === undefined ? null : endOf(layout, tick);
+  // As a search for a free slot judges it.
+  if (ceiling - now > ttl + maxClockSkew + maxAhead + Math.max(HOUR_MS, layout?.tickMs)) {
+    return { ...slot, unusable: `has a ceiling that no holder can have: ${moment(ceiling)}` };
+  }
+  const isLiving = expires > now && expires <= now + ttl + maxClockSkew;
   return {
-    namespace,
-    slots: slots.map(({ isHeld, ceiling, ...slot }) => ({
-      ...slot,
-      state: isHeld ? 'held' : 'free',
-      ceiling: endOf(namespace.layout, ceiling),
-    })),
+    ...slot,
+    host: printable(host),
+    pid,
+    startedAt: new Date(started),
+    ...(address === undefined ? {} : { address: printable(address) }),
+    isClaim,
+    expires,
+    state: isHeld && isLiving ? 'held' : 'free',
+    ceiling,
   };
 }
 
@@ -152,7 +196,12 @@ function formatSlots(slots) {
   const [head, ...rest] = table([
     ['datacenter', 'worker', 'state', 'host', 'pid', 'since', 'expires', 'IDs up to'],
     ...slots.map((slot) => [
-      ...[String(slot.datacenterId), String(slot.workerId), slot.state, slot.host ?? ''],
+      ...[
+        String(slot.datacenterId ?? ''),
+        String(slot.workerId ?? ''),
+        slot.isClaim ? `${slot.state}, claimed` : slot.state,
+        slot.host ?? '',
+      ],
       ...[pidsOf(slot), time(slot.startedAt), time(slot.expires)],
       time(slot.ceiling),
     ]),
@@ -164,4 +213,4 @@ function formatSlots(slots) {
   ].join('\n');
 }
 
-module.exports = { help, options, run };
+module.exports = { help, options, readStore, run };

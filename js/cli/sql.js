@@ -6,6 +6,7 @@ const { floorId } = require('../id.js');
 const { bitsOf } = require('../ids/layout-key.js');
 const { layouts } = require('../ids/layouts.js');
 const { widthOf } = require('../ids/presets.js');
+const { LEASE_TABLES, leaseScript } = require('./lease-tables.js');
 const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags, readWholeNumber } = require('./flags.js');
 const { DATABASES } = require('./sql-texts.js');
 
@@ -17,14 +18,18 @@ const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
 const LONGEST_TABLE = 55;
 
 const help = `Usage: snowdrift sql --for DATABASE [options]
+       snowdrift sql --lease-tables [--for DATABASE]
 
 Prints SQL functions for IDs: the time of an ID, the smallest ID of a time, base32 both ways. SQLite has no SQL
 functions: for it, prints expressions. Times are UTC. With --partitions, prints a partition per month instead.
+With --lease-tables, prints the table that leases use, and the least rights of their user: of one database, or
+of all.
 
   --for DATABASE        postgres, mysql (MariaDB, too) or sqlite
   --partitions TABLE    prints statements that add monthly partitions, by ID, to a table, such as events or app.events
   --from MONTH          the first month, such as 2026-11; default: this month
   --months N            1 to ${MOST_MONTHS}, default 12
+  --lease-tables        prints the table of leases
   --json                prints the statements or expressions by name, for drivers, or the months with their IDs
 ${LAYOUT_HELP}`;
 
@@ -34,12 +39,17 @@ const options = {
   partitions: { type: 'string' },
   from: { type: 'string' },
   months: { type: 'string' },
+  'lease-tables': { type: 'boolean' },
 };
 
 const iso = (ms) => new Date(ms).toISOString();
 
 async function run(flags, positionals, { show, usage }) {
   if (positionals.length > 0) throw usage(`sql takes no argument; remove '${positionals[0]}'`);
+  if (flags['lease-tables']) {
+    showLeaseTables(flags, show, usage);
+    return;
+  }
   const database = readDatabase(flags.for, usage);
   const layout = readLayout(flags);
   if (flags.partitions !== undefined) {
@@ -54,10 +64,25 @@ async function run(flags, positionals, { show, usage }) {
   show(statements, () => `${titleOf(layout)}\n\n${database.script(statements)}`);
 }
 
-function readDatabase(name, usage) {
+function showLeaseTables(flags, show, usage) {
+  const other = ['layout', 'epoch', 'partitions', 'from', 'months'].find(
+    (name) => flags[name] !== undefined,
+  );
+  if (other !== undefined)
+    throw usage(`--lease-tables goes with --for alone: leave out --${other}`);
+  const name = flags.for;
+  const tables =
+    name === undefined ? LEASE_TABLES : { [name]: readDatabase(name, usage, LEASE_TABLES) };
+  const entries = Object.entries(tables);
+  show(Object.fromEntries(entries.map(([of, { statements }]) => [of, statements])), () =>
+    entries.map(([, one]) => leaseScript(one)).join('\n\n\n'),
+  );
+}
+
+function readDatabase(name, usage, databases = DATABASES) {
   const known = 'postgres, mysql (MariaDB, too) or sqlite';
   if (name === undefined) throw usage(`sql needs --for: ${known}`);
-  if (Object.hasOwn(DATABASES, name)) return DATABASES[name];
+  if (Object.hasOwn(databases, name)) return databases[name];
   throw usage(`--for must be ${known}; it is '${name}'`);
 }
 

@@ -1,0 +1,128 @@
+'use strict';
+// `snowdrift sql --lease-tables`: what it prints, run by PostgreSQL, MariaDB and SQLite, is what a lease needs.
+
+const assert = require('node:assert/strict');
+const { describe, test } = require('node:test');
+
+const { isStorms } = require('../support/amount.js');
+const { json, run } = require('../support/cli.js');
+const { Server, missing } = require('../support/lease/servers.js');
+const { SnowFlake, rejects } = require('../support/support.js');
+const { sql } = require('../../js/stores/sql-dialects.js');
+
+/** How an operator runs a script on a server. */
+const DATABASES = {
+  postgres: {
+    // The server's own user has the name of the script's.
+    user: 'limited',
+    urlOf: (server) => server.url.replace(/:\/\/(\w+@)?/, '://limited@'),
+    async admin({ url }) {
+      const client = new (require('pg').Client)({ connectionString: url });
+      await client.connect();
+      await client.query('CREATE USER limited');
+      return client;
+    },
+  },
+  mysql: {
+    user: 'app',
+    urlOf: (server) => server.url.replace(/:\/\/(\w+@)?/, '://app@').replace(/\/mysql$/, '/app'),
+    async admin({ url }) {
+      const client = await require('mysql2/promise').createConnection({
+        ...{ uri: url, multipleStatements: true, connectTimeout: 60_000 },
+      });
+      const [strangers] = await client.query("SELECT host FROM user WHERE user = ''");
+      for (const { host } of strangers) await client.query("DROP USER ''@?", [host]);
+      await client.query('CREATE DATABASE app; USE app; CREATE USER app');
+      return client;
+    },
+  },
+};
+
+for (const [engine, { user, urlOf, admin }] of Object.entries(DATABASES)) {
+  test(`${engine}: the table and the rights are enough, and each right is needed`, {
+    skip: missing(engine),
+  }, async () => {
+    const server = await Server.start(engine);
+    const client = await admin(server);
+    try {
+      const url = urlOf(server);
+      let namespaces = 0;
+      /** Takes, renews and releases a slot, of a new namespace. */
+      const use = async () => {
+        const own = `${url}?namespace=n${namespaces++}`;
+        const options = { datacenterId: 1, scope: 'process', callTimeout: 60_000 };
+        const flake = await SnowFlake.lease(own, options);
+        flake.nextId();
+        await flake.close();
+        const { slots } = await json('slots', own);
+        // A release has 2 s.
+        if (isStorms) assert.equal(slots[0].state, 'free');
+        assert.equal(slots.length, 1);
+        await json('namespace', 'raise', own, '--ttl', '60000');
+      };
+      const denied = async (what, said = /denied access/) => {
+        const { message } = await rejects(use(), 'ERR_SNOWFLAKE_STORE');
+        assert.match(message, said, what);
+      };
+      // MySQL shows no database to a user without any right in it.
+      const isOpen = engine === 'postgres';
+      await denied('without a table', isOpen ? /has no table.*sql --lease-tables/ : undefined);
+      const { stdout } = await run(['sql', '--lease-tables', '--for', engine]);
+      await client.query(stdout.replaceAll('TO app', `TO ${user}`));
+      await use();
+      const { [engine]: statements } = await json('sql', '--lease-tables');
+      const [, rights, table] = /^GRANT (.*) ON (\S+) TO app$/.exec(statements.rights);
+      for (const right of rights.split(', ')) {
+        await client.query(`REVOKE ${right} ON ${table} FROM ${user}`);
+        await denied(`without ${right}`);
+        await client.query(`GRANT ${right} ON ${table} TO ${user}`);
+      }
+      await use();
+    } finally {
+      await client.end();
+      await server.stop();
+    }
+  });
+}
+
+describe('what it prints', () => {
+  test('of one database, or of all: the tables that leases create', async () => {
+    const all = await json('sql', '--lease-tables');
+    assert.deepEqual(Object.keys(all), ['postgres', 'mysql', 'sqlite']);
+    for (const [name, statements] of Object.entries(all)) {
+      assert.equal(`${statements.table};\n`, sql(name));
+      assert.deepEqual(await json('sql', '--lease-tables', '--for', name), { [name]: statements });
+      const { stdout } = await run(['sql', '--lease-tables', '--for', name]);
+      for (const statement of Object.values(statements))
+        assert.ok(stdout.includes(`${statement};`));
+      const { stdout: both } = await run(['sql', '--lease-tables']);
+      assert.ok(both.includes(stdout.trim()));
+    }
+    assert.equal(all.sqlite.rights, undefined);
+  });
+
+  test('SQLite runs it', async () => {
+    const { Database } = await require('sql.js')();
+    const { stdout } = await run(['sql', '--lease-tables', '--for', 'sqlite']);
+    const database = new Database();
+    database.run(stdout);
+    database.run(stdout);
+    assert.deepEqual(database.exec('SELECT COUNT(*) FROM snowdrift_records')[0].values, [[0]]);
+    database.close();
+  });
+
+  test('wrong usage exits with 2 and says what to do', async () => {
+    for (const [args, said] of [
+      [['--for', 'oracle'], /--for must be postgres, .*; it is 'oracle'/],
+      [['--for', 'toString'], /--for must be postgres, .*; it is 'toString'/],
+      [['--layout', 'node'], /--lease-tables goes with --for alone: leave out --layout/],
+      [['--for', 'mysql', '--partitions', 'x'], /leave out --partitions/],
+      [['--months', '3'], /leave out --months/],
+      [['x'], /sql takes no argument; remove 'x'/],
+    ]) {
+      const answer = await run(['sql', '--lease-tables', ...args]);
+      assert.deepEqual([answer.code, answer.stdout], [2, ''], args.join(' '));
+      assert.match(answer.stderr, said);
+    }
+  });
+});
