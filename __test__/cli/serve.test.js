@@ -49,7 +49,13 @@ describe('serve', () => {
         assert.deepEqual([answer.status, answer.headers.allow], [405, 'POST'], `${method} ${path}`);
       }
     }
-    for (const path of ['/healthz', '/metrics', '/openapi.json', '/parse/900833463518117888']) {
+    for (const path of [
+      '/healthz',
+      '/node',
+      '/metrics',
+      '/openapi.json',
+      '/parse/900833463518117888',
+    ]) {
       for (const method of ['GET', 'HEAD']) {
         const { status, text } = await ask(port, method, path);
         assert.deepEqual([status, text === ''], [200, method === 'HEAD'], `${method} ${path}`);
@@ -128,6 +134,7 @@ describe('serve', () => {
       [ids, 'POST', '/ids?n=x'],
       ['/parse/{id}', 'GET', `/parse/${body.id}`],
       ['/parse/{id}', 'GET', '/parse/x'],
+      ['/node', 'GET', '/node'],
       [health, 'GET', '/healthz'],
       ['/metrics', 'GET', '/metrics'],
     ]) {
@@ -151,7 +158,7 @@ describe('serve', () => {
       checkValue((await ask(port, method, path)).body, api.components.schemas.Problem, api);
     }
     // Each path of the description is served, and no other.
-    const served = [id, ids, '/parse/{id}', health, '/metrics', '/openapi.json'];
+    const served = [id, ids, '/parse/{id}', '/node', health, '/metrics', '/openapi.json'];
     assert.deepEqual(Object.keys(api.paths), served.slice(0, -1));
   });
 });

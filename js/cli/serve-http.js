@@ -11,7 +11,7 @@ const { inspect } = require('node:util');
 
 const { SnowFlakeError } = require('../errors.js');
 const { redactForeign } = require('../secrets.js');
-const { monotonic, pause } = require('../time.js');
+const { monotonic, pause, unixNow } = require('../time.js');
 const { Connections } = require('./serve-connections.js');
 const { formatMetrics } = require('./serve-metrics.js');
 const { apiOf } = require('./serve-openapi.js');
@@ -103,6 +103,7 @@ class IdService {
         return { ids: await this.#draw(readCount(query.get('n'), this.#most), response) };
       },
     },
+    '/node': { GET: () => this.#node() },
     '/parse': { GET: ({ id }) => this.#parse(id) },
     [PROBE]: { GET: () => this.#checkHealth() },
     '/metrics': { GET: () => formatMetrics(this.#flake) },
@@ -119,7 +120,8 @@ class IdService {
     const [, id] = /^\/parse\/(.*)$/s.exec(path) ?? [];
     const name = id === undefined ? path : '/parse';
     if (!Object.hasOwn(this.#routes, name) || path === '/parse') {
-      const known = 'POST /id, POST /ids?n=, GET /parse/ID, /healthz, /metrics and /openapi.json';
+      const known =
+        'POST /id, POST /ids?n=, GET /parse/ID, /node, /healthz, /metrics and /openapi.json';
       throw new HttpError(404, 'Not Found', `no such path: there are ${known}`);
     }
     const route = this.#routes[name];
@@ -177,6 +179,12 @@ class IdService {
     }
     this.#refusal = undefined;
     return ids;
+  }
+
+  /** The node and the time, for peers. */
+  #node() {
+    const { datacenterId, workerId } = this.#flake;
+    return { datacenterId, workerId, now: unixNow() };
   }
 
   #parse(id) {

@@ -84,6 +84,17 @@ function pathsOf(most) {
         responses: { 200: json('Its fields', refer('ParsedId')), 400: problem('It is not an ID.') },
       },
     },
+    '/node': {
+      get: {
+        summary: 'Names the node that issues the IDs, and its time in Unix ms',
+        responses: {
+          200: json(
+            'The node',
+            object({ datacenterId: whole, workerId: whole, now: { type: 'integer' } }),
+          ),
+        },
+      },
+    },
     '/healthz': {
       get: {
         summary: 'Reports whether IDs are available, without generating one. It needs no token.',

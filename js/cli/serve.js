@@ -3,14 +3,26 @@
 
 const { lookup } = require('node:dns/promises');
 const { BlockList } = require('node:net');
+const { hostname } = require('node:os');
 
 const { variable } = require('../checks.js');
 const { configError, describe } = require('../errors.js');
 const { ASYNC_DISPOSE } = require('../generator/generator.js');
 const { learnPassword } = require('../secrets.js');
-const { NODE_HELP, NODE_OPTIONS, openGenerator, readWholeNumber } = require('./flags.js');
+const { readLeaseOptions } = require('../generator/options.js');
+const { isServer } = require('../stores/url.js');
+const {
+  NODE_HELP,
+  NODE_OPTIONS,
+  openGenerator,
+  readLease,
+  readWholeNumber,
+} = require('./flags.js');
+const { withRecords } = require('./namespace.js');
 const { BOUNDS } = require('./serve-connections.js');
 const { MAX_COUNT, createServer } = require('./serve-http.js');
+const { checkPeers } = require('./serve-peers.js');
+const { readStore } = require('./slots.js');
 const { readSecret } = require('./store-url.js');
 
 const PORT = 8080;
@@ -38,6 +50,7 @@ Serves IDs by HTTP, for services in other languages, as JSON with IDs as strings
   POST /id              {"id":"900833463518117888"}
   POST /ids?n=COUNT     {"ids":[...]}, up to the IDs of a tick, and up to ${MAX_COUNT}
   GET /parse/ID         the ID's fields
+  GET /node             the datacenter and worker IDs, and the time, for peers
   GET /healthz          200 while it can issue IDs, else 503; generates none, and needs no token
   GET /metrics          metrics for Prometheus
   GET /openapi.json     the OpenAPI description
@@ -47,6 +60,10 @@ Authorization: Bearer TOKEN. It has no TLS. It refuses web pages: requests with 
 without a token, with a Host that is not of the loopback. On SIGTERM or SIGINT it finishes the requests
 under way, releases the slot, and stops.
 
+With a lease from a server it asks its peers at the start for their node and their time: the living servers of
+its datacenter that lease from there. A peer that answers as another node than it has registered, or clocks that
+differ from this one's by more than 10 s on average, end it. It skips peers that do not answer within a second.
+
 It keeps up to ${BOUNDS.authorised} connections on which a request was authorised, and up to ${BOUNDS.newcomers} others, up to ${BOUNDS.newcomersOfAddress} of
 one address. Above these limits it closes the oldest of the others. Each of the others gets one response.
 
@@ -54,6 +71,8 @@ one address. Above these limits it closes the oldest of the others. Each of the 
   --host ADDRESS        default ${HOST}
   --token-file FILE     holds the token, 16 to 512 visible ASCII characters. Default: the environment variable
                         SNOWDRIFT_TOKEN
+  --address HOST:PORT   where peers reach it, recorded with a lease from a server; default: --host and --port
+  --no-peers            does not ask the peers at the start
   --json                prints the address and the node as JSON
 ${NODE_HELP}`;
 
@@ -62,6 +81,8 @@ const options = {
   port: { type: 'string' },
   host: { type: 'string' },
   'token-file': { type: 'string' },
+  address: { type: 'string' },
+  'no-peers': { type: 'boolean' },
 };
 
 /** The token of clients; undefined if there is none. No error shows it. */
@@ -96,6 +117,22 @@ async function readAddress(host, token, usage) {
   return address;
 }
 
+/** Where others reach it, as far as that is known before it listens. */
+function addressOf(host, port) {
+  if (port === 0) return undefined;
+  const name = host === '0.0.0.0' || host === '::' ? hostname() : host;
+  return `${name.includes(':') ? `[${name}]` : name}:${port}`;
+}
+
+/** Asks the other servers that lease from the same store. */
+async function askPeers(flake, flags, options) {
+  const lease = readLease(flags);
+  if (lease === undefined || !isServer(lease.url)) return;
+  const { slots } = await withRecords(lease.url, readStore);
+  const { leasing } = readLeaseOptions({ datacenterId: 0 });
+  await checkPeers(slots, flake, { ...options, maxClockSkew: leasing.maxClockSkew });
+}
+
 async function listen(server, port, host) {
   await new Promise((resolve, reject) => {
     server.once('error', reject).listen({ port, host, backlog: BACKLOG }, resolve);
@@ -109,7 +146,14 @@ async function run(flags, positionals, { complain, print, usage }) {
   const port = readWholeNumber('--port', flags.port, 0, 65_535) ?? PORT;
   const token = readToken(flags['token-file']);
   const host = await readAddress(flags.host ?? HOST, token, usage);
-  const flake = await openGenerator(flags);
+  const address = flags.address ?? addressOf(host, port);
+  const flake = await openGenerator(flags, {}, { address });
+  try {
+    if (flags['no-peers'] !== true) await askPeers(flake, flags, { token, complain });
+  } catch (failure) {
+    await flake[ASYNC_DISPOSE]();
+    throw failure;
+  }
   const server = createServer(flake, { token, complain });
   const url = await listen(server, port, host).catch(async (failure) => {
     await flake[ASYNC_DISPOSE]();

@@ -1,0 +1,97 @@
+'use strict';
+// Twitter Snowflake's check at the start of a server: it asks the living servers of its datacenter for their node and their
+// time. Their addresses stand in the records of their slots.
+
+const http = require('node:http');
+const { hostname } = require('node:os');
+
+const { SnowFlakeError, describe } = require('../errors.js');
+const { printable } = require('../secrets.js');
+const { runWithin, unixNow } = require('../time.js');
+
+const PEER_MS = 1000;
+const MOST_BYTES = 4096;
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\]):\d+$/i;
+
+/** Asks a peer. Returns its node, and how far its clock is ahead of this one's, ms. */
+async function ask(address, token) {
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const before = unixNow();
+  const text = await runWithin(PEER_MS, (signal) => {
+    return new Promise((resolve, reject) => {
+      const request = http.get(`http://${address}/node`, { agent: false, headers, signal });
+      request.once('error', reject);
+      request.once('response', (response) => {
+        const fail = (failure) => {
+          request.destroy();
+          reject(failure);
+        };
+        if (response.statusCode !== 200) fail(new Error(`HTTP status ${response.statusCode}`));
+        let body = '';
+        response.setEncoding('utf8');
+        response.once('error', reject);
+        response.on('data', (chunk) => {
+          body += chunk;
+          if (body.length > MOST_BYTES) fail(new Error('too long a reply'));
+        });
+        response.once('end', () => resolve(body));
+      });
+    });
+  });
+  const { datacenterId, workerId, now } = JSON.parse(text);
+  if (![datacenterId, workerId, now].every(Number.isSafeInteger)) {
+    throw new Error('the reply names no node and time');
+  }
+  return { datacenterId, workerId, ahead: now - (before + unixNow()) / 2 };
+}
+
+/** Whether this host can reach a peer. A loopback address is that of its own host. */
+const isReachable = ({ address, host }) => !LOOPBACK.test(address) || host === hostname();
+
+/**
+ * Refuses the start if a peer is another node than it has registered, or if the peers' clocks differ from this one's.
+ * @param slots of the namespace
+ * @param own the node of this server
+ * @param complain receives the names of peers that do not answer
+ */
+async function checkPeers(slots, own, { maxClockSkew, token, complain }) {
+  const peers = slots.filter(
+    ({ state, datacenterId, workerId, address, ...slot }) =>
+      state === 'held' &&
+      address !== undefined &&
+      datacenterId === own.datacenterId &&
+      workerId !== own.workerId &&
+      isReachable({ ...slot, address }),
+  );
+  const answers = await Promise.all(
+    peers.map(async (peer) => {
+      try {
+        return { ...peer, answer: await ask(peer.address, token) };
+      } catch (failure) {
+        const name = `${printable(peer.address)} (workerId ${peer.workerId})`;
+        complain(`skipped the peer ${name}, which does not answer: ${describe(failure)}`);
+        return undefined;
+      }
+    }),
+  );
+  const answered = answers.filter(Boolean);
+  for (const { address, datacenterId, workerId, answer } of answered) {
+    if (answer.datacenterId === datacenterId && answer.workerId === workerId) continue;
+    throw new SnowFlakeError(
+      'ERR_SNOWFLAKE_CONFLICT',
+      `the peer ${printable(address)} is registered with datacenterId ${datacenterId} and workerId ${workerId}, and answers as ${answer.datacenterId} and ${answer.workerId}: correct its configuration or its address, or start with --no-peers`,
+    );
+  }
+  if (answered.length === 0) return;
+  const ahead = answered.reduce((sum, { answer }) => sum + answer.ahead, 0) / answered.length;
+  if (Math.abs(ahead) <= maxClockSkew) return;
+  const clocks = answered.map(
+    ({ address, answer }) => `${printable(address)} by ${Math.round(answer.ahead)} ms`,
+  );
+  throw new SnowFlakeError(
+    'ERR_SNOWFLAKE_CLOCK_SKEW',
+    `the clocks of the peers are on average ${Math.round(Math.abs(ahead))} ms ${ahead > 0 ? 'ahead of' : 'behind'} this machine's (${clocks.join(', ')}); maxClockSkew allows ${maxClockSkew} ms. Set the clocks right (NTP), or start with --no-peers`,
+  );
+}
+
+module.exports = { checkPeers };
