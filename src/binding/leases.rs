@@ -2,19 +2,17 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 
-use super::reports::{leasing_of, word_of};
-use super::request::{Requested, Wanted};
-use super::values::{answer, digits, layout_of, or_null, report};
+use super::values::{digits, layout_of, or_null, report};
 use crate::authority::lease::{
     At, Call, Command, Event, Found, Holder, Key, Limits, Machine, Record, Refusal, Reply,
     Settings, Token,
 };
-use crate::core::fault::{Fault, Value};
-use crate::registry::{LeasedPage, Leases, Share};
-use crate::ring;
+use crate::core::fault::{Failure, Value};
+use crate::pages::{Loss, Page};
+use crate::registry::{LeasedPage, Leases, Request, Share};
+use crate::ring::{self, Caching};
 
 /// The settings of a lease. Times in ms.
 #[napi(object)]
@@ -33,8 +31,6 @@ pub struct LeaseSettings {
     /// The host and port at which this process serves.
     pub address: Option<String>,
     pub may_forget: bool,
-    /// Whether a thread of its own renews it.
-    pub in_thread: bool,
 }
 
 /// A reply of the store, or what became of the call.
@@ -58,47 +54,6 @@ pub struct LeaseMachine {
     /// How the server describes its own run; 0 where that is unknown.
     run: u64,
     ttl: Duration,
-    pub(super) in_thread: bool,
-}
-
-/// A lease that has no slot yet.
-#[napi(catch_unwind)]
-pub fn open_lease(request: Requested, settings: LeaseSettings) -> Either<LeaseMachine, Fault> {
-    answer(|| {
-        let Wanted { request, caching } = request.0?;
-        let LeaseSettings { ttl, max_clock_skew, max_ahead, patience, .. } = settings;
-        let limits = Limits {
-            ttl: ttl as i64,
-            max_clock_skew: max_clock_skew as i64,
-            max_ahead: max_ahead as i64,
-        };
-        let holder = Holder {
-            pid: std::process::id(),
-            started: settings.started as i64,
-            is_claim: settings.claim.is_some(),
-            address: settings.address.unwrap_or_default().replace(' ', ""),
-            host: settings.host,
-        };
-        let machine = Settings {
-            layout: request.layout,
-            datacenter: request.datacenter_id,
-            claim: settings.claim.map(|worker| worker as u64),
-            limits,
-            holder,
-            may_forget: settings.may_forget,
-        };
-        let patience = Duration::from_millis(patience.max(0.0) as u64);
-        let is_usable =
-            Box::new(move |share: &Share| caching.is_none_or(|one| ring::fits(share, &one)));
-        let leases = Leases::of(request, limits.ttl, patience, is_usable)?;
-        Ok(LeaseMachine {
-            machine: Machine::new(machine),
-            leases,
-            run: 0,
-            ttl: Duration::from_millis(ttl.max(0.0) as u64),
-            in_thread: settings.in_thread,
-        })
-    })
 }
 
 #[napi]
@@ -120,10 +75,10 @@ impl LeaseMachine {
         }
     }
 
-    /// Whether the next reply proves more with the description of the server's run.
+    /// Whether the description of the server's run is unknown, and counts with the next reply.
     #[napi(catch_unwind)]
     pub fn wants_run(&self) -> bool {
-        self.run == 0 && self.machine.is_joining()
+        self.run == 0 && self.machine.wants_run()
     }
 
     /// Wants this worker ID from now on.
@@ -196,6 +151,40 @@ impl LeaseMachine {
 }
 
 impl LeaseMachine {
+    /// A lease that has no slot yet.
+    pub(super) fn new(
+        request: Request,
+        settings: LeaseSettings,
+        caching: Option<Caching>,
+    ) -> Result<Self, Failure> {
+        let limits = Limits {
+            ttl: settings.ttl as i64,
+            max_clock_skew: settings.max_clock_skew as i64,
+            max_ahead: settings.max_ahead as i64,
+        };
+        let holder = Holder {
+            pid: std::process::id(),
+            started: settings.started as i64,
+            is_claim: settings.claim.is_some(),
+            address: settings.address.unwrap_or_default().replace(' ', ""),
+            host: settings.host,
+        };
+        let machine = Machine::new(Settings {
+            layout: request.layout,
+            datacenter: request.datacenter_id,
+            claim: settings.claim.map(|worker| worker as u64),
+            limits,
+            holder,
+            may_forget: settings.may_forget,
+        });
+        let is_usable =
+            Box::new(move |share: &Share| caching.is_none_or(|one| ring::fits(share, &one)));
+        let patience = Duration::from_millis(settings.patience as u64);
+        let leases = Leases::of(request, limits.ttl, patience, is_usable)?;
+        let ttl = Duration::from_millis(settings.ttl as u64);
+        Ok(LeaseMachine { machine, leases, run: 0, ttl })
+    }
+
     /// The slot that it has.
     pub(super) fn slot(&self) -> Option<LeasedPage> {
         self.machine.page().cloned()
@@ -235,6 +224,9 @@ impl LeaseMachine {
     fn refusal(&self, refusal: Refusal) -> Value {
         match refusal {
             Refusal::NoSlot(holders) => {
+                if self.leases.take_contended() {
+                    return report!(kind: "join");
+                }
                 if let Some(conflict) = self.leases.take_conflict() {
                     return report!(kind: "failed", fault: conflict.fault);
                 }
@@ -251,6 +243,44 @@ impl LeaseMachine {
             Refusal::Damaged(key) => report!(kind: "damaged", key: key.text()),
             Refusal::Unproven(worker) => report!(kind: "unproven", workerId: worker),
         }
+    }
+}
+
+/// The state of a leased page. The floor and the ceiling are ticks.
+fn leasing_of(page: &Page) -> Option<Value> {
+    let leasing = page.leasing()?;
+    let is_named = page.is_named().unwrap_or(false);
+    // A page without its name has ended, too, though not its slot.
+    let has_ended = is_named && page.has_ended();
+    let loss = leasing.loss.or(has_ended.then_some(Loss::Released));
+    Some(report!(
+        workerId: page.header().node.worker_id(),
+        owner: digits(leasing.owner),
+        floor: page.sequence().floor(),
+        ceiling: page.cells().ceiling(),
+        expires: leasing.expires_ms,
+        // The reason of its end; none before that.
+        loss: loss.map(word_of),
+        // Whether other processes of the host find it.
+        isNamed: is_named,
+        // The last renewal by the host's monotonic clock, and the duration of the confirmation, ms.
+        renewed: leasing.renewed_ms,
+        ttl: leasing.ttl_ms,
+        renewals: leasing.renewals,
+        // The process that renewed it last, and the start of its renewals, Unix ms.
+        renewer: leasing.renewer,
+        since: leasing.since_ms,
+    ))
+}
+
+/// The word of a loss.
+fn word_of(loss: Loss) -> &'static str {
+    match loss {
+        Loss::Taken => "taken",
+        Loss::Missing => "missing",
+        Loss::Reverted => "reverted",
+        Loss::Released => "released",
+        Loss::Restored => "restored",
     }
 }
 

@@ -8,6 +8,8 @@
 //! |---|---|
 //! | `values` | faults and reports for JavaScript; layouts, their ticks |
 //! | `slots` | reports on the host's pages and a directory's slots, and their resets |
+//! | `leases` | leases from stores: events in, commands out |
+//! | `records` | records of a store, for commands |
 //! | `request` | requests for a generator |
 //! | `source` | the source of an instance's IDs, opened from a request |
 //! | `reports` | reports of an instance and its lease |
@@ -15,9 +17,7 @@
 //! | `draw` | the hot path: from the source to the block |
 //! | `channel` | channels, and their JavaScript class |
 //! | `calls` | their calls of the hot path |
-//! | `opening` | opens channels |
-//! | `leases` | leases from stores: events in, commands out |
-//! | `records` | records of a store, for commands |
+//! | `opening` | opens channels and leases |
 
 mod calls;
 mod channel;

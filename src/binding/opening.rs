@@ -5,12 +5,14 @@ use std::thread;
 use std::time::Duration;
 
 use napi::Env;
-use napi::bindgen_prelude::{Either3, Object};
+use napi::bindgen_prelude::{Either, Either3, Object};
 use napi_derive::napi;
 
 use super::channel::Channel;
-use super::request::Requested;
+use super::leases::{LeaseMachine, LeaseSettings};
+use super::request::{Requested, Wanted};
 use super::source::Source;
+use super::values::answer;
 use crate::core::fault::{Fault, fault};
 use crate::registry::By;
 
@@ -77,6 +79,15 @@ fn open_bounded(Requested(wanted): Requested) -> Result<Option<Source>, Fault> {
 
 fn in_thread(work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     thread::Builder::new().name("snowdrift-open".to_owned()).spawn(work).map(drop)
+}
+
+/// A lease from a store that has no slot yet.
+#[napi(catch_unwind)]
+pub fn open_lease(request: Requested, settings: LeaseSettings) -> Either<LeaseMachine, Fault> {
+    answer(|| {
+        let Wanted { request, caching, .. } = request.0?;
+        Ok(LeaseMachine::new(request, settings, caching)?)
+    })
 }
 
 /// Marks slots as released in their files when the process ends by `process.exit()`: Node then ends without dropping

@@ -7,7 +7,6 @@ use crate::core::fault::Value;
 use crate::core::layout::Tick;
 use crate::core::sequencer::{NEVER, Stall};
 use crate::generator::{Generator, Refusal, Rollback, Waits};
-use crate::pages::{Loss, Page};
 use crate::registry::Share;
 use crate::ring::RingStats;
 
@@ -86,47 +85,6 @@ pub fn stats_of(source: &Source) -> Value {
             report!(size, left, dropped, rejectedPuts: rejected_puts, rejectedTakes: rejected_takes)
         }),
     )
-}
-
-const LOSSES: [(&str, Loss); 5] = [
-    ("taken", Loss::Taken),
-    ("missing", Loss::Missing),
-    ("reverted", Loss::Reverted),
-    ("released", Loss::Released),
-    ("restored", Loss::Restored),
-];
-
-/// The state of a leased page. The floor and the ceiling are ticks.
-pub fn leasing_of(page: &Page) -> Option<Value> {
-    let leasing = page.leasing()?;
-    let is_named = page.is_named().unwrap_or(false);
-    // A page without its name has ended, too, though not its slot.
-    let has_ended = is_named && page.has_ended();
-    let loss = leasing.loss.or(has_ended.then_some(Loss::Released));
-    Some(report!(
-        workerId: page.header().node.worker_id(),
-        owner: digits(leasing.owner),
-        floor: page.sequence().floor(),
-        ceiling: page.cells().ceiling(),
-        expires: leasing.expires_ms,
-        // The reason of its end; none before that.
-        loss: loss.and_then(word_of),
-        // Whether other processes of the host find it, and whether they use it now.
-        isNamed: is_named,
-        isUsed: page.is_used().unwrap_or(false),
-        // The last renewal by the host's monotonic clock, and the duration of the confirmation, ms.
-        renewed: leasing.renewed_ms,
-        ttl: leasing.ttl_ms,
-        renewals: leasing.renewals,
-        // The process that renewed it last, and the start of its renewals, Unix ms.
-        renewer: leasing.renewer,
-        since: leasing.since_ms,
-    ))
-}
-
-/// The word of a loss.
-pub fn word_of(loss: Loss) -> Option<&'static str> {
-    LOSSES.iter().find(|(_, one)| *one == loss).map(|(word, _)| *word)
 }
 
 /// The state of a lease from a directory. Times in Unix ms.

@@ -13,7 +13,7 @@ use crate::core::clock::ManualClock;
 use crate::core::fault::{Fault, fault};
 use crate::core::layout::Layout;
 use crate::generator::{ClockBack, Policies};
-use crate::registry::{By, Recording, Request, Scope};
+use crate::registry::{By, LeasedPage, Recording, Request, Scope};
 use crate::ring::Caching;
 
 /// A request as an argument, or the fault in it.
@@ -22,6 +22,8 @@ pub struct Requested(pub Result<Wanted, Fault>);
 /// A generator, and the ring in front of it.
 pub struct Wanted {
     pub request: Request,
+    /// The slot of a lease from a store, once that has one.
+    pub slot: Option<LeasedPage>,
     /// None for no ring.
     pub caching: Option<Caching>,
 }
@@ -45,7 +47,6 @@ struct Fields<'call>(Object<'call>);
 impl Fields<'_> {
     fn wanted(&self) -> Result<Wanted, Fault> {
         let layout = self.get::<GivenLayout>(c"layout")?.0?;
-        let (by, in_thread) = self.by()?;
         let request = Request {
             layout,
             datacenter_id: self.number(c"datacenterId")?,
@@ -58,15 +59,17 @@ impl Fields<'_> {
             max_ahead_ms: self.get(c"maxAhead")?,
             scope: self.choice(c"scope", SCOPE)?,
             shared: self.find::<String>(c"shared")?.map(Into::into),
-            by,
-            in_thread,
+            by: self.by()?,
+            in_thread: self.is(c"inThread")?,
         };
+        let lease = self.find::<ClassInstance<LeaseMachine>>(c"lease")?;
         let caching = self.find::<Object>(c"ring")?.map(|ring| Fields(ring).caching(&layout));
-        Ok(Wanted { request, caching: caching.transpose()? })
+        let slot = lease.and_then(|lease| lease.slot());
+        Ok(Wanted { request, slot, caching: caching.transpose()? })
     }
 
-    /// Who allows the IDs, and whether the caller renews the lease in a thread of its own.
-    fn by(&self) -> Result<(By, bool), Fault> {
+    /// Who allows the IDs.
+    fn by(&self) -> Result<By, Fault> {
         if let Some(recording) = self.find::<Object>(c"recording")?.map(Fields) {
             let recording = Recording {
                 directory: recording.get::<String>(c"directory")?.into(),
@@ -76,23 +79,17 @@ impl Fields<'_> {
                 started_ms: recording.get(c"started")?,
                 common: recording.get(c"common")?,
             };
-            return Ok((By::Record(recording), false));
+            return Ok(By::Record(recording));
         }
-        if let Some(lease) = self.find::<ClassInstance<LeaseMachine>>(c"lease")? {
-            let slot = lease.slot().ok_or_else(|| fault!("open-unleased"))?;
-            return Ok((By::Slot(slot), lease.in_thread));
-        }
-        let is = |name| Ok::<_, Fault>(self.find(name)? == Some(true));
-        let by = if is(c"search")? {
-            By::Search
-        } else if is(c"ofThread")? {
+        Ok(if self.is(c"isLeased")? {
+            By::Lease
+        } else if self.is(c"ofThread")? {
             By::Thread
-        } else if is(c"ownClock")? {
+        } else if self.is(c"ownClock")? {
             By::Clock(Arc::new(ManualClock::default()))
         } else {
             By::Free
-        };
-        Ok((by, false))
+        })
     }
 
     /// The options of a ring. A fault if it would be too large.
@@ -115,6 +112,10 @@ impl Fields<'_> {
     /// A field; none where it is undefined.
     fn find<T: FromNapiValue>(&self, name: &CStr) -> Result<Option<T>, Fault> {
         self.get(name)
+    }
+
+    fn is(&self, name: &CStr) -> Result<bool, Fault> {
+        Ok(self.find(name)? == Some(true))
     }
 
     /// A whole number of 0 or more. Saturates.

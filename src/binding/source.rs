@@ -26,8 +26,12 @@ impl Source {
     /// Opens the wanted source. None where there is no place for a page that others of this machine could join. May block, if
     /// the node is recorded.
     pub fn open(wanted: &Wanted) -> Result<Option<Source>, Fault> {
-        let Wanted { request, caching } = wanted;
-        let Some(share) = request.open()? else { return Ok(None) };
+        let Wanted { request, slot, caching } = wanted;
+        let share = match slot {
+            Some(slot) => slot.share(request),
+            None => request.open()?,
+        };
+        let Some(share) = share else { return Ok(None) };
         let clock = match &request.by {
             By::Clock(clock) => Some(clock.clone()),
             _ => None,

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{
-    AtomicBool, AtomicI64,
+    AtomicBool, AtomicI64, AtomicU64,
     Ordering::{Acquire, Release},
 };
 
@@ -23,7 +23,6 @@ use super::contents::{BYTES, Contents, Kept, Leasing, Words, unix_ms};
 use super::header::{Authority, HEADER_BYTES, Header, MARKER, Terms};
 use super::own;
 use super::processes::{self, Process};
-use super::tokens::Places;
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::Tick;
 use crate::core::node::Node;
@@ -44,8 +43,8 @@ pub struct Page {
     is_entered: bool,
     /// See [`Page::may_be_old`].
     pub(super) may_be_old: bool,
-    /// The places for tokens that this opening has taken.
-    pub(super) places: Places,
+    /// The places for tokens that users in this process have, a bit for each.
+    pub(super) places: AtomicU64,
 }
 
 /// The memory of a page.
@@ -153,7 +152,7 @@ impl Page {
         let sequence = Sequence::new(memory, header.node.layout());
         let may_be_old = place.is_some() && header.boot_id.is_unknown();
         let checked_ms = AtomicI64::new(i64::MIN);
-        let places = Places::default();
+        let places = AtomicU64::default();
         Page { sequence, header, checked_ms, place, is_entered: false, may_be_old, places }
     }
 

@@ -7,10 +7,7 @@
 use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{
-    AtomicU64,
-    Ordering::{AcqRel, Acquire, Release},
-};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 use super::contents::PLACES;
 use super::page::Page;
@@ -31,7 +28,7 @@ impl Page {
 
     /// Whether other living users have places: those who have joined its slot. As it may be, if the system does not tell.
     pub fn has_other_places(&self, own: Option<&Announcer>) -> bool {
-        let here = self.places.0.load(Acquire);
+        let here = self.places.load(Acquire);
         if here & !own.map_or(0, |own| 1 << own.place) != 0 {
             return true;
         }
@@ -46,10 +43,6 @@ impl Page {
     }
 }
 
-/// The places of a page that users in this process have, a bit for each.
-#[derive(Debug, Default)]
-pub(super) struct Places(AtomicU64);
-
 /// A place in a leased page for the tokens that one user announces.
 pub struct Announcer {
     page: Arc<Page>,
@@ -61,13 +54,13 @@ impl Announcer {
     pub fn new(page: &Arc<Page>) -> Option<Announcer> {
         let is_free = |&place: &usize| {
             let bit = 1 << place;
-            if page.places.0.fetch_or(bit, AcqRel) & bit != 0 {
+            if page.places.fetch_or(bit, AcqRel) & bit != 0 {
                 return false;
             }
             let lock = |file: &File| lock::try_take(file, byte_of(place), Hold::Exclusive);
             let is_own = page.path().is_none() || page.with_file(lock).unwrap_or(false);
             if !is_own {
-                page.places.0.fetch_and(!bit, AcqRel);
+                page.places.fetch_and(!bit, AcqRel);
             }
             is_own
         };
@@ -94,7 +87,7 @@ impl Drop for Announcer {
     fn drop(&mut self) {
         let Announcer { page, place } = self;
         let _ = page.with_file(|file| lock::release(file, byte_of(*place)));
-        page.places.0.fetch_and(!(1 << *place), AcqRel);
+        page.places.fetch_and(!(1 << *place), AcqRel);
     }
 }
 

@@ -148,14 +148,13 @@ impl Tenancy {
                 (Held::Page | Held::Window, By::Thread) => None,
                 (Held::Page, _) if one.has_ended() => continue,
                 // Its user has lost the slot, and may take the same one again.
-                (Held::Window, By::Search) if one.generator.page().has_ended() => continue,
+                (Held::Window, By::Lease) if one.generator.page().has_ended() => continue,
                 (Held::Page, _) => Some(fault!("open-leased", scope: "host")),
                 (_, By::Thread) => continue,
-                (_, By::Search) if !is_host => Some(fault!("open-already")),
+                (_, By::Lease) if !is_host => Some(fault!("open-already")),
                 // The host's page decides.
-                (_, By::Search) if scope == "host" => continue,
-                (_, By::Search) => Some(elsewhere()),
-                (_, By::Slot(_)) => continue,
+                (_, By::Lease) if scope == "host" => continue,
+                (_, By::Lease) => Some(elsewhere()),
                 (Held::Window, By::Free | By::Clock(_)) => Some(fault!("open-leased")),
                 (Held::Window | Held::Free, By::Record(_)) => Some(fault!("open-unrecorded")),
                 (Held::Record(lease, directory), by) => {
@@ -185,6 +184,15 @@ impl Tenancy {
             By::Thread => Err(fault!("open-unleased").into()),
             _ => Ok(None),
         }
+    }
+
+    /// Whether a lease of the process takes the node's slot now: its page is not open yet.
+    pub fn has_pending(&self) -> bool {
+        self.uses.iter().any(|one| {
+            let page = one.generator.page();
+            let is_leased = matches!(one.held, Held::Page | Held::Window);
+            is_leased && page.sequence().is_closed() && !page.has_ended()
+        })
     }
 
     /// Whether a slot of the node can be taken.

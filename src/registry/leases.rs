@@ -1,6 +1,7 @@
 //! The pages of leases from stores, as the protocol sees them: [`crate::authority::lease`].
 
 use std::fmt;
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::time::{Duration, Instant};
@@ -218,6 +219,8 @@ struct State {
     failure: Option<Failure>,
     /// Why it cannot have one of a certain node.
     conflict: Option<Failure>,
+    /// Whether another lease of this process was taking a slot that this one could have taken.
+    is_contended: bool,
 }
 
 impl Leases {
@@ -254,6 +257,18 @@ impl Leases {
         self.state.lock().conflict.take()
     }
 
+    /// Whether another lease of this process was taking a slot that this one could have taken. Forgets it.
+    pub fn take_contended(&self) -> bool {
+        mem::take(&mut self.state.lock().is_contended)
+    }
+
+    /// Whether another lease of this process takes this slot now. It may not get it.
+    fn is_being_taken(&self, worker: u64) -> bool {
+        let Request { layout, datacenter_id, .. } = self.request;
+        let node = Node::new(layout, datacenter_id, worker);
+        node.is_ok_and(|node| Entry::of(node).tenancy.lock().has_pending())
+    }
+
     fn find_page(&self, namespace: u128, claim: Option<u64>) -> Result<Option<Share>, Failure> {
         let Some(directory) = &self.directory else { return Ok(None) };
         self.request.join(directory, namespace, claim, &self.is_usable)
@@ -267,15 +282,19 @@ impl Leases {
             return Ok(true);
         }
         let since = *state.waiting_since.get_or_insert_with(Instant::now);
-        let Request { layout, datacenter_id, .. } = &self.request;
-        let text = format!("{layout:?} {datacenter_id}");
-        let key = namespace ^ u128::from(crc32fast::hash(text.as_bytes()));
-        state.lock = directory.lock_leases(key)?;
+        state.lock = self.lock(directory, namespace)?;
         let may_take = state.lock.is_some() || since.elapsed() >= self.patience;
         if may_take {
             state.waiting_since = None;
         }
         Ok(may_take)
+    }
+
+    /// Keeps other processes from taking a slot; none while another one does.
+    fn lock(&self, directory: &Directory, namespace: u128) -> Result<Option<LeasesLock>, Failure> {
+        let Request { layout, datacenter_id, .. } = &self.request;
+        let text = format!("{layout:?} {datacenter_id}");
+        directory.lock_leases(namespace ^ u128::from(crc32fast::hash(text.as_bytes())))
     }
 
     fn create_page(&self, namespace: u128, worker: u64) -> Result<Share, Failure> {
@@ -311,7 +330,11 @@ impl Host for Leases {
 
     fn find(&self, namespace: u128, claim: Option<u64>) -> Joinable<LeasedPage> {
         let found = self.find_page(namespace, claim).and_then(|found| match found {
-            Some(share) => Ok(Joinable::Page(LeasedPage::new(share, self.ttl_ms))),
+            Some(share) => {
+                // The next wait begins anew.
+                self.state.lock().waiting_since = None;
+                Ok(Joinable::Page(LeasedPage::new(share, self.ttl_ms)))
+            }
             None if self.may_take(namespace)? => {
                 // Another one may have taken a slot before the lock.
                 let found = self.find_page(namespace, claim)?;
@@ -331,6 +354,10 @@ impl Host for Leases {
             // What has failed for one worker ID fails for the next.
             return None;
         }
+        if self.is_being_taken(worker) {
+            self.state.lock().is_contended = true;
+            return None;
+        }
         match self.create_page(namespace, worker) {
             Ok(share) => Some(LeasedPage::new(share, self.ttl_ms)),
             Err(failure) => {
@@ -344,7 +371,16 @@ impl Host for Leases {
         let Some(share) = page.0.share.lock().take() else { return false };
         // To free the slot; a page that was left has no more places.
         page.take_place();
+        let mut state = self.state.lock();
+        // Who looks for a slot meanwhile waits until this one is free.
+        let lock = match (&self.directory, page.page().leasing()) {
+            (Some(directory), Some(leasing)) if state.lock.is_none() => {
+                self.lock(directory, leasing.namespace).unwrap_or_default()
+            }
+            _ => None,
+        };
         let (is_last, last) = share.leave_last();
+        state.lock = state.lock.take().or(lock.filter(|_| is_last));
         *page.0.last.lock() = last;
         is_last
     }

@@ -22,8 +22,7 @@ impl Request {
                 Err(fault!("ahead-unrecorded", maxAhead: self.max_ahead_ms).into())
             }
             By::Record(recording) => Slots::open(self, recording)?.share().map(Some),
-            By::Slot(page) => Ok(page.share(self)),
-            By::Search => Ok(None),
+            By::Lease => Ok(None),
             By::Clock(_) => self.open_in(&Entry::new(self.node()?)),
             _ => self.open_in(&Entry::of(self.node()?)),
         }

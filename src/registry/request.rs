@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::leases::LeasedPage;
 use crate::core::clock::{Clock, ManualClock, SystemClock};
 use crate::core::fault::{Failure, Fault, fault};
 use crate::core::layout::{Layout, Tick};
@@ -55,10 +54,8 @@ pub enum By {
     Record(Recording),
     /// A lease of another thread of this process.
     Thread,
-    /// A store, once the lease of this process has taken a slot or joined the host's.
-    Search,
-    /// A slot of a lease of this process.
-    Slot(LeasedPage),
+    /// A store: a lease of this process takes a slot or joins the host's.
+    Lease,
 }
 
 /// The settings of a node's record.
@@ -89,8 +86,7 @@ impl Request {
         // Windows replaces no page that is mapped, as those of a record are. Its lock refuses other processes.
         let is_record_alone =
             cfg!(windows) && self.scope == Scope::Auto && matches!(self.by, By::Record(_));
-        // The lease has found the page of a slot, or made it.
-        let is_own = matches!(self.by, By::Clock(_) | By::Thread | By::Slot(_));
+        let is_own = matches!(self.by, By::Clock(_) | By::Thread);
         if self.scope == Scope::Process || is_record_alone || is_own {
             return Ok(None);
         }

@@ -90,7 +90,7 @@ fn all_who_name_a_node_share_its_generator() {
 
 #[test]
 fn another_max_ahead_is_refused_while_the_node_is_open() {
-    let leased = |max_ahead_ms| take(Request { max_ahead_ms, by: By::Search, ..wanted(3) });
+    let leased = |max_ahead_ms| take(Request { max_ahead_ms, by: By::Lease, ..wanted(3) });
     let further = Request { max_ahead_ms: 7, by: By::Thread, ..wanted(3) };
     let open_one = leased(0).unwrap();
     let refused = open(&further).err();
@@ -140,7 +140,7 @@ fn what_is_open_in_one_way_is_refused_in_another() {
         let refused = open(&Request { by, ..wanted(worker_id) }).err();
         refused.map_or("", |failure| failure.fault.kind)
     };
-    let search = || Request { by: By::Search, ..wanted(10) };
+    let search = || Request { by: By::Lease, ..wanted(10) };
     let untaken = |request| take(request).err().map_or("", |failure| failure.fault.kind);
     assert_eq!(refused(10, By::Thread), "open-unleased");
     let own = take(search()).unwrap();
@@ -220,7 +220,7 @@ fn what_the_process_issued_alone_is_not_issued_from_a_page() {
 fn max_ahead_is_rounded_down_to_whole_ticks() {
     let layout = Layout { tick_ms: 1000, ..Layout::NODE };
     let request = |max_ahead_ms, by| Request { layout, max_ahead_ms, by, ..wanted(11) };
-    let _leased = take(request(3500, By::Search)).unwrap();
+    let _leased = take(request(3500, By::Lease)).unwrap();
     assert_eq!(open(&request(3000, By::Thread)).unwrap().max_ahead_ms(), 3000);
     for (max_ahead_ms, is_agreed) in [(3000, true), (3999, true), (2999, false), (4000, false)] {
         assert_eq!(open(&request(max_ahead_ms, By::Thread)).is_ok(), is_agreed, "{max_ahead_ms}");
