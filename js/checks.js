@@ -56,6 +56,7 @@ const WITHOUT = {
   workersPerPod: 'use 1',
   slot: 'use 0',
   namespace: "use 'default'",
+  schema: 'use that of the connection',
   user: 'connect without a login',
   password: 'connect without a login',
   tls: 'use the defaults of the URL',

@@ -6,6 +6,7 @@ const assert = require('node:assert/strict');
 const { after, before, describe, test } = require('node:test');
 
 const { amount, isStorms, seed, storm } = require('../support/amount.js');
+const { lieAboutBytes, lieAboutChildren } = require('../support/lease/liar.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { runScript, until } = require('../support/support.js');
 
@@ -58,7 +59,7 @@ for (const [engine, { options, clients }] of Object.entries(ENGINES)) {
         assert.equal(afterwards, 'held');
         // Those that broke hold their slots for a while. Garbage may be read as any setting.
         const known = ['ERR_SNOWFLAKE_STORE', 'ERR_SNOWFLAKE_NO_SLOT', 'held', 'not connected'];
-        if (how === 'garbage') known.push('ERR_SNOWFLAKE_CONFIG');
+        if (how === 'garbage') known.push('ERR_SNOWFLAKE_CONFIG', 'ERR_SNOWFLAKE_CLOCK_SKEW');
         assert.deepEqual(
           outcomes.filter((outcome) => !known.includes(outcome)),
           [],
@@ -86,3 +87,39 @@ for (const [engine, { options, clients }] of Object.entries(ENGINES)) {
     });
   }
 }
+
+test('zookeeper, a list that is longer than its reply, takes no memory and ends no process', {
+  skip: missing('zookeeper') ?? (process.platform === 'win32' && 'it allocates the list at once'),
+}, async () => {
+  // As many as there can be, and some that a small machine would have.
+  for (const names of [2 ** 31 - 1, 2 ** 28]) {
+    const server = await lieAboutChildren(names);
+    const script = `
+      const store = require('snowdrift/lease/zookeeper').zookeeper('127.0.0.1:${server.port}');
+      const peak = () => process.resourceUsage().maxRSS / 1024;
+      const { signal } = new AbortController();
+      (async () => {
+        await store.now({ signal });
+        const before = peak();
+        const { message } = await store.list('', { signal }).catch((failure) => failure);
+        console.log(JSON.stringify({ message, mb: peak() - before }));
+        await store.close();
+      })();`;
+    const { stdout, stderr } = await runScript(script);
+    server.close();
+    assert.ok(stdout !== '', stderr);
+    const { message, mb } = JSON.parse(stdout);
+    assert.match(message, /unmarshal/);
+    assert.equal(server.lies(), 1);
+    assert.ok(mb < 100, `${mb} MB`);
+  }
+});
+
+test('postgres, bytes with an escape that is none: the call fails', async () => {
+  const server = await lieAboutBytes();
+  const script = `require('../..').SnowFlake.lease('postgres://app:x@127.0.0.1:${server.port}/app', { datacenterId: 1 })
+    .catch(({ code }) => console.log(code));`;
+  const { stdout } = await runScript(script);
+  server.close();
+  assert.equal(stdout, 'ERR_SNOWFLAKE_STORE\n');
+});

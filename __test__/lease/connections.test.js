@@ -63,6 +63,14 @@ function start(body, { args = [], env = {} } = {}) {
   const script = `
     const { SnowFlake } = require(${JSON.stringify(entry)});
     const { memory } = require('snowdrift/lease/memory');
+    // A store in memory. \`release\` gets the write that releases a slot.
+    const releasing = (release) => {
+      const store = memory();
+      const isRelease = (key, { text }) => key.startsWith('slots/') && text.startsWith('snowdrift1 free ');
+      const write = async (...values) =>
+        isRelease(...values) ? release(() => store.write(...values)) : store.write(...values);
+      return { ...store, write };
+    };
     const lines = [];
     const print = (what) => console.log(what);
     const told = () => new Promise((resolve) => process.stdin.once('data', resolve));
@@ -330,15 +338,12 @@ describe('connections', { concurrency: 3 }, () => {
   describe('signals', { concurrency: 2 }, () => {
     // A store that takes a while to release, and says that it did.
     const LEASE = `
-      const slow = (name) => {
-        const store = memory();
-        const release = async (request) => {
+      const slow = (name) =>
+        releasing(async (write) => {
           await new Promise((resolve) => setTimeout(resolve, 100));
           print('released ' + name);
-          return store.release(request);
-        };
-        return { ...store, release };
-      };
+          return write();
+        });
       const options = { datacenterId: 1, scope: 'process', ttl: 60_000 };`;
     /** A second copy of the package in the same process. */
     const COPY = `
@@ -471,12 +476,12 @@ describe('connections', { concurrency: 3 }, () => {
 
     test('a second signal ends the process at once', async () => {
       const process = start(`${LEASE}
-        const release = () => {
+        const store = releasing(() => {
           print('releasing');
           process.kill(process.pid, 'SIGINT');
           return new Promise(() => {});
-        };
-        await SnowFlake.lease({ ...memory(), release }, options);${READY}`);
+        });
+        await SnowFlake.lease(store, options);${READY}`);
       await process.has('ready');
       // By the first one, when the store has had its time, it would end by SIGTERM.
       const { signal, output } = await process.after(() => process.child.kill('SIGTERM'));
@@ -505,7 +510,8 @@ describe('connections', { concurrency: 3 }, () => {
     });
 
     test('a store that hangs holds up neither the end of the process nor close()', async () => {
-      const hanging = `{ ...memory(), release: () => new Promise(() => {}), close: () => new Promise(() => {}) }`;
+      const hanging =
+        '{ ...releasing(() => new Promise(() => {})), close: () => new Promise(() => {}) }';
       // Releasing takes 2 s at most, and closing 1 s.
       await inTime(4500, async () => {
         const process = start(`
@@ -528,7 +534,7 @@ describe('connections', { concurrency: 3 }, () => {
 
     test('close() never rejects, whatever the store throws', async () => {
       const process = start(`
-        const store = { ...memory(), release: () => { throw new Error('no'); }, close: async () => { throw 1; } };
+        const store = { ...releasing(() => { throw new Error('no'); }), close: async () => { throw 1; } };
         const flake = await SnowFlake.lease(store, { datacenterId: 1 });
         require('node:diagnostics_channel').subscribe('snowdrift:lease-released', () => flake.close());
         flake.close();

@@ -15,12 +15,13 @@ const { connect } = require('../../js/stores/connect.js');
 const { createClient } = require('../../js/stores/etcd-client.js');
 const { etcd } = require('../../js/stores/etcd.js');
 const { parseUrl } = require('../../js/stores/url.js');
-const { open } = require('../support/lease/contract.js');
 const { inRounds } = require('../support/lease/rounds.js');
 const { freePort } = require('../support/lease/servers.js');
 const { SnowFlake, until } = require('../support/support.js');
 
 const PASSWORD = 'g3heim/&t+x';
+
+const read = (store) => store.read('a', { signal: AbortSignal.timeout(60_000) });
 
 describe('requests to etcd', () => {
   const servers = [];
@@ -110,6 +111,10 @@ describe('requests to etcd', () => {
         return ticks > 50;
       });
     }
+    // What a lease begins with.
+    const store = etcd([silent, silent, good.url]);
+    assert.equal((await read(store)).record, undefined);
+    store.close();
     // A transaction may have had an effect: its call ends by its own time limit, and the next one goes elsewhere.
     const client = createClient([silent, good.url], {});
     const before = good.requests.length;
@@ -147,7 +152,7 @@ describe('requests to etcd', () => {
     const url = new URL(echo.url.replace('http:', 'etcd:'));
     Object.assign(url, { username: 'app', password: encodeURIComponent(PASSWORD) });
     const store = await connect(url);
-    const { message, cause } = await open(store).catch((error) => error);
+    const { message, cause } = await read(store).catch((error) => error);
     for (const text of [message, inspect(cause), cause.stack]) {
       assert.doesNotMatch(text, /g3heim|its-token/, text);
     }
@@ -181,7 +186,7 @@ describe('requests to etcd', () => {
       }),
     );
     const store = etcd(url);
-    await assert.rejects(open(store), /it sent more than 16777216 bytes/);
+    await assert.rejects(read(store), /it sent more than 16777216 bytes/);
     await ended;
     assert.ok(sent < 200, `${sent} MiB`);
     store.close();

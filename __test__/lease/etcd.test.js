@@ -6,6 +6,7 @@
 
 const assert = require('node:assert/strict');
 const { execFileSync } = require('node:child_process');
+const { randomBytes } = require('node:crypto');
 const { appendFileSync, copyFileSync, mkdtempSync, readFileSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
@@ -14,10 +15,10 @@ const { inspect } = require('node:util');
 
 const { connect } = require('../../js/stores/connect.js');
 const { createClient } = require('../../js/stores/etcd-client.js');
+const { registerContract } = require('../../js/stores/contract.js');
 const { etcd } = require('../../js/stores/etcd.js');
 const { storm } = require('../support/amount.js');
 const { createAuthority } = require('../support/lease/certificates.js');
-const { contract, open, take } = require('../support/lease/contract.js');
 const { prefixed, requireLogin } = require('../support/lease/etcd-users.js');
 const { Server, freePort, missing } = require('../support/lease/servers.js');
 const { SnowFlake, until } = require('../support/support.js');
@@ -27,8 +28,25 @@ const readwrite = (prefix) => [['READWRITE', prefix]];
 
 const skip = missing('etcd') ?? storm;
 
-/** How a store refuses to open its namespace. */
-async function refusal(store, call = () => open(store)) {
+const { signal } = new AbortController();
+
+/** Reads and creates a record: with rights for both, under a key of its own. */
+async function use(store) {
+  const key = randomBytes(8).toString('hex');
+  await store.read(key, { signal });
+  await change(store, { key });
+}
+
+/** Replaces a record, or creates it. Returns what replaces it next. */
+async function change(store, { key, token: before }) {
+  const token = randomBytes(8).toString('hex');
+  const { isWritten } = await store.write(key, { token, text: '' }, before, { signal });
+  assert.equal(isWritten, true);
+  return { key, token };
+}
+
+/** How a store refuses its use. */
+async function refusal(store, call = () => use(store)) {
   try {
     await call();
   } catch (error) {
@@ -100,7 +118,11 @@ describe('etcd with users, TLS and client certificates', { skip }, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  contract(test, (namespace) => opened({ namespace }), { ttl: 2000 });
+  registerContract(
+    'by TLS',
+    (namespace) => connect(urlOf(server, { ca: server.certificate, ...files, namespace })),
+    { limit: 240_000 },
+  );
 
   test('a lease by URL', async () => {
     const { href } = urlOf(server, { ca: server.certificate, ...files, namespace: 'leased' });
@@ -136,7 +158,7 @@ describe('etcd with users, TLS and client certificates', { skip }, () => {
     }
     // A role for one namespace is enough for that.
     const own = await opened({ user: 'other', namespace: 'other' });
-    assert.equal(typeof (await take(own)).workerId, 'number');
+    await use(own);
   });
 
   test('a wrong password, an unknown user and no user are refused', async () => {
@@ -178,9 +200,9 @@ describe('etcd with users, TLS and client certificates', { skip }, () => {
     };
     put(stranger);
     const store = await opened({ cert, key, namespace: 'renewed' });
-    await assert.rejects(open(store), { code: 'ERR_SNOWFLAKE_STORE' });
+    await assert.rejects(use(store), { code: 'ERR_SNOWFLAKE_STORE' });
     put(files);
-    assert.equal(typeof (await take(store)).workerId, 'number');
+    await use(store);
     rmSync(key);
     const { code, message } = await refusal(store);
     assert.equal(code, 'ERR_SNOWFLAKE_CONFIG');
@@ -203,7 +225,6 @@ describe('tokens of etcd', { skip }, () => {
       await server.stop();
     }
   }
-  const renewal = (holder) => ({ ...holder, ceiling: 200 });
 
   test('one that has expired is renewed', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'snowdrift-etcd-jwt-'));
@@ -212,18 +233,21 @@ describe('tokens of etcd', { skip }, () => {
     execFileSync('openssl', ['rsa', '-in', key, '-pubout', '-out', pub], { stdio: 'pipe' });
     const jwt = `jwt,pub-key=${pub},priv-key=${key},sign-method=RS256,ttl=1s`;
     await withLogin(['--auth-token', jwt], async ({ store, root }) => {
-      const holder = await take(store);
+      let record = await change(store, { key: 'a' });
       const start = performance.now();
       let token;
       // Longer than two tokens live.
       while (performance.now() - start < 2500) {
         // The next token may expire on its way, too, on a busy machine.
-        const renewed = () =>
-          store.renew(renewal(holder)).then(
-            ({ isHeld }) => isHeld,
+        const isWritten = () =>
+          change(store, record).then(
+            (next) => {
+              record = next;
+              return true;
+            },
             () => false,
           );
-        await until(renewed);
+        await until(isWritten);
         token ??= (await root.post('/v3/auth/authenticate', { name: 'app', password: PASSWORD }))
           .reply.token;
         await new Promise((resolve) => setTimeout(resolve, 300));
@@ -235,21 +259,21 @@ describe('tokens of etcd', { skip }, () => {
 
   test('one that is refused is renewed: after a restart, and after a change of users', async () => {
     await withLogin([], async ({ store, server, root }) => {
-      const holder = await take(store);
+      let record = await change(store, { key: 'a' });
       await server.kill();
       await server.run();
-      assert.equal((await store.renew(renewal(holder))).isHeld, true);
+      record = await change(store, record);
       await root.post('/v3/auth/role/add', { name: 'another' });
-      assert.equal((await store.renew(renewal(holder))).isHeld, true);
+      record = await change(store, record);
       // A right that is taken away is not asked for again and again.
       const range = prefixed('snowdrift/');
       await root.post('/v3/auth/role/revoke', { role: 'app', ...range });
-      const { message } = await refusal(store, () => store.renew(renewal(holder)));
+      const { message } = await refusal(store, () => change(store, record));
       assert.match(message, /denied access/);
       await root.post('/v3/auth/role/grant', {
         ...{ name: 'app', perm: { permType: 'READWRITE', ...range } },
       });
-      assert.equal((await store.renew(renewal(holder))).isHeld, true);
+      record = await change(store, record);
     });
   });
 
@@ -257,9 +281,9 @@ describe('tokens of etcd', { skip }, () => {
     const server = await Server.start('etcd');
     const store = await connect(urlOf(server, {}));
     try {
-      const holder = await take(store);
+      let record = await change(store, { key: 'a' });
       const root = await requireLogin(server.url.replace('etcd', 'http'), users);
-      assert.equal((await store.renew(renewal(holder))).isHeld, true);
+      record = await change(store, record);
       root.close();
     } finally {
       await store.close();

@@ -5,8 +5,8 @@ const assert = require('node:assert/strict');
 const { describe, test } = require('node:test');
 const { setImmediate: turn } = require('node:timers/promises');
 
-const { CHECKS, runCheck } = require('../../js/registers/contract.js');
-const { memory } = require('../../js/registers/memory.js');
+const { TITLES, runCheck } = require('../../js/stores/contract.js');
+const { memory } = require('../../js/stores/memory.js');
 
 const [
   CREATES,
@@ -26,7 +26,7 @@ const [
   CLOSE,
   SILENT,
   SPOILED,
-] = CHECKS;
+] = TITLES;
 
 const encode = ({ token, text }) => `${token} ${text}`;
 const standing = (now) => () => now;
@@ -442,8 +442,13 @@ describe('faults of a register', { concurrency: 4 }, () => {
   test('each check finds one', () => {
     const finding = new Set(Object.values(FAULTS).map(([check]) => check));
     assert.deepEqual(
-      CHECKS.filter((check) => !finding.has(check)),
+      TITLES.filter((check) => !finding.has(check)),
       [],
     );
   });
+});
+
+test('a module imports it by its name', async () => {
+  const { registerContract } = await import('snowdrift/lease/contract');
+  assert.equal(typeof registerContract, 'function');
 });

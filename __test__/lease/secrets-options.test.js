@@ -364,7 +364,7 @@ describe('the error of a client', () => {
     const fail = () => {
       throw own;
     };
-    const store = { ...memory(), now: fail };
+    const store = { ...memory(), read: fail };
     const error = await thrownBy(() => SnowFlake.lease(store, { datacenterId: 1 }));
     assert.equal(error.cause, own);
     const options = { datacenterId: 1, workerId: 1, scope: 'process', clock: fail };
@@ -409,9 +409,9 @@ describe('the error of a client', () => {
       async release() {},
       async query(query) {
         queries.push(query);
-        if (query.endsWith(' AS ms')) return [{ ms: Date.now() }];
-        if (query.endsWith(' AS home')) return [{ home: 'main' }];
-        throw new Error('SQLITE_ERROR: no such table: snowdrift_slots');
+        if (query.startsWith('SELECT CAST')) return { records: [{ now: Date.now() }] };
+        if (query.endsWith(' AS home')) return { records: [{ home: 'main' }] };
+        throw new Error('SQLITE_ERROR: no such table: snowdrift_records');
       },
     };
     const source = {
@@ -434,7 +434,7 @@ describe('the error of a client', () => {
       throw own;
     };
     const ofStore = await thrownBy(() =>
-      SnowFlake.lease({ ...memory(), now: fail }, { datacenterId: 1 }),
+      SnowFlake.lease({ ...memory(), read: fail }, { datacenterId: 1 }),
     );
     assert.equal(ofStore.cause, own);
     const ofClient = await thrownBy(() =>

@@ -1,45 +1,40 @@
 'use strict';
-// What stores in SQL databases must do besides the contract: refuse clients that do not commit and
-// tables of another version, stop when a call was given up, read a clock without summer time, and
-// notice tables that were dropped. On real servers.
+// What stores in SQL databases must do besides the contract: refuse connections inside the application's transaction, which
+// stays; keep to their table; create it once; and leave nothing behind in the application's pool. On real servers.
 
 const assert = require('node:assert/strict');
-const { spawn } = require('node:child_process');
-const { once } = require('node:events');
+const { randomBytes } = require('node:crypto');
+const { setMaxListeners } = require('node:events');
 const { after, before, describe, test } = require('node:test');
-const { createInterface } = require('node:readline');
-const { setTimeout: sleep } = require('node:timers/promises');
 
 const { storm } = require('../support/amount.js');
-const {
-  SnowFlake,
-  countDuplicates,
-  entry,
-  layouts,
-  rejects,
-  until,
-} = require('../support/support.js');
-const { open, take } = require('../support/lease/contract.js');
+const { createNamespace, slotsOf } = require('../support/lease/namespaces.js');
 const { Server, missing } = require('../support/lease/servers.js');
+const { SnowFlake, layouts, rejects, until } = require('../support/support.js');
+const { connect: connectUrl } = require('../../js/stores/connect.js');
+const { workerNode } = require('../../js/stores/worker-node.js');
 
-const OPTIONS = { datacenterId: 1, ttl: 1000, maxClockSkew: 500, callTimeout: 60_000 };
-/** Of a process that shares no slot with others of its host. */
-const ALONE = { ...OPTIONS, scope: 'process' };
+const { signal } = new AbortController();
+// Many calls at once have it.
+setMaxListeners(0, signal);
+const SIGNAL = { signal };
+const record = (text = 'x') => ({ token: randomBytes(8).toString('hex'), text });
 /** Of the client mysql2: longer than a busy machine stops a process. */
 const CONNECT_TIMEOUT = 60_000;
+const OPTIONS = { datacenterId: 1, ttl: 1000, maxClockSkew: 500, callTimeout: 60_000 };
+/** Of a lease that shares no slot with others of its host. */
+const ALONE = { ...OPTIONS, scope: 'process' };
+const UNCOMMITTED = /does not commit a lease's records: .*Give the store a pool or a connection/;
 
-/** For each engine: its store, and how the tests use a client of their own. */
 const DATABASES = {
   postgres: {
-    store: (client, options) => require('../../js/stores/postgres.js').postgres(client, options),
-    pool: (url) => new (require('pg').Pool)({ connectionString: url }),
-    /** One connection, outside a pool. */
+    store: (...values) => require('../../js/stores/postgres.js').postgres(...values),
+    pool: (url, options) => new (require('pg').Pool)({ connectionString: url, ...options }),
     async connection(url) {
       const client = new (require('pg').Client)({ connectionString: url });
       await client.connect();
       return client;
     },
-    /** A pool whose connections a hook has put into a transaction. */
     hooked(url) {
       const pool = new (require('pg').Pool)({ connectionString: url, max: 3 });
       pool.on('connect', (client) => client.query('BEGIN'));
@@ -48,148 +43,252 @@ const DATABASES = {
     serializable: (url) =>
       new (require('pg').Pool)({
         connectionString: url,
-        max: 24,
         options: '-c default_transaction_isolation=serializable',
       }),
+    rowsOf: (result) => result.rows,
+    place: 'current_schema()',
+    elsewhere: ['CREATE SCHEMA elsewhere', 'SET search_path TO elsewhere'],
+    quote: (name) => `"${name.replaceAll('"', '""')}"`,
     type: 'postgres',
   },
   mysql: {
-    store: (client, options) => require('../../js/stores/mysql.js').mysql(client, options),
-    pool: (url) =>
-      require('mysql2/promise').createPool({ uri: url, connectTimeout: CONNECT_TIMEOUT }),
+    store: (...values) => require('../../js/stores/mysql.js').mysql(...values),
+    pool: (url, options) =>
+      require('mysql2/promise').createPool({
+        ...{ uri: url, connectTimeout: CONNECT_TIMEOUT },
+        ...options,
+      }),
     connection: (url) =>
       require('mysql2/promise').createConnection({ uri: url, connectTimeout: CONNECT_TIMEOUT }),
     hooked(url) {
-      const pool = require('mysql2').createPool({
-        ...{ uri: url, connectionLimit: 3 },
-        connectTimeout: CONNECT_TIMEOUT,
-      });
+      const options = { uri: url, connectionLimit: 3, connectTimeout: CONNECT_TIMEOUT };
+      const pool = require('mysql2').createPool(options);
       pool.on('connection', (connection) => connection.query('SET autocommit = 0'));
       return pool.promise();
     },
     serializable(url) {
-      const pool = require('mysql2').createPool({ uri: url, connectionLimit: 24 });
+      const options = { uri: url, connectionLimit: 10, connectTimeout: CONNECT_TIMEOUT };
+      const pool = require('mysql2').createPool(options);
       pool.on('connection', (connection) =>
         connection.query('SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE'),
       );
       return pool.promise();
     },
+    rowsOf: ([rows]) => rows,
+    place: 'DATABASE()',
+    elsewhere: ['CREATE DATABASE elsewhere', 'USE elsewhere'],
+    quote: (name) => `\`${name.replaceAll('`', '``')}\``,
     type: 'mariadb',
   },
 };
 
-/** A process that draws an ID each ms, until its parent ends it. */
-class Drawer {
-  ids = [];
-  /** Codes of its warnings. */
-  warnings = [];
-  state;
+/** Names in an order that depends on the collation: more than a list reads at a time. */
+const NAMES = Array.from({ length: 700 }, (_, n) => n.toString(36)).flatMap((n) => [
+  ...[`a-${n}`, `A-${n}`, `a ${n}`, `a_${n}`, `a${n} `, `a${n}`, `-${n}`],
+]);
 
-  constructor(url) {
-    const script = `
-      const { SnowFlake } = require(${JSON.stringify(entry)});
-      const tell = (what) => console.log(JSON.stringify(what));
-      process.on('warning', ({ code }) => tell({ warning: code }));
-      SnowFlake.lease(process.env.URL_OF_STORE, ${JSON.stringify(OPTIONS)}).then((flake) => {
-        tell({ state: 'held' });
-        let ids = [];
-        const draw = () => { try { ids.push(String(flake.nextId())); } catch {} };
-        const send = () => { tell({ ids }); ids = []; };
-        const timers = [setInterval(draw, 1), setInterval(send, 50)];
-        process.stdin.once('data', () => {
-          timers.forEach(clearInterval);
-          send();
-          process.exit();
-        });
-      }, ({ code, message }) => { tell({ state: code + message }); process.exit(); });`;
-    this.#process = spawn(process.execPath, ['-e', script], {
-      env: { ...process.env, URL_OF_STORE: url, NODE_NO_WARNINGS: '1' },
-      stdio: ['pipe', 'pipe', 'inherit'],
-    });
-    createInterface(this.#process.stdout).on('line', (line) => {
-      const { ids = [], warning, state } = JSON.parse(line);
-      this.ids.push(...ids);
-      if (warning) this.warnings.push(warning);
-      if (state) this.state = state;
-    });
-  }
-
-  #process;
-
-  async end() {
-    const closed = once(this.#process, 'close');
-    this.#process.stdin.write('end');
-    await closed;
-  }
-
-  kill() {
-    this.#process.kill('SIGKILL');
+/** Checks lists of many records, which another program has written. */
+async function checkLists(client, register, namespace) {
+  await register.write('z', record(), undefined, SIGNAL);
+  const rows = NAMES.map((name) => `('${namespace}', '${name}', '${'0'.repeat(16)}', 'x')`);
+  await client.query(
+    `INSERT INTO snowdrift_records (namespace, name, token, text) VALUES ${rows.join(', ')}`,
+  );
+  for (const prefix of ['', 'a', 'a-', 'A-1', 'a_', 'a ']) {
+    const { records } = await register.list(prefix, SIGNAL);
+    const expected = [...NAMES, 'z'].filter((name) => name.startsWith(prefix));
+    assert.deepEqual([...records.keys()].sort(), expected.sort(), `list('${prefix}')`);
   }
 }
 
 for (const [engine, database] of Object.entries(DATABASES)) {
   describe(`on ${engine}`, { skip: missing(engine), concurrency: 1 }, () => {
+    const { quote } = database;
     let server;
     /** A client of the tests' own. */
     let pool;
     let namespaces = 0;
     const newNamespace = () => `sql-${namespaces++}`;
+    const rowsOf = async (client, text) => database.rowsOf(await client.query(text));
+    const countOf = async (client, table) =>
+      Number((await rowsOf(client, `SELECT COUNT(*) AS count FROM ${table}`))[0].count);
+    const hasTable = async () => {
+      const tables = `SELECT table_name AS name FROM information_schema.tables WHERE table_name = 'snowdrift_records' AND table_schema = ${database.place}`;
+      return (await rowsOf(pool, tables)).length > 0;
+    };
+    const dropTable = () => pool.query('DROP TABLE IF EXISTS snowdrift_records');
     before(async () => {
       server = await Server.start(engine);
       pool = database.pool(server.url);
-      await open(database.store(pool));
     });
     after(async () => {
       await pool?.end();
       await server?.stop();
     });
 
-    const UNCOMMITTED =
-      /does not commit a lease's records: .*Give the store a pool or a connection/;
-
-    /** A client that is closed when the test has ended, and its locks with it. */
-    async function client(t, kind) {
-      const one = await database[kind](server.url);
+    /** A client that is closed when the test has ended. */
+    async function client(t, kind, options) {
+      const one = await database[kind](server.url, options);
       t.after(() => one.end());
       return one;
     }
 
-    async function dropTables() {
-      for (const table of ['slots', 'namespaces']) {
-        await pool.query(`DROP TABLE snowdrift_${table}`);
-      }
-    }
+    /** By name: each call of a register, on the key 'a' with this token. */
+    const callsOf = (register, token) => ({
+      read: () => register.read('a', SIGNAL),
+      list: () => register.list('', SIGNAL),
+      'write over a record': () => register.write('a', record('uncommitted'), token, SIGNAL),
+      'write of a new record': () => register.write('b', record('uncommitted'), undefined, SIGNAL),
+    });
 
-    async function refused(one, namespace = newNamespace()) {
-      const store = database.store(one, { namespace });
-      const { message } = await rejects(SnowFlake.lease(store, OPTIONS), 'ERR_SNOWFLAKE_CONFIG');
-      assert.match(message, UNCOMMITTED);
+    async function refuses(what, call) {
+      const { message } = await rejects(call(), 'ERR_SNOWFLAKE_CONFIG');
+      assert.match(message, UNCOMMITTED, what);
     }
 
     test('a connection inside a transaction is refused, and the transaction stays', async (t) => {
       const connection = await client(t, 'connection');
       await connection.query('CREATE TABLE mine (n INT)');
-      for (const prepare of [() => open(database.store(pool)), dropTables]) {
-        await connection.query('BEGIN');
-        await connection.query('INSERT INTO mine VALUES (1)');
-        await prepare();
-        const store = database.store(connection, { namespace: newNamespace() });
-        await SnowFlake.lease(store, OPTIONS).then(
-          () => assert.fail('it was not refused'),
-          // After a missing table PostgreSQL allows nothing more in the transaction.
-          ({ message }) => assert.match(message, /does not commit|transaction is aborted/),
-        );
-        await connection.query('ROLLBACK');
-        const result = await pool.query('SELECT COUNT(*) AS count FROM mine');
-        const [{ count }] = result.rows ?? result[0];
-        assert.equal(Number(count), 0, 'it was rolled back');
+      const namespace = newNamespace();
+      const register = database.store(connection, { namespace });
+      const other = database.store(pool, { namespace });
+      for (const isMissing of [true, false]) {
+        let present = record('first');
+        if (isMissing) await dropTable();
+        else await other.write('a', present, undefined, SIGNAL);
+        for (const end of ['ROLLBACK', 'COMMIT']) {
+          // Then it knows its table.
+          if (end === 'COMMIT') await register.read('a', SIGNAL);
+          await connection.query('BEGIN');
+          await connection.query('INSERT INTO mine VALUES (1)');
+          for (const [what, call] of Object.entries(callsOf(register, present.token))) {
+            await refuses(what, call);
+          }
+          assert.equal(await countOf(connection, 'mine'), 1, 'the transaction is open');
+          assert.equal(await countOf(pool, 'mine'), 0, 'and was not committed');
+          assert.equal(await hasTable(), !isMissing);
+          if (!isMissing) {
+            // No lock of it is in the transaction.
+            const next = record(end);
+            const { isWritten } = await other.write('a', next, present.token, SIGNAL);
+            assert.ok(isWritten);
+            present = next;
+          }
+          await connection.query(end);
+          assert.equal(await countOf(pool, 'mine'), end === 'COMMIT' ? 1 : 0);
+          await connection.query('DELETE FROM mine');
+          const { records } = await other.list('', SIGNAL);
+          assert.deepEqual([...records], isMissing ? [] : [['a', present]]);
+        }
+        if (isMissing) continue;
+        assert.deepEqual((await register.read('a', SIGNAL)).record, present);
       }
-      await open(database.store(pool));
+    });
+
+    test('a transaction that the application begins meanwhile confirms nothing', async (t) => {
+      const connection = await client(t, 'connection');
+      const namespace = newNamespace();
+      const register = database.store(connection, { namespace });
+      const other = database.store(pool, { namespace });
+      const first = record('first');
+      await register.write('a', first, undefined, SIGNAL);
+      for (const what of Object.keys(callsOf(register))) {
+        const { record: present } = await other.read('a', SIGNAL);
+        const begun = connection.query('BEGIN');
+        await refuses(what, callsOf(register, present.token)[what]);
+        await begun;
+        await connection.query('ROLLBACK');
+        const { records } = await other.list('', SIGNAL);
+        assert.deepEqual([...records], [['a', first]], what);
+      }
+      // After the call. Whatever it says holds.
+      const next = record('next');
+      const call = register.write('a', next, first.token, SIGNAL).catch(() => ({}));
       await connection.query('BEGIN');
-      await refused(connection);
-      await connection.query('COMMIT');
-      const store = database.store(connection, { namespace: newNamespace() });
-      (await SnowFlake.lease(store, OPTIONS)).close();
+      const { isWritten } = await call;
+      await connection.query('ROLLBACK');
+      const { record: present } = await other.read('a', SIGNAL);
+      if (isWritten) assert.deepEqual(present, next);
+    });
+
+    test('connections that a hook of the pool has put into a transaction are refused', async (t) => {
+      const namespace = newNamespace();
+      const present = record();
+      const other = database.store(pool, { namespace });
+      await other.write('a', present, undefined, SIGNAL);
+      const register = database.store(await client(t, 'hooked'), { namespace });
+      for (const [what, call] of Object.entries(callsOf(register, present.token))) {
+        await refuses(what, call);
+      }
+      const next = record('next');
+      assert.ok((await other.write('a', next, present.token, SIGNAL)).isWritten, 'no lock stays');
+      assert.deepEqual([...(await other.list('', SIGNAL)).records], [['a', next]]);
+    });
+
+    test('a register keeps to the table that it found first', async (t) => {
+      const connection = await client(t, 'connection');
+      const namespace = newNamespace();
+      const register = database.store(connection, { namespace });
+      const first = record();
+      await register.write('a', first, undefined, SIGNAL);
+      const [create, move] = database.elsewhere;
+      await connection.query(create);
+      await connection.query(move);
+      assert.deepEqual((await register.read('a', SIGNAL)).record, first);
+      const { isWritten, found } = await register.write('a', record(), undefined, SIGNAL);
+      assert.deepEqual([isWritten, found], [false, first]);
+      assert.ok((await register.write('b', record(), undefined, SIGNAL)).isWritten);
+      const other = database.store(pool, { namespace });
+      assert.deepEqual([...(await other.list('', SIGNAL)).records.keys()].sort(), ['a', 'b']);
+      // Where the table is gone, that is not found elsewhere either.
+      await dropTable();
+      assert.equal((await register.read('a', SIGNAL)).record, undefined);
+    });
+
+    test('only a record without a predecessor creates the table', async () => {
+      await dropTable();
+      const register = database.store(pool, { namespace: newNamespace() });
+      assert.equal((await register.read('a', SIGNAL)).record, undefined);
+      assert.equal((await register.list('', SIGNAL)).records.size, 0);
+      const { isWritten, found } = await register.write('a', record(), record().token, SIGNAL);
+      assert.deepEqual([isWritten, found], [false, undefined]);
+      assert.equal(await hasTable(), false);
+      assert.ok((await register.write('a', record(), undefined, SIGNAL)).isWritten);
+      assert.equal(await hasTable(), true);
+    });
+
+    test('many that create the table at once all write', async () => {
+      for (let round = 0; round < 5; round++) {
+        await dropTable();
+        const namespace = newNamespace();
+        const writes = Array.from({ length: 8 }, (_, n) =>
+          database.store(pool, { namespace }).write(`a${n}`, record(), undefined, SIGNAL),
+        );
+        for (const { isWritten } of await Promise.all(writes)) assert.ok(isWritten);
+      }
+    });
+
+    test('a list has more records than it reads at a time', async () => {
+      const namespace = newNamespace();
+      await checkLists(pool, database.store(pool, { namespace }), namespace);
+    });
+
+    test('one of many writers wins in serializable transactions', async (t) => {
+      const register = database.store(await client(t, 'serializable'), {
+        namespace: newNamespace(),
+      });
+      let before;
+      for (let round = 0; round < 5; round++) {
+        const all = await Promise.all(
+          Array.from({ length: 10 }, async () => {
+            const written = record();
+            return { written, ...(await register.write('a', written, before, SIGNAL)) };
+          }),
+        );
+        const winners = all.filter(({ isWritten }) => isWritten);
+        assert.equal(winners.length, 1);
+        before = winners[0].written.token;
+      }
     });
 
     test('calls add no listener to the connections of a pool', async (t) => {
@@ -198,9 +297,9 @@ for (const [engine, database] of Object.entries(DATABASES)) {
       // The events of pg and of mysql2.
       for (const event of ['connect', 'connection'])
         one.on(event, (each) => connections.push(each));
-      const store = database.store(one);
+      const register = database.store(one, { namespace: newNamespace() });
       const countsAfter = async (calls) => {
-        for (let n = 0; n < calls; n++) await store.now();
+        for (let n = 0; n < calls; n++) await register.read('a', SIGNAL);
         return connections.map((each) =>
           each.eventNames().map((name) => [name, each.listenerCount(name)]),
         );
@@ -210,56 +309,35 @@ for (const [engine, database] of Object.entries(DATABASES)) {
       assert.deepEqual(await countsAfter(20), counts);
     });
 
-    test('connections that a hook of the pool has put into a transaction are refused', async (t) => {
-      const hooked = await client(t, 'hooked');
-      await refused(hooked);
-      // A namespace that exists already is only read.
-      const namespace = newNamespace();
-      await open(database.store(pool, { namespace }));
-      await refused(hooked, namespace);
+    test('a TypeORM transaction of the same DataSource does not matter', async (t) => {
+      const { DataSource } = require('typeorm');
+      const { typeorm } = require('../../js/stores/typeorm.js');
+      const source = new DataSource({
+        ...{ type: database.type, url: server.url, connectTimeout: CONNECT_TIMEOUT },
+      });
+      await source.initialize();
+      t.after(() => source.destroy());
+      const register = typeorm(source, { namespace: newNamespace() });
+      await source.transaction(async (manager) => {
+        await manager.query('SELECT 1');
+        assert.ok((await register.write('a', record(), undefined, SIGNAL)).isWritten);
+      });
     });
 
-    test('a row of WORKER_NODE that is not committed is no worker ID', async (t) => {
-      const { workerNode } = require('../../js/stores/worker-node.js');
-      const layout = { ...layouts.uid, epoch: Date.UTC(2026, 5) };
-      const options = { layout, callTimeout: 60_000 };
-      (await SnowFlake.lease(workerNode(pool), options)).close();
-      const connection = await client(t, 'connection');
-      await connection.query('BEGIN');
-      for (const one of [connection, await client(t, 'hooked')]) {
-        const { message } = await rejects(
-          SnowFlake.lease(workerNode(one), options),
-          'ERR_SNOWFLAKE_CONFIG',
-        );
-        assert.match(message, UNCOMMITTED);
-      }
-    });
-
-    test('a renewal or raise inside a transaction is not confirmed', async (t) => {
+    test('a lease on a connection inside a transaction is refused, and gets a slot afterwards', async (t) => {
       const connection = await client(t, 'connection');
       const store = database.store(connection, { namespace: newNamespace() });
-      const holder = await take(store, { ceiling: 500 });
-      const { namespace, signal } = holder;
-      for (const call of [
-        () => store.renew({ ...holder, ceiling: 900 }),
-        // Nothing to raise: the answer is refused all the same.
-        () => store.renew({ ...holder, ceiling: 500 }),
-        () => store.raise({ namespace, floor: 900, signal }),
-        () => store.acquire({ ...holder, owner: 'f'.repeat(32) }),
-      ]) {
-        await connection.query('BEGIN');
-        const { message } = await rejects(call(), 'ERR_SNOWFLAKE_CONFIG');
-        assert.match(message, UNCOMMITTED);
-        await connection.query('ROLLBACK');
-      }
-      assert.equal((await store.renew({ ...holder, ceiling: 600 })).isHeld, true);
-      assert.equal((await open(store)).floor, -1);
+      await connection.query('BEGIN');
+      await refuses('a lease', () => SnowFlake.lease(store, OPTIONS));
+      await connection.query('COMMIT');
+      await (await SnowFlake.lease(store, OPTIONS)).close();
     });
 
     test('IDs stop at the ceiling when a connection is put into a transaction later', async (t) => {
       const connection = await client(t, 'connection');
       const store = database.store(connection, { namespace: newNamespace() });
       const flake = await SnowFlake.lease(store, OPTIONS);
+      t.after(() => flake.close());
       await connection.query('BEGIN');
       const { ceiling } = flake.lease;
       await until(() => flake.lease.state === 'expired' && flake.lease.failure !== undefined);
@@ -276,204 +354,322 @@ for (const [engine, database] of Object.entries(DATABASES)) {
           return false;
         }
       });
-      flake.close();
     });
 
-    test('a TypeORM transaction of the same DataSource does not matter', async (t) => {
-      const { DataSource } = require('typeorm');
-      const { typeorm } = require('../../js/stores/typeorm.js');
-      const source = new DataSource({
-        type: database.type,
-        url: server.url,
-        connectTimeout: CONNECT_TIMEOUT,
-      });
-      await source.initialize();
-      t.after(() => source.destroy());
-      const store = typeorm(source, { namespace: newNamespace() });
-      await source.transaction(async (manager) => {
-        await manager.query('SELECT 1');
-        const holder = await take(store, { ceiling: 500 });
-        assert.equal((await store.renew({ ...holder, ceiling: 900 })).isHeld, true);
-      });
-    });
-
-    test('a larger ttl in the same namespace is refused', async () => {
-      const store = database.store(pool, { namespace: newNamespace() });
-      (await SnowFlake.lease(store, OPTIONS)).close();
-      const larger = SnowFlake.lease(store, { ...OPTIONS, ttl: 30_000 });
-      const { message } = await rejects(larger, 'ERR_SNOWFLAKE_CONFIG');
-      assert.match(message, /ttl 30000 \(recorded: 1000\).*snowdrift raise URL --ttl 30000$/);
-    });
-
-    test('an abandoned call runs no further statement', async () => {
-      const namespace = newNamespace();
-      let statements = 0;
-      const abort = new AbortController();
-      const inner = database.store(pool, { namespace });
-      await take(inner, { workerIds: 1 });
-      const counting = {
-        query(...args) {
-          // The other processes are always faster.
-          if (++statements === 20) abort.abort();
-          return pool.query(...args);
-        },
-      };
-      const store = database.store(counting, { namespace });
-      const { id } = await open(inner);
-      const request = { namespace: id, datacenterId: 1, workerIds: 1, owner: 'f'.repeat(32) };
-      const holder = { pid: 1, host: 'here', startedAt: new Date() };
-      const calls = Array.from({ length: 12 }, () =>
-        store.acquire({ ...request, holder, ceiling: 9, ttl: 1000, signal: abort.signal }),
-      );
-      const settled = await Promise.allSettled(calls);
-      assert.ok(settled.some(({ reason }) => reason?.name === 'AbortError'));
-      assert.ok(statements <= 20 + 12, `${statements} statements`);
-      const afterwards = statements;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-      assert.equal(statements, afterwards);
+    test('WORKER_NODE is not used inside a transaction, which stays', async (t) => {
+      const layout = { ...layouts.uid, epoch: Date.UTC(2026, 5) };
+      const lease = (one) => SnowFlake.lease(workerNode(one), { layout, callTimeout: 60_000 });
+      const connection = await client(t, 'connection');
+      const hooked = await client(t, 'hooked');
+      await connection.query('CREATE TABLE theirs (n INT)');
+      // Creating a table would commit it on MySQL.
+      for (const isMissing of [true, false]) {
+        if (!isMissing) await (await lease(pool)).close();
+        await connection.query('BEGIN');
+        await connection.query('INSERT INTO theirs VALUES (1)');
+        await refuses('a connection', () => lease(connection));
+        await refuses('a pool with a hook', () => lease(hooked));
+        await connection.query('ROLLBACK');
+        assert.equal(await countOf(pool, 'theirs'), 0, 'it was rolled back');
+      }
+      assert.equal(await countOf(pool, 'WORKER_NODE'), 1);
     });
 
     test('a slot that is taken by a call that was given up is released', async () => {
       const namespace = newNamespace();
       const callTimeout = 1000;
+      const store = database.store(pool, { namespace });
+      await createNamespace(store, { ttl: 3_600_000 });
+      const isTaken = async () => (await slotsOf(store)).some(({ isHeld }) => isHeld);
+      let isLate = false;
       const slow = {
-        async query(text, values) {
-          const result = await pool.query(text, values);
-          if (/SET owner = [?$]/.test(text)) await sleep(callTimeout * 1.5);
-          return result;
+        ...store,
+        async write(...values) {
+          const reply = await store.write(...values);
+          // The reply to the write that takes a slot comes too late.
+          if (!isLate && (await isTaken())) {
+            isLate = true;
+            await new Promise(() => {});
+          }
+          return reply;
         },
       };
-      const refused = SnowFlake.lease(database.store(slow, { namespace }), {
-        ...{ ...ALONE, ttl: 3_600_000, callTimeout },
-      });
-      await rejects(refused, 'ERR_SNOWFLAKE_STORE');
-      const store = database.store(pool, { namespace });
-      await until(async () => (await store.slots()).slots.every(({ isHeld }) => !isHeld));
+      const options = { ...ALONE, ttl: 3_600_000, callTimeout };
+      await rejects(SnowFlake.lease(slow, options), 'ERR_SNOWFLAKE_STORE');
+      assert.equal(isLate, true);
+      await until(async () => !(await isTaken()));
     });
 
-    test('each of many concurrent holders gets a slot under serializable isolation, too', {
+    test('each of many holders at once gets a slot under serializable isolation, too', {
       skip: storm,
     }, async (t) => {
-      const strict = await client(t, 'serializable');
-      const store = database.store(strict, { namespace: newNamespace() });
-      const { id: namespace } = await open(store);
-      const taken = await Promise.all(
-        Array.from({ length: 24 }, () => take(store, { namespace, workerIds: 24 })),
+      const store = database.store(await client(t, 'serializable'), { namespace: newNamespace() });
+      const options = { ...ALONE, ttl: 60_000, layout: { ...layouts.node, workerBits: 4 } };
+      const flakes = await Promise.all(
+        Array.from({ length: 16 }, () => SnowFlake.lease(store, options)),
       );
-      const ids = taken.map(({ workerId }) => workerId);
-      assert.deepEqual(
-        ids.sort((a, b) => a - b),
-        [...Array(24).keys()],
-      );
+      const workerIds = flakes.map(({ workerId }) => workerId).sort((a, b) => a - b);
+      assert.deepEqual(workerIds, [...Array(16).keys()]);
+      await Promise.all(flakes.map((flake) => flake.close()));
     });
 
-    test('a search ends, even if others take each free slot first', async () => {
-      const namespace = newNamespace();
-      const inner = database.store(pool, { namespace });
-      const first = await take(inner, { workerIds: 1 });
-      await inner.release({ ...first, last: 5 });
-      let statements = 0;
-      const contended = {
-        query: async (text, values) => {
-          statements++;
-          const result = await pool.query(text, values);
-          // The free slot that was seen is another's by the time it is taken.
-          if (/ORDER BY ceiling/.test(text)) {
-            await pool.query(
-              `UPDATE snowdrift_slots SET ceiling = ceiling + 1 WHERE namespace = '${namespace}'`,
-            );
-          }
-          return result;
-        },
+    describe('the option schema', () => {
+      /** A name that has to be quoted. */
+      const SCHEMA = 'Its "own" `place`\'s';
+      const quoted = quote(SCHEMA);
+      before(() => pool.query(`CREATE SCHEMA ${quoted}`));
+
+      async function typeorm(t, options) {
+        const { DataSource } = require('typeorm');
+        const source = new DataSource({
+          ...{ type: database.type, url: server.url, connectTimeout: CONNECT_TIMEOUT },
+        });
+        await source.initialize();
+        t.after(() => source.destroy());
+        return require('../../js/stores/typeorm.js').typeorm(source, options);
+      }
+
+      async function byUrl(t, options) {
+        const url = new URL(server.url);
+        for (const [name, value] of Object.entries(options)) url.searchParams.set(name, value);
+        const store = await connectUrl(url);
+        t.after(() => store.close());
+        return store;
+      }
+
+      const OPEN = {
+        'a client': (_, options) => database.store(pool, options),
+        'a DataSource': typeorm,
+        'a URL': byUrl,
       };
-      const store = database.store(contended, { namespace });
-      await assert.rejects(take(store, { workerIds: 1 }), /took each free slot first, \d+ times/);
-      assert.ok(statements < 500, `${statements} statements`);
-    });
-
-    test('tables that were dropped under living holders: no ID twice', {
-      skip: storm,
-    }, async () => {
-      const url = `${server.url}?namespace=${newNamespace()}`;
-      const drawers = [new Drawer(url), new Drawer(url), new Drawer(url)];
-      try {
-        await until(() => drawers.every(({ ids }) => ids.length > 100));
-        await dropTables();
-        await until(() => drawers.every(({ warnings }) => warnings.length > 0));
-        const drawn = drawers.map(({ ids }) => ids.length);
-        drawers.push(new Drawer(url), new Drawer(url));
-        await until(() => drawers.slice(3).every(({ ids }) => ids.length > 300));
-        await until(() => drawers.every(({ ids }, n) => ids.length > (drawn[n] ?? 0) + 300));
-        for (const drawer of drawers) await drawer.end();
-        const ids = drawers.flatMap((drawer) => drawer.ids);
-        assert.equal(countDuplicates(ids), 0, `of ${ids.length}`);
-        for (const { warnings } of drawers.slice(0, 3)) {
-          assert.ok(warnings.includes('SNOWFLAKE_NAMESPACE_LOST'), warnings.join());
-        }
-      } finally {
-        for (const drawer of drawers) drawer.kill();
+      for (const [name, open] of Object.entries(OPEN)) {
+        test(`of ${name} names the place of the table`, async (t) => {
+          await dropTable();
+          await pool.query(`DROP TABLE IF EXISTS ${quoted}.snowdrift_records`);
+          const namespace = newNamespace();
+          const store = await open(t, { namespace, schema: SCHEMA });
+          assert.equal((await store.read('a', SIGNAL)).record, undefined);
+          const first = record();
+          assert.ok((await store.write('a', first, undefined, SIGNAL)).isWritten);
+          assert.deepEqual([...(await store.list('', SIGNAL)).records], [['a', first]]);
+          assert.equal(await countOf(pool, `${quoted}.snowdrift_records`), 1);
+          assert.equal(await hasTable(), false, 'and nothing is where the connection is');
+          const other = database.store(pool, { namespace });
+          assert.equal((await other.read('a', SIGNAL)).record, undefined);
+          const describe = (each) => each.describeRun(SIGNAL);
+          assert.notEqual(await describe(store), await describe(other));
+        });
       }
-    });
 
-    test('a creation of the tables that ends at any statement is finished by another process', async () => {
-      for (let last = 0; last < 6; last++) {
-        await dropTables();
-        let left = last;
-        const ending = {
-          query: async (...statement) => {
-            if (left-- <= 0) throw new Error('ended');
-            return pool.query(...statement);
-          },
-        };
-        await open(database.store(ending)).catch(() => {});
-        const flake = await SnowFlake.lease(database.store(pool), { ...ALONE, ttl: 60_000 });
-        assert.equal(flake.lease.state, 'held');
-        await flake.close();
-        assert.equal((await database.store(pool).slots()).namespace.floor, -1, `${last}`);
-      }
-    });
-
-    test('slots that were dropped are free above all that their holders can have issued', async () => {
-      const store = () => database.store(pool, { namespace: 'dropped' });
-      const holder = await SnowFlake.lease(store(), { ...ALONE, ttl: 3000 });
-      const { ceiling } = holder.lease;
-      await pool.query('DROP TABLE snowdrift_slots');
-      const next = await SnowFlake.lease(store(), { ...ALONE, ttl: 3000 });
-      assert.ok(next.lease.floor >= ceiling, `${next.lease.floor} >= ${ceiling}`);
-      await holder.close();
-      await next.close();
-    });
-
-    test('tables of another version are refused, and stay', async () => {
-      await dropTables();
-      await pool.query(
-        'CREATE TABLE snowdrift_namespaces (namespace VARCHAR(64) PRIMARY KEY, layout VARCHAR(191))',
-      );
-      await pool.query("INSERT INTO snowdrift_namespaces VALUES ('default', 'old')");
-      const store = database.store(pool);
-      for (const call of [() => SnowFlake.lease(store, OPTIONS), () => store.slots()]) {
-        const { message } = await rejects(call(), 'ERR_SNOWFLAKE_STORE');
-        assert.match(message, /has tables of another version of snowdrift.*drop snowdrift_namesp/);
-      }
-      await pool.query('DROP TABLE snowdrift_namespaces');
+      test('that is not in the database is named in the error', async (t) => {
+        const url = new URL(server.url);
+        url.searchParams.set('schema', 'nowhere');
+        const { message } = await rejects(
+          SnowFlake.lease(url.href, OPTIONS),
+          'ERR_SNOWFLAKE_STORE',
+        );
+        assert.match(message, /has no such database or schema.*'?"?nowhere/);
+        const store = await byUrl(t, { schema: SCHEMA });
+        assert.equal((await store.read('none', SIGNAL)).record, undefined);
+      });
     });
   });
 }
 
+describe('on postgres, with clients and databases of other kinds', {
+  skip: missing('postgres'),
+}, () => {
+  let server;
+  before(async () => {
+    server = await Server.start('postgres');
+  });
+  after(() => server?.stop());
+  const { connection: connect, store: open } = DATABASES.postgres;
+
+  test('a version of pg that does not report the transaction', async () => {
+    const client = await connect(server.url);
+    client.getTransactionStatus = undefined;
+    try {
+      const register = open(client, { namespace: 'old' });
+      const first = record();
+      for (let n = 0; n < 2; n++) {
+        await client.query('BEGIN');
+        await rejects(register.read('a', SIGNAL), 'ERR_SNOWFLAKE_CONFIG');
+        await rejects(register.write('a', first, undefined, SIGNAL), 'ERR_SNOWFLAKE_CONFIG');
+        await client.query('ROLLBACK');
+      }
+      assert.ok((await register.write('a', first, undefined, SIGNAL)).isWritten);
+    } finally {
+      await client.end();
+    }
+  });
+
+  test('a Client of pg runs one query at a time', async () => {
+    const client = await connect(server.url);
+    const { query } = client;
+    let running = 0;
+    let most = 0;
+    client.query = async (...values) => {
+      most = Math.max(most, ++running);
+      try {
+        return await query.apply(client, values);
+      } finally {
+        running--;
+      }
+    };
+    try {
+      const all = ['one', 'two'].map((namespace) => open(client, { namespace }));
+      const abort = new AbortController();
+      const calls = [0, 1, 2, 3].flatMap((n) =>
+        all.map((register) => register.write(`a${n}`, record(), undefined, SIGNAL)),
+      );
+      const late = all[0].write('late', record(), undefined, { signal: abort.signal });
+      abort.abort(new Error('given up'));
+      await assert.rejects(late, /given up/);
+      for (const { isWritten } of await Promise.all(calls)) assert.ok(isWritten);
+      assert.equal(most, 1);
+      // It was given up before its turn.
+      assert.equal((await all[0].read('late', SIGNAL)).record, undefined);
+    } finally {
+      await client.end();
+    }
+  });
+
+  test('a database whose order is not that of bytes', async () => {
+    const admin = await connect(server.url);
+    await admin.query(
+      "CREATE DATABASE english TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en-US' LOCALE 'C.UTF-8' ENCODING 'UTF8'",
+    );
+    await admin.end();
+    const client = await connect(server.url.replace(/postgres$/, 'english'));
+    try {
+      await checkLists(client, open(client, { namespace: 'english' }), 'english');
+    } finally {
+      await client.end();
+    }
+  });
+
+  test('a database in another encoding', async () => {
+    const admin = await connect(server.url);
+    await admin.query("CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'");
+    await admin.end();
+    const client = await connect(server.url.replace(/postgres$/, 'latin'));
+    try {
+      const register = open(client, { namespace: 'latin' });
+      const first = record('\u{1f9ca}\u05d0\0');
+      await register.write('a', first, undefined, SIGNAL);
+      assert.deepEqual((await register.read('a', SIGNAL)).record, first);
+    } finally {
+      await client.end();
+    }
+  });
+});
+
+describe('on mysql, with connections of other kinds', { skip: missing('mysql') }, () => {
+  let server;
+  before(async () => {
+    server = await Server.start('mysql');
+  });
+  after(() => server?.stop());
+  const { store: open } = DATABASES.mysql;
+  const connect = (options) =>
+    require('mysql2/promise').createConnection({
+      ...{ uri: server.url, connectTimeout: CONNECT_TIMEOUT },
+      ...options,
+    });
+
+  test('a transaction that begins between the statements of a call confirms nothing', async () => {
+    const [connection, own] = [await connect(), await connect()];
+    let isDue = false;
+    const interrupted = {
+      query(...values) {
+        const query = connection.query(...values);
+        if (isDue) connection.query('BEGIN');
+        isDue = false;
+        return query;
+      },
+    };
+    try {
+      const register = open(interrupted);
+      const first = record();
+      await register.write('a', first, undefined, SIGNAL);
+      for (const call of [
+        () => register.read('a', SIGNAL),
+        () => register.list('', SIGNAL),
+        () => register.write('a', record(), first.token, SIGNAL),
+        () => register.write('b', record(), undefined, SIGNAL),
+      ]) {
+        isDue = true;
+        const { message } = await rejects(call(), 'ERR_SNOWFLAKE_CONFIG');
+        assert.match(message, UNCOMMITTED);
+        await connection.query('ROLLBACK');
+        assert.deepEqual([...(await open(own).list('', SIGNAL)).records], [['a', first]]);
+      }
+    } finally {
+      connection.destroy();
+      own.destroy();
+    }
+  });
+
+  test('another character set and other escapes', async () => {
+    const connection = await connect({ charset: 'latin1' });
+    try {
+      await connection.query("SET sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES'");
+      const register = open(connection, { namespace: 'latin' });
+      const first = record('\u{1f9ca}\\\'"\u05d0\0');
+      assert.ok((await register.write("a'\\", first, undefined, SIGNAL)).isWritten);
+      assert.deepEqual((await register.read("a'\\", SIGNAL)).record, first);
+      assert.deepEqual([...(await register.list("a'", SIGNAL)).records], [["a'\\", first]]);
+    } finally {
+      connection.destroy();
+    }
+  });
+});
+
+test('on SQLite, a transaction of the DataSource is refused, and stays', async () => {
+  const { DataSource } = require('typeorm');
+  const { typeorm } = require('../../js/stores/typeorm.js');
+  const source = new DataSource({ type: 'sqljs' });
+  await source.initialize();
+  try {
+    await source.query('CREATE TABLE mine (n INT)');
+    const register = typeorm(source);
+    const first = record();
+    await register.write('a', first, undefined, SIGNAL);
+    await assert.rejects(
+      source.transaction(async (manager) => {
+        await manager.query('INSERT INTO mine VALUES (1)');
+        for (const call of [
+          () => register.read('a', SIGNAL),
+          () => register.write('a', record(), first.token, SIGNAL),
+        ]) {
+          const { message } = await rejects(call(), 'ERR_SNOWFLAKE_CONFIG');
+          assert.match(message, UNCOMMITTED);
+        }
+        throw new Error('roll back');
+      }),
+      /roll back/,
+    );
+    assert.deepEqual(await source.query('SELECT * FROM mine'), []);
+    assert.deepEqual((await register.read('a', SIGNAL)).record, first);
+  } finally {
+    await source.destroy();
+  }
+});
+
 test('a server that ends connections at any moment does not end the process', {
   skip: missing('postgres') ?? storm,
 }, async () => {
-  const { connect } = require('../../js/stores/connect.js');
   const pg = require('pg');
   const server = await Server.start('postgres');
-  const store = await connect(new URL(server.url));
+  const store = await connectUrl(new URL(server.url));
   const admin = new pg.Client({ connectionString: server.url });
   admin.on('error', () => {});
   try {
     await admin.connect();
     const end = performance.now() + 3000;
     const calls = async () => {
-      while (performance.now() < end) await store.now().catch(() => {});
+      while (performance.now() < end) await store.now(SIGNAL).catch(() => {});
     };
     const terminations = async () => {
       while (performance.now() < end) {
@@ -498,7 +694,7 @@ describe('MariaDB in a time zone with summer time', { skip: missing('mysql') }, 
     try {
       const store = DATABASES.mysql.store(connection);
       // A wrong zone would be hours.
-      assert.ok(Math.abs((await store.now()) - Date.now()) < 600_000);
+      assert.ok(Math.abs((await store.now(SIGNAL)) - Date.now()) < 600_000);
       const [[{ minutes }]] = await connection.query(
         "SELECT TIMESTAMPDIFF(MINUTE, FROM_UNIXTIME(1782864000), '2026-07-01 00:00:00') AS minutes",
       );
@@ -507,7 +703,11 @@ describe('MariaDB in a time zone with summer time', { skip: missing('mysql') }, 
       const end = Date.UTC(2026, 9, 25, 1) / 1000;
       for (const seconds of [end - 3600, end - 1800, end - 1, end, end + 1800, end + 3599]) {
         await connection.query(`SET timestamp = ${seconds}`);
-        assert.equal(await store.now(), seconds * 1000, new Date(seconds * 1000).toISOString());
+        assert.equal(
+          await store.now(SIGNAL),
+          seconds * 1000,
+          new Date(seconds * 1000).toISOString(),
+        );
       }
     } finally {
       await connection.end();
@@ -516,33 +716,30 @@ describe('MariaDB in a time zone with summer time', { skip: missing('mysql') }, 
   });
 });
 
-describe('TypeORM on SQLite', () => {
+test('a schema must be a name that no database changes', async () => {
+  const { store } = DATABASES.postgres;
+  const client = { query() {} };
+  for (const schema of ['', 'a'.repeat(64), 'ä'.repeat(32), 'a\0b', 'why?', 1, null, undefined]) {
+    const refused = await rejects(
+      (async () => store(client, { schema }))(),
+      'ERR_SNOWFLAKE_CONFIG',
+    );
+    assert.match(refused.message, /^schema (must be a name of 1 to 63 bytes|is )/);
+  }
+  const [longest] = ['a'.repeat(63)];
+  assert.equal(store(client, { schema: longest }).name, 'postgres:default');
+});
+
+test('a store without schemas refuses one', async () => {
   const { DataSource } = require('typeorm');
   const { typeorm } = require('../../js/stores/typeorm.js');
   const source = new DataSource({ type: 'sqljs' });
-  before(() => source.initialize());
-  after(() => source.destroy());
-
-  test('a transaction of the only connection is refused', async () => {
-    const store = typeorm(source);
-    const holder = await take(store, { ceiling: 500 });
-    await source.transaction(async () => {
-      const { message } = await rejects(
-        store.renew({ ...holder, ceiling: 900 }),
-        'ERR_SNOWFLAKE_CONFIG',
-      );
-      assert.match(message, /inside a transaction/);
-    });
-    assert.equal((await store.renew({ ...holder, ceiling: 600 })).isHeld, true);
+  assert.throws(() => typeorm(source, { schema: 'ids' }), {
+    code: 'ERR_SNOWFLAKE_CONFIG',
+    message: /SQLite has none/,
   });
-
-  test('tables of another version are refused', async () => {
-    await source.query('DROP TABLE snowdrift_namespaces');
-    await source.query('CREATE TABLE snowdrift_namespaces (namespace TEXT, layout TEXT)');
-    const { message } = await rejects(
-      SnowFlake.lease(typeorm(source), OPTIONS),
-      'ERR_SNOWFLAKE_STORE',
-    );
-    assert.match(message, /has tables of another version of snowdrift/);
-  });
+  for (const url of ['redis://127.0.0.1:9?schema=ids', 'etcd://127.0.0.1:9?schema=ids']) {
+    const { message } = await rejects(SnowFlake.lease(url, OPTIONS), 'ERR_SNOWFLAKE_CONFIG');
+    assert.match(message, /has the option 'schema', which its client does not know/);
+  }
 });

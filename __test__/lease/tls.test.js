@@ -1,6 +1,6 @@
 'use strict';
 // TLS by URL, as docs/store-security.md has it: the server's certificate must be of a CA that the process trusts,
-// and name the host. engines.test.js has Redis, etcd.test.js has etcd.
+// and name the host.
 
 const assert = require('node:assert/strict');
 const { readFileSync } = require('node:fs');

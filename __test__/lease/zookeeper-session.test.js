@@ -59,7 +59,7 @@ test('calls that are abandoned leave no session open after close()', async () =>
     const { session, close } = create();
     if (hasEnded) (await session()).close();
     const limit = new AbortController();
-    const call = session({ signal: limit.signal });
+    const call = session(limit.signal);
     limit.abort();
     await Promise.all([close(), assert.rejects(call, { name: 'AbortError' })]);
   }

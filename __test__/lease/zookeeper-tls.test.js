@@ -16,15 +16,16 @@ const { after, before, describe, test } = require('node:test');
 const { inspect } = require('node:util');
 
 const { connect } = require('../../js/stores/connect.js');
+const { registerContract } = require('../../js/stores/contract.js');
 const { zookeeper } = require('../../js/stores/zookeeper.js');
 const { storm } = require('../support/amount.js');
 const { createAuthority } = require('../support/lease/certificates.js');
-const { contract, open, take } = require('../support/lease/contract.js');
 const { inTime } = require('../support/lease/rounds.js');
 const { Server, missing, serves } = require('../support/lease/servers.js');
 const { SnowFlake, runScript, until } = require('../support/support.js');
 
 const PASSWORD = 'g3heim/&t:x';
+const { signal } = new AbortController();
 const NAMES = 'IP:127.0.0.1,DNS:zk1';
 const skip = missing('zookeeper');
 
@@ -142,9 +143,8 @@ describe('zookeeper with TLS', { skip: skip ?? storm }, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  contract(test, (namespace) => opened(server, { ca, ...app, namespace }), {
-    ttl: 5000,
-    die: (store) => store.close(),
+  registerContract('by TLS', (namespace) => connect(urlOf(server, { ca, ...app, namespace })), {
+    limit: 240_000,
   });
 
   test('leases by URL and by zookeeper(), whose tls is options or a function', async () => {
@@ -168,12 +168,14 @@ describe('zookeeper with TLS', { skip: skip ?? storm }, () => {
     const login = (url) => Object.assign(url, { username: 'app', password: PASSWORD });
     const store = await connect(login(urlOf(server, { ca, ...app, namespace: 'closed' })));
     closing.push(() => store.close());
-    await take(store);
+    const record = { token: '0123456789abcdef', text: '' };
+    await store.write('namespace', record, undefined, { signal });
     // The same certificate is enough.
-    await open(await opened(server, { ca, ...app, namespace: 'closed' }));
+    const same = await opened(server, { ca, ...app, namespace: 'closed' });
+    assert.deepEqual((await same.read('namespace', { signal })).record, record);
     const own = await connect(login(urlOf(lax, { ca, namespace: 'closed' })));
     closing.push(() => own.close());
-    await open(own);
+    await own.write('namespace', record, undefined, { signal });
     const { href } = urlOf(lax, { ca, namespace: 'closed' });
     assert.match(await refusal(href), /^ZooKeeper at \S+ denied access: grant this user/);
   });
@@ -258,11 +260,11 @@ describe('zookeeper with TLS', { skip: skip ?? storm }, () => {
     const first = flake.nextId();
     const { workerId } = flake;
     const store = await opened(moving, options);
-    await store.now({ ttl: 10_000 });
+    await store.now({ signal });
     const next = createAuthority(folder, 'successors');
     appendFileSync(bundle, readFileSync(next.certificate));
     // Calls hand it to the sessions, which are open.
-    await store.now({ ttl: 10_000 });
+    await store.now({ signal });
     const renewal = async () => {
       const { renewals } = flake.lease;
       await until(() => flake.lease.renewals > renewals);
@@ -272,7 +274,7 @@ describe('zookeeper with TLS', { skip: skip ?? storm }, () => {
     writeServer(dirname(moving.certificate), next.issue('zk', '/O=zk', NAMES));
     await moving.run();
     const start = Date.now();
-    await until(() => store.now().then(Boolean, () => false));
+    await until(() => store.now({ signal }).then(Boolean, () => false));
     // A session that kept its CA would be replaced after 14 s.
     assert.ok(Date.now() - start < 12_000, `${Date.now() - start} ms`);
     await renewal();

@@ -1,19 +1,21 @@
 'use strict';
-// ZooKeeper with a login: the nodes of snowdrift are its user's only.
+// ZooKeeper with a login: the nodes of snowdrift are its user's only. And what people see of its holders.
 
 const assert = require('node:assert/strict');
+const { hostname } = require('node:os');
 const { after, before, describe, test } = require('node:test');
 const { inspect } = require('node:util');
 
 const { loadAddon } = require('../../js/addon.js');
 const { connect } = require('../../js/stores/connect.js');
+const { registerContract } = require('../../js/stores/contract.js');
 const { zookeeper } = require('../../js/stores/zookeeper.js');
 const { storm } = require('../support/amount.js');
-const { contract, open, take } = require('../support/lease/contract.js');
 const { Server, missing } = require('../support/lease/servers.js');
-const { SnowFlake } = require('../support/support.js');
+const { SnowFlake, until } = require('../support/support.js');
 
 const PASSWORD = 'g3heim/&t:x';
+const { signal } = new AbortController();
 
 describe('zookeeper with a login', { skip: missing('zookeeper') ?? storm }, () => {
   let server;
@@ -49,45 +51,60 @@ describe('zookeeper with a login', { skip: missing('zookeeper') ?? storm }, () =
     const session = await stranger();
     assert.ok((await session.touch('/snowdrift')) > 0);
     const store = await opened(urlOf('closed'));
-    const { workerId } = await take(store);
-    const paths = ['', '/1', `/1/${workerId}`, `/1/${workerId}/holder`];
+    const record = { token: '0123456789abcdef', text: 'mine' };
+    await store.write('slots/1/3', record, undefined, { signal });
+    await store.show({ datacenterId: 1, workerId: 3 }, { host: 'here' }, { signal });
+    const folder = '/records/_slots%2F1%2F';
+    const slot = [folder, `${folder}/_3`, `${folder}/_3/${record.token}`];
+    const paths = ['', '/records', ...slot, '/holders', '/holders/1-3'];
     for (const login of [undefined, 'app:other', 'other:g3heim']) {
       const other = await stranger(login);
       for (const path of paths.map((each) => `/snowdrift/closed${each}`)) {
-        const set = { kind: 'set', path, data: '{"ceiling":-1,"owner":null}' };
+        const set = { kind: 'set', path, data: 'theirs' };
         for (const attack of [
           set,
           { kind: 'delete', path },
           { ...set, path: `${path}/x`, kind: 'create' },
         ]) {
-          await assert.rejects(other.change([attack]), /not authorized|not empty/, inspect(attack));
+          await assert.rejects(
+            other.change([attack]),
+            /not authorized|not empty|ephemeral/,
+            inspect(attack),
+          );
         }
         await assert.rejects(other.get(path), /not authorized/);
         await assert.rejects(other.children(path), /not authorized/);
       }
     }
-    const { slots } = await store.slots();
-    assert.deepEqual([slots[0].isHeld, slots[0].ceiling], [true, 100]);
+    assert.deepEqual((await store.read('slots/1/3', { signal })).record, record);
   });
 
   test('without a login, or with another one, the namespace is denied', async () => {
-    await open(await opened(urlOf('denied')));
+    const record = { token: '0123456789abcdef', text: '' };
+    await (await opened(urlOf('denied'))).write('a', record, undefined, { signal });
     const anyone = new URL(`${server.url}?namespace=denied`);
     for (const url of [anyone, urlOf('denied', 'app', 'g3heim'), urlOf('denied', 'other')]) {
       const store = await opened(url);
-      await assert.rejects(open(store), (error) => {
-        assert.equal(error.code, 'ERR_SNOWFLAKE_STORE');
-        assert.match(error.message, /^ZooKeeper at \S+ denied access: grant this user the rights/);
-        assert.doesNotMatch(inspect(error, { depth: 9, showHidden: true }), /g3heim/);
-        return true;
-      });
+      for (const call of [
+        () => store.read('a', { signal }),
+        () => store.list('', { signal }),
+        () => store.write('a', { ...record, token: 'f'.repeat(16) }, record.token, { signal }),
+        () => store.write('b', record, undefined, { signal }),
+      ]) {
+        await assert.rejects(call(), (error) => {
+          assert.equal(error.code, 'ERR_SNOWFLAKE_STORE');
+          assert.match(
+            error.message,
+            /^ZooKeeper at \S+ denied access: grant this user the rights/,
+          );
+          assert.doesNotMatch(inspect(error, { depth: 9, showHidden: true }), /g3heim/);
+          return true;
+        });
+      }
     }
   });
 
-  contract(test, (namespace) => opened(urlOf(namespace)), {
-    ttl: 5000,
-    die: (store) => store.close(),
-  });
+  registerContract('with a login', (namespace) => connect(urlOf(namespace)), { limit: 240_000 });
 
   test('leases by URL and by zookeeper() share a namespace', async () => {
     const store = zookeeper(`127.0.0.1:${server.port}`, {
@@ -101,6 +118,73 @@ describe('zookeeper with a login', { skip: missing('zookeeper') ?? storm }, () =
     assert.notEqual(both[0].workerId, both[1].workerId);
     for (const flake of both) await flake.close();
   });
+
+  describe('the holders of slots, as people see them', () => {
+    const slot = { datacenterId: 1, workerId: 7 };
+    const storeOf = (namespace, more) => {
+      const store = zookeeper(`127.0.0.1:${server.port}`, { namespace, ...more });
+      closing.push(() => store.close());
+      return store;
+    };
+    const shown = async (namespace) =>
+      (await stranger()).children(`/snowdrift/${namespace}/holders`);
+
+    test('are nodes that last as long as the lease', async () => {
+      const options = { datacenterId: 1, scope: 'process', address: '10.0.0.7:8080' };
+      const flake = await SnowFlake.lease(storeOf('shown', { port: 81 }), options);
+      const name = `1-${flake.workerId}`;
+      await until(async () => (await shown('shown'))[0] === name);
+      const text = await (await stranger()).get(`/snowdrift/shown/holders/${name}`);
+      const { started, ...holder } = JSON.parse(text);
+      const { address } = options;
+      assert.deepEqual(holder, { host: hostname(), address, pid: process.pid, port: 81 });
+      assert.ok(Date.parse(started) <= Date.now());
+      await flake.close();
+      await until(async () => (await shown('shown')).length === 0);
+    });
+
+    test('are shown again by a later renewal, and removed by the session that showed them', async () => {
+      const [first, second] = [storeOf('again'), storeOf('again')];
+      await first.show(slot, { pid: 1 }, { signal });
+      await second.show(slot, { pid: 2 }, { signal });
+      await second.show(slot, undefined, { signal });
+      assert.deepEqual(await shown('again'), ['1-7'], 'it is the node of the first');
+      await first.close();
+      await until(async () => (await shown('again')).length === 0);
+      await second.show(slot, { pid: 2 }, { signal });
+      assert.deepEqual(await shown('again'), ['1-7']);
+      await second.show(slot, undefined, { signal });
+      assert.deepEqual(await shown('again'), []);
+    });
+
+    test('do not matter to a lease', async () => {
+      const owner = await stranger('operator:secret');
+      await storeOf('hidden').read('a', { signal });
+      await owner.make('/snowdrift/hidden/holders');
+      const store = storeOf('hidden');
+      const failures = [];
+      const show = (...values) => {
+        const showing = store.show(...values);
+        showing.catch(({ message }) => failures.push(message));
+        return showing;
+      };
+      const flake = await SnowFlake.lease(
+        { ...store, show },
+        { datacenterId: 1, scope: 'process' },
+      );
+      await until(() => failures.length > 0);
+      assert.match(failures[0], /not authorized/);
+      assert.equal(flake.lease.state, 'held');
+      assert.equal(typeof flake.nextId(), 'bigint');
+      await flake.close();
+    });
+  });
+});
+
+test('a port is one', { skip: missing('zookeeper') }, () => {
+  for (const port of ['81', -1, 65_536, null]) {
+    assert.throws(() => zookeeper('zk1:2181', { port }), { code: 'ERR_SNOWFLAKE_CONFIG' });
+  }
 });
 
 test('a login is both user and password', { skip: missing('zookeeper') }, () => {

@@ -49,12 +49,16 @@ async function loadClient(name, url) {
   }
 }
 
-/** Splits a URL into ?namespace=... and the client's own URL. */
+/** Options of a URL that are a store's own, and not its client's. */
+const OWN = ['namespace', 'schema'];
+
+/** Splits a URL into the store's options and the client's own URL. */
 function splitUrl(url) {
   const own = new URL(url);
-  const namespace = own.searchParams.get('namespace');
-  own.searchParams.delete('namespace');
-  return { own, options: namespace === null ? {} : { namespace } };
+  const given = OWN.filter((name) => own.searchParams.has(name));
+  const options = Object.fromEntries(given.map((name) => [name, own.searchParams.get(name)]));
+  for (const name of given) own.searchParams.delete(name);
+  return { own, options };
 }
 
 async function connectPostgres(url, { own, options, server }) {
@@ -113,9 +117,10 @@ async function connectMysql(url, { own, options, server }) {
 
   async function open() {
     const connection = new mysql2.Connection({ config });
+    const own = socket;
     guardStream(ignoreErrors(connection), received);
     await run(connection, 'connect').catch((failure) => {
-      drop();
+      own.destroy();
       throw failure;
     });
     return connection;
@@ -125,10 +130,12 @@ async function connectMysql(url, { own, options, server }) {
   let opening;
   const query = async (text, values) => {
     if (socket === undefined || socket.destroyed) opening = open();
+    const own = socket;
     try {
       return [await run(await opening, 'query', text, values)];
     } catch (failure) {
-      if (failure.fatal) drop();
+      // And not the one that has taken its place, if another call has dropped it.
+      if (failure.fatal) own.destroy();
       throw failure;
     }
   };
@@ -233,25 +240,34 @@ async function connect(url) {
 /** The functions of a register that call the server. */
 const CALLS = ['read', 'write', 'list', 'now', 'describeRun'];
 
-/** A register whose calls drop the connection when their signal aborts. */
+/** A register whose calls drop the connection when their signal aborts, and end when it closes. */
 function guardCalls(connection, server) {
   const { store, received, connected, causeOf = (failure) => failure, drop, end } = connection;
+  /** Of calls under way. A pool that has ended never serves those that wait for a connection. */
+  const ends = new Set();
 
   async function call(name, values) {
-    const { signal } = values.at(-1);
-    const onAbort = () => drop?.();
+    const { signal } = values.pop();
+    const ending = new AbortController();
+    const onAbort = () => {
+      drop?.();
+      ending.abort(signal.reason);
+    };
     signal.addEventListener('abort', onAbort);
+    ends.add(ending);
     received?.begin();
     try {
-      await connected?.();
       signal.throwIfAborted();
-      return await store[name](...values);
+      await connected?.();
+      ending.signal.throwIfAborted();
+      return await store[name](...values, { signal: ending.signal });
     } catch (failure) {
       if (received?.failure !== undefined) throw received.failure;
       if (failure instanceof SnowFlakeError) throw failure;
       throw storeFailure(server, name, noteClient(causeOf(failure)));
     } finally {
       received?.end();
+      ends.delete(ending);
       signal.removeEventListener('abort', onAbort);
     }
   }
@@ -267,6 +283,7 @@ function guardCalls(connection, server) {
     server,
     close() {
       closing ??= disconnect(end ?? (async () => store.close?.()), drop).finally(() => {
+        for (const ending of ends) ending.abort(new Error('the store was closed'));
         // A later call connects again, so a later close() must disconnect again.
         closing = undefined;
       });

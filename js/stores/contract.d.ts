@@ -18,11 +18,8 @@ export interface ContractOptions {
 }
 
 /**
- * Tests a register with `node:test`. Call it in a test file:
- *
- * ```js
- * registerContract('my store', (namespace) => myRegister(client, { namespace }));
- * ```
+ * Tests a register with `node:test`. Call it in a test file: `registerContract('my store', (namespace) => myRegister(client,
+ * { namespace }))`.
  *
  * The tests write to new namespaces whose names begin with `contract-`, and leave their records behind.
  *

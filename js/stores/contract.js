@@ -1,5 +1,5 @@
 'use strict';
-// The contract of a register, as tests for node:test: contract.d.ts and register.d.ts have its rules.
+// The contract of a register, as tests for node:test: contract.d.ts and store.d.ts have its rules.
 //
 // A text says which write it belongs to, so a list or read shows by itself whether token and text belong together and how
 // old they are. No check depends on which of two calls comes first.
@@ -560,6 +560,8 @@ const CHECKS = {
   },
 };
 
+const TITLES = Object.keys(CHECKS);
+
 /** By title: the option that a check needs. */
 const NEEDS = {
   'a signal ends the calls of a store that does not answer': 'openSilent',
@@ -590,7 +592,7 @@ async function runCheck(title, open, options = {}) {
 
 function registerContract(name, open, options = {}) {
   describe(name, { concurrency: options.concurrency ?? 4 }, () => {
-    for (const title of Object.keys(CHECKS)) {
+    for (const title of TITLES) {
       const need = NEEDS[title];
       const skip = need !== undefined && options[need] === undefined && `without ${need}`;
       test(title, { skip }, () => runCheck(title, open, options));
@@ -598,4 +600,5 @@ function registerContract(name, open, options = {}) {
   });
 }
 
-module.exports = { CHECKS: Object.keys(CHECKS), registerContract, runCheck };
+// Shorthands, so that `import` finds the names.
+module.exports = { TITLES, registerContract, runCheck };

@@ -15,7 +15,7 @@ const { loginOf } = require('./url.js');
 
 /** Time limit of connecting to an endpoint, and of a reply to a request without an effect, if there are others, ms. */
 const SILENCE_MS = 1000;
-const WITHOUT_EFFECT = ['/v3/maintenance/status', '/v3/auth/authenticate'];
+const WITHOUT_EFFECT = ['/v3/kv/range', '/v3/maintenance/status', '/v3/auth/authenticate'];
 
 /** Idle time before the first TCP keep-alive probe, ms. */
 const KEEP_ALIVE_MS = 10_000;

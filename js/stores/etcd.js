@@ -39,6 +39,7 @@ function etcd(urls, options) {
 
   return createRegister({
     name,
+    notesErrors: true,
     close,
     now: async (signal) => timeOf(await post('/v3/maintenance/status', {}, signal)),
 

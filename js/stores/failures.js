@@ -6,6 +6,14 @@ const { noteClient } = require('../causes.js');
 const { SnowFlakeError, describe } = require('../errors.js');
 const { CallTimeout } = require('../time.js');
 
+/** A user without a right. */
+const DENIED = {
+  codes: /^(42501|ER_(TABLE|COLUMN|DB)ACCESS_DENIED_ERROR)$/,
+  messages:
+    /^NOPERM|permission denied|not authorized|ACL failure in script|user executing the script/i,
+  say: (server) => `${server} denied access: grant this user the rights`,
+};
+
 /** The first match decides. Codes and messages are those of Node, clients and servers. */
 const PHASES = [
   {
@@ -34,16 +42,11 @@ const PHASES = [
     say: (server) => `${server} refused the login: check user and password`,
   },
   {
-    codes: /^(3D000|ER_BAD_DB_ERROR)$/,
+    codes: /^(3D000|3F000|ER_BAD_DB_ERROR)$/,
     messages: /DB index is out of range|invalid DB index/i,
-    say: (server) => `${server} has no such database: create it, or correct its name`,
+    say: (server) => `${server} has no such database or schema: create it, or correct its name`,
   },
-  {
-    codes: /^(42501|ER_(TABLE|COLUMN|DB)ACCESS_DENIED_ERROR)$/,
-    messages:
-      /^NOPERM|permission denied|not authorized|ACL failure in script|user executing the script/i,
-    say: (server) => `${server} denied access: grant this user the rights`,
-  },
+  DENIED,
   {
     codes: /^(25006|ER_OPTION_PREVENTS_STATEMENT|ER_READ_ONLY_MODE)$/,
     messages: /^READONLY|read-only/i,
@@ -111,13 +114,21 @@ function rootOf(failure) {
   return root;
 }
 
+/** The failure to create the table of a store, which is missing. */
+class TableFailure extends Error {
+  constructor(table, cause) {
+    super(`cannot create the table ${table}`, { cause });
+    this.table = table;
+  }
+}
+
 /**
  * The error for a call that failed.
  * @param server 'PostgreSQL at db:5432', or the store's name
  */
 function storeFailure(server, call, failure) {
   const root = rootOf(failure);
-  const [text, ...quote] = explain(server, call, root);
+  const [text, ...quote] = explain(server, call, root, failure);
   const hasCode = typeof root?.code === 'string' && /^[A-Z0-9_]{3,40}$/.test(root.code);
   const message = hasCode ? text.replace(': ', ` (${root.code}): `) : text;
   return new SnowFlakeError('ERR_SNOWFLAKE_STORE', [message, ...quote].join('. '), {
@@ -131,7 +142,7 @@ const MOST_READ = 1000;
 const startOf = (text) => (typeof text === 'string' ? text.slice(0, MOST_READ) : '');
 
 /** The text of an error, and the client's own where it says more. */
-function explain(server, call, root) {
+function explain(server, call, root, failure) {
   if (root instanceof CallTimeout) {
     return [
       `${server} did not answer within ${root.ms} ms: check that it runs, that this is its port, and that no firewall drops packets`,
@@ -141,7 +152,11 @@ function explain(server, call, root) {
   const [code, message] = [startOf(root?.code), startOf(root?.message)];
   const phase = PHASES.find(({ codes, messages }) => codes.test(code) || messages?.test(message));
   if (phase === undefined) return [`${server} failed to ${ACTIONS[call] ?? call}: ${text}`];
-  return [phase.say(server), `Its client says: ${text}`];
+  const said =
+    phase === DENIED && failure instanceof TableFailure
+      ? `${server} has no table ${failure.table}, and this user may not create it: have its owner run what "npx snowdrift sql --lease-tables" prints, and grant this user the rights`
+      : phase.say(server);
+  return [said, `Its client says: ${text}`];
 }
 
 /** @param evidence a record of another format that a reader can look up */
@@ -152,4 +167,4 @@ function formatConflict(name, evidence) {
   );
 }
 
-module.exports = { formatConflict, ofClient, storeFailure };
+module.exports = { TableFailure, formatConflict, ofClient, storeFailure };

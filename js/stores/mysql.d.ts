@@ -1,20 +1,21 @@
-import type { LeaseStore, StoreOptions } from './store';
+import type { LeaseStore, SqlStoreOptions } from './store';
 
 /**
  * A store in MariaDB or MySQL. Creates its table on first use. If the user may not do that, run {@link sql}
- * as a migration. The table is in the connection's database when the lease opens. A later `USE` changes nothing.
+ * as a migration. Without the option `schema`, the table is in the connection's database when the lease opens. A later `USE`
+ * changes nothing.
  *
  * The database must have committed a record durably when it answers. A connection with `autocommit = 0`, or
  * inside a transaction, is `ERR_SNOWFLAKE_CONFIG` at each call. A crash with
  * `innodb_flush_log_at_trx_commit` other than 1, or a failover to a lagging replica, can lose confirmed
- * records: run `npx snowdrift recover` after either.
+ * records: run `npx snowdrift namespace recover` after either.
  *
  * Prefer a pool to a connection: if a query takes longer than `callTimeout`, the lease destroys its connection,
  * and a pool opens another one. Set the pool's `connectTimeout`, too.
  *
  * @param client a pool or a connection of `mysql2` or `mysql2/promise`
  */
-export function mysql(client: { query: unknown }, options?: StoreOptions): LeaseStore;
+export function mysql(client: { query: unknown }, options?: SqlStoreOptions): LeaseStore;
 
 /** The SQL that creates the table, for a migration. */
 export function sql(dialect: 'postgres' | 'mysql' | 'sqlite'): string;

@@ -1,5 +1,5 @@
 'use strict';
-// Checks the arguments that all stores take: the client and { namespace }.
+// Checks the arguments that stores take: the client, { namespace }, and of SQL databases { schema }.
 
 const { configError, describe } = require('../errors.js');
 const { optionsOf } = require('../checks.js');
@@ -26,6 +26,23 @@ function readOptions(options = {}, more = []) {
 }
 
 const readNamespace = (options) => readOptions(options).namespace;
+
+/** PostgreSQL cuts a longer name, which then is another one. */
+const MOST_OF_SCHEMA = 63;
+
+/** The options of a store in a SQL database: `namespace`, and `schema` if there is one. */
+function readSqlOptions(options) {
+  const { namespace, schema } = readOptions(options, ['schema']);
+  if (schema === undefined) return { namespace };
+  const bytes = typeof schema === 'string' ? Buffer.byteLength(schema) : 0;
+  // The clients take '?' for a parameter.
+  if (bytes === 0 || bytes > MOST_OF_SCHEMA || /[\0?]/.test(schema)) {
+    throw configError(
+      `schema must be a name of 1 to ${MOST_OF_SCHEMA} bytes, without '?' and '\\0'; it is ${describe(schema)}`,
+    );
+  }
+  return { namespace, schema };
+}
 
 /**
  * Checks that there are both user and password, or neither.
@@ -55,4 +72,4 @@ function checkClient(client, method, expected) {
   ignoreErrors(client);
 }
 
-module.exports = { checkClient, readLogin, readNamespace, readOptions };
+module.exports = { checkClient, readLogin, readNamespace, readOptions, readSqlOptions };

@@ -1,13 +1,13 @@
-import type { LeaseStore, StoreOptions } from './store';
+import type { LeaseStore, SqlStoreOptions } from './store';
 
 /**
  * A store in PostgreSQL, 10 or later. Creates its table on first use. If the user may not do that, run
- * {@link sql} as a migration. The table is the one that `search_path` finds when the lease opens, else a new one in its first
- * schema. A later `SET search_path` changes nothing.
+ * {@link sql} as a migration. Without the option `schema`, the table is the one that `search_path` finds when the lease opens,
+ * else a new one in its first schema. A later `SET search_path` changes nothing.
  *
  * The database must have committed a record durably when it answers. A connection inside a transaction is
  * `ERR_SNOWFLAKE_CONFIG` at each call. A crash with `synchronous_commit = off`, or a failover to a lagging
- * replica, can lose confirmed records: run `npx snowdrift recover` after either.
+ * replica, can lose confirmed records: run `npx snowdrift namespace recover` after either.
  *
  * Prefer a Pool to a Client: if a query takes longer than `callTimeout`, the lease destroys its connection, and
  * a Pool opens another one. Set its `connectionTimeoutMillis` and `keepAlive`, too. A Client keeps a half-open
@@ -15,7 +15,7 @@ import type { LeaseStore, StoreOptions } from './store';
  *
  * @param client a Pool or a Client of `pg`
  */
-export function postgres(client: { query: unknown }, options?: StoreOptions): LeaseStore;
+export function postgres(client: { query: unknown }, options?: SqlStoreOptions): LeaseStore;
 
 /** The SQL that creates the table, for a migration. */
 export function sql(dialect: 'postgres' | 'mysql' | 'sqlite'): string;

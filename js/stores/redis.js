@@ -51,10 +51,12 @@ function redis(client, options, isOurs = false) {
       ? client.sendCommand(words, { abortSignal })
       : client.call(words[0], ...words.slice(1)),
   );
-  /** Its number as text; '' for the connection's own. */
-  let database = isOurs ? '' : undefined;
+  const key = `snowdrift:${namespace}:records`;
+  /** Its number as text. */
+  let database;
 
   async function findDatabase(signal) {
+    if (isOurs) return String(client.options.db ?? 0);
     try {
       const info = await send(['CLIENT', 'INFO'], signal);
       return /\bdb=(\d+)/.exec(info)[1];
@@ -66,14 +68,18 @@ function redis(client, options, isOurs = false) {
     }
   }
 
-  async function run(signal, script, ...values) {
-    if (database === undefined) {
-      const found = await findDatabase(signal);
-      database ??= found;
-    }
+  async function databaseOf(signal) {
+    if (database !== undefined) return database;
+    const found = await findDatabase(signal);
+    database ??= found;
     signal.throwIfAborted();
-    const key = `snowdrift:${namespace}:records`;
-    return send(['EVAL', script, '1', key, database, ...values], signal);
+    return database;
+  }
+
+  async function run(signal, script, ...values) {
+    const number = await databaseOf(signal);
+    // Nobody moves our own connection.
+    return send(['EVAL', script, '1', key, isOurs ? '' : number, ...values], signal);
   }
 
   return createRegister({
@@ -86,8 +92,9 @@ function redis(client, options, isOurs = false) {
     },
 
     async describeRun(signal) {
+      const number = await databaseOf(signal);
       const info = await send(['INFO', 'server'], signal);
-      return `${/^run_id:(\w+)/m.exec(info)[1]} ${database} ${namespace}`;
+      return `${/^run_id:(\w+)/m.exec(info)[1]} ${number} ${client.options?.keyPrefix ?? ''}${key}`;
     },
 
     read: async (key, signal) => ({ record: decode(name, key, await run(signal, READ, key)) }),

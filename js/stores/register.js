@@ -1,6 +1,6 @@
 'use strict';
 // What all registers share: a call ends with its signal, a write that was sent twice is recognized, and a record
-// of another format is an error that names its key. register.d.ts says what a register must do.
+// of another format is an error that names its key. store.d.ts says what a register must do.
 
 const { describe } = require('../errors.js');
 const { formatConflict, ofClient } = require('./failures.js');
@@ -21,11 +21,12 @@ function decode(name, key, stored) {
 
 /**
  * A Register of an adapter's functions. They take the signal itself as their last argument, and may ignore it.
+ * @param notesErrors what they throw is the application's, but for the errors that they note as a client's
  * @param rest `name`, `mayForget` and `close` of the register
  */
-function createRegister({ read, write, list, now, describeRun, ...rest }) {
+function createRegister({ read, write, list, now, describeRun, show, notesErrors, ...rest }) {
   const bounded = (call) => {
-    const noted = ofClient(call);
+    const noted = notesErrors ? call : ofClient(call);
     return async (...values) => {
       const { signal } = values.pop();
       return untilAborted(signal, () => noted(...values, signal));
@@ -37,6 +38,7 @@ function createRegister({ read, write, list, now, describeRun, ...rest }) {
     list: bounded(list),
     now: bounded(now),
     ...(describeRun && { describeRun: bounded(describeRun) }),
+    ...(show && { show: bounded(show) }),
     write: bounded(async (key, record, before, signal) => {
       const reply = await write(key, record, before, signal);
       const { found } = reply;

@@ -5,7 +5,7 @@
 const { SnowFlakeError } = require('../errors.js');
 
 /**
- * The most bytes that a server may send within a call. A list of slots is the longest reply: some 80,000 of them, 20,000
+ * The most bytes that a server may send within a call. A list of all slots is the longest reply: some 80,000 of them, 40,000
  * from etcd. What is parsed takes several times as much memory.
  */
 const MOST_RECEIVED = 2 ** 24;

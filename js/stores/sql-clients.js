@@ -1,10 +1,9 @@
 'use strict';
-// Runs SQL statements through the clients of `pg` and `mysql2`, and statements whose changes must be committed at
-// once: a rollback would undo what a lease relies on.
+// Connections of the clients `pg`, `mysql2` and TypeORM, each for one call: from a pool, in turn, destroyed when the call is
+// given up.
 
 const { configError, describe } = require('../errors.js');
 const { untilAborted } = require('../time.js');
-const { ofClient } = require('./failures.js');
 const { guardCall, ignoreErrors } = require('./sockets.js');
 const { DIALECTS } = require('./sql-dialects.js');
 
@@ -20,15 +19,9 @@ const abandoned = new WeakMap();
 /**
  * Takes a connection from a pool. A pool does not cancel a request: one of a call that was given up serves the next call,
  * so that waiting requests do not add up.
- * @param request requests a connection; `release` returns it
+ * @param request requests a connection, which has release()
  */
-async function takeConnection(
-  pool,
-  signal,
-  request,
-  release = (connection) => connection.release(),
-) {
-  if (signal === undefined) return request();
+async function takeConnection(pool, signal, request) {
   if (!abandoned.has(pool)) abandoned.set(pool, new Set());
   const requests = abandoned.get(pool);
   signal.throwIfAborted();
@@ -41,7 +34,7 @@ async function takeConnection(
     if (signal.aborted) {
       requests.add(requested);
       const isUnused = () => requests.delete(requested);
-      requested.then((connection) => isUnused() && release(connection)).catch(isUnused);
+      requested.then((connection) => isUnused() && connection.release()).catch(isUnused);
     }
     throw failure;
   }
@@ -62,7 +55,7 @@ async function inTurn(client, signal, run) {
   const last = turns.get(client);
   const call = (async () => {
     await last;
-    signal?.throwIfAborted();
+    signal.throwIfAborted();
     return run(client);
   })();
   turns.set(
@@ -104,19 +97,6 @@ async function onMysql(client, signal, run) {
   return onConnection('MySQL', connection, signal, run, connection);
 }
 
-/** Runs one statement with `?` placeholders through a client of `pg`, and returns its rows. */
-const queryPostgres = (client, text, values, signal) =>
-  onPostgres(
-    client,
-    signal,
-    // Without values, pg accepts several statements in one text.
-    async (connection) => (await connection.query(numberParameters(text), values)).rows,
-  );
-
-/** The same through a client of `mysql2` or `mysql2/promise`. */
-const queryMysql = (client, text, values, signal) =>
-  onMysql(client, signal, async (connection) => (await connection.query(text, values))[0]);
-
 /** Runs a query on a pool's connection. An abort destroys the connection. */
 async function onConnection(server, connection, signal, run, ends) {
   let isDestroyed = false;
@@ -124,22 +104,15 @@ async function onConnection(server, connection, signal, run, ends) {
     isDestroyed = true;
     ends.destroy();
   };
-  if (signal?.aborted) ends.release();
-  signal?.throwIfAborted();
-  signal?.addEventListener('abort', destroy);
+  if (signal.aborted) ends.release();
+  signal.throwIfAborted();
+  signal.addEventListener('abort', destroy);
   try {
     return await guardCall(server, connection, () => run(connection));
   } finally {
-    signal?.removeEventListener('abort', destroy);
+    signal.removeEventListener('abort', destroy);
     if (!isDestroyed) ends.release();
   }
-}
-
-function uncommittedError(name, options) {
-  return configError(
-    `${name} does not commit a lease's records: its connection is inside a transaction, or has autocommit = 0. Give the store a pool or a connection of its own, with autocommit`,
-    options,
-  );
 }
 
 /**
@@ -167,8 +140,5 @@ module.exports = {
   numberParameters,
   onMysql,
   onPostgres,
-  queryMysql: ofClient(queryMysql),
-  queryPostgres: ofClient(queryPostgres),
   takeConnection,
-  uncommittedError,
 };

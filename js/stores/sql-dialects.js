@@ -3,10 +3,6 @@
 
 const { argumentError, configError, describe } = require('../errors.js');
 
-/** Bits of the status in MySQL's reply to a change. */
-const IN_TRANSACTION = 1;
-const AUTOCOMMIT = 2;
-
 /** Of binary columns, which compare as bytes whatever the database's collation is. */
 const BINARY = {
   toColumn: (text) => Buffer.from(text),
@@ -65,8 +61,6 @@ const DIALECTS = {
     isDuplicate: ({ code, errno }) => code === 'ER_DUP_ENTRY' || errno === 1062,
     isMissing: ({ code, errno }) => code === 'ER_NO_SUCH_TABLE' || errno === 1146,
     isConflict: ({ code, errno }) => code === 'ER_LOCK_DEADLOCK' || errno === 1213,
-    isCommitted: ({ serverStatus }) =>
-      (serverStatus & IN_TRANSACTION) === 0 && (serverStatus & AUTOCOMMIT) !== 0,
   },
   sqlite: {
     ...BINARY,

@@ -9,9 +9,11 @@
 // A read locks its row. So a proxy that sends reads to replicas sends it to the primary, and a replica refuses it. A list
 // does not: PostgreSQL would write each row that it locks.
 //
-// The table's name is qualified at the first call, so `SET search_path` and `USE` change nothing later. It is created at
-// the first record that has no predecessor, and nowhere else.
+// The table's name is qualified, by the option `schema` or at the first call, so `SET search_path` and `USE` change nothing
+// later. It is created at the first record that has no predecessor, and nowhere else.
 
+const { SnowFlakeError } = require('../errors.js');
+const { TableFailure } = require('./failures.js');
 const { createRegister, decode } = require('./register.js');
 const { findHome } = require('./sql-clients.js');
 const { DIALECTS, RECORDS, createRecords } = require('./sql-dialects.js');
@@ -26,15 +28,17 @@ const PAGE = 2000;
 const toText = (value) => (typeof value === 'string' ? value : Buffer.from(value).toString());
 
 /**
+ * @param schema the schema or database of the table; without it, the connection's
  * @param query runs one statement with `?` placeholders until `signal` is aborted, in a transaction of its own, or throws. It
  *   returns the rows of a SELECT or RETURNING; of another change as many rows as it has changed
  */
-function sqlRegister({ name, namespace, dialect, query }) {
-  const { now, isConflict, isMissing, isDuplicate, hasReturning, ...differing } = DIALECTS[dialect];
+function sqlRegister({ name, namespace, schema, dialect, query }) {
+  const { now, quote, isConflict, isMissing, isDuplicate, hasReturning, ...differing } =
+    DIALECTS[dialect];
   const { toColumn, startsWith, lock, unlessExists, describeRun } = differing;
   const returning = hasReturning ? ` RETURNING ${now} AS now` : '';
   const timeOf = (row) => (row?.now === undefined ? undefined : Number(row.now));
-  let table;
+  let table = schema && `${quote(schema)}.${RECORDS}`;
 
   async function run(signal, text, values = []) {
     for (let tries = 1; ; tries++) {
@@ -96,10 +100,15 @@ function sqlRegister({ name, namespace, dialect, query }) {
     } catch (failure) {
       if (!isMissing(failure)) throw failure;
     }
-    // On PostgreSQL, one of two that create it at once may fail: then it is there.
-    const cause = await create(signal).catch((failure) => failure);
+    let cause;
+    try {
+      await create(signal);
+    } catch (failure) {
+      // On PostgreSQL, one of two that create it at once may fail: then it is there.
+      cause = failure instanceof SnowFlakeError ? failure : new TableFailure(table, failure);
+    }
     return insert(signal, key, record).catch((failure) => {
-      throw isMissing(failure) && cause instanceof Error ? cause : failure;
+      throw isMissing(failure) && cause !== undefined ? cause : failure;
     });
   }
 

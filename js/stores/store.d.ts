@@ -78,6 +78,16 @@ export interface LeaseStore {
    */
   describeRun?(options: CallOptions): Promise<string>;
 
+  /**
+   * Shows people that a process holds a slot, after it has taken or renewed it, or without `holder` that it no longer does.
+   * The lease does not wait for it, and ignores what it throws. What is shown ends with the register's connection.
+   */
+  show?(
+    slot: { datacenterId: number; workerId: number },
+    holder: { host: string; address: string | undefined; pid: number; started: string } | undefined,
+    options: CallOptions,
+  ): Promise<void>;
+
   /** Ends the register's own connection. Calls in flight settle. */
   close?(): Promise<void>;
 }
@@ -94,4 +104,15 @@ export interface StoreOptions {
    * or '-'; default `'default'`.
    */
   namespace?: string;
+}
+
+/** Options of a store in a SQL database. */
+export interface SqlStoreOptions extends StoreOptions {
+  /**
+   * The schema of the table; on MySQL and MariaDB, the database. It must exist. 1 to 63 bytes in UTF-8, without `?` and `\0`; it
+   * is quoted as it is, so case matters. Default: that of the connection when the lease opens. SQLite has none.
+   *
+   * Stores in different schemas are different stores, and may give equal IDs.
+   */
+  schema?: string;
 }

@@ -1,10 +1,10 @@
-import type { LeaseStore, StoreOptions } from './store';
+import type { LeaseStore, SqlStoreOptions } from './store';
 
 /**
  * A store in the database of an initialized TypeORM DataSource: PostgreSQL, MySQL, MariaDB or SQLite. Creates
- * its tables on first use. If the user may not do that, run {@link sql} as a migration.
+ * its table on first use. If the user may not do that, run {@link sql} as a migration.
  *
- * For durability and connections, see `postgres()` and `mysql()`. On SQLite, a transaction of the DataSource
+ * For `schema`, durability and connections, see `postgres()` and `mysql()`. On SQLite, a transaction of the DataSource
  * is `ERR_SNOWFLAKE_CONFIG`, since all its queries share one connection.
  */
 export function typeorm(
@@ -18,7 +18,7 @@ export function typeorm(
       release(): Promise<void>;
     };
   },
-  options?: StoreOptions,
+  options?: SqlStoreOptions,
 ): LeaseStore;
 
 /** The SQL that creates the table, for a migration. */

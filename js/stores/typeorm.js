@@ -1,31 +1,26 @@
 'use strict';
 // A register in the database of a TypeORM DataSource: PostgreSQL, MySQL, MariaDB or SQLite. sql.js has its table,
-// postgres.js and mysql.js say how a connection inside a transaction is refused.
+// sql-alone.js says how a connection inside a transaction is refused.
 //
 // On SQLite all queries of a DataSource share one connection, and so its transaction, which TypeORM knows.
 
-const { checkClient, readNamespace } = require('./options.js');
+const { configError } = require('../errors.js');
+const { checkClient, readSqlOptions } = require('./options.js');
 const { ignoreErrors } = require('./sockets.js');
-const {
-  connectRunner,
-  numberParameters,
-  takeConnection,
-  uncommittedError,
-} = require('./sql-clients.js');
+const { aloneMysql, alonePostgres, uncommittedError } = require('./sql-alone.js');
+const { connectRunner, numberParameters, takeConnection } = require('./sql-clients.js');
 const { dialectOf, sql } = require('./sql-dialects.js');
-const mysql = require('./mysql.js');
-const postgres = require('./postgres.js');
 const { sqlRegister } = require('./sql.js');
 
 /** By dialect: runs a statement with a query runner, in a transaction of its own. */
 const RUN = {
   async postgres(name, runner, text, values) {
     const run = () => runner.query(numberParameters(text), values, true);
-    return (await postgres.runAlone(name, await runner.connect(), run)).records;
+    return (await alonePostgres(name, await runner.connect(), run)).records;
   },
 
   mysql: (name, runner, text, values) =>
-    mysql.runAlone(name, (...statement) => runner.query(...statement), false, text, values),
+    aloneMysql(name, (...statement) => runner.query(...statement), false, text, values),
 
   async sqlite(name, runner, text, values) {
     if (runner.isTransactionActive) throw uncommittedError(name);
@@ -38,8 +33,13 @@ const RUN = {
 function typeorm(dataSource, options) {
   checkClient(dataSource, 'createQueryRunner', 'typeorm() takes a DataSource');
   const { type, dialect } = dialectOf(dataSource);
-  const namespace = readNamespace(options);
-  const name = `typeorm:${type}:${namespace}`;
+  const given = readSqlOptions(options);
+  if (given.schema !== undefined && dialect === 'sqlite') {
+    throw configError(
+      'schema is for PostgreSQL, MySQL and MariaDB: SQLite has none, so leave it out',
+    );
+  }
+  const name = `typeorm:${type}:${given.namespace}`;
 
   async function query(text, values, signal) {
     const request = () => connectRunner(dataSource);
@@ -58,7 +58,7 @@ function typeorm(dataSource, options) {
     }
   }
 
-  return sqlRegister({ name, namespace, dialect, query });
+  return sqlRegister({ ...given, name, dialect, query });
 }
 
 module.exports = { sql, typeorm };

@@ -53,7 +53,7 @@ const CLIENTS = {
       ...all(text, 'sslcert sslkey sslrootcert host port user password options'),
       ...all(text, 'application_name fallback_application_name client_encoding'),
       ...all(text, 'statement_timeout lock_timeout idle_in_transaction_session_timeout'),
-      ...all(text, 'query_timeout'),
+      ...all(text, 'query_timeout schema'),
     },
   },
   MySQL: {
@@ -63,7 +63,7 @@ const CLIENTS = {
       ...all(text, 'charset charsetNumber compress connectAttributes connectTimeout flags'),
       ...all(text, 'enableCleartextPlugin insecureAuth socketPath timezone trace'),
       ...all(text, 'password1 password2 password3 passwordSha1 disableEval jsonStrings'),
-      ...all(text, 'bigNumberStrings dateStrings decimalNumbers supportBigNumbers'),
+      ...all(text, 'bigNumberStrings dateStrings decimalNumbers supportBigNumbers schema'),
       // Of pools. A URL has none, so they are without effect; URLs that users copy have them.
       ...all(text, 'connectionLimit enableKeepAlive gracefulEnd idleTimeout keepAliveInitialDelay'),
       ...all(text, 'maxIdle maxPreparedStatements queueLimit resetOnRelease waitForConnections'),

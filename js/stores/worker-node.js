@@ -14,8 +14,10 @@ const { configError, SnowFlakeError, describe } = require('../errors.js');
 const { choice, propertiesOf } = require('../checks.js');
 const { runWithin } = require('../time.js');
 const { memory } = require('./memory.js');
+const { ofClient } = require('./failures.js');
 const { checkClient } = require('./options.js');
-const { findHome, queryMysql, queryPostgres, uncommittedError } = require('./sql-clients.js');
+const { queryMysql, queryPostgres, uncommittedError } = require('./sql-alone.js');
+const { findHome } = require('./sql-clients.js');
 const { DIALECTS } = require('./sql-dialects.js');
 
 /** UidGenerator's WorkerNodeType. */
@@ -33,11 +35,10 @@ const COLUMNS = `HOST_NAME VARCHAR(64) NOT NULL,
   LAUNCH_DATE DATE NOT NULL,
   MODIFIED TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
   CREATED TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP`;
-const insertInto = (table) =>
-  `INSERT INTO ${table} (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED) VALUES (?, ?, ?, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)`;
 
 const DATABASES = {
   postgres: {
+    queryOf: queryPostgres,
     // On PostgreSQL, two concurrent CREATE TABLE IF NOT EXISTS can fail.
     create: (table) => `SELECT pg_advisory_xact_lock(hashtext('snowdrift'));
 CREATE TABLE IF NOT EXISTS ${table} (
@@ -45,32 +46,18 @@ CREATE TABLE IF NOT EXISTS ${table} (
   ${COLUMNS}
 )`,
     created: 'EXTRACT(EPOCH FROM CREATED)',
-    // True if this transaction has changed a row: a read must be a transaction of its own.
-    isUncommitted: '(txid_current_if_assigned() IS NOT NULL)',
-    query: queryPostgres,
-    insert: async (client, table, values, signal) => {
-      const [row] = await queryPostgres(
-        client,
-        `${insertInto(table)} RETURNING ID`,
-        values,
-        signal,
-      );
-      return Number(row.id);
-    },
+    returning: ' RETURNING ID',
+    idOf: ({ id }) => Number(id),
   },
   mysql: {
+    queryOf: queryMysql,
     create: (table) => `CREATE TABLE IF NOT EXISTS ${table} (
   ID BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,
   ${COLUMNS}
 )`,
     created: 'UNIX_TIMESTAMP(CREATED)',
-    isUncommitted: '(@@autocommit = 0)',
-    query: queryMysql,
-    insert: async (client, table, values, signal) => {
-      const inserted = await queryMysql(client, insertInto(table), values, signal);
-      if (!DIALECTS.mysql.isCommitted(inserted)) throw uncommittedError('mysql:WORKER_NODE');
-      return Number(inserted.insertId);
-    },
+    returning: '',
+    idOf: ({ insertId }) => Number(insertId),
   },
 };
 
@@ -89,9 +76,10 @@ function workerNode(client, options = {}) {
   }
   // Clients of mysql2 have execute(), those of pg do not.
   const dialect = typeof client.execute === 'function' ? 'mysql' : 'postgres';
-  const { create, created, query, insert, isUncommitted } = DATABASES[dialect];
+  const { queryOf, create, created, returning, idOf } = DATABASES[dialect];
   const { isMissing, now } = DIALECTS[dialect];
   const name = `${dialect}:WORKER_NODE`;
+  const query = ofClient(queryOf(name, client));
 
   /** With its schema or database. */
   let table;
@@ -99,17 +87,15 @@ function workerNode(client, options = {}) {
   /** The row of this ID; if there is none, the row of the next higher ID. */
   async function readRow(workerId, signal) {
     const [row] = await query(
-      client,
-      `SELECT ID AS id, HOST_NAME AS host, PORT AS port, ${created} AS created, ${isUncommitted} AS uncommitted
+      `SELECT ID AS id, HOST_NAME AS host, PORT AS port, ${created} AS created
        FROM ${table} WHERE ID >= ? ORDER BY ID LIMIT 1`,
       [workerId],
       signal,
     );
     if (row === undefined) return undefined;
-    const { id, host, port, created: at, uncommitted } = row;
+    const { id, host, port, created: at } = row;
     // The processes of an application may have one host and port.
-    const mark = `${host}:${port} ${at}`;
-    return { id: Number(id), mark, isUncommitted: Number(uncommitted) !== 0 };
+    return { id: Number(id), mark: `${host}:${port} ${at}` };
   }
 
   /** Whether the table has lost a row, and so assigns its ID again or has done so. */
@@ -126,10 +112,15 @@ function workerNode(client, options = {}) {
 
   async function findTable(signal) {
     if (table !== undefined) return;
-    const home = await findHome(name, dialect, 'worker_node', (text) =>
-      query(client, text, [], signal),
-    );
+    const home = await findHome(name, dialect, 'worker_node', (text) => query(text, [], signal));
     table ??= `${home}WORKER_NODE`;
+  }
+
+  async function insert(values, signal) {
+    const into = `INSERT INTO ${table} (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)`;
+    const row = '(?, ?, ?, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)';
+    const [inserted] = await query(`${into} VALUES ${row}${returning}`, values, signal);
+    return idOf(inserted);
   }
 
   /** Inserts a row. Returns it as it was committed. */
@@ -143,15 +134,15 @@ function workerNode(client, options = {}) {
     signal.throwIfAborted();
     let workerId;
     try {
-      workerId = await insert(client, table, values, signal);
+      workerId = await insert(values, signal);
     } catch (failure) {
       if (!isMissing(failure)) throw failure;
-      await query(client, create(table), undefined, signal);
-      workerId = await insert(client, table, values, signal);
+      await query(create(table), undefined, signal);
+      workerId = await insert(values, signal);
     }
     // After a crash the server may assign a rolled-back ID again.
     const row = await readRow(workerId, signal);
-    if (row?.id !== workerId || row.isUncommitted) throw uncommittedError(name);
+    if (row?.id !== workerId) throw uncommittedError(name);
     return row;
   }
 
@@ -180,7 +171,7 @@ function workerNode(client, options = {}) {
         );
       }
       await findTable(signal);
-      const [{ ms }] = await query(client, `SELECT ${now} AS ms`, [], signal);
+      const [{ ms }] = await query(`SELECT ${now} AS ms`, [], signal);
       const row = await insertRow(holder, signal);
       if (row.id >= workerIds) {
         throw new SnowFlakeError(

@@ -8,8 +8,8 @@ const { configError, describe, needsPackage } = require('../errors.js');
 const { SERVER } = require('../secrets.js');
 const { readLogin } = require('./options.js');
 
-/** The ttl of a session that only reads the clock. */
-const DEFAULT_TTL_MS = 10_000;
+/** After so long without a word the ensemble ends a session, ms. */
+const SESSION_MS = 10_000;
 
 const ENSEMBLE = /^[^/,:@\s]+:\d+(,[^/,:@\s]+:\d+)*(\/\S*)?$/;
 
@@ -93,9 +93,9 @@ function createClient(ensemble, { tls, ...login }, prepare) {
   /** The certificates of the session. */
   let used;
 
-  async function connect(ttl, current) {
+  async function connect(current) {
     used = current;
-    const open = await addon.connect(ensemble, ttl, user && `${user}:${password}`, current);
+    const open = await addon.connect(ensemble, SESSION_MS, user && `${user}:${password}`, current);
     try {
       await prepare(open);
       return open;
@@ -106,8 +106,8 @@ function createClient(ensemble, { tls, ...login }, prepare) {
   }
 
   return {
-    /** The open session, or a new one with the ttl as its timeout. */
-    async session({ ttl = DEFAULT_TTL_MS, signal } = {}) {
+    /** The open session, or a new one. */
+    async session(signal) {
       signal?.throwIfAborted();
       const current = await certificates();
       const before = connecting;
@@ -116,7 +116,7 @@ function createClient(ensemble, { tls, ...login }, prepare) {
         signal?.throwIfAborted();
         // Unless another call has begun a new one.
         if (connecting === before) connecting = undefined;
-        connecting ??= connect(ttl, current);
+        connecting ??= connect(current);
         open = await connecting;
       } else if (Object.keys(used ?? {}).some((name) => used[name] !== current[name])) {
         // For its next connection.
@@ -127,7 +127,7 @@ function createClient(ensemble, { tls, ...login }, prepare) {
       return open;
     },
 
-    /** Ends the session, which frees its slots. */
+    /** Ends the session, and with it its ephemeral nodes. */
     async close() {
       const last = connecting;
       connecting = undefined;

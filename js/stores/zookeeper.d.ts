@@ -11,7 +11,7 @@ export interface ZooKeeperTlsOptions {
 }
 
 export interface ZooKeeperOptions extends StoreOptions {
-  /** A port of this process, to show to operators. */
+  /** A port of this process, shown with it under `/snowdrift/NAMESPACE/holders`. */
   port?: number;
   /** The user of digest authentication, without ':'. */
   user?: string;
@@ -27,10 +27,12 @@ export interface ZooKeeperOptions extends StoreOptions {
 /**
  * A store in ZooKeeper. It needs the package `snowdrift-zookeeper`.
  *
- * The node `/snowdrift/NAMESPACE` holds the namespace's record. To delete a namespace, delete it with all nodes
- * below it. The node `/snowdrift/NAMESPACE/DATACENTER/WORKER` of a worker ID holds its ceiling and its last
- * holder (host, port, pid, start), and has an ephemeral child `holder` while it is held. A dead holder's slot is
- * free when its session expires: after `ttl`, as far as the ensemble's tickTime allows.
+ * The nodes below `/snowdrift/NAMESPACE/records` hold the records of a namespace and its slots. To delete a namespace, delete
+ * `/snowdrift/NAMESPACE` with all nodes below it. A dead holder's slot is free after `ttl`, by the ensemble's clock.
+ *
+ * For people, `/snowdrift/NAMESPACE/holders` has a node `DATACENTER-WORKER` for each slot that is held: JSON with the `host`, `pid`,
+ * `port`, `address` and start of a process. It is ephemeral, and ends with the session: some 10 s after the process. No lease depends
+ * on it, and after a lost session or a restart it may be missing or old until the next renewal.
  *
  * With user and password (digest authentication), the nodes that snowdrift creates are that user's only. The ACL of
  * nodes that exist stays: `docs/store-security.md` says how to change it. There is no SASL.

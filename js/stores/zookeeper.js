@@ -2,10 +2,11 @@
 // A register in ZooKeeper, through the optional second addon, `snowdrift-zookeeper`.
 //
 //   /snowdrift/NAMESPACE/records/FOLDER             the key up to its last '/', percent-encoded
-//   /snowdrift/NAMESPACE/records/FOLDER/NAME        the rest of the key
-//   /snowdrift/NAMESPACE/records/FOLDER/NAME/TOKEN  its only child: the record with this token, and the text as data
+//   /snowdrift/NAMESPACE/records/FOLDER/NAME        the rest of the key, with the record, `TOKEN TEXT`
+//   /snowdrift/NAMESPACE/records/FOLDER/NAME/TOKEN  its only child: the condition of the next write
+//   /snowdrift/NAMESPACE/holders/DATACENTER-WORKER  for people: who holds a slot, as JSON; ephemeral
 //
-// A write is one multi: it deletes the predecessor's znode and creates its own. All of it is done, or nothing: without
+// A write is one multi: it deletes the predecessor's token and creates its own. All of it is done, or nothing: without
 // the predecessor there is nothing to delete. A version cannot be the condition. The ensemble counts it, so it returns to
 // earlier values after a restore, and a set would then replace a record that its writer never read.
 //
@@ -17,12 +18,10 @@
 // A list reads the names of a folder's keys at once, and those of all folders. ZooKeeper bounds such a reply
 // (`jute.maxbuffer`, 1 MB by default): 20,000 names fit, 100,000 do not.
 
+const { wholeNumber } = require('../checks.js');
 const { readOptions } = require('./options.js');
 const { createClient } = require('./zookeeper-client.js');
-const { createRegister, decode } = require('./register.js');
-
-/** The most tries of a read that other processes get ahead of. */
-const MAX_TRIES = 1000;
+const { createRegister, decode, encode } = require('./register.js');
 
 /** The parent of all namespaces. A write to it returns the ensemble's clock. */
 const TOP = '/snowdrift';
@@ -33,60 +32,53 @@ const textOf = (name) => decodeURIComponent(name.slice(1));
 const folderOf = (key) => key.slice(0, key.lastIndexOf('/') + 1);
 
 function zookeeper(ensemble, options) {
-  const { namespace, ...access } = readOptions(options, ['user', 'password', 'tls']);
+  const names = ['port', 'user', 'password', 'tls'];
+  const { namespace, port, ...access } = readOptions(options, names);
+  if (port !== undefined) wholeNumber('port', port, 0, 65_535);
   const root = `${TOP}/${namespace}/records`;
+  const holders = `${TOP}/${namespace}/holders`;
   const { session, close } = createClient(ensemble, access, (zk) => zk.make(root));
   const name = `zookeeper:${ensemble}/${namespace}`;
   const pathOf = (key) => {
     const folder = folderOf(key);
     return `${root}/${nameOf(folder)}/${nameOf(key.slice(folder.length))}`;
   };
-
-  /** The record of a key, read again while others replace it. */
-  async function get(zk, key, signal) {
-    for (let tries = 0; tries < MAX_TRIES; tries++) {
-      signal.throwIfAborted();
-      let tokens = await zk.children(pathOf(key));
-      if (tokens.length === 0) {
-        if ((await zk.get(pathOf(key))) === null) return { record: undefined };
-        // The key was created after its children were read.
-        tokens = await zk.children(pathOf(key));
-      }
-      const znode =
-        tokens.length === 1 ? await zk.get(`${pathOf(key)}/${tokens[0]}`) : { data: '' };
-      if (znode !== null) return { record: decode(name, key, `${tokens.join()} ${znode.data}`) };
-    }
-    throw new Error(`other processes changed the same record first, ${MAX_TRIES} times`);
-  }
+  const recordOf = async (zk, key) => decode(name, key, await zk.get(pathOf(key)));
+  /** By path of a holder's node: the session that created it. */
+  const shown = new Map();
 
   return createRegister({
     name,
+    notesErrors: true,
     close,
-    now: async (signal) => (await session({ signal })).touch(TOP),
+    now: async (signal) => (await session(signal)).touch(TOP),
 
     async read(key, signal) {
-      const zk = await session({ signal });
+      const zk = await session(signal);
       const now = await zk.touch(TOP);
-      return { ...(await get(zk, key, signal)), now };
+      return { record: await recordOf(zk, key), now };
     },
 
-    async write(key, { token, text }, before, signal) {
-      const zk = await session({ signal });
+    async write(key, record, before, signal) {
+      const zk = await session(signal);
       const path = pathOf(key);
+      const data = encode(record);
       if (before === undefined) await zk.make(`${root}/${nameOf(folderOf(key))}`);
+      const replacement = [
+        { kind: 'delete', path: `${path}/${before}` },
+        { kind: 'set', path, data },
+      ];
       const { isDone, time: now } = await zk.change([
-        before === undefined
-          ? { kind: 'create', path }
-          : { kind: 'delete', path: `${path}/${before}` },
-        { kind: 'create', path: `${path}/${token}`, data: text },
+        ...(before === undefined ? [{ kind: 'create', path, data }] : replacement),
+        { kind: 'create', path: `${path}/${record.token}` },
         { kind: 'set', path: TOP },
       ]);
       if (isDone) return { isWritten: true, now };
-      return { isWritten: false, found: (await get(zk, key, signal)).record };
+      return { isWritten: false, found: await recordOf(zk, key) };
     },
 
     async list(prefix, signal) {
-      const zk = await session({ signal });
+      const zk = await session(signal);
       const now = await zk.touch(TOP);
       const folders = (await zk.children(root)).map(textOf);
       const keysOf = async (folder) => {
@@ -96,8 +88,26 @@ function zookeeper(ensemble, options) {
       const near = folders.filter((each) => each.startsWith(prefix) || prefix.startsWith(each));
       const keys = (await Promise.all(near.map(keysOf))).flat();
       const found = keys.filter((key) => key.startsWith(prefix));
-      const read = async (key) => [key, (await get(zk, key, signal)).record];
+      const read = async (key) => [key, await recordOf(zk, key)];
       return { records: new Map(await Promise.all(found.map(read))), now };
+    },
+
+    // A node that is there is another process's of the host, or of a session that is about to expire: the next renewal tries
+    // again.
+    async show({ datacenterId, workerId }, holder, signal) {
+      const zk = await session(signal);
+      const path = `${holders}/${datacenterId}-${workerId}`;
+      if (holder === undefined) {
+        const isOwn = shown.get(path) === zk;
+        shown.delete(path);
+        if (isOwn) await zk.change([{ kind: 'delete', path }]);
+        return;
+      }
+      await zk.make(holders);
+      signal.throwIfAborted();
+      const data = JSON.stringify({ ...holder, port });
+      const { isDone } = await zk.change([{ kind: 'createEphemeral', path, data }]);
+      if (isDone) shown.set(path, zk);
     },
   });
 }

@@ -1,7 +1,9 @@
-//! One ZooKeeper session, for `snowdrift/lease/zookeeper`. What a slot is, and who holds it, is said
-//! there; here are only the calls that it needs, each as a promise.
+//! One ZooKeeper session, for `snowdrift/lease/zookeeper`. What its nodes mean is said there; here are only the calls that it
+//! needs, each as a promise.
 
 mod certificates;
+#[cfg(unix)]
+mod memory;
 mod reasons;
 
 use std::sync::{Mutex, PoisonError};
@@ -41,29 +43,16 @@ impl Session {
     }
 }
 
-/// What a node holds.
-#[napi(object)]
-pub struct Held {
-    /// As UTF-8.
-    pub data: String,
-    /// Counts its changes.
-    pub version: i32,
-    /// When that was written, by the ensemble's clock, Unix ms.
-    pub changed: f64,
-}
-
-/// A change of one node, or a check of its version. All of a list are made, or none.
+/// A change of one node. All of a list are made, or none.
 #[napi(object)]
 pub struct Change {
     /// What to do.
-    #[napi(ts_type = "'check' | 'create' | 'createEphemeral' | 'set' | 'delete'")]
+    #[napi(ts_type = "'create' | 'createEphemeral' | 'set' | 'delete'")]
     pub kind: String,
     /// Which node.
     pub path: String,
     /// What it is to hold.
     pub data: Option<String>,
-    /// That the node must have, to be checked, set or deleted. Any, if it is left out.
-    pub version: Option<i32>,
 }
 
 /// What became of a list of changes.
@@ -152,12 +141,6 @@ impl Session {
         )
     }
 
-    /// After how many ms of silence the ensemble ends the session. It may allow less than was asked for.
-    #[napi]
-    pub fn timeout(&self) -> napi::Result<f64> {
-        Ok(self.client()?.session_timeout().as_millis() as f64)
-    }
-
     /// Uses these certificates for its next connection.
     #[napi]
     pub fn renew_certificates(&self, tls: Tls) -> napi::Result<()> {
@@ -182,14 +165,11 @@ impl Session {
         client.mkdir(&path, &options).await.map_err(failed)
     }
 
-    /// What a node holds; null if there is none.
+    /// What a node holds, as UTF-8; null if there is none.
     #[napi]
-    pub async fn get(&self, path: String) -> napi::Result<Option<Held>> {
+    pub async fn get(&self, path: String) -> napi::Result<Option<String>> {
         match self.client()?.get_data(&path).await {
-            Ok((data, stat)) => {
-                let data = String::from_utf8_lossy(&data).into_owned();
-                Ok(Some(Held { data, version: stat.version, changed: stat.mtime as f64 }))
-            }
+            Ok((data, _)) => Ok(Some(String::from_utf8_lossy(&data).into_owned())),
             Err(Error::NoNode) => Ok(None),
             Err(error) => Err(failed(error)),
         }
@@ -209,15 +189,14 @@ impl Session {
     pub async fn change(&self, changes: Vec<Change>) -> napi::Result<Outcome> {
         let client = self.client()?;
         let mut writer = client.new_multi_writer();
-        for Change { kind, path, data, version } in &changes {
+        for Change { kind, path, data } in &changes {
             let data = data.as_deref().unwrap_or_default().as_bytes();
             let create = |mode: CreateMode| mode.with_acls(self.acls);
             match kind.as_str() {
-                "check" => writer.add_check_version(path, version.unwrap_or(-1)),
                 "create" => writer.add_create(path, data, &create(CreateMode::Persistent)),
                 "createEphemeral" => writer.add_create(path, data, &create(CreateMode::Ephemeral)),
-                "set" => writer.add_set_data(path, data, *version),
-                _ => writer.add_delete(path, *version),
+                "set" => writer.add_set_data(path, data, None),
+                _ => writer.add_delete(path, None),
             }
             .map_err(failed)?;
         }
@@ -237,7 +216,7 @@ impl Session {
         }
     }
 
-    /// Writes to a node; answers when that was by the ensemble's clock, Unix ms.
+    /// Writes to a node; returns when that was by the ensemble's clock, Unix ms.
     #[napi]
     pub async fn touch(&self, path: String) -> napi::Result<f64> {
         let stat = self.client()?.set_data(&path, b"", None).await.map_err(failed)?;

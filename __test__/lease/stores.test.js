@@ -1,16 +1,18 @@
 'use strict';
-// Each register held to the contract, on a real server.
+// Each store held to the contract, on a real server: by an application's client, and by a URL. And leases by URLs, on each.
 
 const assert = require('node:assert/strict');
 const { randomBytes } = require('node:crypto');
 const { after, before, describe, test } = require('node:test');
 
-const { registerContract } = require('../../js/registers/contract.js');
-const { createRegister } = require('../../js/registers/register.js');
+const { connect } = require('../../js/stores/connect.js');
+const { registerContract } = require('../../js/stores/contract.js');
+const { createRegister } = require('../../js/stores/register.js');
 const { storm } = require('../support/amount.js');
 const { Link } = require('../support/lease/link.js');
-const { until } = require('../support/support.js');
+const { createNamespace } = require('../support/lease/namespaces.js');
 const { Server, missing } = require('../support/lease/servers.js');
+const { SnowFlake, layouts, runScript, until } = require('../support/support.js');
 
 const ignore = () => {};
 
@@ -96,7 +98,7 @@ function onServer(engine, adapters, { spoil, passing = 0, skip = missing(engine)
       url.port = link.port;
       return [url.href, link];
     }
-    for (const [name, open] of Object.entries(adapters)) {
+    for (const [name, open] of Object.entries({ ...adapters, 'a URL': byUrl })) {
       registerContract(name, (namespace) => open(server.url, namespace), {
         // A busy machine may stop a process for long.
         limit: 240_000,
@@ -131,8 +133,42 @@ function onServer(engine, adapters, { spoil, passing = 0, skip = missing(engine)
         }
       });
     }
+
+    test('a lease from its URL does not keep the process alive, and ends with it', {
+      skip: storm,
+    }, async () => {
+      const layout = { ...layouts.node, workerBits: 0 };
+      const limits = { ttl: 30_000, callTimeout: 60_000 };
+      const script = `
+        const options = ${JSON.stringify({ datacenterId: 1, scope: 'process', layout, ...limits })};
+        require('../..').SnowFlake.lease(process.env.URL_OF_SERVER, options)
+          .then((flake) => console.log(typeof flake.nextId()), ({ message }) => console.log(message));`;
+      const url = `${server.url}?namespace=ends`;
+      await createNamespace(url, { layout, ...limits });
+      // The second one needs the slot of the first one.
+      for (let n = 0; n < 2; n++) {
+        const { stdout, code } = await runScript(script, { env: { URL_OF_SERVER: url } });
+        assert.deepEqual([stdout, code], ['bigint\n', 0]);
+      }
+    });
+
+    test('the time of connecting is not clock skew', async () => {
+      await createNamespace(`${server.url}?namespace=far`);
+      const [url, link] = await linked();
+      link.delay = 250;
+      const flake = await SnowFlake.lease(`${url}?namespace=far`, {
+        ...{ datacenterId: 1, ttl: 60_000, callTimeout: 60_000 },
+        // etcd's clock has whole seconds.
+        maxClockSkew: engine === 'etcd' ? 600 : 100,
+      });
+      assert.equal(flake.lease.clockSkew, undefined);
+      await flake.close();
+    });
   });
 }
+
+/** The store of a lease from a URL. */
+const byUrl = (url, namespace) => connect(new URL(`${url}?namespace=${namespace}`));
 
 /** Clients that do not connect again. */
 const ONE_CONNECTION = ['a Client of pg', 'a connection of mysql2'];
@@ -153,13 +189,13 @@ async function spoilRedis(url, namespace, key) {
 
 const REDIS = {
   ioredis(url, namespace) {
-    const { redis } = require('../../js/registers/redis.js');
+    const { redis } = require('../../js/stores/redis.js');
     const client = withIoredis(url);
     return ofClient(redis(client, { namespace }), async () => client.disconnect());
   },
 
   async redis(url, namespace) {
-    const { redis } = require('../../js/registers/redis.js');
+    const { redis } = require('../../js/stores/redis.js');
     const client = require('redis').createClient({ url, socket: { connectTimeout: 60_000 } });
     client.on('error', ignore);
     await client.connect();
@@ -169,7 +205,7 @@ const REDIS = {
 
 const withTypeorm = (type) => async (url, namespace) => {
   const { DataSource } = require('typeorm');
-  const { typeorm } = require('../../js/registers/typeorm.js');
+  const { typeorm } = require('../../js/stores/typeorm.js');
   const source = new DataSource({ type, url, connectTimeout: 60_000, poolSize: 4 });
   await source.initialize();
   return ofClient(typeorm(source, { namespace }), () => source.destroy());
@@ -177,14 +213,14 @@ const withTypeorm = (type) => async (url, namespace) => {
 
 const POSTGRES = {
   'a Pool of pg'(url, namespace) {
-    const { postgres } = require('../../js/registers/postgres.js');
+    const { postgres } = require('../../js/stores/postgres.js');
     const pool = new (require('pg').Pool)({ connectionString: url, max: 4 });
     pool.on('error', ignore);
     return ofClient(postgres(pool, { namespace }), () => pool.end());
   },
 
   async 'a Client of pg'(url, namespace) {
-    const { postgres } = require('../../js/registers/postgres.js');
+    const { postgres } = require('../../js/stores/postgres.js');
     const client = new (require('pg').Client)({ connectionString: url });
     await client.connect();
     return ofClient(postgres(client, { namespace }), () => client.end());
@@ -195,14 +231,14 @@ const POSTGRES = {
 
 const MYSQL = {
   'a pool of mysql2'(url, namespace) {
-    const { mysql } = require('../../js/registers/mysql.js');
+    const { mysql } = require('../../js/stores/mysql.js');
     const options = { uri: url, connectionLimit: 4, connectTimeout: 60_000 };
     const pool = require('mysql2').createPool(options);
     return ofClient(mysql(pool, { namespace }), () => pool.promise().end());
   },
 
   async 'a connection of mysql2'(url, namespace) {
-    const { mysql } = require('../../js/registers/mysql.js');
+    const { mysql } = require('../../js/stores/mysql.js');
     const options = { uri: url, connectTimeout: 60_000 };
     const connection = await require('mysql2/promise').createConnection(options);
     return ofClient(mysql(connection, { namespace }), async () => connection.destroy());
@@ -232,14 +268,14 @@ const toBase64 = (text) => Buffer.from(text).toString('base64');
 
 const ETCD = {
   'its JSON gateway'(url, namespace) {
-    const { etcd } = require('../../js/registers/etcd.js');
+    const { etcd } = require('../../js/stores/etcd.js');
     return etcd(url.replace('etcd:', 'http:'), { namespace });
   },
 };
 
 const ZOOKEEPER = {
   'the addon'(url, namespace) {
-    const { zookeeper } = require('../../js/registers/zookeeper.js');
+    const { zookeeper } = require('../../js/stores/zookeeper.js');
     return zookeeper(new URL(url).host, { namespace });
   },
 };
@@ -275,7 +311,7 @@ function ownRegister(records) {
 // Side by side: they mostly wait for servers.
 describe('registers', { concurrency: 3 }, () => {
   describe('memory', () => {
-    const { memory } = require('../../js/registers/memory.js');
+    const { memory } = require('../../js/stores/memory.js');
     const stored = new Map();
     registerContract('memory', (namespace) => memory({ namespace, stored }), {
       spoil: (namespace, key) => stored.set(`${namespace}/${key}`, 'nonsense'),
@@ -299,7 +335,7 @@ describe('registers', { concurrency: 3 }, () => {
 
   describe('typeorm on SQLite', () => {
     const { DataSource } = require('typeorm');
-    const { typeorm } = require('../../js/registers/typeorm.js');
+    const { typeorm } = require('../../js/stores/typeorm.js');
     const source = new DataSource({ type: 'sqljs' });
     before(() => source.initialize());
     after(() => source.destroy());
@@ -332,8 +368,41 @@ describe('registers', { concurrency: 3 }, () => {
       await zk.change([
         { kind: 'delete', path: `${path}/${token}` },
         { kind: 'create', path: `${path}/nonsense` },
+        { kind: 'set', path, data: 'nonsense' },
       ]);
       await close();
     },
+  });
+
+  test('a namespace that Redis has lost assigns no slot below what its holders may issue', {
+    skip: missing('redis'),
+  }, async () => {
+    const server = await Server.start('redis');
+    const client = withIoredis(server.url);
+    const lease = () =>
+      SnowFlake.lease(server.url, {
+        ...{ datacenterId: 1, scope: 'process', callTimeout: 60_000 },
+        ...{ ttl: 1000, maxClockSkew: 500 },
+      });
+    await createNamespace(server.url, { ttl: 1000, maxClockSkew: 500 });
+    const flakes = [await lease()];
+    try {
+      assert.equal(flakes[0].lease.floor, null, 'it is the first one');
+      // In whatever way: it is one key, so it is lost as a whole.
+      for (const lose of [
+        () => client.flushall(),
+        async () => client.del(await client.keys('*')),
+      ]) {
+        const { ceiling } = flakes.at(-1).lease;
+        await lose();
+        flakes.push(await lease());
+        const { floor } = flakes.at(-1).lease;
+        assert.ok(floor >= ceiling, `${floor} >= ${ceiling}`);
+      }
+    } finally {
+      await Promise.all(flakes.map((flake) => flake.close()));
+      client.disconnect();
+      await server.stop();
+    }
   });
 });

@@ -1,0 +1,52 @@
+'use strict';
+// A lease of the addon that holds a slot of a store in memory, for tests that open channels themselves.
+
+const assert = require('node:assert/strict');
+
+const native = require('../../../js/native.js');
+
+/** Answers the calls of leases: an empty store, whose `records` are by key. */
+function createStore(records = new Map()) {
+  const found = (key) => (records.has(key) ? [['', ...records.get(key)]] : []);
+  return ({ call, key, prefix, token, text, before }) => {
+    switch (call) {
+      case 'now':
+        return { kind: 'time', records: [] };
+      case 'read':
+        return { kind: 'read', records: found(key) };
+      case 'list': {
+        const listed = [...records].filter(([each]) => each.startsWith(prefix));
+        return { kind: 'listed', records: listed.map(([each, record]) => [each, ...record]) };
+      }
+      default: {
+        if (records.get(key)?.[0] !== before) return { kind: 'differs', records: found(key) };
+        records.set(key, [token, text]);
+        return { kind: 'written', records: [] };
+      }
+    }
+  };
+}
+
+/**
+ * Takes a slot.
+ * @param request as js/channel.js makes it: its worker ID is the one that is claimed
+ * @returns the lease, for the request of a channel
+ */
+function holdSlot(request) {
+  const lease = native.openLease(
+    { ...request, workerId: undefined, search: true },
+    {
+      ...{ ttl: 60_000, maxClockSkew: 10_000, maxAhead: request.maxAhead, patience: 0 },
+      ...{ host: 'here', started: 0, mayForget: false, inThread: false, claim: request.workerId },
+    },
+  );
+  const answer = createStore();
+  let command = lease.go(0);
+  while (command.kind === 'call') {
+    command = lease.reply({ ...answer(command), now: Date.now(), called: 0 }, 0);
+  }
+  assert.equal(command.kind, 'held', JSON.stringify(command));
+  return lease;
+}
+
+module.exports = { createStore, holdSlot };

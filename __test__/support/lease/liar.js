@@ -1,0 +1,96 @@
+'use strict';
+// Servers whose replies are in their protocol, and no server sends: of ZooKeeper, one that announces more names of children than it
+// sends; of PostgreSQL, one whose bytes have an escape that is none.
+
+const { once } = require('node:events');
+const net = require('node:net');
+
+const int = (value) => {
+  const bytes = Buffer.alloc(4);
+  bytes.writeInt32BE(value);
+  return bytes;
+};
+const text = (value) => Buffer.concat([int(value.length), Buffer.from(value)]);
+const frame = (...parts) => {
+  const body = Buffer.concat(parts);
+  return Buffer.concat([int(body.length), body]);
+};
+
+const STAT = Buffer.alloc(68);
+const SESSION = [
+  int(0),
+  int(10_000),
+  Buffer.alloc(8, 1),
+  text('0123456789abcdef'),
+  Buffer.alloc(1),
+];
+
+/** By number of the request: the reply. */
+const REPLIES = { 3: STAT, 5: STAT, 9: text('/') };
+const CHILDREN = 8;
+
+/**
+ * @param names how many it announces
+ * @returns its port, and how often it did
+ */
+async function lieAboutChildren(names) {
+  let lies = 0;
+  const server = net.createServer((socket) => {
+    let received = Buffer.alloc(0);
+    let hasSession = false;
+    const answer = (request) => {
+      if (!hasSession) {
+        hasSession = true;
+        return frame(...SESSION);
+      }
+      const kind = request.readInt32BE(4);
+      if (kind === CHILDREN) lies += 1;
+      const reply = kind === CHILDREN ? int(names) : (REPLIES[kind] ?? Buffer.alloc(0));
+      return frame(request.subarray(0, 4), Buffer.alloc(12), reply);
+    };
+    socket.on('error', () => {});
+    socket.on('data', (chunk) => {
+      received = Buffer.concat([received, chunk]);
+      while (received.length >= 4 && received.length >= 4 + received.readInt32BE()) {
+        const end = 4 + received.readInt32BE();
+        socket.write(answer(received.subarray(4, end)));
+        received = received.subarray(end);
+      }
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { port: server.address().port, lies: () => lies, close: () => server.close() };
+}
+
+const message = (type, ...parts) => {
+  const body = Buffer.concat(parts);
+  return Buffer.concat([Buffer.from(type), int(4 + body.length), body]);
+};
+const short = (value) => int(value).subarray(2);
+
+const READY = message('Z', Buffer.from('I'));
+const BYTEA = 17;
+const COLUMN = [Buffer.from('home\0'), int(0), short(0), int(BYTEA), short(-1), int(-1), short(0)];
+const ROW = Buffer.concat([
+  message('T', short(1), ...COLUMN),
+  message('D', short(1), text('\\z')),
+  message('C', Buffer.from('SELECT 1\0')),
+  READY,
+]);
+
+/** @returns the port of a server whose reply to each query is such a value */
+async function lieAboutBytes() {
+  const server = net.createServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => {
+      socket.write(Buffer.concat([message('R', int(0)), READY]));
+      socket.on('data', () => socket.write(ROW));
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { port: server.address().port, close: () => server.close() };
+}
+
+module.exports = { lieAboutBytes, lieAboutChildren };
