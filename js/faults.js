@@ -140,8 +140,8 @@ const TEXTS = {
   ERR_SNOWFLAKE_IN_USE: {
     'slot-in-use': ({ place, holders }) =>
       `${place} is held by another process${held(holders, 'Processes of one host share a slot if all have the same state, scope and SNOWDRIFT_SHARED. Otherwise give each host or container a workerId of its own, take any free one with SnowFlake.lease(), or set waitForSlot to wait until the other process ends')}`,
-    'claim-held': ({ store, datacenter, worker, holders }) =>
-      `workerId ${worker} of datacenterId ${datacenter} in ${store} is held${held(holders, 'End that process, wait for it with a longer waitForSlot, or claim another workerId')}`,
+    'claim-held': ({ store, datacenter, worker, holders, unusable }) =>
+      `workerId ${worker} of datacenterId ${datacenter} in ${store} is held${unusableToo(unusable)}${held(holders, 'End that process, wait for it with a longer waitForSlot, or claim another workerId')}`,
     'slot-opening': ({ place, waited }) =>
       `${place} is being opened by another process of this host, which has not finished within ${waited} s: it may be stopped (SIGSTOP, a debugger, a frozen container), or its disk may hang. Let it continue or end it, and try again`,
     'page-in-use': ({ place, pid }) =>
@@ -234,6 +234,8 @@ const TEXTS = {
   },
   // Parts of other texts, and warnings.
   none: {
+    'slot-record-damaged': ({ worker }) =>
+      `the record of workerId ${worker} is damaged, or has times that no holder can have: see snowdrift slots`,
     holder: ({ worker, pid, host, started }) =>
       `${worker === undefined ? '' : `workerId ${worker}: `}process ${pid} on ${host}, started ${moment(started)}`,
     layout: ({ timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits, ...rest }) =>

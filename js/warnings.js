@@ -75,7 +75,7 @@ function warnOfVariable(given, name) {
 /** @param isNew whether the floor is the namespace's, rather than a former holder's */
 function warnOfFloor(store, { workerId, isNew, ms }) {
   const create = store.mayForget
-    ? ' If there never was one, create it ahead: snowdrift create URL --new'
+    ? ' If there never was one, create it ahead: snowdrift namespace create URL --new'
     : '';
   const why = isNew
     ? `the namespace is new, or was lost and recovered. Its earlier holders may issue IDs until then.${create}`
@@ -90,7 +90,7 @@ function warnOfNamespaceLoss({ name, scope }, { workerId, lost, isShared, reach 
   const remedy =
     scope === 'process'
       ? 'Set its auto-increment above all earlier worker IDs'
-      : 'After a restore, run: snowdrift recover URL';
+      : 'After a restore, run: snowdrift namespace recover URL';
   warn(
     'SNOWFLAKE_NAMESPACE_LOST',
     `workerId ${workerId} of ${name} ${lossOf(lost)}.`,

@@ -115,6 +115,46 @@ test('wrong claims are refused at once', async () => {
   assert.match(message, /assigns a new workerId at each start: leave out workerId/);
 });
 
+test('a damaged record of a slot is named, and left as it is', async () => {
+  const stored = new Map();
+  const first = await leaseOn(0, memory({ stored }), { workerId: 3 });
+  await first.close();
+  const key = 'default/slots/1/0/3';
+  const words = stored.get(key).split(' ');
+  const years = [...words.slice(0, 6), '1099511627775', ...words.slice(7)].join(' ');
+  for (const damaged of [years, `${words[0]} something else`]) {
+    stored.set(key, damaged);
+    const refusal = leaseOn(0, memory({ stored }), { workerId: 3, waitForSlot: 0 });
+    const { message, holders } = await rejects(refusal, 'ERR_SNOWFLAKE_IN_USE');
+    assert.match(message, /cannot be used \(the record of workerId 3 is damaged/);
+    assert.deepEqual([holders, stored.get(key)], [[], damaged]);
+  }
+  const layout = { ...layouts.node, workerBits: 0, datacenterBits: 8 };
+  const small = new Map();
+  await (await leaseOn(0, memory({ stored: small }), { layout })).close();
+  small.set(
+    'default/slots/1/0/0',
+    years.replace(words[2], small.get('default/namespace').split(' ')[3]),
+  );
+  const refused = await rejects(
+    leaseOn(0, memory({ stored: small }), { layout }),
+    'ERR_SNOWFLAKE_NO_SLOT',
+  );
+  assert.match(refused.message, /cannot be used \(the record of workerId 0 is damaged/);
+});
+
+test('a floor of the namespace that no holder can have is refused', async () => {
+  const stored = new Map();
+  await (await leaseOn(0, memory({ stored }))).close();
+  const record = stored.get('default/namespace');
+  stored.set('default/namespace', record.replace(/ -?\d+$/, ' 1099511627775'));
+  const { message } = await rejects(leaseOn(0, memory({ stored })), 'ERR_SNOWFLAKE_STORE');
+  assert.match(
+    message,
+    /namespace of memory:default starts after 2054-.*set the clock of the store right/,
+  );
+});
+
 test('a ring draws from a claim, too', async () => {
   const flake = await CachedSnowFlake.lease(memory(), { datacenterId: 1, workerId: 7, ttl: TTL });
   open.push(flake);

@@ -1,12 +1,12 @@
 'use strict';
-// A host that acquires slots and cannot use them leaves them to others.
+// A host that cannot use slots leaves them to others.
 
 const assert = require('node:assert/strict');
 const { writeFileSync } = require('node:fs');
 const { after, before, describe, test } = require('node:test');
 
 const { connect } = require('../../js/stores/connect.js');
-const { open: openNamespace } = require('../support/lease/contract.js');
+const { createNamespace, slotsOf } = require('../support/lease/namespaces.js');
 const { withHosts } = require('../support/lease/on-host.js');
 const { ENGINES, Server, missing, unusual } = require('../support/lease/servers.js');
 const { layouts, until } = require('../support/support.js');
@@ -28,10 +28,7 @@ for (const engine of ENGINES) {
     test('slots whose pages cannot be created are free at once', async () => {
       await withHosts(2, async (damaged, healthy) => {
         const store = await connect(new URL(server.url));
-        await openNamespace(store, {
-          layout: `41/3/1/2/12@1+${layouts.node.epoch}`,
-          ttl: OPTIONS.ttl,
-        });
+        await createNamespace(store, { layout, ttl: OPTIONS.ttl });
         const process = damaged.start();
         const { page } = await process.open(server.url, OPTIONS);
         await process.close();
@@ -45,7 +42,7 @@ for (const engine of ENGINES) {
           });
         }
         // A thread ends its release after close().
-        await until(async () => (await store.slots()).slots.every(({ isHeld }) => !isHeld));
+        await until(async () => (await slotsOf(store)).every(({ isHeld }) => !isHeld));
         const { slot } = await healthy.start().open(server.url, OPTIONS);
         assert.equal(typeof slot.workerId, 'number');
         await store.close();

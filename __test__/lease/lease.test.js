@@ -1,8 +1,9 @@
 'use strict';
-// SnowFlake.lease with an engine: what an application sees when slots are taken, renewed, lost, and
-// when the engine fails. The engine is in memory, with faults put between.
+// SnowFlake.lease with a store: what an application sees when slots are taken, renewed and lost, and when the store
+// fails. The store is in memory, with faults put between.
 
 const assert = require('node:assert/strict');
+const { subscribe, unsubscribe } = require('node:diagnostics_channel');
 const { once } = require('node:events');
 const { afterEach, test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
@@ -18,14 +19,15 @@ const {
   soon,
   until,
 } = require('../support/support.js');
-const { record } = require('../support/lease/contract.js');
 const { faulty } = require('../support/lease/faulty.js');
+const { limitWait } = require('../support/limit-wait.js');
 const { missing: noMachine, underShiftedClock } = require('../support/machine.js');
-const { readReply } = require('../../js/stores/replies.js');
 const { memory } = require('../../js/stores/memory.js');
 
 const TTL = 1000;
-const { signal } = new AbortController();
+/** Layouts with one slot, and with two. */
+const one = { ...layouts.node, workerBits: 0 };
+const two = { ...layouts.node, workerBits: 1 };
 const open = [];
 
 afterEach(() => {
@@ -54,7 +56,7 @@ test('each lease is a slot of its own, until there are none', async () => {
   const { message, holders } = await rejects(leased(store, options), 'ERR_SNOWFLAKE_NO_SLOT');
   assert.match(
     message,
-    /all slots of datacenterId 1 in memory: are held: workerId 0: process \d+ on/,
+    /all slots of datacenterId 1 in memory:default are held: workerId 0: process \d+ on/,
   );
   assert.equal(holders.length, 4);
   setTimeout(() => flakes[2].close(), 200);
@@ -75,11 +77,11 @@ test('a lease is renewed at a third of its ttl, and its ceiling rises', {
 }, async () => {
   const store = faulty();
   const renewals = [];
-  store.fault = (name) => {
-    if (name === 'acquire' || name === 'renew') renewals.push(performance.now());
+  store.fault = ({ does }) => {
+    if (does === 'take' || does === 'renew') renewals.push(performance.now());
   };
   const before = Date.now();
-  const flake = await leased(store);
+  const flake = await leased(store, { layout: one });
   const after = Date.now();
   const { ceiling, expires, state, floor, slot, store: name } = flake.lease;
   assert.deepEqual([state, floor, name], ['held', null, 'faulty:']);
@@ -94,18 +96,21 @@ test('a lease is renewed at a third of its ttl, and its ceiling rises', {
   assert.ok(flake.lease.ceiling > ceiling);
 });
 
-test('where answers lack the store’s time, it is read before each renewal', async () => {
+test('where replies lack the store’s time, it is read before it is older than ttl', async () => {
   const store = faulty();
-  for (const name of ['acquire', 'renew']) {
+  for (const name of ['read', 'write', 'list']) {
     const call = store[name];
-    store[name] = async (request) => ({ ...(await call(request)), now: undefined });
+    store[name] = async (...values) => ({ ...(await call(...values)), now: undefined });
   }
   const flake = await leased(store);
-  await until(() => flake.lease.renewals >= 2);
-  assert.deepEqual(
-    store.calls.slice(0, 7).map(({ name }) => name),
-    ['now', 'open', 'acquire', 'now', 'renew', 'now', 'renew'],
-  );
+  await until(() => flake.lease.renewals >= 8);
+  const doings = store.calls.map(({ name, does }) => (name === 'now' ? 'now' : does));
+  assert.ok(doings.indexOf('now') < doings.indexOf('create'), doings.join());
+  const renewals = doings
+    .join()
+    .split('now')
+    .map((part) => part.match(/renew/g)?.length ?? 0);
+  assert.ok(renewals.length > 2 && Math.max(...renewals) <= 4, doings.join());
 });
 
 /** Whether an ID was drawn. None may be missing before the ceiling; a machine may be late for that. */
@@ -143,14 +148,14 @@ test('store away: IDs continue to the ceiling, stop, and continue by themselves'
   const { store, flake, ceiling } = await failing();
   await until(() => Date.now() > ceiling);
   const { message } = refuses(flake.nextId, 'ERR_SNOWFLAKE_LEASE_EXPIRED');
-  assert.match(message, /the lease of workerId 0 from faulty: expired at 20.*connection refused/);
+  assert.match(message, /the lease of workerId \d+ from faulty: expired at 20.*connection refused/);
   assert.match(message, /themselves\. Check the store$/);
   assert.equal(flake.lease.state, 'expired');
   await rejects(flake.nextIdAsync(), 'ERR_SNOWFLAKE_LEASE_EXPIRED');
   assert.throws(() => flake.nextIds(5), { code: 'ERR_SNOWFLAKE_LEASE_EXPIRED' });
   store.fault = undefined;
   await until(() => flake.lease.state === 'held');
-  assert.equal(flake.parse(await soon(flake.nextId)).workerId, 0);
+  assert.equal(flake.parse(await soon(flake.nextId)).workerId, flake.workerId);
 });
 
 test('a lease that expires while the event loop is busy says so, and continues by itself', async () => {
@@ -202,7 +207,7 @@ test('on a machine that was suspended a lease is renewed when an ID is wanted', 
 test('a call without a reply is given up in time, and tried again', async () => {
   const store = faulty();
   const flake = await leased(store, { callTimeout: 50 });
-  store.fault = (name) => name === 'renew' && new Promise(() => {});
+  store.fault = ({ does }) => does === 'renew' && new Promise(() => {});
   await until(() => flake.lease.failure !== undefined);
   assert.notEqual(flake.lease.state, 'held');
   assert.match(flake.lease.failure, /faulty: did not answer within 50 ms/);
@@ -214,7 +219,7 @@ test('a ceiling is not raised before the store has confirmed it', async () => {
   const store = faulty();
   const flake = await leased(store, { callTimeout: 60_000 });
   let confirm;
-  store.fault = (name) => name === 'renew' && new Promise((resolve) => (confirm = resolve));
+  store.fault = ({ does }) => does === 'renew' && new Promise((resolve) => (confirm = resolve));
   await until(() => confirm !== undefined);
   const { ceiling } = flake.lease;
   await until(() => Date.now() > ceiling);
@@ -228,40 +233,38 @@ test('a ceiling is not raised before the store has confirmed it', async () => {
 test('a slot that was taken over: another worker ID, one warning, no ID twice', async () => {
   let clock = 0;
   const store = faulty({ now: () => Date.now() + clock });
-  const flake = await leased(store);
+  const flake = await leased(store, { layout: two });
+  const had = flake.workerId;
   const ids = [...(await soon(() => flake.nextIds(1000)))];
   const warned = once(process, 'warning');
-  // The engine's time passes; whoever comes now finds the slot expired.
+  // The store's time passes; whoever comes now finds the slot expired.
   clock = 5000;
-  const mine = store.calls.find(({ name }) => name === 'acquire');
-  const thief = await store.acquire({ ...mine, owner: 'thief', workerIds: 1, ttl: 60_000 });
-  assert.equal(thief.floor, flake.lease.ceiling - layouts.node.epoch);
+  store.steal(had);
   // Leases do not keep a process alive, so something else must.
-  await until(() => flake.workerId === 1);
+  await until(() => flake.workerId === 1 - had);
   const [{ code, message }] = await warned;
   assert.equal(code, 'SNOWFLAKE_SLOT_LOST');
   assert.match(
     message,
-    /workerId 0 of faulty: was taken over by another process, .*; IDs continue under workerId 1\./,
+    new RegExp(
+      `workerId ${had} of faulty: was taken over by another process, .*; IDs continue under workerId ${1 - had}\\.`,
+    ),
   );
-  assert.equal(flake.workerId, 1);
   ids.push(...(await soon(() => flake.nextIds(1000))));
-  assert.equal(flake.parse(ids.at(-1)).workerId, 1);
-  assert.deepEqual(flake.lease.slot, { datacenterId: 1, workerId: 1 });
+  assert.equal(flake.parse(ids.at(-1)).workerId, 1 - had);
+  assert.deepEqual(flake.lease.slot, { datacenterId: 1, workerId: 1 - had });
   assert.equal(countDuplicates(ids), 0);
 });
 
 test('a slot that was taken over, and no other is free: IDs stop until one is free', async () => {
   let clock = 0;
   const store = faulty({ now: () => Date.now() + clock });
-  const layout = { ...layouts.node, workerBits: 0 };
-  const flake = await leased(store, { layout, maxWait: 3000 });
+  // What other holders record is bounded by ttl + maxClockSkew.
+  const flake = await leased(store, { layout: one, maxWait: 3000, maxClockSkew: 600_000 });
   const id = await soon(flake.nextId);
   clock = 5000;
-  const mine = store.calls.find(({ name }) => name === 'acquire');
-  const thief = { ...mine, owner: 'thief', ttl: 60_000 };
-  const { workerId } = await store.acquire(thief);
-  await until(() => flake.lease.state === 'lost');
+  store.steal(0);
+  await until(() => flake.lease.state === 'lost' && flake.lease.failure !== undefined);
   assert.deepEqual([flake.workerId, flake.lease.slot.workerId], [0, 0]);
   const { message } = refuses(flake.nextId, 'ERR_SNOWFLAKE_LEASE_EXPIRED');
   assert.match(
@@ -269,7 +272,7 @@ test('a slot that was taken over, and no other is free: IDs stop until one is fr
     /workerId 0 of faulty: was taken over by another process.*waits for a free slot.*by itself.*all slots of/,
   );
   assert.equal(flake.lease.lost, 'taken');
-  await store.release({ ...thief, workerId, last: mine.ceiling });
+  store.free(0);
   await until(() => flake.lease.state === 'held');
   assert.ok((await soon(flake.nextId)) > id);
 });
@@ -277,17 +280,14 @@ test('a slot that was taken over, and no other is free: IDs stop until one is fr
 test('a slot that was taken over, and no other can be opened: workerId stays', async () => {
   let clock = 0;
   const store = faulty({ now: () => Date.now() + clock });
-  const layout = { ...layouts.node, workerBits: 1 };
-  const flake = await leased(store, { layout });
+  const flake = await leased(store, { layout: two, maxClockSkew: 600_000 });
   const id = await soon(flake.nextId);
   const had = flake.workerId;
   // The only slot that will be free is of a node that this process has open otherwise.
-  const other = new SnowFlake({ layout, datacenterId: 1, workerId: 1 - had });
+  const other = new SnowFlake({ layout: two, datacenterId: 1, workerId: 1 - had });
   open.push(other);
   clock = 5000;
-  const mine = store.calls.find(({ name }) => name === 'acquire');
-  const thief = { ...mine, owner: 'thief', ttl: 60_000, workerIds: 1 };
-  await store.acquire({ ...thief, workerIds: had + 1 });
+  store.steal(had);
   await until(() => flake.lease.failure !== undefined && flake.lease.state === 'lost');
   assert.equal(flake.workerId, had);
   const { message } = refuses(flake.nextId, 'ERR_SNOWFLAKE_LEASE_EXPIRED');
@@ -305,12 +305,6 @@ test('a slot that was taken over, and no other can be opened: workerId stays', a
   assert.ok((await soon(flake.nextId)) > id);
 });
 
-/** What a lost table, key or server does to a store in memory. */
-function lose({ records }) {
-  records.namespace = undefined;
-  records.slots.clear();
-}
-
 test('a lost namespace: one warning, and all of its holders continue above what was issued', async () => {
   const store = faulty();
   const layout = { ...layouts.node, workerBits: 1 };
@@ -321,11 +315,11 @@ test('a lost namespace: one warning, and all of its holders continue above what 
   const warnings = [];
   const note = (warning) => warnings.push(warning);
   process.on('warning', note);
-  const before = store.records.namespace.id;
-  lose(store);
+  const before = store.namespace.namespace;
+  store.lose();
   const start = Date.now();
   await until(() => flakes.every(({ lease }) => lease.state === 'held' && lease.floor > start));
-  assert.notEqual(store.records.namespace.id, before);
+  assert.notEqual(store.namespace.namespace, before);
   const noticed = Date.now();
   for (const { nextId, lease } of flakes) {
     const late = isStorms ? 0 : 60_000;
@@ -350,24 +344,24 @@ test('a lost namespace: one warning, and all of its holders continue above what 
   const lost = warnings.filter(({ code }) => code === 'SNOWFLAKE_NAMESPACE_LOST');
   assert.equal(lost.length, 2, 'one a holder');
   assert.match(lost[0].message, /workerId \d of faulty: is no longer recorded/);
-  assert.match(lost[0].detail, /may have issued the same IDs.*snowdrift recover URL/);
+  assert.match(lost[0].detail, /may have issued the same IDs.*snowdrift namespace recover URL/);
 });
 
 test('a store that was restored from a backup is noticed, and its floor raised', async () => {
   const store = faulty();
   const layout = { ...layouts.node, workerBits: 2 };
   const flake = await leased(store, { layout, maxClockSkew: 300 });
-  const backup = structuredClone(store.records);
+  const backup = new Map(store.stored);
+  const { namespace } = store.namespace;
   await until(() => flake.lease.renewals >= 1);
   const { ceiling, owner } = flake.lease;
   const warned = once(process, 'warning');
-  store.records.slots.clear();
-  for (const [key, slot] of backup.slots) store.records.slots.set(key, slot);
+  store.restore(backup);
   await until(() => flake.lease.owner !== owner);
   const [{ code, message }] = await warned;
   assert.equal(code, 'SNOWFLAKE_NAMESPACE_LOST');
   assert.match(message, /is recorded with an older ceiling: a backup was restored/);
-  assert.equal(store.records.namespace.id, backup.namespace.id);
+  assert.equal(store.namespace.namespace, namespace);
   assert.ok(flake.lease.floor >= ceiling);
   const next = await leased(store, { layout, maxClockSkew: 300 });
   assert.ok(next.lease.floor >= ceiling, 'the next holder starts above it, too');
@@ -378,54 +372,54 @@ test('a namespace that is lost between two calls of one search is opened anew', 
   const options = { maxClockSkew: 0 };
   await leased(store, options);
   let times = 0;
-  store.fault = (name) => name === 'acquire' && times++ < 3 && lose(store);
+  store.fault = ({ does }) => does === 'take' && times++ < 3 && store.lose();
   const flake = await leased(store, options);
   assert.ok(flake.lease.floor > 0, 'at the horizon');
-  store.fault = (name) => name === 'acquire' && lose(store);
+  store.fault = ({ does }) => does === 'take' && store.lose();
   const { message } = await rejects(leased(store, options), 'ERR_SNOWFLAKE_STORE');
   assert.match(message, /faulty: failed to acquire a slot: its namespace keeps changing/);
 });
 
 test('a namespace that is gone when a holder needs another slot was lost', async () => {
-  for (const createAnew of [() => {}, (store) => store.open({ ...record(), signal })]) {
+  for (const isCreatedAnew of [false, true]) {
     let clock = 0;
-    const store = faulty({ now: () => Date.now() + clock });
-    const { open, acquire } = store;
-    const flake = await leased(store);
+    const now = () => Date.now() + clock;
+    const store = faulty({ now });
+    const flake = await leased(store, { layout: two });
     const { ceiling, owner } = flake.lease;
-    store.open = async (request) => {
-      store.open = open;
-      lose(store);
+    store.fault = async ({ name, of }) => {
+      if (name !== 'read' || of !== 'namespace') return;
+      store.fault = undefined;
+      store.lose();
       // As by a holder that had none before.
-      await createAnew(store);
-      return open(request);
+      if (isCreatedAnew) await leased(faulty({ now, stored: store.stored }), { layout: two });
     };
     clock = 5000;
-    const mine = store.calls.find(({ name }) => name === 'acquire');
-    await acquire({ ...mine, owner: 'thief', workerIds: 1, ttl: 60_000 });
+    store.steal(flake.workerId);
     await until(() => flake.lease.owner !== owner);
     assert.ok(flake.lease.floor >= ceiling, `${flake.lease.floor} is below ${ceiling}`);
-    await flake.close();
+    for (const each of open.splice(0)) await each.close();
   }
 });
 
 test('a holder whose ttl, maxClockSkew or maxAhead is larger than recorded is refused', async () => {
-  const store = memory();
+  const stored = new Map();
+  const store = memory({ stored });
   await leased(store, { ttl: 2000, maxClockSkew: 500, maxAhead: 100 });
   await leased(store, { ttl: 1000, maxClockSkew: 400, maxAhead: 0 });
   const larger = { ttl: 4000, maxClockSkew: 500, maxAhead: 200 };
   const { message } = await rejects(leased(store, larger), 'ERR_SNOWFLAKE_CONFIG');
   assert.match(
     message,
-    /^ttl 4000 \(recorded: 2000\) and maxAhead 200 \(recorded: 100\) is more than memory: allows/,
+    /^ttl 4000 \(recorded: 2000\) and maxAhead 200 \(recorded: 100\) is more than memory:default allows/,
   );
-  assert.match(message, /snowdrift raise URL --ttl 4000 --max-ahead 200$/);
+  assert.match(message, /snowdrift namespace raise URL --ttl 4000 --max-ahead 200$/);
   const skew = { ttl: 1000, maxClockSkew: 600 };
   const refusal = await rejects(leased(store, skew), 'ERR_SNOWFLAKE_CONFIG');
   assert.match(refusal.message, /maxClockSkew 600 \(recorded: 500\).*--max-clock-skew 600$/);
-  const { namespace } = await store.slots();
-  const { signal } = new AbortController();
-  await store.raise({ namespace: namespace.id, ttl: 4000, maxAhead: 200, signal });
+  // Once it is raised, as by that command, it fits.
+  const before = stored.get('default/namespace');
+  stored.set('default/namespace', before.replace(' 2000 500 100 ', ' 4000 500 200 '));
   await leased(store, larger);
 });
 
@@ -435,7 +429,7 @@ test('another layout or epoch in the namespace is refused', async () => {
   const { message } = await rejects(leased(store, { epoch: 0 }), 'ERR_SNOWFLAKE_STORE');
   assert.match(
     message,
-    /memory: is for IDs of another layout or epoch: 41\/3\/5\/2\/12@1\+1580486400000, and not 41\/3\/5\/2\/12@1\+0\. Use/,
+    /memory:default is for IDs of another layout or epoch: 41\/3\/5\/2\/12@1\+1580486400000, and not 41\/3\/5\/2\/12@1\+0\. Use/,
   );
 });
 
@@ -464,9 +458,13 @@ test('the first lease of a namespace in a store that may forget waits for the ho
   const [{ code, message, detail }] = warnings;
   assert.equal(code, 'SNOWFLAKE_FLOOR');
   assert.match(message, /waits 1\d\d\d ms for its first ID/);
-  assert.match(detail, /^memory:: the namespace is new, or was lost.*snowdrift create URL --new$/);
+  assert.match(
+    detail,
+    /^memory:default: the namespace is new, or was lost.*snowdrift namespace create URL --new$/,
+  );
   await soon(flake.nextId);
-  assert.equal((await leased(store, { ttl: 1000, maxClockSkew: 200 })).workerId, 1);
+  const second = await leased(store, { ttl: 1000, maxClockSkew: 200 });
+  assert.notEqual(second.workerId, flake.workerId);
 });
 
 test('a burst may run maxAhead from the first ID on', async () => {
@@ -480,7 +478,8 @@ test('a burst may run maxAhead from the first ID on', async () => {
 const STEADY = `
   const { memory } = require('snowdrift/lease/memory');
   const start = Date.now() - performance.now();
-  const store = memory({ now: () => start + performance.now() });
+  const stored = new Map();
+  const store = memory({ now: () => start + performance.now(), stored });
   const options = { datacenterId: 1, ttl: 1000, maxClockSkew: 500 };
   const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
   /** An ID, as soon as there is one: if the machine stops this process for longer than ttl, there is none for a while. */
@@ -497,8 +496,8 @@ test('a clock that jumps ahead is refused at the draw, and poisons no slot', {
   const { first, renewals, ms, refused, name, ahead, lease, again } =
     await underShiftedClock(`${STEADY}
     let renewals = 0;
-    const { renew } = store;
-    store.renew = (request) => { renewals++; return renew(request); };
+    const { write } = store;
+    store.write = (...values) => { renewals++; return write(...values); };
     const flake = await SnowFlake.lease(store, options);
     const id = await soon(flake);
     shift(9 * 365 * 86_400_000);
@@ -511,9 +510,10 @@ test('a clock that jumps ahead is refused at the draw, and poisons no slot', {
     renewals -= before;
     const ms = performance.now() - begun;
     const { code: refused, message: name } = thrown(flake.nextId);
-    const { slots } = await store.slots();
+    const [slot] = [...stored.values()].filter((text) => text.includes(' held '));
+    const ceiling = Number(slot.split(' ')[6]);
     const { lease } = flake;
-    const ahead = slots[0].ceiling + flake.layout.epoch - (await store.now());
+    const ahead = ceiling + flake.layout.epoch - (start + performance.now());
     shift(0);
     const again = (await soon(flake)) > id;
     return { first, renewals, ms, refused, name, ahead, lease, again };`);
@@ -521,7 +521,9 @@ test('a clock that jumps ahead is refused at the draw, and poisons no slot', {
   // Each draw wants a renewal; they come no faster than after failures.
   assert.ok(renewals <= ms / 100 + 4, `${renewals} renewals in ${ms} ms`);
   assert.equal(refused, 'ERR_SNOWFLAKE_CLOCK_SKEW');
-  const [, mine, theirs] = /clock shows (\S+Z), and the clock of memory: shows (\S+Z):/.exec(name);
+  const [, mine, theirs] = /clock shows (\S+Z), and the clock of memory:default shows (\S+Z):/.exec(
+    name,
+  );
   const apart = Date.parse(mine) - Date.parse(theirs);
   assert.ok(Math.abs(apart - lease.clockSkew) < 2 && apart > 9 * 364 * 86_400_000, name);
   assert.ok(ahead <= 1500, `the ceiling is ${ahead} ms ahead of the store's clock`);
@@ -532,9 +534,7 @@ test('a clock that jumped ahead issues nothing above the horizon of a loss', {
   skip: noMachine(),
 }, async () => {
   const { ids, floor, highest } = await underShiftedClock(`${STEADY}
-    const records = { slots: new Map() };
-    const lossy = memory({ now: () => start + performance.now(), records });
-    const flake = await SnowFlake.lease(lossy, { ...options, maxAhead: 400 });
+    const flake = await SnowFlake.lease(store, { ...options, maxAhead: 400 });
     const ids = [];
     // Within what ttl, maxClockSkew and maxAhead allow, and past it.
     for (const ms of [900, 1400, 1800, 5000]) {
@@ -545,39 +545,37 @@ test('a clock that jumped ahead issues nothing above the horizon of a loss', {
         await pause(50);
       }
     }
-    records.namespace = undefined;
-    records.slots.clear();
+    stored.clear();
     shift(0);
-    const next = await SnowFlake.lease({ ...lossy, mayForget: true }, { ...options, maxAhead: 400, datacenterId: 2 });
+    const next = await SnowFlake.lease({ ...store, mayForget: true }, { ...options, maxAhead: 400, datacenterId: 2 });
     const highest = Math.max(...ids.map((id) => flake.parse(id).timestamp));
     return { ids: ids.length, floor: next.lease.floor, highest };`);
   assert.ok(ids > 8, `${ids} IDs`);
   assert.ok(highest <= floor, `${highest} ms was issued, the new namespace starts above ${floor}`);
 });
 
-test('slots whose nodes this process has open otherwise are skipped, and released', async () => {
+test('slots whose nodes this process has open otherwise are skipped, and never taken', async () => {
   const store = faulty();
-  const other = new SnowFlake({ datacenterId: 1, workerId: 0 });
+  const other = new SnowFlake({ layout: two, datacenterId: 1, workerId: 0 });
   open.push(other);
-  assert.equal((await leased(store)).workerId, 1);
+  assert.equal((await leased(store, { layout: two })).workerId, 1);
   assert.deepEqual(
-    store.calls.filter(({ name }) => name === 'release').map(({ workerId }) => workerId),
-    [0],
+    store.slots.map(({ workerId }) => workerId),
+    [1],
   );
-  // Of another namespace, both 0 and 1 are free.
-  assert.equal((await leased(memory())).workerId, 2);
+  // In another namespace both slots are free.
+  await rejects(leased(memory(), { layout: two }), 'ERR_SNOWFLAKE_CONFLICT');
   other.close();
-  assert.equal((await leased(store)).workerId, 0);
+  assert.equal((await leased(store, { layout: two })).workerId, 0);
 });
 
 test('if each free slot has a node that is open otherwise, the error says so', async () => {
   const store = faulty();
-  const layout = { ...layouts.node, workerBits: 0 };
-  const other = new SnowFlake({ layout, datacenterId: 1 });
+  const other = new SnowFlake({ layout: one, datacenterId: 1 });
   open.push(other);
-  await rejects(leased(store, { layout }), 'ERR_SNOWFLAKE_CONFLICT');
+  await rejects(leased(store, { layout: one }), 'ERR_SNOWFLAKE_CONFLICT');
   other.close();
-  assert.equal((await leased(store, { layout })).workerId, 0);
+  assert.equal((await leased(store, { layout: one })).workerId, 0);
 });
 
 test('the next holder starts above what the last one recorded, close() lowers it', async () => {
@@ -587,39 +585,81 @@ test('the next holder starts above what the last one recorded, close() lowers it
   const id = await soon(first.nextId);
   await first.close();
   assert.equal(first.lease.state, 'released');
-  const release = store.calls.find(({ name }) => name === 'release');
-  assert.equal(release.last, first.parse(id).timestamp - layout.epoch);
+  const { kind, ceiling } = store.slot(0);
+  assert.deepEqual([kind, ceiling], ['free', first.parse(id).timestamp - layout.epoch]);
   const second = await leased(store, { layout, maxWait: 1000 });
   assert.equal(second.lease.floor, first.parse(id).timestamp);
   assert.ok((await soon(second.nextId)) > id);
 });
 
-test('a slot that was acquired too late is released', async () => {
-  const store = faulty();
-  const { acquire } = store;
-  store.acquire = async (request) => {
-    const answer = await acquire(request);
-    await sleep(150);
-    return answer;
-  };
-  await rejects(leased(store, { callTimeout: 50 }), 'ERR_SNOWFLAKE_STORE');
-  store.fault = async (name) => {
-    // That this fails, too, is nobody's concern.
-    if (name === 'release') throw new Error('away');
-  };
-  await until(() => store.calls.some(({ name }) => name === 'release'));
-  store.fault = undefined;
-  store.acquire = acquire;
-  await leased(store);
-});
+/** Three ways in which a write can go on after its call was given up: by what becomes of it. */
+const GIVEN_UP = {
+  'was written, without a reply': { late: () => new Promise(() => {}) },
+  'is written late': { fault: () => sleep(300) },
+  'is never written': { fault: () => new Promise(() => {}) },
+};
+
+for (const [name, { fault, late }] of Object.entries(GIVEN_UP)) {
+  test(`a slot whose record ${name} is free when lease() rejects`, async () => {
+    const store = faulty();
+    const settled = [];
+    const during = (hook) => (call) => {
+      if (call.does !== 'take') return undefined;
+      const hooked = hook?.();
+      settled.push(hooked);
+      return hooked;
+    };
+    store.fault = during(fault);
+    store.late = during(late);
+    const options = { layout: one, callTimeout: 100 };
+    await rejects(leased(store, options), 'ERR_SNOWFLAKE_STORE');
+    const isFree = () => store.slots.every(({ kind }) => kind === 'free');
+    assert.ok(isFree(), JSON.stringify(store.slots));
+    store.fault = undefined;
+    store.late = undefined;
+    if (name === 'is written late') await Promise.all(settled);
+    await new Promise(setImmediate);
+    assert.ok(isFree(), JSON.stringify(store.slots));
+    assert.equal((await leased(store, { layout: one })).workerId, 0);
+  });
+
+  test(`a slot whose record ${name} is free when close() ends its taking`, async () => {
+    let clock = 0;
+    const store = faulty({ now: () => Date.now() + clock });
+    const flake = await leased(store, { layout: two, callTimeout: 60_000 });
+    const next = 1 - flake.workerId;
+    clock = 5000;
+    let isTaking = false;
+    let settled;
+    const during = (hook) => (call) => {
+      if (call.does !== 'take') return undefined;
+      isTaking = true;
+      settled = hook?.();
+      return settled;
+    };
+    store.fault = during(fault);
+    store.late = during(late);
+    store.steal(flake.workerId);
+    await until(() => isTaking);
+    await flake.close();
+    const isFree = () => (store.slot(next)?.kind ?? 'free') === 'free';
+    assert.ok(isFree(), JSON.stringify(store.slots));
+    if (name === 'is written late') await settled;
+    await new Promise(setImmediate);
+    assert.ok(isFree(), JSON.stringify(store.slots));
+    assert.equal(flake.lease.state, 'released');
+  });
+}
 
 test('clocks too far apart are refused, and the error says which one is ahead', async () => {
   // So far that a pause within a call, which may explain a part of it, does not matter.
-  const ahead = memory({ now: () => Date.now() + 60_000 });
+  const stored = new Map();
+  const ahead = memory({ now: () => Date.now() + 60_000, stored });
   const { message } = await rejects(leased(ahead), 'ERR_SNOWFLAKE_CLOCK_SKEW');
+  assert.equal(stored.size, 0, 'before anything is written');
   assert.match(
     message,
-    /clock is [456]\d{4} ms behind the clock of memory:; maxClockSkew allows 10000 ms/,
+    /clock is [456]\d{4} ms behind the clock of memory:default; maxClockSkew allows 10000 ms/,
   );
   const behind = memory({ now: () => Date.now() - 60_000 });
   const other = await rejects(leased(behind), 'ERR_SNOWFLAKE_CLOCK_SKEW');
@@ -633,13 +673,13 @@ test('the time of a call is no clock skew', async () => {
     [0, 200],
   ]) {
     const store = memory();
-    for (const name of ['now', 'acquire', 'renew']) {
+    for (const name of ['read', 'write']) {
       const call = store[name];
-      store[name] = async (request) => {
+      store[name] = async (...values) => {
         await sleep(pauses[0]);
-        const answer = await call(request);
+        const reply = await call(...values);
         await sleep(pauses[1]);
-        return answer;
+        return reply;
       };
     }
     const flake = await leased(store, { maxClockSkew: 20, callTimeout: 60_000 });
@@ -649,78 +689,299 @@ test('the time of a call is no clock skew', async () => {
 });
 
 test('wrong replies of a store are refused, at first and later', async () => {
-  for (const [call, answer] of [
-    ['now', Number.NaN],
-    ['now', '2026-01-01'],
-    ['acquire', undefined],
-    ['acquire', null],
-    ['acquire', {}],
-    ['acquire', { holders: [null] }],
-    ['acquire', { workerId: 32, floor: -1, expires: 0 }],
-    ['acquire', { workerId: 0, expires: 0 }],
-    ['acquire', { workerId: 0, floor: Number.NaN, expires: 0 }],
-    ['acquire', { workerId: 0n, floor: -1, expires: 0 }],
-    ['acquire', { workerId: 0, floor: -1 }],
-    ['acquire', { workerId: 0, floor: -1, expires: 0, now: 'noon' }],
-    ['acquire', { isMissing: 1 }],
-    ['open', undefined],
-    ['open', {}],
-    ...Object.entries({
-      id: 'ABC',
-      layout: 'node',
-      ttl: '1000',
-      maxClockSkew: -1,
-      maxAhead: 86_400_001,
-      floor: Number.NaN,
-    }).map(([what, wrong]) => ['open', { ...record(), [what]: wrong }]),
-  ]) {
-    const store = { ...faulty(), [call]: async () => answer };
-    const { message } = await rejects(leased(store), 'ERR_SNOWFLAKE_STORE');
-    assert.match(message, /^faulty: failed to .*: Error: it returned .*; it must return /);
-  }
-  for (const answer of [
-    ...[undefined, {}, { isHeld: 1 }, { isHeld: true }, { isHeld: false }],
-    ...[
-      { isHeld: false, lost: 'gone' },
-      { isHeld: true, expires: 0, now: null },
+  const token = '0123456789abcdef';
+  const record = { token, text: 'text' };
+  const throwing = {
+    get token() {
+      throw new Error('thrown');
+    },
+  };
+  const wrong = {
+    now: [undefined, null, Number.NaN, Number.POSITIVE_INFINITY, '2026-01-01', 5n, {}],
+    read: [
+      ...[undefined, null, 5, 'text', { record: null }, { record: {} }, { record: { token } }],
+      ...[{ record: { token: 'x', text: '' } }, { record: { token: [token], text: '' } }],
+      ...[{ record: { token: token.toUpperCase().replace('0', 'A'), text: '' } }],
+      ...[{ record: { token, text: 5 } }, { record: undefined, now: 'noon' }],
+      ...[{ record, now: Number.NaN }, { record: throwing }],
     ],
-  ]) {
+    list: [
+      ...[undefined, {}, { records: [] }, { records: {} }, { records: new Map([['a', null]]) }],
+      ...[{ records: new Map([['a', { token }]]) }, { records: new Map(), now: 5n }],
+      ...[{ records: new Map([[{ __proto__: null }, record]]) }],
+    ],
+    write: [
+      ...[undefined, true, {}, { isWritten: 1 }, { isWritten: 'true' }],
+      ...[
+        { isWritten: false, found: null },
+        { isWritten: false, found: {} },
+      ],
+      ...[{ isWritten: true, now: null }],
+    ],
+  };
+  for (const [call, replies] of Object.entries(wrong)) {
+    for (const reply of replies) {
+      const store = faulty();
+      store[call] = async () => reply;
+      // Then its time is read by a call.
+      if (call === 'now') for (const other of ['read', 'list', 'write']) withoutTime(store, other);
+      const { message } = await rejects(leased(store), 'ERR_SNOWFLAKE_STORE');
+      assert.match(
+        message,
+        /^faulty: failed to .*: (Error: it returned .*; it must return |Error: thrown|TypeError)/,
+      );
+    }
+  }
+  for (const reply of wrong.write) {
     const store = faulty();
     const flake = await leased(store);
     const { ceiling } = flake.lease;
-    store.renew = async () => answer;
+    store.write = async () => reply;
     await until(() => flake.lease.failure !== undefined);
-    assert.match(flake.lease.failure, /failed to renew a slot: Error: it returned/);
+    assert.match(flake.lease.failure, /failed to write a record: Error: it returned/);
     assert.equal(flake.lease.ceiling, ceiling);
     drawsBelow(ceiling, flake);
     flake.close();
   }
 });
 
-test('a lease that is closed while it releases an unusable slot releases its own slot', async () => {
-  let clock = 0;
-  const store = faulty({ now: () => Date.now() + clock });
-  const layout = { ...layouts.node, workerBits: 2 };
-  const flake = await leased(store, { layout });
-  // The first that is given next is of a node that this process has open otherwise.
-  const other = new SnowFlake({ layout, datacenterId: 1, workerId: 1 });
-  open.push(other);
-  let letGo;
-  store.fault = (name) => name === 'release' && new Promise((resolve) => (letGo = resolve));
-  clock = 5000;
-  const mine = store.calls.find(({ name }) => name === 'acquire');
-  await store.acquire({ ...mine, owner: 'thief', workerIds: 1, ttl: 60_000 });
-  await until(() => letGo !== undefined && flake.workerId === 2);
-  store.fault = undefined;
-  const closed = flake.close();
-  letGo();
-  await closed;
-  const renewals = store.calls.filter(({ name }) => name === 'renew').length;
-  await sleep(TTL);
-  assert.equal(flake.lease.state, 'released');
-  assert.equal(store.calls.filter(({ name }) => name === 'renew').length, renewals);
-  const { slots } = await store.slots();
-  assert.equal(slots.find(({ workerId }) => workerId === 2).isHeld, false);
+function withoutTime(store, name) {
+  const call = store[name];
+  store[name] = async (...values) => ({ ...(await call(...values)), now: undefined });
+}
+
+test('a record that no holder writes is named, or left as it is', async () => {
+  const stored = new Map();
+  const store = memory({ stored });
+  await leased(store, { layout: one });
+  const [key] = [...stored.keys()].filter((each) => each.endsWith('/0'));
+  const token = '0123456789abcdef';
+  for (const text of ['', 'x', '\0'.repeat(4000), 'snowdrift2 held', 'x '.repeat(1 << 20)]) {
+    stored.set(key, `${token} ${text}`);
+    const refusal = await rejects(leased(store, { layout: one }), 'ERR_SNOWFLAKE_NO_SLOT');
+    assert.match(refusal.message, /all slots of datacenterId 1 in memory:default are held/);
+    assert.equal(stored.get(key), `${token} ${text}`);
+  }
+  for (const text of ['', 'x', 'snowdrift2 namespace', 'x '.repeat(1 << 20)]) {
+    stored.set('default/namespace', `${token} ${text}`);
+    const refusal = await rejects(leased(store, { layout: one }), 'ERR_SNOWFLAKE_STORE');
+    assert.match(
+      refusal.message,
+      /^memory:default has records of another format: the key namespace\./,
+    );
+  }
+});
+
+test('what is shown of a holder is bounded', async () => {
+  const store = faulty();
+  await leased(store, { layout: one });
+  const [key] = [...store.stored.keys()].filter((each) => each.endsWith('/0'));
+  const value = store.stored.get(key).replace(/\S*$/, '');
+  for (const [host, shown] of [
+    ['x'.repeat(1e6), 'x'.repeat(255)],
+    ['\u001b[2J a', '\\u001b[2J a'],
+  ]) {
+    store.stored.set(key, value + host);
+    const { message, holders } = await rejects(
+      leased(store, { layout: one }),
+      'ERR_SNOWFLAKE_NO_SLOT',
+    );
+    assert.ok(message.includes(` on ${shown}, started`), message.slice(0, 1000));
+    assert.equal(holders[0].host, shown);
+  }
+});
+
+test('a process that fails to renew is well again when another one of its host has renewed', {
+  skip: process.platform !== 'linux' && 'tried on Linux, with its memory file system',
+}, async () => {
+  const options = { scope: 'host', datacenterId: 6 };
+  const store = faulty();
+  const flake = await leased(store, options);
+  const other = await leased(faulty({ stored: store.stored }), options);
+  assert.equal(other.lease.owner, flake.lease.owner);
+  store.fault = () => Promise.reject(new Error('away'));
+  await until(() => flake.lease.failure !== undefined);
+  assert.match(flake.lease.state, /^(failing|expired)$/);
+  await until(() => flake.lease.failure === undefined && flake.lease.state === 'held');
+  assert.equal(other.lease.failure, undefined);
+});
+
+/** By name: breaks a store for a lease of one of two slots, and how many calls a try makes at most. */
+const BREAKS = {
+  'whose slots are all held': [
+    (store, flake, set) => {
+      set.clock = 5000;
+      store.steal(flake.workerId);
+      store.steal(1 - flake.workerId);
+    },
+    4,
+  ],
+  'that fails at once': [(store) => (store.fault = () => Promise.reject(new Error('away'))), 2],
+  'whose namespace is damaged': [
+    (store) => {
+      store.lose();
+      store.stored.set('default/namespace', '0123456789abcdef damage');
+    },
+    2,
+  ],
+  'that reverts after each write': [
+    (store) => {
+      const backup = new Map(store.stored);
+      store.late = ({ name }) => name === 'write' && store.restore(backup);
+    },
+    // In a second.
+    100,
+  ],
+  'that forgets each write': [
+    (store) => {
+      store.late = ({ name }) => name === 'write' && store.lose();
+    },
+    100,
+  ],
+  'that refuses each write': [
+    (store) => {
+      store.write = async (key, ...rest) => {
+        const { record: found } = await store.read(key, rest.at(-1));
+        return { isWritten: false, found };
+      };
+    },
+    100,
+  ],
+};
+
+test('a lease that fails again and again makes few calls a second', async () => {
+  const cases = Object.entries(BREAKS).map(async ([name, [breakStore, most]], datacenterId) => {
+    const set = { clock: 0 };
+    const store = faulty({ now: () => Date.now() + set.clock });
+    const options = { datacenterId, layout: two, maxClockSkew: 600_000 };
+    // The other slot is used, too.
+    const other = await leased(store, options);
+    const flake = await leased(store, options);
+    await other.close();
+    breakStore(store, flake, set);
+    await until(() => flake.lease.failure !== undefined);
+    const [start, before] = [performance.now(), store.calls.length];
+    await until(() => performance.now() > start + 1200);
+    const tries = (performance.now() - start) / 100 + 2;
+    const calls = store.calls.length - before;
+    assert.ok(calls <= tries * most, `of a store ${name}: ${calls} calls in ${tries} tries`);
+    await flake.close();
+  });
+  await Promise.all(cases);
+});
+
+test('a store that does not keep what is written is refused', async () => {
+  const finds = (found) => async () => ({ isWritten: false, found });
+  for (const [name, broken] of [
+    ['list', async () => ({ records: new Map(), now: Date.now() })],
+    ['read', async () => ({ record: undefined, now: Date.now() })],
+    ['write', finds(undefined)],
+    ['write', finds({ token: '0123456789abcdef', text: '' })],
+    ['write', async () => ({ isWritten: true })],
+  ]) {
+    const store = faulty();
+    let calls = 0;
+    store.fault = () => calls++;
+    store[name] = (...values) => {
+      calls++;
+      return broken(...values);
+    };
+    await assert.rejects(leased(store, { layout: two }), {
+      code: /^ERR_SNOWFLAKE_(STORE|NO_SLOT)$/,
+    });
+    assert.ok(calls < 1000, `${calls} calls`);
+  }
+});
+
+/** By the call that never returns: what comes before it. */
+const HANGS = {
+  'a renewal': { is: ({ does }) => does === 'renew' },
+  'the read of the namespace after a loss': {
+    is: ({ name, of }) => name === 'read' && of === 'namespace',
+    isLost: true,
+  },
+  'a search': { is: ({ name }) => name === 'list', isLost: true },
+  'the creation of a slot': { is: ({ does }) => does === 'make', isLost: true },
+  'the read of a slot that was taken': {
+    is: ({ name, of }) => name === 'read' && of === 'slot',
+    isLost: true,
+  },
+  'the description of the run': { is: ({ name }) => name === 'describeRun' },
+  'the release': { is: ({ does }) => does === 'release', isClosed: true },
+  'the end of the connection': { is: ({ name }) => name === 'close', isClosed: true },
+  'each call': { is: () => true, isClosed: true },
+};
+
+test('close() settles while a call hangs, and nothing is called after it', async () => {
+  const closings = Object.entries(HANGS).map(async ([name, { is, isLost, isClosed }], n) => {
+    let clock = 0;
+    const store = faulty({ now: () => Date.now() + clock });
+    for (const extra of ['describeRun', 'close']) {
+      store[extra] = async () => {
+        const call = { name: extra };
+        store.calls.push(call);
+        await store.fault?.(call);
+      };
+    }
+    const options = { datacenterId: n % 8, layout: n < 8 ? two : one, callTimeout: 60_000 };
+    const flake = await leased(store, options);
+    const hanging = [];
+    store.fault = (call) => is(call) && new Promise((resolve) => hanging.push(resolve));
+    if (isLost) {
+      clock = 5000;
+      store.steal(flake.workerId);
+    }
+    if (name === 'the description of the run') {
+      // It is wanted after a failure.
+      store.late = ({ does }) => does === 'renew' && Promise.reject(new Error('away'));
+    }
+    if (!isClosed) await until(() => hanging.length > 0);
+    const start = performance.now();
+    await flake.close();
+    const ms = performance.now() - start;
+    if (isStorms) assert.ok(ms < 4000, `${name}: ${ms} ms`);
+    assert.equal(flake.lease.state, 'released');
+    const { length } = store.calls;
+    for (const resolve of hanging) resolve();
+    return { name, store, length };
+  });
+  const closed = await Promise.all(closings);
+  const end = performance.now() + TTL;
+  await until(() => performance.now() > end);
+  for (const { name, store, length } of closed) {
+    assert.deepEqual(store.calls.slice(length), [], `after ${name}`);
+  }
+});
+
+test('a subscriber may close the lease whose event it receives', async () => {
+  for (const [event, cause] of [
+    ['renewed', () => {}],
+    ['failing', ({ store }) => (store.fault = () => Promise.reject(new Error('away')))],
+    ['lost', ({ store, flake }) => store.steal(flake.workerId)],
+    ['lost', ({ store }) => store.lose()],
+  ]) {
+    let clock = 0;
+    const store = faulty({ now: () => Date.now() + clock });
+    const flake = await leased(store, { layout: two });
+    const { owner } = flake.lease;
+    const closed = new Promise((resolve) => {
+      const listen = (lease) => {
+        if (lease.owner !== owner) return;
+        unsubscribe(`snowdrift:lease-${event}`, listen);
+        resolve(flake.close());
+      };
+      subscribe(`snowdrift:lease-${event}`, listen);
+    });
+    clock = 5000;
+    cause({ store, flake });
+    await limitWait(closed, `the end of a lease that was closed when it was ${event}`);
+    assert.equal(flake.lease.state, 'released');
+    assert.equal(store.count('take'), 1);
+    const { length } = store.calls;
+    const end = performance.now() + TTL / 2;
+    await until(() => performance.now() > end);
+    assert.equal(store.calls.length, length);
+  }
 });
 
 test('close() abandons the calls under way, and the end of the process waits for it', async () => {
@@ -731,11 +992,14 @@ test('close() abandons the calls under way, and the end of the process waits for
     let renews;
     const store = {
       ...inner,
-      renew: () => new Promise(() => renews()),
-      release: async (request) => {
+      async write(key, record, ...rest) {
+        const [, kind] = record.text.split(' ');
+        if (kind === 'held' && renews) return new Promise(() => renews());
+        if (kind !== 'free') return inner.write(key, record, ...rest);
         await new Promise((resolve) => setTimeout(resolve, 300));
-        await inner.release(request);
+        const reply = await inner.write(key, record, ...rest);
         console.log('released');
+        return reply;
       },
     };
     const options = { datacenterId: 1, ttl: 1000, callTimeout: 60_000 };
@@ -756,7 +1020,7 @@ test('close() abandons the calls under way, and the end of the process waits for
 });
 
 test('values that are no store, and wrong options, are refused', async () => {
-  for (const store of [{}, [], () => {}, { acquire() {}, renew() {}, release() {} }]) {
+  for (const store of [{}, [], () => {}, { read() {}, write() {}, list() {} }]) {
     const { message } = await rejects(leased(store), 'ERR_SNOWFLAKE_CONFIG');
     assert.match(message, /LeaseStore|must be a URL/);
   }
@@ -767,7 +1031,7 @@ test('values that are no store, and wrong options, are refused', async () => {
     { callTimeout: 0 },
     { maxClockSkew: -1 },
     { waitForSlot: '5' },
-    { workerId: 3 },
+    { workerId: 32 },
     { state: '/tmp' },
     { clock: Date.now },
     { datacenterId: 8 },
@@ -783,39 +1047,4 @@ test('a lease does not keep the process alive', async () => {
     SnowFlake.lease(memory(), { datacenterId: 1 }).then((flake) => console.log(typeof flake.nextId()));`;
   const { stdout, code } = await runScript(script);
   assert.deepEqual([stdout, code], ['bigint\n', 0]);
-});
-
-test('a list of slots with a damaged record is refused, and what is shown of a holder is bounded', () => {
-  const namespace = {
-    id: 'a'.repeat(32),
-    layout: '41/3/5/2/12@1+1580486400000',
-    ...{ ttl: 1000, maxClockSkew: 0, maxAhead: 0, floor: -1 },
-  };
-  const slot = { datacenterId: 0, workerId: 0, ceiling: 5, isHeld: true };
-  const read = (more, record = namespace) =>
-    readReply('slots', { namespace: record, slots: [{ ...slot, ...more }] }, {});
-  for (const damaged of [
-    ...[{ workerId: '0' }, { workerId: -1 }, { datacenterId: 1e12 }, { datacenterId: undefined }],
-    ...[{ ceiling: 1.5 }, { ceiling: 2 ** 60 }, { ceiling: null }, { expires: 'soon' }],
-  ]) {
-    assert.throws(
-      () => read(damaged),
-      /undamaged.*\. This slot is damaged: \{ datacenterId: .*, workerId: .*, ceiling: /,
-    );
-  }
-  for (const record of [{}, null, { ...namespace, layout: 'x' }, { ...namespace, ttl: 1e12 }]) {
-    assert.throws(() => read({}, record), /undamaged records$/);
-  }
-  const startedAt = new Date(5);
-  const shown = (more) => read(more).slots[0];
-  assert.deepEqual(shown({ pid: 7, host: 'a', startedAt }), {
-    ...slot,
-    pid: 7,
-    host: 'a',
-    startedAt,
-  });
-  assert.deepEqual(shown({ pid: 'x', host: 7, startedAt: new Date('soon') }), slot);
-  assert.equal(shown({ host: 'x'.repeat(1e6) }).host.length, 255);
-  assert.equal(shown({ host: '\u001b[2J' }).host, '\\u001b[2J');
-  assert.deepEqual(readReply('slots', { slots: [] }, {}), { slots: [] });
 });

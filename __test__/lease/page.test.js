@@ -1,56 +1,80 @@
 'use strict';
-// The page of a leased slot, as js/lease/slot.js uses it: what one owner was confirmed is not the next one's.
+// The page of a leased slot, as js/lease/lease.js uses it: what is confirmed late counts for no page that has ended, and
+// for no next one.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 
 require('../support/own-directory.js');
 const native = require('../../js/native.js');
+const { createStore } = require('../support/lease/held.js');
+const { requestOf } = require('../support/request.js');
 const { layouts } = require('../support/support.js');
 
-const linux = process.platform === 'linux' ? false : 'tried on Linux';
-const NAMESPACE = 'a'.repeat(32);
+const skip = process.platform !== 'linux' && 'tried on Linux';
 
-const request = (workerId) => ({
-  ...{ layout: { ...layouts.node, tickMs: 1000 }, datacenterId: 1, workerId, ownClock: false },
-  ...{ clockBack: 'counter', maxWait: 10, maxAhead: 0, sequenceStart: 'zero', scope: 'host' },
-  shared: process.env.SNOWDRIFT_SHARED,
-});
+const layout = { ...layouts.node, workerBits: 0 };
+const host = { scope: 'host', shared: process.env.SNOWDRIFT_SHARED };
+const SETTINGS = {
+  ...{ ttl: 60_000, maxClockSkew: 10_000, maxAhead: 0, patience: 0, host: 'here', started: 0 },
+  ...{ mayForget: false, inThread: false },
+};
 
-const join = { namespace: NAMESPACE, except: [], inThread: false };
+const WRITTEN = { kind: 'written', records: [], called: 0 };
 
-const grant = (owner, ceiling) => ({
-  ...{ namespace: NAMESPACE, owner: owner.repeat(32), floor: -1, ceiling },
-  ...{ now: 1, ttl: 1000, inThread: false },
-});
+/** Two leases that share a page, and their store. */
+function shared() {
+  const records = new Map();
+  const answer = createStore(records);
+  const open = () =>
+    native.openLease(requestOf(layout, { ...host, workerId: undefined, search: true }), SETTINGS);
+  const run = (lease, first) => {
+    let command = first;
+    while (command.kind === 'call') {
+      command = lease.reply({ ...answer(command), now: Date.now(), called: 0 }, 0);
+    }
+    return command;
+  };
+  const leases = [open(), open()];
+  for (const lease of leases) lease.noteRun('the run of the server');
+  for (const lease of leases) assert.equal(run(lease, lease.go(0)).kind, 'held');
+  assert.equal(leases[0].state().owner, leases[1].state().owner);
+  return { leases, records, run };
+}
 
-test('a confirmation that comes late is not taken for one of the next owner', {
-  skip: linux,
-}, () => {
-  const channel = native.open({ ...request(1), grant: grant('b', 100) });
-  channel.endPage('taken');
-  assert.equal(channel.leasing().loss, 'taken');
-  const { hasMoved, fault } = channel.moveTo({ ...request(2), grant: grant('c', 200) });
-  assert.deepEqual([hasMoved, fault], [true, undefined]);
-  channel.confirm('b'.repeat(32), 900, 2, undefined, 1000);
-  const { owner, ceiling, renewals } = channel.leasing();
-  assert.deepEqual([owner, ceiling, renewals], ['c'.repeat(32), 200, 0]);
-  channel.confirm('c'.repeat(32), 300, 2, undefined, 1000);
-  assert.deepEqual([channel.leasing().ceiling, channel.leasing().renewals], [300, 1]);
-  channel.confirm('c'.repeat(32), 250, 3, undefined, 1000);
-  assert.equal(channel.leasing().ceiling, 300, 'a ceiling only rises');
-  channel.leave();
-});
-
-test('a page that has ended stays ended, whatever is confirmed', { skip: linux }, () => {
-  const channel = native.open({ ...request(3), grant: grant('d', 100) });
-  const other = native.open({ ...request(3), join });
-  assert.equal(other.workerId, 3);
-  assert.equal(channel.endPage('missing'), 0, 'a new page counts the first tick as used');
-  channel.confirm('d'.repeat(32), 900, 2, undefined, 1000);
+test('a page that has ended stays ended, whatever is confirmed', { skip }, () => {
+  const { leases, records, run } = shared();
+  const [late, other] = leases;
+  const channel = native.open(requestOf(layout, { ...host, workerId: 0, lease: late }));
+  assert.ok(channel.tryRefill(channel.memory) > 0);
+  const write = late.renew(1);
+  assert.equal(write.call, 'write');
+  // It is written, and lost before the reply comes.
+  records.clear();
+  assert.deepEqual(run(other, other.renew(1)), { kind: 'lost', lost: 'missing' });
+  assert.equal(late.state().loss, 'missing');
+  assert.deepEqual(late.reply(WRITTEN, 1), { kind: 'lost', lost: 'missing' });
   assert.equal(channel.tryRefill(channel.memory), 0);
-  assert.equal(other.leasing().loss, 'missing');
-  assert.equal(other.endPage('released'), null);
-  assert.equal(native.open({ ...request(3), join }), undefined);
-  for (const one of [channel, other]) assert.equal(one.leave(), null);
+  // Also once there is another one.
+  for (const lease of leases) assert.equal(run(lease, lease.go(2)).kind, 'held');
+  assert.equal(channel.tryRefill(channel.memory), 0);
+  channel.close();
+  for (const lease of leases) run(lease, lease.close(3));
+});
+
+test('a confirmation that comes late is not taken for one of the next page', { skip }, () => {
+  const { leases, records, run } = shared();
+  const [late, other] = leases;
+  late.renew(1);
+  records.clear();
+  assert.deepEqual(run(other, other.renew(1)), { kind: 'lost', lost: 'missing' });
+  assert.deepEqual(late.reply(WRITTEN, 1), { kind: 'lost', lost: 'missing' });
+  assert.equal(run(late, late.go(2)).kind, 'held');
+  const { owner, ceiling, renewals } = late.state();
+  assert.equal(renewals, 0);
+  // Once more, when no call is under way.
+  assert.equal(late.reply(WRITTEN, 3).kind, 'wait');
+  assert.deepEqual(late.state().owner, owner);
+  assert.deepEqual([late.state().ceiling, late.state().renewals], [ceiling, 0]);
+  for (const lease of leases) run(lease, lease.close(3));
 });

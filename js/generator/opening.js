@@ -90,7 +90,7 @@ function readStore(place) {
   if (missing?.length === 0) return place;
   if (missing !== undefined) {
     throw configError(
-      `the store of SnowFlake.lease() must be a URL, or a Register such as postgres(pool); it lacks the functions ${missing.join(', ')}: ${describe(place)}`,
+      `the store of SnowFlake.lease() must be a URL, or a LeaseStore such as postgres(pool); it lacks the functions ${missing.join(', ')}: ${describe(place)}`,
     );
   }
   return serverUrl('the store of SnowFlake.lease()', place);

@@ -60,7 +60,10 @@ const LIMIT_RANGES = {
 const OWN_KEYS = ['workerId', 'state', 'lease', 'clock'];
 
 /** Options of SnowFlake.lease() with a LeaseStore or a server. */
-const STORE_KEYS = ['workerId', 'maxClockSkew', 'callTimeout', 'thread'];
+const STORE_KEYS = ['workerId', 'maxClockSkew', 'callTimeout', 'thread', 'address'];
+
+/** A host and a port. */
+const ADDRESS = /^[\w.:[\]-]{1,250}:\d{1,5}$/;
 
 /**
  * What the environment of the calling thread lacks of a node, or has wrong: `name`, `max` and `text` of each, and
@@ -276,6 +279,7 @@ function readLeaseOptions(options = {}, directory, isOfEnvironment = false) {
     maxClockSkew = MAX_CLOCK_SKEW_MS,
     callTimeout = CALL_TIMEOUT_MS,
     thread = false,
+    address,
     ttl = STORE_TTL_MS,
     waitForSlot,
     ...others
@@ -283,7 +287,13 @@ function readLeaseOptions(options = {}, directory, isOfEnvironment = false) {
   if (typeof thread !== 'boolean') {
     throw configError(`thread must be true or false; it is ${describe(thread)}`);
   }
+  if (address !== undefined && !(typeof address === 'string' && ADDRESS.test(address))) {
+    throw configError(
+      `address must be a host and a port, such as '10.0.0.7:8080'; it is ${describe(address)}`,
+    );
+  }
   const leasing = {
+    address,
     ...readTimes(ttl, waitForSlot === undefined ? 0 : waitForSlot),
     maxClockSkew: wholeNumber('maxClockSkew', maxClockSkew, 0, MOST_CLOCK_SKEW_MS),
     inThread: thread,

@@ -8,46 +8,84 @@ const { hostMonotonic, runWithin, unixNow } = require('../time.js');
 const { CLOSE_MS } = require('./timing.js');
 
 const isObject = (value) => value !== null && typeof value === 'object';
+const TOKEN = /^[0-9a-f]{16}$/;
 /** Unix ms, with a fraction or without. */
 const isTime = (value) => typeof value === 'number' && Math.abs(value) <= 8.64e15;
 const isNow = (value) => value === undefined || isTime(value);
-const isRecord = (value) =>
-  isObject(value) && /^[0-9a-f]{16}$/.test(value.token) && typeof value.text === 'string';
-const isFound = (value) => value === undefined || isRecord(value);
-/** As the machine takes what was found: keys, tokens and texts. */
-const listOf = (record) => (record === undefined ? [] : [['', record.token, record.text]]);
 
-/** By function: the check of a reply, what it should be, and what the lease reads in it. */
+/**
+ * A record as the machine takes it: its key, token and text; undefined if it is none. Each property is read once, since an
+ * application's object may have getters.
+ */
+function recordOf(value, key = '') {
+  if (!isObject(value)) return undefined;
+  const { token, text } = value;
+  const isRecord = typeof token === 'string' && TOKEN.test(token) && typeof text === 'string';
+  return isRecord ? [String(key), token, text] : undefined;
+}
+
+/** A list of one record, or of none; undefined if it is no record. */
+function foundOf(value) {
+  if (value === undefined) return [];
+  const record = recordOf(value);
+  return record && [record];
+}
+
+function listedOf(records) {
+  if (!(records instanceof Map)) return undefined;
+  const all = [];
+  for (const [key, value] of records) {
+    const record = recordOf(value, key);
+    if (record === undefined) return undefined;
+    all.push(record);
+  }
+  return all;
+}
+
+function writtenOf({ isWritten, found }) {
+  if (isWritten === true) return { kind: 'written', records: [] };
+  return { kind: 'differs', records: isWritten === false ? foundOf(found) : undefined };
+}
+
+/** By function: what a reply must be, and what the machine takes, whose `records` are undefined if it is something else. */
 const REPLIES = {
-  now: [isTime, 'Unix ms', () => ({ kind: 'time' })],
   read: [
-    (reply) => isFound(reply.record),
     '{ record } with the token and text that were written, or undefined',
-    ({ record }) => ({ kind: 'read', records: listOf(record) }),
+    ({ record }) => ({ kind: 'read', records: foundOf(record) }),
   ],
   list: [
-    ({ records }) => records instanceof Map && [...records.values()].every(isRecord),
     '{ records }, a Map with the token and text of each',
-    ({ records }) => ({
-      kind: 'listed',
-      records: [...records].map(([key, { token, text }]) => [String(key), token, text]),
-    }),
+    ({ records }) => ({ kind: 'listed', records: listedOf(records) }),
   ],
   write: [
-    (reply) => reply.isWritten === true || (reply.isWritten === false && isFound(reply.found)),
     '{ isWritten: true }, or { isWritten: false, found } with the record that it found',
-    ({ isWritten, found }) => ({
-      kind: isWritten ? 'written' : 'differs',
-      records: listOf(found),
-    }),
+    writtenOf,
   ],
+  now: ['Unix ms', () => ({ kind: 'time', records: [] })],
 };
+
+function readReply(call, reply) {
+  const [expected, read] = REPLIES[call];
+  const now = call === 'now' ? reply : reply?.now;
+  const isRight = call === 'now' ? isTime(now) : isObject(reply) && isNow(now);
+  const taken = isRight ? read(reply) : {};
+  if (taken.records !== undefined) return { ...taken, now };
+  throw new Error(`it returned ${describe(reply)}; it must return ${expected}`);
+}
+
+/** Ends a register's connection, or gives that up after a time. */
+async function closeRegister(register) {
+  await runWithin(CLOSE_MS, async () => register.close?.()).catch(() => {});
+}
 
 class StoreCalls {
   #register;
   #callTimeout;
   /** The abort controllers of the calls under way. */
   #pending = new Set();
+  #describing;
+  #showing = Promise.resolve();
+  #isAbandoned = false;
   /** The least that this machine's clock minus the store's was in the last reply that had it, ms. */
   skew = 0;
 
@@ -58,11 +96,12 @@ class StoreCalls {
 
   /** Ends the calls under way. A write may still be applied. */
   abandon() {
+    this.#isAbandoned = true;
     for (const limit of this.#pending) limit.abort(new Error('the lease was released'));
   }
 
   /** Makes a call. Returns the reply as the machine takes it. */
-  async make({ call, key, prefix, token, text, before }, ms = this.#callTimeout) {
+  async make({ call, key, prefix, token, text, before }, ms) {
     const send = async (signal) => {
       switch (call) {
         case 'write':
@@ -74,20 +113,22 @@ class StoreCalls {
       }
     };
     const called = { wall: unixNow(), monotonic: hostMonotonic() };
-    const reply = await this.#within(call, Math.min(ms, this.#callTimeout), send);
-    const [isValid, expected, read] = REPLIES[call];
-    const isRight = call === 'now' || (isObject(reply) && isNow(reply.now));
-    if (!isRight || !isValid(reply)) {
-      const wrong = `it returned ${describe(reply)}; it must return ${expected}`;
-      throw storeFailure(this.#server, call, new Error(wrong));
-    }
-    const now = call === 'now' ? reply : reply.now;
+    const { now, ...taken } = await this.#within(call, ms, async (signal) =>
+      readReply(call, await send(signal)),
+    );
     if (now !== undefined) this.#noteTime(now, called.wall);
-    return { records: [], ...read(reply), now, called: called.monotonic };
+    return { ...taken, now, called: called.monotonic };
   }
 
-  /** How the server describes its own run; undefined if it does not. */
-  async describeRun() {
+  /** How the server describes its own run; undefined if it does not. One call at a time, whoever wants it. */
+  describeRun() {
+    this.#describing ??= this.#describe().finally(() => {
+      this.#describing = undefined;
+    });
+    return this.#describing;
+  }
+
+  async #describe() {
     if (typeof this.#register.describeRun !== 'function') return undefined;
     try {
       const run = await this.#within('describeRun', this.#callTimeout, (signal) =>
@@ -97,6 +138,15 @@ class StoreCalls {
     } catch {
       return undefined;
     }
+  }
+
+  /** Shows people that a process holds a slot, or without `holder` no longer does. Nothing waits for it, or depends on it. */
+  show(slot, holder) {
+    if (typeof this.#register.show !== 'function') return;
+    const send = (signal) => this.#register.show(slot, holder, { signal });
+    this.#showing = this.#showing
+      .then(() => this.#isAbandoned || this.#within('show', this.#callTimeout, send))
+      .catch(() => {});
   }
 
   /** Has WORKER_NODE assign a worker ID. Calls go to its register from then on. */
@@ -117,8 +167,8 @@ class StoreCalls {
     this.skew = Math.max(least, Math.min(most, 0));
   }
 
-  async close() {
-    await runWithin(CLOSE_MS, async () => this.#register.close?.()).catch(() => {});
+  close() {
+    return closeRegister(this.#register);
   }
 
   get #server() {
@@ -139,4 +189,4 @@ class StoreCalls {
   }
 }
 
-module.exports = { StoreCalls };
+module.exports = { StoreCalls, closeRegister };

@@ -4,8 +4,7 @@
 // or is late.
 
 const { moveChannel, openChannel, requestOf } = require('../channel.js');
-const { SnowFlakeError, configError, describe, faultError, unwrap } = require('../errors.js');
-const { layoutKey } = require('../ids/layout-key.js');
+const { configError, describe, unwrap } = require('../errors.js');
 const native = require('../native.js');
 const { sanitize } = require('../secrets.js');
 const {
@@ -19,26 +18,19 @@ const {
 const { warnOfFloor, warnOfNamespaceLoss, warnOfNewSlot } = require('../warnings.js');
 const atExit = require('./release-at-exit.js');
 const { StoreCalls } = require('./calls.js');
+const { changingError, clockSkewError, limitsOf, refusalOf } = require('./refusals.js');
 const timing = require('./timing.js');
 
 /** Owners of the slots that this thread is renewing, and of the lost ones that it has warned of. */
 const renewing = new Set();
 const warned = new Set();
 
-/** The limits that a namespace records for its holders, and the flags of the command that raises them. */
-const LIMITS = { ttl: 'ttl', maxClockSkew: 'max-clock-skew', maxAhead: 'max-ahead' };
-
-const limitsOf = ({ leasing: { ttl, maxClockSkew }, maxAhead = 0 }) => ({
-  ttl,
-  maxClockSkew,
-  maxAhead,
-});
-
 /**
- * The most times that one search or renewal creates the namespace, and that it writes any one record. Other processes change a
- * bucket at most 128 times, twice for each of its slots.
+ * How often one search or renewal may create the namespace, and write any one record. Others may change a bucket 128 times: twice
+ * for each of its slots.
  */
-const MOST_WRITES = { namespace: 5, other: 150 };
+const MOST_CREATIONS = 5;
+const MOST_WRITES = 150;
 
 const FAILED = { kind: 'failed', records: [], called: 0 };
 
@@ -58,10 +50,11 @@ class StoreLease {
   #lost;
   #before;
   #failure;
-  /** Of the last calls that belong together: why one failed, how often each key was written, and whether a slot was. */
+  /** Of the last calls that belong together: why one failed, the writes by key, whether one was a slot's, and their number. */
   #callFailure;
   #writes;
   #hasWrittenSlot;
+  #count;
   #timer;
   /** The steps under way. */
   #steps;
@@ -87,14 +80,14 @@ class StoreLease {
     this.#calls = new StoreCalls(register, leasing.callTimeout);
     const own = { ...settings, scope: this.#scope() };
     this.#machine = unwrap(
-      native.openLease(requestOf(own, { search: true }), {
+      native.openLease(requestOf(own, { isLeased: true }), {
         ...limitsOf(settings),
         claim: settings.workerId,
+        address: leasing.address,
         patience: timing.MAX_WAIT_CALLS * leasing.callTimeout,
         host: leasing.host,
         started: leasing.started,
         mayForget: register.mayForget === true,
-        inThread: leasing.inThread,
       }),
     );
     this.#isShared = this.#machine.isOfHost();
@@ -189,10 +182,13 @@ class StoreLease {
     this.#releaseBy = monotonic() + timing.RELEASE_MS;
     // Without a call under way, this ends the page at once.
     let command = this.#machine.close(hostMonotonic());
-    this.#calls.abandon();
+    // A call that is abandoned takes its connection with it, and the release needs that: only for a call that it waits for.
+    if (this.#steps !== undefined) this.#calls.abandon();
     await this.#steps;
     if (command.kind === 'wait') command = this.#machine.go(hostMonotonic());
     await this.#perform(command);
+    // What nobody waits for.
+    this.#calls.abandon();
   }
 
   /** A store that gives each process its own worker ID has no slots that processes share. */
@@ -229,9 +225,11 @@ class StoreLease {
     this.#callFailure = undefined;
     this.#writes = new Map();
     this.#hasWrittenSlot = false;
+    this.#count = 0;
     let command = first;
     while (command.kind === 'call') {
       let reply = FAILED;
+      this.#count++;
       try {
         this.#noteWrite(command);
         const describing = this.#machine.wantsRun() ? this.#describeRun() : undefined;
@@ -261,15 +259,12 @@ class StoreLease {
   #noteWrite({ call, key, before }) {
     if (call !== 'write') return;
     this.#hasWrittenSlot ||= key !== 'namespace';
-    const isNamespace = key === 'namespace' && before === undefined;
-    const name = isNamespace ? 'its namespace' : `its key ${key}`;
+    const isCreation = key === 'namespace' && before === undefined;
+    const name = isCreation ? 'create' : key;
     const count = (this.#writes.get(name) ?? 0) + 1;
     this.#writes.set(name, count);
-    if (count <= MOST_WRITES[isNamespace ? 'namespace' : 'other']) return;
-    throw new SnowFlakeError(
-      'ERR_SNOWFLAKE_STORE',
-      `${this.#register.name} failed to acquire a slot: ${name} keeps changing`,
-    );
+    if (count <= (isCreation ? MOST_CREATIONS : MOST_WRITES)) return;
+    throw changingError(key, this.#register.name);
   }
 
   /** Goes on until the machine has a slot. While none is free, tries until the deadline. */
@@ -280,7 +275,6 @@ class StoreLease {
       switch (command.kind) {
         case 'held':
           this.#take();
-          this.#describeRun();
           return;
         case 'join':
           await pause(timing.JOIN_MS);
@@ -293,8 +287,9 @@ class StoreLease {
         default: {
           const until = command.kind === 'unproven' ? unprovenUntil : deadline;
           const mayPass = command.kind === 'unproven' || command.kind === 'no-slot';
-          if (!mayPass || monotonic() >= until) throw this.#refusal(command);
-          await pause(timing.POLL_MS);
+          if (!mayPass || monotonic() >= until)
+            throw refusalOf(command, this.#register.name, this.#settings);
+          await pause(Math.min(this.#retryPause(timing.POLL_MS), until - monotonic()));
         }
       }
     }
@@ -305,10 +300,7 @@ class StoreLease {
     const { maxClockSkew } = this.#settings.leasing;
     const { skew } = this.#calls;
     if (Math.abs(skew) <= maxClockSkew) return;
-    throw new SnowFlakeError(
-      'ERR_SNOWFLAKE_CLOCK_SKEW',
-      `this machine's clock is ${Math.round(Math.abs(skew))} ms ${skew > 0 ? 'ahead of' : 'behind'} the clock of ${this.#register.name}; maxClockSkew allows ${maxClockSkew} ms. Set this machine's clock right (NTP), or the store's`,
-    );
+    throw clockSkewError(skew, this.#register.name, maxClockSkew);
   }
 
   /** Draws from the slot that the machine has, unless it does so already. */
@@ -316,7 +308,8 @@ class StoreLease {
     const { owner, workerId } = this.#machine.state();
     if (owner !== this.#owner) {
       const settings = { ...this.#settings, workerId };
-      const basis = { lease: this.#machine };
+      const { inThread } = this.#settings.leasing;
+      const basis = { isLeased: true, inThread, lease: this.#machine };
       if (this.channel === undefined) this.channel = openChannel(settings, basis);
       else moveChannel(this.channel, settings, basis);
       this.#owner = owner;
@@ -324,7 +317,18 @@ class StoreLease {
     }
     this.#state = 'held';
     const { renewals } = this.#read();
-    if (this.#hasWrittenSlot) this.#ownRenewals = renewals;
+    if (!this.#hasWrittenSlot) return;
+    this.#ownRenewals = renewals;
+    this.#show();
+  }
+
+  /** Shows people who holds the slot, or that nobody does any more. */
+  #show(isHeld = true) {
+    const { datacenterId, leasing } = this.#settings;
+    const { host, address, started } = leasing;
+    const holder = { host, address, pid: process.pid, started: new Date(started).toISOString() };
+    const slot = { datacenterId, workerId: this.#slot.workerId };
+    this.#calls.show(slot, isHeld ? holder : undefined);
   }
 
   /** Copies what the page says. Once the slot is left, it stays as it was. */
@@ -447,7 +451,7 @@ class StoreLease {
         if (this.#callFailure === undefined) return timing.POLL_MS;
         return this.#fail(this.#callFailure);
       default:
-        return this.#fail(this.#refusal(command));
+        return this.#fail(refusalOf(command, this.#register.name, this.#settings));
     }
   }
 
@@ -458,7 +462,12 @@ class StoreLease {
     this.#publish();
     // The next server may be another one.
     this.#describeRun();
-    return clamp(this.#settings.leasing.ttl / 10, timing.RETRY_MS);
+    return this.#retryPause(this.#settings.leasing.ttl / 10);
+  }
+
+  /** The pause before the next try: at least `least`, and longer after many calls, as after a search of many buckets. */
+  #retryPause(least) {
+    return clamp(Math.max(least, this.#count * timing.CALL_MS), timing.RETRY_MS);
   }
 
   #lose(loss) {
@@ -467,6 +476,7 @@ class StoreLease {
     this.#lost = loss === 'released' ? 'page' : loss;
     this.#before = this.#slot;
     this.#state = 'lost';
+    this.#show(false);
     if (this.#lost === 'missing' || this.#lost === 'reverted') {
       this.#warnOnce(warnOfNamespaceLoss, { reach: this.#machine.namespace().reach });
     }
@@ -508,56 +518,6 @@ class StoreLease {
       await pause(Math.min(left(), timing.POLL_MS));
     }
   }
-
-  /** The error of a command that is a refusal. */
-  #refusal(command) {
-    const { name } = this.#register;
-    const { datacenterId: datacenter, workerId: worker, layout } = this.#settings;
-    switch (command.kind) {
-      case 'failed':
-        return faultError(command.fault);
-      case 'no-slot':
-        return faultError({
-          ...(worker === undefined
-            ? { kind: 'no-slot', unusable: [] }
-            : { kind: 'claim-held', worker }),
-          ...{ store: name, datacenter },
-          holders: command.holders.map(({ workerId, ...holder }) => ({
-            ...{ ...holder, kind: 'holder', worker: workerId },
-          })),
-        });
-      case 'layout':
-        return new SnowFlakeError(
-          'ERR_SNOWFLAKE_STORE',
-          `${name} is for IDs of another layout or epoch: ${layoutKey(command.layout)}, and not ${layoutKey(layout)}. Use another namespace for each layout and epoch`,
-        );
-      case 'limits':
-        return this.#limitsError(command);
-      case 'unproven':
-        return new SnowFlakeError(
-          'ERR_SNOWFLAKE_CONFLICT',
-          `${name} is not the store from which this host holds workerId ${command.workerId}, or no process of the host has shown that it is: it may be a copy of that store, or one that has gone back in time. Use another namespace for the copy`,
-        );
-      case 'damaged':
-        return new SnowFlakeError(
-          'ERR_SNOWFLAKE_STORE',
-          `${name} has records of another format: the key ${command.key}. Use another namespace, or delete the old records ttl + maxClockSkew after their last holder has ended`,
-        );
-      default:
-        return new Error(`the lease cannot go on: ${command.kind}`);
-    }
-  }
-
-  /** Refuses limits above the recorded ones, on which holders that take over or recover rely. */
-  #limitsError(recorded) {
-    const own = limitsOf(this.#settings);
-    const larger = Object.keys(LIMITS).filter((limit) => own[limit] > recorded[limit]);
-    const found = larger.map((limit) => `${limit} ${own[limit]} (recorded: ${recorded[limit]})`);
-    const raise = larger.map((limit) => `--${LIMITS[limit]} ${own[limit]}`);
-    return configError(
-      `${found.join(' and ')} is more than ${this.#register.name} allows its holders, in ms. Lower it to the recorded value, or raise that for all holders: snowdrift namespace raise URL ${raise.join(' ')}`,
-    );
-  }
 }
 
-module.exports = { LIMITS, StoreLease };
+module.exports = { StoreLease };

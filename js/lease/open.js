@@ -4,6 +4,7 @@
 const { configError } = require('../errors.js');
 const { createLeasePublisher } = require('../events.js');
 const { connect } = require('../stores/connect.js');
+const { closeRegister } = require('./calls.js');
 const { StoreLease } = require('./lease.js');
 const { ThreadLease } = require('./thread.js');
 
@@ -23,7 +24,7 @@ async function takeLease(store, settings) {
   try {
     return await StoreLease.take(connected, settings, createLeasePublisher());
   } catch (failure) {
-    await connected.close();
+    await closeRegister(connected);
     throw failure;
   }
 }

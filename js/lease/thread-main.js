@@ -6,6 +6,7 @@ const { parentPort, workerData } = require('node:worker_threads');
 
 const { describe } = require('../errors.js');
 const { connect } = require('../stores/connect.js');
+const { closeRegister } = require('./calls.js');
 const { StoreLease } = require('./lease.js');
 
 async function runLease({ url, settings, isReleased }) {
@@ -17,7 +18,7 @@ async function runLease({ url, settings, isReleased }) {
   } catch (failure) {
     const { code = 'ERR_SNOWFLAKE_STORE', message = describe(failure), holders } = failure;
     parentPort.postMessage({ refused: { code, message, holders } });
-    await store?.close?.();
+    if (store !== undefined) await closeRegister(store);
     parentPort.close();
     return;
   }

@@ -1,6 +1,6 @@
 'use strict';
 // The times of leases from stores, apart from the options. A release ends in time since its limits grow
-// outwards: a call and closing the store, the thread, all leases on a signal.
+// outwards: freeing the slot and closing the store, the thread, all leases on a signal.
 
 module.exports = {
   /** When the process that renewed last renews again, in ttls. */
@@ -10,8 +10,10 @@ module.exports = {
 
   /** The shortest and the longest pause between checks of the shared page; in between, 1/12 ttl. */
   CHECK_MS: [50, 1000],
-  /** The shortest and the longest pause after a call that failed; in between, 1/10 ttl. */
+  /** The shortest and the longest pause after a try that failed; in between, 1/10 ttl. */
   RETRY_MS: [100, 1000],
+  /** What each call of a try adds to that pause. */
+  CALL_MS: 25,
   /** The pause between checks for a free slot or a passed floor. */
   POLL_MS: 100,
   /** The pause between tries to join the slot that another process of the host acquires. */

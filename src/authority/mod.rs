@@ -1,5 +1,4 @@
-//! Who allows a page to issue: a record on a disk, or a lease from a store. Nobody allows a free page. JavaScript raises the
-//! windows of leases (`js/lease`), until it uses the protocol in `lease`.
+//! Who allows a page to issue: a record on a disk, or a lease from a store. Nobody allows a free page.
 //!
 //! A slot is a worker ID in a store. No holder of one issues the IDs of an earlier one, and a slot has one holder at a time.
 //! Every store keeps these rules:
@@ -24,7 +23,7 @@
 //! | `evidence` | what a page and its record tell about the ticks issued before |
 //! | `durable` | a node's page, bound to its record on a disk: begins, raises and ends its window |
 //! | `renewer` | a held slot, and the thread that renews it |
-//! | `lease` | the protocol of leases from stores, without input and output |
+//! | `lease` | the protocol of leases from stores, without input and output: `js/lease` makes its calls |
 //! | `reset` | repairs of a slot or page that a wrong clock made unusable |
 
 pub mod durable;

@@ -230,16 +230,19 @@ impl LeaseMachine {
                 if let Some(conflict) = self.leases.take_conflict() {
                     return report!(kind: "failed", fault: conflict.fault);
                 }
-                let holders = holders.into_iter().map(|(worker, holder)| {
-                    let Holder { pid, started, host, .. } = holder;
-                    report!(workerId: worker, pid, started, host)
+                let damaged = holders.iter().filter(|(_, holder)| holder.is_none());
+                let damaged: Value = damaged.map(|(worker, _)| Value::from(*worker)).collect();
+                let held = holders.into_iter().filter_map(|(worker, holder)| {
+                    let Holder { pid, started, host, .. } = holder?;
+                    Some(report!(workerId: worker, pid, started, host))
                 });
-                report!(kind: "no-slot", holders: holders.collect::<Value>())
+                report!(kind: "no-slot", holders: held.collect::<Value>(), damaged)
             }
             Refusal::Layout(layout) => report!(kind: "layout", layout: layout_of(&layout)),
             Refusal::Limits(Limits { ttl, max_clock_skew, max_ahead }) => {
                 report!(kind: "limits", ttl, maxClockSkew: max_clock_skew, maxAhead: max_ahead)
             }
+            Refusal::Ahead(floor) => report!(kind: "ahead", floor),
             Refusal::Damaged(key) => report!(kind: "damaged", key: key.text()),
             Refusal::Unproven(worker) => report!(kind: "unproven", workerId: worker),
         }

@@ -48,7 +48,8 @@ impl Store {
         let mut event = event;
         loop {
             let fresh = self.token();
-            let here = Here { fresh: fresh.get().into(), store: 0, is_full: false, is_locked: false };
+            let here =
+                Here { fresh: fresh.get().into(), store: 0, is_full: false, is_locked: false };
             let at = At { mono: self.now, fresh, run: 0 };
             match machine.step(event, at, &here) {
                 Command::Call(call) => {
@@ -141,7 +142,7 @@ fn a_claim_is_held_once_and_told_to_the_second() {
     pages::set_actor(1, 0, &[]);
     let mut second = Machine::new(settings(5, Some(3)));
     let holder = Holder { pid: 7, started: 5, host: "one".to_owned(), ..Holder::default() };
-    let refused = Command::Refused(Refusal::NoSlot(vec![(3, holder)]));
+    let refused = Command::Refused(Refusal::NoSlot(vec![(3, Some(holder))]));
     assert_eq!(store.run(&mut second, Event::Go), refused);
     assert_eq!(store.run(&mut second, Event::Go), refused);
     // The first one is silent for its ttl: its number is taken over, above what it was allowed.

@@ -21,17 +21,6 @@ pub struct Settings {
     pub may_forget: bool,
 }
 
-/// What each step is given.
-#[derive(Clone, Copy, Debug)]
-pub struct At {
-    /// The host's monotonic clock, ms.
-    pub mono: i64,
-    /// A number that nobody else has, drawn now.
-    pub fresh: Token,
-    /// How the server describes its own run.
-    pub run: u64,
-}
-
 /// The pages of this host.
 pub trait Host {
     /// A leased page, shared by its users.
@@ -130,13 +119,16 @@ pub enum Command {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
     /// All slots are held, or the one that is wanted. Go on after a pause.
-    NoSlot(Vec<(u64, Holder)>),
+    /// A holder is missing where the record is damaged, so that nobody can take the slot.
+    NoSlot(Vec<(u64, Option<Holder>)>),
     /// The namespace is for another layout.
     Layout(Layout),
     /// The namespace's limits are lower.
     Limits(Limits),
     /// A record that no holder writes.
     Damaged(Key),
+    /// The namespace's floor is further ahead of the store's clock than any holder can be.
+    Ahead(Tick),
     /// This is not the store of the page that the host uses, or nobody has shown that it is. Go on after a pause.
     Unproven(u64),
 }

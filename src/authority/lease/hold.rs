@@ -1,7 +1,7 @@
 //! Holds a slot: joins its page, renews it, and frees it.
 
-use super::calls::{At, Call, Command, Found, Host, Refusal, Settings};
-use super::page::{LeasePage, Loss, Phase, Whose, whose};
+use super::calls::{Call, Command, Found, Host, Refusal, Settings};
+use super::page::{At, LeasePage, Loss, Phase, Whose, whose};
 use super::record::{Record, Slot, Token};
 use super::state::{Held, Machine, Proof, Search, Sent};
 use crate::core::layout::Tick;
@@ -11,13 +11,13 @@ impl<P: LeasePage + Clone> Machine<P> {
     /// The next step of a page in use.
     pub(super) fn hold(&mut self, held: Held<P>, at: At, host: &impl Host<Page = P>) -> Command {
         if held.page.phase() == Phase::Ended {
-            return self.leave_ended(held, host);
+            return self.leave_ended(held, at, host);
         }
         if self.is_closing {
             return self.close(held, at, host);
         }
         if held.page.is_gone() {
-            return self.leave_gone(held, host);
+            return self.leave_ended(held, at, host);
         }
         if !held.is_joined() {
             return self.look(held);
@@ -105,7 +105,7 @@ impl<P: LeasePage + Clone> Machine<P> {
         host: &impl Host<Page = P>,
     ) -> Option<Command> {
         if held.page.phase() == Phase::Ended {
-            return Some(self.leave_ended(held, host));
+            return Some(self.leave_ended(held, at, host));
         }
         let slot = match found {
             Some((token, Record::Slot(slot))) => Some((token, slot)),
@@ -128,8 +128,10 @@ impl<P: LeasePage + Clone> Machine<P> {
                 }
                 match &held.proof {
                     Proof::Asked(since, before) if before.contains(&token) => {
-                        if at.mono - since > self.settings.limits.ttl {
-                            return Some(self.refuse_unproven(held, host));
+                        // Once the others have ended, nobody is left to show it.
+                        let is_late = at.mono - since > self.settings.limits.ttl;
+                        if is_late || !held.page.is_shared() {
+                            return Some(self.refuse_unproven(held, at, host));
                         }
                         self.held = Some(held);
                         return Some(Command::Retry);
@@ -138,7 +140,7 @@ impl<P: LeasePage + Clone> Machine<P> {
                     Proof::Wanted if at.run != 0 && held.page.run() == at.run => {}
                     Proof::Wanted if !held.page.is_shared() => {
                         // Nobody can show it.
-                        return Some(self.refuse_unproven(held, host));
+                        return Some(self.refuse_unproven(held, at, host));
                     }
                     Proof::Wanted => {
                         held.proof = Proof::Asked(at.mono, held.page.tokens());
@@ -151,10 +153,18 @@ impl<P: LeasePage + Clone> Machine<P> {
                 let was_joined = held.is_joined();
                 let own = held.sent.as_ref().filter(|sent| sent.token == token);
                 let own = own.map(|sent| sent.wanted);
+                // Another process of the host has just renewed as far. All of them renew at once after the store was away.
+                let just = self.settings.limits.ttl / 6;
+                let just_ticks = just / self.settings.layout.tick_ms;
+                let is_just_renewed = own.is_none()
+                    && slot.expires >= self.now(at).1 + self.settings.limits.ttl - just;
                 if held.note(token, slot.clone(), since) {
                     held.page.confirm(slot.ceiling, slot.expires, own.is_some(), at);
                     held.proof = Proof::Given;
-                    self.wanted.take_if(|wanted| own == Some(Some(*wanted)));
+                    self.wanted.take_if(|wanted| {
+                        let is_as_far = *wanted <= slot.ceiling + just_ticks;
+                        own == Some(Some(*wanted)) || (is_just_renewed && is_as_far)
+                    });
                     self.held = Some(held);
                     return (own.flatten().is_some() || !was_joined).then_some(Command::Held);
                 }
@@ -176,7 +186,7 @@ impl<P: LeasePage + Clone> Machine<P> {
                     self.is_lost = true;
                     self.forget();
                 }
-                Some(self.refuse_unproven(held, host))
+                Some(self.refuse_unproven(held, at, host))
             }
         }
     }
@@ -193,12 +203,21 @@ impl<P: LeasePage + Clone> Machine<P> {
         if is_old || is_early { Loss::Reverted } else { Loss::Taken }
     }
 
-    /// Leaves a page that another process of the host has ended.
-    fn leave_ended(&mut self, held: Held<P>, host: &impl Host<Page = P>) -> Command {
-        let why = held.page.loss().unwrap_or(Loss::Released);
+    /// Leaves a page that has ended, or that nobody finds any more. If it has only lost its name, which a draw may have
+    /// noticed, the first process to get here frees its slot.
+    fn leave_ended(&mut self, held: Held<P>, at: At, host: &impl Host<Page = P>) -> Command {
+        let floor = held.page.window().floor;
         let was_joined = held.is_joined();
+        let last = was_joined.then(|| held.page.end(Loss::Released)).flatten();
+        let why = held.page.loss().unwrap_or(Loss::Released);
+        let left = held.clone();
         let command = self.lose(held, why, host);
-        if was_joined { command } else { Command::Retry }
+        self.freeing = last.map(|last| (left, last.max(floor)));
+        match self.freeing.take_if(|_| self.is_closing) {
+            Some((left, ceiling)) => self.free(left, ceiling, at),
+            None if was_joined => command,
+            None => Command::Retry,
+        }
     }
 
     /// Leaves a page that has ended. Another slot is next.
@@ -210,34 +229,22 @@ impl<P: LeasePage + Clone> Machine<P> {
         Command::Lost(why)
     }
 
-    /// Leaves a page that nobody finds any more. The first process that notices frees its slot.
-    fn leave_gone(&mut self, held: Held<P>, host: &impl Host<Page = P>) -> Command {
-        let floor = held.page.window().floor;
-        let last = held.page.end(Loss::Released).filter(|_| held.is_joined());
-        host.leave(&held.page);
-        self.freeing = last.map(|last| (held, last.max(floor)));
-        self.forget();
-        self.search = Search::new();
-        Command::Lost(Loss::Released)
-    }
-
-    /// Leaves a page that may be another store's. One that nobody else uses has ended.
-    fn refuse_unproven(&mut self, held: Held<P>, host: &impl Host<Page = P>) -> Command {
+    /// Leaves a page that may be another store's. One that nobody else uses has ended, and its slot is freed: in a copy of the
+    /// store, that frees the copy's.
+    fn refuse_unproven(&mut self, held: Held<P>, at: At, host: &impl Host<Page = P>) -> Command {
         let worker = held.page.worker();
-        if host.leave(&held.page) {
-            held.page.end(Loss::Taken);
-            return Command::Retry;
+        if !host.leave(&held.page) {
+            return Command::Refused(Refusal::Unproven(worker));
         }
-        Command::Refused(Refusal::Unproven(worker))
+        let floor = held.page.window().floor;
+        match held.page.end(Loss::Released) {
+            Some(last) => self.free(held, last.max(floor), at),
+            None => Command::Retry,
+        }
     }
 
     fn close(&mut self, held: Held<P>, at: At, host: &impl Host<Page = P>) -> Command {
         if !host.leave(&held.page) {
-            return Command::Released;
-        }
-        if !held.is_joined() {
-            // Nobody else would free it: it expires.
-            held.page.end(Loss::Released);
             return Command::Released;
         }
         let floor = held.page.window().floor;

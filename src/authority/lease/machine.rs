@@ -3,8 +3,8 @@
 //! At most one call is under way. What the machine does next follows from what it knows, so after a call that failed, or whose
 //! outcome is unknown, it goes on by the same rule.
 
-use super::calls::{At, Call, Command, Event, Found, Host, Refusal, Reply};
-use super::page::LeasePage;
+use super::calls::{Call, Command, Event, Found, Host, Refusal, Reply};
+use super::page::{At, LeasePage};
 use super::record::{Key, Record, Token};
 use super::state::{Listed, Machine, Seen, StoreTime};
 
@@ -22,6 +22,8 @@ impl<P: LeasePage + Clone> Machine<P> {
                 }
                 if reply == Reply::Failed {
                     self.making = None;
+                    // What this host could not do, it may be able to do at the next try.
+                    self.search.unusable.clear();
                     if let Call::List { bucket, .. } = call {
                         self.search.again = Some(bucket);
                     }
@@ -106,6 +108,7 @@ impl<P: LeasePage + Clone> Machine<P> {
                 // Otherwise another process has changed the bucket: look again.
                 if reply != Reply::Written {
                     self.making = None;
+                    self.spread();
                 }
                 None
             }

@@ -1,6 +1,5 @@
 //! Leases from stores: the protocol, without input and output. A store is a register: it replaces a record only where that
-//! still has the token that the writer has read. `tests/leases` searches the orders of its steps. JavaScript does not use it
-//! yet: `js/lease` has a protocol of its own.
+//! still has the token that the writer has read. `js/lease` makes the calls. `tests/leases` searches the orders of its steps.
 //!
 //! | file | content |
 //! |---|---|
@@ -34,7 +33,7 @@ mod record;
 mod search;
 mod state;
 
-pub use calls::{At, Call, Command, Event, Found, Host, Refusal, Reply, Settings};
-pub use page::{Joinable, LeasePage, Loss, Phase, Whose, whose};
+pub use calls::{Call, Command, Event, Found, Host, Refusal, Reply, Settings};
+pub use page::{At, Joinable, LeasePage, Loss, Phase, Whose, whose};
 pub use record::{BUCKET, Bucket, Floor, Holder, Key, Limits, Namespace, Record, Slot, Token};
 pub use state::Machine;

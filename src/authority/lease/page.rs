@@ -1,10 +1,20 @@
 //! A page as the protocol sees it, and the chain of its slot's records.
 
-use super::calls::At;
 use super::record::Token;
 use crate::core::layout::Tick;
 use crate::core::sequencer::Window;
 pub use crate::pages::Loss;
+
+/// What each step is given.
+#[derive(Clone, Copy, Debug)]
+pub struct At {
+    /// The host's monotonic clock, ms.
+    pub mono: i64,
+    /// A number that nobody else has, drawn now.
+    pub fresh: Token,
+    /// How the server describes its own run.
+    pub run: u64,
+}
 
 /// What a search of the host's pages has found.
 #[derive(Clone, Debug)]
@@ -68,7 +78,7 @@ pub trait LeasePage {
     fn loss(&self) -> Option<Loss>;
     /// Asks the other processes to renew soon: this one waits for a token that they announce from now on.
     fn ask(&self);
-    /// Whether others use it.
+    /// Whether others have joined it, who can show that a store is its own.
     fn is_shared(&self) -> bool;
     /// Whether nobody finds it any more: it has lost its name.
     fn is_gone(&self) -> bool;

@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
-use super::calls::{At, Call, Command, Host, Refusal, Settings};
-use super::page::{Joinable, LeasePage, Loss};
+use super::calls::{Call, Command, Host, Refusal, Settings};
+use super::page::{At, Joinable, LeasePage, Loss};
 use super::record::{BUCKET, Bucket, Floor, Key, Namespace, Record, Slot, Token};
-use super::state::{Held, Listed, Machine, Making, Proof, Search, Seen, Stage, Taking};
+use super::state::{Held, Listed, Machine, Making, Proof, Search, Seen, Sent, Stage, Taking};
 use crate::core::clock::HOUR_MS;
 use crate::core::layout::Tick;
 use crate::core::sequencer::{NEVER, Window};
@@ -24,12 +24,12 @@ enum Free {
 }
 
 impl Free {
-    /// The best is the lowest.
-    fn rank(self) -> (u8, Tick) {
+    /// The best is the lowest. Floors up to `passed` are as good as each other.
+    fn rank(self, passed: Tick) -> (u8, Tick) {
         match self {
             Free::Own(..) => (0, NEVER),
             Free::Absent => (1, NEVER),
-            Free::Used(floor, _) => (2, floor),
+            Free::Used(floor, _) => (2, floor.max(passed)),
             Free::Lost(_) => (3, NEVER),
         }
     }
@@ -60,7 +60,11 @@ impl<P: LeasePage + Clone> Machine<P> {
             Some(Refusal::Layout(namespace.layout))
         } else {
             let fits = namespace.limits.max(limits) == namespace.limits;
-            (!fits).then_some(Refusal::Limits(namespace.limits))
+            match namespace.floor {
+                _ if !fits => Some(Refusal::Limits(namespace.limits)),
+                Floor::At(floor) if self.is_impossible(floor, at) => Some(Refusal::Ahead(floor)),
+                _ => None,
+            }
         };
         if let Some(refusal) = refusal {
             // Somebody may have changed it by the next try.
@@ -89,6 +93,7 @@ impl<P: LeasePage + Clone> Machine<P> {
         let Some(listed) = self.search.listed.take() else {
             return match host.find(namespace.id, claim) {
                 Joinable::Page(page) => {
+                    self.drop_page(host);
                     self.look(Held { page, last: None, sent: None, proof: Proof::Wanted })
                 }
                 Joinable::Soon => Command::Join,
@@ -121,12 +126,23 @@ impl<P: LeasePage + Clone> Machine<P> {
         self.list_next(at)
     }
 
+    /// How many buckets a search lists at random, and how many there are.
+    fn probes(&self) -> (u64, u64) {
+        let buckets = self.settings.layout.last_worker() / BUCKET + 1;
+        (buckets.next_power_of_two().trailing_zeros().into(), buckets)
+    }
+
+    /// Others write to the bucket: in a range of several, looks into another one.
+    pub(super) fn spread(&mut self) {
+        let (probes, _) = self.probes();
+        self.search.again.take_if(|_| self.search.count < probes);
+    }
+
     /// Lists a bucket: one in a range that doubles, so that a search finds room without listing all buckets that are full; in
-    /// the end each of them.
+    /// the end each of them, twice.
     fn list_next(&mut self, at: At) -> Command {
-        let Settings { layout, datacenter, claim, .. } = *self.settings;
-        let buckets = layout.last_worker() / BUCKET + 1;
-        let probes = u64::from(buckets.next_power_of_two().trailing_zeros());
+        let Settings { datacenter, claim, .. } = *self.settings;
+        let (probes, buckets) = self.probes();
         if let Some(bucket) = self.search.again.take() {
             return self.call(Call::List { datacenter, bucket }, None);
         }
@@ -134,7 +150,7 @@ impl<P: LeasePage + Clone> Machine<P> {
         let bucket = match claim {
             Some(worker) if count == 0 => worker / BUCKET,
             None if count < probes => draw % (1 << count),
-            None if count < probes + buckets => {
+            None if count < probes + 2 * buckets => {
                 if count == probes {
                     self.search.first = draw % buckets;
                 }
@@ -163,6 +179,11 @@ impl<P: LeasePage + Clone> Machine<P> {
         at: At,
     ) -> Option<(u64, Free)> {
         let Settings { layout, claim, .. } = *self.settings;
+        // Others may be creating what looks lost, and it has to wait for the horizon: in the last round only.
+        let (probes, buckets) = self.probes();
+        let may_be_lost = claim.is_some() || self.search.count > probes + buckets;
+        // By the clock of any host.
+        let passed = layout.tick_at(self.now(at).0.saturating_sub(self.limits.max_clock_skew));
         let first = listed.bucket * BUCKET;
         let last = (first + BUCKET - 1).min(layout.last_worker());
         let workers = (first..=last).filter(|worker| claim.is_none_or(|wanted| wanted == *worker));
@@ -173,7 +194,10 @@ impl<P: LeasePage + Clone> Machine<P> {
                 continue;
             }
             let Some(free) = self.look_at(worker, listed, namespace, floor, at) else { continue };
-            let order = best.first().map(|(_, other)| free.rank().cmp(&other.rank()));
+            if matches!(free, Free::Lost(_)) && !may_be_lost {
+                continue;
+            }
+            let order = best.first().map(|(_, other)| free.rank(passed).cmp(&other.rank(passed)));
             if order == Some(Ordering::Less) {
                 best.clear();
             }
@@ -210,22 +234,30 @@ impl<P: LeasePage + Clone> Machine<P> {
                     Free::Lost(Some(*token))
                 });
             }
-            _ => return None,
+            _ => {
+                self.search.holders.push((worker, None));
+                return None;
+            }
         };
-        let hour = (HOUR_MS / self.settings.layout.tick_ms).max(1);
         let highest = slot.ceiling.max(slot.floor);
-        if highest > self.horizon_now(at).saturating_add(hour) {
-            // Damage: nobody can have had that confirmed.
+        if self.is_impossible(highest, at) {
+            self.search.holders.push((worker, None));
             return None;
         }
         let (earliest, latest) = self.now(at);
         let longest = self.longest_hold(latest);
         let is_living = slot.expires > earliest && slot.expires <= longest;
         if slot.is_held && is_living && slot.namespace == namespace {
-            self.search.holders.push((worker, slot.holder.clone()));
+            self.search.holders.push((worker, Some(slot.holder.clone())));
             return None;
         }
         Some(Free::Used(highest.max(floor), *token))
+    }
+
+    /// Whether nobody can have had this tick confirmed, by the store's clock and an hour: it is damage.
+    fn is_impossible(&self, tick: Tick, at: At) -> bool {
+        let hour = (HOUR_MS / self.settings.layout.tick_ms).max(1);
+        tick > self.horizon_now(at).saturating_add(hour)
     }
 
     /// The latest expiry that a holder can have recorded.
@@ -295,6 +327,7 @@ impl<P: LeasePage + Clone> Machine<P> {
         taking.page.end(Loss::Released);
         host.leave(&taking.page);
         self.search.again = Some(taking.page.worker() / BUCKET);
+        self.spread();
         // It may know of another namespace by now: else the two would take the slot from each other for ever.
         self.forget();
     }
@@ -348,10 +381,16 @@ impl<P: LeasePage + Clone> Machine<P> {
         at: At,
         host: &impl Host<Page = P>,
     ) -> Command {
-        let Taking { page, slot, .. } = taking;
+        let Taking { page, slot, before, token, stage } = taking;
         page.end(Loss::Released);
         host.leave(&page);
-        self.free(Held { page, last: None, sent: None, proof: Proof::Given }, slot.floor, at)
+        // A write whose outcome is unknown may still be applied, until the record before it is replaced. So that is not read, but
+        // replaced.
+        let sent = token.filter(|_| stage == Stage::Write).map(|token| {
+            page.advance(None, before);
+            Sent { token, before, slot: slot.clone(), wanted: None }
+        });
+        self.free(Held { page, last: None, sent, proof: Proof::Given }, slot.floor, at)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::calls::{At, Call, Command, Settings};
-use super::page::LeasePage;
+use super::calls::{Call, Command, Settings};
+use super::page::{At, LeasePage};
 use super::record::{Bucket, Floor, Holder, Key, Limits, Namespace, Record, Slot, Token};
 use crate::core::layout::Tick;
 use crate::core::sequencer::NEVER;
@@ -65,7 +65,7 @@ pub(super) struct Search<P> {
     pub page: Option<P>,
     /// Worker IDs that this host cannot use.
     pub unusable: Vec<u64>,
-    pub holders: Vec<(u64, Holder)>,
+    pub holders: Vec<(u64, Option<Holder>)>,
 }
 
 /// A bucket's records.
@@ -194,6 +194,11 @@ impl<P: LeasePage + Clone> Machine<P> {
     /// Whether it has found a page, and not yet proven that this store is the page's own.
     pub fn is_joining(&self) -> bool {
         self.held.as_ref().is_some_and(|held| !held.is_joined())
+    }
+
+    /// Whether the description of the server's run counts now: others can join the slot that it takes as soon as that is open.
+    pub fn wants_run(&self) -> bool {
+        self.is_joining() || self.taking.is_some()
     }
 
     /// Of the namespace, as far as known: its ID, its floor, and the furthest that a ceiling can be ahead of the store's clock, ms.
