@@ -209,6 +209,11 @@ export interface LeaseOptions
    */
   thread?: boolean;
   /**
+   * Not for directories. The host and port at which this process serves, such as `'10.0.0.7:8080'`: recorded with the slot, for
+   * people and for the peers of `npx snowdrift serve`.
+   */
+  address?: string;
+  /**
    * Not for directories. How long one call may take, in ms: 1 to 60,000, default 5,000. A lease from a URL
    * then closes the call's connection, and the next call opens another.
    */

@@ -118,10 +118,12 @@ describe('an application with cluster, NestJS, TypeORM and a lease', { skip }, (
 
   async function heldSlots() {
     const { rows } = await client.query(
-      'SELECT worker_id, owner FROM snowdrift_slots WHERE owner IS NOT NULL',
+      "SELECT name, convert_from(text, 'UTF8') AS text FROM snowdrift_records",
     );
-    for (const row of rows) slots.add(Number(row.worker_id));
-    return rows;
+    const words = rows.map(({ name, text }) => ({ name, words: text.split(' ') }));
+    const held = words.filter(({ words: [, kind] }) => kind === 'held');
+    for (const { name } of held) slots.add(Number(name.split('/').at(-1)));
+    return held.map(({ words: [, , , owner] }) => ({ owner }));
   }
 
   /** The table has what callers were told, each row once, with IDs of leased slots. */

@@ -10,6 +10,7 @@ const { NestFactory } = require('@nestjs/core');
 
 const { storm } = require('../support/amount.js');
 const { CachedSnowFlake, SnowFlake, refuses, rejects } = require('../support/support.js');
+const { faulty } = require('../support/lease/faulty.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { memory } = require('../../js/stores/memory.js');
 const { SnowFlakeModule } = require('../../js/nestjs.js');
@@ -89,16 +90,11 @@ test('static calls draw from its instance until the application is closed', asyn
 
 test('a second default instance stops the application, and releases its lease', async () => {
   const { app, ids } = await start(SnowFlakeModule.forRoot({ datacenterId: 7, workerId: 12 }));
-  const store = memory();
-  const released = [];
-  const release = (request) => {
-    released.push(request.workerId);
-    return store.release(request);
-  };
-  const second = SnowFlakeModule.forRoot({ from: { ...store, release }, datacenterId: 7 });
+  const store = faulty();
+  const second = SnowFlakeModule.forRoot({ from: store, datacenterId: 7 });
   const { message } = await rejects(start(second), 'ERR_SNOWFLAKE_CONFLICT');
   assert.match(message, /default instance already.*isDefault: false/);
-  assert.equal(released.length, 1);
+  assert.equal(store.count('release'), 1);
   assert.equal(SnowFlake.default, ids);
   await app.close();
 });

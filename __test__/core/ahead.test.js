@@ -12,6 +12,7 @@ const { pathToFileURL } = require('node:url');
 const native = require('../../js/native.js');
 const { SnowFlakeModule } = require('../../js/nestjs.js');
 const { memory } = require('../../js/stores/memory.js');
+const { holdSlot } = require('../support/lease/held.js');
 const { removeDirectory } = require('../support/own-directory.js');
 const { requestOf } = require('../support/request.js');
 const {
@@ -138,13 +139,11 @@ test('the addon refuses a named node, too, whatever its scope', () => {
   for (const scope of ['auto', 'host', 'process']) {
     assert.deepEqual(native.open(request({ scope })), { kind: 'ahead-unrecorded', maxAhead: 250 });
   }
-  const window = { floor: -1, ceiling: 2 ** 41 - 1, inThread: false };
-  const channel = native.open(request({ window }));
+  const channel = native.open({ ...request(), lease: holdSlot(request()) });
   // Another thread of this process joins the lease.
   const ofThread = native.open(request({ ofThread: true }));
   // It may not move on to a node without one.
-  const { fault } = ofThread.moveTo(request({ workerId: 3 }));
-  assert.equal(fault.kind, 'ahead-unrecorded');
+  assert.equal(ofThread.moveTo(request({ workerId: 3 })).kind, 'ahead-unrecorded');
   ofThread.close();
   channel.close();
   native.open(request({ ownClock: true })).close();

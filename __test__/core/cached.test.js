@@ -27,6 +27,7 @@ const {
 } = require('../support/support.js');
 const { limitWait } = require('../support/limit-wait.js');
 const { memory } = require('../../js/stores/memory.js');
+const { faulty } = require('../support/lease/faulty.js');
 
 /** 16 IDs in a tick that no test outlives. */
 const scarce = { ...slow, sequenceBits: 4 };
@@ -284,12 +285,8 @@ test('what was taken ahead is not repeated after a kill', async () => {
 });
 
 test('a lease has a new ring for the slot that follows a lost one', async () => {
-  const store = memory();
-  // Holds do not expire, so that one can be taken over at any time.
-  const { acquire, renew } = store;
-  store.acquire = async (request) => ({ ...(await acquire(request)), expires: null });
-  const renewForEver = async (request) => ({ ...(await renew(request)), expires: null });
-  store.renew = renewForEver;
+  let clock = 0;
+  const store = faulty({ now: () => Date.now() + clock });
   const flake = await CachedSnowFlake.lease(store, { datacenterId: 5, ttl: 1000 });
   assert.ok(flake instanceof CachedSnowFlake);
   // A lease keeps nothing alive.
@@ -303,10 +300,8 @@ test('a lease has a new ring for the slot that follows a lost one', async () => 
       resolve();
     });
   });
-  store.renew = async () => {
-    store.renew = renewForEver;
-    return { isHeld: false, lost: 'taken' };
-  };
+  clock = 5000;
+  store.steal(lost);
   await limitWait(warned, 'SNOWFLAKE_SLOT_LOST');
   ids.push(...(await soon(() => flake.nextIds(1000))));
   clearInterval(alive);

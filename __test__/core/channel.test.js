@@ -7,7 +7,8 @@ const { setTimeout: sleep } = require('node:timers/promises');
 
 const { requestOf } = require('../support/request.js');
 const { CachedSnowFlake, SnowFlake, layouts, slow, soon, until } = require('../support/support.js');
-const { memory } = require('../../js/stores/memory.js');
+const { faulty } = require('../support/lease/faulty.js');
+const { holdSlot } = require('../support/lease/held.js');
 const native = require('../../js/native.js');
 
 const request = (more) => requestOf(slow, more);
@@ -58,11 +59,13 @@ test('IDs of one node are not taken back by another', () => {
 test('the rest of a lost slot’s block is not given to the ring of the next slot', () => {
   const ring = { boostPower: 1, paddingFactor: 50, scheduleInterval: 0, maxAge: 1000 };
   const layout = { ...layouts.node, sequenceBits: 8 };
-  const window = { floor: -1, ceiling: 2 ** 41 - 1, inThread: false };
-  const of = (workerId) => request({ layout, ring, workerId, window });
+  const of = (workerId) => {
+    const own = request({ layout, ring, workerId });
+    return { ...own, lease: holdSlot(own) };
+  };
   const channel = native.open(of(4));
   const left = largeBlockOf(channel);
-  assert.equal(channel.moveTo(of(5)).hasMoved, true);
+  assert.equal(channel.moveTo(of(5)), null);
   channel.giveBack(channel.memory, left.length - 1);
   for (let n = 0; n < 50; n++) {
     for (const id of blockOf(channel)) {
@@ -74,7 +77,7 @@ test('the rest of a lost slot’s block is not given to the ring of the next slo
 
 test('onRejectedPut is called after a slot was lost, too', async () => {
   let clock = 0;
-  const store = memory({ now: () => Date.now() + clock });
+  const store = faulty({ now: () => Date.now() + clock });
   let calls = 0;
   const flake = await CachedSnowFlake.lease(store, {
     datacenterId: 1,
@@ -87,14 +90,11 @@ test('onRejectedPut is called after a slot was lost, too', async () => {
   });
   await soon(flake.nextId);
   await until(() => calls > 2);
+  const lost = flake.workerId;
   // The store's time passes, and another holder takes the slot.
   clock = 5000;
-  const { id: namespace } = await store.open({ signal: new AbortController().signal });
-  const holder = { pid: 1, host: 'other', startedAt: new Date() };
-  const thief = { namespace, datacenterId: 1, workerIds: 1, owner: 'thief', holder, ttl: 60_000 };
-  const { signal } = new AbortController();
-  assert.equal((await store.acquire({ ...thief, ceiling: 0, signal })).workerId, 0);
-  await until(() => flake.workerId === 1 && flake.lease.state === 'held');
+  store.steal(lost);
+  await until(() => flake.workerId !== lost && flake.lease.state === 'held');
   await soon(flake.nextId);
   const before = calls;
   await until(() => calls > before + 2);

@@ -12,6 +12,7 @@ const { copyError, redactCause } = require('../../js/causes.js');
 const { forkWorkers } = require('../../js/cluster.js');
 const { SnowFlakeError, describe } = require('../../js/errors.js');
 const id = require('../../js/id.js');
+const native = require('../../js/native.js');
 const { SnowFlakeTransformer } = require('../../js/orm/typeorm-columns.js');
 const { withSnowFlake } = require('../../js/orm/prisma.js');
 const { idSchema } = require('../../js/schema.js');
@@ -19,7 +20,7 @@ const secrets = require('../../js/secrets.js');
 const { etcd } = require('../../js/stores/etcd.js');
 const { storeFailure } = require('../../js/stores/failures.js');
 const { redis } = require('../../js/stores/redis.js');
-const { readReply } = require('../../js/stores/replies.js');
+const { decode } = require('../../js/stores/register.js');
 const { parseUrl, serverOf, serverUrl } = require('../../js/stores/url.js');
 const { workerNode } = require('../../js/stores/worker-node.js');
 const { zookeeper } = require('../../js/stores/zookeeper.js');
@@ -29,6 +30,7 @@ const { refusing } = require('../support/echo.js');
 const { SnowFlake, layouts } = require('../support/support.js');
 
 const LENGTH = 1_000_000;
+const HELD = `snowdrift1 held ${'0'.repeat(32)} ${'0'.repeat(32)} -1 1 1 any 1 1`;
 const LIMIT_MS = 2000;
 
 /** What a text is full of. */
@@ -148,8 +150,9 @@ const READERS = {
     secrets.redactValue(text),
     secrets.hasPassword(text),
   ],
-  'a reply of a store': (text) => readReply('open', { id: text, layout: text }, {}),
-  'a holder': (text) => readReply('acquire', { holders: [{ host: text, startedAt: text }] }, {}),
+  'a value of a store': (text) => decode('store', text, text),
+  'a record of a store': (text) => native.readRecord(text, text),
+  'a holder': (text) => native.readRecord('slots/1/0/1', `${HELD} ${text}`),
   'an error of PostgreSQL': (text) => failureOf({ message: text, code: '28P01', detail: text }),
   'an error of MySQL': (text) =>
     failureOf({ message: text, code: 'ER_X', sqlMessage: text, sql: text }),

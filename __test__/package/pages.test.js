@@ -47,7 +47,7 @@ const NEEDS = {
 
 /** What tells that a program holds a slot, or asks a server for one: holds expire, and calls may take some seconds. */
 const LEASES =
-  /\blease\((?!memory)|\b(?:lease|state|from): |_LEASE = |--state |snowdrift (?:create|raise|recover) |\bLAG_MS\b|--port /;
+  /\blease\((?!memory)|\b(?:lease|state|from): |_LEASE = |--state |snowdrift namespace |\bLAG_MS\b|--port /;
 
 /** Pages whose blocks are steps on one database. */
 const STEPS = ['docs/migration-uuid.md'];

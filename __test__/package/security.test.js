@@ -25,6 +25,15 @@ function codeOf(path) {
     .map((line) => line.replace(/"(?:[^"\\]|\\.)*"/g, '""').replace(/\/\/.*/, ''));
 }
 
+/** Those before the tests of the file. */
+function productOf(path) {
+  const lines = codeOf(path);
+  const tests = lines.findIndex(
+    (line, n) => line === '#[cfg(test)]' && /^mod tests\b/.test(lines[n + 1]),
+  );
+  return tests === -1 ? lines : lines.slice(0, tests);
+}
+
 const UNSAFE = /\bunsafe\b/g;
 const rust = [...filesOf('src', '.rs'), ...filesOf('zookeeper/src', '.rs')];
 const js = [...filesOf('js', '.js'), 'zookeeper/index.js'];
@@ -82,6 +91,7 @@ test('few modules can reach the network, and none starts a program or runs text'
   );
   assert.deepEqual(network, [
     'js/cli/serve-http.js: http',
+    'js/cli/serve-peers.js: http',
     'js/cli/serve.js: dns/promises',
     'js/cli/serve.js: net',
     'js/stores/connect.js: net',
@@ -106,7 +116,7 @@ test('JavaScript writes no file: Rust creates them, with their modes', () => {
     assert.match(names, /: (?: ?(?:existsSync|readFile|readFileSync),?)+ $/);
   assert.deepEqual(uses(/require\('node:fs[^']*'\)(?!;)/g), []);
   const created = rust.flatMap((path) =>
-    codeOf(path)
+    productOf(path)
       .filter((line) => /\bFile::create\b|fs::write\(|fs::create_dir/.test(line))
       .map(() => path),
   );
@@ -116,7 +126,7 @@ test('JavaScript writes no file: Rust creates them, with their modes', () => {
 test('the environment is read by the names that are listed', () => {
   const names = uses(/process\.env\.(\w+)/g).map((found) => found.split(': ')[1]);
   const others = [...new Set(names)].filter((name) => !/^SNOWDRIFT_/.test(name)).sort();
-  assert.deepEqual(others, ['NODE_APP_INSTANCE', 'NODE_EXTRA_CA_CERTS', 'NO_COLOR']);
+  assert.deepEqual(others, ['NODE_APP_INSTANCE', 'NODE_EXTRA_CA_CERTS', 'NO_COLOR', 'workerId']);
 });
 
 test('the README states what an ID reveals where it introduces IDs', () => {

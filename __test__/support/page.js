@@ -171,7 +171,7 @@ async function runProgram(block, env, { schema, modules, tsconfig } = {}) {
     const printed = printedBy(code).map(shape);
     const all = (code.match(/console\.log\(/g) ?? []).length;
     const isServer = /forkWorkers\(|createServer\(/.test(code);
-    const isTest = /'node:test'/.test(code);
+    const isTest = /'node:test'|registerContract\(/.test(code);
     const ended = await run(process.execPath, [program], {
       cwd,
       env,

@@ -34,6 +34,7 @@ import {
   parse,
   toBase32,
 } from 'snowdrift/id';
+import { registerContract } from 'snowdrift/lease/contract';
 import { etcd } from 'snowdrift/lease/etcd';
 import { memory } from 'snowdrift/lease/memory';
 import { postgres, sql } from 'snowdrift/lease/postgres';
@@ -110,20 +111,27 @@ is<Promise<SnowFlake>>(SnowFlake.lease('redis://a', { maxClockSkew: 5, callTimeo
 is<Promise<SnowFlake>>(SnowFlake.lease(memory(), { datacenterId: 1, ttl: 5000 }));
 is<LeaseStore>(etcd('http://a:2379', { namespace: 'orders' }));
 is<LeaseStore>(postgres({ query: async () => ({ rows: [] }) }));
+is<LeaseStore>(
+  postgres({ query: async () => ({ rows: [] }) }, { namespace: 'orders', schema: 'ids' }),
+);
 is<string>(sql('mysql'));
 const own: LeaseStore = {
   name: 'own',
-  open: async ({ signal: _, ...namespace }) => namespace,
-  raise: async ({ namespace: id, floor = -1 }) => {
-    return { id, layout: '', ttl: 0, maxClockSkew: 0, maxAhead: 0, floor };
+  read: async (key, { signal }) => {
+    signal.throwIfAborted();
+    return { record: { token: '0123456789abcdef', text: key } };
   },
-  acquire: async ({ workerIds }) => ({ workerId: workerIds - 1, floor: -1, expires: null }),
-  renew: async ({ owner }) =>
-    owner === '' ? { isHeld: false, lost: 'taken' } : { isHeld: true, expires: 0, now: 0 },
-  release: async () => {},
+  write: async (_key, record, before) =>
+    before === undefined ? { isWritten: true } : { isWritten: false, found: record, now: 0 },
+  list: async (prefix) => ({ records: new Map([[prefix, { token: '', text: '' }]]) }),
   now: async () => Date.now(),
+  show: async ({ workerId }, holder) => {
+    is<number | undefined>(workerId ?? holder?.pid);
+  },
 };
+registerContract('own', (namespace) => ({ ...own, name: namespace }), { limit: 1000 });
 is<Promise<SnowFlake>>(SnowFlake.lease(own));
+is<Promise<SnowFlake>>(SnowFlake.lease(own, { workerId: 3 }));
 
 async function scopes() {
   await using leased = await SnowFlake.lease('file:///ids', { datacenterId: 1 });
@@ -191,8 +199,8 @@ flake.parse(1);
 SnowFlake.parse(1);
 // @ts-expect-error a worker ID is a number
 new SnowFlake({ workerId: '3' });
-// @ts-expect-error a lease takes any worker ID
-SnowFlake.lease('file:///ids', { workerId: 3 });
+// @ts-expect-error a worker ID that is claimed is a number, too
+SnowFlake.lease('redis://a', { workerId: '3' });
 // @ts-expect-error an instance is used
 SnowFlake.use({ datacenterId: 1 });
 // @ts-expect-error options are for use() and configure()
