@@ -5,11 +5,14 @@
 const assert = require('node:assert/strict');
 const { after, before, describe, test } = require('node:test');
 
-const { connect } = require('../../js/stores/connect.js');
 const { storm } = require('../support/amount.js');
 const { countDuplicatesOf } = require('../support/drawer.js');
-const { open: openNamespace } = require('../support/lease/contract.js');
-const { deleteNamespace } = require('../support/lease/namespaces.js');
+const {
+  clockOf,
+  createNamespace,
+  deleteNamespace,
+  slotsOf,
+} = require('../support/lease/namespaces.js');
 const { withHosts, within } = require('../support/lease/on-host.js');
 const { inRounds } = require('../support/lease/rounds.js');
 const { ENGINES, Server, missing, unusual } = require('../support/lease/servers.js');
@@ -36,21 +39,14 @@ async function newUrl(server, layout) {
   return url;
 }
 
-async function create(url, layout = '41/3/5/2/12') {
-  const store = await connect(new URL(url));
-  const limits = { ttl: TTL, maxClockSkew: OPTIONS.maxClockSkew, maxAhead: 500 };
-  await openNamespace(store, { layout: `${layout}@1+${layouts.node.epoch}`, ...limits });
-  await store.close?.();
+function create(url, layout) {
+  const { maxClockSkew } = OPTIONS;
+  return createNamespace(url, { layout, ttl: TTL, maxClockSkew, maxAhead: 500 });
 }
 
 /** The slots that a store says are held. */
 async function heldIn(url) {
-  const store = await connect(new URL(url));
-  try {
-    return (await store.slots()).slots.filter(({ isHeld }) => isHeld);
-  } finally {
-    await store.close?.();
-  }
+  return (await slotsOf(url)).filter(({ isHeld }) => isHeld);
 }
 
 /** Until a store says that so many slots are held. */
@@ -239,8 +235,8 @@ describe('processes of a host', { concurrency: 2 }, () => {
       skip: storm,
     }, async () => {
       await withHosts(3, async (host, taker, keeper) => {
-        const url = await newUrl(server, '41/5/1/2/12');
         const layout = { ...layouts.node, datacenterBits: 5, workerBits: 1 };
+        const url = await newUrl(server, layout);
         const options = { ...OPTIONS, layout, ttl: 2000 };
         const { processes, leases } = await opened(host, 3, url, options);
         // Of these, no slot expires.
@@ -454,28 +450,24 @@ describe('processes of a host', { concurrency: 2 }, () => {
     });
   });
 
-  test('etcd holds a slot for the ttl of the process that renews, not of the one that acquired it', {
+  test('a slot is held for the ttl of the process that renews, not of the one that acquired it', {
     skip: linux ?? missing('etcd'),
   }, async () => {
     const server = await Server.start('etcd');
-    /** The IDs of etcd's leases. */
-    const leasesOf = async () => {
-      const to = `${server.url.replace('etcd:', 'http:')}/v3/lease/leases`;
-      const { leases = [] } = await (await fetch(to, { method: 'POST', body: '{}' })).json();
-      return leases.map(({ ID }) => ID);
-    };
     try {
       await withHosts(2, async (host, other) => {
-        const url = await newUrl(server, '41/5/0/2/12');
         const layout = { ...layouts.node, datacenterBits: 5, workerBits: 0 };
+        const url = await newUrl(server, layout);
         const options = { ...OPTIONS, layout };
         const short = await opened(host, 1, url, { ...options, ttl: SHORT_TTL });
-        const [first] = await leasesOf();
+        const [{ expires }] = await slotsOf(url);
         const long = await opened(host, 1, url, options);
         assert.equal(long.leases[0].owner, short.leases[0].owner);
         short.processes[0].kill('SIGKILL');
-        const hasExpired = async () => !(await leasesOf()).includes(first);
-        await within(LATE, 'the lease of the short ttl expires', hasExpired);
+        const isLonger = async () => (await slotsOf(url))[0].expires > expires + TTL / 2;
+        await within(LATE, 'the other process renews', isLonger);
+        const isOver = async () => (await clockOf(url)) > expires;
+        await within(LATE, 'the hold of the short ttl is over', isOver);
         await assert.rejects(opened(other, 1, url, options), { code: 'ERR_SNOWFLAKE_NO_SLOT' });
         assert.deepEqual(await long.processes[0].warnings(), []);
       });

@@ -9,6 +9,7 @@ const { once } = require('node:events');
 const { mkdtempSync, readdirSync, rmSync } = require('node:fs');
 const { join } = require('node:path');
 const { afterEach, test } = require('node:test');
+const { setTimeout: sleep } = require('node:timers/promises');
 
 const { amount, storm } = require('../support/amount.js');
 const { createDirectory } = require('../support/own-directory.js');
@@ -65,17 +66,21 @@ async function sweep(datacenterId) {
   await flake.close();
 }
 
-const calls = (store, name) => store.calls.filter((call) => call.name === name);
+/** A register that describes its run, as servers do, so that joining its slots takes no renewal by others. */
+const described = (options) =>
+  Object.assign(faulty(options), { describeRun: async () => 'one run' });
+
+const heldSlots = ({ slots }) => slots.filter(({ kind }) => kind === 'held');
 
 hostTest('leases of one namespace share a slot', async ({ directory }) => {
   const store = faulty();
   // Other clients of the same records, as of another connection.
-  const other = faulty({ records: store.records });
+  const other = faulty({ stored: store.stored });
   const flakes = [await leased(store), await leased(store), await leased(other)];
   const owners = flakes.map(({ lease }) => lease.owner);
   assert.equal(new Set(owners).size, 1);
   assert.equal(new Set(flakes.map((flake) => flake.stats().page)).size, 1);
-  assert.equal(calls(store, 'acquire').length + calls(other, 'acquire').length, 1);
+  assert.equal(store.count('take') + other.count('take'), 1);
   assert.equal(pagesIn(directory).length, 1);
   const ids = flakes.flatMap((flake) => [...flake.nextIds(2000), flake.nextId()]);
   assert.equal(countDuplicates(ids), 0);
@@ -90,7 +95,7 @@ hostTest(
   'one of the leases of a namespace renews the slot',
   async () => {
     const store = faulty();
-    const other = faulty({ records: store.records });
+    const other = faulty({ stored: store.stored });
     const short = { ttl: SHORT_TTL };
     const flakes = [
       await leased(store, short),
@@ -98,7 +103,7 @@ hostTest(
       await leased(other, short),
     ];
     const before = flakes[0].lease.renewals;
-    const asked = () => calls(store, 'renew').length + calls(other, 'renew').length;
+    const asked = () => store.count('renew') + other.count('renew');
     const start = asked();
     await until(() => flakes[2].lease.renewals >= before + 4);
     // All see them, and they are no more than of one.
@@ -148,6 +153,21 @@ hostTest(
   },
 );
 
+hostTest('leases of one process that search at once get all slots, and one more none', async () => {
+  const store = faulty();
+  // Each takes its own time.
+  store.fault = () => sleep(Math.random() * 5);
+  const layout = { ...layouts.node, workerBits: 3 };
+  const leases = Array.from({ length: 9 }, () => leased(store, { layout, scope: 'process' }));
+  const settled = await Promise.allSettled(leases);
+  const refused = settled.filter(({ status }) => status === 'rejected');
+  assert.deepEqual(
+    refused.map(({ reason }) => reason.code),
+    ['ERR_SNOWFLAKE_NO_SLOT'],
+  );
+  assert.equal(heldSlots(store).length, 8);
+});
+
 hostTest('the last one to close releases, and others draw on until then', async () => {
   const store = faulty();
   const [first, second, third] = [await leased(store), await leased(store), await leased(store)];
@@ -155,22 +175,21 @@ hostTest('the last one to close releases, and others draw on until then', async 
   for (const flake of [first, second]) {
     await flake.close();
     ids.push(...third.nextIds(100), third.nextId());
-    assert.equal(calls(store, 'release').length, 0);
+    assert.equal(store.count('release'), 0);
     assert.equal(flake.lease.state, 'released');
   }
   assert.equal(third.lease.state, 'held');
   assert.equal(countDuplicates(ids), 0);
   const last = third.nextId();
   await third.close();
-  const [{ last: released }] = calls(store, 'release');
+  const [{ ceiling }] = store.calls.filter(({ does }) => does === 'release');
   const { epoch } = layouts.node;
-  assert.equal(released + epoch, third.parse(last).timestamp, 'up to its last ID');
-  const { slots } = await store.slots();
-  assert.ok(slots.every(({ isHeld }) => !isHeld));
+  assert.equal(ceiling + epoch, third.parse(last).timestamp, 'up to its last ID');
+  assert.deepEqual(heldSlots(store), []);
 });
 
 hostTest('one that closes while another one opens leaves it a slot', async () => {
-  const store = faulty();
+  const store = described();
   for (let n = 0; n < 30; n++) {
     const first = await leased(store);
     const [second] = await Promise.all([leased(store), first.close()]);
@@ -178,7 +197,72 @@ hostTest('one that closes while another one opens leaves it a slot', async () =>
     assert.equal(second.lease.state, 'held');
     await second.close();
   }
-  assert.equal(calls(store, 'release').length, calls(store, 'acquire').length);
+  assert.equal(store.count('release'), store.count('take'));
+});
+
+hostTest('one that closes while another one waits for its renewal leaves it no slot', async () => {
+  // Nothing else shows that the slot is of this store, and not of a copy.
+  const store = faulty();
+  const first = await leased(store);
+  const joining = leased(store);
+  await until(
+    () => store.calls.filter(({ name, of }) => name === 'read' && of === 'slot').length > 1,
+  );
+  const read = performance.now();
+  await first.close();
+  const second = await joining;
+  assert.ok(performance.now() - read < TTL, 'it does not wait for the end of the hold');
+  assert.notEqual(second.lease.owner, first.lease.owner);
+  assert.equal(typeof second.nextId(), 'bigint');
+  assert.equal(heldSlots(store).length, 1, 'and it frees the slot');
+});
+
+hostTest('two that take a slot at one time keep both until they close', async () => {
+  const stopped = faulty();
+  const other = faulty({ stored: stopped.stored });
+  let go;
+  const going = new Promise((resolve) => {
+    go = resolve;
+  });
+  stopped.fault = ({ does }) => does === 'take' && going;
+  // Its renewals are waited for.
+  const first = leased(stopped, { ttl: SHORT_TTL });
+  await until(() => stopped.count('take') > 0);
+  // While the first one is stopped, it waits for some calls.
+  const second = await leased(other, { ttl: SHORT_TTL, callTimeout: 50 });
+  go();
+  const two = [await first, second];
+  assert.notEqual(two[0].lease.owner, two[1].lease.owner);
+  // Later ones join the one with the lower worker ID.
+  two.sort((a, b) => a.workerId - b.workerId);
+  const third = await leased(other, { ttl: SHORT_TTL });
+  assert.equal(third.lease.owner, two[0].lease.owner);
+  const flakes = [...two, third];
+  const ids = flakes.flatMap((flake) => [...flake.nextIds(2000), flake.nextId()]);
+  assert.equal(countDuplicates(ids), 0);
+  // A renewal does not move them.
+  const { owner, renewals } = two[1].lease;
+  await until(() => two[1].lease.renewals > renewals);
+  assert.equal(two[1].lease.owner, owner);
+  assert.equal(heldSlots(stopped).length, 2);
+  await Promise.all(flakes.map((flake) => flake.close()));
+  assert.deepEqual(heldSlots(stopped), []);
+});
+
+hostTest('one that finds a slot of the host while it takes another one joins it', async () => {
+  const stopped = faulty();
+  const other = faulty({ stored: stopped.stored });
+  let go;
+  const going = new Promise((resolve) => {
+    go = resolve;
+  });
+  stopped.fault = ({ name }) => name === 'list' && going;
+  const first = leased(stopped);
+  await until(() => stopped.calls.some(({ name }) => name === 'list'));
+  const second = await leased(other, { callTimeout: 50 });
+  go();
+  assert.equal((await first).lease.owner, second.lease.owner);
+  assert.equal(heldSlots(stopped).length, 1);
 });
 
 hostTest('a slot that was lost moves all of them to one new slot, with one warning', async () => {
@@ -196,8 +280,7 @@ hostTest('a slot that was lost moves all of them to one new slot, with one warni
   process.on('warning', note);
   // As by another host, after the hold has expired.
   ahead = 2 * SHORT_TTL;
-  const [record] = store.records.slots.values();
-  Object.assign(record, { owner: '0'.repeat(32), expires: Date.now() + 60_000 });
+  store.steal(slot.workerId);
   await until(() => flakes.every(({ lease }) => lease.owner !== owner && lease.state === 'held'));
   await until(() => warnings.length > 0);
   assert.equal(new Set(flakes.map(({ lease }) => lease.owner)).size, 1);
@@ -225,8 +308,7 @@ hostTest('a page that was deleted is given up: all go on by another one', async 
   await until(() => flakes.every(draws) && pagesIn(directory).length === 1);
   await until(() => flakes[0].stats().page === flakes[1].stats().page);
   assert.equal(countDuplicates(ids), 0);
-  const { slots } = await store.slots();
-  assert.equal(slots.filter(({ isHeld }) => isHeld).length, 1, 'the slot before was released');
+  assert.equal(heldSlots(store).length, 1, 'the slot before was released');
 });
 
 hostTest(

@@ -13,15 +13,14 @@ const { promisify } = require('node:util');
 const { storm } = require('../support/amount.js');
 const { MAIN } = require('../support/cli.js');
 const { Drawer, countDuplicatesOf } = require('../support/drawer.js');
-const { open: openNamespace } = require('../support/lease/contract.js');
-const { deleteNamespace } = require('../support/lease/namespaces.js');
+const { faulty } = require('../support/lease/faulty.js');
+const { createNamespace, deleteNamespace, slotsOf } = require('../support/lease/namespaces.js');
 const { withHosts } = require('../support/lease/on-host.js');
 const { inRounds } = require('../support/lease/rounds.js');
 const { ENGINES, Server, missing, unusual } = require('../support/lease/servers.js');
 const { limitWait } = require('../support/limit-wait.js');
 const { connect } = require('../../js/stores/connect.js');
-const { memory } = require('../../js/stores/memory.js');
-const { SnowFlake, layouts, patience } = require('../support/support.js');
+const { SnowFlake, layouts, patience, rejects } = require('../support/support.js');
 
 const HOLDERS = 4;
 const TTL = 3000;
@@ -119,7 +118,7 @@ async function recover({ server }) {
   const { timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits } = layout;
   const bits = [timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits];
   const terms = ['--ttl', TTL, '--max-clock-skew', SKEW, '--max-ahead', AHEAD].map(String);
-  const args = ['recover', server.url, ...terms, '--layout', bits.join('/')];
+  const args = ['namespace', 'recover', server.url, ...terms, '--layout', bits.join('/')];
   await promisify(execFile)(process.execPath, [MAIN, ...args]);
 }
 
@@ -146,35 +145,139 @@ const LOSSES = {
   },
 };
 
+/** A store of the same records as a server's: another database of it, or one on another server. */
+const COPIES = {
+  async postgres(url) {
+    const client = new (require('pg').Client)({ connectionString: url });
+    await client.connect();
+    await client.query('CREATE DATABASE staging');
+    await client.end();
+    return { url: url.replace(/postgres$/, 'staging') };
+  },
+  async mysql(url) {
+    const client = await require('mysql2/promise').createConnection(url);
+    await client.query('CREATE DATABASE staging');
+    await client.end();
+    return { url: url.replace(/mysql$/, 'staging') };
+  },
+  redis: async (url) => ({ url: `${url}/3` }),
+  async other(_, engine) {
+    const server = await Server.start(engine);
+    return { url: server.url, stop: () => server.stop() };
+  },
+};
+
+async function copyRecords(from, to) {
+  const [source, target] = await Promise.all([from, to].map((url) => connect(new URL(url))));
+  const { signal } = new AbortController();
+  const { records } = await source.list('', { signal });
+  for (const [key, record] of records) await target.write(key, record, undefined, { signal });
+  await Promise.all([source.close(), target.close()]);
+}
+
 describe('a process that joins its host', {
   skip: process.platform !== 'linux' && 'tried on Linux, with its memory file system',
+  // They mostly wait.
+  concurrency: 2,
 }, () => {
+  /** IDs that each of these has drawn: how many, and how many repeat. */
+  const countAll = async (processes) => {
+    const all = await Promise.all(processes.map((process) => process.drawn()));
+    const ids = all.map(({ ids }) => ids);
+    return [ids.reduce((sum, { length }) => sum + length, 0), countDuplicatesOf(ids)];
+  };
+  const drawsOn = (process) =>
+    limitWait(
+      process.run(async (scene) => {
+        const end = scene.drawn.length + 200;
+        while (scene.drawn.length < end) await new Promise((resolve) => setTimeout(resolve, 10));
+      }),
+      'it draws',
+      { ms: LATE },
+    );
+  // Two slots, so that a process which takes one has that of another host.
+  const two = { ...layout, workerBits: 1 };
+  const options = { datacenterId: 1, layout: two, callTimeout: 60_000 };
+
   for (const engine of ENGINES) {
     test(`${engine}: and finds that the store went back starts above what others may issue`, {
       skip: unusual(engine),
-    }, async () => {
+    }, async (t) => {
       const server = await Server.start(engine);
       try {
         await withHosts(2, async (...hosts) => {
-          const limits = { ttl: 2 * TTL, maxClockSkew: SKEW };
-          const waits = { callTimeout: 60_000, waitForSlot: 60_000 };
-          const options = { datacenterId: 1, layout, ...limits, ...waits };
-          const store = await connect(new URL(server.url));
-          await openNamespace(store, { layout: `41/5/3/2/12@1+${layout.epoch}`, ...limits });
-          await store.close();
+          const limits = { ttl: TTL, maxClockSkew: SKEW };
+          await createNamespace(server.url, { layout: two, ...limits });
+          const all = { ...options, ...limits };
           await server.backUp();
-          const ceilings = [];
-          for (const host of hosts) {
-            const process = host.start();
-            ceilings.push((await process.open(server.url, options)).ceiling);
-            // It notices nothing.
-            process.kill('SIGSTOP');
-          }
+          const holders = hosts.map((host) => host.start());
+          const held = await Promise.all(holders.map((process) => process.open(server.url, all)));
+          await Promise.all(holders.map((process) => process.draw()));
+          await Promise.all(holders.map(drawsOn));
+          // They notice nothing.
+          for (const process of holders) process.kill('SIGSTOP');
           await server.restore();
-          const { floor } = await hosts[0].start().open(server.url, options);
+          const joiner = hosts[0].start();
+          // By the page, the host has a slot that the store does not know.
+          await rejects(joiner.open(server.url, all), 'ERR_SNOWFLAKE_CONFLICT');
+          assert.deepEqual(await slotsOf(server.url), [], 'it takes no slot');
+          for (const process of holders) process.kill('SIGCONT');
+          const patient = { ...all, waitForSlot: LATE };
+          const opening = async () => {
+            for (;;) {
+              const opened = await joiner.open(server.url, patient).catch((error) => error);
+              if (opened.code !== 'ERR_SNOWFLAKE_CONFLICT') return opened;
+            }
+          };
+          const { floor } = await limitWait(opening(), 'it has a slot', { ms: LATE });
+          const ceilings = held.map(({ ceiling }) => ceiling);
           assert.ok(floor >= Math.max(...ceilings), `${floor} is below ${ceilings}`);
+          await joiner.draw();
+          await Promise.all([...holders, joiner].map(drawsOn));
+          const [count, duplicates] = await countAll([...holders, joiner]);
+          t.diagnostic(`${count} IDs, ${duplicates} duplicates`);
+          assert.equal(duplicates, 0);
         });
       } finally {
+        await server.stop();
+      }
+    });
+
+    test(`${engine}: by a copy of the store, does not join the page of the store`, {
+      skip: unusual(engine),
+    }, async (t) => {
+      const server = await Server.start(engine);
+      const copy = await (COPIES[engine] ?? COPIES.other)(server.url, engine);
+      try {
+        await withHosts(2, async (host, other) => {
+          // No busy machine makes the slots expire.
+          const limits = { ttl: 60_000, maxClockSkew: SKEW };
+          await createNamespace(server.url, { layout: two, ...limits });
+          const patient = { ...options, ...limits };
+          const [holder, trial] = [host.start(), host.start()];
+          const { owner } = await holder.open(server.url, patient);
+          await holder.draw();
+          await copyRecords(server.url, copy.url);
+          // By the copy, the slot is the page's.
+          await rejects(trial.open(copy.url, { ...patient, ttl: TTL }), 'ERR_SNOWFLAKE_CONFLICT');
+          // So in the store the slot did not expire, and other hosts get other ones.
+          const rivals = [other.start(), other.start()];
+          for (const rival of rivals) {
+            const own = { ...patient, scope: 'process' };
+            const opened = rival.open(server.url, own);
+            if (rival === rivals[0]) await opened;
+            else await rejects(opened, 'ERR_SNOWFLAKE_NO_SLOT');
+          }
+          await rivals[0].draw();
+          await Promise.all([holder, rivals[0]].map(drawsOn));
+          const [count, duplicates] = await countAll([holder, rivals[0]]);
+          t.diagnostic(`${count} IDs, ${duplicates} duplicates`);
+          assert.equal(duplicates, 0);
+          const now = await holder.lease();
+          assert.deepEqual([now.owner, now.lost], [owner, undefined]);
+        });
+      } finally {
+        await copy.stop?.();
         await server.stop();
       }
     });
@@ -232,14 +335,12 @@ describe('a namespace', { concurrency: 2, skip: storm }, () => {
   }
 
   test('a slot that another holder has before the hold has expired shows an older record', async () => {
-    const records = { slots: new Map() };
+    const store = faulty();
     const options = { datacenterId: 1, layout: { ...layout, workerBits: 0 }, ttl: 1500 };
     const warned = once(process, 'warning');
-    const flake = await SnowFlake.lease(memory({ records }), options);
+    const flake = await SnowFlake.lease(store, options);
     // As one that acquired it from a record in which it was free, and has renewed since.
-    const [slot] = records.slots.values();
-    slot.owner = '0'.repeat(32);
-    slot.ceiling += 60_000;
+    store.steal(0, { ttl: 10_000 });
     const [{ code, message }] = await limitWait(warned, 'a warning', { ms: LATE });
     assert.equal(code, 'SNOWFLAKE_NAMESPACE_LOST');
     assert.match(message, /is recorded with an older ceiling/);

@@ -16,6 +16,7 @@ import { parseArgs } from 'node:util';
 
 const require = createRequire(import.meta.url);
 const pg = require('pg');
+const { slotsOf } = require('../support/lease/namespaces.js');
 const { Server } = require('../support/lease/servers.js');
 const { Peer } = require('../support/peer.js');
 
@@ -110,9 +111,7 @@ try {
     "SELECT query, calls FROM pg_stat_statements WHERE query ILIKE '%snowdrift_%' AND query NOT ILIKE '%pg_stat%' ORDER BY calls DESC",
   );
   const elapsed = (performance.now() - before) / 1000;
-  const slots = await admin.query(
-    'SELECT COUNT(*) AS held FROM snowdrift_slots WHERE owner IS NOT NULL AND expires > CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)',
-  );
+  const slots = await slotsOf(server.url);
   const connections = await admin.query(
     "SELECT COUNT(*) AS open FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()",
   );
@@ -122,7 +121,9 @@ try {
     `${hosts} hosts of ${processes} processes, ${datacenters} datacenter IDs, ttl ${ttl} ms, scope '${scope ?? 'auto'}'`,
   );
   console.log(`processes: ${JSON.stringify(count(outcomes))}`);
-  console.log(`slots in use: ${slots.rows[0].held} of ${32 * datacenters}`);
+  console.log(
+    `slots in use: ${slots.filter(({ isHeld }) => isHeld).length} of ${32 * datacenters}`,
+  );
   console.log(`connections to the server: ${connections.rows[0].open}`);
   console.log(
     `in ${elapsed.toFixed(1)} s: ${rate(statements.rows).toFixed(2)} statements a second, ${rate(statements.rows.filter(isChange)).toFixed(2)} renewals a second`,

@@ -145,42 +145,79 @@ function countDuplicatesOf(arrays) {
   return duplicates;
 }
 
-/** A LeaseStore that breaks a rule. */
+/** The word of a slot's text that is its ceiling. */
+const CEILING = 5;
+
+/** A register by which a rule is broken. */
 async function planted(fault, engine) {
   const { connect } = require('../../js/stores/connect.js');
-  const store = await connect(new URL(engine));
-  const { acquire, renew } = store;
-  if (fault === 'floor') {
-    // Rule 1: the floor itself is taken for free.
-    const atFloor = async (request) => {
-      const { floor, ...rest } = await acquire(request);
-      return { ...rest, floor: floor - 1 };
+  const register = await connect(new URL(engine));
+  const { list, read, write } = register;
+  const isSlot = (key) => key.startsWith('slots/') && !key.endsWith('/made');
+  let hasSlot = false;
+  /** Notes that the process has a slot, after it was written. */
+  const onceHeld =
+    (call) =>
+    async (key, record, ...rest) => {
+      const reply = await call(key, record, ...rest);
+      hasSlot ||= isSlot(key) && record.text.includes(' held ') && reply.isWritten;
+      return reply;
     };
-    return { ...store, acquire: atFloor };
+  switch (fault) {
+    case 'floor': {
+      // The floor itself is taken for free.
+      const atFloor = async (prefix, limits) => {
+        const { records, ...rest } = await list(prefix, limits);
+        const lower = ([key, { token, text }]) => {
+          const words = text.split(' ');
+          if (words.length > CEILING) words[CEILING] -= 1;
+          return [key, { token, text: words.join(' ') }];
+        };
+        return { ...rest, records: new Map([...records].map(lower)) };
+      };
+      return { ...register, list: atFloor };
+    }
+    case 'horizon': {
+      // A namespace that is missing is taken for one that never was.
+      const withoutFloor = (key, { token, text }, ...rest) =>
+        write(
+          key,
+          { token, text: key === 'namespace' ? text.replace(/\S+$/, '-1') : text },
+          ...rest,
+        );
+      return { ...register, mayForget: false, write: withoutFloor };
+    }
+    case 'cap': {
+      // Ceilings are capped by the holder's own clock.
+      const byOwnClock =
+        (call) =>
+        async (...values) => ({ ...(await call(...values)), now: Date.now() });
+      return {
+        ...register,
+        ...{ read: byOwnClock(read), write: byOwnClock(write), list: byOwnClock(list) },
+        now: async () => Date.now(),
+      };
+    }
+    case 'owner': {
+      // Whoever renews is taken for the owner.
+      const taken = async (key, record, before, limits) => {
+        const reply = await write(key, record, before, limits);
+        return hasSlot && isSlot(key) ? { isWritten: true, now: reply.now } : reply;
+      };
+      return { ...register, write: onceHeld(taken) };
+    }
+    case 'unconfirmed': {
+      // What was asked for is taken for confirmed.
+      const sent = async (...values) => {
+        const written = write(...values);
+        if (!hasSlot || !isSlot(values[0])) return written;
+        written.catch(() => {});
+        return { isWritten: true, now: Date.now() };
+      };
+      return { ...register, write: onceHeld(sent) };
+    }
   }
-  if (fault === 'horizon') {
-    // A namespace that is missing is taken for one that never was.
-    return {
-      ...store,
-      mayForget: false,
-      open: (request) => store.open({ ...request, floor: -1 }),
-      raise: async ({ floor, ...rest }) => ({ ...(await store.raise(rest)), floor }),
-    };
-  }
-  return {
-    ...store,
-    renew: {
-      // Rule 5: ceilings are capped by the holder's own clock.
-      cap: async (request) => ({ ...(await renew(request)), now: Date.now() }),
-      // Rule 3: whoever renews is taken for the owner.
-      owner: async (request) => ({ ...(await renew(request)), isHeld: true, expires: Date.now() }),
-      // Rule 4: what was asked for is taken for confirmed.
-      unconfirmed: async (request) => {
-        renew(request).catch(() => {});
-        return { isHeld: true, expires: Date.now() };
-      },
-    }[fault],
-  };
+  throw new Error(`no fault is called ${fault}`);
 }
 
 async function open({ engine, planted: fault, cached, waits, ...options }) {
@@ -188,7 +225,7 @@ async function open({ engine, planted: fault, cached, waits, ...options }) {
   if (waits) {
     // Loads all that it takes, so that it has a lease soon.
     const store = await require('../../js/stores/connect.js').connect(new URL(engine));
-    await store.now();
+    await store.now({ signal: new AbortController().signal });
     await store.close();
     process.send({ isReady: true });
     await once(process, 'message');

@@ -152,7 +152,7 @@ class Fleet {
     await this.#stop([drawer], this.#between(0, TTL * 2));
   }
 
-  /** Deletes the namespace. Other stores than Redis cannot know that there was one: see `snowdrift recover`. */
+  /** Deletes the namespace. Other stores than Redis cannot know that there was one: see `snowdrift namespace recover`. */
   async #lose() {
     if (this.#server.engine === 'redis') return deleteNamespace(this.#server, 'default');
     this.#link.cut();
@@ -168,7 +168,7 @@ class Fleet {
     const { timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits } = this.#layout;
     const bits = [timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits];
     const terms = ['--ttl', TTL, '--max-clock-skew', SKEW, '--max-ahead', AHEAD].map(String);
-    const args = ['recover', this.#server.url, ...terms, '--layout', bits.join('/')];
+    const args = ['namespace', 'recover', this.#server.url, ...terms, '--layout', bits.join('/')];
     await promisify(execFile)(process.execPath, [MAIN, ...args]);
   }
 

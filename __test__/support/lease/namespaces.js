@@ -1,7 +1,14 @@
 'use strict';
-// How an operator deletes a namespace, by the store's own means.
+// What operators do to a namespace: create it ahead, look at its slots, and delete it, by the store's own means.
+
+const { randomBytes } = require('node:crypto');
 
 const { loadAddon } = require('../../../js/addon.js');
+const { layouts } = require('../../../js/index.js');
+const native = require('../../../js/native.js');
+const { connect } = require('../../../js/stores/connect.js');
+
+const { signal } = new AbortController();
 
 const DELETE = {
   async postgres(url) {
@@ -22,7 +29,7 @@ const DELETE = {
 
   async redis(url, namespace) {
     const client = new (require('ioredis'))(url);
-    await client.del(`snowdrift:${namespace}`);
+    await client.del(`snowdrift:${namespace}:records`);
     client.disconnect();
   },
 
@@ -41,18 +48,24 @@ const DELETE = {
 
   async zookeeper(url, namespace) {
     const { directory, load } = require('snowdrift-zookeeper');
-    const { connect } = loadAddon('snowdrift-zookeeper', directory, load);
-    const session = await connect(url.slice('zookeeper://'.length), 10_000);
+    const session = await loadAddon('snowdrift-zookeeper', directory, load).connect(
+      url.slice('zookeeper://'.length),
+      10_000,
+    );
     /** Children first. */
     const below = async (path) => {
       const children = await session.children(path);
       const deeper = await Promise.all(children.map((child) => below(`${path}/${child}`)));
       return [...deeper.flat(), path];
     };
-    const paths = await below(`/snowdrift/${namespace}`);
-    const { isDone } = await session.change(paths.map((path) => ({ kind: 'delete', path })));
+    // Holders change it meanwhile.
+    for (let tries = 0, isDone = false; !isDone; tries++) {
+      if (tries === 50) throw new Error('its nodes keep changing');
+      const paths = await below(`/snowdrift/${namespace}`).catch(() => undefined);
+      if (paths === undefined) continue;
+      ({ isDone } = await session.change(paths.map((path) => ({ kind: 'delete', path }))));
+    }
     session.close();
-    if (!isDone) throw new Error('its nodes changed meanwhile');
   },
 };
 
@@ -61,4 +74,49 @@ async function deleteNamespace(server, namespace) {
   await DELETE[server.engine](server.url, namespace);
 }
 
-module.exports = { deleteNamespace };
+/** Runs `use` with a register, which it opens by a URL if it is one, and closes then. */
+async function withRegister(store, use) {
+  if (typeof store !== 'string') return use(store);
+  const register = await connect(new URL(store));
+  try {
+    return await use(register);
+  } finally {
+    await register.close?.();
+  }
+}
+
+/**
+ * Creates a namespace as `snowdrift namespace create --new` does, so that its first holder does not wait on Redis, whatever
+ * the limits.
+ * @param store a register, or a URL
+ */
+async function createNamespace(store, { layout = layouts.node, ...limits } = {}) {
+  const { ttl, maxClockSkew, maxAhead } = {
+    ...{ ttl: 60_000, maxClockSkew: 10_000, maxAhead: 0 },
+    ...limits,
+  };
+  const id = randomBytes(16).toString('hex');
+  const text = native.namespaceText(id, layout, ttl, maxClockSkew, maxAhead, '-1');
+  const record = { token: randomBytes(8).toString('hex'), text };
+  await withRegister(store, (register) =>
+    register.write('namespace', record, undefined, { signal }),
+  );
+}
+
+/** The slots of a store, as `snowdrift slots` shows them: `isHeld` by the store's clock. */
+function slotsOf(store) {
+  return withRegister(store, async (register) => {
+    const { records } = await register.list('slots/', { signal });
+    const now = await register.now({ signal });
+    const values = [...records].map(([key, { text }]) => native.readRecord(key, text));
+    const slots = values.filter((value) => value?.kind === 'slot');
+    return slots.map((slot) => ({ ...slot, isHeld: slot.isHeld && slot.expires > now }));
+  });
+}
+
+/** A store's clock, Unix ms. */
+function clockOf(store) {
+  return withRegister(store, (register) => register.now({ signal }));
+}
+
+module.exports = { clockOf, createNamespace, deleteNamespace, slotsOf };

@@ -7,7 +7,7 @@
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 
-const CALLS = ['now', 'open', 'raise', 'acquire', 'renew', 'release'];
+const CALLS = ['read', 'write', 'list', 'now'];
 
 /** A process that leases, seen from its parent. */
 class Sharer {
@@ -32,6 +32,8 @@ class Sharer {
     sharer.#child = spawn(command, args, {
       env: { ...process.env, ...env },
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      // A list is a Map.
+      serialization: 'advanced',
     });
     const started = once(sharer.#child, 'message').then(([pid]) => pid);
     const ended = once(sharer.#child, 'exit').then(() => {
@@ -43,15 +45,18 @@ class Sharer {
     return sharer;
   }
 
-  async #hear({ warning, call, request, id, answer, error }) {
+  async #hear({ warning, call, values, id, answer, error }) {
     if (warning !== undefined) return this.warnings.push(warning);
     if (call === undefined) {
       const { resolve, reject } = this.#answers.get(id);
       return error === undefined ? resolve(answer) : reject(Object.assign(new Error(), error));
     }
     const { signal } = new AbortController();
-    const answered = await this.#store[call]({ ...request, signal });
-    if (this.#child.connected) this.#child.send({ id, answered });
+    const reply = await this.#store[call](...values, { signal }).then(
+      (answered) => ({ id, answered }),
+      ({ message }) => ({ id, failed: message }),
+    );
+    if (this.#child.connected) this.#child.send(reply);
   }
 
   /** Has it do one of the things below. */
@@ -79,8 +84,8 @@ class Sharer {
   }
 
   /** IDs that it draws for some ms, as BigInts; refusals are passed over. */
-  async draw(ms) {
-    return (await this.#do('draw', ms)).map(BigInt);
+  draw(ms) {
+    return this.#do('draw', ms);
   }
 
   async kill(signal = 'SIGKILL') {
@@ -98,10 +103,11 @@ function run() {
   let flake;
   const store = { name: 'of the parent' };
   for (const call of CALLS) {
-    store[call] = ({ signal: _, ...request } = {}) =>
-      new Promise((resolve) => {
-        calls.set(count, resolve);
-        process.send({ id: count++, call, request });
+    store[call] = (...values) =>
+      new Promise((resolve, reject) => {
+        calls.set(count, { resolve, reject });
+        // Without the options: a signal stays here.
+        process.send({ id: count++, call, values: values.slice(0, -1) });
       });
   }
   const things = {
@@ -124,7 +130,7 @@ function run() {
       // Once at least, on a machine that is late.
       do {
         try {
-          for (let n = 0; n < 10; n++) ids.push(flake.nextIdString());
+          for (let n = 0; n < 10; n++) ids.push(flake.nextId());
         } catch {}
         await new Promise((resolve) => setTimeout(resolve, 1));
       } while (Date.now() < end);
@@ -133,8 +139,11 @@ function run() {
   };
   process.on('warning', ({ code }) => process.send({ warning: code }));
   process.on('disconnect', () => process.exit());
-  process.on('message', async ({ id, answered, what, args }) => {
-    if (what === undefined) return calls.get(id)(answered);
+  process.on('message', async ({ id, answered, failed, what, args }) => {
+    if (what === undefined) {
+      const { resolve, reject } = calls.get(id);
+      return failed === undefined ? resolve(answered) : reject(new Error(failed));
+    }
     try {
       process.send({ id, answer: await things[what](...args) });
     } catch ({ code, message }) {

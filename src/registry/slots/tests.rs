@@ -24,7 +24,7 @@ fn times_beside_a_lock(epoch_ms: i64, datacenter_ids: &[u64]) -> Vec<Duration> {
     let memory = tempfile::tempdir_in("/dev/shm").expect("a directory in memory");
     let slots = tempfile::tempdir().expect("a directory");
     let mut request = wanted(memory.path(), slots.path(), epoch_ms);
-    let host = request.host().unwrap().expect("it was asked for");
+    let host = request.host().expect("it is found").expect("it was asked for");
     let By::Record(recording) = &request.by else { panic!("it is for a slot") };
     let key = Slots::open(&request, recording).expect("it is there").key();
     let lock = host.lock_leases(key).expect("it is there").expect("nobody has it");
