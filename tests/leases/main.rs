@@ -9,11 +9,17 @@
 //! |---|---|
 //! | `pages` | the pages of all hosts, and what the protocol may ask of them |
 //! | `world` | all that processes share, its steps and faults, and what must not happen |
+//! | `register` | a store as a map |
+//! | `fleet` | many hosts for hours, in virtual time, with faults from a seed |
 //! | `plain` | what needs no search: claims, refusals, many slots |
 //! | `tests` | what holds, and which [`Broken`](world::Broken) parts are found |
 
+#[path = "../amount/mod.rs"]
+mod amount;
+mod fleet;
 mod pages;
 mod plain;
+mod register;
 #[path = "../shared/search.rs"]
 mod search;
 mod tests;

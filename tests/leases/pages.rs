@@ -1,13 +1,31 @@
 //! The pages of all hosts. A machine has the number of its page only, so that a state of the world is plain data.
 
 use std::cell::{Cell, RefCell};
+use std::hash::{Hash, Hasher};
 
 use snowdrift::authority::lease::{At, Host, Joinable, LeasePage, Loss, Phase, Token};
 use snowdrift::core::layout::Tick;
 use snowdrift::core::sequencer::Window;
 
-/// Processes of one host.
-pub const PROCESSES: usize = 2;
+/// When a page was renewed last, by which process, and how often. The driver goes by it; it makes no other state for a search.
+#[derive(Clone, Debug, Default)]
+pub struct Renewed {
+    pub at: i64,
+    pub by: usize,
+    pub count: u64,
+}
+
+impl PartialEq for Renewed {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Renewed {}
+
+impl Hash for Renewed {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
 
 /// What the processes of a host share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -20,15 +38,16 @@ pub struct Page {
     pub ceiling: Tick,
     pub expires: i64,
     pub known: Option<Token>,
-    /// The announced tokens, with their predecessors.
-    pub cells: [Option<(Token, Token)>; PROCESSES],
+    /// The announced tokens, with their predecessors, by process.
+    pub cells: Vec<Option<(Token, Token)>>,
     pub run: u64,
     pub loss: Option<Loss>,
     pub is_asked: bool,
     /// It has lost its name.
     pub is_gone: bool,
-    /// The processes that use it.
-    pub users: [bool; PROCESSES],
+    /// The processes that use it, a bit for each.
+    pub users: u32,
+    pub renewed: Renewed,
     /// The highest tick issued; the floor where none was.
     pub issued: Tick,
     /// Up to here its window may overlap with others: it was cloned, or the data went back.
@@ -59,6 +78,8 @@ thread_local! {
     static ALIASES: RefCell<Vec<Alias>> = const { RefCell::new(Vec::new()) };
     pub static PAGES: RefCell<Vec<Page>> = const { RefCell::new(Vec::new()) };
     pub static WRONG: Cell<Wrong> = const { Cell::new(Wrong::Nothing) };
+    /// The pages that a step has changed.
+    pub static CHANGED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
     /// The host and process whose step it is.
     static ACTOR: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
@@ -86,6 +107,11 @@ impl Numbered {
     pub fn with<R>(self, does: impl FnOnce(&mut Page) -> R) -> R {
         let number = ALIASES.with_borrow(|aliases| number_on(ACTOR.get().0, self.0, aliases));
         PAGES.with_borrow_mut(|pages| does(&mut pages[number]))
+    }
+
+    fn change<R>(self, does: impl FnOnce(&mut Page) -> R) -> R {
+        CHANGED.with_borrow_mut(|changed| changed.push(self.0));
+        self.with(does)
     }
 }
 
@@ -121,6 +147,9 @@ impl LeasePage for Numbered {
         let (_, process) = ACTOR.get();
         let cell = if wrong(Wrong::SharedCell) { 0 } else { process };
         self.with(|page| {
+            if page.cells.len() <= cell {
+                page.cells.resize(cell + 1, None);
+            }
             let own = &mut page.cells[cell];
             let is_left = own.is_some_and(|(_, of)| of == before);
             if !is_left || wrong(Wrong::SharedCell) {
@@ -141,12 +170,16 @@ impl LeasePage for Numbered {
     fn run(&self) -> u64 {
         self.with(|page| page.run)
     }
-    fn confirm(&self, ceiling: Tick, expires: i64, _: bool, at: At) {
-        self.with(|page| {
+    fn confirm(&self, ceiling: Tick, expires: i64, is_renewal: bool, at: At) {
+        self.change(|page| {
             if page.phase != Phase::Ended {
                 page.ceiling = page.ceiling.max(ceiling);
                 page.expires = page.expires.max(expires);
                 (page.run, page.is_asked) = (at.run, false);
+                if is_renewal {
+                    let (count, by) = (page.renewed.count + 1, ACTOR.get().1);
+                    page.renewed = Renewed { at: at.mono, by, count };
+                }
             }
         });
     }
@@ -161,7 +194,7 @@ impl LeasePage for Numbered {
         self.confirm(window.ceiling, expires, true, at);
     }
     fn end(&self, why: Loss) -> Option<Tick> {
-        self.with(|page| {
+        self.change(|page| {
             let is_first = page.phase != Phase::Ended;
             if is_first {
                 page.phase = Phase::Ended;
@@ -174,11 +207,11 @@ impl LeasePage for Numbered {
         self.with(|page| page.loss)
     }
     fn ask(&self) {
-        self.with(|page| page.is_asked = true);
+        self.change(|page| page.is_asked = true);
     }
     fn is_shared(&self) -> bool {
         let (_, process) = ACTOR.get();
-        self.with(|page| (0..PROCESSES).any(|other| other != process && page.users[other]))
+        self.with(|page| page.users & !(1 << process) != 0)
     }
     fn is_gone(&self) -> bool {
         self.with(|page| page.is_gone)
@@ -192,6 +225,8 @@ pub struct Here {
     pub store: usize,
     /// Whether nobody can create pages.
     pub is_full: bool,
+    /// Whether another process of the host takes a slot.
+    pub is_locked: bool,
 }
 
 impl Host for Here {
@@ -206,9 +241,10 @@ impl Host for Here {
             };
             match pages.iter().position(open) {
                 Some(at) => {
-                    pages[at].users[process] = true;
+                    pages[at].users |= 1 << process;
                     Joinable::Page(Numbered(at))
                 }
+                None if self.is_locked => Joinable::Soon,
                 None => Joinable::None,
             }
         })
@@ -224,8 +260,6 @@ impl Host for Here {
             if self.is_full || pages.iter().any(living) {
                 return None;
             }
-            let mut users = [false; PROCESSES];
-            users[process] = true;
             pages.push(Page {
                 host,
                 owner: self.fresh,
@@ -235,12 +269,13 @@ impl Host for Here {
                 ceiling: -1,
                 expires: 0,
                 known: None,
-                cells: [None; PROCESSES],
+                cells: Vec::new(),
                 run: 0,
                 loss: None,
                 is_asked: false,
                 is_gone: false,
-                users,
+                users: 1 << process,
+                renewed: Renewed::default(),
                 issued: -1,
                 excused: -1,
                 store: self.store,
@@ -252,8 +287,8 @@ impl Host for Here {
     fn leave(&self, page: &Numbered) -> bool {
         let (_, process) = ACTOR.get();
         page.with(|page| {
-            page.users[process] = false;
-            page.users == [false; PROCESSES]
+            page.users &= !(1 << process);
+            page.users == 0
         })
     }
 }

@@ -9,13 +9,15 @@ use snowdrift::authority::lease::{
 };
 use snowdrift::core::layout::{Layout, Tick};
 
-use super::pages::{self, Alias, Here, Numbered, PAGES, PROCESSES, Page, number_on};
+use super::pages::{self, Alias, CHANGED, Here, Numbered, PAGES, Page, number_on};
 use super::search::Model;
 
 /// The ttl of all holders, in ticks.
 pub const TTL: i64 = 1;
 /// More writes than a process needs within the bounds, whatever the others do.
 const MOST_WRITES: u64 = 40;
+/// Processes of one host.
+const MOST_PROCESSES: usize = 2;
 /// When the search begins.
 const START: i64 = 10;
 
@@ -437,12 +439,13 @@ impl World {
         pages::set_actor(process.host, process.number, &self.aliases);
         PAGES.set(std::mem::take(&mut self.pages));
         // By its writer, so that the order in which processes draw makes no other state.
-        let writer = 1 + process.host * PROCESSES + process.number;
+        let writer = 1 + process.host * MOST_PROCESSES + process.number;
         let fresh = 1000 * writer as u64 + process.tokens;
         let here = Here {
             fresh: fresh.into(),
             store: process.store,
             is_full: self.full == Some(process.host),
+            is_locked: false,
         };
         let token = Token::new(fresh).expect("it is above 0");
         let at_now = At { mono: self.time, fresh: token, run: self.stores[process.store].run };
@@ -450,6 +453,7 @@ impl World {
         let runs: Vec<u64> = PAGES.with_borrow(|pages| pages.iter().map(|page| page.run).collect());
         let told = process.machine.step(event, at_now, &here);
         self.pages = PAGES.take();
+        CHANGED.with_borrow_mut(Vec::clear);
         if let Command::Call(call) = &told {
             let draws = matches!(call, Call::Write { token: drawn, .. } if *drawn == token);
             process.tokens += u64::from(draws);
@@ -462,7 +466,7 @@ impl World {
         match told {
             Command::Held if !was_joined => {
                 let page = self.page_of(&self.processes[at]).expect("it is held");
-                let is_shared = page.users.iter().filter(|is_used| **is_used).count() > 1;
+                let is_shared = page.users.count_ones() > 1;
                 let number = self.pages.iter().position(|one| std::ptr::eq(one, page));
                 let before = number.and_then(|number| runs.get(number));
                 let is_proven = is_shared && before.is_some_and(|run| *run != page.run);
@@ -554,7 +558,7 @@ impl World {
                     }
                     for page in &mut world.pages {
                         if page.host == process.host {
-                            page.users[process.number] = false;
+                            page.users &= !(1 << process.number);
                         }
                     }
                     next(world);
