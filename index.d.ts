@@ -596,8 +596,8 @@ export class SnowFlake extends Generator {
    * **Which slot.** All processes and threads of this host that lease from one store, namespace, layout, epoch
    * and datacenter share one slot. A host whose processes were all killed continues with its slot. A host
    * without a slot takes a free one: in a directory, one that can start at once and was unused for longest,
-   * then one that was never used; from a server, one that was never used, then the one with the lowest ceiling. With `scope: 'process'`, or
-   * on a host without pages (see {@link SnowFlakeOptions.scope}), each lease takes a slot of its own.
+   * then one that was never used; from a server, one that was never used, then one whose ceiling has
+   * passed. With `scope: 'process'`, or on a host without pages (see {@link SnowFlakeOptions.scope}), each lease takes a slot of its own.
    *
    * **Renewal.** From a server, one of the processes renews the slot after each third of `ttl`, by a timer that
    * does not keep the process alive. If that process ends or is busy, another one takes over. The last one to close

@@ -426,6 +426,8 @@ class StoreLease {
   /** Notes that the slot is held and renewed. */
   #recover() {
     const wasFailing = this.#state === 'failing';
+    // This server may be another one.
+    if (wasFailing) this.#describeRun();
     this.#failure = undefined;
     this.#state = 'held';
     const { owner, renewals } = this.#slot;
@@ -460,8 +462,6 @@ class StoreLease {
     this.#failure = failure;
     if (this.#state === 'held') this.#state = 'failing';
     this.#publish();
-    // The next server may be another one.
-    this.#describeRun();
     return this.#retryPause(this.#settings.leasing.ttl / 10);
   }
 
