@@ -95,7 +95,6 @@ const PRELUDE = `
     ...{ layout: node.layout, datacenterId: 1, workerId, clockBack: 'wait', maxWait: 10, maxAhead: 0 },
     ...{ sequenceStart: 'zero', scope: 'process', ownClock: false },
   });
-  const window = { floor: -1, ceiling: 2 ** 41 - 1, inThread: false };
   let calls = 0;
   function counted(channel, lease) {
     const { refill } = channel;
@@ -220,10 +219,10 @@ test('an instance that moves to another slot draws from the new one at once', as
   const workers = await answerOf(`
     const workers = [];
     for (let round = 0; round < 20; round++) {
-      const channel = native.open({ ...request(0), window });
+      const channel = native.open(request(0));
       const drawer = counted(channel);
       await stopWithinBlock(drawer);
-      channel.moveTo({ ...request(1), window });
+      channel.moveTo(request(1));
       await turn();
       workers.push(SnowFlake.parse(drawer.nextId(), node.layout).workerId);
       drawer.close();
@@ -233,12 +232,14 @@ test('an instance that moves to another slot draws from the new one at once', as
   assert.deepEqual(new Set(workers), new Set([1]));
 });
 
-test('no ID is drawn in a turn after the window was ended, nor after close()', async () => {
+test('no ID is drawn in a turn after the slot has ended, nor after close()', async () => {
   const codes = await answerOf(`
     const codes = [];
-    for (const end of ['endWindow', 'close']) {
+    const { holdSlot, releaseSlot } = require(${JSON.stringify(require.resolve('../support/lease/held.js'))});
+    for (const end of ['restored', 'close']) {
       for (let round = 0; round < 10; round++) {
-        const channel = native.open({ ...request(round % 2), window });
+        const held = holdSlot(request(round % 2));
+        const channel = native.open({ ...request(round % 2), isLeased: true, lease: held });
         const slot = { workerId: 0 };
         const lease = { state: 'lost', lost: 'taken', store: 'memory', slot, ceiling: 0 };
         const drawer = counted(channel, { report: () => lease });
@@ -248,6 +249,7 @@ test('no ID is drawn in a turn after the window was ended, nor after close()', a
         await turn();
         try { codes.push(String(drawer.nextId())); } catch ({ code }) { codes.push(code); }
         channel.close();
+        releaseSlot(held);
       }
     }
     return codes;`);

@@ -166,13 +166,14 @@ test('a lease from a store: taken, renewed, failing, lost, another taken, releas
 
   store.fault = undefined;
   ahead = 5000;
-  const mine = store.calls.find(({ name }) => name === 'acquire');
-  await store.acquire({ ...mine, owner: 'thief', workerIds: 1, ttl: 60_000 });
+  const { workerId } = flake;
+  store.steal(workerId);
   await until(() => messages('lease-taken').length === 2);
   const [lost, ...more] = messages('lease-lost');
-  assert.deepEqual([lost.slot.workerId, lost.state, more], [0, 'lost', []]);
+  assert.deepEqual([lost.slot.workerId, lost.state, more], [workerId, 'lost', []]);
   const [first, second] = messages('lease-taken');
-  assert.deepEqual([first.slot.workerId, second.slot.workerId], [0, 1]);
+  assert.deepEqual([first.slot.workerId, second.slot.workerId], [workerId, flake.workerId]);
+  assert.notEqual(workerId, flake.workerId);
   assert.notEqual(first.owner, second.owner);
 
   // Waits and steps are of the slot that is held now.
@@ -182,7 +183,7 @@ test('a lease from a store: taken, renewed, failing, lost, another taken, releas
     return messages('wait').length > 0;
   });
   assert.ok(messages('wait').length > 0);
-  assert.ok(messages('wait').every(({ workerId }) => workerId === 1));
+  assert.ok(messages('wait').every((message) => message.workerId === flake.workerId));
   flake.close();
   assert.equal(names().at(-1), 'lease-released');
 });

@@ -119,7 +119,6 @@ test('an instance whose memory was detached is refused, and closes', async () =>
   refuses(() => drawer.nextIds(100), closed);
   await rejects(drawer.nextIdAsync(), closed);
   drawer.close();
-  channel.leave();
   channel.close();
 });
 
@@ -149,8 +148,7 @@ const USES = `
     for (const channel of channels) {
       for (let n = 0; n < 3; n++) channel.refill(channel.memory);
       channel.giveBack(channel.memory, 1);
-      channel.endWindow();
-      channel.leave();
+      channel.restored();
       channel.close();
     }
     const isFreed = moved.some((one) => one.deref() === undefined);
@@ -203,7 +201,7 @@ test('buffers and objects of another addon', { skip }, async (context) => {
     const channel = native.open(request({ datacenterId: 0 }));
     const object = foreign.wrappingObject();
     const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(channel));
-    for (const name of ['stats', 'refusal', 'close', 'leave', 'ceiling', 'endWindow']) {
+    for (const name of ['stats', 'refusal', 'close', 'ceiling', 'restored']) {
       assert.ok(methods.includes(name), name);
       assert.throws(() => channel[name].call(object), TypeError);
     }

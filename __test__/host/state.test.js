@@ -433,7 +433,10 @@ test('the environment does the same, for static calls and for instances', async 
   assert.match(message, /SNOWDRIFT_STATE and the environment variable SNOWDRIFT_LEASE/);
   assert.equal((await elsewhere('new SnowFlake(state).lease', lease)).slot.workerId, 3);
   const named = await elsewhere('new SnowFlake({ workerId: 4 })', lease);
-  assert.match(named.message, /SNOWDRIFT_LEASE takes any free workerId: leave out workerId/);
+  assert.match(
+    named.message,
+    /SNOWDRIFT_LEASE takes any free workerId of a directory: leave out workerId/,
+  );
 });
 
 test('the static functions of all threads share one leased slot', async () => {

@@ -60,9 +60,9 @@ Authorization: Bearer TOKEN. It has no TLS. It refuses web pages: requests with 
 without a token, with a Host that is not of the loopback. On SIGTERM or SIGINT it finishes the requests
 under way, releases the slot, and stops.
 
-With a lease from a server it asks its peers at the start for their node and their time: the living servers of
-its datacenter that lease from there. A peer that answers as another node than it has registered, or clocks that
-differ from this one's by more than 10 s on average, end it. It skips peers that do not answer within a second.
+With a lease from a server it asks its peers at the start for their node and their time: the living servers
+of its datacenter that lease from there. A peer that answers as another node than it has registered, or clocks
+that differ from this one's by more than 10 s on average, end it. It skips peers that do not answer in 1 s.
 
 It keeps up to ${BOUNDS.authorised} connections on which a request was authorised, and up to ${BOUNDS.newcomers} others, up to ${BOUNDS.newcomersOfAddress} of
 one address. Above these limits it closes the oldest of the others. Each of the others gets one response.

@@ -425,7 +425,7 @@ class StoreLease {
 
   /** Notes that the slot is held and renewed. */
   #recover() {
-    const wasFailing = this.#state === 'failing';
+    const wasFailing = this.#failure !== undefined;
     // This server may be another one.
     if (wasFailing) this.#describeRun();
     this.#failure = undefined;

@@ -27,6 +27,9 @@ function createStore(records = new Map()) {
   };
 }
 
+/** By lease: releases its slot. */
+const releases = new WeakMap();
+
 /**
  * Takes a slot.
  * @param request as js/channel.js makes it: its worker ID is the one that is claimed
@@ -34,19 +37,27 @@ function createStore(records = new Map()) {
  */
 function holdSlot(request) {
   const lease = native.openLease(
-    { ...request, workerId: undefined, search: true },
+    { ...request, workerId: undefined, isLeased: true },
     {
       ...{ ttl: 60_000, maxClockSkew: 10_000, maxAhead: request.maxAhead, patience: 0 },
-      ...{ host: 'here', started: 0, mayForget: false, inThread: false, claim: request.workerId },
+      ...{ host: 'here', started: 0, mayForget: false, claim: request.workerId },
     },
   );
   const answer = createStore();
-  let command = lease.go(0);
-  while (command.kind === 'call') {
-    command = lease.reply({ ...answer(command), now: Date.now(), called: 0 }, 0);
-  }
+  const perform = (first) => {
+    let command = first;
+    while (command.kind === 'call') {
+      command = lease.reply({ ...answer(command), now: Date.now(), called: 0 }, 0);
+    }
+    return command;
+  };
+  const command = perform(lease.go(0));
   assert.equal(command.kind, 'held', JSON.stringify(command));
+  releases.set(lease, () => perform(lease.close(0)));
   return lease;
 }
 
-module.exports = { createStore, holdSlot };
+/** Releases the slot of a lease. */
+const releaseSlot = (lease) => releases.get(lease)();
+
+module.exports = { createStore, holdSlot, releaseSlot };
