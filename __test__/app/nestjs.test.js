@@ -138,12 +138,15 @@ describe('where the environment names a server', { skip: storm ?? missing('postg
     }
   });
 
-  test('a workerId beside it is refused', async () => {
-    const { message } = await rejects(
-      start(SnowFlakeModule.forRoot({ workerId: 3 })),
-      'ERR_SNOWFLAKE_CONFIG',
-    );
-    assert.match(message, /SNOWDRIFT_LEASE takes any free workerId/);
+  test('a workerId beside it is a claim', async () => {
+    const { app, ids } = await start(SnowFlakeModule.forRoot({ workerId: 3 }));
+    assert.deepEqual(ids.lease.slot, { datacenterId: 7, workerId: 3 });
+    await app.close();
+    process.env.workerId = '4';
+    const other = await start(SnowFlakeModule.forRoot());
+    delete process.env.workerId;
+    assert.equal(other.ids.workerId, 4);
+    await other.app.close();
   });
 });
 

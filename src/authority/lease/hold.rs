@@ -2,7 +2,7 @@
 
 use super::calls::{Call, Command, Found, Host, Refusal, Settings};
 use super::page::{At, LeasePage, Loss, Phase, Whose, whose};
-use super::record::{Record, Slot, Token};
+use super::record::{Limits, Record, Slot, Token};
 use super::state::{Held, Machine, Proof, Search, Sent};
 use crate::core::layout::Tick;
 use crate::core::sequencer::Window;
@@ -154,15 +154,15 @@ impl<P: LeasePage + Clone> Machine<P> {
                 let own = held.sent.as_ref().filter(|sent| sent.token == token);
                 let own = own.map(|sent| sent.wanted);
                 // Another process of the host has just renewed as far. All of them renew at once after the store was away.
-                let just = self.settings.limits.ttl / 6;
-                let just_ticks = just / self.settings.layout.tick_ms;
-                let is_just_renewed = own.is_none()
-                    && slot.expires >= self.now(at).1 + self.settings.limits.ttl - just;
+                let Settings { limits: Limits { ttl, .. }, layout, .. } = *self.settings;
+                let (_, latest) = self.now(at);
+                let is_just_renewed =
+                    own.is_none() && slot.expires >= latest.saturating_add(ttl - ttl / 6);
                 if held.note(token, slot.clone(), since) {
                     held.page.confirm(slot.ceiling, slot.expires, own.is_some(), at);
                     held.proof = Proof::Given;
                     self.wanted.take_if(|wanted| {
-                        let is_as_far = *wanted <= slot.ceiling + just_ticks;
+                        let is_as_far = *wanted <= slot.ceiling + ttl / 6 / layout.tick_ms;
                         own == Some(Some(*wanted)) || (is_just_renewed && is_as_far)
                     });
                     self.held = Some(held);
