@@ -101,6 +101,17 @@ describe('peers', { skip: missing('etcd') }, () => {
     assert.equal(await starts('--no-peers'), '');
   });
 
+  test('a server that was restarted under another worker ID is not taken for another one', async () => {
+    const { address } = await peer(3, (response) =>
+      says({ datacenterId: 1, workerId: 4, now: now() })(response),
+    );
+    const again = await SnowFlake.lease(url, {
+      ...{ datacenterId: 1, workerId: 4, address, ttl: 600_000, scope: 'process' },
+    });
+    ends.push(() => again.close());
+    assert.equal(await starts(), '');
+  });
+
   test('clocks that differ on average end the start, by their names', async () => {
     const ahead = (workerId, ms) => (response) =>
       says({ datacenterId: 1, workerId, now: now() + ms })(response);

@@ -54,7 +54,13 @@ async function run(flags, positionals, { show, usage }) {
 async function recover(records, limits, layout) {
   if ((await records.read()) === undefined) await create(records, limits, layout);
   const namespace = await raiseFloor(records, limits, layout);
-  await freeSlots(records, namespace);
+  try {
+    await freeSlots(records, namespace);
+  } catch (failure) {
+    const done =
+      'The floor is raised: new holders start above it. Living ones notice once the command has run to its end';
+    throw new SnowFlakeError(failure.code, `${failure.message}. ${done}`, { cause: failure });
+  }
   return namespace;
 }
 

@@ -38,7 +38,7 @@ async function ask(address, token) {
       });
     });
   });
-  const { datacenterId, workerId, now } = JSON.parse(text);
+  const { datacenterId, workerId, now } = JSON.parse(text) ?? {};
   if (![datacenterId, workerId, now].every(Number.isSafeInteger)) {
     throw new Error('the reply names no node and time');
   }
@@ -76,7 +76,10 @@ async function checkPeers(slots, own, { maxClockSkew, token, complain }) {
   );
   const answered = answers.filter(Boolean);
   for (const { address, datacenterId, workerId, answer } of answered) {
-    if (answer.datacenterId === datacenterId && answer.workerId === workerId) continue;
+    const isOf = (slot) =>
+      slot.datacenterId === answer.datacenterId && slot.workerId === answer.workerId;
+    // A server that was restarted has the slot of before until that expires.
+    if (peers.some((peer) => peer.address === address && isOf(peer))) continue;
     throw new SnowFlakeError(
       'ERR_SNOWFLAKE_CONFLICT',
       `the peer ${printable(address)} is registered with datacenterId ${datacenterId} and workerId ${workerId}, and answers as ${answer.datacenterId} and ${answer.workerId}: correct its configuration or its address, or start with --no-peers`,

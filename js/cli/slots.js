@@ -16,6 +16,9 @@ const { asJson, endOf, namespaceLines, withRecords } = require('./namespace.js')
 const { STORE_OPTIONS, URL_HELP, readStoreUrl } = require('./store-url.js');
 const { bold, paint, table } = require('./terminal.js');
 
+/** The most characters that are shown of a host's name or address, which anybody may have written. */
+const MOST_OF_NAME = 255;
+
 /** Ceilings further ahead than this, and than any holder can be, are damage. */
 const HOUR_MS = 3_600_000;
 
@@ -95,10 +98,10 @@ function slotOf({ kind, isHeld, isClaim, started, namespace: _, ...values }, nam
   const isLiving = expires > now && expires <= now + ttl + maxClockSkew;
   return {
     ...slot,
-    host: printable(host),
+    host: printable(host.slice(0, MOST_OF_NAME)),
     pid,
     startedAt: new Date(started),
-    ...(address === undefined ? {} : { address: printable(address) }),
+    ...(address === undefined ? {} : { address: printable(address.slice(0, MOST_OF_NAME)) }),
     isClaim,
     expires,
     state: isHeld && isLiving ? 'held' : 'free',

@@ -2,10 +2,10 @@
 // The calls that a lease makes to a register: each has a time limit and an abort signal, and its reply is checked, since an
 // application's own register may return anything. Notes the store's clock.
 
-const { SnowFlakeError, describe } = require('../errors.js');
+const { describe } = require('../errors.js');
 const { storeFailure } = require('../stores/failures.js');
 const { hostMonotonic, runWithin, unixNow } = require('../time.js');
-const { CLOSE_MS } = require('./timing.js');
+const { CLOSE_MS, DESCRIBE_MS } = require('./timing.js');
 
 const isObject = (value) => value !== null && typeof value === 'object';
 const TOKEN = /^[0-9a-f]{16}$/;
@@ -129,9 +129,10 @@ class StoreCalls {
   }
 
   async #describe() {
-    if (typeof this.#register.describeRun !== 'function') return undefined;
+    const ms = Math.min(DESCRIBE_MS, this.#callTimeout);
     try {
-      const run = await this.#within('describeRun', this.#callTimeout, (signal) =>
+      if (typeof this.#register.describeRun !== 'function') return undefined;
+      const run = await this.#within('describeRun', ms, (signal) =>
         this.#register.describeRun({ signal }),
       );
       return typeof run === 'string' && run !== '' ? run : undefined;
@@ -142,10 +143,13 @@ class StoreCalls {
 
   /** Shows people that a process holds a slot, or without `holder` no longer does. Nothing waits for it, or depends on it. */
   show(slot, holder) {
-    if (typeof this.#register.show !== 'function') return;
-    const send = (signal) => this.#register.show(slot, holder, { signal });
+    const send = (signal) => this.#register.show?.(slot, holder, { signal });
     this.#showing = this.#showing
-      .then(() => this.#isAbandoned || this.#within('show', this.#callTimeout, send))
+      .then(
+        () =>
+          this.#isAbandoned ||
+          this.#within('show', this.#callTimeout, async (signal) => send(signal)),
+      )
       .catch(() => {});
   }
 
@@ -181,7 +185,6 @@ class StoreCalls {
     try {
       return await runWithin(ms, send, limit);
     } catch (cause) {
-      if (cause instanceof SnowFlakeError) throw cause;
       throw storeFailure(this.#server, call, cause);
     } finally {
       this.#pending.delete(limit);

@@ -18,7 +18,13 @@ const {
 const { warnOfFloor, warnOfNamespaceLoss, warnOfNewSlot } = require('../warnings.js');
 const atExit = require('./release-at-exit.js');
 const { StoreCalls } = require('./calls.js');
-const { changingError, clockSkewError, limitsOf, refusalOf } = require('./refusals.js');
+const {
+  changingError,
+  clockSkewError,
+  limitsOf,
+  refusalOf,
+  unsettledError,
+} = require('./refusals.js');
 const timing = require('./timing.js');
 
 /** Owners of the slots that this thread is renewing, and of the lost ones that it has warned of. */
@@ -54,6 +60,8 @@ class StoreLease {
   #callFailure;
   #writes;
   #hasWrittenSlot;
+  /** Whether the server was asked to describe its run, for this slot. */
+  #isDescribed = false;
   #count;
   #timer;
   /** The steps under way. */
@@ -216,6 +224,7 @@ class StoreLease {
 
   /** Notes how the server describes its own run. */
   async #describeRun() {
+    this.#isDescribed = true;
     const run = await this.#calls.describeRun();
     if (run !== undefined) this.#machine.noteRun(run);
   }
@@ -232,9 +241,9 @@ class StoreLease {
       this.#count++;
       try {
         this.#noteWrite(command);
-        const describing = this.#machine.wantsRun() ? this.#describeRun() : undefined;
+        // Before the call: while that is under way, others renew the slot that it reads.
+        if (!this.#isDescribed && this.#machine.wantsRun()) await this.#describeRun();
         const made = await this.#calls.make(command, this.#callTime());
-        await describing;
         // Before this process takes a slot.
         if (this.channel === undefined && this.#releaseBy === undefined) this.#checkClock();
         reply = made;
@@ -269,7 +278,9 @@ class StoreLease {
 
   /** Goes on until the machine has a slot. While none is free, tries until the deadline. */
   async #open(deadline) {
-    const unprovenUntil = monotonic() + this.#settings.leasing.ttl;
+    const { ttl, callTimeout } = this.#settings.leasing;
+    const unprovenUntil = monotonic() + ttl;
+    const retryUntil = Math.max(deadline, unprovenUntil) + callTimeout;
     for (;;) {
       const command = await this.#perform(this.#machine.go(hostMonotonic()));
       switch (command.kind) {
@@ -282,6 +293,7 @@ class StoreLease {
         case 'retry':
         case 'lost':
           if (this.#callFailure !== undefined) throw this.#callFailure;
+          if (monotonic() >= retryUntil) throw unsettledError(this.#register.name, ttl);
           await pause(timing.POLL_MS);
           break;
         default: {
@@ -373,11 +385,17 @@ class StoreLease {
   /** Checks the slot and schedules the next check. It never throws. */
   async #check() {
     if (this.#steps !== undefined) return;
-    this.#steps = this.#checkSlot().catch(() => timing.RETRY_MS[1]);
+    this.#steps = this.#begin().catch(() => timing.RETRY_MS[1]);
     const ms = await this.#steps;
     this.#steps = undefined;
     this.#isRenewalWanted = false;
     this.#schedule(ms);
+  }
+
+  /** Begins the check once it counts as under way: a register may close the lease within a call. */
+  async #begin() {
+    await undefined;
+    return this.#checkSlot();
   }
 
   /** Renews the slot if that is due, and takes another if it was lost. Returns when to check again, if that is known. */
@@ -475,6 +493,7 @@ class StoreLease {
     // A slot in use is 'released' only because its page was deleted.
     this.#lost = loss === 'released' ? 'page' : loss;
     this.#before = this.#slot;
+    this.#isDescribed = false;
     this.#state = 'lost';
     this.#show(false);
     if (this.#lost === 'missing' || this.#lost === 'reverted') {

@@ -86,4 +86,18 @@ function changingError(key, name) {
   );
 }
 
-module.exports = { LIMITS, changingError, clockSkewError, limitsOf, refusalOf };
+/** The error where each look at a slot finds another record. */
+const unsettledError = (name, ttl) =>
+  new SnowFlakeError(
+    'ERR_SNOWFLAKE_STORE',
+    `${name} failed to acquire a slot: its records keep changing, or its calls are too slow for a ttl of ${ttl} ms. Set a longer ttl`,
+  );
+
+module.exports = {
+  LIMITS,
+  changingError,
+  clockSkewError,
+  limitsOf,
+  refusalOf,
+  unsettledError,
+};

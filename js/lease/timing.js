@@ -22,6 +22,8 @@ module.exports = {
   MAX_WAIT_CALLS: 4,
   /** A wait for a floor that is worth a warning. */
   LONG_WAIT_MS: 1000,
+  /** The longest wait for the description of a server's run. */
+  DESCRIBE_MS: 1000,
   /** The pause before a thread that died is replaced. */
   RESTART_MS: 1000,
 

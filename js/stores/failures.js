@@ -127,6 +127,17 @@ class TableFailure extends Error {
  * @param server 'PostgreSQL at db:5432', or the store's name
  */
 function storeFailure(server, call, failure) {
+  try {
+    return wordFailure(server, call, failure);
+  } catch {
+    // Of an application's own store, whose error cannot be read.
+    const what = `${server} failed to ${ACTIONS[call] ?? call}, with an error that cannot be read`;
+    return new SnowFlakeError('ERR_SNOWFLAKE_STORE', what);
+  }
+}
+
+function wordFailure(server, call, failure) {
+  if (failure instanceof SnowFlakeError) return failure;
   const root = rootOf(failure);
   const [text, ...quote] = explain(server, call, root, failure);
   const hasCode = typeof root?.code === 'string' && /^[A-Z0-9_]{3,40}$/.test(root.code);

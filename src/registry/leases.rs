@@ -4,6 +4,7 @@ use std::fmt;
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -19,6 +20,15 @@ use crate::core::node::Node;
 use crate::core::sequencer::Window;
 use crate::generator::Generator;
 use crate::pages::{Announcer, Directory, LeasesLock, Page};
+
+/// How often, and at which pauses, the last user of a slot tries to keep others from looking for one.
+const LEAVES: usize = 3;
+const LEAVE: Duration = Duration::from_millis(1);
+
+fn wait<T>(pause: Duration) -> Option<T> {
+    thread::sleep(pause);
+    None
+}
 
 /// A page of a lease, as one user of this process has it.
 #[derive(Clone)]
@@ -373,14 +383,17 @@ impl Host for Leases {
         page.take_place();
         let mut state = self.state.lock();
         // Who looks for a slot meanwhile waits until this one is free.
-        let lock = match (&self.directory, page.page().leasing()) {
-            (Some(directory), Some(leasing)) if state.lock.is_none() => {
-                self.lock(directory, leasing.namespace).unwrap_or_default()
-            }
-            _ => None,
+        let lock = || {
+            let namespace = page.page().leasing()?.namespace;
+            self.lock(self.directory.as_ref()?, namespace).unwrap_or_default()
         };
+        let before = if state.lock.is_none() { lock() } else { None };
         let (is_last, last) = share.leave_last();
-        state.lock = state.lock.take().or(lock.filter(|_| is_last));
+        if is_last && state.lock.is_none() {
+            // Another process that left at the same time had the lock, and was not the last one.
+            let again = || (0..LEAVES).find_map(|_| lock().or_else(|| wait(LEAVE)));
+            state.lock = before.or_else(again);
+        }
         *page.0.last.lock() = last;
         is_last
     }

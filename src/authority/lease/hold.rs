@@ -172,8 +172,10 @@ impl<P: LeasePage + Clone> Machine<P> {
                 None
             }
             (Whose::Unsure, _) => {
+                // One that joins waits: the others may renew faster than it reads.
+                let is_joined = held.is_joined();
                 self.held = Some(held);
-                None
+                (!is_joined).then_some(Command::Retry)
             }
             (_, slot) => {
                 let why = self.loss_of(&held.page, slot.as_ref().map(|(_, slot)| slot), at);

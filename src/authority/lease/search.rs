@@ -100,6 +100,10 @@ impl<P: LeasePage + Clone> Machine<P> {
                 Joinable::None => self.list_next(at),
             };
         };
+        if let Some(key) = listed.damaged() {
+            self.forget();
+            return Command::Refused(Refusal::Damaged(key));
+        }
         while let Some((worker, free)) = self.choose(&listed, namespace.id, floor, at) {
             // What can fail on this host fails before the store knows of it.
             if self.search.page.as_ref().is_none_or(|page| page.worker() != worker) {
@@ -322,10 +326,18 @@ impl<P: LeasePage + Clone> Machine<P> {
         command
     }
 
-    /// Another process was first: look again.
+    /// Another process was first: look again. A record that was written, and was not what was read back, is freed, unless another
+    /// one has replaced it: a read may lag.
     fn drop_taking(&mut self, taking: Taking<P>, host: &impl Host<Page = P>) {
         taking.page.end(Loss::Released);
         host.leave(&taking.page);
+        if let (Stage::ReadNamespace, Some(token)) = (taking.stage, taking.token) {
+            taking.page.advance(None, token);
+            let (page, slot) = (taking.page.clone(), taking.slot.clone());
+            let (floor, last) = (slot.floor, Some((token, slot)));
+            let held = Held { page, last, sent: None, proof: Proof::Given };
+            self.freeing = Some((held, floor));
+        }
         self.search.again = Some(taking.page.worker() / BUCKET);
         self.spread();
         // It may know of another namespace by now: else the two would take the slot from each other for ever.
@@ -397,13 +409,21 @@ impl<P: LeasePage + Clone> Machine<P> {
 impl Listed {
     /// The bucket's record and its token; an empty one where there is none of this namespace.
     fn bucket(&self, namespace: u128) -> (Option<Token>, Bucket) {
-        let found = self.records.iter().find_map(|(_, token, record)| match record {
-            Record::Bucket(bucket) => Some((*token, *bucket)),
+        let found = self.records.iter().find_map(|(key, token, record)| match (key, record) {
+            (Key::Bucket(..), Record::Bucket(bucket)) => Some((*token, *bucket)),
             _ => None,
         });
         let empty = Bucket { namespace, made: 0, lost: 0 };
         let bucket = found.map(|(_, bucket)| bucket).filter(|one| one.namespace == namespace);
         (found.map(|(token, _)| token), bucket.unwrap_or(empty))
+    }
+
+    /// The key of the bucket's record, if that is none of a bucket.
+    fn damaged(&self) -> Option<Key> {
+        let is_damaged = |(key, _, record): &&(Key, Token, Record)| {
+            matches!(key, Key::Bucket(..)) && !matches!(record, Record::Bucket(_))
+        };
+        self.records.iter().find(is_damaged).map(|(key, ..)| *key)
     }
 
     fn is_noted_lost(&self, worker: u64, namespace: u128) -> bool {

@@ -1,0 +1,143 @@
+'use strict';
+// Stores of an application's own that keep less than they promise: what adversaries found.
+
+const assert = require('node:assert/strict');
+const { afterEach, test } = require('node:test');
+
+const { isStorms } = require('../support/amount.js');
+const { createDirectory } = require('../support/own-directory.js');
+const { SnowFlake, countDuplicates, layouts, rejects } = require('../support/support.js');
+const { memory } = require('../../js/stores/memory.js');
+
+process.env.SNOWDRIFT_SHARED = createDirectory();
+const layout = { ...layouts.node, workerBits: 2, datacenterBits: 6 };
+const open = [];
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((flake) => flake.close()));
+});
+
+async function lease(store, options) {
+  const flake = await SnowFlake.lease(store, { layout, datacenterId: 1, ttl: 60_000, ...options });
+  open.push(flake);
+  return flake;
+}
+
+/** The words of the records of slots. */
+const slotsIn = (stored) =>
+  [...stored]
+    .filter(([key]) => /\/slots\/\d+\/0\/\d+$/.test(key))
+    .map(([, text]) => text.split(' '));
+
+test('a description of the run that never comes holds no lease up', async () => {
+  const stored = new Map();
+  const store = () => ({ ...memory({ stored }), describeRun: () => new Promise(() => {}) });
+  const before = performance.now();
+  const options = { ttl: 1000, callTimeout: 60_000 };
+  const first = await lease(store(), options);
+  const second = await lease(store(), options);
+  if (isStorms) assert.ok(performance.now() - before < 10_000);
+  assert.equal(second.lease.owner, first.lease.owner);
+  const ids = [...first.nextIds(100), ...second.nextIds(100)];
+  assert.equal(countDuplicates(ids), 0);
+});
+
+test('a store whose reads lag keeps no slot held after the refusal', async () => {
+  const stored = new Map();
+  const inner = memory({ stored });
+  const last = new Map();
+  const lagging = {
+    ...inner,
+    async read(key, options) {
+      const { record, now } = await inner.read(key, options);
+      const before = last.get(key);
+      last.set(key, record);
+      return { record: key === 'namespace' ? record : before, now };
+    },
+  };
+  const options = { ttl: 1000, callTimeout: 100, scope: 'process' };
+  const { code } = await lease(lagging, options).then(
+    () => assert.fail('it has a slot'),
+    (failure) => failure,
+  );
+  assert.match(code, /^ERR_SNOWFLAKE_(STORE|NO_SLOT)$/);
+  const held = slotsIn(stored).filter(([, , kind]) => kind === 'held');
+  assert.deepEqual(held, []);
+});
+
+test('errors that cannot be read are an error of the store', async () => {
+  const revoked = Proxy.revocable({}, {});
+  revoked.revoke();
+  const throwing = {
+    get message() {
+      throw 1;
+    },
+    get code() {
+      throw 2;
+    },
+    get cause() {
+      throw 3;
+    },
+  };
+  const proxy = new Proxy(new Error('no'), {
+    get() {
+      throw 'g';
+    },
+    getPrototypeOf() {
+      throw 'p';
+    },
+  });
+  for (const thrown of [revoked.proxy, throwing, proxy, undefined, null, 7]) {
+    const store = { ...memory(), read: () => Promise.reject(thrown) };
+    const { message } = await rejects(lease(store), 'ERR_SNOWFLAKE_STORE');
+    assert.match(message, /memory:default failed to read a record/);
+  }
+});
+
+test('getters that throw in the place of optional functions are passed over', async () => {
+  const store = memory();
+  for (const name of ['describeRun', 'show']) {
+    Object.defineProperty(store, name, {
+      get() {
+        throw new Error(name);
+      },
+    });
+  }
+  const [first, second] = [await lease(store, { ttl: 1000 }), await lease(store, { ttl: 1000 })];
+  assert.equal(first.lease.owner, second.lease.owner);
+});
+
+test('a register that closes the lease within a call finds its slot free', async () => {
+  const stored = new Map();
+  const inner = memory({ stored });
+  let flake;
+  let closed;
+  const store = {
+    ...inner,
+    write(key, record, before, options) {
+      if (flake !== undefined && closed === undefined) closed = flake.close();
+      return inner.write(key, record, before, options);
+    },
+  };
+  flake = await lease(store, { ttl: 1000, scope: 'process' });
+  const deadline = performance.now() + 60_000;
+  while (closed === undefined && performance.now() < deadline) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  await closed;
+  assert.deepEqual(
+    slotsIn(stored).map(([, , kind]) => kind),
+    ['free'],
+  );
+});
+
+test('a damaged record of a bucket is named', async () => {
+  for (const text of ['', 'x'.repeat(1_000_000), 'snowdrift2 bucket 0 0', 'a\0b']) {
+    const stored = new Map();
+    await (await lease(memory({ stored }))).close();
+    const key = 'default/slots/1/0/made';
+    stored.set(key, `${stored.get(key).slice(0, 16)} ${text}`);
+    const { message } = await rejects(lease(memory({ stored })), 'ERR_SNOWFLAKE_STORE');
+    assert.match(message, /records of another format: the key slots\/1\/0\/made/);
+  }
+});
