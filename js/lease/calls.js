@@ -120,7 +120,7 @@ class StoreCalls {
     return { ...taken, now, called: called.monotonic };
   }
 
-  /** How the server describes its own run; undefined if it does not. One call at a time, whoever wants it. */
+  /** How the server describes its own run; undefined if it does not. One call at a time. */
   describeRun() {
     this.#describing ??= this.#describe().finally(() => {
       this.#describing = undefined;

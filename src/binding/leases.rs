@@ -1,4 +1,4 @@
-//! Leases from stores: the steps of [`Machine`], called by `js/lease/`. It says which call to make next, and is told the reply.
+//! Leases from stores: the steps of [`Machine`], called by `js/lease/`. Each takes the reply to a call, and names the next call.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
