@@ -33,7 +33,7 @@ import type { Layout, LayoutName, ParsedFields, ParsedId } from './js/id';
 import type { AssigningStore, LeaseStore } from './js/stores/store';
 
 export type { BigIntId, Id, Layout, LayoutName, NumberId, ParsedFields, ParsedId } from './js/id';
-export type { AssigningStore, LeaseStore } from './js/stores/store';
+export type { AssigningStore, CallOptions, LeaseRecord, LeaseStore } from './js/stores/store';
 
 declare global {
   // As @types/node declares them, for compilers that read neither it nor the library esnext.disposable.
@@ -596,8 +596,8 @@ export class SnowFlake extends Generator {
    * **Which slot.** All processes and threads of this host that lease from one store, namespace, layout, epoch
    * and datacenter share one slot. A host whose processes were all killed continues with its slot. A host
    * without a slot takes a free one: in a directory, one that can start at once and was unused for longest,
-   * then one that was never used; from a server, one that was never used, then one whose ceiling has
-   * passed. With `scope: 'process'`, or on a host without pages (see {@link SnowFlakeOptions.scope}), each lease takes a slot of its own.
+   * then one that was never used; from a server, one that was never used, at random, then one whose ceiling
+   * has passed. With `scope: 'process'`, or on a host without pages (see {@link SnowFlakeOptions.scope}), each lease takes a slot of its own.
    *
    * **Renewal.** From a server, one of the processes renews the slot after each third of `ttl`, by a timer that
    * does not keep the process alive. If that process ends or is busy, another one takes over. The last one to close
@@ -673,7 +673,7 @@ export class SnowFlake extends Generator {
 
   /**
    * Opens the default instance from the environment, unless it is open. If `SNOWDRIFT_LEASE` is the URL of a
-   * server, it takes a lease there with the default options, and does not read `workerId`.
+   * server, it takes a lease there with the default options. `workerId`, if it is set, is a claim.
    *
    * ```js
    * // SNOWDRIFT_LEASE=postgres://db/app datacenterId=1 node server.js

@@ -38,7 +38,8 @@ for (const scope of ['host', 'process']) {
     flake.nextId();
     const record = recordOf(stored, slot);
     flake.afterRestore();
-    refuses(() => flake.nextId(), EXPIRED);
+    const { message } = refuses(() => flake.nextId(), EXPIRED);
+    assert.match(message, /restored from/);
     await until(() => flake.lease.state === 'held' && flake.lease.owner !== owner);
     assert.notEqual(flake.workerId, slot.workerId);
     assert.equal(flake.parse(flake.nextId()).workerId, flake.workerId);

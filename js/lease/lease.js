@@ -130,13 +130,15 @@ class StoreLease {
   /** The public `lease`: a tick is shown as its last ms, Unix ms. */
   report() {
     const { datacenterId, leasing } = this.#settings;
-    const { owner, workerId, floor, expires, renewals, renewer, since, ceiling, isNamed } =
+    const { owner, workerId, floor, expires, renewals, renewer, since, ceiling, isNamed, loss } =
       this.#read();
     const { skew } = this.#calls;
     const end = this.#tickEnd(Math.max(floor, ceiling));
     const hasPassed = this.#state !== 'released' && unixNow() > end;
-    const isDeleted = this.#state === 'held' && !isNamed;
-    const state = isDeleted ? 'lost' : this.#state;
+    // As the page is now, before the next check.
+    const ended =
+      this.#state === 'held' && (loss === 'restored' ? loss : isNamed ? undefined : 'page');
+    const state = ended ? 'lost' : this.#state;
     return {
       store: sanitize(this.#register.name),
       scope: this.#isShared ? 'host' : 'process',
@@ -148,7 +150,7 @@ class StoreLease {
       renewals,
       ...(this.#isShared ? { renewer: { pid: renewer, since } } : {}),
       state: hasPassed && state !== 'lost' ? 'expired' : state,
-      ...(state === 'lost' ? { lost: isDeleted ? 'page' : this.#lost } : {}),
+      ...(state === 'lost' ? { lost: ended || this.#lost } : {}),
       ...(Math.abs(skew) > leasing.maxClockSkew ? { clockSkew: Math.round(skew) } : {}),
       ...(this.#failure === undefined ? {} : { failure: describe(this.#failure) }),
     };

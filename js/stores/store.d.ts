@@ -8,7 +8,10 @@ export interface LeaseRecord {
 
 /** Options of each call. */
 export interface CallOptions {
-  /** When it aborts, the call rejects at once. A write that was sent may still take effect. */
+  /**
+   * When it aborts, the call rejects at once. A write that was sent may still take effect. If it has aborted before the call, the
+   * call rejects and does nothing.
+   */
   signal: AbortSignal;
 }
 
@@ -88,7 +91,10 @@ export interface LeaseStore {
     options: CallOptions,
   ): Promise<void>;
 
-  /** Ends the register's own connection. Calls in flight settle. */
+  /**
+   * Ends the register's own connection. Calls in flight settle, also those that wait for a connection. A second call does
+   * nothing.
+   */
   close?(): Promise<void>;
 }
 
