@@ -6,44 +6,17 @@ const { describe, test } = require('node:test');
 
 const { isStorms } = require('../support/amount.js');
 const { json, run } = require('../support/cli.js');
+const { LIMITED } = require('../support/lease/limited-users.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { SnowFlake, rejects } = require('../support/support.js');
 const { sql } = require('../../js/stores/sql-dialects.js');
 
-/** How an operator runs a script on a server. */
-const DATABASES = {
-  postgres: {
-    // The server's own user has the name of the script's.
-    user: 'limited',
-    urlOf: (server) => server.url.replace(/:\/\/(\w+@)?/, '://limited@'),
-    async admin({ url }) {
-      const client = new (require('pg').Client)({ connectionString: url });
-      await client.connect();
-      await client.query('CREATE USER limited');
-      return client;
-    },
-  },
-  mysql: {
-    user: 'app',
-    urlOf: (server) => server.url.replace(/:\/\/(\w+@)?/, '://app@').replace(/\/mysql$/, '/app'),
-    async admin({ url }) {
-      const client = await require('mysql2/promise').createConnection({
-        ...{ uri: url, multipleStatements: true, connectTimeout: 60_000 },
-      });
-      const [strangers] = await client.query("SELECT host FROM user WHERE user = ''");
-      for (const { host } of strangers) await client.query("DROP USER ''@?", [host]);
-      await client.query('CREATE DATABASE app; USE app; CREATE USER app');
-      return client;
-    },
-  },
-};
-
-for (const [engine, { user, urlOf, admin }] of Object.entries(DATABASES)) {
+for (const [engine, { user, urlOf, admin }] of Object.entries(LIMITED)) {
   test(`${engine}: the table and the rights are enough, and each right is needed`, {
     skip: missing(engine),
   }, async () => {
     const server = await Server.start(engine);
-    const client = await admin(server);
+    const client = await admin(server.url);
     try {
       const url = urlOf(server);
       let namespaces = 0;

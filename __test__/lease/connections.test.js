@@ -6,11 +6,11 @@ const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 const net = require('node:net');
-const { after, before, describe, test } = require('node:test');
+const { after, describe, test } = require('node:test');
 const { inspect } = require('node:util');
 
 const { storm } = require('../support/amount.js');
-const { Link } = require('../support/lease/link.js');
+const { linkedServer } = require('../support/lease/link.js');
 const { inTime } = require('../support/lease/rounds.js');
 const {
   ENGINES,
@@ -548,22 +548,7 @@ describe('connections', { concurrency: 3 }, () => {
 
   for (const engine of ENGINES) {
     describe(`${engine}, a real server`, { skip: unusual(engine), concurrency: 2 }, () => {
-      let server;
-      const links = [];
-      before(async () => {
-        server = await Server.start(engine);
-      });
-      after(async () => {
-        for (const link of links) link.close();
-        await server?.stop();
-      });
-      const linked = async (namespace) => {
-        const link = await Link.to(server.port);
-        links.push(link);
-        const url = new URL(`${server.url}?namespace=${namespace}`);
-        url.port = link.port;
-        return { link, url: url.href };
-      };
+      const own = linkedServer(engine);
       // On Redis, the first holder of a namespace waits for both.
       const soon = { datacenterId: 1, ttl: 2000, maxClockSkew: 3000 };
       const HELD = (url, options) =>
@@ -572,7 +557,7 @@ describe('connections', { concurrency: 3 }, () => {
       test('a half-open connection is replaced, and one of a server that was silent', {
         skip: storm,
       }, async () => {
-        const { link, url } = await linked('half');
+        const { link, url } = await own.linked('half');
         const flake = await SnowFlake.lease(url, { ...soon, callTimeout: 8000 });
         const { renewals } = flake.lease;
         const { connections } = link;
@@ -600,7 +585,7 @@ describe('connections', { concurrency: 3 }, () => {
       test('a lease() from a silent server is refused; the next one works', {
         skip: storm,
       }, async () => {
-        const { link, url } = await linked('silent');
+        const { link, url } = await own.linked('silent');
         link.silent();
         const { message } = await refusal(url);
         assert.match(message, /did not answer within 300 ms/);
@@ -613,7 +598,7 @@ describe('connections', { concurrency: 3 }, () => {
       test('lease() that a signal interrupts ends with the process', async () => {
         for (const thread of [false, true]) {
           await inTime(patience(1500), async () => {
-            const { link, url } = await linked('interrupted');
+            const { link, url } = await own.linked('interrupted');
             const {
               child,
               has,
@@ -632,7 +617,7 @@ describe('connections', { concurrency: 3 }, () => {
       test('process.exit() waits for all threads together', { skip: storm }, async () => {
         // One after the other, it would be five seconds.
         await inTime(4500, async () => {
-          const { link, url } = await linked('exit');
+          const { link, url } = await own.linked('exit');
           const options = { ...soon, thread: true, callTimeout: PATIENT };
           const process = start(`
             await Promise.all(Array.from({ length: 5 }, () => SnowFlake.lease(${JSON.stringify(url)}, ${JSON.stringify(options)})));
@@ -652,7 +637,7 @@ describe('connections', { concurrency: 3 }, () => {
         test('a half-open connection of a pool of the application is replaced, the others stay', {
           skip: storm,
         }, async () => {
-          const { link, url } = await linked('pool');
+          const { link, url } = await own.linked('pool');
           const { pool, store, query, end } = POOLS[engine](url.split('?')[0]);
           pool.on('error', () => {});
           const flake = await SnowFlake.lease(store, { ...soon, callTimeout: 8000 });
@@ -672,10 +657,13 @@ describe('connections', { concurrency: 3 }, () => {
 
       for (const [what, locate, expected, callTimeout = PATIENT] of REFUSED[engine]) {
         test(`${what} is named`, async () => {
-          const url = await locate(server);
+          const url = await locate(own.server);
           const { message, error } = await refusal(url, { callTimeout });
           assert.match(message, expected);
-          assert.ok(message.includes(`${PRODUCTS[engine]} at 127.0.0.1:${server.port}`), message);
+          assert.ok(
+            message.includes(`${PRODUCTS[engine]} at 127.0.0.1:${own.server.port}`),
+            message,
+          );
           assert.doesNotMatch(inspect(error), /geheim|postgres:\/\/|mysql:\/\/|redis:\/\//);
         });
       }

@@ -237,7 +237,7 @@ test('a slot that was taken over: another worker ID, one warning, no ID twice', 
   const had = flake.workerId;
   const ids = [...(await soon(() => flake.nextIds(1000)))];
   const warned = once(process, 'warning');
-  // The store's time passes; whoever comes now finds the slot expired.
+  // The store's time passes, so other processes find the slot expired.
   clock = 5000;
   store.steal(had);
   // Leases do not keep a process alive, so something else must.

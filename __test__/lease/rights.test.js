@@ -13,6 +13,7 @@ const { redis } = require('../../js/stores/redis.js');
 const { sql } = require('../../js/stores/sql-dialects.js');
 const { storm } = require('../support/amount.js');
 const { requireLogin } = require('../support/lease/etcd-users.js');
+const { LIMITED, withLogin } = require('../support/lease/limited-users.js');
 const { createNamespace } = require('../support/lease/namespaces.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { blocksOf } = require('../support/page.js');
@@ -63,39 +64,13 @@ async function isDenied(url, what, { expected = DENIED, ...options } = {}) {
   });
 }
 
-const withLogin = (server, login) => server.url.replace(/:\/\/(\w+@)?/, `://${login}@`);
-
-/** How an operator runs SQL. */
-const DATABASES = {
-  postgres: {
-    // The page's user is the administrator here.
-    user: 'limited',
-    table: (name) => name,
-    async admin(url) {
-      const client = new (require('pg').Client)({ connectionString: url });
-      await client.connect();
-      await client.query('CREATE USER limited');
-      return client;
-    },
-    allowTable: 'GRANT CREATE ON SCHEMA public TO limited',
-  },
-  mysql: {
-    user: 'app',
-    table: (name) => `app.${name}`,
-    async admin(url) {
-      const client = await require('mysql2/promise').createConnection({
-        ...{ uri: url, multipleStatements: true, connectTimeout: 60_000 },
-      });
-      const [strangers] = await client.query("SELECT host FROM user WHERE user = ''");
-      for (const { host } of strangers) await client.query("DROP USER ''@?", [host]);
-      await client.query('CREATE DATABASE app; USE app; CREATE USER app');
-      return client;
-    },
-    allowTable: 'GRANT CREATE ON app.snowdrift_records TO app',
-  },
+/** What allows the user of a database to create the table. */
+const ALLOW_TABLE = {
+  postgres: 'GRANT CREATE ON SCHEMA public TO limited',
+  mysql: 'GRANT CREATE ON app.snowdrift_records TO app',
 };
 
-for (const [engine, { user, table, admin, allowTable }] of Object.entries(DATABASES)) {
+for (const [engine, { user, table, urlOf, admin }] of Object.entries(LIMITED)) {
   describe(engine, { skip: missing(engine) }, () => {
     let server;
     let client;
@@ -106,7 +81,7 @@ for (const [engine, { user, table, admin, allowTable }] of Object.entries(DATABA
     before(async () => {
       server = await Server.start(engine);
       client = await admin(server.url);
-      url = withLogin(server, user).replace(/\/mysql$/, '/app');
+      url = urlOf(server);
     });
     after(async () => {
       await client?.end();
@@ -132,7 +107,7 @@ for (const [engine, { user, table, admin, allowTable }] of Object.entries(DATABA
       const remedy =
         / at 127\.0\.0\.1:\d+ has no table \S*snowdrift_records\S*, and this user may not create it \(\w+\): .*"npx snowdrift sql --lease-tables" prints, and grant this user the rights\. Its client says: .*(permission denied for schema public|CREATE command denied)/;
       await isDenied(url, 'without the table', { expected: remedy });
-      await client.query(allowTable);
+      await client.query(ALLOW_TABLE[engine]);
       await useAll(url);
     });
 

@@ -9,7 +9,7 @@ const { connect } = require('../../js/stores/connect.js');
 const { registerContract } = require('../../js/stores/contract.js');
 const { createRegister } = require('../../js/stores/register.js');
 const { storm } = require('../support/amount.js');
-const { Link } = require('../support/lease/link.js');
+const { linkedServer } = require('../support/lease/link.js');
 const { createNamespace } = require('../support/lease/namespaces.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { SnowFlake, layouts, runScript, until } = require('../support/support.js');
@@ -81,30 +81,14 @@ async function loseReplies(linked, direct, link, passing) {
  */
 function onServer(engine, adapters, { spoil, passing = 0, skip = missing(engine) }) {
   describe(`on ${engine}`, { skip }, () => {
-    let server;
-    const links = [];
-    before(async () => {
-      server = await Server.start(engine);
-    });
-    after(async () => {
-      for (const link of links) link.close();
-      await server?.stop();
-    });
-    /** The server's URL through a link, and the link. */
-    async function linked() {
-      const link = await Link.to(server.port);
-      links.push(link);
-      const url = new URL(server.url);
-      url.port = link.port;
-      return [url.href, link];
-    }
+    const own = linkedServer(engine);
     for (const [name, open] of Object.entries({ ...adapters, 'a URL': byUrl })) {
-      registerContract(name, (namespace) => open(server.url, namespace), {
+      registerContract(name, (namespace) => open(own.server.url, namespace), {
         // A busy machine may stop a process for long.
         limit: 240_000,
-        spoil: (namespace, key) => spoil(server.url, namespace, key),
+        spoil: (namespace, key) => spoil(own.server.url, namespace, key),
         async openSilent() {
-          const [url, link] = await linked();
+          const { url, link } = await own.linked();
           const register = await open(url, 'silent');
           await register.now({ signal: new AbortController().signal });
           link.halfOpen();
@@ -122,9 +106,9 @@ function onServer(engine, adapters, { spoil, passing = 0, skip = missing(engine)
       });
       if (ONE_CONNECTION.includes(name)) continue;
       test(`${name}: a read tells what became of a write whose reply was lost`, async () => {
-        const [url, link] = await linked();
+        const { url, link } = await own.linked();
         const namespace = `lost-${randomBytes(4).toString('hex')}`;
-        const registers = [await open(url, namespace), await open(server.url, namespace)];
+        const registers = [await open(url, namespace), await open(own.server.url, namespace)];
         try {
           await loseReplies(...registers, link, passing);
         } finally {
@@ -143,7 +127,7 @@ function onServer(engine, adapters, { spoil, passing = 0, skip = missing(engine)
         const options = ${JSON.stringify({ datacenterId: 1, scope: 'process', layout, ...limits })};
         require('../..').SnowFlake.lease(process.env.URL_OF_SERVER, options)
           .then((flake) => console.log(typeof flake.nextId()), ({ message }) => console.log(message));`;
-      const url = `${server.url}?namespace=ends`;
+      const url = `${own.server.url}?namespace=ends`;
       await createNamespace(url, { layout, ...limits });
       // The second one needs the slot of the first one.
       for (let n = 0; n < 2; n++) {
@@ -153,8 +137,8 @@ function onServer(engine, adapters, { spoil, passing = 0, skip = missing(engine)
     });
 
     test('the time of connecting is not clock skew', async () => {
-      await createNamespace(`${server.url}?namespace=far`);
-      const [url, link] = await linked();
+      await createNamespace(`${own.server.url}?namespace=far`);
+      const { url, link } = await own.linked();
       link.delay = 250;
       const flake = await SnowFlake.lease(`${url}?namespace=far`, {
         ...{ datacenterId: 1, ttl: 60_000, callTimeout: 60_000 },

@@ -199,7 +199,7 @@ async function planted(fault, engine) {
       };
     }
     case 'owner': {
-      // Whoever renews is taken for the owner.
+      // The process that renews is taken for the owner.
       const taken = async (key, record, before, limits) => {
         const reply = await write(key, record, before, limits);
         return hasSlot && isSlot(key) ? { isWritten: true, now: reply.now } : reply;

@@ -75,10 +75,8 @@ class Fleet {
     fleet.#link = await Link.to(fleet.#server.port);
     fleet.#random = seeded(seed);
     fleet.#layout = { ...layouts.node, datacenterBits: 5, workerBits: Math.log2(slots) };
-    const url = new URL(fleet.#server.url);
-    url.port = fleet.#link.port;
     fleet.#options = {
-      engine: url.href,
+      engine: fleet.#link.urlOf(fleet.#server).href,
       datacenterId: 1,
       layout: fleet.#layout,
       ttl: TTL,

@@ -6,9 +6,11 @@
 
 const { once } = require('node:events');
 const net = require('node:net');
+const { after, before } = require('node:test');
 
 const { seed = 27 } = require('../amount.js');
 const { seeded } = require('../support.js');
+const { Server } = require('./servers.js');
 
 /** How a connection breaks: what becomes of the client's end. */
 const BREAKS = {
@@ -50,6 +52,13 @@ class Link {
 
   get port() {
     return this.#server.address().port;
+  }
+
+  /** The URL of the server through this link. */
+  urlOf(server) {
+    const url = new URL(server.url);
+    url.port = this.port;
+    return url;
   }
 
   #join(client, port) {
@@ -170,4 +179,30 @@ class Link {
   }
 }
 
-module.exports = { Link };
+/**
+ * A server for the tests of a describe(), which ends after them, as do its links.
+ * @returns `server`, and `linked(namespace)`: a URL of it through a new link, and that link
+ */
+function linkedServer(engine) {
+  const links = [];
+  const own = {
+    server: undefined,
+    async linked(namespace) {
+      const link = await Link.to(own.server.port);
+      links.push(link);
+      const url = link.urlOf(own.server);
+      if (namespace !== undefined) url.searchParams.set('namespace', namespace);
+      return { link, url: url.href };
+    },
+  };
+  before(async () => {
+    own.server = await Server.start(engine);
+  });
+  after(async () => {
+    for (const link of links) link.close();
+    await own.server?.stop();
+  });
+  return own;
+}
+
+module.exports = { Link, linkedServer };
