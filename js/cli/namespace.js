@@ -69,12 +69,6 @@ const largerLimits = (one, other) =>
 
 const newId = () => randomBytes(16).toString('hex');
 
-function newToken() {
-  const token = randomBytes(8).toString('hex');
-  // Zero is no token.
-  return /[^0]/.test(token) ? token : newToken();
-}
-
 function namespaceOf([record]) {
   if (record === undefined) return {};
   const [, token, text] = record;
@@ -124,7 +118,7 @@ class Records {
   async write(namespace, before) {
     const { id, layout, ttl, maxClockSkew, maxAhead, floor } = namespace;
     const text = native.namespaceText(id, layout, ttl, maxClockSkew, maxAhead, String(floor));
-    const token = newToken();
+    const token = native.newToken();
     const call = { call: 'write', key: KEY, token, text, before };
     const { kind, records } = await this.#make(call);
     if (kind === 'differs') return { isWritten: false, found: this.#checked(namespaceOf(records)) };
@@ -168,7 +162,7 @@ class Records {
       const [, before, held] = found;
       const freed = native.freedSlotText(held, id, Number(floor));
       if (freed === null) return;
-      const call = { call: 'write', key, token: newToken(), text: freed, before };
+      const call = { call: 'write', key, token: native.newToken(), text: freed, before };
       const { kind, records } = await this.#make(call);
       if (kind === 'written') return;
       // Its holder has renewed it meanwhile, another one has taken it, or it was deleted.

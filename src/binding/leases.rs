@@ -157,11 +157,7 @@ impl LeaseMachine {
         settings: LeaseSettings,
         caching: Option<Caching>,
     ) -> Result<Self, Failure> {
-        let limits = Limits {
-            ttl: settings.ttl as i64,
-            max_clock_skew: settings.max_clock_skew as i64,
-            max_ahead: settings.max_ahead as i64,
-        };
+        let limits = limits_of(settings.ttl, settings.max_clock_skew, settings.max_ahead);
         let holder = Holder {
             pid: std::process::id(),
             started: settings.started as i64,
@@ -303,6 +299,17 @@ fn call_of(call: Call) -> Value {
             before: before.map(digits_of),
         ),
     }
+}
+
+/// Limits of JavaScript, ms.
+pub(super) fn limits_of(ttl: f64, max_clock_skew: f64, max_ahead: f64) -> Limits {
+    Limits { ttl: ttl as i64, max_clock_skew: max_clock_skew as i64, max_ahead: max_ahead as i64 }
+}
+
+/// A token for a record that JavaScript writes.
+#[napi(catch_unwind)]
+pub fn new_token() -> String {
+    digits_of(fresh())
 }
 
 fn digits_of(token: Token) -> String {

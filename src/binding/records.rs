@@ -2,6 +2,7 @@
 
 use napi_derive::napi;
 
+use super::leases::limits_of;
 use super::values::{GivenLayout, digits, layout_of, report};
 use crate::authority::lease::{Bucket, Floor, Holder, Key, Limits, Namespace, Record, Slot};
 use crate::core::fault::Value;
@@ -76,11 +77,7 @@ pub fn namespace_text(
     max_ahead: f64,
     floor: String,
 ) -> Option<String> {
-    let limits = Limits {
-        ttl: ttl as i64,
-        max_clock_skew: max_clock_skew as i64,
-        max_ahead: max_ahead as i64,
-    };
+    let limits = limits_of(ttl, max_clock_skew, max_ahead);
     let id = u128::from_str_radix(&id, 16).ok()?;
     let floor = Floor::of_text(&floor)?;
     Some(Record::Namespace(Namespace { id, layout: layout.0.ok()?, limits, floor }).text())
