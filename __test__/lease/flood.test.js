@@ -8,6 +8,7 @@ const { describe, test } = require('node:test');
 const { storm } = require('../support/amount.js');
 const { FLOODS, impersonate } = require('../support/lease/impostor.js');
 const { postgres } = require('../../js/stores/postgres.js');
+const { typeorm } = require('../../js/stores/typeorm.js');
 const { SnowFlake, rejects, runScript } = require('../support/support.js');
 
 /** The limit of a call, and of etcd's reply; what systems buffer between the ends comes on top. */
@@ -54,13 +55,24 @@ describe('a server that sends without an end', () => {
     }
   }
 
-  test("a pool of the application: its connection is the call's alone", async () => {
-    const server = await impersonate('postgres', { kind: 'value' });
-    const pool = new (require('pg').Pool)({ host: '127.0.0.1', port: server.port, user: 'app' });
-    const leasing = SnowFlake.lease(postgres(pool), { datacenterId: 1, callTimeout: 60_000 });
-    const { message } = await rejects(leasing, 'ERR_SNOWFLAKE_STORE');
-    assert.match(message, new RegExp(`^PostgreSQL sent more than ${MOST_BYTES} bytes`));
-    assert.equal(pool.totalCount, 0);
-    server.close();
-  });
+  const STORES = {
+    'a pool of the application': (pool) => postgres(pool),
+    "TypeORM's pool": (pool) =>
+      typeorm({
+        options: { type: 'postgres' },
+        createQueryRunner() {},
+        driver: { obtainMasterConnection: async () => [await pool.connect()] },
+      }),
+  };
+  for (const [name, storeOf] of Object.entries(STORES)) {
+    test(`${name}: its connection is the call's alone`, async () => {
+      const server = await impersonate('postgres', { kind: 'value' });
+      const pool = new (require('pg').Pool)({ host: '127.0.0.1', port: server.port, user: 'app' });
+      const leasing = SnowFlake.lease(storeOf(pool), { datacenterId: 1, callTimeout: 60_000 });
+      const { message } = await rejects(leasing, 'ERR_SNOWFLAKE_STORE');
+      assert.match(message, new RegExp(`^PostgreSQL sent more than ${MOST_BYTES} bytes`));
+      assert.equal(pool.totalCount, 0);
+      server.close();
+    });
+  }
 });

@@ -320,7 +320,8 @@ describe('the error of a client', () => {
     'redis() with node-redis': () => redis({ eval() {}, sendCommand: reject, isOpen: true }),
     'postgres()': () => postgres(pool),
     'mysql()': () => mysql({ query: reject, getConnection: reject, execute() {} }),
-    'typeorm()': () => typeorm({ ...pool, createQueryRunner: () => ({ connect: reject }) }),
+    'typeorm()': () =>
+      typeorm({ ...pool, createQueryRunner() {}, driver: { obtainMasterConnection: reject } }),
     'workerNode()': () => workerNode(pool),
   };
 

@@ -356,6 +356,21 @@ for (const [engine, database] of Object.entries(DATABASES)) {
       });
     });
 
+    test('WORKER_NODE is in the schema that the option names', async (t) => {
+      const layout = { ...layouts.uid, epoch: Date.UTC(2026, 6) };
+      await pool.query('CREATE SCHEMA of_workers');
+      const connection = await client(t, 'connection');
+      const store = workerNode(connection, { schema: 'of_workers' });
+      const flake = await SnowFlake.lease(store, { layout, callTimeout: 60_000 });
+      t.after(() => flake.close());
+      assert.equal(flake.workerId, 1);
+      assert.match(flake.lease.store, /^\w+:of_workers\/WORKER_NODE$/);
+      assert.equal(await countOf(pool, 'of_workers.WORKER_NODE'), 1);
+      for (const schema of ['', 'why?', 7]) {
+        await rejects((async () => workerNode(connection, { schema }))(), 'ERR_SNOWFLAKE_CONFIG');
+      }
+    });
+
     test('WORKER_NODE is not used inside a transaction, which stays', async (t) => {
       const layout = { ...layouts.uid, epoch: Date.UTC(2026, 5) };
       const lease = (one) => SnowFlake.lease(workerNode(one), { layout, callTimeout: 60_000 });
@@ -460,6 +475,13 @@ for (const [engine, database] of Object.entries(DATABASES)) {
           assert.notEqual(await describe(store), await describe(other));
         });
       }
+
+      test('is part of the name that a lease shows', async (t) => {
+        const store = database.store(pool, { namespace: newNamespace(), schema: SCHEMA });
+        const flake = await SnowFlake.lease(store, { ...OPTIONS, ttl: 60_000 });
+        t.after(() => flake.close());
+        assert.ok(flake.lease.store.includes(`:${SCHEMA}/`), flake.lease.store);
+      });
 
       test('that is not in the database is named in the error', async (t) => {
         const url = new URL(server.url);
@@ -726,8 +748,18 @@ test('a schema must be a name that no database changes', async () => {
     );
     assert.match(refused.message, /^schema (must be a name of 1 to 63 bytes|is )/);
   }
-  const [longest] = ['a'.repeat(63)];
-  assert.equal(store(client, { schema: longest }).name, 'postgres:default');
+  const longest = 'a'.repeat(63);
+  assert.equal(store(client, { schema: longest }).name, `postgres:${longest}/default`);
+});
+
+test('a DataSource of a type that no database has is refused', () => {
+  const { typeorm } = require('../../js/stores/typeorm.js');
+  for (const type of ['oracle', 'constructor', '__proto__', 'toString', undefined, 7]) {
+    assert.throws(() => typeorm({ options: { type }, createQueryRunner() {} }), {
+      code: 'ERR_SNOWFLAKE_CONFIG',
+      message: /takes a DataSource of type postgres, mysql/,
+    });
+  }
 });
 
 test('a store without schemas refuses one', async () => {
@@ -736,7 +768,7 @@ test('a store without schemas refuses one', async () => {
   const source = new DataSource({ type: 'sqljs' });
   assert.throws(() => typeorm(source, { schema: 'ids' }), {
     code: 'ERR_SNOWFLAKE_CONFIG',
-    message: /SQLite has none/,
+    message: /has no 'schema'/,
   });
   for (const url of ['redis://127.0.0.1:9?schema=ids', 'etcd://127.0.0.1:9?schema=ids']) {
     const { message } = await rejects(SnowFlake.lease(url, OPTIONS), 'ERR_SNOWFLAKE_CONFIG');

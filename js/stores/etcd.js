@@ -20,7 +20,7 @@ const toText = (base64) => Buffer.from(base64 ?? '', 'base64').toString();
 const timeOf = ({ second }) => second + 500;
 
 function etcd(urls, options) {
-  const { namespace, ...access } = readOptions(options, ['user', 'password', 'tls']);
+  const { namespace, ...access } = readOptions(options, ['namespace', 'user', 'password', 'tls']);
   const { hosts, post, close } = createClient(urls, access);
   const name = `etcd:${hosts}/${namespace}`;
   const root = `snowdrift/${namespace}/records/`;

@@ -20,7 +20,11 @@ function runOf(stored) {
  *   same `stored` act as one store
  */
 function memory(options) {
-  const { namespace, now = Date.now, stored = new Map() } = readOptions(options, ['now', 'stored']);
+  const {
+    namespace,
+    now = Date.now,
+    stored = new Map(),
+  } = readOptions(options, ['namespace', 'now', 'stored']);
   const name = `memory:${namespace}`;
   const root = `${namespace}/`;
   const recordOf = (key) => decode(name, key, stored.get(root + key));

@@ -4,16 +4,14 @@
 //
 // The database must have committed durably when it answers, and all processes must use one primary.
 
-const { checkClient, readSqlOptions } = require('./options.js');
-const { queryMysql } = require('./sql-alone.js');
+const { checkClient } = require('./options.js');
+const { queryMysql } = require('./sql-clients.js');
 const { sql } = require('./sql-dialects.js');
 const { sqlRegister } = require('./sql.js');
 
 function mysql(client, options) {
   checkClient(client, 'query', 'mysql() takes a pool or a connection of mysql2');
-  const given = readSqlOptions(options);
-  const name = `mysql:${given.namespace}`;
-  return sqlRegister({ ...given, name, dialect: 'mysql', query: queryMysql(name, client) });
+  return sqlRegister('mysql', 'mysql', options, (name) => queryMysql(name, client));
 }
 
 module.exports = { mysql, sql };

@@ -9,40 +9,33 @@ const { ignoreErrors } = require('./sockets.js');
 /** Characters of a user or a password: a token has some 2,000. */
 const MOST_OF_LOGIN = 16_384;
 
+/** PostgreSQL cuts a longer name, which then is another one. */
+const MOST_OF_SCHEMA = 63;
+
 /**
- * The options of a store, each read once: its namespace, 'default' if there is none, and more.
- * @param more names of other options
+ * The options of a store, each read once: its namespace, 'default' if there is none, and others.
+ * @param names of all options
  */
-function readOptions(options = {}, more = []) {
-  const names = ['namespace', ...more];
-  const given = optionsOf(options, 'options of the store', names);
-  const { namespace = 'default' } = given;
+function readOptions(options = {}, names = ['namespace'], what = 'options of the store') {
+  const given = optionsOf(options, what, names);
+  const { namespace = 'default', schema } = given;
   if (typeof namespace !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(namespace)) {
     throw configError(
       `namespace must be 1 to 64 letters, digits, '_', '.' or '-'; it is ${describe(namespace)}`,
     );
   }
-  return { ...given, namespace };
-}
-
-const readNamespace = (options) => readOptions(options).namespace;
-
-/** PostgreSQL cuts a longer name, which then is another one. */
-const MOST_OF_SCHEMA = 63;
-
-/** The options of a store in a SQL database: `namespace`, and `schema` if there is one. */
-function readSqlOptions(options) {
-  const { namespace, schema } = readOptions(options, ['schema']);
-  if (schema === undefined) return { namespace };
   const bytes = typeof schema === 'string' ? Buffer.byteLength(schema) : 0;
   // The clients take '?' for a parameter.
-  if (bytes === 0 || bytes > MOST_OF_SCHEMA || /[\0?]/.test(schema)) {
+  if (schema !== undefined && (bytes === 0 || bytes > MOST_OF_SCHEMA || /[\0?]/.test(schema))) {
     throw configError(
       `schema must be a name of 1 to ${MOST_OF_SCHEMA} bytes, without '?' and '\\0'; it is ${describe(schema)}`,
     );
   }
-  return { namespace, schema };
+  return { ...given, namespace };
 }
+
+/** A store's name: its kind, the schema that it was given, and its namespace or table. */
+const nameOf = (kind, schema, rest) => `${kind}:${schema === undefined ? '' : `${schema}/`}${rest}`;
 
 /**
  * Checks that there are both user and password, or neither.
@@ -72,4 +65,4 @@ function checkClient(client, method, expected) {
   ignoreErrors(client);
 }
 
-module.exports = { checkClient, readLogin, readNamespace, readOptions, readSqlOptions };
+module.exports = { checkClient, nameOf, readLogin, readOptions };

@@ -3,16 +3,14 @@
 //
 // The database must have committed durably when it answers: no `synchronous_commit = off`.
 
-const { checkClient, readSqlOptions } = require('./options.js');
-const { queryPostgres } = require('./sql-alone.js');
+const { checkClient } = require('./options.js');
+const { queryPostgres } = require('./sql-clients.js');
 const { sql } = require('./sql-dialects.js');
 const { sqlRegister } = require('./sql.js');
 
 function postgres(client, options) {
   checkClient(client, 'query', 'postgres() takes a Pool or a Client of pg');
-  const given = readSqlOptions(options);
-  const name = `postgres:${given.namespace}`;
-  return sqlRegister({ ...given, name, dialect: 'postgres', query: queryPostgres(name, client) });
+  return sqlRegister('postgres', 'postgres', options, (name) => queryPostgres(name, client));
 }
 
 module.exports = { postgres, sql };

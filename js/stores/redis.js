@@ -10,7 +10,7 @@
 // the last writes. Otherwise records go back, which holders notice by their tokens.
 
 const { ofClient } = require('./failures.js');
-const { checkClient, readNamespace } = require('./options.js');
+const { checkClient, readOptions } = require('./options.js');
 const { createRegister, decode, encode } = require('./register.js');
 
 /** The application may select another database on its connection. A script's own selection ends with it. */
@@ -41,7 +41,7 @@ const SCAN = `${SELECT} return redis.call('HSCAN', KEYS[1], ARGV[1], 'MATCH', AR
 /** @param isOurs whether no application has the client */
 function redis(client, options, isOurs = false) {
   checkClient(client, 'eval', 'redis() takes a client of ioredis or redis');
-  const namespace = readNamespace(options);
+  const { namespace } = readOptions(options);
   const name = `redis:${namespace}`;
   // In node-redis, sendCommand takes an array of words; in ioredis, a Command object.
   const isNodeRedis = typeof client.sendCommand === 'function' && 'isOpen' in client;

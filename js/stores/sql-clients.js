@@ -1,16 +1,27 @@
 'use strict';
-// Connections of the clients `pg`, `mysql2` and TypeORM, each for one call: from a pool, in turn, destroyed when the call is
-// given up.
+// Runs statements of a store on a client of `pg` or `mysql2`, each in a transaction of its own: a rollback would undo what a
+// lease relies on. A connection inside a transaction of the application is refused, and that transaction stays.
+//
+// PostgreSQL: each reply of the server ends with the status of the connection. A connection inside a transaction is refused
+// before a statement, and its statement is not confirmed if the application has begun one meanwhile.
+//
+// MySQL: `DO 0` changes nothing, and its reply has the status of the connection: whether it is inside a transaction or without
+// autocommit. It comes before each statement, since that would hold a lock in the application's transaction. On a
+// connection that the application uses meanwhile, it may begin one in between. The reply to a change has the status, too.
+// A SELECT is followed by another `DO 0` there: both are queued at once, so nothing comes between these.
+//
+// A connection of a pool is for one call. It is destroyed when that is given up, since it may be half-open.
 
-const { configError, describe } = require('../errors.js');
+const { promisify } = require('node:util');
+
+const { configError } = require('../errors.js');
 const { untilAborted } = require('../time.js');
 const { guardCall, ignoreErrors } = require('./sockets.js');
-const { DIALECTS } = require('./sql-dialects.js');
 
-/** Replaces each `?` with PostgreSQL's $1, $2, ... */
-function numberParameters(text) {
-  let n = 0;
-  return text.replaceAll('?', () => `$${++n}`);
+function uncommittedError(name) {
+  return configError(
+    `${name} does not commit a lease's records: its connection is inside a transaction, or has autocommit = 0. Give the store a pool or a connection of its own, with autocommit`,
+  );
 }
 
 /** By pool: the connections that calls have requested which were given up since. */
@@ -19,12 +30,10 @@ const abandoned = new WeakMap();
 /**
  * Takes a connection from a pool. A pool does not cancel a request: one of a call that was given up serves the next call,
  * so that waiting requests do not add up.
- * @param request requests a connection, which has release()
  */
 async function takeConnection(pool, signal, request) {
   if (!abandoned.has(pool)) abandoned.set(pool, new Set());
   const requests = abandoned.get(pool);
-  signal.throwIfAborted();
   const [first] = requests;
   requests.delete(first);
   const requested = first ?? request();
@@ -40,11 +49,26 @@ async function takeConnection(pool, signal, request) {
   }
 }
 
-/** A connected query runner of a TypeORM DataSource. */
-async function connectRunner(dataSource) {
-  const runner = dataSource.createQueryRunner();
-  await runner.connect();
-  return runner;
+/**
+ * Runs `run` on a connection of a pool.
+ * @param request requests a connection, which has `release()`
+ * @param destroy takes it out of its pool
+ */
+async function onPool({ server, pool, request, destroy }, signal, run) {
+  signal.throwIfAborted();
+  const connection = await takeConnection(pool, signal, request);
+  let isOurs = true;
+  const abort = () => {
+    isOurs = false;
+    destroy(connection);
+  };
+  signal.addEventListener('abort', abort);
+  try {
+    return await guardCall(server, connection, () => run(connection));
+  } finally {
+    signal.removeEventListener('abort', abort);
+    if (isOurs) connection.release();
+  }
 }
 
 /** By Client of pg: the end of its last call. */
@@ -65,80 +89,123 @@ async function inTurn(client, signal, run) {
   return call;
 }
 
-/**
- * Runs `run` on a client of `pg`: on itself, or on a connection of a pool.
- * @param signal when aborted, removes the connection from its pool, since it may be half-open
- */
-async function onPostgres(client, signal, run) {
-  // Of pg, only a Pool has totalCount.
-  const isPool = typeof client.totalCount === 'number';
-  // It would keep the query until then.
-  if (client._connected === false && client._connecting === false) {
-    throw configError(
-      'the Client of pg is not connected: await client.connect() first, or pass a Pool',
-    );
-  }
-  if (!isPool) return inTurn(client, signal, run);
-  const connection = await takeConnection(client, signal, () => client.connect());
-  ignoreErrors(connection);
-  return onConnection('PostgreSQL', connection, signal, run, {
-    release: () => connection.release(),
-    destroy: () => connection.release(true),
-  });
-}
-
-/** The same with a client of `mysql2` or `mysql2/promise`. */
-async function onMysql(client, signal, run) {
-  const promised = typeof client.promise === 'function' ? client.promise() : client;
-  if (typeof promised.getConnection !== 'function') return run(promised);
-  const connection = await takeConnection(client, signal, () => promised.getConnection());
-  // What lasts is the connection within: each call gets a wrapper of its own, whose listeners would stay.
-  ignoreErrors(connection.connection ?? connection);
-  return onConnection('MySQL', connection, signal, run, connection);
-}
-
-/** Runs a query on a pool's connection. An abort destroys the connection. */
-async function onConnection(server, connection, signal, run, ends) {
-  let isDestroyed = false;
-  const destroy = () => {
-    isDestroyed = true;
-    ends.destroy();
-  };
-  if (signal.aborted) ends.release();
-  signal.throwIfAborted();
-  signal.addEventListener('abort', destroy);
-  try {
-    return await guardCall(server, connection, () => run(connection));
-  } finally {
-    signal.removeEventListener('abort', destroy);
-    if (!isDestroyed) ends.release();
-  }
-}
+/** PostgreSQL's type of bytes. */
+const BYTEA = 17;
 
 /**
- * Where a store's tables are: a schema or a database. Decided once, since an application may move its connection later
- * (`SET search_path`, `USE`), and another table would give the same IDs.
- * @param run runs a statement that reads, and returns its rows
- * @returns what qualifies the tables' names, with a dot
+ * Reads values of pg: bytes, and all others as text. A server may name any type, and pg's own parser of bytes never returns from
+ * some texts.
  */
-async function findHome(name, dialect, table, run) {
-  const [{ home }] = await run(DIALECTS[dialect].home(table));
-  if (home === null) {
-    throw configError(
-      `${name} has no place for its tables: name a database that exists in the URL or the client's options; on PostgreSQL, a schema that exists in search_path`,
-    );
-  }
-  if (home.includes('?')) {
-    throw configError(`${name} cannot use ${describe(home)}: a schema or database without '?'`);
-  }
-  return `${DIALECTS[dialect].quote(home)}.`;
-}
-
-module.exports = {
-  connectRunner,
-  findHome,
-  numberParameters,
-  onMysql,
-  onPostgres,
-  takeConnection,
+const TYPES = {
+  getTypeParser: (type) => (value) =>
+    type === BYTEA ? Buffer.from(String(value).replace(/^\\x/, ''), 'hex') : value,
 };
+
+/** Of connections whose version of pg has no getTransactionStatus(): the status, as far as it is known. */
+const statuses = new WeakMap();
+
+/** 'I' outside a transaction, 'T' or 'E' inside; undefined or null before the first reply. */
+function statusOf(connection) {
+  if (connection.getTransactionStatus !== undefined) return connection.getTransactionStatus();
+  if (!statuses.has(connection)) {
+    statuses.set(connection, undefined);
+    connection.connection?.on('readyForQuery', ({ status }) => statuses.set(connection, status));
+  }
+  return statuses.get(connection);
+}
+
+/** Replaces each `?` with PostgreSQL's $1, $2, ... */
+function numberParameters(text) {
+  let n = 0;
+  return text.replaceAll('?', () => `$${++n}`);
+}
+
+/**
+ * Runs statements with `?` placeholders on a Pool or a Client of `pg`.
+ * @param request requests a connection of another pool
+ * @returns a function of a statement, its values and a signal, which returns rows
+ */
+function queryPostgres(name, client, request) {
+  const pool = {
+    server: 'PostgreSQL',
+    pool: client,
+    request: async () => ignoreErrors(await (request ?? client.connect.bind(client))()),
+    destroy: (connection) => connection.release(true),
+  };
+  return async (text, values, signal) => {
+    const run = async (connection) => {
+      if ((statusOf(connection) ?? 'I') !== 'I') throw uncommittedError(name);
+      // Without values, pg accepts several statements in one text.
+      const query = { text: numberParameters(text), values, types: TYPES };
+      const { rows } = await connection.query(query);
+      if (statusOf(connection) !== 'I') throw uncommittedError(name);
+      return rows;
+    };
+    // Of pg, only a Pool has totalCount.
+    if (request !== undefined || typeof client.totalCount === 'number') {
+      return onPool(pool, signal, run);
+    }
+    // It would keep the query until then.
+    if (client._connected === false && client._connecting === false) {
+      throw configError(
+        'the Client of pg is not connected: await client.connect() first, or pass a Pool',
+      );
+    }
+    return inTurn(client, signal, run);
+  };
+}
+
+/** Bits of the status in MySQL's reply to a change. */
+const IN_TRANSACTION = 1;
+const AUTOCOMMIT = 2;
+
+/** A connection of `mysql2`, or of `mysql`, as one of `mysql2/promise`. */
+const promised = (connection) => ({
+  connection,
+  query: async (...values) => [await promisify(connection.query).apply(connection, values)],
+  release: () => connection.release(),
+  destroy: () => connection.destroy(),
+});
+
+/**
+ * The same for a pool or a connection of `mysql2` or `mysql2/promise`.
+ * @returns of a change as many rows as it has changed, with `insertId`
+ */
+function queryMysql(name, client, request) {
+  const own = typeof client.promise === 'function' ? client.promise() : client;
+  // The application uses a connection meanwhile.
+  const isShared = request === undefined && typeof own.getConnection !== 'function';
+  const pool = {
+    server: 'MySQL',
+    pool: client,
+    async request() {
+      const connection = await (request ?? own.getConnection.bind(own))();
+      // What lasts is the connection within: each call gets a wrapper of its own, whose listeners would stay.
+      ignoreErrors(connection.connection ?? connection);
+      return connection;
+    },
+    destroy: (connection) => connection.destroy(),
+  };
+  const check = ([{ serverStatus }]) => {
+    if ((serverStatus & (IN_TRANSACTION | AUTOCOMMIT)) !== AUTOCOMMIT) throw uncommittedError(name);
+  };
+  return async (text, values, signal) => {
+    const run = async (connection) => {
+      check(await connection.query('DO 0'));
+      const isSelect = /^S(ELECT|HOW)/.test(text);
+      const [reply, status] = await Promise.all([
+        connection.query(text, values),
+        isSelect && isShared ? connection.query('DO 0') : undefined,
+      ]);
+      const [result] = reply;
+      if (!isSelect) check(reply);
+      else if (isShared) check(status);
+      if (isSelect) return result;
+      const { affectedRows, insertId } = result;
+      return Array.from({ length: affectedRows }, () => ({ insertId }));
+    };
+    return isShared ? run(own) : onPool(pool, signal, run);
+  };
+}
+
+module.exports = { promised, queryMysql, queryPostgres, uncommittedError };

@@ -104,8 +104,7 @@ const TYPEORM = {
 /** The type of a TypeORM DataSource, and its dialect. */
 function dialectOf(dataSource) {
   const { type } = dataSource.options ?? {};
-  const dialect = TYPEORM[type];
-  if (dialect !== undefined) return { type, dialect };
+  if (Object.hasOwn(TYPEORM, type)) return { type, dialect: TYPEORM[type] };
   const known = Object.keys(TYPEORM).join(', ');
   throw configError(
     `typeorm() takes a DataSource of type ${known}; this one has the type ${describe(type)}`,

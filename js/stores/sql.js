@@ -14,9 +14,10 @@
 
 const { SnowFlakeError } = require('../errors.js');
 const { TableFailure } = require('./failures.js');
+const { nameOf, readOptions } = require('./options.js');
 const { createRegister, decode } = require('./register.js');
-const { findHome } = require('./sql-clients.js');
 const { DIALECTS, RECORDS, createRecords } = require('./sql-dialects.js');
+const { insertAnywhere, locate } = require('./sql-table.js');
 
 /** The most tries of a statement that fails with a conflict (`isConflict`). */
 const MAX_TRIES = 20;
@@ -28,19 +29,23 @@ const PAGE = 2000;
 const toText = (value) => (typeof value === 'string' ? value : Buffer.from(value).toString());
 
 /**
- * @param schema the schema or database of the table; without it, the connection's
- * @param query runs one statement with `?` placeholders until `signal` is aborted, in a transaction of its own, or throws. It
- *   returns the rows of a SELECT or RETURNING; of another change as many rows as it has changed
+ * @param kind of the store, in its name
+ * @param queryOf returns, for the store's name, what runs one statement with `?` placeholders until a signal is aborted, in a
+ *   transaction of its own, or throws. It returns the rows of a SELECT or RETURNING; of another change as many rows as it has
+ *   changed
  */
-function sqlRegister({ name, namespace, schema, dialect, query }) {
-  const { now, quote, isConflict, isMissing, isDuplicate, hasReturning, ...differing } =
-    DIALECTS[dialect];
+function sqlRegister(kind, dialect, options, queryOf) {
+  // SQLite has no schemas.
+  const names = dialect === 'sqlite' ? ['namespace'] : ['namespace', 'schema'];
+  const { namespace, schema } = readOptions(options, names);
+  const name = nameOf(kind, schema, namespace);
+  const query = queryOf(name);
+  const { now, isConflict, isMissing, isDuplicate, hasReturning, ...differing } = DIALECTS[dialect];
   const { toColumn, startsWith, lock, unlessExists, describeRun } = differing;
   const returning = hasReturning ? ` RETURNING ${now} AS now` : '';
   const timeOf = (row) => (row?.now === undefined ? undefined : Number(row.now));
-  let table = schema && `${quote(schema)}.${RECORDS}`;
 
-  async function run(signal, text, values = []) {
+  async function run(text, values, signal) {
     for (let tries = 1; ; tries++) {
       signal.throwIfAborted();
       try {
@@ -51,20 +56,13 @@ function sqlRegister({ name, namespace, schema, dialect, query }) {
     }
   }
 
-  /** The table's qualified name. */
-  async function tableOf(signal) {
-    if (table !== undefined) return table;
-    const home = await findHome(name, dialect, RECORDS, (text) => run(signal, text));
-    table ??= `${home}${RECORDS}`;
-    return table;
-  }
-
-  const create = async (signal) => run(signal, createRecords(dialect, await tableOf(signal)));
+  const tableOf = locate(RECORDS, { name, dialect, schema, query: run });
 
   /** The rows under a condition; none if there is no table. */
   async function select(signal, columns, condition, ...values) {
-    const text = `SELECT ${columns}, ${now} AS now FROM ${await tableOf(signal)} WHERE namespace = ? AND ${condition}`;
-    return run(signal, text, [namespace, ...values].map(toColumn)).catch((failure) => {
+    const from = `FROM ${await tableOf(signal)} WHERE namespace = ? AND ${condition}`;
+    const text = `SELECT ${columns}, ${now} AS now ${from}`;
+    return run(text, [namespace, ...values].map(toColumn), signal).catch((failure) => {
       if (isMissing(failure)) return [];
       throw failure;
     });
@@ -77,56 +75,41 @@ function sqlRegister({ name, namespace, schema, dialect, query }) {
     return { record: row && recordOf(key, row), now: timeOf(row) };
   }
 
-  async function update(signal, key, { token, text }, before) {
-    const set = `UPDATE ${await tableOf(signal)} SET token = ?, text = ?`;
-    return run(signal, `${set} WHERE namespace = ? AND name = ? AND token = ?${returning}`, [
-      ...[toColumn(token), Buffer.from(text)],
-      ...[namespace, key, before].map(toColumn),
-    ]);
+  async function update(table, { token, text }, where, signal) {
+    const set = `UPDATE ${table} SET token = ?, text = ?`;
+    const condition = 'namespace = ? AND name = ? AND token = ?';
+    const values = [toColumn(token), Buffer.from(text), ...where.map(toColumn)];
+    return run(`${set} WHERE ${condition}${returning}`, values, signal);
   }
 
-  async function insert(signal, key, { token, text }) {
-    const into = `INSERT INTO ${await tableOf(signal)} (namespace, name, token, text)`;
-    return run(signal, `${into} VALUES (?, ?, ?, ?)${unlessExists}${returning}`, [
-      ...[namespace, key, token].map(toColumn),
-      Buffer.from(text),
-    ]);
-  }
-
-  /** Inserts, and creates the table if it is missing. */
-  async function insertAnywhere(signal, key, record) {
-    try {
-      return await insert(signal, key, record);
-    } catch (failure) {
-      if (!isMissing(failure)) throw failure;
-    }
-    let cause;
-    try {
-      await create(signal);
-    } catch (failure) {
-      // On PostgreSQL, one of two that create it at once may fail: then it is there.
-      cause = failure instanceof SnowFlakeError ? failure : new TableFailure(table, failure);
-    }
-    return insert(signal, key, record).catch((failure) => {
-      throw isMissing(failure) && cause !== undefined ? cause : failure;
-    });
+  async function insert(table, { token, text }, [, key], signal) {
+    const into = `INSERT INTO ${table} (namespace, name, token, text) VALUES (?, ?, ?, ?)`;
+    const values = [...[namespace, key, token].map(toColumn), Buffer.from(text)];
+    const send = () => run(`${into}${unlessExists}${returning}`, values, signal);
+    const create = () =>
+      run(createRecords(dialect, table), [], signal).catch((failure) => {
+        throw failure instanceof SnowFlakeError ? failure : new TableFailure(table, failure);
+      });
+    return insertAnywhere(DIALECTS[dialect], send, create);
   }
 
   return createRegister({
     name,
     read,
-    now: async (signal) => timeOf((await run(signal, `SELECT ${now} AS now`))[0]),
+    now: async (signal) => timeOf((await run(`SELECT ${now} AS now`, [], signal))[0]),
 
     describeRun:
       describeRun &&
       (async (signal) => {
-        const description = await describeRun((text) => run(signal, text));
+        const description = await describeRun((text) => run(text, [], signal));
         return `${await tableOf(signal)} ${description}`;
       }),
 
     async write(key, record, before, signal) {
-      const change = before === undefined ? insertAnywhere : update;
-      const [changed] = await change(signal, key, record, before).catch((failure) => {
+      const change = before === undefined ? insert : update;
+      const table = await tableOf(signal);
+      const where = [namespace, key, before];
+      const [changed] = await change(table, record, where, signal).catch((failure) => {
         if (isDuplicate?.(failure) || isMissing(failure)) return [];
         throw failure;
       });

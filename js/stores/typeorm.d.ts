@@ -10,7 +10,7 @@ import type { LeaseStore, SqlStoreOptions } from './store';
 export function typeorm(
   dataSource: {
     options: { type: string };
-    query(text: string, values?: unknown[]): Promise<unknown>;
+    driver: unknown;
     createQueryRunner(): {
       readonly isTransactionActive: boolean;
       connect(): Promise<unknown>;

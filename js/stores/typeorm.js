@@ -1,28 +1,24 @@
 'use strict';
-// A register in the database of a TypeORM DataSource: PostgreSQL, MySQL, MariaDB or SQLite. sql.js has its table,
-// sql-alone.js says how a connection inside a transaction is refused.
+// A register in the database of a TypeORM DataSource: PostgreSQL, MySQL, MariaDB or SQLite. sql.js has its table.
 //
-// On SQLite all queries of a DataSource share one connection, and so its transaction, which TypeORM knows.
+// TypeORM's connections to PostgreSQL and MySQL are those of a pool of `pg` or of `mysql2`, and are used as such. On SQLite
+// all queries of a DataSource share one connection, and so its transaction, which TypeORM knows.
 
-const { configError } = require('../errors.js');
-const { checkClient, readSqlOptions } = require('./options.js');
-const { ignoreErrors } = require('./sockets.js');
-const { aloneMysql, alonePostgres, uncommittedError } = require('./sql-alone.js');
-const { connectRunner, numberParameters, takeConnection } = require('./sql-clients.js');
+const { checkClient } = require('./options.js');
+const { promised, queryMysql, queryPostgres, uncommittedError } = require('./sql-clients.js');
 const { dialectOf, sql } = require('./sql-dialects.js');
 const { sqlRegister } = require('./sql.js');
 
-/** By dialect: runs a statement with a query runner, in a transaction of its own. */
-const RUN = {
-  async postgres(name, runner, text, values) {
-    const run = () => runner.query(numberParameters(text), values, true);
-    return (await alonePostgres(name, await runner.connect(), run)).records;
-  },
+/** By dialect: what runs statements in a transaction of their own. */
+const QUERIES = {
+  postgres: (name, source) =>
+    queryPostgres(name, source, async () => (await source.driver.obtainMasterConnection())[0]),
 
-  mysql: (name, runner, text, values) =>
-    aloneMysql(name, (...statement) => runner.query(...statement), false, text, values),
+  mysql: (name, source) =>
+    queryMysql(name, source, async () => promised(await source.driver.obtainMasterConnection())),
 
-  async sqlite(name, runner, text, values) {
+  sqlite: (name, source) => async (text, values) => {
+    const runner = source.createQueryRunner();
     if (runner.isTransactionActive) throw uncommittedError(name);
     const { records } = await runner.query(text, values, true);
     if (runner.isTransactionActive) throw uncommittedError(name);
@@ -33,32 +29,8 @@ const RUN = {
 function typeorm(dataSource, options) {
   checkClient(dataSource, 'createQueryRunner', 'typeorm() takes a DataSource');
   const { type, dialect } = dialectOf(dataSource);
-  const given = readSqlOptions(options);
-  if (given.schema !== undefined && dialect === 'sqlite') {
-    throw configError(
-      'schema is for PostgreSQL, MySQL and MariaDB: SQLite has none, so leave it out',
-    );
-  }
-  const name = `typeorm:${type}:${given.namespace}`;
-
-  async function query(text, values, signal) {
-    const request = () => connectRunner(dataSource);
-    if (dialect === 'sqlite') return RUN.sqlite(name, await request(), text, values);
-    const runner = await takeConnection(dataSource, signal, request);
-    const connection = ignoreErrors(await runner.connect());
-    // The clients of PostgreSQL and of MySQL. The pool then opens another connection.
-    const abort = () => (connection.connection ?? connection).stream.destroy();
-    signal.addEventListener('abort', abort);
-    try {
-      signal.throwIfAborted();
-      return await RUN[dialect](name, runner, text, values);
-    } finally {
-      signal.removeEventListener('abort', abort);
-      await runner.release();
-    }
-  }
-
-  return sqlRegister({ ...given, name, dialect, query });
+  const queryOf = (name) => QUERIES[dialect](name, dataSource);
+  return sqlRegister(`typeorm:${type}`, dialect, options, queryOf);
 }
 
 module.exports = { sql, typeorm };

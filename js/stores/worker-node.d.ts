@@ -27,8 +27,10 @@ import type { AssigningStore } from './store';
  * @param options.type the column TYPE: 'container' is 1, 'actual' (default) is 2
  * @param options.host the column HOST_NAME, up to 64 characters. Default: this host's name
  * @param options.port the column PORT, up to 64 characters. Default: the process's start and pid
+ * @param options.schema the schema of the table; on MySQL and MariaDB, the database. Default: that of the connection when the
+ *   lease opens
  */
 export function workerNode(
   client: { query: unknown },
-  options?: { type?: 'container' | 'actual'; host?: string; port?: string },
+  options?: { type?: 'container' | 'actual'; host?: string; port?: string; schema?: string },
 ): AssigningStore;

@@ -11,14 +11,14 @@
 // notice.
 
 const { configError, SnowFlakeError, describe } = require('../errors.js');
-const { choice, propertiesOf } = require('../checks.js');
+const { choice } = require('../checks.js');
 const { runWithin } = require('../time.js');
 const { memory } = require('./memory.js');
 const { ofClient } = require('./failures.js');
-const { checkClient } = require('./options.js');
-const { queryMysql, queryPostgres, uncommittedError } = require('./sql-alone.js');
-const { findHome } = require('./sql-clients.js');
+const { checkClient, nameOf, readOptions } = require('./options.js');
+const { queryMysql, queryPostgres, uncommittedError } = require('./sql-clients.js');
 const { DIALECTS } = require('./sql-dialects.js');
+const { insertAnywhere, locate } = require('./sql-table.js');
 
 /** UidGenerator's WorkerNodeType. */
 const TYPES = { container: 1, actual: 2 };
@@ -29,43 +29,37 @@ const LOOK_MS = 1000;
 /** The length of UidGenerator's columns. */
 const MAX_NAME = 64;
 
-const COLUMNS = `HOST_NAME VARCHAR(64) NOT NULL,
+/** By dialect: what differs. */
+const DATABASES = {
+  postgres: {
+    queryOf: queryPostgres,
+    id: 'BIGSERIAL',
+    created: 'EXTRACT(EPOCH FROM CREATED)',
+    returning: ' RETURNING ID AS "insertId"',
+  },
+  mysql: {
+    queryOf: queryMysql,
+    id: 'BIGINT NOT NULL AUTO_INCREMENT',
+    created: 'UNIX_TIMESTAMP(CREATED)',
+    returning: '',
+  },
+};
+
+const createTable = (table, id) => `CREATE TABLE IF NOT EXISTS ${table} (
+  ID ${id} PRIMARY KEY,
+  HOST_NAME VARCHAR(64) NOT NULL,
   PORT VARCHAR(64) NOT NULL,
   TYPE INT NOT NULL,
   LAUNCH_DATE DATE NOT NULL,
   MODIFIED TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
-  CREATED TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP`;
+  CREATED TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
+)`;
 
-const DATABASES = {
-  postgres: {
-    queryOf: queryPostgres,
-    // On PostgreSQL, two concurrent CREATE TABLE IF NOT EXISTS can fail.
-    create: (table) => `SELECT pg_advisory_xact_lock(hashtext('snowdrift'));
-CREATE TABLE IF NOT EXISTS ${table} (
-  ID BIGSERIAL PRIMARY KEY,
-  ${COLUMNS}
-)`,
-    created: 'EXTRACT(EPOCH FROM CREATED)',
-    returning: ' RETURNING ID',
-    idOf: ({ id }) => Number(id),
-  },
-  mysql: {
-    queryOf: queryMysql,
-    create: (table) => `CREATE TABLE IF NOT EXISTS ${table} (
-  ID BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,
-  ${COLUMNS}
-)`,
-    created: 'UNIX_TIMESTAMP(CREATED)',
-    returning: '',
-    idOf: ({ insertId }) => Number(insertId),
-  },
-};
-
-function workerNode(client, options = {}) {
+function workerNode(client, options) {
   checkClient(client, 'query', 'workerNode() takes a pool of mysql2 or pg');
-  const keys = ['type', 'host', 'port'];
-  const given = propertiesOf(options, 'options of workerNode()', keys, configError);
-  const { type = 'actual', host, port } = given;
+  const names = ['type', 'host', 'port', 'schema'];
+  const given = readOptions(options, names, 'options of workerNode()');
+  const { type = 'actual', host, port, schema } = given;
   choice('type', type, Object.keys(TYPES));
   for (const [name, value] of Object.entries({ host, port })) {
     if (value !== undefined && (typeof value !== 'string' || value.length > MAX_NAME)) {
@@ -76,19 +70,17 @@ function workerNode(client, options = {}) {
   }
   // Clients of mysql2 have execute(), those of pg do not.
   const dialect = typeof client.execute === 'function' ? 'mysql' : 'postgres';
-  const { queryOf, create, created, returning, idOf } = DATABASES[dialect];
+  const { queryOf, id: idColumn, created, returning } = DATABASES[dialect];
   const { isMissing, now } = DIALECTS[dialect];
-  const name = `${dialect}:WORKER_NODE`;
+  const name = nameOf(dialect, schema, 'WORKER_NODE');
   const query = ofClient(queryOf(name, client));
-
-  /** With its schema or database. */
-  let table;
+  const tableOf = locate('WORKER_NODE', { name, dialect, schema, query });
 
   /** The row of this ID; if there is none, the row of the next higher ID. */
   async function readRow(workerId, signal) {
     const [row] = await query(
       `SELECT ID AS id, HOST_NAME AS host, PORT AS port, ${created} AS created
-       FROM ${table} WHERE ID >= ? ORDER BY ID LIMIT 1`,
+       FROM ${await tableOf(signal)} WHERE ID >= ? ORDER BY ID LIMIT 1`,
       [workerId],
       signal,
     );
@@ -110,19 +102,6 @@ function workerNode(client, options = {}) {
     }
   }
 
-  async function findTable(signal) {
-    if (table !== undefined) return;
-    const home = await findHome(name, dialect, 'worker_node', (text) => query(text, [], signal));
-    table ??= `${home}WORKER_NODE`;
-  }
-
-  async function insert(values, signal) {
-    const into = `INSERT INTO ${table} (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)`;
-    const row = '(?, ?, ?, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)';
-    const [inserted] = await query(`${into} VALUES ${row}${returning}`, values, signal);
-    return idOf(inserted);
-  }
-
   /** Inserts a row. Returns it as it was committed. */
   async function insertRow(holder, signal) {
     const values = [
@@ -131,19 +110,19 @@ function workerNode(client, options = {}) {
       port ?? `${holder.started}-${process.pid}`,
       TYPES[type],
     ];
-    signal.throwIfAborted();
-    let workerId;
-    try {
-      workerId = await insert(values, signal);
-    } catch (failure) {
-      if (!isMissing(failure)) throw failure;
-      await query(create(table), undefined, signal);
-      workerId = await insert(values, signal);
-    }
+    const table = await tableOf(signal);
+    const into = `INSERT INTO ${table} (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)`;
+    const row = 'VALUES (?, ?, ?, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)';
+    const [{ insertId }] = await insertAnywhere(
+      DIALECTS[dialect],
+      () => query(`${into} ${row}${returning}`, values, signal),
+      () => query(createTable(table, idColumn), [], signal),
+    );
+    const workerId = Number(insertId);
     // After a crash the server may assign a rolled-back ID again.
-    const row = await readRow(workerId, signal);
-    if (row?.id !== workerId) throw uncommittedError(name);
-    return row;
+    const inserted = await readRow(workerId, signal);
+    if (inserted?.id !== workerId) throw uncommittedError(name);
+    return inserted;
   }
 
   /** A register for the holder of a row, without which each write finds that all is lost. */
@@ -170,7 +149,6 @@ function workerNode(client, options = {}) {
           'workerNode() numbers the workers of all datacenters together: use a layout without datacenterBits, such as { ...layouts.uid, epoch }',
         );
       }
-      await findTable(signal);
       const [{ ms }] = await query(`SELECT ${now} AS ms`, [], signal);
       const row = await insertRow(holder, signal);
       if (row.id >= workerIds) {

@@ -32,7 +32,7 @@ const textOf = (name) => decodeURIComponent(name.slice(1));
 const folderOf = (key) => key.slice(0, key.lastIndexOf('/') + 1);
 
 function zookeeper(ensemble, options) {
-  const names = ['port', 'user', 'password', 'tls'];
+  const names = ['namespace', 'port', 'user', 'password', 'tls'];
   const { namespace, port, ...access } = readOptions(options, names);
   if (port !== undefined) wholeNumber('port', port, 0, 65_535);
   const root = `${TOP}/${namespace}/records`;

@@ -1,0 +1,52 @@
+'use strict';
+// A table of a store in a SQL database: where it is, and how it comes to be there.
+
+const { configError, describe } = require('../errors.js');
+const { DIALECTS } = require('./sql-dialects.js');
+
+/**
+ * A table's qualified name: by the option `schema`, or where it is when it is looked for first. An application may move its
+ * connection later (`SET search_path`, `USE`), and another table would give the same IDs.
+ * @param query runs a statement that reads, and returns its rows
+ * @returns a function of a signal
+ */
+function locate(table, { name, dialect, schema, query }) {
+  const { home, quote } = DIALECTS[dialect];
+  let place = schema;
+  return async (signal) => {
+    if (place === undefined) {
+      const [found] = await query(home(table), [], signal);
+      if (found.home === null) {
+        throw configError(
+          `${name} has no place for its tables: name a database that exists in the URL or the client's options; on PostgreSQL, a schema that exists in search_path`,
+        );
+      }
+      if (found.home.includes('?')) {
+        throw configError(
+          `${name} cannot use ${describe(found.home)}: a schema or database without '?'`,
+        );
+      }
+      place ??= found.home;
+    }
+    return `${quote(place)}.${table}`;
+  };
+}
+
+/** Inserts, and creates the table if it is missing. */
+async function insertAnywhere({ isMissing }, insert, create) {
+  try {
+    return await insert();
+  } catch (failure) {
+    if (!isMissing(failure)) throw failure;
+  }
+  // On PostgreSQL, one of two that create it at once may fail: then it is there.
+  const cause = await create().then(
+    () => undefined,
+    (failure) => failure,
+  );
+  return insert().catch((failure) => {
+    throw isMissing(failure) && cause !== undefined ? cause : failure;
+  });
+}
+
+module.exports = { insertAnywhere, locate };
