@@ -2,8 +2,8 @@
 // Requests to the JSON gateway of etcd's v3 API: to one of several endpoints, by TLS, with the token of a user.
 // Through node:https, since fetch takes neither a CA nor a client certificate.
 //
-// A request goes to the next endpoint if it cannot have had an effect. Otherwise its call fails, and the next
-// call goes there. A lease begins with requests that have none, so one that starts finds an endpoint that replies.
+// A request that fails goes to the next endpoint, and so on: each may be sent again, since a write's condition is its
+// predecessor's token. What an endpoint refuses, all do.
 
 const { noteClient } = require('../causes.js');
 const { configError, describe } = require('../errors.js');
@@ -13,9 +13,8 @@ const { readLogin } = require('./options.js');
 const { MOST_RECEIVED } = require('./sockets.js');
 const { loginOf } = require('./url.js');
 
-/** Time limit of connecting to an endpoint, and of a reply to a request without an effect, if there are others, ms. */
+/** Time limit of a reply, if there are other endpoints, ms. */
 const SILENCE_MS = 1000;
-const WITHOUT_EFFECT = ['/v3/kv/range', '/v3/maintenance/status', '/v3/auth/authenticate'];
 
 /** Idle time before the first TCP keep-alive probe, ms. */
 const KEEP_ALIVE_MS = 10_000;
@@ -23,9 +22,9 @@ const KEEP_ALIVE_MS = 10_000;
 /** The longest token. etcd makes it, and a header has to hold it. */
 const MOST_TOKEN = 16_384;
 
-/** Replies to requests that had no effect. */
+/** Refusals: of a token, of a member that only learns, and of a login on a server without users. */
 const ANOTHER_TOKEN = /invalid auth token|user name is empty|revision of auth store is old/;
-const ANOTHER_ENDPOINT = /no leader|not supported for learner/;
+const ANOTHER_ENDPOINT = /not supported for learner/;
 const NO_LOGIN = /authentication is not enabled/;
 
 function readEndpoints(urls) {
@@ -75,33 +74,16 @@ async function readTls(tls) {
 /**
  * Sends one request.
  * @param request of node:http or node:https
- * @param limit time to connect, ms; if it can be repeated, to get the reply
+ * @param limit time to get the reply, ms
  * @returns the reply's status, Date header and text
- * @throws an error with `isUnsent` if there was no connection, or it can be repeated
  */
-async function send(request, url, { limit, isRepeatable, text, ...options }) {
-  let isConnected = false;
-  let timer;
+async function send(request, url, { limit, text, ...options }) {
+  const sent = request(url, { method: 'POST', ...options });
+  const late = () => Object.assign(new Error(`no reply in ${limit} ms`), { code: 'ETIMEDOUT' });
+  const timer = limit && setTimeout(() => sent.destroy(late()), limit);
   try {
     const response = await new Promise((resolve, reject) => {
-      const sent = request(url, { method: 'POST', ...options });
-      const onConnect = () => {
-        isConnected = true;
-        if (!isRepeatable) clearTimeout(timer);
-      };
-      if (limit !== undefined) {
-        timer = setTimeout(() => {
-          const what = isConnected ? 'reply from' : 'connection to';
-          const late = new Error(`timeout: no ${what} ${url.host} in ${limit} ms`);
-          sent.destroy(Object.assign(late, { code: 'ETIMEDOUT' }));
-        }, limit);
-      }
-      sent.once('socket', (socket) => {
-        if (sent.reusedSocket) onConnect();
-        else socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', onConnect);
-      });
-      sent.on('response', resolve).on('error', reject);
-      sent.end(text);
+      sent.on('response', resolve).on('error', reject).end(text);
     });
     const chunks = [];
     let bytes = 0;
@@ -114,8 +96,6 @@ async function send(request, url, { limit, isRepeatable, text, ...options }) {
     }
     const reply = String(Buffer.concat(chunks));
     return { status: response.statusCode, date: response.headers.date, text: reply };
-  } catch (failure) {
-    throw Object.assign(noteClient(failure), { isUnsent: !isConnected || isRepeatable });
   } finally {
     clearTimeout(timer);
   }
@@ -169,15 +149,14 @@ function createClient(urls, { tls, ...given }) {
         ...(authorization === '' ? {} : { Authorization: authorization }),
       },
       text: JSON.stringify(body),
-      limit: endpoints.length > 1 ? SILENCE_MS : undefined,
     };
-    for (let tries = 1; ; tries++) {
-      signal?.throwIfAborted();
+    for (let left = endpoints.length - 1; ; left--) {
       const used = current;
       try {
-        const isRepeatable = WITHOUT_EFFECT.includes(path) && tries < endpoints.length;
-        const url = new URL(path, endpoints[used]);
-        const answer = await send(transport.request, url, { ...options, isRepeatable });
+        const limit = left > 0 ? SILENCE_MS : undefined;
+        const answer = await send(transport.request, new URL(path, endpoints[used]), {
+          ...{ ...options, limit },
+        });
         const reply = parse(answer);
         const { status, date } = answer;
         // The Date header has whole seconds, rounded down.
@@ -185,12 +164,12 @@ function createClient(urls, { tls, ...given }) {
         const said = reply.message ?? reply.error;
         // With its secrets, which may be words by which it is known.
         const message = typeof said === 'string' ? `'${said}'` : describe(said ?? reply);
-        const failure = noteClient(new Error(`etcd returned ${status}: ${message}`));
-        throw Object.assign(failure, { status, isUnsent: ANOTHER_ENDPOINT.test(message) });
+        throw Object.assign(new Error(`etcd returned ${status}: ${message}`), { status });
       } catch (failure) {
-        const isRefusal = failure.status < 500;
+        noteClient(failure);
+        const isRefusal = failure.status < 500 && !ANOTHER_ENDPOINT.test(failure.message);
         if (!isRefusal && current === used) current = (used + 1) % endpoints.length;
-        if (tries === endpoints.length || !failure.isUnsent) throw failure;
+        if (isRefusal || left === 0 || signal?.aborted) throw failure;
       }
     }
   }
