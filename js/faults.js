@@ -70,6 +70,20 @@ function unusableToo(faults) {
   return ` or cannot be used (${described.join('; ')})`;
 }
 
+/** The limits that a namespace records for its holders, and the flags of the command that raises them. */
+const LIMITS = { ttl: 'ttl', maxClockSkew: 'max-clock-skew', maxAhead: 'max-ahead' };
+
+/** The limits that are above the recorded ones, on which holders that take over or recover rely. */
+function limitsAbove(own, recorded) {
+  const larger = Object.keys(LIMITS).filter((limit) => own[limit] > recorded[limit]);
+  return {
+    found: larger
+      .map((limit) => `${limit} ${own[limit]} (recorded: ${recorded[limit]})`)
+      .join(' and '),
+    raise: larger.map((limit) => `--${LIMITS[limit]} ${own[limit]}`).join(' '),
+  };
+}
+
 /** The ends of leases. @param scope of the holders */
 const LOSSES = {
   taken: (scope) => `was taken over by another ${scope}, since it was not renewed in time`,
@@ -94,6 +108,10 @@ const TEXTS = {
       `maxAhead is ${maxAhead} ms, and nothing records this node: a restart would issue the IDs taken ahead of the clock again. Record it with state: '/var/lib/app/ids', lease a worker ID (SnowFlake.lease(), SNOWDRIFT_LEASE), or leave out maxAhead`,
     'no-shared-memory': () =>
       "scope 'host' needs a directory in memory that the host's processes see, and this system has none at /dev/shm: mount a tmpfs there, set SNOWDRIFT_SHARED to a directory in one, or use scope 'process' and give each process a workerId of its own",
+    'store-limits': ({ store, recorded, own }) => {
+      const { found, raise } = limitsAbove(own, recorded);
+      return `${found} is more than ${store} allows its holders, in ms. Lower it to the recorded value, or raise that for all holders: snowdrift namespace raise URL ${raise}`;
+    },
     'ring-too-large': ({ slots, most }) =>
       `a ring of ${slots} IDs (those of a tick << boostPower) exceeds the limit of ${most} (${most / 2 ** 17} MiB): choose a smaller boostPower, or fewer sequenceBits`,
   },
@@ -101,7 +119,13 @@ const TEXTS = {
     'field-too-large': ({ name, value, max }) =>
       `${name} must be a whole number from 0 to ${max} in this layout; it is ${value}`,
   },
+  ERR_SNOWFLAKE_CLOCK_SKEW: {
+    'clock-skew': ({ skew, store, most }) =>
+      `this machine's clock is ${Math.round(Math.abs(skew))} ms ${skew > 0 ? 'ahead of' : 'behind'} the clock of ${store}; maxClockSkew allows ${most} ms. Set this machine's clock right (NTP), or the store's`,
+  },
   ERR_SNOWFLAKE_CONFLICT: {
+    'store-unproven': ({ store, worker }) =>
+      `${store} is not the store from which this host holds workerId ${worker}, or no process of the host has shown that it is: it may be a copy of that store, or one that has gone back in time. Use another namespace for the copy`,
     'page-max-ahead': ({ place, pid, theirs, ours }) =>
       `maxAhead is ${ours} ms in this process, and ${theirs} ms in the processes that share ${place}${pid === undefined ? '' : `, such as process ${pid}`}: set the same maxAhead in all processes of a node`,
     'page-kind': ({ place, pid, theirs, ours }) =>
@@ -154,6 +178,16 @@ const TEXTS = {
       `all slots of datacenterId ${datacenter} in ${store} are held${unusableToo(unusable)}${held(holders, 'End one of these processes, set waitForSlot to wait until one ends, or use another datacenterId or a layout with more workerBits')}`,
   },
   ERR_SNOWFLAKE_STORE: {
+    'store-layout': ({ store, layouts }) =>
+      `${store} is for IDs of another layout or epoch: ${layouts.map(textOf).join(', not ')}. Use another namespace for each layout and epoch`,
+    'store-ahead': ({ store, from }) =>
+      `the namespace of ${store} starts after ${moment(from)}, further ahead of its clock than any holder can be: set the clock of the store right. If its record is damaged, use another namespace with another datacenterId`,
+    'store-records': ({ store, evidence }) =>
+      `${store} has records of another format: ${evidence}. Use another namespace, or delete the old records ttl + maxClockSkew after their last holder has ended`,
+    'store-changing': ({ store, key }) =>
+      `${store} failed to acquire a slot: its key ${key} keeps changing`,
+    'store-unsettled': ({ store, ttl }) =>
+      `${store} failed to acquire a slot: its records keep changing, or its calls are too slow for a ttl of ${ttl} ms. Set a longer ttl`,
     'page-io': (values) => refusalOfSystem(values, PAGE_REMEDIES),
     'page-damaged': ({ place }) => `${place} is damaged. ${PAGE_REMEDY}`,
     'page-foreign': ({ place }) => `${place} is not a snowdrift page. ${PAGE_REMEDY}`,
@@ -259,4 +293,4 @@ function wordsFor(fault, texts = TEXTS) {
 
 const textOf = (fault) => wordsFor(fault).message;
 
-module.exports = { TEXTS, lossOf, textOf, wordsFor };
+module.exports = { LIMITS, TEXTS, lossOf, textOf, wordsFor };

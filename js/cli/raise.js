@@ -1,7 +1,7 @@
 'use strict';
 // `snowdrift namespace raise`
 
-const { LIMITS } = require('../lease/refusals.js');
+const { LIMITS } = require('../faults.js');
 const namespaces = require('./namespace.js');
 const { URL_HELP } = require('./store-url.js');
 

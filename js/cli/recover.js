@@ -8,7 +8,7 @@
 
 const { SnowFlakeError, unwrap } = require('../errors.js');
 const { layoutKey } = require('../ids/layout-key.js');
-const { LIMITS } = require('../lease/refusals.js');
+const { LIMITS } = require('../faults.js');
 const native = require('../native.js');
 const { moment } = require('../time.js');
 const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags } = require('./flags.js');

@@ -47,6 +47,9 @@ function writtenOf({ isWritten, found }) {
   return { kind: 'differs', records: isWritten === false ? foundOf(found) : undefined };
 }
 
+const describedOf = (run) =>
+  typeof run === 'string' && run !== '' ? { kind: 'described', run, records: [] } : {};
+
 /** By function: what a reply must be, and what the machine takes, whose `records` are undefined if it is something else. */
 const REPLIES = {
   read: [
@@ -62,12 +65,13 @@ const REPLIES = {
     writtenOf,
   ],
   now: ['Unix ms', () => ({ kind: 'time', records: [] })],
+  describeRun: ['a text', describedOf],
 };
 
 function readReply(call, reply) {
   const [expected, read] = REPLIES[call];
   const now = call === 'now' ? reply : reply?.now;
-  const isRight = call === 'now' ? isTime(now) : isObject(reply) && isNow(now);
+  const isRight = isObject(reply) ? isNow(now) : call === 'describeRun' || isTime(now);
   const taken = isRight ? read(reply) : {};
   if (taken.records !== undefined) return { ...taken, now };
   throw new Error(`it returned ${describe(reply)}; it must return ${expected}`);
@@ -83,7 +87,6 @@ class StoreCalls {
   #callTimeout;
   /** The abort controllers of the calls under way. */
   #pending = new Set();
-  #describing;
   #showing = Promise.resolve();
   #isAbandoned = false;
   /** The least that this machine's clock minus the store's was in the last reply that had it, ms. */
@@ -107,38 +110,19 @@ class StoreCalls {
         case 'write':
           return this.#register.write(key, { token, text }, before, { signal });
         case 'now':
-          return this.#register.now({ signal });
+        case 'describeRun':
+          return this.#register[call]({ signal });
         default:
           return this.#register[call](key ?? prefix, { signal });
       }
     };
     const called = { wall: unixNow(), monotonic: hostMonotonic() };
-    const { now, ...taken } = await this.#within(call, ms, async (signal) =>
+    const limit = call === 'describeRun' ? Math.min(ms, DESCRIBE_MS) : ms;
+    const { now, ...taken } = await this.#within(call, limit, async (signal) =>
       readReply(call, await send(signal)),
     );
     if (now !== undefined) this.#noteTime(now, called.wall);
     return { ...taken, now, called: called.monotonic };
-  }
-
-  /** How the server describes its own run; undefined if it does not. One call at a time. */
-  describeRun() {
-    this.#describing ??= this.#describe().finally(() => {
-      this.#describing = undefined;
-    });
-    return this.#describing;
-  }
-
-  async #describe() {
-    const ms = Math.min(DESCRIBE_MS, this.#callTimeout);
-    try {
-      if (typeof this.#register.describeRun !== 'function') return undefined;
-      const run = await this.#within('describeRun', ms, (signal) =>
-        this.#register.describeRun({ signal }),
-      );
-      return typeof run === 'string' && run !== '' ? run : undefined;
-    } catch {
-      return undefined;
-    }
   }
 
   /** Shows people that a process holds a slot, or without `holder` no longer does. Nothing waits for it, or depends on it. */

@@ -4,7 +4,7 @@
 // or is late.
 
 const { moveChannel, openChannel, requestOf } = require('../channel.js');
-const { configError, describe, unwrap } = require('../errors.js');
+const { configError, describe, faultError, unwrap } = require('../errors.js');
 const native = require('../native.js');
 const { sanitize } = require('../secrets.js');
 const {
@@ -18,29 +18,13 @@ const {
 const { warnOfFloor, warnOfNamespaceLoss, warnOfNewSlot } = require('../warnings.js');
 const atExit = require('./release-at-exit.js');
 const { StoreCalls } = require('./calls.js');
-const {
-  changingError,
-  clockSkewError,
-  limitsOf,
-  refusalOf,
-  unsettledError,
-} = require('./refusals.js');
 const timing = require('./timing.js');
 
 /** Owners of the slots that this thread is renewing, and of the lost ones that it has warned of. */
 const renewing = new Set();
 const warned = new Set();
 
-/**
- * How often one search or renewal may create the namespace, and write any one record. Others may change a bucket 128 times: twice
- * for each of its slots.
- */
-const MOST_CREATIONS = 5;
-const MOST_WRITES = 150;
-
 const FAILED = { kind: 'failed', records: [], called: 0 };
-
-const clamp = (ms, [least, most]) => Math.min(Math.max(ms, least), most);
 
 class StoreLease {
   #register;
@@ -56,21 +40,13 @@ class StoreLease {
   #lost;
   #before;
   #failure;
-  /** Of the last calls that belong together: why one failed, the writes by key, whether one was a slot's, and their number. */
+  /** Why a call of the present try failed. */
   #callFailure;
-  #writes;
-  #hasWrittenSlot;
-  /** Whether the server was asked to describe its run, for this slot. */
-  #isDescribed = false;
-  #count;
   #timer;
   /** The steps under way. */
   #steps;
   /** A draw needs a higher ceiling. */
   #isRenewalWanted = false;
-  /** `renewals` after the last renewal by this process, and how much later than its last renewer it renews, in ttls. */
-  #ownRenewals = -1;
-  #takeoverDelay;
   /** Owner and renewals of the slot in the last published report. */
   #published = {};
   #released;
@@ -81,15 +57,18 @@ class StoreLease {
 
   constructor(register, settings) {
     const { leasing } = settings;
-    const [least, most] = timing.TAKEOVER_DELAY;
-    this.#takeoverDelay = least + Math.random() * (most - least);
     this.#register = register;
     this.#settings = settings;
     this.#calls = new StoreCalls(register, leasing.callTimeout);
     const own = { ...settings, scope: this.#scope() };
     this.#machine = unwrap(
       native.openLease(requestOf(own, { isLeased: true }), {
-        ...limitsOf(settings),
+        store: register.name,
+        ...{
+          ttl: leasing.ttl,
+          maxClockSkew: leasing.maxClockSkew,
+          maxAhead: settings.maxAhead ?? 0,
+        },
         claim: settings.workerId,
         address: leasing.address,
         patience: timing.MAX_WAIT_CALLS * leasing.callTimeout,
@@ -166,10 +145,7 @@ class StoreLease {
   wantRenewal() {
     if (this.#steps !== undefined || this.#isRenewalWanted || this.#state !== 'held') return;
     this.#isRenewalWanted = true;
-    // At the pace of retries: a clock above the cap wants a renewal at each draw.
-    const { loss, renewed } = this.#read();
-    const least = timing.RETRY_MS[0];
-    this.#schedule(loss === undefined ? clamp(least - (hostMonotonic() - renewed), [0, least]) : 0);
+    this.#schedule();
   }
 
   async #release() {
@@ -224,33 +200,19 @@ class StoreLease {
     this.#machine.claim(await this.#calls.assign(this.#register, request));
   }
 
-  /** Notes how the server describes its own run. */
-  async #describeRun() {
-    this.#isDescribed = true;
-    const run = await this.#calls.describeRun();
-    if (run !== undefined) this.#machine.noteRun(run);
-  }
-
   /** Makes calls until the machine wants none. Returns its last command. */
   async #perform(first) {
     this.#callFailure = undefined;
-    this.#writes = new Map();
-    this.#hasWrittenSlot = false;
-    this.#count = 0;
     let command = first;
     while (command.kind === 'call') {
       let reply = FAILED;
-      this.#count++;
       try {
-        this.#noteWrite(command);
-        // Before the call: while that is under way, others renew the slot that it reads.
-        if (!this.#isDescribed && this.#machine.wantsRun()) await this.#describeRun();
         const made = await this.#calls.make(command, this.#callTime());
         // Before this process takes a slot.
         if (this.channel === undefined && this.#releaseBy === undefined) this.#checkClock();
         reply = made;
       } catch (failure) {
-        this.#callFailure = failure;
+        if (command.call !== 'describeRun') this.#callFailure = failure;
       }
       command = this.#machine.reply(reply, hostMonotonic());
     }
@@ -266,46 +228,20 @@ class StoreLease {
     return Math.min(callTimeout, left);
   }
 
-  /** Refuses to write a record again and again: the store, or another program, does not keep what is written. */
-  #noteWrite({ call, key, before }) {
-    if (call !== 'write') return;
-    this.#hasWrittenSlot ||= key !== 'namespace';
-    const isCreation = key === 'namespace' && before === undefined;
-    const name = isCreation ? 'create' : key;
-    const count = (this.#writes.get(name) ?? 0) + 1;
-    this.#writes.set(name, count);
-    if (count <= (isCreation ? MOST_CREATIONS : MOST_WRITES)) return;
-    throw changingError(key, this.#register.name);
-  }
-
   /** Goes on until the machine has a slot. While none is free, tries until the deadline. */
   async #open(deadline) {
     const { ttl, callTimeout } = this.#settings.leasing;
-    const unprovenUntil = monotonic() + ttl;
-    const retryUntil = Math.max(deadline, unprovenUntil) + callTimeout;
+    const proof = monotonic() + ttl;
+    const records = Math.max(deadline, proof) + callTimeout;
+    const deadlines = { join: Infinity, retry: records, lost: records, slot: deadline, proof };
     for (;;) {
       const command = await this.#perform(this.#machine.go(hostMonotonic()));
-      switch (command.kind) {
-        case 'held':
-          this.#take();
-          return;
-        case 'join':
-          await pause(timing.JOIN_MS);
-          break;
-        case 'retry':
-        case 'lost':
-          if (this.#callFailure !== undefined) throw this.#callFailure;
-          if (monotonic() >= retryUntil) throw unsettledError(this.#register.name, ttl);
-          await pause(timing.POLL_MS);
-          break;
-        default: {
-          const until = command.kind === 'unproven' ? unprovenUntil : deadline;
-          const mayPass = command.kind === 'unproven' || command.kind === 'no-slot';
-          if (!mayPass || monotonic() >= until)
-            throw refusalOf(command, this.#register.name, this.#settings);
-          await pause(Math.min(this.#retryPause(timing.POLL_MS), until - monotonic()));
-        }
-      }
+      const { kind, until = kind, ms, fault } = command;
+      if (kind === 'held') return this.#take(command);
+      if (kind !== 'join' && this.#callFailure !== undefined) throw this.#callFailure;
+      const left = (deadlines[until] ?? 0) - monotonic();
+      if (left <= 0) throw faultError(fault);
+      await pause(Math.min(ms, left));
     }
   }
 
@@ -314,11 +250,12 @@ class StoreLease {
     const { maxClockSkew } = this.#settings.leasing;
     const { skew } = this.#calls;
     if (Math.abs(skew) <= maxClockSkew) return;
-    throw clockSkewError(skew, this.#register.name, maxClockSkew);
+    const store = this.#register.name;
+    throw faultError({ kind: 'clock-skew', skew, store, most: maxClockSkew });
   }
 
   /** Draws from the slot that the machine has, unless it does so already. */
-  #take() {
+  #take({ isOwn }) {
     const { owner, workerId } = this.#machine.state();
     if (owner !== this.#owner) {
       const settings = { ...this.#settings, workerId };
@@ -327,13 +264,10 @@ class StoreLease {
       if (this.channel === undefined) this.channel = openChannel(settings, basis);
       else moveChannel(this.channel, settings, basis);
       this.#owner = owner;
-      this.#ownRenewals = -1;
     }
     this.#state = 'held';
-    const { renewals } = this.#read();
-    if (!this.#hasWrittenSlot) return;
-    this.#ownRenewals = renewals;
-    this.#show();
+    this.#read();
+    if (isOwn) this.#show();
   }
 
   /** Shows people who holds the slot, or that nobody does any more. */
@@ -356,7 +290,7 @@ class StoreLease {
     return unwrap(native.tickEnd(this.#settings.layout, tick));
   }
 
-  #schedule(ms = this.#untilCheck()) {
+  #schedule(ms = this.#machine.due(hostMonotonic(), this.#isRenewalWanted)) {
     clearTimeout(this.#timer);
     if (this.#released !== undefined) return;
     this.#timer = setTimeout(() => this.#check(), ms);
@@ -364,30 +298,10 @@ class StoreLease {
     this.#timer.unref();
   }
 
-  #untilCheck() {
-    const { ttl } = this.#settings.leasing;
-    const due = Math.max(ttl * timing.RENEW_AFTER - (hostMonotonic() - this.#slot.renewed), 0);
-    if (!this.#isShared) return due;
-    return Math.min(due > 0 ? due : timing.CHECK_MS[0], clamp(ttl / 12, timing.CHECK_MS));
-  }
-
-  /** Whether this process should renew. It gives the process that renewed last a head start. */
-  #isDue() {
-    const { renewed, renewals, ttl, isAsked } = this.#slot;
-    const elapsed = hostMonotonic() - renewed;
-    if (isAsked) return true;
-    if (this.#isRenewalWanted && elapsed >= timing.RETRY_MS[0]) return true;
-    // Processes of one host may have different ttls. The hold lasts for the one confirmed last.
-    const least = Math.min(this.#settings.leasing.ttl, ttl);
-    const delay = this.#ownRenewals === renewals ? 0 : this.#takeoverDelay * least;
-    // In a Linux time namespace the monotonic clock differs from the other processes'.
-    return elapsed < 0 || elapsed >= least * timing.RENEW_AFTER + delay;
-  }
-
   /** Checks the slot and schedules the next check. It never throws. */
   async #check() {
     if (this.#steps !== undefined) return;
-    this.#steps = this.#begin().catch(() => timing.RETRY_MS[1]);
+    this.#steps = this.#begin().catch(() => timing.POLL_MS);
     const ms = await this.#steps;
     this.#steps = undefined;
     this.#isRenewalWanted = false;
@@ -402,27 +316,23 @@ class StoreLease {
 
   /** Renews the slot if that is due, and takes another if it was lost. Returns when to check again, if that is known. */
   async #checkSlot() {
-    const isLost = this.#state === 'lost';
-    const { owner, loss, isNamed } = this.#read();
-    const mustGo = isLost || loss !== undefined || !isNamed;
-    if (!mustGo && !this.#isDue()) {
+    const { owner } = this.#read();
+    if (this.#machine.due(hostMonotonic(), this.#isRenewalWanted) > 0) {
       // Another process of the host has renewed it.
       this.#recover();
       return undefined;
     }
     // Another instance of this thread is renewing it.
-    if (!mustGo && renewing.has(owner)) return undefined;
+    if (renewing.has(owner)) return timing.POLL_MS;
     renewing.add(owner);
+    const go = () => this.#perform(this.#machine.go(hostMonotonic()));
     try {
-      const now = hostMonotonic();
-      let command = await this.#perform(mustGo ? this.#machine.go(now) : this.#machine.renew(now));
-      if (command.kind === 'held' && this.#isBehind()) {
-        command = await this.#perform(this.#machine.renew(hostMonotonic()));
-      }
+      let command = await go();
+      if (command.kind === 'held' && this.#isBehind()) command = await go();
       while (command.kind === 'lost' && this.#state !== 'released') {
         this.#lose(command.lost);
         await this.#assign();
-        command = await this.#perform(this.#machine.go(hostMonotonic()));
+        command = await go();
       }
       return this.#conclude(command);
     } catch (failure) {
@@ -446,8 +356,6 @@ class StoreLease {
   /** Notes that the slot is held and renewed. */
   #recover() {
     const wasFailing = this.#failure !== undefined;
-    // This server may be another one.
-    if (wasFailing) this.#describeRun();
     this.#failure = undefined;
     this.#state = 'held';
     const { owner, renewals } = this.#slot;
@@ -458,36 +366,26 @@ class StoreLease {
 
   #conclude(command) {
     if (this.#state === 'released') return undefined;
-    switch (command.kind) {
-      case 'held':
-      case 'wait': {
-        const wasLost = this.#state === 'lost';
-        this.#take();
-        if (wasLost) this.#warnOnce(warnOfNewSlot, { newWorkerId: this.#slot.workerId });
-        this.#recover();
-        return undefined;
-      }
-      case 'join':
-        return timing.JOIN_MS;
-      case 'retry':
-        if (this.#callFailure === undefined) return timing.POLL_MS;
-        return this.#fail(this.#callFailure);
-      default:
-        return this.#fail(refusalOf(command, this.#register.name, this.#settings));
+    const { kind, ms, fault } = command;
+    if (kind === 'held' || kind === 'wait') {
+      const wasLost = this.#state === 'lost';
+      this.#take(command);
+      if (wasLost) this.#warnOnce(warnOfNewSlot, { newWorkerId: this.#slot.workerId });
+      this.#recover();
+      // Others of the host renew it.
+      return kind === 'wait' ? timing.POLL_MS : undefined;
     }
+    // A record has changed, or another process of the host takes a slot.
+    if (kind === 'join' || (kind === 'retry' && this.#callFailure === undefined)) return ms;
+    return this.#fail(this.#callFailure ?? faultError(fault), ms);
   }
 
-  #fail(failure) {
+  #fail(failure, ms = timing.POLL_MS) {
     if (this.#state === 'released') return undefined;
     this.#failure = failure;
     if (this.#state === 'held') this.#state = 'failing';
     this.#publish();
-    return this.#retryPause(this.#settings.leasing.ttl / 10);
-  }
-
-  /** The pause before the next try: at least `least`, and longer after many calls, as after a search of many buckets. */
-  #retryPause(least) {
-    return clamp(Math.max(least, this.#count * timing.CALL_MS), timing.RETRY_MS);
+    return ms;
   }
 
   #lose(loss) {
@@ -495,7 +393,6 @@ class StoreLease {
     // A slot in use is 'released' only because its page was deleted.
     this.#lost = loss === 'released' ? 'page' : loss;
     this.#before = this.#slot;
-    this.#isDescribed = false;
     this.#state = 'lost';
     this.#show(false);
     if (this.#lost === 'missing' || this.#lost === 'reverted') {

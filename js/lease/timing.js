@@ -3,22 +3,9 @@
 // outwards: freeing the slot and closing the store, the thread, all leases on a signal.
 
 module.exports = {
-  /** When the process that renewed last renews again, in ttls. */
-  RENEW_AFTER: 1 / 3,
-  /** How much later the other processes of the host renew, at least and at most, in ttls. */
-  TAKEOVER_DELAY: [1 / 12, 1 / 6],
-
-  /** The shortest and the longest pause between checks of the shared page; in between, 1/12 ttl. */
-  CHECK_MS: [50, 1000],
-  /** The shortest and the longest pause after a try that failed; in between, 1/10 ttl. */
-  RETRY_MS: [100, 1000],
-  /** What each call of a try adds to that pause. */
-  CALL_MS: 25,
-  /** The pause between checks for a free slot or a passed floor. */
+  /** The pause between checks for a passed floor, and after a failure of this code. */
   POLL_MS: 100,
-  /** The pause between tries to join the slot that another process of the host acquires. */
-  JOIN_MS: 20,
-  /** The longest wait for that process, in calls to the store. */
+  /** The longest wait for another process of the host that acquires a slot, in calls to the store. */
   MAX_WAIT_CALLS: 4,
   /** A wait for a floor that is worth a warning. */
   LONG_WAIT_MS: 1000,

@@ -3,7 +3,7 @@
 // Each names the server, says what to do, and quotes the client. None contains a password or a full URL.
 
 const { noteClient } = require('../causes.js');
-const { SnowFlakeError, describe } = require('../errors.js');
+const { SnowFlakeError, describe, faultError } = require('../errors.js');
 const { CallTimeout } = require('../time.js');
 
 /** A user without a right. */
@@ -171,11 +171,6 @@ function explain(server, call, root, failure) {
 }
 
 /** @param evidence a record of another format that a reader can look up */
-function formatConflict(name, evidence) {
-  return new SnowFlakeError(
-    'ERR_SNOWFLAKE_STORE',
-    `${name} has records of another format: ${evidence}. Use another namespace, or delete the old records ttl + maxClockSkew after their last holder has ended`,
-  );
-}
+const formatConflict = (store, evidence) => faultError({ kind: 'store-records', store, evidence });
 
 module.exports = { TableFailure, formatConflict, ofClient, storeFailure };

@@ -186,7 +186,8 @@ impl Record {
     }
 }
 
-fn described(layout: &Layout) -> Fault {
+/// A layout as a part of a fault.
+pub fn described(layout: &Layout) -> Fault {
     fault!(
         "layout",
         timestampBits: layout.timestamp_bits,

@@ -1,15 +1,17 @@
 //! Leases from stores: the steps of [`Machine`], called by `js/lease/`. Each takes the reply to a call, and names the next call.
 
+use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use napi_derive::napi;
 
-use super::values::{digits, layout_of, or_null, report};
+use super::values::{digits, or_null, report};
 use crate::authority::lease::{
-    At, Call, Command, Event, Found, Holder, Key, Limits, Machine, Record, Refusal, Reply,
-    Settings, Token,
+    At, Call, Command, Event, Found, Holder, JOIN_MS, Key, Limits, Machine, POLL_MS, Pace, Record,
+    Renewal, Reply, Settings, Token,
 };
-use crate::core::fault::{Failure, Value};
+use crate::core::fault::{Failure, Fault, Value, fault};
+use crate::core::layout::Layout;
 use crate::pages::{Loss, Page};
 use crate::registry::{LeasedPage, Leases, Request, Share};
 use crate::ring::{self, Caching};
@@ -17,6 +19,8 @@ use crate::ring::{self, Caching};
 /// The settings of a lease. Times in ms.
 #[napi(object)]
 pub struct LeaseSettings {
+    /// The store's name in errors.
+    pub store: String,
     pub ttl: f64,
     pub max_clock_skew: f64,
     pub max_ahead: f64,
@@ -36,8 +40,12 @@ pub struct LeaseSettings {
 /// A reply of the store, or what became of the call.
 #[napi(object)]
 pub struct StoreReply {
-    #[napi(ts_type = "'time' | 'read' | 'listed' | 'written' | 'differs' | 'failed'")]
+    #[napi(
+        ts_type = "'time' | 'read' | 'listed' | 'written' | 'differs' | 'described' | 'failed'"
+    )]
     pub kind: String,
+    /// How the server describes its own run.
+    pub run: Option<String>,
     /// Key, token and text of what was found.
     pub records: Vec<(String, String, String)>,
     /// The store's clock, Unix ms.
@@ -46,14 +54,34 @@ pub struct StoreReply {
     pub called: f64,
 }
 
+/// How often one try may write any one record. Others may change a bucket 128 times: twice for each of its slots.
+const MOST_WRITES: u32 = 150;
+
 /// A lease from a store.
 #[napi]
 pub struct LeaseMachine {
     machine: Machine<LeasedPage>,
-    leases: Leases,
+    pub(super) leases: Leases,
+    pub(super) terms: Terms,
+    pace: Pace,
     /// How the server describes its own run; 0 where that is unknown.
     run: u64,
-    ttl: Duration,
+    /// Whether it was asked to, for this slot; and whether it is to be asked again: it may be another one.
+    is_described: bool,
+    may_be_another: bool,
+    /// The command after its description.
+    described: Option<Value>,
+    /// How often the present try has written each record.
+    writes: HashMap<Key, u32>,
+}
+
+/// What a lease is for.
+pub(super) struct Terms {
+    pub store: String,
+    pub layout: Layout,
+    pub datacenter: u64,
+    pub claim: Option<u64>,
+    pub limits: Limits,
 }
 
 #[napi]
@@ -64,54 +92,55 @@ impl LeaseMachine {
         self.leases.is_of_host()
     }
 
-    /// Notes how the server describes its own run, also on the page.
-    #[napi(catch_unwind)]
-    pub fn note_run(&mut self, run: String) {
-        // FNV-1a.
-        let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        self.run = run.bytes().fold(0xcbf2_9ce4_8422_2325, mix).max(1);
-        if let Some(page) = self.machine.page() {
-            page.note_run(self.run);
-        }
-    }
-
-    /// Whether the description of the server's run is unknown, and counts with the next reply.
-    #[napi(catch_unwind)]
-    pub fn wants_run(&self) -> bool {
-        self.run == 0 && self.machine.wants_run()
-    }
-
     /// Wants this worker ID from now on.
     #[napi(catch_unwind)]
     pub fn claim(&mut self, worker: f64) {
         self.machine.claim(worker as u64);
     }
 
-    /// Goes on: at first, and after a pause. `mono` is the host's monotonic clock, ms.
+    /// Goes on: at first, and after a pause. Renews the slot as far ahead as its ttl, or takes another if it is lost. `mono` is
+    /// the host's monotonic clock, ms.
     #[napi(catch_unwind)]
     pub fn go(&mut self, mono: f64) -> Value {
-        self.step(Event::Go, mono)
+        let ttl = Duration::from_millis(self.terms.limits.ttl as u64);
+        let held = self.machine.page().filter(|page| !has_ended(page.page()));
+        let event = held.map_or(Event::Go, |page| Event::Renew(page.next_ceiling(ttl)));
+        self.begin(event, mono)
     }
 
-    /// Renews the slot: as far ahead as its ttl.
+    /// How long until [`go`](Self::go) is due, ms: 0 for now. `is_wanted` where a caller waits for a renewal.
     #[napi(catch_unwind)]
-    pub fn renew(&mut self, mono: f64) -> Value {
-        match self.machine.page().map(|page| page.next_ceiling(self.ttl)) {
-            Some(ceiling) => self.step(Event::Renew(ceiling), mono),
-            None => self.step(Event::Go, mono),
-        }
+    pub fn due(&self, mono: f64, is_wanted: bool) -> f64 {
+        let Some(page) = self.machine.page().filter(|page| !has_ended(page.page())) else {
+            return 0.0;
+        };
+        let Some(leasing) = page.page().leasing() else { return 0.0 };
+        let last = Renewal {
+            elapsed: mono as i64 - leasing.renewed_ms,
+            ttl: leasing.ttl_ms,
+            count: leasing.renewals,
+            is_shared: self.leases.is_of_host(),
+            is_asked: page.is_asked(),
+        };
+        self.pace.due(last, is_wanted) as f64
     }
 
     /// Releases the slot, if no other process of the host uses it.
     #[napi(catch_unwind)]
     pub fn close(&mut self, mono: f64) -> Value {
-        self.step(Event::Close, mono)
+        self.begin(Event::Close, mono)
     }
 
     /// Takes the reply to the call under way.
     #[napi(catch_unwind)]
     pub fn reply(&mut self, reply: StoreReply, mono: f64) -> Value {
-        let StoreReply { kind, records, now, called } = reply;
+        let StoreReply { kind, records, now, called, run } = reply;
+        if let Some(next) = self.described.take() {
+            if let Some(run) = run {
+                self.note_run(&run);
+            }
+            return next;
+        }
         let mut records = records.into_iter().filter_map(|(key, token, text)| {
             let token = Token::new(u64::from_str_radix(&token, 16).ok()?)?;
             Some((key, token, Record::of_text(&text).unwrap_or(Record::Damaged)))
@@ -137,9 +166,7 @@ impl LeaseMachine {
     #[napi(catch_unwind)]
     pub fn state(&self) -> Value {
         let Some(page) = self.machine.page() else { return Value::Null };
-        let Some(Value::Record(mut state)) = leasing_of(page.page()) else { return Value::Null };
-        state.push(("isAsked", page.is_asked().into()));
-        Value::Record(state)
+        leasing_of(page.page()).unwrap_or(Value::Null)
     }
 
     /// The floor of the namespace, a tick, and the furthest that ceilings of its holders may be ahead of the store's clock, ms.
@@ -165,10 +192,12 @@ impl LeaseMachine {
             address: settings.address.unwrap_or_default().replace(' ', ""),
             host: settings.host,
         };
+        let (layout, datacenter) = (request.layout, request.datacenter_id);
+        let claim = settings.claim.map(|worker| worker as u64);
         let machine = Machine::new(Settings {
-            layout: request.layout,
-            datacenter: request.datacenter_id,
-            claim: settings.claim.map(|worker| worker as u64),
+            layout,
+            datacenter,
+            claim,
             limits,
             holder,
             may_forget: settings.may_forget,
@@ -177,8 +206,17 @@ impl LeaseMachine {
             Box::new(move |share: &Share| caching.is_none_or(|one| ring::fits(share, &one)));
         let patience = Duration::from_millis(settings.patience as u64);
         let leases = Leases::of(request, limits.ttl, patience, is_usable)?;
-        let ttl = Duration::from_millis(settings.ttl as u64);
-        Ok(LeaseMachine { machine, leases, run: 0, ttl })
+        Ok(LeaseMachine {
+            machine,
+            leases,
+            terms: Terms { store: settings.store, layout, datacenter, claim, limits },
+            pace: Pace::new(limits.ttl, fastrand::f64()),
+            run: 0,
+            is_described: false,
+            may_be_another: false,
+            described: None,
+            writes: HashMap::new(),
+        })
     }
 
     /// The slot that it has.
@@ -186,61 +224,99 @@ impl LeaseMachine {
         self.machine.page().cloned()
     }
 
+    fn begin(&mut self, event: Event, mono: f64) -> Value {
+        self.pace.begin();
+        self.writes.clear();
+        self.step(event, mono)
+    }
+
     fn step(&mut self, event: Event, mono: f64) -> Value {
+        let has_failed = matches!(event, Event::Reply(Reply::Failed, ..));
         let at = |run| At { mono: mono as i64, fresh: fresh(), run };
         let command = self.machine.step(event, at(self.run), &self.leases);
         let is_busy = matches!(command, Command::Call(_) | Command::Wait);
-        if (!is_busy || self.leases.has_failed())
-            && let Some(failure) = self.leases.pause()
-        {
+        let failure = (!is_busy || self.leases.has_failed()).then(|| self.leases.pause()).flatten();
+        let refused = failure.map(|failure| failure.fault).or_else(|| match &command {
+            Command::Call(Call::Write { key, .. }) => self.changing(*key),
+            _ => None,
+        });
+        if let Some(fault) = refused {
             if let Command::Call(_) = command {
                 // It is not made.
                 let failed = Event::Reply(Reply::Failed, None, mono as i64);
                 self.machine.step(failed, at(self.run), &self.leases);
             }
-            return report!(kind: "failed", fault: failure.fault);
+            return report!(kind: "refused", ms: self.pace.retry(), fault);
         }
-        self.command(command)
+        self.command(command, has_failed)
     }
 
-    fn command(&self, command: Command) -> Value {
+    /// Counts a write. Refuses to write a record again and again: the store, or another program, does not keep what is written.
+    fn changing(&mut self, key: Key) -> Option<Fault> {
+        let writes = self.writes.entry(key).or_default();
+        *writes += 1;
+        let store = self.terms.store.as_str();
+        (*writes > MOST_WRITES).then(|| fault!("store-changing", store, key: key.text()))
+    }
+
+    fn command(&mut self, command: Command, has_failed: bool) -> Value {
         match command {
-            Command::Call(call) => call_of(call),
-            Command::Wait => report!(kind: "wait"),
-            Command::Held => report!(kind: "held"),
-            Command::Lost(loss) => report!(kind: "lost", lost: word_of(loss)),
+            Command::Call(call) => {
+                self.pace.call();
+                let next = call_of(call);
+                // Before the call: while that is under way, others renew the slot that it reads.
+                if self.run == 0 && self.machine.wants_run() { self.describe(next) } else { next }
+            }
+            Command::Wait | Command::Held => {
+                let is_wait = matches!(command, Command::Wait);
+                let is_own = self.writes.keys().any(|key| matches!(key, Key::Slot(..)));
+                let renewals = self.slot().and_then(|page| Some(page.page().leasing()?.renewals));
+                if renewals.is_some() {
+                    self.pace.hold(renewals.filter(|_| is_own));
+                }
+                let next = report!(kind: if is_wait { "wait" } else { "held" }, isOwn: is_own);
+                if std::mem::take(&mut self.may_be_another) { self.describe(next) } else { next }
+            }
+            Command::Lost(loss) => {
+                self.pace.lose();
+                self.is_described = false;
+                report!(kind: "lost", lost: word_of(loss), ms: POLL_MS, fault: self.unsettled())
+            }
             Command::Released => report!(kind: "released"),
-            Command::Retry => report!(kind: "retry"),
-            Command::Join => report!(kind: "join"),
-            Command::Refused(refusal) => self.refusal(refusal),
+            Command::Retry => {
+                let is_held = self.machine.page().is_some();
+                self.may_be_another |= has_failed && is_held;
+                self.is_described &= !self.may_be_another;
+                let ms = if has_failed { self.pace.retry() } else { POLL_MS };
+                report!(kind: "retry", ms, fault: self.unsettled())
+            }
+            Command::Join => report!(kind: "join", ms: JOIN_MS),
+            Command::Refused(refusal) => self.refusal(refusal, self.pace.retry()),
         }
     }
 
-    /// A refusal. Its kind is a key in `js/lease/`.
-    fn refusal(&self, refusal: Refusal) -> Value {
-        match refusal {
-            Refusal::NoSlot(holders) => {
-                if self.leases.take_contended() {
-                    return report!(kind: "join");
-                }
-                if let Some(conflict) = self.leases.take_conflict() {
-                    return report!(kind: "failed", fault: conflict.fault);
-                }
-                let damaged = holders.iter().filter(|(_, holder)| holder.is_none());
-                let damaged: Value = damaged.map(|(worker, _)| Value::from(*worker)).collect();
-                let held = holders.into_iter().filter_map(|(worker, holder)| {
-                    let Holder { pid, started, host, .. } = holder?;
-                    Some(report!(workerId: worker, pid, started, host))
-                });
-                report!(kind: "no-slot", holders: held.collect::<Value>(), damaged)
-            }
-            Refusal::Layout(layout) => report!(kind: "layout", layout: layout_of(&layout)),
-            Refusal::Limits(Limits { ttl, max_clock_skew, max_ahead }) => {
-                report!(kind: "limits", ttl, maxClockSkew: max_clock_skew, maxAhead: max_ahead)
-            }
-            Refusal::Ahead(floor) => report!(kind: "ahead", floor),
-            Refusal::Damaged(key) => report!(kind: "damaged", key: key.text()),
-            Refusal::Unproven(worker) => report!(kind: "unproven", workerId: worker),
+    /// Each look at a slot finds another record.
+    fn unsettled(&self) -> Fault {
+        let Terms { store, limits: Limits { ttl, .. }, .. } = &self.terms;
+        fault!("store-unsettled", store: store.as_str(), ttl: *ttl)
+    }
+
+    /// Has the server describe its own run before the next command, unless that was done.
+    fn describe(&mut self, next: Value) -> Value {
+        if std::mem::replace(&mut self.is_described, true) {
+            return next;
+        }
+        self.described = Some(next);
+        report!(kind: "call", call: "describeRun")
+    }
+
+    /// Notes how the server describes its own run, also on the page.
+    fn note_run(&mut self, run: &str) {
+        // FNV-1a.
+        let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        self.run = run.bytes().fold(0xcbf2_9ce4_8422_2325, mix).max(1);
+        if let Some(page) = self.machine.page() {
+            page.note_run(self.run);
         }
     }
 }
@@ -249,9 +325,6 @@ impl LeaseMachine {
 fn leasing_of(page: &Page) -> Option<Value> {
     let leasing = page.leasing()?;
     let is_named = page.is_named().unwrap_or(false);
-    // A page without its name has ended, too, though not its slot.
-    let has_ended = is_named && page.has_ended();
-    let loss = leasing.loss.or(has_ended.then_some(Loss::Released));
     Some(report!(
         workerId: page.header().node.worker_id(),
         owner: digits(leasing.owner),
@@ -259,7 +332,7 @@ fn leasing_of(page: &Page) -> Option<Value> {
         ceiling: page.cells().ceiling(),
         expires: leasing.expires_ms,
         // The reason of its end; none before that.
-        loss: loss.map(word_of),
+        loss: loss_of(page).map(word_of),
         // Whether other processes of the host find it.
         isNamed: is_named,
         // The last renewal by the host's monotonic clock, and the duration of the confirmation, ms.
@@ -270,6 +343,18 @@ fn leasing_of(page: &Page) -> Option<Value> {
         renewer: leasing.renewer,
         since: leasing.since_ms,
     ))
+}
+
+/// Why a page has ended; none before that.
+fn loss_of(page: &Page) -> Option<Loss> {
+    // A page without its name has ended, too, though not its slot.
+    let has_ended = page.is_named().unwrap_or(false) && page.has_ended();
+    page.leasing()?.loss.or(has_ended.then_some(Loss::Released))
+}
+
+/// Whether a page has ended, or other processes of the host do not find it.
+fn has_ended(page: &Page) -> bool {
+    loss_of(page).is_some() || !page.is_named().unwrap_or(false)
 }
 
 /// The word of a loss.

@@ -9,6 +9,7 @@
 //! | `values` | faults and reports for JavaScript; layouts, their ticks |
 //! | `slots` | reports on the host's pages and a directory's slots, and their resets |
 //! | `leases` | leases from stores: events in, commands out |
+//! | `refusals` | their refusals |
 //! | `records` | records of a store, for commands |
 //! | `request` | requests for a generator |
 //! | `source` | the source of an instance's IDs, opened from a request |
@@ -26,6 +27,7 @@ mod leases;
 mod memory;
 mod opening;
 mod records;
+mod refusals;
 mod reports;
 mod request;
 mod slots;

@@ -12,6 +12,8 @@ function createStore(records = new Map()) {
     switch (call) {
       case 'now':
         return { kind: 'time', records: [] };
+      case 'describeRun':
+        return { kind: 'described', run: 'the run of the server', records: [] };
       case 'read':
         return { kind: 'read', records: found(key) };
       case 'list': {
@@ -39,8 +41,8 @@ function holdSlot(request) {
   const lease = native.openLease(
     { ...request, workerId: undefined, isLeased: true },
     {
-      ...{ ttl: 60_000, maxClockSkew: 10_000, maxAhead: request.maxAhead, patience: 0 },
-      ...{ host: 'here', started: 0, mayForget: false, claim: request.workerId },
+      ...{ store: 'a store', ttl: 60_000, maxClockSkew: 10_000, maxAhead: request.maxAhead },
+      ...{ patience: 0, host: 'here', started: 0, mayForget: false, claim: request.workerId },
     },
   );
   const answer = createStore();

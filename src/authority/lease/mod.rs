@@ -10,6 +10,7 @@
 //! | `search` | from the namespace to a slot: joined, or taken |
 //! | `hold` | a slot in use: proven to be this store's, renewed, freed |
 //! | `machine` | its steps: from an event to the next command |
+//! | `pace` | when a process renews, and tries again |
 //!
 //! What keeps IDs from being issued twice:
 //!
@@ -28,12 +29,14 @@
 mod calls;
 mod hold;
 mod machine;
+mod pace;
 mod page;
 mod record;
 mod search;
 mod state;
 
 pub use calls::{Call, Command, Event, Found, Host, Refusal, Reply, Settings};
+pub use pace::{JOIN_MS, POLL_MS, Pace, Renewal};
 pub use page::{At, Joinable, LeasePage, Loss, Phase, Whose, whose};
 pub use record::{BUCKET, Bucket, Floor, Holder, Key, Limits, Namespace, Record, Slot, Token};
 pub use state::Machine;

@@ -1,0 +1,71 @@
+//! The refusals of leases from stores, as faults that `js/faults.js` words.
+
+use super::leases::LeaseMachine;
+use super::values::{end_of, report};
+use crate::authority::lease::{Holder, Limits, Refusal};
+use crate::authority::record::described;
+use crate::core::fault::{Fault, Value, fault};
+
+/// The most characters that are shown of a host's name, which anybody may have written: the most of a DNS name.
+const MOST_OF_HOST: usize = 255;
+
+impl LeaseMachine {
+    /// A refusal, and how long until the next try, ms. `until` says what may pass: another holder's slot, or a missing proof.
+    pub(super) fn refusal(&self, refusal: Refusal, ms: i64) -> Value {
+        let terms = &self.terms;
+        let store = terms.store.as_str();
+        let fault = match refusal {
+            Refusal::NoSlot(holders) => {
+                if self.leases.take_contended() {
+                    return report!(kind: "join", ms);
+                }
+                if let Some(conflict) = self.leases.take_conflict() {
+                    return report!(kind: "refused", ms, fault: conflict.fault);
+                }
+                let fault = self.no_slot(&holders);
+                return report!(kind: "refused", ms, until: "slot", fault);
+            }
+            Refusal::Layout(layout) => {
+                let layouts: Vec<Fault> = [&layout, &terms.layout].map(described).into();
+                fault!("store-layout", store, layouts)
+            }
+            Refusal::Limits(recorded) => {
+                let [recorded, own] = [recorded, terms.limits].map(limits_of);
+                fault!("store-limits", store, recorded, own)
+            }
+            Refusal::Ahead(floor) => {
+                fault!("store-ahead", store, from: end_of(&terms.layout, floor))
+            }
+            Refusal::Damaged(key) => {
+                fault!("store-records", store, evidence: format!("the key {}", key.text()))
+            }
+            Refusal::Unproven(worker) => {
+                let fault = fault!("store-unproven", store, worker);
+                return report!(kind: "refused", ms, until: "proof", fault);
+            }
+        };
+        report!(kind: "refused", ms, fault)
+    }
+
+    fn no_slot(&self, found: &[(u64, Option<Holder>)]) -> Fault {
+        let datacenter = self.terms.datacenter;
+        let store = self.terms.store.as_str();
+        let damaged = found.iter().filter(|(_, holder)| holder.is_none());
+        let unusable: Vec<Fault> =
+            damaged.map(|(worker, _)| fault!("slot-record-damaged", worker: *worker)).collect();
+        let named = |(worker, holder): &(u64, Option<Holder>)| {
+            let Holder { pid, started, host, .. } = holder.as_ref()?;
+            let host: String = host.chars().take(MOST_OF_HOST).collect();
+            Some(fault!("holder", worker: *worker, pid: *pid, host, started: *started))
+        };
+        let holders: Vec<Fault> = found.iter().filter_map(named).collect();
+        match self.terms.claim {
+            Some(worker) => fault!("claim-held", store, datacenter, worker, holders, unusable),
+            None => fault!("no-slot", store, datacenter, holders, unusable),
+        }
+    }
+}
+
+fn limits_of(Limits { ttl, max_clock_skew, max_ahead }: Limits) -> Value {
+    report!(ttl, maxClockSkew: max_clock_skew, maxAhead: max_ahead)
+}
