@@ -165,8 +165,9 @@ describe('requests to etcd', () => {
     });
     const url = new URL(echo.url.replace('http:', 'etcd:'));
     Object.assign(url, { username: 'app', password: encodeURIComponent(PASSWORD) });
-    const store = await connect(url);
-    const { message, cause } = await read(store).catch((error) => error);
+    const { message, cause } = await SnowFlake.lease(url, { datacenterId: 1 }).catch(
+      (error) => error,
+    );
     for (const text of [message, inspect(cause), cause.stack]) {
       assert.doesNotMatch(text, /g3heim|its-token/, text);
     }

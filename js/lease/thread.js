@@ -115,25 +115,32 @@ class ThreadLease {
         },
       });
       this.#thread = thread;
+      let failure = new SnowFlakeError(
+        'ERR_SNOWFLAKE_STORE',
+        'the thread that renews the lease has ended',
+      );
       thread.on('message', (message) => {
         try {
           this.#receive(message);
           // A thread that is releasing its slot keeps the process alive.
           if (this.#released === undefined) thread.unref();
           resolve();
-        } catch (failure) {
-          reject(failure);
+        } catch (refusal) {
+          failure = refusal;
+          // It may have a slot that this thread cannot draw from. Then it ends.
+          thread.postMessage('release');
         }
       });
-      thread.on('error', (failure) => this.#fail(failure, reject));
+      thread.on('error', (cause) => {
+        failure = cause;
+      });
       thread.on('exit', () => {
-        const ended = new Error('the thread that renews the lease has ended');
-        if (this.#channel === undefined) {
-          // Has no effect after a refusal or an error.
-          reject(new SnowFlakeError('ERR_SNOWFLAKE_STORE', ended.message));
-        }
+        // Has no effect once it had a slot.
+        reject(failure);
         if (this.#released !== undefined || this.#channel === undefined) return;
-        this.#fail(ended, reject);
+        // A lost or released slot stays so.
+        const state = this.#report.state === 'held' ? 'failing' : this.#report.state;
+        this.#publish({ ...this.#report, state, failure: describe(failure) });
         setTimeout(() => this.#restart(), RESTART_MS).unref();
       });
     });
@@ -142,16 +149,6 @@ class ThreadLease {
   #restart() {
     // A failure ends the new thread, too, and its exit schedules the next restart.
     if (this.#released === undefined) this.#start().catch(() => {});
-  }
-
-  #fail(failure, reject) {
-    const report = this.#report;
-    if (report) {
-      // A lost or released slot stays so.
-      const state = report.state === 'held' ? 'failing' : report.state;
-      this.#publish({ ...report, state, failure: describe(failure) });
-    }
-    reject(failure);
   }
 
   #receive({ refused, report }) {

@@ -6,12 +6,10 @@
 
 const { promisify } = require('node:util');
 
-const { noteClient } = require('../causes.js');
 const { SnowFlakeError, configError, needsPackage } = require('../errors.js');
 const { learn } = require('../secrets.js');
-const { runWithin } = require('../time.js');
+const { runWithin, untilAborted } = require('../time.js');
 const { etcd } = require('./etcd.js');
-const { storeFailure } = require('./failures.js');
 const { mysql } = require('./mysql.js');
 const { postgres } = require('./postgres.js');
 const { redis } = require('./redis.js');
@@ -22,6 +20,7 @@ const {
   guardStream,
   ignoreErrors,
 } = require('./sockets.js');
+const { promised } = require('./sql-clients.js');
 const { addressesOf, loginOf, serverOf } = require('./url.js');
 const { checkOptions, tlsOf } = require('./url-options.js');
 const { zookeeper } = require('./zookeeper.js');
@@ -97,42 +96,38 @@ async function connectPostgres(url, { own, options, server }) {
 
 async function connectMysql(url, { own, options, server }) {
   const { default: mysql2 } = await loadClient('mysql2', url);
+  const net = require('node:net');
   const received = new Received(server);
   own.protocol = 'mysql:';
-  const net = require('node:net');
   let socket;
-  const stream = ({ config: { host, port, socketPath } }) => {
-    socket = net.connect(
-      socketPath
-        ? { path: socketPath }
-        : { host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS },
-    );
+  const stream = ({ config: { host, port, socketPath: path } }) => {
+    const keptAlive = { keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS };
+    socket = net.connect({ path, host, port, noDelay: true, ...keptAlive });
     return socket.unref();
   };
-  const drop = () => socket?.destroy();
   // The time limit of each call includes connecting.
   const config = new mysql2.ConnectionConfig({ uri: own.href, connectTimeout: 0, stream });
-  const run = (connection, method, ...values) =>
-    promisify(connection[method]).call(connection, ...values);
 
   async function open() {
     const connection = new mysql2.Connection({ config });
     const own = socket;
     guardStream(ignoreErrors(connection), received);
-    await run(connection, 'connect').catch((failure) => {
-      own.destroy();
-      throw failure;
-    });
-    return connection;
+    await promisify(connection.connect)
+      .call(connection)
+      .catch((failure) => {
+        own.destroy();
+        throw failure;
+      });
+    return promised(connection);
   }
 
   // Not a pool: that shows nobody a connection before it is open, and leaves its later errors to nobody.
   let opening;
-  const query = async (text, values) => {
+  const query = async (...values) => {
     if (socket === undefined || socket.destroyed) opening = open();
     const own = socket;
     try {
-      return [await run(await opening, 'query', text, values)];
+      return await (await opening).query(...values);
     } catch (failure) {
       // And not the one that has taken its place, if another call has dropped it.
       if (failure.fatal) own.destroy();
@@ -142,8 +137,12 @@ async function connectMysql(url, { own, options, server }) {
   return {
     store: mysql({ query }, options),
     received,
-    drop,
-    end: async () => socket?.destroyed === false && run(await opening, 'end'),
+    drop: () => socket?.destroy(),
+    end: async () => {
+      if (socket?.destroyed !== false) return;
+      const { connection } = await opening;
+      await promisify(connection.end).call(connection);
+    },
   };
 }
 
@@ -186,7 +185,7 @@ async function connectRedis(url, { own, options, server }) {
     received,
     connected,
     // The client's error for a call says only that there is no connection.
-    causeOf: (failure) => lastError ?? failure,
+    causeOf: () => lastError,
     drop,
     end: async () => client.status === 'ready' && client.quit(),
   };
@@ -241,33 +240,25 @@ async function connect(url) {
 const CALLS = ['read', 'write', 'list', 'now', 'describeRun'];
 
 /** A register whose calls drop the connection when their signal aborts, and end when it closes. */
-function guardCalls(connection, server) {
-  const { store, received, connected, causeOf = (failure) => failure, drop, end } = connection;
-  /** Of calls under way. A pool that has ended never serves those that wait for a connection. */
-  const ends = new Set();
+function guardCalls({ store, received, connected, causeOf, drop, end }, server) {
+  /** Until the next close. */
+  let life = new AbortController();
 
   async function call(name, values) {
-    const { signal } = values.pop();
-    const ending = new AbortController();
-    const onAbort = () => {
-      drop?.();
-      ending.abort(signal.reason);
-    };
+    const { signal } = values.at(-1);
+    const onAbort = () => drop?.();
     signal.addEventListener('abort', onAbort);
-    ends.add(ending);
     received?.begin();
     try {
-      signal.throwIfAborted();
-      await connected?.();
-      ending.signal.throwIfAborted();
-      return await store[name](...values, { signal: ending.signal });
+      // A pool that has ended never serves those that wait for a connection.
+      return await untilAborted(life.signal, async () => {
+        signal.throwIfAborted();
+        await connected?.();
+        return store[name](...values);
+      });
     } catch (failure) {
-      if (received?.failure !== undefined) throw received.failure;
-      if (failure instanceof SnowFlakeError) throw failure;
-      throw storeFailure(server, name, noteClient(causeOf(failure)));
+      throw received?.failure ?? causeOf?.(failure) ?? failure;
     } finally {
-      received?.end();
-      ends.delete(ending);
       signal.removeEventListener('abort', onAbort);
     }
   }
@@ -283,8 +274,9 @@ function guardCalls(connection, server) {
     server,
     close() {
       closing ??= disconnect(end ?? (async () => store.close?.()), drop).finally(() => {
-        for (const ending of ends) ending.abort(new Error('the store was closed'));
         // A later call connects again, so a later close() must disconnect again.
+        life.abort(new Error('the store was closed'));
+        life = new AbortController();
         closing = undefined;
       });
       return closing;

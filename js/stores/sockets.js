@@ -31,7 +31,6 @@ function ignoreErrors(emitter) {
 class Received {
   #server;
   #bytes = 0;
-  #calls = 0;
   /** The error of a call in which the server has sent too much. */
   failure;
 
@@ -40,15 +39,10 @@ class Received {
     this.#server = server;
   }
 
+  /** A call begins. One that is under way may get some more. */
   begin() {
-    this.#calls++;
-    if (this.#calls > 1) return;
     this.#bytes = 0;
     this.failure = undefined;
-  }
-
-  end() {
-    this.#calls--;
   }
 
   /** How many bytes a chunk counts for. */
