@@ -28,7 +28,7 @@ const SETTINGS = {
   ...{ mayForget: false, inThread: false },
 };
 
-const WRITTEN = { kind: 'written', records: [], called: 0 };
+const WRITTEN = { isWritten: true, records: [], called: 0 };
 
 /** Two leases that share a page, and their store. */
 function shared() {

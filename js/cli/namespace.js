@@ -120,8 +120,8 @@ class Records {
     const text = native.namespaceText(id, layout, ttl, maxClockSkew, maxAhead, String(floor));
     const token = native.newToken();
     const call = { call: 'write', key: KEY, token, text, before };
-    const { kind, records } = await this.#make(call);
-    if (kind === 'differs') return { isWritten: false, found: this.#checked(namespaceOf(records)) };
+    const { isWritten, records } = await this.#make(call);
+    if (!isWritten) return { isWritten: false, found: this.#checked(namespaceOf(records)) };
     return { isWritten: true, found: { ...namespace, token } };
   }
 
@@ -163,8 +163,8 @@ class Records {
       const freed = native.freedSlotText(held, id, Number(floor));
       if (freed === null) return;
       const call = { call: 'write', key, token: native.newToken(), text: freed, before };
-      const { kind, records } = await this.#make(call);
-      if (kind === 'written') return;
+      const { isWritten, records } = await this.#make(call);
+      if (isWritten) return;
       // Its holder has renewed it meanwhile, another one has taken it, or it was deleted.
       [found] = records;
       if (found === undefined || native.readRecord(key, found[2])?.namespace === id) return;

@@ -42,38 +42,34 @@ function listedOf(records) {
   return all;
 }
 
-function writtenOf({ isWritten, found }) {
-  if (isWritten === true) return { kind: 'written', records: [] };
-  return { kind: 'differs', records: isWritten === false ? foundOf(found) : undefined };
-}
-
-const describedOf = (run) =>
-  typeof run === 'string' && run !== '' ? { kind: 'described', run, records: [] } : {};
+const writtenOf = ({ isWritten, found }) => ({
+  isWritten,
+  records: isWritten === true ? [] : isWritten === false ? foundOf(found) : undefined,
+});
 
 /** By function: what a reply must be, and what the machine takes, whose `records` are undefined if it is something else. */
 const REPLIES = {
   read: [
     '{ record } with the token and text that were written, or undefined',
-    ({ record }) => ({ kind: 'read', records: foundOf(record) }),
+    ({ record }) => ({ records: foundOf(record) }),
   ],
   list: [
     '{ records }, a Map with the token and text of each',
-    ({ records }) => ({ kind: 'listed', records: listedOf(records) }),
+    ({ records }) => ({ records: listedOf(records) }),
   ],
   write: [
     '{ isWritten: true }, or { isWritten: false, found } with the record that it found',
     writtenOf,
   ],
-  now: ['Unix ms', () => ({ kind: 'time', records: [] })],
-  describeRun: ['a text', describedOf],
+  now: ['Unix ms', (now) => ({ now, records: isTime(now) ? [] : undefined })],
+  describeRun: ['a text', (run) => ({ run, records: typeof run === 'string' ? [] : undefined })],
 };
 
 function readReply(call, reply) {
   const [expected, read] = REPLIES[call];
-  const now = call === 'now' ? reply : reply?.now;
-  const isRight = isObject(reply) ? isNow(now) : call === 'describeRun' || isTime(now);
-  const taken = isRight ? read(reply) : {};
-  if (taken.records !== undefined) return { ...taken, now };
+  const isValue = call === 'now' || call === 'describeRun';
+  const taken = isObject(reply) === isValue ? {} : { now: reply?.now, ...read(reply) };
+  if (taken.records !== undefined && isNow(taken.now)) return taken;
   throw new Error(`it returned ${describe(reply)}; it must return ${expected}`);
 }
 

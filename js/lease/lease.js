@@ -24,7 +24,8 @@ const timing = require('./timing.js');
 const renewing = new Set();
 const warned = new Set();
 
-const FAILED = { kind: 'failed', records: [], called: 0 };
+/** Of a call without a reply. */
+const FAILED = { called: 0 };
 
 class StoreLease {
   #register;
@@ -325,32 +326,13 @@ class StoreLease {
     // Another instance of this thread is renewing it.
     if (renewing.has(owner)) return timing.POLL_MS;
     renewing.add(owner);
-    const go = () => this.#perform(this.#machine.go(hostMonotonic()));
     try {
-      let command = await go();
-      if (command.kind === 'held' && this.#isBehind()) command = await go();
-      while (command.kind === 'lost' && this.#state !== 'released') {
-        this.#lose(command.lost);
-        await this.#assign();
-        command = await go();
-      }
-      return this.#conclude(command);
+      return await this.#conclude(await this.#perform(this.#machine.go(hostMonotonic())));
     } catch (failure) {
       return this.#fail(failure);
     } finally {
       renewing.delete(owner);
     }
-  }
-
-  /**
-   * Whether the clock has passed the ceiling that was just confirmed. After a suspend, only the reply shows how far the store's
-   * clock has gone on.
-   */
-  #isBehind() {
-    if (this.#state === 'released') return false;
-    const { maxClockSkew } = this.#settings.leasing;
-    const isRight = Math.abs(this.#calls.skew) <= maxClockSkew;
-    return isRight && unixNow() > this.#tickEnd(this.#read().ceiling);
   }
 
   /** Notes that the slot is held and renewed. */
@@ -364,7 +346,7 @@ class StoreLease {
     }
   }
 
-  #conclude(command) {
+  async #conclude(command) {
     if (this.#state === 'released') return undefined;
     const { kind, ms, fault } = command;
     if (kind === 'held' || kind === 'wait') {
@@ -374,6 +356,11 @@ class StoreLease {
       this.#recover();
       // Others of the host renew it.
       return kind === 'wait' ? timing.POLL_MS : undefined;
+    }
+    if (kind === 'lost') {
+      this.#lose(command.lost);
+      await this.#assign();
+      return 0;
     }
     // A record has changed, or another process of the host takes a slot.
     if (kind === 'join' || (kind === 'retry' && this.#callFailure === undefined)) return ms;

@@ -37,17 +37,15 @@ pub struct LeaseSettings {
     pub may_forget: bool,
 }
 
-/// A reply of the store, or what became of the call.
+/// A reply of the store.
 #[napi(object)]
 pub struct StoreReply {
-    #[napi(
-        ts_type = "'time' | 'read' | 'listed' | 'written' | 'differs' | 'described' | 'failed'"
-    )]
-    pub kind: String,
+    /// Whether a record was written.
+    pub is_written: Option<bool>,
+    /// Key, token and text of what was found; none where the call failed.
+    pub records: Option<Vec<(String, String, String)>>,
     /// How the server describes its own run.
     pub run: Option<String>,
-    /// Key, token and text of what was found.
-    pub records: Vec<(String, String, String)>,
     /// The store's clock, Unix ms.
     pub now: Option<f64>,
     /// When the call began, by the host's monotonic clock, ms.
@@ -73,6 +71,10 @@ pub struct LeaseMachine {
     described: Option<Value>,
     /// How often the present try has written each record.
     writes: HashMap<Key, u32>,
+    /// The function of the last call.
+    call: &'static str,
+    /// Whether the present try has renewed once more.
+    is_renewed: bool,
 }
 
 /// What a lease is for.
@@ -102,10 +104,7 @@ impl LeaseMachine {
     /// the host's monotonic clock, ms.
     #[napi(catch_unwind)]
     pub fn go(&mut self, mono: f64) -> Value {
-        let ttl = Duration::from_millis(self.terms.limits.ttl as u64);
-        let held = self.machine.page().filter(|page| !has_ended(page.page()));
-        let event = held.map_or(Event::Go, |page| Event::Renew(page.next_ceiling(ttl)));
-        self.begin(event, mono)
+        self.begin(self.renewal(), mono)
     }
 
     /// How long until [`go`](Self::go) is due, ms: 0 for now. `is_wanted` where a caller waits for a renewal.
@@ -134,30 +133,16 @@ impl LeaseMachine {
     /// Takes the reply to the call under way.
     #[napi(catch_unwind)]
     pub fn reply(&mut self, reply: StoreReply, mono: f64) -> Value {
-        let StoreReply { kind, records, now, called, run } = reply;
+        let StoreReply { is_written, records, now, called, run } = reply;
         if let Some(next) = self.described.take() {
             if let Some(run) = run {
                 self.note_run(&run);
             }
             return next;
         }
-        let mut records = records.into_iter().filter_map(|(key, token, text)| {
-            let token = Token::new(u64::from_str_radix(&token, 16).ok()?)?;
-            Some((key, token, Record::of_text(&text).unwrap_or(Record::Damaged)))
-        });
-        let mut found = || -> Found { records.next().map(|(_, token, record)| (token, record)) };
-        let reply = match kind.as_str() {
-            "time" => Reply::Time,
-            "read" => Reply::Read(found()),
-            "written" => Reply::Written,
-            "differs" => Reply::Differs(found()),
-            "listed" => {
-                let known = |(key, token, record): (String, _, _)| {
-                    Some((Key::of_text(&key)?, token, record))
-                };
-                Reply::Listed(records.filter_map(known).collect())
-            }
-            _ => Reply::Failed,
+        let reply = match records {
+            Some(records) => self.read(records, is_written == Some(true)),
+            None => Reply::Failed,
         };
         self.step(Event::Reply(reply, now.map(|ms| ms.floor() as i64), called as i64), mono)
     }
@@ -216,6 +201,8 @@ impl LeaseMachine {
             may_be_another: false,
             described: None,
             writes: HashMap::new(),
+            call: "",
+            is_renewed: false,
         })
     }
 
@@ -224,7 +211,29 @@ impl LeaseMachine {
         self.machine.page().cloned()
     }
 
+    /// What a reply says: key, token and text of what was found.
+    fn read(&self, found: Vec<(String, String, String)>, is_written: bool) -> Reply {
+        let mut records = found.into_iter().filter_map(|(key, token, text)| {
+            let token = Token::new(u64::from_str_radix(&token, 16).ok()?)?;
+            Some((key, token, Record::of_text(&text).unwrap_or(Record::Damaged)))
+        });
+        let mut first = || -> Found { records.next().map(|(_, token, record)| (token, record)) };
+        match self.call {
+            "now" => Reply::Time,
+            "read" => Reply::Read(first()),
+            "write" if is_written => Reply::Written,
+            "write" => Reply::Differs(first()),
+            _ => {
+                let known = |(key, token, record): (String, _, _)| {
+                    Some((Key::of_text(&key)?, token, record))
+                };
+                Reply::Listed(records.filter_map(known).collect())
+            }
+        }
+    }
+
     fn begin(&mut self, event: Event, mono: f64) -> Value {
+        self.is_renewed = false;
         self.pace.begin();
         self.writes.clear();
         self.step(event, mono)
@@ -248,7 +257,26 @@ impl LeaseMachine {
             }
             return report!(kind: "refused", ms: self.pace.retry(), fault);
         }
+        if matches!(command, Command::Held) && self.is_behind(at(self.run)) {
+            return self.step(self.renewal(), mono);
+        }
         self.command(command, has_failed)
+    }
+
+    /// A renewal of the slot, as far ahead as its ttl.
+    fn renewal(&self) -> Event {
+        let ttl = Duration::from_millis(self.terms.limits.ttl as u64);
+        let held = self.machine.page().filter(|page| !has_ended(page.page()));
+        held.map_or(Event::Go, |page| Event::Renew(page.next_ceiling(ttl)))
+    }
+
+    /// Whether the clock is right, and has passed the ceiling that was just confirmed, for the first time. After a suspend, only
+    /// the reply shows how far the store's clock has gone on.
+    fn is_behind(&mut self, at: At) -> bool {
+        let Some(page) = self.machine.page() else { return false };
+        let now = page.next_ceiling(Duration::ZERO);
+        let is_behind = now > page.page().cells().ceiling() && self.machine.is_near(now, at);
+        is_behind && !std::mem::replace(&mut self.is_renewed, true)
     }
 
     /// Counts a write. Refuses to write a record again and again: the store, or another program, does not keep what is written.
@@ -263,6 +291,7 @@ impl LeaseMachine {
         match command {
             Command::Call(call) => {
                 self.pace.call();
+                self.call = name_of(&call);
                 let next = call_of(call);
                 // Before the call: while that is under way, others renew the slot that it reads.
                 if self.run == 0 && self.machine.wants_run() { self.describe(next) } else { next }
@@ -368,16 +397,27 @@ fn word_of(loss: Loss) -> &'static str {
     }
 }
 
-fn call_of(call: Call) -> Value {
+/// The register's function.
+fn name_of(call: &Call) -> &'static str {
     match call {
-        Call::Now => report!(kind: "call", call: "now"),
-        Call::Read(key) => report!(kind: "call", call: "read", key: key.text()),
+        Call::Now => "now",
+        Call::Read(_) => "read",
+        Call::List { .. } => "list",
+        Call::Write { .. } => "write",
+    }
+}
+
+fn call_of(call: Call) -> Value {
+    let name = name_of(&call);
+    match call {
+        Call::Now => report!(kind: "call", call: name),
+        Call::Read(key) => report!(kind: "call", call: name, key: key.text()),
         Call::List { datacenter, bucket } => {
-            report!(kind: "call", call: "list", prefix: Key::prefix(datacenter, bucket))
+            report!(kind: "call", call: name, prefix: Key::prefix(datacenter, bucket))
         }
         Call::Write { key, token, record, before } => report!(
             kind: "call",
-            call: "write",
+            call: name,
             key: key.text(),
             token: digits_of(token),
             text: record.text(),

@@ -11,19 +11,19 @@ function createStore(records = new Map()) {
   return ({ call, key, prefix, token, text, before }) => {
     switch (call) {
       case 'now':
-        return { kind: 'time', records: [] };
+        return { records: [] };
       case 'describeRun':
-        return { kind: 'described', run: 'the run of the server', records: [] };
+        return { run: 'the run of the server', records: [] };
       case 'read':
-        return { kind: 'read', records: found(key) };
+        return { records: found(key) };
       case 'list': {
         const listed = [...records].filter(([each]) => each.startsWith(prefix));
-        return { kind: 'listed', records: listed.map(([each, record]) => [each, ...record]) };
+        return { records: listed.map(([each, record]) => [each, ...record]) };
       }
       default: {
-        if (records.get(key)?.[0] !== before) return { kind: 'differs', records: found(key) };
+        if (records.get(key)?.[0] !== before) return { isWritten: false, records: found(key) };
         records.set(key, [token, text]);
-        return { kind: 'written', records: [] };
+        return { isWritten: true, records: [] };
       }
     }
   };

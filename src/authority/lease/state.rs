@@ -236,6 +236,13 @@ impl<P: LeasePage + Clone> Machine<P> {
         })
     }
 
+    /// Whether a clock that shows this tick is right by the store's, as far as holders may differ from it.
+    pub fn is_near(&self, tick: Tick, at: At) -> bool {
+        let (_, latest) = self.now(at);
+        let most = latest.saturating_add(self.settings.limits.max_clock_skew);
+        tick <= self.settings.layout.tick_at(most)
+    }
+
     /// How long ago the store's clock was read, ms.
     pub(super) fn time_age(&self, at: At) -> i64 {
         self.time.map_or(i64::MAX, |time| at.mono - time.replied)
