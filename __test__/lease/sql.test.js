@@ -557,6 +557,30 @@ describe('on postgres, with clients and databases of other kinds', {
     }
   });
 
+  test('a list of a bucket is a range of an index of patterns, whatever the order of texts is', async () => {
+    const client = await connect(server.url);
+    try {
+      const register = open(client, { namespace: 'large' });
+      await register.write('slots/1/7/made', record(), undefined, SIGNAL);
+      await client.query(`INSERT INTO snowdrift_records
+        SELECT 'large', 'slots/1/' || n / 64 || '/' || n % 64, lpad(to_hex(n), 16, '0'), '' FROM generate_series(0, 19999) n`);
+      await client.query('CREATE INDEX ON snowdrift_records (namespace, name varchar_pattern_ops)');
+      await client.query('ANALYZE snowdrift_records');
+      const { query } = client;
+      let list;
+      client.query = (...values) => {
+        [list] = values;
+        return query.apply(client, values);
+      };
+      assert.equal((await register.list('slots/1/7/', SIGNAL)).records.size, 65);
+      client.query = query;
+      const plan = await client.query(`EXPLAIN ${list.text}`, list.values);
+      assert.match(JSON.stringify(plan.rows), /Index Cond: [^"]*~>=~ 'slots\/1\/7\/'/);
+    } finally {
+      await client.end();
+    }
+  });
+
   test('a database whose order is not that of bytes', async () => {
     const admin = await connect(server.url);
     await admin.query(
