@@ -308,13 +308,13 @@ describe('requests to etcd', () => {
       ],
       [() => etcd('http://h', { tls: { ca } }), /tls needs https: URLs/],
       [() => etcd('https://h', { tls: 'g3heim' }), /tls must be options of node:tls/],
-      [() => etcd(['https://h', 'http://h']), /either http: or https: URLs/],
-      [() => etcd([]), /at least one URL/],
+      [() => etcd(['https://h', 'http://h']), /all http: or all https:; this is 'http:/],
+      [() => etcd([]), /all http: or all https:; this is undefined/],
       [
         () => etcd('http://h', { tsl: {} }),
         /has no 'tsl'. It knows namespace, user, password, tls/,
       ],
-      [() => etcd('etcd://h'), /takes an http: or https: URL/],
+      [() => etcd('etcd://h'), /all http: or all https:; this is 'etcd:/],
     ]) {
       assert.throws(call, ({ code, message }) => {
         assert.equal(code, 'ERR_SNOWFLAKE_CONFIG');

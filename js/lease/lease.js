@@ -64,17 +64,11 @@ class StoreLease {
     const own = { ...settings, scope: this.#scope() };
     this.#machine = unwrap(
       native.openLease(requestOf(own, { isLeased: true }), {
-        store: register.name,
-        ...{
-          ttl: leasing.ttl,
-          maxClockSkew: leasing.maxClockSkew,
-          maxAhead: settings.maxAhead ?? 0,
-        },
+        ...leasing,
+        store: String(register.name),
+        maxAhead: settings.maxAhead ?? 0,
         claim: settings.workerId,
-        address: leasing.address,
         patience: timing.MAX_WAIT_CALLS * leasing.callTimeout,
-        host: leasing.host,
-        started: leasing.started,
         mayForget: register.mayForget === true,
       }),
     );

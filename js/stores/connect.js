@@ -63,16 +63,15 @@ function splitUrl(url) {
 async function connectPostgres(url, { own, options, server }) {
   const { default: pg } = await loadClient('pg', url);
   const received = new Received(server);
-  const clients = new Set();
+  let connection;
   class Client extends pg.Client {
     constructor(config) {
       super(config);
-      clients.add(this);
+      connection = this.connection;
       // The pool handles errors of an idle client, and the first error of a query.
       ignoreErrors(this);
-      guardStream(this.connection, received);
-      this.connection.on('dataRow', () => received.add(ROW_BYTES));
-      this.once('end', () => clients.delete(this));
+      guardStream(connection, received);
+      connection.on('dataRow', () => received.add(ROW_BYTES));
     }
   }
   const pool = new pg.Pool({
@@ -87,9 +86,7 @@ async function connectPostgres(url, { own, options, server }) {
     // The next call replaces a connection that broke while idle.
     store: postgres(ignoreErrors(pool), options),
     received,
-    drop: () => {
-      for (const { connection } of clients) connection.stream.destroy();
-    },
+    drop: () => connection?.stream.destroy(),
     end: () => pool.end(),
   };
 }

@@ -27,25 +27,23 @@ const ANOTHER_TOKEN = /invalid auth token|user name is empty|revision of auth st
 const ANOTHER_ENDPOINT = /not supported for learner/;
 const NO_LOGIN = /authentication is not enabled/;
 
+/** The URLs of the endpoints: all http:, or all https:. */
 function readEndpoints(urls) {
-  const endpoints = (Array.isArray(urls) ? urls : [urls]).map((url) => {
+  const given = Array.isArray(urls) ? urls : [urls];
+  const endpoints = given.map((url) => {
     try {
       return new URL(url);
-    } catch (cause) {
-      throw configError(`etcd() takes the URL of an etcd server; this is ${describe(url)}`, {
-        cause,
-      });
+    } catch {
+      return {};
     }
   });
-  if (endpoints.length === 0) throw configError('etcd() takes at least one URL');
-  const [{ protocol }] = endpoints;
-  for (const url of endpoints) {
-    if (!['http:', 'https:'].includes(url.protocol)) {
-      throw configError(`etcd() takes an http: or https: URL; this is ${describe(url.href)}`);
-    }
-    if (url.protocol !== protocol) throw configError('etcd() takes either http: or https: URLs');
-  }
-  return endpoints;
+  const { protocol } = endpoints[0] ?? {};
+  const isRight = (url) => url.protocol === protocol && /^https?:$/.test(protocol);
+  const wrong = endpoints.findIndex((url) => !isRight(url));
+  if (endpoints.length > 0 && wrong < 0) return endpoints;
+  throw configError(
+    `etcd() takes URLs of etcd servers, all http: or all https:; this is ${describe(endpoints[wrong]?.href ?? given[wrong])}`,
+  );
 }
 
 /** Reads user and password from the options or the first URL. Further URLs may repeat the first one's. */
