@@ -6,6 +6,7 @@
 
 const { promisify } = require('node:util');
 
+const { noteClient } = require('../causes.js');
 const { SnowFlakeError, configError, needsPackage } = require('../errors.js');
 const { learn } = require('../secrets.js');
 const { runWithin, untilAborted } = require('../time.js');
@@ -21,7 +22,7 @@ const {
   ignoreErrors,
 } = require('./sockets.js');
 const { promised } = require('./sql-clients.js');
-const { addressesOf, loginOf, serverOf } = require('./url.js');
+const { addressesOf, loginOf, productOf, serverOf } = require('./url.js');
 const { checkOptions, tlsOf } = require('./url-options.js');
 const { zookeeper } = require('./zookeeper.js');
 
@@ -31,22 +32,11 @@ const DISCONNECT_MS = 500;
 /** Idle time before the first TCP keep-alive probe, ms. */
 const KEEP_ALIVE_MS = 10_000;
 
-/** Loads a client's package. The error for a missing one says what to install. */
-async function loadClient(name, url) {
-  try {
-    // Spelled out, as in ../native.js.
-    switch (name) {
-      case 'ioredis':
-        return await import('ioredis');
-      case 'mysql2':
-        return await import('mysql2');
-      case 'pg':
-        return await import('pg');
-    }
-  } catch (cause) {
-    throw needsPackage(`a lease from ${url.protocol}//`, name, cause);
-  }
-}
+/** Loads a client's package by `load`, which spells its name out, as ../native.js. The error for a missing one says what to install. */
+const loadClient = (name, { protocol }, load) =>
+  load().catch((cause) => {
+    throw needsPackage(`a lease from ${protocol}//`, name, cause);
+  });
 
 /** Options of a URL that are a store's own, and not its client's. */
 const OWN = ['namespace', 'schema'];
@@ -61,7 +51,7 @@ function splitUrl(url) {
 }
 
 async function connectPostgres(url, { own, options, server }) {
-  const { default: pg } = await loadClient('pg', url);
+  const { default: pg } = await loadClient('pg', url, () => import('pg'));
   const received = new Received(server);
   let connection;
   class Client extends pg.Client {
@@ -92,7 +82,7 @@ async function connectPostgres(url, { own, options, server }) {
 }
 
 async function connectMysql(url, { own, options, server }) {
-  const { default: mysql2 } = await loadClient('mysql2', url);
+  const { default: mysql2 } = await loadClient('mysql2', url, () => import('mysql2'));
   const net = require('node:net');
   const received = new Received(server);
   own.protocol = 'mysql:';
@@ -144,7 +134,7 @@ async function connectMysql(url, { own, options, server }) {
 }
 
 async function connectRedis(url, { own, options, server }) {
-  const { default: Redis } = await loadClient('ioredis', url);
+  const { default: Redis } = await loadClient('ioredis', url, () => import('ioredis'));
   const received = new ReceivedFromRedis(server);
   // The calls connect, since the client's own retry timer would keep the process alive.
   const client = new Redis(own.href, {
@@ -157,7 +147,7 @@ async function connectRedis(url, { own, options, server }) {
   client.on('connect', () => client.stream.unref());
   let lastError;
   client.on('error', (error) => {
-    lastError = error;
+    lastError = noteClient(error);
   });
   let connecting;
   const connected = async () => {
@@ -201,18 +191,14 @@ async function connectZookeeper(_, { own, options }) {
   return { store: zookeeper(ensemble, { ...options, ...loginOf(own), ...tls }) };
 }
 
-/** By scheme. */
+/** By product. */
 const CONNECT = {
-  'postgres:': connectPostgres,
-  'postgresql:': connectPostgres,
-  'mysql:': connectMysql,
-  'mariadb:': connectMysql,
-  'redis:': connectRedis,
-  'rediss:': connectRedis,
-  'etcd:': connectEtcd,
-  'etcds:': connectEtcd,
-  'zookeeper:': connectZookeeper,
-  'zookeepers:': connectZookeeper,
+  PostgreSQL: connectPostgres,
+  MySQL: connectMysql,
+  MariaDB: connectMysql,
+  Redis: connectRedis,
+  etcd: connectEtcd,
+  ZooKeeper: connectZookeeper,
 };
 
 /** The Register of a URL. */
@@ -222,7 +208,7 @@ async function connect(url) {
   const server = serverOf(url);
   let connection;
   try {
-    connection = await CONNECT[url.protocol](url, { ...splitUrl(url), server });
+    connection = await CONNECT[productOf(url)](url, { ...splitUrl(url), server });
   } catch (failure) {
     if (failure instanceof SnowFlakeError) throw failure;
     // Not the failure's message, which may show the URL.
@@ -254,7 +240,8 @@ function guardCalls({ store, received, connected, causeOf, drop, end }, server) 
         return store[name](...values);
       });
     } catch (failure) {
-      throw received?.failure ?? causeOf?.(failure) ?? failure;
+      if (failure instanceof SnowFlakeError) throw failure;
+      throw received?.failure ?? causeOf?.() ?? failure;
     } finally {
       signal.removeEventListener('abort', onAbort);
     }
