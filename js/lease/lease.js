@@ -20,8 +20,7 @@ const atExit = require('./release-at-exit.js');
 const { StoreCalls } = require('./calls.js');
 const timing = require('./timing.js');
 
-/** Owners of the slots that this thread is renewing, and of the lost ones that it has warned of. */
-const renewing = new Set();
+/** Owners of the lost slots that this thread has warned of. */
 const warned = new Set();
 
 /** Of a call without a reply. */
@@ -48,8 +47,6 @@ class StoreLease {
   #steps;
   /** A draw needs a higher ceiling. */
   #isRenewalWanted = false;
-  /** Owner and renewals of the slot in the last published report. */
-  #published = {};
   #released;
   /** When a release gives up, by `monotonic`. */
   #releaseBy;
@@ -311,33 +308,24 @@ class StoreLease {
 
   /** Renews the slot if that is due, and takes another if it was lost. Returns when to check again, if that is known. */
   async #checkSlot() {
-    const { owner } = this.#read();
+    this.#read();
     if (this.#machine.due(hostMonotonic(), this.#isRenewalWanted) > 0) {
       // Another process of the host has renewed it.
       this.#recover();
       return undefined;
     }
-    // Another instance of this thread is renewing it.
-    if (renewing.has(owner)) return timing.POLL_MS;
-    renewing.add(owner);
     try {
       return await this.#conclude(await this.#perform(this.#machine.go(hostMonotonic())));
     } catch (failure) {
       return this.#fail(failure);
-    } finally {
-      renewing.delete(owner);
     }
   }
 
   /** Notes that the slot is held and renewed. */
   #recover() {
-    const wasFailing = this.#failure !== undefined;
     this.#failure = undefined;
     this.#state = 'held';
-    const { owner, renewals } = this.#slot;
-    if (wasFailing || owner !== this.#published.owner || renewals !== this.#published.renewals) {
-      this.#publish();
-    }
+    this.#publish();
   }
 
   async #conclude(command) {
@@ -391,8 +379,6 @@ class StoreLease {
   }
 
   #publish() {
-    const { owner, renewals } = this.#slot;
-    this.#published = { owner, renewals };
     this.#onChange(this.report());
   }
 
