@@ -59,7 +59,7 @@ test('a page that has ended stays ended, whatever is confirmed', { skip }, () =>
   // It is written, and lost before the reply comes.
   records.clear();
   assert.equal(run(other, other.go(1)).lost, 'missing');
-  assert.equal(late.state().loss, 'missing');
+  assert.equal(late.state().ended, 'missing');
   assert.equal(late.reply(WRITTEN, 1).lost, 'missing');
   assert.equal(channel.tryRefill(channel.memory), 0);
   // Also once there is another one.

@@ -117,7 +117,7 @@ function createOpened(channel, before) {
   }
   const settings = { ...before, workerId: channel.workerId };
   if (settings.recording === undefined) return new Opened(channel, settings);
-  return new Opened(channel, settings, new NativeLease(channel, settings));
+  return new Opened(channel, settings, new NativeLease(channel));
 }
 
 module.exports = { Opened, openLease, openNow };

@@ -7,6 +7,7 @@ const { moveChannel, openChannel, requestOf } = require('../channel.js');
 const { configError, describe, faultError, unwrap } = require('../errors.js');
 const native = require('../native.js');
 const { sanitize } = require('../secrets.js');
+const { connect } = require('../stores/connect.js');
 const {
   clearTimeout,
   hostMonotonic,
@@ -17,7 +18,7 @@ const {
 } = require('../time.js');
 const { warnOfFloor, warnOfNamespaceLoss, warnOfNewSlot } = require('../warnings.js');
 const atExit = require('./release-at-exit.js');
-const { StoreCalls } = require('./calls.js');
+const { StoreCalls, closeRegister } = require('./calls.js');
 const timing = require('./timing.js');
 
 /** Owners of the lost slots that this thread has warned of. */
@@ -31,7 +32,6 @@ class StoreLease {
   #settings;
   #calls;
   #machine;
-  #isShared;
   #state = 'held';
   /** The owner of the slot from which this process draws, and what its page said last. */
   #owner;
@@ -69,7 +69,6 @@ class StoreLease {
         mayForget: register.mayForget === true,
       }),
     );
-    this.#isShared = this.#machine.isOfHost();
   }
 
   /**
@@ -95,34 +94,25 @@ class StoreLease {
   }
 
   get workerId() {
-    return this.#slot.workerId;
+    return this.#slot.slot.workerId;
   }
 
-  /** The public `lease`: a tick is shown as its last ms, Unix ms. */
+  /** The public `lease`. */
   report() {
-    const { datacenterId, leasing } = this.#settings;
-    const { owner, workerId, floor, expires, renewals, renewer, since, ceiling, isNamed, loss } =
-      this.#read();
-    const { skew } = this.#calls;
-    const end = this.#tickEnd(Math.max(floor, ceiling));
-    const hasPassed = this.#state !== 'released' && unixNow() > end;
     // As the page is now, before the next check.
-    const ended =
-      this.#state === 'held' && (loss === 'restored' ? loss : isNamed ? undefined : 'page');
-    const state = ended ? 'lost' : this.#state;
+    const { ended, ...slot } = this.#read();
+    const lost = this.#state === 'held' ? ended : this.#state === 'lost' ? this.#lost : undefined;
+    const hasPassed = this.#state !== 'released' && unixNow() > slot.ceiling;
+    const { skew } = this.#calls;
     return {
       store: sanitize(this.#register.name),
-      scope: this.#isShared ? 'host' : 'process',
-      slot: { datacenterId, workerId },
-      owner,
-      floor: floor < 0 ? null : this.#tickEnd(floor),
-      ceiling: end,
-      expires: this.#register.scope === 'process' ? null : (expires ?? null),
-      renewals,
-      ...(this.#isShared ? { renewer: { pid: renewer, since } } : {}),
-      state: hasPassed && state !== 'lost' ? 'expired' : state,
-      ...(state === 'lost' ? { lost: ended || this.#lost } : {}),
-      ...(Math.abs(skew) > leasing.maxClockSkew ? { clockSkew: Math.round(skew) } : {}),
+      ...slot,
+      ...(this.#register.scope === 'process' ? { expires: null } : {}),
+      state: lost === undefined ? (hasPassed ? 'expired' : this.#state) : 'lost',
+      ...(lost === undefined ? {} : { lost }),
+      ...(Math.abs(skew) > this.#settings.leasing.maxClockSkew
+        ? { clockSkew: Math.round(skew) }
+        : {}),
       ...(this.#failure === undefined ? {} : { failure: describe(this.#failure) }),
     };
   }
@@ -248,7 +238,10 @@ class StoreLease {
 
   /** Draws from the slot that the machine has, unless it does so already. */
   #take({ isOwn }) {
-    const { owner, workerId } = this.#machine.state();
+    const {
+      owner,
+      slot: { workerId },
+    } = this.#machine.state();
     if (owner !== this.#owner) {
       const settings = { ...this.#settings, workerId };
       const { inThread } = this.#settings.leasing;
@@ -264,11 +257,9 @@ class StoreLease {
 
   /** Shows people who holds the slot, or that nobody does any more. */
   #show(isHeld = true) {
-    const { datacenterId, leasing } = this.#settings;
-    const { host, address, started } = leasing;
+    const { host, address, started } = this.#settings.leasing;
     const holder = { host, address, pid: process.pid, started: new Date(started).toISOString() };
-    const slot = { datacenterId, workerId: this.#slot.workerId };
-    this.#calls.show(slot, isHeld ? holder : undefined);
+    this.#calls.show(this.#slot.slot, isHeld ? holder : undefined);
   }
 
   /** Copies what the page says. Once the slot is left, it stays as it was. */
@@ -276,10 +267,6 @@ class StoreLease {
     const state = this.#machine.state();
     if (state && state.owner === this.#owner) this.#slot = state;
     return this.#slot;
-  }
-
-  #tickEnd(tick) {
-    return unwrap(native.tickEnd(this.#settings.layout, tick));
   }
 
   #schedule(ms = this.#machine.due(hostMonotonic(), this.#isRenewalWanted)) {
@@ -334,7 +321,7 @@ class StoreLease {
     if (kind === 'held' || kind === 'wait') {
       const wasLost = this.#state === 'lost';
       this.#take(command);
-      if (wasLost) this.#warnOnce(warnOfNewSlot, { newWorkerId: this.#slot.workerId });
+      if (wasLost) this.#warnOnce(warnOfNewSlot, { newWorkerId: this.workerId });
       this.#recover();
       // Others of the host renew it.
       return kind === 'wait' ? timing.POLL_MS : undefined;
@@ -359,8 +346,7 @@ class StoreLease {
 
   #lose(loss) {
     if (this.#state === 'released') return;
-    // A slot in use is 'released' only because its page was deleted.
-    this.#lost = loss === 'released' ? 'page' : loss;
+    this.#lost = loss;
     this.#before = this.#slot;
     this.#state = 'lost';
     this.#show(false);
@@ -372,10 +358,16 @@ class StoreLease {
 
   /** Warns once of the loss of a slot. */
   #warnOnce(warnOf, more) {
-    const { owner, workerId } = this.#before;
+    const { owner, slot } = this.#before;
     if (warned.has(owner)) return;
     warned.add(owner);
-    warnOf(this.#register, { workerId, lost: this.#lost, isShared: this.#isShared, ...more });
+    const { workerId } = slot;
+    warnOf(this.#register, {
+      workerId,
+      lost: this.#lost,
+      isShared: slot.scope === 'host',
+      ...more,
+    });
   }
 
   #publish() {
@@ -389,14 +381,13 @@ class StoreLease {
   async #waitForFloor() {
     const { callTimeout, maxClockSkew } = this.#settings.leasing;
     const namespace = this.#machine.namespace();
-    const left = () => this.#tickEnd(this.#read().floor) + 1 - unixNow();
+    const left = () => (this.#read().floor ?? -Infinity) + 1 - unixNow();
     // The store's clock is known to within the length of a call.
     const longest = namespace.reach + maxClockSkew + callTimeout;
     if (left() > longest) return;
     if (left() > timing.LONG_WAIT_MS) {
-      const { workerId, floor } = this.#slot;
-      const isNew = floor === namespace.floor;
-      warnOfFloor(this.#register, { workerId, isNew, ms: Math.round(left()) });
+      const isNew = this.#slot.floor === namespace.floor;
+      warnOfFloor(this.#register, { workerId: this.workerId, isNew, ms: Math.round(left()) });
     }
     const deadline = monotonic() + longest;
     while (left() > 0 && monotonic() < deadline && this.#released === undefined) {
@@ -405,4 +396,15 @@ class StoreLease {
   }
 }
 
-module.exports = { StoreLease };
+/** Takes a lease by a connection of its own, which ends with it. */
+async function takeByUrl(url, settings, onChange) {
+  const store = await connect(url);
+  try {
+    return await StoreLease.take(store, settings, onChange);
+  } catch (failure) {
+    await closeRegister(store);
+    throw failure;
+  }
+}
+
+module.exports = { StoreLease, takeByUrl };

@@ -6,27 +6,23 @@ const { textOf } = require('../faults.js');
 
 class NativeLease {
   #channel;
-  #slot;
   #publishChange = createLeasePublisher();
   /** The last report, once released. */
   #last;
 
   /** @param channel whose `lease()` returns a record */
-  constructor(channel, { datacenterId, workerId }) {
+  constructor(channel) {
     this.#channel = channel;
-    this.#slot = { datacenterId, workerId };
   }
 
   get workerId() {
-    return this.#slot.workerId;
+    return this.#channel.workerId;
   }
 
   report() {
     if (this.#last !== undefined) return this.#last;
     const lease = this.#channel.lease();
-    const scope = lease.renewer === undefined ? 'process' : 'host';
-    const failure = lease.failure && { failure: textOf(lease.failure) };
-    return { ...lease, ...failure, scope, slot: this.#slot, expires: null };
+    return lease.failure ? { ...lease, failure: textOf(lease.failure) } : lease;
   }
 
   /** Publishes a report, now and after each renewal. */

@@ -3,9 +3,7 @@
 
 const { configError } = require('../errors.js');
 const { createLeasePublisher } = require('../events.js');
-const { connect } = require('../stores/connect.js');
-const { closeRegister } = require('./calls.js');
-const { StoreLease } = require('./lease.js');
+const { StoreLease, takeByUrl } = require('./lease.js');
 const { ThreadLease } = require('./thread.js');
 
 /** @param store a Register, or the URL of a server */
@@ -20,13 +18,7 @@ async function takeLease(store, settings) {
     return ThreadLease.take(store.href, settings, createLeasePublisher());
   }
   if (!isUrl) return StoreLease.take(store, settings, createLeasePublisher());
-  const connected = await connect(store);
-  try {
-    return await StoreLease.take(connected, settings, createLeasePublisher());
-  } catch (failure) {
-    await closeRegister(connected);
-    throw failure;
-  }
+  return takeByUrl(store, settings, createLeasePublisher());
 }
 
 module.exports = { takeLease };

@@ -5,20 +5,16 @@
 const { parentPort, workerData } = require('node:worker_threads');
 
 const { describe } = require('../errors.js');
-const { connect } = require('../stores/connect.js');
-const { closeRegister } = require('./calls.js');
-const { StoreLease } = require('./lease.js');
+const { takeByUrl } = require('./lease.js');
 
 async function runLease({ url, settings, isReleased }) {
-  let store;
   let lease;
   try {
-    store = await connect(new URL(url));
-    lease = await StoreLease.take(store, settings, (report) => parentPort.postMessage({ report }));
+    const publish = (report) => parentPort.postMessage({ report });
+    lease = await takeByUrl(new URL(url), settings, publish);
   } catch (failure) {
     const { code = 'ERR_SNOWFLAKE_STORE', message = describe(failure), holders } = failure;
     parentPort.postMessage({ refused: { code, message, holders } });
-    if (store !== undefined) await closeRegister(store);
     parentPort.close();
     return;
   }

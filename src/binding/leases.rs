@@ -5,13 +5,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use napi_derive::napi;
 
-use super::values::{digits, or_null, report};
+use super::values::{digits, end_of, or_null, report};
 use crate::authority::lease::{
     At, Call, Command, Event, Found, Holder, JOIN_MS, Key, Limits, Machine, POLL_MS, Pace, Record,
     Renewal, Reply, Settings, Token,
 };
 use crate::core::fault::{Failure, Fault, Value, fault};
-use crate::core::layout::Layout;
+use crate::core::layout::{Layout, Tick};
+use crate::core::sequencer::NEVER;
 use crate::pages::{Loss, Page};
 use crate::registry::{LeasedPage, Leases, Request, Share};
 use crate::ring::{self, Caching};
@@ -88,12 +89,6 @@ pub(super) struct Terms {
 
 #[napi]
 impl LeaseMachine {
-    /// Whether the host's processes share the slot.
-    #[napi(catch_unwind)]
-    pub fn is_of_host(&self) -> bool {
-        self.leases.is_of_host()
-    }
-
     /// Wants this worker ID from now on.
     #[napi(catch_unwind)]
     pub fn claim(&mut self, worker: f64) {
@@ -147,18 +142,18 @@ impl LeaseMachine {
         self.step(Event::Reply(reply, now.map(|ms| ms.floor() as i64), called as i64), mono)
     }
 
-    /// The state of the slot; null before there is one.
+    /// The state of the slot; null before there is one. Times in Unix ms: a tick is shown as its last ms.
     #[napi(catch_unwind)]
     pub fn state(&self) -> Value {
         let Some(page) = self.machine.page() else { return Value::Null };
-        leasing_of(page.page()).unwrap_or(Value::Null)
+        self.state_of(page.page()).unwrap_or(Value::Null)
     }
 
-    /// The floor of the namespace, a tick, and the furthest that ceilings of its holders may be ahead of the store's clock, ms.
+    /// The floor of the namespace, Unix ms, and the furthest that ceilings of its holders may be ahead of the store's clock, ms.
     #[napi(catch_unwind)]
     pub fn namespace(&self) -> Value {
-        let (id, floor, reach) = self.machine.namespace();
-        report!(id: or_null(id.map(digits)), floor, reach)
+        let (_, floor, reach) = self.machine.namespace();
+        report!(floor: self.end_of(floor), reach)
     }
 }
 
@@ -339,6 +334,32 @@ impl LeaseMachine {
         report!(kind: "call", call: "describeRun")
     }
 
+    fn state_of(&self, page: &Page) -> Option<Value> {
+        let leasing = page.leasing()?;
+        let is_shared = self.leases.is_of_host();
+        let (floor, ceiling) = (page.sequence().floor(), page.cells().ceiling());
+        Some(report!(
+            scope: if is_shared { "host" } else { "process" },
+            slot: report!(
+                datacenterId: self.terms.datacenter,
+                workerId: page.header().node.worker_id(),
+            ),
+            owner: digits(leasing.owner),
+            floor: self.end_of(floor),
+            ceiling: end_of(&self.terms.layout, ceiling.max(floor)),
+            expires: or_null(leasing.expires_ms),
+            renewals: leasing.renewals,
+            // The process that renewed it last, and the start of its renewals.
+            renewer: is_shared.then(|| report!(pid: leasing.renewer, since: leasing.since_ms)),
+            ended: has_ended(page).then(|| loss_of(page).map_or("page", word_of)),
+        ))
+    }
+
+    /// The last ms of a tick; null for none.
+    fn end_of(&self, tick: Tick) -> Value {
+        or_null((tick > NEVER).then(|| end_of(&self.terms.layout, tick)))
+    }
+
     /// Notes how the server describes its own run, also on the page.
     fn note_run(&mut self, run: &str) {
         // FNV-1a.
@@ -348,30 +369,6 @@ impl LeaseMachine {
             page.note_run(self.run);
         }
     }
-}
-
-/// The state of a leased page. The floor and the ceiling are ticks.
-fn leasing_of(page: &Page) -> Option<Value> {
-    let leasing = page.leasing()?;
-    let is_named = page.is_named().unwrap_or(false);
-    Some(report!(
-        workerId: page.header().node.worker_id(),
-        owner: digits(leasing.owner),
-        floor: page.sequence().floor(),
-        ceiling: page.cells().ceiling(),
-        expires: leasing.expires_ms,
-        // The reason of its end; none before that.
-        loss: loss_of(page).map(word_of),
-        // Whether other processes of the host find it.
-        isNamed: is_named,
-        // The last renewal by the host's monotonic clock, and the duration of the confirmation, ms.
-        renewed: leasing.renewed_ms,
-        ttl: leasing.ttl_ms,
-        renewals: leasing.renewals,
-        // The process that renewed it last, and the start of its renewals, Unix ms.
-        renewer: leasing.renewer,
-        since: leasing.since_ms,
-    ))
 }
 
 /// Why a page has ended; none before that.
@@ -392,7 +389,8 @@ fn word_of(loss: Loss) -> &'static str {
         Loss::Taken => "taken",
         Loss::Missing => "missing",
         Loss::Reverted => "reverted",
-        Loss::Released => "released",
+        // A slot in use is released only because its page was deleted.
+        Loss::Released => "page",
         Loss::Restored => "restored",
     }
 }

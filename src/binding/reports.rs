@@ -98,6 +98,12 @@ pub fn lease_of(share: &Share) -> Option<Value> {
     };
     Some(report!(
         store: report.store,
+        scope: if report.renewer.is_some() { "host" } else { "process" },
+        slot: report!(
+            datacenterId: share.node().datacenter_id(),
+            workerId: share.node().worker_id(),
+        ),
+        expires: Value::Null,
         owner: digits(report.holder.token),
         // The ends of the last tick that may not be issued, null where there is none, and of the last that may.
         floor: or_null((report.floor != NEVER).then(|| end_of(layout, report.floor))),
