@@ -11,6 +11,7 @@ const { SnowFlakeError, configError, needsPackage } = require('../errors.js');
 const { learn } = require('../secrets.js');
 const { runWithin, untilAborted } = require('../time.js');
 const { etcd } = require('./etcd.js');
+const { storeFailure } = require('./failures.js');
 const { mysql } = require('./mysql.js');
 const { postgres } = require('./postgres.js');
 const { redis } = require('./redis.js');
@@ -241,7 +242,8 @@ function guardCalls({ store, received, connected, causeOf, drop, end }, server) 
       });
     } catch (failure) {
       if (failure instanceof SnowFlakeError) throw failure;
-      throw received?.failure ?? causeOf?.() ?? failure;
+      const cause = received?.failure ?? causeOf?.() ?? failure;
+      throw storeFailure(server, name, noteClient(cause));
     } finally {
       signal.removeEventListener('abort', onAbort);
     }
