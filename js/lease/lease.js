@@ -68,6 +68,8 @@ class StoreLease {
   #steps;
   /** A draw needs a higher ceiling. */
   #isRenewalWanted = false;
+  /** Whether to look for a lower slot of the host: once after each report. */
+  #mayMerge = false;
   /** `renewals` after the last renewal by this process, and how much later than its last renewer it renews, in ttls. */
   #ownRenewals = -1;
   #takeoverDelay;
@@ -170,6 +172,11 @@ class StoreLease {
     const { loss, renewed } = this.#read();
     const least = timing.RETRY_MS[0];
     this.#schedule(loss === undefined ? clamp(least - (hostMonotonic() - renewed), [0, least]) : 0);
+  }
+
+  /** Moves to the lower slot at the next check, if the host has two. */
+  wantMerge() {
+    this.#mayMerge = this.#isShared;
   }
 
   async #release() {
@@ -330,8 +337,8 @@ class StoreLease {
       this.#ownRenewals = -1;
     }
     this.#state = 'held';
-    const { renewals } = this.#read();
-    if (!this.#hasWrittenSlot) return;
+    const { renewals, renewer } = this.#read();
+    if (!this.#hasWrittenSlot || renewer !== process.pid) return;
     this.#ownRenewals = renewals;
     this.#show();
   }
@@ -405,17 +412,23 @@ class StoreLease {
     const isLost = this.#state === 'lost';
     const { owner, loss, isNamed } = this.#read();
     const mustGo = isLost || loss !== undefined || !isNamed;
-    if (!mustGo && !this.#isDue()) {
+    const isDue = mustGo || this.#isDue();
+    if (!isDue) {
       // Another process of the host has renewed it.
       this.#recover();
-      return undefined;
+      if (!this.#mayMerge) return undefined;
     }
     // Another instance of this thread is renewing it.
     if (!mustGo && renewing.has(owner)) return undefined;
     renewing.add(owner);
     try {
-      const now = hostMonotonic();
-      let command = await this.#perform(mustGo ? this.#machine.go(now) : this.#machine.renew(now));
+      let command = await this.#perform(this.#next(mustGo, isDue));
+      if (!isDue) this.#mayMerge = command.kind === 'retry' && this.#callFailure === undefined;
+      if (command.kind === 'moved') {
+        this.#show(false);
+        this.#take();
+        command = await this.#perform(this.#machine.go(hostMonotonic()));
+      }
       if (command.kind === 'held' && this.#isBehind()) {
         command = await this.#perform(this.#machine.renew(hostMonotonic()));
       }
@@ -430,6 +443,14 @@ class StoreLease {
     } finally {
       renewing.delete(owner);
     }
+  }
+
+  /** The first command of a check: to take a slot, to renew it, or to move to the lower one of two. */
+  #next(mustGo, isDue) {
+    const now = hostMonotonic();
+    if (mustGo) return this.#machine.go(now);
+    if (isDue) return this.#machine.renew(now);
+    return this.#machine.merge(now);
   }
 
   /**
@@ -515,6 +536,8 @@ class StoreLease {
   #publish() {
     const { owner, renewals } = this.#slot;
     this.#published = { owner, renewals };
+    // The thread that draws has to move, too: only once it listens.
+    if (!this.#settings.leasing.inThread) this.wantMerge();
     this.#onChange(this.report());
   }
 

@@ -23,7 +23,11 @@ async function runLease({ url, settings, isReleased }) {
     return;
   }
   // The port keeps this thread alive.
-  parentPort.once('message', async () => {
+  parentPort.on('message', async (message) => {
+    if (message === 'merge') {
+      lease.wantMerge();
+      return;
+    }
     await lease.release();
     Atomics.store(isReleased, 0, 1);
     Atomics.notify(isReleased, 0);

@@ -102,6 +102,12 @@ impl LeaseMachine {
         }
     }
 
+    /// Moves to the lower slot, if the host has two.
+    #[napi(catch_unwind)]
+    pub fn merge(&mut self, mono: f64) -> Value {
+        self.step(Event::Merge, mono)
+    }
+
     /// Releases the slot, if no other process of the host uses it.
     #[napi(catch_unwind)]
     pub fn close(&mut self, mono: f64) -> Value {
@@ -208,6 +214,7 @@ impl LeaseMachine {
             Command::Call(call) => call_of(call),
             Command::Wait => report!(kind: "wait"),
             Command::Held => report!(kind: "held"),
+            Command::Moved => report!(kind: "moved"),
             Command::Lost(loss) => report!(kind: "lost", lost: word_of(loss)),
             Command::Released => report!(kind: "released"),
             Command::Retry => report!(kind: "retry"),

@@ -281,7 +281,8 @@ impl Leases {
 
     fn find_page(&self, namespace: u128, claim: Option<u64>) -> Result<Option<Share>, Failure> {
         let Some(directory) = &self.directory else { return Ok(None) };
-        self.request.join(directory, namespace, claim, &self.is_usable)
+        let is_wanted = |worker| claim.is_none_or(|wanted| wanted == worker);
+        self.request.join(directory, namespace, is_wanted, &self.is_usable)
     }
 
     /// Whether this process may take a slot: no other one of the host does, or it takes too long.
@@ -357,6 +358,18 @@ impl Host for Leases {
             self.state.lock().failure = Some(failure);
             Joinable::Soon
         })
+    }
+
+    fn find_lower(&self, namespace: u128, worker: u64, now: Tick) -> Option<LeasedPage> {
+        let issues = |share: &Share| {
+            let page = share.page();
+            page.sequence().floor() < now && now < page.cells().ceiling()
+        };
+        let is_usable = |share: &Share| issues(share) && (self.is_usable)(share);
+        let directory = self.directory.as_ref()?;
+        let found = self.request.join(directory, namespace, |lower| lower < worker, is_usable);
+        // What fails here is no loss: the process has a page.
+        found.ok().flatten().map(|share| LeasedPage::new(share, self.ttl_ms))
     }
 
     fn create(&self, namespace: u128, worker: u64) -> Option<LeasedPage> {

@@ -37,6 +37,9 @@ fn finds(scenario: Scenario, broken: Broken) -> Wrong {
 
 const ONE_HOST: Scenario = Scenario { hosts: 1, processes: 2, ..TWO_HOSTS };
 
+/// Processes of a host that start at one time, and may take a slot each.
+const TWO_SLOTS: Scenario = Scenario { worker_bits: 1, ticks: 0, ..ONE_HOST };
+
 fn of(scenario: Scenario, faults: &'static [Fault]) -> Scenario {
     Scenario { faults, ..scenario }
 }
@@ -46,6 +49,14 @@ fn processes_of_a_host_share_a_slot() {
     holds(ONE_HOST, JOINED);
     holds(of(ONE_HOST, &[Fault::Copy]), UNPROVEN);
     holds(of(ONE_HOST, &[Fault::Restart]), PROVEN);
+}
+
+#[test]
+fn a_host_with_two_slots_returns_to_one() {
+    holds(TWO_SLOTS, MOVED);
+    holds(of(TWO_SLOTS, &[Fault::Copy]), MOVED);
+    holds(of(TWO_SLOTS, &[Fault::Restart]), MOVED | PROVEN);
+    holds(of(TWO_SLOTS, &[Fault::Die]), MOVED);
 }
 
 #[test]
@@ -94,6 +105,10 @@ mod searched {
         holds(of(ONE_HOST, &[Fault::LosePage]), JOINED);
         holds(of(TWO_HOSTS, &[Fault::Copy]), TAKEN);
         holds(of(TWO_HOSTS, &[Fault::Clone]), REVERTED);
+        holds(Scenario { hosts: 2, renewals: 0, may_close: true, ..TWO_SLOTS }, MOVED);
+        for fault in [Fault::GiveUp, Fault::LosePage, Fault::LoseSlot, Fault::Revert] {
+            holds(of(TWO_SLOTS, vec![fault].leak()), MOVED);
+        }
         for scenario in [ONE_HOST, TWO_HOSTS] {
             holds(of(scenario, &[Fault::LoseSlot]), MISSING | AT_HORIZON);
             holds(of(scenario, &[Fault::Revert]), REVERTED | AT_HORIZON);
@@ -110,7 +125,8 @@ mod searched {
         }
     }
 
-    /// A scenario from the environment: `HOSTS`, `PROCESSES`, `TICKS`, `RENEWALS`, `CLOSE`, `NEW`, `FINE`, `FAULTS`.
+    /// A scenario from the environment: `HOSTS`, `PROCESSES`, `TICKS`, `RENEWALS`, `BITS` (of worker IDs), `CLOSE`,
+    /// `NEW`, `FINE`, `FAULTS`.
     #[test]
     #[ignore = "a search by hand"]
     fn by_hand() {
@@ -123,6 +139,7 @@ mod searched {
             processes: number("PROCESSES").unwrap_or(1) as usize,
             ticks: number("TICKS").unwrap_or(1),
             renewals: number("RENEWALS").unwrap_or(1) as u8,
+            worker_bits: number("BITS").unwrap_or(0) as u8,
             may_close: number("CLOSE") == Some(1),
             is_new: number("NEW") == Some(1),
             is_fine: number("FINE") == Some(1),

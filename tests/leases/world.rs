@@ -180,6 +180,7 @@ pub const UNPROVEN: u16 = 128;
 pub const LATE: u16 = 256;
 pub const NO_SLOT: u16 = 512;
 pub const PROVEN: u16 = 1024;
+pub const MOVED: u16 = 2048;
 
 thread_local! {
     /// What a search has seen: a world in which nothing happens must fail.
@@ -333,8 +334,15 @@ impl World {
                 next(step(Event::Reply(reply.clone(), Some(*now), *called), self.clone())?);
             }
             None => match &process.told {
-                Command::Retry | Command::Join | Command::Lost(_) => {
-                    next(step(Event::Go, self.clone())?)
+                Command::Retry | Command::Join | Command::Lost(_) | Command::Moved => {
+                    next(step(Event::Go, self.clone())?);
+                    let is_held = process.told == Command::Retry && self.page_of(process).is_some();
+                    if is_held && process.renewals < scenario.renewals {
+                        // A renewal is due while it joins the lower of two slots.
+                        let mut world = self.clone();
+                        world.processes[at].renewals += 1;
+                        next(step(Event::Renew(self.time + TTL), world)?);
+                    }
                 }
                 Command::Refused(Refusal::NoSlot(_) | Refusal::Unproven(_)) => {
                     next(step(Event::Go, self.clone())?);
@@ -350,6 +358,9 @@ impl World {
                         let mut world = self.clone();
                         world.processes[at].renewals += u8::from(!is_asked);
                         next(step(Event::Renew(self.time + TTL), world)?);
+                    }
+                    if page.is_some_and(|page| self.has_lower(page)) {
+                        next(step(Event::Merge, self.clone())?);
                     }
                 }
                 Command::Released | Command::Refused(_) | Command::Call(_) => {}
@@ -485,6 +496,7 @@ impl World {
                     return Err(Wrong::FalseLoss(why));
                 }
             }
+            Command::Moved => note(true, MOVED),
             Command::Refused(Refusal::Unproven(_)) => note(true, UNPROVEN),
             Command::Refused(Refusal::NoSlot(_)) => note(true, NO_SLOT),
             _ => {}
@@ -558,7 +570,7 @@ impl World {
                     }
                     for page in &mut world.pages {
                         if page.host == process.host {
-                            page.users &= !(1 << process.number);
+                            page.leave(process.number);
                         }
                     }
                     next(world);
@@ -678,6 +690,13 @@ impl World {
         let lines = lines.chain(self.stores.iter().flat_map(|one| one.records.iter().map(record)));
         let lines: Vec<_> = lines.chain(self.processes.iter().map(process)).collect();
         format!("{} {:?}\n  {}", self.time, self.faults, lines.join("\n  "))
+    }
+
+    /// Whether the page's host has another one, of a lower slot.
+    fn has_lower(&self, page: &Page) -> bool {
+        let is_open = |other: &Page| other.phase == Phase::Open && !other.is_gone;
+        let is_lower = |other: &Page| other.host == page.host && other.worker < page.worker;
+        self.pages.iter().any(|other| is_open(other) && is_lower(other))
     }
 
     fn page_of(&self, process: &Process) -> Option<&Page> {

@@ -14,6 +14,10 @@ impl<P: LeasePage + Clone> Machine<P> {
         match event {
             Event::Go => {}
             Event::Renew(wanted) => self.wanted = Some(wanted),
+            Event::Merge if self.leaving.is_none() => {
+                return self.merge(at, host).unwrap_or(Command::Wait);
+            }
+            Event::Merge => {}
             Event::Close => self.is_closing = true,
             Event::Reply(reply, now, called) => {
                 let Some((call, since)) = self.under_way.take() else { return Command::Wait };
@@ -42,9 +46,14 @@ impl<P: LeasePage + Clone> Machine<P> {
     }
 
     /// The next step by what is known.
-    fn plan(&mut self, at: At, host: &impl Host<Page = P>) -> Command {
+    pub(super) fn plan(&mut self, at: At, host: &impl Host<Page = P>) -> Command {
         if let Some((held, ceiling)) = self.freeing.take() {
-            return self.free(held, ceiling, at);
+            match self.free(held, ceiling, at) {
+                Some(command) => return command,
+                // A search begins anew after a pause.
+                None if self.held.is_none() && !self.is_closing => return Command::Retry,
+                None => {}
+            }
         }
         if let Some(held) = self.held.take() {
             return self.hold(held, at, host);

@@ -8,7 +8,7 @@
 //! | `calls` | what goes in and out: events and replies, calls and other commands |
 //! | `state` | what one process's lease knows |
 //! | `search` | from the namespace to a slot: joined, or taken |
-//! | `hold` | a slot in use: proven to be this store's, renewed, freed |
+//! | `hold` | a slot in use: proven to be this store's, renewed, left for a lower one of the host, freed |
 //! | `machine` | its steps: from an event to the next command |
 //!
 //! What keeps IDs from being issued twice:

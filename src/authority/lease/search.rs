@@ -186,8 +186,7 @@ impl<P: LeasePage + Clone> Machine<P> {
         // Others may be creating what looks lost, and it has to wait for the horizon: in the last round only.
         let (probes, buckets) = self.probes();
         let may_be_lost = claim.is_some() || self.search.count > probes + buckets;
-        // By the clock of any host.
-        let passed = layout.tick_at(self.now(at).0.saturating_sub(self.limits.max_clock_skew));
+        let passed = self.passed(at);
         let first = listed.bucket * BUCKET;
         let last = (first + BUCKET - 1).min(layout.last_worker());
         let workers = (first..=last).filter(|worker| claim.is_none_or(|wanted| wanted == *worker));
@@ -402,7 +401,8 @@ impl<P: LeasePage + Clone> Machine<P> {
             page.advance(None, before);
             Sent { token, before, slot: slot.clone(), wanted: None }
         });
-        self.free(Held { page, last: None, sent, proof: Proof::Given }, slot.floor, at)
+        let held = Held { page, last: None, sent, proof: Proof::Given };
+        self.free(held, slot.floor, at).unwrap_or(Command::Retry)
     }
 }
 
