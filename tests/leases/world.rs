@@ -63,7 +63,7 @@ pub enum Broken {
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
     pub hosts: usize,
-    /// Of the first host; the others have one.
+    /// Of each host.
     pub processes: usize,
     pub ticks: i64,
     /// Renewals of each process.
@@ -228,10 +228,7 @@ impl World {
             tokens: 0,
         };
         let processes = (0..scenario.hosts)
-            .flat_map(|host| {
-                let processes = if host == 0 { scenario.processes } else { 1 };
-                (0..processes).map(move |number| (host, number))
-            })
+            .flat_map(|host| (0..scenario.processes).map(move |number| (host, number)))
             .map(|(host, number)| process(host, number))
             .collect();
         let mut store = Store { run: 1, ..Store::default() };
@@ -277,7 +274,9 @@ impl World {
     pub fn steps(&self, scenario: &Scenario, next: &mut dyn FnMut(World)) -> Result<(), Wrong> {
         self.check()?;
         for at in 0..self.processes.len() {
-            self.process_steps(at, scenario, next)?;
+            if !self.is_twin(at) {
+                self.process_steps(at, scenario, next)?;
+            }
         }
         if self.time < START + scenario.ticks {
             next(World { time: self.time + 1, ..self.clone() });
@@ -302,6 +301,17 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// Whether a process is to begin after another one that is like it: in the other order they come to the same.
+    fn is_twin(&self, at: usize) -> bool {
+        let Process { host, number, has_begun, .. } = self.processes[at];
+        let is_before = |other: &Process| {
+            let of_host = other.host == host && other.number < number;
+            let first = number == 0 && other.number == 0 && other.host < host;
+            !other.has_begun && (of_host || first)
+        };
+        !has_begun && self.processes.iter().any(is_before)
     }
 
     fn process_steps(
