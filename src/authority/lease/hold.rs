@@ -95,7 +95,7 @@ impl<P: LeasePage + Clone> Machine<P> {
         }
         let (earliest, latest) = self.now(at);
         let Window { floor, ceiling } = held.page.window();
-        let longest = self.longest_hold(latest);
+        let longest = self.limits.longest_hold(latest);
         let last_ceiling = last.ceiling;
         let slot = Slot {
             floor,

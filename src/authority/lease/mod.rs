@@ -35,5 +35,7 @@ mod state;
 
 pub use calls::{Call, Command, Event, Found, Host, Refusal, Reply, Settings};
 pub use page::{At, Joinable, LeasePage, Loss, Phase, Whose, whose};
-pub use record::{BUCKET, Bucket, Floor, Holder, Key, Limits, Namespace, Record, Slot, Token};
+pub use record::{
+    BUCKET, Bucket, Floor, Holder, Key, Limits, Namespace, Record, Slot, Standing, Token,
+};
 pub use state::Machine;

@@ -254,7 +254,7 @@ impl<P: LeasePage + Clone> Machine<P> {
     /// A tick above every ceiling that a holder can have had confirmed until now.
     pub(super) fn horizon_now(&self, at: At) -> Tick {
         let (_, latest) = self.now(at);
-        self.settings.layout.tick_at(latest.saturating_add(self.limits.reach()))
+        self.limits.horizon(self.settings.layout, latest)
     }
 
     /// The ceiling to ask for: at most what the store's clock allows.
