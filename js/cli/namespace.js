@@ -2,8 +2,6 @@
 // Common parts of the commands that read or change the records of a namespace. Rust makes and reads the records, and the rules by
 // which they change are those of src/authority/lease.
 
-const { randomBytes } = require('node:crypto');
-
 const { SnowFlakeError, configError, unwrap } = require('../errors.js');
 const { LIMIT_RANGES, readLeaseOptions } = require('../generator/options.js');
 const { layoutKey } = require('../ids/layout-key.js');
@@ -67,21 +65,24 @@ const largerLimits = (one, other) =>
     Object.keys(LIMITS).map((name) => [name, Math.max(one[name], other[name] ?? 0)]),
   );
 
-const newId = () => randomBytes(16).toString('hex');
+/** As leases draw it: the number of a write, which no other writer has. */
+const newId = () => native.newToken().padStart(32, '0');
 
 function namespaceOf([record]) {
   if (record === undefined) return {};
   const [, token, text] = record;
   const values = native.readRecord(KEY, text);
-  return values === null ? { isDamaged: true } : { namespace: { ...values, token } };
+  return values === null ? { isDamaged: true } : { namespace: { ...values, token, text } };
 }
 
 /** The records of a namespace. */
 class Records {
+  #register;
   #calls;
 
   constructor(register) {
     this.name = register.name;
+    this.#register = register;
     this.#calls = new StoreCalls(register, CALL_MS);
   }
 
