@@ -62,13 +62,16 @@ function sqlRegister({ name, namespace, schema, dialect, query }) {
   const create = async (signal) => run(signal, createRecords(dialect, await tableOf(signal)));
 
   /** The rows under a condition; none if there is no table. */
-  async function select(signal, columns, condition, ...values) {
-    const text = `SELECT ${columns}, ${now} AS now FROM ${await tableOf(signal)} WHERE namespace = ? AND ${condition}`;
-    return run(signal, text, [namespace, ...values].map(toColumn)).catch((failure) => {
+  async function selectAny(signal, columns, condition, ...values) {
+    const text = `SELECT ${columns}, ${now} AS now FROM ${await tableOf(signal)} WHERE ${condition}`;
+    return run(signal, text, values.map(toColumn)).catch((failure) => {
       if (isMissing(failure)) return [];
       throw failure;
     });
   }
+
+  const select = (signal, columns, condition, ...values) =>
+    selectAny(signal, columns, `namespace = ? AND ${condition}`, namespace, ...values);
 
   const recordOf = (key, { token, text }) => decode(name, key, `${toText(token)} ${toText(text)}`);
 
@@ -133,6 +136,11 @@ function sqlRegister({ name, namespace, schema, dialect, query }) {
       if (changed !== undefined) return { isWritten: true, now: timeOf(changed) };
       const { record: found, now: time } = await read(key, signal);
       return { isWritten: false, found, now: time };
+    },
+
+    async namespaces(signal) {
+      const rows = await selectAny(signal, 'namespace', 'name = ?', 'namespace');
+      return rows.map((row) => toText(row.namespace));
     },
 
     async list(prefix, signal) {
