@@ -16,7 +16,7 @@ const { SnowFlakeError } = require('../errors.js');
 const { TableFailure } = require('./failures.js');
 const { createRegister, decode } = require('./register.js');
 const { findHome } = require('./sql-clients.js');
-const { DIALECTS, RECORDS, createRecords } = require('./sql-dialects.js');
+const { DIALECTS, RECORDS, createRecords, recordsIn } = require('./sql-dialects.js');
 
 /** The most tries of a statement that fails with a conflict (`isConflict`). */
 const MAX_TRIES = 20;
@@ -33,12 +33,11 @@ const toText = (value) => (typeof value === 'string' ? value : Buffer.from(value
  *   returns the rows of a SELECT or RETURNING; of another change as many rows as it has changed
  */
 function sqlRegister({ name, namespace, schema, dialect, query }) {
-  const { now, quote, isConflict, isMissing, isDuplicate, hasReturning, ...differing } =
-    DIALECTS[dialect];
+  const { now, isConflict, isMissing, isDuplicate, hasReturning, ...differing } = DIALECTS[dialect];
   const { toColumn, startsWith, lock, unlessExists, describeRun } = differing;
   const returning = hasReturning ? ` RETURNING ${now} AS now` : '';
   const timeOf = (row) => (row?.now === undefined ? undefined : Number(row.now));
-  let table = schema && `${quote(schema)}.${RECORDS}`;
+  let table = schema && recordsIn(dialect, schema);
 
   async function run(signal, text, values = []) {
     for (let tries = 1; ; tries++) {

@@ -4,7 +4,6 @@
 //
 // On SQLite all queries of a DataSource share one connection, and so its transaction, which TypeORM knows.
 
-const { configError } = require('../errors.js');
 const { checkClient, readSqlOptions } = require('./options.js');
 const { ignoreErrors } = require('./sockets.js');
 const { aloneMysql, alonePostgres, uncommittedError } = require('./sql-alone.js');
@@ -34,11 +33,6 @@ function typeorm(dataSource, options) {
   checkClient(dataSource, 'createQueryRunner', 'typeorm() takes a DataSource');
   const { type, dialect } = dialectOf(dataSource);
   const given = readSqlOptions(options);
-  if (given.schema !== undefined && dialect === 'sqlite') {
-    throw configError(
-      'schema is for PostgreSQL, MySQL and MariaDB: SQLite has none, so leave it out',
-    );
-  }
   const name = `typeorm:${type}:${given.namespace}`;
 
   async function query(text, values, signal) {
