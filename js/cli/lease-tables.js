@@ -1,45 +1,49 @@
 'use strict';
 // The SQL that `snowdrift sql --lease-tables` prints: the table that leases use, and the least rights of their user.
 
-const { DIALECTS, createRecords, recordsIn } = require('../stores/sql-dialects.js');
+const { DIALECTS, RECORDS, createRecords, recordsIn } = require('../stores/sql-dialects.js');
 
 const RIGHTS = 'SELECT, INSERT, UPDATE';
 
+const title = {
+  postgres: 'PostgreSQL. Run it in the database of the leases, as the owner of the schema.',
+  mysql: 'MySQL and MariaDB. Run it in the database of the leases.',
+  sqlite: 'SQLite. It has no users: who may write the file has all rights.',
+};
+
+const USER = "The least rights of the application's user, here app";
+const note = {
+  postgres: `${USER}, besides CONNECT on the database and, without --schema, USAGE on the schema.`,
+  mysql: `${USER}; without --schema, in the database app.`,
+};
+
 /**
- * By database: its statements by name, a title, and what to note about the rights.
+ * By database: its statements by name.
  * @param schema of the table; undefined for that of the connection. SQLite has none
  */
 function leaseTables(schema) {
   const table = (dialect) => createRecords(dialect, recordsIn(dialect, schema));
-  const rights = (dialect, of) => `GRANT ${RIGHTS} ON ${recordsIn(dialect, of)} TO app`;
+  const rights = (table) => `GRANT ${RIGHTS} ON ${table} TO app`;
   const uses = schema && `GRANT USAGE ON SCHEMA ${DIALECTS.postgres.quote(schema)} TO app`;
-  const place =
-    schema === undefined ? 'database and schema of the leases' : 'database of the leases';
-  const postgres = {
-    title: `PostgreSQL. Run it in the ${place}, as the owner of the schema.`,
-    statements: {
+  return {
+    postgres: {
       table: table('postgres'),
       ...(uses && { uses }),
-      rights: rights('postgres', schema),
+      rights: rights(recordsIn('postgres', schema)),
     },
-    note: `The least rights of the application's user, here app, besides CONNECT on the database${uses ? '' : ' and USAGE on the schema'}.`,
+    mysql: {
+      table: table('mysql'),
+      rights: rights(schema ? recordsIn('mysql', schema) : `app.${RECORDS}`),
+    },
+    ...(schema === undefined && { sqlite: { table: table('sqlite') } }),
   };
-  const mysql = {
-    title: `MySQL and MariaDB.${schema === undefined ? ' Run it in the database of the leases.' : ''}`,
-    statements: { table: table('mysql'), rights: rights('mysql', schema ?? 'app') },
-    note: `The least rights of the application's user, here app${schema === undefined ? ' in the database app' : ''}.`,
-  };
-  if (schema !== undefined) return { postgres, mysql };
-  const title = 'SQLite. It has no users: who may write the file has all rights.';
-  return { postgres, mysql, sqlite: { title, statements: { table: table('sqlite') } } };
 }
 
 /** The script of a database. */
-function leaseScript({ title, note, statements: { table, ...rights } }) {
+function leaseScript([name, { table, ...rights }]) {
   const granted = Object.values(rights).map((sql) => `${sql};`);
-  const blocks = [`-- ${title}`, `${table};`];
-  if (granted.length > 0) blocks.push([`-- ${note}`, ...granted].join('\n'));
-  return blocks.join('\n\n');
+  const noted = granted.length > 0 ? [[`-- ${note[name]}`, ...granted].join('\n')] : [];
+  return [`-- ${title[name]}`, `${table};`, ...noted].join('\n\n');
 }
 
 module.exports = { leaseScript, leaseTables };

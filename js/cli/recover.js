@@ -11,7 +11,7 @@
 
 const { SnowFlakeError, unwrap } = require('../errors.js');
 const { layoutKey } = require('../ids/layout-key.js');
-const { LIMITS } = require('../lease/refusals.js');
+const { LIMITS, layoutError } = require('../lease/refusals.js');
 const native = require('../native.js');
 const { printable } = require('../secrets.js');
 const { moment } = require('../time.js');
@@ -97,7 +97,10 @@ async function create(records, limits, layout) {
 /** Raises the floor to the horizon: above all ceilings that holders can have had confirmed. */
 function raiseFloor(records, limits, layout) {
   return records.change(async (found) => {
-    if (layout !== undefined) checkLayout(records, found.layout, layout);
+    if (layout !== undefined && layoutKey(layout) !== layoutKey(found.layout)) {
+      const advice = 'Leave out --layout and --epoch, or pass those of the namespace';
+      throw layoutError(records.name, [found.layout, layout], advice);
+    }
     const raised = { ...found, ...namespaces.largerLimits(found, limits), id: namespaces.newId() };
     const horizon = await horizonOf(records, raised);
     // No floor falls.
@@ -109,15 +112,6 @@ function raiseFloor(records, limits, layout) {
 async function horizonOf(records, { layout, ttl, maxClockSkew, maxAhead }, later = 0) {
   const latest = (await records.latestNow()) + RESOLUTION_MS + later;
   return unwrap(native.tickAt(layout, latest + ttl + maxClockSkew + maxAhead));
-}
-
-function checkLayout({ name }, found, given) {
-  const [key, wanted] = [found, given].map(layoutKey);
-  if (key === wanted) return;
-  throw new SnowFlakeError(
-    'ERR_SNOWFLAKE_STORE',
-    `${name} is for IDs of another layout or epoch: ${key}, and not ${wanted}. Leave out --layout and --epoch, or pass those of the namespace`,
-  );
 }
 
 /** Frees the held slots of earlier namespaces. Holders renew no others. Returns the keys of damaged records. */

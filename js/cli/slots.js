@@ -8,6 +8,7 @@ const { directoryOf, variable } = require('../checks.js');
 const { unwrap } = require('../errors.js');
 const { textOf } = require('../faults.js');
 const { bitsOf } = require('../ids/layout-key.js');
+const { MOST_OF_HOST } = require('../lease/refusals.js');
 const native = require('../native.js');
 const { printable } = require('../secrets.js');
 const { isServer } = require('../stores/url.js');
@@ -15,9 +16,6 @@ const { moment } = require('../time.js');
 const { asJson, endOf, namespaceLines, withRecords } = require('./namespace.js');
 const { STORE_OPTIONS, URL_HELP, readStoreUrl } = require('./store-url.js');
 const { bold, paint, table } = require('./terminal.js');
-
-/** The most characters that are shown of a host's name or address, which anybody may have written. */
-const MOST_OF_NAME = 255;
 
 const help = `Usage: snowdrift slots [URL] [options]
 
@@ -99,10 +97,10 @@ function slotOf({ kind, isHeld, isClaim, started, ...values }, standing, namespa
   }
   return {
     ...slot,
-    host: printable(host.slice(0, MOST_OF_NAME)),
+    host: printable(host.slice(0, MOST_OF_HOST)),
     pid,
     startedAt: new Date(started),
-    ...(address === undefined ? {} : { address: printable(address.slice(0, MOST_OF_NAME)) }),
+    ...(address === undefined ? {} : { address: printable(address.slice(0, MOST_OF_HOST)) }),
     isClaim,
     // The end of a hold that was released has no meaning.
     expires: isHeld ? expires : null,

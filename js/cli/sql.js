@@ -79,10 +79,7 @@ function showLeaseTables(flags, show, usage) {
     throw usage('SQLite has no schemas: leave out --schema');
   const all = leaseTables(readSqlOptions(schema === undefined ? {} : { schema }).schema);
   const tables = name === undefined ? all : { [name]: readDatabase(name, usage, all) };
-  const entries = Object.entries(tables);
-  show(Object.fromEntries(entries.map(([of, { statements }]) => [of, statements])), () =>
-    entries.map(([, one]) => leaseScript(one)).join('\n\n\n'),
-  );
+  show(tables, () => Object.entries(tables).map(leaseScript).join('\n\n\n'));
 }
 
 function readDatabase(name, usage, databases = DATABASES) {

@@ -35,9 +35,10 @@ function refusalOf(command, name, settings) {
         })),
       });
     case 'layout':
-      return new SnowFlakeError(
-        'ERR_SNOWFLAKE_STORE',
-        `${name} is for IDs of another layout or epoch: ${layoutKey(command.layout)}, and not ${layoutKey(layout)}. Use another namespace for each layout and epoch`,
+      return layoutError(
+        name,
+        [command.layout, layout],
+        'Use another namespace for each layout and epoch',
       );
     case 'limits':
       return limitsError(command, name, settings);
@@ -56,6 +57,14 @@ function refusalOf(command, name, settings) {
     default:
       return new Error(`the lease cannot go on: ${command.kind}`);
   }
+}
+
+function layoutError(name, [found, wanted], advice) {
+  const what = `${layoutKey(found)}, and not ${layoutKey(wanted)}`;
+  return new SnowFlakeError(
+    'ERR_SNOWFLAKE_STORE',
+    `${name} is for IDs of another layout or epoch: ${what}. ${advice}`,
+  );
 }
 
 /** Refuses limits above the recorded ones, on which holders that take over or recover rely. */
@@ -95,8 +104,10 @@ const unsettledError = (name, ttl) =>
 
 module.exports = {
   LIMITS,
+  MOST_OF_HOST,
   changingError,
   clockSkewError,
+  layoutError,
   limitsOf,
   refusalOf,
   unsettledError,
