@@ -114,6 +114,5 @@ pub fn freed_slot_text(text: String, namespace: String, least: f64) -> Option<St
         return None;
     };
     let namespace = u128::from_str_radix(&namespace, 16).ok()?;
-    let ceiling = slot.ceiling.max(slot.floor).max(least as Tick);
-    Some(Record::Slot(Slot { namespace, is_held: false, ceiling, ..slot }).text())
+    Some(Record::Slot(slot.freed(namespace, least as Tick)).text())
 }

@@ -44,6 +44,8 @@ pub enum Fault {
     LosePage,
     /// A host cannot create pages any more.
     Fill,
+    /// An operator recovers the namespace, as `js/cli/recover.js` does: in several steps.
+    Recover,
 }
 
 /// A part of the world that does not work as it must: for tests of the tests.
@@ -55,6 +57,10 @@ pub enum Broken {
     ReleaseFloor,
     /// A bucket is lost with its slot.
     BucketLost,
+    /// An operator recovers a namespace, and leaves its floor.
+    RecoveredLow,
+    /// An operator frees a slot at the floor of its namespace alone.
+    FreedLow,
     /// A page.
     Page(pages::Wrong),
 }
@@ -106,6 +112,7 @@ pub const FAULTS: &[Fault] = &[
     Fault::Restart,
     Fault::LosePage,
     Fault::Fill,
+    Fault::Recover,
 ];
 
 /// A store.
@@ -140,6 +147,21 @@ struct Process {
     tokens: u64,
 }
 
+/// What an operator who recovers the namespace does next. Its writes are conditional, and tried again where others were faster:
+/// each is one step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum Operator {
+    #[default]
+    Nothing,
+    /// Raises the floor to this horizon, by the store's clock of before.
+    Raises(Tick),
+    /// Frees the slot, at this floor.
+    Frees(Tick),
+}
+
+/// The number of the operator's namespace, and of its write. Those of processes are higher.
+const OPERATOR: u64 = 900;
+
 /// Everything.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
@@ -153,6 +175,9 @@ pub struct World {
     aliases: Vec<Alias>,
     faults: Vec<Fault>,
     full: Option<usize>,
+    operator: Operator,
+    /// From this number on, pages overlap with no others, whatever was lost before: they came after the namespace was recovered.
+    promised: usize,
     /// Whether somebody else may have written a slot: then a loss is no surprise.
     is_disturbed: bool,
 }
@@ -181,6 +206,7 @@ pub const LATE: u16 = 256;
 pub const NO_SLOT: u16 = 512;
 pub const PROVEN: u16 = 1024;
 pub const MOVED: u16 = 2048;
+pub const RECOVERED: u16 = 4096;
 
 thread_local! {
     /// What a search has seen: a world in which nothing happens must fail.
@@ -266,6 +292,8 @@ impl World {
             aliases: Vec::new(),
             faults: Vec::new(),
             full: None,
+            operator: Operator::Nothing,
+            promised: usize::MAX,
             is_disturbed: false,
         }
     }
@@ -294,6 +322,9 @@ impl World {
             let (store, call) = world.late.remove(at);
             note(world.apply(store, &call, scenario).0 == Reply::Written, LATE);
             next(world);
+        }
+        if self.operator != Operator::Nothing {
+            next(self.clone().operate(scenario));
         }
         for &fault in scenario.faults {
             if !self.faults.contains(&fault) {
@@ -492,9 +523,13 @@ impl World {
                 let before = number.and_then(|number| runs.get(number));
                 let is_proven = is_shared && before.is_some_and(|run| *run != page.run);
                 let is_high = page.floor >= self.time;
-                for (is_so, what) in
-                    [(is_shared, JOINED), (is_high, AT_HORIZON), (is_proven, PROVEN)]
-                {
+                let is_recovered = number.is_some_and(|number| number >= self.promised);
+                for (is_so, what) in [
+                    (is_shared, JOINED),
+                    (is_high, AT_HORIZON),
+                    (is_proven, PROVEN),
+                    (is_recovered, RECOVERED),
+                ] {
                     note(is_so, what);
                 }
             }
@@ -528,7 +563,8 @@ impl World {
                 if one.worker != other.worker || one.store + other.store > 0 {
                     continue;
                 }
-                let excused = one.excused.max(other.excused);
+                let is_promised = b >= self.promised;
+                let excused = if is_promised { -1 } else { one.excused.max(other.excused) };
                 let low = one.floor.max(other.floor).max(excused);
                 let high = highest(one).min(highest(other));
                 if low < high {
@@ -558,6 +594,7 @@ impl World {
         for page in &mut self.pages {
             page.excused = excused;
         }
+        self.promised = usize::MAX;
     }
 
     fn fault_steps(
@@ -651,9 +688,59 @@ impl World {
                 world.full = Some(0);
                 next(world);
             }
+            Fault::Recover if self.pages.iter().any(|page| page.phase == Phase::Open) => {
+                if let Some((_, Record::Namespace(found))) =
+                    self.stores[0].records.get(&Key::Namespace)
+                {
+                    world.is_disturbed = true;
+                    let horizon = found.limits.horizon(found.layout, self.time);
+                    world.operator = Operator::Raises(horizon);
+                    next(world);
+                }
+            }
             _ => {}
         }
         Ok(())
+    }
+
+    /// What the operator does next.
+    fn operate(mut self, scenario: &Scenario) -> World {
+        let is_broken = |one| scenario.broken == Some(one);
+        let records = &mut self.stores[0].records;
+        let token = |number| Token::new(OPERATOR + number).expect("it is above 0");
+        let id = OPERATOR.into();
+        let (before, operator) = (self.operator, &mut self.operator);
+        *operator = Operator::Nothing;
+        match before {
+            Operator::Raises(horizon) => {
+                let Some((_, Record::Namespace(found))) = records.get(&Key::Namespace) else {
+                    return self;
+                };
+                let floor = match found.floor {
+                    Floor::At(floor) if is_broken(Broken::RecoveredLow) => floor,
+                    Floor::At(floor) => floor.max(horizon),
+                    _ => horizon,
+                };
+                let raised = Namespace { id, floor: Floor::At(floor), ..*found };
+                records.insert(Key::Namespace, (token(0), Record::Namespace(raised)));
+                *operator = Operator::Frees(floor);
+                self.promised = self.pages.len();
+            }
+            Operator::Frees(floor) => {
+                if let Some((_, Record::Slot(slot))) = records.get(&Key::Slot(0, 0))
+                    && slot.is_held
+                    && slot.namespace != id
+                {
+                    let mut freed = slot.clone().freed(id, floor);
+                    if is_broken(Broken::FreedLow) {
+                        freed.ceiling = floor;
+                    }
+                    records.insert(Key::Slot(0, 0), (token(1), Record::Slot(freed)));
+                }
+            }
+            Operator::Nothing => {}
+        }
+        self
     }
 
     /// A machine and its clone.

@@ -201,6 +201,14 @@ pub struct Slot {
     pub holder: Holder,
 }
 
+impl Slot {
+    /// This slot, which an operator frees for a namespace with such a floor. No ceiling falls: its holder may renew it until then.
+    pub fn freed(self, namespace: u128, floor: Tick) -> Slot {
+        let ceiling = self.ceiling.max(self.floor).max(floor);
+        Slot { namespace, is_held: false, ceiling, ..self }
+    }
+}
+
 /// The holder of a slot, for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Holder {
