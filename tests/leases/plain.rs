@@ -281,3 +281,30 @@ fn a_host_with_two_slots_frees_both() {
     assert_eq!(store.run(&mut second, Event::Close), Command::Released);
     assert_eq!((is_held(&store, low), is_held(&store, high)), (false, false));
 }
+
+/// A holder may have renewed its slot after a recovery had raised the floor.
+#[test]
+fn a_slot_that_is_lost_after_a_recovery_begins_at_the_horizon() {
+    let mut store = Store::new();
+    let mut first = Machine::new(settings(0, None));
+    assert_eq!(store.run(&mut first, Event::Go), Command::Held);
+    let key = Key::Slot(0, 0);
+    let Some((_, Record::Namespace(namespace))) = store.records.get(&Key::Namespace).cloned()
+    else {
+        panic!("no namespace")
+    };
+    let floor = store.now + LIMITS.ttl + LIMITS.max_clock_skew;
+    let recovered = Namespace { id: namespace.id + 1, floor: Floor::At(floor), ..namespace };
+    store.put(Key::Namespace, Record::Namespace(recovered));
+    store.now += 5000;
+    let renewed = store.run(&mut first, Event::Renew(store.now + LIMITS.ttl + 10_000));
+    assert_eq!(renewed, Command::Held);
+    let allowed = first.page().expect("it is held").with(|page| page.ceiling);
+    assert!(allowed > floor);
+    store.records.remove(&key);
+
+    pages::set_actor(1, 0, &[]);
+    let mut second = Machine::new(settings(0, None));
+    assert_eq!(store.run(&mut second, Event::Go), Command::Held);
+    assert!(second.page().expect("it is held").with(|page| page.floor) >= allowed);
+}

@@ -393,15 +393,19 @@ impl<P: LeasePage + Clone> Machine<P> {
 }
 
 impl Listed {
-    /// The bucket's record and its token; an empty one where there is none of this namespace.
+    /// The bucket's record and its token; an empty one where there is none. Of another namespace, such as one that was recovered,
+    /// it says which slots were created: holders that have not noticed may have renewed them above this one's floor.
     fn bucket(&self, namespace: u128) -> (Option<Token>, Bucket) {
         let found = self.records.iter().find_map(|(key, token, record)| match (key, record) {
             (Key::Bucket(..), Record::Bucket(bucket)) => Some((*token, *bucket)),
             _ => None,
         });
         let empty = Bucket { namespace, made: 0, lost: 0 };
-        let bucket = found.map(|(_, bucket)| bucket).filter(|one| one.namespace == namespace);
-        (found.map(|(token, _)| token), bucket.unwrap_or(empty))
+        let of_this = |bucket: Bucket| match bucket.namespace == namespace {
+            true => bucket,
+            false => Bucket { made: bucket.made, ..empty },
+        };
+        (found.map(|(token, _)| token), found.map_or(empty, |(_, bucket)| of_this(bucket)))
     }
 
     /// The key of the bucket's record, if that is none of a bucket.
