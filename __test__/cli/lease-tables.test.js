@@ -8,8 +8,8 @@ const { isStorms } = require('../support/amount.js');
 const { json, run } = require('../support/cli.js');
 const { LIMITED } = require('../support/lease/limited-users.js');
 const { Server, missing } = require('../support/lease/servers.js');
-const { SnowFlake, rejects } = require('../support/support.js');
-const { sql } = require('../../js/stores/sql-dialects.js');
+const { SnowFlake, refuses, rejects } = require('../support/support.js');
+const { DIALECTS, sql } = require('../../js/stores/sql-dialects.js');
 
 for (const [engine, { user, urlOf, admin }] of Object.entries(LIMITED)) {
   test(`${engine}: the table and the rights are enough, and each right is needed`, {
@@ -21,8 +21,8 @@ for (const [engine, { user, urlOf, admin }] of Object.entries(LIMITED)) {
       const url = urlOf(server);
       let namespaces = 0;
       /** Takes, renews and releases a slot, of a new namespace. */
-      const use = async () => {
-        const own = `${url}?namespace=n${namespaces++}`;
+      const use = async (more = '') => {
+        const own = `${url}?namespace=n${namespaces++}${more}`;
         const options = { datacenterId: 1, scope: 'process', callTimeout: 60_000 };
         const flake = await SnowFlake.lease(own, options);
         flake.nextId();
@@ -51,6 +51,13 @@ for (const [engine, { user, urlOf, admin }] of Object.entries(LIMITED)) {
         await client.query(`GRANT ${right} ON ${table} TO ${user}`);
       }
       await use();
+      // And in a schema whose name has to be quoted.
+      const schema = 'Our "ids` ü';
+      await client.query(`CREATE SCHEMA ${DIALECTS[engine].quote(schema)}`);
+      const args = ['--lease-tables', '--for', engine, '--schema', schema];
+      const { stdout: there } = await run(['sql', ...args]);
+      await client.query(there.replaceAll('TO app', `TO ${user}`));
+      await use(`&schema=${encodeURIComponent(schema)}`);
     } finally {
       await client.end();
       await server.stop();
@@ -74,6 +81,21 @@ describe('what it prints', () => {
     assert.equal(all.sqlite.rights, undefined);
   });
 
+  test('of a schema: the tables that leases with this option use', async () => {
+    const all = await json('sql', '--lease-tables', '--schema', 'i"d`s');
+    assert.deepEqual(Object.keys(all), ['postgres', 'mysql']);
+    for (const [name, { table, rights }] of Object.entries(all)) {
+      assert.equal(`${table};\n`, sql(name, { schema: 'i"d`s' }));
+      const quoted = DIALECTS[name].quote('i"d`s');
+      assert.ok(rights.includes(` ON ${quoted}.snowdrift_records TO `), rights);
+    }
+    assert.equal(all.postgres.uses, 'GRANT USAGE ON SCHEMA "i""d`s" TO app');
+    refuses(() => sql('sqlite', { schema: 'ids' }), 'ERR_SNOWFLAKE_CONFIG');
+    for (const schema of ['', 'a?b', 'x'.repeat(64), '\0', 7]) {
+      refuses(() => sql('postgres', { schema }), 'ERR_SNOWFLAKE_CONFIG');
+    }
+  });
+
   test('SQLite runs it', async () => {
     const { Database } = await require('sql.js')();
     const { stdout } = await run(['sql', '--lease-tables', '--for', 'sqlite']);
@@ -88,9 +110,12 @@ describe('what it prints', () => {
     for (const [args, said] of [
       [['--for', 'oracle'], /--for must be postgres, .*; it is 'oracle'/],
       [['--for', 'toString'], /--for must be postgres, .*; it is 'toString'/],
-      [['--layout', 'node'], /--lease-tables goes with --for alone: leave out --layout/],
+      [['--layout', 'node'], /goes with --for and --schema alone: leave out --layout/],
       [['--for', 'mysql', '--partitions', 'x'], /leave out --partitions/],
       [['--months', '3'], /leave out --months/],
+      [['--for', 'sqlite', '--schema', 'x'], /SQLite has no schemas: leave out --schema/],
+      [['--schema', 'a?b'], /schema must be a name of 1 to 63 bytes/],
+      [['--schema', ''], /--schema is empty/],
       [['x'], /sql takes no argument; remove 'x'/],
     ]) {
       const answer = await run(['sql', '--lease-tables', ...args]);

@@ -2,12 +2,16 @@
 // `snowdrift namespace`: the orders of its writes beside those of leases, and faults between them, on a store in memory.
 
 const assert = require('node:assert/strict');
+const { execFileSync } = require('node:child_process');
 const { afterEach, test } = require('node:test');
 
 const { create } = require('../../js/cli/create.js');
 const { Records, newId } = require('../../js/cli/namespace.js');
 const { recover } = require('../../js/cli/recover.js');
+const { readStore } = require('../../js/cli/slots.js');
 const native = require('../../js/native.js');
+const { storm } = require('../support/amount.js');
+const { inRounds } = require('../support/lease/rounds.js');
 const { memory } = require('../../js/stores/memory.js');
 const {
   SnowFlake,
@@ -71,6 +75,16 @@ async function slotsIn(stored) {
 async function drawn(flake, count = 100) {
   await until(() => Date.now() > flake.lease.floor);
   return soon(() => flake.nextIds(count));
+}
+
+/** The key of a holder's slot. */
+const keyOf = ({ datacenterId, workerId }) =>
+  `slots/${datacenterId}/${Math.floor(workerId / 64)}/${workerId}`;
+
+/** Puts a value in the place of the text that a record has. */
+function rewrite(stored, key, change) {
+  const [, token, text] = /^(\S+) (.*)$/s.exec(stored.get(`default/${key}`));
+  stored.set(`default/${key}`, change(token, text));
 }
 
 const fail = () => {
@@ -286,6 +300,117 @@ test('a record of another version is refused, and left as it is', async () => {
   }
   assert.deepEqual(stored, copy);
 });
+
+test('a namespace that does not exist is named beside those that do', async () => {
+  const stored = new Map();
+  const other = new Records(memory({ stored, namespace: 'ordrs' }));
+  const look = () => rejects(readStore(other), 'ERR_SNOWFLAKE_STORE');
+  assert.match((await look()).message, /^memory:ordrs has no record .*Check its name\. The first/);
+  for (const namespace of ['orders', 'default', 'a.b']) {
+    const records = new Records(memory({ stored, namespace }));
+    await create(records, { id: newId(), layout: layouts.node, ...LIMITS });
+  }
+  const said = /Check its name: this store has a\.b, default, orders\. .* namespace create does/;
+  assert.match((await look()).message, said);
+  for (let n = 0; n < 30; n++) stored.set(`n${n}/namespace`, 'x');
+  assert.match((await look()).message, /, n24 and 13 more\. /);
+  // It may name none, or fail to.
+  for (const [namespaces, said] of [
+    [undefined, /Check its name\. /],
+    [fail, /Check its name\. /],
+    [async () => ['a\nb', 'orders'], /Check its name: this store has orders\. /],
+  ]) {
+    const records = new Records({ ...memory({ namespace: 'ordrs' }), namespaces });
+    const { message } = await rejects(readStore(records), 'ERR_SNOWFLAKE_STORE');
+    assert.match(message, said);
+  }
+});
+
+test('slots of a namespace whose own record is gone are shown with what to do', async () => {
+  const stored = new Map();
+  await created(stored);
+  await leased(stored);
+  stored.delete('default/namespace');
+  const { slots, fault } = await readStore(recordsOf({ stored }));
+  assert.deepEqual([slots.length, slots[0].state], [1, 'held']);
+  assert.match(fault, /namespace is gone.*namespace recover/);
+});
+
+test('a slot that was released has no end of a hold', async () => {
+  const stored = new Map();
+  await created(stored);
+  const flake = await leased(stored);
+  const [{ expires }] = (await readStore(recordsOf({ stored }))).slots;
+  assert.equal(typeof expires, 'number');
+  await flake.close();
+  const [slot] = (await readStore(recordsOf({ stored }))).slots;
+  assert.deepEqual([slot.state, slot.expires], ['free', null]);
+});
+
+test('damaged records stop neither slots nor recover, and are named', async () => {
+  const stored = new Map();
+  await created(stored);
+  const [first, second, third] = [await leased(stored), await leased(stored), await leased(stored)];
+  rewrite(stored, keyOf(first), (_, text) => `nonsense ${text}`);
+  rewrite(stored, keyOf(second), (token) => `${token} snowdrift9 held`);
+  stored.set('default/slots/7/0/made', 'nonsense');
+  const before = new Map(stored);
+  const damaged = [keyOf(first), keyOf(second), 'slots/7/0/made'].sort();
+  const { slots } = await readStore(recordsOf({ stored }));
+  const faults = slots.flatMap(({ state, fault }) => (state === 'unusable' ? fault : []));
+  const keyIn = (fault) => /the key (\S+) is no record/.exec(fault)[1];
+  assert.deepEqual(faults.map(keyIn).sort(), damaged);
+  const ids = slots.filter((slot) => slot.state === 'unusable').map(({ workerId }) => workerId);
+  assert.deepEqual(new Set(ids), new Set([first.workerId, second.workerId, undefined]));
+  const { id, ...recovered } = await recover(recordsOf({ stored }), {}, undefined);
+  assert.deepEqual(recovered.damaged.sort(), damaged);
+  for (const key of damaged.map((each) => `default/${each}`)) {
+    assert.equal(stored.get(key), before.get(key));
+  }
+  const freed = native.readRecord(keyOf(third), stored.get(`default/${keyOf(third)}`).slice(17));
+  assert.equal(freed.namespace, id);
+  // And of the namespace itself.
+  stored.set('default/namespace', 'nonsense');
+  const seen = await readStore(recordsOf({ stored }));
+  assert.match(seen.fault, /the key namespace is no record/);
+  assert.equal(seen.slots.length, slots.length);
+});
+
+test('a clone of a machine draws no ID of a namespace twice', () => {
+  const draw = () => {
+    const text = `require('node:crypto').randomBytes = (count) => Buffer.alloc(count, 7);
+      console.log(require(${JSON.stringify(require.resolve('../../js/cli/namespace.js'))}).newId());`;
+    return execFileSync(process.execPath, ['-e', text], { encoding: 'utf8' }).trim();
+  };
+  const [one, other] = [draw(), draw()];
+  assert.match(one, /^[0-9a-f]{32}$/);
+  assert.notEqual(one, other);
+});
+
+test('recover says by when living holders have a floor: half a ttl after the slots were freed', async () => {
+  const stored = new Map();
+  await created(stored);
+  const recovered = await recover(recordsOf({ stored }), {}, undefined);
+  const floor = native.tickEnd(layouts.node, recovered.floor);
+  assert.ok(recovered.latest >= floor + LIMITS.ttl / 2);
+});
+
+test('living holders have their floors by the time that recover says', { skip: storm }, () =>
+  inRounds('recover', async () => {
+    const stored = new Map();
+    // Renewals are so far apart that the horizons of holders are later than the floor.
+    const limits = { ...LIMITS, ttl: 6000 };
+    await create(recordsOf({ stored }), { id: newId(), layout: layouts.node, ...limits });
+    const holders = [];
+    for (let n = 0; n < 3; n++) holders.push(await leased(stored, { ttl: limits.ttl }));
+    const { floor, latest } = await recover(recordsOf({ stored }), {}, undefined);
+    const end = native.tickEnd(layouts.node, floor);
+    await until(() => holders.every(({ lease }) => lease.floor >= end && lease.state === 'held'));
+    const floors = holders.map(({ lease }) => lease.floor);
+    assert.ok(Math.max(...floors) > end, 'later than that of the namespace');
+    return floors.every((one) => one <= latest);
+  }),
+);
 
 test('a record that never stops changing ends a command', async () => {
   const stored = new Map();

@@ -119,8 +119,14 @@ describe('operators', { concurrency: 3 }, () => {
 
       test('slots shows the record of the namespace above its slots', async () => {
         const url = urlOf('seen');
-        assert.deepEqual(await json('slots', url), { namespace: null, slots: [] });
         await json('namespace', 'create', url, '--new', ...LONG_FLAGS);
+        // Named by a store in which others have namespaces, and a misspelled name is none of them.
+        for (const name of ['sean', 'sen']) {
+          await refused(
+            ['slots', urlOf(name)],
+            /Check its name: this store has ([a-z]+, )*seen\. /,
+          );
+        }
         const flake = await lease(url, { ttl: LONG });
         try {
           const { ceiling } = flake.lease;

@@ -3,6 +3,8 @@
 // others take over when it is stopped, killed or busy. The last to close releases.
 
 const assert = require('node:assert/strict');
+const { renameSync } = require('node:fs');
+const { join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
 const { storm } = require('../support/amount.js');
@@ -432,6 +434,42 @@ describe('processes of a host', { concurrency: 2 }, () => {
       };
       await inRounds(RELEASED, () => withHosts(1, scene));
     });
+
+    for (const thread of [false, true]) {
+      const what = `a host that has taken two slots returns to one${thread ? ', with threads' : ''}`;
+      test(what, { skip: thread && storm }, async () => {
+        await withHosts(1, async (host) => {
+          const url = await newUrl(server);
+          const { processes } = await opened(host, 1, url, { ...OPTIONS, workerId: 0 });
+          // It sees nothing of this.
+          processes[0].kill('SIGSTOP');
+          const page = join(host.directory, host.pages[0]);
+          renameSync(page, `${page}.away`);
+          const second = host.start();
+          processes.push(second);
+          const { owner } = await second.open(url, { ...OPTIONS, thread });
+          await second.draw();
+          assert.equal((await heldIn(url)).length, 2);
+          renameSync(`${page}.away`, page);
+          processes[0].kill('SIGCONT');
+          await processes[0].draw();
+
+          const hasMoved = async () => (await second.lease()).owner !== owner;
+          await within(LATE, 'it has moved', hasMoved);
+          const { owner: joined, state } = await second.lease();
+          assert.deepEqual([joined, state], [(await processes[0].lease()).owner, 'held']);
+          // A thread leaves it to the expiry.
+          if (!thread) await untilHeld(url, 1);
+          const drawn = await second.run(({ drawn }) => drawn.length);
+          const draws = () => second.run((scene, least) => scene.drawn.length > least, drawn);
+          await within(LATE, 'it draws', draws);
+          const { ids, refusals } = await allDrawn(processes);
+          assert.equal(countDuplicatesOf(ids), 0);
+          assert.deepEqual(refusals, []);
+          assert.deepEqual(await second.warnings(), []);
+        });
+      });
+    }
 
     test('thread: true shares the slot with processes without', { skip: storm }, async () => {
       const scene = async (host) => {

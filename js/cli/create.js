@@ -49,7 +49,7 @@ async function create(records, namespace) {
   // If a holder was faster with the floor, its floor holds.
   if (found?.id === namespace.id) return found;
   if (found !== undefined) throw existsError(records, found);
-  throw records.missing('It was deleted meanwhile: run the command again');
+  throw await records.missing('It was deleted meanwhile: run the command again');
 }
 
 function existsError({ name }, { id }) {

@@ -4,6 +4,7 @@
 const { capacityOf, digitDates } = require('../ids/capacity.js');
 const { layouts } = require('../ids/layouts.js');
 const { bitsOf } = require('../ids/layout-key.js');
+const { moment } = require('../time.js');
 const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags } = require('./flags.js');
 const { bold, table } = require('./terminal.js');
 
@@ -46,7 +47,6 @@ function digitRows(capacity) {
 }
 
 function format(name, capacity) {
-  const time = (ms) => (Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : String(ms));
   const grouped = (count) => BigInt(count).toLocaleString('en-US');
   const ended =
     capacity.yearsLeft === 0
@@ -58,7 +58,7 @@ function format(name, capacity) {
       `${bitsOf(capacity)} timestamp/datacenter/worker/clock-back/sequence, ${capacity.unusedBits} unused`,
     ],
     ['tick', `${capacity.tickMs} ms`],
-    ['time', `${time(capacity.epoch)} to ${capacity.ends ?? 'beyond all dates'}`],
+    ['time', `${moment(capacity.epoch)} to ${capacity.ends ?? 'beyond all dates'}`],
     ['years left', ended ?? `${capacity.yearsLeft.toFixed(1)} of ${capacity.years.toFixed(1)}`],
     [
       'nodes',

@@ -1,45 +1,49 @@
 'use strict';
 // The SQL that `snowdrift sql --lease-tables` prints: the table that leases use, and the least rights of their user.
 
-const { RECORDS, createRecords } = require('../stores/sql-dialects.js');
+const { DIALECTS, RECORDS, createRecords, recordsIn } = require('../stores/sql-dialects.js');
 
 const RIGHTS = 'SELECT, INSERT, UPDATE';
 
-/** By database: its statements by name, and what to note about each. */
-const LEASE_TABLES = {
-  postgres: {
-    title:
-      'PostgreSQL. Run it in the database and schema of the leases, as the owner of the schema.',
-    statements: {
-      table: createRecords('postgres'),
-      rights: `GRANT ${RIGHTS} ON ${RECORDS} TO app`,
-    },
-    notes: {
-      rights:
-        "The least rights of the application's user, here app, besides CONNECT on the database and USAGE on the schema.",
-    },
-  },
-  mysql: {
-    title: 'MySQL and MariaDB. Run it in the database of the leases.',
-    statements: {
-      table: createRecords('mysql'),
-      rights: `GRANT ${RIGHTS} ON app.${RECORDS} TO app`,
-    },
-    notes: { rights: "The least rights of the application's user, here app in the database app." },
-  },
-  sqlite: {
-    title: 'SQLite. It has no users: who may write the file has all rights.',
-    statements: { table: createRecords('sqlite') },
-    notes: {},
-  },
+const title = {
+  postgres: 'PostgreSQL. Run it in the database of the leases, as the owner of the schema.',
+  mysql: 'MySQL and MariaDB. Run it in the database of the leases.',
+  sqlite: 'SQLite. It has no users: who may write the file has all rights.',
 };
 
-/** The script of a database. */
-function leaseScript({ title, statements, notes }) {
-  const blocks = Object.entries(statements).map(([name, sql]) =>
-    [...(notes[name] ? [`-- ${notes[name]}`] : []), `${sql};`].join('\n'),
-  );
-  return [`-- ${title}`, ...blocks].join('\n\n');
+const USER = "The least rights of the application's user, here app";
+const note = {
+  postgres: `${USER}, besides CONNECT on the database and, without --schema, USAGE on the schema.`,
+  mysql: `${USER}; without --schema, in the database app.`,
+};
+
+/**
+ * By database: its statements by name.
+ * @param schema of the table; undefined for that of the connection. SQLite has none
+ */
+function leaseTables(schema) {
+  const table = (dialect) => createRecords(dialect, recordsIn(dialect, schema));
+  const rights = (table) => `GRANT ${RIGHTS} ON ${table} TO app`;
+  const uses = schema && `GRANT USAGE ON SCHEMA ${DIALECTS.postgres.quote(schema)} TO app`;
+  return {
+    postgres: {
+      table: table('postgres'),
+      ...(uses && { uses }),
+      rights: rights(recordsIn('postgres', schema)),
+    },
+    mysql: {
+      table: table('mysql'),
+      rights: rights(schema ? recordsIn('mysql', schema) : `app.${RECORDS}`),
+    },
+    ...(schema === undefined && { sqlite: { table: table('sqlite') } }),
+  };
 }
 
-module.exports = { LEASE_TABLES, leaseScript };
+/** The script of a database. */
+function leaseScript([name, { table, ...rights }]) {
+  const granted = Object.values(rights).map((sql) => `${sql};`);
+  const noted = granted.length > 0 ? [[`-- ${note[name]}`, ...granted].join('\n')] : [];
+  return [`-- ${title[name]}`, `${table};`, ...noted].join('\n\n');
+}
+
+module.exports = { leaseScript, leaseTables };

@@ -2,8 +2,6 @@
 // Common parts of the commands that read or change the records of a namespace. Rust makes and reads the records, and the rules by
 // which they change are those of src/authority/lease.
 
-const { randomBytes } = require('node:crypto');
-
 const { SnowFlakeError, configError, unwrap } = require('../errors.js');
 const { LIMIT_RANGES, readLeaseOptions } = require('../generator/options.js');
 const { layoutKey } = require('../ids/layout-key.js');
@@ -13,7 +11,7 @@ const native = require('../native.js');
 const { connect } = require('../stores/connect.js');
 const { formatConflict } = require('../stores/failures.js');
 const { isServer } = require('../stores/url.js');
-const { hostMonotonic, moment } = require('../time.js');
+const { hostMonotonic, moment, runWithin } = require('../time.js');
 const { readWholeNumber } = require('./flags.js');
 const { STORE_OPTIONS, readStoreUrl } = require('./store-url.js');
 const { table } = require('./terminal.js');
@@ -23,6 +21,10 @@ const CALL_MS = 10_000;
 
 /** The most tries of a change while other processes change the same record. A holder renews thrice in a ttl. */
 const MAX_TRIES = 20;
+
+/** The most names of other namespaces in an error, and what a name is. */
+const MOST_NAMES = 20;
+const NAME = /^[\w.-]{1,64}$/;
 
 /** The key of the namespace's own record. */
 const KEY = 'namespace';
@@ -67,21 +69,24 @@ const largerLimits = (one, other) =>
     Object.keys(LIMITS).map((name) => [name, Math.max(one[name], other[name] ?? 0)]),
   );
 
-const newId = () => randomBytes(16).toString('hex');
+/** As leases draw it: the number of a write, which no other writer has. */
+const newId = () => native.newToken().padStart(32, '0');
 
 function namespaceOf([record]) {
   if (record === undefined) return {};
   const [, token, text] = record;
   const values = native.readRecord(KEY, text);
-  return values === null ? { isDamaged: true } : { namespace: { ...values, token } };
+  return values === null ? { isDamaged: true } : { namespace: { ...values, token, text } };
 }
 
 /** The records of a namespace. */
 class Records {
+  #register;
   #calls;
 
   constructor(register) {
     this.name = register.name;
+    this.#register = register;
     this.#calls = new StoreCalls(register, CALL_MS);
   }
 
@@ -102,8 +107,10 @@ class Records {
 
   /** As read(), but where the record cannot be read, `isDamaged` says so. */
   async look() {
-    const { records } = await this.#make({ call: 'read', key: KEY });
-    return namespaceOf(records);
+    let isDamaged = false;
+    const noteFault = () => (isDamaged = true);
+    const { records } = await this.#make({ call: 'read', key: KEY, noteFault });
+    return isDamaged ? { isDamaged } : namespaceOf(records);
   }
 
   #checked({ namespace, isDamaged }) {
@@ -133,23 +140,35 @@ class Records {
   async change(change, advice) {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const before = await this.read();
-      if (before === undefined) throw this.missing(advice);
+      if (before === undefined) throw await this.missing(advice);
       const { isWritten, found } = await this.write(await change(before), before.token);
       if (isWritten) return found;
     }
     throw this.#busy(`the record of the namespace`);
   }
 
-  /** All records of slots and buckets: key, values and text of each; and the store's clock, Unix ms. */
+  /**
+   * All records of slots and buckets: key, values and text of each; and the store's clock, Unix ms. A damaged one has values
+   * of the kind 'damaged', and null if its key is none of a slot.
+   */
   async list() {
-    const { records, now } = await this.#make({ call: 'list', prefix: 'slots/' });
+    const damaged = [];
+    const noteFault = (key) => damaged.push([key, undefined, '']);
+    const { records, now } = await this.#make({ call: 'list', prefix: 'slots/', noteFault });
     return {
       now: now ?? (await this.latestNow()),
-      records: records.map(([key, token, text]) => ({
+      records: [...records, ...damaged].map(([key, token, text]) => ({
         ...{ key, token, text },
         values: native.readRecord(key, text),
       })),
     };
+  }
+
+  /** The other namespaces of the store, as far as it tells. */
+  async #others() {
+    const find = (signal) => this.#register.namespaces({ signal });
+    const names = await runWithin(CALL_MS, find).catch(() => []);
+    return names.filter((name) => NAME.test(name)).sort();
   }
 
   /**
@@ -172,8 +191,11 @@ class Records {
     throw this.#busy(`the record ${key}`);
   }
 
-  missing(advice) {
-    const what = `${this.name} has no record of a namespace. ${advice}`;
+  async missing(advice) {
+    const names = await this.#others();
+    const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : '';
+    const others = `: this store has ${names.slice(0, MOST_NAMES).join(', ')}${more}`;
+    const what = `${this.name} has no record of a namespace. Check its name${names.length > 0 ? others : ''}. ${advice}`;
     return new SnowFlakeError('ERR_SNOWFLAKE_STORE', what);
   }
 
@@ -223,9 +245,11 @@ function namespaceLines(namespace) {
   ]);
 }
 
-/** Shows a namespace, in text followed by `notes`. */
-function showNamespace(show, namespace, notes = []) {
-  show(asJson(namespace), () => [...namespaceLines(namespace), ...notes].join('\n'));
+/** Shows a namespace, in text followed by `notes`, in JSON with `more` values. */
+function showNamespace(show, namespace, notes = [], more = {}) {
+  show({ ...asJson(namespace), ...more }, () =>
+    [...namespaceLines(namespace), ...notes].join('\n'),
+  );
 }
 
 module.exports = {

@@ -5,11 +5,15 @@
 // takes a slot below the floor, whatever happens in between: who takes one reads the namespace once more afterwards. Holders that
 // renew meanwhile go on up to ceilings that their slots record, and the next holder of a slot starts above both. So it may end
 // half done, or run twice at one time.
+//
+// A record that nobody can read is left as it is: it may be a later version's, whose rules this one does not know. It endangers
+// nothing. Leases use no slot of it, and a slot whose record was deleted is a new one, above the floor.
 
 const { SnowFlakeError, unwrap } = require('../errors.js');
 const { layoutKey } = require('../ids/layout-key.js');
 const { LIMITS } = require('../faults.js');
 const native = require('../native.js');
+const { printable } = require('../secrets.js');
 const { moment } = require('../time.js');
 const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags } = require('./flags.js');
 const namespaces = require('./namespace.js');
@@ -24,8 +28,9 @@ Raises the floor of a namespace above all IDs that its holders may have issued. 
 backup, after a replica that lagged was promoted, or after tables, keys or nodes were deleted, before new
 processes start. An extra run costs only another wait.
 
-The namespace also gets a new ID, so each holder loses its slot at its next renewal, and continues by itself
-above the floor.
+The namespace also gets a new ID, so each holder loses its slot at its next renewal, up to half a ttl later,
+and continues by itself after ttl + maxClockSkew + maxAhead from then on. It prints both times: of the first
+IDs, and when all holders issue again.
 
 The floor is the store's clock + ttl + maxClockSkew + maxAhead as recorded. If snowdrift namespace raise ran
 after the backup, pass the raised values. If the record is gone, pass all three and --layout: recover creates
@@ -33,7 +38,8 @@ a new record.
 
 ${URL_HELP}
 ${namespaces.LIMIT_HELP}
-  --json                prints one object, with the floor in Unix ms
+  --json                prints one object: the namespace; floor, and latest, by when all holders issue again,
+                        in Unix ms; damaged, the keys of records that nobody can read
 ${LAYOUT_HELP}`;
 
 const options = { ...LAYOUT_OPTIONS, ...namespaces.LIMIT_OPTIONS };
@@ -45,9 +51,18 @@ async function run(flags, positionals, { show, usage }) {
   const recovered = await namespaces.withRecords(url, (records) =>
     recover(records, limits, layout),
   );
-  const until = namespaces.endOf(recovered.layout, recovered.floor);
-  const notes = ['', `The first IDs have times after ${moment(until)}.`];
-  namespaces.showNamespace(show, recovered, notes);
+  const { latest, damaged } = recovered;
+  const notes = [
+    '',
+    `The first IDs have times after ${moment(namespaces.endOf(recovered.layout, recovered.floor))}.`,
+    `Holders that were not ended issue again by ${moment(latest)}, if the store answers them.`,
+  ];
+  if (damaged.length > 0) {
+    notes.push(
+      `Nobody can read these records, and leases use none of their slots: ${damaged.map(printable).join(', ')}. Delete them once the processes that used them have ended.`,
+    );
+  }
+  namespaces.showNamespace(show, recovered, notes, { latest, damaged });
 }
 
 /** @param layout if it was given */
@@ -55,13 +70,15 @@ async function recover(records, limits, layout) {
   if ((await records.read()) === undefined) await create(records, limits, layout);
   const namespace = await raiseFloor(records, limits, layout);
   try {
-    await freeSlots(records, namespace);
+    const damaged = await freeSlots(records, namespace);
+    // A holder notices within half a ttl, and starts above its horizon of then.
+    const latest = await horizonOf(records, namespace, namespace.ttl / 2);
+    return { ...namespace, damaged, latest: namespaces.endOf(namespace.layout, latest) };
   } catch (failure) {
     const done =
       'The floor is raised: new holders start above it. Living ones notice once the command has run to its end';
     throw new SnowFlakeError(failure.code, `${failure.message}. ${done}`, { cause: failure });
   }
-  return namespace;
 }
 
 /** Creates a namespace that was lost, unless another process does. This write may be late: so it sets no floor. */
@@ -70,7 +87,7 @@ async function create(records, limits, layout) {
   const needed = missing.map((name) => `--${LIMITS[name]}`);
   if (layout === undefined) needed.unshift('--layout');
   if (needed.length > 0) {
-    throw records.missing(
+    throw await records.missing(
       `Pass the values of its holders: ${needed.join(', ')}. Values that are too small can cause duplicates. If there never was a namespace, nothing needs to be recovered`,
     );
   }
@@ -80,32 +97,35 @@ async function create(records, limits, layout) {
 /** Raises the floor to the horizon: above all ceilings that holders can have had confirmed. */
 function raiseFloor(records, limits, layout) {
   return records.change(async (found) => {
-    if (layout !== undefined) checkLayout(records, found.layout, layout);
-    const { ttl, maxClockSkew, maxAhead } = namespaces.largerLimits(found, limits);
-    const latest = (await records.latestNow()) + RESOLUTION_MS;
-    const horizon = unwrap(native.tickAt(found.layout, latest + ttl + maxClockSkew + maxAhead));
+    if (layout !== undefined && layoutKey(layout) !== layoutKey(found.layout)) {
+      throw new SnowFlakeError(
+        'ERR_SNOWFLAKE_STORE',
+        `${records.name} is for IDs of another layout or epoch: ${layoutKey(found.layout)}, not ${layoutKey(layout)}. Leave out --layout and --epoch, or pass those of the namespace`,
+      );
+    }
+    const raised = { ...found, ...namespaces.largerLimits(found, limits), id: namespaces.newId() };
+    const horizon = await horizonOf(records, raised);
     // No floor falls.
-    const floor = Math.max(horizon, Number(found.floor) || horizon);
-    return { ...found, id: namespaces.newId(), ttl, maxClockSkew, maxAhead, floor };
+    return { ...raised, floor: Math.max(horizon, Number(found.floor) || horizon) };
   }, 'It was deleted meanwhile: run the command again');
 }
 
-function checkLayout({ name }, found, given) {
-  const [key, wanted] = [found, given].map(layoutKey);
-  if (key === wanted) return;
-  throw new SnowFlakeError(
-    'ERR_SNOWFLAKE_STORE',
-    `${name} is for IDs of another layout or epoch: ${key}, and not ${wanted}. Leave out --layout and --epoch, or pass those of the namespace`,
-  );
+/** A tick above all ceilings that holders can have had confirmed until now, or in `later` ms. */
+async function horizonOf(records, { layout, ttl, maxClockSkew, maxAhead }, later = 0) {
+  const latest = (await records.latestNow()) + RESOLUTION_MS + later;
+  return unwrap(native.tickAt(layout, latest + ttl + maxClockSkew + maxAhead));
 }
 
-/** Frees the held slots of earlier namespaces. Holders renew no others. */
+/** Frees the held slots of earlier namespaces. Holders renew no others. Returns the keys of damaged records. */
 async function freeSlots(records, namespace) {
   const { records: all } = await records.list();
+  const damaged = [];
   for (const record of all) {
-    const isOlder = record.values?.isHeld === true && record.values.namespace !== namespace.id;
-    if (isOlder) await records.free(record, namespace);
+    const { kind, isHeld, namespace: of } = record.values ?? { kind: 'damaged' };
+    if (kind === 'damaged') damaged.push(record.key);
+    else if (isHeld && of !== namespace.id) await records.free(record, namespace);
   }
+  return damaged;
 }
 
 module.exports = { help, options, recover, run };

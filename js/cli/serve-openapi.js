@@ -11,6 +11,8 @@ const object = (properties, required = Object.keys(properties)) => ({
   additionalProperties: false,
 });
 
+const refer = (name) => ({ $ref: `#/components/schemas/${name}` });
+
 const SCHEMAS = {
   Id: ID,
   Problem: object(
@@ -24,7 +26,7 @@ const SCHEMAS = {
     ['title', 'status', 'detail'],
   ),
   ParsedId: object({
-    id: { $ref: '#/components/schemas/Id' },
+    id: refer('Id'),
     timestamp: { type: 'integer' },
     date: { type: 'string', format: 'date-time' },
     datacenterId: whole,
@@ -34,15 +36,9 @@ const SCHEMAS = {
   }),
 };
 
-const refer = (name) => ({ $ref: `#/components/schemas/${name}` });
-const json = (description, schema) => ({
-  description,
-  content: { 'application/json': { schema } },
-});
-const problem = (description) => ({
-  description,
-  content: { 'application/problem+json': { schema: refer('Problem') } },
-});
+const content = (type, description, schema) => ({ description, content: { [type]: { schema } } });
+const json = (...of) => content('application/json', ...of);
+const problem = (description) => content('application/problem+json', description, refer('Problem'));
 
 const BUSY = problem('No ID is available. Try again, after Retry-After if it is there.');
 
@@ -50,81 +46,50 @@ const REFUSED = problem(
   'The request is refused: its sender, token, path or method, or there are too many connections.',
 );
 
+/** A method of a path. Each may be refused. */
+const methodOf = (method) => (summary, responses, more) => ({
+  [method]: { summary, ...more, responses: { ...responses, default: REFUSED } },
+});
+const [get, post] = ['get', 'post'].map(methodOf);
+const parameter = (name, place, schema) => ({
+  parameters: [{ name, in: place, required: true, schema }],
+});
+
 /** @param most IDs of one batch */
 function pathsOf(most) {
+  const ids = { type: 'array', items: refer('Id'), maxItems: most };
+  const node = { datacenterId: whole, workerId: whole, now: { type: 'integer' } };
   return {
-    '/id': {
-      post: {
-        summary: 'Generates an ID',
-        responses: { 200: json('An ID', object({ id: refer('Id') })), 503: BUSY },
+    '/id': post('Generates an ID', {
+      200: json('An ID', object({ id: refer('Id') })),
+      503: BUSY,
+    }),
+    '/ids': post(
+      'Generates IDs, in ascending order',
+      {
+        200: json('IDs', object({ ids })),
+        400: problem('n is missing or out of range.'),
+        503: BUSY,
       },
-    },
-    '/ids': {
-      post: {
-        summary: 'Generates IDs, in ascending order',
-        parameters: [
-          {
-            name: 'n',
-            in: 'query',
-            required: true,
-            schema: { type: 'integer', minimum: 1, maximum: most },
-          },
-        ],
-        responses: {
-          200: json('IDs', object({ ids: { type: 'array', items: refer('Id'), maxItems: most } })),
-          400: problem('n is missing or out of range.'),
-          503: BUSY,
-        },
-      },
-    },
-    '/parse/{id}': {
-      get: {
-        summary: 'Decodes an ID',
-        parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }],
-        responses: { 200: json('Its fields', refer('ParsedId')), 400: problem('It is not an ID.') },
-      },
-    },
-    '/node': {
-      get: {
-        summary: 'Names the node that issues the IDs, and its time in Unix ms',
-        responses: {
-          200: json(
-            'The node',
-            object({ datacenterId: whole, workerId: whole, now: { type: 'integer' } }),
-          ),
-        },
-      },
-    },
-    '/healthz': {
-      get: {
-        summary: 'Reports whether IDs are available, without generating one. It needs no token.',
-        security: [],
-        responses: {
-          200: json('IDs are available', object({ status: { const: 'ok' } })),
-          503: BUSY,
-        },
-      },
-    },
-    '/metrics': {
-      get: {
-        summary: 'Metrics for Prometheus',
-        responses: {
-          200: {
-            description: 'Metrics',
-            content: { 'text/plain': { schema: { type: 'string' } } },
-          },
-        },
-      },
-    },
+      parameter('n', 'query', { type: 'integer', minimum: 1, maximum: most }),
+    ),
+    '/parse/{id}': get(
+      'Decodes an ID',
+      { 200: json('Its fields', refer('ParsedId')), 400: problem('It is not an ID.') },
+      parameter('id', 'path', { type: 'string' }),
+    ),
+    '/node': get('Names the node that issues the IDs, and its time in Unix ms', {
+      200: json('The node', object(node)),
+    }),
+    '/healthz': get(
+      'Reports whether IDs are available, without generating one. It needs no token.',
+      { 200: json('IDs are available', object({ status: { const: 'ok' } })), 503: BUSY },
+      { security: [] },
+    ),
+    '/metrics': get('Metrics for Prometheus', {
+      200: content('text/plain', 'Metrics', { type: 'string' }),
+    }),
   };
-}
-
-/** Adds the refusals of all requests. */
-function withDefaults(paths) {
-  for (const methods of Object.values(paths)) {
-    for (const { responses } of Object.values(methods)) responses.default = REFUSED;
-  }
-  return paths;
 }
 
 /** @param hasToken whether clients need a token */
@@ -138,7 +103,7 @@ function apiOf({ most, hasToken }) {
         'IDs are strings, since JSON numbers lose digits. Each error is a Problem (RFC 9457).',
     },
     ...(hasToken ? { security: [{ token: [] }] } : {}),
-    paths: withDefaults(pathsOf(most)),
+    paths: pathsOf(most),
     components: {
       schemas: SCHEMAS,
       ...(hasToken ? { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } } : {}),

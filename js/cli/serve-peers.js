@@ -2,11 +2,13 @@
 // Twitter Snowflake's check at the start of a server: it asks the living servers of its datacenter for their node and their
 // time. Their addresses stand in the records of their slots.
 
+const { once } = require('node:events');
 const http = require('node:http');
 const { hostname } = require('node:os');
 
 const { SnowFlakeError, describe } = require('../errors.js');
 const { printable } = require('../secrets.js');
+const { ignoreErrors } = require('../stores/sockets.js');
 const { runWithin, unixNow } = require('../time.js');
 
 const PEER_MS = 1000;
@@ -17,26 +19,20 @@ const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\]):\d+$/i;
 async function ask(address, token) {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const before = unixNow();
-  const text = await runWithin(PEER_MS, (signal) => {
-    return new Promise((resolve, reject) => {
-      const request = http.get(`http://${address}/node`, { agent: false, headers, signal });
-      request.once('error', reject);
-      request.once('response', (response) => {
-        const fail = (failure) => {
-          request.destroy();
-          reject(failure);
-        };
-        if (response.statusCode !== 200) fail(new Error(`HTTP status ${response.statusCode}`));
-        let body = '';
-        response.setEncoding('utf8');
-        response.once('error', reject);
-        response.on('data', (chunk) => {
-          body += chunk;
-          if (body.length > MOST_BYTES) fail(new Error('too long a reply'));
-        });
-        response.once('end', () => resolve(body));
-      });
-    });
+  const text = await runWithin(PEER_MS, async (signal) => {
+    const options = { agent: false, headers, signal };
+    const request = ignoreErrors(http.get(`http://${address}/node`, options));
+    const [response] = await once(request, 'response');
+    if (response.statusCode !== 200) {
+      response.destroy();
+      throw new Error(`HTTP status ${response.statusCode}`);
+    }
+    let body = '';
+    for await (const chunk of response.setEncoding('utf8')) {
+      body += chunk;
+      if (body.length > MOST_BYTES) throw new Error('too long a reply');
+    }
+    return body;
   });
   const { datacenterId, workerId, now } = JSON.parse(text) ?? {};
   if (![datacenterId, workerId, now].every(Number.isSafeInteger)) {

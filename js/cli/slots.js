@@ -16,12 +16,6 @@ const { asJson, endOf, namespaceLines, withRecords } = require('./namespace.js')
 const { STORE_OPTIONS, URL_HELP, readStoreUrl } = require('./store-url.js');
 const { bold, paint, table } = require('./terminal.js');
 
-/** The most characters that are shown of a host's name or address, which anybody may have written. */
-const MOST_OF_NAME = 255;
-
-/** Ceilings further ahead than this, and than any holder can be, are damage. */
-const HOUR_MS = 3_600_000;
-
 const help = `Usage: snowdrift slots [URL] [options]
 
 Lists the slots of a namespace or a directory: worker IDs, their holders and the times of their holds. For a
@@ -67,44 +61,52 @@ function byNode(a, b) {
   return first.datacenterId - second.datacenterId || first.workerId - second.workerId;
 }
 
+/** The most characters that are shown of a host's name or address, which anybody may have written. */
+const MOST_OF_HOST = 255;
+
 const NO_RECORD = 'is no record of this version of snowdrift';
+const LOST =
+  'The record of the namespace is gone, its slots are not: see snowdrift namespace recover --help';
 
 async function readStore(records) {
   const { namespace, isDamaged } = await records.look();
   const { now, records: found } = await records.list();
   const faultOf = (key, why) => `${records.name}: the key ${printable(key)} ${why}`;
-  const slots = found.flatMap(({ key, values }) => {
+  const slots = found.flatMap(({ key, text, values }) => {
     // Of a bucket: its slots have records of their own.
     if (values?.kind === 'bucket') return [];
-    const { unusable, ...slot } = slotOf(values ?? { kind: 'damaged' }, namespace, now);
+    // As a search for a free slot judges it.
+    const standing = native.standingOf(text, now, namespace?.text);
+    const { unusable, ...slot } = slotOf(values ?? { kind: 'damaged' }, standing, namespace);
     return { ...slot, ...(unusable && { state: 'unusable', fault: faultOf(key, unusable) }) };
   });
-  return { namespace, slots, ...(isDamaged && { fault: faultOf('namespace', NO_RECORD) }) };
+  if (isDamaged) return { slots, fault: faultOf('namespace', NO_RECORD) };
+  if (namespace === undefined && slots.length === 0) {
+    throw await records.missing('The first lease creates it, or snowdrift namespace create does');
+  }
+  return { namespace, slots, ...(namespace === undefined && { fault: LOST }) };
 }
 
-/** @param now the store's clock, Unix ms */
-function slotOf({ kind, isHeld, isClaim, started, namespace: _, ...values }, namespace, now) {
+function slotOf({ kind, isHeld, isClaim, started, ...values }, standing, namespace) {
   const { datacenterId, workerId, host, pid, address, expires, ceiling: tick } = values;
   const slot = { datacenterId, workerId };
   if (kind === 'damaged') return { ...slot, unusable: NO_RECORD };
   // Nobody has held it yet.
   if (kind === 'made') return { ...slot, state: 'free', ceiling: null };
-  const { layout, ttl = Infinity, maxClockSkew = 0, maxAhead = 0 } = namespace ?? {};
-  const ceiling = layout === undefined ? null : endOf(layout, tick);
-  // As a search for a free slot judges it.
-  if (ceiling - now > ttl + maxClockSkew + maxAhead + Math.max(HOUR_MS, layout?.tickMs)) {
+  const ceiling = namespace === undefined ? null : endOf(namespace.layout, tick);
+  if (standing === 'impossible') {
     return { ...slot, unusable: `has a ceiling that no holder can have: ${moment(ceiling)}` };
   }
-  const isLiving = expires > now && expires <= now + ttl + maxClockSkew;
   return {
     ...slot,
-    host: printable(host.slice(0, MOST_OF_NAME)),
+    host: printable(host.slice(0, MOST_OF_HOST)),
     pid,
     startedAt: new Date(started),
-    ...(address === undefined ? {} : { address: printable(address.slice(0, MOST_OF_NAME)) }),
+    ...(address === undefined ? {} : { address: printable(address.slice(0, MOST_OF_HOST)) }),
     isClaim,
-    expires,
-    state: isHeld && isLiving ? 'held' : 'free',
+    // The end of a hold that was released has no meaning.
+    expires: isHeld ? expires : null,
+    state: standing,
     ceiling,
   };
 }

@@ -6,7 +6,8 @@ const { floorId } = require('../id.js');
 const { bitsOf } = require('../ids/layout-key.js');
 const { layouts } = require('../ids/layouts.js');
 const { widthOf } = require('../ids/presets.js');
-const { LEASE_TABLES, leaseScript } = require('./lease-tables.js');
+const { readOptions } = require('../stores/options.js');
+const { leaseScript, leaseTables } = require('./lease-tables.js');
 const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags, readWholeNumber } = require('./flags.js');
 const { DATABASES } = require('./sql-texts.js');
 
@@ -18,7 +19,7 @@ const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
 const LONGEST_TABLE = 55;
 
 const help = `Usage: snowdrift sql --for DATABASE [options]
-       snowdrift sql --lease-tables [--for DATABASE]
+       snowdrift sql --lease-tables [--for DATABASE] [--schema NAME]
 
 Prints SQL functions for IDs: the time of an ID, the smallest ID of a time, base32 both ways. SQLite has no SQL
 functions: for it, prints expressions. Times are UTC. With --partitions, prints a partition per month instead.
@@ -30,6 +31,7 @@ of all.
   --from MONTH          the first month, such as 2026-11; default: this month
   --months N            1 to ${MOST_MONTHS}, default 12
   --lease-tables        prints the table of leases
+  --schema NAME         its schema, on MySQL and MariaDB its database: the option schema of the leases. SQLite has none
   --json                prints the statements or expressions by name, for drivers, or the months with their IDs
 ${LAYOUT_HELP}`;
 
@@ -40,6 +42,7 @@ const options = {
   from: { type: 'string' },
   months: { type: 'string' },
   'lease-tables': { type: 'boolean' },
+  schema: { type: 'string' },
 };
 
 const iso = (ms) => new Date(ms).toISOString();
@@ -50,6 +53,7 @@ async function run(flags, positionals, { show, usage }) {
     showLeaseTables(flags, show, usage);
     return;
   }
+  if (flags.schema !== undefined) throw usage('--schema goes with --lease-tables');
   const database = readDatabase(flags.for, usage);
   const layout = readLayout(flags);
   if (flags.partitions !== undefined) {
@@ -69,14 +73,13 @@ function showLeaseTables(flags, show, usage) {
     (name) => flags[name] !== undefined,
   );
   if (other !== undefined)
-    throw usage(`--lease-tables goes with --for alone: leave out --${other}`);
-  const name = flags.for;
-  const tables =
-    name === undefined ? LEASE_TABLES : { [name]: readDatabase(name, usage, LEASE_TABLES) };
-  const entries = Object.entries(tables);
-  show(Object.fromEntries(entries.map(([of, { statements }]) => [of, statements])), () =>
-    entries.map(([, one]) => leaseScript(one)).join('\n\n\n'),
-  );
+    throw usage(`--lease-tables goes with --for and --schema alone: leave out --${other}`);
+  const { for: name, schema } = flags;
+  if (name === 'sqlite' && schema !== undefined)
+    throw usage('SQLite has no schemas: leave out --schema');
+  const all = leaseTables(readOptions(schema === undefined ? {} : { schema }, ['schema']).schema);
+  const tables = name === undefined ? all : { [name]: readDatabase(name, usage, all) };
+  show(tables, () => Object.entries(tables).map(leaseScript).join('\n\n\n'));
 }
 
 function readDatabase(name, usage, databases = DATABASES) {

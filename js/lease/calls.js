@@ -99,8 +99,11 @@ class StoreCalls {
     for (const limit of this.#pending) limit.abort(new Error('the lease was released'));
   }
 
-  /** Makes a call. Returns the reply as the machine takes it. */
-  async make({ call, key, prefix, token, text, before }, ms) {
+  /**
+   * Makes a call. Returns the reply as the machine takes it.
+   * @param call as the machine names it. With `noteFault`, records of another format are noted there, and left out
+   */
+  async make({ call, key, prefix, token, text, before, noteFault }, ms) {
     const send = async (signal) => {
       switch (call) {
         case 'write':
@@ -109,7 +112,7 @@ class StoreCalls {
         case 'describeRun':
           return this.#register[call]({ signal });
         default:
-          return this.#register[call](key ?? prefix, { signal });
+          return this.#register[call](key ?? prefix, { signal, noteFault });
       }
     };
     const called = { wall: unixNow(), monotonic: hostMonotonic() };

@@ -47,6 +47,8 @@ class StoreLease {
   #steps;
   /** A draw needs a higher ceiling. */
   #isRenewalWanted = false;
+  /** Whether it may move to a lower slot of the host: whoever draws can move, too. */
+  #mayMerge;
   #released;
   /** When a release gives up, by `monotonic`. */
   #releaseBy;
@@ -57,6 +59,7 @@ class StoreLease {
     const { leasing } = settings;
     this.#register = register;
     this.#settings = settings;
+    this.#mayMerge = !leasing.inThread;
     this.#calls = new StoreCalls(register, leasing.callTimeout);
     const own = { ...settings, scope: this.#scope() };
     this.#machine = unwrap(
@@ -128,6 +131,11 @@ class StoreLease {
     if (this.#steps !== undefined || this.#isRenewalWanted || this.#state !== 'held') return;
     this.#isRenewalWanted = true;
     this.#schedule();
+  }
+
+  /** The thread that draws listens: at the next check this one may move to the lower slot, if the host has two. */
+  allowMerge() {
+    this.#mayMerge = true;
   }
 
   async #release() {
@@ -296,13 +304,20 @@ class StoreLease {
   /** Renews the slot if that is due, and takes another if it was lost. Returns when to check again, if that is known. */
   async #checkSlot() {
     this.#read();
-    if (this.#machine.due(hostMonotonic(), this.#isRenewalWanted) > 0) {
+    const now = hostMonotonic();
+    const isDue = this.#machine.due(now, this.#isRenewalWanted) <= 0;
+    if (!isDue) {
       // Another process of the host has renewed it.
       this.#recover();
-      return undefined;
+      if (!this.#mayMerge) return undefined;
     }
     try {
-      return await this.#conclude(await this.#perform(this.#machine.go(hostMonotonic())));
+      const first = isDue ? this.#machine.go(now) : this.#machine.merge(now);
+      const command = await this.#perform(first);
+      if (isDue || command.kind !== 'wait') return await this.#conclude(command);
+      // The host has one slot.
+      this.#mayMerge = !this.#settings.leasing.inThread;
+      return undefined;
     } catch (failure) {
       return this.#fail(failure);
     }
@@ -325,6 +340,11 @@ class StoreLease {
       this.#recover();
       // Others of the host renew it.
       return kind === 'wait' ? timing.POLL_MS : undefined;
+    }
+    if (kind === 'moved') {
+      this.#show(false);
+      this.#take(command);
+      return 0;
     }
     if (kind === 'lost') {
       this.#lose(command.lost);

@@ -19,7 +19,11 @@ async function runLease({ url, settings, isReleased }) {
     return;
   }
   // The port keeps this thread alive.
-  parentPort.once('message', async () => {
+  parentPort.on('message', async (message) => {
+    if (message === 'merge') {
+      lease.allowMerge();
+      return;
+    }
     await lease.release();
     Atomics.store(isReleased, 0, 1);
     Atomics.notify(isReleased, 0);

@@ -122,6 +122,7 @@ class ThreadLease {
       thread.on('message', (message) => {
         try {
           this.#receive(message);
+          thread.postMessage('merge');
           // A thread that is releasing its slot keeps the process alive.
           if (this.#released === undefined) thread.unref();
           resolve();

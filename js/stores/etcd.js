@@ -71,6 +71,22 @@ function etcd(urls, options) {
       return { isWritten: false, found: recordsOf(responses[0].response_range).get(key), now };
     },
 
+    /** Steps from the first key of each to the first one after all of its keys. */
+    async namespaces(signal) {
+      const names = [];
+      for (let key = 'snowdrift/'; ; key = `snowdrift/${names.at(-1)}/\x7f`) {
+        const range = {
+          key: toBase64(key),
+          range_end: toBase64('snowdrift/\x7f'),
+          keys_only: true,
+        };
+        const { reply } = await post('/v3/kv/range', { ...range, limit: 1 }, signal);
+        const [found] = reply.kvs ?? [];
+        if (found === undefined) return names;
+        names.push(toText(found.key).split('/')[1]);
+      }
+    },
+
     // Keys are printable ASCII, so 0x7f ends the range.
     list: (prefix, signal) =>
       range({ key: keyOf(prefix), range_end: keyOf(`${prefix}\x7f`) }, signal),

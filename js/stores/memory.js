@@ -43,6 +43,11 @@ function memory(options) {
       return { isWritten: true, now: now() };
     },
 
+    namespaces: async () => {
+      const keys = [...stored.keys()].map((key) => key.split('/'));
+      return keys.filter(([, ...key]) => key.join() === 'namespace').map(([of]) => of);
+    },
+
     async list(prefix) {
       const keys = [...stored.keys()].filter((each) => each.startsWith(root + prefix));
       const records = keys

@@ -17,5 +17,8 @@ import type { LeaseStore, SqlStoreOptions } from './store';
  */
 export function postgres(client: { query: unknown }, options?: SqlStoreOptions): LeaseStore;
 
-/** The SQL that creates the table, for a migration. */
-export function sql(dialect: 'postgres' | 'mysql' | 'sqlite'): string;
+/** The SQL that creates the table, for a migration; in `schema`, as a store with that option finds it. */
+export function sql(
+  dialect: 'postgres' | 'mysql' | 'sqlite',
+  options?: Pick<SqlStoreOptions, 'schema'>,
+): string;

@@ -107,6 +107,19 @@ function redis(client, options, isOurs = false) {
         : { isWritten: false, found: decode(name, key, found) };
     },
 
+    async namespaces(signal) {
+      const names = new Set();
+      let cursor = '0';
+      do {
+        signal.throwIfAborted();
+        const scan = ['SCAN', cursor, 'MATCH', 'snowdrift:*:records', 'COUNT', '1000'];
+        const [next, keys] = await send(scan, signal);
+        for (const key of keys) names.add(key.split(':')[1]);
+        cursor = next;
+      } while (cursor !== '0');
+      return [...names];
+    },
+
     async list(prefix, signal) {
       const records = new Map();
       const pattern = `${prefix.replace(/[\\*?[\]]/g, '\\$&')}*`;

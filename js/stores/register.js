@@ -9,14 +9,21 @@ const { untilAborted } = require('../time.js');
 /** A record as one value of a store. The token comes first, so that a store can compare it alone. */
 const encode = ({ token, text }) => `${token} ${text}`;
 
-/** The record of a stored value; undefined if there is none. */
+/** A record of a stored value; undefined if there is none. One of another format has no token, but a fault. */
 function decode(name, key, stored) {
   if (stored === undefined || stored === null) return undefined;
-  const parts = /^([0-9a-f]{16}) (.*)$/s.exec(stored);
-  if (parts === null) {
-    throw formatConflict(name, `the key ${describe(key)} holds ${describe(stored)}`);
-  }
-  return { token: parts[1], text: parts[2] };
+  const [, token = '', text] = /^([0-9a-f]{16}) (.*)$/s.exec(stored) ?? [];
+  if (token !== '') return { token, text };
+  const fault = formatConflict(name, `the key ${describe(key)} holds ${describe(stored)}`);
+  return { token, fault };
+}
+
+/** A record that was read. A fault is thrown, or noted where the caller goes on without that record. */
+function sound(record, key, noteFault) {
+  if (record?.fault === undefined) return record;
+  if (noteFault === undefined) throw record.fault;
+  noteFault(key, record.fault);
+  return undefined;
 }
 
 /**
@@ -24,7 +31,17 @@ function decode(name, key, stored) {
  * @param notesErrors what they throw is the application's, but for the errors that they note as a client's
  * @param rest `name`, `mayForget` and `close` of the register
  */
-function createRegister({ read, write, list, now, describeRun, show, notesErrors, ...rest }) {
+function createRegister({
+  read,
+  write,
+  list,
+  now,
+  notesErrors,
+  describeRun,
+  show,
+  namespaces,
+  ...rest
+}) {
   const bounded = (call) => {
     const noted = notesErrors ? call : ofClient(call);
     return async (...values) => {
@@ -32,16 +49,26 @@ function createRegister({ read, write, list, now, describeRun, show, notesErrors
       return untilAborted(signal, () => noted(...values, signal));
     };
   };
+  const [readAny, listAny] = [read, list].map(bounded);
   return {
     ...rest,
-    read: bounded(read),
-    list: bounded(list),
+    async read(key, options) {
+      const { record, ...rest } = await readAny(key, options);
+      return { ...rest, record: sound(record, key, options.noteFault) };
+    },
+    async list(prefix, options) {
+      const { records, ...rest } = await listAny(prefix, options);
+      const all = [...records].filter(([key, record]) => sound(record, key, options.noteFault));
+      return { ...rest, records: new Map(all) };
+    },
     now: bounded(now),
     ...(describeRun && { describeRun: bounded(describeRun) }),
     ...(show && { show: bounded(show) }),
+    // For commands: the names of the store's namespaces, as far as it tells.
+    ...(namespaces && { namespaces: bounded(namespaces) }),
     write: bounded(async (key, record, before, signal) => {
       const reply = await write(key, record, before, signal);
-      const { found } = reply;
+      const found = sound(reply.found, key);
       if (found?.token !== record.token || found.text !== record.text) return reply;
       return { isWritten: true, now: reply.now };
     }),

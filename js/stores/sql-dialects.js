@@ -2,6 +2,7 @@
 // SQL dialects, and the table of the SQL registers in each.
 
 const { argumentError, configError, describe } = require('../errors.js');
+const { readOptions } = require('./options.js');
 
 /** Of binary columns, which compare as bytes whatever the database's collation is. */
 const BINARY = {
@@ -80,6 +81,15 @@ const DIALECTS = {
 /** The table of records. */
 const RECORDS = 'snowdrift_records';
 
+/** Its name, qualified where there is a schema. */
+function recordsIn(dialect, schema) {
+  if (schema === undefined) return RECORDS;
+  if (dialect !== 'sqlite') return `${DIALECTS[dialect].quote(schema)}.${RECORDS}`;
+  throw configError(
+    'schema is for PostgreSQL, MySQL and MariaDB: SQLite has none, so leave it out',
+  );
+}
+
 function createRecords(dialect, table = RECORDS) {
   const { type, textType } = DIALECTS[dialect];
   return `CREATE TABLE IF NOT EXISTS ${table} (
@@ -112,12 +122,13 @@ function dialectOf(dataSource) {
 }
 
 /** The table as a migration, for databases in which applications may not create tables. */
-function sql(dialect) {
+function sql(dialect, options) {
   if (!Object.hasOwn(DIALECTS, dialect)) {
     const names = Object.keys(DIALECTS).join("', '");
     throw argumentError(`a dialect must be one of '${names}'; it is ${describe(dialect)}`);
   }
-  return `${createRecords(dialect)};\n`;
+  const { schema } = readOptions(options, ['schema']);
+  return `${createRecords(dialect, recordsIn(dialect, schema))};\n`;
 }
 
-module.exports = { DIALECTS, RECORDS, createRecords, dialectOf, sql };
+module.exports = { DIALECTS, RECORDS, createRecords, dialectOf, recordsIn, sql };

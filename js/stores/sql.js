@@ -59,14 +59,16 @@ function sqlRegister(kind, dialect, options, queryOf) {
   const tableOf = locate(RECORDS, { name, dialect, schema, query: run });
 
   /** The rows under a condition; none if there is no table. */
-  async function select(signal, columns, condition, ...values) {
-    const from = `FROM ${await tableOf(signal)} WHERE namespace = ? AND ${condition}`;
-    const text = `SELECT ${columns}, ${now} AS now ${from}`;
-    return run(text, [namespace, ...values].map(toColumn), signal).catch((failure) => {
+  async function selectAny(signal, columns, condition, ...values) {
+    const text = `SELECT ${columns}, ${now} AS now FROM ${await tableOf(signal)} WHERE ${condition}`;
+    return run(text, values.map(toColumn), signal).catch((failure) => {
       if (isMissing(failure)) return [];
       throw failure;
     });
   }
+
+  const select = (signal, columns, condition, ...values) =>
+    selectAny(signal, columns, `namespace = ? AND ${condition}`, namespace, ...values);
 
   const recordOf = (key, { token, text }) => decode(name, key, `${toText(token)} ${toText(text)}`);
 
@@ -116,6 +118,11 @@ function sqlRegister(kind, dialect, options, queryOf) {
       if (changed !== undefined) return { isWritten: true, now: timeOf(changed) };
       const { record: found, now: time } = await read(key, signal);
       return { isWritten: false, found, now: time };
+    },
+
+    async namespaces(signal) {
+      const rows = await selectAny(signal, 'namespace', 'name = ?', 'namespace');
+      return rows.map((row) => toText(row.namespace));
     },
 
     async list(prefix, signal) {

@@ -21,5 +21,8 @@ export function typeorm(
   options?: SqlStoreOptions,
 ): LeaseStore;
 
-/** The SQL that creates the table, for a migration. */
-export function sql(dialect: 'postgres' | 'mysql' | 'sqlite'): string;
+/** The SQL that creates the table, for a migration; in `schema`, as a store with that option finds it. */
+export function sql(
+  dialect: 'postgres' | 'mysql' | 'sqlite',
+  options?: Pick<SqlStoreOptions, 'schema'>,
+): string;

@@ -29,6 +29,7 @@ const TOP = '/snowdrift';
 /** The name of a znode: never empty, and without '.', since '.' and '..' are no names. */
 const nameOf = (text) => `_${encodeURIComponent(text).replaceAll('.', '%2E')}`;
 const textOf = (name) => decodeURIComponent(name.slice(1));
+const NAMESPACE = `records/${nameOf('')}/${nameOf('namespace')}`;
 const folderOf = (key) => key.slice(0, key.lastIndexOf('/') + 1);
 
 function zookeeper(ensemble, options) {
@@ -75,6 +76,14 @@ function zookeeper(ensemble, options) {
       ]);
       if (isDone) return { isWritten: true, now };
       return { isWritten: false, found: await recordOf(zk, key) };
+    },
+
+    /** A session creates the znodes of a namespace, also where that has no record. */
+    async namespaces(signal) {
+      const zk = await session(signal);
+      const names = await zk.children(TOP);
+      const found = await Promise.all(names.map((each) => zk.get(`${TOP}/${each}/${NAMESPACE}`)));
+      return names.filter((_, n) => found[n]);
     },
 
     async list(prefix, signal) {

@@ -119,6 +119,18 @@ impl LeaseMachine {
         self.pace.due(last, is_wanted) as f64
     }
 
+    /// Moves to the lower slot, if the host has two. Looks once after each renewal.
+    #[napi(catch_unwind)]
+    pub fn merge(&mut self, mono: f64) -> Value {
+        let renewals = self.machine.page().and_then(|page| Some(page.page().leasing()?.renewals));
+        let looks = renewals.is_some_and(|count| self.pace.look(count));
+        if looks || self.machine.is_moving() {
+            self.begin(Event::Merge, mono)
+        } else {
+            report!(kind: "wait")
+        }
+    }
+
     /// Releases the slot, if no other process of the host uses it.
     #[napi(catch_unwind)]
     pub fn close(&mut self, mono: f64) -> Value {
@@ -293,13 +305,24 @@ impl LeaseMachine {
             }
             Command::Wait | Command::Held => {
                 let is_wait = matches!(command, Command::Wait);
-                let is_own = self.writes.keys().any(|key| matches!(key, Key::Slot(..)));
-                let renewals = self.slot().and_then(|page| Some(page.page().leasing()?.renewals));
-                if renewals.is_some() {
-                    self.pace.hold(renewals.filter(|_| is_own));
+                let held = self.machine.page().and_then(|page| {
+                    let own =
+                        Key::Slot(self.terms.datacenter, page.page().header().node.worker_id());
+                    let leasing = page.page().leasing()?;
+                    let is_renewer = leasing.renewer == std::process::id();
+                    let is_own = is_renewer && self.writes.contains_key(&own);
+                    Some((leasing.renewals, is_own))
+                });
+                let is_own = held.is_some_and(|(_, is_own)| is_own);
+                if let Some((renewals, is_own)) = held {
+                    self.pace.hold(is_own.then_some(renewals));
                 }
                 let next = report!(kind: if is_wait { "wait" } else { "held" }, isOwn: is_own);
                 if std::mem::take(&mut self.may_be_another) { self.describe(next) } else { next }
+            }
+            Command::Moved => {
+                self.pace.lose();
+                report!(kind: "moved")
             }
             Command::Lost(loss) => {
                 self.pace.lose();

@@ -4,9 +4,11 @@ use napi_derive::napi;
 
 use super::leases::limits_of;
 use super::values::{GivenLayout, digits, layout_of, report};
-use crate::authority::lease::{Bucket, Floor, Holder, Key, Limits, Namespace, Record, Slot};
+use crate::authority::lease::{
+    Bucket, Floor, Holder, Key, Limits, Namespace, Record, Slot, Standing,
+};
 use crate::core::fault::Value;
-use crate::core::layout::Tick;
+use crate::core::layout::{Layout, Tick};
 
 /// The values of a record under its key; null where no holder of this version writes that. Keys of slots have their values
 /// in any case.
@@ -67,6 +69,27 @@ fn slot_of(datacenter: u64, worker: u64, record: Option<Record>) -> Value {
     }
 }
 
+/// How a search for a free slot judges the text of one at this time of the store's clock: 'held', 'free' or 'impossible'; null
+/// for another text. Without the namespace's text, its holder may have had any limits.
+#[napi(catch_unwind)]
+pub fn standing_of(text: String, now: f64, namespace: Option<String>) -> Option<&'static str> {
+    let Some(Record::Slot(slot)) = Record::of_text(&text) else { return None };
+    let any = Limits { ttl: i64::MAX, max_clock_skew: 0, max_ahead: 0 };
+    let namespace = match namespace.and_then(|text| Record::of_text(&text)) {
+        Some(Record::Namespace(namespace)) => namespace,
+        _ => {
+            let (id, layout) = (slot.namespace, Layout { epoch_ms: 0, ..Layout::NODE });
+            Namespace { id, layout, limits: any, floor: Floor::New }
+        }
+    };
+    let now = now as i64;
+    Some(match namespace.standing(&slot, (now, now)) {
+        Standing::Held => "held",
+        Standing::Free(_) => "free",
+        Standing::Impossible => "impossible",
+    })
+}
+
 /// The text of a namespace. `floor` is a tick, 'new' or 'lost', as [`read_record`] has it; null where a value is none.
 #[napi(catch_unwind)]
 pub fn namespace_text(
@@ -91,6 +114,5 @@ pub fn freed_slot_text(text: String, namespace: String, least: f64) -> Option<St
         return None;
     };
     let namespace = u128::from_str_radix(&namespace, 16).ok()?;
-    let ceiling = slot.ceiling.max(slot.floor).max(least as Tick);
-    Some(Record::Slot(Slot { namespace, is_held: false, ceiling, ..slot }).text())
+    Some(Record::Slot(slot.freed(namespace, least as Tick)).text())
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -182,7 +182,7 @@ impl LeasePage for LeasedPage {
     }
 
     fn ask(&self) {
-        self.page().kept().asked.swap(1, AcqRel);
+        self.page().kept().asked.store(1, Release);
     }
 
     fn is_shared(&self) -> bool {
@@ -279,18 +279,33 @@ impl Leases {
         node.is_ok_and(|node| Entry::of(node).tenancy.lock().has_pending())
     }
 
-    fn find_page(&self, namespace: u128, claim: Option<u64>) -> Result<Option<Share>, Failure> {
-        let Some(directory) = &self.directory else { return Ok(None) };
-        self.request.join(directory, namespace, claim, &self.is_usable)
+    fn find_page(
+        &self,
+        namespace: u128,
+        claim: Option<u64>,
+    ) -> Result<Joinable<LeasedPage>, Failure> {
+        let Some(directory) = &self.directory else { return Ok(Joinable::None) };
+        let is_wanted = |worker| claim.is_none_or(|wanted| wanted == worker);
+        let join = || self.request.join(directory, namespace, is_wanted, &self.is_usable);
+        let had_lock = self.state.lock().lock.is_some();
+        let mut found = join()?;
+        if found.is_none() && !had_lock {
+            if !self.may_take(directory, namespace)? {
+                return Ok(Joinable::Soon);
+            }
+            // Another one may have taken a slot before the lock.
+            found = join()?;
+        }
+        Ok(found.map_or(Joinable::None, |share| {
+            // The next wait begins anew.
+            self.state.lock().waiting_since = None;
+            Joinable::Page(LeasedPage::new(share, self.ttl_ms))
+        }))
     }
 
     /// Whether this process may take a slot: no other one of the host does, or it takes too long.
-    fn may_take(&self, namespace: u128) -> Result<bool, Failure> {
-        let Some(directory) = &self.directory else { return Ok(true) };
+    fn may_take(&self, directory: &Directory, namespace: u128) -> Result<bool, Failure> {
         let mut state = self.state.lock();
-        if state.lock.is_some() {
-            return Ok(true);
-        }
         let since = *state.waiting_since.get_or_insert_with(Instant::now);
         state.lock = self.lock(directory, namespace)?;
         let may_take = state.lock.is_some() || since.elapsed() >= self.patience;
@@ -339,24 +354,22 @@ impl Host for Leases {
     type Page = LeasedPage;
 
     fn find(&self, namespace: u128, claim: Option<u64>) -> Joinable<LeasedPage> {
-        let found = self.find_page(namespace, claim).and_then(|found| match found {
-            Some(share) => {
-                // The next wait begins anew.
-                self.state.lock().waiting_since = None;
-                Ok(Joinable::Page(LeasedPage::new(share, self.ttl_ms)))
-            }
-            None if self.may_take(namespace)? => {
-                // Another one may have taken a slot before the lock.
-                let found = self.find_page(namespace, claim)?;
-                let page = found.map(|share| LeasedPage::new(share, self.ttl_ms));
-                Ok(page.map_or(Joinable::None, Joinable::Page))
-            }
-            None => Ok(Joinable::Soon),
-        });
-        found.unwrap_or_else(|failure| {
+        self.find_page(namespace, claim).unwrap_or_else(|failure| {
             self.state.lock().failure = Some(failure);
             Joinable::Soon
         })
+    }
+
+    fn find_lower(&self, namespace: u128, worker: u64, now: Tick) -> Option<LeasedPage> {
+        let issues = |share: &Share| {
+            let page = share.page();
+            page.sequence().floor() < now && now < page.cells().ceiling()
+        };
+        let is_usable = |share: &Share| issues(share) && (self.is_usable)(share);
+        let directory = self.directory.as_ref()?;
+        let found = self.request.join(directory, namespace, |lower| lower < worker, is_usable);
+        // What fails here is no loss: the process has a page.
+        found.ok().flatten().map(|share| LeasedPage::new(share, self.ttl_ms))
     }
 
     fn create(&self, namespace: u128, worker: u64) -> Option<LeasedPage> {

@@ -48,24 +48,22 @@ impl Request {
         Ok(Some(entry.begin(&mut tenancy, self, (generator, Held::Free))))
     }
 
-    /// Joins the host's slot of a namespace, of this worker ID if there is one. Returns None where the host has no slot that this
-    /// process can use.
+    /// Joins the host's slot of a namespace, of a wanted worker ID. Returns None where the host has no slot that this process can
+    /// use.
     pub(super) fn join(
         &self,
         directory: &Directory,
         namespace: u128,
-        claim: Option<u64>,
+        is_wanted: impl Fn(u64) -> bool,
         is_usable: impl Fn(&Share) -> bool,
     ) -> Result<Option<Share>, Failure> {
         let Request { layout, datacenter_id, .. } = self;
         let max_ahead = self.max_ahead();
         let mut skipped = Vec::new();
         loop {
-            let is_wanted = |owner, worker| {
-                claim.is_none_or(|wanted| wanted == worker) && !skipped.contains(&owner)
-            };
+            let is_next = |owner, worker| is_wanted(worker) && !skipped.contains(&owner);
             let page =
-                directory.join_lease(layout, *datacenter_id, namespace, max_ahead, is_wanted)?;
+                directory.join_lease(layout, *datacenter_id, namespace, max_ahead, is_next)?;
             let Some(page) = page else { return Ok(None) };
             let owner = page.leasing().map(|leasing| leasing.owner);
             let entry = Entry::of(page.header().node);

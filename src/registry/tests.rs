@@ -104,6 +104,39 @@ fn another_max_ahead_is_refused_while_the_node_is_open() {
 
 #[test]
 #[cfg(all(target_os = "linux", not(miri)))]
+fn a_search_that_keeps_others_from_taking_slots_looks_at_the_pages_once() {
+    use crate::authority::lease::Joinable;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    let memory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let leases = |is_usable| {
+        let shared = Some(memory.path().to_owned());
+        let request = Request { scope: Scope::Host, shared, by: By::Lease, ..wanted(10) };
+        Leases::of(request, 1000, Duration::ZERO, is_usable).unwrap()
+    };
+    let one = leases(Box::new(|_| true));
+    let page = one.create(1, 10).unwrap();
+    let at = At { mono: 0, fresh: Token::MIN, run: 0 };
+    page.open(Window { floor: 0, ceiling: Layout::NODE.last_tick() }, 0, at);
+    let looks = Arc::new(AtomicUsize::new(0));
+    let counted = looks.clone();
+    let other = leases(Box::new(move |_| {
+        counted.fetch_add(1, Relaxed);
+        false
+    }));
+    let find = || {
+        assert!(matches!(other.find(1, None), Joinable::None));
+        looks.swap(0, Relaxed)
+    };
+    // Before the lock, and with it.
+    assert_eq!([find(), find(), find()], [2, 1, 1]);
+    other.pause();
+    assert_eq!(find(), 2);
+    one.leave(&page);
+}
+
+#[test]
+#[cfg(all(target_os = "linux", not(miri)))]
 fn the_directory_of_an_open_node_is_found_only_by_the_same_name() {
     let memory = tempfile::tempdir_in("/dev/shm").unwrap();
     let named = |shared: Option<&Path>| {

@@ -47,6 +47,8 @@ pub struct Page {
     pub is_gone: bool,
     /// The processes that use it, a bit for each.
     pub users: u32,
+    /// Those that can announce tokens: not yet those that join without a proof.
+    pub places: u32,
     pub renewed: Renewed,
     /// The highest tick issued; the floor where none was.
     pub issued: Tick,
@@ -54,6 +56,14 @@ pub struct Page {
     pub excused: Tick,
     /// The store in which its slot was taken.
     pub store: usize,
+}
+
+impl Page {
+    /// A process uses it no more.
+    pub fn leave(&mut self, process: usize) {
+        self.users &= !(1 << process);
+        self.places &= !(1 << process);
+    }
 }
 
 /// What is wrong with a page: for tests of the tests.
@@ -147,6 +157,7 @@ impl LeasePage for Numbered {
         let (_, process) = ACTOR.get();
         let cell = if wrong(Wrong::SharedCell) { 0 } else { process };
         self.with(|page| {
+            page.places |= 1 << process;
             if page.cells.len() <= cell {
                 page.cells.resize(cell + 1, None);
             }
@@ -173,6 +184,7 @@ impl LeasePage for Numbered {
     fn confirm(&self, ceiling: Tick, expires: i64, is_renewal: bool, at: At) {
         self.change(|page| {
             if page.phase != Phase::Ended {
+                page.places |= 1 << ACTOR.get().1;
                 page.ceiling = page.ceiling.max(ceiling);
                 page.expires = page.expires.max(expires);
                 (page.run, page.is_asked) = (at.run, false);
@@ -211,7 +223,7 @@ impl LeasePage for Numbered {
     }
     fn is_shared(&self) -> bool {
         let (_, process) = ACTOR.get();
-        self.with(|page| page.users & !(1 << process) != 0)
+        self.with(|page| page.places & !(1 << process) != 0)
     }
     fn is_gone(&self) -> bool {
         self.with(|page| page.is_gone)
@@ -250,6 +262,19 @@ impl Host for Here {
         })
     }
 
+    fn find_lower(&self, _: u128, worker: u64, now: Tick) -> Option<Numbered> {
+        let (host, process) = ACTOR.get();
+        PAGES.with_borrow_mut(|pages| {
+            let at = pages.iter().position(|page| {
+                let is_open = page.phase == Phase::Open && !page.is_gone;
+                let issues = page.floor < now && now < page.ceiling;
+                page.host == host && page.worker < worker && is_open && issues
+            })?;
+            pages[at].users |= 1 << process;
+            Some(Numbered(at))
+        })
+    }
+
     fn create(&self, _: u128, worker: u64) -> Option<Numbered> {
         let (host, process) = ACTOR.get();
         PAGES.with_borrow_mut(|pages| {
@@ -275,6 +300,7 @@ impl Host for Here {
                 is_asked: false,
                 is_gone: false,
                 users: 1 << process,
+                places: 0,
                 renewed: Renewed::default(),
                 issued: -1,
                 excused: -1,
@@ -287,7 +313,7 @@ impl Host for Here {
     fn leave(&self, page: &Numbered) -> bool {
         let (_, process) = ACTOR.get();
         page.with(|page| {
-            page.users &= !(1 << process);
+            page.leave(process);
             page.users == 0
         })
     }

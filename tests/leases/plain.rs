@@ -18,6 +18,8 @@ struct Store {
     lists: usize,
     random: fastrand::Rng,
     now: i64,
+    /// How the server describes its own run.
+    run: u64,
 }
 
 impl Store {
@@ -25,7 +27,7 @@ impl Store {
         pages::set_actor(0, 0, &[]);
         PAGES.set(Vec::new());
         let random = fastrand::Rng::with_seed(1);
-        Store { records: Records::new(), calls: 0, lists: 0, random, now: 1_000_000 }
+        Store { records: Records::new(), calls: 0, lists: 0, random, now: 1_000_000, run: 1 }
     }
 
     fn token(&mut self) -> Token {
@@ -50,7 +52,7 @@ impl Store {
             let fresh = self.token();
             let here =
                 Here { fresh: fresh.get().into(), store: 0, is_full: false, is_locked: false };
-            let at = At { mono: self.now, fresh, run: 0 };
+            let at = At { mono: self.now, fresh, run: self.run };
             match machine.step(event, at, &here) {
                 Command::Call(call) => {
                     let reply = self.answer(&call);
@@ -197,4 +199,112 @@ fn a_slot_whose_times_are_damaged_is_left_alone() {
     let page = *second.page().expect("it is held");
     assert_eq!(page.with(|page| page.worker), 1 - worker);
     assert!(page.with(|page| page.floor) < far.ceiling);
+}
+
+/// A host that has two slots: the lower one's page and machine, and the other ones.
+fn two_slots(store: &mut Store) -> [(Numbered, Machine<Numbered>); 2] {
+    let mut held = [0, 1].map(|process| {
+        // The second one finds no page of the first.
+        PAGES.with_borrow_mut(|pages| pages.iter_mut().for_each(|page| page.is_gone = true));
+        pages::set_actor(0, process, &[]);
+        let mut machine = Machine::new(settings(5, None));
+        assert_eq!(store.run(&mut machine, Event::Go), Command::Held);
+        (*machine.page().expect("it is held"), machine)
+    });
+    PAGES.with_borrow_mut(|pages| pages.iter_mut().for_each(|page| page.is_gone = false));
+    held.sort_by_key(|(page, _)| page.with(|page| page.worker));
+    // Processes by the page: the first one is process 0.
+    for (process, (page, _)) in held.iter().enumerate() {
+        page.with(|page| (page.users, page.places) = (1 << process, 1 << process));
+    }
+    // Their floors have passed.
+    store.now += LIMITS.max_clock_skew + 1;
+    pages::set_actor(0, 1, &[]);
+    held
+}
+
+fn is_held(store: &Store, page: Numbered) -> bool {
+    let worker = page.with(|page| page.worker);
+    match store.records.get(&Key::Slot(0, worker)) {
+        Some((_, Record::Slot(slot))) => slot.is_held,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_host_with_two_slots_moves_to_the_lower_one() {
+    let mut store = Store::new();
+    let [(low, mut first), (high, mut second)] = two_slots(&mut store);
+    pages::set_actor(0, 0, &[]);
+    assert_eq!(store.run(&mut first, Event::Merge), Command::Wait, "it is the lower one");
+    pages::set_actor(0, 1, &[]);
+    assert_eq!(store.run(&mut second, Event::Merge), Command::Moved);
+    assert_eq!(second.page(), Some(&low));
+    // Until nothing is drawn from it.
+    assert_eq!(high.with(|page| page.phase), Phase::Open);
+    assert_eq!(store.run(&mut second, Event::Go), Command::Wait);
+    assert_eq!(high.with(|page| page.phase), Phase::Ended);
+    assert_eq!((is_held(&store, low), is_held(&store, high)), (true, false));
+    assert_eq!(store.run(&mut second, Event::Renew(1_050_000)), Command::Held);
+}
+
+#[test]
+fn a_page_is_not_joined_in_a_copy_of_its_store() {
+    let mut store = Store::new();
+    let [(low, _), (high, mut second)] = two_slots(&mut store);
+    // The second one is in the copy, which describes another run. The lower page's record is there, too.
+    store.run = 2;
+    assert_eq!(store.run(&mut second, Event::Merge), Command::Retry);
+    // A renewal that is due does not wait for the proof.
+    assert_eq!(store.run(&mut second, Event::Renew(1_050_000)), Command::Held);
+    let ends = store.now + LIMITS.ttl;
+    while store.now <= ends {
+        assert_eq!(store.run(&mut second, Event::Merge), Command::Retry);
+        assert_eq!(second.page(), Some(&high));
+        store.now += 1000;
+    }
+    assert_eq!(store.run(&mut second, Event::Merge), Command::Wait);
+    assert_eq!(second.page(), Some(&high));
+    assert_eq!(low.with(|page| (page.phase, page.users)), (Phase::Open, 1));
+}
+
+#[test]
+fn a_host_with_two_slots_frees_both() {
+    let mut store = Store::new();
+    let [(low, mut first), (high, mut second)] = two_slots(&mut store);
+    store.run = 2;
+    assert_eq!(store.run(&mut second, Event::Merge), Command::Retry);
+    pages::set_actor(0, 0, &[]);
+    assert_eq!(store.run(&mut first, Event::Close), Command::Released);
+    assert!(is_held(&store, low), "the second one joins it");
+    pages::set_actor(0, 1, &[]);
+    assert_eq!(store.run(&mut second, Event::Close), Command::Released);
+    assert_eq!((is_held(&store, low), is_held(&store, high)), (false, false));
+}
+
+/// A holder may have renewed its slot after a recovery had raised the floor.
+#[test]
+fn a_slot_that_is_lost_after_a_recovery_begins_at_the_horizon() {
+    let mut store = Store::new();
+    let mut first = Machine::new(settings(0, None));
+    assert_eq!(store.run(&mut first, Event::Go), Command::Held);
+    let key = Key::Slot(0, 0);
+    let Some((_, Record::Namespace(namespace))) = store.records.get(&Key::Namespace).cloned()
+    else {
+        panic!("no namespace")
+    };
+    let floor = store.now + LIMITS.ttl + LIMITS.max_clock_skew;
+    let recovered = Namespace { id: namespace.id + 1, floor: Floor::At(floor), ..namespace };
+    store.put(Key::Namespace, Record::Namespace(recovered));
+    store.now += 5000;
+    let renewed = store.run(&mut first, Event::Renew(store.now + LIMITS.ttl + 10_000));
+    assert_eq!(renewed, Command::Held);
+    let allowed = first.page().expect("it is held").with(|page| page.ceiling);
+    assert!(allowed > floor);
+    store.records.remove(&key);
+
+    pages::set_actor(1, 0, &[]);
+    let mut second = Machine::new(settings(0, None));
+    assert_eq!(store.run(&mut second, Event::Go), Command::Held);
+    assert!(second.page().expect("it is held").with(|page| page.floor) >= allowed);
 }

@@ -37,6 +37,9 @@ fn finds(scenario: Scenario, broken: Broken) -> Wrong {
 
 const ONE_HOST: Scenario = Scenario { hosts: 1, processes: 2, ..TWO_HOSTS };
 
+/// Processes of a host that start at one time, and may take a slot each.
+const TWO_SLOTS: Scenario = Scenario { worker_bits: 1, ticks: 0, ..ONE_HOST };
+
 fn of(scenario: Scenario, faults: &'static [Fault]) -> Scenario {
     Scenario { faults, ..scenario }
 }
@@ -49,10 +52,20 @@ fn processes_of_a_host_share_a_slot() {
 }
 
 #[test]
+fn a_host_with_two_slots_returns_to_one() {
+    holds(TWO_SLOTS, MOVED);
+    holds(of(TWO_SLOTS, &[Fault::Copy]), MOVED);
+    holds(of(TWO_SLOTS, &[Fault::Restart]), MOVED | PROVEN);
+    holds(of(TWO_SLOTS, &[Fault::Die]), MOVED);
+}
+
+#[test]
 fn hosts_take_a_slot_over() {
     holds(TWO_HOSTS, TAKEN_OVER | TAKEN | NO_SLOT);
     holds(of(TWO_HOSTS, &[Fault::Die]), TAKEN_OVER | TAKEN);
     holds(of(TWO_HOSTS, &[Fault::LosePage]), TAKEN_OVER);
+    let at_once = Scenario { ticks: 0, renewals: 0, ..TWO_HOSTS };
+    holds(of(at_once, &[Fault::Recover]), RECOVERED | AT_HORIZON);
 }
 
 #[test]
@@ -60,6 +73,9 @@ fn a_broken_store_is_found() {
     assert!(matches!(finds(TWO_HOSTS, Broken::Unconditional), Wrong::Overlap(..)));
     let three = Scenario { hosts: 3, renewals: 0, may_close: true, ..TWO_HOSTS };
     assert!(matches!(finds(three, Broken::ReleaseFloor), Wrong::Overlap(..)));
+    let at_once = Scenario { ticks: 0, renewals: 0, ..TWO_HOSTS };
+    let reverted = of(at_once, &[Fault::Revert, Fault::Recover]);
+    assert!(matches!(finds(reverted, Broken::RecoveredLow), Wrong::Overlap(..)));
     let lost = of(TWO_HOSTS, &[Fault::LoseSlot]);
     assert!(matches!(finds(lost, Broken::BucketLost), Wrong::Overlap(..)));
 }
@@ -94,6 +110,10 @@ mod searched {
         holds(of(ONE_HOST, &[Fault::LosePage]), JOINED);
         holds(of(TWO_HOSTS, &[Fault::Copy]), TAKEN);
         holds(of(TWO_HOSTS, &[Fault::Clone]), REVERTED);
+        holds(Scenario { hosts: 2, renewals: 0, may_close: true, ..TWO_SLOTS }, MOVED);
+        for fault in [Fault::GiveUp, Fault::LosePage, Fault::LoseSlot, Fault::Revert] {
+            holds(of(TWO_SLOTS, vec![fault].leak()), MOVED);
+        }
         for scenario in [ONE_HOST, TWO_HOSTS] {
             holds(of(scenario, &[Fault::LoseSlot]), MISSING | AT_HORIZON);
             holds(of(scenario, &[Fault::Revert]), REVERTED | AT_HORIZON);
@@ -110,7 +130,26 @@ mod searched {
         }
     }
 
-    /// A scenario from the environment: `HOSTS`, `PROCESSES`, `TICKS`, `RENEWALS`, `CLOSE`, `NEW`, `FINE`, `FAULTS`.
+    /// An operator recovers the namespace, also after the store went back: from then on nobody new issues what others did.
+    #[test]
+    #[ignore = "a storm: npm run storms -- search"]
+    fn after_a_recovery_no_window_overlaps_with_those_of_before() {
+        let unrenewed = Scenario { renewals: 0, ..TWO_HOSTS };
+        holds(of(TWO_HOSTS, &[Fault::Recover]), MISSING | RECOVERED | AT_HORIZON);
+        holds(of(ONE_HOST, &[Fault::Recover]), MISSING | RECOVERED | AT_HORIZON);
+        for faults in [
+            &[Fault::Revert, Fault::Recover],
+            &[Fault::GiveUp, Fault::Recover],
+            &[Fault::Clone, Fault::Recover],
+        ] {
+            holds(of(unrenewed, faults), RECOVERED | AT_HORIZON);
+        }
+        let renewed = of(TWO_HOSTS, &[Fault::Recover]);
+        assert!(matches!(finds(renewed, Broken::FreedLow), Wrong::Overlap(..)));
+    }
+
+    /// A scenario from the environment: `HOSTS`, `PROCESSES`, `TICKS`, `RENEWALS`, `BITS` (of worker IDs), `CLOSE`,
+    /// `NEW`, `FINE`, `FAULTS`.
     #[test]
     #[ignore = "a search by hand"]
     fn by_hand() {
@@ -123,6 +162,7 @@ mod searched {
             processes: number("PROCESSES").unwrap_or(1) as usize,
             ticks: number("TICKS").unwrap_or(1),
             renewals: number("RENEWALS").unwrap_or(1) as u8,
+            worker_bits: number("BITS").unwrap_or(0) as u8,
             may_close: number("CLOSE") == Some(1),
             is_new: number("NEW") == Some(1),
             is_fine: number("FINE") == Some(1),

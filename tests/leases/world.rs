@@ -44,6 +44,8 @@ pub enum Fault {
     LosePage,
     /// A host cannot create pages any more.
     Fill,
+    /// An operator recovers the namespace, as `js/cli/recover.js` does: in several steps.
+    Recover,
 }
 
 /// A part of the world that does not work as it must: for tests of the tests.
@@ -55,6 +57,10 @@ pub enum Broken {
     ReleaseFloor,
     /// A bucket is lost with its slot.
     BucketLost,
+    /// An operator recovers a namespace, and leaves its floor.
+    RecoveredLow,
+    /// An operator frees a slot at the floor of its namespace alone.
+    FreedLow,
     /// A page.
     Page(pages::Wrong),
 }
@@ -63,7 +69,7 @@ pub enum Broken {
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
     pub hosts: usize,
-    /// Of the first host; the others have one.
+    /// Of each host.
     pub processes: usize,
     pub ticks: i64,
     /// Renewals of each process.
@@ -106,6 +112,7 @@ pub const FAULTS: &[Fault] = &[
     Fault::Restart,
     Fault::LosePage,
     Fault::Fill,
+    Fault::Recover,
 ];
 
 /// A store.
@@ -140,6 +147,21 @@ struct Process {
     tokens: u64,
 }
 
+/// What an operator who recovers the namespace does next. Its writes are conditional, and tried again where others were faster:
+/// each is one step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum Operator {
+    #[default]
+    Nothing,
+    /// Raises the floor to this horizon, by the store's clock of before.
+    Raises(Tick),
+    /// Frees the slot, at this floor.
+    Frees(Tick),
+}
+
+/// The number of the operator's namespace, and of its write. Those of processes are higher.
+const OPERATOR: u64 = 900;
+
 /// Everything.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
@@ -153,6 +175,9 @@ pub struct World {
     aliases: Vec<Alias>,
     faults: Vec<Fault>,
     full: Option<usize>,
+    operator: Operator,
+    /// From this number on, pages overlap with no others, whatever was lost before: they came after the namespace was recovered.
+    promised: usize,
     /// Whether somebody else may have written a slot: then a loss is no surprise.
     is_disturbed: bool,
 }
@@ -180,6 +205,8 @@ pub const UNPROVEN: u16 = 128;
 pub const LATE: u16 = 256;
 pub const NO_SLOT: u16 = 512;
 pub const PROVEN: u16 = 1024;
+pub const MOVED: u16 = 2048;
+pub const RECOVERED: u16 = 4096;
 
 thread_local! {
     /// What a search has seen: a world in which nothing happens must fail.
@@ -227,10 +254,7 @@ impl World {
             tokens: 0,
         };
         let processes = (0..scenario.hosts)
-            .flat_map(|host| {
-                let processes = if host == 0 { scenario.processes } else { 1 };
-                (0..processes).map(move |number| (host, number))
-            })
+            .flat_map(|host| (0..scenario.processes).map(move |number| (host, number)))
             .map(|(host, number)| process(host, number))
             .collect();
         let mut store = Store { run: 1, ..Store::default() };
@@ -268,6 +292,8 @@ impl World {
             aliases: Vec::new(),
             faults: Vec::new(),
             full: None,
+            operator: Operator::Nothing,
+            promised: usize::MAX,
             is_disturbed: false,
         }
     }
@@ -276,7 +302,9 @@ impl World {
     pub fn steps(&self, scenario: &Scenario, next: &mut dyn FnMut(World)) -> Result<(), Wrong> {
         self.check()?;
         for at in 0..self.processes.len() {
-            self.process_steps(at, scenario, next)?;
+            if !self.is_twin(at) {
+                self.process_steps(at, scenario, next)?;
+            }
         }
         if self.time < START + scenario.ticks {
             next(World { time: self.time + 1, ..self.clone() });
@@ -295,12 +323,26 @@ impl World {
             note(world.apply(store, &call, scenario).0 == Reply::Written, LATE);
             next(world);
         }
+        if self.operator != Operator::Nothing {
+            next(self.clone().operate(scenario));
+        }
         for &fault in scenario.faults {
             if !self.faults.contains(&fault) {
                 self.fault_steps(fault, scenario, next)?;
             }
         }
         Ok(())
+    }
+
+    /// Whether a process is to begin after another one that is like it: in the other order they come to the same.
+    fn is_twin(&self, at: usize) -> bool {
+        let Process { host, number, has_begun, .. } = self.processes[at];
+        let is_before = |other: &Process| {
+            let of_host = other.host == host && other.number < number;
+            let first = number == 0 && other.number == 0 && other.host < host;
+            !other.has_begun && (of_host || first)
+        };
+        !has_begun && self.processes.iter().any(is_before)
     }
 
     fn process_steps(
@@ -333,8 +375,15 @@ impl World {
                 next(step(Event::Reply(reply.clone(), Some(*now), *called), self.clone())?);
             }
             None => match &process.told {
-                Command::Retry | Command::Join | Command::Lost(_) => {
-                    next(step(Event::Go, self.clone())?)
+                Command::Retry | Command::Join | Command::Lost(_) | Command::Moved => {
+                    next(step(Event::Go, self.clone())?);
+                    let is_held = process.told == Command::Retry && self.page_of(process).is_some();
+                    if is_held && process.renewals < scenario.renewals {
+                        // A renewal is due while it joins the lower of two slots.
+                        let mut world = self.clone();
+                        world.processes[at].renewals += 1;
+                        next(step(Event::Renew(self.time + TTL), world)?);
+                    }
                 }
                 Command::Refused(Refusal::NoSlot(_) | Refusal::Unproven(_)) => {
                     next(step(Event::Go, self.clone())?);
@@ -350,6 +399,9 @@ impl World {
                         let mut world = self.clone();
                         world.processes[at].renewals += u8::from(!is_asked);
                         next(step(Event::Renew(self.time + TTL), world)?);
+                    }
+                    if page.is_some_and(|page| self.has_lower(page)) {
+                        next(step(Event::Merge, self.clone())?);
                     }
                 }
                 Command::Released | Command::Refused(_) | Command::Call(_) => {}
@@ -471,9 +523,13 @@ impl World {
                 let before = number.and_then(|number| runs.get(number));
                 let is_proven = is_shared && before.is_some_and(|run| *run != page.run);
                 let is_high = page.floor >= self.time;
-                for (is_so, what) in
-                    [(is_shared, JOINED), (is_high, AT_HORIZON), (is_proven, PROVEN)]
-                {
+                let is_recovered = number.is_some_and(|number| number >= self.promised);
+                for (is_so, what) in [
+                    (is_shared, JOINED),
+                    (is_high, AT_HORIZON),
+                    (is_proven, PROVEN),
+                    (is_recovered, RECOVERED),
+                ] {
                     note(is_so, what);
                 }
             }
@@ -485,6 +541,7 @@ impl World {
                     return Err(Wrong::FalseLoss(why));
                 }
             }
+            Command::Moved => note(true, MOVED),
             Command::Refused(Refusal::Unproven(_)) => note(true, UNPROVEN),
             Command::Refused(Refusal::NoSlot(_)) => note(true, NO_SLOT),
             _ => {}
@@ -506,7 +563,8 @@ impl World {
                 if one.worker != other.worker || one.store + other.store > 0 {
                     continue;
                 }
-                let excused = one.excused.max(other.excused);
+                let is_promised = b >= self.promised;
+                let excused = if is_promised { -1 } else { one.excused.max(other.excused) };
                 let low = one.floor.max(other.floor).max(excused);
                 let high = highest(one).min(highest(other));
                 if low < high {
@@ -536,6 +594,7 @@ impl World {
         for page in &mut self.pages {
             page.excused = excused;
         }
+        self.promised = usize::MAX;
     }
 
     fn fault_steps(
@@ -558,7 +617,7 @@ impl World {
                     }
                     for page in &mut world.pages {
                         if page.host == process.host {
-                            page.users &= !(1 << process.number);
+                            page.leave(process.number);
                         }
                     }
                     next(world);
@@ -629,9 +688,59 @@ impl World {
                 world.full = Some(0);
                 next(world);
             }
+            Fault::Recover if self.pages.iter().any(|page| page.phase == Phase::Open) => {
+                if let Some((_, Record::Namespace(found))) =
+                    self.stores[0].records.get(&Key::Namespace)
+                {
+                    world.is_disturbed = true;
+                    let horizon = found.limits.horizon(found.layout, self.time);
+                    world.operator = Operator::Raises(horizon);
+                    next(world);
+                }
+            }
             _ => {}
         }
         Ok(())
+    }
+
+    /// What the operator does next.
+    fn operate(mut self, scenario: &Scenario) -> World {
+        let is_broken = |one| scenario.broken == Some(one);
+        let records = &mut self.stores[0].records;
+        let token = |number| Token::new(OPERATOR + number).expect("it is above 0");
+        let id = OPERATOR.into();
+        let (before, operator) = (self.operator, &mut self.operator);
+        *operator = Operator::Nothing;
+        match before {
+            Operator::Raises(horizon) => {
+                let Some((_, Record::Namespace(found))) = records.get(&Key::Namespace) else {
+                    return self;
+                };
+                let floor = match found.floor {
+                    Floor::At(floor) if is_broken(Broken::RecoveredLow) => floor,
+                    Floor::At(floor) => floor.max(horizon),
+                    _ => horizon,
+                };
+                let raised = Namespace { id, floor: Floor::At(floor), ..*found };
+                records.insert(Key::Namespace, (token(0), Record::Namespace(raised)));
+                *operator = Operator::Frees(floor);
+                self.promised = self.pages.len();
+            }
+            Operator::Frees(floor) => {
+                if let Some((_, Record::Slot(slot))) = records.get(&Key::Slot(0, 0))
+                    && slot.is_held
+                    && slot.namespace != id
+                {
+                    let mut freed = slot.clone().freed(id, floor);
+                    if is_broken(Broken::FreedLow) {
+                        freed.ceiling = floor;
+                    }
+                    records.insert(Key::Slot(0, 0), (token(1), Record::Slot(freed)));
+                }
+            }
+            Operator::Nothing => {}
+        }
+        self
     }
 
     /// A machine and its clone.
@@ -678,6 +787,13 @@ impl World {
         let lines = lines.chain(self.stores.iter().flat_map(|one| one.records.iter().map(record)));
         let lines: Vec<_> = lines.chain(self.processes.iter().map(process)).collect();
         format!("{} {:?}\n  {}", self.time, self.faults, lines.join("\n  "))
+    }
+
+    /// Whether the page's host has another one, of a lower slot.
+    fn has_lower(&self, page: &Page) -> bool {
+        let is_open = |other: &Page| other.phase == Phase::Open && !other.is_gone;
+        let is_lower = |other: &Page| other.host == page.host && other.worker < page.worker;
+        self.pages.iter().any(|other| is_open(other) && is_lower(other))
     }
 
     fn page_of(&self, process: &Process) -> Option<&Page> {

@@ -28,6 +28,8 @@ pub trait Host {
 
     /// An open page of the namespace that this process may join: of this worker ID, if there is one.
     fn find(&self, namespace: u128, claim: Option<u64>) -> Joinable<Self::Page>;
+    /// An open page of the namespace below this worker ID, which issues at this tick and which this process may join.
+    fn find_lower(&self, namespace: u128, worker: u64, now: Tick) -> Option<Self::Page>;
     /// A pending page for a slot of the namespace; none where the host cannot use the slot.
     fn create(&self, namespace: u128, worker: u64) -> Option<Self::Page>;
     /// Stops using a page. Returns whether nobody else uses it.
@@ -90,6 +92,8 @@ pub enum Event {
     Reply(Reply, Option<i64>, i64),
     /// A renewal is due, to this ceiling.
     Renew(Tick),
+    /// Move to the lower slot, if the host has two. No renewal is due.
+    Merge,
     /// Release the slot.
     Close,
 }
@@ -103,6 +107,8 @@ pub enum Command {
     Wait,
     /// The slot is held, and its page is open.
     Held,
+    /// The page of the host's lower slot is joined, and issues. Go on, to leave the other one, once nothing is drawn from that.
+    Moved,
     /// The slot was lost. Another one is next.
     Lost(Loss),
     /// The slot is released, or was lost.

@@ -8,13 +8,50 @@ use crate::core::layout::Tick;
 use crate::core::sequencer::Window;
 
 impl<P: LeasePage + Clone> Machine<P> {
+    /// Begins to join the page of a lower slot, if this host has one. A host takes two slots where one of its processes has waited
+    /// in vain for another one.
+    pub(super) fn merge(&mut self, at: At, host: &impl Host<Page = P>) -> Option<Command> {
+        if self.under_way.is_some() || self.is_closing || self.settings.claim.is_some() {
+            return None;
+        }
+        // Of a renewal that failed, before another process renewed.
+        self.wanted = None;
+        let worker = self.page().filter(|page| page.phase() == Phase::Open)?.worker();
+        let page = host.find_lower(self.namespace?, worker, self.passed(at))?;
+        self.leaving = self.held.take();
+        Some(self.look(Held { page, last: None, sent: None, proof: Proof::Wanted }))
+    }
+
+    /// Stays with the page in use: that of the lower slot is not joined.
+    pub(super) fn stay(&mut self, joining: Held<P>, at: At, host: &impl Host<Page = P>) -> Command {
+        self.held = self.leaving.take();
+        self.leave(joining, at, host).unwrap_or_else(|| self.plan(at, host))
+    }
+
+    /// Stops using a page. Where nobody else uses it, it ends, and its slot is freed.
+    fn leave(&mut self, held: Held<P>, at: At, host: &impl Host<Page = P>) -> Option<Command> {
+        let last = host.leave(&held.page).then(|| held.page.end(Loss::Released)).flatten()?;
+        let floor = held.page.window().floor;
+        self.free(held, last.max(floor), at)
+    }
+
     /// The next step of a page in use.
     pub(super) fn hold(&mut self, held: Held<P>, at: At, host: &impl Host<Page = P>) -> Command {
+        if let Some(left) = self.leaving.take_if(|_| held.is_joined()) {
+            self.held = Some(held);
+            return self.leave(left, at, host).unwrap_or_else(|| self.plan(at, host));
+        }
+        let must_stay = |left: &Held<P>| left.page.phase() == Phase::Ended || left.page.is_gone();
+        if let Some(left) = &self.leaving
+            && (self.is_closing || self.wanted.is_some() || must_stay(left))
+        {
+            return self.stay(held, at, host);
+        }
         if held.page.phase() == Phase::Ended {
             return self.leave_ended(held, at, host);
         }
         if self.is_closing {
-            return self.close(held, at, host);
+            return self.leave(held, at, host).unwrap_or_else(|| self.plan(at, host));
         }
         if held.page.is_gone() {
             return self.leave_ended(held, at, host);
@@ -58,7 +95,7 @@ impl<P: LeasePage + Clone> Machine<P> {
         }
         let (earliest, latest) = self.now(at);
         let Window { floor, ceiling } = held.page.window();
-        let longest = self.longest_hold(latest);
+        let longest = self.limits.longest_hold(latest);
         let last_ceiling = last.ceiling;
         let slot = Slot {
             floor,
@@ -166,6 +203,9 @@ impl<P: LeasePage + Clone> Machine<P> {
                         own == Some(Some(*wanted)) || (is_just_renewed && is_as_far)
                     });
                     self.held = Some(held);
+                    if self.leaving.is_some() {
+                        return Some(Command::Moved);
+                    }
                     return (own.flatten().is_some() || !was_joined).then_some(Command::Held);
                 }
                 self.held = Some(held);
@@ -183,7 +223,7 @@ impl<P: LeasePage + Clone> Machine<P> {
                     held.page.end(why);
                     return Some(self.lose(held, why, host));
                 }
-                if is_of_store(why) {
+                if is_of_store(why) && self.leaving.is_none() {
                     // Of a copy, that raises the copy's floor only.
                     self.is_lost = true;
                     self.forget();
@@ -208,6 +248,9 @@ impl<P: LeasePage + Clone> Machine<P> {
     /// Leaves a page that has ended, or that nobody finds any more. If it has only lost its name, which a draw may have
     /// noticed, the first process to get here frees its slot.
     fn leave_ended(&mut self, held: Held<P>, at: At, host: &impl Host<Page = P>) -> Command {
+        if self.leaving.is_some() {
+            return self.stay(held, at, host);
+        }
         let floor = held.page.window().floor;
         let was_joined = held.is_joined();
         let last = was_joined.then(|| held.page.end(Loss::Released)).flatten();
@@ -215,10 +258,10 @@ impl<P: LeasePage + Clone> Machine<P> {
         let left = held.clone();
         let command = self.lose(held, why, host);
         self.freeing = last.map(|last| (left, last.max(floor)));
-        match self.freeing.take_if(|_| self.is_closing) {
-            Some((left, ceiling)) => self.free(left, ceiling, at),
-            None if was_joined => command,
-            None => Command::Retry,
+        match self.is_closing {
+            true => self.plan(at, host),
+            false if was_joined => command,
+            false => Command::Retry,
         }
     }
 
@@ -234,30 +277,16 @@ impl<P: LeasePage + Clone> Machine<P> {
     /// Leaves a page that may be another store's. One that nobody else uses has ended, and its slot is freed: in a copy of the
     /// store, that frees the copy's.
     fn refuse_unproven(&mut self, held: Held<P>, at: At, host: &impl Host<Page = P>) -> Command {
+        if self.leaving.is_some() {
+            return self.stay(held, at, host);
+        }
         let worker = held.page.worker();
-        if !host.leave(&held.page) {
-            return Command::Refused(Refusal::Unproven(worker));
-        }
-        let floor = held.page.window().floor;
-        match held.page.end(Loss::Released) {
-            Some(last) => self.free(held, last.max(floor), at),
-            None => Command::Retry,
-        }
+        let freed = self.leave(held, at, host);
+        freed.unwrap_or(Command::Refused(Refusal::Unproven(worker)))
     }
 
-    fn close(&mut self, held: Held<P>, at: At, host: &impl Host<Page = P>) -> Command {
-        if !host.leave(&held.page) {
-            return Command::Released;
-        }
-        let floor = held.page.window().floor;
-        match held.page.end(Loss::Released) {
-            Some(last) => self.free(held, last.max(floor), at),
-            None => Command::Released,
-        }
-    }
-
-    /// Frees the slot of a page that has ended: records this ceiling in place of the confirmed one.
-    pub(super) fn free(&mut self, mut held: Held<P>, ceiling: Tick, at: At) -> Command {
+    /// Frees the slot of a page that has ended: records this ceiling in place of the confirmed one. None once that is done.
+    pub(super) fn free(&mut self, mut held: Held<P>, ceiling: Tick, at: At) -> Option<Command> {
         let known = held.page.known();
         match (&mut held.sent, held.last.clone()) {
             // The token of a renewal whose outcome is unknown: it belongs to this predecessor.
@@ -266,25 +295,23 @@ impl<P: LeasePage + Clone> Machine<P> {
             }
             (_, Some((before, last))) if known == Some(before) => {
                 if !last.is_held {
-                    return if self.is_closing { Command::Released } else { Command::Retry };
+                    return None;
                 }
                 let slot = Slot { is_held: false, ceiling, ..last };
-                let Some(token) = held.page.announce(at.fresh, before) else {
-                    // It expires.
-                    return if self.is_closing { Command::Released } else { Command::Retry };
-                };
+                // Without a place for a token it expires.
+                let token = held.page.announce(at.fresh, before)?;
                 held.sent = Some(Sent { token, before, slot, wanted: None });
             }
             _ => {
                 let key = self.key(held.page.worker());
                 let command = self.call(Call::Read(key), Some(&held.page));
                 self.freeing = Some((held, ceiling));
-                return command;
+                return Some(command);
             }
         }
         let command = self.send(&held);
         self.freeing = Some((held, ceiling));
-        command
+        Some(command)
     }
 
     /// What was found of a slot that is being freed, or written.

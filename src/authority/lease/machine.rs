@@ -14,6 +14,10 @@ impl<P: LeasePage + Clone> Machine<P> {
         match event {
             Event::Go => {}
             Event::Renew(wanted) => self.wanted = Some(wanted),
+            Event::Merge if self.leaving.is_none() => {
+                return self.merge(at, host).unwrap_or(Command::Wait);
+            }
+            Event::Merge => {}
             Event::Close => self.is_closing = true,
             Event::Reply(reply, now, called) => {
                 let Some((call, since)) = self.under_way.take() else { return Command::Wait };
@@ -21,6 +25,10 @@ impl<P: LeasePage + Clone> Machine<P> {
                     self.time = Some(StoreTime { ms, called, replied: at.mono });
                 }
                 if reply == Reply::Failed {
+                    let is_joining = self.leaving.is_some() && self.is_joining();
+                    if let Some(joining) = self.held.take_if(|_| is_joining) {
+                        return self.stay(joining, at, host);
+                    }
                     self.making = None;
                     // What this host could not do, it may be able to do at the next try.
                     self.search.unusable.clear();
@@ -42,9 +50,14 @@ impl<P: LeasePage + Clone> Machine<P> {
     }
 
     /// The next step by what is known.
-    fn plan(&mut self, at: At, host: &impl Host<Page = P>) -> Command {
+    pub(super) fn plan(&mut self, at: At, host: &impl Host<Page = P>) -> Command {
         if let Some((held, ceiling)) = self.freeing.take() {
-            return self.free(held, ceiling, at);
+            match self.free(held, ceiling, at) {
+                Some(command) => return command,
+                // A search begins anew after a pause.
+                None if self.held.is_none() && !self.is_closing => return Command::Retry,
+                None => {}
+            }
         }
         if let Some(held) = self.held.take() {
             return self.hold(held, at, host);

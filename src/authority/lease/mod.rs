@@ -8,7 +8,7 @@
 //! | `calls` | what goes in and out: events and replies, calls and other commands |
 //! | `state` | what one process's lease knows |
 //! | `search` | from the namespace to a slot: joined, or taken |
-//! | `hold` | a slot in use: proven to be this store's, renewed, freed |
+//! | `hold` | a slot in use: proven to be this store's, renewed, left for a lower one of the host, freed |
 //! | `machine` | its steps: from an event to the next command |
 //! | `pace` | when a process renews, and tries again |
 //!
@@ -38,5 +38,7 @@ mod state;
 pub use calls::{Call, Command, Event, Found, Host, Refusal, Reply, Settings};
 pub use pace::{JOIN_MS, POLL_MS, Pace, Renewal};
 pub use page::{At, Joinable, LeasePage, Loss, Phase, Whose, whose};
-pub use record::{BUCKET, Bucket, Floor, Holder, Key, Limits, Namespace, Record, Slot, Token};
+pub use record::{
+    BUCKET, Bucket, Floor, Holder, Key, Limits, Namespace, Record, Slot, Standing, Token,
+};
 pub use state::Machine;

@@ -40,12 +40,21 @@ pub struct Pace {
     calls: i64,
     /// Whether it had a slot.
     is_open: bool,
+    /// The number of the renewal after which it has looked for a lower slot of the host.
+    looked: Option<u64>,
 }
 
 impl Pace {
     /// The pace of a process with this ttl. `random` is from 0 to 1.
     pub fn new(ttl: i64, random: f64) -> Pace {
-        Pace { ttl, takeover: (1.0 + random) / 12.0, own: None, calls: 0, is_open: false }
+        Pace {
+            ttl,
+            takeover: (1.0 + random) / 12.0,
+            own: None,
+            calls: 0,
+            is_open: false,
+            looked: None,
+        }
     }
 
     /// A try begins.
@@ -66,7 +75,12 @@ impl Pace {
 
     /// It has another slot.
     pub fn lose(&mut self) {
-        self.own = None;
+        (self.own, self.looked) = (None, None);
+    }
+
+    /// Whether to look for a lower slot of the host: once after each renewal. `count` is the number of the last one.
+    pub fn look(&mut self, count: u64) -> bool {
+        self.looked.replace(count) != Some(count)
     }
 
     /// The pause after a try without success: longer after many calls, as after a search of many buckets.
@@ -134,6 +148,14 @@ mod tests {
         assert_eq!(pace.due(Renewal { elapsed: -1, ..LAST }, false), 0);
         assert_eq!(pace.due(LAST, true), 100);
         assert_eq!(pace.due(Renewal { elapsed: 100, ..LAST }, true), 0);
+    }
+
+    #[test]
+    fn a_lower_slot_is_looked_for_once_after_each_renewal() {
+        let mut pace = Pace::new(30_000, 0.0);
+        assert_eq!([7, 7, 8].map(|count| pace.look(count)), [true, false, true]);
+        pace.lose();
+        assert!(pace.look(8));
     }
 
     #[test]

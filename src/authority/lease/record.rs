@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU64;
 
+use crate::core::clock::HOUR_MS;
 use crate::core::layout::{Layout, Tick};
 
 /// The random number of one write of a record. A write replaces only the record that has a certain token, so a token
@@ -72,6 +73,22 @@ impl Limits {
         self.ttl.saturating_add(self.max_clock_skew).saturating_add(self.max_ahead)
     }
 
+    /// A tick above every ceiling that a holder can have had confirmed until this time of the store's clock.
+    pub fn horizon(&self, layout: Layout, latest: i64) -> Tick {
+        layout.tick_at(latest.saturating_add(self.reach()))
+    }
+
+    /// Whether nobody can have had this tick confirmed, by the store's clock and an hour: it is damage.
+    pub fn is_impossible(&self, layout: Layout, tick: Tick, latest: i64) -> bool {
+        let hour = (HOUR_MS / layout.tick_ms).max(1);
+        tick > self.horizon(layout, latest).saturating_add(hour)
+    }
+
+    /// The latest expiry that a holder can have recorded.
+    pub fn longest_hold(&self, latest: i64) -> i64 {
+        latest.saturating_add(self.ttl).saturating_add(self.max_clock_skew)
+    }
+
     /// The higher of each.
     pub fn max(self, other: Limits) -> Limits {
         Limits {
@@ -93,6 +110,33 @@ pub struct Namespace {
     pub limits: Limits,
     /// No holder that comes from now on issues at or below it.
     pub floor: Floor,
+}
+
+/// What a slot's record says to those who look for a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Its holder has it.
+    Held,
+    /// Others may take it, and issue above this tick.
+    Free(Tick),
+    /// It has a ceiling that no holder can have.
+    Impossible,
+}
+
+impl Namespace {
+    /// Judges a slot's record. `now` is the earliest time that the store's clock can show, and the latest.
+    pub fn standing(&self, slot: &Slot, now: (i64, i64)) -> Standing {
+        let (earliest, latest) = now;
+        let highest = slot.ceiling.max(slot.floor);
+        let is_living = slot.expires > earliest && slot.expires <= self.limits.longest_hold(latest);
+        if self.limits.is_impossible(self.layout, highest, latest) {
+            Standing::Impossible
+        } else if slot.is_held && is_living && slot.namespace == self.id {
+            Standing::Held
+        } else {
+            Standing::Free(highest)
+        }
+    }
 }
 
 /// The floor of a namespace. The condition that there is no record may come true again, when data are lost: a write that
@@ -155,6 +199,14 @@ pub struct Slot {
     pub expires: i64,
     /// Of whom it is, for people.
     pub holder: Holder,
+}
+
+impl Slot {
+    /// This slot, which an operator frees for a namespace with such a floor. No ceiling falls: its holder may renew it until then.
+    pub fn freed(self, namespace: u128, floor: Tick) -> Slot {
+        let ceiling = self.ceiling.max(self.floor).max(floor);
+        Slot { namespace, is_held: false, ceiling, ..self }
+    }
 }
 
 /// The holder of a slot, for people.

@@ -4,9 +4,8 @@ use std::cmp::Ordering;
 
 use super::calls::{Call, Command, Host, Refusal, Settings};
 use super::page::{At, Joinable, LeasePage, Loss};
-use super::record::{BUCKET, Bucket, Floor, Key, Namespace, Record, Slot, Token};
+use super::record::{BUCKET, Bucket, Floor, Key, Namespace, Record, Slot, Standing, Token};
 use super::state::{Held, Listed, Machine, Making, Proof, Search, Seen, Sent, Stage, Taking};
-use crate::core::clock::HOUR_MS;
 use crate::core::layout::Tick;
 use crate::core::sequencer::{NEVER, Window};
 
@@ -62,7 +61,9 @@ impl<P: LeasePage + Clone> Machine<P> {
             let fits = namespace.limits.max(limits) == namespace.limits;
             match namespace.floor {
                 _ if !fits => Some(Refusal::Limits(namespace.limits)),
-                Floor::At(floor) if self.is_impossible(floor, at) => Some(Refusal::Ahead(floor)),
+                Floor::At(floor) if self.limits.is_impossible(layout, floor, self.now(at).1) => {
+                    Some(Refusal::Ahead(floor))
+                }
                 _ => None,
             }
         };
@@ -186,8 +187,7 @@ impl<P: LeasePage + Clone> Machine<P> {
         // Others may be creating what looks lost, and it has to wait for the horizon: in the last round only.
         let (probes, buckets) = self.probes();
         let may_be_lost = claim.is_some() || self.search.count > probes + buckets;
-        // By the clock of any host.
-        let passed = layout.tick_at(self.now(at).0.saturating_sub(self.limits.max_clock_skew));
+        let passed = self.passed(at);
         let first = listed.bucket * BUCKET;
         let last = (first + BUCKET - 1).min(layout.last_worker());
         let workers = (first..=last).filter(|worker| claim.is_none_or(|wanted| wanted == *worker));
@@ -243,30 +243,15 @@ impl<P: LeasePage + Clone> Machine<P> {
                 return None;
             }
         };
-        let highest = slot.ceiling.max(slot.floor);
-        if self.is_impossible(highest, at) {
-            self.search.holders.push((worker, None));
-            return None;
-        }
-        let (earliest, latest) = self.now(at);
-        let longest = self.longest_hold(latest);
-        let is_living = slot.expires > earliest && slot.expires <= longest;
-        if slot.is_held && is_living && slot.namespace == namespace {
-            self.search.holders.push((worker, Some(slot.holder.clone())));
-            return None;
-        }
-        Some(Free::Used(highest.max(floor), *token))
-    }
-
-    /// Whether nobody can have had this tick confirmed, by the store's clock and an hour: it is damage.
-    fn is_impossible(&self, tick: Tick, at: At) -> bool {
-        let hour = (HOUR_MS / self.settings.layout.tick_ms).max(1);
-        tick > self.horizon_now(at).saturating_add(hour)
-    }
-
-    /// The latest expiry that a holder can have recorded.
-    pub(super) fn longest_hold(&self, now: i64) -> i64 {
-        now.saturating_add(self.limits.ttl).saturating_add(self.limits.max_clock_skew)
+        let Machine { limits, ref settings, .. } = *self;
+        let own = Namespace { id: namespace, layout: settings.layout, limits, floor: Floor::New };
+        let holder = match own.standing(slot, self.now(at)) {
+            Standing::Free(highest) => return Some(Free::Used(highest.max(floor), *token)),
+            Standing::Held => Some(slot.holder.clone()),
+            Standing::Impossible => None,
+        };
+        self.search.holders.push((worker, holder));
+        None
     }
 
     /// Gives up the page for a slot that is not to be taken.
@@ -402,20 +387,25 @@ impl<P: LeasePage + Clone> Machine<P> {
             page.advance(None, before);
             Sent { token, before, slot: slot.clone(), wanted: None }
         });
-        self.free(Held { page, last: None, sent, proof: Proof::Given }, slot.floor, at)
+        let held = Held { page, last: None, sent, proof: Proof::Given };
+        self.free(held, slot.floor, at).unwrap_or(Command::Retry)
     }
 }
 
 impl Listed {
-    /// The bucket's record and its token; an empty one where there is none of this namespace.
+    /// The bucket's record and its token; an empty one where there is none. Of another namespace, such as one that was recovered,
+    /// it says which slots were created: holders that have not noticed may have renewed them above this one's floor.
     fn bucket(&self, namespace: u128) -> (Option<Token>, Bucket) {
         let found = self.records.iter().find_map(|(key, token, record)| match (key, record) {
             (Key::Bucket(..), Record::Bucket(bucket)) => Some((*token, *bucket)),
             _ => None,
         });
         let empty = Bucket { namespace, made: 0, lost: 0 };
-        let bucket = found.map(|(_, bucket)| bucket).filter(|one| one.namespace == namespace);
-        (found.map(|(token, _)| token), bucket.unwrap_or(empty))
+        let of_this = |bucket: Bucket| match bucket.namespace == namespace {
+            true => bucket,
+            false => Bucket { made: bucket.made, ..empty },
+        };
+        (found.map(|(token, _)| token), found.map_or(empty, |(_, bucket)| of_this(bucket)))
     }
 
     /// The key of the bucket's record, if that is none of a bucket.

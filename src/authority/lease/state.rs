@@ -42,6 +42,8 @@ pub struct Machine<P> {
     pub(super) making: Option<Making>,
     pub(super) taking: Option<Taking<P>>,
     pub(super) held: Option<Held<P>>,
+    /// The page in use while that of a lower slot is joined, and until it is left.
+    pub(super) leaving: Option<Held<P>>,
     /// A page that has ended, whose slot is to be freed at this ceiling.
     pub(super) freeing: Option<(Held<P>, Tick)>,
     pub(super) wanted: Option<Tick>,
@@ -173,6 +175,7 @@ impl<P: LeasePage + Clone> Machine<P> {
             making: None,
             taking: None,
             held: None,
+            leaving: None,
             freeing: None,
             wanted: None,
             is_closing: false,
@@ -188,7 +191,13 @@ impl<P: LeasePage + Clone> Machine<P> {
 
     /// The page in use, once this store is known to be its own.
     pub fn page(&self) -> Option<&P> {
-        self.held.as_ref().filter(|held| held.is_joined()).map(|held| &held.page)
+        let joined = self.held.as_ref().filter(|held| held.is_joined());
+        joined.or(self.leaving.as_ref()).map(|held| &held.page)
+    }
+
+    /// Whether it moves from one of the host's two slots to the other one.
+    pub fn is_moving(&self) -> bool {
+        self.leaving.is_some()
     }
 
     /// Whether it has found a page, and not yet proven that this store is the page's own.
@@ -229,6 +238,12 @@ impl<P: LeasePage + Clone> Machine<P> {
         Key::Slot(self.settings.datacenter, worker)
     }
 
+    /// A tick that the clock of each host has passed.
+    pub(super) fn passed(&self, at: At) -> Tick {
+        let (earliest, _) = self.now(at);
+        self.settings.layout.tick_at(earliest.saturating_sub(self.limits.max_clock_skew))
+    }
+
     /// The earliest time that the store's clock can show now, and the latest.
     pub(super) fn now(&self, at: At) -> (i64, i64) {
         self.time.map_or((i64::MIN, i64::MAX), |StoreTime { ms, called, replied }| {
@@ -251,7 +266,7 @@ impl<P: LeasePage + Clone> Machine<P> {
     /// A tick above every ceiling that a holder can have had confirmed until now.
     pub(super) fn horizon_now(&self, at: At) -> Tick {
         let (_, latest) = self.now(at);
-        self.settings.layout.tick_at(latest.saturating_add(self.limits.reach()))
+        self.limits.horizon(self.settings.layout, latest)
     }
 
     /// The ceiling to ask for: at most what the store's clock allows.

@@ -53,6 +53,8 @@ pub struct Process {
     is_checking: bool,
     own_renewals: u64,
     takeover_delay: i64,
+    /// The page whose renewal was reported last, and the number of that renewal: after each it looks for a lower slot.
+    looked: Option<(Numbered, u64)>,
 }
 
 impl Process {
@@ -71,6 +73,7 @@ impl Process {
             is_failing: false,
             is_checking: false,
             own_renewals: u64::MAX,
+            looked: None,
             takeover_delay: random.i64(TAKEOVER_DELAY),
         }
     }
@@ -108,7 +111,7 @@ impl Fleet {
         let host = &mut self.hosts[host];
         host.lock.take_if(|owner| *owner == number);
         for page in &mut host.pages {
-            page.users &= !(1 << number);
+            page.leave(number);
         }
     }
 
@@ -316,12 +319,19 @@ impl Fleet {
                 self.take(id);
                 self.pause(id, None);
             }
+            Command::Moved => {
+                self.take(id);
+                return Ok(Some(Event::Go));
+            }
             Command::Lost(why) => {
                 self.lose(id, why)?;
                 return Ok(Some(Event::Go));
             }
             Command::Join => self.pause(id, Some(JOIN_MS)),
-            Command::Retry if !self.processes[id].has_failed => self.pause(id, Some(POLL_MS)),
+            Command::Retry if !self.processes[id].has_failed => {
+                self.processes[id].looked = None;
+                self.pause(id, Some(POLL_MS));
+            }
             _ => {
                 let process = &mut self.processes[id];
                 process.is_failing = true;
@@ -383,7 +393,19 @@ impl Fleet {
                 next = wanted + self.random.i64(0..CHECK_MS.0);
             }
         }
+        if self.may_merge(id) {
+            next = next.min(self.time + self.random.i64(0..=CHECK_MS.1));
+        }
         if next > self.time { next } else { self.time + CHECK_MS.0 }
+    }
+
+    /// Whether the process looks for a lower slot of its host, and finds one.
+    fn may_merge(&self, id: usize) -> bool {
+        let host = &self.hosts[id / self.plan.processes];
+        let Process { page: Some(number), looked, .. } = self.processes[id] else { return false };
+        let own = &host.pages[number.0];
+        looked != Some((number, own.renewed.count))
+            && host.pages.iter().any(|page| page.phase == Phase::Open && page.worker < own.worker)
     }
 
     /// A page has ended, lost its name, or its users are asked to renew: they notice at their next check.
@@ -422,6 +444,11 @@ impl Fleet {
             return self.step(id, Event::Go);
         }
         if !self.is_due(id) {
+            if self.may_merge(id) {
+                let process = &mut self.processes[id];
+                process.looked = process.page.zip(page.map(|page| page.renewed.count));
+                return self.step(id, Event::Merge);
+            }
             self.pause(id, None);
             return Ok(());
         }
