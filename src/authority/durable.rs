@@ -242,6 +242,7 @@ impl Durable {
         let lost = lost.map(|(lost, high)| (lost.page.sequence().floor(), *high));
         let known = up_to_date(&record, generator, &page, lost);
         let ceiling = generator.next_ceiling(ttl).max(known.high.highest()).max(known.floor);
+        let used = known.is_closed.then_some(known.used);
         let next = Record {
             page: page.id(),
             generation: record.generation + 1,
@@ -251,7 +252,8 @@ impl Durable {
         };
         slot.record(&next, true)?;
         page.kept().note_renewer();
-        let Record { floor, generation, high, used, .. } = next;
+        page.kept().note_recorded(0);
+        let Record { floor, generation, high, .. } = next;
         let ceiling = page.allowed(next.ceiling);
         let window = match sequence.reopen(&closed, Window { floor, ceiling }, &high, used) {
             Ok(window) => window,
@@ -324,7 +326,10 @@ impl Durable {
             return Ok(());
         }
         // Not flushed: if it is lost, the higher ceiling counts, which is as safe.
-        self.slot.record(&record.closed(&ended), false)
+        let record = record.closed(&ended);
+        self.slot.record(&record, false)?;
+        bound.page.kept().note_recorded(record.generation);
+        Ok(())
     }
 }
 

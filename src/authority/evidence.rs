@@ -7,22 +7,25 @@ use crate::generator::Generator;
 use crate::pages::Page;
 
 /// The record as of now, for a page that is about to open. Nothing is known of the ticks at or below its floor; its
-/// marks cover the rest. `lost`: floor and final marks of the record's page, if this process has lost it.
+/// marks cover the rest, to the last number if it `is_closed`. `lost`: floor and final marks of the record's page, if
+/// this process has lost it.
 pub fn up_to_date(
     record: &Record,
     generator: &Generator,
     page: &Page,
     lost: Option<(Tick, HighMarks)>,
 ) -> Record {
-    let sequence = page.sequence();
+    let (sequence, mut known) = (page.sequence(), record.clone());
     let (is_named, is_begun) = (record.page == page.id(), sequence.is_begun());
     // The record's page was ended to begin this one above it.
     let is_next = record.page != 0 && record.page == page.kept().before();
-    let mut known = record.clone();
+    // The record may be a copy that was put back, and the page know more.
+    let knows_page = page.kept().recorded() == record.generation;
+    known.is_closed &= knows_page || !(is_next || is_named && is_begun);
     if is_named && is_begun {
-        // The page was closed, perhaps by a process that died before it recorded that.
         known.floor = record.floor.max(sequence.floor());
-        known.used = if record.is_closed { record.used } else { 0 };
+    }
+    if is_named && is_begun && !known.is_closed {
         // It may have been ended before it opened.
         let high = sequence.high_marks();
         if record.high.highest() <= high.highest() {
@@ -31,7 +34,7 @@ pub fn up_to_date(
         for (mark, issued) in known.high.marks.iter_mut().zip(high.marks) {
             *mark = issued.max(*mark);
         }
-    } else if !is_named && !record.is_closed {
+    } else if !is_named && !known.is_closed {
         let reached = if is_next { sequence.before() } else { record.ceiling };
         let (floor, high) = lost.unwrap_or((reached, HighMarks::default()));
         known = Record { floor: floor.max(record.floor), high, used: 0, ..known };

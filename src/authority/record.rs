@@ -30,7 +30,7 @@ pub struct Record {
     pub ceiling: Tick,
     /// High marks of the IDs issued above the floor before the page was opened.
     pub high: HighMarks,
-    /// Used sequence numbers of the current counter's mark; 0 where unknown.
+    /// Used sequence numbers of the current counter's mark; 0 for all.
     pub used: u64,
     /// Whether the page was closed, and so nothing was issued since.
     pub is_closed: bool,

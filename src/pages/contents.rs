@@ -126,8 +126,11 @@ pub struct Kept {
     pub asked: AtomicU64,
     /// Of a leased page: the restore of its machine, by [`vmclock`](crate::files::vmclock). The creator writes it.
     generation: AtomicU64,
+    /// The generation of the record on a disk that has all that the page issued, or the page before it until it is begun; 0
+    /// where none has. The process that closes or begins the page writes it.
+    recorded: AtomicU64,
     /// For the state of an authority.
-    _state: [AtomicU64; 27],
+    _state: [AtomicU64; 26],
 }
 
 /// Where a process announces the token of its next write; zeros for none.
@@ -194,7 +197,9 @@ impl Kept {
         id(&self.before)
     }
 
-    pub(super) fn set_before(&self, page: u128) {
+    /// `recorded`: [`Kept::recorded`] of that page.
+    pub(super) fn set_before(&self, page: u128, recorded: u64) {
+        self.note_recorded(recorded);
         set_id(&self.before, page);
     }
 
@@ -231,6 +236,17 @@ impl Kept {
     pub fn note_jump(&self, counter: usize, from: Tick, landing: Tick) {
         self.jumped_from.fetch_max(mark_code(from), AcqRel);
         self.landings[counter].store(mark_code(landing), Release);
+    }
+
+    /// The generation of the record that has all that was issued from the page, or from the page before one that is not
+    /// begun; 0 where none has.
+    pub fn recorded(&self) -> u64 {
+        self.recorded.load(Acquire)
+    }
+
+    /// Of a page that issues nothing.
+    pub fn note_recorded(&self, generation: u64) {
+        self.recorded.store(generation, Release);
     }
 
     /// The process that renewed last, and since when it does (Unix ms).

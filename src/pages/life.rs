@@ -241,7 +241,7 @@ impl Search<'_> {
                     // A copy has the ID of another page.
                     let is_known = reached > NEVER && ended.is_some() && before.is_original();
                     if sequence.before() == NEVER && is_known {
-                        page.kept().set_before(before.id());
+                        page.kept().set_before(before.id(), before.kept().recorded());
                     }
                     sequence.note_before(reached);
                     page.set_free_ceiling(before.free_ceiling().min(page.free_ceiling()));

@@ -36,7 +36,9 @@ impl Both {
         both.plain.set_window(window);
         both.shared.close();
         let closed = both.shared.closed().expect("closed");
-        both.shared.reopen(&closed, window, &HighMarks::default(), 0).expect("nobody else reopens");
+        both.shared
+            .reopen(&closed, window, &HighMarks::default(), None)
+            .expect("nobody else reopens");
         both
     }
 
@@ -200,7 +202,7 @@ fn a_resumed_run_goes_on_at_the_next_number_unless_the_cells_are_past_it() {
     (high.marks[0], high.marks[1]) = (90, 70);
     let window = Window { floor: NEVER, ceiling: 1000 };
     let rules = Rules { may_raise: true, ..Rules::default() };
-    let draw = |cells: Cells, used: u64, now: Tick| {
+    let draw = |cells: Cells, used: Option<u64>, now: Tick| {
         let sequence = Sequence::new(cells, &layout);
         sequence.reopen(&sequence.closed().unwrap(), window, &high, used).unwrap();
         let block = sequence.reserve(&rules, &mut || now, |_| 1);
@@ -208,22 +210,32 @@ fn a_resumed_run_goes_on_at_the_next_number_unless_the_cells_are_past_it() {
     };
     let used_up = Err(Stall::SequenceExhausted { until: 71 });
     let fresh = || not_begun(&layout);
-    assert_eq!(draw(fresh(), 5, 70), Ok((70, 1, 5)));
-    assert_eq!(draw(fresh(), 5, 71), Ok((71, 1, 0)));
+    assert_eq!(draw(fresh(), Some(5), 70), Ok((70, 1, 5)));
+    assert_eq!(draw(fresh(), Some(5), 71), Ok((71, 1, 0)));
     assert_eq!(
-        draw(fresh(), 5, 91),
+        draw(fresh(), Some(5), 91),
         Ok((91, 0, 0)),
         "a smaller counter, once the clock has passed it"
     );
-    assert_eq!(draw(fresh(), 4096, 70), used_up, "a tick that is exhausted");
-    assert_eq!(draw(fresh(), 0, 70), used_up, "a tick of which the numbers are not known");
-    let past = fresh();
-    let sequence = Sequence::new(&past, &layout);
-    let mut higher = high;
-    higher.marks[1] = 71;
-    sequence.reopen(&sequence.closed().unwrap(), window, &higher, 0).unwrap();
-    sequence.close();
-    assert_eq!(draw(past, 5, 71), Ok((71, 2, 0)), "the cells were past it");
+    assert_eq!(draw(fresh(), Some(4096), 70), used_up, "a tick that is exhausted");
+    assert_eq!(draw(fresh(), None, 70), used_up, "a tick of which the numbers are not known");
+    assert_eq!(draw(fresh(), Some(0), 70), used_up, "a tick of which all numbers are used");
+    assert_eq!(draw(fresh(), Some(0), 71), Ok((71, 1, 0)));
+    // Closed at number 0 of the next tick.
+    let past = || {
+        let cells = fresh();
+        let sequence = Sequence::new(&cells, &layout);
+        sequence.reopen(&sequence.closed().unwrap(), window, &high, None).unwrap();
+        sequence.close();
+        cells
+    };
+    let above = Err(Stall::SequenceExhausted { until: 72 });
+    assert_eq!(draw(past(), Some(5), 71), above, "the cells were past it");
+    assert_eq!(draw(past(), None, 71), above, "and may have used that tick");
+    assert_eq!(draw(past(), Some(0), 71), Ok((71, 1, 0)), "which they have not");
+    let further = past();
+    Sequence::new(&further, &layout).close();
+    assert_eq!(draw(further, Some(0), 72), Err(Stall::SequenceExhausted { until: 73 }));
 }
 
 #[test]
@@ -256,9 +268,9 @@ fn closing_tells_the_highest_tick_of_any_counter_and_reopening_starts_above() {
     assert_eq!(sequence.close().run.next, 5, "was closed");
     let window = Window { floor: 90, ceiling: 99 };
     let high = HighMarks::default();
-    assert_eq!(sequence.reopen(&stale, window, &high, 0), Err(NotReopened::Overtaken));
+    assert_eq!(sequence.reopen(&stale, window, &high, None), Err(NotReopened::Overtaken));
     let closed = sequence.closed().unwrap();
-    let second = sequence.reopen(&closed, window, &high, 0).unwrap();
+    let second = sequence.reopen(&closed, window, &high, None).unwrap();
     assert_eq!(reserve(90), Err(Stall::AtFloor { until: 91 }));
     assert!(!sequence.raise_ceiling(first, 200), "a late confirmation of another window");
     assert_eq!(reserve(100), Err(Stall::AboveCeiling { ceiling: 99 }));
@@ -278,7 +290,7 @@ fn a_window_begins_above_the_marks_that_the_store_handed_over() {
     let mut high = HighMarks { current: 1, ..HighMarks::default() };
     high.marks[..2].copy_from_slice(&[50, 40]);
     sequence.close();
-    sequence.reopen(&sequence.closed().unwrap(), Window::OPEN, &high, 0).unwrap();
+    sequence.reopen(&sequence.closed().unwrap(), Window::OPEN, &high, None).unwrap();
     assert_eq!(sequence.high_marks(), high);
     assert_eq!(reserve(40), Err(Stall::SequenceExhausted { until: 41 }));
     assert_eq!(reserve(45), block(45, 1, 0, 1));
@@ -301,7 +313,7 @@ fn the_windows_of_cells_come_to_an_end() {
     let high = HighMarks::default();
     let next = || {
         sequence.close();
-        sequence.reopen(&sequence.closed().unwrap(), Window::OPEN, &high, 0)
+        sequence.reopen(&sequence.closed().unwrap(), Window::OPEN, &high, None)
     };
     for n in 1..1024 {
         assert!(!sequence.is_last_window());
@@ -323,7 +335,7 @@ fn cells_reopen_at_the_last_tick() {
     sequence.close();
     let mut high = HighMarks::default();
     high.marks[0] = 254;
-    sequence.reopen(&sequence.closed().unwrap(), Window::OPEN, &high, 0).unwrap();
+    sequence.reopen(&sequence.closed().unwrap(), Window::OPEN, &high, None).unwrap();
     assert_eq!(sequence.reserve(&RAISING, &mut || 255, |_| 1), block(255, 0, 0, 1));
 }
 
@@ -528,7 +540,7 @@ proptest! {
                 Event::Reopen { floor, width } => if let Some(closed) = sequence.closed() {
                     let floor = now + Tick::from(floor);
                     let next = Window { floor, ceiling: floor + Tick::from(width) };
-                    if sequence.reopen(&closed, next, &HighMarks::default(), 0).is_ok() {
+                    if sequence.reopen(&closed, next, &HighMarks::default(), None).is_ok() {
                         window = next;
                     }
                 }

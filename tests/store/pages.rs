@@ -165,6 +165,55 @@ fn a_restart_within_a_long_tick_goes_on_at_the_next_number() {
 }
 
 #[test]
+fn openings_without_an_id_take_no_ticks() {
+    let (machine, clock) = (Machine::new(None), at(5000));
+    let mut process = Process::start(&machine, seconds(), &clock).unwrap();
+    assert_eq!(process.draw().unwrap(), (5, 0, 0));
+    // The next page begins above this one, so at a tick of which nothing is issued yet.
+    machine.remove_pages();
+    process.durable.bind(&process.generator, TTL).unwrap();
+    process.close();
+    for _ in 0..9 {
+        Process::start(&machine, seconds(), &clock).unwrap().close();
+    }
+    clock.set(6000);
+    let process = Process::start(&machine, seconds(), &clock).unwrap();
+    assert_eq!(process.draw().unwrap(), (6, 0, 0));
+    process.close();
+    let process = Process::start(&machine, seconds(), &clock).unwrap();
+    assert_eq!(process.draw().unwrap(), (6, 0, 3));
+}
+
+#[test]
+fn a_record_that_was_put_back_tells_less_than_its_page() {
+    let closes_page = |process: Process| assert!(process.generator.page().close().is_some());
+    let ends: [fn(Process); 3] = [Process::close, drop, closes_page];
+    for end in ends {
+        let (machine, clock) = (Machine::new(None), at(5000));
+        let start = || Process::start(&machine, seconds(), &clock).unwrap();
+        let record = machine.store().path_of(&seconds());
+        // With some numbers of the tick used when the record is copied, and with none.
+        for (draws_before, tick) in [(true, 5), (false, 8)] {
+            clock.set(tick * 1000);
+            let process = start();
+            let before = draws_before.then(|| process.draw().unwrap());
+            process.close();
+            let copy = fs::read(&record).unwrap();
+            let process = start();
+            let drawn = process.draw().unwrap();
+            end(process);
+            fs::write(&record, copy).unwrap();
+            let process = start();
+            let next = process.draw().ok();
+            assert!(next.is_none() || ![before, Some(drawn)].contains(&next), "{next:?}");
+            clock.set((tick + 1) * 1000);
+            assert_eq!(process.draw().unwrap(), (tick + 1, 0, 0));
+            process.close();
+        }
+    }
+}
+
+#[test]
 fn a_closed_page_remembers_every_counter() {
     let (machine, clock) = (Machine::new(None), at(5000));
     let mut process = Process::start(&machine, seconds(), &clock).unwrap();

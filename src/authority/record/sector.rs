@@ -11,7 +11,7 @@
 //! | 72..88, 88..96 | the current page, and the number of openings and closings of pages before |
 //! | 96..112 | floor, ceiling: ticks |
 //! | 112..240 | the high marks before the page was opened |
-//! | 240..248 | used sequence numbers of the current counter's mark; 0 where unknown |
+//! | 240..248 | used sequence numbers of the current counter's mark; 0 for all |
 //! | 248, 249 | the current counter; whether the page was closed |
 //! | 250..256 | zeros |
 //! | 256..272 | the last jump of the ceiling: before, since |

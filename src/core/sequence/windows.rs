@@ -158,15 +158,15 @@ impl<M: Borrow<Cells>> Sequence<M> {
     ///
     /// Nothing of that tick is issued yet. So the tick below it counts as exhausted, and an earlier one is a rollback.
     ///
-    /// If `used` numbers of the current counter's mark were issued (0 where unknown), its run continues at the next one.
-    /// Nobody else may use the cells meanwhile, since a caller paused within that run could hold an equal word. Cells that are
-    /// past the run begin above it.
+    /// Where it is known that exactly `used` numbers of the current counter's mark were issued (0 for all), its run continues
+    /// at the next one. Nobody else may use the cells meanwhile, since a caller paused within that run could hold an equal
+    /// word. Cells that are past the run begin above it.
     pub fn reopen(
         &self,
         closed: &Closed,
         bounds: Window,
         high: &HighMarks,
-        used: u64,
+        used: Option<u64>,
     ) -> Result<WindowNumber, NotReopened> {
         let Cells { word, window, floor, marks, .. } = self.cells();
         let shape = &self.shape;
@@ -186,15 +186,17 @@ impl<M: Borrow<Cells>> Sequence<M> {
         if window.compare_exchange(closed.window, next_window, AcqRel, Acquire).is_err() {
             return Err(NotReopened::Overtaken);
         }
+        let (begun, last) = (mark_of(marks[counter].load(Acquire)), high.marks[counter]);
         // A word of 0 is damage, so no run begins in tick 0.
-        let tick = (mark_of(marks[counter].load(Acquire)) + 1).max(1);
+        let above = |tick: Tick| ((tick + 1).max(1), 0);
+        let (tick, next) = match used {
+            Some(used @ 1..) if last >= begun.max(0) => (last, used),
+            Some(0) if last + 1 >= begun => above(last),
+            _ => above(begun),
+        };
         if tick > shape.last_tick {
             return Err(NotReopened::Ended);
         }
-        let last = high.marks[counter];
-        let is_resumed =
-            last >= 0 && tick == last + 1 && (1..=shape.last_sequence + 1).contains(&used);
-        let (tick, next) = if is_resumed { (last, used) } else { (tick, 0) };
         let open = shape.pack(Run { tick, counter, next, lead: 0 });
         match word.compare_exchange(closed.word, open, AcqRel, Acquire) {
             Ok(_) => Ok(WindowNumber(number)),
