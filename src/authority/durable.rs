@@ -28,7 +28,7 @@ use super::record::{Holder, Record};
 use super::slot::{OPENING, RENEWING, SlotFile, within};
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::Tick;
-use crate::core::sequence::{NotReopened, WindowNumber};
+use crate::core::sequence::{NotBegun, WindowNumber};
 use crate::core::sequencer::{HighMarks, NEVER, Window};
 use crate::files::lock::{Hold, USERS};
 use crate::generator::Generator;
@@ -253,13 +253,12 @@ impl Durable {
         slot.record(&next, true)?;
         page.kept().note_renewer();
         page.kept().note_recorded(0);
-        let Record { floor, generation, high, .. } = next;
-        let ceiling = page.allowed(next.ceiling);
-        let window = match sequence.reopen(&closed, Window { floor, ceiling }, &high, used) {
+        let Record { floor, ceiling, generation, high, .. } = next;
+        let window = match page.begin(&closed, Window { floor, ceiling }, &high, used) {
             Ok(window) => window,
-            Err(NotReopened::Overtaken) => return Err(slot.in_use()),
+            Err(NotBegun::Overtaken) => return Err(slot.in_use()),
             // The layout has no tick left: the page stays closed.
-            Err(NotReopened::Ended) => sequence.window_number(),
+            Err(NotBegun::Ended) => sequence.window_number(),
         };
         Ok(Bound { page, generation, window, floor })
     }

@@ -115,9 +115,8 @@ pub struct Kept {
     /// The file's identity: a copy of the file has another one. The creator writes it.
     device: AtomicU64,
     file: [AtomicU64; 2],
-    /// Of a page with an authority: how far below the highest tick the node's free pages end. The process that begins the
-    /// page writes it.
-    free_below: AtomicI64,
+    /// How far the last tick of the node's pages lies below the highest one. The process that begins the page writes it.
+    last_below: AtomicI64,
     /// Of a leased page: the token of the newest record of its slot that any process has seen; 0 for none.
     pub known: AtomicU64,
     /// Of a leased page: how the server described its own run to the process that renewed it last.
@@ -213,13 +212,14 @@ impl Kept {
         set_id(&self.file, file);
     }
 
-    /// The last tick that the node's pages may issue; of a free page, its cells have it.
-    pub(super) fn free_ceiling(&self) -> Tick {
-        Tick::MAX.wrapping_sub(self.free_below.load(Acquire))
+    /// The last tick that the node's pages may issue: a reset found that a clock ahead of time had issued later ones.
+    pub(super) fn last_tick(&self) -> Tick {
+        Tick::MAX.wrapping_sub(self.last_below.load(Acquire))
     }
 
-    pub(super) fn set_free_ceiling(&self, ceiling: Tick) {
-        self.free_below.store(Tick::MAX.wrapping_sub(ceiling), Release);
+    /// Of a page that is not begun: issues nothing above this tick, nor do the pages that follow.
+    pub(super) fn set_last_tick(&self, last: Tick) {
+        self.last_below.store(Tick::MAX.wrapping_sub(last), Release);
     }
 
     /// The first tick after the last jump under a counter; [`crate::core::sequencer::NEVER`] where unknown.

@@ -53,8 +53,7 @@ impl Page {
         if let Some(closed) = sequence.closed() {
             let floor = window.floor.max(sequence.before());
             // Fails if the layout has no tick left. Then the page stays closed.
-            let bounds = Window { floor, ceiling: self.allowed(window.ceiling) };
-            let _ = sequence.reopen(&closed, bounds, &HighMarks::default(), None);
+            let _ = self.begin(&closed, Window { floor, ..window }, &HighMarks::default(), None);
         }
         if !self.is_current() {
             // It was replaced meanwhile. No failure: that would say that nothing was issued from it, but others may have

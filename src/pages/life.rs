@@ -25,7 +25,8 @@ use crate::core::clock::Clock;
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::Tick;
 use crate::core::node::Node;
-use crate::core::sequencer::NEVER;
+use crate::core::sequence::NotBegun;
+use crate::core::sequencer::{HighMarks, NEVER, Window};
 use crate::files::lock::Hold;
 use crate::files::whole;
 
@@ -82,12 +83,9 @@ impl Directory {
     /// this process has used.
     pub fn open(&self, node: &Node, clock: &dyn Clock, reached: Tick) -> Result<Page, Failure> {
         let page = self.obtain(node, Terms::FREE)?;
-        let mut now = || node.layout().tick_at(clock.now().ms);
-        if reached > NEVER {
-            page.sequence().raise_before(reached);
-        }
-        // It cannot stall: it only reads the clock, now that the page has its names.
-        let _ = page.sequence().begin(&mut now, node.layout().tick_ms > 1);
+        let now = || node.layout().tick_at(clock.now().ms);
+        page.sequence().raise_before(reached);
+        page.begin_free(now);
         if page.may_be_old() {
             page.sequence().raise_before(now());
         }
@@ -99,7 +97,7 @@ impl Directory {
         let Some(path) = unused.path() else { return Ok(()) };
         let Header { node, terms, .. } = *unused.header();
         let page = Page::new(self.wanted(&node, terms));
-        page.set_free_ceiling(ceiling);
+        page.kept().set_last_tick(ceiling);
         page.sequence().note_before(floor);
         let placed = page.write(self.path()).and_then(|file| {
             if unused.is_named().unwrap_or(false) {
@@ -244,7 +242,7 @@ impl Search<'_> {
                         page.kept().set_before(before.id(), before.kept().recorded());
                     }
                     sequence.note_before(reached);
-                    page.set_free_ceiling(before.free_ceiling().min(page.free_ceiling()));
+                    page.kept().set_last_tick(before.allowed(page.kept().last_tick()));
                 }
             }
             Err(failure) if failure.class != Class::Page => return Err(failure),
@@ -291,6 +289,27 @@ impl Search<'_> {
 }
 
 impl Page {
+    /// Begins a free page that has its names, unless it has ended. Others may begin it at the same time.
+    ///
+    /// Pages follow each other, and none issues after it has lost its name. So no earlier page of the node has issued above
+    /// the tick that `now` returns, and this page begins above it. After other pages that tick is the floor: a later
+    /// rollback stays above their IDs. On a node's first page a rollback is like any other. There, a wait until a tick of more
+    /// than 1 ms ends would be long, and IDs begin within it.
+    pub fn begin_free(&self, now: impl Fn() -> Tick) {
+        let (sequence, layout) = (self.sequence(), self.header().node.layout());
+        while let Some(closed) = sequence.closed().filter(|_| !sequence.is_begun()) {
+            let (now, before) = (now().min(layout.last_tick()), sequence.before());
+            let floor = if before == NEVER { NEVER } else { now.max(before) };
+            let mut high = HighMarks::default();
+            high.marks[0] = now - Tick::from(layout.tick_ms > 1);
+            let window = Window { floor, ceiling: Tick::MAX };
+            let begun = self.begin(&closed, window, &high, Some(layout.last_sequence() + 1));
+            if begun != Err(NotBegun::Overtaken) {
+                return;
+            }
+        }
+    }
+
     /// Locks the page of this name exclusively; none if it does not exist. An error if it is in use.
     pub fn alone(path: &Path, uid: u32) -> Result<Option<Page>, Failure> {
         let Some(page) = Page::map(path, uid)? else { return Ok(None) };
@@ -332,7 +351,7 @@ impl Page {
     /// no other process creates a page meanwhile.
     pub fn remove_with_marker(&self) -> Result<(), Failure> {
         if let Some(path) = self.path()
-            && self.free_ceiling() == Tick::MAX
+            && self.kept().last_tick() == Tick::MAX
             && self.is_named()?
         {
             // The marker first: while the page has its name, no other process places a marker.

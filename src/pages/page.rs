@@ -26,7 +26,8 @@ use super::processes::{self, Process};
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::Tick;
 use crate::core::node::Node;
-use crate::core::sequence::{Cells, Ended, Sequence};
+use crate::core::sequence::{Cells, Closed, Ended, NotBegun, Sequence, WindowNumber};
+use crate::core::sequencer::{HighMarks, Window};
 use crate::files::lock::{self, Hold, USERS};
 use crate::files::path::{Identity, identity_at};
 use crate::files::system::user;
@@ -181,25 +182,21 @@ impl Page {
         &self.header
     }
 
-    /// The last tick that the node's pages may issue: a reset found that a clock ahead of time had issued later ones.
-    pub(super) fn free_ceiling(&self) -> Tick {
-        match self.header.terms.authority {
-            Authority::Free => self.cells().ceiling(),
-            _ => self.kept().free_ceiling(),
-        }
+    /// Begins a window that the page's authority allows, within what the node's pages may issue: [`Sequence::begin`].
+    pub fn begin(
+        &self,
+        closed: &Closed,
+        window: Window,
+        high: &HighMarks,
+        used: Option<u64>,
+    ) -> Result<WindowNumber, NotBegun> {
+        let ceiling = self.allowed(window.ceiling);
+        self.sequence.begin(closed, Window { ceiling, ..window }, high, used)
     }
 
     /// The ceiling of a window that an authority allows up to this tick.
     pub fn allowed(&self, ceiling: Tick) -> Tick {
-        ceiling.min(self.kept().free_ceiling())
-    }
-
-    /// Of a page that is not begun.
-    pub(super) fn set_free_ceiling(&self, ceiling: Tick) {
-        match self.header.terms.authority {
-            Authority::Free => self.cells().set_ceiling(ceiling),
-            _ => self.kept().set_free_ceiling(ceiling),
-        }
+        ceiling.min(self.kept().last_tick())
     }
 
     /// A random ID of the page.

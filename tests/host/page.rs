@@ -11,9 +11,10 @@ use snowdrift::core::clock::{Clock, ManualClock, UnixTime};
 use snowdrift::core::fault::{Failure, Value};
 use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
+use snowdrift::core::sequence::Rules;
 use snowdrift::core::sequencer::Stall;
 use snowdrift::generator::{ClockBack, Generator, Policies};
-use snowdrift::pages::{BootId, Directory};
+use snowdrift::pages::{BootId, Directory, Terms};
 
 use super::recorded::Recorded;
 use super::{
@@ -144,6 +145,31 @@ fn layouts_and_epochs_are_nodes_of_their_own() {
     assert_eq!(directory.pages().unwrap().len(), layouts.len());
 }
 
+#[test]
+fn a_page_begins_above_the_clock_where_others_were_before_and_never_once_it_has_ended() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    for tick_ms in [1, 10] {
+        let node = |worker| Node::new(Layout { tick_ms, ..Layout::NODE }, 1, worker).unwrap();
+        let obtain = |worker| directory.obtain(&node(worker), Terms::FREE).unwrap();
+        // What the page before has issued is unknown.
+        let next = obtain(0);
+        next.sequence().raise_before(0);
+        next.begin_free(|| 70);
+        next.begin_free(|| 80);
+        assert_eq!(next.sequence().window().floor, 70);
+        let rules = Rules { may_raise: true, ..Rules::default() };
+        for tick in [70, 60] {
+            let refused = next.sequence().reserve(&rules, &mut || tick, |_| 1);
+            assert_eq!(refused, Err(Stall::AtFloor { until: 71 }));
+        }
+        let ended = obtain(1);
+        ended.end();
+        ended.begin_free(|| 70);
+        assert!(ended.has_ended());
+    }
+}
+
 /// Versions of snowdrift share a page: neither its header nor its word ever change.
 #[test]
 fn the_format_is_for_ever() {
@@ -165,8 +191,9 @@ fn the_format_is_for_ever() {
     assert_eq!([24, 32, 40, 48, 56].map(number), [1, 1_580_486_400_000, 1, 5, 0]);
     assert_eq!([64, 72, 80].map(number), [0; 3]);
     assert_eq!(bytes[104..120], [7; 16]);
-    // Begun: the clock's tick is exhausted.
-    assert_eq!([256, 384, 392, 400].map(number), [tick << 15 | 4096, 0, 0, 0]);
+    // Begun: the clock's tick is exhausted, in the first window.
+    let window = 1 << 54;
+    assert_eq!([256, 384, 392, 400].map(number), [tick << 15 | 4096, window, 0, 0]);
     let draw_at = |ms, want| {
         clock.set(START + ms);
         draw(&generator, want).unwrap();
@@ -180,7 +207,8 @@ fn the_format_is_for_ever() {
     // The next page begins above what this one has issued, and above the clock, whatever that shows later.
     fs::remove_file(&path).unwrap();
     started(&directory, node(5)).unwrap();
-    assert_eq!([256, 384, 392, 400].map(number), [tick << 15 | 4096, 0, tick + 10, tick + 10]);
+    let ticks = [256, 384, 392, 400].map(number);
+    assert_eq!(ticks, [tick << 15 | 4096, window, tick + 10, tick + 10]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use snowdrift::core::layout::{Layout, Tick};
-use snowdrift::core::sequence::{Cells, NotReopened, Rules, Sequence};
+use snowdrift::core::sequence::{Cells, NotBegun, Rules, Sequence};
 use snowdrift::core::sequencer::{Block, HighMarks, NEVER, Stall, Window};
 
 use crate::rule::{self, SequenceStart, Sequencer};
@@ -37,7 +37,7 @@ impl Both {
         both.shared.close();
         let closed = both.shared.closed().expect("closed");
         both.shared
-            .reopen(&closed, window, &HighMarks::default(), None)
+            .begin(&closed, window, &HighMarks::default(), None)
             .expect("nobody else reopens");
         both
     }
@@ -204,7 +204,7 @@ fn a_resumed_run_goes_on_at_the_next_number_unless_the_cells_are_past_it() {
     let rules = Rules { may_raise: true, ..Rules::default() };
     let draw = |cells: Cells, used: Option<u64>, now: Tick| {
         let sequence = Sequence::new(cells, &layout);
-        sequence.reopen(&sequence.closed().unwrap(), window, &high, used).unwrap();
+        sequence.begin(&sequence.closed().unwrap(), window, &high, used).unwrap();
         let block = sequence.reserve(&rules, &mut || now, |_| 1);
         block.map(|block| (block.tick, block.counter, block.first))
     };
@@ -225,7 +225,7 @@ fn a_resumed_run_goes_on_at_the_next_number_unless_the_cells_are_past_it() {
     let past = || {
         let cells = fresh();
         let sequence = Sequence::new(&cells, &layout);
-        sequence.reopen(&sequence.closed().unwrap(), window, &high, None).unwrap();
+        sequence.begin(&sequence.closed().unwrap(), window, &high, None).unwrap();
         sequence.close();
         cells
     };
@@ -268,9 +268,9 @@ fn closing_tells_the_highest_tick_of_any_counter_and_reopening_starts_above() {
     assert_eq!(sequence.close().run.next, 5, "was closed");
     let window = Window { floor: 90, ceiling: 99 };
     let high = HighMarks::default();
-    assert_eq!(sequence.reopen(&stale, window, &high, None), Err(NotReopened::Overtaken));
+    assert_eq!(sequence.begin(&stale, window, &high, None), Err(NotBegun::Overtaken));
     let closed = sequence.closed().unwrap();
-    let second = sequence.reopen(&closed, window, &high, None).unwrap();
+    let second = sequence.begin(&closed, window, &high, None).unwrap();
     assert_eq!(reserve(90), Err(Stall::AtFloor { until: 91 }));
     assert!(!sequence.raise_ceiling(first, 200), "a late confirmation of another window");
     assert_eq!(reserve(100), Err(Stall::AboveCeiling { ceiling: 99 }));
@@ -290,7 +290,7 @@ fn a_window_begins_above_the_marks_that_the_store_handed_over() {
     let mut high = HighMarks { current: 1, ..HighMarks::default() };
     high.marks[..2].copy_from_slice(&[50, 40]);
     sequence.close();
-    sequence.reopen(&sequence.closed().unwrap(), Window::OPEN, &high, None).unwrap();
+    sequence.begin(&sequence.closed().unwrap(), Window::OPEN, &high, None).unwrap();
     assert_eq!(sequence.high_marks(), high);
     assert_eq!(reserve(40), Err(Stall::SequenceExhausted { until: 41 }));
     assert_eq!(reserve(45), block(45, 1, 0, 1));
@@ -300,27 +300,19 @@ fn a_window_begins_above_the_marks_that_the_store_handed_over() {
 }
 
 #[test]
-fn fresh_cells_that_were_closed_are_not_begun_by_whoever_joins() {
-    let sequence = Sequence::new(Box::<Cells>::default(), &SMALL);
-    sequence.close();
-    sequence.begin(&mut || 7, false).unwrap();
-    assert!(sequence.is_closed());
-}
-
-#[test]
 fn the_windows_of_cells_come_to_an_end() {
     let sequence = Sequence::new(Box::<Cells>::default(), &Layout::NODE);
     let high = HighMarks::default();
     let next = || {
         sequence.close();
-        sequence.reopen(&sequence.closed().unwrap(), Window::OPEN, &high, None)
+        sequence.begin(&sequence.closed().unwrap(), Window::OPEN, &high, None)
     };
     for n in 1..1024 {
         assert!(!sequence.is_last_window());
         assert!(next().is_ok(), "window {n}");
     }
     assert!(sequence.is_last_window());
-    assert_eq!(next(), Err(NotReopened::Ended));
+    assert_eq!(next(), Err(NotBegun::Ended));
 }
 
 #[test]
@@ -335,7 +327,7 @@ fn cells_reopen_at_the_last_tick() {
     sequence.close();
     let mut high = HighMarks::default();
     high.marks[0] = 254;
-    sequence.reopen(&sequence.closed().unwrap(), Window::OPEN, &high, None).unwrap();
+    sequence.begin(&sequence.closed().unwrap(), Window::OPEN, &high, None).unwrap();
     assert_eq!(sequence.reserve(&RAISING, &mut || 255, |_| 1), block(255, 0, 0, 1));
 }
 
@@ -345,10 +337,14 @@ fn cells_that_were_not_begun_issue_nothing_at_or_below_the_clock_then() {
     let reserve = |now: Tick| sequence.reserve(&RAISING, &mut || now, |_| 1);
     assert_eq!(reserve(7), Err(Stall::AboveCeiling { ceiling: NEVER }));
     assert!(!sequence.is_begun());
-    sequence.raise_before(0);
-    sequence.begin(&mut || 7, false).unwrap();
+    let [closed, late] = [sequence.closed().unwrap(); 2];
+    let begin = |closed, floor: Tick| {
+        let high = HighMarks { marks: std::array::from_fn(|_| floor), current: 0 };
+        sequence.begin(closed, Window { floor, ..Window::OPEN }, &high, Some(4))
+    };
+    begin(&closed, 7).unwrap();
     assert!(sequence.is_begun());
-    sequence.begin(&mut || 50, false).unwrap();
+    assert_eq!(begin(&late, 7), Err(NotBegun::Overtaken));
     assert_eq!(reserve(7), Err(Stall::AtFloor { until: 8 }));
     assert_eq!(reserve(6), Err(Stall::AtFloor { until: 8 }), "nor under another counter");
     assert_eq!(reserve(8), block(8, 0, 0, 1));
@@ -540,7 +536,7 @@ proptest! {
                 Event::Reopen { floor, width } => if let Some(closed) = sequence.closed() {
                     let floor = now + Tick::from(floor);
                     let next = Window { floor, ceiling: floor + Tick::from(width) };
-                    if sequence.reopen(&closed, next, &HighMarks::default(), None).is_ok() {
+                    if sequence.begin(&closed, next, &HighMarks::default(), None).is_ok() {
                         window = next;
                     }
                 }

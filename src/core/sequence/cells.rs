@@ -47,11 +47,6 @@ impl Cells {
         self.word.store(shape.pack(run), Release);
     }
 
-    /// Issues nothing above this tick. Only before cells are begun.
-    pub fn set_ceiling(&self, ceiling: Tick) {
-        self.window.store(ceiling_code(ceiling), Release);
-    }
-
     /// The window's ceiling.
     pub fn ceiling(&self) -> Tick {
         ceiling_of(self.window.load(Acquire))
@@ -209,7 +204,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         self.shape.unpack(self.cells().word.load(Acquire))
     }
 
-    /// Whether the cells issue nothing until they are begun or reopened.
+    /// Whether the cells issue nothing until a window begins.
     pub fn is_closed(&self) -> bool {
         self.run().next == self.shape.closed()
     }
@@ -263,7 +258,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         self.high_marks().highest().max(self.before())
     }
 
-    /// Whether the cells were ever begun, reopened or closed.
+    /// Whether the cells were ever begun or closed.
     pub fn is_begun(&self) -> bool {
         self.run() != self.not_begun()
     }
@@ -273,7 +268,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         Run { next: self.shape.closed(), ..Run::default() }
     }
 
-    /// Whether the cells have issued, and issue no more until they are reopened.
+    /// Whether the cells have issued, and issue no more until a window begins.
     pub fn has_ended(&self) -> bool {
         self.is_closed() && self.is_begun()
     }

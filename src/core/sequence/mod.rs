@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `cells` | the atomics, how they hold runs, ceilings and marks, and their present state |
 //! | `reserving` | the rule, and reservations by it: one compare-and-swap of the word, which holds the current run |
-//! | `windows` | the beginning of cells; the beginning, raising and end of a window |
+//! | `windows` | the beginning, raising and end of a window |
 //!
 //! Invariants (`tests/shared` searches every interleaving of these steps, and finds each planted fault):
 //!
@@ -25,4 +25,4 @@ mod windows;
 
 pub use cells::{Cells, Run, Sequence, mark_code, mark_of};
 pub use reserving::{Rules, Time};
-pub use windows::{Closed, Ended, NotReopened, WindowNumber};
+pub use windows::{Closed, Ended, NotBegun, WindowNumber};

@@ -1,4 +1,4 @@
-//! The beginning of cells, and the beginning, raising and end of a window, while others draw.
+//! The beginning, raising and end of a window, while others draw.
 
 use std::borrow::Borrow;
 
@@ -6,9 +6,8 @@ use super::super::atomic::{Ordering::AcqRel, Ordering::Acquire};
 use super::cells::{
     CEILING_BITS, Cells, LAST_WINDOW, Run, Sequence, ceiling_code, mark_code, mark_of,
 };
-use super::reserving::Time;
 use crate::core::layout::Tick;
-use crate::core::sequencer::{HighMarks, NEVER, Window};
+use crate::core::sequencer::{HighMarks, Window};
 
 /// Identifies the window of the cells that a ceiling belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,45 +29,16 @@ pub struct Closed {
     window: u64,
 }
 
-/// The reason why closed cells were not reopened.
+/// The reason why no window of closed cells began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotReopened {
-    /// Another process reopened the cells, or closed them again, after [`Closed`] was read. Acquire the slot again.
+pub enum NotBegun {
+    /// Another process began one, or closed them again, after [`Closed`] was read. Acquire the slot again.
     Overtaken,
     /// The layout has no tick left, or the cells have no window number left: create new cells.
     Ended,
 }
 
 impl<M: Borrow<Cells>> Sequence<M> {
-    /// Begins cells that were linked as [`Cells::prepare`] left them. Does nothing if they were begun.
-    ///
-    /// Pages follow each other, and none issues after it was unlinked. So no earlier page of the node has issued above
-    /// the tick that `time` returns, if that is read after this page was linked.
-    ///
-    /// - After other cells ([`Sequence::note_before`]) that tick becomes the floor: a later rollback stays above their
-    ///   IDs.
-    /// - The first cells have no floor, so a rollback is like any other. The tick counts as exhausted, unless `is_long`:
-    ///   then a wait until it ends would be long, and IDs begin within it.
-    pub fn begin<T: Time>(&self, time: &mut T, is_long: bool) -> Result<(), T::Refusal> {
-        let Cells { word, floor, .. } = self.cells();
-        let loaded = word.load(Acquire);
-        if loaded == self.shape.pack(self.not_begun()) {
-            let now = time.now()?.min(self.shape.last_tick);
-            let before = self.before();
-            let is_first = before == NEVER;
-            if !is_first {
-                floor.fetch_max(mark_code(now.max(before)), AcqRel);
-            }
-            // A word of 0 is damage, so tick 0 begins at its second number.
-            let first = u64::from(now <= 0);
-            let next = if is_first && is_long { first } else { self.shape.last_sequence + 1 };
-            let run = Run { tick: now.max(0), next, ..Run::default() };
-            // A process that won the race has read the clock, too.
-            let _ = word.compare_exchange(loaded, self.shape.pack(run), AcqRel, Acquire);
-        }
-        Ok(())
-    }
-
     /// The present window. Read it before asking the store to confirm a higher ceiling.
     pub fn window_number(&self) -> WindowNumber {
         WindowNumber(self.cells().window.load(Acquire) >> CEILING_BITS)
@@ -110,7 +80,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
     /// Ends the window: nothing is issued from now on.
     ///
     /// It swaps the word, so a reservation decided before fails. In cells that are closed already it raises the tick by
-    /// 1, so a process about to reopen them for a slot that is being released fails. The marks are read after the swap,
+    /// 1, so a process about to begin a window for a slot that is being released fails. The marks are read after the swap,
     /// so they are final.
     pub fn close(&self) -> Ended {
         let word = &self.cells().word;
@@ -148,7 +118,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         is_closed.then_some(closed)
     }
 
-    /// Begins a window that a store granted after `closed` was read, above `high` and all ticks issued before. It
+    /// Begins a window that an authority granted after `closed` was read, above `high` and all ticks issued before. It
     /// writes in this order:
     ///
     /// 1. the floor, since it must rise before its ceiling,
@@ -161,20 +131,20 @@ impl<M: Borrow<Cells>> Sequence<M> {
     /// Where it is known that exactly `used` numbers of the current counter's mark were issued (0 for all), its run continues
     /// at the next one. Nobody else may use the cells meanwhile, since a caller paused within that run could hold an equal
     /// word. Cells that are past the run begin above it.
-    pub fn reopen(
+    pub fn begin(
         &self,
         closed: &Closed,
         bounds: Window,
         high: &HighMarks,
         used: Option<u64>,
-    ) -> Result<WindowNumber, NotReopened> {
+    ) -> Result<WindowNumber, NotBegun> {
         let Cells { word, window, floor, marks, .. } = self.cells();
         let shape = &self.shape;
         let run = shape.unpack(closed.word);
         let number = (closed.window >> CEILING_BITS) + 1;
         let counter = high.current;
         if number > LAST_WINDOW {
-            return Err(NotReopened::Ended);
+            return Err(NotBegun::Ended);
         }
         let code = |tick: Tick| mark_code(tick.min(shape.last_tick));
         floor.fetch_max(code(bounds.floor), AcqRel);
@@ -184,7 +154,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         marks[run.counter].fetch_max(mark_code(run.tick), AcqRel);
         let next_window = number << CEILING_BITS | ceiling_code(bounds.ceiling);
         if window.compare_exchange(closed.window, next_window, AcqRel, Acquire).is_err() {
-            return Err(NotReopened::Overtaken);
+            return Err(NotBegun::Overtaken);
         }
         let (begun, last) = (mark_of(marks[counter].load(Acquire)), high.marks[counter]);
         // A word of 0 is damage, so no run begins in tick 0.
@@ -195,12 +165,12 @@ impl<M: Borrow<Cells>> Sequence<M> {
             _ => above(begun),
         };
         if tick > shape.last_tick {
-            return Err(NotReopened::Ended);
+            return Err(NotBegun::Ended);
         }
         let open = shape.pack(Run { tick, counter, next, lead: 0 });
         match word.compare_exchange(closed.word, open, AcqRel, Acquire) {
             Ok(_) => Ok(WindowNumber(number)),
-            Err(_) => Err(NotReopened::Overtaken),
+            Err(_) => Err(NotBegun::Overtaken),
         }
     }
 

@@ -83,7 +83,7 @@ impl Scenario {
                 (a.at, a.lost) = (At::LoadBegin, NEVER);
             }
             At::LoadBegin => {
-                a.seen = s.pages[at].word;
+                (a.seen, a.window) = (s.pages[at].word, s.pages[at].window);
                 let is_begun = a.seen != self.not_begun();
                 if is_begun {
                     *a = a.rest();
@@ -100,13 +100,16 @@ impl Scenario {
                     let before = if self.has(Fault::BeginsTooLow) { NEVER } else { page.before };
                     page.floor = page.floor.max(before).max(a.now);
                 }
+                a.at = At::WindowBegin;
+            }
+            At::WindowBegin if s.pages[at].window != a.window => a.at = At::LoadBegin,
+            At::WindowBegin => {
+                s.pages[at].window += 1;
                 a.at = At::SwapBegin;
             }
+            At::SwapBegin if s.pages[at].word != a.seen => a.at = At::LoadBegin,
             At::SwapBegin => {
-                let page = &mut s.pages[at];
-                if page.word == a.seen {
-                    page.word = Word { tick: a.now, next: self.numbers, lead: 0 };
-                }
+                s.pages[at].word = Word { tick: a.now, next: self.numbers, lead: 0 };
                 *a = a.rest();
             }
             _ => {}

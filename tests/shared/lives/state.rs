@@ -87,6 +87,7 @@ pub enum At {
     LoadBegin,
     ClockBegin,
     FloorBegin,
+    WindowBegin,
     SwapBegin,
     // Obtains a page.
     Map,
