@@ -294,16 +294,22 @@ impl Page {
     /// Pages follow each other, and none issues after it has lost its name. So no earlier page of the node has issued above
     /// the tick that `now` returns, and this page begins above it. After other pages that tick is the floor: a later
     /// rollback stays above their IDs. On a node's first page a rollback is like any other. There, a wait until a tick of more
-    /// than 1 ms ends would be long, and IDs begin within it.
+    /// than 1 ms ends would be long, and IDs begin within it: in tick 0 at the second number, since a word of 0 is damage.
     pub fn begin_free(&self, now: impl Fn() -> Tick) {
         let (sequence, layout) = (self.sequence(), self.header().node.layout());
         while let Some(closed) = sequence.closed().filter(|_| !sequence.is_begun()) {
-            let (now, before) = (now().min(layout.last_tick()), sequence.before());
+            let (now, before) = (now().clamp(0, layout.last_tick()), sequence.before());
             let floor = if before == NEVER { NEVER } else { now.max(before) };
             let mut high = HighMarks::default();
-            high.marks[0] = now - Tick::from(layout.tick_ms > 1);
+            let all = layout.last_sequence() + 1;
+            let used;
+            (high.marks[0], used) = match now {
+                _ if layout.tick_ms == 1 => (now, all),
+                0 => (0, 1),
+                _ => (now - 1, all),
+            };
             let window = Window { floor, ceiling: Tick::MAX };
-            let begun = self.begin(&closed, window, &high, Some(layout.last_sequence() + 1));
+            let begun = self.begin(&closed, window, &high, Some(used));
             if begun != Err(NotBegun::Overtaken) {
                 return;
             }
