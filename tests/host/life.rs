@@ -462,6 +462,31 @@ fn a_reset_ends_a_wait_for_removed_pages() {
 }
 
 #[test]
+fn a_page_behind_a_damaged_marker_is_not_the_node_s_first() {
+    for tick_ms in TICKS {
+        let (shared, clock) = (memory(), TestClock::at(START));
+        let directory = directory(shared.path());
+        let node = Node::new(Layout { tick_ms, ..Layout::NODE }, 1, 1).unwrap();
+        let first = open(&directory, node, clock.clone()).unwrap();
+        clock.set(START + 1);
+        draw(&first, 1).unwrap();
+        drop(first);
+        let page = directory.page_of(&node);
+        fs::remove_file(&page).unwrap();
+        // What the node's last page has issued is unknown now.
+        let marker = File::options().write(true).open(page.with_extension("born")).unwrap();
+        marker.set_len(10).unwrap();
+        let next = open(&directory, node, clock.clone()).unwrap();
+        for ms in [START + 1, START - 1] {
+            clock.set(ms);
+            assert!(matches!(draw(&next, 1), Err(Stall::AtFloor { .. })));
+        }
+        clock.set(START + 1 + tick_ms);
+        draw(&next, 1).unwrap();
+    }
+}
+
+#[test]
 fn lost_pages_are_unmapped() {
     let life = Life::new(1);
     let user = life.plain().unwrap();
