@@ -88,7 +88,7 @@ const PRELUDE = `
   time.blockNow = () => shown();
   const { SnowFlake, layouts } = require(${JSON.stringify(entry)});
   const native = require(${JSON.stringify(entry.replace('index.js', 'native.js'))});
-  const { createDrawer } = require(${JSON.stringify(entry.replace('index.js', 'generator/draw.js'))});
+  const { Drawer } = require(${JSON.stringify(entry.replace('index.js', 'generator/draw.js'))});
   const turn = () => new Promise(setImmediate);
   const node = { datacenterId: 1, workerId: 1, layout: ${JSON.stringify(wide)} };
   const request = (workerId) => ({
@@ -99,7 +99,7 @@ const PRELUDE = `
   function counted(channel, lease) {
     const { refill } = channel;
     channel.refill = (memory) => { calls++; return refill(memory); };
-    return createDrawer(channel, request(1), lease);
+    return new Drawer(channel, request(1), lease);
   }
   const msOf = (id) => SnowFlake.parse(id, node.layout).timestamp;
   /** Stops the clock within a ms of whose block some IDs are left. */

@@ -9,7 +9,7 @@ const { tmpdir } = require('node:os');
 const { dirname, join } = require('node:path');
 const { after, test } = require('node:test');
 
-const { createDrawer } = require('../../js/generator/draw.js');
+const { Drawer } = require('../../js/generator/draw.js');
 const native = require('../../js/native.js');
 const { removeDirectory } = require('../support/own-directory.js');
 const { requestOf } = require('../support/request.js');
@@ -107,7 +107,7 @@ test('numbers that are none end no process', () => {
 
 test('an instance whose memory was detached is refused, and closes', async () => {
   const channel = native.open(request());
-  const drawer = createDrawer(channel, request());
+  const drawer = new Drawer(channel, request());
   drawer.nextId();
   detach(channel.memory);
   await undefined;

@@ -7,25 +7,30 @@ const { base32Head, pairOf } = require('../ids/text.js');
 /** '00' to 'ZZ'. Created on first use: not every application uses base32. */
 let table;
 
-/**
- * @param halves a block's IDs as halves, low before high
- * @returns a function that returns the text of the ID at an index
- */
-function createBase32Speller(halves) {
-  let head;
-  let lowOfHead;
-  let highOfHead;
-  return (index) => {
-    const low = halves[2 * index];
-    const high = halves[2 * index + 1];
-    if (high !== highOfHead || low >>> 10 !== lowOfHead) {
+class Base32Speller {
+  // Own properties: somebody may have put others on Object.prototype.
+  halves;
+  head;
+  lowOfHead = -1;
+  highOfHead = -1;
+
+  /** @param halves a block's IDs as halves, low before high */
+  constructor(halves) {
+    this.halves = halves;
+  }
+
+  /** The text of the ID at an index. */
+  spell(index) {
+    const low = this.halves[2 * index];
+    const high = this.halves[2 * index + 1];
+    if (high !== this.highOfHead || low >>> 10 !== this.lowOfHead) {
       table ??= Array.from({ length: 1024 }, (_, bits) => pairOf(bits));
-      head = base32Head(low, high);
-      lowOfHead = low >>> 10;
-      highOfHead = high;
+      this.head = base32Head(low, high);
+      this.lowOfHead = low >>> 10;
+      this.highOfHead = high;
     }
-    return head + table[low & 1023];
-  };
+    return this.head + table[low & 1023];
+  }
 }
 
-module.exports = { createBase32Speller };
+module.exports = { Base32Speller };

@@ -29,8 +29,8 @@ const { blockNow, callAtEndOfTurn } = require('../time.js');
 const { widthOf } = require('../ids/presets.js');
 const { refusalError } = require('../refusals.js');
 const { copyIds, exactNumber, lengthOf, readId } = require('./arguments.js');
-const { createBase32Speller } = require('./base32.js');
-const { createSpeller } = require('./digits.js');
+const { Base32Speller } = require('./base32.js');
+const { Speller } = require('./digits.js');
 const { createOwnClock, createQueue } = require('./waiting.js');
 
 /** The offsets in a channel's memory, in units of 8 bytes and of 4: src/binding/memory.rs. */
@@ -44,260 +44,295 @@ const { BigUint64Array: Ids, Float64Array: Times, Uint32Array: Halves } = global
 /** Fewer IDs are drawn faster one by one than by a call for the batch. */
 const FEW_IDS = 65;
 
+// Without a clock each ID takes a call: the rest of a booked block is given back.
+const now = blockNow ?? (() => Number.NaN);
+
 /**
- * The functions of one instance.
+ * The draws of one instance.
  *
  * Code of the application (a channel's subscribers, `clock`, `onRejectedTake`) may call any of these
  * functions. So each function commits its state before it calls the application, and reads it anew after.
- *
- * @param channel a channel of native `open`
- * @param settings the result of `readOptions`
- * @param lease the lease of its slot, if there is one
- * @param onRejected when no ID is available at once: 'wait', 'throw' or a function that returns an ID
  */
-function createDrawer(channel, settings, lease, onRejected = 'wait') {
-  const { memory, refill: refillOf } = channel;
-  const { clock } = settings;
-  const mayWait = onRejected === 'wait';
-  const ids = new Ids(memory);
-  const halves = new Halves(memory);
-  const { reset, spell } = createSpeller(ids, halves);
-  const spellBase32 = createBase32Speller(halves);
+class Drawer {
+  // Own properties: somebody may have put others on Object.prototype.
+  ids;
+  halves;
   /** The ms of the block. Native code may end the block. */
-  const reserved = new Times(memory, RESERVED_MS * 8, 1);
-  // Without a clock each ID takes a call: the rest of a booked block is given back.
-  const now = blockNow ?? (() => Number.NaN);
-  if (blockNow === undefined) halves[MOST_CHECKED] = 1;
-  const own = clock && createOwnClock(channel, settings, reserved, drop, getReporter);
-  const tryOnce = own?.refill ?? (() => channel.tryRefill(memory));
-  const refill = own?.refillOrWait ?? (mayWait ? () => refillOf(memory) : tryOnce);
-  /** Created on first use. */
-  let reporter;
-  let queue;
-
+  reserved;
   // ids[next] to ids[end - 1] are left in the block.
-  let next = 0;
-  let end = 0;
+  next = 0;
+  end = 0;
   /** Whether each draw reads the clock first. */
-  let isChecked = true;
-  let isWatched = false;
-
-  function nextId() {
-    if (next === end || (isChecked && now() !== reserved[0])) {
-      const refusal = draw(refill);
-      if (refusal !== undefined) return refuse(refusal);
-    }
-    return ids[next++];
-  }
-
-  function nextIdString() {
-    if (next === end || (isChecked && now() !== reserved[0])) {
-      const refusal = draw(refill);
-      if (refusal !== undefined) return String(refuse(refusal));
-    }
-    return takeString();
-  }
-
-  function nextIdBase32() {
-    const refusal = isSpent() ? draw(refill) : undefined;
-    return refusal === undefined ? spellBase32(next++) : writeBase32(refuse(refusal));
-  }
-
+  isChecked = true;
+  isWatched = false;
+  /** Whether the last reservation has events to publish. */
+  hasNews = false;
+  channel;
+  refillOf;
+  settings;
+  lease;
+  onRejected;
+  speller;
+  base32;
+  /** Reserves by the application's clock, if it has one. */
+  own;
+  // Created on first use.
+  reporter;
+  queue;
+  // Functions that work detached.
+  nextId;
+  nextIdString;
+  nextIdBase32;
   /** Of a layout of at most 53 bits. */
-  function nextIdNumber() {
-    const refusal = isSpent() ? draw(refill) : undefined;
-    if (refusal !== undefined) return exactNumber(refuse(refusal));
-    const at = 2 * next++;
-    return halves[at + 1] * 2 ** 32 + halves[at];
+  nextIdNumber;
+
+  /**
+   * @param channel a channel of native `open`
+   * @param settings the result of `readOptions`
+   * @param lease the lease of its slot, if there is one
+   * @param onRejected when no ID is available at once: 'wait', 'throw' or a function that returns an ID
+   */
+  constructor(channel, settings, lease, onRejected = 'wait') {
+    const { memory } = channel;
+    const ids = new Ids(memory);
+    const halves = new Halves(memory);
+    const reserved = new Times(memory, RESERVED_MS * 8, 1);
+    this.ids = ids;
+    this.halves = halves;
+    this.reserved = reserved;
+    this.channel = channel;
+    this.refillOf = channel.refill;
+    this.settings = settings;
+    this.lease = lease;
+    this.onRejected = onRejected;
+    this.speller = new Speller(ids, halves);
+    this.base32 = new Base32Speller(halves);
+    if (blockNow === undefined) halves[MOST_CHECKED] = 1;
+    if (settings.clock) {
+      const drop = () => this.drop();
+      this.own = createOwnClock(channel, settings, reserved, drop, () => this.getReporter());
+    }
+    this.nextId = () => {
+      if (this.next === this.end || (this.isChecked && now() !== reserved[0])) {
+        const refusal = this.draw();
+        if (refusal !== undefined) return this.refuse(refusal);
+      }
+      return ids[this.next++];
+    };
+    this.nextIdString = () => {
+      if (this.next === this.end || (this.isChecked && now() !== reserved[0])) {
+        const refusal = this.draw();
+        if (refusal !== undefined) return String(this.refuse(refusal));
+      }
+      return this.takeString();
+    };
+    this.nextIdBase32 = () => {
+      const refusal = this.isSpent() ? this.draw() : undefined;
+      if (refusal !== undefined) return writeBase32(this.refuse(refusal));
+      return this.base32.spell(this.next++);
+    };
+    this.nextIdNumber = () => {
+      const refusal = this.isSpent() ? this.draw() : undefined;
+      if (refusal !== undefined) return exactNumber(this.refuse(refusal));
+      const at = 2 * this.next++;
+      return halves[at + 1] * 2 ** 32 + halves[at];
+    };
   }
 
   /** Whether the next ID needs another block. */
-  function isSpent() {
-    return next === end || (isChecked && now() !== reserved[0]);
+  isSpent() {
+    return this.next === this.end || (this.isChecked && now() !== this.reserved[0]);
   }
 
-  function take() {
-    return ids[next++];
+  take() {
+    return this.ids[this.next++];
   }
 
-  function takeString() {
-    return spell(next++);
+  takeString() {
+    return this.speller.spell(this.next++);
   }
-
-  /** Whether the last reservation has events to publish. */
-  let hasNews = false;
 
   /** Reserves a block, and publishes the events. Returns the refusal, if there is one. */
-  function draw(fill) {
-    const refusal = reserve(fill);
-    if (!hasNews) return refusal;
-    getReporter().report();
+  draw(mayWait = this.onRejected === 'wait') {
+    const refusal = this.reserve(mayWait);
+    if (!this.hasNews) return refusal;
+    this.getReporter().report();
     // Subscribers may have drawn the whole block. Later events wait for the next draw: else this may not end.
-    return refusal === undefined && next === end ? reserve(fill) : refusal;
+    return refusal === undefined && this.next === this.end ? this.reserve(mayWait) : refusal;
   }
 
-  function reserve(fill) {
-    leave();
-    const length = fill();
-    next = 0;
-    end = Math.abs(length);
-    reset();
-    hasNews = length <= 0;
-    if (end === 0) return readRefusal();
-    const advice = halves[ADVICE];
-    isChecked = advice !== FREE;
-    if (advice === WATCH && !isWatched) watch();
+  reserve(mayWait) {
+    this.leave();
+    const length = this.refill(mayWait);
+    this.next = 0;
+    this.end = Math.abs(length);
+    this.speller.reset();
+    this.hasNews = length <= 0;
+    if (this.end === 0) return this.readRefusal();
+    const advice = this.halves[ADVICE];
+    this.isChecked = advice !== FREE;
+    if (advice === WATCH && !this.isWatched) this.watch();
     return undefined;
   }
 
-  /** The next native call gives back the rest of the block. */
-  function leave() {
-    halves[UNUSED] = end - next;
-    next = end;
+  refill(mayWait) {
+    const { channel, own, refillOf } = this;
+    if (own !== undefined) return mayWait ? own.refillOrWait() : own.refill();
+    return mayWait ? refillOf(channel.memory) : channel.tryRefill(channel.memory);
   }
 
-  function readRefusal() {
-    const refusal = channel.refusal();
+  /** The next native call gives back the rest of the block. */
+  leave() {
+    this.halves[UNUSED] = this.end - this.next;
+    this.next = this.end;
+  }
+
+  readRefusal() {
+    const refusal = this.channel.refusal();
     // The next caller may find the lease renewed.
-    if (refusal.kind === 'ceiling') lease?.wantRenewal?.();
+    if (refusal.kind === 'ceiling') this.lease?.wantRenewal?.();
     return refusal;
   }
 
   /** Without an ID: throws, or returns an ID of the application. */
-  function refuse(refusal) {
-    const error = errorOf(refusal);
+  refuse(refusal) {
+    const { onRejected, settings } = this;
+    const error = this.errorOf(refusal);
     if (typeof onRejected !== 'function') throw error;
     return readId(onRejected(error), widthOf(settings.layout));
   }
 
-  function errorOf(refusal) {
-    return refusalError(refusal, settings, lease?.report());
+  errorOf(refusal) {
+    return refusalError(refusal, this.settings, this.lease?.report());
   }
 
-  function getReporter() {
-    reporter ??= createReporter(channel, settings, lease);
-    return reporter;
+  getReporter() {
+    this.reporter ??= createReporter(this.channel, this.settings, this.lease);
+    return this.reporter;
   }
 
-  function watch() {
-    isWatched = true;
-    halves[IS_WATCHED] = 1;
-    callAtEndOfTurn(endTurn);
+  watch() {
+    this.isWatched = true;
+    this.halves[IS_WATCHED] = 1;
+    callAtEndOfTurn(() => this.endTurn());
   }
 
-  function endTurn() {
-    isWatched = false;
-    halves[IS_WATCHED] = 0;
-    isChecked = true;
-    drop();
+  endTurn() {
+    this.isWatched = false;
+    this.halves[IS_WATCHED] = 0;
+    this.isChecked = true;
+    this.drop();
   }
 
   /** Gives back the rest of the block. */
-  function drop() {
-    if (next === end) return;
-    const unused = end - next;
-    next = end;
-    channel.giveBack(memory, unused);
+  drop() {
+    if (this.next === this.end) return;
+    const unused = this.end - this.next;
+    this.next = this.end;
+    this.channel.giveBack(this.channel.memory, unused);
   }
 
-  function nextIds(count) {
+  nextIds(count) {
     const batch = new BigUint64Array(count);
-    if (count >= FEW_IDS && clock === undefined) return fill(batch);
-    const isEmpty = isSpent();
-    if (isEmpty || count > end - next) return drawEach(batch, take, isEmpty);
+    if (count >= FEW_IDS && this.own === undefined) return this.fill(batch);
+    const isEmpty = this.isSpent();
+    const { ids, next } = this;
+    if (isEmpty || count > this.end - next) return this.drawEach(batch, false, isEmpty);
     for (let n = 0; n < count; n++) batch[n] = ids[next + n];
-    next += count;
+    this.next = next + count;
     return batch;
   }
 
   /** Fills an array of the application. If refused, the array holds zeros. */
-  function fillIds(array) {
-    return clock === undefined ? fill(array) : fillEach(array);
+  fillIds(array) {
+    return this.own === undefined ? this.fill(array) : this.fillEach(array);
   }
 
   /** One native call, across as many ticks as it takes: all of the batch or, if refused, nothing. */
-  function fill(batch) {
+  fill(batch) {
+    const { channel, onRejected } = this;
     // The rest of the block comes before newly reserved IDs.
-    leave();
-    const filled = channel.fill(memory, batch, mayWait);
+    this.leave();
+    const filled = channel.fill(channel.memory, batch, onRejected === 'wait');
     if (filled > 0) return batch;
-    const refusal = filled === 0 ? readRefusal() : undefined;
-    getReporter().report();
+    const refusal = filled === 0 ? this.readRefusal() : undefined;
+    this.getReporter().report();
     if (refusal === undefined) return batch;
-    if (typeof onRejected !== 'function') throw errorOf(refusal);
-    return fillEach(batch);
+    if (typeof onRejected !== 'function') throw this.errorOf(refusal);
+    return this.fillEach(batch);
   }
 
-  function fillEach(array) {
-    const drawn = drawEach(new BigUint64Array(lengthOf(array)), take, isSpent());
-    copyIds(array, drawn, channel);
+  fillEach(array) {
+    const drawn = this.drawEach(new BigUint64Array(lengthOf(array)), false, this.isSpent());
+    copyIds(array, drawn, this.channel);
     return array;
   }
 
   /** Draws all of a batch, one by one; if refused, nothing. One call reads the clock once. */
-  function drawEach(batch, takeOne, startsEmpty) {
+  drawEach(batch, isText, startsEmpty) {
     /** The indices of IDs that the application has returned. */
     let others;
     let n = 0;
     let isEmpty = startsEmpty;
     try {
       for (; n < batch.length; n++) {
-        const refusal = isEmpty || next === end ? draw(refill) : undefined;
+        const refusal = isEmpty || this.next === this.end ? this.draw() : undefined;
         isEmpty = false;
         if (refusal !== undefined) {
-          const id = refuse(refusal);
-          batch[n] = takeOne === take ? id : String(id);
+          const id = this.refuse(refusal);
+          batch[n] = isText ? String(id) : id;
           others ??= new Set();
           others.add(n);
         } else {
-          batch[n] = takeOne();
+          batch[n] = isText ? this.takeString() : this.take();
         }
       }
       return batch;
     } catch (failure) {
-      drop();
+      this.drop();
       const drawn = [...batch.slice(0, n)].filter((_, index) => !others?.has(index));
-      channel.takeBack(BigUint64Array.from(drawn, BigInt));
+      this.channel.takeBack(BigUint64Array.from(drawn, BigInt));
       throw failure;
     }
   }
 
-  function nextIdStrings(count) {
+  nextIdStrings(count) {
     const batch = new Array(count);
-    const isEmpty = isSpent();
-    if (isEmpty || count > end - next) return drawEach(batch, takeString, isEmpty);
-    for (let n = 0; n < count; n++) batch[n] = takeString();
+    const isEmpty = this.isSpent();
+    if (isEmpty || count > this.end - this.next) return this.drawEach(batch, true, isEmpty);
+    for (let n = 0; n < count; n++) batch[n] = this.takeString();
     return batch;
   }
 
-  function nextIdAsync() {
-    return queue?.isServing || isSpent() ? nextIdLater() : Promise.resolve(ids[next++]);
+  nextIdAsync() {
+    return this.queue?.isServing || this.isSpent()
+      ? this.nextIdLater()
+      : Promise.resolve(this.take());
   }
 
-  function nextIdLater() {
+  nextIdLater() {
     // An exception in here becomes a rejection.
     return new Promise((resolve, reject) => {
-      if (!queue?.isServing && draw(tryOnce) === undefined) resolve(ids[next++]);
-      else getQueue().add(resolve, reject);
+      if (!this.queue?.isServing && this.draw(false) === undefined) resolve(this.take());
+      else this.getQueue().add(resolve, reject);
     });
   }
 
-  function getQueue() {
-    const tryDraw = () => (isSpent() ? draw(tryOnce) : undefined);
-    queue ??= createQueue(settings, lease, { tryDraw, take, refuse, getReporter });
-    return queue;
+  getQueue() {
+    this.queue ??= createQueue(this.settings, this.lease, {
+      tryDraw: () => (this.isSpent() ? this.draw(false) : undefined),
+      take: () => this.take(),
+      refuse: (refusal) => this.refuse(refusal),
+      getReporter: () => this.getReporter(),
+    });
+    return this.queue;
   }
 
   /** Gives back the rest of the block. Waiting calls try again, and find the channel closed. */
-  function close() {
-    drop();
-    queue?.wake();
+  close() {
+    this.drop();
+    this.queue?.wake();
   }
-
-  return {
-    ...{ nextId, nextIdString, nextIdBase32, nextIdNumber, nextIds, fillIds, nextIdStrings },
-    ...{ nextIdAsync, drop, close },
-  };
 }
 
-module.exports = { createDrawer };
+module.exports = { Drawer };

@@ -7,7 +7,7 @@ const { uidString } = require('../ids/uid-string.js');
 const { argumentError, configError } = require('../errors.js');
 const { isTarget, readCount, readFields, readId } = require('./arguments.js');
 const { unixMs } = require('../checks.js');
-const { createDrawer } = require('./draw.js');
+const { Drawer } = require('./draw.js');
 const { unixNow } = require('../time.js');
 const { warnOfEnd } = require('../warnings.js');
 
@@ -73,7 +73,7 @@ class Generator {
     this.#settings = settings;
     this.#channel = channel;
     this.#lease = lease;
-    this.#drawer = createDrawer(channel, settings, lease, onRejectedTake);
+    this.#drawer = new Drawer(channel, settings, lease, onRejectedTake);
     const { layout, datacenterId, workerId } = settings;
     this.#codec = codecOf(layout);
     if (settings.clock === undefined && timeLeft(layout) < YEAR_MS) {

@@ -44,6 +44,8 @@ impl Entry {
         generator.start_above(self.reached());
         let mut one = Use { generator, held, users: 0, threads: 0, second_users: None };
         let share = self.share(&mut one, request);
+        // Mostly the only one.
+        tenancy.uses.reserve_exact(1);
         tenancy.uses.push(one);
         share
     }
