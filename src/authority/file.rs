@@ -138,17 +138,9 @@ impl FileStore {
     }
 }
 
-/// A slot's file and record, or the reason it is unusable.
-pub struct Found {
-    /// The path.
-    pub path: PathBuf,
-    /// The record.
-    pub record: Result<Record, Failure>,
-}
-
-/// Reads the records of all slots in a directory. Changes nothing.
-pub fn look(directory: &Path) -> Result<Vec<Found>, Failure> {
-    let found = |path: PathBuf| Found { record: read(path.clone()), path };
+/// The slots in a directory: the path and the record of each, or the reason why it is unusable. Changes nothing.
+pub fn look(directory: &Path) -> Result<Vec<(PathBuf, Result<Record, Failure>)>, Failure> {
+    let found = |path: PathBuf| (path.clone(), read(path));
     Ok(paths(directory)?.into_iter().map(found).collect())
 }
 

@@ -165,7 +165,7 @@ impl Record {
         if self.node.layout() == layout {
             return Ok(());
         }
-        let layouts: Vec<Fault> = [self.node.layout(), layout].map(described).into();
+        let layouts: Vec<Fault> = [self.node.layout(), layout].map(Layout::described).into();
         Err(fault!("slot-layout", place: path, layouts).into())
     }
 
@@ -184,20 +184,6 @@ impl Record {
     pub fn ticks(&self, ms: i64) -> Tick {
         ms / self.node.layout().tick_ms + 1
     }
-}
-
-/// A layout as a part of a fault.
-pub fn described(layout: &Layout) -> Fault {
-    fault!(
-        "layout",
-        timestampBits: layout.timestamp_bits,
-        datacenterBits: layout.datacenter_bits,
-        workerBits: layout.worker_bits,
-        clockBackBits: layout.clock_back_bits,
-        sequenceBits: layout.sequence_bits,
-        tickMs: layout.tick_ms,
-        epoch: layout.epoch_ms,
-    )
 }
 
 #[cfg(test)]

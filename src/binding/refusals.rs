@@ -3,8 +3,8 @@
 use super::leases::LeaseMachine;
 use super::values::{end_of, report};
 use crate::authority::lease::{Holder, Limits, Refusal};
-use crate::authority::record::described;
 use crate::core::fault::{Fault, Value, fault};
+use crate::core::layout::Layout;
 
 /// The most characters that are shown of a host's name, which anybody may have written: the most of a DNS name.
 const MOST_OF_HOST: usize = 255;
@@ -26,7 +26,7 @@ impl LeaseMachine {
                 return report!(kind: "refused", ms, until: "slot", fault);
             }
             Refusal::Layout(layout) => {
-                let layouts: Vec<Fault> = [&layout, &terms.layout].map(described).into();
+                let layouts: Vec<Fault> = [&layout, &terms.layout].map(Layout::described).into();
                 fault!("store-layout", store, layouts)
             }
             Refusal::Limits(recorded) => {

@@ -1,21 +1,21 @@
 //! Reports on the host's pages and the slots of a directory, and resets of both. Times in Unix ms.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 
 use super::values::{GivenLayout, answer, end_of, layout_of, or_null, report};
 use crate::authority::Holder;
-use crate::authority::file::{FileStore, Found, look};
+use crate::authority::file::{FileStore, look};
 use crate::authority::record::{Record, Skip};
 use crate::authority::reset::{self, Plan, Reset};
 use crate::core::clock::{Clock, SystemClock};
-use crate::core::fault::{Fault, Value};
+use crate::core::fault::{Failure, Fault, Value};
 use crate::core::layout::Tick;
 use crate::core::node::Node;
 use crate::core::sequencer::{HighMarks, NEVER};
-use crate::pages::{self, Directory, Process, Snapshot};
+use crate::pages::{Directory, Process, Snapshot};
 
 /// The pages that this user's processes share on this host; none where the system has no directory for them.
 #[napi(catch_unwind)]
@@ -30,9 +30,8 @@ pub fn host_pages(shared: Option<String>) -> Either<Option<Value>, Fault> {
 }
 
 /// The contents of a page, or the reason why it is unusable.
-fn page_of(found: pages::Found) -> Value {
-    let path = found.path;
-    let Snapshot { header, processes, leasing } = match found.snapshot {
+fn page_of((path, snapshot): (PathBuf, Result<Snapshot, Failure>)) -> Value {
+    let Snapshot { header, processes, leasing } = match snapshot {
         Ok(snapshot) => snapshot,
         Err(error) => return report!(path, fault: error.fault),
     };
@@ -63,9 +62,8 @@ fn process_of(process: &Process) -> Value {
 }
 
 /// The contents of a slot's file, or the reason why it is unusable. `pages` are this host's.
-fn slot_of(found: Found, pages: &[Snapshot]) -> Value {
-    let path = found.path;
-    let Record { node, ceiling, holder, page, .. } = match found.record {
+fn slot_of((path, record): (PathBuf, Result<Record, Failure>), pages: &[Snapshot]) -> Value {
+    let Record { node, ceiling, holder, page, .. } = match record {
         Ok(record) => record,
         Err(error) => return report!(path, fault: error.fault),
     };
@@ -138,7 +136,7 @@ pub fn slots_in(directory: String, shared: Option<String>) -> Either<Vec<Value>,
     // Unreadable pages do not hide the files.
     let host = Directory::find(shared.as_deref().map(Path::new)).ok().flatten();
     let pages = host.and_then(|host| host.pages().ok()).unwrap_or_default();
-    let pages: Vec<_> = pages.into_iter().filter_map(|page| page.snapshot.ok()).collect();
+    let pages: Vec<_> = pages.into_iter().filter_map(|(_, page)| page.ok()).collect();
     let report = |found| slot_of(found, &pages);
     answer(|| Ok(look(Path::new(&directory))?.into_iter().map(report).collect()))
 }

@@ -97,15 +97,7 @@ impl FromNapiValue for GivenLayout {
 
 /// A layout in a report.
 pub fn layout_of(layout: &Layout) -> Value {
-    report!(
-        timestampBits: layout.timestamp_bits,
-        datacenterBits: layout.datacenter_bits,
-        workerBits: layout.worker_bits,
-        clockBackBits: layout.clock_back_bits,
-        sequenceBits: layout.sequence_bits,
-        tickMs: layout.tick_ms,
-        epoch: layout.epoch_ms,
-    )
+    Value::Record(layout.described().values)
 }
 
 /// The last ms of a tick.

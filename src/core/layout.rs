@@ -119,6 +119,20 @@ impl Layout {
         tick.saturating_mul(self.tick_ms).saturating_add(self.epoch_ms)
     }
 
+    /// Its values, for `js/`.
+    pub fn described(&self) -> Fault {
+        fault!(
+            "layout",
+            timestampBits: self.timestamp_bits,
+            datacenterBits: self.datacenter_bits,
+            workerBits: self.worker_bits,
+            clockBackBits: self.clock_back_bits,
+            sequenceBits: self.sequence_bits,
+            tickMs: self.tick_ms,
+            epoch: self.epoch_ms,
+        )
+    }
+
     /// The first Unix ms after the last tick of the layout. Saturates.
     pub fn end_ms(&self) -> i64 {
         self.tick_start_ms(self.last_tick() + 1)

@@ -150,12 +150,6 @@ impl Generator {
         self.max_ahead.saturating_mul(self.node.layout().tick_ms)
     }
 
-    /// Rounds `ms` down to whole ticks.
-    pub fn whole_ticks(&self, ms: i64) -> i64 {
-        let tick_ms = self.node.layout().tick_ms;
-        ms / tick_ms * tick_ms
-    }
-
     /// The highest tick that the node's IDs have reached, here or before; [`NEVER`] if there were none.
     pub fn highest(&self) -> Tick {
         self.page().sequence().highest()

@@ -32,15 +32,6 @@ pub struct Directory {
     named: Option<PathBuf>,
 }
 
-/// A page's file and content, or the reason it is unusable.
-#[derive(Debug)]
-pub struct Found {
-    /// The path.
-    pub path: PathBuf,
-    /// The content.
-    pub snapshot: Result<Snapshot, Failure>,
-}
-
 impl Directory {
     /// The directory in the system's default parent, or in the one that `SNOWDRIFT_SHARED` names. Creates it when
     /// missing. None where the system has no default parent and no name is given.
@@ -108,12 +99,9 @@ impl Directory {
         Header { boot_id, uid, ..Header::new(*node, terms) }
     }
 
-    /// This user's pages, sorted by name.
-    pub fn pages(&self) -> Result<Vec<Found>, Failure> {
-        let found = |(path, page): (_, Result<Page, Failure>)| Found {
-            path,
-            snapshot: page.map(|page| page.snapshot()),
-        };
+    /// This user's pages, sorted by name: the content of each, or the reason why it is unusable.
+    pub fn pages(&self) -> Result<Vec<(PathBuf, Result<Snapshot, Failure>)>, Failure> {
+        let found = |(path, page): (_, Result<Page, _>)| (path, page.map(|page| page.snapshot()));
         Ok(self.mapped("")?.map(found).collect())
     }
 

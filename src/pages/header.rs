@@ -118,11 +118,6 @@ impl Authority {
         }
     }
 
-    /// Whether it is a lease from a store.
-    pub fn is_lease(self) -> bool {
-        matches!(self, Authority::Lease { .. })
-    }
-
     /// Whether it is the record of a slot that the host's processes lease.
     pub fn is_host_lease(self) -> bool {
         matches!(self, Authority::Record { is_leased: true, .. })

@@ -337,7 +337,7 @@ impl Page {
         } else if theirs.authority == ours.authority {
             let (theirs, ours) = (ms(theirs.max_ahead), ms(ours.max_ahead));
             fault!("page-max-ahead", place, pid, theirs, ours)
-        } else if ours.authority.is_lease() {
+        } else if let Authority::Lease { .. } = ours.authority {
             fault!("page-lease", place, pid)
         } else {
             fault!("page-record", place, pid)

@@ -49,7 +49,7 @@ mod sweep;
 mod tokens;
 
 pub use contents::{Kept, Leasing, Loss};
-pub use directory::{Directory, Found};
+pub use directory::Directory;
 pub use header::{Authority, BootId, Header, Terms};
 pub use lease::LeasesLock;
 pub use page::{Memory, Page, Snapshot};

@@ -16,6 +16,7 @@ use crate::core::layout::Tick;
 use crate::core::node::Node;
 use crate::core::sequencer::NEVER;
 use crate::generator::Generator;
+use crate::pages::Terms;
 
 /// The longest wait for another thread that takes or releases the same slot. Shorter than a constructor's wait for
 /// the disk, so that the constructor can report this reason.
@@ -171,13 +172,12 @@ impl Tenancy {
                 (Held::Free, _) => is_elsewhere.then(elsewhere),
             };
             // All users at one time agree on it; the first one decides.
-            let in_force = one.generator.max_ahead_ms();
             return match conflict {
                 Some(fault) => Err(fault.into()),
-                None if in_force == one.generator.whole_ticks(request.max_ahead_ms) => {
-                    Ok(Some(one))
+                None if one.terms().max_ahead == request.max_ahead() => Ok(Some(one)),
+                None => {
+                    Err(fault!("open-max-ahead", maxAhead: one.generator.max_ahead_ms()).into())
                 }
-                None => Err(fault!("open-max-ahead", maxAhead: in_force).into()),
             };
         }
         match request.by {
@@ -217,7 +217,11 @@ impl Use {
 
     /// Whether the host's processes have leased the slot.
     pub fn is_host_lease(&self) -> bool {
-        self.generator.page().header().terms.authority.is_host_lease()
+        self.terms().authority.is_host_lease()
+    }
+
+    fn terms(&self) -> Terms {
+        self.generator.page().header().terms
     }
 
     /// Other users of the machine who have the same node open.

@@ -92,7 +92,7 @@ impl Request {
         }
         let found = Directory::find(self.shared.as_deref())?;
         if found.is_none() && self.scope == Scope::Host {
-            return Err(no_memory());
+            return Err(fault!("no-shared-memory").into());
         }
         Ok(found)
     }
@@ -109,8 +109,4 @@ impl Request {
     pub(super) fn max_ahead(&self) -> Tick {
         self.max_ahead_ms / self.layout.tick_ms
     }
-}
-
-fn no_memory() -> Failure {
-    fault!("no-shared-memory").into()
 }

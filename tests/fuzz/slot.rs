@@ -43,7 +43,7 @@ fn is_taken_as_it_says(scratch: &Scratch, bytes: &[u8], said: Option<Record>) {
     let slot = said.as_ref().map_or_else(slot, |record| record.node);
     fs::write(scratch.store().path_of(&slot), bytes).expect("it is written");
     let found = file::look(scratch.path()).expect("the directory is read");
-    let is_read = matches!(&found[..], [found] if found.record.is_ok());
+    let is_read = matches!(&found[..], [(_, record)] if record.is_ok());
     assert_eq!(said.is_some(), is_read, "of what is no record something is said");
     let tick = said.as_ref().map_or(9, |record| record.floor).clamp(0, slot.layout().last_tick());
     match Process::start(scratch, &slot, tick) {
@@ -51,7 +51,7 @@ fn is_taken_as_it_says(scratch: &Scratch, bytes: &[u8], said: Option<Record>) {
             let before = said.expect("what is no record is not acquired");
             let floor = if before.is_closed { before.floor } else { before.ceiling };
             assert!(process.durable.floor() >= floor);
-            let after = &file::look(scratch.path()).expect("it is read")[0].record;
+            let after = &file::look(scratch.path()).expect("it is read")[0].1;
             let after = after.as_ref().expect("its holder has written it");
             assert_eq!(after.floor, process.durable.floor());
             assert!(after.ceiling >= before.ceiling && after.generation == before.generation + 1);

@@ -433,14 +433,7 @@ fn a_page_shows_its_processes_and_a_thread_of_users() {
     let directory = directory(shared.path());
     let users = || {
         let pages = directory.pages().unwrap();
-        pages[0]
-            .snapshot
-            .as_ref()
-            .unwrap()
-            .processes
-            .iter()
-            .map(|one| one.users)
-            .collect::<Vec<_>>()
+        pages[0].1.as_ref().unwrap().processes.iter().map(|one| one.users).collect::<Vec<_>>()
     };
     let first = started(&directory, node(0)).unwrap();
     assert_eq!(users(), [1]);
@@ -461,7 +454,7 @@ fn a_page_shows_its_processes_and_a_thread_of_users() {
     assert_eq!(users().len(), 64);
     let pages = directory.pages().unwrap();
     let own = |one: &&snowdrift::pages::Process| one.pid == std::process::id() && one.is_alive();
-    assert_eq!(pages[0].snapshot.as_ref().unwrap().processes.iter().filter(own).count(), 1);
+    assert_eq!(pages[0].1.as_ref().unwrap().processes.iter().filter(own).count(), 1);
     drop(third);
     assert_eq!(users().len(), 63);
 }

@@ -43,14 +43,14 @@ fn unfair_shares(shared: &Path, directory: &Directory) -> Option<Vec<u64>> {
     let deadline = Instant::now() + Duration::from_secs(300);
     let processes = || {
         let found = directory.pages().unwrap();
-        found.first().map_or(0, |page| page.snapshot.as_ref().unwrap().processes.len())
+        found.first().map_or(0, |page| page.1.as_ref().unwrap().processes.len())
     };
     while processes() < 4 {
         assert!(Instant::now() < deadline, "the processes do not open the page");
         thread::sleep(Duration::from_millis(5));
     }
     let pages = directory.pages().unwrap();
-    let table = &pages[0].snapshot.as_ref().unwrap().processes;
+    let table = &pages[0].1.as_ref().unwrap().processes;
     for child in &drawers.children {
         assert!(table.iter().any(|one| one.pid == child.id() && one.users == 1 && one.is_alive()));
     }
@@ -94,7 +94,7 @@ fn processes_killed_at_random_under_a_moving_clock_issue_no_id_twice() {
     // All of them were on one page, whose table has no room for all that were killed.
     let pages = directory(shared.path()).pages().unwrap();
     let [page] = &pages[..] else { panic!("{pages:?}") };
-    assert!(page.snapshot.as_ref().unwrap().processes.len() <= 64);
+    assert!(page.1.as_ref().unwrap().processes.len() <= 64);
 }
 
 #[test]
