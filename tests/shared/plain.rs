@@ -34,7 +34,7 @@ impl Both {
     fn within(layout: &Layout, rules: Rules, window: Window) -> Both {
         let mut both = Both::new(layout, rules);
         both.plain.set_window(window);
-        both.shared.close();
+        both.shared.end();
         let closed = both.shared.closed().expect("closed");
         both.shared
             .begin(&closed, window, &HighMarks::default(), None)
@@ -226,7 +226,7 @@ fn a_resumed_run_goes_on_at_the_next_number_unless_the_cells_are_past_it() {
         let cells = fresh();
         let sequence = Sequence::new(&cells, &layout);
         sequence.begin(&sequence.closed().unwrap(), window, &high, None).unwrap();
-        sequence.close();
+        sequence.end();
         cells
     };
     let above = Err(Stall::SequenceExhausted { until: 72 });
@@ -234,7 +234,9 @@ fn a_resumed_run_goes_on_at_the_next_number_unless_the_cells_are_past_it() {
     assert_eq!(draw(past(), None, 71), above, "and may have used that tick");
     assert_eq!(draw(past(), Some(0), 71), Ok((71, 1, 0)), "which they have not");
     let further = past();
-    Sequence::new(&further, &layout).close();
+    let sequence = Sequence::new(&further, &layout);
+    sequence.begin(&sequence.closed().unwrap(), window, &high, None).unwrap();
+    sequence.end();
     assert_eq!(draw(further, Some(0), 72), Err(Stall::SequenceExhausted { until: 73 }));
 }
 
@@ -258,19 +260,19 @@ fn closing_tells_the_highest_tick_of_any_counter_and_reopening_starts_above() {
     reserve(10).unwrap();
     assert_eq!(sequence.high_marks().marks[..2], [90, 10]);
     let first = sequence.window_number();
-    let ended = sequence.close();
+    let ended = sequence.end();
     assert_eq!(
         (ended.high.highest(), ended.run.tick, ended.run.counter, ended.run.next),
         (90, 10, 1, 1)
     );
     assert_eq!(reserve(95), Err(Stall::AboveCeiling { ceiling: NEVER }));
-    let stale = sequence.closed().unwrap();
-    assert_eq!(sequence.close().run.next, 5, "was closed");
+    let closed = sequence.closed().unwrap();
+    assert_eq!(sequence.end().run.next, 5, "was closed");
+    assert_eq!(sequence.closed(), Some(closed), "and did not change");
     let window = Window { floor: 90, ceiling: 99 };
     let high = HighMarks::default();
-    assert_eq!(sequence.begin(&stale, window, &high, None), Err(NotBegun::Overtaken));
-    let closed = sequence.closed().unwrap();
     let second = sequence.begin(&closed, window, &high, None).unwrap();
+    assert_eq!(sequence.begin(&closed, window, &high, None), Err(NotBegun::Overtaken));
     assert_eq!(reserve(90), Err(Stall::AtFloor { until: 91 }));
     assert!(!sequence.raise_ceiling(first, 200), "a late confirmation of another window");
     assert_eq!(reserve(100), Err(Stall::AboveCeiling { ceiling: 99 }));
@@ -289,7 +291,7 @@ fn a_window_begins_above_the_marks_that_the_store_handed_over() {
     let reserve = |now: Tick| sequence.reserve(&RAISING, &mut || now, |_| 1);
     let mut high = HighMarks { current: 1, ..HighMarks::default() };
     high.marks[..2].copy_from_slice(&[50, 40]);
-    sequence.close();
+    sequence.end();
     sequence.begin(&sequence.closed().unwrap(), Window::OPEN, &high, None).unwrap();
     assert_eq!(sequence.high_marks(), high);
     assert_eq!(reserve(40), Err(Stall::SequenceExhausted { until: 41 }));
@@ -304,7 +306,7 @@ fn the_windows_of_cells_come_to_an_end() {
     let sequence = Sequence::new(Box::<Cells>::default(), &Layout::NODE);
     let high = HighMarks::default();
     let next = || {
-        sequence.close();
+        sequence.end();
         sequence.begin(&sequence.closed().unwrap(), Window::OPEN, &high, None)
     };
     for n in 1..1024 {
@@ -324,7 +326,7 @@ fn cells_that_end_before_they_begin_have_issued_nothing() {
 #[test]
 fn cells_reopen_at_the_last_tick() {
     let sequence = Sequence::new(Box::<Cells>::default(), &SMALL);
-    sequence.close();
+    sequence.end();
     let mut high = HighMarks::default();
     high.marks[0] = 254;
     sequence.begin(&sequence.closed().unwrap(), Window::OPEN, &high, None).unwrap();
@@ -437,7 +439,7 @@ fn each_layout_s_last_numbers_of_its_last_tick_are_issued_and_then_stall() {
                     let rolled = s.reserve(&RAISING, &mut || tick, |_| numbers);
                     assert_eq!(rolled, block(tick, used, 0, numbers), "{layout:?}");
                 }
-                assert_eq!(s.close().high.highest(), last);
+                assert_eq!(s.end().high.highest(), last);
                 assert!(s.is_closed());
             }
         }
@@ -529,7 +531,7 @@ proptest! {
                     sequence.give_back(&block, unused);
                 }
                 Event::Close => {
-                    let ended = sequence.close();
+                    let ended = sequence.end();
                     assert!(issued.iter().all(|(tick, ..)| *tick <= ended.high.highest()));
                     window = Window::CLOSED;
                 }

@@ -52,7 +52,7 @@ macro_rules! a_window_that_ends_beside_a_draw {
                 let now = 14;
                 drawing.reserve(&Rules::default(), &mut || now, |_| 1).ok()
             });
-            let ended = sequence.close();
+            let ended = sequence.end();
             let closed = sequence.closed().unwrap();
             // Another host has had the ticks up to 10.
             let window = sequencer::Window { floor: 10, ceiling: 12 };

@@ -13,10 +13,10 @@ use crate::core::sequencer::{HighMarks, Window};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowNumber(u64);
 
-/// The state that [`Sequence::close`] ended.
+/// The state that [`Sequence::end`] ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// The run that the closed state replaced; the closed run if the cells were closed already.
+    /// The run that the closed state replaced; the closed run if the cells had ended already.
     pub run: Run,
     /// The final marks: nothing above them was or will be issued. A release records the highest.
     pub high: HighMarks,
@@ -77,37 +77,25 @@ impl<M: Borrow<Cells>> Sequence<M> {
         self.raise_floor(tick);
     }
 
-    /// Ends the window: nothing is issued from now on.
+    /// Ends the window: nothing is issued from now on, and nobody begins cells that were not begun. Does not change cells
+    /// that have ended.
     ///
-    /// It swaps the word, so a reservation decided before fails. In cells that are closed already it raises the tick by
-    /// 1, so a process about to begin a window for a slot that is being released fails. The marks are read after the swap,
-    /// so they are final.
-    pub fn close(&self) -> Ended {
+    /// It swaps the word, so a reservation decided before fails. The marks are read after the swap, so they are final.
+    pub fn end(&self) -> Ended {
         let word = &self.cells().word;
         loop {
             let loaded = word.load(Acquire);
             let run = self.shape.unpack(loaded);
-            let raised = Tick::from(run.next == self.shape.closed());
+            let is_begun = run != self.not_begun();
             // Tick 0 is reserved for cells that were not begun.
-            let tick = (run.tick + raised).clamp(1, self.shape.last_tick);
-            let closed = Run { tick, next: self.shape.closed(), lead: 0, ..run };
-            let swapped = word.compare_exchange(loaded, self.shape.pack(closed), AcqRel, Acquire);
-            if swapped.is_ok() {
-                return Ended { run, high: self.marks_beside(&run) };
+            let closed = Run { tick: run.tick.max(1), next: self.shape.closed(), lead: 0, ..run };
+            let has_ended = is_begun && run.next == closed.next;
+            let swap = || word.compare_exchange(loaded, self.shape.pack(closed), AcqRel, Acquire);
+            if has_ended || swap().is_ok() {
+                let high = if is_begun { self.marks_beside(&run) } else { HighMarks::default() };
+                return Ended { run, high };
             }
         }
-    }
-
-    /// Like [`Sequence::close`], but does not change cells that have ended: for callers that may end them repeatedly. From
-    /// now on nobody begins cells that were not begun.
-    pub fn end(&self) -> Ended {
-        let run = self.run();
-        if run.next == self.shape.closed() && run != self.not_begun() {
-            return Ended { run, high: self.marks_beside(&run) };
-        }
-        let ended = self.close();
-        let is_begun = ended.run != self.not_begun();
-        Ended { high: if is_begun { ended.high } else { HighMarks::default() }, ..ended }
     }
 
     /// The state of the cells if they are closed. Read it before acquiring the slot.
