@@ -2,8 +2,8 @@
 //! held.
 
 use std::fs;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::node::Node;
 use snowdrift::core::sequencer::{NEVER, Stall, Window};
 use snowdrift::generator::Generator;
-use snowdrift::pages::{BootId, Directory, Loss, Page};
+use snowdrift::pages::{Announcer, BootId, Directory, Loss, Page};
 
 use super::{TestClock, directory, draw, duplicates, ids, memory, node, open};
 use crate::amount::storm;
@@ -90,6 +90,34 @@ fn a_page_is_found_by_its_namespace_layout_and_datacenter() {
     let leasing = page.leasing().unwrap();
     assert_eq!((leasing.expires_ms, leasing.renewed_ms, leasing.renewals), (None, 9, 1));
     assert_eq!(leasing.ttl_ms, 40);
+}
+
+#[test]
+fn announced_tokens_outlive_their_process_and_its_place_is_taken_over() {
+    let shared = memory();
+    let directory = directory(shared.path());
+    let page = Arc::new(lease(&directory, &node(3), 0, &wide(A)).unwrap());
+    // As in another process: a map and a lock of its own.
+    let joined = Arc::new(join(&directory, A).unwrap());
+    let announced = |page: &Page| page.announced().collect::<Vec<_>>();
+    assert!(announced(&page).is_empty() && !page.has_other_places(None));
+    let own = Announcer::new(&page).unwrap();
+    assert!(!page.has_other_places(Some(&own)) && page.has_other_places(None));
+    assert!(joined.has_other_places(None), "of another process");
+    let other = Announcer::new(&joined).unwrap();
+    assert!(page.has_other_places(Some(&own)) && joined.has_other_places(Some(&other)));
+    assert_eq!((own.announce(7, 1), other.announce(8, 1)), (7, 8));
+    assert_eq!(announced(&page), [7, 8]);
+    assert_eq!(own.announce(9, 1), 7, "one token over one record");
+    assert_eq!(own.announce(9, 7), 9);
+    assert!(page.advance_known(0, 9) && !joined.advance_known(0, 8));
+    drop(own);
+    assert_eq!(announced(&joined), [9, 8], "its write may still be applied");
+    assert!(!joined.has_other_places(Some(&other)));
+    let next = Announcer::new(&joined).unwrap();
+    assert_eq!(next.announce(5, 7), 9, "of the place that it took over");
+    drop((next, other));
+    assert!(!page.has_other_places(None));
 }
 
 #[test]

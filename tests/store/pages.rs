@@ -214,6 +214,25 @@ fn a_record_that_was_put_back_tells_less_than_its_page() {
 }
 
 #[test]
+fn a_copy_behind_the_marker_tells_nothing_of_what_the_page_has_issued() {
+    let (machine, clock) = (Machine::new(None), at(5000));
+    let process = Process::start(&machine, slot(3), &clock).unwrap();
+    clock.set(5001);
+    process.draw().unwrap();
+    let page = machine.host().page_of(&slot(3));
+    let marker = page.with_extension("born");
+    fs::copy(&page, machine.path().join("copy")).unwrap();
+    clock.set(5900);
+    process.draw().unwrap();
+    drop(process);
+    fs::remove_file(&page).unwrap();
+    fs::remove_file(&marker).unwrap();
+    fs::copy(machine.path().join("copy"), &marker).unwrap();
+    let process = Process::start(&machine, slot(3), &clock).unwrap();
+    assert_eq!(floor(&process), 6000, "the recorded ceiling");
+}
+
+#[test]
 fn a_closed_page_remembers_every_counter() {
     let (machine, clock) = (Machine::new(None), at(5000));
     let mut process = Process::start(&machine, seconds(), &clock).unwrap();
