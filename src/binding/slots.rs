@@ -1,6 +1,6 @@
 //! Reports on the host's pages and the slots of a directory, and resets of both. Times in Unix ms.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use napi::bindgen_prelude::Either;
 use napi_derive::napi;
@@ -11,10 +11,11 @@ use crate::authority::file::{FileStore, look};
 use crate::authority::record::{Record, Skip};
 use crate::authority::reset::{self, Plan, Reset};
 use crate::core::clock::{Clock, SystemClock};
-use crate::core::fault::{Failure, Fault, Value};
+use crate::core::fault::{Fault, Value};
 use crate::core::layout::Tick;
 use crate::core::node::Node;
 use crate::core::sequencer::{HighMarks, NEVER};
+use crate::files::path::Found;
 use crate::pages::{Directory, Process, Snapshot};
 
 /// The pages that this user's processes share on this host; none where the system has no directory for them.
@@ -30,7 +31,7 @@ pub fn host_pages(shared: Option<String>) -> Either<Option<Value>, Fault> {
 }
 
 /// The contents of a page, or the reason why it is unusable.
-fn page_of((path, snapshot): (PathBuf, Result<Snapshot, Failure>)) -> Value {
+fn page_of((path, snapshot): Found<Snapshot>) -> Value {
     let Snapshot { header, processes, leasing } = match snapshot {
         Ok(snapshot) => snapshot,
         Err(error) => return report!(path, fault: error.fault),
@@ -62,7 +63,7 @@ fn process_of(process: &Process) -> Value {
 }
 
 /// The contents of a slot's file, or the reason why it is unusable. `pages` are this host's.
-fn slot_of((path, record): (PathBuf, Result<Record, Failure>), pages: &[Snapshot]) -> Value {
+fn slot_of((path, record): Found<Record>, pages: &[Snapshot]) -> Value {
     let Record { node, ceiling, holder, page, .. } = match record {
         Ok(record) => record,
         Err(error) => return report!(path, fault: error.fault),

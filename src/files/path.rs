@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::core::fault::Failure;
+
 /// The path without symbolic links. Windows returns it as `\\?\C:\...`, a form for names longer than this package
 /// makes. Few programs accept that form, and URLs do not.
 pub fn canonical(path: &Path) -> io::Result<PathBuf> {
@@ -27,6 +29,9 @@ pub fn paths_in(directory: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
     paths.retain(|path| path.extension() == Some(OsStr::new(extension)));
     Ok(paths)
 }
+
+/// A file's path, and its content or the reason why it is unusable.
+pub type Found<T> = (PathBuf, Result<T, Failure>);
 
 /// The identity of a file: device and inode, or volume and file ID. Unique while the file is open.
 pub type Identity = (u64, u128);

@@ -15,7 +15,7 @@ use super::own;
 use super::page::{Page, Snapshot};
 use crate::core::fault::{Class, Failure, Fault, fault};
 use crate::core::node::Node;
-use crate::files::path::{canonical, paths_in};
+use crate::files::path::{Found, canonical, paths_in};
 use crate::files::system;
 
 /// A user's directory of pages.
@@ -99,8 +99,8 @@ impl Directory {
         Header { boot_id, uid, ..Header::new(*node, terms) }
     }
 
-    /// This user's pages, sorted by name: the content of each, or the reason why it is unusable.
-    pub fn pages(&self) -> Result<Vec<(PathBuf, Result<Snapshot, Failure>)>, Failure> {
+    /// This user's pages, sorted by name.
+    pub fn pages(&self) -> Result<Vec<Found<Snapshot>>, Failure> {
         let found = |(path, page): (_, Result<Page, _>)| (path, page.map(|page| page.snapshot()));
         Ok(self.mapped("")?.map(found).collect())
     }
