@@ -279,6 +279,27 @@ fn who_kills_a_page_leaves_its_users_what_they_know() {
     assert_eq!([one.draw().unwrap(), two.draw().unwrap()], [(5003, 0, 0), (5003, 0, 3)]);
 }
 
+#[test]
+fn what_a_process_knows_of_its_last_page_ends_when_another_opens_that_page() {
+    let (machine, clock) = (Machine::new(None), at(5000));
+    let mut one = Process::start(&machine, slot(3), &clock).unwrap();
+    let mut two = Process::start(&machine, slot(3), &clock).unwrap();
+    clock.set(5001);
+    one.draw().unwrap();
+    let page = machine.host().page_of(&slot(3));
+    let away = page.with_extension("away");
+    fs::rename(&page, &away).unwrap();
+    assert!(is_in_use(&one.durable.bind(&one.generator, TTL).unwrap_err()), "it is another's, too");
+    fs::rename(&away, &page).unwrap();
+    two.durable.bind(&two.generator, TTL).unwrap();
+    clock.set(5900);
+    two.draw().unwrap();
+    drop(two);
+    fs::remove_file(&page).unwrap();
+    one.durable.bind(&one.generator, TTL).unwrap();
+    assert!(matches!(one.draw().unwrap_err().stall, Stall::AtFloor { until: 5901 }));
+}
+
 fn is_in_use(refused: &Failure) -> bool {
     refused.class == Class::InUse && !refused.fault.parts("holders").is_empty()
 }
