@@ -1,21 +1,20 @@
-//! What JavaScript does in each process. It mirrors the policy of `js/lease/lease.js` (`#open`, `#schedule`, `#untilCheck`,
-//! `#isDue`, `#checkSlot`, `#conclude`, `#fail`) and `js/lease/timing.js`, and changes with them.
+//! What JavaScript and `src/binding/leases.rs` do in each process: they make the machine's calls, at the [`Pace`] that ships. It
+//! mirrors `#open`, `#checkSlot`, `#conclude` and `#fail` of `js/lease/lease.js`, and changes with them.
 //!
 //! One thing is short: JavaScript looks at its page each second, and mostly does nothing. Here a process wakes when it
 //! would do something, and after a change of the page at a moment of its next second.
 
-use snowdrift::authority::lease::{At, Call, Command, Event, Loss, Machine, Phase, Refusal, Reply};
+use snowdrift::authority::lease::{
+    At, Call, Command, Event, JOIN_MS, Loss, Machine, POLL_MS, Pace, Phase, Refusal, Renewal, Reply,
+};
 
-use super::{Broken, CALL_TIMEOUT, Fleet, HOUR, Happening, LIMITS, Network, Wrong, word_of};
-use crate::pages::{self, CHANGED, Here, Numbered, PAGES, Renewed};
+use super::{Broken, CALL_TIMEOUT, Fleet, HOUR, Happening, Host, LIMITS, Network, Wrong, word_of};
+use crate::pages::{self, CHANGED, Here, Numbered, PAGES, Page, Renewed};
 
-/// As in `timing.js`, for a ttl of 30 s.
-const RENEW_AFTER: i64 = LIMITS.ttl / 3;
-const TAKEOVER_DELAY: std::ops::RangeInclusive<i64> = LIMITS.ttl / 12..=LIMITS.ttl / 6;
-const CHECK_MS: (i64, i64) = (50, 1000);
-const RETRY_MS: (i64, i64) = (100, 1000);
-const POLL_MS: i64 = 100;
-const JOIN_MS: i64 = 20;
+/// The longest pause between looks at a page, and a short one.
+const CHECK_MS: i64 = 1000;
+const SOON_MS: i64 = 50;
+/// As in `js/lease/timing.js`.
 const MAX_WAIT_CALLS: i64 = 4;
 const RELEASE_MS: i64 = 2000;
 
@@ -51,10 +50,7 @@ pub struct Process {
     is_failing: bool,
     /// Whether its timer is that of a check, and not of a pause.
     is_checking: bool,
-    own_renewals: u64,
-    takeover_delay: i64,
-    /// The page whose renewal was reported last, and the number of that renewal: after each it looks for a lower slot.
-    looked: Option<(Numbered, u64)>,
+    pace: Pace,
 }
 
 impl Process {
@@ -72,9 +68,7 @@ impl Process {
             is_lost: false,
             is_failing: false,
             is_checking: false,
-            own_renewals: u64::MAX,
-            looked: None,
-            takeover_delay: random.i64(TAKEOVER_DELAY),
+            pace: Pace::new(LIMITS.ttl, random.f64()),
         }
     }
 }
@@ -179,6 +173,9 @@ impl Fleet {
 
     /// Steps the machine until it makes a call or waits.
     fn step(&mut self, id: usize, event: Event) -> Result<(), Wrong> {
+        if !matches!(event, Event::Reply(..)) {
+            self.processes[id].pace.begin();
+        }
         let mut event = event;
         loop {
             let command = self.command(id, event)?;
@@ -195,6 +192,7 @@ impl Fleet {
     fn call(&mut self, id: usize, call: Call) -> Result<(), Wrong> {
         let process = &mut self.processes[id];
         process.turn += 1;
+        process.pace.call();
         (process.is_calling, process.is_checking) = (true, false);
         let is_closing = matches!(process.stage, Stage::Closing(_));
         let timeout = if is_closing { RELEASE_MS } else { CALL_TIMEOUT };
@@ -295,6 +293,7 @@ impl Fleet {
                 self.pause(id, None);
             }
             Command::Join => self.pause(id, Some(JOIN_MS)),
+            Command::Refused(_) => self.pause(id, Some(self.processes[id].pace.retry())),
             _ => self.pause(id, Some(POLL_MS)),
         }
         Ok(None)
@@ -308,9 +307,8 @@ impl Fleet {
         let Some(page) = process.machine.as_ref().and_then(Machine::page) else { return };
         process.page = Some(*page);
         let Renewed { by, count, .. } = host.pages[page.0].renewed;
-        if by == id % self.plan.processes || self.plan.broken == Some(Broken::AllRenew) {
-            process.own_renewals = count;
-        }
+        let is_own = by == id % self.plan.processes || self.plan.broken == Some(Broken::AllRenew);
+        process.pace.hold(is_own.then_some(count));
     }
 
     fn conclude_check(&mut self, id: usize, command: Command) -> Result<Option<Event>, Wrong> {
@@ -320,6 +318,7 @@ impl Fleet {
                 self.pause(id, None);
             }
             Command::Moved => {
+                self.processes[id].pace.lose();
                 self.take(id);
                 return Ok(Some(Event::Go));
             }
@@ -329,7 +328,6 @@ impl Fleet {
             }
             Command::Join => self.pause(id, Some(JOIN_MS)),
             Command::Retry if !self.processes[id].has_failed => {
-                self.processes[id].looked = None;
                 self.pause(id, Some(POLL_MS));
             }
             _ => {
@@ -337,7 +335,7 @@ impl Fleet {
                 process.is_failing = true;
                 self.describe_run(id);
                 let is_hasty = self.plan.broken == Some(Broken::NoPause);
-                let ms = (LIMITS.ttl / 10).clamp(RETRY_MS.0, RETRY_MS.1);
+                let ms = self.processes[id].pace.retry();
                 self.pause(id, Some(if is_hasty { 1 } else { ms }));
             }
         }
@@ -346,7 +344,9 @@ impl Fleet {
 
     fn lose(&mut self, id: usize, why: Loss) -> Result<(), Wrong> {
         *self.counts.losses.entry(format!("{why:?}")).or_default() += 1;
-        self.processes[id].is_lost = true;
+        let process = &mut self.processes[id];
+        process.is_lost = true;
+        process.pace.lose();
         let host = id / self.plan.processes;
         let disturbed = self.hosts[host].disturbed.max(self.calm_since);
         if why != Loss::Released
@@ -376,36 +376,43 @@ impl Fleet {
         let host = &self.hosts[id / self.plan.processes];
         let process = &self.processes[id];
         let Some(page) = process.page.map(|page| &host.pages[page.0]) else { return self.time };
-        let renewed = page.renewed.at - host.mono;
-        let is_own = process.own_renewals == page.renewed.count;
-        // From `due` on it looks at the page at the shortest interval.
-        let late = if is_own {
-            0
-        } else {
-            (process.takeover_delay + CHECK_MS.0 - 1) / CHECK_MS.0 * CHECK_MS.0
-        };
-        let mut next = renewed + RENEW_AFTER + late;
+        let renewal = self.renewal(host, page);
+        let mut next = self.time + process.pace.due(renewal, false);
         if host.is_busy && !process.is_failing {
             // A draw above the ceiling wants a renewal: `wantRenewal`.
             let passed = page.ceiling - host.clock + 1;
-            let wanted = passed.max(renewed + RETRY_MS.0).max(self.time);
+            let wanted = passed.max(self.time + process.pace.due(renewal, true));
             if wanted < next {
-                next = wanted + self.random.i64(0..CHECK_MS.0);
+                next = wanted + self.random.i64(0..SOON_MS);
             }
         }
         if self.may_merge(id) {
-            next = next.min(self.time + self.random.i64(0..=CHECK_MS.1));
+            next = next.min(self.time + self.random.i64(0..=CHECK_MS));
         }
-        if next > self.time { next } else { self.time + CHECK_MS.0 }
+        if next > self.time { next } else { self.time + SOON_MS }
     }
 
-    /// Whether the process looks for a lower slot of its host, and finds one.
+    /// The last renewal of a page. Not as a shared one: a process wakes only when it would do something.
+    fn renewal(&self, host: &Host, page: &Page) -> Renewal {
+        Renewal {
+            elapsed: self.time + host.mono - page.renewed.at,
+            ttl: LIMITS.ttl,
+            count: page.renewed.count,
+            is_shared: false,
+            is_asked: page.is_asked,
+        }
+    }
+
+    /// Whether the process looks for a lower slot of its host, and finds one; or has found one, and joins it.
     fn may_merge(&self, id: usize) -> bool {
         let host = &self.hosts[id / self.plan.processes];
-        let Process { page: Some(number), looked, .. } = self.processes[id] else { return false };
+        let Process { page: Some(number), pace, machine, .. } = &self.processes[id] else {
+            return false;
+        };
         let own = &host.pages[number.0];
-        looked != Some((number, own.renewed.count))
-            && host.pages.iter().any(|page| page.phase == Phase::Open && page.worker < own.worker)
+        let is_lower = |page: &Page| page.phase == Phase::Open && page.worker < own.worker;
+        let looks = || pace.clone().look(own.renewed.count) && host.pages.iter().any(is_lower);
+        machine.as_ref().is_some_and(Machine::is_moving) || looks()
     }
 
     /// A page has ended, lost its name, or its users are asked to renew: they notice at their next check.
@@ -416,7 +423,7 @@ impl Fleet {
                 let process = &mut self.processes[id];
                 process.turn += 1;
                 let turn = process.turn;
-                let until = self.time + self.random.i64(0..=CHECK_MS.1);
+                let until = self.time + self.random.i64(0..=CHECK_MS);
                 self.push(until, Happening::Wake(id, turn));
             }
         }
@@ -427,12 +434,9 @@ impl Fleet {
         let host = &self.hosts[id / self.plan.processes];
         let process = &self.processes[id];
         let Some(page) = process.page.map(|page| &host.pages[page.0]) else { return false };
-        let elapsed = self.time + host.mono - page.renewed.at;
         let is_wanted =
             host.is_busy && !process.is_failing && self.time + host.clock > page.ceiling;
-        let delay =
-            if process.own_renewals == page.renewed.count { 0 } else { process.takeover_delay };
-        page.is_asked || (is_wanted && elapsed >= RETRY_MS.0) || elapsed >= RENEW_AFTER + delay
+        process.pace.due(self.renewal(host, page), is_wanted) <= 0
     }
 
     fn check(&mut self, id: usize) -> Result<(), Wrong> {
@@ -445,8 +449,8 @@ impl Fleet {
         }
         if !self.is_due(id) {
             if self.may_merge(id) {
-                let process = &mut self.processes[id];
-                process.looked = process.page.zip(page.map(|page| page.renewed.count));
+                let count = page.map_or(0, |page| page.renewed.count);
+                self.processes[id].pace.look(count);
                 return self.step(id, Event::Merge);
             }
             self.pause(id, None);
