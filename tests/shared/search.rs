@@ -23,10 +23,21 @@ pub struct Found<M: Model> {
     pub states: usize,
     pub wrong: Option<M::Wrong>,
     pub path: Vec<M::State>,
+    /// Whether these are all states.
+    pub is_whole: bool,
 }
 
 /// Searches depth first, until something goes wrong.
 pub fn search<M: Model>(model: &M) -> Found<M> {
+    search_some(model, usize::MAX, |_| {})
+}
+
+/// The same, for so many states at most. `order` orders the states that are one step further.
+pub fn search_some<M: Model>(
+    model: &M,
+    most: usize,
+    mut order: impl FnMut(&mut [M::State]),
+) -> Found<M> {
     let mut seen = HashSet::<u128, BuildHasherDefault<Identity>>::default();
     let mut stack = vec![(model.start(), 0)];
     let mut path = Vec::new();
@@ -36,15 +47,19 @@ pub fn search<M: Model>(model: &M) -> Found<M> {
         path.truncate(depth);
         path.push(state.clone());
         if let Err(wrong) = model.steps(&state, &mut next) {
-            return Found { states: seen.len(), wrong: Some(wrong), path };
+            return Found { states: seen.len(), wrong: Some(wrong), path, is_whole: false };
         }
+        if seen.len() >= most {
+            return Found { states: seen.len(), wrong: None, path: Vec::new(), is_whole: false };
+        }
+        order(&mut next);
         for state in next.drain(..) {
             if seen.insert(fingerprint(&state)) {
                 stack.push((state, depth + 1));
             }
         }
     }
-    Found { states: seen.len(), wrong: None, path: Vec::new() }
+    Found { states: seen.len(), wrong: None, path: Vec::new(), is_whole: true }
 }
 
 /// 128 bits tell more states apart than a search can visit.
