@@ -13,6 +13,7 @@ const ENTRIES = {
   snowdrift: 'index.d.ts',
   'snowdrift/id': 'js/id.d.ts',
   'snowdrift/schema': 'js/schema.d.ts',
+  'snowdrift/public': 'js/public.d.ts',
   'snowdrift/cluster': 'js/cluster.d.ts',
   'snowdrift/worker-id': 'js/worker-id.d.ts',
   'snowdrift/lease/postgres': 'js/stores/postgres.d.ts',

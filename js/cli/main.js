@@ -20,7 +20,13 @@ const COMMANDS = {
   'namespace create': () => require('./create.js'),
   'namespace raise': () => require('./raise.js'),
   'namespace recover': () => require('./recover.js'),
+  'public key': () => require('./public.js').key,
+  'public encode': () => require('./public.js').encode,
+  'public decode': () => require('./public.js').decode,
 };
+
+/** The first words of commands of two. */
+const GROUPS = ['namespace', 'public'];
 
 const HELP = `Usage: snowdrift <command> [options]
 
@@ -36,6 +42,10 @@ const HELP = `Usage: snowdrift <command> [options]
   namespace raise     raises the ttl, maxClockSkew or maxAhead that a namespace allows
   namespace recover   raises the floor of a namespace after a restore or a loss
 
+  public key          makes a key for public IDs
+  public encode       encodes IDs as public IDs
+  public decode       decodes public IDs
+
   snowdrift help <command> shows its options, snowdrift --version the version.
   Each command has --json. Output is coloured on a terminal, unless NO_COLOR is set.`;
 
@@ -46,8 +56,9 @@ const isCommand = (name) => Object.hasOwn(COMMANDS, name);
 
 function noCommand(name, args) {
   const names = Object.keys(COMMANDS);
-  if (isCommand(`namespace ${name}`)) {
-    return new UsageError(`there is no command '${name}': write snowdrift namespace ${name}`);
+  const group = GROUPS.find((one) => isCommand(`${one} ${name}`));
+  if (group !== undefined) {
+    return new UsageError(`there is no command '${name}': write snowdrift ${group} ${name}`);
   }
   const later = name.startsWith('-') ? args.find(isCommand) : undefined;
   if (later !== undefined) {
@@ -75,10 +86,11 @@ async function main([name, ...args]) {
   // snowdrift help parse
   if (name === 'help' && args.length > 0) return await main([...args.slice(0, 2), '--help']);
   // snowdrift namespace create
-  if (name === 'namespace' && args.length > 0 && !isHelp(args[0])) {
-    return await main([`namespace ${args[0]}`, ...args.slice(1)]);
+  const isGroup = GROUPS.includes(name);
+  if (isGroup && args.length > 0 && !isHelp(args[0])) {
+    return await main([`${name} ${args[0]}`, ...args.slice(1)]);
   }
-  if (name === undefined || name === 'namespace' || isHelp(name)) return print(HELP);
+  if (name === undefined || isGroup || isHelp(name)) return print(HELP);
   if (!isCommand(name)) throw noCommand(name, args);
   const command = COMMANDS[name]();
   const options = {

@@ -4,6 +4,7 @@
 const { fromBase32, isBase32, isId } = require('../id.js');
 const { SnowFlake } = require('../snowflake.js');
 const { layouts } = require('../ids/layouts.js');
+const { readArguments, withoutSuffix } = require('./input.js');
 const { FIELDS, bold, paint, table } = require('./terminal.js');
 const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags } = require('./flags.js');
 
@@ -18,11 +19,8 @@ ${LAYOUT_HELP}`;
 
 const options = { ...LAYOUT_OPTIONS, base32: { type: 'boolean' } };
 
-/** Of the standard input: some 100,000 IDs. */
-const MOST_CHARACTERS = 2 ** 22;
-
 async function run(flags, args, { show, usage }) {
-  const ids = args.length === 0 && !process.stdin.isTTY ? await readInput(usage) : args;
+  const ids = await readArguments(args, usage);
   if (ids.length === 0) throw usage('parse needs an ID: snowdrift parse 900833463518117888');
   const layout = readLayoutFlags(flags) ?? layouts.node;
   // Refuses any invalid ID before it prints one.
@@ -30,38 +28,9 @@ async function run(flags, args, { show, usage }) {
   show(parsed, () => parsed.map((one) => draw(one, layout)).join('\n\n'));
 }
 
-/** The IDs on the standard input, in the forms that snowdrift next prints: lines, strings and an array. */
-async function readInput(usage) {
-  let text = '';
-  try {
-    for await (const part of process.stdin.setEncoding('utf8')) {
-      text += part;
-      if (text.length > MOST_CHARACTERS) break;
-    }
-  } catch ({ code }) {
-    throw usage(`cannot read the standard input (${code}): pass the IDs as arguments`);
-  }
-  if (text.length > MOST_CHARACTERS) {
-    throw usage('the standard input is longer than 4 MiB: pass fewer IDs at once');
-  }
-  return idsIn(text.trim(), usage);
-}
-
-function idsIn(text, usage) {
-  if (!text.startsWith('[')) {
-    return text === '' ? [] : text.split(/\s+/).map((line) => line.replace(/^"(.*)"$/, '$1'));
-  }
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw usage('the standard input starts with [ and is not JSON: pass IDs as lines');
-  }
-}
-
 function readId(text, isOfBase32 = isBase32(text) && !isId(text)) {
   if (isOfBase32) return fromBase32(text);
-  // As Node prints a bigint
-  return /^\d+n$/.test(text) ? text.slice(0, -1) : text;
+  return withoutSuffix(text);
 }
 
 function draw(parsed, layout) {

@@ -1,0 +1,641 @@
+'use strict';
+// snowdrift/public: one text for one ID, and no ID for any other text. app/public-ids.test.js has it in frameworks and in
+// other languages.
+
+const assert = require('node:assert/strict');
+const { createHash, randomBytes, randomInt } = require('node:crypto');
+const { test } = require('node:test');
+const { inspect } = require('node:util');
+
+const fc = require('fast-check');
+
+const { SnowFlakeError } = require('snowdrift');
+const { publicIds } = require('snowdrift/public');
+const { amount, isStorms, seed, storm } = require('../support/amount.js');
+const { refuses } = require('../support/support.js');
+const { vectors } = require('./public-vectors.json');
+
+const CONFIG = 'ERR_SNOWFLAKE_CONFIG';
+const INVALID_ID = 'ERR_SNOWFLAKE_INVALID_ID';
+const LARGEST_ID = 2n ** 63n - 1n;
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
+const LENGTH = 26;
+
+const [{ key: KEY }] = vectors;
+const OTHER_KEY = vectors.at(-1).key;
+const toBase64 = (hex) => Buffer.from(hex, 'hex').toString('base64');
+const orders = publicIds({ kind: 'order', key: KEY });
+
+/** Random IDs, from a block of random bytes. */
+function* randomIds(count) {
+  for (let left = count; left > 0; left -= 4096) {
+    const bytes = randomBytes(8 * Math.min(left, 4096));
+    for (let at = 0; at < bytes.length; at += 8) yield bytes.readBigUInt64BE(at) >> 1n;
+  }
+}
+
+/** A text with the right prefix that spells a random block. */
+function randomText() {
+  const bytes = randomBytes(LENGTH);
+  const spell = (byte, at) => ALPHABET[byte & (at === 0 ? 7 : 31)];
+  return `order_${Array.from(bytes, spell).join('')}`;
+}
+
+/** Asserts that no way in takes a value, and that all say the same of it. */
+function refusesText(ids, value) {
+  const { message } = refuses(() => ids.decode(value), INVALID_ID);
+  assert.equal(ids.is(value), false);
+  assert.equal(refuses(() => ids.decodeString(value), INVALID_ID).message, message);
+  const schema = ids.schema();
+  assert.deepEqual(schema['~standard'].validate(value), { issues: [{ message }] });
+  assert.equal(refuses(() => schema.parse(value), INVALID_ID).message, message);
+  assert.equal(schema.is(value), false);
+  return message;
+}
+
+test('the test vectors, both ways; a key is hex or base64', () => {
+  assert.ok(vectors.length > 40);
+  for (const { key, kind, prefix, id, text } of vectors) {
+    for (const spelt of [key, key.toUpperCase(), toBase64(key)]) {
+      const ids = publicIds({ kind, key: spelt, prefix: prefix === '' ? false : prefix });
+      assert.equal(ids.encode(id), text);
+      assert.equal(ids.encode(BigInt(id)), text);
+      assert.equal(ids.decode(text), BigInt(id));
+      assert.equal(ids.decodeString(text), id);
+      assert.equal(ids.is(text), true);
+    }
+  }
+});
+
+test('what it returns', () => {
+  assert.deepEqual([orders.kind, orders.prefix], ['order', 'order_']);
+  assert.ok(Object.isFrozen(orders));
+  const text = orders.encode(5n);
+  assert.match(text, /^order_[0-7][0-9a-hjkmnp-tv-z]{25}$/);
+  const { encode, decode, decodeString, is, schema } = orders;
+  assert.deepEqual([encode(5n), decode(text), decodeString(text), is(text)], [text, 5n, '5', true]);
+  assert.equal(schema().parse(text), 5n);
+  assert.deepEqual(['5', '7'].map(encode).map(decode), [5n, 7n]);
+});
+
+test('random IDs decode to themselves', () => {
+  for (const id of randomIds(amount(20_000, 10_000_000))) {
+    const text = orders.encode(id);
+    if (text.length !== 32 || orders.decode(text) !== id) assert.fail(`${id} ${text}`);
+  }
+});
+
+test('no random text decodes', () => {
+  for (let left = amount(20_000, 10_000_000); left > 0; left--) {
+    const text = randomText();
+    if (orders.is(text)) assert.fail(text);
+  }
+});
+
+test('flipping any character is refused, and there is one spelling', () => {
+  for (const id of [0n, 900710334548443136n, LARGEST_ID, ...randomIds(amount(3, 300))]) {
+    const text = orders.encode(id);
+    for (let at = 0; at < text.length; at++) {
+      for (const other of `${ALPHABET}iloILOuU_-A Z\n\0\u0660\uff11\u{10400}`) {
+        const changed = text.slice(0, at) + other + text.slice(at + 1);
+        if (changed !== text && orders.is(changed)) assert.fail(changed);
+      }
+      refusesText(orders, text.slice(0, at) + text.slice(at + 1));
+      refusesText(orders, `${text.slice(0, at)}0${text.slice(at)}`);
+      const swapped =
+        text.slice(0, at) +
+        text
+          .slice(at, at + 2)
+          .split('')
+          .reverse()
+          .join('');
+      const changed = swapped + text.slice(at + 2);
+      if (changed !== text) refusesText(orders, changed);
+    }
+  }
+});
+
+test('the two bits more than a block has are 0', () => {
+  const bare = publicIds({ kind: 'order', key: KEY, prefix: false });
+  const text = bare.encode(5n);
+  for (const more of [8, 16, 24]) {
+    const first = ALPHABET[ALPHABET.indexOf(text[0]) + more];
+    refusesText(bare, first + text.slice(1));
+  }
+});
+
+test('a block whose ID has 64 bits is refused', () => {
+  const { createCipheriv, createHmac } = require('node:crypto');
+  const key = Buffer.from(KEY, 'hex');
+  const spell = (id) => {
+    const tag = createHmac('sha256', key).update('order').digest().subarray(0, 8);
+    const plain = Buffer.alloc(16);
+    plain.writeBigUInt64BE(id);
+    tag.copy(plain, 8);
+    const cipher = createCipheriv('aes-256-ecb', key, null).setAutoPadding(false);
+    let block = BigInt(`0x${cipher.update(plain).toString('hex')}`);
+    let text = '';
+    for (let n = 0; n < LENGTH; n++, block >>= 5n) text = ALPHABET[Number(block & 31n)] + text;
+    return `order_${text}`;
+  };
+  assert.equal(orders.decode(spell(LARGEST_ID)), LARGEST_ID);
+  for (const id of [2n ** 63n, 2n ** 64n - 1n]) refusesText(orders, spell(id));
+});
+
+test('two kinds or keys have no text in common, and refuse each other', () => {
+  const count = isStorms ? 2 ** 20 : 2 ** 10;
+  const bare = (kind, key) => publicIds({ kind, key, prefix: false });
+  const all = [
+    bare('order', KEY),
+    bare('user', KEY),
+    bare('orders', KEY),
+    bare('order', OTHER_KEY),
+  ];
+  const seen = new Set();
+  const ids = [...randomIds(count)];
+  for (const one of all) {
+    for (const id of ids) seen.add(one.encode(id));
+  }
+  assert.equal(seen.size, all.length * count);
+  for (const one of all) {
+    const text = one.encode(ids[0]);
+    for (const other of all) if (other !== one) refusesText(other, text);
+  }
+});
+
+test('kinds of any length and script, each with texts of its own', () => {
+  const kinds = [
+    'a',
+    'b',
+    'e',
+    '__proto__',
+    'A',
+    'a_',
+    'a_b',
+    'a-b',
+    '0',
+    'x'.repeat(300),
+    'x'.repeat(301),
+  ];
+  const free = [' ', 'a\0', 'a\0\0', '\u00e9', '\u6ce8\u6587', '\u{1f69a}', '='];
+  const bare = [...kinds, ...free].map((kind) => publicIds({ kind, key: KEY, prefix: false }));
+  const texts = bare.map(({ encode }) => encode(5n));
+  assert.equal(new Set(texts).size, texts.length);
+  for (const [at, one] of bare.entries()) {
+    for (const [other, text] of texts.entries()) assert.equal(one.is(text), other === at);
+  }
+  for (const kind of kinds) {
+    const ids = publicIds({ kind, key: KEY });
+    assert.equal(ids.prefix, `${kind}_`);
+    assert.equal(ids.decode(ids.encode(7n)), 7n);
+  }
+  for (const kind of free) {
+    const { message } = refuses(() => publicIds({ kind, key: KEY }), CONFIG);
+    assert.match(message, /^a prefix has letters, .* or prefix: false$/);
+  }
+});
+
+test('kinds that could be taken for one another are refused', () => {
+  const options = { key: KEY, prefix: false };
+  // As UTF-8 they would all be U+FFFD.
+  for (const kind of ['\ud800', 'a\udc00', '\udc00\ud800']) {
+    assert.match(refuses(() => publicIds({ ...options, kind }), CONFIG).message, /surrogate/);
+  }
+  for (const kind of ['e\u0301', '\u212b', '\ufa10']) {
+    assert.match(refuses(() => publicIds({ ...options, kind }), CONFIG).message, /normalize/);
+    assert.ok(publicIds({ ...options, kind: kind.normalize() }).encode(1n));
+  }
+  for (const kind of [
+    '',
+    undefined,
+    null,
+    5,
+    {},
+    [],
+    ['order'],
+    Object('order'),
+    Symbol('a'),
+    true,
+  ]) {
+    refuses(() => publicIds({ ...options, kind }), CONFIG);
+  }
+});
+
+test('prefixes: another one, or none', () => {
+  const text = orders.encode(5n).slice('order_'.length);
+  for (const prefix of ['cus_', 'a-', '_', 'order_', 'Order_', `${'p'.repeat(500)}_`]) {
+    const ids = publicIds({ kind: 'order', key: KEY, prefix });
+    assert.equal(ids.encode(5n), prefix + text);
+    assert.equal(ids.decode(prefix + text), 5n);
+    if (prefix !== 'order_') refusesText(ids, orders.encode(5n));
+    refusesText(ids, text);
+  }
+  for (const prefix of [
+    '',
+    'cus',
+    'a_b',
+    '\u00e9_',
+    'a b_',
+    'a_\n',
+    true,
+    null,
+    undefined,
+    5,
+    {},
+  ]) {
+    const { message } = refuses(() => publicIds({ kind: 'order', key: KEY, prefix }), CONFIG);
+    assert.match(message, /^prefix must be letters/);
+  }
+  // One prefix of two kinds.
+  const others = publicIds({ kind: 'user', key: KEY, prefix: 'order_' });
+  refusesText(others, orders.encode(5n));
+});
+
+test('several keys: the first encodes, all decode', () => {
+  const before = publicIds({ kind: 'order', keys: [OTHER_KEY] });
+  const both = publicIds({ kind: 'order', keys: [KEY, toBase64(OTHER_KEY)] });
+  assert.equal(both.encode(5n), orders.encode(5n));
+  assert.equal(both.decode(before.encode(5n)), 5n);
+  assert.equal(both.decode(orders.encode(5n)), 5n);
+  refusesText(before, both.encode(5n));
+  refusesText(both, publicIds({ kind: 'user', key: KEY, prefix: 'order_' }).encode(5n));
+});
+
+/** Texts that are no key, or a weak one. Each has a part that no message may show. */
+const BAD_KEYS = [
+  ...['', 'secretsecret', 'correct horse battery staple', KEY.slice(1), `${KEY}0`, `${KEY}\n`],
+  ...[` ${toBase64(KEY)}`, toBase64(KEY).slice(0, -1), `${toBase64(KEY)}=`, 'x'.repeat(44)],
+  // The same bytes, spelt otherwise.
+  toBase64(KEY).replace(/.=$/, (end) => `${String.fromCharCode(end.charCodeAt(0) + 1)}=`),
+  randomBytes(31).toString('base64'),
+  randomBytes(33).toString('base64'),
+  randomBytes(16).toString('hex'),
+];
+const WEAK_KEYS = [
+  ...[
+    Buffer.alloc(32),
+    Buffer.alloc(32, 255),
+    Buffer.alloc(32, 'ab'),
+    Buffer.alloc(32, 'abcdefgh'),
+  ],
+  Buffer.from(Array.from({ length: 32 }, (_, at) => at)),
+  Buffer.from(Array.from({ length: 32 }, (_, at) => 255 - 3 * at)),
+  Buffer.from('0123456789abcdef'.repeat(4), 'hex'),
+  // A short key that was made longer.
+  Buffer.concat([randomBytes(8), Buffer.alloc(24)]),
+  Buffer.alloc(32, randomBytes(16)),
+  Buffer.from('correct horse battery staple 123'),
+  Buffer.from('correct horse battery staple 12\n'),
+  Buffer.from('Pferd-Batterie-\u00e4\u00f6\u00fc-Heftklammern'.slice(0, 29)),
+  Buffer.from(randomBytes(16).toString('hex')),
+];
+
+test('weak and missing keys are refused, and never shown', () => {
+  const errors = [];
+  const refusesKey = (key) => {
+    errors.push(refuses(() => publicIds({ kind: 'order', key }), CONFIG));
+    errors.push(refuses(() => publicIds({ kind: 'order', keys: [KEY, key] }), CONFIG));
+    errors.push(refuses(() => publicIds({ kind: key, key: 'order' }), CONFIG));
+    errors.push(refuses(() => publicIds(key), CONFIG));
+  };
+  for (const key of BAD_KEYS) refusesKey(key);
+  for (const bytes of WEAK_KEYS) {
+    assert.equal(bytes.length, 32);
+    for (const encoding of ['hex', 'base64']) {
+      const key = bytes.toString(encoding);
+      refusesKey(key);
+      const { message } = refuses(() => publicIds({ kind: 'order', key }), CONFIG);
+      assert.match(message, /^key is weak: .*\. npx snowdrift public key makes one$/);
+    }
+  }
+  for (const { message, cause, stack } of errors) {
+    assert.equal(cause, undefined);
+    for (const key of [KEY, ...BAD_KEYS, ...WEAK_KEYS.map(toBase64), ...WEAK_KEYS.map(String)]) {
+      const [part] = key.trim().match(/.{8,12}/s) ?? [];
+      if (part !== undefined) assert.ok(!`${message}${stack}`.includes(part), `${message} ${part}`);
+    }
+  }
+  assert.doesNotMatch(inspect(orders, { depth: 9, showHidden: true }), new RegExp(KEY, 'i'));
+  assert.equal(JSON.stringify(orders), '{"kind":"order","prefix":"order_"}');
+});
+
+test('a missing key says where it comes from; what it is instead, what to do', () => {
+  for (const [key, said] of [
+    [undefined, /^key is undefined: check that the variable/],
+    ['', /^key is empty: check that the variable/],
+    [
+      `${KEY}\n`,
+      /a text of 65 characters, with spaces or line breaks around it: pass key\.trim\(\)/,
+    ],
+    [
+      toBase64(KEY).replace(/[/+]/g, '_').replace('=', ''),
+      /needs \+ instead of -, \/ instead of _/,
+    ],
+    [Buffer.from(KEY, 'hex'), /of another type: pass Buffer\.from\(bytes\)\.toString\('base64'\)/],
+    [new Uint8Array(32), /pass Buffer\.from/],
+    [null, /of another type\. npx/],
+  ]) {
+    assert.match(refuses(() => publicIds({ kind: 'order', key }), CONFIG).message, said);
+  }
+  for (const key of [
+    5,
+    5n,
+    true,
+    {},
+    [KEY],
+    Object(KEY),
+    Symbol('a'),
+    () => KEY,
+    new ArrayBuffer(32),
+  ]) {
+    refuses(() => publicIds({ kind: 'order', key }), CONFIG);
+    refuses(() => publicIds({ kind: 'order', keys: key }), CONFIG);
+  }
+  refuses(() => publicIds({ kind: 'order', keys: KEY }), CONFIG);
+  refuses(() => publicIds({ kind: 'order', keys: [] }), CONFIG);
+  refuses(() => publicIds({ kind: 'order', keys: new Array(2 ** 32 - 1) }), CONFIG);
+  assert.match(
+    refuses(() => publicIds({ kind: 'order', keys: [KEY, undefined] }), CONFIG).message,
+    /^keys\[1\] is undefined/,
+  );
+  assert.match(
+    refuses(() => publicIds({ kind: 'order', keys: [KEY, toBase64(KEY)] }), CONFIG).message,
+    /^keys\[1\] is the same key as keys\[0\]/,
+  );
+  refuses(() => publicIds({ kind: 'order', key: KEY, keys: [KEY] }), CONFIG);
+  refuses(() => publicIds({ kind: 'order', key: KEY, keys: undefined }), CONFIG);
+  refuses(() => publicIds({ kind: 'order' }), CONFIG);
+  assert.match(
+    refuses(() => publicIds({ kind: 'order', key: KEY, prefx: 'x_' }), CONFIG).message,
+    /^publicIds\(\) has no 'prefx'\. It knows kind, key, keys, prefix$/,
+  );
+});
+
+test('random keys are good', () => {
+  const { createKey } = require('../../js/public/key.js');
+  const keys = Array.from({ length: amount(300, 100_000) }, createKey);
+  assert.equal(new Set(keys).size, keys.length);
+  for (const key of keys) assert.ok(publicIds({ kind: 'order', key }));
+});
+
+test('encode takes bigints and decimal strings of 0 to 2^63 - 1, and nothing else', () => {
+  const trap = { toString: () => assert.fail('it ran'), valueOf: () => assert.fail('it ran') };
+  for (const value of [
+    ...[
+      undefined,
+      null,
+      5,
+      0,
+      -0,
+      1.5,
+      Number.NaN,
+      true,
+      {},
+      [],
+      ['5'],
+      trap,
+      Object(5n),
+      Symbol('5'),
+    ],
+    ...['', ' 5', '5\n', '-5', '+5', '007', '1e3', '0x5', '5n', '\u0665', 'abc', '0RZZQ8VR4HG00'],
+    ...[-1n, LARGEST_ID + 1n, 2n ** 64n, 10n ** 5000n, String(LARGEST_ID + 1n), () => '5'],
+    orders.encode(5n),
+  ]) {
+    refuses(() => orders.encode(value), INVALID_ID);
+  }
+  assert.match(refuses(() => orders.encode(5), INVALID_ID).message, /which may be rounded/);
+});
+
+test('decode takes texts of its own, and nothing else', () => {
+  const text = orders.encode(5n);
+  const trap = { length: 32, toString: () => assert.fail('it ran'), startsWith: () => true };
+  for (const value of [
+    ...[undefined, null, 5, 5n, true, {}, [], [text], trap, Object(text), Symbol(text), () => text],
+    ...['', 'order_', ' ', text.toUpperCase(), `Order_${text.slice(6)}`, ` ${text}`, `${text}\n`],
+    ...[text.slice(6), `_${text.slice(6)}`, `user_${text.slice(6)}`, text + text, `order_${text}`],
+    ...[text.replace('_', '-'), text.replace('_', '%5F'), text.replaceAll(/\d/g, '\uff11')],
+    `order_${'\ud800'.repeat(26)}`,
+    `order_${'\u{1f69a}'.repeat(13)}`,
+    Buffer.from(text),
+  ]) {
+    refusesText(orders, value);
+  }
+  assert.match(
+    refusesText(orders, '900710334548443136'),
+    /it is the ID '900710334548443136' itself$/,
+  );
+  assert.match(
+    refusesText(orders, 'x'),
+    /^a public ID must be 'order_' and 26 characters .*; it is 'x'$/,
+  );
+  assert.match(
+    refusesText(orders, randomText()),
+    /is no public ID of this kind and key: it is forged/,
+  );
+  assert.match(refusesText(orders, '\u001b[31m\u202e'), /it is '\\u001b\[31m\\u202e'$/);
+});
+
+test('schema() gives a bigint or a string', () => {
+  const text = orders.encode(5n);
+  for (const [options, id] of [
+    [undefined, 5n],
+    [{}, 5n],
+    [{ as: undefined }, 5n],
+    [{ as: 'bigint' }, 5n],
+    [{ as: 'string' }, '5'],
+  ]) {
+    const schema = orders.schema(options);
+    const { version, vendor, validate } = schema['~standard'];
+    assert.deepEqual([version, vendor], [1, 'snowdrift']);
+    assert.deepEqual(validate(text), { value: id });
+    assert.equal(schema.parse(text), id);
+    assert.equal(schema.is(text), true);
+    assert.ok(Object.isFrozen(schema) && Object.isFrozen(schema['~standard']));
+  }
+  for (const options of [
+    null,
+    'string',
+    5,
+    { as: 'number' },
+    { as: 'toString' },
+    { as: null },
+    { to: 1 },
+  ]) {
+    refuses(() => orders.schema(options), CONFIG);
+  }
+});
+
+test('options are read once, and not from Object.prototype; later changes have no effect', () => {
+  const reads = [];
+  const values = { kind: 'order', keys: [KEY, OTHER_KEY] };
+  const options = new Proxy(values, {
+    get: (target, name) => {
+      reads.push(name);
+      return target[name];
+    },
+  });
+  const ids = publicIds(options);
+  assert.deepEqual(reads.filter((name) => typeof name === 'string').sort(), [
+    'key',
+    'keys',
+    'kind',
+    'prefix',
+  ]);
+  values.keys.length = 0;
+  values.kind = 'user';
+  assert.equal(ids.decode(orders.encode(5n)), 5n);
+  Object.assign(Object.prototype, { prefix: false, keys: [OTHER_KEY], as: 'string' });
+  try {
+    assert.equal(publicIds({ kind: 'order', key: KEY }).encode(5n), orders.encode(5n));
+    assert.equal(orders.schema().parse(orders.encode(5n)), 5n);
+  } finally {
+    for (const name of ['prefix', 'keys', 'as']) delete Object.prototype[name];
+  }
+});
+
+test('instances and calls do not disturb one another, also from a getter of an option', () => {
+  const text = orders.encode(1n);
+  const users = publicIds({
+    get kind() {
+      assert.equal(orders.decode(text), 1n);
+      return 'user';
+    },
+    get keys() {
+      const keys = [KEY];
+      Object.defineProperty(keys, 1, {
+        get: () => orders.encode(9n) && OTHER_KEY,
+        enumerable: true,
+      });
+      return keys;
+    },
+  });
+  const pairs = Array.from({ length: 50 }, (_, n) => [
+    orders.encode(BigInt(n)),
+    users.encode(String(n)),
+  ]);
+  for (const [n, [order, user]] of pairs.entries()) {
+    assert.throws(() => orders.decode(user));
+    assert.deepEqual([orders.decode(order), users.decode(user)], [BigInt(n), BigInt(n)]);
+  }
+});
+
+const wild = fc.oneof(
+  fc.anything({ withBigInt: true, withDate: true, withTypedArray: true, withNullPrototype: true }),
+  fc.constantFrom(KEY, OTHER_KEY, 'order', 'order_', false, [KEY], '9'),
+  fc.string({ unit: 'binary' }),
+);
+
+/** What a call returns; undefined if it is refused as everything is that is refused. */
+function orRefusal(call) {
+  try {
+    return call();
+  } catch (error) {
+    assert.ok(error instanceof SnowFlakeError, inspect(error));
+    assert.ok(error.code === CONFIG || error.code === INVALID_ID);
+    assert.ok(!error.message.includes(KEY), error.message);
+    return undefined;
+  }
+}
+
+const RUNS = { numRuns: amount(500, 50_000), seed };
+
+test('fuzz: any options, IDs and texts', () => {
+  const options = fc.record(
+    { kind: wild, key: wild, keys: wild, prefix: wild },
+    { requiredKeys: [] },
+  );
+  fc.assert(
+    fc.property(fc.oneof(options, wild), wild, wild, (given, id, text) => {
+      const ids = orRefusal(() => publicIds(given)) ?? orders;
+      const encoded = orRefusal(() => ids.encode(id));
+      if (encoded !== undefined) assert.equal(ids.decode(encoded), BigInt(id));
+      const decoded = orRefusal(() => ids.decode(text));
+      if (decoded !== undefined) assert.equal(ids.encode(decoded), text);
+      assert.equal(ids.is(text), decoded !== undefined);
+    }),
+    RUNS,
+  );
+});
+
+test('fuzz: any kind, key and ID', () => {
+  const keys = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => Buffer.from(bytes));
+  const idsIn = fc.bigInt({ min: 0n, max: LARGEST_ID });
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', minLength: 1 }), keys, idsIn, (kind, key, id) => {
+      // Random, whatever fast-check makes smaller.
+      const spelt = createHash('sha256').update(key).digest('hex');
+      const ids = orRefusal(() => publicIds({ kind: kind.normalize(), key: spelt, prefix: false }));
+      assert.equal(ids.decode(ids.encode(id)), id);
+    }),
+    RUNS,
+  );
+});
+
+/** Nanoseconds of processor time that a call takes, in the best of some rounds. */
+function nsPerCall(call, count = 200_000) {
+  const rounds = Array.from({ length: 15 }, () => {
+    const start = process.cpuUsage();
+    for (let at = 0; at < count; at++) call(at);
+    const { user, system } = process.cpuUsage(start);
+    return ((user + system) * 1000) / count;
+  });
+  return Math.min(...rounds);
+}
+
+test('encode and decode take at most 1.5 us', { skip: storm }, (t) => {
+  const ids = [...randomIds(200_000)];
+  const texts = ids.map(orders.encode);
+  const users = publicIds({ kind: 'user', keys: [KEY, OTHER_KEY], prefix: false });
+  for (const [name, call] of Object.entries({
+    encode: (at) => orders.encode(ids[at]),
+    decode: (at) => orders.decode(texts[at]),
+    'encode, without a prefix': (at) => users.encode(ids[at]),
+  })) {
+    const ns = nsPerCall(call);
+    t.diagnostic(`${name}: ${ns.toFixed(0)} ns`);
+    assert.ok(ns <= 1500, `${name}: ${ns} ns`);
+  }
+});
+
+test('10 million calls leave nothing behind', { skip: storm }, async (t) => {
+  const { setFlagsFromString } = require('node:v8');
+  const { runInNewContext } = require('node:vm');
+  setFlagsFromString('--expose-gc');
+  const gc = runInNewContext('gc');
+  const used = async () => {
+    for (let n = 0; n < 4; n++) {
+      gc();
+      await new Promise(setImmediate);
+    }
+    const { heapUsed, external, arrayBuffers } = process.memoryUsage();
+    return heapUsed + external + arrayBuffers;
+  };
+  const work = (count) => {
+    for (let n = 0; n < count; n++) {
+      const id = BigInt(n) << 20n;
+      if (orders.decode(orders.encode(id)) !== id) assert.fail(String(id));
+      if (n % 8 === 0) orders.is('order_7zzzzzzzzzzzzzzzzzzzzzzzzz');
+    }
+  };
+  work(200_000);
+  const before = await used();
+  work(10_000_000);
+  const grown = (await used()) - before;
+  t.diagnostic(`${grown} bytes`);
+  assert.ok(grown < 1_000_000, `${grown} bytes more`);
+});
+
+test('flipped bits change half of a text’s bits: neighbours tell nothing', () => {
+  const bitsOf = (text) => [...text.slice(6)].map((one) => ALPHABET.indexOf(one));
+  const ones = (n) => n.toString(2).replaceAll('0', '').length;
+  let sum = 0;
+  const rounds = 2000;
+  for (let n = 0; n < rounds; n++) {
+    const id = BigInt(randomInt(2 ** 40)) << 20n;
+    const [a, b] = [orders.encode(id), orders.encode(id ^ (1n << BigInt(n % 63)))].map(bitsOf);
+    sum += a.reduce((all, value, at) => all + ones(value ^ b[at]), 0);
+  }
+  const mean = sum / rounds;
+  // 64 of 128, and 17 times the deviation of the mean.
+  assert.ok(mean > 62 && mean < 66, String(mean));
+});

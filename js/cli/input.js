@@ -1,0 +1,43 @@
+'use strict';
+// IDs that a command takes as arguments, or else from its standard input.
+
+/** Of the standard input: some 100,000 IDs. */
+const MOST_CHARACTERS = 2 ** 22;
+
+/** The arguments. Without any, what the standard input has. */
+async function readArguments(args, usage) {
+  return args.length === 0 && !process.stdin.isTTY ? await readInput(usage) : args;
+}
+
+/** The IDs on the standard input, in the forms that snowdrift next prints: lines, strings and an array. */
+async function readInput(usage) {
+  let text = '';
+  try {
+    for await (const part of process.stdin.setEncoding('utf8')) {
+      text += part;
+      if (text.length > MOST_CHARACTERS) break;
+    }
+  } catch ({ code }) {
+    throw usage(`cannot read the standard input (${code}): pass the IDs as arguments`);
+  }
+  if (text.length > MOST_CHARACTERS) {
+    throw usage('the standard input is longer than 4 MiB: pass fewer IDs at once');
+  }
+  return idsIn(text.trim(), usage);
+}
+
+function idsIn(text, usage) {
+  if (!text.startsWith('[')) {
+    return text === '' ? [] : text.split(/\s+/).map((line) => line.replace(/^"(.*)"$/, '$1'));
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw usage('the standard input starts with [ and is not JSON: pass IDs as lines');
+  }
+}
+
+/** The digits of an ID as Node prints a bigint. */
+const withoutSuffix = (text) => (/^\d+n$/.test(text) ? text.slice(0, -1) : text);
+
+module.exports = { readArguments, withoutSuffix };

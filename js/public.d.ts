@@ -1,0 +1,101 @@
+/**
+ * Public IDs: IDs as texts for strangers, who learn neither time, host nor volume from them, and cannot guess others. The
+ * database keeps the 8 bytes of the ID; no second column. It needs no addon, and of Node only `node:crypto`: Bun, Deno
+ * and Workers have it. It is not for browsers, where the key must not be.
+ *
+ * ```js
+ * import { publicIds } from 'snowdrift/public'
+ * const orders = publicIds({ kind: 'order', key: process.env.PUBLIC_ID_KEY })
+ * const text = orders.encode(900710334548443136n)  // one text for one ID, for ever
+ * orders.decode(text)                              // 900710334548443136n
+ * ```
+ */
+
+import type { BigIntId, Id } from './id';
+
+/** Options of {@link publicIds}. An option that is passed as undefined is `ERR_SNOWFLAKE_CONFIG`. */
+export interface PublicIdsOptions {
+  /**
+   * What has these IDs, such as `'order'`: a text of any length, in Unicode's form NFC. The texts of one kind are refused
+   * by all others. A kind cannot change: its texts would be refused.
+   */
+  kind: string;
+  /**
+   * 32 random bytes as base64 or hex: `npx snowdrift public key` makes some. What a pattern or a passphrase forms is
+   * refused. A secret of the application, like a password.
+   */
+  key?: string;
+  /** Several keys instead of `key`, to replace one: the first encodes, all decode. */
+  keys?: readonly string[];
+  /**
+   * The text before the 26 characters: letters, digits, `_` and `-`, with `_` or `-` at its end. Default: the kind and
+   * `_`. `false` for none.
+   */
+  prefix?: string | false;
+}
+
+/** The public IDs of one kind. Its functions can be passed as callbacks. */
+export interface PublicIds<Of extends string = string> {
+  readonly kind: string;
+  /** The text before the 26 characters, or `''`. */
+  readonly prefix: string;
+  /**
+   * The public ID of an ID: a bigint or a decimal string, 0 to 2^63 - 1. The same ID always gives the same text.
+   *
+   * @throws `ERR_SNOWFLAKE_INVALID_ID`
+   */
+  encode(id: bigint | string): string;
+  /**
+   * The ID of a public ID.
+   *
+   * @throws `ERR_SNOWFLAKE_INVALID_ID` forged, misspelt, of another kind or key, or not a string
+   */
+  decode(text: string): BigIntId<Of>;
+  /**
+   * The same as a decimal string, for ORMs.
+   *
+   * @throws `ERR_SNOWFLAKE_INVALID_ID`
+   */
+  decodeString(text: string): Id<Of>;
+  /** Whether `decode` accepts a value. */
+  is(value: unknown): value is string;
+  /**
+   * A Standard Schema that takes a public ID and gives the ID: as a bigint, or with `as: 'string'` as a decimal string.
+   *
+   * @throws `ERR_SNOWFLAKE_CONFIG`
+   */
+  schema(options?: { as?: 'bigint' }): PublicIdSchema<BigIntId<Of>>;
+  schema(options: { as: 'string' }): PublicIdSchema<Id<Of>>;
+}
+
+/** Its functions can be passed as callbacks. */
+export interface PublicIdSchema<Output> {
+  /** For libraries that accept a Standard Schema, version 1: tRPC, ArkType, TanStack Form and others. */
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: 'snowdrift';
+    readonly validate: (
+      value: unknown,
+    ) =>
+      | { readonly value: Output; readonly issues?: undefined }
+      | { readonly issues: readonly { readonly message: string }[] };
+    /** For the compiler only. */
+    readonly types?: { readonly input: string; readonly output: Output };
+  };
+  /** Whether a value is a public ID of this kind. */
+  is(value: unknown): value is string;
+  /**
+   * The ID of a public ID.
+   *
+   * @throws `ERR_SNOWFLAKE_INVALID_ID`
+   */
+  parse(value: unknown): Output;
+}
+
+/**
+ * The public IDs of a kind. Create it once: it keeps its ciphers. `publicIds<'Order'>()` also gives IDs the type
+ * `BigIntId<'Order'>`.
+ *
+ * @throws `ERR_SNOWFLAKE_CONFIG` no key, or a weak one; or the kind or the prefix cannot be used. No error shows a key
+ */
+export function publicIds<Of extends string = string>(options: PublicIdsOptions): PublicIds<Of>;

@@ -1,0 +1,138 @@
+'use strict';
+// What `snowdrift/public` exports: IDs as texts for strangers, which only a key makes and reads. Needs no addon, and of
+// Node only node:crypto.
+
+const { SnowFlakeError } = require('./ids/error.js');
+const { copyOf } = require('./ids/properties.js');
+const { show } = require('./ids/shown.js');
+const { idFault, idOf } = require('./ids/text.js');
+const { BlockCipher, words } = require('./public/block.js');
+const { readKey, readKeys } = require('./public/key.js');
+const { TEXT_LENGTH, createSpeller, readText } = require('./public/text.js');
+
+const OPTIONS = ['kind', 'key', 'keys', 'prefix'];
+
+const INVALID_ID = 'ERR_SNOWFLAKE_INVALID_ID';
+const configError = (message) => new SnowFlakeError('ERR_SNOWFLAKE_CONFIG', message);
+const invalidId = (message) => new SnowFlakeError(INVALID_ID, message);
+
+/** By what `as` names: an ID in that form. */
+const FORMS = new Map(Object.entries({ bigint: BigInt, string: String }));
+
+/** Options as an object. No error shows what is given: it may be the key. */
+function optionsOf(options, names, what) {
+  if (typeof options !== 'object' || options === null) {
+    throw configError(`the options of ${what} must be an object; they are of another type`);
+  }
+  return copyOf(options, names, [], what, configError);
+}
+
+function keysOf(given) {
+  const hasKeys = 'keys' in given;
+  if (hasKeys && 'key' in given) {
+    throw configError('key and keys are both given: leave out one of them');
+  }
+  return hasKeys ? readKeys(given.keys) : [readKey(given.key, 'key')];
+}
+
+/** Kinds are told apart by their UTF-8 bytes, so each has to have one spelling, and bytes of its own. */
+function readKind(kind) {
+  if (typeof kind !== 'string' || kind === '') {
+    throw configError(
+      `kind must be a text that names what has these IDs, such as 'order'; it is ${show(kind)}`,
+    );
+  }
+  if (/\p{Cs}/u.test(kind)) throw configError('kind has half a surrogate pair, and so is no text');
+  if (kind.normalize() !== kind) {
+    throw configError("kind has characters of several parts, as 'e\\u0301': pass kind.normalize()");
+  }
+  return kind;
+}
+
+function readPrefix(given, kind) {
+  if (!('prefix' in given)) {
+    if (/^[\w-]+$/.test(kind)) return `${kind}_`;
+    throw configError(
+      `a prefix has letters, digits, _ and - only; kind is ${show(kind)}: pass another prefix, such as 'order_', or prefix: false`,
+    );
+  }
+  const { prefix } = given;
+  if (prefix === false) return '';
+  if (typeof prefix === 'string' && /^[\w-]*[_-]$/.test(prefix)) return prefix;
+  throw configError(
+    `prefix must be letters, digits, _ and -, and end with _ or -, such as 'order_', or be false; it is ${show(prefix)}`,
+  );
+}
+
+function publicIds(options) {
+  const given = optionsOf(options, OPTIONS, 'publicIds()');
+  // First, so that a key in the place of another option is not shown.
+  const keys = keysOf(given);
+  const kind = readKind(given.kind);
+  const prefix = readPrefix(given, kind);
+  const ciphers = keys.map((key) => new BlockCipher(key, kind));
+  const [encryptor] = ciphers;
+  const spell = createSpeller(prefix);
+  const length = prefix.length + TEXT_LENGTH;
+
+  function encode(id) {
+    const read = idOf(id);
+    if (read === undefined) throw invalidId(idFault(id, undefined, show));
+    encryptor.encrypt(read);
+    return spell(words);
+  }
+
+  /** The ID of a text; undefined for anything else. */
+  function find(text) {
+    if (typeof text !== 'string' || text.length !== length || !text.startsWith(prefix))
+      return undefined;
+    if (!readText(text, prefix.length, words)) return undefined;
+    for (const cipher of ciphers) {
+      const id = cipher.decrypt();
+      if (id !== undefined) return id;
+    }
+    return undefined;
+  }
+
+  /** Why find() is undefined. */
+  function faultOf(text) {
+    const form = `${prefix === '' ? '' : `${show(prefix)} and `}${TEXT_LENGTH} characters of 0-9 and a-z without i, l, o and u`;
+    if (idOf(text) !== undefined) {
+      return `a public ID must be ${form}; it is the ID ${show(text)} itself`;
+    }
+    const isSpelt =
+      typeof text === 'string' &&
+      text.length === length &&
+      text.startsWith(prefix) &&
+      readText(text, prefix.length, words);
+    if (!isSpelt) return `a public ID must be ${form}; it is ${show(text)}`;
+    return `${show(text)} is no public ID of this kind and key: it is forged, misspelt, or of another kind or key`;
+  }
+
+  function decode(text) {
+    const id = find(text);
+    if (id === undefined) throw invalidId(faultOf(text));
+    return id;
+  }
+
+  const decodeString = (text) => String(decode(text));
+  const is = (value) => find(value) !== undefined;
+
+  function schema(options = {}) {
+    const { as = 'bigint' } = optionsOf(options, ['as'], 'schema()');
+    const toForm = FORMS.get(as);
+    if (toForm === undefined)
+      throw configError(`as must be 'bigint' or 'string'; it is ${show(as)}`);
+    const parse = (value) => toForm(decode(value));
+    const validate = (value) => {
+      const id = find(value);
+      return id === undefined ? { issues: [{ message: faultOf(value) }] } : { value: toForm(id) };
+    };
+    const standard = Object.freeze({ version: 1, vendor: 'snowdrift', validate });
+    return Object.freeze({ '~standard': standard, is, parse });
+  }
+
+  return Object.freeze({ kind, prefix, encode, decode, decodeString, is, schema });
+}
+
+module.exports = { publicIds };

@@ -1,0 +1,100 @@
+'use strict';
+// Keys of public IDs: 32 random bytes, as base64 or hex. No error shows one.
+
+const { randomBytes } = require('node:crypto');
+
+const { SnowFlakeError } = require('../ids/error.js');
+
+const KEY_LENGTH = 32;
+
+/** Canonical: the last character has two bits that are 0, so that other languages read the same bytes. */
+const BASE64 = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
+const HEX = /^[0-9a-f]{64}$/i;
+
+const REMEDY = 'npx snowdrift public key makes one';
+
+const keyError = (message) => new SnowFlakeError('ERR_SNOWFLAKE_CONFIG', message);
+
+/** Of 32 random bytes, some 30 differ. Fewer than this many differ in one of 10^13 keys. */
+const FEWEST_DIFFERENT = 17;
+
+const different = (numbers) => new Set(numbers).size;
+
+/** Why a key can be guessed; undefined if nothing tells it. */
+function weakness(key) {
+  const steps = Array.from(key, (byte, at) => (byte - key[at - 1]) & 255).slice(1);
+  if (different(key) < FEWEST_DIFFERENT || different(steps) < FEWEST_DIFFERENT) {
+    return 'its bytes form a pattern';
+  }
+  const text = key.toString('utf8');
+  // Random bytes have control characters, or are no UTF-8.
+  return /[^\P{Cc}\t\n\r]|\ufffd/u.test(text) ? undefined : 'its bytes are a text';
+}
+
+/** What is wrong with a value that is no key. */
+function faultOf(value) {
+  if (value === undefined || value === '') {
+    return `is ${value === '' ? 'empty' : value}: check that the variable it comes from is set`;
+  }
+  const form = 'must be 32 random bytes as base64 (44 characters) or hex (64 digits)';
+  if (typeof value === 'string') {
+    return `${form}; it is a text of ${value.length} characters${hintOf(value)}`;
+  }
+  const hint = ArrayBuffer.isView(value) ? ": pass Buffer.from(bytes).toString('base64')" : '';
+  return `${form}; it is of another type${hint}`;
+}
+
+function hintOf(text) {
+  if (/^\s|\s$/.test(text)) return ', with spaces or line breaks around it: pass key.trim()';
+  const isUrlSafe = /^[\w-]{43}=?$/.test(text);
+  return isUrlSafe ? ': it needs + instead of -, / instead of _, and = at its end' : '';
+}
+
+/** The bytes of a key. @param name the value's name in errors */
+function readKey(value, name) {
+  const isHex = typeof value === 'string' && HEX.test(value);
+  if (!isHex && !(typeof value === 'string' && BASE64.test(value))) {
+    throw keyError(`${name} ${faultOf(value)}. ${REMEDY}`);
+  }
+  const key = Buffer.from(value, isHex ? 'hex' : 'base64');
+  const fault = weakness(key);
+  if (fault !== undefined) throw keyError(`${name} is weak: ${fault}. ${REMEDY}`);
+  return key;
+}
+
+/** Reads an array of an application: proxies and getters may throw. */
+function guarded(read) {
+  try {
+    return read();
+  } catch {
+    throw keyError('keys cannot be read');
+  }
+}
+
+/** @param values as applications pass them */
+function readKeys(values) {
+  const count = guarded(() => Array.isArray(values) && values.length);
+  if (count === false) {
+    throw keyError('keys must be an array of keys: the first encodes, all decode');
+  }
+  if (count === 0) throw keyError(`keys is empty: pass at least one key. ${REMEDY}`);
+  const keys = [];
+  for (let at = 0; at < count; at++) {
+    const value = guarded(() => values[at]);
+    const key = readKey(value, `keys[${at}]`);
+    const first = keys.findIndex((other) => other.equals(key));
+    if (first >= 0) throw keyError(`keys[${at}] is the same key as keys[${first}]: leave it out`);
+    keys.push(key);
+  }
+  return keys;
+}
+
+/** A key as base64. */
+function createKey() {
+  for (;;) {
+    const key = randomBytes(KEY_LENGTH);
+    if (weakness(key) === undefined) return key.toString('base64');
+  }
+}
+
+module.exports = { createKey, readKey, readKeys };

@@ -1,0 +1,56 @@
+'use strict';
+// A block of 128 bits as 26 characters of base32: Crockford's alphabet in lower case, high bits first. 26 characters have
+// two bits more than a block. They are 0, so that a block has one spelling.
+
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
+const TEXT_LENGTH = 26;
+
+const codes = Uint8Array.from(ALPHABET, (one) => one.charCodeAt(0));
+
+/** By code of a character: its 5 bits, or -1. */
+const values = new Int8Array(128).fill(-1);
+for (const [value, code] of codes.entries()) values[code] = value;
+
+/**
+ * @param prefix ASCII
+ * @returns a function that returns a block's text. One flat string: a string joined of parts is slow to keep
+ */
+function createSpeller(prefix) {
+  const text = Buffer.alloc(prefix.length + TEXT_LENGTH);
+  text.write(prefix, 'latin1');
+  return (words) => {
+    let [a, b, c, d] = words;
+    for (let at = text.length - 1; at >= prefix.length; at--) {
+      text[at] = codes[d & 31];
+      d = (d >>> 5) | (c << 27);
+      c = (c >>> 5) | (b << 27);
+      b = (b >>> 5) | (a << 27);
+      a >>>= 5;
+    }
+    return text.toString('latin1');
+  };
+}
+
+/**
+ * Reads the 26 characters of a text from `start` on. Returns whether they spell a block.
+ * @param words gets the block as four numbers of 32 bits
+ */
+function readText(text, start, words) {
+  let [a, b, c, d] = [0, 0, 0, 0];
+  let all = 0;
+  for (let at = start; at < start + TEXT_LENGTH; at++) {
+    const value = values[text.charCodeAt(at)] ?? -1;
+    all |= value;
+    a = (a << 5) | (b >>> 27);
+    b = (b << 5) | (c >>> 27);
+    c = (c << 5) | (d >>> 27);
+    d = (d << 5) | value;
+  }
+  words[0] = a;
+  words[1] = b;
+  words[2] = c;
+  words[3] = d;
+  return all >= 0 && text[start] < '8';
+}
+
+module.exports = { TEXT_LENGTH, createSpeller, readText };
