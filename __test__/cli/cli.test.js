@@ -133,7 +133,7 @@ test('wrong usage exits with 2 and says what to do; a failure exits with 1', asy
     [['slots', ''], 2, /: an argument of slots is empty: check/],
     [['help', 'nope'], 2, /no command 'nope'/],
     [['nxt'], 2, /no command 'nxt'\. Did you mean next\? The commands/],
-    [['decode', '1'], 2, /Did you mean parse\?/],
+    [['decode', '1'], 2, /Did you mean parse or public decode\?/],
     [['--layout', 'uid', 'next'], 2, /: the command comes first: snowdrift next --layout \.\.\.$/m],
     [['layout', '--epoch', '1577836800'], 2, /epoch 1577836800 is .* write 1577836800000$/m],
     [['next', '-n', '0', ...NODE], 2, /-n must be a whole number from 1 to 1000000; it is '0'/],
@@ -377,6 +377,13 @@ test('control characters of arguments are escaped in every error', async () => {
     ['namespace', 'raise', 'redis://localhost', '--ttl', hostile],
     ['namespace', 'recover', 'redis://localhost', '--layout', hostile],
     ['namespace', 'create', hostile],
+    ['public', hostile],
+    ['public', 'key', hostile],
+    ['public', 'encode', hostile],
+    ['public', 'encode', '--kind', hostile, '5'],
+    ['public', 'encode', '--kind', 'a', '--prefix', hostile, '5'],
+    ['public', 'decode', hostile],
+    ['public', 'decode', '--kind', 'a', hostile],
     ['sql', hostile],
     ['serve', hostile],
     ['serve', ...NODE, '--host', hostile],
@@ -405,6 +412,9 @@ test('help and version', async () => {
     'namespace recover',
     'namespace create',
     'namespace raise',
+    'public key',
+    'public encode',
+    'public decode',
   ]) {
     const words = command.split(' ');
     const { stdout, code } = await run([...words, '--help']);

@@ -15,6 +15,7 @@ const id = require('../../js/id.js');
 const native = require('../../js/native.js');
 const { SnowFlakeTransformer } = require('../../js/orm/typeorm-columns.js');
 const { withSnowFlake } = require('../../js/orm/prisma.js');
+const { publicIds } = require('../../js/public.js');
 const { idSchema } = require('../../js/schema.js');
 const secrets = require('../../js/secrets.js');
 const { etcd } = require('../../js/stores/etcd.js');
@@ -28,6 +29,7 @@ const { fromStatefulSet } = require('../../js/worker-id.js');
 const { isStorms } = require('../support/amount.js');
 const { refusing } = require('../support/echo.js');
 const { SnowFlake, layouts } = require('../support/support.js');
+const { vectors } = require('./public-vectors.json');
 
 const LENGTH = 1_000_000;
 const HELD = `snowdrift1 held ${'0'.repeat(32)} ${'0'.repeat(32)} -1 1 1 any 1 1`;
@@ -55,7 +57,21 @@ const UNITS = [
     '\0',
     '"',
   ],
-  ...['\u202e', '\ud800', '[', '{"a":', 'a@', ':@', '?@', '//@', 'a://', 'a://?', 'file://', 'a,'],
+  ...[
+    '\u0315\u0300',
+    '\u202e',
+    '\ud800',
+    '[',
+    '{"a":',
+    'a@',
+    ':@',
+    '?@',
+    '//@',
+    'a://',
+    'a://?',
+    'file://',
+    'a,',
+  ],
   ...['x://@ ', '?pass', '//@/'],
   ...['\n    at ', '%C3', 'a.', ':1,'],
 ];
@@ -82,6 +98,8 @@ const VALUES = {
 };
 
 const flake = new SnowFlake({ datacenterId: 1, workerId: 1, scope: 'process' });
+const { key } = vectors[0];
+const orders = publicIds({ kind: 'order', key });
 const usage = (text) => new Error(text);
 const terminal = { show() {}, complain() {}, usage };
 const client = { eval() {}, query() {} };
@@ -108,6 +126,17 @@ const READERS = {
   'idSchema().parse()': (text) => idSchema().parse(text),
   'idSchema().validate()': (text) => idSchema()['~standard'].validate(text),
   'options of idSchema()': (text) => idSchema({ layout: text }),
+  'a public ID': (text) => [
+    orders.is(text),
+    orders.schema().is(`order_${text}`),
+    orders.decode(text),
+  ],
+  'an ID to encode': (text) => orders.encode(text),
+  'a key': (text) => publicIds({ kind: 'order', key: text }),
+  'several keys': (text) => publicIds({ kind: 'order', keys: text }),
+  'a kind': (text) => publicIds({ kind: text, key, prefix: false }).encode(1n),
+  'a kind as a prefix': (text) => publicIds({ kind: text, key }).encode(1n),
+  'a prefix': (text) => publicIds({ kind: 'order', key, prefix: `${text}_` }).encode(1n),
   'a layout': (text) => new SnowFlake({ layout: text }),
   'a field of a layout': (text) => new SnowFlake({ layout: { ...layouts.node, epoch: text } }),
   'an epoch': (text) => new SnowFlake({ epoch: text }),
@@ -171,6 +200,7 @@ function failureOf({ message, ...properties }) {
 /** Those that get values of all types: from JSON, or from an application without types. */
 const OF_VALUES = [
   ...['SnowFlake.parse()', 'flake.compose()', 'id.parse()', 'id.parse() with a layout'],
+  ...['a public ID', 'an ID to encode', 'a key', 'several keys', 'a kind', 'a prefix'],
   ...['id.compareIds()', 'id.fromBase32()', 'idSchema().validate()', 'a layout'],
   ...['a field of a layout', 'an epoch', 'a scope', 'a worker ID', 'a directory', 'a namespace'],
   ...['SnowFlake.use()', "TypeORM's transformer", 'a cause', 'an error as a cause'],

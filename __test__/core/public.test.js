@@ -342,7 +342,7 @@ test('a missing key says where it comes from; what it is instead, what to do', (
     5n,
     true,
     {},
-    [KEY],
+
     Object(KEY),
     Symbol('a'),
     () => KEY,
@@ -351,6 +351,7 @@ test('a missing key says where it comes from; what it is instead, what to do', (
     refuses(() => publicIds({ kind: 'order', key }), CONFIG);
     refuses(() => publicIds({ kind: 'order', keys: key }), CONFIG);
   }
+  refuses(() => publicIds({ kind: 'order', key: [KEY] }), CONFIG);
   refuses(() => publicIds({ kind: 'order', keys: KEY }), CONFIG);
   refuses(() => publicIds({ kind: 'order', keys: [] }), CONFIG);
   refuses(() => publicIds({ kind: 'order', keys: new Array(2 ** 32 - 1) }), CONFIG);

@@ -56,16 +56,15 @@ const isCommand = (name) => Object.hasOwn(COMMANDS, name);
 
 function noCommand(name, args) {
   const names = Object.keys(COMMANDS);
-  const group = GROUPS.find((one) => isCommand(`${one} ${name}`));
-  if (group !== undefined) {
-    return new UsageError(`there is no command '${name}': write snowdrift ${group} ${name}`);
+  if (isCommand(`namespace ${name}`)) {
+    return new UsageError(`there is no command '${name}': write snowdrift namespace ${name}`);
   }
   const later = name.startsWith('-') ? args.find(isCommand) : undefined;
   if (later !== undefined) {
     return new UsageError(`the command comes first: snowdrift ${later} ${name} ...`);
   }
-  const meant = nameMeant(name, names);
-  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
+  const meant = [nameMeant(name, names), `public ${name}`].filter((one) => names.includes(one));
+  const hint = meant.length === 0 ? '' : ` Did you mean ${meant.join(' or ')}?`;
   return new UsageError(
     `there is no command '${name}'.${hint} The commands are ${names.join(', ')}, help`,
   );

@@ -43,7 +43,7 @@ function checkPrefix(flags, usage) {
 }
 
 const key = {
-  help: `Usage: snowdrift public key
+  help: `Usage: snowdrift public key [--json]
 
 Makes a key for public IDs: 32 random bytes as base64. Keep it as you keep passwords.
 

@@ -1,0 +1,114 @@
+'use strict';
+// `snowdrift public`: keys, and IDs both ways, by a key of the environment.
+
+const assert = require('node:assert/strict');
+const { randomBytes } = require('node:crypto');
+const { test } = require('node:test');
+
+const { publicIds } = require('snowdrift/public');
+const { endOf, run, start } = require('../support/cli.js');
+const { vectors } = require('../core/public-vectors.json');
+
+const [{ key: KEY }] = vectors;
+const OTHER_KEY = vectors.at(-1).key;
+const env = { PUBLIC_ID_KEY: KEY };
+const IDS = ['900710334548443136', '5'];
+
+const orders = publicIds({ kind: 'order', key: KEY });
+const TEXTS = IDS.map(orders.encode);
+
+/** Runs a command with a standard input. */
+async function runWith(input, args) {
+  const child = start(args, { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  let printed = '';
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    printed += text;
+  });
+  child.stdin.end(input);
+  const [code] = await endOf(child);
+  assert.equal(code, 0);
+  return printed;
+}
+
+test('public key makes keys that snowdrift/public takes', async () => {
+  const [one, other] = [await run(['public', 'key']), await run(['public', 'key', '--json'])];
+  const keys = [one.stdout.trim(), JSON.parse(other.stdout)];
+  assert.match(one.stdout, /^[\w+/]{43}=\n$/);
+  assert.notEqual(keys[0], keys[1]);
+  for (const key of keys) assert.ok(publicIds({ kind: 'order', key }));
+});
+
+test('public encode and decode, from arguments and from the standard input', async () => {
+  const lines = (list) => `${list.join('\n')}\n`;
+  const encode = ['public', 'encode', '--kind', 'order'];
+  assert.equal((await run([...encode, ...IDS], { env })).stdout, lines(TEXTS));
+  assert.equal((await run([...encode, '5n'], { env })).stdout, lines([TEXTS[1]]));
+  assert.equal(await runWith(JSON.stringify(IDS), encode), lines(TEXTS));
+  assert.equal((await run(['public', 'decode', ...TEXTS], { env })).stdout, lines(IDS));
+  assert.equal(await runWith(lines(TEXTS), ['public', 'decode', '--kind', 'order']), lines(IDS));
+  const json = await runWith(JSON.stringify(TEXTS), ['public', 'decode', '--json']);
+  assert.deepEqual(JSON.parse(json), IDS);
+});
+
+test('other prefixes, and none; texts of several kinds', async () => {
+  const bare = publicIds({ kind: 'some kind', key: KEY, prefix: false }).encode(5n);
+  const short = publicIds({ kind: 'customer', key: KEY, prefix: 'cus_' }).encode(5n);
+  const two = publicIds({ kind: 'line_item', key: KEY }).encode(7n);
+  for (const [args, text] of [
+    [['--kind', 'some kind', '--no-prefix'], bare],
+    [['--kind', 'customer', '--prefix', 'cus_'], short],
+  ]) {
+    assert.equal((await run(['public', 'encode', ...args, '5'], { env })).stdout, `${text}\n`);
+    assert.equal((await run(['public', 'decode', ...args, text], { env })).stdout, '5\n');
+  }
+  assert.equal((await run(['public', 'decode', TEXTS[1], two], { env })).stdout, '5\n7\n');
+});
+
+test('several keys: the first encodes, all decode', async () => {
+  const rotated = { PUBLIC_ID_KEY: `${OTHER_KEY},${KEY}` };
+  assert.equal((await run(['public', 'decode', ...TEXTS], { env: rotated })).code, 0);
+  const { stdout } = await run(['public', 'encode', '--kind', 'order', '5'], { env: rotated });
+  assert.equal(stdout, `${publicIds({ kind: 'order', key: OTHER_KEY }).encode(5n)}\n`);
+});
+
+test('what is refused, with what to do; a key is never shown', async () => {
+  const secret = randomBytes(31).toString('base64');
+  const encode = ['public', 'encode', '--kind', 'order'];
+  for (const [args, PUBLIC_ID_KEY, code, said] of [
+    [
+      [...encode, '5'],
+      undefined,
+      2,
+      /set the environment variable PUBLIC_ID_KEY .* public key makes/,
+    ],
+    [[...encode, '5'], '', 2, /the environment variable PUBLIC_ID_KEY is empty/],
+    [[...encode, '5'], secret, 2, /the environment variable PUBLIC_ID_KEY must be 32 random bytes/],
+    [[...encode, '5'], `${KEY},`, 2, /key 2 of the environment variable PUBLIC_ID_KEY is empty/],
+    [[...encode, '5'], '00'.repeat(32), 2, /PUBLIC_ID_KEY is weak/],
+    [[...encode, '5'], `${KEY},${KEY}`, 2, /keys\[1\] is the same key as keys\[0\]/],
+    [['public', 'encode', '5'], KEY, 2, /public encode needs --kind, such as --kind order/],
+    [encode, KEY, 2, /public encode needs an ID/],
+    [['public', 'encode', '--kind', 'a b', '5'], KEY, 2, /kind is 'a b': pass another prefix/],
+    [[...encode, '--prefix', 'x', '5'], KEY, 2, /and end with _ or -/],
+    [[...encode, '--prefix', 'x_', '--no-prefix', '5'], KEY, 2, /leave out one of them/],
+    [[...encode, '--key', secret, '5'], KEY, 2, /Unknown option '--key'/],
+    [['public', 'key', secret], KEY, 2, /public key takes no argument/],
+    [[...encode, '5', 'x'], KEY, 1, /ERR_SNOWFLAKE_INVALID_ID: an ID must be .*it is 'x'/],
+    [['public', 'decode'], KEY, 2, /public decode needs a text/],
+    [['public', 'decode', 'x'], KEY, 2, /public decode needs --kind/],
+    [['public', 'decode', '--no-prefix', TEXTS[0]], KEY, 2, /public decode needs --kind/],
+    [['public', 'decode', 'order_7'], KEY, 1, /must be 'order_' and 26 characters/],
+    [['public', 'decode', ...TEXTS], OTHER_KEY, 1, /is no public ID of this kind and key/],
+    [['public'], KEY, 0, /^$/],
+    [['decode', TEXTS[0]], KEY, 2, /no command 'decode'\. Did you mean parse or public decode\?/],
+  ]) {
+    const { PUBLIC_ID_KEY: _, ...rest } = process.env;
+    const given = PUBLIC_ID_KEY === undefined ? rest : { ...rest, PUBLIC_ID_KEY };
+    const answer = await run(args, { env: given });
+    assert.equal(answer.code, code, answer.stderr);
+    if (code !== 0) assert.equal(answer.stdout, '');
+    assert.match(answer.stderr, said);
+    for (const key of [secret, KEY, OTHER_KEY])
+      assert.ok(!answer.stderr.includes(key), answer.stderr);
+  }
+});
