@@ -2,6 +2,7 @@
 // Runs the blocks of code in README.md and docs/ as they stand there, with real databases. Other tests run the rest:
 // - package.test.js and installation.test.js: docs/bundlers.md and docs/installation.md, which need a registry
 // - app/boundary.test.js: docs/boundaries.md, which needs packages of its own
+// - app/public-ids.test.js: docs/public-ids.md, which has other languages, too
 // - lease/rights.test.js: docs/store-security.md
 
 const assert = require('node:assert/strict');
@@ -26,6 +27,7 @@ const {
   runSql,
   runTests,
 } = require('../support/page.js');
+const { vectors } = require('../core/public-vectors.json');
 
 const root = join(__dirname, '../..');
 const pages = [
@@ -60,12 +62,17 @@ const ELSEWHERE = [
   'docs/boundaries.md',
   'docs/bundlers.md',
   'docs/installation.md',
+  'docs/public-ids.md',
   'docs/store-security.md',
 ];
 
 const servers = [];
 /** What a worker of the application has in its environment. */
-const environment = { datacenterId: '1', workerId: '3', PORT: '0' };
+const environment = {
+  ...{ datacenterId: '1', workerId: '3', PORT: '0' },
+  // A published one, so that pages show what comes of it.
+  PUBLIC_ID_KEY: Buffer.from(vectors[0].key, 'hex').toString('base64'),
+};
 
 before(async () => {
   for (const [name, engine] of Object.entries(URLS)) {

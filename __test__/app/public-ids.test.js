@@ -1,0 +1,281 @@
+'use strict';
+// Every block of docs/public-ids.md: in JavaScript and its frameworks, in Python, Go and SQL. Each prints what it says, gives
+// the texts of the test vectors, and takes no other text.
+
+const assert = require('node:assert/strict');
+const { execFile, spawnSync } = require('node:child_process');
+const { mkdtempSync, readFileSync, rmSync, writeFileSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { describe, test } = require('node:test');
+const { promisify } = require('node:util');
+
+const { Client } = require('pg');
+
+require('../support/own-directory.js');
+const { skipped, storm } = require('../support/amount.js');
+const { missingPackages } = require('../support/installed.js');
+const { Server, missing } = require('../support/lease/servers.js');
+const { blocksOf, runProgram, runShell, runSql } = require('../support/page.js');
+const { publicIds } = require('../../js/public.js');
+const { vectors } = require('../core/public-vectors.json');
+
+const PAGE = 'docs/public-ids.md';
+const ID = '900710334548443136';
+const FOLDER = join(__dirname, '../support/boundary');
+const modules = join(FOLDER, 'node_modules');
+const LENGTH = 26;
+
+const toBase64 = (hex) => Buffer.from(hex, 'hex').toString('base64');
+const [first] = vectors;
+const { key: otherKey } = vectors.at(-1);
+const key = toBase64(first.key);
+const environment = { datacenterId: '1', workerId: '3', PORT: '0', PUBLIC_ID_KEY: key };
+
+const orders = publicIds({ kind: 'order', key });
+const TEXT = orders.encode(ID);
+
+/** Texts that decode to no ID of an order. */
+const BAD = [
+  ...[`${TEXT.slice(0, -1)}1`, TEXT.toUpperCase(), TEXT.slice(0, -1), `${TEXT}0`, ID, ''],
+  ...[TEXT.slice(6), `user_${TEXT.slice(6)}`, publicIds({ kind: 'user', key }).encode(ID)],
+  ...[`order_z${TEXT.slice(7)}`, `order_${'o'.repeat(LENGTH)}`, `order_${'\u0660'.repeat(LENGTH)}`],
+  publicIds({ kind: 'order', key: otherKey }).encode(ID),
+];
+
+/** By what a block imports: code behind it that asks it about texts. */
+const PROBES = {
+  express: `
+    const url = \`http://127.0.0.1:\${server.address().port}/orders/\`;
+    await ask(async (text) => {
+      const answer = await fetch(url + encodeURIComponent(text));
+      return answer.status === 200 ? (await answer.json()).id : undefined;
+    });
+    server.close();`,
+  fastify: `
+    await ask(async (text: string) => {
+      const { statusCode, body } = await get(encodeURIComponent(text));
+      return statusCode === 200 ? JSON.parse(body).id : undefined;
+    });`,
+  '@nestjs/core': `
+    const url = \`\${await app.getUrl()}/orders\`;
+    await ask(async (text: string) => {
+      if (text === '') return undefined;
+      const answer = await fetch(\`\${url}/\${encodeURIComponent(text)}\`);
+      return answer.status === 200 ? ((await answer.json()) as any).id : undefined;
+    });
+    const [listed] = (await (await fetch(url)).json()) as any;
+    if (listed.id !== '${TEXT}' || listed.name !== 'tea') throw new Error(JSON.stringify(listed));
+    await app.close();`,
+  graphql: `
+    const variables = 'query ($id: OrderId!) { same(id: $id) }';
+    await ask(async (id: string) => {
+      const [one, other] = [
+        await graphql({ schema, source: variables, variableValues: { id } }),
+        await graphql({ schema, source: \`{ same(id: \${JSON.stringify(id)}) }\` }),
+      ];
+      if (JSON.stringify(one.data) !== JSON.stringify(other.data)) throw new Error(id);
+      return one.data?.same as any;
+    });
+    for (const literal of ['5', 'true', '[5]', '{ id: 5 }', 'five']) {
+      const { errors } = await graphql({ schema, source: \`{ same(id: \${literal}) }\` });
+      if (errors === undefined) throw new Error(literal);
+    }`,
+  '@trpc/server': `
+    await ask(async (text: string) => {
+      const answer = await caller.order(text).catch(() => undefined);
+      if (answer !== undefined && answer !== 'order ${ID}') throw new Error(answer);
+      return answer && text;
+    });`,
+};
+
+/** Asserts that a way in gives the good text back, and undefined for all others. */
+const ASK = (type) => `
+  const ask = async (answer${type}) => {
+    if ((await answer('${TEXT}')) !== '${TEXT}') throw new Error('it refuses ${TEXT}');
+    for (const text of ${JSON.stringify(BAD)}) {
+      if ((await answer(text)) !== undefined) throw new Error('it takes ' + text);
+    }
+  };`;
+
+const blocks = blocksOf(PAGE);
+const [...done] = ['js', 'ts', 'sh', 'python', 'go', 'sql'];
+const ofLanguage = (...names) => blocks.filter(({ language }) => names.includes(language));
+
+test('all blocks are run', () => {
+  assert.deepEqual([...new Set(blocks.map(({ language }) => language))].sort(), done.sort());
+});
+
+test('the table of vectors is that of the tests', () => {
+  const page = readFileSync(join(__dirname, '../..', PAGE), 'utf8');
+  const keys = [first.key, otherKey];
+  for (const [n, one] of keys.entries())
+    assert.ok(page.includes(`- Key ${n + 1}: \`${one}\` in hex`));
+  assert.ok(page.includes(`in hex, \`${key}\` in base64`));
+  const rows = [...page.matchAll(/^\| (\d) \| `(\w+)` \| (\d+) \| `(\w+)` \|$/gm)];
+  assert.ok(rows.length > 10);
+  for (const [row, n, kind, id, text] of rows) {
+    const isRow = (one) => one.key === keys[n - 1] && one.kind === kind && one.id === id;
+    assert.equal(vectors.find(isRow)?.text, text, row);
+  }
+});
+
+const probed = new Set();
+for (const block of ofLanguage('js', 'ts')) {
+  const name = Object.keys(PROBES).find((of) => block.code.includes(` from '${of}'`));
+  const skip = name === undefined ? undefined : missingPackages(FOLDER, '--boundary');
+  if (name !== undefined) probed.add(name);
+  const title = name ?? 'JavaScript';
+  const run = (change = (code) => code) => {
+    const probe = ASK(block.language === 'ts' ? ': (text: string) => Promise<unknown>' : '');
+    const then = name === undefined ? '' : `${probe}${PROBES[name]}`;
+    const given = { ...block, code: change(block.code) + then };
+    const env = { ...environment, NODE_PATH: modules };
+    return runProgram(given, env, name === undefined ? {} : { modules });
+  };
+  test(`line ${block.line}, ${title}`, { skip }, () => run());
+  if (name === 'graphql') {
+    test('graphql 16', { skip }, () =>
+      run((code) => code.replace("from 'graphql'", "from 'graphql-16'")),
+    );
+  }
+}
+
+test('every framework has a block', () => {
+  assert.deepEqual([...probed].sort(), Object.keys(PROBES).sort());
+});
+
+for (const block of ofLanguage('sh')) {
+  test(`line ${block.line}, sh`, () => runShell(block, environment));
+}
+
+/** Runs a program of another language in a folder of its own; answers what it printed. */
+async function runElsewhere(command, args, file, code) {
+  const cwd = mkdtempSync(join(tmpdir(), 'snowdrift-public-'));
+  try {
+    writeFileSync(join(cwd, file), code);
+    const lines = vectors.map((one) => [toBase64(one.key), one.kind, one.id, one.text].join('\t'));
+    writeFileSync(join(cwd, 'vectors'), lines.join('\n'));
+    writeFileSync(join(cwd, 'bad'), BAD.join('\n'));
+    const env = { ...process.env, ...environment };
+    const { stdout } = await promisify(execFile)(command, [...args, file], { cwd, env });
+    return stdout;
+  } finally {
+    rmSync(cwd, { recursive: true, force: true });
+  }
+}
+
+/** What the comments of a program say that it prints. */
+const printedBy = (code, comment) =>
+  [
+    ...code.matchAll(
+      new RegExp(`^.*Print.*\\) ${comment} (.*)$|^print\\(.*\\) {1,2}${comment} (.*)$`, 'gim'),
+    ),
+  ]
+    .map(([, one, other]) => `${one ?? other}\n`)
+    .join('');
+
+const IN_PYTHON = `
+for line in open('vectors', encoding='utf8').read().split('\\n'):
+    spelt, kind, id, text = line.split('\\t')
+    key = base64.b64decode(spelt)
+    assert encode(int(id), kind)[-26:] == text[-26:], line
+    assert decode(encode(int(id), kind), kind) == int(id), line
+key = base64.b64decode(os.environ['PUBLIC_ID_KEY'])
+for line in open('bad', encoding='utf8').read().split('\\n'):
+    try:
+        decode(line, 'order')
+    except ValueError:
+        continue
+    raise AssertionError(line)
+print('all')
+`;
+
+const IN_GO = `
+func init() {
+	vectors, _ := os.ReadFile("vectors")
+	for _, line := range strings.Split(string(vectors), "\\n") {
+		fields := strings.Split(line, "\\t")
+		key, _ := base64.StdEncoding.DecodeString(fields[0])
+		var id int64
+		fmt.Sscan(fields[2], &id)
+		text, err := encode(key, fields[1], id)
+		if err != nil || text[len(text)-26:] != fields[3][len(fields[3])-26:] {
+			panic(line)
+		}
+		decoded, err := decode(key, fields[1], text)
+		if err != nil || decoded != id {
+			panic(line)
+		}
+	}
+	key, _ := base64.StdEncoding.DecodeString(os.Getenv("PUBLIC_ID_KEY"))
+	bad, _ := os.ReadFile("bad")
+	for _, line := range strings.Split(string(bad), "\\n") {
+		if _, err := decode(key, "order", line); err == nil {
+			panic(line)
+		}
+	}
+	fmt.Println("all")
+}
+`;
+
+/** Why a program cannot run here, or undefined. */
+function missingProgram(command, args, what) {
+  const { error, status } = spawnSync(command, args, { stdio: 'ignore' });
+  return error === undefined && status === 0 ? undefined : skipped(`${what} is not installed`);
+}
+
+const noPython = missingProgram(
+  'python3',
+  ['-c', 'import cryptography'],
+  "Python's package cryptography",
+);
+const noGo = storm ?? missingProgram('go', ['version'], 'Go');
+
+for (const { code } of ofLanguage('python')) {
+  test('Python', { skip: noPython }, async () => {
+    const printed = printedBy(code, '#');
+    assert.equal(await runElsewhere('python3', [], 'page.py', code + IN_PYTHON), `${printed}all\n`);
+    assert.equal(printed, `${TEXT}\n${ID}\n`);
+  });
+}
+
+for (const { code } of ofLanguage('go')) {
+  test('Go', { skip: noGo }, async () => {
+    const printed = printedBy(code, '//');
+    assert.equal(await runElsewhere('go', ['run'], 'page.go', code + IN_GO), `all\n${printed}`);
+    assert.equal(printed, `${TEXT}\n${ID}\n`);
+  });
+}
+
+describe('SQL', { skip: missing('postgres') }, () => {
+  test('PostgreSQL with pgcrypto', async () => {
+    const server = await Server.start('postgres');
+    const client = new Client({ connectionString: server.url });
+    try {
+      for (const block of ofLanguage('sql')) await runSql(block, { DATABASE_URL: server.url });
+      await client.connect();
+      const ask = async (sql, values) =>
+        (await client.query({ text: sql, values, rowMode: 'array' })).rows[0];
+      for (const { key: hex, kind, id, text } of vectors) {
+        const bytes = Buffer.from(hex, 'hex');
+        const [spelt] = await ask('SELECT public_id($1, $2, $3)', [id, kind, bytes]);
+        assert.equal(spelt.slice(-LENGTH), text.slice(-LENGTH));
+        assert.deepEqual(await ask('SELECT public_id_to_id($1, $2, $3)', [spelt, kind, bytes]), [
+          id,
+        ]);
+      }
+      const bytes = Buffer.from(key, 'base64');
+      for (const text of BAD) {
+        assert.deepEqual(
+          await ask('SELECT public_id_to_id($1, $2, $3)', [text, 'order', bytes]),
+          [null],
+          text,
+        );
+      }
+    } finally {
+      await client.end();
+      await server.stop();
+    }
+  });
+});
