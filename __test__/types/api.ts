@@ -40,6 +40,7 @@ import { memory } from 'snowdrift/lease/memory';
 import { postgres, sql } from 'snowdrift/lease/postgres';
 import { SnowFlakeModule } from 'snowdrift/nestjs';
 import { type PrismaSnowFlakeExtension, withSnowFlake } from 'snowdrift/prisma';
+import { type PublicIds, publicIds } from 'snowdrift/public';
 import { idSchema } from 'snowdrift/schema';
 import { PrimarySnowFlakeColumn } from 'snowdrift/typeorm';
 
@@ -286,3 +287,28 @@ const known: Id<'User'>[] = [given].filter(userSchema.is);
 void known;
 is<string[]>(['2', '10'].sort(compareIds));
 is<(bigint | string)[]>([1n, '2'].sort(compareIds));
+
+const orders = publicIds<'Order'>({ kind: 'order', key: process.env.PUBLIC_ID_KEY });
+is<PublicIds<'Order'>>(orders);
+is<string>(orders.encode(1n));
+is<string[]>(['1', '2'].map(orders.encode));
+is<BigIntId<'Order'>>(orders.decode('order_5ytq3e9vz8pkyy9aknkvrxppf0'));
+is<Id<'Order'>>(orders.decodeString('order_5ytq3e9vz8pkyy9aknkvrxppf0'));
+is<StandardSchemaV1<string, BigIntId<'Order'>>>(orders.schema());
+is<StandardSchemaV1<string, BigIntId<'Order'>>>(orders.schema({ as: 'bigint' }));
+is<StandardSchemaV1<string, Id<'Order'>>>(orders.schema({ as: 'string' }));
+is<bigint>(publicIds({ kind: 'user', keys: ['new', 'old'], prefix: false }).decode('x'));
+const anyText: unknown = 'x';
+if (orders.is(anyText)) is<string>(anyText);
+// @ts-expect-error a number may be rounded
+orders.encode(5);
+// @ts-expect-error no kind
+publicIds({ key: 'x' });
+// @ts-expect-error a key is a text
+publicIds({ kind: 'order', key: new Uint8Array(32) });
+// @ts-expect-error no prefix is false, not true
+publicIds({ kind: 'order', key: 'x', prefix: true });
+// @ts-expect-error the ID of a user
+is<BigIntId<'User'>>(orders.decode('x'));
+// @ts-expect-error no form
+orders.schema({ as: 'number' });

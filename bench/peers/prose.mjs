@@ -32,7 +32,8 @@ export const useOthers = `## Use UUIDv7 instead when
 - **IDs come from places that you cannot number**: browsers, phones, offline devices, other companies' systems.
 - **No host can have a number, and there is no store to lease one from**, as with functions that scale to thousands.
 - **You merge databases** whose IDs were generated independently.
-- **An ID must be hard to guess.** It has random bits, though it shows its time. For a secret, use \`crypto.randomUUID()\`.
+- **The stored ID must be hard to guess**, also for those who read the database. It has random bits, though it shows its time. To strangers
+  you can show [public IDs](public-ids.md). For a secret, use \`crypto.randomUUID()\`.
 - **You cannot load an addon.** snowdrift generates IDs in Node, Bun and Deno only; \`snowdrift/id\` reads them anywhere.
 - **The table is small.** Up to some million rows the size of the key hardly matters, and the column type \`uuid\` is
   known everywhere.
