@@ -19,7 +19,11 @@ function createSpeller(prefix) {
   const text = Buffer.alloc(prefix.length + TEXT_LENGTH);
   text.write(prefix, 'latin1');
   return (words) => {
-    let [a, b, c, d] = words;
+    // Not by the array's iterator, which is slow.
+    let a = words[0];
+    let b = words[1];
+    let c = words[2];
+    let d = words[3];
     for (let at = text.length - 1; at >= prefix.length; at--) {
       text[at] = codes[d & 31];
       d = (d >>> 5) | (c << 27);
@@ -36,7 +40,10 @@ function createSpeller(prefix) {
  * @param words gets the block as four numbers of 32 bits
  */
 function readText(text, start, words) {
-  let [a, b, c, d] = [0, 0, 0, 0];
+  let a = 0;
+  let b = 0;
+  let c = 0;
+  let d = 0;
   let all = 0;
   for (let at = start; at < start + TEXT_LENGTH; at++) {
     const value = values[text.charCodeAt(at)] ?? -1;
