@@ -31,6 +31,7 @@ const PAGES = [
 const date = '2026-11-21T03:41:18.145Z';
 const node = { datacenterId: 1, workerId: 3, clockBack: 0, sequence: 0, date };
 const first = { ...node, workerId: 0 };
+const second = { ...node, workerId: 2 };
 const served = { ...node, workerId: 1, date: '2026-11-21T11:50:34.379Z' };
 const border = { date: '2027-08-22T03:22:59.101Z' };
 const notOurs = 'of another generator';
@@ -39,6 +40,7 @@ const notOurs = 'of another generator';
 const STATED = {
   'README.md': {
     '900710334548410368': first,
+    '900710334548443136': second,
     '900710334548459520': node,
     '900710334577819648': { ...node, date: '2026-11-21T03:41:18.152Z' },
   },
@@ -100,6 +102,11 @@ const STATED = {
   },
   'docs/operations.md': { '900833463518117888': served },
   'docs/playground.html': { '900710334548459520': node },
+  'docs/public-ids.md': {
+    '900710334548443136': second,
+    '900710334548443137': { ...second, sequence: 1 },
+    '9223372036854775807': 'the largest ID',
+  },
   'docs/sql.md': { '900710334548459520': node, '0RZZQ8VR4HG00': node },
   'docs/testing.md': {
     '900654641971249159': {
@@ -119,6 +126,7 @@ const STATED = {
     '0RZZQ8VR4HG00': node,
   },
   'js/cli/parse.js': { '900833463518117888': served },
+  'js/cli/public.js': { '900833463518117888': served },
   'js/cli/serve-openapi.js': { '900833463518117888': served },
   'js/cli/serve.js': { '900833463518117888': served },
   'js/cluster.d.ts': { '900710334548410368': first },
@@ -126,6 +134,7 @@ const STATED = {
     '501276370537314304': { date: '2023-11-14T22:13:20.000Z', datacenterId: 5, workerId: 17 },
   },
   'js/orm/typeorm-sqlite.js': { '9007199254740993': 'is 2^53 + 1' },
+  'js/public.d.ts': { '900710334548443136': second },
   'js/schema.d.ts': {
     '501276370537314304': { date: '2023-11-14T22:13:20.000Z', datacenterId: 5, workerId: 17 },
   },

@@ -137,7 +137,7 @@ test('the README states what an ID reveals where it introduces IDs', () => {
   for (const word of ['Time', 'Worker', 'Volume', 'Other IDs']) {
     assert.match(text, new RegExp(`^- \\*\\*${word}\\*\\*`, 'm'));
   }
-  assert.match(text, /randomUUID/);
+  assert.match(text, /publicIds\(.*\.encode\(.*\.decode\(/s);
   for (const page of ['docs/id.md', 'docs/guarantees.md', 'SECURITY.md']) {
     assert.ok(read(page).includes('README.md#what-an-id-reveals)'), page);
   }
