@@ -38,6 +38,8 @@ function idsIn(text, usage) {
 }
 
 /** The digits of an ID as Node prints a bigint. */
-const withoutSuffix = (text) => (/^\d+n$/.test(text) ? text.slice(0, -1) : text);
+function withoutSuffix(text) {
+  return typeof text === 'string' && /^\d+n$/.test(text) ? text.slice(0, -1) : text;
+}
 
 module.exports = { readArguments, withoutSuffix };

@@ -85,7 +85,8 @@ function kindOf(flags, text, usage) {
   if (flags.kind !== undefined) return flags.kind;
   const hasPrefix = flags.prefix === undefined && !flags['no-prefix'];
   // The characters behind a prefix have no _.
-  const [, kind] = (hasPrefix && /^([\w-]+)_[^_]*$/.exec(text)) || [];
+  const isText = typeof text === 'string';
+  const [, kind] = (isText && hasPrefix && /^([\w-]+)_[^_]*$/.exec(text)) || [];
   if (kind !== undefined) return kind;
   throw usage(
     'public decode needs --kind, such as --kind order, unless each text begins with its kind and _',
