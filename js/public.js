@@ -87,11 +87,16 @@ function publicIds(options) {
     return spell(words);
   }
 
+  /** Whether a value is spelt as a public ID of this kind is. Then its block is in `words`. */
+  const isSpelt = (value) =>
+    typeof value === 'string' &&
+    value.length === length &&
+    value.startsWith(prefix) &&
+    readText(value, prefix.length, words);
+
   /** The ID of a text; undefined for anything else. */
   function find(text) {
-    if (typeof text !== 'string' || text.length !== length || !text.startsWith(prefix))
-      return undefined;
-    if (!readText(text, prefix.length, words)) return undefined;
+    if (!isSpelt(text)) return undefined;
     for (const cipher of ciphers) {
       const id = cipher.decrypt();
       if (id !== undefined) return id;
@@ -105,12 +110,7 @@ function publicIds(options) {
     if (idOf(text) !== undefined) {
       return `a public ID must be ${form}; it is the ID ${show(text)} itself`;
     }
-    const isSpelt =
-      typeof text === 'string' &&
-      text.length === length &&
-      text.startsWith(prefix) &&
-      readText(text, prefix.length, words);
-    if (!isSpelt) return `a public ID must be ${form}; it is ${show(text)}`;
+    if (!isSpelt(text)) return `a public ID must be ${form}; it is ${show(text)}`;
     return `${show(text)} is no public ID of this kind and key: it is forged, misspelt, or of another kind or key`;
   }
 

@@ -19,7 +19,6 @@ const names = [
   'core/environment',
   'core/ids',
   'core/one-process',
-  'core/public',
   'core/turn',
   'core/uid',
   'core/worker-id',

@@ -124,13 +124,13 @@ test('the two bits more than a block has are 0', () => {
   }
 });
 
-test('a block whose ID has 64 bits is refused', () => {
+test('a block whose ID has 64 bits, or whose tag differs in a bit, is refused', () => {
   const key = Buffer.from(KEY, 'hex');
-  const spell = (id) => {
+  const spell = (id, flipped = 0n) => {
     const tag = createHmac('sha256', key).update('order').digest().subarray(0, 8);
     const plain = Buffer.alloc(16);
     plain.writeBigUInt64BE(id);
-    tag.copy(plain, 8);
+    plain.writeBigUInt64BE(tag.readBigUInt64BE() ^ flipped, 8);
     const cipher = createCipheriv('aes-256-ecb', key, null).setAutoPadding(false);
     let block = BigInt(`0x${cipher.update(plain).toString('hex')}`);
     let text = '';
@@ -139,6 +139,7 @@ test('a block whose ID has 64 bits is refused', () => {
   };
   assert.equal(orders.decode(spell(LARGEST_ID)), LARGEST_ID);
   for (const id of [2n ** 63n, 2n ** 64n - 1n]) refusesText(orders, spell(id));
+  for (let bit = 0n; bit < 64n; bit++) refusesText(orders, spell(5n, 1n << bit));
 });
 
 test('two kinds or keys have no text in common, and refuse each other', () => {
@@ -283,6 +284,8 @@ const WEAK_KEYS = [
   Buffer.from(Array.from({ length: 32 }, (_, at) => at)),
   Buffer.from(Array.from({ length: 32 }, (_, at) => 255 - 3 * at)),
   Buffer.from('0123456789abcdef'.repeat(4), 'hex'),
+  // A digit in each byte.
+  Buffer.from(Array.from(KEY.slice(0, 32), (digit) => Number.parseInt(digit, 16))),
   // A short key that was made longer.
   Buffer.concat([randomBytes(8), Buffer.alloc(24)]),
   Buffer.alloc(32, randomBytes(16)),
