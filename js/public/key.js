@@ -15,7 +15,7 @@ const REMEDY = 'npx snowdrift public key makes one';
 
 const keyError = (message) => new SnowFlakeError('ERR_SNOWFLAKE_CONFIG', message);
 
-/** Of 32 random bytes, some 30 differ. Fewer than this many differ in one of 10^13 keys. */
+/** Of 32 random bytes, some 30 differ. Fewer than this many do in 3 of 10^14 keys. */
 const FEWEST_DIFFERENT = 17;
 
 const different = (numbers) => new Set(numbers).size;
