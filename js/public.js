@@ -7,7 +7,7 @@ const { copyOf } = require('./ids/properties.js');
 const { show } = require('./ids/shown.js');
 const { idFault, idOf } = require('./ids/text.js');
 const { BlockCipher, words } = require('./public/block.js');
-const { readKey, readKeys } = require('./public/key.js');
+const { isKey, readKey, readKeys } = require('./public/key.js');
 const { TEXT_LENGTH, createSpeller, readText } = require('./public/text.js');
 
 const OPTIONS = ['kind', 'key', 'keys', 'prefix'];
@@ -42,6 +42,9 @@ function readKind(kind) {
       `kind must be a text that names what has these IDs, such as 'order'; it is ${show(kind)}`,
     );
   }
+  // It would be a prefix, or in a message.
+  if (isKey(kind))
+    throw configError('kind is spelt as a key is: pass the name of what has these IDs');
   // normalize() takes the square of the length of a row of marks. UAX #15 calls rows of up to 30 safe.
   if (/\p{Cs}|\p{M}{31}/u.test(kind)) {
     throw configError(
@@ -65,7 +68,7 @@ function readPrefix(given, kind) {
   if (prefix === false) return '';
   if (typeof prefix === 'string' && /^[\w-]*[_-]$/.test(prefix)) return prefix;
   throw configError(
-    `prefix must be letters, digits, _ and -, and end with _ or -, such as 'order_', or be false; it is ${show(prefix)}`,
+    `prefix must be letters, digits, _ and -, and end with _ or -, such as 'order_', or be false; it is ${isKey(prefix) ? 'a key' : show(prefix)}`,
   );
 }
 

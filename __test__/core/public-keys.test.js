@@ -56,6 +56,10 @@ test('weak and missing keys are refused, and never shown', () => {
     errors.push(refuses(() => publicIds({ kind: key, key: 'order' }), CONFIG));
     errors.push(refuses(() => publicIds(key), CONFIG));
   };
+  for (const spelt of [KEY, toBase64(KEY)]) {
+    errors.push(refuses(() => publicIds({ kind: spelt, key: KEY }), CONFIG));
+    errors.push(refuses(() => publicIds({ kind: 'order', key: KEY, prefix: spelt }), CONFIG));
+  }
   for (const key of BAD_KEYS) refusesKey(key);
   for (const bytes of WEAK_KEYS) {
     assert.equal(bytes.length, 32);
@@ -68,7 +72,13 @@ test('weak and missing keys are refused, and never shown', () => {
   }
   for (const { message, cause, stack } of errors) {
     assert.equal(cause, undefined);
-    for (const key of [KEY, ...BAD_KEYS, ...WEAK_KEYS.map(toBase64), ...WEAK_KEYS.map(String)]) {
+    for (const key of [
+      KEY,
+      toBase64(KEY),
+      ...BAD_KEYS,
+      ...WEAK_KEYS.map(toBase64),
+      ...WEAK_KEYS.map(String),
+    ]) {
       const [part] = key.trim().match(/.{8,12}/s) ?? [];
       if (part !== undefined) assert.ok(!`${message}${stack}`.includes(part), `${message} ${part}`);
     }
@@ -113,6 +123,12 @@ test('a missing key says where it comes from; what it is instead, what to do', (
   refuses(() => publicIds({ kind: 'order', keys: KEY }), CONFIG);
   refuses(() => publicIds({ kind: 'order', keys: [] }), CONFIG);
   refuses(() => publicIds({ kind: 'order', keys: new Array(2 ** 32 - 1) }), CONFIG);
+  for (const length of [-1, 0.5, Number.NaN, Infinity, {}, '1', Symbol('1'), 1n]) {
+    const keys = new Proxy([KEY], {
+      get: (target, name) => (name === 'length' ? length : target[0]),
+    });
+    refuses(() => publicIds({ kind: 'order', keys }), CONFIG);
+  }
   assert.match(
     refuses(() => publicIds({ kind: 'order', keys: [KEY, undefined] }), CONFIG).message,
     /^keys\[1\] is undefined/,

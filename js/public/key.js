@@ -50,13 +50,15 @@ function hintOf(text) {
   return isUrlSafe ? ': it needs + instead of -, / instead of _, and = at its end' : '';
 }
 
+/** Whether a value is spelt as a key is. */
+const isKey = (value) => typeof value === 'string' && (HEX.test(value) || BASE64.test(value));
+
 /** The bytes of a key. @param name the value's name in errors */
 function readKey(value, name) {
-  const isHex = typeof value === 'string' && HEX.test(value);
-  if (!isHex && !(typeof value === 'string' && BASE64.test(value))) {
+  if (!isKey(value)) {
     throw keyError(`${name} ${faultOf(value)}. ${REMEDY}`);
   }
-  const key = Buffer.from(value, isHex ? 'hex' : 'base64');
+  const key = Buffer.from(value, HEX.test(value) ? 'hex' : 'base64');
   const fault = weakness(key);
   if (fault !== undefined) throw keyError(`${name} is weak: ${fault}. ${REMEDY}`);
   return key;
@@ -77,7 +79,10 @@ function readKeys(values) {
   if (count === false) {
     throw keyError('keys must be an array of keys: the first encodes, all decode');
   }
-  if (count === 0) throw keyError(`keys is empty: pass at least one key. ${REMEDY}`);
+  // A proxy may say anything.
+  if (!Number.isSafeInteger(count) || count < 1) {
+    throw keyError(`keys is empty: pass at least one key. ${REMEDY}`);
+  }
   const keys = [];
   for (let at = 0; at < count; at++) {
     const value = guarded(() => values[at]);
@@ -97,4 +102,4 @@ function createKey() {
   }
 }
 
-module.exports = { createKey, readKey, readKeys };
+module.exports = { createKey, isKey, readKey, readKeys };
