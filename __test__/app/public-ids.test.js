@@ -219,23 +219,18 @@ func init() {
 }
 `;
 
-/** Why a program cannot run here, or undefined. */
-function missingProgram(command, args, what) {
-  const { error, status } = spawnSync(command, args, { stdio: 'ignore' });
-  return error === undefined && status === 0 ? undefined : skipped(`${what} is not installed`);
-}
-
-const noPython = missingProgram(
-  'python3',
-  ['-c', 'import cryptography'],
-  "Python's package cryptography",
+/** That of Debian, where another one comes first and lacks the package. */
+const python = ['python3', '/usr/bin/python3'].find(
+  (one) => spawnSync(one, ['-c', 'import cryptography'], { stdio: 'ignore' }).status === 0,
 );
-const noGo = storm ?? missingProgram('go', ['version'], 'Go');
+const noPython = python ? undefined : skipped("Python's package cryptography is not installed");
+const hasGo = spawnSync('go', ['version'], { stdio: 'ignore' }).status === 0;
+const noGo = storm ?? (hasGo ? undefined : skipped('Go is not installed'));
 
 for (const { code } of ofLanguage('python')) {
   test('Python', { skip: noPython }, async () => {
     const printed = printedBy(code, '#');
-    assert.equal(await runElsewhere('python3', [], 'page.py', code + IN_PYTHON), `${printed}all\n`);
+    assert.equal(await runElsewhere(python, [], 'page.py', code + IN_PYTHON), `${printed}all\n`);
     assert.equal(printed, `${TEXT}\n${ID}\n`);
   });
 }
