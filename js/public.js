@@ -19,6 +19,9 @@ const invalidId = (message) => new SnowFlakeError(INVALID_ID, message);
 /** By what `as` names: an ID in that form. */
 const FORMS = new Map(Object.entries({ bigint: BigInt, string: String }));
 
+/** A value in a message: a key may be in its place. */
+const showValue = (value) => (isKey(value) ? 'a key' : show(value));
+
 /** Options as an object. No error shows what is given: it may be the key. */
 function optionsOf(options, names, what) {
   if (typeof options !== 'object' || options === null) {
@@ -68,7 +71,7 @@ function readPrefix(given, kind) {
   if (prefix === false) return '';
   if (typeof prefix === 'string' && /^[\w-]*[_-]$/.test(prefix)) return prefix;
   throw configError(
-    `prefix must be letters, digits, _ and -, and end with _ or -, such as 'order_', or be false; it is ${isKey(prefix) ? 'a key' : show(prefix)}`,
+    `prefix must be letters, digits, _ and -, and end with _ or -, such as 'order_', or be false; it is ${showValue(prefix)}`,
   );
 }
 
@@ -85,7 +88,7 @@ function publicIds(options) {
 
   function encode(id) {
     const read = idOf(id);
-    if (read === undefined) throw invalidId(idFault(id, undefined, show));
+    if (read === undefined) throw invalidId(idFault(id, undefined, showValue));
     encryptor.encrypt(read);
     return spell(words);
   }
@@ -113,7 +116,7 @@ function publicIds(options) {
     if (idOf(text) !== undefined) {
       return `a public ID must be ${form}; it is the ID ${show(text)} itself`;
     }
-    if (!isSpelt(text)) return `a public ID must be ${form}; it is ${show(text)}`;
+    if (!isSpelt(text)) return `a public ID must be ${form}; it is ${showValue(text)}`;
     return `${show(text)} is no public ID of this kind and key: it is forged, misspelt, or of another kind or key`;
   }
 

@@ -59,6 +59,8 @@ test('weak and missing keys are refused, and never shown', () => {
   for (const spelt of [KEY, toBase64(KEY)]) {
     errors.push(refuses(() => publicIds({ kind: spelt, key: KEY }), CONFIG));
     errors.push(refuses(() => publicIds({ kind: 'order', key: KEY, prefix: spelt }), CONFIG));
+    errors.push(refuses(() => orders.encode(spelt), 'ERR_SNOWFLAKE_INVALID_ID'));
+    errors.push(refuses(() => orders.decode(spelt), 'ERR_SNOWFLAKE_INVALID_ID'));
   }
   for (const key of BAD_KEYS) refusesKey(key);
   for (const bytes of WEAK_KEYS) {
