@@ -6,30 +6,30 @@
  * ```js
  * import { publicIds } from 'snowdrift/public'
  * const orders = publicIds({ kind: 'order', key: process.env.PUBLIC_ID_KEY })
- * const text = orders.encode(900710334548443136n)  // one text for one ID, for ever
+ * const text = orders.encode(900710334548443136n)  // 'order_' and 26 characters
  * orders.decode(text)                              // 900710334548443136n
  * ```
  */
 
 import type { BigIntId, Id } from './id';
 
-/** Options of {@link publicIds}. An option that is passed as undefined is `ERR_SNOWFLAKE_CONFIG`. */
+/** Options of {@link publicIds}. An option that is passed as undefined is `ERR_SNOWFLAKE_CONFIG`, such as an unset key. */
 export interface PublicIdsOptions {
   /**
    * What has these IDs, such as `'order'`: a text of any length, in Unicode's form NFC. The texts of one kind are refused
-   * by all others. A kind cannot change: its texts would be refused.
+   * by all others. Kind, prefix and key cannot change: all texts would be refused.
    */
   kind: string;
   /**
-   * 32 random bytes as base64 or hex: `npx snowdrift public key` makes some. What a pattern or a passphrase forms is
-   * refused. A secret of the application, like a password.
+   * 32 random bytes as base64 or hex: `npx snowdrift public key` makes some. Refused are bytes that form a simple pattern or
+   * UTF-8 text. A secret of the application, like a password.
    */
-  key?: string;
+  key?: string | undefined;
   /** Several keys instead of `key`, to replace one: the first encodes, all decode. */
-  keys?: readonly string[];
+  keys?: readonly string[] | undefined;
   /**
    * The text before the 26 characters: letters, digits, `_` and `-`, with `_` or `-` at its end. Default: the kind and
-   * `_`. `false` for none.
+   * `_`. `false` for none. It is for people: kinds are told apart by `kind`.
    */
   prefix?: string | false;
 }
@@ -40,7 +40,8 @@ export interface PublicIds<Of extends string = string> {
   /** The text before the 26 characters, or `''`. */
   readonly prefix: string;
   /**
-   * The public ID of an ID: a bigint or a decimal string, 0 to 2^63 - 1. The same ID always gives the same text.
+   * The public ID of an ID: a bigint or a decimal string, 0 to 2^63 - 1. The same ID gives the same text, while key, kind and
+   * prefix are the same.
    *
    * @throws `ERR_SNOWFLAKE_INVALID_ID`
    */
@@ -96,6 +97,6 @@ export interface PublicIdSchema<Output> {
  * The public IDs of a kind. Create it once: it keeps its ciphers. `publicIds<'Order'>()` also gives IDs the type
  * `BigIntId<'Order'>`.
  *
- * @throws `ERR_SNOWFLAKE_CONFIG` no key, or a weak one; or the kind or the prefix cannot be used. No error shows a key
+ * @throws `ERR_SNOWFLAKE_CONFIG` no key, or a weak one; or the kind or the prefix cannot be used. Errors hide what may be a key
  */
 export function publicIds<Of extends string = string>(options: PublicIdsOptions): PublicIds<Of>;

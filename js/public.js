@@ -7,7 +7,8 @@ const { copyOf } = require('./ids/properties.js');
 const { show } = require('./ids/shown.js');
 const { idFault, idOf } = require('./ids/text.js');
 const { BlockCipher, words } = require('./public/block.js');
-const { isKey, readKey, readKeys } = require('./public/key.js');
+const { hasKey, showNoKey } = require('./public/hidden.js');
+const { readKey, readKeys } = require('./public/key.js');
 const { TEXT_LENGTH, createSpeller, readText } = require('./public/text.js');
 
 const OPTIONS = ['kind', 'key', 'keys', 'prefix'];
@@ -19,15 +20,12 @@ const invalidId = (message) => new SnowFlakeError(INVALID_ID, message);
 /** By what `as` names: an ID in that form. */
 const FORMS = new Map(Object.entries({ bigint: BigInt, string: String }));
 
-/** A value in a message: a key may be in its place. */
-const showValue = (value) => (isKey(value) ? 'a key' : show(value));
-
-/** Options as an object. No error shows what is given: it may be the key. */
+/** Options as an object. */
 function optionsOf(options, names, what) {
   if (typeof options !== 'object' || options === null) {
     throw configError(`the options of ${what} must be an object; they are of another type`);
   }
-  return copyOf(options, names, [], what, configError);
+  return copyOf(options, names, [], what, configError, showNoKey);
 }
 
 function keysOf(given) {
@@ -42,12 +40,13 @@ function keysOf(given) {
 function readKind(kind) {
   if (typeof kind !== 'string' || kind === '') {
     throw configError(
-      `kind must be a text that names what has these IDs, such as 'order'; it is ${show(kind)}`,
+      `kind must be a text that names what has these IDs, such as 'order'; it is ${showNoKey(kind)}`,
     );
   }
-  // It would be a prefix, or in a message.
-  if (isKey(kind))
-    throw configError('kind is spelt as a key is: pass the name of what has these IDs');
+  // It would be in every public ID.
+  if (hasKey(kind)) {
+    throw configError('kind has a key in it: pass the name of what has these IDs');
+  }
   // normalize() takes the square of the length of a row of marks. UAX #15 calls rows of up to 30 safe.
   if (/\p{Cs}|\p{M}{31}/u.test(kind)) {
     throw configError(
@@ -64,31 +63,41 @@ function readPrefix(given, kind) {
   if (!('prefix' in given)) {
     if (/^[\w-]+$/.test(kind)) return `${kind}_`;
     throw configError(
-      `a prefix has letters, digits, _ and - only; kind is ${show(kind)}: pass another prefix, such as 'order_', or prefix: false`,
+      `a prefix has letters, digits, _ and - only; kind is ${showNoKey(kind)}: pass another prefix, such as 'order_', or prefix: false`,
     );
   }
   const { prefix } = given;
   if (prefix === false) return '';
-  if (typeof prefix === 'string' && /^[\w-]*[_-]$/.test(prefix)) return prefix;
+  if (typeof prefix === 'string' && /^[\w-]*[_-]$/.test(prefix) && !hasKey(prefix)) return prefix;
   throw configError(
-    `prefix must be letters, digits, _ and -, and end with _ or -, such as 'order_', or be false; it is ${showValue(prefix)}`,
+    `prefix must be letters, digits, _ and -, and end with _ or -, such as 'order_', or be false; it is ${showNoKey(prefix)}`,
   );
 }
 
 function publicIds(options) {
   const given = optionsOf(options, OPTIONS, 'publicIds()');
-  // First, so that a key in the place of another option is not shown.
+  // First: kind is shown, and keys are often passed in its place.
   const keys = keysOf(given);
-  const kind = readKind(given.kind);
-  const prefix = readPrefix(given, kind);
-  const ciphers = keys.map((key) => new BlockCipher(key, kind));
+  let kind;
+  let prefix;
+  let ciphers;
+  try {
+    kind = readKind(given.kind);
+    prefix = readPrefix(given, kind);
+    ciphers = keys.map((key) => new BlockCipher(key, kind));
+  } finally {
+    for (const key of keys) key.fill(0);
+  }
   const [encryptor] = ciphers;
   const spell = createSpeller(prefix);
   const length = prefix.length + TEXT_LENGTH;
 
   function encode(id) {
     const read = idOf(id);
-    if (read === undefined) throw invalidId(idFault(id, undefined, showValue));
+    if (read === undefined) {
+      const hint = find(id) === undefined ? '' : ', which is a public ID already';
+      throw invalidId(idFault(id, undefined, showNoKey) + hint);
+    }
     encryptor.encrypt(read);
     return spell(words);
   }
@@ -112,11 +121,12 @@ function publicIds(options) {
 
   /** Why find() is undefined. */
   function faultOf(text) {
-    const form = `${prefix === '' ? '' : `${show(prefix)} and `}${TEXT_LENGTH} characters of 0-9 and a-z without i, l, o and u`;
+    const form = `${prefix === '' ? '' : `${showNoKey(prefix)} and `}${TEXT_LENGTH} characters of 0-9 and a-z without i, l, o and u`;
     if (idOf(text) !== undefined) {
-      return `a public ID must be ${form}; it is the ID ${show(text)} itself`;
+      return `a public ID must be ${form}; it is the ID ${showNoKey(text)} itself`;
     }
-    if (!isSpelt(text)) return `a public ID must be ${form}; it is ${showValue(text)}`;
+    if (!isSpelt(text)) return `a public ID must be ${form}; it is ${showNoKey(text)}`;
+    // Prefix and 26 characters: no key, however long.
     return `${show(text)} is no public ID of this kind and key: it is forged, misspelt, or of another kind or key`;
   }
 
@@ -133,7 +143,7 @@ function publicIds(options) {
     const { as = 'bigint' } = optionsOf(options, ['as'], 'schema()');
     const toForm = FORMS.get(as);
     if (toForm === undefined)
-      throw configError(`as must be 'bigint' or 'string'; it is ${show(as)}`);
+      throw configError(`as must be 'bigint' or 'string'; it is ${showNoKey(as)}`);
     const parse = (value) => toForm(decode(value));
     const validate = (value) => {
       const id = find(value);

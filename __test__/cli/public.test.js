@@ -11,6 +11,7 @@ const { vectors } = require('../core/public-vectors.json');
 
 const [{ key: KEY }] = vectors;
 const OTHER_KEY = vectors.at(-1).key;
+const BASE64_KEY = Buffer.from(KEY, 'hex').toString('base64');
 const env = { PUBLIC_ID_KEY: KEY };
 const IDS = ['900710334548443136', '5'];
 
@@ -85,10 +86,34 @@ test('what is refused, with what to do; a key is never shown', async () => {
     [[...encode, '5'], secret, 2, /the environment variable PUBLIC_ID_KEY must be 32 random bytes/],
     [[...encode, '5'], `${KEY},`, 2, /key 2 of the environment variable PUBLIC_ID_KEY is empty/],
     [[...encode, '5'], '00'.repeat(32), 2, /PUBLIC_ID_KEY is weak/],
-    [[...encode, '5'], `${KEY},${KEY}`, 2, /keys\[1\] is the same key as keys\[0\]/],
+    [
+      ...[[...encode, '5'], `${KEY},${KEY}`, 2],
+      /key 2 of the environment variable PUBLIC_ID_KEY is the same key as key 1 of the environment/,
+    ],
+    [
+      [...encode, '5'],
+      `${KEY}, ${OTHER_KEY}`,
+      2,
+      /: key 2 of .* spaces, .* around it: remove them/,
+    ],
+    [[...encode, '5'], `"${KEY}"`, 2, /characters, with .* quotes around it: remove them/],
+    // A key in the place of something else
+    [['public', KEY], KEY, 2, /no command 'public \*\*\*'/],
+    [[KEY], KEY, 2, /no command '\*\*\*'/],
+    [['help', BASE64_KEY], KEY, 2, /no command '\*\*\*'/],
+    [[`--${BASE64_KEY}`, 'next'], KEY, 2, /snowdrift next \*\*\* /],
+    [[...encode, `--${BASE64_KEY}`, '5'], KEY, 2, /Unknown option '\*\*\*/],
+    [[...encode, `${BASE64_KEY},${KEY}`], KEY, 1, /it is '\*\*\*,\*\*\*'/],
+    [['public', 'encode', '--kind', KEY, '5'], KEY, 2, /kind has a key in it/],
+    [['public', 'decode', '--kind', 'a', BASE64_KEY], KEY, 1, /it is '\*\*\*'/],
     [['public', 'encode', '5'], KEY, 2, /public encode needs --kind, such as --kind order/],
     [encode, KEY, 2, /public encode needs an ID/],
-    [['public', 'encode', '--kind', 'a b', '5'], KEY, 2, /kind is 'a b': pass another prefix/],
+    [
+      ['public', 'encode', '--kind', 'a b', '5'],
+      KEY,
+      2,
+      /--kind has other characters .* also pass --prefix, .* or --no-prefix/,
+    ],
     [[...encode, '--prefix', 'x', '5'], KEY, 2, /and end with _ or -/],
     [[...encode, '--prefix', 'x_', '--no-prefix', '5'], KEY, 2, /leave out one of them/],
     [[...encode, '--key', secret, '5'], KEY, 2, /Unknown option '--key'/],
@@ -98,7 +123,12 @@ test('what is refused, with what to do; a key is never shown', async () => {
     [['public', 'decode', 'x'], KEY, 2, /public decode needs --kind/],
     [['public', 'decode', '--no-prefix', TEXTS[0]], KEY, 2, /public decode needs --kind/],
     [['public', 'decode', 'order_7'], KEY, 1, /must be 'order_' and 26 characters/],
-    [['public', 'decode', ...TEXTS], OTHER_KEY, 1, /is no public ID of this kind and key/],
+    [
+      ...[['public', 'decode', ...TEXTS], OTHER_KEY, 1],
+      /is no public ID of this kind and key: .* Its prefix says kind 'order': .* pass --kind and --prefix/,
+    ],
+    [['public', 'decode', '--kind', 'order', TEXTS[0]], OTHER_KEY, 1, /of another kind or key$/m],
+    [['parse', TEXTS[0]], KEY, 1, /looks like a public ID: pass its ID, by decodeString\(\)/],
     [['public'], KEY, 0, /^$/],
     [['decode', TEXTS[0]], KEY, 2, /no command 'decode'\. Did you mean parse or public decode\?/],
   ]) {
@@ -108,7 +138,7 @@ test('what is refused, with what to do; a key is never shown', async () => {
     assert.equal(answer.code, code, answer.stderr);
     if (code !== 0) assert.equal(answer.stdout, '');
     assert.match(answer.stderr, said);
-    for (const key of [secret, KEY, OTHER_KEY])
+    for (const key of [secret, KEY, OTHER_KEY, BASE64_KEY])
       assert.ok(!answer.stderr.includes(key), answer.stderr);
   }
 });

@@ -73,7 +73,7 @@ const UNITS = [
     'a,',
   ],
   ...['x://@ ', '?pass', '//@/'],
-  ...['\n    at ', '%C3', 'a.', ':1,'],
+  ...['\n    at ', '%C3', 'a.', ':1,', `${'a'.repeat(42)} `, `${'aA'.repeat(21)}a `],
 ];
 /** How it begins and ends. */
 const FRAMES = [

@@ -2,6 +2,7 @@
 // Keys of snowdrift/public: which are refused, and that no message shows one.
 
 const assert = require('node:assert/strict');
+const { execFileSync } = require('node:child_process');
 const { randomBytes } = require('node:crypto');
 const { test } = require('node:test');
 const { inspect } = require('node:util');
@@ -95,8 +96,9 @@ test('a missing key says where it comes from; what it is instead, what to do', (
     ['', /^key is empty: check that the variable/],
     [
       `${KEY}\n`,
-      /a text of 65 characters, with spaces or line breaks around it: pass key\.trim\(\)/,
+      /a text of 65 characters, with spaces, line breaks or quotes around it: remove them\. npx/,
     ],
+    [`"${toBase64(KEY)}"`, /a text of 46 characters, with .* quotes around it: remove them/],
     [
       toBase64(KEY).replace(/[/+]/g, '_').replace('=', ''),
       /needs \+ instead of -, \/ instead of _/,
@@ -145,6 +147,108 @@ test('a missing key says where it comes from; what it is instead, what to do', (
   assert.match(
     refuses(() => publicIds({ kind: 'order', key: KEY, prefx: 'x_' }), CONFIG).message,
     /^publicIds\(\) has no 'prefx'\. It knows kind, key, keys, prefix$/,
+  );
+});
+
+/** A key of the test's own, without its bytes in Node's pool. */
+function newKey() {
+  const bytes = randomBytes(32);
+  return { bytes, key: bytes.toString('base64') };
+}
+
+test('a key in the place of another value is not shown, whatever stands around it', () => {
+  const { key, bytes } = newKey();
+  const [other, hex] = [newKey().key, bytes.toString('hex')];
+  const urlSafe = bytes.toString('base64url');
+  for (const one of [key, hex, urlSafe, encodeURIComponent(key)]) {
+    const spelt = [
+      ...[one, `${one}\n`, `"${one}"`, `${one},${other}`, `PUBLIC_ID_KEY=${one}`, one.slice(0, 43)],
+      ...[`${'x '.repeat(8)}${one}`, `${'x '.repeat(20)}${one}`, `?key=${one}&a=b`, `${one}_`],
+    ];
+    for (const text of [...spelt, Symbol(one), Symbol(spelt[7])]) {
+      const messages = [
+        () => publicIds({ kind: text, key }),
+        () => publicIds({ kind: 'order', key, prefix: text }),
+        () => publicIds({ kind: 'order', key, [text]: 1 }),
+        () => publicIds({ kind: 'order', key: text === one ? 'x' : text }),
+        () => orders.encode(text),
+        () => orders.decode(text),
+        () => orders.schema({ as: text }),
+        () => orders.schema({ [text]: 1 }),
+      ].flatMap((call) => {
+        try {
+          call();
+          return [];
+        } catch ({ message }) {
+          return message;
+        }
+      });
+      assert.ok(messages.length >= 5, String(messages));
+      messages.push(orders.schema()['~standard'].validate(text).issues[0].message);
+      for (const message of messages) {
+        for (let at = 0; at + 12 <= one.length; at++) {
+          assert.ok(!message.includes(one.slice(at, at + 12)), message);
+        }
+      }
+    }
+  }
+  // It would be in every public ID.
+  for (const kind of [key, urlSafe, hex, `${key}\n`, `${key},${other}`, hex.slice(0, 43)]) {
+    refuses(() => publicIds({ kind, key, prefix: false }), CONFIG);
+  }
+  for (const prefix of [`${urlSafe}_`, `${hex}-`, `key-${hex}_`]) {
+    refuses(() => publicIds({ kind: 'order', key, prefix }), CONFIG);
+  }
+  // Long names are no keys, and their texts are shown.
+  for (const kind of [
+    'x'.repeat(300),
+    'customer_subscription_invoice_line_item_tax',
+    'Order-550e8400-e29b-41d4-a716-446655440000-a',
+  ]) {
+    const text = publicIds({ kind, key: other }).encode(1n);
+    const { message } = refuses(
+      () => publicIds({ kind, key }).decode(text),
+      'ERR_SNOWFLAKE_INVALID_ID',
+    );
+    assert.ok(message.startsWith(`'${text.slice(0, 60)}`), message);
+  }
+});
+
+test('no bytes of a key are left in the memory of buffers', (t) => {
+  const allocated = [];
+  const { alloc } = Buffer;
+  t.mock.method(Buffer, 'alloc', (...args) => {
+    const buffer = alloc.call(Buffer, ...args);
+    allocated.push(buffer);
+    return buffer;
+  });
+  const rounds = 20;
+  for (let n = 0; n < rounds; n++) {
+    const { key, bytes } = newKey();
+    assert.ok(publicIds({ kind: 'a', key }).encode(1n));
+    refuses(() => publicIds({ kind: '', key }), CONFIG);
+    const pool = Buffer.from(Buffer.from('hi').buffer);
+    assert.ok(!pool.includes(bytes));
+  }
+  const keys = allocated.filter(({ length }) => length === 32);
+  assert.equal(keys.length, 2 * rounds);
+  for (const bytes of keys) assert.deepEqual(bytes, alloc(32));
+});
+
+test('a runtime without AES-256-ECB is refused with what to do', () => {
+  const program = `
+    require('node:crypto').createCipheriv = () => {
+      throw Object.assign(new Error('Unknown cipher'), { code: 'ERR_CRYPTO_UNKNOWN_CIPHER' });
+    };
+    try {
+      require('snowdrift/public').publicIds({ kind: 'order', key: '${KEY}' });
+    } catch ({ code, message }) {
+      console.log(code, message);
+    }`;
+  const printed = execFileSync(process.execPath, ['-e', program], { cwd: __dirname });
+  assert.match(
+    String(printed),
+    /^ERR_SNOWFLAKE_CONFIG node:crypto of this runtime has no AES-256-ECB \(ERR_CRYPTO_UNKNOWN_CIPHER\): run it/,
   );
 });
 

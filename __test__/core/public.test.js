@@ -9,7 +9,7 @@ const { inspect } = require('node:util');
 
 const fc = require('fast-check');
 
-const { SnowFlakeError } = require('snowdrift');
+const { SnowFlake, SnowFlakeError } = require('snowdrift');
 const { publicIds } = require('snowdrift/public');
 const { amount, isStorms, seed, storm } = require('../support/amount.js');
 const { refuses } = require('../support/support.js');
@@ -290,6 +290,17 @@ test('encode takes bigints and decimal strings of 0 to 2^63 - 1, and nothing els
     refuses(() => orders.encode(value), INVALID_ID);
   }
   assert.match(refuses(() => orders.encode(5), INVALID_ID).message, /which may be rounded/);
+  const twice = refuses(() => orders.encode(orders.encode(5n)), INVALID_ID).message;
+  assert.match(twice, /it is 'order_\w{26}', which is a public ID already$/);
+});
+
+test('elsewhere, a text that looks like a public ID is refused with what to do', () => {
+  const said = /looks like a public ID: pass its ID, by decodeString\(\) of snowdrift\/public$/;
+  const text = orders.encode(5n);
+  assert.match(refuses(() => SnowFlake.parse(text), INVALID_ID).message, said);
+  for (const other of [text.slice(6), text.slice(0, -1), `order_8${text.slice(7)}`]) {
+    assert.doesNotMatch(refuses(() => SnowFlake.parse(other), INVALID_ID).message, said);
+  }
 });
 
 test('decode takes texts of its own, and nothing else', () => {

@@ -43,7 +43,7 @@ for (const [title, names] of [
   );
 }
 
-test('with exactOptionalPropertyTypes a node may be undefined, and what protects its IDs may not', () =>
+test('with exactOptionalPropertyTypes a node and a key may be undefined, and what protects its IDs may not', () =>
   within((cwd) =>
     compile(
       cwd,
@@ -51,12 +51,15 @@ test('with exactOptionalPropertyTypes a node may be undefined, and what protects
       `import { CachedSnowFlake, SnowFlake } from 'snowdrift';
 import { forkWorkers } from 'snowdrift/cluster';
 import { SnowFlakeModule } from 'snowdrift/nestjs';
+import { publicIds } from 'snowdrift/public';
 declare const unset: undefined;
 const node = { datacenterId: unset, workerId: unset };
 new SnowFlake(node);
 new CachedSnowFlake(node);
 SnowFlake.configure(node);
 SnowFlake.lease('file:///ids', { datacenterId: unset });
+publicIds({ kind: 'order', key: unset });
+publicIds({ kind: 'order', keys: unset });
 SnowFlakeModule.forRoot(node);
 SnowFlakeModule.forRootAsync({ useFactory: () => node });
 ${[
@@ -66,6 +69,7 @@ ${[
   ...['lease', 'state', 'firstWorkerId'].map(
     (name) => `forkWorkers({ datacenterId: 1, ${name}: unset })`,
   ),
+  "publicIds({ kind: 'order', prefix: unset })",
   'SnowFlakeModule.forRoot({ from: unset })',
   'SnowFlakeModule.forRootAsync({ useFactory: () => ({ from: unset }) })',
   'SnowFlakeModule.forRootAsync({ useFactory: () => undefined })',

@@ -6,6 +6,7 @@ const { inspect, parseArgs } = require('node:util');
 
 const { SnowFlakeError, isMissing } = require('../errors.js');
 const { nameMeant } = require('../ids/names.js');
+const { hideKeys } = require('../public/hidden.js');
 const { printable, redact, redactForeign, sanitize } = require('../secrets.js');
 const { applyLeaseFile } = require('./store-url.js');
 
@@ -54,12 +55,14 @@ class UsageError extends Error {}
 const isHelp = (text) => ['--help', '-h', 'help'].includes(text);
 const isCommand = (name) => Object.hasOwn(COMMANDS, name);
 
-function noCommand(name, args) {
+/** @param given it may be a key, by mistake */
+function noCommand(given, args) {
+  const name = hideKeys(given);
   const names = Object.keys(COMMANDS);
   if (isCommand(`namespace ${name}`)) {
     return new UsageError(`there is no command '${name}': write snowdrift namespace ${name}`);
   }
-  const later = name.startsWith('-') ? args.find(isCommand) : undefined;
+  const later = given.startsWith('-') ? args.find(isCommand) : undefined;
   if (later !== undefined) {
     return new UsageError(`the command comes first: snowdrift ${later} ${name} ...`);
   }
@@ -102,7 +105,8 @@ async function main([name, ...args]) {
     read = parseArgs({ args, options, allowPositionals: true });
   } catch ({ message }) {
     // Without Node's advice on arguments that start with a dash.
-    const what = message.replace(/\. To specify a positional.*$|\.$/s, '').replaceAll('\n', ' ');
+    const said = message.replace(/\. To specify a positional.*$|\.$/s, '').replaceAll('\n', ' ');
+    const what = hideKeys(said);
     const [, unknown] = /^Unknown option '--([^'=]+)/.exec(message) ?? [];
     const meant = unknown && nameMeant(unknown, Object.keys(options));
     const hint = meant ? `Did you mean --${meant}?` : `snowdrift ${name} --help lists the options`;

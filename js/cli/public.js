@@ -3,9 +3,10 @@
 // other users of a machine see arguments in the process list.
 
 const { variable } = require('../checks.js');
-const { configError } = require('../errors.js');
+const { configError, invalidId } = require('../errors.js');
 const { publicIds } = require('../public.js');
-const { createKey, readKey } = require('../public/key.js');
+const { showNoKey } = require('../public/hidden.js');
+const { createKey, readKeys } = require('../public/key.js');
 const { readArguments, withoutSuffix } = require('./input.js');
 
 const VARIABLE = 'PUBLIC_ID_KEY';
@@ -28,17 +29,23 @@ function readPublicIds(flags, kind) {
     );
   }
   const keys = text.split(',');
-  for (const [at, one] of keys.entries()) {
-    const which = keys.length === 1 ? '' : `key ${at + 1} of `;
-    readKey(one, `${which}the environment variable ${VARIABLE}`);
-  }
+  // Errors name the variable.
+  readKeys(
+    keys,
+    (at) => `${keys.length === 1 ? '' : `key ${at + 1} of `}the environment variable ${VARIABLE}`,
+  );
   const prefix = flags['no-prefix'] ? false : flags.prefix;
   return publicIds({ kind, keys, ...(prefix !== undefined && { prefix }) });
 }
 
-function checkPrefix(flags, usage) {
-  if (flags.prefix !== undefined && flags['no-prefix']) {
+function checkPrefix({ kind, prefix, 'no-prefix': hasNone }, usage) {
+  if (prefix !== undefined && hasNone) {
     throw usage('--prefix and --no-prefix are both given: leave out one of them');
+  }
+  if (kind !== undefined && /[^\w-]/.test(kind) && prefix === undefined && !hasNone) {
+    throw usage(
+      '--kind has other characters than letters, digits, _ and -: also pass --prefix, such as --prefix order_, or --no-prefix',
+    );
   }
 }
 
@@ -114,7 +121,17 @@ ${KEY_HELP}
       if (!kinds.has(kind)) kinds.set(kind, readPublicIds(flags, kind));
       return kinds.get(kind);
     };
-    const ids = texts.map((text) => idsOf(kindOf(flags, text, usage)).decodeString(text));
+    const ids = texts.map((text) => {
+      const kind = kindOf(flags, text, usage);
+      try {
+        return idsOf(kind).decodeString(text);
+      } catch (error) {
+        if (flags.kind !== undefined || error.code !== 'ERR_SNOWFLAKE_INVALID_ID') throw error;
+        throw invalidId(
+          `${error.message}. Its prefix says kind ${showNoKey(kind)}: for another one, pass --kind and --prefix`,
+        );
+      }
+    });
     show(ids, () => ids.join('\n'));
   },
 };

@@ -15,8 +15,12 @@ function readAll(object, keys) {
   return properties;
 }
 
-/** A copy of an application's object, each property read once. `ignored` are further keys that it may have. */
-function copyOf(object, keys, ignored, what, toError) {
+/**
+ * A copy of an application's object, each property read once.
+ * @param ignored further keys that it may have
+ * @param showName shows the name of any other
+ */
+function copyOf(object, keys, ignored, what, toError, showName = show) {
   let copy;
   let unknown;
   try {
@@ -27,7 +31,7 @@ function copyOf(object, keys, ignored, what, toError) {
   }
   if (unknown === undefined) return copy;
   // Without the name that is meant: names.js would be a fifth of a bundle for browsers.
-  throw toError(`${what} has no ${show(unknown)}. It knows ${keys.join(', ')}`);
+  throw toError(`${what} has no ${showName(unknown)}. It knows ${keys.join(', ')}`);
 }
 
 module.exports = { copyOf, readAll };

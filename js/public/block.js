@@ -3,6 +3,7 @@
 
 const { createCipheriv, createDecipheriv, createHmac } = require('node:crypto');
 
+const { SnowFlakeError } = require('../ids/error.js');
 const { HIGH, LOW, halves, whole } = require('../ids/halves.js');
 
 const BLOCK_LENGTH = 16;
@@ -12,7 +13,14 @@ const HALF_BITS = 32;
 const words = new Uint32Array(4);
 
 /** A cipher for blocks of their own. It is kept: creating one takes longer than 10 blocks. */
-const kept = (create, key) => create('aes-256-ecb', key, null).setAutoPadding(false);
+function kept(create, key) {
+  try {
+    return create('aes-256-ecb', key, null).setAutoPadding(false);
+  } catch (cause) {
+    const message = `node:crypto of this runtime has no AES-256-ECB (${cause.code}): run it with a build of Node, Bun, Deno or Workers that has it`;
+    throw new SnowFlakeError('ERR_SNOWFLAKE_CONFIG', message, { cause });
+  }
+}
 
 /** The first 8 bytes of HMAC-SHA-256, so that nobody without the key finds two kinds that share a tag. */
 const tagOf = (key, kind) => createHmac('sha256', key).update(kind, 'utf8').digest().subarray(0, 8);
@@ -51,7 +59,7 @@ class BlockCipher {
     for (let n = 0; n < 4; n++) input.setUint32(4 * n, words[n]);
     const output = this.#decryptor.update(input);
     const high = wordOf(output, 0);
-    // All bits at once, so that the time tells nothing.
+    // All bits at once, so that the time does not tell how many of the tag are right.
     const isOther = (wordOf(output, 2) ^ this.#tagHigh) | (wordOf(output, 3) ^ this.#tagLow);
     if ((isOther | (high >>> (HALF_BITS - 1))) !== 0) return undefined;
     halves[HIGH] = high;

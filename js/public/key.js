@@ -45,7 +45,9 @@ function faultOf(value) {
 }
 
 function hintOf(text) {
-  if (/^\s|\s$/.test(text)) return ', with spaces or line breaks around it: pass key.trim()';
+  if (/^[\s'"]|[\s'"]$/.test(text)) {
+    return ', with spaces, line breaks or quotes around it: remove them';
+  }
   const isUrlSafe = /^[\w-]{43}=?$/.test(text);
   return isUrlSafe ? ': it needs + instead of -, / instead of _, and = at its end' : '';
 }
@@ -53,12 +55,14 @@ function hintOf(text) {
 /** Whether a value is spelt as a key is. */
 const isKey = (value) => typeof value === 'string' && (HEX.test(value) || BASE64.test(value));
 
-/** The bytes of a key. @param name the value's name in errors */
+/** The bytes of a key, which the caller overwrites after use. @param name the value's name in errors */
 function readKey(value, name) {
   if (!isKey(value)) {
     throw keyError(`${name} ${faultOf(value)}. ${REMEDY}`);
   }
-  const key = Buffer.from(value, HEX.test(value) ? 'hex' : 'base64');
+  // Memory of its own: what Buffer.from() returns shares its memory with other buffers.
+  const key = Buffer.alloc(KEY_LENGTH);
+  key.write(value, HEX.test(value) ? 'hex' : 'base64');
   const fault = weakness(key);
   if (fault !== undefined) throw keyError(`${name} is weak: ${fault}. ${REMEDY}`);
   return key;
@@ -73,8 +77,11 @@ function guarded(read) {
   }
 }
 
-/** @param values as applications pass them */
-function readKeys(values) {
+/**
+ * @param values as applications pass them
+ * @param nameOf a key's name in errors, by its index
+ */
+function readKeys(values, nameOf = (at) => `keys[${at}]`) {
   const count = guarded(() => Array.isArray(values) && values.length);
   if (count === false) {
     throw keyError('keys must be an array of keys: the first encodes, all decode');
@@ -86,9 +93,10 @@ function readKeys(values) {
   const keys = [];
   for (let at = 0; at < count; at++) {
     const value = guarded(() => values[at]);
-    const key = readKey(value, `keys[${at}]`);
+    const key = readKey(value, nameOf(at));
     const first = keys.findIndex((other) => other.equals(key));
-    if (first >= 0) throw keyError(`keys[${at}] is the same key as keys[${first}]: leave it out`);
+    if (first >= 0)
+      throw keyError(`${nameOf(at)} is the same key as ${nameOf(first)}: leave it out`);
     keys.push(key);
   }
   return keys;
@@ -102,4 +110,4 @@ function createKey() {
   }
 }
 
-module.exports = { createKey, isKey, readKey, readKeys };
+module.exports = { createKey, readKey, readKeys };
