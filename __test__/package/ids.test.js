@@ -105,6 +105,9 @@ const STATED = {
   'docs/public-ids.md': {
     '900710334548443136': second,
     '900710334548443137': { ...second, sequence: 1 },
+  },
+  'docs/public-ids-format.md': {
+    '900710334548443136': second,
     '9223372036854775807': 'the largest ID',
   },
   'docs/sql.md': { '900710334548459520': node, '0RZZQ8VR4HG00': node },

@@ -2,7 +2,7 @@
 // Runs the blocks of code in README.md and docs/ as they stand there, with real databases. Other tests run the rest:
 // - package.test.js and installation.test.js: docs/bundlers.md and docs/installation.md, which need a registry
 // - app/boundary.test.js: docs/boundaries.md, which needs packages of its own
-// - app/public-ids.test.js: docs/public-ids.md, which has other languages, too
+// - app/public-ids.test.js: docs/public-ids.md and docs/public-ids-format.md, which has other languages
 // - lease/rights.test.js: docs/store-security.md
 
 const assert = require('node:assert/strict');
@@ -63,6 +63,7 @@ const ELSEWHERE = [
   'docs/bundlers.md',
   'docs/installation.md',
   'docs/public-ids.md',
+  'docs/public-ids-format.md',
   'docs/store-security.md',
 ];
 
