@@ -90,6 +90,7 @@ fn holds(scenario: Scenario) {
     let found = search(&scenario);
     println!("{} states: {scenario:?}", found.states);
     assert_eq!(found.wrong, None, "\n{}", story(&found.path));
+    assert!(found.is_whole, "some states were not searched");
 }
 
 fn finds(wrong: Wrong, fault: &'static [Fault], scenario: Scenario) {
