@@ -806,6 +806,66 @@ test('a process that fails to renew is well again when another one of its host h
   assert.equal(other.lease.failure, undefined);
 });
 
+test('a worker ID that was lost is not taken again while the store assigns none', async () => {
+  const store = faulty();
+  let isAway = false;
+  store.assign = async () => {
+    if (isAway) throw new Error('away');
+    return { workerId: store.assigned++, now: Date.now(), register: store };
+  };
+  store.assigned = 5;
+  const flake = await leased(store);
+  assert.equal(flake.workerId, 5);
+  isAway = true;
+  store.steal(5);
+  await until(() => flake.lease.state === 'lost' && flake.lease.failure !== undefined);
+  const { length } = store.calls;
+  // Another process that has it by now ends.
+  store.free(5);
+  const tries = { before: 0 };
+  store.assign = async () => {
+    tries.before++;
+    if (tries.before < 5) throw new Error('away');
+    return { workerId: store.assigned++, now: Date.now(), register: store };
+  };
+  await until(() => flake.lease.state === 'held');
+  const taken = store.calls.slice(length).filter(({ does }) => does === 'take');
+  assert.deepEqual([flake.workerId, taken.map(({ workerId }) => workerId)], [6, [6]]);
+});
+
+test('a process that joins while another one renews has the slot', {
+  skip: process.platform !== 'linux' && 'tried on Linux, with its memory file system',
+}, async () => {
+  const options = { scope: 'host', datacenterId: 5 };
+  const describeRun = async () => 'the same';
+  const store = Object.assign(faulty(), { describeRun });
+  const flake = await leased(store, options);
+  store.fault = () => Promise.reject(new Error('away'));
+  await until(() => flake.lease.state === 'expired');
+  // Between the look of the one that joins and its renewal.
+  const joining = Object.assign(faulty({ stored: store.stored }), { describeRun });
+  joining.fault = async ({ name, of }) => {
+    if (name !== 'write' || of !== 'slot') return;
+    joining.fault = undefined;
+    store.fault = undefined;
+    await until(() => flake.lease.state === 'held');
+  };
+  const other = await leased(joining, options);
+  assert.deepEqual([other.lease.state, other.lease.owner], ['held', flake.lease.owner]);
+});
+
+test('an empty description of a server is none', {
+  skip: process.platform !== 'linux' && 'tried on Linux, with its memory file system',
+}, async () => {
+  const options = { scope: 'host', datacenterId: 4 };
+  const describeRun = async () => '';
+  const store = faulty();
+  await leased(Object.assign(store, { describeRun }), options);
+  // The last renewal is in it, too.
+  const copy = faulty({ stored: new Map(store.stored) });
+  await rejects(leased(Object.assign(copy, { describeRun }), options), 'ERR_SNOWFLAKE_CONFLICT');
+});
+
 /** By name: breaks a store for a lease of one of two slots, and how many calls a try makes at most. */
 const BREAKS = {
   'whose slots are all held': [

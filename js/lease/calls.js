@@ -62,7 +62,11 @@ const REPLIES = {
     writtenOf,
   ],
   now: ['Unix ms', (now) => ({ now, records: isTime(now) ? [] : undefined })],
-  describeRun: ['a text', (run) => ({ run, records: typeof run === 'string' ? [] : undefined })],
+  // An empty text describes nothing: it would be equal to another server's.
+  describeRun: [
+    'a text',
+    (run) => ({ run: run || undefined, records: typeof run === 'string' ? [] : undefined }),
+  ],
 };
 
 function readReply(call, reply) {

@@ -53,6 +53,10 @@ class StoreLease {
   /** When a release gives up, by `monotonic`. */
   #releaseBy;
   #onChange = () => {};
+  /** Whether the store has assigned the worker ID that the machine wants. */
+  #isAssigned = false;
+  /** Owner and renewals of the slot in the last report. */
+  #reported;
   channel;
 
   constructor(register, settings) {
@@ -178,7 +182,7 @@ class StoreLease {
 
   /** Wants the worker ID that the store assigns, if it assigns any. */
   async #assign() {
-    if (typeof this.#register.assign !== 'function') return;
+    if (this.#isAssigned || typeof this.#register.assign !== 'function') return;
     const { layout, datacenterId, workerId, leasing } = this.#settings;
     if (workerId !== undefined) {
       throw configError(
@@ -188,6 +192,7 @@ class StoreLease {
     const { ttl, host, started } = leasing;
     const request = { datacenterId, workerIds: 2 ** layout.workerBits, ttl, host, started };
     this.#machine.claim(await this.#calls.assign(this.#register, request));
+    this.#isAssigned = true;
   }
 
   /** Makes calls until the machine wants none. Returns its last command. */
@@ -227,7 +232,8 @@ class StoreLease {
     for (;;) {
       const command = await this.#perform(this.#machine.go(hostMonotonic()));
       const { kind, until = kind, ms, fault } = command;
-      if (kind === 'held') return this.#take(command);
+      // 'wait': another process of the host has just renewed the slot.
+      if (kind === 'held' || kind === 'wait') return this.#take(command);
       if (kind !== 'join' && this.#callFailure !== undefined) throw this.#callFailure;
       const left = (deadlines[until] ?? 0) - monotonic();
       if (left <= 0) throw faultError(fault);
@@ -303,17 +309,19 @@ class StoreLease {
 
   /** Renews the slot if that is due, and takes another if it was lost. Returns when to check again, if that is known. */
   async #checkSlot() {
-    this.#read();
-    const now = hostMonotonic();
-    const isDue = this.#machine.due(now, this.#isRenewalWanted) <= 0;
-    if (!isDue) {
-      // Another process of the host has renewed it.
-      this.#recover();
-      if (!this.#mayMerge) return undefined;
-    }
     try {
-      const first = isDue ? this.#machine.go(now) : this.#machine.merge(now);
-      const command = await this.#perform(first);
+      this.#read();
+      const isDue = this.#machine.due(hostMonotonic(), this.#isRenewalWanted) <= 0;
+      if (!isDue) {
+        // Another process of the host has renewed it.
+        this.#take({});
+        this.#recover();
+        if (!this.#mayMerge) return undefined;
+      }
+      // A number that it has lost may be another process's by now: none is taken before there is a new one.
+      await this.#assign();
+      const now = hostMonotonic();
+      const command = await this.#perform(isDue ? this.#machine.go(now) : this.#machine.merge(now));
       if (isDue || command.kind !== 'wait') return await this.#conclude(command);
       // The host has one slot.
       this.#mayMerge = !this.#settings.leasing.inThread;
@@ -325,9 +333,14 @@ class StoreLease {
 
   /** Notes that the slot is held and renewed. */
   #recover() {
+    const isNews = this.#failure !== undefined || this.#reported !== this.#renewal();
     this.#failure = undefined;
     this.#state = 'held';
-    this.#publish();
+    if (isNews) this.#publish();
+  }
+
+  #renewal() {
+    return `${this.#slot.owner} ${this.#slot.renewals}`;
   }
 
   async #conclude(command) {
@@ -348,7 +361,6 @@ class StoreLease {
     }
     if (kind === 'lost') {
       this.#lose(command.lost);
-      await this.#assign();
       return 0;
     }
     // A record has changed, or another process of the host takes a slot.
@@ -368,6 +380,7 @@ class StoreLease {
     if (this.#state === 'released') return;
     this.#lost = loss;
     this.#before = this.#slot;
+    this.#isAssigned = false;
     this.#state = 'lost';
     this.#show(false);
     if (this.#lost === 'missing' || this.#lost === 'reverted') {
@@ -391,6 +404,7 @@ class StoreLease {
   }
 
   #publish() {
+    this.#reported = this.#renewal();
     this.#onChange(this.report());
   }
 

@@ -64,6 +64,8 @@ async function onPool({ server, pool, request, destroy }, signal, run) {
   };
   signal.addEventListener('abort', abort);
   try {
+    // It may have been given up while the connection arrived.
+    signal.throwIfAborted();
     return await guardCall(server, connection, () => run(connection));
   } finally {
     signal.removeEventListener('abort', abort);

@@ -250,7 +250,7 @@ impl LeaseMachine {
         let has_failed = matches!(event, Event::Reply(Reply::Failed, ..));
         let at = |run| At { mono: mono as i64, fresh: fresh(), run };
         let command = self.machine.step(event, at(self.run), &self.leases);
-        let is_busy = matches!(command, Command::Call(_) | Command::Wait);
+        let is_busy = self.machine.is_calling();
         let failure = (!is_busy || self.leases.has_failed()).then(|| self.leases.pause()).flatten();
         let refused = failure.map(|failure| failure.fault).or_else(|| match &command {
             Command::Call(Call::Write { key, .. }) => self.changing(*key),
@@ -326,7 +326,8 @@ impl LeaseMachine {
             }
             Command::Lost(loss) => {
                 self.pace.lose();
-                self.is_described = false;
+                // The next slot may be another server's.
+                (self.run, self.is_described) = (0, false);
                 report!(kind: "lost", lost: word_of(loss), ms: POLL_MS, fault: self.unsettled())
             }
             Command::Released => report!(kind: "released"),

@@ -158,7 +158,12 @@ impl<P: LeasePage + Clone> Machine<P> {
         match (found, slot) {
             (Whose::Ours, Some((token, slot))) => {
                 let known = held.page.known();
-                if slot.ceiling < confirmed && (known == since || known == Some(token)) {
+                // The processes of a lower slot find out themselves. Nobody without a claim moves to a claimed one: it would keep it.
+                let is_old = slot.ceiling < confirmed && (known == since || known == Some(token));
+                if self.leaving.is_some() && (is_old || slot.holder.is_claim) {
+                    return Some(self.stay(held, at, host));
+                }
+                if is_old {
                     // A record of this page, but of an earlier time: the store went back.
                     held.page.end(Loss::Reverted);
                     return Some(self.lose(held, Loss::Reverted, host));

@@ -195,6 +195,11 @@ impl<P: LeasePage + Clone> Machine<P> {
         joined.or(self.leaving.as_ref()).map(|held| &held.page)
     }
 
+    /// Whether a call is under way.
+    pub fn is_calling(&self) -> bool {
+        self.under_way.is_some()
+    }
+
     /// Whether it moves from one of the host's two slots to the other one.
     pub fn is_moving(&self) -> bool {
         self.leaving.is_some()
