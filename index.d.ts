@@ -369,7 +369,7 @@ export interface DiagnosticsEvents {
   'snowdrift:clock-rollback': ClockRollbackMessage;
   /** A call waited for the clock, the disk or the store, and got an ID or an error. */
   'snowdrift:wait': WaitMessage;
-  /** The instance has a slot: its first one, or another one after a loss. */
+  /** The instance has a slot: its first one, or another one after a loss, or the lower of two of its host. */
   'snowdrift:lease-taken': LeaseInfo;
   /** The ceiling was raised. */
   'snowdrift:lease-renewed': LeaseInfo;
@@ -507,7 +507,7 @@ declare abstract class Generator {
   floorId(time: Date | number): bigint;
 
   readonly datacenterId: number;
-  /** Changes if a lease from a server loses its slot. */
+  /** Changes if a lease from a server loses its slot, or moves to the lower of two slots of its host. */
   readonly workerId: number;
   /** With the epoch in use. Frozen. */
   readonly layout: Readonly<Layout>;
