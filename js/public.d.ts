@@ -29,7 +29,7 @@ export interface PublicIdsOptions {
   keys?: readonly string[] | undefined;
   /**
    * The text before the 26 characters: letters, digits, `_` and `-`, with `_` or `-` at its end. Default: the kind and
-   * `_`. `false` for none. It is for people: kinds are told apart by `kind`.
+   * `_`. `false` for none. People see the kind in it; `decode` checks both.
    */
   prefix?: string | false;
 }

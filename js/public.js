@@ -36,7 +36,7 @@ function keysOf(given) {
   return hasKeys ? readKeys(given.keys) : [readKey(given.key, 'key')];
 }
 
-/** Kinds are told apart by their UTF-8 bytes, so each has to have one spelling, and bytes of its own. */
+/** The tag is made of the kind's UTF-8 bytes. So each kind needs one spelling, and different kinds need different bytes. */
 function readKind(kind) {
   if (typeof kind !== 'string' || kind === '') {
     throw configError(

@@ -47,7 +47,7 @@ class StoreLease {
   #steps;
   /** A draw needs a higher ceiling. */
   #isRenewalWanted = false;
-  /** Whether it may move to a lower slot of the host: whoever draws can move, too. */
+  /** Whether it may move to a lower slot of the host: the thread that draws can follow. */
   #mayMerge;
   #released;
   /** When a release gives up, by `monotonic`. */
