@@ -385,7 +385,7 @@ export interface DiagnosticsEvents {
 declare abstract class Generator {
   /**
    * Generates an ID. It is higher than the one before, unless the clock rolled back. `nextId` can be passed as a
-   * callback, and taken from its instance: `const { nextId } = flake`.
+   * callback, and taken from its instance: `const { nextId } = flake`. (UidGenerator: `getUID`.)
    *
    * If the sequence is exhausted, it may block the thread until the next tick, for at most `maxWait`. Waiting
    * callers are served in turn, across threads and processes.
@@ -713,7 +713,19 @@ export class SnowFlake extends Generator {
   static parse(this: void, id: number, layout: 'safe' | Layout): ParsedId;
 }
 
-/** Options of a {@link CachedSnowFlake}'s ring. Their names and defaults are UidGenerator's, where it has them. */
+/**
+ * Options of a {@link CachedSnowFlake}'s ring. `boostPower` and `paddingFactor` have the names and defaults of UidGenerator's
+ * CachedUidGenerator. Others differ:
+ *
+ * | UidGenerator | here | difference |
+ * |---|---|---|
+ * | `scheduleInterval` | `scheduleIntervalMs` | seconds there, ms here |
+ * | `rejectedPutBufferHandler` | `onRejectedPut` | called at the end of each filling there, by `scheduleIntervalMs` alone here |
+ * | `rejectedTakeBufferHandler` | `onRejectedTake` | throws by default there, waits for `maxWait` here |
+ * | `epochStr` | `epoch` of the layout | a day in the machine's time zone there, Unix ms or a Date here |
+ * | `timeBits`, `workerBits`, `seqBits` | `timestampBits`, `workerBits`, `sequenceBits` of the layout | |
+ * | `workerIdAssigner` | `workerId`, or the store of `CachedSnowFlake.lease()`, such as `workerNode(pool)`, UidGenerator's own table | |
+ */
 export interface RingOptions {
   /**
    * The ring has room for the IDs of 2^boostPower ticks: 0 to 24, default 3. That is 32,768 IDs on the default
@@ -725,10 +737,10 @@ export interface RingOptions {
    */
   paddingFactor?: number;
   /**
-   * The ring is also filled this often, in ms: 1 to 86,400,000; default 0, never. (UidGenerator: seconds.)
-   * Expired IDs make room then, so that an idle application finds fresh ones.
+   * The ring is also filled this often, in ms: 1 to 86,400,000; default 0, never. Expired IDs make room then, so that
+   * an idle application finds fresh ones. UidGenerator's `scheduleInterval` is in seconds: multiply it by 1000.
    */
-  scheduleInterval?: number;
+  scheduleIntervalMs?: number;
   /**
    * The age above which IDs are dropped instead of handed out, in ms: 0 to 31,536,000,000, rounded up to whole
    * ticks. Default 1000, or the 2^boostPower ticks of the ring if that is longer (8 s with ticks of 1 s). It also
@@ -736,7 +748,7 @@ export interface RingOptions {
    */
   maxAge?: number;
   /**
-   * The action when `scheduleInterval` finds the ring full. `'discard'` (default) counts it in
+   * The action when `scheduleIntervalMs` finds the ring full. `'discard'` (default) counts it in
    * `stats().ring.rejectedPuts`. A function is also called with the stats, in a callback of its own. No ID is
    * lost: none is generated before there is room for it.
    */
@@ -761,7 +773,7 @@ export interface CachedStats extends Stats {
     left: number;
     /** IDs dropped because they were older than `maxAge`, or later than a clock that rolled back. */
     dropped: number;
-    /** How often `scheduleInterval` found it full. */
+    /** How often `scheduleIntervalMs` found it full. */
     rejectedPuts: number;
     /** How often a caller found it empty. */
     rejectedTakes: number;
@@ -785,7 +797,7 @@ export class CachedSnowFlake extends Generator {
    * Fills the ring as far as the clock allows.
    *
    * @throws as {@link SnowFlake}; also `ERR_SNOWFLAKE_CONFLICT` if this process has the node's ring open with
-   *   another `boostPower`, `paddingFactor`, `scheduleInterval`, `maxAge`, `clockBack`, `maxWait` or
+   *   another `boostPower`, `paddingFactor`, `scheduleIntervalMs`, `maxAge`, `clockBack`, `maxWait` or
    *   `sequenceStart`
    */
   constructor(options?: CachedSnowFlakeOptions);

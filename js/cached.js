@@ -16,7 +16,7 @@ const { layouts, readLayout } = require('./ids/layouts.js');
 const RING_KEYS = [
   'boostPower',
   'paddingFactor',
-  'scheduleInterval',
+  'scheduleIntervalMs',
   'maxAge',
   'onRejectedPut',
   'onRejectedTake',
@@ -40,7 +40,7 @@ function readCached(options = {}, read) {
   const {
     boostPower = BOOST_POWER,
     paddingFactor = PADDING_FACTOR,
-    scheduleInterval = 0,
+    scheduleIntervalMs = 0,
     maxAge: ownMaxAge,
     onRejectedPut = 'discard',
     onRejectedTake = 'wait',
@@ -54,7 +54,7 @@ function readCached(options = {}, read) {
   }
   wholeNumber('boostPower', boostPower, 0, 24);
   wholeNumber('paddingFactor', paddingFactor, 0, 100);
-  wholeNumber('scheduleInterval', scheduleInterval, 0, MOST_INTERVAL);
+  wholeNumber('scheduleIntervalMs', scheduleIntervalMs, 0, MOST_INTERVAL);
   const usual = Math.max(USUAL_MAX_AGE, settings.layout.tickMs * 2 ** boostPower);
   const maxAge = ownMaxAge === undefined ? usual : ownMaxAge;
   wholeNumber('maxAge', maxAge, 0, MOST_MAX_AGE);
@@ -62,8 +62,9 @@ function readCached(options = {}, read) {
   if (typeof onRejectedTake !== 'function') {
     choice('onRejectedTake', onRejectedTake, ['throw', 'wait']);
   }
+  const ring = { boostPower, paddingFactor, scheduleInterval: scheduleIntervalMs, maxAge };
   return {
-    settings: { ...settings, ring: { boostPower, paddingFactor, scheduleInterval, maxAge } },
+    settings: { ...settings, ring },
     rejected: { onRejectedPut, onRejectedTake },
   };
 }

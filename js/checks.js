@@ -164,7 +164,11 @@ function unixMs(name, time, toError) {
     }
   }
   if (typeof ms !== 'number' || !(Math.abs(ms) <= 8.64e15)) {
-    throw toError(`${name} must be a valid Date or a number of Unix ms; it is ${describe(time)}`);
+    const isDay = typeof time === 'string' && /^\d{4}-\d\d-\d\d$/.test(time);
+    const remedy = isDay ? `: pass new Date('${time}T00:00+08:00'), with your own time zone` : '';
+    throw toError(
+      `${name} must be a valid Date or a number of Unix ms; it is ${describe(time)}${remedy}`,
+    );
   }
   return Math.floor(ms);
 }

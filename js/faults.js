@@ -159,7 +159,7 @@ const TEXTS = {
     'open-unleased': () => elsewhere('without that lease'),
     'open-already': () => elsewhere('already'),
     'ring-options': ({ boostPower, paddingFactor, scheduleInterval, maxAge, ...policies }) =>
-      `this process has a ring of the same datacenterId, workerId and layout open with other options (boostPower ${boostPower}, paddingFactor ${paddingFactor}, scheduleInterval ${scheduleInterval}, maxAge of ${maxAge} ticks, clockBack '${policies.clockBack}', maxWait ${policies.maxWait}, sequenceStart '${policies.sequenceStart}'): pass the same options, or close the others first`,
+      `this process has a ring of the same datacenterId, workerId and layout open with other options (boostPower ${boostPower}, paddingFactor ${paddingFactor}, scheduleIntervalMs ${scheduleInterval}, maxAge of ${maxAge} ticks, clockBack '${policies.clockBack}', maxWait ${policies.maxWait}, sequenceStart '${policies.sequenceStart}'): pass the same options, or close the others first`,
   },
   ERR_SNOWFLAKE_IN_USE: {
     'slot-in-use': ({ place, holders }) =>

@@ -111,7 +111,10 @@ test('instances of a node share one ring, and must agree on it', (t) => {
     () => new CachedSnowFlake({ ...node, boostPower: 2 }),
     'ERR_SNOWFLAKE_CONFLICT',
   );
-  assert.match(message, /boostPower 3, paddingFactor 50, scheduleInterval 0, maxAge of 1000 ticks/);
+  assert.match(
+    message,
+    /boostPower 3, paddingFactor 50, scheduleIntervalMs 0, maxAge of 1000 ticks/,
+  );
   refuses(() => new CachedSnowFlake({ ...node, maxAhead: 5 }), 'ERR_SNOWFLAKE_CONFLICT');
   for (const flake of [first, second]) flake.close();
 });
@@ -239,7 +242,7 @@ test('a scheduled padding of a full ring calls onRejectedPut', async () => {
       ...own(),
       layout: scarce,
       boostPower: 0,
-      scheduleInterval: 20,
+      scheduleIntervalMs: 20,
       onRejectedPut,
     });
   });
@@ -253,7 +256,7 @@ test('a schedule keeps no process alive, nor does the ring', async () => {
   const { stdout, code } = await runScript(`
     const { CachedSnowFlake } = require('../..');
     const flake = new CachedSnowFlake({
-      datacenterId: 1, workerId: 1, scheduleInterval: 10, onRejectedPut: () => {},
+      datacenterId: 1, workerId: 1, scheduleIntervalMs: 10, onRejectedPut: () => {},
     });
     console.log(typeof flake.nextId());`);
   assert.deepEqual([stdout, code], ['bigint\n', 0]);
@@ -319,7 +322,7 @@ test('wrong options are refused by name', async () => {
   const bad = {
     boostPower: [-1, 25, 1.5, '3'],
     paddingFactor: [-1, 101, null],
-    scheduleInterval: [-1, DAY + 1],
+    scheduleIntervalMs: [-1, DAY + 1],
     maxAge: [-1, Number.POSITIVE_INFINITY],
     onRejectedPut: ['throw', 1],
     onRejectedTake: ['discard', {}],

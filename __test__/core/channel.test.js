@@ -83,7 +83,7 @@ test('onRejectedPut is called after a slot was lost, too', async () => {
     datacenterId: 1,
     layout: { ...layouts.node, sequenceBits: 4 },
     ttl: 1000,
-    scheduleInterval: 5,
+    scheduleIntervalMs: 5,
     boostPower: 0,
     maxAhead: 1000,
     onRejectedPut: () => calls++,

@@ -417,7 +417,7 @@ fuzz(
 const ring = {
   boostPower: upTo(2),
   paddingFactor: upTo(100),
-  scheduleInterval: upTo(100),
+  scheduleIntervalMs: upTo(100),
   maxAge: upTo(1000),
   onRejectedPut: mostly(fc.constantFrom('discard', () => {})),
   onRejectedTake: mostly(

@@ -5,7 +5,14 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { Client } = require('pg');
 
-const { SnowFlake, refuses, rejects, runScript, entry } = require('../support/support.js');
+const {
+  CachedSnowFlake,
+  SnowFlake,
+  entry,
+  refuses,
+  rejects,
+  runScript,
+} = require('../support/support.js');
 const id = require('../../js/id.js');
 const { nameMeant } = require('../../js/ids/names.js');
 const { forkWorkers } = require('../../js/cluster.js');
@@ -20,6 +27,7 @@ const CONFIG = 'ERR_SNOWFLAKE_CONFIG';
 const node = { datacenterId: 1, workerId: 1 };
 const { node: layout } = id.layouts;
 const make = (options) => new SnowFlake({ ...node, ...options });
+const cached = (options) => new CachedSnowFlake({ ...node, ...options });
 
 test('a name in another case, form or number, or of another library, names the one that is meant', async () => {
   for (const [call, wrong, meant] of [
@@ -37,6 +45,18 @@ test('a name in another case, form or number, or of another library, names the o
     [make, 'states', 'state'],
     [make, 'Scope', 'scope'],
     [(options) => make({ layout: { ...layout, ...options } }), 'seqBits', 'sequenceBits'],
+    [(options) => make({ layout: { ...layout, ...options } }), 'timeBits', 'timestampBits'],
+    [make, 'seqBits', 'layout'],
+    [make, 'timeBits', 'layout'],
+    [make, 'workerBits', 'layout'],
+    [make, 'sequenceBits', 'layout'],
+    [make, 'tickMs', 'layout'],
+    [make, 'workerIdAssigner', 'lease'],
+    [(options) => SnowFlake.lease(memory(), options), 'workerIdAssigner', 'workerId'],
+    [cached, 'epochStr', 'epoch'],
+    [cached, 'scheduleInterval', 'scheduleIntervalMs'],
+    [cached, 'rejectedPutBufferHandler', 'onRejectedPut'],
+    [cached, 'rejectedTakeBufferHandler', 'onRejectedTake'],
     [(options) => SnowFlake.lease(memory(), options), 'callTimeOut', 'callTimeout'],
     [(options) => forkWorkers({ datacenterId: 1, ...options }).stop(), 'workers', 'count'],
     [(options) => forkWorkers({ datacenterId: 1, ...options }).stop(), 'signal', 'signals'],
@@ -91,6 +111,16 @@ test('an epoch in seconds is refused with the ms', () => {
   refuses(() => make({ epoch: 1 }), CONFIG);
   refuses(() => make({ epoch: february - 1 }), CONFIG);
   for (const epoch of [-1, 0, february]) assert.equal(make({ epoch }).layout.epoch, epoch);
+});
+
+test('a day as an epoch, as UidGenerator’s epochStr is, is refused with the Date that has its zone', () => {
+  assert.equal(
+    refuses(() => make({ epoch: '2016-05-20' }), CONFIG).message,
+    "epoch must be a valid Date or a number of Unix ms; it is '2016-05-20': pass new Date('2016-05-20T00:00+08:00'), with your own time zone",
+  );
+  const epoch = new Date('2016-05-20T00:00+08:00');
+  assert.equal(SnowFlake.parse('0', { ...id.layouts.uid, epoch }).timestamp, id.layouts.uid.epoch);
+  assert.match(refuses(() => make({ epoch: `${'2'.repeat(1e6)}` }), CONFIG).message, /…|\.\.\./);
 });
 
 test('a number as text, and a promise, name the remedy', () => {

@@ -176,7 +176,7 @@ for (const seed of [1, 2, 3]) {
 
   test(`onRejectedTake and onRejectedPut draw (seed ${seed})`, async () => {
     const drawer = new Drawer(seed);
-    const options = own({ boostPower: 0, scheduleInterval: 1, maxAge: 0 });
+    const options = own({ boostPower: 0, scheduleIntervalMs: 1, maxAge: 0 });
     // Those of another worker ID, for when there are none.
     const other = new SnowFlake(own({ layout: layouts.node }));
     const substitutes = new Set();

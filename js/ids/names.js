@@ -3,21 +3,29 @@
 
 /** Names of other libraries, without case and separators, by the name that snowdrift has. */
 const SYNONYMS = {
-  workerId: 'machine machineid node nodeid shardid instance instanceid processid serverid worker',
+  // Before workerId, which also has the assigner.
+  lease: 'leaseurl storeurl workeridassigner',
+  workerId:
+    'machine machineid node nodeid shardid instance instanceid processid serverid worker workeridassigner',
   datacenterId: 'datacenter datacentreid dc dcid clusterid regionid zoneid',
-  epoch: 'customepoch twepoch basetime starttime',
+  epoch: 'customepoch twepoch basetime starttime epochstr',
   sequenceBits: 'seqbits incrementbits',
   timestampBits: 'timebits',
+  // Where the layout is an option.
+  layout:
+    'timestampbits timebits datacenterbits workerbits clockbackbits sequencebits seqbits incrementbits tickms',
   maxAhead: 'maxtimeahead',
-  lease: 'leaseurl storeurl',
+  onRejectedPut: 'rejectedputbufferhandler',
+  onRejectedTake: 'rejectedtakebufferhandler',
   count: 'instances processes size workers',
-  parse: 'decode decompose deconstruct',
-  next: 'create draw gen generate id new nextid',
+  parse: 'decode decompose deconstruct parseuid',
+  next: 'create draw gen generate getuid id new nextid',
 };
 
-const meanings = new Map(
-  Object.entries(SYNONYMS).flatMap(([name, others]) => others.split(' ').map((one) => [one, name])),
-);
+/** All that one of these names may stand for. */
+function meaningsOf(given) {
+  return Object.keys(SYNONYMS).filter((name) => SYNONYMS[name].split(' ').includes(given));
+}
 
 /** Longer names are nothing that somebody typed. */
 const MOST_CHARACTERS = 40;
@@ -46,8 +54,7 @@ function nameMeant(name, names) {
   if (name.length > MOST_CHARACTERS) return undefined;
   const given = bare(name);
   const isOf = (text) => names.find((one) => isSameName(one, text));
-  const synonym = meanings.get(given);
-  const found = isOf(given) ?? (synonym && isOf(synonym));
+  const found = [given, ...meaningsOf(given)].map(isOf).find(Boolean);
   if (found !== undefined) return found;
   // Two of six, so that short names are not taken for one another.
   const most = Math.min(2, Math.floor(given.length / 3));

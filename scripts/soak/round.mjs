@@ -17,7 +17,7 @@ const patient = { layout, maxWait: 60_000 };
 const ttl = 3_600_000;
 
 /** The native thread calls back whenever it finds the ring full. */
-const SCHEDULED = { scheduleInterval: 1, onRejectedPut() {} };
+const SCHEDULED = { scheduleIntervalMs: 1, onRejectedPut() {} };
 
 const store = memory();
 
