@@ -13,6 +13,7 @@ const { SnowFlakeError } = require('../../js/errors.js');
 const { removeDirectory } = require('../support/own-directory.js');
 const { storm } = require('../support/amount.js');
 const { endOf, firstLine, run, start } = require('../support/cli.js');
+const { Machine, missing } = require('../support/machine.js');
 const { checkResponse, checkValue } = require('../support/schema.js');
 const { TOKEN, ask, raw, refused, serving } = require('../support/serving.js');
 const { SnowFlake, countDuplicates, layouts, runScript, until } = require('../support/support.js');
@@ -448,6 +449,79 @@ test('SIGTERM ends it as soon as it has printed its URL', async () => {
     run({ port: '0' }, [], { print: () => process.emit('SIGTERM') }).then(() => console.log('ended'));`;
   const { stdout, stderr } = await runScript(script, { env: { datacenterId: '3', workerId: '7' } });
   assert.equal(stdout, 'ended\n', stderr);
+});
+
+test('--ttl, --wait-for-slot and --clock-back are checked as the options are', async (t) => {
+  const state = mkdtempSync(join(tmpdir(), 'snowdrift-serve-'));
+  t.after(() => removeDirectory(state));
+  const recorded = ['--state', state];
+  for (const [args, said] of [
+    [['--ttl', '999', ...recorded], /ttl must be a whole number from 1000 to 3600000; it is 999/],
+    [['--ttl', '10s', ...recorded], /--ttl must be a whole number; it is '10s'/],
+    [['--ttl', '5000'], /ttl needs state or lease/],
+    [['--ttl', '', ...recorded], /--ttl is empty/],
+    [
+      ['--wait-for-slot', '3600001', ...recorded],
+      /waitForSlot must be a whole number from 0 to 3600000; it is 3600001/,
+    ],
+    [['--wait-for-slot=-1', ...recorded], /--wait-for-slot must be a whole number; it is '-1'/],
+    [['--wait-for-slot', '5000'], /waitForSlot needs state or lease/],
+    [['--clock-back', 'jump'], /clockBack must be one of 'counter', 'wait', 'throw'; it is 'jump'/],
+    [['--clock-back', 'counter', '--layout', 'twitter'], /needs a layout with clockBackBits/],
+  ]) {
+    const { code, stderr } = await run(['serve', '--port', '0', ...NODE, ...args]);
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, said);
+  }
+});
+
+/** Starts `snowdrift serve`; answers its port and node. */
+async function served(args, options) {
+  const child = start(['serve', '--port', '0', '--json', ...args], options);
+  const { url, ...node } = JSON.parse(await firstLine(child));
+  return { child, port: Number(new URL(url).port), ...node };
+}
+
+test('--ttl sets the ceiling, and --wait-for-slot waits for a slot that is held', async (t) => {
+  const state = mkdtempSync(join(tmpdir(), 'snowdrift-serve-'));
+  t.after(() => removeDirectory(state));
+  // One worker ID, which a holder has that shares it with nobody.
+  const layout = { ...layouts.node, datacenterBits: 0, workerBits: 0 };
+  const lease = { layout, scope: 'process' };
+  const holder = await SnowFlake.lease(`file://${state}`, lease);
+  const args = ['--lease', `file://${state}`, '--layout', JSON.stringify(layout)];
+  const { code, stderr } = await run(['serve', '--port', '0', ...args]);
+  assert.deepEqual([code, /ERR_SNOWFLAKE_(NO_SLOT|IN_USE)/.test(stderr)], [1, true], stderr);
+  const waiting = served([...args, '--ttl', '3600000', '--wait-for-slot', '3600000']);
+  const first = await Promise.race([
+    waiting,
+    new Promise((resolve) => setTimeout(resolve, 1000, 'waits')),
+  ]);
+  assert.equal(first, 'waits');
+  await holder.close();
+  const before = Date.now();
+  const { port } = await waiting;
+  const { text } = await ask(port, 'GET', '/metrics');
+  const [, ceiling] = /^snowdrift_lease_ceiling_seconds\S* ([\d.e+]+)$/m.exec(text) ?? [];
+  // A directory's usual ceiling is 10 s ahead.
+  assert.ok(Number(ceiling) * 1000 > before + 3_000_000, text);
+});
+
+test('--clock-back throw refuses after a clock rollback', { skip: missing() }, async (t) => {
+  const machine = new Machine();
+  t.after(() => machine.remove());
+  const back = async (...args) => {
+    machine.clock = 0;
+    const { child, port } = await served([...NODE, ...args], { env: machine.env });
+    assert.equal((await ask(port, 'POST', '/id')).status, 200);
+    machine.clock = -3_600_000;
+    const answer = await ask(port, 'POST', '/id');
+    child.kill('SIGKILL');
+    return answer;
+  };
+  const body = refused(await back('--clock-back', 'throw'), 503);
+  assert.equal(body.code, 'ERR_SNOWFLAKE_CLOCK_BACK');
+  assert.equal((await back('--clock-back', 'counter')).status, 200);
 });
 
 test('a port in use is an error that names it', async () => {

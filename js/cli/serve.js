@@ -73,6 +73,12 @@ one address. Above these limits it closes the oldest of the others. Each of the 
                         SNOWDRIFT_TOKEN
   --address HOST:PORT   where peers reach it, recorded with a lease from a server; default: --host and --port
   --no-peers            does not ask the peers at the start
+  --ttl MS              how long IDs go on while the store or the disk fails, 1000 to 3600000. Default 30000,
+                        of a directory 10000. A killed server's slot is taken by others after that
+  --wait-for-slot MS    how long to wait at the start for a slot that is held, 0 to 3600000. Default 0, and
+                        --ttl + 5000 where --worker-id is claimed
+  --clock-back HOW      after a clock rollback: counter (default), wait or throw. throw, and wait beyond
+                        10 ms, respond with 503. Layouts without clock-back bits wait by default
   --json                prints the address and the node as JSON
 ${NODE_HELP}`;
 
@@ -83,7 +89,20 @@ const options = {
   'token-file': { type: 'string' },
   address: { type: 'string' },
   'no-peers': { type: 'boolean' },
+  ttl: { type: 'string' },
+  'wait-for-slot': { type: 'string' },
+  'clock-back': { type: 'string' },
 };
+
+/** The options of the generator that flags set. It checks their ranges. */
+function readGeneratorFlags(flags) {
+  const { ttl, 'wait-for-slot': wait, 'clock-back': clockBack } = flags;
+  return {
+    ...(ttl !== undefined && { ttl: readWholeNumber('--ttl', ttl) }),
+    ...(wait !== undefined && { waitForSlot: readWholeNumber('--wait-for-slot', wait) }),
+    ...(clockBack !== undefined && { clockBack }),
+  };
+}
 
 /** The token of clients; undefined if there is none. No error shows it. */
 function readToken(file) {
@@ -147,7 +166,7 @@ async function run(flags, positionals, { complain, print, usage }) {
   const token = readToken(flags['token-file']);
   const host = await readAddress(flags.host ?? HOST, token, usage);
   const address = flags.address ?? addressOf(host, port);
-  const flake = await openGenerator(flags, {}, { address });
+  const flake = await openGenerator(flags, readGeneratorFlags(flags), { address });
   try {
     if (flags['no-peers'] !== true) await askPeers(flake, flags, { token, complain });
   } catch (failure) {
