@@ -65,7 +65,11 @@ export interface SnowFlakeOptions {
   workerId?: number | undefined;
   /** Default `'node'`. */
   layout?: LayoutName | (Omit<Layout, 'epoch'> & { readonly epoch: number | Date });
-  /** Replaces the layout's epoch. A `Date` or Unix ms, not seconds: see {@link Layout}. */
+  /**
+   * Replaces the layout's epoch. A `Date` or Unix ms, not seconds: see {@link Layout}. A constant: an epoch that is
+   * another after a restart repeats IDs. So without the option `clock`, one that is less than an hour ago, in the
+   * future or before 1970 is `ERR_SNOWFLAKE_CONFIG`. Decoding takes any.
+   */
   epoch?: number | Date;
   /**
    * What to do after a clock rollback.

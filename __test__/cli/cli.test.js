@@ -135,6 +135,11 @@ test('wrong usage exits with 2 and says what to do; a failure exits with 1', asy
     [['nxt'], 2, /no command 'nxt'\. Did you mean next\? The commands/],
     [['decode', '1'], 2, /Did you mean parse or public decode\?/],
     [['--layout', 'uid', 'next'], 2, /: the command comes first: snowdrift next --layout \.\.\.$/m],
+    [
+      ['next', ...NODE, '--epoch', new Date().toISOString()],
+      2,
+      /epoch \d+ is .*, less than an hour ago: /m,
+    ],
     [['layout', '--epoch', '1577836800'], 2, /epoch 1577836800 is .* write 1577836800000$/m],
     [['next', '-n', '0', ...NODE], 2, /-n must be a whole number from 1 to 1000000; it is '0'/],
     [['next', '-n', 'x', ...NODE], 2, /: -n must be a whole number from 1 to .*; it is 'x'/],

@@ -142,7 +142,8 @@ test('an exhausted tick refuses or waits, and gives no number twice', () => {
 test("an ID of the application's own is handed out as base32, and as a number only if it fits", () => {
   let own = 5n;
   const cached = new CachedSnowFlake({
-    layout: { ...layouts.safe, epoch: Date.now() + 3_600_000 },
+    // Its time is over.
+    layout: { ...layouts.safe, timestampBits: 30, epoch: Date.UTC(2026, 0) },
     workerId: 6,
     onRejectedTake: () => own,
   });

@@ -2,7 +2,11 @@
 // Mistakes of a first hour: what the error says to do.
 
 const assert = require('node:assert/strict');
+const { existsSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
 const { test } = require('node:test');
+const { pathToFileURL } = require('node:url');
 const { Client } = require('pg');
 
 const {
@@ -25,7 +29,8 @@ const { fromStatefulSet } = require('../../js/worker-id.js');
 
 const CONFIG = 'ERR_SNOWFLAKE_CONFIG';
 const node = { datacenterId: 1, workerId: 1 };
-const { node: layout } = id.layouts;
+const { layouts } = id;
+const { node: layout } = layouts;
 const make = (options) => new SnowFlake({ ...node, ...options });
 const cached = (options) => new CachedSnowFlake({ ...node, ...options });
 
@@ -110,7 +115,44 @@ test('an epoch in seconds is refused with the ms', () => {
   const february = Date.UTC(1970, 1);
   refuses(() => make({ epoch: 1 }), CONFIG);
   refuses(() => make({ epoch: february - 1 }), CONFIG);
-  for (const epoch of [-1, 0, february]) assert.equal(make({ epoch }).layout.epoch, epoch);
+  for (const epoch of [0, february]) assert.equal(make({ epoch }).layout.epoch, epoch);
+});
+
+test('an epoch of now, of the future or before 1970 is refused where IDs are generated, and only there', async () => {
+  const now = Date.now();
+  const epochs = [now, new Date(now), now - 3_500_000, now + 60_000, -1, -86_400_000];
+  const datacenterId = 0;
+  const store = memory({ now: Date.now });
+  const never = join(tmpdir(), `snowdrift-never-${process.pid}`);
+  const open = ({ providers: [{ useValue }, { useFactory }] }) => useFactory(useValue);
+  for (const epoch of epochs) {
+    const own = { ...layout, epoch };
+    const ways = {
+      constructor: () => make({ epoch }),
+      'a layout of its own': () => make({ layout: own }),
+      'ticks of a second': () => make({ layout: { ...layouts.uid, epoch }, datacenterId: 0 }),
+      configure: () => SnowFlake.configure({ datacenterId, workerId: 3, epoch }),
+      cached: () => new CachedSnowFlake({ datacenterId, workerId: 3, epoch }),
+      state: () => make({ epoch, state: never }),
+      nestjs: () => open(SnowFlakeModule.forRoot({ datacenterId, workerId: 3, epoch })),
+      lease: () => SnowFlake.lease(store, { datacenterId, epoch }),
+      'a lease of a directory': () =>
+        SnowFlake.lease(pathToFileURL(never).href, { datacenterId, layout: own }),
+      'a cached lease': () => CachedSnowFlake.lease(store, { datacenterId, layout: own }),
+    };
+    for (const [way, call] of Object.entries(ways)) {
+      const { message } = await rejects((async () => call())(), CONFIG);
+      assert.match(message, /^epoch -?\d+ is .*constant, such as Date\.UTC\(2026, 0, 1\)/, way);
+    }
+    // By its own clock, nothing is repeated.
+    assert.equal(make({ epoch, clock: () => now + 120_000 }).layout.epoch, Number(epoch));
+    const plain = { ...layout, epoch: Number(epoch) };
+    assert.equal(SnowFlake.parse(1n, own).timestamp, Number(epoch));
+    assert.equal(id.parse('1', plain).timestamp, Number(epoch));
+    assert.doesNotThrow(() => idSchema({ layout: plain }));
+  }
+  assert.equal(existsSync(never), false);
+  assert.equal(make({ epoch: now - 3_700_000 }).layout.epoch, now - 3_700_000);
 });
 
 test('a day as an epoch, as UidGenerator’s epochStr is, is refused with the Date that has its zone', () => {

@@ -15,7 +15,7 @@ const { bitsOf } = require('../ids/layout-key.js');
 const { layouts, readLayout } = require('../ids/layouts.js');
 const { isSameName } = require('../ids/names.js');
 const { namesServer } = require('../stores/url.js');
-const { unixNow } = require('../time.js');
+const { moment, unixNow } = require('../time.js');
 
 /** Choices and bounds of the options that are not about the node, in ms. */
 const MAX_WAIT_MS = 60_000;
@@ -48,6 +48,9 @@ const OPTION_KEYS = [
   'ttl',
   'waitForSlot',
 ];
+
+/** An epoch of a generator lies at least so long ago: one that is taken from the clock is another with each start. */
+const LEAST_AGE_MS = 3_600_000;
 
 /** The smallest and largest of the limits that a namespace records, in ms. */
 const LIMIT_RANGES = {
@@ -201,6 +204,24 @@ function readRecording(given) {
   };
 }
 
+/**
+ * Refuses an epoch at which IDs are likely to repeat: timestamps count from 0 again with each start. Those of named layouts are
+ * constants, and a draw refuses a clock that is behind one.
+ */
+function checkEpoch({ epoch }) {
+  if (Object.values(layouts).some((one) => one.epoch === epoch)) return;
+  const now = unixNow();
+  if (epoch >= 0 && epoch <= now - LEAST_AGE_MS) return;
+  const where = [
+    [epoch < 0, 'before 1970'],
+    [epoch > now, `in the future, since the clock shows ${moment(now)}`],
+    [true, 'less than an hour ago'],
+  ].find(([applies]) => applies)[1];
+  throw configError(
+    `epoch ${epoch} is ${moment(epoch)}, ${where}: write one moment of the past as a constant, such as Date.UTC(2026, 0, 1). An epoch that is another after each start, such as Date.now(), repeats IDs`,
+  );
+}
+
 /** @param isFree whether neither a record nor a lease bounds the node's IDs */
 function readMaxAhead(given, isFree) {
   const maxAhead = wholeNumber('maxAhead', given, 0, MAX_AHEAD_MS);
@@ -229,6 +250,7 @@ function readOptions(options = {}, { isLeased = false, isClaim = false } = {}) {
       `clock must be a function that returns Unix ms, such as Date.now; it is ${describe(clock)}`,
     );
   }
+  if (clock === undefined) checkEpoch(layout);
   const recording = isLeased ? undefined : readRecording(given);
   choice('scope', scope, SCOPES);
   if (scope === 'host' && clock !== undefined) {
