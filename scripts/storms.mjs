@@ -39,6 +39,7 @@ const PARTS = {
   wine: ['node', 'scripts/test-wine.mjs'],
   arm: ['node', 'scripts/test-arm.mjs'],
   audit: npm('audit'),
+  planted: npm('planted'),
   gate: ['node', 'scripts/busy.mjs'],
 };
 
