@@ -22,7 +22,7 @@ export interface PublicIdsOptions {
   kind: string;
   /**
    * 32 random bytes as base64 or hex: `npx snowdrift public key` makes some. Refused are bytes that form a simple pattern or
-   * UTF-8 text. A secret of the application, like a password.
+   * are mostly text, and the keys that snowdrift's pages print. A secret of the application, like a password.
    */
   key?: string | undefined;
   /** Several keys instead of `key`, to replace one: the first encodes, all decode. */
@@ -97,6 +97,6 @@ export interface PublicIdSchema<Output> {
  * The public IDs of a kind. Create it once: it keeps its ciphers. `publicIds<'Order'>()` also gives IDs the type
  * `BigIntId<'Order'>`.
  *
- * @throws `ERR_SNOWFLAKE_CONFIG` no key, or a weak one; or the kind or the prefix cannot be used. Errors hide what may be a key
+ * @throws `ERR_SNOWFLAKE_CONFIG` no key, a weak one or a published one; or the kind or the prefix cannot be used. Errors hide what may be a key
  */
 export function publicIds<Of extends string = string>(options: PublicIdsOptions): PublicIds<Of>;

@@ -7,11 +7,10 @@ const { test } = require('node:test');
 
 const { publicIds } = require('snowdrift/public');
 const { endOf, run, start } = require('../support/cli.js');
-const { vectors } = require('../core/public-vectors.json');
+const { KEY, OTHER_KEY, toBase64, vectors } = require('../support/public-ids.js');
 
-const [{ key: KEY }] = vectors;
-const OTHER_KEY = vectors.at(-1).key;
-const BASE64_KEY = Buffer.from(KEY, 'hex').toString('base64');
+const BASE64_KEY = toBase64(KEY);
+const PUBLISHED = toBase64(vectors[0].key);
 const env = { PUBLIC_ID_KEY: KEY };
 const IDS = ['900710334548443136', '5'];
 
@@ -86,6 +85,9 @@ test('what is refused, with what to do; a key is never shown', async () => {
     [[...encode, '5'], secret, 2, /the environment variable PUBLIC_ID_KEY must be 32 random bytes/],
     [[...encode, '5'], `${KEY},`, 2, /key 2 of the environment variable PUBLIC_ID_KEY is empty/],
     [[...encode, '5'], '00'.repeat(32), 2, /PUBLIC_ID_KEY is weak/],
+    [[...encode, '5'], PUBLISHED, 2, /PUBLIC_ID_KEY is published: .* public key makes one/],
+    [[...encode, '5'], `${KEY},${PUBLISHED}`, 2, /key 2 of .* PUBLIC_ID_KEY is published/],
+    [['public', 'decode', 'order_5ytq3e9vz8pkyy9aknkvrxppf0'], PUBLISHED, 2, /is published/],
     [
       ...[[...encode, '5'], `${KEY},${KEY}`, 2],
       /key 2 of the environment variable PUBLIC_ID_KEY is the same key as key 1 of the environment/,
@@ -138,7 +140,7 @@ test('what is refused, with what to do; a key is never shown', async () => {
     assert.equal(answer.code, code, answer.stderr);
     if (code !== 0) assert.equal(answer.stdout, '');
     assert.match(answer.stderr, said);
-    for (const key of [secret, KEY, OTHER_KEY, BASE64_KEY])
+    for (const key of [secret, KEY, OTHER_KEY, BASE64_KEY, PUBLISHED])
       assert.ok(!answer.stderr.includes(key), answer.stderr);
   }
 });

@@ -29,7 +29,7 @@ const { fromStatefulSet } = require('../../js/worker-id.js');
 const { isStorms } = require('../support/amount.js');
 const { refusing } = require('../support/echo.js');
 const { SnowFlake, layouts } = require('../support/support.js');
-const { vectors } = require('./public-vectors.json');
+const { KEY: key } = require('../support/public-ids.js');
 
 const LENGTH = 1_000_000;
 const HELD = `snowdrift1 held ${'0'.repeat(32)} ${'0'.repeat(32)} -1 1 1 any 1 1`;
@@ -98,7 +98,6 @@ const VALUES = {
 };
 
 const flake = new SnowFlake({ datacenterId: 1, workerId: 1, scope: 'process' });
-const { key } = vectors[0];
 const orders = publicIds({ kind: 'order', key });
 const usage = (text) => new Error(text);
 const terminal = { show() {}, complain() {}, usage };

@@ -4,18 +4,18 @@
 const assert = require('node:assert/strict');
 const { execFileSync } = require('node:child_process');
 const { randomBytes } = require('node:crypto');
+const { readFileSync, readdirSync } = require('node:fs');
+const { join } = require('node:path');
 const { test } = require('node:test');
 const { inspect } = require('node:util');
 
 const { publicIds } = require('snowdrift/public');
 const { createKey } = require('../../js/public/key.js');
 const { amount } = require('../support/amount.js');
+const { KEY, toBase64, vectors } = require('../support/public-ids.js');
 const { refuses } = require('../support/support.js');
-const { vectors } = require('./public-vectors.json');
 
 const CONFIG = 'ERR_SNOWFLAKE_CONFIG';
-const [{ key: KEY }] = vectors;
-const toBase64 = (hex) => Buffer.from(hex, 'hex').toString('base64');
 const orders = publicIds({ kind: 'order', key: KEY });
 
 /** Texts that are no key, or a weak one. Each has a part that no message may show. */
@@ -47,6 +47,17 @@ const WEAK_KEYS = [
   Buffer.from('correct horse battery staple 12\n'),
   Buffer.from('Pferd-Batterie-\u00e4\u00f6\u00fc-Heftklammern'.slice(0, 29)),
   Buffer.from(randomBytes(16).toString('hex')),
+  // Mostly text: another encoding, cut within a character, padded, with a byte before it.
+  ...[
+    Buffer.from('Gr\xfc\xdfe aus K\xf6ln-Ehrenfeld 12345!!', 'latin1'),
+    Buffer.from(
+      '\u041f\u0430\u0440\u043e\u043b\u044c \u0434\u043b\u044f \u0437\u0430\u043a\u0430\u0437\u043e\u0432',
+    ),
+    Buffer.from('quick brown fxjm', 'utf16le'),
+    Buffer.concat([Buffer.from('Tr0ub4dor&3-kqWxyZHpl;,m'), Buffer.alloc(8)]),
+    Buffer.concat([Buffer.from('Tr0ub4dor&3-kqWxyZHpl;,m'), Buffer.alloc(8, 8)]),
+    Buffer.from('\x01\x02\x03Tr0ub4dor&3-kqWxyZHpl;,mnbvcx'),
+  ].map((bytes) => bytes.subarray(0, 32)),
 ];
 
 test('weak and missing keys are refused, and never shown', () => {
@@ -88,6 +99,47 @@ test('weak and missing keys are refused, and never shown', () => {
   }
   assert.doesNotMatch(inspect(orders, { depth: 9, showHidden: true }), new RegExp(KEY, 'i'));
   assert.equal(JSON.stringify(orders), '{"kind":"order","prefix":"order_"}');
+});
+
+/** What is spelt as a key is, in the files that people read. */
+function publishedKeys() {
+  const root = join(__dirname, '../..');
+  const folders = ['.', 'docs', 'js', 'js/stores', 'js/orm', 'demo', '__test__/core'];
+  const files = folders.flatMap((folder) =>
+    readdirSync(join(root, folder))
+      .filter((name) => /\.(md|ts|html|json)$/.test(name) && name !== 'package-lock.json')
+      .map((name) => join(root, folder, name)),
+  );
+  const found = files.flatMap(
+    (file) =>
+      readFileSync(file, 'utf8').match(
+        /(?<![\w+/-])(?:[A-Za-z0-9+/]{43}=|[0-9a-f]{64})(?![\w+/-])/gi,
+      ) ?? [],
+  );
+  return new Set(found);
+}
+
+test('the keys that pages and vectors print are refused, however they are spelt', () => {
+  const printed = publishedKeys();
+  const vectorKeys = new Set(vectors.map(({ key }) => key));
+  assert.ok(vectorKeys.size >= 2);
+  for (const key of vectorKeys) assert.ok(printed.has(key));
+  assert.ok(printed.size > vectorKeys.size, 'base64, too');
+  for (const key of printed) {
+    const hex = key.length === 64 ? key : Buffer.from(key, 'base64').toString('hex');
+    for (const spelt of [hex, hex.toUpperCase(), toBase64(hex)]) {
+      const message = /^key is published: .* print it\. npx snowdrift public key makes one$/;
+      assert.match(
+        refuses(() => publicIds({ kind: 'order', key: spelt }), CONFIG).message,
+        message,
+      );
+      const { message: second } = refuses(
+        () => publicIds({ kind: 'order', keys: [KEY, spelt] }),
+        CONFIG,
+      );
+      assert.match(second, /^keys\[1\] is published/);
+    }
+  }
 });
 
 test('a missing key says where it comes from; what it is instead, what to do', () => {
@@ -152,8 +204,10 @@ test('a missing key says where it comes from; what it is instead, what to do', (
 
 /** A key of the test's own, without its bytes in Node's pool. */
 function newKey() {
-  const bytes = randomBytes(32);
-  return { bytes, key: bytes.toString('base64') };
+  const key = createKey();
+  const bytes = Buffer.from(new ArrayBuffer(32));
+  bytes.write(key, 'base64');
+  return { bytes, key };
 }
 
 test('a key in the place of another value is not shown, whatever stands around it', () => {

@@ -27,7 +27,7 @@ const {
   runSql,
   runTests,
 } = require('../support/page.js');
-const { vectors } = require('../core/public-vectors.json');
+const { KEY, toBase64, withOwnKey } = require('../support/public-ids.js');
 
 const root = join(__dirname, '../..');
 const pages = [
@@ -71,8 +71,8 @@ const servers = [];
 /** What a worker of the application has in its environment. */
 const environment = {
   ...{ datacenterId: '1', workerId: '3', PORT: '0' },
-  // A published one, so that pages show what comes of it.
-  PUBLIC_ID_KEY: Buffer.from(vectors[0].key, 'hex').toString('base64'),
+  // Pages show the texts of a published one, which is refused.
+  PUBLIC_ID_KEY: toBase64(KEY),
 };
 
 before(async () => {
@@ -125,7 +125,10 @@ for (const page of pages) {
     let orchestrated = {};
     let schema;
     let database;
-    const blocks = ELSEWHERE.includes(page) ? [] : blocksOf(page);
+    const blocks = (ELSEWHERE.includes(page) ? [] : blocksOf(page)).map((block) => ({
+      ...block,
+      code: withOwnKey(block.code),
+    }));
     const tsconfig = blocks.find(({ language }) => language === 'json')?.code;
     for (const block of blocks) {
       if (page === TESTS && fileOf(block) !== undefined) continue;

@@ -1,5 +1,5 @@
 'use strict';
-// snowdrift/public without the addon, by each runtime that has node:crypto: the texts of the test vectors, both ways.
+// snowdrift/public without the addon, by each runtime that has node:crypto: the IDs of the test vectors, both ways.
 
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
@@ -11,7 +11,7 @@ const { promisify } = require('node:util');
 
 const { storm } = require('../support/amount.js');
 const { ROOT, Scratch } = require('../support/package/scratch.js');
-const { vectors } = require('../core/public-vectors.json');
+const { KEY, textOf, vectors } = require('../support/public-ids.js');
 
 const { arch, platform } = process;
 const TOOLS = [
@@ -22,9 +22,16 @@ const TOOLS = [
   `node-18@npm:node-${platform}-${arch}@18.20.8`,
 ];
 
+/** The published keys are refused. */
+const ownVectors = vectors.map((vector) => ({
+  ...vector,
+  key: KEY,
+  text: textOf({ ...vector, key: KEY }),
+}));
+
 /** Throws unless `publicIds` gives the texts of all vectors. */
 const CHECK = `
-  for (const { key, kind, prefix, id, text } of ${JSON.stringify(vectors)}) {
+  for (const { key, kind, prefix, id, text } of ${JSON.stringify(ownVectors)}) {
     const ids = publicIds({ kind, key, prefix: prefix === '' ? false : prefix });
     if (ids.encode(id) !== text || ids.decodeString(text) !== id) throw new Error(text);
     if (ids.is(text.slice(0, -1) + (text.endsWith('0') ? '1' : '0'))) throw new Error(text);
