@@ -4,6 +4,7 @@
 // - app/boundary.test.js: docs/boundaries.md, which needs packages of its own
 // - app/public-ids.test.js: docs/public-ids.md and docs/public-ids-format.md, which has other languages
 // - lease/rights.test.js: docs/store-security.md
+// - tools.test.js: docs/tools.md, which needs packages of its own
 
 const assert = require('node:assert/strict');
 const { existsSync, readFileSync, readdirSync } = require('node:fs');
@@ -65,6 +66,7 @@ const ELSEWHERE = [
   'docs/public-ids.md',
   'docs/public-ids-format.md',
   'docs/store-security.md',
+  'docs/tools.md',
 ];
 
 const servers = [];
