@@ -726,7 +726,7 @@ export class SnowFlake extends Generator {
  * | `scheduleInterval` | `scheduleIntervalMs` | seconds there, ms here |
  * | `rejectedPutBufferHandler` | `onRejectedPut` | called at the end of each filling there, by `scheduleIntervalMs` alone here |
  * | `rejectedTakeBufferHandler` | `onRejectedTake` | throws by default there, waits for `maxWait` here |
- * | `epochStr` | `epoch` of the layout | a day in the machine's time zone there, Unix ms or a Date here |
+ * | `epochStr` | `epoch` of the layout | midnight in the machine's time zone there, Unix ms or a Date here |
  * | `timeBits`, `workerBits`, `seqBits` | `timestampBits`, `workerBits`, `sequenceBits` of the layout | |
  * | `workerIdAssigner` | `workerId`, or the store of `CachedSnowFlake.lease()`, such as `workerNode(pool)`, UidGenerator's own table | |
  */
