@@ -385,7 +385,13 @@ export interface DiagnosticsEvents {
   'snowdrift:lease-released': LeaseInfo;
 }
 
-/** The methods of every instance, a {@link SnowFlake} or a {@link CachedSnowFlake}. */
+/**
+ * The methods of every instance, a {@link SnowFlake} or a {@link CachedSnowFlake}. Methods and getters throw
+ * `ERR_SNOWFLAKE_ARGUMENT` for anything else: without their instance, and on a Proxy of one, such as Vue's `reactive()` makes.
+ *
+ * A subclass may add methods. One that overrides a method that generates IDs is refused with `ERR_SNOWFLAKE_CONFIG`: the
+ * other methods and static calls would not follow.
+ */
 declare abstract class Generator {
   /**
    * Generates an ID. It is higher than the one before, unless the clock rolled back. `nextId` can be passed as a
@@ -474,12 +480,12 @@ declare abstract class Generator {
   /**
    * Decodes an ID by this instance's layout.
    *
-   * @param id a bigint or a string of decimal digits, 0 to 2^63 - 1. A number is refused: it holds only 53
-   *   bits, so it may already be another ID. With a layout of at most 53 bits, it is accepted, too: in TypeScript,
+   * @param id a bigint or a string of decimal digits, 0 to 2^63 - 1. `ids.map(flake.parse)` works. A number is refused: it
+   *   holds only 53 bits, so it may already be another ID. With a layout of at most 53 bits, it is accepted, too: in TypeScript,
    *   `SnowFlake.parse(id, 'safe')`
    * @throws `ERR_SNOWFLAKE_INVALID_ID`
    */
-  parse(id: bigint | string): ParsedId;
+  parse(this: void, id: bigint | string): ParsedId;
 
   /**
    * Formats an ID as UidGenerator's `parseUID` does, as JSON:
@@ -573,7 +579,8 @@ export class SnowFlake extends Generator {
   /**
    * With `state` or `lease`, it blocks the thread for some ms while the disk writes, for at most 10 s.
    *
-   * @throws `ERR_SNOWFLAKE_CONFIG` an option, or its environment variable, is missing or wrong
+   * @throws `ERR_SNOWFLAKE_CONFIG` an option, or its environment variable, is missing or wrong; or a subclass overrides a
+   *   method that generates IDs
    * @throws `ERR_SNOWFLAKE_CONFLICT` the node is in use on this host with another `maxAhead` or `state`, or
    *   in this process with another `scope` or `ttl`. (`clockBack`, `maxWait` and `sequenceStart` may differ.)
    * @throws `ERR_SNOWFLAKE_IN_USE` the slot is in use and cannot be shared: by another host or container, or
@@ -669,7 +676,8 @@ export class SnowFlake extends Generator {
    * default instance, even if it was taken before.
    *
    * @returns the instance
-   * @throws `ERR_SNOWFLAKE_ARGUMENT` it is not an instance of this thread and this copy of the package
+   * @throws `ERR_SNOWFLAKE_ARGUMENT` it is not an instance of this thread and this copy of the package, or a mock or a
+   *   field of a subclass has replaced one of its methods
    * @throws `ERR_SNOWFLAKE_CLOSED` it is closed
    * @throws `ERR_SNOWFLAKE_CONFLICT` another default instance is open, or {@link SnowFlake.ready} is opening it
    */
@@ -706,6 +714,10 @@ export class SnowFlake extends Generator {
   static nextIds<T extends BigUint64Array>(this: void, array: T): T;
   /** `nextIdStrings()` of the default instance. */
   static nextIdStrings(this: void, count: number): string[];
+  /** `nextIdAsync()` of the default instance. Rejects as {@link SnowFlake.nextId} throws. */
+  static nextIdAsync(this: void): Promise<bigint>;
+  /** `floorId()` of the default instance, by its layout, open or closed. `floorId()` of `snowdrift/id` needs no instance. */
+  static floorId(this: void, time: Date | number): bigint;
 
   /**
    * Decodes an ID without opening the default instance.

@@ -2,7 +2,7 @@
 // UidGenerator's CachedUidGenerator: IDs from a ring that a native thread fills ahead.
 
 const { configError } = require('./errors.js');
-const { Generator, parse } = require('./generator/generator.js');
+const { Generator, checkOverrides, parse } = require('./generator/generator.js');
 const { Opened, openLease, openNow } = require('./generator/opening.js');
 const {
   OPTION_KEYS,
@@ -71,6 +71,7 @@ function readCached(options = {}, read) {
 
 class CachedSnowFlake extends Generator {
   constructor(options) {
+    checkOverrides(new.target.prototype, CachedSnowFlake.prototype);
     const opened = Opened.is(options) ? options : openCached(options);
     const { onRejectedPut, onRejectedTake } = opened.rejected;
     super(opened, onRejectedTake);

@@ -4,7 +4,15 @@
 const { types } = require('node:util');
 
 const { SnowFlakeError, argumentError, configError, describe } = require('./errors.js');
-const { Generator, isClosed, isGenerator, parse } = require('./generator/generator.js');
+const {
+  Generator,
+  checkOverrides,
+  functionsOf,
+  isClosed,
+  isGenerator,
+  parse,
+  replacedIn,
+} = require('./generator/generator.js');
 const { Opened, openLease, openNow } = require('./generator/opening.js');
 const { layouts, readLayout } = require('./ids/layouts.js');
 const { readLeaseOptions, readOptions } = require('./generator/options.js');
@@ -12,16 +20,15 @@ const { environmentServer } = require('./stores/url.js');
 
 /** This thread's default instance: a SnowFlake or a CachedSnowFlake. It remains after close(). */
 let defaultFlake;
-/** Draws from it; opens it first, if necessary. */
-let defaultNextId = () => SnowFlake.default.nextId();
-let defaultNextIdString = () => SnowFlake.default.nextIdString();
+/** Draws from it, whatever a test puts in the place of its methods; opens it first, if necessary. */
+let defaultNextId = () => functionsOf(SnowFlake.default).nextId();
+let defaultNextIdString = () => functionsOf(SnowFlake.default).nextIdString();
 /** The promise of ready(). Until it settles, nothing else becomes the default instance. */
 let opening;
 
 function setDefault(flake) {
   defaultFlake = flake;
-  defaultNextId = flake.nextId;
-  defaultNextIdString = flake.nextIdString;
+  ({ nextId: defaultNextId, nextIdString: defaultNextIdString } = functionsOf(flake));
   return flake;
 }
 
@@ -70,7 +77,8 @@ function toDefaultError(failure) {
 
 function drawFromDefault(method, count) {
   try {
-    return SnowFlake.default[method](count);
+    const flake = SnowFlake.default;
+    return functionsOf(flake)[method].call(flake, count);
   } catch (failure) {
     throw toDefaultError(failure);
   }
@@ -78,6 +86,7 @@ function drawFromDefault(method, count) {
 
 class SnowFlake extends Generator {
   constructor(options) {
+    checkOverrides(new.target.prototype, SnowFlake.prototype);
     super(Opened.is(options) ? options : openNow(readOptions(options)));
   }
 
@@ -121,6 +130,12 @@ class SnowFlake extends Generator {
       );
     }
     if (flake === defaultFlake) return flake;
+    const replaced = replacedIn(flake);
+    if (replaced !== undefined) {
+      throw argumentError(
+        `SnowFlake.use() takes an instance as it was made, and ${replaced} of this one was replaced: static calls would not follow. Put a mock in the place of SnowFlake.${replaced} instead; in a subclass, give the field another name`,
+      );
+    }
     checkNoDefault();
     return setDefault(flake);
   }
@@ -168,6 +183,18 @@ class SnowFlake extends Generator {
 
   static nextIdStrings(count) {
     return drawFromDefault('nextIdStrings', count);
+  }
+
+  static async nextIdAsync() {
+    try {
+      return await drawFromDefault('nextIdAsync');
+    } catch (failure) {
+      throw toDefaultError(failure);
+    }
+  }
+
+  static floorId(time) {
+    return SnowFlake.default.floorId(time);
   }
 
   static parse(id, layout) {

@@ -280,19 +280,21 @@ test('an ID with bits above its layout is refused', () => {
 });
 
 test('methods called on something else throw, and abort nothing', () => {
-  const { nextIdAsync, parse, stats, close } = SnowFlake.prototype;
-  for (const method of [nextIdAsync, parse, stats, close]) {
-    assert.throws(() => method.call({}, 1n), TypeError);
-    assert.throws(() => method.call(undefined, 1n), TypeError);
+  const { nextId, parse, stats, close } = SnowFlake.prototype;
+  for (const method of [nextId, parse, stats, close]) {
+    refuses(() => method.call({}, 1n), ARGUMENT);
+    refuses(() => method.call(undefined, 1n), ARGUMENT);
   }
   assert.throws(() => SnowFlake(), TypeError);
   assert.equal(typeof flake.nextId(), 'bigint');
 });
 
-test('an instance cannot be changed', () => {
-  assert.throws(() => {
-    flake.nextId = () => 1n;
-  }, TypeError);
+test('the node of an instance cannot be changed', () => {
+  for (const name of ['datacenterId', 'workerId', 'layout']) {
+    assert.throws(() => {
+      flake[name] = 1;
+    }, TypeError);
+  }
   assert.throws(() => {
     flake.layout.epoch = 0;
   }, TypeError);

@@ -1,6 +1,8 @@
 'use strict';
 // The base of all instances, whatever the source of their IDs.
 
+const { types } = require('node:util');
+
 const { Codec } = require('../ids/codec.js');
 const { NUMBER_BITS } = require('../ids/text.js');
 const { uidString } = require('../ids/uid-string.js');
@@ -44,25 +46,67 @@ function refuseNumbers() {
   );
 }
 
+/** The methods that generate IDs. Each stands alone: none calls another, and none of the package's code calls a replaced one. */
+const GENERATING = [
+  'nextId',
+  'nextIdString',
+  'nextIdBase32',
+  'nextIdNumber',
+  'nextIds',
+  'nextIdStrings',
+  'nextIdAsync',
+];
+
+/**
+ * Refuses a subclass that overrides some of them: the others, and what draws by them, would not follow.
+ * @param prototype of the new instance
+ * @param own the prototype of our class. A test may have put a mock there
+ */
+function checkOverrides(prototype, own) {
+  for (let one = prototype; one && one !== own; one = Object.getPrototypeOf(one)) {
+    const name = GENERATING.find((method) => Object.hasOwn(one, method));
+    if (name !== undefined) {
+      throw configError(
+        `a subclass overrides ${name}(), and the other methods that generate IDs would not follow: give its method another name, which calls ${name}(), or write a class that has an instance instead of extending this one`,
+      );
+    }
+  }
+}
+
+/** The error of a member that was used without an instance of this copy of the package. */
+function misused(value, member) {
+  if (types.isProxy(value)) {
+    return argumentError(
+      `${member} was used on a Proxy, such as reactive() of Vue makes of an instance: use the instance itself (in Vue, keep it as markRaw(flake))`,
+    );
+  }
+  const write = `flake.${member}`;
+  return argumentError(
+    `${member} was used without its instance: write ${write}, and where a function is passed () => ${write}`,
+  );
+}
+
 /** Whether a value is an instance of this copy of the package. A proxy or a look-alike is none. */
 let isGenerator;
 /** Whether close() was called, whatever a subclass makes of `isClosed`. */
 let isClosed;
+/** An instance's functions, whatever is in their place. */
+let functionsOf;
+/** The parts of an instance. Throws for anything else. */
+let partsOf;
 
 class Generator {
   static {
-    isGenerator = (value) => value !== null && typeof value === 'object' && #drawer in value;
-    isClosed = (instance) => instance.#closed !== undefined;
+    isGenerator = (value) => value !== null && typeof value === 'object' && #parts in value;
+    isClosed = (instance) => instance.#parts.closed !== undefined;
+    functionsOf = (instance) => instance.#parts.functions;
+    partsOf = (value, member) => {
+      if (!isGenerator(value)) throw misused(value, member);
+      return value.#parts;
+    };
   }
 
-  #settings;
-  #codec;
-  #channel;
-  #drawer;
-  #isClosed = false;
-  /** The promise of close(). */
-  #closed;
-  #lease;
+  #parts;
 
   /**
    * @param opened an Opened of js/generator/opening.js; `onCreated` is called with the instance before any
@@ -70,24 +114,33 @@ class Generator {
    * @param onRejectedTake when no ID is available: 'wait', 'throw' or a function that returns an ID
    */
   constructor({ settings, channel, lease, onCreated }, onRejectedTake) {
-    this.#settings = settings;
-    this.#channel = channel;
-    this.#lease = lease;
-    this.#drawer = new Drawer(channel, settings, lease, onRejectedTake);
     const { layout, datacenterId, workerId } = settings;
-    this.#codec = codecOf(layout);
+    const codec = codecOf(layout);
+    const drawer = new Drawer(channel, settings, lease, onRejectedTake);
+    const own = {
+      __proto__: null,
+      nextId: drawer.nextId,
+      nextIdString: drawer.nextIdString,
+      nextIdBase32: drawer.nextIdBase32,
+      nextIdNumber: codec.bits <= NUMBER_BITS ? drawer.nextIdNumber : refuseNumbers,
+      parse: (id) => codec.decode(readId(id, codec.bits)),
+    };
+    // `closed` is the promise of close().
+    const functions = { ...METHODS, ...own };
+    const parts = { settings, codec, channel, drawer, lease, functions, isClosed: false };
+    this.#parts = { __proto__: null, ...parts, closed: undefined };
     if (settings.clock === undefined && timeLeft(layout) < YEAR_MS) {
       warnOfEnd(layout);
     }
-    // Own properties, so that they work detached. Fixed, so that nobody replaces them.
     const define = (key, how) =>
       Object.defineProperty(this, key, { __proto__: null, enumerable: true, ...how });
+    // Own properties, so that they work detached. A spy or a mock can replace them, or has on the prototype.
+    for (const name of Object.keys(own)) {
+      if (this[name] !== METHODS[name]) continue;
+      define(name, { value: own[name], writable: true, configurable: true });
+    }
+    // Fixed, so that nobody replaces them.
     const fix = (key, value) => define(key, { value });
-    fix('nextId', this.#drawer.nextId);
-    fix('nextIdString', this.#drawer.nextIdString);
-    fix('nextIdBase32', this.#drawer.nextIdBase32);
-    const isExact = this.#codec.bits <= NUMBER_BITS;
-    fix('nextIdNumber', isExact ? this.#drawer.nextIdNumber : refuseNumbers);
     fix('datacenterId', datacenterId);
     // A lost lease may continue under another worker ID.
     if (lease === undefined) fix('workerId', workerId);
@@ -97,99 +150,147 @@ class Generator {
     lease?.publish?.();
   }
 
-  nextIds(count) {
-    // A number of IDs, or an array to fill.
-    if (typeof count === 'object' && isTarget(count)) return this.#drawer.fillIds(count);
-    return this.#drawer.nextIds(readCount(count));
+  // An instance's own functions shadow these five, which are for `super` and for mocks that are made of the class.
+
+  nextId() {
+    return partsOf(this, 'nextId()').functions.nextId();
   }
 
-  nextIdStrings(count) {
-    return this.#drawer.nextIdStrings(readCount(count));
+  nextIdString() {
+    return partsOf(this, 'nextIdString()').functions.nextIdString();
   }
 
-  nextIdAsync() {
-    return this.#drawer.nextIdAsync();
+  nextIdBase32() {
+    return partsOf(this, 'nextIdBase32()').functions.nextIdBase32();
+  }
+
+  nextIdNumber() {
+    return partsOf(this, 'nextIdNumber()').functions.nextIdNumber();
   }
 
   parse(id) {
-    return this.#codec.decode(readId(id, this.#codec.bits));
+    return partsOf(this, 'parse()').functions.parse(id);
+  }
+
+  nextIds(count) {
+    const { drawer } = partsOf(this, 'nextIds()');
+    // A number of IDs, or an array to fill.
+    if (typeof count === 'object' && isTarget(count)) return drawer.fillIds(count);
+    return drawer.nextIds(readCount(count));
+  }
+
+  nextIdStrings(count) {
+    return partsOf(this, 'nextIdStrings()').drawer.nextIdStrings(readCount(count));
+  }
+
+  nextIdAsync() {
+    if (!isGenerator(this)) return Promise.reject(misused(this, 'nextIdAsync()'));
+    return this.#parts.drawer.nextIdAsync();
   }
 
   toUidString(id, options) {
-    return uidString(this.parse(id), this.#settings.layout, options);
+    const { settings, functions } = partsOf(this, 'toUidString()');
+    return uidString(functions.parse(id), settings.layout, options);
   }
 
   compose(fields) {
+    const { codec } = partsOf(this, 'compose()');
     const { timestamp, datacenterId, workerId, clockBack, sequence } = readFields(fields, this);
-    return this.#codec.encode(timestamp, datacenterId, workerId, clockBack, sequence);
+    return codec.encode(timestamp, datacenterId, workerId, clockBack, sequence);
   }
 
   floorId(time) {
-    return this.#codec.encode(unixMs('time', time, argumentError), 0, 0, 0, 0);
+    const { codec } = partsOf(this, 'floorId()');
+    return codec.encode(unixMs('time', time, argumentError), 0, 0, 0, 0);
   }
 
   stats() {
-    this.#drawer.drop();
+    const { drawer, channel, settings } = partsOf(this, 'stats()');
+    drawer.drop();
     // A closed instance shows the counters at the time of close().
-    const stats = this.#channel.stats();
+    const stats = channel.stats();
     return {
       ...stats,
       endOfTime: new Date(stats.endOfTime),
-      clock: this.#settings.clock === undefined ? 'system' : 'custom',
+      clock: settings.clock === undefined ? 'system' : 'custom',
     };
   }
 
   get lease() {
-    return this.#lease?.report() ?? null;
+    return partsOf(this, 'lease').lease?.report() ?? null;
   }
 
   afterRestore() {
-    this.#drawer.drop();
-    if (this.#isClosed) return;
-    if (!this.#channel.restored()) {
+    const parts = partsOf(this, 'afterRestore()');
+    parts.drawer.drop();
+    if (parts.isClosed) return;
+    if (!parts.channel.restored()) {
       throw configError(
         'afterRestore() needs a lease from a store: nothing tells this machine from its original by a workerId of your own, or by a record on a disk that may be copied, too. Use SnowFlake.lease() with the URL of a server',
       );
     }
-    this.#lease.wantRenewal?.();
+    parts.lease.wantRenewal?.();
   }
 
   get isClosed() {
-    return this.#isClosed;
+    return partsOf(this, 'isClosed').isClosed;
   }
 
   close() {
-    if (this.#closed === undefined) {
+    const parts = partsOf(this, 'close()');
+    if (parts.closed === undefined) {
       let settle;
       // First: subscribers to the release may close it, too.
-      this.#closed = new Promise((resolve) => {
+      parts.closed = new Promise((resolve) => {
         settle = () => resolve();
       });
-      this.#end().then(settle, settle);
+      end(parts).then(settle, settle);
     }
-    return this.#closed;
-  }
-
-  /** Ends the window in this turn. Settles when the store has recorded the release, or after a timeout. */
-  async #end() {
-    this.#drawer.close();
-    this.#isClosed = true;
-    let released;
-    try {
-      released = this.#lease?.release();
-    } finally {
-      this.#channel.close();
-    }
-    await released;
+    return parts.closed;
   }
 
   [Symbol.dispose ?? Symbol.for('Symbol.dispose')]() {
+    partsOf(this, 'close()');
     this.close();
   }
 
   [ASYNC_DISPOSE]() {
+    partsOf(this, 'close()');
     return this.close();
   }
 }
 
-module.exports = { ASYNC_DISPOSE, Generator, isClosed, isGenerator, parse };
+/** Those of the prototype, before anything replaces them. */
+const METHODS = { __proto__: null };
+for (const name of [...GENERATING, 'parse']) METHODS[name] = Generator.prototype[name];
+
+/** The name of a method that generates, and that a mock or a field of a subclass has replaced. */
+function replacedIn(instance) {
+  const functions = functionsOf(instance);
+  return GENERATING.find((name) => instance[name] !== functions[name]);
+}
+
+/** Ends the window in this turn. Settles when the store has recorded the release, or after a timeout. */
+async function end(parts) {
+  const { drawer, lease, channel } = parts;
+  drawer.close();
+  parts.isClosed = true;
+  let released;
+  try {
+    released = lease?.release();
+  } finally {
+    channel.close();
+  }
+  await released;
+}
+
+module.exports = {
+  ASYNC_DISPOSE,
+  Generator,
+  checkOverrides,
+  functionsOf,
+  isClosed,
+  isGenerator,
+  parse,
+  replacedIn,
+};

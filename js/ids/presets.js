@@ -66,7 +66,12 @@ function faultOf(layout, show) {
 /** What a layout must be, for an error. */
 function layoutText(layout, show) {
   const names = Object.keys(layouts).join("', '");
-  return `layout must be '${names}' or an object; it is ${show(layout)}`;
+  // Of ids.map(parse).
+  const remedy =
+    typeof layout === 'number'
+      ? '. map() and filter() pass the index, too: write (id) => parse(id), and the like'
+      : '';
+  return `layout must be '${names}' or an object; it is ${show(layout)}${remedy}`;
 }
 
 module.exports = { DATE_LIMIT, LAYOUT_KEYS, RANGES, faultOf, layoutText, layouts, widthOf };

@@ -7,6 +7,9 @@ const { checkTextIds } = require('./text-ids.js');
 const { holdsId, isSnowFlakeColumn } = require('./typeorm-columns.js');
 const { isSqlite } = require('./typeorm-sqlite.js');
 
+/** Looked up at each call, so that columns follow a mock of the static method. */
+const nextOfDefault = () => SnowFlake.nextIdString();
+
 class IdSubscriber {
   /** Entities whose columns were looked at. */
   #seen = new WeakSet();
@@ -23,7 +26,8 @@ class IdSubscriber {
       if (this.#seen.has(metadata)) continue;
       this.#seen.add(metadata);
       looked = storesText(metadata, queryRunner).then((isText) => {
-        if (isText) checkTextIds(id, next === SnowFlake.nextIdString ? SnowFlake.parse : undefined);
+        const isDefault = next === nextOfDefault || next === SnowFlake.nextIdString;
+        if (isText) checkTextIds(id, isDefault ? SnowFlake.parse : undefined);
       });
       // The insert does not need it.
       looked = looked.catch(() => {});
@@ -53,4 +57,4 @@ async function storesText({ columns, tableName }, queryRunner) {
   return types.some(({ name, type }) => names.has(name) && isText(type));
 }
 
-module.exports = { IdSubscriber };
+module.exports = { IdSubscriber, nextOfDefault };

@@ -7,11 +7,10 @@
 
 const { configError, describe, needsPackage } = require('../errors.js');
 const { optionsOf } = require('../checks.js');
-const { SnowFlake } = require('../snowflake.js');
 const { SnowFlakeTransformer, holdsId, prepareColumn } = require('./typeorm-columns.js');
 const { reportingRealIds } = require('./typeorm-conflicts.js');
 const { columnTypeFor, isSqlite, readIntegersExactly } = require('./typeorm-sqlite.js');
-const { IdSubscriber } = require('./typeorm-subscriber.js');
+const { IdSubscriber, nextOfDefault } = require('./typeorm-subscriber.js');
 
 const { DataSource, InsertQueryBuilder, PrimaryColumn } = load();
 
@@ -33,7 +32,7 @@ function PrimarySnowFlakeColumn(options = {}) {
   const {
     name,
     comment,
-    nextIdString = SnowFlake.nextIdString,
+    nextIdString = nextOfDefault,
   } = optionsOf(options, 'options of PrimarySnowFlakeColumn()', [
     'name',
     'comment',
