@@ -20,7 +20,7 @@ const {
   noAddon,
   unusual,
 } = require('../support/lease/servers.js');
-const { SnowFlake, entry, patience, refuses, until } = require('../support/support.js');
+const { SnowFlake, entry, patience, refuses, runScript, until } = require('../support/support.js');
 
 const PRODUCTS = {
   postgres: 'PostgreSQL',
@@ -221,6 +221,22 @@ const END_MS = patience(4000 + 1500);
 const LATE = 180_000;
 /** So slow may a server be where nothing else is wrong. */
 const PATIENT = 60_000;
+
+test('a URL without a user, in a container whose environment has none, is an error that says where to name one', {
+  skip: missing('postgres'),
+}, async () => {
+  const server = await Server.start('postgres');
+  const url = changed(server, (one) => Object.assign(one, { username: '' }));
+  const script = `
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    SnowFlake.lease(${JSON.stringify(url)}, { datacenterId: 1 }).catch(({ message }) => console.log(message));`;
+  const { stdout } = await runScript(script, { env: { USER: undefined, PGUSER: undefined } });
+  await server.stop();
+  assert.match(
+    stdout,
+    /^PostgreSQL at 127\.0\.0\.1:\d+ was given no user \(28000\): name one in the URL before the host, as in app@host, or set PGUSER\./,
+  );
+});
 
 describe('connections', { concurrency: 3 }, () => {
   describe('without a server', { concurrency: 4 }, () => {

@@ -36,6 +36,12 @@ const PHASES = [
       `Cannot agree on TLS with ${server}: check that the URL and the server both use TLS or both do not, that this process trusts the server's certificate (NODE_EXTRA_CA_CERTS), and that the server accepts the client certificate, if it requires one`,
   },
   {
+    // `pg` takes it from USER, which containers lack.
+    messages: /^no PostgreSQL user name/,
+    say: (server) =>
+      `${server} was given no user: name one in the URL before the host, as in app@host, or set PGUSER`,
+  },
+  {
     codes: /^(28P01|28000|ER_ACCESS_DENIED_(NO_PASSWORD_)?ERROR)$/,
     messages:
       /^(WRONGPASS|NOAUTH)|invalid password|without any password|SASL|SCRAM|authentication failed|invalid auth token|user name is empty/i,
@@ -161,7 +167,7 @@ function explain(server, call, root, failure) {
   }
   const text = describe(root);
   const [code, message] = [startOf(root?.code), startOf(root?.message)];
-  const phase = PHASES.find(({ codes, messages }) => codes.test(code) || messages?.test(message));
+  const phase = PHASES.find(({ codes, messages }) => codes?.test(code) || messages?.test(message));
   if (phase === undefined) return [`${server} failed to ${ACTIONS[call] ?? call}: ${text}`];
   const said =
     phase === DENIED && failure instanceof TableFailure
