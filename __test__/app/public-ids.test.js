@@ -45,7 +45,14 @@ const ROTATED = publicIds({ kind: 'order', key: otherKey }).encode(ID);
 
 /** Texts that decode to no ID of an order. */
 const BAD = [
-  ...[`${TEXT.slice(0, -1)}1`, TEXT.toUpperCase(), TEXT.slice(0, -1), `${TEXT}0`, ID, ''],
+  ...[
+    TEXT.slice(0, -1) + (TEXT.endsWith('1') ? '0' : '1'),
+    TEXT.toUpperCase(),
+    TEXT.slice(0, -1),
+    `${TEXT}0`,
+    ID,
+    '',
+  ],
   ...[TEXT.slice(6), `user_${TEXT.slice(6)}`, publicIds({ kind: 'user', key }).encode(ID)],
   ...[`order_z${TEXT.slice(7)}`, `order_${'o'.repeat(LENGTH)}`, `order_${'\u0660'.repeat(LENGTH)}`],
   publicIds({ kind: 'order', key: otherKey }).encode(ID),
