@@ -3,7 +3,7 @@
 
 const { inspect, types } = require('node:util');
 
-const { redactCause } = require('./causes.js');
+const { noteClient, redactCause } = require('./causes.js');
 const { wordsFor } = require('./faults.js');
 const { SnowFlakeError, filterErrors } = require('./ids/error.js');
 const { MOST_OF_TEXT, longBigint, shortened } = require('./ids/shown.js');
@@ -78,10 +78,20 @@ function isMissing({ code }) {
   return code === 'MODULE_NOT_FOUND' || code === 'ERR_MODULE_NOT_FOUND';
 }
 
-/** The error for a package that the application has to install; or `cause`, if it is installed and fails. */
+/** The package that `require` or `import` did not find, if the error names it. Yarn's does not. */
+const missingPackage = ({ message }) =>
+  /^Cannot find (?:module|package) '([^']*)'/.exec(message)?.[1];
+
+/** The error for a package that the application has to install, and that is missing or cannot be loaded. */
 function needsPackage(what, name, cause) {
-  if (!isMissing(cause)) return cause;
-  const remedy = `${what} needs the package '${name}': npm install ${name}`;
+  const install = `npm install ${name}`;
+  if (!isMissing(cause) || (missingPackage(cause) ?? name) !== name) {
+    return configError(
+      `cannot load the package '${name}', which ${what} needs: ${describe(cause)}. If it is damaged, install it again: ${install}`,
+      { cause: noteClient(cause) },
+    );
+  }
+  const remedy = `${what} needs the package '${name}': ${install}`;
   const afterChange =
     '. If it is installed, the present user of this process cannot read it: use it before process.setuid()';
   return configError(hasChangedUser() ? remedy + afterChange : remedy, { cause });

@@ -9,11 +9,15 @@ const { join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
 const { storm } = require('../support/amount.js');
+const { Server, missing } = require('../support/lease/servers.js');
 const { Pm2 } = require('../support/runners/pm2/daemon.js');
 const { Packages, assertOneSequence, missingRunner } = require('../support/runners/project.js');
 const { until } = require('../support/support.js');
 
 const NODE = process.execPath;
+const JEST = ['node_modules/jest/bin/jest.js', '--ci', '--transform={}'];
+/** By engine of a store: the package of its client, which an application installs. */
+const CLIENTS = { postgres: 'pg', mysql: 'mysql2', redis: 'ioredis', etcd: undefined };
 /** A drawer with so many IDs is at work. */
 const SOME = 1000;
 const WORKERS = 4;
@@ -192,10 +196,27 @@ describe('processes of one environment', { skip, timeout: 14 * 60_000 }, () => {
     ['threads', false, '--workerThreads'],
   ]) {
     test(`jest with parallel ${what}`, { skip: missingRunner('jest') }, (t) => {
-      const command = ['node_modules/jest/bin/jest.js', '--ci', '--transform={}', ...flags];
+      const command = [...JEST, ...flags];
       return runTests(t, { runner: 'jest', file: 'draw.test.js', drawers: 2, command, state });
     });
   }
+
+  test('jest, with leases from stores', { skip: missingRunner('jest') }, async (t) => {
+    const project = projectOf(t, { files: [{ from: 'jest/lease.test.js', to: 'lease.test.js' }] });
+    project.link('jest');
+    const urls = [];
+    for (const [engine, client] of Object.entries(CLIENTS)) {
+      if (missing(engine)) continue;
+      const server = await Server.start(engine);
+      t.after(() => server.stop());
+      urls.push(server.url);
+      if (client !== undefined) project.linkClient(client);
+    }
+    project.env.LEASE_URLS = urls.join(' ');
+    const { stderr } = await project.run(NODE, ...JEST);
+    assert.match(stderr, new RegExp(`Tests: +${2 * urls.length + 1} passed`));
+    assert.doesNotMatch(stderr, /not exit/);
+  });
 
   for (const [what, state, pool] of [
     ['processes', false, 'forks'],

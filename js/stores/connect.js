@@ -33,11 +33,21 @@ const DISCONNECT_MS = 500;
 /** Idle time before the first TCP keep-alive probe, ms. */
 const KEEP_ALIVE_MS = 10_000;
 
-/** Loads a client's package by `load`, which spells its name out, as ../native.js. The error for a missing one says what to install. */
-const loadClient = (name, { protocol }, load) =>
-  load().catch((cause) => {
+/** Loads a client's package. As ../native.js: literal names, in a `try`. jest's VM has no `import()`. */
+function loadClient(name, { protocol }) {
+  try {
+    switch (name) {
+      case 'ioredis':
+        return require('ioredis');
+      case 'mysql2':
+        return require('mysql2');
+      case 'pg':
+        return require('pg');
+    }
+  } catch (cause) {
     throw needsPackage(`a lease from ${protocol}//`, name, cause);
-  });
+  }
+}
 
 /** Options of a URL that are a store's own, and not its client's. */
 const OWN = ['namespace', 'schema'];
@@ -52,7 +62,7 @@ function splitUrl(url) {
 }
 
 async function connectPostgres(url, { own, options, server }) {
-  const { default: pg } = await loadClient('pg', url, () => import('pg'));
+  const pg = loadClient('pg', url);
   const received = new Received(server);
   let connection;
   class Client extends pg.Client {
@@ -83,7 +93,7 @@ async function connectPostgres(url, { own, options, server }) {
 }
 
 async function connectMysql(url, { own, options, server }) {
-  const { default: mysql2 } = await loadClient('mysql2', url, () => import('mysql2'));
+  const mysql2 = loadClient('mysql2', url);
   const net = require('node:net');
   const received = new Received(server);
   own.protocol = 'mysql:';
@@ -135,7 +145,7 @@ async function connectMysql(url, { own, options, server }) {
 }
 
 async function connectRedis(url, { own, options, server }) {
-  const { default: Redis } = await loadClient('ioredis', url, () => import('ioredis'));
+  const Redis = loadClient('ioredis', url);
   const received = new ReceivedFromRedis(server);
   // The calls connect, since the client's own retry timer would keep the process alive.
   const client = new Redis(own.href, {

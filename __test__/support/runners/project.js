@@ -76,6 +76,14 @@ class Project {
     fs.symlinkSync(installed, join(this.directory, 'node_modules', runner));
   }
 
+  /** Has a store's client in its node_modules, which finds its dependencies in the clone's. */
+  linkClient(client) {
+    fs.symlinkSync(
+      join(ROOT, 'node_modules', client),
+      join(this.directory, 'node_modules', client),
+    );
+  }
+
   /** Starts a program. */
   start(...command) {
     const program = new Program(command, { cwd: this.directory, env: this.env });
