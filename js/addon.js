@@ -1,7 +1,7 @@
 'use strict';
 // Loads this platform's addon of snowdrift or of snowdrift-zookeeper, or reports the missing package.
 
-const { existsSync } = require('node:fs');
+const { readdirSync } = require('node:fs');
 const { join } = require('node:path');
 
 const { SnowFlakeError, isMissing } = require('./errors.js');
@@ -51,40 +51,80 @@ function targetHere() {
 
 /**
  * @param name the package that the addon belongs to
- * @param directory the folder of an addon built here
- * @param load requires the package of a target, or records in `failures` why it cannot
+ * @param directory that of the package's code; in a bundle undefined
+ * @param load requires the addon of a target, or tells its second argument why it cannot
  */
 function loadAddon(name, directory, load) {
-  const failures = new Map();
+  const failures = [];
   for (const target of candidates()) {
-    const built = join(directory, `${name}.${target}.node`);
-    // `module.require`, so that bundlers do not look for a file that only a checkout has.
-    const addon = existsSync(built) ? module.require(built) : load(target, failures);
+    const addon = load(target, (failure) => failures.push({ target, failure }));
     if (addon !== undefined) return addon;
   }
   const target = targetHere();
-  const cause = failures.get(target);
-  throw new SnowFlakeError('ERR_SNOWFLAKE_ADDON', whyNone(name, target, cause), { cause });
+  const here = failures.filter((each) => each.target === target).map(({ failure }) => failure);
+  // One that was found and fails says more than one that is missing.
+  const cause = here.find((failure) => !isMissing(failure)) ?? here.at(-1);
+  const decoder = name === 'snowdrift' ? '. snowdrift/id decodes IDs without an addon' : '';
+  const why = whyNone(name, { directory, target, failure: cause });
+  throw new SnowFlakeError('ERR_SNOWFLAKE_ADDON', why + decoder, { cause });
 }
 
-function whyNone(name, target, failure) {
-  const decoder = name === 'snowdrift' ? '. snowdrift/id decodes IDs without an addon' : '';
+/** The names in a folder; none where it cannot be read. */
+function namesIn(folder) {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+/** The targets of the addons beside the code: those that were built here, or packed with it by `npm pack`. */
+function packedFor(name, directory) {
+  const prefix = `${name}.`;
+  return namesIn(directory)
+    .filter((file) => file.startsWith(prefix) && file.endsWith('.node'))
+    .map((file) => file.slice(prefix.length, -'.node'.length));
+}
+
+/** What to do about an addon that is there and does not load, by the code of the failure. */
+const REMEDIES = {
+  ERR_DLOPEN_DISABLED: () =>
+    'Start Node without --no-addons, and with --allow-addons if it has --permission',
+  ERR_ACCESS_DENIED: ({ resource = 'it' }) =>
+    `Let Node read ${resource}: start it with --allow-fs-read=FOLDER, that of the application with its node_modules`,
+};
+const reinstall = () =>
+  'If its file system is mounted with noexec, install it on another one; else install it again';
+
+function whyNone(name, { directory, target, failure }) {
   if (failure === undefined) {
     const system = target ?? `${platform}-${isOldArm() ? machineName() : arch}`;
-    return `${name} has no addon for ${system}: run it on one of ${TARGETS.join(', ')}${decoder}`;
+    return `${name} has no addon for ${system}: run it on one of ${TARGETS.join(', ')}`;
   }
-  const { version } = require('../package.json');
-  const addon = packageOf(name, target);
+  const reason = String(failure.message).split('\n')[0].replace(/\.$/, '');
+  if (isBundled) {
+    return `the addon of ${name} for ${target} is not in this bundle: ${reason}. Make ${name} external, and install it where the bundle runs; or have the bundler copy the addon: docs/bundlers.md`;
+  }
+  const root = join(__dirname, '..');
+  const page = `${join(root, 'docs/installation.md')} has each case`;
   if (!isMissing(failure)) {
-    const [reason] = String(failure.message).split('\n');
-    return `cannot load ${addon}, the addon of ${name} for this platform, although it is installed: ${reason}${decoder}`;
+    const remedy = (REMEDIES[failure.code] ?? reinstall)(failure);
+    return `cannot load the addon of ${name} for ${target}: ${reason}. ${remedy}. ${page}`;
   }
-  const remedy = isBundled
-    ? `In a bundle, make ${name} external, and install it where the bundle runs`
-    : existsSync(join(__dirname, '../Cargo.toml'))
-      ? `Run \`npm run build${name === 'snowdrift' ? '' : ' -- --zookeeper'}\``
-      : `Optional dependencies were omitted, or node_modules or the lock file comes from another platform: install again on this one, or run npm install ${addon}@${version}. ${join(__dirname, '../docs/installation.md')} has each case`;
-  return `the package ${addon}, the addon of ${name} for this platform, is not installed. ${remedy}`;
+  const [flag, folder] = name === 'snowdrift' ? ['', ''] : [' -- --zookeeper', ' ./zookeeper'];
+  const build = `npm run build${flag}`;
+  const { version, optionalDependencies } = require('../package.json');
+  const addon = packageOf(name, target);
+  if (namesIn(root).includes('Cargo.toml')) {
+    return `the addon of ${name} for ${target} is not built. Run \`${build}\``;
+  }
+  // Only the released package has them.
+  if (optionalDependencies === undefined) {
+    const others = packedFor(name, directory).join(', ');
+    const how = others === '' ? 'without an addon' : `for ${others}`;
+    return `this ${name} was packed ${how}, and runs on ${target}: pack it there, in a clone, by \`${build} && npm pack${folder}\`, and install that file. ${page}`;
+  }
+  return `the package ${addon}, the addon of ${name} for this platform, is not installed. Optional dependencies were omitted, or node_modules or the lock file comes from another platform: install again on this one, or run npm install ${addon}@${version}. ${page}`;
 }
 
 module.exports = { TARGETS, isBundled, loadAddon, packageOf, targetHere };

@@ -3,9 +3,15 @@
 
 const { loadAddon } = require('./addon.js');
 
-function load(target, failures) {
-  // Literal names, so that bundlers and tracers find the installed one. In a `try`, so that they ignore the
-  // others.
+/** Each in a `try`, so that bundlers and tracers pass over what is not there. */
+function load(target, fail) {
+  // Built here, or packed with the package by `npm pack`.
+  try {
+    return require(`./snowdrift.${target}.node`);
+  } catch (failure) {
+    fail(failure);
+  }
+  // Literal names, by which they find the installed one.
   try {
     switch (target) {
       case 'darwin-arm64':
@@ -30,8 +36,11 @@ function load(target, failures) {
         return require('@snowdrift/win32-x64-msvc');
     }
   } catch (failure) {
-    failures.set(target, failure);
+    fail(failure);
   }
 }
 
-module.exports = loadAddon('snowdrift', __dirname, load);
+/** In a bundle that is a module there is none. */
+const directory = typeof __dirname === 'string' ? __dirname : undefined;
+
+module.exports = loadAddon('snowdrift', directory, load);

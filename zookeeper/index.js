@@ -2,9 +2,14 @@
 // Where the addon of `snowdrift/lease/zookeeper` is: as snowdrift's js/native.js, whose js/addon.js
 // loads both.
 
-exports.directory = __dirname;
+exports.directory = typeof __dirname === 'string' ? __dirname : undefined;
 
-exports.load = (target, failures) => {
+exports.load = (target, fail) => {
+  try {
+    return require(`./snowdrift-zookeeper.${target}.node`);
+  } catch (failure) {
+    fail(failure);
+  }
   try {
     switch (target) {
       case 'darwin-arm64':
@@ -29,6 +34,6 @@ exports.load = (target, failures) => {
         return require('@snowdrift/zookeeper-win32-x64-msvc');
     }
   } catch (failure) {
-    failures.set(target, failure);
+    fail(failure);
   }
 };

@@ -113,7 +113,7 @@ test('JavaScript writes no file: Rust creates them, with their modes', () => {
   const imported = uses(/const \{([^}]*)\} = require\('node:fs(?:\/promises)?'\)/g);
   assert.ok(imported.length > 1, String(imported));
   for (const names of imported)
-    assert.match(names, /: (?: ?(?:existsSync|readFile|readFileSync),?)+ $/);
+    assert.match(names, /: (?: ?(?:existsSync|readdirSync|readFile|readFileSync),?)+ $/);
   assert.deepEqual(uses(/require\('node:fs[^']*'\)(?!;)/g), []);
   const created = rust.flatMap((path) =>
     productOf(path)

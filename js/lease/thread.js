@@ -22,6 +22,20 @@ function findThread() {
   }
 }
 
+/** Starts the thread. */
+function startThread(file, data) {
+  const { Worker } = require('node:worker_threads');
+  const workerData = { 'snowdrift:lease': data };
+  try {
+    return new Worker(file, { __proto__: null, workerData });
+  } catch (cause) {
+    throw configError(
+      `cannot start the thread of thread: true (with --permission, Node needs --allow-worker): ${describe(cause)}`,
+      { cause },
+    );
+  }
+}
+
 class ThreadLease {
   #file = findThread();
   #url;
@@ -102,17 +116,11 @@ class ThreadLease {
 
   /** Starts a thread and waits until it has a slot. */
   #start() {
-    const { Worker } = require('node:worker_threads');
     return new Promise((resolve, reject) => {
-      const thread = new Worker(this.#file, {
-        __proto__: null,
-        workerData: {
-          'snowdrift:lease': {
-            url: this.#url,
-            settings: this.#settings,
-            isReleased: this.#isReleased,
-          },
-        },
+      const thread = startThread(this.#file, {
+        url: this.#url,
+        settings: this.#settings,
+        isReleased: this.#isReleased,
       });
       this.#thread = thread;
       let failure = new SnowFlakeError(
