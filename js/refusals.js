@@ -24,6 +24,8 @@ const TEXTS = {
         : `the ${idsOfTick(layout)} are exhausted, and the next tick is further off than maxWait (${maxWait} ms).${again}, await nextIdAsync(), or choose more sequenceBits, a larger maxWait, or maxAhead with state or a lease`,
     'clock-stands': ({ clock, layout, maxWait, again }) =>
       `the ${idsOfTick(layout)} are exhausted, and the clock, at ${clock}, does not reach the next one. It has stood still or was set back for longer than maxWait (${maxWait} ms).${again}, or check the service that sets this machine's clock`,
+    'own-clock-stands': ({ clock, layout, maxWait }) =>
+      `the ${idsOfTick(layout)} are exhausted, and the option clock, at ${clock}, does not reach the next one within maxWait (${maxWait} ms): advance it, as jest.advanceTimersByTime(${layout.tickMs}) does, or choose more sequenceBits`,
   },
   ERR_SNOWFLAKE_CLOCK_BACK: {
     'clock-back': ({ clock, issuedTo, again, reset }) =>
@@ -67,7 +69,10 @@ const inBrackets = (failure) => (failure === undefined ? '' : ` (${failure})`);
 const isOfStore = (lease) => lease !== undefined && !lease.store.startsWith('file:');
 
 /** The kind of a refusal, with the reasons for a ceiling and for an exhausted tick told apart. */
-function kindOf({ kind, page, isStanding }, lease) {
+function kindOf({ kind, page, isStanding, retryAfterMs }, { clock }, lease) {
+  if (kind === 'exhausted' && retryAfterMs !== undefined && clock !== undefined) {
+    return 'own-clock-stands';
+  }
   if (isStanding) return 'clock-stands';
   // A lease that lost its slot and found no other has no open generator.
   if (kind !== 'ceiling' && !(kind === 'closed' && lease?.state === 'lost')) return kind;
@@ -97,7 +102,7 @@ function refusalError(refusal, settings, lease) {
   const { code, message } = wordsFor(
     {
       ...{ ...refusal, ...settings, ...lease, ...lease?.slot },
-      kind: kindOf(refusal, lease),
+      kind: kindOf(refusal, settings, lease),
       clock: moment(now),
       theirClock: () => moment(now - lease.clockSkew),
       again: isOver ? '' : ` Try again in ${retryAfterMs} ms`,

@@ -1,31 +1,72 @@
 'use strict';
 // Timers, clocks and times as text. Timers and clocks are as they were when snowdrift was loaded. Test frameworks replace the global ones by fakes,
-// and leases need renewals all the same.
+// and leases need renewals all the same. Where snowdrift was loaded after that, it finds the real ones when the fakes are gone.
 
-const { clearTimeout, setTimeout } = require('node:timers');
+const timers = require('node:timers');
 
 const { AbortController } = globalThis;
 
+const { now } = Date;
+
+/** Whether Date.now is no fake of a test framework, which may stand still. */
+const isNative = /\[native code\]/.test(Function.prototype.toString.call(now));
+
 /** Unix ms. */
-const { now: unixNow } = Date;
+const unixNow = isNative ? now : () => Date.now();
 
 /**
  * As unixNow(), for blocks of IDs that live as long as its ms. Undefined where it may be, or become, a fake
  * that stands still: Date.now of a test framework, or Bun's, which `setSystemTime` sets.
  */
-const isNative =
-  /\[native code\]/.test(Function.prototype.toString.call(unixNow)) &&
-  process.versions.bun === undefined;
-const blockNow = isNative ? unixNow : undefined;
+const blockNow = isNative && process.versions.bun === undefined ? now : undefined;
 
 // The global `performance` would take 2 ms to load.
 const { bigint: monotonicNs } = process.hrtime;
+// Test frameworks replace process.hrtime and performance.now, and not this.
+const { uptime } = process;
 
 /** ms since some moment. Runs evenly, also when the wall clock is set. */
-const monotonic = () => Number(monotonicNs()) / 1e6;
+const monotonic = () => uptime() * 1000;
 
 /** Whole ms since some moment, the same for all processes of the machine. */
 const hostMonotonic = () => Number(monotonicNs() / 1_000_000n);
+
+/** The timers of this moment, which may be fakes already. */
+const found = { setTimeout: timers.setTimeout, clearTimeout: timers.clearTimeout };
+/** The real ones, once they are known. */
+let real;
+
+const isNode = process.versions.bun === undefined && process.versions.deno === undefined;
+
+/** How many timers Node has. */
+const countTimers = () =>
+  process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+
+/** Whether Node knows of a timer that this makes. Of a fake one it does not. Other runtimes do not tell. */
+function areReal({ setTimeout, clearTimeout }) {
+  if (!isNode) return true;
+  const before = countTimers();
+  const timer = setTimeout(() => {}, 1000);
+  const count = countTimers();
+  clearTimeout(timer);
+  return count > before;
+}
+
+/** Real timers; undefined if all that can be found are fakes. */
+function findTimers() {
+  real ??= areReal(found) ? found : undefined;
+  if (real === undefined && timers.setTimeout !== found.setTimeout) {
+    const { setTimeout, clearTimeout } = timers;
+    if (areReal({ setTimeout, clearTimeout })) real = { setTimeout, clearTimeout };
+  }
+  return real;
+}
+
+const setTimeout = (callback, ms) => (findTimers() ?? timers).setTimeout(callback, ms);
+const clearTimeout = (timer) => (findTimers() ?? timers).clearTimeout(timer);
+
+/** Whether timers do not fire before a test has them fire. */
+const areTimersFake = () => findTimers() === undefined;
 
 /** Unix ms in ISO 8601, within the range of Date. */
 function moment(unixMs) {
@@ -87,6 +128,7 @@ async function runWithin(ms, call, limit = new AbortController()) {
 
 module.exports = {
   CallTimeout,
+  areTimersFake,
   blockNow,
   callAtEndOfTurn,
   clearTimeout,

@@ -123,7 +123,7 @@ async function install() {
     await installIn('__test__/support/boundary', '--ignore-scripts');
   }
   if (process.argv.includes('--runners')) {
-    for (const name of ['pm2', 'jest', 'vitest']) {
+    for (const name of ['pm2', 'jest', 'vitest', 'sinon']) {
       await installIn(`__test__/support/runners/${name}`, '--ignore-scripts');
     }
   }

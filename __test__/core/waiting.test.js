@@ -47,6 +47,7 @@ async function waitFor({ clock, until, maxWait, lateAt, every = Infinity, stoppe
   let late;
   const timers = {
     monotonic: () => now,
+    areTimersFake: () => false,
     clearTimeout() {},
     setTimeout(callback, ms) {
       longest = Math.max(longest, ms);

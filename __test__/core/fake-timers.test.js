@@ -1,0 +1,56 @@
+'use strict';
+// The fake timers of node:test: IDs are of the real time, and each wait ends, whenever snowdrift is loaded. Those of
+// jest, vitest and sinon are in app/mocks.test.js.
+
+const assert = require('node:assert/strict');
+const { afterEach, mock, test } = require('node:test');
+
+const { layouts } = require('../../js/id.js');
+const { closeLater, loadCopy, refuses, rejects } = require('../support/default-copy.js');
+
+const NOW = Date.UTC(2026, 10, 21);
+const MINUTE = 60_000;
+const { now } = Date;
+const node = { datacenterId: 1, workerId: 23 };
+const apis = ['Date', 'setTimeout', 'setInterval', 'setImmediate'];
+/** Two IDs a ms, so that a hundred of them wait. */
+const small = { ...layouts.node, sequenceBits: 1 };
+const manyOf = (flake) => Promise.all(Array.from({ length: 100 }, () => flake.nextIdAsync()));
+
+afterEach(() => mock.timers.reset());
+
+for (const order of ['before', 'after']) {
+  test(`snowdrift is loaded ${order} the timers are faked`, async () => {
+    if (order === 'before') loadCopy();
+    mock.timers.enable({ apis, now: NOW });
+    const { SnowFlake } = order === 'before' ? require('../..') : loadCopy();
+    const flake = closeLater(new SnowFlake({ ...node, layout: small }));
+    assert.ok(Math.abs(flake.parse(flake.nextId()).timestamp - now()) < 10 * MINUTE);
+    const ids = [...flake.nextIds(100), ...(await manyOf(flake)), ...flake.nextIds(100)];
+    mock.timers.setTime(NOW - MINUTE);
+    ids.push(...(await manyOf(flake)));
+    mock.timers.reset();
+    ids.push(...(await manyOf(flake)));
+    assert.equal(new Set(ids).size, 500);
+    assert.ok(flake.stats().waits > 0);
+    assert.equal(flake.stats().clockRollbacks, 0);
+  });
+
+  test(`the option clock follows the fake Date, if snowdrift is loaded ${order} it is faked`, async () => {
+    if (order === 'before') loadCopy();
+    mock.timers.enable({ apis, now: NOW });
+    const { SnowFlake } = order === 'before' ? require('../..') : loadCopy();
+    const flake = closeLater(new SnowFlake({ ...node, clock: () => Date.now() }));
+    assert.equal(flake.parse(flake.nextId()).timestamp, NOW);
+    mock.timers.tick(1000);
+    for (let n = 0; n < 4096; n++) assert.equal(flake.parse(flake.nextId()).timestamp, NOW + 1000);
+    // Each wait ends although the clock stands.
+    const advice = /the option clock, at 2026-11-21T00:00:01.000Z, does not reach .* advance it/;
+    refuses(() => flake.nextId(), 'ERR_SNOWFLAKE_EXHAUSTED', advice);
+    await rejects(flake.nextIdAsync(), 'ERR_SNOWFLAKE_EXHAUSTED', advice);
+    mock.timers.tick(1);
+    assert.equal(flake.parse(await flake.nextIdAsync()).timestamp, NOW + 1001);
+    mock.timers.setTime(NOW);
+    assert.equal(flake.parse(flake.nextId()).clockBack, 1);
+  });
+}
