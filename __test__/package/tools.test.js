@@ -19,6 +19,7 @@ const PACKAGES = [
   'bullmq@6',
   'csv-parse@7',
   'ioredis@6',
+  'jq-wasm@1',
   'kafkajs@2',
   'pino@10',
   'protobufjs@8',
@@ -178,6 +179,18 @@ describe(PAGE, { skip: skipped() || missing('redis'), concurrency: 1 }, () => {
     assert.deepEqual(answer.yaml, [ROUNDED, ID]);
     assert.deepEqual(answer.csv, [ROUNDED, ID]);
     assert.equal(answer.number, ROUNDED);
+  });
+
+  test('jq 1.7 keeps digits until it calculates', async () => {
+    const [version, same, other, sum] = await facts(`
+      const { raw } = await import('jq-wasm');
+      const jq = (...args) => raw('{"id":' + ID + '}', ...args);
+      return [
+        await jq('.', ['--version']), await jq('.id'),
+        await jq('.id == ' + (BigInt(ID) + 1n)), await jq('.id + 0'),
+      ];`);
+    assert.match(version, /^jq-1\.7/);
+    assert.deepEqual([same, other, sum], [ID, 'false', String(ROUNDED)]);
   });
 
   const shell = (code) => execFileSync('sh', ['-ec', code], { encoding: 'utf8' }).trim();

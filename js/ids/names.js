@@ -6,14 +6,15 @@ const SYNONYMS = {
   // Before workerId, which also has the assigner.
   lease: 'leaseurl storeurl workeridassigner',
   workerId:
-    'machine machineid node nodeid shardid instance instanceid processid serverid worker workeridassigner',
+    'machine machineid node nodeid shardid instance instanceid processid serverid worker workeridassigner mid',
   datacenterId: 'datacenter datacentreid dc dcid clusterid regionid zoneid',
-  epoch: 'customepoch twepoch basetime starttime epochstr',
-  sequenceBits: 'seqbits incrementbits',
+  epoch: 'customepoch twepoch basetime starttime epochstr offset',
+  sequenceBits: 'seqbits seqbitlength incrementbits',
+  workerBits: 'workeridbitlength',
   timestampBits: 'timebits',
   // Where the layout is an option.
   layout:
-    'timestampbits timebits datacenterbits workerbits clockbackbits sequencebits seqbits incrementbits tickms',
+    'timestampbits timebits datacenterbits workerbits workeridbitlength clockbackbits sequencebits seqbits seqbitlength incrementbits tickms',
   maxAhead: 'maxtimeahead',
   onRejectedPut: 'rejectedputbufferhandler',
   onRejectedTake: 'rejectedtakebufferhandler',

@@ -7,8 +7,10 @@ import type { AssigningStore } from './store';
  *
  * ```js
  * const layout = { ...layouts.uid, epoch: Date.UTC(2026, 0) }
- * const flake = await SnowFlake.lease(workerNode(pool), { layout, clockBack: 'throw' })
+ * const flake = await SnowFlake.lease(workerNode(pool), { layout, clockBack: 'throw', maxWait: 2000 })
  * ```
+ *
+ * `maxWait` lets a call wait for the next second, as UidGenerator does, where the 8,192 IDs of one are exhausted.
  *
  * Nobody else ever has such a worker ID, so the instance may borrow future seconds, as UidGenerator does:
  * `maxAhead`.
