@@ -87,6 +87,9 @@ is<CachedStats>(cached.stats());
 is<CachedStats>(SnowFlake.use(cached).stats());
 is<string>(cached.toUidString(cached.nextId(), { timeZone: 'Asia/Shanghai' }));
 is<Promise<CachedSnowFlake>>(CachedSnowFlake.lease(memory(), { maxAge: 1, ttl: 5000 }));
+is<CachedSnowFlake>(new CachedSnowFlake({ scheduleIntervalMs: 60_000 }));
+// @ts-expect-error UidGenerator's is in seconds
+new CachedSnowFlake({ scheduleInterval: 60 });
 // @ts-expect-error ticks are counted
 new CachedSnowFlake({ clock: Date.now });
 
