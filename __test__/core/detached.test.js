@@ -8,11 +8,10 @@ const { CachedSnowFlake, SnowFlake, refuses, rejects } = require('../support/sup
 const id = require('../../js/id.js');
 const { publicIds } = require('../../js/public.js');
 const { idSchema } = require('../../js/schema.js');
-const { vectors } = require('./public-vectors.json');
+const { KEY } = require('../support/public-ids.js');
 
 const ARGUMENT = 'ERR_SNOWFLAKE_ARGUMENT';
 const ids = ['900710334548459520', '900710334548459521'];
-const [{ key: KEY }] = vectors;
 
 /** All methods and getters that need their instance. */
 function membersOf(flake) {

@@ -26,7 +26,7 @@ const { parseUrl, serverOf, serverUrl } = require('../../js/stores/url.js');
 const { workerNode } = require('../../js/stores/worker-node.js');
 const { zookeeper } = require('../../js/stores/zookeeper.js');
 const { fromStatefulSet } = require('../../js/worker-id.js');
-const { isStorms } = require('../support/amount.js');
+const { isStorms, storm } = require('../support/amount.js');
 const { refusing } = require('../support/echo.js');
 const { SnowFlake, layouts } = require('../support/support.js');
 const { KEY: key } = require('../support/public-ids.js');
@@ -235,6 +235,96 @@ for (const unit of UNITS) {
 for (const [what, create] of Object.entries(VALUES)) {
   test(`a value as large takes a moment: ${what}`, () => isFast(OF_VALUES, create(), what));
 }
+
+/** What strangers send to an application, as an ID or a public ID. */
+const INPUTS = {
+  'public decode()': (text) => orders.decode(text),
+  'public decodeString()': (text) => orders.decodeString(text),
+  'public is()': (text) => orders.is(text),
+  'public encode()': (text) => orders.encode(text),
+  'public schema().parse()': (text) => orders.schema().parse(text),
+  'public schema().validate()': (text) => orders.schema()['~standard'].validate(text),
+  'id.parse()': (text) => id.parse(text),
+  'id.parse() with a layout': (text) => id.parse(1n, text),
+  'id.isId()': (text) => id.isId(text),
+  'id.toBase32()': (text) => id.toBase32(text),
+  'id.fromBase32()': (text) => id.fromBase32(text),
+  'id.compareIds()': (text) => id.compareIds(text, '1'),
+  'id.compose()': (text) => id.compose({ workerId: text }),
+  'id.floorId()': (text) => id.floorId(text),
+  'idSchema().parse()': (text) => idSchema().parse(text),
+  'idSchema().validate()': (text) => idSchema({ layout: 'node' })['~standard'].validate(text),
+  'SnowFlake.parse()': (text) => SnowFlake.parse(text),
+  'flake.toUidString()': (text) => flake.toUidString(text),
+};
+
+/** What reads all characters of a text, unless a cut is found early. */
+const SEARCHES = [
+  ...['indexOf', 'lastIndexOf', 'includes', 'match', 'matchAll', 'normalize', 'replace'],
+  ...['replaceAll', 'search', 'split', 'toLowerCase', 'toUpperCase', 'trim'],
+];
+
+/** What a call throws or returns, and the lengths of the texts that it searched. */
+function spied(call) {
+  const lengths = [];
+  const { prototype } = String;
+  const originals = SEARCHES.map((name) => [name, prototype[name]]);
+  const { exec } = RegExp.prototype;
+  let said;
+  for (const [name, original] of originals) {
+    prototype[name] = function (...args) {
+      lengths.push(this.length);
+      return Reflect.apply(original, this, args);
+    };
+  }
+  // Also of test(), and of the methods of a text that take a pattern.
+  RegExp.prototype.exec = function (text) {
+    lengths.push(String(text).length);
+    return Reflect.apply(exec, this, [text]);
+  };
+  try {
+    said = call();
+  } catch (error) {
+    said = error;
+  } finally {
+    RegExp.prototype.exec = exec;
+    for (const [name, original] of originals) prototype[name] = original;
+  }
+  return { lengths, said };
+}
+
+test('an input of a megabyte is refused by its length, before it is searched', () => {
+  const frames = [(text) => text, (text) => `order_${text}`, (text) => `redis://app:${text}@db`];
+  for (const [name, call] of Object.entries(INPUTS)) {
+    for (const unit of ['a', '9', '@', '//', ':@', '%41', 'aA'.repeat(30)]) {
+      for (const frame of frames) {
+        const text = frame(unit.repeat(LENGTH / unit.length));
+        const { lengths, said } = spied(() => call(text));
+        // describe() asks how a text that it cuts goes on, which is one search.
+        const long = lengths.filter((length) => length > 10_000);
+        assert.ok(long.length <= 1, `${name}: ${unit}, ${long}`);
+        if (said?.message) assert.ok(said.message.length < 1000, said.message);
+      }
+    }
+  }
+});
+
+test('an input of a megabyte is refused at once', { skip: storm }, async () => {
+  for (const [name, call] of Object.entries(INPUTS)) {
+    for (const unit of ['a', '@', ':@', `${'a'.repeat(42)} `]) {
+      const text = unit.repeat(LENGTH / unit.length);
+      const cost = await costOf(() => {
+        for (let n = 0; n < 200; n++) {
+          try {
+            call(text);
+          } catch {}
+        }
+      });
+      // A search of all of it takes 1 to 20 ms a call.
+      assert.ok(cost < 150, `${name}: ${cost} ms for 200 calls, ${unit.slice(0, 3)}`);
+    }
+  }
+});
 
 for (const engine of ['postgres', 'mysql', 'redis', 'etcd']) {
   test(`a megabyte that a server of ${engine} says takes a moment`, async () => {

@@ -72,8 +72,9 @@ function copyIds(array, ids, channel) {
   }
 }
 
-/** Whether a value is spelt as a public ID with a prefix is. */
-const looksPublic = (id) => typeof id === 'string' && /[_-][0-7][\da-hjkmnp-tv-z]{25}$/.test(id);
+/** Whether a value ends as a public ID with a prefix does. */
+const looksPublic = (id) =>
+  typeof id === 'string' && /^[_-][0-7][\da-hjkmnp-tv-z]{25}$/.test(id.slice(-27));
 
 /** An ID as a BigInt of 0 to 2^63 - 1. @param bits of its layout, if numbers may be IDs */
 function readId(id, bits) {

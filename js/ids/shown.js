@@ -30,6 +30,9 @@ function printable(text) {
 /** How many characters are shown of a text. */
 const MOST_OF_TEXT = 60;
 
+/** Of a longer text only the length is shown: a login or a key may begin anywhere, and a stranger's text may have megabytes. */
+const MOST_READ = 1000;
+
 const LARGEST = 10n ** 60n;
 
 /** A text of at most so many characters, in quotes. @param quote puts it in quotes */
@@ -46,10 +49,11 @@ function longBigint(value) {
 /** A value in a message, without running code of its own. */
 function show(value) {
   if (typeof value === 'string') {
+    if (value.length > MOST_READ) return `a text of ${value.length} characters`;
     return shortened(withoutLogin(value), (text) => `'${printable(text)}'`);
   }
   if (Object(value) === value) return typeof value === 'object' ? 'an object' : 'a function';
   return longBigint(value) ?? printable(String(value).slice(0, MOST_OF_TEXT));
 }
 
-module.exports = { MOST_OF_TEXT, longBigint, printable, shortened, show, withoutLogin };
+module.exports = { MOST_OF_TEXT, MOST_READ, longBigint, printable, shortened, show, withoutLogin };

@@ -1,7 +1,7 @@
 'use strict';
 // Keys in the place of another value: what such a text looks like, and how errors show it.
 
-const { show } = require('../ids/shown.js');
+const { MOST_READ, show } = require('../ids/shown.js');
 
 /** Linear: a run has one place to start. With %, as in URLs. */
 const LONG_RUN = /(?<![\w+/%-])[\w+/%-]{43,}=*/g;
@@ -11,9 +11,10 @@ const hideKeys = (text) => text.replace(LONG_RUN, '***');
 
 /** A value in a message: a key may be in its place. */
 function showNoKey(value) {
-  const hasText = typeof value === 'string' || typeof value === 'symbol';
+  const text = typeof value === 'symbol' ? String(value) : value;
+  const isRead = typeof text === 'string' && text.length <= MOST_READ;
   // Before it is cut: the start of a key may be left.
-  return show(hasText ? hideKeys(String(value)) : value);
+  return show(isRead ? hideKeys(text) : text);
 }
 
 /** In base64 of either alphabet: 43 characters, of which the last bits and `=` do not matter here. */
