@@ -67,7 +67,7 @@ export interface SnowFlakeOptions {
   layout?: LayoutName | (Omit<Layout, 'epoch'> & { readonly epoch: number | Date });
   /**
    * Replaces the layout's epoch. A `Date` or Unix ms, not seconds: see {@link Layout}. A constant: an epoch that is
-   * another after a restart repeats IDs. So without the option `clock`, one that is less than an hour ago, in the
+   * another after a restart causes duplicates. So without the option `clock`, one that is less than an hour ago, in the
    * future or before 1970 is `ERR_SNOWFLAKE_CONFIG`. Decoding takes any.
    */
   epoch?: number | Date;
