@@ -75,9 +75,11 @@ class Workers extends EventEmitter {
     } catch ({ code }) {
       this.stop('SIGKILL');
       // Its message quotes the variable, which may be a secret.
-      throw configError(
-        `cannot fork a worker (${code}): check that no variable of env has a null byte, or is too long`,
-      );
+      const remedy =
+        code === 'ERR_ACCESS_DENIED'
+          ? 'start Node with --allow-child-process, too'
+          : 'check that no variable of env has a null byte, or is too long';
+      throw configError(`cannot fork a worker (${code}): ${remedy}`);
     }
   }
 

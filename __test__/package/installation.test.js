@@ -1,6 +1,6 @@
 'use strict';
-// The commands of docs/installation.md, with the package managers, from a registry. The steps of its Dockerfiles run
-// without containers.
+// The blocks of docs/installation.md, with the package managers: from a registry, and with the file that `npm pack`
+// makes. The steps of its Dockerfiles run without containers.
 
 const assert = require('node:assert/strict');
 const { cpSync, readFileSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
@@ -10,7 +10,18 @@ const { after, before, describe, test } = require('node:test');
 require('../support/own-directory.js');
 const { TARGETS, targetHere } = require('../../js/addon.js');
 const { PNPM, Scratch, YARN, skipped } = require('../support/package/scratch.js');
+const { pack } = require('../support/package/tarball.js');
 const { blocksOf } = require('../support/page.js');
+
+/** As its Node calls it: 20 has it as an experiment. */
+const PERMISSION = process.allowedNodeEnvironmentFlags.has('--permission')
+  ? '--permission'
+  : '--experimental-permission';
+
+/** Prints an ID. */
+const APP = `const { SnowFlake } = require('snowdrift');
+SnowFlake.configure({ datacenterId: 1, workerId: 3 });
+console.log(SnowFlake.nextIdString());`;
 
 /** Later ones lock all platforms. */
 const NPM_10 = 'npm@10.9.3';
@@ -21,7 +32,12 @@ describe('docs/installation.md', { skip: skipped(), concurrency: 1 }, () => {
   after(() => scratch.remove());
 
   const blocks = blocksOf('docs/installation.md');
-  const blockWith = (text) => blocks.find(({ code }) => code.includes(text)).code;
+  const used = new Set();
+  const blockWith = (text) => {
+    const block = blocks.find(({ code }) => code.includes(text));
+    used.add(block);
+    return block.code;
+  };
   const addonsIn = (folder) => readdirSync(join(folder, 'node_modules/@snowdrift')).sort();
   const shell = (folder, code, env) => scratch.run(folder, ['sh', '-ec', code], env);
   const here = targetHere();
@@ -34,6 +50,26 @@ describe('docs/installation.md', { skip: skipped(), concurrency: 1 }, () => {
   }
 
   const isRefused = (folder) => assert.rejects(draws(folder), /not installed.*installation\.md/);
+
+  test('npm', async () => {
+    const project = scratch.project('npm');
+    await shell(project, blockWith('npm install snowdrift\n'));
+    assert.deepEqual(addonsIn(project), [here]);
+    await draws(project);
+  });
+
+  test('a packed file, also with the permission model', async () => {
+    const project = scratch.project('packed');
+    pack(project, '.');
+    await shell(project, blockWith('npm install ./snowdrift'));
+    await draws(project);
+    const { dependencies } = JSON.parse(readFileSync(join(project, 'package.json')));
+    assert.deepEqual(dependencies, { snowdrift: 'file:snowdrift-0.1.0.tgz' });
+    writeFileSync(join(project, 'app.js'), APP);
+    const start = blockWith('--permission').replace('--permission', PERMISSION);
+    const { stdout } = await shell(project, start);
+    assert.match(stdout, /^\d{18,19}\n$/);
+  });
 
   test('optional dependencies omitted', async () => {
     const project = scratch.project('omitted');
@@ -65,6 +101,15 @@ describe('docs/installation.md', { skip: skipped(), concurrency: 1 }, () => {
     assert.equal(locked().length, TARGETS.length);
   });
 
+  /** The files that a name of a step COPY means: of a pattern there may be none. */
+  const matching = (name, context) => {
+    if (!name.includes('*')) return [name];
+    const [start, end] = name.split('*');
+    return readdirSync(context).filter((file) => file.startsWith(start) && file.endsWith(end));
+  };
+
+  let count = 0;
+
   /** Takes the steps of a Dockerfile: each stage is a folder. Returns the last one. */
   async function build(code, context) {
     const stages = new Map();
@@ -72,13 +117,14 @@ describe('docs/installation.md', { skip: skipped(), concurrency: 1 }, () => {
     for (const line of code.trim().split('\n')) {
       const [, step, rest] = /^(FROM|WORKDIR|COPY|RUN|CMD) (.*)$/.exec(line) ?? [];
       if (step === 'FROM') {
-        folder = scratch.project(`stage-${stages.size}-${rest.replaceAll(/\W/g, '-')}`);
+        folder = scratch.project(`stage-${count++}-${rest.replaceAll(/\W/g, '-')}`);
         stages.set(rest.split(' AS ')[1], folder);
       } else if (step === 'RUN') await shell(folder, rest);
       else if (step === 'COPY') {
         const [from] = /(?<=--from=)\w+/.exec(rest) ?? [];
         const files = rest.replace(/--from=\w+ /, '').split(' ');
-        for (const name of files.slice(0, -1)) {
+        const named = files.slice(0, -1).flatMap((name) => matching(name, context));
+        for (const name of named) {
           const source = from ? name.replace('/app', stages.get(from)) : join(context, name);
           cpSync(source, join(folder, from ? files.at(-1) : name), { recursive: true });
         }
@@ -93,15 +139,19 @@ describe('docs/installation.md', { skip: skipped(), concurrency: 1 }, () => {
   test('Docker', async () => {
     const context = scratch.project('context');
     await scratch.run(context, ['npm', 'install', 'snowdrift']);
-    const app = "require('snowdrift').SnowFlake.configure({ datacenterId: 1, workerId: 3 });";
-    writeFileSync(
-      join(context, 'app.js'),
-      `${app}console.log(require('snowdrift').SnowFlake.nextIdString());`,
-    );
-    assert.deepEqual(addonsIn(await build(blockWith('app.js'), context)), [here]);
+    writeFileSync(join(context, 'app.js'), APP);
+    assert.deepEqual(addonsIn(await build(blockWith('app.js ./'), context)), [here]);
     const alpine = await build(blockWith('--libc=musl'), context);
     assert.deepEqual(addonsIn(alpine), ['linux-x64-musl']);
     await isRefused(alpine);
+  });
+
+  test('Docker, with a packed file', async () => {
+    const context = scratch.project('packed-context');
+    pack(context, '.');
+    await shell(context, blockWith('npm install ./snowdrift'));
+    writeFileSync(join(context, 'app.js'), APP);
+    await draws(await build(blockWith('app.js ./'), context));
   });
 
   test('another platform', async () => {
@@ -135,5 +185,10 @@ describe('docs/installation.md', { skip: skipped(), concurrency: 1 }, () => {
     const cache = { npm_config_cache: join(project, 'empty-cache') };
     await scratch.run(project, ['sh', '-ec', install], cache);
     await draws(project);
+  });
+
+  test('each block of the page was run', () => {
+    const others = blocks.filter((block) => !used.has(block)).map(({ line }) => line);
+    assert.deepEqual(others, []);
   });
 });

@@ -3,60 +3,21 @@
 // project, run by each runtime.
 
 const assert = require('node:assert/strict');
-const { spawn } = require('node:child_process');
-const { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
-const { dirname, join } = require('node:path');
+const { readFileSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
+const { join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
 require('../support/own-directory.js');
 const { TARGETS, packageOf, targetHere } = require('../../js/addon.js');
 const { PNPM, ROOT, Scratch, YARN, skipped } = require('../support/package/scratch.js');
-const { freePort } = require('../support/lease/servers.js');
-const { blocksOf } = require('../support/page.js');
 
 const NODES = ['18.20.8', '20.20.2', '22.23.3', '24.21.0'];
 const BUN = '1.4.5';
 const DENO = '2.9.6';
-const BUNDLERS = [
-  'esbuild@0.28.2',
-  'webpack@5.112.2',
-  'webpack-cli@7.3.1',
-  'node-loader@2.1.0',
-  'next@16.4.6',
-  'react@19.3.1',
-  'react-dom@19.3.1',
-];
-
-/** The longest wait for a server. */
-const PATIENCE_MS = 300_000;
 
 const ENTRIES = Object.keys(JSON.parse(readFileSync(join(ROOT, 'package.json'))).exports);
 
 const IN_ORDER = { concurrency: 1 };
-
-/** The files and the commands of a page: each file's first line is its name, as a comment. */
-function pageOf(name) {
-  const blocks = blocksOf(name);
-  const of = (language) =>
-    blocks.filter((block) => block.language === language).map(({ code }) => code);
-  return {
-    files: of('js').map((code) => ({ file: code.match(/^\/\/ (\S+)\n/)[1], text: code })),
-    commands: of('sh').map((code) => code.trim()),
-  };
-}
-
-/** What a server answers, when it has started. */
-async function answerOf(url, server) {
-  const end = Date.now() + PATIENCE_MS;
-  for (;;) {
-    try {
-      return await (await fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS) })).json();
-    } catch (failure) {
-      if (server.exitCode !== null || Date.now() > end) throw failure;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-  }
-}
 
 /** Asserts that an application drew what it should. */
 function assertDrawn({ entries, all, stale, said }, { staleToo = [] } = {}) {
@@ -234,100 +195,6 @@ describe('the packages', { skip: skipped(), concurrency: 2 }, () => {
       const deno = run(...allowed);
       // Handlers of requests that arrive together are continuations of one turn: the README says so.
       await runApplication(project, deno, { staleToo: ['handler'] });
-    });
-  });
-
-  describe('in a bundle, as docs/bundlers.md says', IN_ORDER, () => {
-    let project;
-    const page = pageOf('docs/bundlers.md');
-
-    before(async () => {
-      const tools = await scratch.tools('bundlers', BUNDLERS);
-      project = join(tools, '..');
-      await scratch.run(project, ['npm', 'install', 'snowdrift']);
-      for (const { file, text } of page.files) {
-        mkdirSync(dirname(join(project, file)), { recursive: true });
-        writeFileSync(join(project, file), text);
-      }
-    });
-
-    const node = { datacenterId: '1', workerId: '3' };
-    const bundle = (which) => {
-      const command = page.commands.find((line) => line.includes(which));
-      return scratch.run(project, command.split(' '));
-    };
-
-    /** Runs a bundle, in its own place or in one where there is no node_modules. */
-    async function prints(what, file, { elsewhere = false } = {}) {
-      let directory = project;
-      if (elsewhere) {
-        directory = scratch.project(`elsewhere-${file.replaceAll('/', '-')}`);
-        cpSync(join(project, dirname(file)), join(directory, dirname(file)), { recursive: true });
-      }
-      const { stdout } = await scratch.run(directory, [process.execPath, file], node);
-      assert.equal(stdout, what);
-    }
-
-    test('esbuild', async () => {
-      await bundle('--external:snowdrift');
-      await prints('bigint\n', 'dist/server.mjs');
-      const command = page.commands.find((line) => line.includes('--external:snowdrift'));
-      await assert.rejects(
-        scratch.run(project, command.replace('--external:snowdrift ', '').split(' ')),
-        /No loader is configured for "\.node" files/,
-      );
-      await bundle('--loader:.node=copy');
-      await prints('bigint\n', 'alone/server.cjs', { elsewhere: true });
-    });
-
-    test('webpack', async () => {
-      await bundle('webpack.config.mjs');
-      await prints('bigint\n', 'dist/server.cjs');
-      const config = readFileSync(join(project, 'webpack.config.mjs'), 'utf8');
-      writeFileSync(join(project, 'webpack.all.mjs'), config.replace(/externals.*/, ''));
-      await assert.rejects(
-        scratch.run(project, ['npx', 'webpack', '--config', 'webpack.all.mjs']),
-        /You may need an appropriate loader to handle this file type/,
-      );
-      await bundle('webpack.alone.config.mjs');
-      await prints('bigint\n', 'alone-by-webpack/server.cjs', { elsewhere: true });
-    });
-
-    test('a lease in a thread of its own is refused where its file is not', async () => {
-      writeFileSync(
-        join(project, 'server.cjs'),
-        `const { SnowFlake } = require('snowdrift');
-        const options = { datacenterId: 1, thread: true };
-        SnowFlake.lease('etcd://127.0.0.1:1', options).catch(({ message }) => console.log(message));`,
-      );
-      const command = page.commands.find((line) => line.includes('--loader:.node=copy'));
-      await scratch.run(
-        project,
-        command.replace('server.mjs', 'server.cjs').replace('alone/', 'threaded/').split(' '),
-      );
-      await prints(
-        'thread: true does not work in a bundle: make snowdrift external to it\n',
-        'threaded/server.cjs',
-      );
-    });
-
-    test('Next.js', async () => {
-      await bundle('next build');
-      // What a container would have.
-      const directory = scratch.project('container');
-      cpSync(join(project, '.next/standalone'), directory, { recursive: true });
-      const port = await freePort();
-      const env = { ...process.env, ...node, PORT: String(port), HOSTNAME: '127.0.0.1' };
-      const server = spawn(process.execPath, ['server.js'], { cwd: directory, env });
-      try {
-        const { id } = await answerOf(`http://127.0.0.1:${port}/id`, server);
-        assert.match(id, /^\d{18}$/);
-      } finally {
-        server.kill();
-      }
-      const config = readFileSync(join(project, 'next.config.mjs'), 'utf8');
-      writeFileSync(join(project, 'next.config.mjs'), config.replace(/serverExternal.*/, ''));
-      await assert.rejects(bundle('next build'), /node addon\) is not placeable/);
     });
   });
 

@@ -79,4 +79,4 @@ function runIn(project, args) {
 const isBuilt = (folder) =>
   readdirSync(join(ROOT, folder === '.' ? 'js' : folder)).some((name) => name.endsWith('.node'));
 
-module.exports = { Packed, isBuilt, run, runIn };
+module.exports = { Packed, isBuilt, pack, run, runIn };
