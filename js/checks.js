@@ -122,15 +122,69 @@ function checkMisspelt(name) {
 
 function wholeNumber(name, value, min, max, toError = configError) {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) {
-    // As from process.env.
-    const isText = typeof value === 'string' && numberIn(value) >= min && numberIn(value) <= max;
-    const remedy = isText ? `, a string: pass Number(${describe(value)})` : '';
     throw toError(
-      `${name} must be a whole number from ${min} to ${max}; it is ${describe(value)}${remedy}`,
+      `${name} must be a whole number from ${min} to ${max}; it is ${describe(value)}${remedyOf(name, value, min, max)}`,
     );
   }
   // -0 is 0.
   return value + 0;
+}
+
+/** What to do about a value that is no number of a range, where its meaning is near. */
+function remedyOf(name, value, min, max) {
+  const isIn = (number) => number >= min && number <= max;
+  if (typeof value === 'string') {
+    // As from process.env.
+    if (isIn(numberIn(value))) return `, a string: pass Number(${describe(value)})`;
+    return numberRemedy(name, value, min, max, 'pass');
+  }
+  // Of all numbers from 1000 on, those are times.
+  if (min >= 1000 && value > 0 && value < min && isIn(value * 1000)) {
+    return `. It is in ms: ${value} s are ${value * 1000}`;
+  }
+  return '';
+}
+
+/** The longest name of a host. */
+const LONGEST_NAME = 253;
+
+/** The number that a text means which has more than its digits: '03', or the name of a pod, 'web-3'. */
+function numberMeant(text) {
+  if (text.length > LONGEST_NAME) return undefined;
+  const [, digits] =
+    /^0*(\d{1,9})$/.exec(text) ?? /^[a-z](?:[\w.-]*[a-z_-])?(\d{1,9})$/i.exec(text) ?? [];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+/** What to do about a text in the place of a number. @param verb how the number gets there */
+function numberRemedy(name, text, min, max, verb) {
+  const number = numberMeant(text);
+  if (!(number >= min && number <= max)) return '';
+  if (/^\d/.test(text)) return `: ${verb} ${number}`;
+  const pods =
+    name === 'workerId' ? '; fromStatefulSet() of snowdrift/worker-id reads the name of a pod' : '';
+  return `: ${verb} ${number}, if that is meant${pods}`;
+}
+
+/** By port, the scheme of a server's URL. */
+const SCHEMES = new Map([
+  ['3306', 'mysql'],
+  ['6379', 'redis'],
+  ['2379', 'etcd'],
+  ['2181', 'zookeeper'],
+]);
+
+/** A host, its port and a path. No login: that may be a password. */
+const WITHOUT_SCHEME =
+  /^(?:\/\/)?([\w.-]{1,253}|\[[\da-f:]{2,45}\]):(\d{1,5})(\/[\w/.-]{0,60})?(?![\w/.-])/i;
+
+/** What to do about a text that names a server without a scheme; '' for any other value. */
+function schemeRemedy(text) {
+  const [, host, port, path = ''] =
+    (typeof text === 'string' && WITHOUT_SCHEME.exec(text.slice(0, 400))) || [];
+  if (port === undefined || text.includes('@')) return '';
+  const scheme = SCHEMES.get(port) ?? 'postgres';
+  return `. Its scheme is missing: write ${scheme}://${host}:${port}${path} for that server`;
 }
 
 /** A number of IDs whose layout has so many bits for it. */
@@ -200,7 +254,8 @@ function directoryOf(name, place, { urlOnly }) {
     const isPathLike = typeof place === 'string' && /^[./]/.test(place);
     const remedy =
       urlOnly && !isPathLike
-        ? ". A server's URL, such as 'postgres://db/app', is for await SnowFlake.lease(url), and SnowFlake.use() makes that the default instance"
+        ? schemeRemedy(place) ||
+          ". A server's URL, such as 'postgres://db/app', is for await SnowFlake.lease(url), and SnowFlake.use() makes that the default instance"
         : '';
     throw configError(`${name} must be ${wanted}; it is ${describe(place)}${remedy}`);
   }
@@ -218,8 +273,11 @@ module.exports = {
   directoryOf,
   fieldNumber,
   numberIn,
+  numberRemedy,
   optionsOf,
   propertiesOf,
+  remedyOf,
+  schemeRemedy,
   unixMs,
   variable,
   wholeNumber,

@@ -10,7 +10,14 @@ const { pathToFileURL } = require('node:url');
 
 const { SnowFlakeError, configError, describe } = require('./errors.js');
 const { namesServer, serverUrl } = require('./stores/url.js');
-const { choice, directoryOf, fieldNumber, optionsOf, wholeNumber } = require('./checks.js');
+const {
+  choice,
+  directoryOf,
+  fieldNumber,
+  optionsOf,
+  schemeRemedy,
+  wholeNumber,
+} = require('./checks.js');
 const { readLayout } = require('./ids/layouts.js');
 const { clearTimeout, monotonic, setTimeout } = require('./time.js');
 const { NUMBERED_BY } = require('./siblings.js');
@@ -222,7 +229,7 @@ function readLease(value) {
     return pathToFileURL(directoryOf('lease', text, { urlOnly: true })).href;
   }
   throw configError(
-    `lease must be the URL of a store, which each worker opens itself, such as 'postgres://db/app' or 'file:///var/lib/app/ids'; it is ${describe(value)}`,
+    `lease must be the URL of a store, which each worker opens itself, such as 'postgres://db/app' or 'file:///var/lib/app/ids'; it is ${describe(value)}${schemeRemedy(text)}`,
   );
 }
 

@@ -178,6 +178,82 @@ test('a number as text, and a promise, name the remedy', () => {
   assert.match(used.message, /it is \[Promise\]: await it first$/);
 });
 
+test("text with a number in it, such as a pod's name, names the number", () => {
+  const messageOf = (options) => refuses(() => make(options), CONFIG).message;
+  assert.match(messageOf({ workerId: '03' }), /it is '03': pass 3$/);
+  assert.match(messageOf({ datacenterId: '007' }), /it is '007': pass 7$/);
+  assert.match(
+    messageOf({ workerId: 'web-3' }),
+    /it is 'web-3': pass 3, if that is meant; fromStatefulSet\(\) of snowdrift\/worker-id reads the name of a pod$/,
+  );
+  assert.match(messageOf({ datacenterId: 'eu-1' }), /it is 'eu-1': pass 1, if that is meant$/);
+  for (const text of ['web-32', '-3', '+3', '0x3', '3e0', '3.0', 'web', 'web-3.svc', '', '1-3']) {
+    assert.match(messageOf({ workerId: text }), /it is '[^']*'$/, text);
+  }
+  assert.ok(messageOf({ workerId: `a${'-'.repeat(5e6)}3` }).length < 200);
+});
+
+test('a ttl in seconds is refused with the ms', async () => {
+  const message = /ttl must be .* from 1000 to 3600000; it is 30\. It is in ms: 30 s are 30000$/;
+  assert.match(refuses(() => make({ state: '/nowhere', ttl: 30 }), CONFIG).message, message);
+  const lease = SnowFlake.lease(memory(), { datacenterId: 1, ttl: 30 });
+  assert.match((await rejects(lease, CONFIG)).message, message);
+  for (const ttl of [-30, 0, 3_600_001]) {
+    const { message: other } = refuses(() => make({ state: '/nowhere', ttl }), CONFIG);
+    assert.doesNotMatch(other, /in ms/);
+  }
+});
+
+test('a server without a scheme is shown with one, and a directory as a URL', async () => {
+  const leaseOf = async (store) => (await rejects(SnowFlake.lease(store), CONFIG)).message;
+  for (const [store, url] of [
+    ['127.0.0.1:5432/app', 'postgres://127.0.0.1:5432/app'],
+    ['//db:5432/app', 'postgres://db:5432/app'],
+    ['db:5432/app?password=geheim', 'postgres://db:5432/app'],
+    ['[::1]:3306/app', 'mysql://[::1]:3306/app'],
+    ['localhost:6379', 'redis://localhost:6379'],
+    ['etcd-1:2379', 'etcd://etcd-1:2379'],
+    ['zk:2181', 'zookeeper://zk:2181'],
+  ]) {
+    const message = await leaseOf(store);
+    assert.ok(message.endsWith(`. Its scheme is missing: write ${url} for that server`), message);
+    assert.doesNotMatch(message, /geheim|await SnowFlake\.lease\(url\)/);
+  }
+  for (const store of ['app:geheim@db:5432/app', 'a:1/geheim@db:5432/app', 'app', 'a b:1', 5]) {
+    assert.doesNotMatch(await leaseOf(store), /scheme|geheim/);
+  }
+  assert.match(
+    await leaseOf('/var/lib/ids'),
+    /Write 'file:\/\/\/.*var\/lib\/ids' for that directory$/,
+  );
+  const forked = refuses(() => forkWorkers({ datacenterId: 1, lease: 'db:5432/app' }), CONFIG);
+  assert.match(forked.message, /write postgres:\/\/db:5432\/app/);
+  const ready = await messageIn(
+    { SNOWDRIFT_LEASE: '127.0.0.1:5432/app', datacenterId: '1' },
+    '',
+    'await SnowFlake.ready()',
+  );
+  assert.match(
+    ready,
+    /SNOWDRIFT_LEASE must be a URL .*write postgres:\/\/127.0.0.1:5432\/app for that server$/m,
+  );
+});
+
+test('a worker thread without a default instance of its own says so', async () => {
+  const script = `
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    const { Worker } = require('node:worker_threads');
+    SnowFlake.configure({ datacenterId: 1, workerId: 1 });
+    new Worker(\`
+      const { SnowFlake } = require(${JSON.stringify(entry)});
+      try { SnowFlake.nextId(); } catch ({ message }) { console.log(message); }\`, { eval: true });`;
+  const { stdout } = await runScript(script, { env: {} });
+  assert.match(
+    stdout,
+    /This is a worker thread, which has a default instance of its own: SnowFlake\.configure\(\) in another thread does not set it\. .* SnowFlake\.configure\(\) in this thread$/m,
+  );
+});
+
 test('a schema of less than was written is refused', () => {
   for (const name of ['layout', 'since']) {
     const { message } = refuses(() => idSchema({ layout: 'node', [name]: undefined }), CONFIG);
@@ -192,9 +268,11 @@ test('a Client of pg that is not connected is named', async () => {
 });
 
 /** What the constructor says in an environment. */
-async function messageIn(env, options = '') {
-  const script = `try { new (require(${JSON.stringify(entry)}).SnowFlake)(${options}) }
-    catch ({ code, message }) { console.log(code, message) }`;
+async function messageIn(env, options = '', call = `new SnowFlake(${options})`) {
+  const script = `(async () => {
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    try { ${call} } catch ({ code, message }) { console.log(code, message) }
+  })()`;
   return (await runScript(script, { env })).stdout;
 }
 
@@ -222,6 +300,11 @@ test('variables of the environment: case, ranges, quotes, misspelt names', {
     [
       { workerId: ' 3 ', datacenterId: '1' },
       /layout 'node' takes 0 to 31: set it without spaces and quotes\. Correct/,
+    ],
+    [{ workerId: '03', datacenterId: '1' }, /layout 'node' takes 0 to 31: set it to 3\. Correct/],
+    [
+      { workerId: 'web-3', datacenterId: '1' },
+      /takes 0 to 31: set it to 3, if that is meant; fromStatefulSet\(\) of snowdrift\/worker-id reads the name of a pod\. Correct/,
     ],
     [
       { workerId: `${' '.repeat(100_000)}x`, datacenterId: '1' },

@@ -1,7 +1,7 @@
 'use strict';
 // Options of several commands: a layout, and a node.
 
-const { directoryOf, numberIn, variable } = require('../checks.js');
+const { directoryOf, numberIn, remedyOf, variable } = require('../checks.js');
 const { SnowFlake } = require('../snowflake.js');
 const { configError, describe } = require('../errors.js');
 const { faultsOfEnvironment } = require('../generator/options.js');
@@ -75,7 +75,8 @@ function readWholeNumber(flag, text, min = 0, max = Number.MAX_SAFE_INTEGER) {
   const number = numberIn(text);
   if (number >= min && number <= max) return number;
   const range = max === Number.MAX_SAFE_INTEGER ? '' : ` from ${min} to ${max}`;
-  throw configError(`${flag} must be a whole number${range}; it is ${describe(text)}`);
+  const remedy = remedyOf(flag, Number.isNaN(number) ? text : number, min, max);
+  throw configError(`${flag} must be a whole number${range}; it is ${describe(text)}${remedy}`);
 }
 
 /** By field of a node: its flag, and the layout's bits for it. */

@@ -5,7 +5,7 @@
 const { readFileSync } = require('node:fs');
 const { pathToFileURL } = require('node:url');
 
-const { variable } = require('../checks.js');
+const { schemeRemedy, variable } = require('../checks.js');
 const { configError, describe } = require('../errors.js');
 const { hasPassword } = require('../secrets.js');
 const { SCHEMES, isKnown, isServer, parseUrl, serverUrl } = require('../stores/url.js');
@@ -64,10 +64,12 @@ function readUrl(name, text) {
     const example = /^[./]/.test(text)
       ? pathToFileURL(text).href
       : 'file:///var/lib/app/ids or postgres://127.0.0.1/app';
-    throw configError(`${name} must be a URL, such as ${example}`);
+    throw configError(`${name} must be a URL, such as ${example}${schemeRemedy(text)}`);
   }
   if (!isKnown(url)) {
-    throw configError(`${name} must be a URL of ${SCHEMES}; it is ${describe(url.href)}`);
+    throw configError(
+      `${name} must be a URL of ${SCHEMES}; it is ${describe(url.href)}${schemeRemedy(text)}`,
+    );
   }
   if (url.protocol === 'file:' && url.host !== '') {
     throw configError(

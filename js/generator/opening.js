@@ -1,14 +1,20 @@
 'use strict';
 // Opens a generator from settings: at once, or without blocking the thread.
 
+const { isAbsolute } = require('node:path');
+const { pathToFileURL } = require('node:url');
+
 const { openChannel, openChannelLater } = require('../channel.js');
-const { checkGiven, variable } = require('../checks.js');
+const { checkGiven, schemeRemedy, variable } = require('../checks.js');
 const { configError, describe } = require('../errors.js');
 const { NativeLease } = require('../lease/native-lease.js');
 const { serverUrl } = require('../stores/url.js');
 const { checkAlone } = require('../siblings.js');
 const { isRoot } = require('../user.js');
 const { warnOfSecondUser, warnOfUnusable } = require('../warnings.js');
+
+/** Of one that an error shows as a URL. */
+const LONGEST_PATH = 4096;
 
 /** Loads on first use, since it takes as long as the rest of the package; for root now, who may drop the right to read it. */
 const leases = () => require('../lease/open.js');
@@ -93,7 +99,18 @@ function readStore(place) {
       `the store of SnowFlake.lease() must be a URL, or a LeaseStore such as postgres(pool); it lacks the functions ${missing.join(', ')}: ${describe(place)}`,
     );
   }
-  return serverUrl('the store of SnowFlake.lease()', place);
+  const url = serverUrl('the store of SnowFlake.lease()', place);
+  // An object is a URL here.
+  const isDirectory =
+    typeof place === 'object' || (typeof place === 'string' && /^file:/i.test(place));
+  if (url !== undefined || isDirectory) return url;
+  const isPath = typeof place === 'string' && place.length < LONGEST_PATH && isAbsolute(place);
+  const remedy =
+    schemeRemedy(place) ||
+    (isPath ? `. Write ${describe(pathToFileURL(place).href)} for that directory` : '');
+  throw configError(
+    `the store of SnowFlake.lease() must be a URL, such as 'postgres://db/app' or 'file:///var/lib/app/ids', or a LeaseStore; it is ${describe(place)}${remedy}`,
+  );
 }
 
 /**

@@ -6,6 +6,7 @@ const {
   directoryOf,
   fieldNumber,
   numberIn,
+  numberRemedy,
   optionsOf,
   variable,
   wholeNumber,
@@ -93,7 +94,10 @@ function wordFault({ name, max, text, other }, layout) {
   if (text !== undefined) {
     // Cut, since the pattern is not linear.
     const bare = text.slice(0, 60).replace(/^[\s'"]+|[\s'"]+$/g, '');
-    const remedy = numberIn(bare) <= max ? `: set it without spaces and quotes` : '';
+    const remedy =
+      bare !== text && numberIn(bare) <= max
+        ? ': set it without spaces and quotes'
+        : numberRemedy(name, text, 0, max, 'set it to');
     const takes = `layout ${named === undefined ? bitsOf(layout) : `'${named}'`} takes 0 to ${max}`;
     return `${variable} is ${describe(text)}; ${takes}${remedy}`;
   }
@@ -118,9 +122,13 @@ function environmentError(faults, fields, layout) {
   const [before, after] = process.platform === 'win32' ? ['$env:', ';'] : ['', ''];
   const command = names.map((name) => `${before}${name}=${EXAMPLES[name]}${after} `).join('');
   const properties = names.map((name) => `${name}: ${EXAMPLES[name]}`).join(', ');
+  const { isMainThread } = require('node:worker_threads');
+  const inThread = isMainThread
+    ? ''
+    : ' This is a worker thread, which has a default instance of its own: SnowFlake.configure() in another thread does not set it.';
   return configError(
-    `${found}. Set ${both} before the process starts, for example ${command}node server.js or ` +
-      `cluster.fork({ ${properties} }), or pass ${both} to the constructor or ${call}`,
+    `${found}.${inThread} Set ${both} before the process starts, for example ${command}node server.js or ` +
+      `cluster.fork({ ${properties} }), or pass ${both} to the constructor or ${call}${isMainThread ? '' : ' in this thread'}`,
   );
 }
 

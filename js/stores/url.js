@@ -1,6 +1,7 @@
 'use strict';
 // Reads the URL of a lease's store. Opens nothing.
 
+const { schemeRemedy } = require('../checks.js');
 const { configError, describe } = require('../errors.js');
 const { SERVER } = require('../secrets.js');
 
@@ -52,7 +53,7 @@ function isServer(url) {
   if (url.protocol === 'file:') return false;
   if (!isKnown(url)) {
     throw configError(
-      `lease must be a URL of ${SCHEMES} or a LeaseStore; it is ${describe(url.href)}`,
+      `lease must be a URL of ${SCHEMES} or a LeaseStore; it is ${describe(url.href)}${schemeRemedy(url.href)}`,
     );
   }
   const { pathname, search, hash } = url;
