@@ -12,6 +12,7 @@ const {
 } = require('./generator/options.js');
 const { choice, optionsOf, wholeNumber } = require('./checks.js');
 const { layouts, readLayout } = require('./ids/layouts.js');
+const { NONE } = require('./ids/properties.js');
 
 const RING_KEYS = [
   'boostPower',
@@ -35,7 +36,7 @@ const MOST_INTERVAL = 86_400_000;
  * Returns settings with a ring.
  * @param read returns settings from the options that are not about the ring
  */
-function readCached(options = {}, read) {
+function readCached(options = NONE, read) {
   const keys = [...OPTION_KEYS, ...STORE_KEYS, ...RING_KEYS];
   const {
     boostPower = BOOST_POWER,
@@ -64,7 +65,7 @@ function readCached(options = {}, read) {
   }
   const ring = { boostPower, paddingFactor, scheduleInterval: scheduleIntervalMs, maxAge };
   return {
-    settings: { ...settings, ring },
+    settings: { __proto__: null, ...settings, ring },
     rejected: { onRejectedPut, onRejectedTake },
   };
 }

@@ -5,6 +5,7 @@
 
 const { types } = require('node:util');
 
+const { readAll } = require('./ids/properties.js');
 const { knowsSecrets, redactForeign, redactFrames, showsNone } = require('./secrets.js');
 
 /** How far a cause is searched: values, and characters of texts. */
@@ -73,7 +74,8 @@ function copyError(error, depth = 0) {
   if (typeof error === 'string') return redactForeign(error);
   if (Object(error) !== error) return error;
   try {
-    const { name = 'Error', code, errno, cause, errors } = error;
+    const read = readAll(error, ['name', 'code', 'errno', 'cause', 'errors']);
+    const { name = 'Error', code, errno, cause, errors } = read;
     const message = String(error.message ?? '');
     const copy = new Error(redactForeign(message));
     const set = (key, value) =>

@@ -4,6 +4,7 @@
 
 const { fileURLToPath } = require('node:url');
 
+const { environmentNames, environmentOf } = require('./environment.js');
 const { configError, describe } = require('./errors.js');
 const { isSameName, nameMeant, noSuchName } = require('./ids/names.js');
 const { readAll } = require('./ids/properties.js');
@@ -89,7 +90,7 @@ const looked = new Set();
 
 /** A variable of the environment that snowdrift reads; undefined if it is not set. */
 function variable(name) {
-  const text = process.env[name];
+  const text = environmentOf(name);
   // Node makes these two of the values that are assigned to a variable.
   if (['', 'undefined', 'null'].includes(text)) {
     const what = text === '' ? 'empty' : describe(text);
@@ -107,7 +108,7 @@ function variable(name) {
  * SNOWDRIFT_STAGE is.
  */
 function checkMisspelt(name) {
-  const others = Object.keys(process.env).filter(
+  const others = environmentNames().filter(
     (one) => /^snowdrift/i.test(one) && !VARIABLES.includes(one),
   );
   const misspelt = others.find((one) => isSameName(one, name) || isSameName(one, `${name}S`));

@@ -22,6 +22,7 @@ const { readLayout } = require('./ids/layouts.js');
 const { clearTimeout, monotonic, setTimeout } = require('./time.js');
 const { NUMBERED_BY } = require('./siblings.js');
 const { warn } = require('./warnings.js');
+const { NONE } = require('./ids/properties.js');
 
 const { nextTick } = process;
 
@@ -255,7 +256,7 @@ function readEnvironment(env, isLeasing) {
 
 function readForkOptions(options) {
   const given = optionsOf(options, 'options of forkWorkers()', OPTION_KEYS);
-  const { lease, state, env = {}, signals = SIGNALS } = given;
+  const { lease, state, env = NONE, signals = SIGNALS } = given;
   const layout = readLayout(given.layout ?? 'node');
   const number = (name, usual, min, max) =>
     wholeNumber(name, given[name] === undefined ? usual : given[name], min, max);

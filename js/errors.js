@@ -6,6 +6,7 @@ const { inspect, types } = require('node:util');
 const { noteClient, redactCause } = require('./causes.js');
 const { wordsFor } = require('./faults.js');
 const { SnowFlakeError, filterErrors } = require('./ids/error.js');
+const { ownOf } = require('./ids/properties.js');
 const { MOST_OF_TEXT, longBigint, shortened } = require('./ids/shown.js');
 const { printable, redactForeign, redactValue, sanitize } = require('./secrets.js');
 const { hasChangedUser } = require('./user.js');
@@ -111,11 +112,14 @@ function unwrap(answer) {
 /** The error of a fault: a kind, and values that js/faults.js words. */
 function faultError(fault) {
   const { code, message } = wordsFor(fault);
-  const publicOf = ({ worker: workerId, pid, host, started }) => ({
-    ...(workerId === undefined ? {} : { workerId }),
-    ...{ pid, host: host && printable(host), startedAt: new Date(started) },
-  });
-  return new SnowFlakeError(code, message, { holders: fault.holders?.map(publicOf) });
+  const publicOf = (holder) => {
+    const { worker: workerId, pid, host, started } = ownOf(holder);
+    return {
+      ...(workerId === undefined ? {} : { workerId }),
+      ...{ pid, host: host && printable(host), startedAt: new Date(started) },
+    };
+  };
+  return new SnowFlakeError(code, message, { holders: ownOf(fault).holders?.map(publicOf) });
 }
 
 module.exports = {

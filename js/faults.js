@@ -2,6 +2,7 @@
 // The code and the text of each failure of a native call. Rust sends its kind and the values: `fault!` in
 // src/. js/refusals.js has the texts of draws without an ID.
 
+const { ownOf } = require('./ids/properties.js');
 const { printable } = require('./secrets.js');
 const { moment } = require('./time.js');
 
@@ -288,7 +289,7 @@ function wordsFor(fault, texts = TEXTS) {
   }
   const [code, ofCode] = found;
   // Hosts and paths in it may be others'.
-  return { code, message: printable(ofCode[fault.kind](fault)) };
+  return { code, message: printable(ofCode[fault.kind](ownOf(fault))) };
 }
 
 const textOf = (fault) => wordsFor(fault).message;

@@ -6,6 +6,7 @@ const { CachedSnowFlake, RING_KEYS } = require('./cached.js');
 const { optionsOf } = require('./checks.js');
 const { SnowFlakeError, configError, describe } = require('./errors.js');
 const { OPTION_KEYS, STORE_KEYS } = require('./generator/options.js');
+const { NONE, ownOf, propertyOf } = require('./ids/properties.js');
 const { environmentServer } = require('./stores/url.js');
 const { SnowFlake } = require('./snowflake.js');
 
@@ -25,11 +26,15 @@ class Closer {
 
   async onApplicationShutdown() {
     // A test may provide a mock without this method in its place, or null.
-    if (typeof this.flake?.close === 'function') await this.flake.close();
+    const { flake } = this;
+    if (Object(flake) === flake && typeof propertyOf(flake, 'close') === 'function')
+      await flake.close();
   }
 }
 
-async function open(Class, { from, ...options }) {
+async function open(Class, given) {
+  const { from, ...rest } = ownOf(given);
+  const options = ownOf(rest);
   const mayLease = ['state', 'lease', 'clock'].every((name) => options[name] === undefined);
   const isLeased = from !== undefined || (mayLease && environmentServer() !== undefined);
   return isLeased ? await Class.lease(from, options) : new Class(options);
@@ -63,14 +68,14 @@ function readModuleOptions(options, caller, keys) {
 }
 
 class SnowFlakeModule {
-  static forRoot(options = {}) {
+  static forRoot(options = NONE) {
     const { rest, ...module } = readModuleOptions(options, 'forRoot()', GENERATOR_KEYS);
     return createModule(module, [], { provide: OPTIONS, useValue: rest });
   }
 
   static forRootAsync(options) {
     const { rest, ...module } = readModuleOptions(options, 'forRootAsync()', FACTORY_KEYS);
-    const { imports = [], inject = [], useFactory } = rest;
+    const { imports = [], inject = [], useFactory } = ownOf(rest);
     if (typeof useFactory !== 'function') {
       throw configError(
         `forRootAsync() needs useFactory, which returns the options; it is ${describe(useFactory)}`,

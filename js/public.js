@@ -3,7 +3,7 @@
 // Node only node:crypto.
 
 const { SnowFlakeError } = require('./ids/error.js');
-const { copyOf } = require('./ids/properties.js');
+const { NONE, copyOf } = require('./ids/properties.js');
 const { show } = require('./ids/shown.js');
 const { idFault, idOf } = require('./ids/text.js');
 const { BlockCipher, words } = require('./public/block.js');
@@ -139,7 +139,7 @@ function publicIds(options) {
   const decodeString = (text) => String(decode(text));
   const is = (value) => find(value) !== undefined;
 
-  function schema(options = {}) {
+  function schema(options = NONE) {
     const { as = 'bigint' } = optionsOf(options, ['as'], 'schema()');
     const toForm = FORMS.get(as);
     if (toForm === undefined)

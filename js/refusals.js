@@ -4,6 +4,7 @@
 const { SnowFlakeError } = require('./errors.js');
 const { lossOf, textOf, wordsFor } = require('./faults.js');
 const { bitsOf } = require('./ids/layout-key.js');
+const { ownOf } = require('./ids/properties.js');
 const { moment } = require('./time.js');
 
 const HOUR_MS = 3_600_000;
@@ -92,11 +93,13 @@ function earlierHolders(page, lease) {
 }
 
 /**
- * @param refusal the record of src/binding/reports.rs; `isStanding` if the clock did not run to the next tick
+ * @param given the refusal: the record of src/binding/reports.rs; `isStanding` if the clock did not run to the next tick
  * @param settings the settings of the called instance: its node and `maxWait`
- * @param lease its LeaseInfo, if it has one
+ * @param report its LeaseInfo, if it has one
  */
-function refusalError(refusal, settings, lease) {
+function refusalError(given, settings, report) {
+  const refusal = ownOf(given);
+  const lease = report && ownOf(report);
   const { now, retryAfterMs, page } = refusal;
   const isOver = retryAfterMs === undefined;
   const { code, message } = wordsFor(

@@ -4,7 +4,7 @@
 
 const { floorId, isId, parse } = require('./id.js');
 const { SnowFlakeError } = require('./ids/error.js');
-const { copyOf } = require('./ids/properties.js');
+const { NONE, copyOf } = require('./ids/properties.js');
 const { show } = require('./ids/shown.js');
 
 const OPTIONS = ['as', 'layout', 'since'];
@@ -19,7 +19,7 @@ const FORMS = new Map(Object.entries({ string: String, bigint: BigInt, number: N
 
 const configError = (message) => new SnowFlakeError('ERR_SNOWFLAKE_CONFIG', message);
 
-function idSchema(options = {}) {
+function idSchema(options = NONE) {
   if (Object(options) !== options) {
     throw configError(`the options of idSchema() must be an object; they are ${show(options)}`);
   }

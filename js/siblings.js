@@ -2,6 +2,7 @@
 // Where a host has no place for pages, processes of one node issue duplicates. Checks what a process can know of
 // sibling processes, which have the same code and the same environment.
 
+const { environmentOf } = require('./environment.js');
 const { configError } = require('./errors.js');
 const { warn } = require('./warnings.js');
 
@@ -36,11 +37,10 @@ function isClusterWorker() {
 
 /** Whether forkWorkers() gave this process a node of its own, and this is that node. Its child has another parent. */
 function isNumbered({ datacenterId, workerId }) {
-  const { env } = process;
   return (
-    env[NUMBERED_BY] === String(process.ppid) &&
-    env.datacenterId === String(datacenterId) &&
-    env.workerId === String(workerId)
+    environmentOf(NUMBERED_BY) === String(process.ppid) &&
+    environmentOf('datacenterId') === String(datacenterId) &&
+    environmentOf('workerId') === String(workerId)
   );
 }
 
@@ -49,8 +49,7 @@ function isNumbered({ datacenterId, workerId }) {
  * @param node the datacenterId and workerId of this process
  */
 function checkAlone(node) {
-  const { env } = process;
-  const isOfPm2 = env.pm_id !== undefined;
+  const isOfPm2 = environmentOf('pm_id') !== undefined;
   const hasOwnNode = isNumbered(node);
   if (hasOwnNode && !isOfPm2) return;
   if (!hasOwnNode && (isOfPm2 || isClusterWorker())) {
@@ -59,7 +58,9 @@ function checkAlone(node) {
     );
   }
   // Each instance of pm2 may be a primary that gives the same nodes to its workers.
-  const starter = isOfPm2 ? 'pm2' : Object.entries(RUNNERS).find(([name]) => name in env)?.[1];
+  const starter = isOfPm2
+    ? 'pm2'
+    : Object.entries(RUNNERS).find(([name]) => environmentOf(name) !== undefined)?.[1];
   const more = starter === undefined ? '' : `, such as other workers of ${starter},`;
   warn(
     'SNOWFLAKE_PROCESS_SCOPE',

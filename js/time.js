@@ -18,7 +18,8 @@ const unixNow = isNative ? now : () => Date.now();
  * As unixNow(), for blocks of IDs that live as long as its ms. Undefined where it may be, or become, a fake
  * that stands still: Date.now of a test framework, or Bun's, which `setSystemTime` sets.
  */
-const blockNow = isNative && process.versions.bun === undefined ? now : undefined;
+const isBun = Object.hasOwn(process.versions, 'bun');
+const blockNow = isNative && !isBun ? now : undefined;
 
 // The global `performance` would take 2 ms to load.
 const { bigint: monotonicNs } = process.hrtime;

@@ -2,7 +2,8 @@
 // The user of this process, who may change: see process.setuid() of Node.
 
 /** Undefined on Windows, and in Deno, where the question takes a permission. */
-const effectiveUser = () => (process.versions.deno === undefined ? process.geteuid?.() : undefined);
+const effectiveUser = () =>
+  !Object.hasOwn(process.versions, 'deno') ? process.geteuid?.() : undefined;
 
 const atStart = effectiveUser();
 

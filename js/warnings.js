@@ -2,6 +2,7 @@
 // The process's warnings of the clock, the layout, slots and leases.
 
 const { lossOf, textOf } = require('./faults.js');
+const { propertyOf } = require('./ids/properties.js');
 const { sanitize } = require('./secrets.js');
 const { moment, unixNow } = require('./time.js');
 
@@ -74,7 +75,7 @@ function warnOfVariable(given, name) {
 
 /** @param isNew whether the floor is the namespace's, rather than a former holder's */
 function warnOfFloor(store, { workerId, isNew, ms }) {
-  const create = store.mayForget
+  const create = propertyOf(store, 'mayForget')
     ? ' If there never was one, create it ahead: snowdrift namespace create URL --new'
     : '';
   const why = isNew
@@ -85,7 +86,9 @@ function warnOfFloor(store, { workerId, isNew, ms }) {
 }
 
 /** Warns of a loss after which others may have issued the same IDs as this holder. */
-function warnOfNamespaceLoss({ name, scope }, { workerId, lost, isShared, reach }) {
+function warnOfNamespaceLoss(store, { workerId, lost, isShared, reach }) {
+  const { name } = store;
+  const scope = propertyOf(store, 'scope');
   const holder = isShared ? 'this host' : 'this process';
   const remedy =
     scope === 'process'

@@ -4,8 +4,10 @@
 
 const { hostname } = require('node:os');
 
+const { environmentOf } = require('./environment.js');
 const { configError, describe } = require('./errors.js');
 const { optionsOf, wholeNumber } = require('./checks.js');
+const { NONE } = require('./ids/properties.js');
 
 /** Reads a whole number. The error names its `source`. */
 function readNumber(text, source, remedy) {
@@ -23,7 +25,7 @@ function workerIdInPod(ordinal, { workersPerPod = 1, slot = 0 }) {
   return ordinal * workersPerPod + slot;
 }
 
-function fromStatefulSet(options = {}) {
+function fromStatefulSet(options = NONE) {
   const keys = ['podIndex', 'hostname', 'workersPerPod', 'slot'];
   const given = optionsOf(options, 'options of fromStatefulSet()', keys);
   if (given.podIndex !== undefined) {
@@ -34,7 +36,7 @@ function fromStatefulSet(options = {}) {
     const remedy =
       "Set it in the pod from the label: valueFrom.fieldRef.fieldPath metadata.labels['apps.kubernetes.io/pod-index'] (Kubernetes 1.28 or later)";
     const source = `the environment variable ${variable}`;
-    return workerIdInPod(readNumber(process.env[variable], source, remedy), given);
+    return workerIdInPod(readNumber(environmentOf(variable), source, remedy), given);
   }
   const name = given.hostname === undefined ? hostname() : given.hostname;
   const ordinal = /-(0|[1-9][0-9]{0,8})$/.exec(String(name))?.[1];
@@ -46,18 +48,18 @@ function fromStatefulSet(options = {}) {
   return workerIdInPod(Number(ordinal), given);
 }
 
-function fromSwarmTask(options = {}) {
+function fromSwarmTask(options = NONE) {
   const keys = ['variable', 'workersPerPod', 'slot'];
   const given = optionsOf(options, 'options of fromSwarmTask()', keys);
   const variable = given.variable === undefined ? 'TASK_SLOT' : given.variable;
   const remedy = `Create the service with --env ${describe(variable).slice(1, -1)}={{.Task.Slot}}`;
   const source = `the environment variable ${variable}`;
-  const slot = readNumber(process.env[variable], source, remedy);
+  const slot = readNumber(environmentOf(variable), source, remedy);
   if (slot === 0) throw configError(`${source} holds 0, and Docker counts task slots from 1`);
   return workerIdInPod(slot - 1, given);
 }
 
-function fromPm2(options = {}) {
+function fromPm2(options = NONE) {
   const keys = ['iKnowThatReloadsOverlap'];
   const given = optionsOf(options, 'options of fromPm2()', keys);
   if (given.iKnowThatReloadsOverlap !== true) {
@@ -67,7 +69,7 @@ function fromPm2(options = {}) {
   }
   const remedy = 'Start the application with pm2, in cluster mode';
   const source = 'the environment variable NODE_APP_INSTANCE';
-  return readNumber(process.env.NODE_APP_INSTANCE, source, remedy);
+  return readNumber(environmentOf('NODE_APP_INSTANCE'), source, remedy);
 }
 
 module.exports = { fromPm2, fromStatefulSet, fromSwarmTask };

@@ -10,6 +10,7 @@ const { DATE_LIMIT } = require('../ids/presets.js');
 const { parseLayoutKey } = require('../ids/layout-key.js');
 const { isServer } = require('../stores/url.js');
 const { FILE_HELP, STORE_OPTIONS, readUrl } = require('./store-url.js');
+const { NONE } = require('../ids/properties.js');
 
 const LAYOUT_OPTIONS = { layout: { type: 'string' }, epoch: { type: 'string' } };
 
@@ -137,7 +138,7 @@ function readLease(flags, workerId) {
  * Opens the generator of NODE_OPTIONS.
  * @param ofServer options of a lease from a server
  */
-async function openGenerator(flags, more = {}, ofServer = {}) {
+async function openGenerator(flags, more = NONE, ofServer = NONE) {
   const layout = readLayoutFlags(flags);
   const node = readNodeFlags(flags, layout ?? layouts.node);
   const lease = readLease(flags, node.workerId);

@@ -9,6 +9,7 @@ const { nameMeant } = require('../ids/names.js');
 const { hideKeys } = require('../public/hidden.js');
 const { printable, redact, redactForeign, sanitize } = require('../secrets.js');
 const { applyLeaseFile } = require('./store-url.js');
+const { NONE } = require('../ids/properties.js');
 
 const COMMANDS = {
   next: () => require('./next.js'),
@@ -144,7 +145,7 @@ main(process.argv.slice(2)).catch((failure) => {
   }
   const code = failure.code === undefined ? '' : `${failure.code}: `;
   // npx without an installation runs a snowdrift in npm's cache, which finds no packages of the application.
-  const where = isMissing(failure.cause ?? {})
+  const where = isMissing(failure.cause ?? NONE)
     ? ', in the folder where you installed snowdrift'
     : '';
   complain(`${code}${failure.message}${where}`);

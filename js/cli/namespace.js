@@ -15,6 +15,7 @@ const { hostMonotonic, moment, runWithin } = require('../time.js');
 const { readWholeNumber } = require('./flags.js');
 const { STORE_OPTIONS, readStoreUrl } = require('./store-url.js');
 const { table } = require('./terminal.js');
+const { NONE } = require('../ids/properties.js');
 
 /** Time limit of a call to a store, ms. */
 const CALL_MS = 10_000;
@@ -246,7 +247,7 @@ function namespaceLines(namespace) {
 }
 
 /** Shows a namespace, in text followed by `notes`, in JSON with `more` values. */
-function showNamespace(show, namespace, notes = [], more = {}) {
+function showNamespace(show, namespace, notes = [], more = NONE) {
   show({ ...asJson(namespace), ...more }, () =>
     [...namespaceLines(namespace), ...notes].join('\n'),
   );

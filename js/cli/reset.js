@@ -11,6 +11,7 @@ const { moment } = require('../time.js');
 const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags, readNodeFlags } = require('./flags.js');
 const { FILE_HELP, STORE_OPTIONS, readStoreUrl } = require('./store-url.js');
 const { bold, table } = require('./terminal.js');
+const { NONE } = require('../ids/properties.js');
 
 const help = `Usage: snowdrift reset [URL] --datacenter-id N --worker-id N [--yes] [options]
 
@@ -88,7 +89,7 @@ function planJson({ repeatsTo, ...plan }) {
 }
 
 function asJson({ holder, plan, ...rest }) {
-  const { started, ...lastHolder } = holder ?? {};
+  const { started, ...lastHolder } = holder ?? NONE;
   return {
     ...rest,
     ...(holder ? { lastHolder: { ...lastHolder, startedAt: new Date(started) } } : {}),

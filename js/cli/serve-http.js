@@ -15,6 +15,7 @@ const { monotonic, pause, unixNow } = require('../time.js');
 const { Connections } = require('./serve-connections.js');
 const { formatMetrics } = require('./serve-metrics.js');
 const { apiOf } = require('./serve-openapi.js');
+const { NONE } = require('../ids/properties.js');
 
 const MAX_COUNT = 10_000;
 
@@ -42,7 +43,7 @@ const PROBE = '/healthz';
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/i;
 
 class HttpError extends Error {
-  constructor(status, title, detail, headers = {}) {
+  constructor(status, title, detail, headers = NONE) {
     super(detail);
     Object.assign(this, { status, title, headers });
   }

@@ -10,6 +10,7 @@ const { SnowFlakeError, describe } = require('../errors.js');
 const { printable } = require('../secrets.js');
 const { ignoreErrors } = require('../stores/sockets.js');
 const { runWithin, unixNow } = require('../time.js');
+const { NONE } = require('../ids/properties.js');
 
 const PEER_MS = 1000;
 const MOST_BYTES = 4096;
@@ -34,7 +35,7 @@ async function ask(address, token) {
     }
     return body;
   });
-  const { datacenterId, workerId, now } = JSON.parse(text) ?? {};
+  const { datacenterId, workerId, now } = JSON.parse(text) ?? NONE;
   if (![datacenterId, workerId, now].every(Number.isSafeInteger)) {
     throw new Error('the reply names no node and time');
   }

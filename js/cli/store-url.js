@@ -6,6 +6,7 @@ const { readFileSync } = require('node:fs');
 const { pathToFileURL } = require('node:url');
 
 const { schemeRemedy, variable } = require('../checks.js');
+const { setEnvironment } = require('../environment.js');
 const { configError, describe } = require('../errors.js');
 const { hasPassword } = require('../secrets.js');
 const { SCHEMES, isKnown, isServer, parseUrl, serverUrl } = require('../stores/url.js');
@@ -47,7 +48,7 @@ function applyLeaseFile({ lease, 'lease-file': file }, positionals, { complain, 
   }
   if (file === undefined) return;
   if (urls.length > 0) throw usage('--lease-file holds the URL: leave out the other one');
-  process.env.SNOWDRIFT_LEASE = readSecret('lease-file', file);
+  setEnvironment('SNOWDRIFT_LEASE', readSecret('lease-file', file));
 }
 
 /**

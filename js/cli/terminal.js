@@ -1,6 +1,8 @@
 'use strict';
 // Text for a terminal: colours and columns.
 
+const { environmentOf } = require('../environment.js');
+
 /** The fields of an ID, high to low. */
 const FIELDS = [
   { name: 'timestamp', bits: 'timestampBits', letter: 't', colour: 36 },
@@ -10,7 +12,7 @@ const FIELDS = [
   { name: 'sequence', bits: 'sequenceBits', letter: 's', colour: 35 },
 ];
 
-const isColoured = process.stdout.isTTY === true && !process.env.NO_COLOR;
+const isColoured = process.stdout.isTTY === true && !environmentOf('NO_COLOR');
 
 function paint(text, colour) {
   return isColoured ? `\x1b[${colour}m${text}\x1b[0m` : text;

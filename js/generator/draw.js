@@ -24,6 +24,7 @@
 //   not show that ms, and each ID takes a call.
 
 const { createReporter } = require('../events.js');
+const { ownOf } = require('../ids/properties.js');
 const { writeBase32 } = require('../ids/text.js');
 const { blockNow, callAtEndOfTurn } = require('../time.js');
 const { widthOf } = require('../ids/presets.js');
@@ -188,7 +189,7 @@ class Drawer {
   }
 
   readRefusal() {
-    const refusal = this.channel.refusal();
+    const refusal = ownOf(this.channel.refusal());
     // The next caller may find the lease renewed.
     if (refusal.kind === 'ceiling') this.lease?.wantRenewal?.();
     return refusal;

@@ -7,6 +7,7 @@ const { pathToFileURL } = require('node:url');
 const { openChannel, openChannelLater } = require('../channel.js');
 const { checkGiven, schemeRemedy, variable } = require('../checks.js');
 const { configError, describe } = require('../errors.js');
+const { propertyOf } = require('../ids/properties.js');
 const { NativeLease } = require('../lease/native-lease.js');
 const { serverUrl } = require('../stores/url.js');
 const { checkAlone } = require('../siblings.js');
@@ -57,7 +58,7 @@ function openNow(settings, { common } = { common: false }) {
 /** Opens in the process's own memory, since the host has no place for pages, if the process may be alone. */
 function openAlone(settings, basis) {
   checkAlone(settings);
-  return openChannel({ ...settings, scope: 'process' }, basis);
+  return openChannel({ __proto__: null, ...settings, scope: 'process' }, basis);
 }
 
 async function openLater(settings) {
@@ -75,8 +76,9 @@ function findMissingCalls(place) {
   try {
     if (place === null || typeof place !== 'object' || place instanceof URL) return undefined;
     // WORKER_NODE assigns worker IDs, and records nothing.
-    if (typeof place.assign === 'function') return [];
-    return ['read', 'write', 'list', 'now'].filter((name) => typeof place[name] !== 'function');
+    if (typeof propertyOf(place, 'assign') === 'function') return [];
+    const calls = ['read', 'write', 'list', 'now'];
+    return calls.filter((name) => typeof propertyOf(place, name) !== 'function');
   } catch (cause) {
     throw configError(`the store of SnowFlake.lease() cannot be read: ${describe(cause)}`, {
       cause,
@@ -132,7 +134,7 @@ function createOpened(channel, before) {
     if (fault.kind === 'second-user') warnOfSecondUser(fault);
     else warnOfUnusable(fault);
   }
-  const settings = { ...before, workerId: channel.workerId };
+  const settings = { __proto__: null, ...before, workerId: channel.workerId };
   if (settings.recording === undefined) return new Opened(channel, settings);
   return new Opened(channel, settings, new NativeLease(channel));
 }

@@ -11,10 +11,12 @@ const {
   variable,
   wholeNumber,
 } = require('../checks.js');
+const { environmentNames, environmentOf } = require('../environment.js');
 const { configError, describe, faultError } = require('../errors.js');
 const { bitsOf } = require('../ids/layout-key.js');
 const { layouts, readLayout } = require('../ids/layouts.js');
 const { isSameName } = require('../ids/names.js');
+const { NONE, ownOf } = require('../ids/properties.js');
 const { namesServer } = require('../stores/url.js');
 const { moment, unixNow } = require('../time.js');
 
@@ -76,10 +78,10 @@ const ADDRESS = /^[\w.:[\]-]{1,250}:\d{1,5}$/;
  */
 function faultsOfEnvironment(fields) {
   return Object.entries(fields).flatMap(([name, bits]) => {
-    const text = process.env[name];
+    const text = environmentOf(name);
     const max = 2 ** bits - 1;
     if (numberIn(text) <= max) return [];
-    const other = Object.keys(process.env).find((one) => one !== name && isSameName(one, name));
+    const other = environmentNames().find((one) => one !== name && isSameName(one, name));
     return [{ name, max, text, other }];
   });
 }
@@ -147,13 +149,13 @@ function readNode(given, fields, isUnique, layout) {
   }
   const faults = faultsOfEnvironment(fromEnvironment);
   if (faults.length > 0) throw environmentError(faults, fields, layout);
-  for (const name of Object.keys(fromEnvironment)) node[name] = Number(process.env[name]);
+  for (const name of Object.keys(fromEnvironment)) node[name] = Number(environmentOf(name));
   return node;
 }
 
 /** 0, for a field that the layout has no bits for. */
 function noBits(name, isUnique) {
-  const text = process.env[name];
+  const text = environmentOf(name);
   if (isUnique || text === undefined || text === '0') return 0;
   throw configError(
     `the environment variable ${name} holds ${describe(text)}, and the layout has no bits for it: processes that ` +
@@ -237,11 +239,14 @@ function readMaxAhead(given, isFree) {
   return maxAhead;
 }
 
+/** Of a generator without a lease from a store. */
+const UNLEASED = Object.freeze({ __proto__: null, isLeased: false, isClaim: false });
+
 /**
- * All settings to open a generator with.
+ * All settings to open a generator with. They have no prototype.
  * @param isClaim whether a lease wants one worker ID
  */
-function readOptions(options = {}, { isLeased = false, isClaim = false } = {}) {
+function readOptions(options = NONE, { isLeased, isClaim } = UNLEASED) {
   const given = optionsOf(options, 'options', OPTION_KEYS);
   const { maxWait = DEFAULT_MAX_WAIT_MS, maxAhead = 0 } = given;
   const { sequenceStart = 'zero', scope = 'auto', clock } = given;
@@ -271,6 +276,7 @@ function readOptions(options = {}, { isLeased = false, isClaim = false } = {}) {
   const fields = { datacenterId: layout.datacenterBits };
   if (isClaim || (!isLeased && !recording?.anyWorker)) fields.workerId = layout.workerBits;
   return {
+    __proto__: null,
     layout,
     ...readNode(given, fields, isUnique, layout),
     clockBack,
@@ -300,7 +306,7 @@ function readTimes(ttl, waitForSlot) {
  * Settings for SnowFlake.lease(): of a directory, or without one of a server or a LeaseStore.
  * @param isOfEnvironment whether the store is that of the environment, whose workerId is claimed, then
  */
-function readLeaseOptions(options = {}, directory, isOfEnvironment = false) {
+function readLeaseOptions(options = NONE, directory, isOfEnvironment = false) {
   const keys = OPTION_KEYS.filter((key) => !OWN_KEYS.includes(key));
   if (directory === undefined) keys.push(...STORE_KEYS);
   const given = optionsOf(options, 'options of SnowFlake.lease()', keys);
@@ -330,12 +336,12 @@ function readLeaseOptions(options = {}, directory, isOfEnvironment = false) {
     callTimeout: wholeNumber('callTimeout', callTimeout, 1, MAX_WAIT_MS),
   };
   const isClaim =
-    given.workerId !== undefined || (isOfEnvironment && process.env.workerId !== undefined);
+    given.workerId !== undefined || (isOfEnvironment && environmentOf('workerId') !== undefined);
   // A restarted container waits for its own dead self.
   if (isClaim && waitForSlot === undefined) leasing.wait = leasing.ttl + leasing.callTimeout;
   // This lease replaces the one in the environment.
   const { recording, ...settings } = readOptions(others, { isLeased: true, isClaim });
-  return { ...settings, leasing };
+  return ownOf({ ...settings, leasing });
 }
 
 module.exports = {

@@ -1,6 +1,7 @@
 'use strict';
 // Draws that wait in JavaScript: of nextIdAsync(), and of an instance with a clock of its own.
 
+const { ownOf } = require('../ids/properties.js');
 const native = require('../native.js');
 const time = require('../time.js');
 const { readClock } = require('./arguments.js');
@@ -38,7 +39,7 @@ function createOwnClock(channel, settings, reserved, drop, getReporter) {
     let waits = 0;
     for (; ; waits++) {
       const length = refill();
-      const refusal = length === 0 ? channel.refusal() : undefined;
+      const refusal = length === 0 ? ownOf(channel.refusal()) : undefined;
       if (refusal === undefined || !mayWaitFor(refusal, settings.maxWait - waits, settings)) {
         if (waits > 0) getReporter().noteWaits(reason, waits, waits, true);
         return waits > 0 ? -Math.abs(length) : length;

@@ -9,7 +9,9 @@ function filterErrors(filter) {
 }
 
 class SnowFlakeError extends Error {
-  constructor(code, message, { cause, retryAfterMs, holders } = {}) {
+  constructor(code, message, options) {
+    // Without a prototype: a property of a polluted Object.prototype is no option.
+    const { cause, retryAfterMs, holders } = { __proto__: null, ...options };
     super(shown.text(message), cause === undefined ? undefined : { cause: shown.cause(cause) });
     this.code = code;
     if (retryAfterMs !== undefined) this.retryAfterMs = retryAfterMs;

@@ -21,10 +21,10 @@ function readLayout(layout, epoch) {
     read = { ...layouts[layout] };
   } else {
     if (typeof layout !== 'object') throw configError(layoutText(layout, describe));
-    read = { ...propertiesOf(layout, 'layout', LAYOUT_KEYS, configError) };
-    const missing = LAYOUT_KEYS.filter((key) => read[key] === undefined);
+    const given = propertiesOf(layout, 'layout', LAYOUT_KEYS, configError);
+    const missing = LAYOUT_KEYS.filter((key) => given[key] === undefined);
     if (missing.length > 0) throw configError(`the layout lacks ${missing.join(', ')}`);
-    read.epoch = unixMs('epoch of the layout', read.epoch, configError);
+    read = { ...given, epoch: unixMs('epoch of the layout', given.epoch, configError) };
   }
   if (epoch !== undefined) read.epoch = unixMs('epoch', epoch, configError);
   if (LAYOUT_KEYS.every((key) => read[key] === lastRead[key])) return lastRead;

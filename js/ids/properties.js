@@ -15,6 +15,18 @@ function readAll(object, keys) {
   return properties;
 }
 
+/** A property of an application's object; undefined where only a polluted Object.prototype has it. */
+const propertyOf = (object, name) => readAll(object, [name])[name];
+
+/**
+ * A copy without a prototype, which no polluted Object.prototype adds to. For our own objects that lack some of the properties
+ * that are read of them: native ones, settings, and the rest of a destructuring.
+ */
+const ownOf = (object) => ({ __proto__: null, ...object });
+
+/** Default options: none. */
+const NONE = Object.freeze({ __proto__: null });
+
 /**
  * A copy of an application's object, each property read once.
  * @param ignored further keys that it may have
@@ -34,4 +46,4 @@ function copyOf(object, keys, ignored, what, toError, showName = show) {
   throw toError(`${what} has no ${showName(unknown)}. It knows ${keys.join(', ')}`);
 }
 
-module.exports = { copyOf, readAll };
+module.exports = { NONE, copyOf, ownOf, propertyOf, readAll };

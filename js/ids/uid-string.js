@@ -3,6 +3,7 @@
 
 const { argumentError, describe } = require('../errors.js');
 const { propertiesOf } = require('../checks.js');
+const { NONE } = require('./properties.js');
 
 /** Formats by time zone: creating one takes 50 us. */
 const formats = new Map();
@@ -28,7 +29,7 @@ function formatOf(timeZone) {
  * @param parsed the result of parse()
  * @param layout its bits between timestamp and sequence form one worker ID, as in UidGenerator
  */
-function uidString(parsed, layout, options = {}) {
+function uidString(parsed, layout, options = NONE) {
   const { timeZone = 'UTC' } = propertiesOf(options, 'options', ['timeZone'], argumentError);
   let format;
   try {

@@ -3,6 +3,7 @@
 // application's own register may return anything. Notes the store's clock.
 
 const { describe } = require('../errors.js');
+const { NONE, ownOf, propertyOf, readAll } = require('../ids/properties.js');
 const { storeFailure } = require('../stores/failures.js');
 const { hostMonotonic, runWithin, unixNow } = require('../time.js');
 const { CLOSE_MS, DESCRIBE_MS } = require('./timing.js');
@@ -19,7 +20,7 @@ const isNow = (value) => value === undefined || isTime(value);
  */
 function recordOf(value, key = '') {
   if (!isObject(value)) return undefined;
-  const { token, text } = value;
+  const { token, text } = readAll(value, ['token', 'text']);
   const isRecord = typeof token === 'string' && TOKEN.test(token) && typeof text === 'string';
   return isRecord ? [String(key), token, text] : undefined;
 }
@@ -43,9 +44,12 @@ function listedOf(records) {
 }
 
 const writtenOf = ({ isWritten, found }) => ({
+  __proto__: null,
   isWritten,
   records: isWritten === true ? [] : isWritten === false ? foundOf(found) : undefined,
 });
+
+const PROPERTIES = ['now', 'record', 'records', 'isWritten', 'found'];
 
 /** By function: what a reply must be, and what the machine takes, whose `records` are undefined if it is something else. */
 const REPLIES = {
@@ -72,14 +76,18 @@ const REPLIES = {
 function readReply(call, reply) {
   const [expected, read] = REPLIES[call];
   const isValue = call === 'now' || call === 'describeRun';
-  const taken = isObject(reply) === isValue ? {} : { now: reply?.now, ...read(reply) };
+  const own = isObject(reply) ? readAll(reply, PROPERTIES) : reply;
+  const isRight = isObject(reply) !== isValue;
+  const taken = isRight ? ownOf({ now: isValue ? undefined : own.now, ...read(own) }) : NONE;
   if (taken.records !== undefined && isNow(taken.now)) return taken;
   throw new Error(`it returned ${describe(reply)}; it must return ${expected}`);
 }
 
 /** Ends a register's connection, or gives that up after a time. */
 async function closeRegister(register) {
-  await runWithin(CLOSE_MS, async () => register.close?.()).catch(() => {});
+  await runWithin(CLOSE_MS, async () => propertyOf(register, 'close')?.call(register)).catch(
+    () => {},
+  );
 }
 
 class StoreCalls {
@@ -107,14 +115,15 @@ class StoreCalls {
    * Makes a call. Returns the reply as the machine takes it.
    * @param call as the machine names it. With `noteFault`, records of another format are noted there, and left out
    */
-  async make({ call, key, prefix, token, text, before, noteFault }, ms) {
+  async make(wanted, ms) {
+    const { call, key, prefix, token, text, before, noteFault } = ownOf(wanted);
     const send = async (signal) => {
       switch (call) {
         case 'write':
           return this.#register.write(key, { token, text }, before, { signal });
         case 'now':
         case 'describeRun':
-          return this.#register[call]({ signal });
+          return propertyOf(this.#register, call).call(this.#register, { signal });
         default:
           return this.#register[call](key ?? prefix, { signal, noteFault });
       }
@@ -125,12 +134,13 @@ class StoreCalls {
       readReply(call, await send(signal)),
     );
     if (now !== undefined) this.#noteTime(now, called.wall);
-    return { ...taken, now, called: called.monotonic };
+    return { __proto__: null, ...taken, now, called: called.monotonic };
   }
 
   /** Shows people that a process holds a slot, or without `holder` no longer does. Nothing waits for it, or depends on it. */
   show(slot, holder) {
-    const send = (signal) => this.#register.show?.(slot, holder, { signal });
+    const send = (signal) =>
+      propertyOf(this.#register, 'show')?.call(this.#register, slot, holder, { signal });
     this.#showing = this.#showing
       .then(
         () =>
@@ -163,7 +173,7 @@ class StoreCalls {
   }
 
   get #server() {
-    return this.#register.server ?? this.#register.name;
+    return propertyOf(this.#register, 'server') ?? this.#register.name;
   }
 
   async #within(call, ms, send) {

@@ -5,6 +5,7 @@
 
 const { moveChannel, openChannel, requestOf } = require('../channel.js');
 const { configError, describe, faultError, unwrap } = require('../errors.js');
+const { ownOf, propertyOf } = require('../ids/properties.js');
 const native = require('../native.js');
 const { sanitize } = require('../secrets.js');
 const { connect } = require('../stores/connect.js');
@@ -25,7 +26,7 @@ const timing = require('./timing.js');
 const warned = new Set();
 
 /** Of a call without a reply. */
-const FAILED = { called: 0 };
+const FAILED = Object.freeze({ __proto__: null, called: 0 });
 
 class StoreLease {
   #register;
@@ -58,6 +59,9 @@ class StoreLease {
   /** Owner and renewals of the slot in the last report. */
   #reported;
   channel;
+  /** Own properties, since another lease has these: somebody may have put others on Object.prototype. */
+  publish;
+  releaseAtExit;
 
   constructor(register, settings) {
     const { leasing } = settings;
@@ -65,15 +69,16 @@ class StoreLease {
     this.#settings = settings;
     this.#mayMerge = !leasing.inThread;
     this.#calls = new StoreCalls(register, leasing.callTimeout);
-    const own = { ...settings, scope: this.#scope() };
+    const own = { __proto__: null, ...settings, scope: this.#scope() };
     this.#machine = unwrap(
       native.openLease(requestOf(own, { isLeased: true }), {
+        __proto__: null,
         ...leasing,
         store: String(register.name),
         maxAhead: settings.maxAhead ?? 0,
         claim: settings.workerId,
         patience: timing.MAX_WAIT_CALLS * leasing.callTimeout,
-        mayForget: register.mayForget === true,
+        mayForget: propertyOf(register, 'mayForget') === true,
       }),
     );
   }
@@ -107,14 +112,14 @@ class StoreLease {
   /** The public `lease`. */
   report() {
     // As the page is now, before the next check.
-    const { ended, ...slot } = this.#read();
+    const { ended, ...slot } = ownOf(this.#read());
     const lost = this.#state === 'held' ? ended : this.#state === 'lost' ? this.#lost : undefined;
     const hasPassed = this.#state !== 'released' && unixNow() > slot.ceiling;
     const { skew } = this.#calls;
     return {
       store: sanitize(this.#register.name),
       ...slot,
-      ...(this.#register.scope === 'process' ? { expires: null } : {}),
+      ...(propertyOf(this.#register, 'scope') === 'process' ? { expires: null } : {}),
       state: lost === undefined ? (hasPassed ? 'expired' : this.#state) : 'lost',
       ...(lost === undefined ? {} : { lost }),
       ...(Math.abs(skew) > this.#settings.leasing.maxClockSkew
@@ -174,7 +179,8 @@ class StoreLease {
   /** A store that gives each process its own worker ID has no slots that processes share. */
   #scope() {
     const { scope } = this.#settings;
-    const { name, scope: only } = this.#register;
+    const { name } = this.#register;
+    const only = propertyOf(this.#register, 'scope');
     if (only !== 'process') return scope;
     if (scope !== 'host') return only;
     throw configError(`${name} gives each process its own worker ID: leave out scope 'host'`);
@@ -182,7 +188,7 @@ class StoreLease {
 
   /** Wants the worker ID that the store assigns, if it assigns any. */
   async #assign() {
-    if (this.#isAssigned || typeof this.#register.assign !== 'function') return;
+    if (this.#isAssigned || typeof propertyOf(this.#register, 'assign') !== 'function') return;
     const { layout, datacenterId, workerId, leasing } = this.#settings;
     if (workerId !== undefined) {
       throw configError(
@@ -228,10 +234,17 @@ class StoreLease {
     const { ttl, callTimeout } = this.#settings.leasing;
     const proof = monotonic() + ttl;
     const records = Math.max(deadline, proof) + callTimeout;
-    const deadlines = { join: Infinity, retry: records, lost: records, slot: deadline, proof };
+    const deadlines = {
+      __proto__: null,
+      join: Infinity,
+      retry: records,
+      lost: records,
+      slot: deadline,
+      proof,
+    };
     for (;;) {
       const command = await this.#perform(this.#machine.go(hostMonotonic()));
-      const { kind, until = kind, ms, fault } = command;
+      const { kind, until = kind, ms, fault } = ownOf(command);
       // 'wait': another process of the host has just renewed the slot.
       if (kind === 'held' || kind === 'wait') return this.#take(command);
       if (kind !== 'join' && this.#callFailure !== undefined) throw this.#callFailure;
@@ -251,13 +264,14 @@ class StoreLease {
   }
 
   /** Draws from the slot that the machine has, unless it does so already. */
-  #take({ isOwn }) {
+  #take(command) {
+    const { isOwn } = ownOf(command);
     const {
       owner,
       slot: { workerId },
     } = this.#machine.state();
     if (owner !== this.#owner) {
-      const settings = { ...this.#settings, workerId };
+      const settings = { __proto__: null, ...this.#settings, workerId };
       const { inThread } = this.#settings.leasing;
       const basis = { isLeased: true, inThread, lease: this.#machine };
       if (this.channel === undefined) this.channel = openChannel(settings, basis);
@@ -345,7 +359,7 @@ class StoreLease {
 
   async #conclude(command) {
     if (this.#state === 'released') return undefined;
-    const { kind, ms, fault } = command;
+    const { kind, ms, fault } = ownOf(command);
     if (kind === 'held' || kind === 'wait') {
       const wasLost = this.#state === 'lost';
       this.#take(command);
@@ -398,7 +412,7 @@ class StoreLease {
     warnOf(this.#register, {
       workerId,
       lost: this.#lost,
-      isShared: slot.scope === 'host',
+      isShared: ownOf(slot).scope === 'host',
       ...more,
     });
   }

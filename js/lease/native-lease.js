@@ -3,12 +3,15 @@
 
 const { createLeasePublisher } = require('../events.js');
 const { textOf } = require('../faults.js');
+const { ownOf } = require('../ids/properties.js');
 
 class NativeLease {
   #channel;
   #publishChange = createLeasePublisher();
   /** The last report, once released. */
   #last;
+  /** Native code renews early by itself. An own property: somebody may have put another on Object.prototype. */
+  wantRenewal;
 
   /** @param channel whose `lease()` returns a record */
   constructor(channel) {
@@ -22,7 +25,8 @@ class NativeLease {
   report() {
     if (this.#last !== undefined) return this.#last;
     const lease = this.#channel.lease();
-    return lease.failure ? { ...lease, failure: textOf(lease.failure) } : lease;
+    const { failure } = ownOf(lease);
+    return failure ? { ...lease, failure: textOf(failure) } : lease;
   }
 
   /** Publishes a report, now and after each renewal. */

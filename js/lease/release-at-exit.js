@@ -8,6 +8,7 @@
 // act as one, and listeners of `signal-exit`, which act only when alone, do not count as the application's.
 // After the release, this package removes its listeners and sends the signal again.
 
+const { propertyOf } = require('../ids/properties.js');
 const { monotonic, runWithin } = require('../time.js');
 const { EXIT_MS, SIGNAL_MS } = require('./timing.js');
 
@@ -85,7 +86,10 @@ function hasApplicationListener(signal) {
 
 /** The listeners of `signal-exit` 4 and 3, counted as the two count each other. */
 function countSignalExits() {
-  const emitters = [globalThis[Symbol.for('signal-exit emitter')], process.__signal_exit_emitter__];
+  const emitters = [
+    globalThis[Symbol.for('signal-exit emitter')],
+    propertyOf(process, '__signal_exit_emitter__'),
+  ];
   return emitters.reduce((sum, emitter) => sum + (Number(emitter?.count) || 0), 0);
 }
 

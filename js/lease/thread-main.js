@@ -5,15 +5,20 @@
 const { parentPort, workerData } = require('node:worker_threads');
 
 const { describe } = require('../errors.js');
+const { ownOf } = require('../ids/properties.js');
 const { takeByUrl } = require('./lease.js');
 
 async function runLease({ url, settings, isReleased }) {
   let lease;
   try {
     const publish = (report) => parentPort.postMessage({ report });
-    lease = await takeByUrl(new URL(url), settings, publish);
+    lease = await takeByUrl(new URL(url), ownOf(settings), publish);
   } catch (failure) {
-    const { code = 'ERR_SNOWFLAKE_STORE', message = describe(failure), holders } = failure;
+    const {
+      code = 'ERR_SNOWFLAKE_STORE',
+      message = describe(failure),
+      holders,
+    } = ownOf({ ...failure, message: failure.message });
     parentPort.postMessage({ refused: { code, message, holders } });
     parentPort.close();
     return;

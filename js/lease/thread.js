@@ -6,6 +6,7 @@
 const { isBundled } = require('../addon.js');
 const { moveChannel, openChannel } = require('../channel.js');
 const { SnowFlakeError, configError, describe } = require('../errors.js');
+const { ownOf } = require('../ids/properties.js');
 const { clearTimeout, setTimeout, unixNow } = require('../time.js');
 const atExit = require('./release-at-exit.js');
 const { RESTART_MS, THREAD_MS } = require('./timing.js');
@@ -45,6 +46,9 @@ class ThreadLease {
   #report;
   #released;
   #onChange;
+  /** Own properties: somebody may have put others on Object.prototype. */
+  publish;
+  wantRenewal;
   /** 1 after the thread has released its slot. */
   #isReleased = new Int32Array(new SharedArrayBuffer(4));
 
@@ -160,14 +164,15 @@ class ThreadLease {
     if (this.#released === undefined) this.#start().catch(() => {});
   }
 
-  #receive({ refused, report }) {
+  #receive(message) {
+    const { refused, report } = ownOf(message);
     if (refused) {
       const { code, message, holders } = refused;
       throw new SnowFlakeError(code, message, { holders });
     }
     if (this.#released !== undefined) return;
     const { workerId } = report.slot;
-    const settings = { ...this.#settings, workerId };
+    const settings = { __proto__: null, ...this.#settings, workerId };
     if (this.#channel === undefined) {
       this.#channel = openChannel(settings, { ofThread: true });
     } else if (workerId !== this.workerId || report.owner !== this.#report.owner) {

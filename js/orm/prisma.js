@@ -6,13 +6,14 @@
 
 const { configError, describe, invalidId } = require('../errors.js');
 const { optionsOf } = require('../checks.js');
+const { NONE } = require('../ids/properties.js');
 const { SnowFlake } = require('../snowflake.js');
 const { checkTextIds } = require('./text-ids.js');
 
 /** The method that draws an ID, by the type of its field. */
 const METHODS = { BigInt: 'nextId', String: 'nextIdString' };
 
-function withSnowFlake(options = {}) {
+function withSnowFlake(options = NONE) {
   const { flake = SnowFlake, models } = optionsOf(options, 'options of withSnowFlake()', [
     'flake',
     'models',

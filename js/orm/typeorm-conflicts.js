@@ -7,6 +7,7 @@
 // the entities' IDs, and for rows with the values of the conflict's columns.
 
 const { isSnowFlakeColumn } = require('./typeorm-columns.js');
+const { NONE } = require('../ids/properties.js');
 
 /** Wraps InsertQueryBuilder's execute(). */
 function reportingRealIds(execute) {
@@ -120,7 +121,7 @@ class MeetingInsert {
       this.#ids = idsOf(this.#rows, key, drawn);
       // TypeORM takes the first rows for those of the first entities.
       const byId = new Map(this.#rows.map((row) => [String(row[key]), row]));
-      result.raw = this.#ids.map((id) => byId.get(id) ?? {});
+      result.raw = this.#ids.map((id) => (byId.has(id) ? byId.get(id) : {}));
     }
     await this.#lookUp(drawn);
     // Without RETURNING, TypeORM loads defaults by the ID, and throws if there is none.
@@ -172,7 +173,7 @@ class MeetingInsert {
 
   /** The columns whose values make an upsert meet a row. None if they are unknown. */
   #conflictColumns() {
-    const { conflict } = this.#builder.expressionMap.onUpdate ?? {};
+    const { conflict } = this.#builder.expressionMap.onUpdate ?? NONE;
     if (!Array.isArray(conflict)) return [];
     const columns = conflict.map((name) => this.#metadata.findColumnWithDatabaseName(name));
     return columns.includes(undefined) ? [] : columns;

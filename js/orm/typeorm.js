@@ -7,6 +7,7 @@
 
 const { configError, describe, needsPackage } = require('../errors.js');
 const { optionsOf } = require('../checks.js');
+const { NONE } = require('../ids/properties.js');
 const { SnowFlakeTransformer, holdsId, prepareColumn } = require('./typeorm-columns.js');
 const { reportingRealIds } = require('./typeorm-conflicts.js');
 const { columnTypeFor, isSqlite, readIntegersExactly } = require('./typeorm-sqlite.js');
@@ -28,7 +29,7 @@ const ROUNDING_OPTIONS = [
   { option: 'supportBigNumbers', value: false, fix: 'supportBigNumbers: true' },
 ];
 
-function PrimarySnowFlakeColumn(options = {}) {
+function PrimarySnowFlakeColumn(options = NONE) {
   const {
     name,
     comment,

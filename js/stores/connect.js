@@ -10,6 +10,7 @@ const { noteClient } = require('../causes.js');
 const { SnowFlakeError, configError, needsPackage } = require('../errors.js');
 const { learn } = require('../secrets.js');
 const { runWithin, untilAborted } = require('../time.js');
+const { ownOf, propertyOf } = require('../ids/properties.js');
 const { etcd } = require('./etcd.js');
 const { storeFailure } = require('./failures.js');
 const { mysql } = require('./mysql.js');
@@ -128,7 +129,7 @@ async function connectMysql(url, { own, options, server }) {
       return await (await opening).query(...values);
     } catch (failure) {
       // And not the one that has taken its place, if another call has dropped it.
-      if (failure.fatal) own.destroy();
+      if (propertyOf(failure, 'fatal')) own.destroy();
       throw failure;
     }
   };
@@ -234,7 +235,8 @@ async function connect(url) {
 const CALLS = ['read', 'write', 'list', 'now', 'describeRun'];
 
 /** A register whose calls drop the connection when their signal aborts, and end when it closes. */
-function guardCalls({ store, received, connected, causeOf, drop, end }, server) {
+function guardCalls(connection, server) {
+  const { store, received, connected, causeOf, drop, end } = ownOf(connection);
   /** Until the next close. */
   let life = new AbortController();
 

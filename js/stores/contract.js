@@ -9,6 +9,8 @@ const { randomBytes } = require('node:crypto');
 const { describe, test } = require('node:test');
 const { setImmediate: turn, setTimeout: pause } = require('node:timers/promises');
 
+const { NONE } = require('../ids/properties.js');
+
 const WRITERS = 32;
 /** Registers that the writers share, each with connections of its own. */
 const REGISTERS = 4;
@@ -573,7 +575,7 @@ const sorted = (records) => [...records].sort(([a], [b]) => (a < b ? -1 : 1));
 let namespaces = 0;
 
 /** Runs one check in a namespace of its own, and closes its registers. */
-async function runCheck(title, open, options = {}) {
+async function runCheck(title, open, options = NONE) {
   const { limit = 60_000 } = options;
   const namespace = `contract-${process.pid.toString(36)}-${Date.now().toString(36)}-${namespaces++}`;
   const opened = [];
@@ -590,7 +592,7 @@ async function runCheck(title, open, options = {}) {
   }
 }
 
-function registerContract(name, open, options = {}) {
+function registerContract(name, open, options = NONE) {
   describe(name, { concurrency: options.concurrency ?? 4 }, () => {
     for (const title of TITLES) {
       const need = NEEDS[title];

@@ -7,6 +7,7 @@
 
 const { noteClient } = require('../causes.js');
 const { configError, describe } = require('../errors.js');
+const { NONE, ownOf, propertyOf } = require('../ids/properties.js');
 const { forget, learnPassword } = require('../secrets.js');
 const { clearTimeout, setTimeout } = require('../time.js');
 const { readLogin } = require('./options.js');
@@ -37,7 +38,7 @@ function readEndpoints(urls) {
       return {};
     }
   });
-  const { protocol } = endpoints[0] ?? {};
+  const { protocol } = endpoints[0] ?? NONE;
   const isRight = (url) => url.protocol === protocol && /^https?:$/.test(protocol);
   const wrong = endpoints.findIndex((url) => !isRight(url));
   if (endpoints.length > 0 && wrong < 0) return endpoints;
@@ -54,7 +55,7 @@ function readAccess([first, ...others], { user, password }) {
   }
   let ofUrl;
   try {
-    ofUrl = loginOf(first);
+    ofUrl = ownOf(loginOf(first));
   } catch {
     throw configError('etcd(): user and password of the URL are not percent-encoded');
   }
@@ -64,7 +65,7 @@ function readAccess([first, ...others], { user, password }) {
 /** The options of node:tls for a request. Errors of TLS quote a passphrase of a wrong type. */
 async function readTls(tls) {
   const options = typeof tls === 'function' ? await tls() : tls;
-  const { passphrase } = options ?? {};
+  const { passphrase } = options ?? NONE;
   if (['string', 'number'].includes(typeof passphrase)) learnPassword(String(passphrase));
   return options;
 }
@@ -93,7 +94,7 @@ async function send(request, url, { limit, text, ...options }) {
       }
     }
     const reply = String(Buffer.concat(chunks));
-    return { status: response.statusCode, date: response.headers.date, text: reply };
+    return { status: response.statusCode, date: propertyOf(response.headers, 'date'), text: reply };
   } finally {
     clearTimeout(timer);
   }
@@ -118,11 +119,12 @@ function parse({ status, text }) {
  * A client of the endpoints.
  * @param options user, password and tls, as in etcd.d.ts
  */
-function createClient(urls, { tls, ...given }) {
+function createClient(urls, options) {
+  const { tls, ...given } = ownOf(options);
   const endpoints = readEndpoints(urls);
   const isTls = endpoints[0].protocol === 'https:';
   const transport = isTls ? require('node:https') : require('node:http');
-  const { user, password } = readAccess(endpoints, given);
+  const { user, password } = ownOf(readAccess(endpoints, ownOf(given)));
   if (tls !== undefined && !isTls) throw configError('etcd(): tls needs https: URLs');
   if (tls !== undefined && (tls === null || !['object', 'function'].includes(typeof tls))) {
     // Without its value, which may be a key.
@@ -165,7 +167,8 @@ function createClient(urls, { tls, ...given }) {
         throw Object.assign(new Error(`etcd returned ${status}: ${message}`), { status });
       } catch (failure) {
         noteClient(failure);
-        const isRefusal = failure.status < 500 && !ANOTHER_ENDPOINT.test(failure.message);
+        const isRefusal =
+          propertyOf(failure, 'status') < 500 && !ANOTHER_ENDPOINT.test(failure.message);
         if (!isRefusal && current === used) current = (used + 1) % endpoints.length;
         if (isRefusal || left === 0 || signal?.aborted) throw failure;
       }

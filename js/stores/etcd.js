@@ -10,6 +10,7 @@
 // Reads are linearizable: etcd's default, which a request must not turn off. Its members must keep what they have
 // confirmed: no `--unsafe-no-fsync`.
 
+const { ownOf } = require('../ids/properties.js');
 const { createClient } = require('./etcd-client.js');
 const { readOptions } = require('./options.js');
 const { createRegister, decode, encode } = require('./register.js');
@@ -27,7 +28,8 @@ function etcd(urls, options) {
   const keyOf = (key) => toBase64(root + key);
 
   /** The records of a reply to a range, by key. */
-  const recordsOf = ({ kvs = [] }) => {
+  const recordsOf = (reply) => {
+    const { kvs = [] } = ownOf(reply);
     const pairs = kvs.map((kv) => [toText(kv.key).slice(root.length), toText(kv.value)]);
     return new Map(pairs.map(([key, stored]) => [key, decode(name, key, stored)]));
   };
@@ -65,7 +67,8 @@ function etcd(urls, options) {
       const success = [{ request_put: { key: keyOf(key), value: toBase64(encode(record)) } }];
       const failure = [{ request_range: { key: keyOf(key) } }];
       const answer = await post('/v3/kv/txn', { compare, success, failure }, signal);
-      const { succeeded, responses } = answer.reply;
+      // etcd leaves out what is false.
+      const { succeeded, responses } = ownOf(answer.reply);
       const now = timeOf(answer);
       if (succeeded) return { isWritten: true, now };
       return { isWritten: false, found: recordsOf(responses[0].response_range).get(key), now };

@@ -5,6 +5,7 @@
 const { noteClient } = require('../causes.js');
 const { SnowFlakeError, describe, faultError } = require('../errors.js');
 const { CallTimeout } = require('../time.js');
+const { ownOf, propertyOf, readAll } = require('../ids/properties.js');
 
 /** A user without a right. */
 const DENIED = {
@@ -113,9 +114,11 @@ function rootOf(failure) {
   let root = failure;
   for (let n = 0; n < MOST_CAUSES; n++) {
     // An AggregateError of connecting to each address of a host; its own message may be empty.
-    if (Array.isArray(root?.errors) && root.errors.length > 0) return root.errors[0];
-    if (root?.code !== undefined || !(root?.cause instanceof Error)) return root;
-    root = root.cause;
+    if (Object(root) !== root) return root;
+    const { errors, code, cause } = readAll(root, ['errors', 'code', 'cause']);
+    if (Array.isArray(errors) && errors.length > 0) return errors[0];
+    if (code !== undefined || !(cause instanceof Error)) return root;
+    root = cause;
   }
   return root;
 }
@@ -146,12 +149,16 @@ function wordFailure(server, call, failure) {
   if (failure instanceof SnowFlakeError) return failure;
   const root = rootOf(failure);
   const [text, ...quote] = explain(server, call, root, failure);
-  const hasCode = typeof root?.code === 'string' && /^[A-Z0-9_]{3,40}$/.test(root.code);
-  const message = hasCode ? text.replace(': ', ` (${root.code}): `) : text;
+  const code = codeOf(root);
+  const hasCode = typeof code === 'string' && /^[A-Z0-9_]{3,40}$/.test(code);
+  const message = hasCode ? text.replace(': ', ` (${code}): `) : text;
   return new SnowFlakeError('ERR_SNOWFLAKE_STORE', [message, ...quote].join('. '), {
     cause: failure,
   });
 }
+
+/** The code of an error; undefined if it has none, or is none. */
+const codeOf = (failure) => (Object(failure) === failure ? propertyOf(failure, 'code') : undefined);
 
 /** The most characters of a code or message that PHASES look at. */
 const MOST_READ = 1000;
@@ -166,8 +173,11 @@ function explain(server, call, root, failure) {
     ];
   }
   const text = describe(root);
-  const [code, message] = [startOf(root?.code), startOf(root?.message)];
-  const phase = PHASES.find(({ codes, messages }) => codes?.test(code) || messages?.test(message));
+  const [code, message] = [startOf(codeOf(root)), startOf(root?.message)];
+  const phase = PHASES.find((each) => {
+    const { codes, messages } = ownOf(each);
+    return codes?.test(code) || messages?.test(message);
+  });
   if (phase === undefined) return [`${server} failed to ${ACTIONS[call] ?? call}: ${text}`];
   const said =
     phase === DENIED && failure instanceof TableFailure

@@ -3,6 +3,7 @@
 
 const { configError, describe } = require('../errors.js');
 const { optionsOf } = require('../checks.js');
+const { NONE } = require('../ids/properties.js');
 const { learnPassword } = require('../secrets.js');
 const { ignoreErrors } = require('./sockets.js');
 
@@ -16,7 +17,7 @@ const MOST_OF_SCHEMA = 63;
  * The options of a store, each read once: its namespace, 'default' if there is none, and others.
  * @param names of all options
  */
-function readOptions(options = {}, names = ['namespace'], what = 'options of the store') {
+function readOptions(options = NONE, names = ['namespace'], what = 'options of the store') {
   const given = optionsOf(options, what, names);
   const { namespace = 'default', schema } = given;
   if (typeof namespace !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(namespace)) {
@@ -31,7 +32,7 @@ function readOptions(options = {}, names = ['namespace'], what = 'options of the
       `schema must be a name of 1 to ${MOST_OF_SCHEMA} bytes, without '?' and '\\0'; it is ${describe(schema)}`,
     );
   }
-  return { ...given, namespace };
+  return { __proto__: null, ...given, namespace };
 }
 
 /** A store's name: its kind, the schema that it was given, and its namespace or table. */

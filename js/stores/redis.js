@@ -12,6 +12,7 @@
 const { ofClient } = require('./failures.js');
 const { checkClient, readOptions } = require('./options.js');
 const { createRegister, decode, encode } = require('./register.js');
+const { NONE } = require('../ids/properties.js');
 
 /** The application may select another database on its connection. A script's own selection ends with it. */
 const SELECT = `
@@ -63,7 +64,7 @@ function redis(client, options, isOurs = false) {
     } catch (failure) {
       // Redis before 6.2, or a user without the right. Only ioredis knows which database is selected now.
       if (!/^(NOPERM|ERR unknown)/i.test(failure.message)) throw failure;
-      const { condition, options = {} } = client;
+      const { condition, options = NONE } = client;
       return String(condition?.select ?? options.database ?? options.db ?? 0);
     }
   }

@@ -4,6 +4,7 @@
 
 const { describe } = require('../errors.js');
 const { formatConflict, ofClient } = require('./failures.js');
+const { ownOf } = require('../ids/properties.js');
 const { untilAborted } = require('../time.js');
 
 /** A record as one value of a store. The token comes first, so that a store can compare it alone. */
@@ -20,9 +21,10 @@ function decode(name, key, stored) {
 
 /** A record that was read. A fault is thrown, or noted where the caller goes on without that record. */
 function sound(record, key, noteFault) {
-  if (record?.fault === undefined) return record;
-  if (noteFault === undefined) throw record.fault;
-  noteFault(key, record.fault);
+  const { fault } = ownOf(record);
+  if (fault === undefined) return record;
+  if (noteFault === undefined) throw fault;
+  noteFault(key, fault);
   return undefined;
 }
 
@@ -31,17 +33,9 @@ function sound(record, key, noteFault) {
  * @param notesErrors what they throw is the application's, but for the errors that they note as a client's
  * @param rest `name`, `mayForget` and `close` of the register
  */
-function createRegister({
-  read,
-  write,
-  list,
-  now,
-  notesErrors,
-  describeRun,
-  show,
-  namespaces,
-  ...rest
-}) {
+function createRegister(adapter) {
+  const { read, write, list, now, notesErrors, describeRun, show, namespaces, ...rest } =
+    ownOf(adapter);
   const bounded = (call) => {
     const noted = notesErrors ? call : ofClient(call);
     return async (...values) => {
@@ -54,11 +48,13 @@ function createRegister({
     ...rest,
     async read(key, options) {
       const { record, ...rest } = await readAny(key, options);
-      return { ...rest, record: sound(record, key, options.noteFault) };
+      return { ...rest, record: sound(record, key, ownOf(options).noteFault) };
     },
     async list(prefix, options) {
       const { records, ...rest } = await listAny(prefix, options);
-      const all = [...records].filter(([key, record]) => sound(record, key, options.noteFault));
+      const all = [...records].filter(([key, record]) =>
+        sound(record, key, ownOf(options).noteFault),
+      );
       return { ...rest, records: new Map(all) };
     },
     now: bounded(now),
@@ -68,7 +64,7 @@ function createRegister({
     ...(namespaces && { namespaces: bounded(namespaces) }),
     write: bounded(async (key, record, before, signal) => {
       const reply = await write(key, record, before, signal);
-      const found = sound(reply.found, key);
+      const found = sound(ownOf(reply).found, key);
       if (found?.token !== record.token || found.text !== record.text) return reply;
       return { isWritten: true, now: reply.now };
     }),

@@ -3,6 +3,7 @@
 // events of its socket, and may report an error when nobody listens any more: both would end the process.
 
 const { SnowFlakeError } = require('../errors.js');
+const { NONE, propertyOf } = require('../ids/properties.js');
 
 /**
  * The most bytes that a server may send within a call. A list of all slots is the longest reply: some 80,000 of them, 40,000
@@ -22,7 +23,7 @@ const ignore = () => {};
  */
 function ignoreErrors(emitter) {
   // Not each object that has a client's methods emits events.
-  const listeners = emitter.listeners?.('error') ?? [ignore];
+  const listeners = propertyOf(emitter, 'listeners')?.call(emitter, 'error') ?? [ignore];
   if (!listeners.includes(ignore)) emitter.on('error', ignore);
   return emitter;
 }
@@ -106,7 +107,7 @@ function guardSocket(socket, received) {
  * @param server its name in errors
  */
 async function guardCall(server, { connection }, call) {
-  const { stream } = connection ?? {};
+  const { stream } = connection ?? NONE;
   if (stream === undefined || guarded.has(stream)) return call();
   const received = new Received(server);
   const end = guardSocket(stream, received);
@@ -132,7 +133,7 @@ function guardStream(client, received) {
     }
     stream = next;
   };
-  guard(client.stream);
+  guard(propertyOf(client, 'stream'));
   Object.defineProperty(client, 'stream', {
     __proto__: null,
     configurable: true,

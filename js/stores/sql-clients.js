@@ -16,6 +16,7 @@ const { promisify } = require('node:util');
 
 const { configError } = require('../errors.js');
 const { untilAborted } = require('../time.js');
+const { propertyOf, readAll } = require('../ids/properties.js');
 const { guardCall, ignoreErrors } = require('./sockets.js');
 
 function uncommittedError(name) {
@@ -108,10 +109,12 @@ const statuses = new WeakMap();
 
 /** 'I' outside a transaction, 'T' or 'E' inside; undefined or null before the first reply. */
 function statusOf(connection) {
-  if (connection.getTransactionStatus !== undefined) return connection.getTransactionStatus();
+  const ask = propertyOf(connection, 'getTransactionStatus');
+  if (ask !== undefined) return ask.call(connection);
   if (!statuses.has(connection)) {
     statuses.set(connection, undefined);
-    connection.connection?.on('readyForQuery', ({ status }) => statuses.set(connection, status));
+    const wire = propertyOf(connection, 'connection');
+    wire?.on('readyForQuery', ({ status }) => statuses.set(connection, status));
   }
   return statuses.get(connection);
 }
@@ -144,11 +147,15 @@ function queryPostgres(name, client, request) {
       return rows;
     };
     // Of pg, only a Pool has totalCount.
-    if (request !== undefined || typeof client.totalCount === 'number') {
+    if (request !== undefined || typeof propertyOf(client, 'totalCount') === 'number') {
       return onPool(pool, signal, run);
     }
     // It would keep the query until then.
-    if (client._connected === false && client._connecting === false) {
+    const { _connected: isConnected, _connecting: isConnecting } = readAll(client, [
+      '_connected',
+      '_connecting',
+    ]);
+    if (isConnected === false && isConnecting === false) {
       throw configError(
         'the Client of pg is not connected: await client.connect() first, or pass a Pool',
       );
@@ -174,9 +181,9 @@ const promised = (connection) => ({
  * @returns of a change as many rows as it has changed, with `insertId`
  */
 function queryMysql(name, client, request) {
-  const own = typeof client.promise === 'function' ? client.promise() : client;
+  const own = typeof propertyOf(client, 'promise') === 'function' ? client.promise() : client;
   // The application uses a connection meanwhile.
-  const isShared = request === undefined && typeof own.getConnection !== 'function';
+  const isShared = request === undefined && typeof propertyOf(own, 'getConnection') !== 'function';
   const pool = {
     server: 'MySQL',
     pool: client,

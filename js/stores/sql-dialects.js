@@ -3,6 +3,12 @@
 
 const { argumentError, configError, describe } = require('../errors.js');
 const { readOptions } = require('./options.js');
+const { NONE, propertyOf } = require('../ids/properties.js');
+
+/** Whether a server's error has this code, or this number. */
+const isError = (failure, code, errno) =>
+  propertyOf(failure, 'code') === code ||
+  (errno !== undefined && propertyOf(failure, 'errno') === errno);
 
 /** Of binary columns, which compare as bytes whatever the database's collation is. */
 const BINARY = {
@@ -35,9 +41,9 @@ const DIALECTS = {
     lock: ' FOR UPDATE',
     unlessExists: ' ON CONFLICT DO NOTHING',
     hasReturning: true,
-    isMissing: ({ code }) => code === '42P01',
+    isMissing: (failure) => isError(failure, '42P01'),
     // Serialization failure and deadlock.
-    isConflict: ({ code }) => code === '40001' || code === '40P01',
+    isConflict: (failure) => isError(failure, '40001') || isError(failure, '40P01'),
   },
   mysql: {
     ...BINARY,
@@ -59,9 +65,9 @@ const DIALECTS = {
     // INSERT IGNORE would cut values, too.
     unlessExists: '',
     hasReturning: false,
-    isDuplicate: ({ code, errno }) => code === 'ER_DUP_ENTRY' || errno === 1062,
-    isMissing: ({ code, errno }) => code === 'ER_NO_SUCH_TABLE' || errno === 1146,
-    isConflict: ({ code, errno }) => code === 'ER_LOCK_DEADLOCK' || errno === 1213,
+    isDuplicate: (failure) => isError(failure, 'ER_DUP_ENTRY', 1062),
+    isMissing: (failure) => isError(failure, 'ER_NO_SUCH_TABLE', 1146),
+    isConflict: (failure) => isError(failure, 'ER_LOCK_DEADLOCK', 1213),
   },
   sqlite: {
     ...BINARY,
@@ -113,7 +119,7 @@ const TYPEORM = {
 
 /** The type of a TypeORM DataSource, and its dialect. */
 function dialectOf(dataSource) {
-  const { type } = dataSource.options ?? {};
+  const { type } = dataSource.options ?? NONE;
   if (Object.hasOwn(TYPEORM, type)) return { type, dialect: TYPEORM[type] };
   const known = Object.keys(TYPEORM).join(', ');
   throw configError(

@@ -13,6 +13,7 @@
 // later. It is created at the first record that has no predecessor, and nowhere else.
 
 const { SnowFlakeError } = require('../errors.js');
+const { ownOf } = require('../ids/properties.js');
 const { TableFailure } = require('./failures.js');
 const { nameOf, readOptions } = require('./options.js');
 const { createRegister, decode } = require('./register.js');
@@ -40,10 +41,15 @@ function sqlRegister(kind, dialect, options, queryOf) {
   const { namespace, schema } = readOptions(options, names);
   const name = nameOf(kind, schema, namespace);
   const query = queryOf(name);
-  const { now, isConflict, isMissing, isDuplicate, hasReturning, ...differing } = DIALECTS[dialect];
-  const { toColumn, startsWith, lock, unlessExists, describeRun } = differing;
+  const { now, isConflict, isMissing, isDuplicate, hasReturning, ...differing } = ownOf(
+    DIALECTS[dialect],
+  );
+  const { toColumn, startsWith, lock, unlessExists, describeRun } = ownOf(differing);
   const returning = hasReturning ? ` RETURNING ${now} AS now` : '';
-  const timeOf = (row) => (row?.now === undefined ? undefined : Number(row.now));
+  const timeOf = (row) => {
+    const { now } = ownOf(row);
+    return now === undefined ? undefined : Number(now);
+  };
 
   async function run(text, values, signal) {
     for (let tries = 1; ; tries++) {

@@ -2,6 +2,7 @@
 // Checks the options of a server's URL. Clients ignore options that they do not know, and connect without TLS where one
 // of TLS is misspelt: the password would cross the network in clear text.
 
+const { environmentOf } = require('../environment.js');
 const { configError } = require('../errors.js');
 const { isSecretOption } = require('../secrets.js');
 const { productOf, serverOf } = require('./url.js');
@@ -114,7 +115,7 @@ function checkOptions(url) {
     const values = searchParams.getAll(name);
     const isList = ofClient === FILES && name === 'host';
     if (values.length > 1 && !isList) throw configError(`${where} has the option '${name}' twice`);
-    if (url[PARTS[name]])
+    if (Object.hasOwn(PARTS, name) && url[PARTS[name]])
       throw configError(`${where} has the option '${name}' and a ${name}: remove one`);
     if (values.includes('') || !values.every(check)) {
       throw configError(
@@ -130,9 +131,9 @@ function checkSslMode(where, searchParams) {
   if (searchParams.has('ssl') && searchParams.has('sslmode')) {
     throw configError(`${where} has both 'ssl' and 'sslmode': remove one`);
   }
-  const { PGSSLMODE } = process.env;
-  if (searchParams.has('ssl') || searchParams.has('sslmode') || !PGSSLMODE) return;
-  if (SSL_MODES(PGSSLMODE)) return;
+  const mode = environmentOf('PGSSLMODE');
+  if (searchParams.has('ssl') || searchParams.has('sslmode') || !mode) return;
+  if (SSL_MODES(mode)) return;
   throw configError(`PGSSLMODE must be ${SSL_MODES.expected}, or ${where} must have 'sslmode'`);
 }
 

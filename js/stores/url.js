@@ -2,6 +2,7 @@
 // Reads the URL of a lease's store. Opens nothing.
 
 const { schemeRemedy } = require('../checks.js');
+const { environmentOf } = require('../environment.js');
 const { configError, describe } = require('../errors.js');
 const { SERVER } = require('../secrets.js');
 
@@ -37,10 +38,8 @@ function namesServer(text) {
 
 /** SNOWDRIFT_LEASE if it names a server and SNOWDRIFT_STATE is not set. */
 function environmentServer() {
-  const { SNOWDRIFT_LEASE, SNOWDRIFT_STATE } = process.env;
-  return namesServer(SNOWDRIFT_LEASE) && SNOWDRIFT_STATE === undefined
-    ? SNOWDRIFT_LEASE
-    : undefined;
+  const lease = environmentOf('SNOWDRIFT_LEASE');
+  return namesServer(lease) && environmentOf('SNOWDRIFT_STATE') === undefined ? lease : undefined;
 }
 
 /** Whether a URL has a scheme of SCHEMES. */

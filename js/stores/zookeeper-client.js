@@ -4,7 +4,9 @@
 const { readFileSync } = require('node:fs');
 
 const { loadAddon } = require('../addon.js');
+const { environmentOf } = require('../environment.js');
 const { configError, describe, needsPackage } = require('../errors.js');
+const { NONE, ownOf } = require('../ids/properties.js');
 const { SERVER } = require('../secrets.js');
 const { readLogin } = require('./options.js');
 
@@ -41,7 +43,7 @@ function trustedByNode() {
   if (tls.getCACertificates !== undefined) return tls.getCACertificates('default').join('\n');
   let extra = '';
   try {
-    extra = readFileSync(process.env.NODE_EXTRA_CA_CERTS, 'utf8');
+    extra = readFileSync(environmentOf('NODE_EXTRA_CA_CERTS'), 'utf8');
   } catch {
     // There are none. Of a file that cannot be read, Node has warned.
   }
@@ -77,8 +79,9 @@ function readTls(tls) {
  * @param options user, password and tls, as in zookeeper.d.ts
  * @param prepare is called with each new session
  */
-function createClient(ensemble, { tls, ...login }, prepare) {
-  const { user, password } = readLogin('zookeeper()', login);
+function createClient(ensemble, options, prepare) {
+  const { tls, ...login } = ownOf(options);
+  const { user, password } = ownOf(readLogin('zookeeper()', ownOf(login)));
   if (user?.includes(':')) throw configError("zookeeper(): user must not contain ':'");
   checkEnsemble(ensemble);
   const given = tls === undefined || typeof tls === 'function' ? undefined : readTls(tls);
@@ -118,7 +121,7 @@ function createClient(ensemble, { tls, ...login }, prepare) {
         if (connecting === before) connecting = undefined;
         connecting ??= connect(current);
         open = await connecting;
-      } else if (Object.keys(used ?? {}).some((name) => used[name] !== current[name])) {
+      } else if (Object.keys(used ?? NONE).some((name) => used[name] !== current[name])) {
         // For its next connection.
         open.renewCertificates(current);
         used = current;

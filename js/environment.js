@@ -1,0 +1,19 @@
+'use strict';
+// The environment of the calling thread. The only reader of process.env: `process.env[name]` also finds a property of
+// a polluted Object.prototype, which nobody has set.
+
+/** The text of a variable; undefined if it is not set. */
+function environmentOf(name) {
+  const { env } = process;
+  return Object.hasOwn(env, name) ? env[name] : undefined;
+}
+
+/** The names of all variables. */
+const environmentNames = () => Object.keys(process.env);
+
+/** For this process, and those that it starts. */
+function setEnvironment(name, text) {
+  process.env[name] = text;
+}
+
+module.exports = { environmentNames, environmentOf, setEnvironment };
