@@ -8,6 +8,9 @@ const { AbortController } = globalThis;
 
 const { now } = Date;
 
+/** Not by `process.versions.bun`, which Object.prototype may have. */
+const isRuntime = (name) => Object.hasOwn(process.versions, name);
+
 /** Whether Date.now is no fake of a test framework, which may stand still. */
 const isNative = /\[native code\]/.test(Function.prototype.toString.call(now));
 
@@ -18,8 +21,7 @@ const unixNow = isNative ? now : () => Date.now();
  * As unixNow(), for blocks of IDs that live as long as its ms. Undefined where it may be, or become, a fake
  * that stands still: Date.now of a test framework, or Bun's, which `setSystemTime` sets.
  */
-const isBun = Object.hasOwn(process.versions, 'bun');
-const blockNow = isNative && !isBun ? now : undefined;
+const blockNow = isNative && !isRuntime('bun') ? now : undefined;
 
 // The global `performance` would take 2 ms to load.
 const { bigint: monotonicNs } = process.hrtime;
@@ -37,7 +39,7 @@ const found = { setTimeout: timers.setTimeout, clearTimeout: timers.clearTimeout
 /** The real ones, once they are known. */
 let real;
 
-const isNode = process.versions.bun === undefined && process.versions.deno === undefined;
+const isNode = !isRuntime('bun') && !isRuntime('deno');
 
 /** How many timers Node has. */
 const countTimers = () =>
