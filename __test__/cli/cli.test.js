@@ -502,9 +502,12 @@ test('a password comes from the environment or a file; one in an argument is war
     for (const [args, said] of [
       [['slots', url, '--lease-file', file], /leave out the other one/],
       [['next', '--lease', url, '--lease-file', file], /leave out the other one/],
-      [['slots', '--lease-file', join(folder, 'absent')], /cannot read .*absent' \(ENOENT\)/],
-      [['slots', '--lease-file', empty], /the file of --lease-file, '.*empty', is empty$/m],
-      [['serve', ...node, '--token-file', empty], /the file of --token-file, '.*', is empty$/m],
+      [
+        ['slots', '--lease-file', join(folder, 'absent')],
+        /cannot read .*absent' of --lease-file \(ENOENT\): check/,
+      ],
+      [['slots', '--lease-file', empty], /the file '.*empty' of --lease-file is empty$/m],
+      [['serve', ...node, '--token-file', empty], /the file '.*' of --token-file is empty$/m],
     ]) {
       const refusal = await run(args);
       assert.deepEqual([refusal.code, refusal.stdout], [2, ''], refusal.stderr);

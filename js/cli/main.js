@@ -117,7 +117,7 @@ async function main([name, ...args]) {
   checkNotEmpty(name, read);
   const show = (value, format) =>
     print(read.values.json ? JSON.stringify(value, undefined, 2) : format(value));
-  applyLeaseFile(read.values, read.positionals, { complain, usage });
+  await applyLeaseFile(read.values, read.positionals, { complain, usage });
   await command.run(read.values, read.positionals, { complain, print, show, usage });
 }
 

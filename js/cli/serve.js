@@ -105,14 +105,15 @@ function readGeneratorFlags(flags) {
 }
 
 /** The token of clients; undefined if there is none. No error shows it. */
-function readToken(file) {
-  const token = file === undefined ? variable('SNOWDRIFT_TOKEN') : readSecret('token-file', file);
+async function readToken(file) {
+  const token =
+    file === undefined ? variable('SNOWDRIFT_TOKEN') : await readSecret('token-file', file);
   if (token === undefined) return undefined;
   if (!TOKEN.test(token)) {
     const source =
       file === undefined
         ? 'the environment variable SNOWDRIFT_TOKEN'
-        : `the file of --token-file, '${file}',`;
+        : `the file '${file}' of --token-file`;
     throw configError(
       `${source} must hold 16 to 512 visible ASCII characters without spaces, such as openssl rand -hex 32 prints`,
     );
@@ -163,7 +164,7 @@ async function listen(server, port, host) {
 async function run(flags, positionals, { complain, print, usage }) {
   if (positionals.length > 0) throw usage(`serve takes no argument; remove '${positionals[0]}'`);
   const port = readWholeNumber('--port', flags.port, 0, 65_535) ?? PORT;
-  const token = readToken(flags['token-file']);
+  const token = await readToken(flags['token-file']);
   const host = await readAddress(flags.host ?? HOST, token, usage);
   const address = flags.address ?? addressOf(host, port);
   const flake = await openGenerator(flags, readGeneratorFlags(flags), { address });

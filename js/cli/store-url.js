@@ -2,12 +2,12 @@
 // Reads the store's URL of a command: from the environment or a file, which keep a password out of the process list,
 // or from an argument.
 
-const { readFileSync } = require('node:fs');
 const { pathToFileURL } = require('node:url');
 
 const { schemeRemedy, variable } = require('../checks.js');
 const { setEnvironment } = require('../environment.js');
 const { configError, describe } = require('../errors.js');
+const { readOptionFile } = require('../files.js');
 const { hasPassword } = require('../secrets.js');
 const { SCHEMES, isKnown, isServer, parseUrl, serverUrl } = require('../stores/url.js');
 
@@ -22,16 +22,10 @@ const URL_HELP = `  URL                   postgres://..., mysql://..., redis://.
 ${FILE_HELP}, and keeps a password out of the process list`;
 
 /** Reads a secret from the file that an option names. */
-function readSecret(option, file) {
-  let text;
-  try {
-    text = readFileSync(file, 'utf8').trim();
-  } catch ({ code }) {
-    throw configError(
-      `cannot read the file of --${option}, '${file}' (${code}): check its path and mode`,
-    );
-  }
-  if (text === '') throw configError(`the file of --${option}, '${file}', is empty`);
+async function readSecret(option, file) {
+  const name = `the file '${file}' of --${option}`;
+  const text = String(await readOptionFile(name, file)).trim();
+  if (text === '') throw configError(`${name} is empty`);
   return text;
 }
 
@@ -39,7 +33,7 @@ function readSecret(option, file) {
  * Puts the URL of --lease-file in the place of SNOWDRIFT_LEASE, from which all commands read it. Warns of a password
  * in an argument.
  */
-function applyLeaseFile({ lease, 'lease-file': file }, positionals, { complain, usage }) {
+async function applyLeaseFile({ lease, 'lease-file': file }, positionals, { complain, usage }) {
   const urls = [...positionals, lease ?? ''].filter((text) => text.includes(':'));
   if (urls.some(hasPassword)) {
     complain(
@@ -48,7 +42,7 @@ function applyLeaseFile({ lease, 'lease-file': file }, positionals, { complain, 
   }
   if (file === undefined) return;
   if (urls.length > 0) throw usage('--lease-file holds the URL: leave out the other one');
-  setEnvironment('SNOWDRIFT_LEASE', readSecret('lease-file', file));
+  setEnvironment('SNOWDRIFT_LEASE', await readSecret('lease-file', file));
 }
 
 /**

@@ -25,7 +25,7 @@ const {
 } = require('./sockets.js');
 const { promised } = require('./sql-clients.js');
 const { addressesOf, loginOf, productOf, serverOf } = require('./url.js');
-const { checkOptions, tlsOf } = require('./url-options.js');
+const { checkFilesOfPg, checkOptions, tlsOf } = require('./url-options.js');
 const { zookeeper } = require('./zookeeper.js');
 
 /** Time limit of an orderly disconnect, ms. */
@@ -64,6 +64,7 @@ function splitUrl(url) {
 
 async function connectPostgres(url, { own, options, server }) {
   const pg = loadClient('pg', url);
+  await checkFilesOfPg(own, server);
   const received = new Received(server);
   let connection;
   class Client extends pg.Client {

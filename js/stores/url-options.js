@@ -4,6 +4,7 @@
 
 const { environmentOf } = require('../environment.js');
 const { configError } = require('../errors.js');
+const { readOptionFile } = require('../files.js');
 const { isSecretOption } = require('../secrets.js');
 const { productOf, serverOf } = require('./url.js');
 
@@ -150,16 +151,21 @@ function tlsOf(own, scheme) {
     if (files.length > 0) throw configError(`${files[0]} of a URL needs ${scheme}//`);
     return undefined;
   }
-  const readTls = async (name) => {
-    const { readFile } = require('node:fs/promises');
-    try {
-      return [name, await readFile(searchParams.get(name))];
-    } catch ({ code }) {
-      throw configError(`cannot read the file of the option ${name} of ${server} (${code})`);
-    }
-  };
+  const readTls = async (name) => [name, await readFileOf(name, searchParams, server)];
   // Read for each request, so that renewed certificates are used.
   return { tls: async () => Object.fromEntries(await Promise.all(files.map(readTls))) };
 }
 
-module.exports = { checkOptions, tlsOf };
+/** The file that an option of a URL names. */
+function readFileOf(name, searchParams, server) {
+  return readOptionFile(`the file of the option ${name} of ${server}`, searchParams.get(name));
+}
+
+/** Checks the files of TLS that pg reads by itself, whatever they are, and blocks the thread for it. */
+async function checkFilesOfPg({ searchParams }, server) {
+  for (const name of ['sslcert', 'sslkey', 'sslrootcert']) {
+    if (searchParams.has(name)) await readFileOf(name, searchParams, server);
+  }
+}
+
+module.exports = { checkFilesOfPg, checkOptions, tlsOf };
