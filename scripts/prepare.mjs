@@ -1,6 +1,6 @@
 // Does the set-up that every command needs: checks the tools, installs the dependencies, builds the
 // addon. Fast when there is nothing to do. `npm run build` is this alone; with --zookeeper it builds
-// the second addon, too, as quickly as tests can do with, and with --orms, --runners and --boundary it installs
+// the second addon, too, as quickly as tests can do with, and with --orms, --clients, --runners and --boundary it installs
 // what only some tests need. Packages are installed while addons are built.
 
 import { spawn, spawnSync } from 'node:child_process';
@@ -118,6 +118,10 @@ async function install() {
     await installIn('__test__/support/orms/prisma', '--ignore-scripts');
     await installIn('__test__/support/orms/typeorm-0.3', '--ignore-scripts');
     await installIn('__test__/support/orms/better-sqlite3');
+  }
+  if (process.argv.includes('--clients')) {
+    await installIn('__test__/support/clients/oldest', '--ignore-scripts');
+    await installIn('__test__/support/clients/newest', '--ignore-scripts');
   }
   if (process.argv.includes('--boundary')) {
     await installIn('__test__/support/boundary', '--ignore-scripts');

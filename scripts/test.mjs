@@ -25,6 +25,7 @@ const FOLDERS = ['lease', 'host', 'app', 'orm', 'package', 'cli', 'core'];
 /** By the flag of prepare.mjs that installs packages: the folders whose storms need them. */
 const STORMS_NEED = {
   '--orms': ['orm', 'package'],
+  '--clients': ['lease', 'orm'],
   '--runners': ['app', 'package'],
   '--boundary': ['app', 'package'],
 };

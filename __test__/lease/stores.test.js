@@ -183,7 +183,9 @@ const REDIS = {
     const client = require('redis').createClient({ url, socket: { connectTimeout: 60_000 } });
     client.on('error', ignore);
     await client.connect();
-    return ofClient(redis(client, { namespace }), async () => client.destroy());
+    return ofClient(redis(client, { namespace }), async () =>
+      (client.destroy ?? client.disconnect).call(client),
+    );
   },
 };
 

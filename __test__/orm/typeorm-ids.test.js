@@ -250,11 +250,15 @@ onDatabases((database) => {
         [() => repo(Book).insert({ title: 'x', editor: { id } }), 'Book.editor|Author.id'],
         [() => repo(Book).findBy({ authorId: id }), 'Book.author'],
       ]) {
-        await assert.rejects(attempt(), ({ code, message }) => {
-          assert.equal(code, 'ERR_SNOWFLAKE_INVALID_ID', message);
-          assert.match(message, new RegExp(`^(${name})`));
-          return true;
-        });
+        // TypeORM before 0.3.29 throws some of them.
+        await assert.rejects(
+          async () => attempt(),
+          ({ code, message }) => {
+            assert.equal(code, 'ERR_SNOWFLAKE_INVALID_ID', message);
+            assert.match(message, new RegExp(`^(${name})`));
+            return true;
+          },
+        );
       }
     }
     assert.deepEqual(await count(), before);

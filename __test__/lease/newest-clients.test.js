@@ -1,0 +1,14 @@
+'use strict';
+// The tests of stores, with the newest clients that package.json admits.
+
+const { test } = require('node:test');
+
+const { missingClients, replaceClients } = require('../support/clients.js');
+
+const skip = missingClients('newest');
+if (skip) {
+  test('the newest clients', { skip }, () => {});
+} else {
+  replaceClients('newest');
+  require('./stores.test.js');
+}

@@ -1,0 +1,15 @@
+'use strict';
+// The tests of stores and of SQL databases, with the oldest clients that package.json admits.
+
+const { test } = require('node:test');
+
+const { missingClients, replaceClients } = require('../support/clients.js');
+
+const skip = missingClients('oldest');
+if (skip) {
+  test('the oldest clients', { skip }, () => {});
+} else {
+  replaceClients('oldest');
+  require('./stores.test.js');
+  require('./sql.test.js');
+}
