@@ -1,15 +1,17 @@
 // Builds both addons for one platform, into artifacts/: node scripts/addons.mjs linux-x64-musl
+// Prints their SHA-256; in a workflow of GitHub, these are an output of the step, too.
 //
 // For Linux by cargo-zigbuild, on either processor: it links against a glibc as old as is wanted, and
 // against musl.
 
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
+import { appendFileSync, copyFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { libraryOf } from './library.mjs';
+import { sumsOf } from './sums.mjs';
 
 /** The oldest glibc that Rust itself supports. */
 const GLIBC = '2.17';
@@ -77,3 +79,8 @@ for (const [crate, binding] of [
   if (told !== undefined) throw new Error(`${library} has the path ${told[0]} in it`);
   copyFileSync(library, `artifacts/${crate}.${target}.node`);
 }
+
+const sums = sumsOf('artifacts', target);
+console.log(sums);
+const { GITHUB_OUTPUT } = process.env;
+if (GITHUB_OUTPUT) appendFileSync(GITHUB_OUTPUT, `${target}=${sums}\n`);

@@ -2,7 +2,6 @@
 // the tests put them together here.
 
 import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import {
   chmodSync,
   cpSync,
@@ -20,6 +19,7 @@ import { promisify } from 'node:util';
 import addons from '../js/addon.js';
 import { linkedOutside } from './links.mjs';
 import { sbomOf } from './sbom.mjs';
+import { sha256 } from './sums.mjs';
 
 const { TARGETS, packageOf } = addons;
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -28,6 +28,11 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const MAINS = { snowdrift: '.', 'snowdrift-zookeeper': 'zookeeper' };
 
 const SBOM = 'sbom.cdx.json';
+
+/** The addons of a release. */
+export const ADDONS = Object.keys(MAINS).flatMap((name) =>
+  TARGETS.map((target) => `${name}.${target}.node`),
+);
 
 const read = (...path) => readFileSync(join(ROOT, ...path), 'utf8');
 const readJson = (...path) => JSON.parse(read(...path));
@@ -185,7 +190,7 @@ export async function pack(out, to) {
   );
   const sums = packed.map(({ filename }) => {
     const bytes = readFileSync(join(to, filename));
-    return `${createHash('sha256').update(bytes).digest('hex')}  ${filename}\n`;
+    return `${sha256(bytes)}  ${filename}\n`;
   });
   writeFileSync(join(to, 'SHA256SUMS'), sums.join(''));
   return packed;

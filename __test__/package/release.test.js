@@ -5,7 +5,9 @@ const assert = require('node:assert/strict');
 const { execFileSync, spawnSync } = require('node:child_process');
 const { createHash } = require('node:crypto');
 const {
+  cpSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readFileSync,
   readdirSync,
@@ -170,6 +172,101 @@ test("each platform's package is for that platform, and as the package that load
     [zookeeper.version, zookeeper.license, zookeeper.engines],
     [version, license, engines],
   );
+});
+
+/** A folder with each addon of a release, and what their jobs put out: by target, as GitHub's toJSON() has it. */
+async function builtAddons() {
+  const { sumsOf } = await import('../../scripts/sums.mjs');
+  const from = mkdtempSync(join(directory, 'built-'));
+  for (const { name, target } of PLATFORMS) {
+    writeFileSync(join(from, `${name}.${target}.node`), `${name} for ${target}`);
+  }
+  const outputs = Object.fromEntries(TARGETS.map((target) => [target, sumsOf(from, target)]));
+  return { from, outputs, text: JSON.stringify(outputs, null, 2) };
+}
+
+test('addons that are not what their jobs have built are refused, and so are others', async () => {
+  const { readSums, sumObstacles } = await import('../../scripts/sums.mjs');
+  const { ADDONS } = packages;
+  assert.equal(ADDONS.length, PLATFORMS.length);
+  const { from, outputs, text } = await builtAddons();
+  const wrong = (sums = text) => sumObstacles(from, ADDONS, readSums(sums));
+  assert.deepEqual(wrong(), []);
+
+  // An artifact that another job of the run has replaced.
+  const addon = join(from, 'snowdrift.linux-x64-gnu.node');
+  const before = readFileSync(addon);
+  writeFileSync(addon, 'changed');
+  assert.deepEqual(wrong(), [`${addon} is not what its job has built: its sum differs`]);
+  writeFileSync(addon, before);
+
+  // What a release has written itself is none.
+  for (const name of ['packages', 'packed']) mkdirSync(join(from, name));
+  assert.deepEqual(wrong(), []);
+  for (const name of ['snowdrift.linux-x64-gnu2.node', 'package.json', '.npmrc']) {
+    const extra = join(from, name);
+    writeFileSync(extra, 'extra');
+    assert.deepEqual(wrong(), [`${extra} is no addon of a release: remove it`]);
+    rmSync(extra);
+  }
+
+  // A sum that is missing, given twice, or of no addon.
+  const [first, ...others] = text.match(/[0-9a-f]{64} {2}[\w.-]+/g);
+  const [, name] = first.split('  ');
+  const without = [`there is no sum of ${name}, or more than one`];
+  assert.deepEqual(wrong(others.join('\n')), without);
+  assert.deepEqual(wrong(`${text}${'0'.repeat(64)}  ${name}`), without);
+  assert.deepEqual(wrong(`${text}${first}`), without);
+  const others64 = `${'0'.repeat(64)}  snowdrift.other.node`;
+  assert.deepEqual(wrong(text + others64), [
+    'there is a sum of snowdrift.other.node, which is no addon of a release',
+  ]);
+  assert.equal(wrong(JSON.stringify({ ...outputs, 'darwin-x64': '' })).length, NAMES.length);
+  assert.equal(wrong('').length, ADDONS.length);
+});
+
+test('a release with a changed addon packs nothing, not even as a try', async () => {
+  const { from, text } = await builtAddons();
+  const folder = join(directory, 'release');
+  // Without its Git, and without what was built.
+  const isSource = (path) => !/[/\\](node_modules|target|\.git|artifacts)$|\.node$/.test(path);
+  for (const path of ['js', 'npm', 'scripts', 'zookeeper', 'index.d.ts', 'docs']) {
+    cpSync(join(ROOT, path), join(folder, path), { recursive: true, filter: isSource });
+  }
+  for (const file of readdirSync(ROOT)) {
+    if (/\.(json|toml|md|lock)$|^LICENSE$/.test(file)) cpSync(join(ROOT, file), join(folder, file));
+  }
+  cpSync(from, join(folder, 'artifacts'), { recursive: true });
+  writeFileSync(join(folder, 'artifacts/snowdrift-zookeeper.darwin-x64.node'), 'changed');
+  const args = ['scripts/release.mjs', '--dry-run', '--repository', 'someone/snowdrift'];
+  const { status, stderr } = spawnSync(process.execPath, [...args, '--sums', text], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  assert.equal(status, 1, stderr);
+  assert.match(stderr, /^error: \S*snowdrift-zookeeper\.darwin-x64\.node is not what its job/m);
+  assert.ok(!existsSync(join(folder, 'artifacts/packages')));
+  assert.ok(!existsSync(join(folder, 'artifacts/packed')));
+});
+
+test('each job that builds addons puts their sums out, and what packs and publishes gets all', () => {
+  const { jobs } = parse(readFileSync(join(ROOT, '.github/workflows/release.yml'), 'utf8'));
+  const { outputs, steps } = jobs.build;
+  assert.deepEqual(Object.keys(outputs).sort(), TARGETS);
+  const built = steps.filter(({ run }) => run?.includes('scripts/addons.mjs'));
+  const target = '$' + '{{ matrix.target }}';
+  assert.deepEqual(built, [{ id: 'build', run: `node scripts/addons.mjs ${target}` }]);
+  for (const [name, value] of Object.entries(outputs)) {
+    assert.equal(value, `\${{ steps.build.outputs.${name} }}`);
+  }
+  for (const job of [jobs.pack, jobs.publish]) {
+    assert.ok([job.needs].flat().includes('build'));
+    const [step] = job.steps.filter(({ run }) => run?.includes('release.mjs'));
+    assert.match(step.run, / --sums "\$ADDON_SUMS"$/);
+    assert.equal(step.env.ADDON_SUMS, '$' + '{{ toJSON(needs.build.outputs) }}');
+  }
+  const script = readFileSync(join(ROOT, 'scripts/addons.mjs'), 'utf8');
+  assert.ok(script.includes('appendFileSync(GITHUB_OUTPUT, `$' + '{target}=$' + '{sums}\\n`)'));
 });
 
 test('packages put together for no repository name none, and keep their links', async () => {

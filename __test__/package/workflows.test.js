@@ -19,6 +19,7 @@ const workflows = readdirSync(join(ROOT, '.github/workflows')).map((name) => {
 const jobsOf = (file) => workflows.find(({ name }) => name === file).jobs;
 
 const TOKEN = `\${{ github.token }}`;
+const ADDON_SUMS = `\${{ toJSON(needs.build.outputs) }}`;
 
 test('workflows run actions by their commits, and one commit of each', () => {
   const pins = new Map();
@@ -89,7 +90,10 @@ test('a release is made of a commit of main whose checks passed', () => {
     { if: condition, run: 'node scripts/release.mjs --check --tag "$GITHUB_REF_NAME"', env },
   ]);
   assert.deepEqual(runs(publish), [
-    { run: 'node scripts/release.mjs --provenance --tag "$GITHUB_REF_NAME"', env },
+    {
+      run: 'node scripts/release.mjs --provenance --tag "$GITHUB_REF_NAME" --sums "$ADDON_SUMS"',
+      env: { ...env, ADDON_SUMS },
+    },
   ]);
   // What publishes has been checked: the conditions are equal, and neither job goes on after a failure.
   assert.deepEqual([commit.if, publish.if], [undefined, condition]);
