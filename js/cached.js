@@ -1,7 +1,7 @@
 'use strict';
 // UidGenerator's CachedUidGenerator: IDs from a ring that a native thread fills ahead.
 
-const { configError } = require('./errors.js');
+const { configError, inCall } = require('./errors.js');
 const { Generator, checkOverrides, parse } = require('./generator/generator.js');
 const { Opened, openLease, openNow } = require('./generator/opening.js');
 const {
@@ -72,8 +72,12 @@ function readCached(options = NONE, read) {
 
 class CachedSnowFlake extends Generator {
   constructor(options) {
-    checkOverrides(new.target.prototype, CachedSnowFlake.prototype);
-    const opened = Opened.is(options) ? options : openCached(options);
+    const { prototype } = new.target;
+    const open = () => {
+      checkOverrides(prototype, CachedSnowFlake.prototype);
+      return openCached(options);
+    };
+    const opened = Opened.is(options) ? options : inCall(CachedSnowFlake, open);
     const { onRejectedPut, onRejectedTake } = opened.rejected;
     super(opened, onRejectedTake);
     if (typeof onRejectedPut === 'function') {

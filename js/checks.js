@@ -5,7 +5,7 @@
 const { fileURLToPath } = require('node:url');
 
 const { environmentNames, environmentOf } = require('./environment.js');
-const { configError, describe } = require('./errors.js');
+const { configError, describe, fromCaller } = require('./errors.js');
 const { isSameName, nameMeant, noSuchName } = require('./ids/names.js');
 const { readAll } = require('./ids/properties.js');
 const { warnOfVariable } = require('./warnings.js');
@@ -39,7 +39,7 @@ function propertiesOf(object, what, keys, toError, read = readAll) {
 }
 
 function notAnObject(object, what, toError) {
-  return toError(`${what} must be an object; it is ${describe(object)}`);
+  return fromCaller(toError(`${what} must be an object; it is ${describe(object)}`), notAnObject);
 }
 
 /**

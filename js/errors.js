@@ -5,7 +5,7 @@ const { inspect, types } = require('node:util');
 
 const { noteClient, redactCause } = require('./causes.js');
 const { wordsFor } = require('./faults.js');
-const { SnowFlakeError, filterErrors } = require('./ids/error.js');
+const { SnowFlakeError, errorsOf, filterErrors, fromCaller, inCall } = require('./ids/error.js');
 const { ownOf } = require('./ids/properties.js');
 const { MOST_OF_TEXT, longBigint, shortened } = require('./ids/shown.js');
 const { printable, redactForeign, redactValue, sanitize } = require('./secrets.js');
@@ -66,13 +66,10 @@ function describeProperties(object) {
   return shown.length === 0 ? open + close : `${open} ${shown.join(', ')} ${close}`;
 }
 
-const configError = (message, options) =>
-  new SnowFlakeError('ERR_SNOWFLAKE_CONFIG', message, options);
-const argumentError = (message, options) =>
-  new SnowFlakeError('ERR_SNOWFLAKE_ARGUMENT', message, options);
-const clockError = (message, options) =>
-  new SnowFlakeError('ERR_SNOWFLAKE_CLOCK', message, options);
-const invalidId = (message) => new SnowFlakeError('ERR_SNOWFLAKE_INVALID_ID', message);
+const configError = errorsOf('ERR_SNOWFLAKE_CONFIG');
+const argumentError = errorsOf('ERR_SNOWFLAKE_ARGUMENT');
+const clockError = errorsOf('ERR_SNOWFLAKE_CLOCK');
+const invalidId = errorsOf('ERR_SNOWFLAKE_INVALID_ID');
 
 /** Whether `require` or `import` found no such package. */
 function isMissing({ code }) {
@@ -95,7 +92,8 @@ function needsPackage(what, name, cause) {
   const remedy = `${what} needs the package '${name}': ${install}`;
   const afterChange =
     '. If it is installed, the present user of this process cannot read it: use it before process.setuid()';
-  return configError(hasChangedUser() ? remedy + afterChange : remedy, { cause });
+  const message = hasChangedUser() ? remedy + afterChange : remedy;
+  return fromCaller(configError(message, { cause }), needsPackage);
 }
 
 /** Not the one that a later patch puts in its place: it would see the channels. */
@@ -104,7 +102,7 @@ const { hasOwn } = Object;
 /** Returns the result of a native call. Throws if it is a fault. */
 function unwrap(answer) {
   if (answer !== null && typeof answer === 'object' && hasOwn(answer, 'kind')) {
-    throw faultError(answer);
+    throw fromCaller(faultError(answer), unwrap);
   }
   return answer;
 }
@@ -119,7 +117,10 @@ function faultError(fault) {
       ...{ pid, host: host && printable(host), startedAt: new Date(started) },
     };
   };
-  return new SnowFlakeError(code, message, { holders: ownOf(fault).holders?.map(publicOf) });
+  const error = new SnowFlakeError(code, message, {
+    holders: ownOf(fault).holders?.map(publicOf),
+  });
+  return fromCaller(error, faultError);
 }
 
 module.exports = {
@@ -127,7 +128,10 @@ module.exports = {
   argumentError,
   clockError,
   configError,
+  errorsOf,
   faultError,
+  fromCaller,
+  inCall,
   unwrap,
   invalidId,
   isMissing,

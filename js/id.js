@@ -3,16 +3,15 @@
 // Node. Draws none.
 
 const { Codec } = require('./ids/codec.js');
-const { SnowFlakeError } = require('./ids/error.js');
+const { errorsOf } = require('./ids/error.js');
 const { DATE_LIMIT, LAYOUT_KEYS, faultOf, layoutText, layouts } = require('./ids/presets.js');
 const { copyOf } = require('./ids/properties.js');
 const { show } = require('./ids/shown.js');
 const { idFault, idOf, readBase32, writeBase32 } = require('./ids/text.js');
 
-const argumentError = (message) => new SnowFlakeError('ERR_SNOWFLAKE_ARGUMENT', message);
-const invalidId = (message) => new SnowFlakeError('ERR_SNOWFLAKE_INVALID_ID', message);
-
-const configError = (message) => new SnowFlakeError('ERR_SNOWFLAKE_CONFIG', message);
+const argumentError = errorsOf('ERR_SNOWFLAKE_ARGUMENT');
+const invalidId = errorsOf('ERR_SNOWFLAKE_INVALID_ID');
+const configError = errorsOf('ERR_SNOWFLAKE_CONFIG');
 
 /** By name. */
 const codecs = new Map(Object.entries(layouts).map(([name, layout]) => [name, new Codec(layout)]));

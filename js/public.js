@@ -2,7 +2,7 @@
 // What `snowdrift/public` exports: IDs as texts for strangers, which only a key makes and reads. Needs no addon, and of
 // Node only node:crypto.
 
-const { SnowFlakeError } = require('./ids/error.js');
+const { errorsOf } = require('./ids/error.js');
 const { NONE, copyOf } = require('./ids/properties.js');
 const { show } = require('./ids/shown.js');
 const { idFault, idOf } = require('./ids/text.js');
@@ -13,9 +13,8 @@ const { TEXT_LENGTH, createSpeller, readText } = require('./public/text.js');
 
 const OPTIONS = ['kind', 'key', 'keys', 'prefix'];
 
-const INVALID_ID = 'ERR_SNOWFLAKE_INVALID_ID';
-const configError = (message) => new SnowFlakeError('ERR_SNOWFLAKE_CONFIG', message);
-const invalidId = (message) => new SnowFlakeError(INVALID_ID, message);
+const configError = errorsOf('ERR_SNOWFLAKE_CONFIG');
+const invalidId = errorsOf('ERR_SNOWFLAKE_INVALID_ID');
 
 /** By what `as` names: an ID in that form. */
 const FORMS = new Map(Object.entries({ bigint: BigInt, string: String }));

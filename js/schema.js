@@ -3,7 +3,7 @@
 // and no Node API.
 
 const { floorId, isId, parse } = require('./id.js');
-const { SnowFlakeError } = require('./ids/error.js');
+const { errorsOf } = require('./ids/error.js');
 const { NONE, copyOf } = require('./ids/properties.js');
 const { show } = require('./ids/shown.js');
 
@@ -17,7 +17,8 @@ const TOLERANCE = 86_400_000;
 /** By what `as` names: an ID in that form. */
 const FORMS = new Map(Object.entries({ string: String, bigint: BigInt, number: Number }));
 
-const configError = (message) => new SnowFlakeError('ERR_SNOWFLAKE_CONFIG', message);
+const configError = errorsOf('ERR_SNOWFLAKE_CONFIG');
+const invalidId = errorsOf(INVALID_ID);
 
 function idSchema(options = NONE) {
   if (Object(options) !== options) {
@@ -47,8 +48,7 @@ function idSchema(options = NONE) {
     const isLater = date > Date.now() + TOLERANCE;
     if (layout !== undefined && (isLater || id < first)) {
       const problem = isLater ? 'in the future' : 'before the first ID';
-      throw new SnowFlakeError(
-        INVALID_ID,
+      throw invalidId(
         `ID ${id} is of another layout: in this one its time is ${date.toISOString()}, ${problem}`,
       );
     }

@@ -3,7 +3,14 @@
 
 const { types } = require('node:util');
 
-const { SnowFlakeError, argumentError, configError, describe } = require('./errors.js');
+const {
+  SnowFlakeError,
+  argumentError,
+  configError,
+  describe,
+  fromCaller,
+  inCall,
+} = require('./errors.js');
 const {
   Generator,
   checkOverrides,
@@ -65,14 +72,16 @@ function checkNoDefault() {
 }
 
 /** The error that a static call throws. */
-function toDefaultError(failure) {
-  if (!(failure instanceof SnowFlakeError) || failure.code !== 'ERR_SNOWFLAKE_CLOSED') {
-    return failure;
-  }
-  return new SnowFlakeError(
-    'ERR_SNOWFLAKE_CLOSED',
-    'the default instance is closed: choose another one by SnowFlake.use(flake), SnowFlake.configure(options) or await SnowFlake.ready()',
-  );
+function toDefaultError(failure, method) {
+  const isClosedError =
+    failure instanceof SnowFlakeError && failure.code === 'ERR_SNOWFLAKE_CLOSED';
+  const error = isClosedError
+    ? new SnowFlakeError(
+        'ERR_SNOWFLAKE_CLOSED',
+        'the default instance is closed: choose another one by SnowFlake.use(flake), SnowFlake.configure(options) or await SnowFlake.ready()',
+      )
+    : failure;
+  return fromCaller(error, STATICS[method]);
 }
 
 function drawFromDefault(method, count) {
@@ -80,14 +89,18 @@ function drawFromDefault(method, count) {
     const flake = SnowFlake.default;
     return functionsOf(flake)[method].call(flake, count);
   } catch (failure) {
-    throw toDefaultError(failure);
+    throw toDefaultError(failure, method);
   }
 }
 
 class SnowFlake extends Generator {
   constructor(options) {
-    checkOverrides(new.target.prototype, SnowFlake.prototype);
-    super(Opened.is(options) ? options : openNow(readOptions(options)));
+    const { prototype } = new.target;
+    const open = () => {
+      checkOverrides(prototype, SnowFlake.prototype);
+      return openNow(readOptions(options));
+    };
+    super(Opened.is(options) ? options : inCall(SnowFlake, open));
   }
 
   static async lease(store, options) {
@@ -102,7 +115,7 @@ class SnowFlake extends Generator {
         'SnowFlake.ready() has not opened the default instance yet: await SnowFlake.ready() before the first static call',
       );
     }
-    return openDefault(readOptions());
+    return inCall(STATICS.default, () => openDefault(readOptions()));
   }
 
   static configure(options) {
@@ -110,10 +123,12 @@ class SnowFlake extends Generator {
       throw configError(
         'SnowFlake.configure() needs options: pass them, or call SnowFlake.ready() to use the environment',
       );
-    const settings = readOptions(options);
-    // After the options, whose getters may have drawn from it.
-    checkNoDefault();
-    return openDefault(settings);
+    return inCall(STATICS.configure, () => {
+      const settings = readOptions(options);
+      // After the options, whose getters may have drawn from it.
+      checkNoDefault();
+      return openDefault(settings);
+    });
   }
 
   static use(flake) {
@@ -136,7 +151,7 @@ class SnowFlake extends Generator {
         `SnowFlake.use() takes an instance as it was made, and ${replaced} of this one was replaced: static calls would not follow. Put a mock in the place of SnowFlake.${replaced} instead; in a subclass, give the field another name`,
       );
     }
-    checkNoDefault();
+    inCall(STATICS.use, checkNoDefault);
     return setDefault(flake);
   }
 
@@ -157,7 +172,7 @@ class SnowFlake extends Generator {
     try {
       return defaultNextId();
     } catch (failure) {
-      throw toDefaultError(failure);
+      throw toDefaultError(failure, 'nextId');
     }
   }
 
@@ -165,7 +180,7 @@ class SnowFlake extends Generator {
     try {
       return defaultNextIdString();
     } catch (failure) {
-      throw toDefaultError(failure);
+      throw toDefaultError(failure, 'nextIdString');
     }
   }
 
@@ -189,7 +204,7 @@ class SnowFlake extends Generator {
     try {
       return await drawFromDefault('nextIdAsync');
     } catch (failure) {
-      throw toDefaultError(failure);
+      throw toDefaultError(failure, 'nextIdAsync');
     }
   }
 
@@ -201,6 +216,12 @@ class SnowFlake extends Generator {
     if (layout !== undefined) return parse(id, readLayout(layout));
     return parse(id, defaultFlake?.layout ?? layouts.node);
   }
+}
+
+/** Those that are static, before a test replaces them: the stacks of errors begin with their callers. */
+const STATICS = { __proto__: null };
+for (const [name, how] of Object.entries(Object.getOwnPropertyDescriptors(SnowFlake))) {
+  STATICS[name] = how.value ?? how.get;
 }
 
 module.exports = { SnowFlake };

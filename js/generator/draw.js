@@ -23,6 +23,7 @@
 // - Native code writes the ms that it has read itself. A JavaScript clock that stands still or differs does
 //   not show that ms, and each ID takes a call.
 
+const { fromCaller } = require('../errors.js');
 const { createReporter } = require('../events.js');
 const { ownOf } = require('../ids/properties.js');
 const { writeBase32 } = require('../ids/text.js');
@@ -198,7 +199,7 @@ class Drawer {
   /** Without an ID: throws, or returns an ID of the application. */
   refuse(refusal) {
     const { onRejected, settings } = this;
-    const error = this.errorOf(refusal);
+    const error = fromCaller(this.errorOf(refusal), this.refuse);
     if (typeof onRejected !== 'function') throw error;
     return readId(onRejected(error), widthOf(settings.layout));
   }
@@ -259,7 +260,7 @@ class Drawer {
     const refusal = filled === 0 ? this.readRefusal() : undefined;
     this.getReporter().report();
     if (refusal === undefined) return batch;
-    if (typeof onRejected !== 'function') throw this.errorOf(refusal);
+    if (typeof onRejected !== 'function') throw fromCaller(this.errorOf(refusal), this.fill);
     return this.fillEach(batch);
   }
 

@@ -6,7 +6,7 @@ const { types } = require('node:util');
 const { Codec } = require('../ids/codec.js');
 const { NUMBER_BITS } = require('../ids/text.js');
 const { uidString } = require('../ids/uid-string.js');
-const { argumentError, configError } = require('../errors.js');
+const { argumentError, configError, fromCaller } = require('../errors.js');
 const { isTarget, readCount, readFields, readId } = require('./arguments.js');
 const { unixMs } = require('../checks.js');
 const { Drawer } = require('./draw.js');
@@ -101,7 +101,7 @@ class Generator {
     isClosed = (instance) => instance.#parts.closed !== undefined;
     functionsOf = (instance) => instance.#parts.functions;
     partsOf = (value, member) => {
-      if (!isGenerator(value)) throw misused(value, member);
+      if (!isGenerator(value)) throw fromCaller(misused(value, member), partsOf);
       return value.#parts;
     };
   }

@@ -12,7 +12,7 @@ const {
   wholeNumber,
 } = require('../checks.js');
 const { environmentNames, environmentOf } = require('../environment.js');
-const { configError, describe, faultError } = require('../errors.js');
+const { configError, describe, faultError, fromCaller } = require('../errors.js');
 const { bitsOf } = require('../ids/layout-key.js');
 const { layouts, readLayout } = require('../ids/layouts.js');
 const { isSameName } = require('../ids/names.js');
@@ -118,7 +118,8 @@ function environmentError(faults, fields, layout) {
     const more = tooHigh
       ? `, or choose a layout with more than ${fields[tooHigh.name]} bits for ${tooHigh.name}`
       : '';
-    return configError(`${found}. Correct it, pass a number to the constructor or ${call}${more}`);
+    const message = `${found}. Correct it, pass a number to the constructor or ${call}${more}`;
+    return fromCaller(configError(message), environmentError);
   }
   const both = faults.length > 1 ? 'both' : 'it';
   const [before, after] = process.platform === 'win32' ? ['$env:', ';'] : ['', ''];
@@ -128,10 +129,11 @@ function environmentError(faults, fields, layout) {
   const inThread = isMainThread
     ? ''
     : ' This is a worker thread, which has a default instance of its own: SnowFlake.configure() in another thread does not set it.';
-  return configError(
+  const error = configError(
     `${found}.${inThread} Set ${both} before the process starts, for example ${command}node server.js or ` +
       `cluster.fork({ ${properties} }), or pass ${both} to the constructor or ${call}${isMainThread ? '' : ' in this thread'}`,
   );
+  return fromCaller(error, environmentError);
 }
 
 /**

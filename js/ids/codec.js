@@ -3,7 +3,7 @@
 //
 // src/core/node.rs has the same bits; core/codec.test.js decodes IDs that Rust issues.
 
-const { SnowFlakeError } = require('./error.js');
+const { SnowFlakeError, fromCaller } = require('./error.js');
 const { HIGH, LARGEST_ID, LOW, halves, whole } = require('./halves.js');
 const { DATE_LIMIT } = require('./presets.js');
 
@@ -134,27 +134,30 @@ class Codec {
   }
 
   #tooWide(id) {
-    return new SnowFlakeError(
+    const error = new SnowFlakeError(
       'ERR_SNOWFLAKE_INVALID_ID',
       `the ID ${id} is wider than this layout's ${this.bits} bits: parse it with the layout that issued it`,
     );
+    return fromCaller(error, this.#tooWide);
   }
 
   #beyondDate(id) {
-    return new SnowFlakeError(
+    const error = new SnowFlakeError(
       'ERR_SNOWFLAKE_INVALID_ID',
       `the time of the ID ${id} is later than a Date can hold: check the layout's epoch and tickMs`,
     );
+    return fromCaller(error, this.#beyondDate);
   }
 
   #outside(timestamp) {
     const saturated = (ms) => (ms < LARGEST_ID ? ms : LARGEST_ID);
     const length = saturated(BigInt(this.tickMs) << BigInt(this.layout.timestampBits));
     const last = saturated(length + BigInt(this.epoch)) - 1n;
-    return new SnowFlakeError(
+    const error = new SnowFlakeError(
       'ERR_SNOWFLAKE_ARGUMENT',
       `the time must lie in this layout's range, ${this.epoch} to ${last} (Unix ms); it is ${timestamp}`,
     );
+    return fromCaller(error, this.#outside);
   }
 }
 

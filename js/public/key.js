@@ -3,7 +3,7 @@
 
 const { createHash, randomBytes } = require('node:crypto');
 
-const { SnowFlakeError } = require('../ids/error.js');
+const { errorsOf } = require('../ids/error.js');
 
 const KEY_LENGTH = 32;
 
@@ -13,7 +13,7 @@ const HEX = /^[0-9a-f]{64}$/i;
 
 const REMEDY = 'npx snowdrift public key makes one';
 
-const keyError = (message) => new SnowFlakeError('ERR_SNOWFLAKE_CONFIG', message);
+const keyError = errorsOf('ERR_SNOWFLAKE_CONFIG');
 
 /** Of 32 random bytes, some 30 differ. Fewer than this many do in 3 of 10^14 keys. */
 const FEWEST_DIFFERENT = 17;

@@ -3,7 +3,7 @@
 // Each names the server, says what to do, and quotes the client. None contains a password or a full URL.
 
 const { noteClient } = require('../causes.js');
-const { SnowFlakeError, describe, faultError } = require('../errors.js');
+const { SnowFlakeError, describe, faultError, fromCaller } = require('../errors.js');
 const { CallTimeout } = require('../time.js');
 const { ownOf, propertyOf, readAll } = require('../ids/properties.js');
 
@@ -152,9 +152,10 @@ function wordFailure(server, call, failure) {
   const code = codeOf(root);
   const hasCode = typeof code === 'string' && /^[A-Z0-9_]{3,40}$/.test(code);
   const message = hasCode ? text.replace(': ', ` (${code}): `) : text;
-  return new SnowFlakeError('ERR_SNOWFLAKE_STORE', [message, ...quote].join('. '), {
+  const error = new SnowFlakeError('ERR_SNOWFLAKE_STORE', [message, ...quote].join('. '), {
     cause: failure,
   });
+  return fromCaller(error, storeFailure);
 }
 
 /** The code of an error; undefined if it has none, or is none. */

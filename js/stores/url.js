@@ -3,7 +3,7 @@
 
 const { schemeRemedy } = require('../checks.js');
 const { environmentOf } = require('../environment.js');
-const { configError, describe } = require('../errors.js');
+const { configError, describe, fromCaller } = require('../errors.js');
 const { SERVER } = require('../secrets.js');
 
 /** By scheme: the product's name and its default port. */
@@ -125,9 +125,10 @@ function serverUrl(name, value) {
 }
 
 function invalidUrl(name, value) {
-  return configError(
+  const error = configError(
     `${name} is not a valid URL: ${describe(value)}. Percent-encode special characters of user and password, as encodeURIComponent() does: '@' is %40`,
   );
+  return fromCaller(error, invalidUrl);
 }
 
 const productOf = ({ protocol }) => SERVERS[protocol].product;
