@@ -84,6 +84,22 @@ test('each link of a packed page leads to a packed file, or to the repository at
   assert.ok(inside > 100 && outside > 5, `${inside} inside, ${outside} outside`);
 });
 
+test('the package has its security page, and what it links to but the guide for contributors', () => {
+  const files = filesOf('snowdrift');
+  assert.ok(files.includes('SECURITY.md'));
+  const links = linksIn(readFileSync(join(out, 'snowdrift/SECURITY.md'), 'utf8')).map(
+    ({ to }) => to,
+  );
+  const outside = links.filter((to) => to.includes(':'));
+  assert.ok(links.length > 5);
+  assert.deepEqual(outside, [
+    `${REPOSITORY}/blob/v${packages.version}/CONTRIBUTING.md#what-ci-runs-the-gate-and-the-storms`,
+  ]);
+  // Pages lead to the packed one.
+  const page = readFileSync(join(out, 'snowdrift/docs/README.md'), 'utf8');
+  assert.ok(linksIn(page).some(({ to }) => to === '../SECURITY.md'));
+});
+
 test('links to packed files stay, and pictures that are not packed are shown', async () => {
   const { linkedOutside } = await import('../../scripts/links.mjs');
   const text = [
