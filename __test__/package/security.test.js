@@ -113,7 +113,14 @@ test('JavaScript writes no file: Rust creates them, with their modes', () => {
   const imported = uses(/const \{([^}]*)\} = require\('node:fs(?:\/promises)?'\)/g);
   assert.ok(imported.length > 1, String(imported));
   for (const names of imported)
-    assert.match(names, /: (?: ?(?:existsSync|readdirSync|readFile|readFileSync),?)+ $/);
+    assert.match(names, /: (?: ?(?:constants|existsSync|open|readdirSync|readFileSync),?)+ $/);
+  // What opens a file only reads it.
+  assert.deepEqual(uses(/\{ (constants|open) \} = require\('node:fs/g), [
+    ...['js/files.js: constants', 'js/files.js: open'],
+  ]);
+  assert.deepEqual(read('js/files.js').match(/\bopen\(.*|const FLAGS = .*/g), [
+    ...['const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);', 'open(path, FLAGS);'],
+  ]);
   assert.deepEqual(uses(/require\('node:fs[^']*'\)(?!;)/g), []);
   const created = rust.flatMap((path) =>
     productOf(path)
@@ -124,9 +131,12 @@ test('JavaScript writes no file: Rust creates them, with their modes', () => {
 });
 
 test('the environment is read by the names that are listed', () => {
-  const names = uses(/process\.env\.(\w+)/g).map((found) => found.split(': ')[1]);
+  const names = uses(/environmentOf\('(\w+)'/g).map((found) => found.split(': ')[1]);
   const others = [...new Set(names)].filter((name) => !/^SNOWDRIFT_/.test(name)).sort();
-  assert.deepEqual(others, ['NODE_APP_INSTANCE', 'NODE_EXTRA_CA_CERTS', 'NO_COLOR', 'workerId']);
+  assert.deepEqual(others, [
+    ...['NODE_APP_INSTANCE', 'NODE_EXTRA_CA_CERTS', 'NO_COLOR', 'PGSSLMODE'],
+    ...['datacenterId', 'pm_id', 'workerId'],
+  ]);
 });
 
 test('the README states what an ID reveals where it introduces IDs', () => {
