@@ -219,7 +219,8 @@ export interface LeaseOptions
   address?: string;
   /**
    * Not for directories. How long one call may take, in ms: 1 to 60,000, default 5,000. A lease from a URL
-   * then closes the call's connection, and the next call opens another.
+   * then closes the call's connection, and the next call opens another. A time in which the process was stopped, or its event
+   * loop busy, counts a tenth of the limit at most.
    */
   callTimeout?: number;
 }

@@ -160,7 +160,7 @@ const ONE_CONNECTION = ['a Client of pg', 'a connection of mysql2'];
 const silence = () => new Promise(() => {});
 
 function withIoredis(url) {
-  const client = new (require('ioredis'))(url, { connectTimeout: 60_000 });
+  const client = new (require('ioredis'))(url, { connectTimeout: 0 });
   client.on('error', ignore);
   return client;
 }
@@ -180,7 +180,7 @@ const REDIS = {
 
   async redis(url, namespace) {
     const { redis } = require('../../js/stores/redis.js');
-    const client = require('redis').createClient({ url, socket: { connectTimeout: 60_000 } });
+    const client = require('redis').createClient({ url, socket: { connectTimeout: 0 } });
     client.on('error', ignore);
     await client.connect();
     return ofClient(redis(client, { namespace }), async () =>
@@ -192,7 +192,7 @@ const REDIS = {
 const withTypeorm = (type) => async (url, namespace) => {
   const { DataSource } = require('typeorm');
   const { typeorm } = require('../../js/stores/typeorm.js');
-  const source = new DataSource({ type, url, connectTimeout: 60_000, poolSize: 4 });
+  const source = new DataSource({ type, url, connectTimeout: 0, poolSize: 4 });
   await source.initialize();
   return ofClient(typeorm(source, { namespace }), () => source.destroy());
 };
@@ -218,14 +218,14 @@ const POSTGRES = {
 const MYSQL = {
   'a pool of mysql2'(url, namespace) {
     const { mysql } = require('../../js/stores/mysql.js');
-    const options = { uri: url, connectionLimit: 4, connectTimeout: 60_000 };
+    const options = { uri: url, connectionLimit: 4, connectTimeout: 0 };
     const pool = require('mysql2').createPool(options);
     return ofClient(mysql(pool, { namespace }), () => pool.promise().end());
   },
 
   async 'a connection of mysql2'(url, namespace) {
     const { mysql } = require('../../js/stores/mysql.js');
-    const options = { uri: url, connectTimeout: 60_000 };
+    const options = { uri: url, connectTimeout: 0 };
     const connection = await require('mysql2/promise').createConnection(options);
     return ofClient(mysql(connection, { namespace }), async () => connection.destroy());
   },
@@ -244,7 +244,7 @@ async function spoilPostgres(url, namespace, key) {
 }
 
 async function spoilMysql(url, namespace, key) {
-  const options = { uri: url, connectTimeout: 60_000 };
+  const options = { uri: url, connectTimeout: 0 };
   const connection = await require('mysql2/promise').createConnection(options);
   await connection.query(`${SPOIL} ? AND name = ?`, [namespace, key]);
   await connection.end();

@@ -40,7 +40,7 @@ describe('UidGenerator', { concurrency: 2 }, () => {
       before(async () => {
         server = await Server.start(engine);
         if (engine === 'mysql') {
-          const options = { uri: server.url, connectTimeout: 60_000 };
+          const options = { uri: server.url, connectTimeout: 0 };
           pool = require('mysql2/promise').createPool(options);
           query = async (text) => (await pool.query(text))[0];
         } else {
@@ -144,7 +144,7 @@ describe('UidGenerator', { concurrency: 2 }, () => {
             const { workerNode } = scene.require('../../js/stores/worker-node.js');
             const pool =
               engine === 'mysql'
-                ? scene.require('mysql2/promise').createPool({ uri: url, connectTimeout: 60_000 })
+                ? scene.require('mysql2/promise').createPool({ uri: url, connectTimeout: 0 })
                 : new (scene.require('pg').Pool)({ connectionString: url });
             pool.on('error', () => {});
             scene.flake = await scene.SnowFlake.lease(workerNode(pool, naming), options);

@@ -14,14 +14,19 @@ const { drawn, entities, onDatabases } = support;
 const idsOf = (rows) => rows.map(({ id }) => id);
 
 /** Its statements ignore safeIntegers(), as other packages with this interface may. */
-const roundingDriver = (Database) =>
-  class extends Database {
-    prepare(sql) {
-      const statement = super.prepare(sql);
+function roundingDriver(Database) {
+  // TypeORM before 0.3.29 calls it without `new`.
+  return function open(...values) {
+    const database = new Database(...values);
+    const { prepare } = database;
+    database.prepare = (sql) => {
+      const statement = prepare.call(database, sql);
       statement.safeIntegers = () => statement;
       return statement;
-    }
+    };
+    return database;
   };
+}
 
 onDatabases((database) => {
   const { repo } = database;

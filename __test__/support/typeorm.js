@@ -88,7 +88,7 @@ const DATABASES = [
   {
     name: 'MariaDB',
     skip: missing('mysql'),
-    options: { type: 'mariadb', connectTimeout: 60_000 },
+    options: { type: 'mariadb', connectTimeout: 0 },
     start: 'mysql',
     rounding: { set: { supportBigNumbers: false }, line: 'supportBigNumbers: true' },
   },
@@ -96,7 +96,7 @@ const DATABASES = [
   {
     name: 'MySQL',
     skip: missing('mysql'),
-    options: { type: 'mysql', connectTimeout: 60_000 },
+    options: { type: 'mysql', connectTimeout: 0 },
     start: 'mysql',
   },
   { name: 'SQLite, by sql.js', options: { type: 'sqljs' } },

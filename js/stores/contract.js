@@ -10,6 +10,7 @@ const { describe, test } = require('node:test');
 const { setImmediate: turn, setTimeout: pause } = require('node:timers/promises');
 
 const { NONE } = require('../ids/properties.js');
+const { startLimit } = require('../time.js');
 
 const WRITERS = 32;
 /** Registers that the writers share, each with connections of its own. */
@@ -58,17 +59,17 @@ const REPLIES = {
 async function within(limit, what, call) {
   const abort = new AbortController();
   const late = new Error(`${what} has not settled within ${limit} ms`);
-  let timer;
+  let cancel;
   const end = new Promise((_, reject) => {
-    timer = setTimeout(() => {
+    cancel = startLimit(limit, () => {
       abort.abort(late);
       reject(late);
-    }, limit);
+    });
   });
   try {
     return await Promise.race([call(abort.signal), end]);
   } finally {
-    clearTimeout(timer);
+    cancel();
   }
 }
 

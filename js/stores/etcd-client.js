@@ -9,7 +9,7 @@ const { noteClient } = require('../causes.js');
 const { configError, describe } = require('../errors.js');
 const { NONE, ownOf, propertyOf } = require('../ids/properties.js');
 const { forget, learnPassword } = require('../secrets.js');
-const { clearTimeout, setTimeout } = require('../time.js');
+const { startLimit } = require('../time.js');
 const { readLogin } = require('./options.js');
 const { MOST_RECEIVED } = require('./sockets.js');
 const { loginOf } = require('./url.js');
@@ -79,7 +79,7 @@ async function readTls(tls) {
 async function send(request, url, { limit, text, ...options }) {
   const sent = request(url, { method: 'POST', ...options });
   const late = () => Object.assign(new Error(`no reply in ${limit} ms`), { code: 'ETIMEDOUT' });
-  const timer = limit && setTimeout(() => sent.destroy(late()), limit);
+  const cancel = limit && startLimit(limit, () => sent.destroy(late()));
   try {
     const response = await new Promise((resolve, reject) => {
       sent.on('response', resolve).on('error', reject).end(text);
@@ -96,7 +96,7 @@ async function send(request, url, { limit, text, ...options }) {
     const reply = String(Buffer.concat(chunks));
     return { status: response.statusCode, date: propertyOf(response.headers, 'date'), text: reply };
   } finally {
-    clearTimeout(timer);
+    cancel?.();
   }
 }
 

@@ -7,8 +7,8 @@ const { postgres } = require('../../../js/stores/postgres.js');
 const { redis } = require('../../../js/stores/redis.js');
 const { typeorm } = require('../../../js/stores/typeorm.js');
 
-/** Longer than a busy machine stops a process. */
-const CONNECT_TIMEOUT = 60_000;
+/** None: a busy machine may stop a process for minutes. */
+const CONNECT_TIMEOUT = 0;
 
 const MOVE = { postgres: 'SET search_path = elsewhere', mysql: 'USE elsewhere' };
 

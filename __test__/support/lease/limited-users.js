@@ -22,7 +22,7 @@ const LIMITED = {
     urlOf: (server) => withLogin(server, 'app').replace(/\/mysql$/, '/app'),
     async admin(url) {
       const client = await require('mysql2/promise').createConnection({
-        ...{ uri: url, multipleStatements: true, connectTimeout: 60_000 },
+        ...{ uri: url, multipleStatements: true, connectTimeout: 0 },
       });
       const [strangers] = await client.query("SELECT host FROM user WHERE user = ''");
       for (const { host } of strangers) await client.query("DROP USER ''@?", [host]);

@@ -111,7 +111,7 @@ const ENGINES = {
       ...['--innodb-log-file-size=4M', '--innodb-buffer-pool-size=16M'],
       '--innodb-flush-log-at-trx-commit=2',
       // A client may be stopped while it logs in.
-      '--connect-timeout=60',
+      '--connect-timeout=600',
     ],
     tls: (args, _, certificate, key) => [...args, `--ssl-cert=${certificate}`, `--ssl-key=${key}`],
     program: 1,
