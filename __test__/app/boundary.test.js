@@ -163,7 +163,7 @@ describe('docs/boundaries.md', { skip, concurrency: 2 }, () => {
         console.log(Reflect.getMetadata('design:type', target, name).name); // String
       class User { @note id!: Id<'User'> }
       void User;\n`;
-    return run({ language: 'ts', code });
+    return run({ page: blocks[0].page, language: 'ts', code });
   });
 
   test('the OpenAPI schema, by Ajv, with its format and without', async () => {

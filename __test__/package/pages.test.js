@@ -1,12 +1,9 @@
 'use strict';
-// Runs the blocks of code in README.md and docs/ as they stand there, with real databases. Other tests run the rest:
-// - package.test.js and installation.test.js: docs/bundlers.md and docs/installation.md, which need a registry
-// - app/boundary.test.js: docs/boundaries.md, which needs packages of its own
-// - app/public-ids.test.js: docs/public-ids.md and docs/public-ids-format.md, which has other languages
-// - lease/rights.test.js: docs/store-security.md
-// - tools.test.js: docs/tools.md, which needs packages of its own
+// Runs the blocks of code in README.md and docs/ as they stand there, with real databases, in projects outside of the
+// clone (page.js). ELSEWHERE has the tests that run the rest.
 
 const assert = require('node:assert/strict');
+const { execFileSync } = require('node:child_process');
 const { existsSync, readFileSync, readdirSync } = require('node:fs');
 const { dirname, join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
@@ -58,16 +55,19 @@ const STEPS = ['docs/migration-uuid.md'];
 /** The page whose files are those of test runners. */
 const TESTS = 'docs/testing.md';
 
-/** Pages whose blocks other tests run. */
-const ELSEWHERE = [
-  'docs/boundaries.md',
-  'docs/bundlers.md',
-  'docs/installation.md',
-  'docs/public-ids.md',
-  'docs/public-ids-format.md',
-  'docs/store-security.md',
-  'docs/tools.md',
-];
+/** The pages whose blocks other tests run, and which: those need a registry, or packages of their own. */
+const ELSEWHERE = {
+  'docs/boundaries.md': 'app/boundary.test.js',
+  'docs/bundlers.md': 'package/bundlers.test.js',
+  'docs/installation.md': 'package/installation.test.js',
+  'docs/public-ids.md': 'app/public-ids.test.js',
+  'docs/public-ids-format.md': 'app/public-ids.test.js',
+  'docs/store-security.md': 'lease/rights.test.js',
+  'docs/tools.md': 'package/tools.test.js',
+};
+
+/** Files with blocks that show no use of the package. */
+const OTHERS = ['zookeeper/README.md'];
 
 const servers = [];
 /** What a worker of the application has in its environment. */
@@ -101,6 +101,19 @@ async function emptyDatabase() {
 
 after(() => Promise.all(servers.map((server) => server.stop())));
 
+test('each page with blocks is run here, or by the test that ELSEWHERE names', () => {
+  const tracked = execFileSync('git', ['ls-files', '*.md'], { cwd: root, encoding: 'utf8' });
+  const others = tracked
+    .trim()
+    .split('\n')
+    .filter((page) => !pages.includes(page) && blocksOf(page).length > 0);
+  assert.deepEqual(others, OTHERS);
+  for (const [page, file] of Object.entries(ELSEWHERE)) {
+    assert.ok(blocksOf(page).length > 0, `${page} has no blocks`);
+    assert.ok(readFileSync(join(__dirname, '..', file), 'utf8').includes(`'${page}'`), page);
+  }
+});
+
 test('the API page is up to date: run node scripts/api.mjs if this fails', async () => {
   const { page } = await import('../../scripts/api.mjs');
   assert.equal(readFileSync(join(root, 'docs/api.md'), 'utf8'), page());
@@ -127,7 +140,7 @@ for (const page of pages) {
     let orchestrated = {};
     let schema;
     let database;
-    const blocks = (ELSEWHERE.includes(page) ? [] : blocksOf(page)).map((block) => ({
+    const blocks = (page in ELSEWHERE ? [] : blocksOf(page)).map((block) => ({
       ...block,
       code: withOwnKey(block.code),
     }));

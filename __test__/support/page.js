@@ -2,11 +2,15 @@
 // The blocks of code in a page, and how each is run as its reader would. What a reader would have around
 // a block, and the page need not show, stands before and behind it in comments that are not rendered:
 // <!-- given: ... --> and <!-- then: ... -->
+//
+// A block runs outside of the clone, in a project that has the package as `npm pack` makes it, and of other packages those
+// that the page says to install.
 
 const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
 const {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -14,12 +18,13 @@ const {
   symlinkSync,
   writeFileSync,
 } = require('node:fs');
-const { join } = require('node:path');
+const { dirname, join } = require('node:path');
 
 const { Client } = require('pg');
 const yaml = require('yaml');
 
 const { generatePrisma, modulesOf } = require('./orms.js');
+const { Packed } = require('./package/tarball.js');
 
 const root = join(__dirname, '../..');
 
@@ -29,13 +34,13 @@ const PATIENCE = 300_000;
 const BLOCK =
   /(?:<!-- given:\s*([^>]*?)-->\s*)?^```(\w*)\n([\s\S]*?)^```$(?:\s*<!-- then:\s*([\s\S]*?)-->)?/gm;
 
-/** The blocks of a page in order: `line`, `language`, `code`, what is `given`, and what comes `then`. */
+/** The blocks of a page in order: `page`, `line`, `language`, `code`, what is `given`, and what comes `then`. */
 function blocksOf(page) {
   const text = readFileSync(join(root, page), 'utf8');
   return [...text.matchAll(BLOCK)].map(({ index, ...match }) => {
     const { 0: all, 1: given = '', 2: language, 3: code, 4: then = '' } = match;
     const before = text.slice(0, index + all.lastIndexOf(`\`\`\`${language}\n${code}`));
-    return { line: before.split('\n').length, language, code, given, then };
+    return { page, line: before.split('\n').length, language, code, given, then };
   });
 }
 
@@ -72,6 +77,70 @@ function within(run) {
   mkdirSync(parent, { recursive: true });
   const directory = mkdtempSync(join(parent, 'page-'));
   return run(directory).finally(() => rmSync(directory, { recursive: true, force: true }));
+}
+
+const NEST = ['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs'];
+
+/** What the readers of a page have already: the generator that they leave, their ORM; of examples of calls, the client. */
+const PRESENT = {
+  'docs/api.md': ['pg'],
+  'docs/migration.md': ['flake-idgen', 'nodejs-snowflake'],
+  'docs/migration-sapphire.md': ['@sapphire/snowflake'],
+  'docs/boundaries.md': NEST,
+  'docs/monitoring.md': ['@opentelemetry/sdk-metrics'],
+  'docs/public-ids.md': [...NEST, 'typeorm'],
+  'docs/migration-yitter.md': ['@cdlab996/genid', 'cherry-id', 'simple-flakeid'],
+};
+
+/** A package's name without its version. */
+const nameOf = (text) => text.replace(/(?<=.)@.*/, '');
+
+/** The packages that a page's readers have, and those that it says to install, in its blocks and in its sentences. */
+function packagesOf(page) {
+  const text = readFileSync(join(root, page), 'utf8');
+  const blocks = text.match(/^```[\s\S]*?^```$/gm) ?? [];
+  const commands = [
+    ...blocks.flatMap((block) => block.match(/npm install .*$/gm) ?? []),
+    ...(text.replace(/^```[\s\S]*?^```$/gm, '').match(/`npm install[^`]*`/g) ?? []),
+  ];
+  const words = commands.flatMap((command) => command.replaceAll('`', '').split(/\s+/).slice(2));
+  return new Set([
+    '@types/node', // by TSC_OPTIONS
+    ...(PRESENT[page] ?? []),
+    ...words.filter((word) => /^[@\w]/.test(word)).map(nameOf),
+  ]);
+}
+
+/** The package as `npm pack` makes it: once. */
+let packed;
+
+/** Where a package may be installed: in the clone, and for the tests of Prisma. */
+const INSTALLED = [join(root, 'node_modules'), modulesOf('prisma')];
+
+/** Runs with the project of a page's reader. @param modules a folder node_modules that is theirs, too */
+async function asReader(page, modules, run) {
+  if (packed === undefined) {
+    packed = new Packed('.');
+    process.once('exit', () => packed.remove());
+  }
+  const directory = packed.project();
+  const link = (from, name) => {
+    const path = join(directory, 'node_modules', name);
+    mkdirSync(dirname(path), { recursive: true });
+    symlinkSync(join(from, name), path);
+  };
+  for (const name of packagesOf(page)) {
+    const folder = INSTALLED.find((each) => existsSync(join(each, name)));
+    if (folder !== undefined && name !== 'snowdrift') link(folder, name);
+  }
+  const cwd = join(directory, 'app');
+  mkdirSync(cwd);
+  if (modules) symlinkSync(modules, join(cwd, 'node_modules'));
+  try {
+    return await run(cwd);
+  } finally {
+    rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
+  }
 }
 
 /** Where a reader's directories and servers stand here. */
@@ -125,9 +194,6 @@ async function query(connectionString, sql) {
 
 /** What a user of Prisma has done before: installed it, created the tables, generated the client. */
 async function preparePrisma(cwd, { code, given }, { DATABASE_URL }) {
-  mkdirSync(join(cwd, 'node_modules'));
-  symlinkSync(join(modulesOf('prisma'), '@prisma'), join(cwd, 'node_modules/@prisma'));
-  symlinkSync(root, join(cwd, 'node_modules/snowdrift'));
   writeFileSync(join(cwd, 'package.json'), '{ "type": "module" }');
   writeFileSync(join(cwd, 'schema.prisma'), code);
   await query(DATABASE_URL, given);
@@ -163,10 +229,9 @@ async function writeProgram({ language, code, given = '', then = '' }, cwd, env,
  * @param options.tsconfig the text of the page's tsconfig.json, if it has one
  */
 async function runProgram(block, env, { schema, modules, tsconfig } = {}) {
-  const { code } = block;
-  await within(async (cwd) => {
+  const { page, code } = block;
+  await asReader(page, modules, async (cwd) => {
     if (schema) await preparePrisma(cwd, schema, env);
-    if (modules) symlinkSync(modules, join(cwd, 'node_modules'));
     const program = await writeProgram(block, cwd, env, tsconfig);
     const printed = printedBy(code).map(shape);
     const all = (code.match(/console\.log\(/g) ?? []).length;
@@ -199,11 +264,10 @@ const RUNNERS = {
 /** Runs the tests of a page by a test runner. */
 async function runTests(page, runner) {
   const { args, isFile } = RUNNERS[runner];
-  await within(async (cwd) => {
+  await asReader(page, undefined, async (cwd) => {
     mkdirSync(join(cwd, 'node_modules'));
     const from = join(__dirname, 'runners', runner, 'node_modules', runner);
     symlinkSync(from, join(cwd, 'node_modules', runner));
-    symlinkSync(root, join(cwd, 'node_modules/snowdrift'));
     writeFileSync(join(cwd, 'package.json'), '{ "private": true }');
     const files = blocksOf(page).filter((block) => isFile.test(fileOf(block)));
     for (const block of files) writeFileSync(join(cwd, fileOf(block)), block.code);
@@ -221,7 +285,7 @@ const NPX = `#!/usr/bin/env node
 const [name, ...args] = process.argv.slice(2);
 if (name !== 'snowdrift') throw new Error('npx ' + name);
 process.argv.splice(2, process.argv.length, ...args);
-require(${JSON.stringify(join(root, 'js/cli/main.js'))});
+require(require.resolve('snowdrift/package.json', { paths: [process.cwd()] }).replace('package.json', 'js/cli/main.js'));
 `;
 const NPM = `#!/usr/bin/env node
 const { name, scripts, ...manifest } = require(${JSON.stringify(join(root, 'package.json'))});
@@ -229,13 +293,13 @@ const { dependencies } = require(${JSON.stringify(join(modulesOf('prisma'), '../
 const packages = { [name]: 1, ...manifest.devDependencies, ...manifest.peerDependencies, ...dependencies };
 const [verb, ...args] = process.argv.slice(2);
 const known = { install: packages, run: scripts, test: scripts, pack: {} }[verb];
-const nameOf = (arg) => arg.replace(/(?<=.)@.*/, '');
+const nameOf = ${nameOf};
 const unknown = args.filter((arg) => !arg.startsWith('-') && !Object.hasOwn(known, nameOf(arg)));
 if (unknown.length > 0) throw new Error('npm ' + verb + ' knows no ' + unknown);
 `;
 
-async function runShell({ code, given }, env) {
-  await within(async (cwd) => {
+async function runShell({ page, code, given }, env) {
+  await asReader(page, undefined, async (cwd) => {
     const bin = join(cwd, 'bin');
     mkdirSync(bin);
     for (const [name, script] of Object.entries({ npx: NPX, npm: NPM })) {
@@ -255,8 +319,8 @@ async function runShell({ code, given }, env) {
 }
 
 /** Runs SQL on PostgreSQL, after a shell has run what is given. Behind a statement may be its first value, `-- Ada`. */
-async function runSql({ code, given }, env) {
-  await runShell({ code: given, given: '' }, env);
+async function runSql({ page, code, given }, env) {
+  await runShell({ page, code: given, given: '' }, env);
   const client = new Client({ connectionString: env.DATABASE_URL });
   await client.connect();
   try {
