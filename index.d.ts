@@ -96,6 +96,9 @@ export interface SnowFlakeOptions {
    *
    * All processes that share a node at one time need the same value. Another one is `ERR_SNOWFLAKE_CONFLICT`, which
    * names the value in use.
+   *
+   * A lease whose page is new on this host begins `maxAhead` ahead of the clock: a page that was removed may have been as
+   * far. So IDs can be issued faster than the clock runs once `maxAhead` has passed.
    */
   maxAhead?: number;
   /**

@@ -7,7 +7,7 @@ const { spawn, spawnSync } = require('node:child_process');
 const { once } = require('node:events');
 const { mkdtempSync, readdirSync, unlinkSync } = require('node:fs');
 const { tmpdir } = require('node:os');
-const { join } = require('node:path');
+const { dirname, join } = require('node:path');
 const { describe, test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { pathToFileURL } = require('node:url');
@@ -149,6 +149,67 @@ describe('two holders of one node', TEST, () => {
     const drawn = await drawing;
     assert.ok(drawn.length > 0);
     assertDistinct([...ids, ...drawn]);
+  });
+
+  /** One worker ID, and few numbers. */
+  const SCARCE = {
+    ms: { ...layouts.node, datacenterBits: 0, workerBits: 0, sequenceBits: 1 },
+    s: {
+      ...layouts.uid,
+      ...{ timestampBits: 32, workerBits: 0, sequenceBits: 4, epoch: 1580486400000 },
+    },
+  };
+
+  for (const [unit, layout] of Object.entries(SCARCE)) {
+    for (const stores of [
+      ['memory', 'memory'],
+      ['file', 'memory'],
+      ['memory', 'file'],
+    ]) {
+      const how = `ticks of a ${unit}, leases from ${stores.join(' and ')}`;
+      test(`a removed directory repeats nothing that another namespace took ahead: ${how}`, async (t) => {
+        const leased = { datacenterId: 0, layout, maxAhead: 60_000 };
+        const directory = mkdtempSync(join(tmpdir(), 'snowdrift-'));
+        const sharers = await Promise.all([Sharer.start(memory()), Sharer.start(memory())]);
+        t.after(async () => {
+          await Promise.all(sharers.map((sharer) => sharer.kill()));
+          removeDirectory(directory);
+        });
+        /** Leases by a store of its own. Returns what draws some IDs. */
+        const lease = async (store, n) => {
+          if (store === 'memory') {
+            await sharers[n].lease({ ...leased, ttl: 60_000, callTimeout: 60_000 });
+            return () => sharers[n].draw(20);
+          }
+          const flake = await SnowFlake.lease(pathToFileURL(directory), leased);
+          t.after(() => flake.close());
+          return async () => drawByTurns([flake], 20);
+        };
+        const first = await lease(stores[0], 0);
+        const ids = [];
+        // Further than the next lease takes.
+        const isFar = (id) => SnowFlake.parse(id, layout).timestamp > Date.now() + 10_000;
+        do ids.push(...(await first()));
+        while (ids.length === 0 || !isFar(ids.at(-1)));
+        removeDirectory(dirname(pages()[0]));
+        const second = await lease(stores[1], 1);
+        // A ceiling or a floor may be near: then it goes on soon.
+        const before = ids.length;
+        do ids.push(...(await second()));
+        while (ids.length === before);
+        assertDistinct(ids);
+      });
+    }
+  }
+
+  test('a lease whose floor is maxAhead ahead of the clock issues at once', async () => {
+    // The first ID lies in the last tick that it may take. A lease waits until that is so.
+    const layout = { ...SCARCE.s, epoch: SCARCE.s.epoch + 1000 };
+    const options = { ...PATIENT, datacenterId: 0, layout, maxAhead: 5500, maxWait: 0 };
+    const flake = await SnowFlake.lease(memory(), options);
+    const { timestamp } = flake.parse(flake.nextId());
+    assert.ok(timestamp > Date.now() && timestamp <= Date.now() + options.maxAhead, `${timestamp}`);
+    await flake.close();
   });
 
   test('a page of a slot of a copied database is not joined', async (t) => {

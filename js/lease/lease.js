@@ -429,7 +429,10 @@ class StoreLease {
   async #waitForFloor() {
     const { callTimeout, maxClockSkew } = this.#settings.leasing;
     const namespace = this.#machine.namespace();
-    const left = () => (this.#read().floor ?? -Infinity) + 1 - unixNow();
+    const { maxAhead = 0, layout } = this.#settings;
+    // In whole ticks.
+    const ahead = maxAhead - (maxAhead % layout.tickMs);
+    const left = () => (this.#read().floor ?? -Infinity) + 1 - ahead - unixNow();
     // The store's clock is known to within the length of a call.
     const longest = namespace.reach + maxClockSkew + callTimeout;
     if (left() > longest) return;

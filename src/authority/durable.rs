@@ -241,7 +241,7 @@ impl Durable {
         let lost = self.lost.as_ref().filter(|(lost, _)| lost.is_of(&record));
         let lost = lost.map(|(lost, high)| (lost.page.sequence().floor(), *high));
         let known = up_to_date(&record, generator, &page, lost);
-        let ceiling = generator.next_ceiling(ttl).max(known.high.highest()).max(known.floor);
+        let ceiling = generator.ceiling_above(known.high.highest().max(known.floor), ttl);
         let used = known.is_closed.then_some(known.used);
         let next = Record {
             page: page.id(),

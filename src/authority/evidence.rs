@@ -2,9 +2,9 @@
 
 use crate::authority::record::Record;
 use crate::core::layout::Tick;
-use crate::core::sequencer::{HighMarks, NEVER};
+use crate::core::sequencer::HighMarks;
 use crate::generator::Generator;
-use crate::pages::Page;
+use crate::pages::{Earlier, Page};
 
 /// The record as of now, for a page that is about to open. Nothing is known of the ticks at or below its floor; its
 /// marks cover the rest, to the last number if it `is_closed`. `lost`: floor and final marks of the record's page, if
@@ -42,19 +42,12 @@ pub fn up_to_date(
     if is_next || is_begun || page.path().is_none() {
         return known;
     }
-    // Earlier pages of the node may have issued without this record: nothing above the clock, if the clock is read while
-    // the page has its name.
-    let now = generator.tick_now();
-    match (sequence.before(), record.node.layout().tick_ms) {
-        // The node had no page before, unless the page and its marker were both removed: not worth refusing a rollback.
-        (NEVER, 1) => {
-            let mark = &mut known.high.marks[known.high.current];
-            if *mark < now {
-                (*mark, known.used) = (now, 0);
-            }
-        }
-        (NEVER, _) => {}
-        (before, _) => known.floor = known.floor.max(now).max(before),
+    // Earlier pages of the node may have issued without this record.
+    let Earlier { floor, mark } = page.earlier(generator.tick_now());
+    known.floor = known.floor.max(floor);
+    let highest = &mut known.high.marks[known.high.current];
+    if *highest < mark {
+        (*highest, known.used) = (mark, 0);
     }
     known
 }

@@ -79,11 +79,17 @@ impl Generator {
     /// The next ceiling: `ahead` of the clock or, within `max_ahead`, of the highest tick issued; at least that tick, at
     /// most the layout's last. So nothing waits for a `max_ahead` that was not used.
     pub fn next_ceiling(&self, ahead: Duration) -> Tick {
-        let (layout, page) = (self.node.layout(), self.page());
-        let ms = |tick: Tick| layout.tick_start_ms(tick);
+        let page = self.page();
         // An overwritten page issues nothing, and raises no ceiling.
         let issued =
             if page.is_possible() { page.sequence().high_marks().highest() } else { NEVER };
+        self.ceiling_above(issued, ahead)
+    }
+
+    /// The same, where the highest tick issued is this one.
+    pub fn ceiling_above(&self, issued: Tick, ahead: Duration) -> Tick {
+        let layout = self.node.layout();
+        let ms = |tick: Tick| layout.tick_start_ms(tick);
         let now = self.clock.now().ms;
         let reached = now.max(ms(issued + 1).min(now.saturating_add(self.max_ahead_ms())));
         let ahead_ms = i64::try_from(ahead.as_millis()).unwrap_or(i64::MAX);

@@ -274,7 +274,7 @@ impl Generator {
 
     /// In a page that has just begun, the clock's tick is exhausted. A draw in that tick would be refused if `maxWait`
     /// is 0.
-    pub(super) fn note_first_tick(&self) {
+    pub fn note_first_tick(&self) {
         let (tick, layout) = (self.tick_now(), self.node.layout());
         let run = self.page().sequence().run();
         let is_exhausted = run.tick == tick && run.next > layout.last_sequence();

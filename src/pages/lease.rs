@@ -17,7 +17,7 @@ use std::time::Duration;
 use super::contents::{Leasing, Loss};
 use super::directory::Directory;
 use super::header::{Authority, Header, Terms, name_prefix};
-use super::life::{CHANGE, TRIES};
+use super::life::{CHANGE, Earlier, TRIES};
 use super::own;
 use super::page::{Page, Snapshot};
 use super::processes::Process;
@@ -25,7 +25,7 @@ use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
-use crate::core::sequencer::{HighMarks, Window};
+use crate::core::sequencer::{HighMarks, NEVER, Window};
 use crate::files::lock::{self, Hold, USERS};
 use crate::files::path::is_at;
 
@@ -47,13 +47,18 @@ impl Page {
         page
     }
 
-    /// Opens a pending page for what the store has confirmed, above the ticks of earlier pages of the node.
-    pub fn open_lease(&self, window: Window) {
+    /// Opens a pending page for what the store has confirmed, above the ticks of earlier pages of the node. `now`: the clock's
+    /// tick.
+    pub fn open_lease(&self, window: Window, now: Tick) {
         let sequence = self.sequence();
         if let Some(closed) = sequence.closed() {
-            let floor = window.floor.max(sequence.before());
+            let Earlier { floor, mark } = self.earlier(now);
+            let window = Window { floor: window.floor.max(floor), ..window };
+            let mut high = HighMarks::default();
+            high.marks[0] = mark;
+            let used = (mark > NEVER).then(|| self.header().node.layout().last_sequence() + 1);
             // Fails if the layout has no tick left. Then the page stays closed.
-            let _ = self.begin(&closed, Window { floor, ..window }, &HighMarks::default(), None);
+            let _ = self.begin(&closed, window, &high, used);
         }
         if !self.is_current() {
             // It was replaced meanwhile. No failure: that would say that nothing was issued from it, but others may have

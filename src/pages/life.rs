@@ -288,7 +288,42 @@ impl Search<'_> {
     }
 }
 
+/// What earlier pages of a node may have issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Earlier {
+    /// All ticks up to this one.
+    pub floor: Tick,
+    /// The ticks up to this one, unless the clock rolls back: not worth refusing a rollback.
+    pub mark: Tick,
+}
+
 impl Page {
+    /// What the node's earlier pages may have issued, before this one begins. `now`: the clock's tick, read while the page has
+    /// both its names. So an earlier page of which it does not know has issued nothing above `now`, or above `now` and what it
+    /// could take ahead.
+    ///
+    /// A node's first page looks like one whose directory was removed. So a leased one begins as far ahead as it may take IDs:
+    /// a lease of another namespace, whose store tells this one nothing, could do so, too. With ticks of more than 1 ms a
+    /// first page that never runs ahead begins within the clock's tick: a wait for the next one would be long.
+    pub fn earlier(&self, now: Tick) -> Earlier {
+        let (Header { node, terms, .. }, before) = (self.header(), self.sequence().before());
+        let now = now.clamp(0, node.layout().last_tick());
+        let reach = now.saturating_add(terms.max_ahead);
+        let is_leased =
+            terms.authority.is_host_lease() || matches!(terms.authority, Authority::Lease { .. });
+        let (floor, mark) = match before {
+            // No other process has the node's page.
+            _ if self.path().is_none() => (before, NEVER),
+            NEVER if is_leased && terms.max_ahead > 0 => (reach, NEVER),
+            NEVER if node.layout().tick_ms == 1 => (NEVER, now),
+            NEVER => (NEVER, NEVER),
+            // Nobody knows what the page before it has issued.
+            0 => (reach, NEVER),
+            _ => (before.max(now), NEVER),
+        };
+        Earlier { floor, mark }
+    }
+
     /// Begins a free page that has its names, unless it has ended. Others may begin it at the same time.
     ///
     /// Pages follow each other, and none issues after it has lost its name. So no earlier page of the node has issued above
@@ -298,8 +333,7 @@ impl Page {
     pub fn begin_free(&self, now: impl Fn() -> Tick) {
         let (sequence, layout) = (self.sequence(), self.header().node.layout());
         while let Some(closed) = sequence.closed().filter(|_| !sequence.is_begun()) {
-            let (now, before) = (now().clamp(0, layout.last_tick()), sequence.before());
-            let floor = if before == NEVER { NEVER } else { now.max(before) };
+            let now = now().clamp(0, layout.last_tick());
             let mut high = HighMarks::default();
             let all = layout.last_sequence() + 1;
             let used;
@@ -308,7 +342,7 @@ impl Page {
                 0 => (0, 1),
                 _ => (now - 1, all),
             };
-            let window = Window { floor, ceiling: Tick::MAX };
+            let window = Window { floor: self.earlier(now).floor, ceiling: Tick::MAX };
             let begun = self.begin(&closed, window, &high, Some(used));
             if begun != Err(NotBegun::Overtaken) {
                 return;

@@ -24,7 +24,8 @@
 //! 3. A page is begun under both its names, after the page before it was ended and what that has issued was noted. The
 //!    process that begins it reads the clock then, and counts that tick as exhausted. So the page issues only ticks that
 //!    no earlier page of the node reached. Exception: the node's first page in a boot begins within the current tick if
-//!    ticks are longer than 1 ms.
+//!    ticks are longer than 1 ms. A lease that may run ahead of the clock begins above what it may take ahead, unless it knows
+//!    the page before: that of another namespace may have been as far ([`Page::earlier`]).
 //! 4. A page that is the only record of what it has issued runs never ahead of the clock.
 //! 5. A process that changes its user leaves its free pages for the new user's, by the check of 2. A page is not the
 //!    node's first one where another user has a page of the node.
@@ -52,6 +53,7 @@ pub use contents::{Kept, Leasing, Loss};
 pub use directory::Directory;
 pub use header::{Authority, BootId, Header, Terms};
 pub use lease::LeasesLock;
+pub use life::Earlier;
 pub use page::{Memory, Page, Snapshot};
 pub use processes::Process;
 pub use tokens::Announcer;

@@ -170,7 +170,9 @@ impl LeasePage for LeasedPage {
         let kept = self.page().kept();
         kept.set_renewed(at.mono, Some(expires), self.0.ttl_ms);
         kept.run.store(at.run, Release);
-        self.page().open_lease(window);
+        let generator = &self.0.generator;
+        self.page().open_lease(window, generator.tick_now());
+        generator.note_first_tick();
     }
 
     fn end(&self, why: Loss) -> Option<Tick> {

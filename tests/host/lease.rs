@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use snowdrift::core::clock::Clock;
 use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::node::Node;
@@ -45,7 +46,7 @@ fn lease(
 ) -> Result<Page, Failure> {
     let page = directory.pending(node, max_ahead, grant.namespace, grant.owner)?;
     page.kept().set_renewed(7, Some(START + 1000), 30);
-    page.open_lease(grant.bounds);
+    page.open_lease(grant.bounds, now() - 1);
     Ok(page)
 }
 
@@ -165,7 +166,7 @@ fn the_last_to_leave_ends_and_removes_it() {
     assert_eq!(draw(&generator, 1), Err(Stall::AboveCeiling { ceiling: NEVER }));
     assert!(join(&directory, A).is_none());
     let unused = lease(&directory, &node(3), 0, &grant(A, 77, now())).unwrap();
-    assert_eq!(unused.leave(), Some(77), "what was issued before it");
+    assert_eq!(unused.leave(), Some(now() - 1), "pages before it may have issued that tick");
     let names = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
     assert_eq!(names.collect::<Vec<_>>(), ["README"]);
 }
@@ -226,6 +227,69 @@ fn a_page_that_is_lost_while_it_is_looked_up_is_not_joined() {
         };
         assert!(directory.join_lease(&Layout::NODE, 1, A, 0, is_wanted).unwrap().is_none());
     }
+}
+
+/// Draws all that the clock's tick permits.
+fn draw_all(generator: &Generator, drawn: &mut Vec<(u64, u64)>) {
+    while let Ok(block) = draw(generator, u64::MAX) {
+        drawn.push(ids(generator.node(), &block));
+    }
+}
+
+/// One namespace draws ahead of the clock, within the tick in which it loses the names of its page, and another one leases
+/// the node then: how many IDs are equal.
+fn repeated(tick_ms: i64, max_ahead: [Tick; 2], with_directory: bool) -> u64 {
+    let layout = Layout { tick_ms, epoch_ms: 0, ..Layout::NODE };
+    let node = Node::new(layout, 1, 3).unwrap();
+    let (shared, clock) = (memory(), TestClock::at(START));
+    let directory = directory(shared.path());
+    let tick = || layout.tick_at(clock.now().ms);
+    let lease = |namespace, max_ahead| {
+        let page = directory.pending(&node, max_ahead, namespace, fastrand::u128(1..)).unwrap();
+        page.open_lease(Window { floor: NEVER, ceiling: tick() + 1000 }, tick());
+        Generator::leased(page, Box::new(clock.clone()))
+    };
+    let mut drawn = Vec::new();
+    let pass = || clock.0.fetch_add(tick_ms, SeqCst);
+    let one = lease(A, max_ahead[0]);
+    for _ in 0..3 {
+        pass();
+        draw_all(&one, &mut drawn);
+    }
+    if with_directory {
+        fs::remove_dir_all(directory.path()).unwrap();
+    } else {
+        let page = directory.page_of(&node);
+        fs::remove_file(page.with_extension("born")).unwrap();
+        fs::remove_file(page).unwrap();
+    }
+    let other = lease(B, max_ahead[1]);
+    draw_all(&other, &mut drawn);
+    for _ in 0..100 {
+        let before = drawn.len();
+        pass();
+        [&one, &other].into_iter().for_each(|generator| draw_all(generator, &mut drawn));
+        assert!(drawn.len() > before, "it goes on in the next tick");
+    }
+    duplicates(drawn)
+}
+
+#[test]
+fn after_the_loss_of_its_directory_one_begins_above_all_that_another_namespace_took_ahead() {
+    for (tick_ms, max_ahead) in [(1, 0), (1, 1), (1, 50), (3000, 1), (3000, 50)] {
+        for with_directory in [true, false] {
+            let count = repeated(tick_ms, [max_ahead, max_ahead], with_directory);
+            assert_eq!(count, 0, "{tick_ms} ms, {max_ahead} ahead, directory: {with_directory}");
+        }
+    }
+}
+
+/// No page tells of it. Nor does one tell of a long tick, which a lease that never runs ahead does not wait out.
+#[test]
+fn what_a_larger_max_ahead_took_is_unknown_after_the_loss_of_a_directory() {
+    assert_eq!(repeated(1, [20, 50], true), 0);
+    assert!(repeated(1, [50, 20], true) > 0);
+    assert!(repeated(3000, [0, 0], true) > 0);
 }
 
 /// The node's next page would begin within a long tick.

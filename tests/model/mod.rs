@@ -115,7 +115,7 @@ impl Model {
         let Window { floor, ceiling: top } = sequencer.window();
         match stall {
             Stall::BeforeEpoch => assert!(*now < 0),
-            Stall::AtFloor { until } => assert_eq!(until, floor.saturating_add(1)),
+            Stall::AtFloor { until } => assert_eq!(until, floor + 1 - rules.max_ahead),
             Stall::AboveCeiling { ceiling } => assert_eq!(ceiling, top),
             Stall::NoPage => panic!("a page is none of the sequencer's"),
             Stall::TimeEnded => assert!(now.saturating_add(rules.max_ahead) > layout.last_tick()),

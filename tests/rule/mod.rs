@@ -11,6 +11,7 @@
 //! | the tick of the current run | the run goes on; used up: [`Stall::SequenceExhausted`] |
 //! | below the high mark of the current counter | a step back: a run under the smallest counter whose mark lies below, if `may_raise`; else [`Stall::ClockBehind`] |
 //! | up to `max_ahead` below the current run's tick | the current run goes on, then the tick after it |
+//! | up to `max_ahead` below the tick above the floor | a run at that tick |
 //!
 //! So the counter falls back by itself once the clock has passed the old high marks. It must not
 //! fall back merely because the clock passed the highest tick of all: a later step back would meet
@@ -107,6 +108,14 @@ impl Sequencer {
                     self.reserve_at(until, want)
                 } else {
                     Err(Stall::SequenceExhausted { until: by_clock })
+                }
+            }
+            Err(Stall::AtFloor { until }) => {
+                let by_clock = until - self.rules.max_ahead;
+                if now >= by_clock {
+                    self.reserve_at(until, want)
+                } else {
+                    Err(Stall::AtFloor { until: by_clock })
                 }
             }
             answer => answer,

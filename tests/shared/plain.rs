@@ -142,6 +142,18 @@ fn ticks_ahead_are_issued_up_to_the_bound_and_remembered() {
 }
 
 #[test]
+fn a_floor_ahead_of_the_clock_is_waited_for_beyond_the_bound_only() {
+    let window = Window { floor: 10, ceiling: 20 };
+    let mut s = Both::within(&SMALL, Rules { max_ahead: 2, ..RAISING }, window);
+    assert_eq!(s.reserve(8, 1), Err(Stall::AtFloor { until: 9 }), "11 may be taken at 9");
+    assert_eq!(s.reserve(9, 3), block(11, 0, 0, 3));
+    assert_eq!(s.reserve(8, 1), Err(Stall::AtFloor { until: 9 }), "the clock rolled back");
+    assert_eq!(s.reserve(9, 3), block(11, 0, 3, 1));
+    assert_eq!(s.reserve(9, 1), Err(Stall::SequenceExhausted { until: 10 }));
+    assert_eq!(s.reserve(10, 1), block(12, 0, 0, 1));
+}
+
+#[test]
 fn what_is_given_back_is_issued_next_unless_a_later_block_follows() {
     let mut s = Both::new(&SMALL, RAISING);
     let first = s.reserve(3, 3).unwrap();

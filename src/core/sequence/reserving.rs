@@ -288,6 +288,11 @@ impl<M: Borrow<Cells>> Sequence<M> {
             Err(Stall::SequenceExhausted { until }) if now >= until - reach => {
                 self.decide_at(rules, seen, until)
             }
+            // A floor ahead of the clock is no more of an obstacle than an exhausted tick.
+            Err(Stall::AtFloor { until }) if now >= until - rules.max_ahead => {
+                self.decide_at(rules, seen, until)
+            }
+            Err(Stall::AtFloor { until }) => Err(Stall::AtFloor { until: until - rules.max_ahead }),
             Err(Stall::SequenceExhausted { until }) => {
                 Err(Stall::SequenceExhausted { until: until - reach })
             }

@@ -127,6 +127,8 @@ impl Scenario {
             return Decided::Waits;
         }
         let tick = if is_ahead { current } else { now };
+        let is_low = tick <= page.floor && page.floor < now + max_ahead;
+        let tick = if is_low { page.floor + 1 } else { tick };
         let is_exhausted = seen.next == self.numbers && seen.tick == tick;
         let tick = if is_exhausted { tick + 1 } else { tick };
         if tick - now > reach
