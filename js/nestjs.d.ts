@@ -30,6 +30,9 @@ export interface SnowFlakeModuleExtras {
    * `PrimarySnowFlakeColumn()` and Prisma's extension then use it. Default true. If another default
    * instance is open, the start fails with `ERR_SNOWFLAKE_CONFLICT`. With several generators in one process,
    * pass false to all but one.
+   *
+   * A start that failed before `onApplicationBootstrap` leaves its default instance open. The next start in the process closes
+   * it. If the first one had not failed, it fails then with `ERR_SNOWFLAKE_CONFLICT`, at `onModuleInit`.
    */
   isDefault?: boolean;
 }

@@ -18,10 +18,39 @@ const FACTORY_KEYS = ['imports', 'inject', 'useFactory'];
 /** Those of SnowFlake.lease() and of both constructors, which know theirs. */
 const GENERATOR_KEYS = ['from', ...OPTION_KEYS, ...STORE_KEYS, ...RING_KEYS];
 
+/**
+ * The default instance of a start that has not finished. NestJS tells nobody that a start has failed: if another one
+ * begins, this one has, or it is refused at its end.
+ */
+let starting;
+/** Those that were closed as of a failed start. */
+const ofFailed = new WeakSet();
+
+/** Makes room for the default instance of another start. */
+async function closeUnfinished() {
+  const flake = starting;
+  starting = undefined;
+  if (flake === undefined) return;
+  ofFailed.add(flake);
+  await flake.close();
+}
+
 /** Closes the generator after the last request. */
 class Closer {
   constructor(flake) {
     this.flake = flake;
+  }
+
+  onModuleInit() {
+    if (!ofFailed.has(this.flake)) return;
+    throw new SnowFlakeError(
+      'ERR_SNOWFLAKE_CONFLICT',
+      'another start of a SnowFlakeModule began before this one had finished, and its instance is the default one: start one application after the other, or pass isDefault: false to all but one',
+    );
+  }
+
+  onApplicationBootstrap() {
+    if (starting === this.flake) starting = undefined;
   }
 
   async onApplicationShutdown() {
@@ -41,10 +70,13 @@ async function open(Class, given) {
 }
 
 async function provide(Class, isDefault, options) {
+  if (!isDefault) return await open(Class, options);
+  // Modules of one application begin in one turn: the second one is refused below.
+  await closeUnfinished();
   const flake = await open(Class, options);
-  if (!isDefault) return flake;
   try {
-    return SnowFlake.use(flake);
+    starting = SnowFlake.use(flake);
+    return flake;
   } catch (failure) {
     await flake.close();
     if (failure.code !== 'ERR_SNOWFLAKE_CONFLICT') throw failure;

@@ -114,6 +114,95 @@ test('with isDefault: false it leaves the default instance alone', async () => {
   await app.close();
 });
 
+describe('a start that fails', () => {
+  const options = { datacenterId: 7, workerId: 15 };
+
+  /** Starts an application of that module, whose other provider fails there. */
+  function startFailing(imported, at) {
+    const fail = () => Promise.reject(new Error('the other provider'));
+    const failing =
+      at === 'useFactory'
+        ? { provide: 'other', inject: [SnowFlake], useFactory: fail }
+        : { provide: 'other', useValue: { [at]: fail } };
+    class App {}
+    Module({ imports: [imported], providers: [failing] })(App);
+    return NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
+  }
+
+  for (const at of ['useFactory', 'onModuleInit']) {
+    test(`at ${at} leaves room for the next one, which closes its instance`, async () => {
+      for (let n = 0; n < 2; n++) {
+        const store = memory();
+        await assert.rejects(
+          startFailing(SnowFlakeModule.forRoot({ from: store, datacenterId: 7 }), at),
+          /the other provider/,
+        );
+        const left = SnowFlake.default;
+        assert.equal(left.lease.state, 'held');
+        const { app, ids } = await start(SnowFlakeModule.forRoot(options));
+        assert.equal(left.lease.state, 'released');
+        assert.equal(SnowFlake.default, ids);
+        assert.equal(ids.parse(SnowFlake.nextId()).workerId, 15);
+        // One that has finished is not closed.
+        await rejects(start(SnowFlakeModule.forRoot(options)), 'ERR_SNOWFLAKE_CONFLICT');
+        assert.equal(ids.isClosed, false);
+        await app.close();
+        await app.close();
+        assert.ok(ids.isClosed);
+      }
+    });
+  }
+
+  test('in its own factory opens nothing', async () => {
+    const failing = SnowFlakeModule.forRootAsync({
+      useFactory: () => Promise.reject(new Error('no options')),
+    });
+    await assert.rejects(start(failing), /no options/);
+    const { app } = await start(SnowFlakeModule.forRoot(options));
+    await app.close();
+  });
+
+  test('of two modules of one application the second one is refused, and the next start is not', async () => {
+    class App {}
+    const imports = [8, 9].map((workerId) => SnowFlakeModule.forRoot({ ...options, workerId }));
+    Module({ imports })(App);
+    const quiet = { logger: false, abortOnError: false };
+    const { message } = await rejects(
+      NestFactory.createApplicationContext(App, quiet),
+      'ERR_SNOWFLAKE_CONFLICT',
+    );
+    assert.match(message, /isDefault: false/);
+    const { app, ids } = await start(SnowFlakeModule.forRoot(options));
+    assert.equal(ids.workerId, 15);
+    await app.close();
+  });
+
+  test('and one that was only overtaken is refused at its end', async () => {
+    let first;
+    let proceed;
+    const waiting = new Promise((resolve) => {
+      proceed = resolve;
+    });
+    const isOpen = new Promise((resolve) => {
+      const useFactory = () => resolve() ?? waiting;
+      class App {}
+      Module({
+        imports: [SnowFlakeModule.forRoot({ ...options, workerId: 14 })],
+        providers: [{ provide: 'slow', inject: [SnowFlake], useFactory }],
+      })(App);
+      const quiet = { logger: false, abortOnError: false };
+      first = NestFactory.createApplicationContext(App, quiet);
+    });
+    await isOpen;
+    const { app, ids } = await start(SnowFlakeModule.forRoot(options));
+    proceed();
+    const { message } = await rejects(first, 'ERR_SNOWFLAKE_CONFLICT');
+    assert.match(message, /began before this one had finished/);
+    assert.equal(ids.parse(SnowFlake.nextId()).workerId, 15);
+    await app.close();
+  });
+});
+
 describe('where the environment names a server', { skip: storm ?? missing('postgres') }, () => {
   let server;
   before(async () => {
