@@ -115,8 +115,9 @@ function placeAddon(crate, profile, folder) {
 async function install() {
   if (!isInstalled('.')) await run('npm ci', 'npm', CI);
   if (process.argv.includes('--orms')) {
-    await installIn('__test__/support/orms/prisma', '--ignore-scripts');
-    await installIn('__test__/support/orms/typeorm-0.3', '--ignore-scripts');
+    for (const name of ['drizzle-kit', 'mikro-orm', 'prisma', 'typeorm-0.3']) {
+      await installIn(`__test__/support/orms/${name}`, '--ignore-scripts');
+    }
     await installIn('__test__/support/orms/better-sqlite3');
   }
   if (process.argv.includes('--clients')) {

@@ -1,15 +1,22 @@
 'use strict';
-// MikroORM with `onCreate`, as docs/mikro-orm.md has it: what it fills, and that what skips it is refused
-// rather than numbered by the database.
+// MikroORM with `onCreate`, as docs/mikro-orm.md has it: what it fills, that what skips it is refused rather than
+// numbered by the database, and that IDs are read exactly.
 
 const assert = require('node:assert/strict');
+const { join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
-const { BigIntType, EntitySchema, MikroORM } = require('@mikro-orm/postgresql');
+const postgresql = require('@mikro-orm/postgresql');
+const mysql = require('mysql2/promise');
 
 const { byValue, cross, crossingFlake } = require('../support/crossing.js');
+const { assertRounded, oddFlake } = require('../support/exact.js');
 const { Server, missing } = require('../support/lease/servers.js');
+const { readExactly } = require('../support/mikro-orm.js');
+const { missingOrm, modulesOf } = require('../support/orms.js');
+const { fromBase32 } = require('../../js/id.js');
 const { SnowFlake, countDuplicates } = require('../support/support.js');
 
+const { BigIntType, EntitySchema, MikroORM } = postgresql;
 const flake = new SnowFlake({ datacenterId: 2, workerId: 5 });
 const isId = (id) => typeof id === 'bigint' && id > 2n ** 53n;
 
@@ -113,5 +120,67 @@ describe('MikroORM', { skip: missing('postgres') }, () => {
 
   test('without autoincrement: false, the database would number them', async () => {
     assert.equal(String(await fork().insert('Counted', { name: 'x' })), '1');
+  });
+
+  test('nested reads, formulas and embedded JSON are exact, and JSON aggregates with a cast', () =>
+    readExactly(postgresql, { clientUrl: server.url }, ['json_agg(id)', 'json_agg(id::text)']));
+});
+
+describe('MikroORM on other databases', { skip: missingOrm('mikro-orm') }, () => {
+  const driverOf = (name) => require(join(modulesOf('mikro-orm'), '@mikro-orm', name));
+
+  test('on MariaDB, reads are as exact as on PostgreSQL', { skip: missing('mysql') }, async () => {
+    const server = await Server.start('mysql');
+    const connection = await mysql.createConnection(server.url);
+    await connection.query('CREATE DATABASE app');
+    await connection.end();
+    const clientUrl = server.url.replace(/mysql$/, 'app');
+    const texts = 'JSON_ARRAYAGG(CAST(id AS CHAR))';
+    await readExactly(driverOf('mariadb'), { clientUrl }, ['JSON_ARRAYAGG(id)', texts]);
+    await server.stop();
+  });
+
+  test('on SQLite, a BIGINT is rounded, and base32 is exact and sorts', async () => {
+    const sqlite = driverOf('libsql');
+    const rounded = (mode) =>
+      new sqlite.EntitySchema({
+        name: `Rounded_${mode}`,
+        properties: { id: { ...id, type: new sqlite.BigIntType(mode) } },
+      });
+    const next = crossingFlake().nextIdBase32;
+    const exact = new sqlite.EntitySchema({
+      name: 'Exact',
+      properties: {
+        id: { type: 'string', primary: true, onCreate: next },
+        parent: { kind: 'm:1', entity: 'Exact', nullable: true },
+      },
+    });
+    const orm = await sqlite.MikroORM.init({
+      entities: [rounded('bigint'), rounded('string'), exact],
+      dbName: ':memory:',
+    });
+    await orm.schema.createSchema();
+    const { nextIdString } = oddFlake();
+    for (const name of ['Rounded_bigint', 'Rounded_string']) {
+      await orm.em.fork().insert(name, { id: nextIdString() });
+      assertRounded((await orm.em.fork().find(name, {})).map((row) => row.id));
+    }
+    const em = orm.em.fork();
+    const made = [];
+    for (let n = 0; n < 20; n++) {
+      made.push(em.create('Exact', { parent: made.at(-1) }));
+      await em.flush();
+    }
+    const orderBy = { id: 'asc' };
+    for (const strategy of ['joined', 'select-in']) {
+      const options = { orderBy, strategy, populate: ['parent'] };
+      const found = await orm.em.fork().find('Exact', {}, options);
+      assert.deepEqual(
+        found.map((row) => [row.id, row.parent?.id]),
+        made.map((row) => [row.id, row.parent?.id]),
+      );
+    }
+    assert.ok(cross(made.map((row) => fromBase32(row.id))));
+    await orm.close(true);
   });
 });

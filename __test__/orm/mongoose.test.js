@@ -7,6 +7,7 @@ const { after, before, describe, test } = require('node:test');
 const mongoose = require('mongoose');
 
 const { byValue, cross, crossingFlake } = require('../support/crossing.js');
+const { assertExact, assertRounded, oddFlake } = require('../support/exact.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { SnowFlake } = require('../support/support.js');
 
@@ -43,6 +44,14 @@ test('BSON keeps every bit; what reads it says as what', () => {
   assert.deepEqual(BSON.deserialize(bytes), { id: Long.fromBigInt(id), small: 5 });
   assert.deepEqual(BSON.deserialize(bytes, { useBigInt64: true }), { id, small: 5n });
   assert.throws(() => JSON.stringify(new User()), /BigInt/);
+});
+
+test('EJSON rounds, unless it is not relaxed', () => {
+  const id = oddFlake().nextId();
+  for (const value of [id, Long.fromBigInt(id)]) {
+    assertRounded(JSON.parse(BSON.EJSON.stringify({ value })));
+    assertExact(JSON.parse(BSON.EJSON.stringify({ value }, { relaxed: false })), id);
+  }
 });
 
 describe('with a server', { skip: missing('mongodb') }, () => {
@@ -96,6 +105,42 @@ describe('with a server', { skip: missing('mongodb') }, () => {
     assert.equal((await lean())._id, _id);
     const [row] = await User.aggregate([{ $match: { _id } }]);
     assert.equal(row._id, _id);
+  });
+
+  test('populate, $lookup, arrays and maps are exact, as Longs and as bigints', async () => {
+    for (const useBigInt64 of [false, true]) {
+      const { nextId } = oddFlake();
+      const own = new mongoose.Mongoose();
+      const type = BigInt;
+      const schema = new own.Schema({
+        _id: { type, default: nextId },
+        friend: { type, ref: 'Person' },
+        friends: [{ type, ref: 'Person' }],
+        named: { type: Map, of: BigInt },
+        any: {},
+      });
+      schema.virtual('fans', { ref: 'Person', localField: '_id', foreignField: 'friend' });
+      const Person = own.model('Person', schema);
+      await own.connect(server.url.replace(/app$/, `exact_${useBigInt64}`), { useBigInt64 });
+      const [a, b] = [await Person.create({}), await Person.create({})];
+      const [friend, other] = [a._id, b._id];
+      const fields = { friend, friends: [friend, other], named: { other }, any: { of: [other] } };
+      const { _id } = await Person.create(fields);
+      const all = [_id, friend, other];
+      const one = () => Person.findById(_id);
+      const populated = one().populate('friend friends');
+      assertExact((await one()).toObject(), ...all);
+      assertExact((await populated.clone()).toObject(), ...all);
+      assertExact(await populated.clone().lean(), ...all);
+      assertExact(await one().lean(), ...all);
+      assertExact((await Person.findById(friend).populate('fans')).fans[0].toObject(), ...all);
+      assertExact(await Person.distinct('_id'), ...all);
+      const lookup = { from: 'people', localField: 'friend', foreignField: '_id', as: 'joined' };
+      const group = { _id: null, all: { $push: '$_id' }, max: { $max: '$_id' } };
+      assertExact(await Person.aggregate([{ $match: { _id } }, { $lookup: lookup }]), ...all);
+      assertExact(await Person.aggregate([{ $group: group }]), ...all);
+      await own.disconnect();
+    }
   });
 
   test('strings', async () => {

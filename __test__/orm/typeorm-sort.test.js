@@ -1,17 +1,45 @@
 'use strict';
-// IDs of TypeORM's entities sort as numbers while they grow from 18 to 19 digits, and SQLite's drivers read them
-// exactly.
+// IDs of TypeORM's entities sort as numbers while they grow from 18 to 19 digits, and are read exactly: by SQLite's
+// drivers, in relations and in raw results.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 
 const { byValue, cross, crossingFlake } = require('../support/crossing.js');
+const { assertExact, assertRounded, oddFlake } = require('../support/exact.js');
 const { Author, Book, Tag, Topic, ...support } = require('../support/typeorm.js');
-const { Between, DataSource, LessThan, MoreThan } = require('typeorm');
+const { Between, DataSource, LessThan, MoreThan, OneToMany, ManyToOne } = require('typeorm');
 
-const { drawn, entities, onDatabases } = support;
+const { PrimarySnowFlakeColumn } = require('../../js/orm/typeorm.js');
+const { decorate, drawn, entities, nextIdString, onDatabases } = support;
 
 const idsOf = (rows) => rows.map(({ id }) => id);
+
+class Shelf {}
+class Box {}
+decorate(Shelf, 'shelf', {
+  id: PrimarySnowFlakeColumn({ nextIdString }),
+  boxes: OneToMany(
+    () => Box,
+    (box) => box.shelf,
+    { eager: true },
+  ),
+});
+decorate(Box, 'box', {
+  id: PrimarySnowFlakeColumn({ nextIdString }),
+  shelf: ManyToOne(
+    () => Shelf,
+    (shelf) => shelf.boxes,
+    { cascade: true },
+  ),
+});
+
+/** In SQL: all IDs of a query as JSON, as they are and as texts. */
+const AGGREGATES = {
+  postgres: ['json_agg(id)', 'json_agg(id::text)'],
+  mysql: ['JSON_ARRAYAGG(id)', 'JSON_ARRAYAGG(CAST(id AS CHAR))'],
+  sqlite: ['json_group_array(id)', 'json_group_array(CAST(id AS TEXT))'],
+};
 
 /** Its statements ignore safeIntegers(), as other packages with this interface may. */
 function roundingDriver(Database) {
@@ -109,6 +137,80 @@ onDatabases((database) => {
     const trees = database.source.getTreeRepository(Topic);
     assert.equal((await trees.findDescendants(root)).length, 16);
     assert.equal((await trees.findAncestors(parent)).length, 16);
+  });
+
+  test('relations are exact, by joins and by queries, and so are relation IDs and raw results', async () => {
+    drawn.flake = oddFlake();
+    const { source } = database;
+    await repo(Author).delete({ name: 'nested' });
+    const author = await repo(Author).save({
+      name: 'nested',
+      books: [{ title: 'x' }, { title: 'y' }],
+    });
+    const [first, second] = author.books;
+    first.tags = [await repo(Tag).save({ label: 'a' }), await repo(Tag).save({ label: 'b' })];
+    first.editor = author;
+    await repo(Book).save(first);
+    const tags = idsOf(first.tags);
+    const all = [author.id, first.id, second.id, ...tags];
+
+    const where = { id: author.id };
+    const relations = { books: { author: true, editor: true, tags: true } };
+    for (const relationLoadStrategy of ['join', 'query']) {
+      const options = { where, relations, relationLoadStrategy };
+      assertExact(await repo(Author).find(options), ...all);
+      assertExact(await repo(Author).findOne(options), ...all);
+      assertExact(await repo(Author).find({ ...options, take: 1 }), ...all);
+    }
+    const book = { where: { id: first.id } };
+    assertExact(await repo(Book).find(book), author.id, first.id, ...tags);
+    assertExact(
+      await repo(Book).find({ ...book, loadRelationIds: true }),
+      author.id,
+      first.id,
+      ...tags,
+    );
+    const joined = repo(Book)
+      .createQueryBuilder('book')
+      .leftJoinAndSelect('book.author', 'author')
+      .leftJoinAndSelect('book.tags', 'tag')
+      .where(book.where);
+    assertExact(await joined.getMany(), author.id, first.id, ...tags);
+    assertExact(await joined.getRawMany(), author.id, first.id, ...tags);
+    assertExact((await joined.getRawAndEntities()).raw, author.id, first.id, ...tags);
+
+    const greatest = repo(Tag).createQueryBuilder('tag').where({ label: 'b' });
+    assertExact(await greatest.select('MAX(tag.id)', 'max').getRawMany(), tags[1]);
+    assertRounded(await repo(Tag).maximum('id', { label: 'b' }));
+    assertRounded(await repo(Tag).minimum('id', { label: 'b' }));
+
+    const { type } = source.options;
+    const [numbers, texts] = AGGREGATES[type === 'mariadb' ? 'mysql' : type] ?? AGGREGATES.sqlite;
+    const aggregate = async (what) => {
+      const [{ all }] = await source.query(
+        `SELECT ${what} AS ${source.driver.escape('all')} FROM tag WHERE label = 'b'`,
+      );
+      return typeof all === 'string' ? JSON.parse(all) : all;
+    };
+    assertRounded(await aggregate(numbers));
+    assertExact(await aggregate(texts), tags[1]);
+  });
+
+  test('eager relations are exact', async () => {
+    drawn.flake = oddFlake();
+    const source = new DataSource({
+      ...database.options,
+      url: database.server?.url,
+      entities: [Shelf, Box],
+      synchronize: true,
+    });
+    await source.initialize();
+    const [shelves, boxes] = [source.getRepository(Shelf), source.getRepository(Box)];
+    const one = await boxes.save({ shelf: {} });
+    const two = await boxes.save({ shelf: one.shelf });
+    assertExact(await shelves.find(), one.id, two.id, one.shelf.id);
+    assertExact(await shelves.findOneBy({ id: one.shelf.id }), one.id, two.id, one.shelf.id);
+    await source.destroy();
   });
 
   test('small IDs are strings, too', async () => {
