@@ -169,11 +169,18 @@ test('wrong usage exits with 2 and says what to do; a failure exits with 1', asy
       /namespace create needs a URL, such as snowdrift namespace create postgres:/,
     ],
     [['namespace', 'creat'], 2, /no command 'namespace creat'. Did you mean namespace create\?/],
+    [['namespace', 'slots'], 2, /no command 'namespace slots': write snowdrift slots$/m],
     [
-      ['namespace', 'slots'],
+      ['namespace', 'nope'],
       2,
-      /no command 'namespace slots'\. The commands are .*namespace raise/,
+      /'namespace nope'\. The commands are namespace create, namespace raise, .*namespace help$/m,
     ],
+    [['public', 'ecode'], 2, /no command 'public ecode'\. Did you mean public encode\?/],
+    [['public', '--json'], 2, /no command 'public --json'\. The commands are public key, /],
+    [['public', '--json', 'key'], 2, /the command comes first: snowdrift public key --json/],
+    [['--json', 'public', 'key'], 2, /the command comes first: snowdrift public key --json/],
+    [['help', 'public', 'nope'], 2, /no command 'public nope'\. The commands are public key/],
+    [['public', 'constructor'], 2, /no command 'public constructor'\. The commands are public key/],
     [['create', 'redis://u:geheim@h'], 2, /'create': write snowdrift namespace create$/m],
     [['raise'], 2, /'raise': write snowdrift namespace raise$/m],
     [['help', 'recover'], 2, /'recover': write snowdrift namespace recover$/m],
@@ -406,11 +413,41 @@ test('help and version', async () => {
   assert.equal((await run(['-h'])).stdout, (await run(['--help'])).stdout);
   assert.equal((await run(['parse', '-h'])).stdout, (await run(['parse', '--help'])).stdout);
   assert.equal((await run([])).code, 0);
-  assert.equal((await run(['namespace', '--help'])).stdout, (await run(['--help'])).stdout);
+  assert.equal((await run(['help', 'help'])).stdout, (await run(['--help'])).stdout);
+  for (const [group, commands] of [
+    ['namespace', ['create', 'raise', 'recover']],
+    ['public', ['key', 'encode', 'decode']],
+  ]) {
+    const { stdout, stderr, code } = await run([group]);
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.match(stdout, new RegExp(`^Usage: snowdrift ${group} <command> `));
+    assert.deepEqual(
+      [...stdout.matchAll(/^ {2}(\w+ \w+) {2,}/gm)].map(([, command]) => command),
+      commands.map((command) => `${group} ${command}`),
+    );
+    for (const args of [
+      ...[
+        [group, '--help'],
+        [group, '-h'],
+        [group, 'help'],
+      ],
+      ...[
+        ['help', group],
+        ['--help', group],
+        ['help', group, 'help'],
+      ],
+    ]) {
+      assert.equal((await run(args)).stdout, stdout, String(args));
+    }
+    const [first] = commands;
+    const help = (await run([group, first, '--help'])).stdout;
+    assert.equal((await run([group, 'help', first])).stdout, help);
+  }
   for (const command of [
     'next',
     'parse',
     'layout',
+    'sql',
     'slots',
     'reset',
     'serve',

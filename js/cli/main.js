@@ -27,8 +27,15 @@ const COMMANDS = {
   'public decode': () => require('./public.js').decode,
 };
 
-/** The first words of commands of two. */
-const GROUPS = ['namespace', 'public'];
+/** By the first word of commands of two: what each does. */
+const GROUPS = {
+  namespace: `  namespace create    creates a namespace ahead of its first holder
+  namespace raise     raises the ttl, maxClockSkew or maxAhead that a namespace allows
+  namespace recover   raises the floor of a namespace after a restore or a loss`,
+  public: `  public key          makes a key for public IDs
+  public encode       encodes IDs as public IDs
+  public decode       decodes public IDs`,
+};
 
 const HELP = `Usage: snowdrift <command> [options]
 
@@ -40,37 +47,47 @@ const HELP = `Usage: snowdrift <command> [options]
   reset    makes a slot or page usable after a wrong clock
   serve    serves IDs by HTTP, for services in other languages
 
-  namespace create    creates a namespace ahead of its first holder
-  namespace raise     raises the ttl, maxClockSkew or maxAhead that a namespace allows
-  namespace recover   raises the floor of a namespace after a restore or a loss
-
-  public key          makes a key for public IDs
-  public encode       encodes IDs as public IDs
-  public decode       decodes public IDs
+${Object.values(GROUPS).join('\n\n')}
 
   snowdrift help <command> shows its options, snowdrift --version the version.
   Each command has --json. Output is coloured on a terminal, unless NO_COLOR is set.`;
+
+const helpOf = (group) => `Usage: snowdrift ${group} <command> [options]
+
+${GROUPS[group]}
+
+  snowdrift help ${group} <command> shows its options. Each command has --json.`;
 
 class UsageError extends Error {}
 
 const isHelp = (text) => ['--help', '-h', 'help'].includes(text);
 const isCommand = (name) => Object.hasOwn(COMMANDS, name);
+const isGroup = (name) => Object.hasOwn(GROUPS, name);
 
-/** @param given it may be a key, by mistake */
-function noCommand(given, args) {
-  const name = hideKeys(given);
-  const names = Object.keys(COMMANDS);
-  if (isCommand(`namespace ${name}`)) {
-    return new UsageError(`there is no command '${name}': write snowdrift namespace ${name}`);
+/**
+ * @param given it may be a key, by mistake
+ * @param group before it
+ */
+function noCommand(given, args, group) {
+  const within = group === undefined ? '' : `${group} `;
+  const name = within + hideKeys(given);
+  const names = Object.keys(COMMANDS).filter((one) => one.startsWith(within));
+  // snowdrift create, snowdrift namespace slots
+  const right = group === undefined ? `namespace ${name}` : given;
+  if (isCommand(right)) {
+    return new UsageError(`there is no command '${name}': write snowdrift ${right}`);
   }
-  const later = given.startsWith('-') ? args.find(isCommand) : undefined;
+  const ofTwo = args.map((arg, at) => `${arg} ${args[at + 1]}`);
+  const isLater = (words) => isCommand(within + words);
+  const later = given.startsWith('-') ? [...args, ...ofTwo].find(isLater) : undefined;
   if (later !== undefined) {
-    return new UsageError(`the command comes first: snowdrift ${later} ${name} ...`);
+    const what = `${within}${later} ${hideKeys(given)}`;
+    return new UsageError(`the command comes first: snowdrift ${what} ...`);
   }
   const meant = [nameMeant(name, names), `public ${name}`].filter((one) => names.includes(one));
   const hint = meant.length === 0 ? '' : ` Did you mean ${meant.join(' or ')}?`;
   return new UsageError(
-    `there is no command '${name}'.${hint} The commands are ${names.join(', ')}, help`,
+    `there is no command '${name}'.${hint} The commands are ${names.join(', ')}, ${within}help`,
   );
 }
 
@@ -86,15 +103,30 @@ function checkNotEmpty(name, { values, positionals }) {
 
 async function main([name, ...args]) {
   if (['--version', '-v'].includes(name)) return print(require('../../package.json').version);
-  // snowdrift help parse
-  if (name === 'help' && args.length > 0) return await main([...args.slice(0, 2), '--help']);
-  // snowdrift namespace create
-  const isGroup = GROUPS.includes(name);
-  if (isGroup && args.length > 0 && !isHelp(args[0])) {
-    return await main([`${name} ${args[0]}`, ...args.slice(1)]);
+  if (name === undefined) return print(HELP);
+  if (isHelp(name)) {
+    // snowdrift help namespace create
+    const words = args.filter((arg) => !isHelp(arg)).slice(0, 2);
+    return words.length === 0 ? print(HELP) : await main([...words, '--help']);
   }
-  if (name === undefined || isGroup || isHelp(name)) return print(HELP);
+  if (isGroup(name)) {
+    const [second, ...rest] = args;
+    if (second === undefined) return print(helpOf(name));
+    if (isHelp(second)) {
+      // snowdrift namespace help create
+      const third = rest.find((arg) => !isHelp(arg));
+      return third === undefined ? print(helpOf(name)) : await main([name, third, '--help']);
+    }
+    // snowdrift namespace create
+    if (!isCommand(`${name} ${second}`)) throw noCommand(second, rest, name);
+    return await run(`${name} ${second}`, rest);
+  }
   if (!isCommand(name)) throw noCommand(name, args);
+  await run(name, args);
+}
+
+/** Runs a command, or prints its help. */
+async function run(name, args) {
   const command = COMMANDS[name]();
   const options = {
     ...command.options,

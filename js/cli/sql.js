@@ -27,12 +27,13 @@ With --lease-tables, prints the table that leases use, and the least rights of t
 of all.
 
   --for DATABASE        postgres, mysql (MariaDB, too) or sqlite
-  --partitions TABLE    prints statements that add monthly partitions, by ID, to a table, such as events or app.events
+  --partitions TABLE    prints statements that add monthly partitions, by ID, to a table, such as app.events
   --from MONTH          the first month, such as 2026-11; default: this month
   --months N            1 to ${MOST_MONTHS}, default 12
   --lease-tables        prints the table of leases
-  --schema NAME         its schema, on MySQL and MariaDB its database: the option schema of the leases. SQLite has none
-  --json                prints the statements or expressions by name, for drivers, or the months with their IDs
+  --schema NAME         its schema, on MySQL and MariaDB its database: the option schema of the leases.
+                        SQLite has none
+  --json                prints the statements or expressions by name, for drivers, or the months with IDs
 ${LAYOUT_HELP}`;
 
 const options = {
