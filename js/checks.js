@@ -100,7 +100,29 @@ function variable(name) {
     checkMisspelt(name);
     looked.add(name);
   }
+  checkStray(`the environment variable ${name}`, text);
   return text;
+}
+
+const CONTROL = /[\p{Cc}\u2028\u2029]/u;
+const QUOTES = new Set('\'"`\u2018\u2019\u201c\u201d');
+const NAMES = { '\r': 'a carriage return', '\n': 'a line feed', '\t': 'a tab' };
+
+/**
+ * Refuses what a path, a URL or a secret got on its way: the carriage return of a file from Windows, quotes that no shell has
+ * removed. A path with it is another directory. Linear in the text's length. The message does not show the text.
+ */
+function checkStray(name, text) {
+  if (typeof text !== 'string' || text === '') return;
+  const control = CONTROL.exec(text)?.[0];
+  const code = control?.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
+  const found = [
+    control !== undefined && `${NAMES[control] ?? 'a control character'} (U+${code})`,
+    control === undefined && text.trim() !== text && 'white space around it',
+    (QUOTES.has(text[0]) || QUOTES.has(text.at(-1))) && 'quotes around it',
+  ].filter(Boolean);
+  if (found.length === 0) return;
+  throw configError(`${name} has ${found.join(' and ')}: write it without`);
 }
 
 /**
@@ -234,6 +256,7 @@ const LONGEST_PATH = 32_767;
 /** The path of a directory: from a path, or from a file: URL. */
 function directoryOf(name, place, { urlOnly }) {
   let path = place;
+  checkStray(name, place);
   try {
     if (place instanceof URL || (typeof place === 'string' && place.startsWith('file:'))) {
       path = fileURLToPath(place);
@@ -260,6 +283,8 @@ function directoryOf(name, place, { urlOnly }) {
         : '';
     throw configError(`${name} must be ${wanted}; it is ${describe(place)}${remedy}`);
   }
+  // A URL may have it percent-encoded.
+  checkStray(name, path);
   return path;
 }
 
@@ -270,6 +295,7 @@ function numberIn(text) {
 
 module.exports = {
   checkGiven,
+  checkStray,
   choice,
   directoryOf,
   fieldNumber,

@@ -4,7 +4,7 @@
 
 const { pathToFileURL } = require('node:url');
 
-const { schemeRemedy, variable } = require('../checks.js');
+const { checkStray, schemeRemedy, variable } = require('../checks.js');
 const { setEnvironment } = require('../environment.js');
 const { configError, describe } = require('../errors.js');
 const { readOptionFile } = require('../files.js');
@@ -26,6 +26,7 @@ async function readSecret(option, file) {
   const name = `the file '${file}' of --${option}`;
   const text = String(await readOptionFile(name, file)).trim();
   if (text === '') throw configError(`${name} is empty`);
+  checkStray(name, text);
   return text;
 }
 
@@ -50,6 +51,7 @@ async function applyLeaseFile({ lease, 'lease-file': file }, positionals, { comp
  * @param name the value's name in errors
  */
 function readUrl(name, text) {
+  checkStray(name, text);
   let url;
   try {
     url = parseUrl(text);

@@ -1,7 +1,7 @@
 'use strict';
 // Reads the URL of a lease's store. Opens nothing.
 
-const { schemeRemedy } = require('../checks.js');
+const { checkStray, schemeRemedy } = require('../checks.js');
 const { environmentOf } = require('../environment.js');
 const { configError, describe, fromCaller } = require('../errors.js');
 const { SERVER } = require('../secrets.js');
@@ -114,6 +114,7 @@ function serverUrl(name, value) {
       `${name} has ${value.length} characters, and the URL of a server has at most ${MOST_OF_URL}`,
     );
   }
+  checkStray(name, value);
   let url;
   try {
     url = parseUrl(value);
