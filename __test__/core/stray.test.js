@@ -127,8 +127,14 @@ test('commands refuse one of their flags, arguments and files', async () => {
   for (const [args, said] of [
     [['next', ...flags, '--state', `${place}\r`], '--state has a carriage return'],
     [['next', '--datacenter-id', '1', '--lease', `"${file}"`], '--lease has quotes around it'],
-    [['next', '--datacenter-id', '1', '--lease-file', held], `'${held}' of --lease-file has quotes around it`],
-    [['serve', ...flags, '--token-file', tokens], `'${tokens}' of --token-file has quotes around it`],
+    [
+      ['next', '--datacenter-id', '1', '--lease-file', held],
+      `'${held}' of --lease-file has quotes around it`,
+    ],
+    [
+      ['serve', ...flags, '--token-file', tokens],
+      `'${tokens}' of --token-file has quotes around it`,
+    ],
     [['slots', `${file} `], 'the argument of slots has white space around it'],
     [['reset', `${file}\r`, ...flags], 'the argument of reset has a carriage return'],
     [['namespace', 'recover', `'${server}'`], 'has quotes around it'],
