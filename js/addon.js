@@ -64,9 +64,8 @@ function loadAddon(name, directory, load) {
   const here = failures.filter((each) => each.target === target).map(({ failure }) => failure);
   // One that was found and fails says more than one that is missing.
   const cause = here.find((failure) => !isMissing(failure)) ?? here.at(-1);
-  const decoder = name === 'snowdrift' ? '. snowdrift/id decodes IDs without an addon' : '';
   const why = whyNone(name, { directory, target, failure: cause });
-  throw new SnowFlakeError('ERR_SNOWFLAKE_ADDON', why + decoder, { cause });
+  throw new SnowFlakeError('ERR_SNOWFLAKE_ADDON', why, { cause });
 }
 
 /** The names in a folder; none where it cannot be read. */
@@ -99,7 +98,8 @@ const reinstall = () =>
 function whyNone(name, { directory, target, failure }) {
   if (failure === undefined) {
     const system = target ?? `${platform}-${isOldArm() ? machineName() : arch}`;
-    return `${name} has no addon for ${system}: run it on one of ${TARGETS.join(', ')}`;
+    const decoder = name === 'snowdrift' ? '. snowdrift/id decodes IDs without an addon' : '';
+    return `${name} has no addon for ${system}: run it on one of ${TARGETS.join(', ')}${decoder}`;
   }
   const reason = String(failure.message).split('\n')[0].replace(/\.$/, '');
   if (isBundled) {
