@@ -47,6 +47,20 @@ test('there is one version, and the changelog knows it', () => {
   assert.match(packages.releaseDate() ?? '', /^(Unreleased|\d{4}-\d\d-\d\d)$/);
 });
 
+test('the README says which Node and Rust a build needs, and that it needs a linker, on its first screen', () => {
+  const screen = readFileSync(join(ROOT, 'README.md'), 'utf8').split('\n').slice(0, 30).join('\n');
+  const read = (path, pattern) => pattern.exec(readFileSync(join(ROOT, path), 'utf8'))[1];
+  const rust = read('Cargo.toml', /^rust-version = "(.*)"$/m);
+  const node = read('scripts/prepare.mjs', /^const NODE_MAJOR = (\d+);$/m);
+  assert.match(
+    screen,
+    new RegExp(`Node ${node} or later, Rust ${rust.replace('.', '\\.')} or later\\s.*a C linker`),
+  );
+  for (const command of ['demo', 'build'])
+    assert.match(screen, new RegExp(`^npm run ${command}\\b`, 'm'));
+  assert.match(screen, /^npm test$/m);
+});
+
 test('a tag of another version releases nothing', () => {
   const { version } = packages;
   const others = packages.obstacles(`v${version}`);
