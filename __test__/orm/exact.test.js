@@ -147,6 +147,20 @@ describe('on PostgreSQL', { skip: missing('postgres') }, () => {
     });
   });
 
+  test('a parser of pg that makes numbers rounds for all ORMs, which Drizzle’s column refuses', async (t) => {
+    const { INT8 } = pg.types.builtins;
+    pg.types.setTypeParser(INT8, Number);
+    t.after(() => pg.types.setTypeParser(INT8, String));
+    const select = `SELECT ${USER}::bigint AS id`;
+    const knex = Knex({ client: 'pg', connection: server.url });
+    const sequelize = new Sequelize(server.url, { logging: false });
+    assertRounded((await knex.raw(select)).rows);
+    assertRounded((await sequelize.query(select))[0]);
+    await Promise.all([knex.destroy(), sequelize.close()]);
+    const { users } = drizzleSchema(pgCore.pgTable, snowflakeOf(pgCore));
+    await assert.rejects(drizzlePostgres.drizzle(pool).select().from(users), REFUSED);
+  });
+
   test('the parser of Drizzle’s page changes nothing but integers that no number holds', () => {
     const parse = fromPage(DRIZZLE, 'function parseExactly', {});
     const samples = [
