@@ -18,7 +18,7 @@
  * | `SNOWFLAKE_TIME_ENDING` | the layout's timestamp overflows within a year |
  * | `SNOWFLAKE_TEXT_IDS` | a column of TypeORM or Prisma stores IDs as text. IDs get a digit longer within a year: then it sorts wrongly |
  * | `SNOWFLAKE_VARIABLE` | an environment variable is not read: its name is probably misspelt |
- * | `SNOWFLAKE_SECOND_USER` | another user of this machine has the same node, and may issue the same IDs |
+ * | `SNOWFLAKE_SECOND_USER` | a process of another user of this machine has the same node, and may issue the same IDs |
  * | `SNOWFLAKE_PROCESS_SCOPE` | the system has no place for pages, so other processes of the node issue duplicates: see {@link SnowFlakeOptions.scope} |
  * | `SNOWFLAKE_SLOT_UNUSABLE` | a lease skipped a slot of a directory: its file or worker ID cannot be used |
  * | `SNOWFLAKE_SLOT_LOST` | a lease lost its slot, and continues under another worker ID |

@@ -126,25 +126,32 @@ impl Directory {
         Ok(paths)
     }
 
-    /// Other users' pages of this node, as far as their directories permit a search. Users do not share a sequence, so both
-    /// issue the same IDs.
+    /// Other users of this node, as far as their directories permit a search. Users do not share a sequence, so both issue the
+    /// same IDs. A page that no process has locked, as all do that use it, is of users who have ended. Their last ID was of an
+    /// earlier tick, unless that is longer than 1 ms.
     pub fn second_users(&self, node: &Node) -> Vec<Fault> {
-        let name = file_name(node);
         let (datacenter, worker) = (node.datacenter_id(), node.worker_id());
-        let mut others = Vec::new();
-        for entry in fs::read_dir(&self.shared).into_iter().flatten().flatten() {
-            let directory = entry.file_name();
-            let Some(uid) = directory.to_str().and_then(system::user_of) else { continue };
-            let path = entry.path().join(&name);
-            // Any other owner has squatted the name, and nobody draws from the file.
-            let is_page = |found: Metadata| {
-                let owner = system::traits(&found).owner;
-                found.is_file() && (system::outer_user(owner) == uid || owner == system::user())
-            };
-            if entry.path() != self.path && fs::symlink_metadata(&path).is_ok_and(is_page) {
-                others.push(fault!("second-user", place: path, uid, datacenter, worker));
-            }
-        }
+        let may_issue =
+            |found: &Metadata| node.layout().tick_ms > 1 || system::is_locked(found) != Some(false);
+        let others = self.others(node).filter(|(.., found)| may_issue(found));
         others
+            .map(|(uid, place, _)| fault!("second-user", place, uid, datacenter, worker))
+            .collect()
+    }
+
+    /// Other users' pages of this node.
+    pub(super) fn others(&self, node: &Node) -> impl Iterator<Item = (u32, PathBuf, Metadata)> {
+        let name = file_name(node);
+        let entries = fs::read_dir(&self.shared).into_iter().flatten().flatten();
+        entries.filter_map(move |entry| {
+            let uid = system::user_of(entry.file_name().to_str()?)?;
+            let path = entry.path().join(&name);
+            let found = fs::symlink_metadata(&path).ok()?;
+            // Any other owner has squatted the name, and nobody draws from the file.
+            let owner = system::traits(&found).owner;
+            let is_page =
+                found.is_file() && (system::outer_user(owner) == uid || owner == system::user());
+            (is_page && entry.path() != self.path).then_some((uid, path, found))
+        })
     }
 }

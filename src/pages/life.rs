@@ -191,7 +191,7 @@ impl Search<'_> {
         own::explain(directory);
         let page = Page::new(self.wanted);
         // This process may have issued IDs as another user, before `setuid`. What those were is unknown.
-        let is_next = || !self.directory.second_users(&self.wanted.node).is_empty();
+        let is_next = || self.directory.others(&self.wanted.node).next().is_some();
         let reached = if self.reached == NEVER && is_next() { 0 } else { self.reached };
         let layout = self.wanted.node.layout();
         page.sequence().note_before(reached);

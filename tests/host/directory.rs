@@ -1,6 +1,6 @@
 //! What stands where the directory should be, or in it.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,6 +8,8 @@ use std::time::{Duration, SystemTime};
 
 use snowdrift::core::clock::SystemClock;
 use snowdrift::core::fault::{Class, Fault};
+use snowdrift::core::layout::Layout;
+use snowdrift::core::node::Node;
 use snowdrift::generator::Generator;
 use snowdrift::pages::{BootId, Directory};
 
@@ -110,11 +112,34 @@ fn a_second_user_s_page_is_its_own_or_of_the_user_that_this_process_was() {
     for (owner, count) in [(54_321, 1), (0, 1), (54_322, 0)] {
         fs::write(&page, "").unwrap();
         chown(&page, Some(owner), None).unwrap();
+        assert_eq!(users(), 0, "nobody uses it");
+        let used = File::options().read(true).write(true).open(&page).unwrap();
+        used.lock_shared().unwrap();
         assert_eq!(users(), count, "of {owner}");
+        drop(used);
+        assert_eq!(users(), 0, "its user has ended");
     }
     fs::remove_file(&page).unwrap();
     fs::create_dir(&page).unwrap();
     assert_eq!(users(), 0, "not a file");
+}
+
+/// The last ID of a user who has ended may be of the same tick.
+#[test]
+fn in_long_ticks_a_second_user_who_has_ended_is_one_still() {
+    if !is_root() {
+        println!("skipped: only root can give a file to another user");
+        return;
+    }
+    let shared = memory();
+    let directory = directory(shared.path());
+    let theirs = shared.path().join("snowdrift-54321");
+    fs::create_dir(&theirs).unwrap();
+    let long = Node::new(Layout { tick_ms: 1000, ..Layout::NODE }, 1, 0).unwrap();
+    let page = theirs.join(directory.page_of(&long).file_name().unwrap());
+    fs::write(&page, "").unwrap();
+    chown(&page, Some(54_321), None).unwrap();
+    assert_eq!(directory.second_users(&long).len(), 1);
 }
 
 #[test]

@@ -174,17 +174,25 @@ fn another_user_of_the_same_node_is_found() {
     chown(logs.path(), Some(uid), None).unwrap();
     let steering = steering(shared.path());
     chown(shared.path().join("steer"), Some(uid), None).unwrap();
-    steering.phase().store(2, SeqCst);
     match command(&[], shared.path(), &logs.path().join("log")).uid(uid).spawn() {
         Err(cause) => println!("skipped: another user cannot run this executable: {cause}"),
         Ok(mut child) => {
-            assert!(child.wait().unwrap().success());
-            let found = directory(shared.path()).second_users(&node(0));
+            let second_users = || directory(shared.path()).second_users(&node(0));
+            let found = loop {
+                let found = second_users();
+                if !found.is_empty() || child.try_wait().unwrap().is_some() {
+                    break found;
+                }
+                thread::yield_now();
+            };
             assert_eq!(found.len(), 1, "{found:?}");
             assert_eq!(found[0].value("uid"), Some(&uid.into()));
             let Some(Value::Text(place)) = found[0].value("place") else { panic!("{found:?}") };
             assert_eq!(Path::new(place).file_name(), own.page().path().unwrap().file_name());
             assert_eq!(directory(shared.path()).second_users(&node(1)), []);
+            steering.phase().store(2, SeqCst);
+            assert!(child.wait().unwrap().success());
+            assert_eq!(second_users(), [], "it has ended");
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Linux: what processes share is in `/dev/shm`. `TMPDIR`, working directories and cgroups do not change it.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::core::fault::{Fault, fault};
@@ -57,6 +58,15 @@ pub fn outer_user(uid: u32) -> u32 {
         (at < count).then(|| outer.checked_add(at))?
     });
     outer.unwrap_or(uid)
+}
+
+/// Whether any process has a lock on this file, which may be another user's; none where the system does not tell. The kernel
+/// lists locks of open files whichever PID namespace their processes are in.
+pub fn is_locked(of: &Metadata) -> Option<bool> {
+    let device = of.dev();
+    let file = format!("{:02x}:{:02x}:{}", libc::major(device), libc::minor(device), of.ino());
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    Some(locks.lines().any(|line| line.split_ascii_whitespace().any(|word| word == file)))
 }
 
 /// The kernel's ID of this boot, if it reports one.

@@ -6,6 +6,7 @@
 //! | `default_parent`, `check_parent` | where each user has a directory for them |
 //! | `user`, `user_of`, `outer_user`, `directory_name` | users, and their directories there |
 //! | `traits` | owner, group and permissions of a file |
+//! | `is_locked` | whether any user's process has a lock on a file |
 //! | `create_directory`, `set_directory_mode`, `private`, `set_private`, `open` | directories and files with their modes |
 //! | `boot_id` | the ID of the machine's boot |
 //! | `start_of` | the start of a process, if it runs |
@@ -51,6 +52,12 @@ pub struct Traits {
 #[cfg(not(target_os = "linux"))]
 pub fn outer_user(uid: u32) -> u32 {
     uid
+}
+
+/// Whether any process has a lock on this file, which may be another user's: only Linux tells.
+#[cfg(not(target_os = "linux"))]
+pub fn is_locked(_: &std::fs::Metadata) -> Option<bool> {
+    None
 }
 
 /// For `map_err`: the system does not tell what kind of directory this is, so nobody knows who shares it.
