@@ -90,10 +90,14 @@ function warnOfNamespaceLoss(store, { workerId, lost, isShared, reach }) {
   const { name } = store;
   const scope = propertyOf(store, 'scope');
   const holder = isShared ? 'this host' : 'this process';
+  const tools =
+    lost === 'missing'
+      ? '. If an ORM dropped the table, give it a schema of its own: ?schema=ids'
+      : '';
   const remedy =
     scope === 'process'
       ? 'Set its auto-increment above all earlier worker IDs'
-      : 'After a restore, run: snowdrift namespace recover URL';
+      : `After a restore, run: snowdrift namespace recover URL${tools}`;
   warn(
     'SNOWFLAKE_NAMESPACE_LOST',
     `workerId ${workerId} of ${name} ${lossOf(lost)}.`,
