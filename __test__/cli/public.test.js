@@ -98,7 +98,7 @@ test('what is refused, with what to do; a key is never shown', async () => {
       2,
       /: key 2 of .* spaces, .* around it: remove them/,
     ],
-    [[...encode, '5'], `"${KEY}"`, 2, /characters, with .* quotes around it: remove them/],
+    [[...encode, '5'], `"${KEY}"`, 2, /PUBLIC_ID_KEY has quotes around it: write it without/],
     // A key in the place of something else
     [['public', KEY], KEY, 2, /no command 'public \*\*\*'/],
     [[KEY], KEY, 2, /no command '\*\*\*'/],

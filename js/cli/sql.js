@@ -22,9 +22,9 @@ const help = `Usage: snowdrift sql --for DATABASE [options]
        snowdrift sql --lease-tables [--for DATABASE] [--schema NAME]
 
 Prints SQL functions for IDs: the time of an ID, the smallest ID of a time, base32 both ways. SQLite has no
-SQL functions: for it, prints expressions. Times are UTC. With --partitions, prints a partition per month instead.
-With --lease-tables, prints the table that leases use, and the least rights of their user: of one database, or
-of all.
+SQL functions: for it, prints expressions. Times are UTC. With --partitions, prints a partition per month
+instead. With --lease-tables, prints the table that leases use, and the least rights of their user: of one
+database, or of all.
 
   --for DATABASE        postgres, mysql (MariaDB, too) or sqlite
   --partitions TABLE    prints statements that add monthly partitions, by ID, to a table, such as app.events
