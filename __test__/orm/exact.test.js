@@ -21,6 +21,7 @@ const { assertExact, assertRounded, oddFlake } = require('../support/exact.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { missingOrm, replacePackage } = require('../support/orms.js');
 const { blocksOf } = require('../support/page.js');
+const { SnowFlake } = require('../support/support.js');
 
 const { nextId, nextIdString } = oddFlake();
 const EXACT = { supportBigNumbers: true, bigNumberStrings: true };
@@ -297,6 +298,13 @@ describe('on MariaDB', { skip: missing('mysql') }, () => {
     await readsInKnex(knex, json);
     await knex.destroy();
   });
+});
+
+test('the first ID of a millisecond is exact as a number, so that a test with one row shows no rounding', () => {
+  const clock = () => Date.UTC(2026, 10, 21);
+  const [first, second] = new SnowFlake({ datacenterId: 1, workerId: 3, clock }).nextIds(2);
+  assert.equal(BigInt(Number(first)), first);
+  assert.notEqual(BigInt(Number(second)), second);
 });
 
 async function readsInSequelize(sequelize, { json, texts }) {
