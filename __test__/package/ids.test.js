@@ -35,6 +35,11 @@ const second = { ...node, workerId: 2 };
 const served = { ...node, workerId: 1, date: '2026-11-21T11:50:34.379Z' };
 const border = { date: '2027-08-22T03:22:59.101Z' };
 const notOurs = 'of another generator';
+/** The configuration in UidGenerator's README, since 2016-09-20 +08:00. */
+const readmeOfUid = {
+  ...layouts.uid,
+  ...{ timestampBits: 29, workerBits: 21, epoch: Date.UTC(2016, 8, 19, 16) },
+};
 
 /** By page, the fields of each ID, and its layout if it is not 'node'; or why it is none. */
 const STATED = {
@@ -97,6 +102,7 @@ const STATED = {
   },
   'docs/migration.md': {
     '501276370534924288': { datacenterId: 1, workerId: 0, sequence: 0 },
+    '501276370539266048': { datacenterId: 1, workerId: 9, sequence: 0 },
     '1541815603606036480': { layout: 'twitter', date: '2022-06-28T16:07:40.105Z' },
     '3200169789968523265': { layout: 'uid', workerId: 21 },
   },
@@ -110,14 +116,23 @@ const STATED = {
     '900710334548443136': second,
     '9223372036854775807': 'the largest ID',
   },
+  'docs/ring.md': {
+    '180363646902239241': { layout: readmeOfUid, workerId: 4, date: '2017-01-19T04:15:46.000Z' },
+    '3200169789968523265': { layout: 'uid', workerId: 21, date: '2019-05-02T15:26:39.000Z' },
+  },
   'docs/sql.md': { '900710334548459520': node, '0RZZQ8VR4HG00': node },
   'docs/testing.md': {
+    '900710334548459520': node,
     '900654641971249159': {
       datacenterId: 0,
       workerId: 3,
       sequence: 7,
       timestamp: Date.UTC(2026, 10, 21),
     },
+  },
+  'docs/tools.md': {
+    '900710334548459521': { ...node, sequence: 1 },
+    900710334548459500: 'is that ID as a number',
   },
   'docs/troubleshooting.md': {
     '900710334548459520': node,
