@@ -16,25 +16,43 @@ const ABSENT =
   'Check the path: the first lease from a directory, or the first use as state, creates it';
 const DISK = 'Check the disk and its file system';
 
+/** What the system lacks, by the reason that Rust gives. */
+const REMEDIES = {
+  TooManyFiles:
+    'This process has as many files open as its limit permits (ulimit -n): close what it does not need, or raise the limit',
+  TooManyFilesOfSystem:
+    'The system has as many files open as it permits (fs.file-max): end processes that leave files open, or raise the limit',
+  OutOfMemory:
+    'Free memory, or raise the limit of memory of this process (ulimit -v) or of its container',
+  InvalidFilename: 'Give a shorter path',
+  FilesystemLoop: 'Give a path without a loop of symbolic links',
+  NoLocks: 'That file system gives no locks: start its lock service (NFS), or give a local path',
+  Unsupported: 'That file system lacks what this needs: give a path on a local one',
+  StaleNetworkFileHandle: 'Mount that file system again',
+};
+
 const PAGE_REMEDIES = {
+  ...REMEDIES,
   PermissionDenied:
     "Let this process's user write there, or set SNOWDRIFT_SHARED to another directory",
   StorageFull: 'A page needs 4096 bytes: remove files from that file system, or enlarge it',
+  QuotaExceeded:
+    "A page needs 4096 bytes: remove this user's files from that file system, or raise its quota",
+  ReadOnlyFilesystem: 'Mount it writable, or set SNOWDRIFT_SHARED to another directory',
   NotFound: 'Create it, or set SNOWDRIFT_SHARED to another directory',
 };
-PAGE_REMEDIES.ReadOnlyFilesystem = PAGE_REMEDIES.PermissionDenied;
-PAGE_REMEDIES.QuotaExceeded = PAGE_REMEDIES.StorageFull;
 
 const SLOT_REMEDIES = {
+  ...REMEDIES,
   PermissionDenied: "Let this process's user write there, or choose another directory",
   StorageFull: 'Free space on that disk',
+  QuotaExceeded: "Remove this user's files from that disk, or raise its quota",
+  ReadOnlyFilesystem: 'Mount it writable, or choose another directory',
   NotFound: 'Create its parent directory',
   NotADirectory: 'Give the path of a directory',
   WouldBlock: THREADS,
   ResourceBusy: '8 writers have not ended: end the processes of this slot that are stopped',
 };
-SLOT_REMEDIES.ReadOnlyFilesystem = SLOT_REMEDIES.PermissionDenied;
-SLOT_REMEDIES.QuotaExceeded = SLOT_REMEDIES.StorageFull;
 
 function refusalOfSystem({ doing, place, cause, reason }, remedies) {
   const isAbsent = reason === 'NotFound' && /^(find|read) the directory$/.test(doing);

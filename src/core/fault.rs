@@ -41,8 +41,7 @@ impl Failure {
     /// For `map_err`: the file system refused an operation on this file. `kind` is the fault's.
     pub fn io(kind: &'static str, doing: &str, place: &Path) -> impl Fn(io::Error) -> Failure {
         move |cause| {
-            // The name of its variant: numbers differ between systems.
-            let reason = format!("{:?}", cause.kind());
+            let reason = reason_of(&cause);
             let fault = fault!("", doing, place, cause: cause.to_string(), reason);
             Failure::new(Class::Io(cause.kind()), Fault { kind, ..fault })
         }
@@ -53,10 +52,34 @@ impl Failure {
         self.fault.value("place") == Some(&file.into())
     }
 
+    /// Whether the process or the system lacks something, whatever the file.
+    pub fn is_of_process(&self) -> bool {
+        let reason = self.fault.value("reason");
+        ["TooManyFiles", "TooManyFilesOfSystem", "OutOfMemory"]
+            .into_iter()
+            .any(|lack| reason == Some(&lack.into()))
+    }
+
     /// Whether the file does not exist.
     pub fn is_missing(&self) -> bool {
         self.class == Class::Io(ErrorKind::NotFound)
     }
+}
+
+/// What `js/faults.js` chooses the remedy by: the name of the kind's variant, since numbers differ between systems. Rust has no
+/// kind for some.
+fn reason_of(cause: &io::Error) -> String {
+    let name = match cause.raw_os_error() {
+        // EMFILE, ENFILE; ERROR_TOO_MANY_OPEN_FILES.
+        Some(24) if cfg!(unix) => "TooManyFiles",
+        Some(23) if cfg!(unix) => "TooManyFilesOfSystem",
+        Some(4) if cfg!(windows) => "TooManyFiles",
+        // ENOLCK.
+        Some(37) if cfg!(target_os = "linux") => "NoLocks",
+        Some(77) if cfg!(target_os = "macos") => "NoLocks",
+        _ => return format!("{:?}", cause.kind()),
+    };
+    name.to_owned()
 }
 
 impl From<Fault> for Failure {

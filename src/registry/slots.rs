@@ -256,7 +256,11 @@ impl<'a> Slots<'a> {
                     }
                     // A conflict: processes of this host have the node open, but not from this store.
                     Class::Slot | Class::Conflict => unusable.push(failure.fault),
-                    Class::Io(_) if !failure.is_of(&store.path_of(&node)) => return Err(failure),
+                    Class::Io(_)
+                        if failure.is_of_process() || !failure.is_of(&store.path_of(&node)) =>
+                    {
+                        return Err(failure);
+                    }
                     Class::Io(_) if is_recorded => unusable.push(failure.fault),
                     Class::Io(_) => not_made = Some(failure),
                     _ => return Err(failure),
