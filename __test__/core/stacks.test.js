@@ -122,7 +122,11 @@ test('where nothing catches the error, Node shows the line of the mistake first'
   const file = join(directory, 'app.js');
   for (const line of ["new SnowFlake({ workerId: '3' })", 'SnowFlake.nextIdString()']) {
     writeFileSync(file, `const { SnowFlake } = require(${JSON.stringify(entry)});\n\n${line};\n`);
-    const { stderr } = spawnSync(process.execPath, [file], { encoding: 'utf8', env: {} });
+    const { stderr } = spawnSync(process.execPath, [file], {
+      encoding: 'utf8',
+      // Of Windows.
+      env: { SystemRoot: process.env.SystemRoot },
+    });
     assert.match(stderr, /^SnowFlakeError: .*\n +at .*app\.js:3:\d+\)?$/m);
     // The statement that throws.
     assert.doesNotMatch(stderr.split('\n')[0], /js[/\\](ids[/\\])?errors?\.js/);
