@@ -202,7 +202,7 @@ const TEXTS = {
     'store-ahead': ({ store, from }) =>
       `the namespace of ${store} starts after ${moment(from)}, further ahead of its clock than any holder can be: set the clock of the store right. If its record is damaged, use another namespace with another datacenterId`,
     'store-records': ({ store, evidence }) =>
-      `${store} has records of another format: ${evidence}. Use another namespace, or delete the old records ttl + maxClockSkew after their last holder has ended`,
+      `${store} has records of another format: ${evidence}. Leave them, since their holders may issue IDs. A newer snowdrift may have written them: then update this one. Or another program, or a setting of the session, has changed them. To continue at once, use another namespace with a datacenterId that this one does not use`,
     'store-changing': ({ store, key }) =>
       `${store} failed to acquire a slot: its key ${key} keeps changing`,
     'store-unsettled': ({ store, ttl }) =>

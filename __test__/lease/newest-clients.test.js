@@ -10,5 +10,6 @@ if (skip) {
   test('the newest clients', { skip }, () => {});
 } else {
   replaceClients('newest');
+  require('./settings.test.js');
   require('./stores.test.js');
 }

@@ -10,6 +10,7 @@ if (skip) {
   test('the oldest clients', { skip }, () => {});
 } else {
   replaceClients('oldest');
+  require('./settings.test.js');
   require('./stores.test.js');
   require('./sql.test.js');
 }

@@ -59,7 +59,7 @@ async function run(flags, positionals, { show, usage }) {
   ];
   if (damaged.length > 0) {
     notes.push(
-      `Nobody can read these records, and leases use none of their slots: ${damaged.map(printable).join(', ')}. Delete them once the processes that used them have ended.`,
+      `Nobody can read these records, and leases use none of their slots: ${damaged.map(printable).join(', ')}. If a newer snowdrift wrote them, run the command of that version. If they are damaged, delete them once the processes that used them have ended.`,
     );
   }
   namespaces.showNamespace(show, recovered, notes, { latest, damaged });

@@ -9,6 +9,7 @@
 // The store must keep what it has confirmed: an append-only file, and replicas that do not become the primary without
 // the last writes. Otherwise records go back, which holders notice by their tokens.
 
+const { configError, describe } = require('../errors.js');
 const { ofClient } = require('./failures.js');
 const { checkClient, readOptions } = require('./options.js');
 const { createRegister, decode, encode } = require('./register.js');
@@ -39,19 +40,31 @@ return {1}`;
  */
 const SCAN = `${SELECT} return redis.call('HSCAN', KEYS[1], ARGV[1], 'MATCH', ARGV[2], 'COUNT', 3000)`;
 
+const CLIENTS = 'redis() takes a client of ioredis or redis';
+
+/** A pattern of Redis for a text itself. */
+const patternOf = (text) => text.replace(/[\\*?[\]]/g, '\\$&');
+
 /** @param isOurs whether no application has the client */
 function redis(client, options, isOurs = false) {
-  checkClient(client, 'eval', 'redis() takes a client of ioredis or redis');
+  checkClient(client, 'eval', CLIENTS);
   const { namespace } = readOptions(options);
   const name = `redis:${namespace}`;
   // In node-redis, sendCommand takes an array of words; in ioredis, a Command object.
   const isNodeRedis = typeof client.sendCommand === 'function' && 'isOpen' in client;
+  if (!isNodeRedis) checkClient(client, 'call', CLIENTS);
   // Version 5 takes a command that is not sent yet out of its queue when `abortSignal` aborts. ioredis cannot.
-  const send = ofClient((words, abortSignal) =>
-    isNodeRedis
-      ? client.sendCommand(words, { abortSignal })
-      : client.call(words[0], ...words.slice(1)),
-  );
+  const send = ofClient(async (words, abortSignal) => {
+    const reply = isNodeRedis
+      ? await client.sendCommand(words, { abortSignal })
+      : await client.call(words[0], ...words.slice(1));
+    if (reply !== undefined) return reply;
+    throw configError(
+      `${name} got no reply from its client, which calls back: create the client without legacyMode, or pass client.v4`,
+    );
+  });
+  /** What ioredis puts before each key of a script. */
+  const keyPrefix = client.options?.keyPrefix ?? '';
   const key = `snowdrift:${namespace}:records`;
   /** Its number as text. */
   let database;
@@ -95,17 +108,19 @@ function redis(client, options, isOurs = false) {
     async describeRun(signal) {
       const number = await databaseOf(signal);
       const info = await send(['INFO', 'server'], signal);
-      return `${/^run_id:(\w+)/m.exec(info)[1]} ${number} ${client.options?.keyPrefix ?? ''}${key}`;
+      return `${/^run_id:(\w+)/m.exec(info)[1]} ${number} ${keyPrefix}${key}`;
     },
 
     read: async (key, signal) => ({ record: decode(name, key, await run(signal, READ, key)) }),
 
     async write(key, record, before, signal) {
       const condition = before === undefined ? [] : [before];
-      const [isWritten, found] = await run(signal, WRITE, key, encode(record), ...condition);
-      return isWritten
-        ? { isWritten: true }
-        : { isWritten: false, found: decode(name, key, found) };
+      const reply = await run(signal, WRITE, key, encode(record), ...condition);
+      // A client may return numbers as text, and '0' is true.
+      const [isWritten, found] = [Number(reply[0]), reply[1]];
+      if (isWritten === 1) return { isWritten: true };
+      if (isWritten === 0) return { isWritten: false, found: decode(name, key, found) };
+      throw new Error(`the script of a write returned ${describe(reply)}`);
     },
 
     async namespaces(signal) {
@@ -113,25 +128,27 @@ function redis(client, options, isOurs = false) {
       let cursor = '0';
       do {
         signal.throwIfAborted();
-        const scan = ['SCAN', cursor, 'MATCH', 'snowdrift:*:records', 'COUNT', '1000'];
+        const pattern = `${patternOf(keyPrefix)}snowdrift:*:records`;
+        const scan = ['SCAN', cursor, 'MATCH', pattern, 'COUNT', '1000'];
         const [next, keys] = await send(scan, signal);
-        for (const key of keys) names.add(key.split(':')[1]);
-        cursor = next;
+        for (const key of keys) names.add(String(key).slice(keyPrefix.length).split(':')[1]);
+        cursor = String(next);
       } while (cursor !== '0');
       return [...names];
     },
 
     async list(prefix, signal) {
       const records = new Map();
-      const pattern = `${prefix.replace(/[\\*?[\]]/g, '\\$&')}*`;
+      const pattern = `${patternOf(prefix)}*`;
       let cursor = '0';
       do {
         signal.throwIfAborted();
         const [next, page] = await run(signal, SCAN, cursor, pattern);
         for (let n = 0; n < page.length; n += 2) {
-          records.set(page[n], decode(name, page[n], page[n + 1]));
+          const key = String(page[n]);
+          records.set(key, decode(name, key, page[n + 1]));
         }
-        cursor = next;
+        cursor = String(next);
       } while (cursor !== '0');
       return { records };
     },

@@ -92,17 +92,11 @@ async function inTurn(client, signal, run) {
   return call;
 }
 
-/** PostgreSQL's type of bytes. */
-const BYTEA = 17;
-
 /**
- * Reads values of pg: bytes, and all others as text. A server may name any type, and pg's own parser of bytes never returns from
- * some texts.
+ * Reads values of pg as text: as sql-dialects.js selects them, they are the same as text and as binary. A server may name any
+ * type, an application may have replaced pg's parsers, and pg's own parser of bytes never returns from some texts.
  */
-const TYPES = {
-  getTypeParser: (type) => (value) =>
-    type === BYTEA ? Buffer.from(String(value).replace(/^\\x/, ''), 'hex') : value,
-};
+const TYPES = { getTypeParser: () => String };
 
 /** Of connections whose version of pg has no getTransactionStatus(): the status, as far as it is known. */
 const statuses = new WeakMap();
@@ -164,6 +158,9 @@ function queryPostgres(name, client, request) {
   };
 }
 
+/** What a statement overrides of the options of the application's client. */
+const OWN = { rowsAsArray: false, nestTables: false, typeCast: true, namedPlaceholders: false };
+
 /** Bits of the status in MySQL's reply to a change. */
 const IN_TRANSACTION = 1;
 const AUTOCOMMIT = 2;
@@ -203,7 +200,7 @@ function queryMysql(name, client, request) {
       check(await connection.query('DO 0'));
       const isSelect = /^S(ELECT|HOW)/.test(text);
       const [reply, status] = await Promise.all([
-        connection.query(text, values),
+        connection.query({ ...OWN, sql: text, values }),
         isSelect && isShared ? connection.query('DO 0') : undefined,
       ]);
       const [result] = reply;

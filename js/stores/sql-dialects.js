@@ -10,12 +10,21 @@ const isError = (failure, code, errno) =>
   propertyOf(failure, 'code') === code ||
   (errno !== undefined && propertyOf(failure, 'errno') === errno);
 
+/** A column's text, whatever type the client returns. */
+const textOf = (value) => (typeof value === 'string' ? value : Buffer.from(value).toString());
+
 /** Of binary columns, which compare as bytes whatever the database's collation is. */
 const BINARY = {
   toColumn: (text) => Buffer.from(text),
+  textOfRecord: 'text',
+  toText: textOf,
   startsWith: (prefix) => ['name >= ? AND name < ?', prefix, `${prefix}\x7f`],
 };
 
+/**
+ * PostgreSQL's values are read as text, which is the same in all settings of sessions and clients: bytes as hexadecimal
+ * digits, whatever bytea_output is, and numbers as digits, whether a client reads them as text or as binary.
+ */
 const DIALECTS = {
   postgres: {
     // Where the table is, else where it would be created.
@@ -25,10 +34,10 @@ const DIALECTS = {
           WHERE c.oid = to_regclass('${table}')),
          current_schema()) AS home`,
     quote: (name) => `"${name.replaceAll('"', '""')}"`,
-    now: 'CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)',
+    now: 'CAST(CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS TEXT)',
     async describeRun(query) {
       const [{ start, name }] = await query(
-        'SELECT CAST(pg_postmaster_start_time() AS TEXT) AS start, current_database() AS name',
+        'SELECT CAST(EXTRACT(EPOCH FROM pg_postmaster_start_time()) AS TEXT) AS start, current_database() AS name',
       );
       return `${start} ${name}`;
     },
@@ -37,6 +46,8 @@ const DIALECTS = {
     // It holds \0, and any text whatever the database's encoding is.
     textType: 'BYTEA',
     toColumn: (text) => text,
+    textOfRecord: "encode(text, 'hex') AS text",
+    toText: (digits) => Buffer.from(digits, 'hex').toString(),
     startsWith: (prefix) => ['name LIKE ?', `${prefix.replace(/[\\%_]/g, '\\$&')}%`],
     lock: ' FOR UPDATE',
     unlessExists: ' ON CONFLICT DO NOTHING',
@@ -137,4 +148,4 @@ function sql(dialect, options) {
   return `${createRecords(dialect, recordsIn(dialect, schema))};\n`;
 }
 
-module.exports = { DIALECTS, RECORDS, createRecords, dialectOf, recordsIn, sql };
+module.exports = { DIALECTS, RECORDS, createRecords, dialectOf, recordsIn, sql, textOf };

@@ -17,7 +17,7 @@ const { ownOf } = require('../ids/properties.js');
 const { TableFailure } = require('./failures.js');
 const { nameOf, readOptions } = require('./options.js');
 const { createRegister, decode } = require('./register.js');
-const { DIALECTS, RECORDS, createRecords } = require('./sql-dialects.js');
+const { DIALECTS, RECORDS, createRecords, textOf } = require('./sql-dialects.js');
 const { insertAnywhere, locate } = require('./sql-table.js');
 
 /** The most tries of a statement that fails with a conflict (`isConflict`). */
@@ -26,8 +26,8 @@ const MAX_TRIES = 20;
 /** Records that a list reads at a time: their bytes stay below the limit of a call, MOST_RECEIVED. */
 const PAGE = 2000;
 
-/** A column's text, whatever type the client returns. */
-const toText = (value) => (typeof value === 'string' ? value : Buffer.from(value).toString());
+/** The most names of namespaces that are read. */
+const MOST_NAMES = 1000;
 
 /**
  * @param kind of the store, in its name
@@ -44,7 +44,8 @@ function sqlRegister(kind, dialect, options, queryOf) {
   const { now, isConflict, isMissing, isDuplicate, hasReturning, ...differing } = ownOf(
     DIALECTS[dialect],
   );
-  const { toColumn, startsWith, lock, unlessExists, describeRun } = ownOf(differing);
+  const { toColumn, toText, startsWith, lock, unlessExists, describeRun } = ownOf(differing);
+  const columns = `token, ${differing.textOfRecord}`;
   const returning = hasReturning ? ` RETURNING ${now} AS now` : '';
   const timeOf = (row) => {
     const { now } = ownOf(row);
@@ -76,10 +77,10 @@ function sqlRegister(kind, dialect, options, queryOf) {
   const select = (signal, columns, condition, ...values) =>
     selectAny(signal, columns, `namespace = ? AND ${condition}`, namespace, ...values);
 
-  const recordOf = (key, { token, text }) => decode(name, key, `${toText(token)} ${toText(text)}`);
+  const recordOf = (key, { token, text }) => decode(name, key, `${textOf(token)} ${toText(text)}`);
 
   async function read(key, signal) {
-    const [row] = await select(signal, 'token, text', `name = ?${lock}`, key);
+    const [row] = await select(signal, columns, `name = ?${lock}`, key);
     return { record: row && recordOf(key, row), now: timeOf(row) };
   }
 
@@ -127,8 +128,9 @@ function sqlRegister(kind, dialect, options, queryOf) {
     },
 
     async namespaces(signal) {
-      const rows = await selectAny(signal, 'namespace', 'name = ?', 'namespace');
-      return rows.map((row) => toText(row.namespace));
+      const condition = `name = ? ORDER BY namespace LIMIT ${MOST_NAMES}`;
+      const rows = await selectAny(signal, 'namespace', condition, 'namespace');
+      return rows.map((row) => textOf(row.namespace));
     },
 
     async list(prefix, signal) {
@@ -136,9 +138,9 @@ function sqlRegister(kind, dialect, options, queryOf) {
       const [condition, ...values] = startsWith(prefix);
       const page = `${condition} AND name > ? ORDER BY name LIMIT ${PAGE}`;
       for (let last = ''; ; ) {
-        const rows = await select(signal, 'name, token, text', page, ...values, last);
+        const rows = await select(signal, `name, ${columns}`, page, ...values, last);
         for (const row of rows) {
-          last = toText(row.name);
+          last = textOf(row.name);
           records.set(last, recordOf(last, row));
         }
         if (rows.length < PAGE) return { records, now: timeOf(rows[0]) };

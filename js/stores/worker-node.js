@@ -34,13 +34,18 @@ const DATABASES = {
   postgres: {
     queryOf: queryPostgres,
     id: 'BIGSERIAL',
-    created: 'EXTRACT(EPOCH FROM CREATED)',
-    returning: ' RETURNING ID AS "insertId"',
+    row: 'CAST(ID AS TEXT) AS id, HOST_NAME AS host, PORT AS port, CAST(EXTRACT(EPOCH FROM CREATED) AS TEXT) AS created',
+    text: '?',
+    toText: (text) => text,
+    returning: ' RETURNING CAST(ID AS TEXT) AS "insertId"',
   },
   mysql: {
     queryOf: queryMysql,
     id: 'BIGINT NOT NULL AUTO_INCREMENT',
-    created: 'UNIX_TIMESTAMP(CREATED)',
+    row: 'ID AS id, HOST_NAME AS host, PORT AS port, UNIX_TIMESTAMP(CREATED) AS created',
+    // mysql2 writes bytes as digits, and escapes texts, wrongly for some modes of SQL.
+    text: 'CONVERT(? USING utf8mb4)',
+    toText: (text) => Buffer.from(text),
     returning: '',
   },
 };
@@ -70,7 +75,7 @@ function workerNode(client, options) {
   }
   // Clients of mysql2 have execute(), those of pg do not.
   const dialect = typeof client.execute === 'function' ? 'mysql' : 'postgres';
-  const { queryOf, id: idColumn, created, returning } = DATABASES[dialect];
+  const { queryOf, id: idColumn, row: columns, text, toText, returning } = DATABASES[dialect];
   const { isMissing, now } = DIALECTS[dialect];
   const name = nameOf(dialect, schema, 'WORKER_NODE');
   const query = ofClient(queryOf(name, client));
@@ -79,8 +84,7 @@ function workerNode(client, options) {
   /** The row of this ID; if there is none, the row of the next higher ID. */
   async function readRow(workerId, signal) {
     const [row] = await query(
-      `SELECT ID AS id, HOST_NAME AS host, PORT AS port, ${created} AS created
-       FROM ${await tableOf(signal)} WHERE ID >= ? ORDER BY ID LIMIT 1`,
+      `SELECT ${columns} FROM ${await tableOf(signal)} WHERE ID >= ? ORDER BY ID LIMIT 1`,
       [workerId],
       signal,
     );
@@ -105,14 +109,14 @@ function workerNode(client, options) {
   /** Inserts a row. Returns it as it was committed. */
   async function insertRow(holder, signal) {
     const values = [
-      (host ?? holder.host).slice(0, MAX_NAME),
+      toText((host ?? holder.host).slice(0, MAX_NAME)),
       // Without a port, UidGenerator also writes a value that distinguishes the processes of a host.
-      port ?? `${holder.started}-${process.pid}`,
+      toText(port ?? `${holder.started}-${process.pid}`),
       TYPES[type],
     ];
     const table = await tableOf(signal);
     const into = `INSERT INTO ${table} (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)`;
-    const row = 'VALUES (?, ?, ?, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)';
+    const row = `VALUES (${text}, ${text}, ?, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)`;
     const [{ insertId }] = await insertAnywhere(
       DIALECTS[dialect],
       () => query(`${into} ${row}${returning}`, values, signal),
