@@ -3,14 +3,21 @@
 // the second addon, too, as quickly as tests can do with, and with --orms, --clients, --runners and --boundary it installs
 // what only some tests need. Packages are installed while addons are built.
 
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { copyFileSync, existsSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  copyFileSync,
+  existsSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  statSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import addons from '../js/addon.js';
 import { libraryOf } from './library.mjs';
+import { giveUp, run } from './progress.mjs';
 
 const { targetHere } = addons;
 
@@ -22,15 +29,6 @@ const [, RUST_MAJOR, RUST_MINOR] = readFileSync(new URL('../Cargo.toml', import.
 const CI = ['ci', '--no-audit', '--no-fund'];
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
-
-/** The commands under way. */
-const running = new Set();
-
-function giveUp(...lines) {
-  for (const line of lines) console.error(line);
-  for (const child of running) child.kill();
-  process.exit(1);
-}
 
 function checkTools() {
   if (Number(process.versions.node.split('.')[0]) < NODE_MAJOR) {
@@ -51,28 +49,6 @@ function checkTools() {
   if (process.platform !== 'win32' && spawnSync('cc', ['--version']).error) {
     giveUp('Rust needs a C linker, and there is no `cc` on the PATH.', 'Install gcc or clang.');
   }
-}
-
-/** Runs a command; shows what it printed only if it failed. */
-async function run(title, command, args, options) {
-  const start = Date.now();
-  const child = spawn(command, args, {
-    ...options,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    shell: process.platform === 'win32',
-  });
-  running.add(child);
-  let printed = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text) => {
-      printed += text;
-    });
-  }
-  const [code] = await once(child, 'close').catch((failure) => [failure]);
-  running.delete(child);
-  if (code !== 0) giveUp(printed, `${title} failed (${code}), see above.`);
-  const seconds = (Date.now() - start) / 1000;
-  if (seconds > 2) console.log(`${title}: ${seconds.toFixed(0)} s`);
 }
 
 function isInstalled(folder) {
@@ -112,9 +88,9 @@ function placeAddon(crate, profile, folder) {
   renameSync(`${place}.new`, place);
 }
 
-async function install() {
+async function install(flags) {
   if (!isInstalled('.')) await run('npm ci', 'npm', CI);
-  if (process.argv.includes('--orms')) {
+  if (flags.includes('--orms')) {
     for (const name of ['drizzle-kit', 'mikro-orm', 'prisma', 'typeorm-0.3']) {
       await installIn(`__test__/support/orms/${name}`, '--ignore-scripts');
     }
@@ -124,10 +100,10 @@ async function install() {
     await installIn('__test__/support/clients/oldest', '--ignore-scripts');
     await installIn('__test__/support/clients/newest', '--ignore-scripts');
   }
-  if (process.argv.includes('--boundary')) {
+  if (flags.includes('--boundary')) {
     await installIn('__test__/support/boundary', '--ignore-scripts');
   }
-  if (process.argv.includes('--runners')) {
+  if (flags.includes('--runners')) {
     for (const name of ['pm2', 'jest', 'vitest', 'sinon']) {
       await installIn(`__test__/support/runners/${name}`, '--ignore-scripts');
     }
@@ -146,8 +122,14 @@ async function buildZooKeeper() {
   placeAddon(crate, 'debug', 'zookeeper');
 }
 
-checkTools();
-console.log('Installing dependencies, building the addon ...');
-const builds = [install(), build()];
-if (process.argv.includes('--zookeeper')) builds.push(buildZooKeeper());
-await Promise.all(builds);
+/** @param flags as of the command */
+export async function prepare(flags) {
+  checkTools();
+  console.log('Installing dependencies, building the addon ...');
+  const builds = [install(flags), build()];
+  if (flags.includes('--zookeeper')) builds.push(buildZooKeeper());
+  await Promise.all(builds);
+}
+
+const isCommand = realpathSync(process.argv[1]) === fileURLToPath(import.meta.url);
+if (isCommand) await prepare(process.argv.slice(2));

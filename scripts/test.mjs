@@ -13,6 +13,9 @@ import { run as runFiles } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
 
+import { prepare } from './prepare.mjs';
+import { run as compile } from './progress.mjs';
+
 /** So many files at a time: most of them wait more than they work. */
 const CONCURRENCY = 4;
 /** As storms these take all processors, so that fewer of them run at a time, and none beside the others. */
@@ -55,7 +58,7 @@ async function build() {
   // It takes long, so that a new clone leaves it to CI.
   const isBuilt = readdirSync('zookeeper').some((name) => name.endsWith('.node'));
   if (TESTS !== undefined || isBuilt) flags.push('--zookeeper');
-  const builds = [run(process.execPath, 'scripts/prepare.mjs', ...flags)];
+  const builds = [prepare(flags)];
   // Where there is no cargo, prepare.mjs says what to do.
   if (spawnSync('cargo', ['--version']).status === 0) builds.push(buildTests());
   await Promise.all(builds);
@@ -68,10 +71,12 @@ const isNeeded = (flag) =>
   );
 
 async function buildTests() {
-  if (chosen.length === 0) await run('cargo', 'test', '--locked', '--quiet', '--no-run');
+  if (chosen.length === 0) {
+    await compile('cargo test --no-run', 'cargo', ['test', '--locked', '--no-run']);
+  }
   // The clock, the disk and the boot under the addon: see machine-shim.
-  const shim = ['build', '--locked', '--quiet', '--package', 'machine-shim'];
-  if (process.platform === 'linux') await run('cargo', ...shim);
+  const shim = ['build', '--locked', '--package', 'machine-shim'];
+  if (process.platform === 'linux') await compile('cargo build, machine-shim', 'cargo', shim);
 }
 
 function testFiles() {
