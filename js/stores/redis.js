@@ -55,9 +55,11 @@ function redis(client, options, isOurs = false) {
   if (!isNodeRedis) checkClient(client, 'call', CLIENTS);
   // Version 5 takes a command that is not sent yet out of its queue when `abortSignal` aborts. ioredis cannot.
   const send = ofClient(async (words, abortSignal) => {
+    const [name, ...rest] = words;
+    // Not each ioredis knows by a name in upper case which words are keys, as keyPrefix needs.
     const reply = isNodeRedis
       ? await client.sendCommand(words, { abortSignal })
-      : await client.call(words[0], ...words.slice(1));
+      : await client.call(name.toLowerCase(), ...rest);
     if (reply !== undefined) return reply;
     throw configError(
       `${name} got no reply from its client, which calls back: create the client without legacyMode, or pass client.v4`,
