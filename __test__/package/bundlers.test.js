@@ -4,7 +4,7 @@
 
 const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
-const { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } = require('node:fs');
+const { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
 const { dirname, join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
@@ -192,6 +192,14 @@ describe(PAGE, { skip: skipped(), concurrency: 1 }, () => {
       });
     });
   }
+
+  test('Next.js traces the clients that are installed', async () => {
+    await scratch.run(project, ['npm', 'install', packed, ...CLIENTS]);
+    for (const { file, text } of files) write(file, text);
+    await shell(commandWith('next build'));
+    const traced = readdirSync(join(project, '.next/standalone/node_modules'));
+    for (const name of ['pg', 'mysql2', 'ioredis']) assert.ok(traced.includes(name), name);
+  });
 
   test('a bundle leases by a client that was installed when it was built', {
     skip: missing('postgres'),
