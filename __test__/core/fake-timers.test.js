@@ -19,6 +19,17 @@ const manyOf = (flake) => Promise.all(Array.from({ length: 100 }, () => flake.ne
 
 afterEach(() => mock.timers.reset());
 
+test('a lease from memory() has the real time, too', async () => {
+  const { SnowFlake } = loadCopy();
+  const { memory } = require('../../js/stores/memory.js');
+  mock.timers.enable({ apis, now: NOW - 365 * 24 * 60 * MINUTE });
+  const flake = closeLater(await SnowFlake.lease(memory(), { datacenterId: 1 }));
+  assert.equal(flake.lease.state, 'held');
+  assert.ok(Math.abs(flake.parse(flake.nextId()).timestamp - now()) < 10 * MINUTE);
+  await flake.close();
+  assert.equal(flake.lease.state, 'released');
+});
+
 for (const order of ['before', 'after']) {
   test(`snowdrift is loaded ${order} the timers are faked`, async () => {
     if (order === 'before') loadCopy();

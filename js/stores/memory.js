@@ -4,6 +4,7 @@
 
 const { randomUUID } = require('node:crypto');
 
+const { unixNow } = require('../time.js');
 const { readOptions } = require('./options.js');
 const { createRegister, decode, encode } = require('./register.js');
 
@@ -22,7 +23,7 @@ function runOf(stored) {
 function memory(options) {
   const {
     namespace,
-    now = Date.now,
+    now = unixNow,
     stored = new Map(),
   } = readOptions(options, ['namespace', 'now', 'stored']);
   const name = `memory:${namespace}`;
