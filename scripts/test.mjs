@@ -7,7 +7,7 @@
 
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { run as runFiles } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -154,6 +154,25 @@ async function testAddon(files, concurrency) {
   return failed;
 }
 
+/** Where processes without SNOWDRIFT_SHARED have their pages: also the applications of who runs the tests. */
+const PAGES = process.platform === 'linux' && `/dev/shm/snowdrift-${process.geteuid()}`;
+
+function pages() {
+  return PAGES && existsSync(PAGES)
+    ? readdirSync(PAGES).filter((name) => name.endsWith('.page'))
+    : [];
+}
+
+/** Answers that tests have left pages, as a failure where nobody else makes any. */
+function leftPages(before) {
+  const left = pages().filter((name) => !before.includes(name));
+  if (left.length === 0) return [];
+  const text = `new pages in ${PAGES}, which a test or an application of yours has made: ${left.join(', ')}`;
+  if (TESTS !== undefined) return [text];
+  console.error(text);
+  return [];
+}
+
 const files = testFiles();
 await build();
 const core = chosen.length === 0 ? testCore() : [];
@@ -161,9 +180,11 @@ const isHeavy = (file) => isStorms && HEAVY.test(file);
 const heavy = files.filter(isHeavy);
 const light = files.filter((file) => !isHeavy(file));
 const failed = [];
+const before = pages();
 if (light.length > 0) failed.push(...(await testAddon(light, CONCURRENCY)));
 if (heavy.length > 0) failed.push(...(await testAddon(heavy, HEAVY_CONCURRENCY)));
 failed.push(...(await core));
+failed.push(...leftPages(before));
 // Last, where it is seen.
 if (failed.length > 0) {
   console.error(`failed:\n${failed.join('\n')}`);

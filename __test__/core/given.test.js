@@ -18,9 +18,11 @@ const { fromStatefulSet, fromSwarmTask } = require('../../js/worker-id.js');
 const CONFIG = 'ERR_SNOWFLAKE_CONFIG';
 const node = { datacenterId: 1, workerId: 1 };
 const VARIABLES = ['SNOWDRIFT_LEASE', 'SNOWDRIFT_STATE', 'SNOWDRIFT_SHARED'];
+const { SNOWDRIFT_SHARED } = process.env;
 
 afterEach(() => {
   for (const name of VARIABLES) delete process.env[name];
+  process.env.SNOWDRIFT_SHARED = SNOWDRIFT_SHARED;
 });
 
 const OF_GENERATORS = ['lease', 'state', 'layout', 'epoch', 'scope'];

@@ -350,7 +350,7 @@ test("a variable that is only near is a warning, since it may be the user's own"
   ]) {
     const script = `const { SnowFlake } = require(${JSON.stringify(entry)});
       process.on('warning', ({ code, message }) => console.log(code, message));
-      for (const workerId of [1, 2]) new SnowFlake({ datacenterId: 1, workerId });`;
+      for (const workerId of [1, 2]) new SnowFlake({ datacenterId: 1, workerId, scope: 'process' });`;
     const { stdout } = await runScript(script, {
       env: { SNOWDRIFT_SHARED: undefined, [own]: 'prod' },
     });

@@ -63,6 +63,7 @@ describe('README.md', () => {
         Number(read('scripts/prepare.mjs').match(/NODE_MAJOR = (\d+)/)[1]),
       ]
         .map(text)
+        .concat(read('Cargo.toml').match(/^rust-version = "(.*)"$/m)[1])
         .concat(String(year), '0', '1', '3'),
     );
     let prose = read('README.md').replace(/^```[\s\S]*?^```$/gm, '');

@@ -120,9 +120,11 @@ async function runScript(script, { env = {}, args = [] } = {}) {
   return { code, signal, ...output };
 }
 
-/** Runs a script in a thread of its own; answers the one message that it posts. */
+/** Runs a script in a thread of its own, which has the test's pages; answers the one message that it posts. */
 async function runWorker(script, options = {}) {
-  const worker = new Worker(script, { eval: true, ...options });
+  const { SNOWDRIFT_SHARED } = process.env;
+  const env = options.env && { SNOWDRIFT_SHARED, ...options.env };
+  const worker = new Worker(script, { eval: true, ...options, ...(env && { env }) });
   // Both at once: of a thread that ends at once, Node emits the message and the exit in one go.
   const [[message]] = await limitWait(
     Promise.all([once(worker, 'message'), once(worker, 'exit')]),
