@@ -13,7 +13,7 @@ const { SnowFlake } = require('../..');
 const { run } = require('../support/cli.js');
 const { missing } = require('../support/lease/servers.js');
 const { limitWait } = require('../support/limit-wait.js');
-const { rejects } = require('../support/support.js');
+const { rejects, runScript } = require('../support/support.js');
 
 const skip = process.platform === 'win32' && 'Windows has no devices and FIFOs among its files';
 
@@ -105,3 +105,16 @@ for (const [engine, scheme, option] of URLS) {
     }
   });
 }
+
+test('a device as NODE_EXTRA_CA_CERTS is not read', {
+  skip: skip || missing('zookeeper'),
+}, async () => {
+  const script = `
+    const { SnowFlake } = require('../..');
+    SnowFlake.lease('zookeepers://127.0.0.1:1', { datacenterId: 1, ttl: 2000, callTimeout: 500 }).catch(
+      ({ code }) => console.log(code),
+    );`;
+  const env = { NODE_EXTRA_CA_CERTS: '/dev/zero' };
+  const { stdout } = await limitWait(runScript(script, { env }), 'the lease is refused');
+  assert.equal(stdout, 'ERR_SNOWFLAKE_STORE\n');
+});

@@ -1,11 +1,10 @@
 'use strict';
 // Sessions of ZooKeeper: its addon, the addresses of the ensemble, login and certificates.
 
-const { readFileSync } = require('node:fs');
-
 const { loadAddon } = require('../addon.js');
 const { environmentOf } = require('../environment.js');
 const { configError, describe, needsPackage } = require('../errors.js');
+const { readOptionFile } = require('../files.js');
 const { NONE, ownOf } = require('../ids/properties.js');
 const { SERVER } = require('../secrets.js');
 const { readLogin } = require('./options.js');
@@ -34,18 +33,20 @@ function checkEnsemble(ensemble) {
   );
 }
 
-/** What Node trusts: its own CAs and those of NODE_EXTRA_CA_CERTS. */
+/** What Node trusts, once it was asked for. */
 let trusted;
 
-function trustedByNode() {
+/** Node's own CAs and those of NODE_EXTRA_CA_CERTS. */
+async function trustedByNode() {
   const tls = require('node:tls');
   // Since Node 22.15.
   if (tls.getCACertificates !== undefined) return tls.getCACertificates('default').join('\n');
   let extra = '';
   try {
-    extra = readFileSync(environmentOf('NODE_EXTRA_CA_CERTS'), 'utf8');
+    const path = environmentOf('NODE_EXTRA_CA_CERTS');
+    if (path !== undefined) extra = String(await readOptionFile('NODE_EXTRA_CA_CERTS', path));
   } catch {
-    // There are none. Of a file that cannot be read, Node has warned.
+    // Of a file that cannot be read, Node has warned.
   }
   return [...tls.rootCertificates, extra].join('\n');
 }
@@ -65,8 +66,7 @@ function readTls(tls) {
     if (Object.keys(others).length > 0 || (cert === undefined) !== (key === undefined)) {
       throw new TypeError('other options');
     }
-    if (ca === undefined) trusted ??= trustedByNode();
-    return { ca: readPem(ca) ?? trusted, cert: readPem(cert), key: readPem(key) };
+    return { ca: readPem(ca), cert: readPem(cert), key: readPem(key) };
   } catch {
     throw configError(
       'zookeeper(): tls must be an object with ca, and with both cert and key or neither, each in PEM; or a function that returns it. It takes no other options',
@@ -91,7 +91,12 @@ function createClient(ensemble, options, prepare) {
       'this build of snowdrift-zookeeper has no TLS: build it for this platform with the feature tls, or reach the ensemble without TLS',
     );
   }
-  const certificates = async () => (typeof tls === 'function' ? readTls(await tls()) : given);
+  const certificates = async () => {
+    const own = typeof tls === 'function' ? readTls(await tls()) : given;
+    if (own === undefined || own.ca !== undefined) return own;
+    trusted ??= trustedByNode();
+    return { ...own, ca: await trusted };
+  };
   let connecting;
   /** The certificates of the session. */
   let used;
