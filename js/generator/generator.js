@@ -117,27 +117,34 @@ class Generator {
     const { layout, datacenterId, workerId } = settings;
     const codec = codecOf(layout);
     const drawer = new Drawer(channel, settings, lease, onRejectedTake);
-    const own = {
-      __proto__: null,
+    const functions = {
+      __proto__: METHODS,
       nextId: drawer.nextId,
       nextIdString: drawer.nextIdString,
       nextIdBase32: drawer.nextIdBase32,
       nextIdNumber: codec.bits <= NUMBER_BITS ? drawer.nextIdNumber : refuseNumbers,
       parse: (id) => codec.decode(readId(id, codec.bits)),
     };
-    // `closed` is the promise of close().
-    const functions = { ...METHODS, ...own };
-    const parts = { settings, codec, channel, drawer, lease, functions, isClosed: false };
-    this.#parts = { __proto__: null, ...parts, closed: undefined };
+    this.#parts = {
+      settings,
+      codec,
+      channel,
+      drawer,
+      lease,
+      functions,
+      isClosed: false,
+      /** The promise of close(). */
+      closed: undefined,
+    };
     if (settings.clock === undefined && timeLeft(layout) < YEAR_MS) {
       warnOfEnd(layout);
     }
     const define = (key, how) =>
       Object.defineProperty(this, key, { __proto__: null, enumerable: true, ...how });
     // Own properties, so that they work detached. A spy or a mock can replace them, or has on the prototype.
-    for (const name of Object.keys(own)) {
+    for (const name of Object.keys(functions)) {
       if (this[name] !== METHODS[name]) continue;
-      define(name, { value: own[name], writable: true, configurable: true });
+      define(name, { value: functions[name], writable: true, configurable: true });
     }
     // Fixed, so that nobody replaces them.
     const fix = (key, value) => define(key, { value });
