@@ -179,8 +179,15 @@ function numberMeant(text) {
   return digits === undefined ? undefined : Number(digits);
 }
 
+/** A text without the white space and the quotes around it. Cut, since the pattern is not linear. */
+const bareOf = (text) => text.slice(0, LONGEST_NAME).replace(/^[\s'"]+|[\s'"]+$/g, '');
+
 /** What to do about a text in the place of a number. @param verb how the number gets there */
 function numberRemedy(name, text, min, max, verb) {
+  const bare = bareOf(text);
+  if (bare !== text && numberIn(bare) >= min && numberIn(bare) <= max) {
+    return `: ${verb} ${bare}, without spaces, line breaks and quotes`;
+  }
   const number = numberMeant(text);
   if (!(number >= min && number <= max)) return '';
   if (/^\d/.test(text)) return `: ${verb} ${number}`;

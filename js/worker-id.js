@@ -6,14 +6,15 @@ const { hostname } = require('node:os');
 
 const { environmentOf } = require('./environment.js');
 const { configError, describe } = require('./errors.js');
-const { optionsOf, wholeNumber } = require('./checks.js');
+const { numberRemedy, optionsOf, wholeNumber } = require('./checks.js');
 const { NONE } = require('./ids/properties.js');
 
 /** Reads a whole number. The error names its `source`. */
 function readNumber(text, source, remedy) {
   if (text === undefined || !/^(0|[1-9][0-9]{0,8})$/.test(text)) {
     const found = text === undefined ? 'is not set' : `holds ${describe(text)}`;
-    throw configError(`${source} ${found}; it must be a whole number. ${remedy}`);
+    const meant = text === undefined ? '' : numberRemedy('', text, 0, 999_999_999, 'set it to');
+    throw configError(`${source} ${found}; it must be a whole number${meant}. ${remedy}`);
   }
   return Number(text);
 }

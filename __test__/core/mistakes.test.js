@@ -19,13 +19,14 @@ const {
 } = require('../support/support.js');
 const id = require('../../js/id.js');
 const { nameMeant } = require('../../js/ids/names.js');
+const { run } = require('../support/cli.js');
 const { forkWorkers } = require('../../js/cluster.js');
 const { SnowFlakeModule } = require('../../js/nestjs.js');
 const { withSnowFlake } = require('../../js/orm/prisma.js');
 const { idSchema } = require('../../js/schema.js');
 const { memory } = require('../../js/stores/memory.js');
 const { postgres } = require('../../js/stores/postgres.js');
-const { fromStatefulSet } = require('../../js/worker-id.js');
+const { fromStatefulSet, fromSwarmTask } = require('../../js/worker-id.js');
 
 const CONFIG = 'ERR_SNOWFLAKE_CONFIG';
 const node = { datacenterId: 1, workerId: 1 };
@@ -254,6 +255,19 @@ test('a worker thread without a default instance of its own says so', async () =
   );
 });
 
+test('quotes, spaces and line breaks around a number are named wherever it comes from', async () => {
+  const said = / 3, without spaces, line breaks and quotes/;
+  for (const text of ['3\r', '3\n', ' 3', '"3"', "'3'\r\n"]) {
+    assert.match(refuses(() => make({ workerId: text }), CONFIG).message, said);
+    const ofSwarm = () => fromSwarmTask({ variable: 'STRAY_SLOT' });
+    process.env.STRAY_SLOT = text;
+    assert.match(refuses(ofSwarm, CONFIG).message, said);
+    delete process.env.STRAY_SLOT;
+    const { stderr } = await run(['next', '--datacenter-id', '1', '--worker-id', text]);
+    assert.match(stderr, said);
+  }
+});
+
 test('a schema of less than was written is refused', () => {
   for (const name of ['layout', 'since']) {
     const { message } = refuses(() => idSchema({ layout: 'node', [name]: undefined }), CONFIG);
@@ -295,11 +309,11 @@ test('variables of the environment: case, ranges, quotes, misspelt names', {
     ],
     [
       { workerId: '"3"', datacenterId: '1' },
-      /layout 'node' takes 0 to 31: set it without spaces and quotes\. Correct/,
+      /layout 'node' takes 0 to 31: set it to 3, without spaces, line breaks and quotes\. Correct/,
     ],
     [
       { workerId: ' 3 ', datacenterId: '1' },
-      /layout 'node' takes 0 to 31: set it without spaces and quotes\. Correct/,
+      /layout 'node' takes 0 to 31: set it to 3, without spaces, line breaks and quotes\. Correct/,
     ],
     [{ workerId: '03', datacenterId: '1' }, /layout 'node' takes 0 to 31: set it to 3\. Correct/],
     [

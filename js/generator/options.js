@@ -94,12 +94,7 @@ function wordFault({ name, max, text, other }, layout) {
   const variable = `the environment variable ${name}`;
   const named = Object.keys(layouts).find((one) => layouts[one] === layout);
   if (text !== undefined) {
-    // Cut, since the pattern is not linear.
-    const bare = text.slice(0, 60).replace(/^[\s'"]+|[\s'"]+$/g, '');
-    const remedy =
-      bare !== text && numberIn(bare) <= max
-        ? ': set it without spaces and quotes'
-        : numberRemedy(name, text, 0, max, 'set it to');
+    const remedy = numberRemedy(name, text, 0, max, 'set it to');
     const takes = `layout ${named === undefined ? bitsOf(layout) : `'${named}'`} takes 0 to ${max}`;
     return `${variable} is ${describe(text)}; ${takes}${remedy}`;
   }
