@@ -563,6 +563,37 @@ scene('nobody knows what a record that is left out took ahead', {}, async ({ pee
   assert.ok(new Set(ahead).has(await drawn(60_000)), 'only they knew');
 });
 
+scene('a refused opening leaves no state directory', {}, async ({ peer }) => {
+  const parent = shared();
+  const states = (name) => [join(parent, name), existsSync(join(parent, name))];
+  const [one, two] = [peer(), peer()];
+  const codeOf = (peer, options) => peer.refusal(options).then(({ code }) => code);
+  await one.open({});
+  const [first] = states('first');
+  // Beside the node without a record, in this process and in another one.
+  for (const each of [one, two]) {
+    assert.equal(await codeOf(each, { state: first }), 'ERR_SNOWFLAKE_CONFLICT');
+  }
+  assert.deepEqual(readdirSync(parent), []);
+  await one.run(({ flake }) => flake.close());
+  await one.open({ state: first });
+  // Beside another record.
+  const [second] = states('second');
+  for (const each of [one, two]) {
+    assert.equal(await codeOf(each, { state: second }), 'ERR_SNOWFLAKE_CONFLICT');
+  }
+  // A relative path, once the process has moved.
+  await one.run((_, to) => process.chdir(to), first);
+  assert.equal(await codeOf(one, { state: 'first' }), 'ERR_SNOWFLAKE_CONFLICT');
+  assert.deepEqual(readdirSync(parent), ['first']);
+  assert.deepEqual(readdirSync(first), ['datacenter-1-worker-3.slot']);
+  // Its parent must be there, and a second process creates none anew.
+  const { message } = await two.refusal({ state: join(parent, 'no', 'ids'), workerId: 4 });
+  assert.match(message, /cannot create the directory .*Create its parent directory/);
+  await two.open({ state: second, workerId: 5 });
+  assert.deepEqual(readdirSync(parent).sort(), ['first', 'second']);
+});
+
 scene('policies may differ, and the page is one', {}, async ({ peer }) => {
   const given = [
     {},

@@ -73,10 +73,19 @@ impl Durable {
         ttl: Duration,
         access: Access,
     ) -> Result<Durable, Failure> {
-        let slot = store.slot(generator.node())?;
+        let node = generator.node();
         // Processes without a common page cannot share.
         let access = if generator.directory().is_some() { access } else { Access::Alone };
         let is_leased = matches!(access, Access::Taken | Access::Joined);
+        if let Some(directory) = generator.directory()
+            && !store.has(node)
+        {
+            // Before the slot has a file, which would stay.
+            let authority = Authority::Record { id: 0, is_leased };
+            let present = generator.page();
+            directory.refuse_used(node, &Terms { authority, ..present.header().terms })?;
+        }
+        let slot = store.slot(node)?;
         let mut durable = Durable { slot, holder, access, is_leased, bound: None, lost: None };
         durable.bind(generator, ttl)?;
         if durable.access != Access::Alone {

@@ -31,22 +31,48 @@ pub struct Recorded {
 #[derive(Clone)]
 pub struct FileStore {
     directory: PathBuf,
+    /// Whether it is created with its first slot.
+    is_absent: bool,
     flush: Flush,
 }
 
 impl FileStore {
-    /// The store in this directory. Creates the directory if its parent exists.
+    /// The store in this directory. If its parent exists, the directory need not: a slot that can be opened creates it.
     pub fn open(directory: &Path) -> Result<FileStore, Failure> {
         FileStore::with(directory, to_disk())
     }
 
     /// The same, with a flush that tests control.
     pub fn with(directory: &Path, flush: Flush) -> Result<FileStore, Failure> {
-        match system::create_directory(directory) {
+        let store = match fs::symlink_metadata(directory) {
+            Err(cause) if cause.kind() == ErrorKind::NotFound => FileStore::absent(directory)?,
+            _ => FileStore::existing(directory)?,
+        };
+        Ok(FileStore { flush, ..store })
+    }
+
+    fn absent(named: &Path) -> Result<FileStore, Failure> {
+        let named = named.components().as_path();
+        let parent = named.parent().filter(|parent| *parent != Path::new(""));
+        let parent = canonical(parent.unwrap_or(Path::new("."))).map_err(Failure::io(
+            "slot-io",
+            "create the directory",
+            named,
+        ))?;
+        let directory = parent.join(named.file_name().unwrap_or_default());
+        Ok(FileStore { directory, is_absent: true, flush: to_disk() })
+    }
+
+    /// Creates the directory, unless it was there. Another user may have been first.
+    fn create_directory(&self) -> Result<(), Failure> {
+        if !self.is_absent {
+            return Ok(());
+        }
+        match system::create_directory(&self.directory) {
             Err(cause) if cause.kind() != ErrorKind::AlreadyExists => {
-                Err(Failure::io("slot-io", "create the directory", directory)(cause))
+                Err(Failure::io("slot-io", "create the directory", &self.directory)(cause))
             }
-            _ => Ok(FileStore { flush, ..FileStore::existing(directory)? }),
+            _ => FileStore::existing(&self.directory).map(drop),
         }
     }
 
@@ -61,7 +87,7 @@ impl FileStore {
             return Err(foreign_owner(place, owner));
         }
         fs::read_dir(&directory).map_err(failed("read the directory"))?;
-        Ok(FileStore { directory, flush: to_disk() })
+        Ok(FileStore { directory, is_absent: false, flush: to_disk() })
     }
 
     /// The path, without symbolic links.
@@ -91,7 +117,11 @@ impl FileStore {
     /// The slots of a datacenter that ever had a holder, in any order.
     pub fn recorded(&self, layout: &Layout, datacenter_id: u64) -> Result<Vec<Recorded>, Failure> {
         let mut slots = Vec::new();
-        for path in paths(&self.directory)? {
+        let paths = match paths(&self.directory) {
+            Err(failure) if failure.is_missing() && self.is_absent => Vec::new(),
+            paths => paths?,
+        };
+        for path in paths {
             let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
             let Some(worker_id) = worker_of(name, datacenter_id) else { continue };
             let record = read(path.clone()).ok();
@@ -105,6 +135,7 @@ impl FileStore {
 
     /// Creates the file of a new slot, unless another process just did.
     fn create(&self, slot: &Node, path: &Path) -> Result<(), Failure> {
+        self.create_directory()?;
         let bytes = file_of(&Record::starting_at(slot, NEVER));
         let made = || -> io::Result<()> {
             let flush = |file: &NamedTempFile| (self.flush)(file.path(), file.as_file());
@@ -118,6 +149,11 @@ impl FileStore {
             }
         };
         made().map_err(Failure::io("slot-io", "make", path))
+    }
+
+    /// Whether the slot has a file, so that pages of its record may be in use.
+    pub fn has(&self, slot: &Node) -> bool {
+        fs::symlink_metadata(self.path_of(slot)).is_ok()
     }
 
     /// A slot's file, created when missing. Locks nothing.

@@ -79,6 +79,18 @@ impl Directory {
         Err(Failure::new(Class::Page, fault))
     }
 
+    /// An error if processes use the node's page on other terms.
+    pub fn refuse_used(&self, node: &Node, terms: &Terms) -> Result<(), Failure> {
+        let Some(page) = Page::map(&self.page_of(node), self.uid)? else { return Ok(()) };
+        let is_current = page.is_original() && !page.has_ended();
+        match page.held()? {
+            Some(Hold::Shared) if is_current && page.header().terms != *terms => {
+                Err(page.refusal(terms))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The node's page that nothing bounds but its own words, begun. `reached`: what an earlier page may have issued that
     /// this process has used.
     pub fn open(&self, node: &Node, clock: &dyn Clock, reached: Tick) -> Result<Page, Failure> {
