@@ -2,6 +2,7 @@
 
 import type { Worker } from 'node:cluster';
 import { subscribe } from 'node:diagnostics_channel';
+import { mock } from 'node:test';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import {
   type BigIntId,
@@ -56,6 +57,21 @@ is<Promise<bigint>>(flake.nextIdAsync());
 is<Promise<bigint>>(SnowFlake.nextIdAsync());
 is<bigint[]>([new Date()].map((time) => SnowFlake.floorId(time)));
 is<ParsedId[]>(['1'].map(flake.parse));
+mock.method(flake, 'nextIdString', () => '7').mock.restore();
+mock.method(SnowFlake, 'nextId', () => 7n);
+class WithOwnMethod extends SnowFlake {
+  nextOrder() {
+    return `order-${this.nextIdString()}`;
+  }
+}
+is<string>(new WithOwnMethod().nextOrder());
+class Overriding extends SnowFlake {
+  // @ts-expect-error refused at run time, too
+  nextIdString() {
+    return '7';
+  }
+}
+is<SnowFlake>(new Overriding());
 is<ParsedId>(SnowFlake.parse('1', 'uid'));
 is<string>(flake.parse(1n).toJSON().id);
 is<string>(flake.nextIdBase32());

@@ -103,6 +103,14 @@ function wordFault({ name, max, text, other }, layout) {
   return `${variable} is not set (a whole decimal number from 0 to ${max}, by layout ${shown}${hint})`;
 }
 
+/** What a worker thread lacks, although another thread has it; '' in the main thread. */
+function ofThread() {
+  const { isMainThread } = require('node:worker_threads');
+  return isMainThread
+    ? ''
+    : ' This is a worker thread, which has a default instance of its own: SnowFlake.configure(), use() and ready() in another thread do not set it.';
+}
+
 /** @param fields by name, the bits of each that a generator needs */
 function environmentError(faults, fields, layout) {
   const names = Object.keys(fields).filter((name) => fields[name] > 0);
@@ -120,13 +128,10 @@ function environmentError(faults, fields, layout) {
   const [before, after] = process.platform === 'win32' ? ['$env:', ';'] : ['', ''];
   const command = names.map((name) => `${before}${name}=${EXAMPLES[name]}${after} `).join('');
   const properties = names.map((name) => `${name}: ${EXAMPLES[name]}`).join(', ');
-  const { isMainThread } = require('node:worker_threads');
-  const inThread = isMainThread
-    ? ''
-    : ' This is a worker thread, which has a default instance of its own: SnowFlake.configure() in another thread does not set it.';
+  const inThread = ofThread();
   const error = configError(
     `${found}.${inThread} Set ${both} before the process starts, for example ${command}node server.js or ` +
-      `cluster.fork({ ${properties} }), or pass ${both} to the constructor or ${call}${isMainThread ? '' : ' in this thread'}`,
+      `cluster.fork({ ${properties} }), or pass ${both} to the constructor or ${call}${inThread && ' in this thread'}`,
   );
   return fromCaller(error, environmentError);
 }
@@ -192,7 +197,7 @@ function readRecording(given) {
   const isFromEnvironment = lease !== undefined && given.lease === undefined;
   if (isFromEnvironment && namesServer(lease)) {
     throw configError(
-      `SNOWDRIFT_LEASE names a server, ${describe(lease)}: await SnowFlake.ready() once before the first static call, or await SnowFlake.lease() for a separate instance`,
+      `SNOWDRIFT_LEASE names a server, ${describe(lease)}: await SnowFlake.ready() once before the first static call, or await SnowFlake.lease() for a separate instance.${ofThread()}`,
     );
   }
   if (lease !== undefined && given.workerId !== undefined) {
