@@ -394,7 +394,7 @@ export interface DiagnosticsEvents {
  * `ERR_SNOWFLAKE_ARGUMENT` for anything else: without their instance, and on a Proxy of one, such as Vue's `reactive()` makes.
  *
  * A subclass may add methods. One that overrides a method that generates IDs is refused with `ERR_SNOWFLAKE_CONFIG`: the
- * other methods and static calls would not follow.
+ * other methods and static calls would not follow. So is `lease()` of a subclass, which would make no instance of it.
  */
 declare abstract class Generator {
   /**

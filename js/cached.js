@@ -2,7 +2,7 @@
 // UidGenerator's CachedUidGenerator: IDs from a ring that a native thread fills ahead.
 
 const { configError, inCall } = require('./errors.js');
-const { Generator, checkOverrides, parse } = require('./generator/generator.js');
+const { Generator, checkLeasing, checkOverrides, parse } = require('./generator/generator.js');
 const { Opened, openLease, openNow } = require('./generator/opening.js');
 const {
   OPTION_KEYS,
@@ -86,6 +86,7 @@ class CachedSnowFlake extends Generator {
   }
 
   static async lease(store, options) {
+    checkLeasing(this, CachedSnowFlake);
     let cached;
     const opened = await openLease(store, (...place) => {
       cached = readCached(options, (rest) => readLeaseOptions(rest, ...place));

@@ -13,6 +13,7 @@ const {
 } = require('./errors.js');
 const {
   Generator,
+  checkLeasing,
   checkOverrides,
   functionsOf,
   isClosed,
@@ -104,6 +105,7 @@ class SnowFlake extends Generator {
   }
 
   static async lease(store, options) {
+    checkLeasing(this, SnowFlake);
     const read = (...place) => readLeaseOptions(options, ...place);
     return new SnowFlake(await openLease(store, read));
   }

@@ -5,9 +5,10 @@
 const assert = require('node:assert/strict');
 const { afterEach, describe, mock, test } = require('node:test');
 
-const { CachedSnowFlake, SnowFlake, refuses } = require('../support/support.js');
+const { CachedSnowFlake, SnowFlake, refuses, rejects } = require('../support/support.js');
 const { closeLater, loadCopy, refuses: refusesOfCopy } = require('../support/default-copy.js');
 const { PrimarySnowFlakeColumn } = require('../../js/orm/typeorm.js');
+const { memory } = require('../../js/stores/memory.js');
 const { getMetadataArgsStorage } = require('typeorm');
 
 const GENERATING = [
@@ -87,6 +88,21 @@ for (const Class of [SnowFlake, CachedSnowFlake]) {
       }
       // Nothing was opened: another maxWait would be refused.
       closeLater(new Class({ ...options, maxWait: 3 }));
+    });
+
+    test('lease() of a subclass is refused, since it makes no instance of it', async () => {
+      class Orders extends Class {}
+      const { message } = await rejects(Orders.lease(memory(), { datacenterId: 1 }), CONFIG);
+      assert.match(
+        message,
+        new RegExp(`call ${Class.name}\\.lease\\(\\), and write a class that has`),
+      );
+      const { lease } = Class;
+      for (const take of [lease, (...values) => lease.call({}, ...values)]) {
+        const flake = await take(memory(), { datacenterId: 1 });
+        assert.equal(flake.lease.state, 'held');
+        await flake.close();
+      }
     });
 
     test('a subclass may override what generates nothing', () => {

@@ -73,6 +73,16 @@ function checkOverrides(prototype, own) {
   }
 }
 
+const { isPrototypeOf: isBeneath } = Object.prototype;
+
+/** Refuses the static lease() of a subclass: it makes an instance of ours. @param called what it was called on, if anything */
+function checkLeasing(called, Class) {
+  if (!isBeneath.call(Class, called)) return;
+  throw configError(
+    `lease() of a subclass would return a ${Class.name}, and no instance of the subclass: call ${Class.name}.lease(), and write a class that has an instance instead of extending this one`,
+  );
+}
+
 /** The error of a member that was used without an instance of this copy of the package. */
 function misused(value, member) {
   if (types.isProxy(value)) {
@@ -294,6 +304,7 @@ async function end(parts) {
 module.exports = {
   ASYNC_DISPOSE,
   Generator,
+  checkLeasing,
   checkOverrides,
   functionsOf,
   isClosed,
