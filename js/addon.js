@@ -92,7 +92,7 @@ const REMEDIES = {
   ERR_ACCESS_DENIED: ({ resource = 'it' }) =>
     `Let Node read ${resource}: start it with --allow-fs-read=FOLDER, that of the application with its node_modules`,
 };
-const reinstall = () =>
+const REINSTALL =
   'If its file system is mounted with noexec, install it on another one; else install it again';
 
 function whyNone(name, { directory, target, failure }) {
@@ -101,15 +101,18 @@ function whyNone(name, { directory, target, failure }) {
     const decoder = name === 'snowdrift' ? '. snowdrift/id decodes IDs without an addon' : '';
     return `${name} has no addon for ${system}: run it on one of ${TARGETS.join(', ')}${decoder}`;
   }
-  const reason = String(failure.message).split('\n')[0].replace(/\.$/, '');
+  // The loader of webpack has the failure on a second line.
+  const [line] = String(failure.message).replace(':\n', ': ').split('\n');
+  const reason = line.replace(/\.$/, '');
+  const known = REMEDIES[failure.code]?.(failure);
   if (isBundled) {
-    return `the addon of ${name} for ${target} is not in this bundle: ${reason}. Make ${name} external, and install it where the bundle runs; or have the bundler copy the addon: docs/bundlers.md`;
+    const remedy = `Deploy the .node file that the bundler copied beside the bundle; or make ${name} external, and install it where the bundle runs: docs/bundlers.md`;
+    return `cannot load the addon of ${name} for ${target} in this bundle: ${reason}. ${known ?? remedy}`;
   }
   const root = join(__dirname, '..');
   const page = `${join(root, 'docs/installation.md')} has each case`;
   if (!isMissing(failure)) {
-    const remedy = (REMEDIES[failure.code] ?? reinstall)(failure);
-    return `cannot load the addon of ${name} for ${target}: ${reason}. ${remedy}. ${page}`;
+    return `cannot load the addon of ${name} for ${target}: ${reason}. ${known ?? REINSTALL}. ${page}`;
   }
   const [flag, folder] = name === 'snowdrift' ? ['', ''] : [' -- --zookeeper', ' ./zookeeper'];
   const build = `npm run build${flag}`;

@@ -110,13 +110,19 @@ describe(PAGE, { skip: skipped(), concurrency: 1 }, () => {
 
   let folders = 0;
 
-  /** What the program of a command prints. Alone, it runs in a folder outside of the project. */
-  async function outputOf({ program, isAlone }, env = node) {
+  /**
+   * What the program of a command prints. Alone, it runs in a folder outside of the project.
+   * @param filter which files are deployed there
+   */
+  async function outputOf({ program, isAlone }, { env = node, filter = () => true } = {}) {
     let directory = project;
     const path = typeof program === 'string' ? program : program[0];
     if (isAlone) {
       directory = scratch.project(`elsewhere-${folders++}`);
-      cpSync(join(project, dirname(path)), join(directory, dirname(path)), { recursive: true });
+      cpSync(join(project, dirname(path)), join(directory, dirname(path)), {
+        recursive: true,
+        filter,
+      });
     }
     const run = typeof program === 'string' ? [join(directory, path)] : [process.execPath, path];
     const { stdout } = await scratch.run(directory, run, env);
@@ -124,13 +130,19 @@ describe(PAGE, { skip: skipped(), concurrency: 1 }, () => {
     return stdout;
   }
 
-  for (const { what, install } of [
-    { what: 'as `npm pack` packs it', install: () => packed },
-    { what: 'as a release has it', install: () => 'snowdrift' },
+  for (const { what, isPacked, install } of [
+    { what: 'as `npm pack` packs it', isPacked: true, install: () => packed },
+    { what: 'as a release has it', isPacked: false, install: () => 'snowdrift' },
   ]) {
     describe(what, { concurrency: 1 }, () => {
       before(async () => {
+        await scratch.run(project, ['npm', 'uninstall', 'snowdrift']);
         await scratch.run(project, ['npm', 'install', install()]);
+        const code = readdirSync(join(project, 'node_modules/snowdrift/js'));
+        assert.equal(
+          code.some((name) => name.endsWith('.node')),
+          isPacked,
+        );
         for (const { file, text } of files) write(file, text);
       });
 
@@ -138,6 +150,13 @@ describe(PAGE, { skip: skipped(), concurrency: 1 }, () => {
         test(made.command, async () => {
           await shell(commandWith(made.command));
           assert.equal(await outputOf(made), 'bigint\n');
+          if (!made.isAlone) return;
+          // What comes of it where the addon is not deployed.
+          await shell(commandWith(made.command));
+          await assert.rejects(
+            outputOf(made, { filter: (path) => !path.endsWith('.node') }),
+            /SnowFlakeError\]?: cannot load the addon of snowdrift for .* in this bundle: .*\. Deploy the \.node file /,
+          );
         });
       }
 
@@ -218,7 +237,7 @@ describe(PAGE, { skip: skipped(), concurrency: 1 }, () => {
     for (const made of MADE.filter(({ isAlone }) => isAlone)) {
       await shell(commandWith(made.command));
       const env = { DATABASE_URL: server.url };
-      assert.equal(await outputOf(made, env), 'bigint\n', made.command);
+      assert.equal(await outputOf(made, { env }), 'bigint\n', made.command);
     }
   });
 });
