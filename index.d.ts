@@ -21,6 +21,8 @@
  * | `SNOWFLAKE_SECOND_USER` | a process of another user of this machine has the same node, and may issue the same IDs |
  * | `SNOWFLAKE_PROCESS_SCOPE` | the system has no place for pages, so other processes of the node issue duplicates: see {@link SnowFlakeOptions.scope} |
  * | `SNOWFLAKE_SLOT_UNUSABLE` | a lease skipped a slot of a directory: its file or worker ID cannot be used |
+ * | `SNOWFLAKE_LEASE_FAILING` | a lease is not renewed; at most once a minute for each lease |
+ * | `SNOWFLAKE_LEASE_RENEWED` | a lease of which it has warned is renewed again |
  * | `SNOWFLAKE_SLOT_LOST` | a lease lost its slot, and continues under another worker ID |
  * | `SNOWFLAKE_NAMESPACE_LOST` | the store lost the lease's namespace, or restored an older state of it |
  * | `SNOWFLAKE_FLOOR` | a lease waits for its first ID, until the clock has passed the slot's floor |
@@ -30,10 +32,17 @@
  */
 
 import type { Layout, LayoutName, ParsedFields, ParsedId } from './js/id';
-import type { AssigningStore, LeaseStore } from './js/stores/store';
+import type { AssigningStore, LeaseStore, WorkerNodeStore } from './js/stores/store';
 
 export type { BigIntId, Id, Layout, LayoutName, NumberId, ParsedFields, ParsedId } from './js/id';
-export type { AssigningStore, CallOptions, LeaseRecord, LeaseStore } from './js/stores/store';
+export type {
+  AssigningStore,
+  AssignRequest,
+  CallOptions,
+  LeaseRecord,
+  LeaseStore,
+  WorkerNodeStore,
+} from './js/stores/store';
 
 declare global {
   // As @types/node declares them, for compilers that read neither it nor the library esnext.disposable.
@@ -633,7 +642,7 @@ export class SnowFlake extends Generator {
    *
    * @param store a `file:` URL of a directory; a `postgres:`, `mysql:`, `mariadb:`, `redis:`, `etcd:` or
    *   `zookeeper:` URL, with `?namespace=orders` if you like; or a `LeaseStore`, such as
-   *   `postgres(pool)` of `snowdrift/lease/postgres`. URLs need the package `pg`, `mysql2`, `ioredis`, none or
+   *   `postgres(pool)` of `snowdrift/lease/postgres`; or an `AssigningStore`, a function that numbers workers. URLs need the package `pg`, `mysql2`, `ioredis`, none or
    *   `snowdrift-zookeeper`. Default: the environment variable `SNOWDRIFT_LEASE`
    * @returns resolves when IDs are available, so it waits for a slot's floor that is still ahead. Rejects as
    *   the constructor throws; with `ERR_SNOWFLAKE_IN_USE` if another host holds the worker ID that it claims; with
@@ -642,7 +651,7 @@ export class SnowFlake extends Generator {
    */
   static lease(
     this: void,
-    store?: string | URL | LeaseStore | AssigningStore,
+    store?: string | URL | LeaseStore | AssigningStore | WorkerNodeStore,
     options?: LeaseOptions,
   ): Promise<SnowFlake>;
 
@@ -827,7 +836,7 @@ export class CachedSnowFlake extends Generator {
   /** As {@link SnowFlake.lease}. */
   static lease(
     this: void,
-    store?: string | URL | LeaseStore | AssigningStore,
+    store?: string | URL | LeaseStore | AssigningStore | WorkerNodeStore,
     options?: Omit<LeaseOptions, 'clock'> & RingOptions,
   ): Promise<CachedSnowFlake>;
 

@@ -88,12 +88,14 @@ class CachedSnowFlake extends Generator {
   static async lease(store, options) {
     checkLeasing(this, CachedSnowFlake);
     let cached;
-    const opened = await openLease(store, (...place) => {
+    const read = (...place) => {
       cached = readCached(options, (rest) => readLeaseOptions(rest, ...place));
       return cached.settings;
+    };
+    return await openLease(store, read, (opened) => {
+      opened.rejected = cached.rejected;
+      return new CachedSnowFlake(opened);
     });
-    opened.rejected = cached.rejected;
-    return new CachedSnowFlake(opened);
   }
 
   static parse(id, layout) {

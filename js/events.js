@@ -2,7 +2,8 @@
 // Messages on channels of node:diagnostics_channel; index.d.ts describes them. Channels without subscribers
 // cost nothing.
 
-const { warnOfRollback } = require('./warnings.js');
+const { monotonic } = require('./time.js');
+const { warnOfFailure, warnOfRecovery, warnOfRollback } = require('./warnings.js');
 
 const channels = new Map();
 let createChannel;
@@ -68,14 +69,47 @@ function createReporter(channel, settings, lease) {
   return { noteWaits, report };
 }
 
+/** Between two warnings of failures of one lease, ms. */
+const WARNING_MS = 60_000;
+
+/**
+ * Returns a function of a LeaseInfo, which warns when the lease fails, at most once a minute, and when a failure of which it has
+ * warned is over.
+ */
+function createLeaseWarner() {
+  let warnedAt = -Infinity;
+  let failedAt;
+  let isWarned = false;
+  let unreported = 0;
+  return (now) => {
+    if (now.state === 'released') return;
+    if (now.failure !== undefined) {
+      if (failedAt === undefined) unreported++;
+      failedAt ??= monotonic();
+      if (isWarned || monotonic() - warnedAt < WARNING_MS) return;
+      warnedAt = monotonic();
+      isWarned = true;
+      warnOfFailure(now, unreported - 1);
+      unreported = 0;
+      return;
+    }
+    if (now.state === 'lost' || failedAt === undefined) return;
+    if (isWarned) warnOfRecovery(now, monotonic() - failedAt);
+    isWarned = false;
+    failedAt = undefined;
+  };
+}
+
 /** Returns a function to call with a LeaseInfo after each possible change. */
 function createLeasePublisher() {
   // A test runner (jest) may end this module's environment before a renewal. Nothing can load then.
   load();
   let before;
+  const warn = createLeaseWarner();
   return (now) => {
     const what = change(before, now);
     before = now;
+    warn(now);
     if (what !== undefined) subscribedChannel(`lease-${what}`)?.publish(now);
   };
 }

@@ -5,6 +5,7 @@ import type {
   LeaseStore,
   RingOptions,
   SnowFlakeOptions,
+  WorkerNodeStore,
 } from '../index';
 
 /**
@@ -14,12 +15,12 @@ import type {
  */
 export type SnowFlakeModuleOptions =
   | (SnowFlakeOptions & { from?: never })
-  | (LeaseOptions & { from: string | URL | LeaseStore | AssigningStore });
+  | (LeaseOptions & { from: string | URL | LeaseStore | AssigningStore | WorkerNodeStore });
 
 export type CachedSnowFlakeModuleOptions =
   | (CachedSnowFlakeOptions & { from?: never })
   | (Omit<LeaseOptions, 'clock'> &
-      RingOptions & { from: string | URL | LeaseStore | AssigningStore });
+      RingOptions & { from: string | URL | LeaseStore | AssigningStore | WorkerNodeStore });
 
 /** Options of the module itself. */
 export interface SnowFlakeModuleExtras {

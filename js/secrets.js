@@ -203,6 +203,9 @@ function hasPassword(text) {
   }
 }
 
+/** Whether the form of a name of the application shows a login or a password. */
+const showsPassword = (text) => KEYWORD.test(text) || UNLEARNED.test(text) || hasPassword(text);
+
 /** A text of our own as it is shown: one line, without secrets. */
 const sanitize = (text) => printable(redact(text));
 
@@ -220,8 +223,8 @@ function shownUrl(text) {
   return scheme + (isPort ? host + port : HIDDEN);
 }
 
-/** In a connection string that is no URL, as those of libpq and of Azure. */
-const KEYWORD = /(?:pass(?:word|wd)?|pwd|secret|token)\s{0,3}=/i;
+/** In a connection string that is no URL, as those of libpq and of Azure, and in options as JSON. */
+const KEYWORD = /(?:pass(?:word|wd)?|pwd|secret|token)(?:\s{0,3}=|["']\s{0,3}:)/i;
 
 /** The start of a value of the application as text: a URL or another connection string without its secrets. */
 function redactValue(text) {
@@ -249,4 +252,5 @@ module.exports = {
   redactValue,
   sanitize,
   showsNone,
+  showsPassword,
 };

@@ -107,7 +107,7 @@ class SnowFlake extends Generator {
   static async lease(store, options) {
     checkLeasing(this, SnowFlake);
     const read = (...place) => readLeaseOptions(options, ...place);
-    return new SnowFlake(await openLease(store, read));
+    return await openLease(store, read, (opened) => new SnowFlake(opened));
   }
 
   static get default() {

@@ -6,12 +6,17 @@ const { propertyOf } = require('./ids/properties.js');
 const { sanitize } = require('./secrets.js');
 const { moment, unixNow } = require('./time.js');
 
+/** A warning stops nothing, even where an application has replaced what emits it. */
 function warn(code, message, detail) {
-  process.emitWarning(sanitize(message), {
-    type: 'SnowFlakeWarning',
-    code,
-    detail: detail && sanitize(detail),
-  });
+  try {
+    process.emitWarning(sanitize(message), {
+      type: 'SnowFlakeWarning',
+      code,
+      detail: detail && sanitize(detail),
+    });
+  } catch {
+    // There is nobody to tell.
+  }
 }
 
 /** Warns of a clock rollback. */
@@ -116,12 +121,36 @@ function warnOfNewSlot({ name }, { workerId, newWorkerId, lost, isShared }) {
   );
 }
 
+/** Warns of a lease that is not renewed. @param more failures since the last warning */
+function warnOfFailure({ store, slot: { workerId }, state, ceiling, failure }, more) {
+  const others = more > 0 ? ` (${more} more failures since the last warning)` : '';
+  const [what, ids] =
+    state === 'lost'
+      ? ['lost, and no other one is taken', 'IDs have stopped, and continue when a slot is taken']
+      : ['not renewed', `IDs continue until ${moment(ceiling)}, and after that when it is renewed`];
+  warn(
+    'SNOWFLAKE_LEASE_FAILING',
+    `The lease of workerId ${workerId} from ${store} is ${what}: ${failure}${others}.`,
+    `${ids}. The next try follows by itself.`,
+  );
+}
+
+/** Warns that a lease is renewed again. */
+function warnOfRecovery({ store, slot: { workerId } }, ms) {
+  warn(
+    'SNOWFLAKE_LEASE_RENEWED',
+    `The lease of workerId ${workerId} from ${store} is renewed again, ${Math.round(ms / 1000)} s after it failed.`,
+  );
+}
+
 module.exports = {
   warn,
   warnOfEnd,
+  warnOfFailure,
   warnOfFloor,
   warnOfNamespaceLoss,
   warnOfNewSlot,
+  warnOfRecovery,
   warnOfRollback,
   warnOfSecondUser,
   warnOfTextIds,

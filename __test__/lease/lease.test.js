@@ -812,7 +812,7 @@ test('a process that fails to renew is well again when another one of its host h
 test('a worker ID that was lost is not taken again while the store assigns none', async () => {
   const store = faulty();
   let isAway = false;
-  store.assign = async () => {
+  store.assignRow = async () => {
     if (isAway) throw new Error('away');
     return { workerId: store.assigned++, now: Date.now(), register: store };
   };
@@ -826,7 +826,7 @@ test('a worker ID that was lost is not taken again while the store assigns none'
   // Another process that has it by now ends.
   store.free(5);
   const tries = { before: 0 };
-  store.assign = async () => {
+  store.assignRow = async () => {
     tries.before++;
     if (tries.before < 5) throw new Error('away');
     return { workerId: store.assigned++, now: Date.now(), register: store };

@@ -75,8 +75,9 @@ function basisOf({ clock, recording }, common) {
 function findMissingCalls(place) {
   try {
     if (place === null || typeof place !== 'object' || place instanceof URL) return undefined;
-    // WORKER_NODE assigns worker IDs, and records nothing.
-    if (typeof propertyOf(place, 'assign') === 'function') return [];
+    // These assign worker IDs, and record nothing.
+    const isAssigner = (name) => typeof propertyOf(place, name) === 'function';
+    if (['assign', 'assignRow'].some(isAssigner)) return [];
     const calls = ['read', 'write', 'list', 'now'];
     return calls.filter((name) => typeof propertyOf(place, name) !== 'function');
   } catch (cause) {
@@ -116,10 +117,22 @@ function readStore(place) {
 }
 
 /**
- * Opens a lease from a directory, a server, or the store in the environment.
+ * Opens a lease from a directory, a server, or the store in the environment, and an instance on it.
  * @param read returns settings: for a directory, or for a server or a Register if it is undefined
+ * @param create returns the instance for an Opened. Where it throws, the lease is released
  */
-async function openLease(given, read) {
+async function openLease(given, read, create) {
+  const opened = await takeLease(given, read);
+  try {
+    return create(opened);
+  } catch (failure) {
+    await opened.lease?.release();
+    opened.channel.close();
+    throw failure;
+  }
+}
+
+async function takeLease(given, read) {
   const place = given === undefined ? variable('SNOWDRIFT_LEASE') : given;
   const store = readStore(place);
   if (store === undefined) return await openLater(read(place));
@@ -128,8 +141,17 @@ async function openLease(given, read) {
   return new Opened(lease.channel, settings, lease);
 }
 
-/** Warns of slots that native code skipped, and of second users. */
 function createOpened(channel, before) {
+  try {
+    return openedOf(channel, before);
+  } catch (failure) {
+    channel.close();
+    throw failure;
+  }
+}
+
+/** Warns of slots that native code skipped, and of second users. */
+function openedOf(channel, before) {
   for (const fault of channel.warnings ?? []) {
     if (fault.kind === 'second-user') warnOfSecondUser(fault);
     else warnOfUnusable(fault);

@@ -150,13 +150,13 @@ class StoreCalls {
       .catch(() => {});
   }
 
-  /** Has WORKER_NODE assign a worker ID. Calls go to its register from then on. */
+  /** Has a store assign a worker ID. Calls go to the register of that from then on. */
   async assign(store, request) {
     const called = unixNow();
     const { workerId, now, register } = await this.#within('assign', this.#callTimeout, (signal) =>
       store.assign({ ...request, signal }),
     );
-    this.#noteTime(now, called);
+    if (now !== undefined) this.#noteTime(now, called);
     this.#register = register;
     return workerId;
   }

@@ -5,7 +5,7 @@
 
 const { moveChannel, openChannel, requestOf } = require('../channel.js');
 const { configError, describe, faultError, unwrap } = require('../errors.js');
-const { ownOf, propertyOf } = require('../ids/properties.js');
+const { ownOf } = require('../ids/properties.js');
 const native = require('../native.js');
 const { sanitize } = require('../secrets.js');
 const { connect } = require('../stores/connect.js');
@@ -20,6 +20,7 @@ const {
 const { warnOfFloor, warnOfNamespaceLoss, warnOfNewSlot } = require('../warnings.js');
 const atExit = require('./release-at-exit.js');
 const { StoreCalls, closeRegister } = require('./calls.js');
+const { readStore } = require('./own-store.js');
 const timing = require('./timing.js');
 
 /** Owners of the lost slots that this thread has warned of. */
@@ -65,20 +66,20 @@ class StoreLease {
 
   constructor(register, settings) {
     const { leasing } = settings;
-    this.#register = register;
+    this.#register = readStore(register);
     this.#settings = settings;
     this.#mayMerge = !leasing.inThread;
-    this.#calls = new StoreCalls(register, leasing.callTimeout);
+    this.#calls = new StoreCalls(this.#register, leasing.callTimeout);
     const own = { __proto__: null, ...settings, scope: this.#scope() };
     this.#machine = unwrap(
       native.openLease(requestOf(own, { isLeased: true }), {
         __proto__: null,
         ...leasing,
-        store: String(register.name),
+        store: this.#register.name,
         maxAhead: settings.maxAhead ?? 0,
         claim: settings.workerId,
         patience: timing.MAX_WAIT_CALLS * leasing.callTimeout,
-        mayForget: propertyOf(register, 'mayForget') === true,
+        mayForget: this.#register.mayForget,
       }),
     );
   }
@@ -92,17 +93,30 @@ class StoreLease {
     try {
       await lease.#assign();
       await lease.#open(monotonic() + settings.leasing.wait);
+      lease.#schedule();
+      atExit.register(lease);
+      await lease.#waitForFloor();
+      lease.#onChange = onChange;
+      lease.#publish();
+      return lease;
     } catch (failure) {
-      lease.channel?.close();
-      await lease.#free();
+      // Without it, the slot would be held and renewed for a caller who has none.
+      lease.#released ??= lease.#giveUp();
+      await lease.#released;
       throw failure;
     }
-    lease.#schedule();
-    atExit.register(lease);
-    await lease.#waitForFloor();
-    lease.#onChange = onChange;
-    lease.#publish();
-    return lease;
+  }
+
+  /** Frees the slot, if there is one, of a lease that was not taken. */
+  async #giveUp() {
+    clearTimeout(this.#timer);
+    this.#state = 'released';
+    try {
+      this.channel?.close();
+      await this.#free();
+    } finally {
+      atExit.unregister(this);
+    }
   }
 
   get workerId() {
@@ -119,7 +133,7 @@ class StoreLease {
     return {
       store: sanitize(this.#register.name),
       ...slot,
-      ...(propertyOf(this.#register, 'scope') === 'process' ? { expires: null } : {}),
+      ...(this.#register.scope === 'process' ? { expires: null } : {}),
       state: lost === undefined ? (hasPassed ? 'expired' : this.#state) : 'lost',
       ...(lost === undefined ? {} : { lost }),
       ...(Math.abs(skew) > this.#settings.leasing.maxClockSkew
@@ -151,8 +165,15 @@ class StoreLease {
     clearTimeout(this.#timer);
     this.#read();
     this.#state = 'released';
-    this.channel.close();
-    this.#publish();
+    try {
+      this.channel.close();
+      this.#publish();
+    } finally {
+      await this.#end();
+    }
+  }
+
+  async #end() {
     try {
       await this.#free();
     } finally {
@@ -180,7 +201,7 @@ class StoreLease {
   #scope() {
     const { scope } = this.#settings;
     const { name } = this.#register;
-    const only = propertyOf(this.#register, 'scope');
+    const only = this.#register.scope;
     if (only !== 'process') return scope;
     if (scope !== 'host') return only;
     throw configError(`${name} gives each process its own worker ID: leave out scope 'host'`);
@@ -188,7 +209,7 @@ class StoreLease {
 
   /** Wants the worker ID that the store assigns, if it assigns any. */
   async #assign() {
-    if (this.#isAssigned || typeof propertyOf(this.#register, 'assign') !== 'function') return;
+    if (this.#isAssigned || this.#register.assign === undefined) return;
     const { layout, datacenterId, workerId, leasing } = this.#settings;
     if (workerId !== undefined) {
       throw configError(
@@ -196,7 +217,8 @@ class StoreLease {
       );
     }
     const { ttl, host, started } = leasing;
-    const request = { datacenterId, workerIds: 2 ** layout.workerBits, ttl, host, started };
+    const workerIds = 2 ** layout.workerBits;
+    const request = { layout, datacenterId, workerIds, ttl, host, started };
     this.#machine.claim(await this.#calls.assign(this.#register, request));
     this.#isAssigned = true;
   }

@@ -30,7 +30,7 @@ export interface CallOptions {
  * `now` in a reply is the store's clock during the call, in Unix ms. A reply may leave it out.
  */
 export interface LeaseStore {
-  /** A name for errors. It must not contain a password. */
+  /** A name for errors and logs: 1 to 500 characters. One with a login or a password is refused. */
   readonly name: string;
 
   /** Whether the store can lose records by itself (Redis: eviction, a restart without a file). Default false. */
@@ -98,8 +98,42 @@ export interface LeaseStore {
   close?(): Promise<void>;
 }
 
-/** A store that assigns each lease a worker ID which nobody had before. It records nothing else. */
+/** What `assign` of an AssigningStore gets. */
+export interface AssignRequest {
+  /** The datacenter of the lease. */
+  datacenterId: number;
+  /** How many worker IDs the layout has: the returned one must be below. */
+  workerIds: number;
+  /** Aborts after `callTimeout`: the worker ID is not used then. */
+  signal: AbortSignal;
+}
+
+/**
+ * Your own way to number workers, as UidGenerator's WorkerIdAssigner: pass it to `SnowFlake.lease()`.
+ *
+ * ```js
+ * const store = { name: 'zoo', assign: async ({ signal }) => nextNumber({ signal }) }
+ * const flake = await SnowFlake.lease(store, { layout: 'uid', epoch: Date.UTC(2026, 0) })
+ * ```
+ *
+ * **Two equal worker IDs may give equal IDs**, since nothing is recorded: `assign` must return one that nobody had before, in any
+ * process, as a sequence of a database does. One that it returned before in this thread is `ERR_SNOWFLAKE_STORE`, and so is any
+ * value but an integer from 0 to `workerIds` - 1.
+ *
+ * It is called once for each lease, and again where the lease has lost its page. A rejection, or no result within
+ * `callTimeout`, is `ERR_SNOWFLAKE_STORE`. Each lease is of one process: the option `scope: 'host'` is refused. Nothing expires,
+ * so `lease.expires` is null.
+ */
 export interface AssigningStore {
+  /** A name for errors and logs: 1 to 500 characters. One with a login or a password is refused. */
+  readonly name: string;
+
+  /** Returns a worker ID that nobody had before. It must not lease from this store. */
+  assign(request: AssignRequest): number | Promise<number>;
+}
+
+/** The store of `workerNode()`. */
+export interface WorkerNodeStore {
   readonly name: string;
   readonly scope: 'process';
 }

@@ -1,4 +1,4 @@
-import type { AssigningStore } from './store';
+import type { WorkerNodeStore } from './store';
 
 /**
  * A store in UidGenerator's table `WORKER_NODE`. Each lease inserts a row, whose auto-increment ID is its worker
@@ -35,4 +35,4 @@ import type { AssigningStore } from './store';
 export function workerNode(
   client: { query: unknown },
   options?: { type?: 'container' | 'actual'; host?: string; port?: string; schema?: string },
-): AssigningStore;
+): WorkerNodeStore;

@@ -147,7 +147,7 @@ function workerNode(client, options) {
     // Worker IDs are never reused, so pages of the host would pile up.
     scope: 'process',
 
-    async assign({ datacenterId, workerIds, ttl, signal, ...holder }) {
+    async assignRow({ datacenterId, workerIds, ttl, signal, ...holder }) {
       if (datacenterId !== 0) {
         throw configError(
           'workerNode() numbers the workers of all datacenters together: use a layout without datacenterBits, such as { ...layouts.uid, epoch }',
