@@ -7,7 +7,7 @@ const { fileURLToPath } = require('node:url');
 const { environmentNames, environmentOf } = require('./environment.js');
 const { configError, describe, fromCaller } = require('./errors.js');
 const { isSameName, nameMeant, noSuchName } = require('./ids/names.js');
-const { readAll } = require('./ids/properties.js');
+const { readAll, unknownIn } = require('./ids/properties.js');
 const { warnOfVariable } = require('./warnings.js');
 
 /**
@@ -25,7 +25,7 @@ function propertiesOf(object, what, keys, toError, read = readAll) {
     // Not an array, a Map, a Date, a boxed number or a buffer: their properties mean nothing here.
     isObject = Object.prototype.toString.call(object) === '[object Object]';
     if (isObject) {
-      unknown = Object.keys(object).find((key) => !keys.includes(key));
+      unknown = unknownIn(object, keys);
       properties = read(object, keys);
     }
   } catch (cause) {

@@ -29,8 +29,8 @@ const { environmentServer } = require('./stores/url.js');
 /** This thread's default instance: a SnowFlake or a CachedSnowFlake. It remains after close(). */
 let defaultFlake;
 /** Draws from it, whatever a test puts in the place of its methods; opens it first, if necessary. */
-let defaultNextId = () => functionsOf(SnowFlake.default).nextId();
-let defaultNextIdString = () => functionsOf(SnowFlake.default).nextIdString();
+let defaultNextId = () => functionsOf(STATICS.default()).nextId();
+let defaultNextIdString = () => functionsOf(STATICS.default()).nextIdString();
 /** The promise of ready(). Until it settles, nothing else becomes the default instance. */
 let opening;
 
@@ -87,7 +87,7 @@ function toDefaultError(failure, method) {
 
 function drawFromDefault(method, count) {
   try {
-    const flake = SnowFlake.default;
+    const flake = STATICS.default();
     return functionsOf(flake)[method].call(flake, count);
   } catch (failure) {
     throw toDefaultError(failure, method);
@@ -211,7 +211,7 @@ class SnowFlake extends Generator {
   }
 
   static floorId(time) {
-    return SnowFlake.default.floorId(time);
+    return STATICS.default().floorId(time);
   }
 
   static parse(id, layout) {

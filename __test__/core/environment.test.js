@@ -115,3 +115,24 @@ test('a worker thread reads the environment as it sees it itself', async () => {
   assert.equal(await runWorker(script, { env: {} }), 'ERR_SNOWFLAKE_CONFIG');
   assert.equal(await runWorker(script), 1);
 });
+
+test('an object in the place of process.env is read as the application reads it', () => {
+  const { env } = process;
+  Object.assign(env, { datacenterId: '1', workerId: '4', SNOWDRIFT_STATE: 'ftp://nowhere/ids' });
+  const proxy = new Proxy({}, { get: (_, name) => env[name] });
+  try {
+    for (const other of [Object.create(env), proxy]) {
+      process.env = other;
+      assert.match(
+        refuses(() => new SnowFlake(), 'ERR_SNOWFLAKE_CONFIG').message,
+        /SNOWDRIFT_STATE must be the path/,
+      );
+    }
+    delete env.SNOWDRIFT_STATE;
+    process.env = Object.create(env);
+    assert.equal(new SnowFlake().workerId, 4);
+  } finally {
+    process.env = env;
+    delete env.SNOWDRIFT_STATE;
+  }
+});

@@ -7,6 +7,7 @@ const { afterEach, test } = require('node:test');
 
 const { CachedSnowFlake, SnowFlake, layouts, refuses, rejects } = require('../support/support.js');
 const { forkWorkers } = require('../../js/cluster.js');
+const { compose } = require('../../js/id.js');
 const { SnowFlakeModule } = require('../../js/nestjs.js');
 const { withSnowFlake } = require('../../js/orm/prisma.js');
 const { PrimarySnowFlakeColumn } = require('../../js/orm/typeorm.js');
@@ -94,6 +95,56 @@ test('an inherited getter is an option that is given, and so is one of a proxy',
     refuses(() => new SnowFlake(proxy), CONFIG).message,
     /^lease must be a URL such as /,
   );
+});
+
+test('an inherited name that is no option is refused as an own one is', () => {
+  class Base {
+    get wokerId() {
+      return 3;
+    }
+  }
+  class Options extends Base {
+    datacenterId = 1;
+    toString() {
+      return 'a method is no option';
+    }
+  }
+  /** Of a class that was compiled to a function. */
+  function Old() {}
+  Old.prototype.validate = () => {};
+  for (const [name, options] of Object.entries({
+    wokerId: new Options(),
+    workerID: Object.create({ datacenterId: 1, workerID: 3 }),
+    leese: Object.create(Object.assign(Object.create(null), { leese: 'file:///ids' })),
+    stat: Object.setPrototypeOf({ ...node }, { stat: '/ids' }),
+  })) {
+    const { message } = refuses(() => new SnowFlake(options), CONFIG);
+    assert.match(message, new RegExp(`^options has no '${name}'`));
+  }
+  assert.equal(new SnowFlake(Object.create(node)).workerId, 1);
+  assert.equal(new SnowFlake(Object.assign(new Old(), node)).workerId, 1);
+  const fields = Object.create({ sequenze: 1 });
+  assert.match(
+    refuses(() => compose(fields), 'ERR_SNOWFLAKE_ARGUMENT').message,
+    /^fields has no 'sequenze'/,
+  );
+});
+
+test('prototypes without an end are refused', () => {
+  const endless = () => new Proxy({}, { getPrototypeOf: endless });
+  assert.match(
+    refuses(() => new SnowFlake(endless()), CONFIG).message,
+    /^options cannot be read: RangeError/,
+  );
+});
+
+test('an option of a polluted Object.prototype hides none that is inherited from another object', () => {
+  Object.prototype.workerId = 7;
+  try {
+    assert.equal(new SnowFlake(Object.create(node)).workerId, 1);
+  } finally {
+    delete Object.prototype.workerId;
+  }
 });
 
 test('an option of a polluted Object.prototype is not given', () => {

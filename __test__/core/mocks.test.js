@@ -157,6 +157,18 @@ describe('static methods', () => {
     }
   });
 
+  test('they do not follow a mock in the place of SnowFlake.default', async () => {
+    const { SnowFlake: Copy } = loadCopy();
+    const flake = Copy.configure(options);
+    closeLater(flake);
+    mock.getter(Copy, 'default', () => ({ nextId: () => 1n }));
+    for (const name of [...GENERATING, 'floorId']) {
+      const of = flake.layout.epoch + 1;
+      assert.notEqual(await Copy[name](name === 'floorId' ? of : 1), 1n, name);
+    }
+    assert.equal(Copy.default.nextId(), 1n);
+  });
+
   test('an instance with a mock becomes no default instance', () => {
     const { SnowFlake: Copy } = loadCopy();
     const flake = new Copy(options);
