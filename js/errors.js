@@ -4,7 +4,7 @@
 const { inspect, types } = require('node:util');
 
 const { noteClient, redactCause } = require('./causes.js');
-const { wordsFor } = require('./faults.js');
+const { lackOf, wordsFor } = require('./faults.js');
 const { SnowFlakeError, errorsOf, filterErrors, fromCaller, inCall } = require('./ids/error.js');
 const { ownOf } = require('./ids/properties.js');
 const { MOST_OF_TEXT, longBigint, shortened } = require('./ids/shown.js');
@@ -85,7 +85,7 @@ function needsPackage(what, name, cause) {
   const install = `npm install ${name}`;
   if (!isMissing(cause) || (missingPackage(cause) ?? name) !== name) {
     return configError(
-      `cannot load the package '${name}', which ${what} needs: ${describe(cause)}. If it is damaged, install it again: ${install}`,
+      `cannot load the package '${name}', which ${what} needs: ${describe(cause)}. ${lackOf(cause) ?? `If it is damaged, install it again: ${install}`}`,
       { cause: noteClient(cause) },
     );
   }

@@ -31,6 +31,14 @@ const REMEDIES = {
   StaleNetworkFileHandle: 'Mount that file system again',
 };
 
+/** The same, by the code of an error of Node, which the message may have instead. */
+function lackOf({ code, message }) {
+  const start = typeof message === 'string' ? message.slice(0, 200) : '';
+  const [found] = /^E[MN]FILE$/.exec(code) ?? /\bE[MN]FILE\b/.exec(start) ?? [];
+  if (found === undefined) return undefined;
+  return found === 'EMFILE' ? REMEDIES.TooManyFiles : REMEDIES.TooManyFilesOfSystem;
+}
+
 const PAGE_REMEDIES = {
   ...REMEDIES,
   PermissionDenied:
@@ -312,4 +320,4 @@ function wordsFor(fault, texts = TEXTS) {
 
 const textOf = (fault) => wordsFor(fault).message;
 
-module.exports = { LIMITS, TEXTS, lossOf, textOf, wordsFor };
+module.exports = { LIMITS, TEXTS, lackOf, lossOf, textOf, wordsFor };

@@ -5,6 +5,7 @@
 const { constants } = require('node:fs');
 
 const { configError } = require('./errors.js');
+const { lackOf } = require('./faults.js');
 
 /** The most bytes of a file. A bundle of all public certificate authorities has a quarter of them. */
 const MOST_BYTES = 2 ** 20;
@@ -47,7 +48,9 @@ async function readOptionFile(name, path) {
   } catch ({ code }) {
     // A socket.
     if (code === 'ENXIO') throw configError(`${name} ${NOT_REGULAR}`);
-    throw configError(`cannot read ${name} (${code}): check its path and mode`);
+    throw configError(
+      `cannot read ${name} (${code}): ${lackOf({ code }) ?? 'check its path and mode'}`,
+    );
   }
   if (typeof contents === 'string') throw configError(`${name} ${contents}`);
   return contents;

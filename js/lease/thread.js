@@ -6,6 +6,7 @@
 const { isBundled } = require('../addon.js');
 const { moveChannel, openChannel } = require('../channel.js');
 const { SnowFlakeError, configError, describe } = require('../errors.js');
+const { lackOf } = require('../faults.js');
 const { ownOf } = require('../ids/properties.js');
 const { clearTimeout, setTimeout, unixNow } = require('../time.js');
 const atExit = require('./release-at-exit.js');
@@ -145,7 +146,12 @@ class ThreadLease {
         }
       });
       thread.on('error', (cause) => {
-        failure = cause;
+        const lack = lackOf(cause);
+        failure = new SnowFlakeError(
+          'ERR_SNOWFLAKE_STORE',
+          `the thread that renews the lease has ended: ${describe(cause)}${lack ? `. ${lack}` : ''}`,
+          { cause },
+        );
       });
       thread.on('exit', () => {
         // Has no effect once it had a slot.

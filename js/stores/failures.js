@@ -4,6 +4,7 @@
 
 const { noteClient } = require('../causes.js');
 const { SnowFlakeError, describe, faultError, fromCaller } = require('../errors.js');
+const { lackOf } = require('../faults.js');
 const { CallTimeout } = require('../time.js');
 const { ownOf, propertyOf, readAll } = require('../ids/properties.js');
 
@@ -17,6 +18,11 @@ const DENIED = {
 
 /** The first match decides. Codes and messages are those of Node, clients and servers. */
 const PHASES = [
+  {
+    codes: /^E[MN]FILE$/,
+    say: (server, code) =>
+      `Cannot connect to ${server}: too many files are open. ${lackOf({ code })}`,
+  },
   {
     codes: /^(ENOTFOUND|EAI_\w+|ENODATA)$/,
     messages: /failed to lookup address information/,
@@ -183,7 +189,7 @@ function explain(server, call, root, failure) {
   const said =
     phase === DENIED && failure instanceof TableFailure
       ? `${server} has no table ${failure.table}, and this user may not create it: have its owner run what "npx snowdrift sql --lease-tables" prints, and grant this user the rights`
-      : phase.say(server);
+      : phase.say(server, code);
   return [said, `Its client says: ${text}`];
 }
 
