@@ -815,8 +815,11 @@ export interface CachedStats extends Stats {
  * layout, where a {@link SnowFlake} waits for 8 ticks.
  *
  * It counts its ticks instead of reading the clock. So an ID's timestamp may be up to `maxAge` before the time
- * of its call, and up to `maxAhead` after it (default 0; more needs `state` or a lease). A clock rollback within `maxAge` goes unnoticed. Use
- * a SnowFlake if timestamps must show the order of events in different threads or processes.
+ * of its call, and up to `maxAhead` after it (default 0; more needs `state` or a lease). Use a SnowFlake if timestamps
+ * must show the order of events in different threads or processes.
+ *
+ * A clock rollback goes unnoticed while the ticks lag behind the clock by more, as they do when few IDs are taken.
+ * Otherwise `clockBack` decides, once the IDs in the ring are taken.
  *
  * The IDs in the ring were issued by the node's sequence: no other instance or process of the host gets
  * them, the `state` or lease covers them, and a restart causes no duplicates.

@@ -5,6 +5,7 @@ use crate::core::clock::{Clock, ManualClock};
 use crate::core::layout::Layout;
 use crate::core::listeners::Listener;
 use crate::core::node::Node;
+use crate::core::sequencer::Stall;
 use crate::generator::{ClockBack, Generator, Policies, Waits};
 
 const START: i64 = 1_700_000_000_000;
@@ -56,6 +57,58 @@ fn a_step_of_the_clock_back_is_not_seen_while_ticks_lag() {
     ticks(&cached, 16 * 100);
     clock.set(START + 300);
     assert_eq!(ticks(&cached, 16), [100; 16], "with clockBack 'throw'");
+}
+
+/// Takes all that the clock permits: how many IDs, and why no more.
+fn drain(cached: &Cached) -> (usize, Stall) {
+    let mut id = [0];
+    for count in 0.. {
+        if let Err(refusal) = cached.take(&mut id, None) {
+            return (count, refusal.stall);
+        }
+    }
+    unreachable!()
+}
+
+/// Ticks are generated up to what the ring has room for, so those that lag by as much as the clock rolls back are counted
+/// on. Else what is in the ring is handed out, and `clockBack` decides about the rest.
+#[test]
+fn a_rollback_is_seen_where_the_ticks_lag_by_less() {
+    // 2 ticks of 16 IDs are in the ring.
+    for (tick_ms, drawn, back, is_seen) in [
+        // All ticks up to the clock's are drawn, as where the ring is full.
+        (1, 501, 1, true),
+        (1, 501, 500, true),
+        (1, 501, 5000, true),
+        (1000, 501, 1, true),
+        (1000, 501, 5000, true),
+        // They lag by 400 ticks, less what is in the ring.
+        (1, 101, 390, false),
+        (1, 101, 405, true),
+        (1, 101, 5000, true),
+        (1000, 101, 390, false),
+        (1000, 101, 405, true),
+    ] {
+        let clock = Arc::new(ManualClock::at(START));
+        // UidGenerator's layout has no clock-back counter.
+        let clock_back_bits = if tick_ms == 1 { 2 } else { 0 };
+        let layout = Layout { tick_ms, clock_back_bits, sequence_bits: 4, ..Layout::NODE };
+        let node = Node::new(layout, 1, 2).unwrap();
+        let generator = Arc::new(Generator::new(node, 0, Box::new(clock.clone())));
+        let cached = Cached::new(generator.clone(), PATIENT, CACHING).unwrap();
+        clock.set(START + 500 * tick_ms);
+        let mut ids = [0; 16];
+        for _ in 0..drawn {
+            assert_eq!(cached.take(&mut ids, None), Ok(16));
+        }
+        clock.set(START + (500 - back) * tick_ms);
+        let (count, stall) = drain(&cached);
+        let case = format!("{tick_ms} ms, {drawn} drawn, {back} back: {count}, {stall:?}");
+        // At most what was in the ring, with a batch that its thread was about to put in.
+        assert_eq!(count <= 3 * 16, is_seen, "{case}");
+        assert_eq!(matches!(stall, Stall::ClockBehind { .. }), is_seen, "{case}");
+        assert_eq!(generator.stats().rollbacks > 0, is_seen, "{case}");
+    }
 }
 
 #[test]
