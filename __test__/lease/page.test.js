@@ -9,7 +9,8 @@ require('../support/own-directory.js');
 const native = require('../../js/native.js');
 const { createStore } = require('../support/lease/held.js');
 const { requestOf } = require('../support/request.js');
-const { layouts } = require('../support/support.js');
+const { SnowFlake, layouts, until } = require('../support/support.js');
+const { memory } = require('../../js/stores/memory.js');
 
 const skip = process.platform !== 'linux' && 'tried on Linux';
 
@@ -48,6 +49,25 @@ function shared() {
   assert.equal(leases[0].state().owner, leases[1].state().owner);
   return { leases, records, run };
 }
+
+test('a machine that fails ends no process, and renews once it works again', async (t) => {
+  const { due } = native.LeaseMachine.prototype;
+  t.after(() => {
+    native.LeaseMachine.prototype.due = due;
+  });
+  const flake = await SnowFlake.lease(memory(), { datacenterId: 1, scope: 'process', ttl: 3000 });
+  t.after(() => flake.close());
+  let calls = 0;
+  // In a check, and as the next one is scheduled: from a timer, an exception would end this process.
+  native.LeaseMachine.prototype.due = () => {
+    if (calls++ % 2 === 0) return 0;
+    throw new Error('Rust panicked');
+  };
+  await until(() => calls > 6);
+  const { renewals } = flake.lease;
+  native.LeaseMachine.prototype.due = () => 0;
+  await until(() => flake.lease.renewals > renewals);
+});
 
 test('a page that has ended stays ended, whatever is confirmed', { skip }, () => {
   const { leases, records, run } = shared();

@@ -319,7 +319,16 @@ class StoreLease {
     return this.#slot;
   }
 
-  #schedule(ms = this.#machine.due(hostMonotonic(), this.#isRenewalWanted)) {
+  /** How long until the next check, ms. A failure here would end the process, from a timer: the check meets it again. */
+  #due() {
+    try {
+      return this.#machine.due(hostMonotonic(), this.#isRenewalWanted);
+    } catch {
+      return timing.POLL_MS;
+    }
+  }
+
+  #schedule(ms = this.#due()) {
     clearTimeout(this.#timer);
     if (this.#released !== undefined) return;
     this.#timer = setTimeout(() => this.#check(), ms);

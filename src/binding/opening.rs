@@ -1,5 +1,6 @@
 //! Opens generators: from a request to a channel, at once or later.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
@@ -38,9 +39,13 @@ pub fn open(env: &Env, request: Requested) -> napi::Result<Opened<'_>> {
 pub fn open_later(env: &Env, request: Requested) -> napi::Result<Object<'_>> {
     type Resolver = Box<dyn FnOnce(Env) -> napi::Result<Opened<'static>>>;
     let (deferred, promise) = env.create_deferred::<Opened, Resolver>()?;
-    in_thread(move || {
-        let source = open_bounded(request);
-        deferred.resolve(Box::new(move |env| found(source, |source| Channel::build(&env, source))));
+    in_thread(move || match catch_unwind(AssertUnwindSafe(|| open_bounded(request))) {
+        Ok(source) => {
+            let open = move |env| found(source, |source| Channel::build(&env, source));
+            deferred.resolve(Box::new(open));
+        }
+        // The thread would end, and the promise never settle.
+        Err(_) => deferred.reject(napi::Error::from_reason("Rust panicked as it opened a node")),
     })?;
     Ok(promise)
 }
@@ -98,7 +103,7 @@ pub fn open_lease(request: Requested, settings: LeaseSettings) -> Either<LeaseMa
 fn release_at_exit() {
     extern "C" fn release() {
         // A panic must not unwind into libc.
-        let _ = std::panic::catch_unwind(|| crate::registry::release_all(AT_EXIT));
+        let _ = catch_unwind(|| crate::registry::release_all(AT_EXIT));
     }
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
