@@ -75,7 +75,7 @@ class Workers extends EventEmitter {
     }
     for (const index of indexes) {
       if (options.firstWorkerId !== undefined) nodesInUse.add(this.#nodeOf(index));
-      this.#entries.set(index, { failures: 0 });
+      this.#entries.set(index, { __proto__: null, failures: 0 });
     }
     for (const signal of options.signals) process.on(signal, this.#onSignal);
     try {

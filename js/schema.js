@@ -66,7 +66,7 @@ function idSchema(options = NONE) {
 
   return Object.freeze({
     '~standard': Object.freeze({ version: 1, vendor: 'snowdrift', validate }),
-    is: (value) => typeof value === as && validate(value).issues === undefined,
+    is: (value) => typeof value === as && Object.hasOwn(validate(value), 'value'),
     parse: read,
   });
 }

@@ -440,7 +440,12 @@ test('the environment does the same, for static calls and for instances', async 
 });
 
 test('the static functions of all threads share one leased slot', async () => {
-  const env = { datacenterId: '1', SNOWDRIFT_LEASE: pathToFileURL(directory).href };
+  const { SNOWDRIFT_SHARED } = process.env;
+  const env = {
+    SNOWDRIFT_SHARED,
+    datacenterId: '1',
+    SNOWDRIFT_LEASE: pathToFileURL(directory).href,
+  };
   const script = `
     const { SnowFlake } = require(${JSON.stringify(entry)});
     const { parentPort } = require('node:worker_threads');
