@@ -54,11 +54,12 @@ test('the README says which Node and Rust a build needs, and that it needs a lin
   const node = read('scripts/prepare.mjs', /^const NODE_MAJOR = (\d+);$/m);
   assert.match(
     screen,
-    new RegExp(`Node ${node} or later, Rust ${rust.replace('.', '\\.')} or later\\s.*a C linker`),
+    new RegExp(
+      `Node ${node} or later, Rust ${rust.replace('.', '\\.')} or later\\s[^.]*a C linker`,
+    ),
   );
-  for (const command of ['demo', 'build'])
-    assert.match(screen, new RegExp(`^npm run ${command}\\b`, 'm'));
-  assert.match(screen, /^npm test$/m);
+  assert.match(screen, /^npm run demo\nnpm test$/m);
+  for (const command of ['npm run build', 'npm pack']) assert.ok(screen.includes(`\`${command}\``));
 });
 
 test('a tag of another version releases nothing', () => {
