@@ -2,7 +2,8 @@
 // Checks of values from applications. Nothing is coerced, defaulted silently or masked: a value that is not
 // exactly right is an error with its remedy.
 
-const { fileURLToPath } = require('node:url');
+const { resolve } = require('node:path');
+const { fileURLToPath, pathToFileURL } = require('node:url');
 
 const { environmentNames, environmentOf } = require('./environment.js');
 const { configError, describe, fromCaller } = require('./errors.js');
@@ -260,12 +261,44 @@ function unixMs(name, time, toError) {
 /** Of any system: that of Windows. */
 const LONGEST_PATH = 32_767;
 
+/** The file: URL of a path below the present directory. */
+function absoluteUrl(path) {
+  try {
+    if (path !== '') return pathToFileURL(resolve(path)).href;
+  } catch {
+    // The present directory was removed.
+  }
+  return 'file:///var/lib/app/ids';
+}
+
+/**
+ * Refuses what a parser of URLs makes of a file: URL that says something else: of file:ids, /ids; and of options, nothing.
+ * @param place a URL or a text; others pass
+ */
+function checkFileUrl(name, place) {
+  const text = place instanceof URL ? place.href : String(place);
+  const [, rest] = /^\s*file:(.*)$/is.exec(text.slice(0, LONGEST_PATH)) ?? [];
+  if (rest === undefined) return;
+  const [path] = rest.split(/[?#]/, 1);
+  if (!/^[/\\]/.test(path)) {
+    throw configError(
+      `${name} must be a file: URL with an absolute path; it is ${describe(text)}: write ${describe(absoluteUrl(path))}`,
+    );
+  }
+  if (path.length < rest.length) {
+    throw configError(
+      `${name} has options or a fragment, which a directory has not; it is ${describe(text)}: leave out what begins with '?' or '#', give each namespace a directory of its own, and write '?' and '#' in its path as %3F and %23`,
+    );
+  }
+}
+
 /** The path of a directory: from a path, or from a file: URL. */
 function directoryOf(name, place, { urlOnly }) {
   let path = place;
   checkStray(name, place);
+  if (typeof place === 'string' || place instanceof URL) checkFileUrl(name, place);
   try {
-    if (place instanceof URL || (typeof place === 'string' && place.startsWith('file:'))) {
+    if (place instanceof URL || (typeof place === 'string' && /^file:/i.test(place))) {
       path = fileURLToPath(place);
     } else if (urlOnly) {
       path = undefined;
@@ -273,7 +306,7 @@ function directoryOf(name, place, { urlOnly }) {
   } catch {
     // Its cause would show the URL.
     throw configError(
-      `${name} must be a file: URL with an absolute path; it is ${describe(place)}`,
+      `${name} must be a file: URL with an absolute path and three slashes, such as 'file:///var/lib/app/ids'; it is ${describe(place)}`,
     );
   }
   // A URL of another scheme is no path, and may contain a password.
@@ -301,6 +334,7 @@ function numberIn(text) {
 }
 
 module.exports = {
+  checkFileUrl,
   checkGiven,
   checkStray,
   choice,

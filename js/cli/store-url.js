@@ -4,7 +4,7 @@
 
 const { pathToFileURL } = require('node:url');
 
-const { checkStray, schemeRemedy, variable } = require('../checks.js');
+const { checkFileUrl, checkStray, schemeRemedy, variable } = require('../checks.js');
 const { setEnvironment } = require('../environment.js');
 const { configError, describe } = require('../errors.js');
 const { readOptionFile } = require('../files.js');
@@ -52,6 +52,7 @@ async function applyLeaseFile({ lease, 'lease-file': file }, positionals, { comp
  */
 function readUrl(name, text) {
   checkStray(name, text);
+  checkFileUrl(name, text);
   let url;
   try {
     url = parseUrl(text);
