@@ -55,7 +55,7 @@ test('the README says which Node and Rust a build needs, and that it needs a lin
   assert.match(
     screen,
     new RegExp(
-      `Node ${node} or later, Rust ${rust.replace('.', '\\.')} or later\\s[^.]*a C linker`,
+      `Node ${node} or later, Rust ${rust.replace('.', '\\.')} or later\\s[^,]*and a C linker`,
     ),
   );
   assert.match(screen, /^npm run demo\nnpm test$/m);
