@@ -96,7 +96,7 @@ async function install(flags) {
     }
     await installIn('__test__/support/orms/better-sqlite3');
   }
-  if (process.argv.includes('--clients')) {
+  if (flags.includes('--clients')) {
     await installIn('__test__/support/clients/oldest', '--ignore-scripts');
     await installIn('__test__/support/clients/newest', '--ignore-scripts');
   }
