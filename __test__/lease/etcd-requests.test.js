@@ -54,6 +54,27 @@ describe('requests to etcd', () => {
   const works = () => fake(() => [200, { ok: true }]);
   const closed = async () => `http://127.0.0.1:${await freePort()}`;
 
+  test('a reply that leaves a field out, as etcd does for false, has none of Object.prototype', async () => {
+    // A transaction whose comparison failed, and found nothing; a range without records.
+    const { url } = await fake(({ path }) => [
+      200,
+      path.endsWith('/txn') ? { responses: [{ response_range: {} }] } : {},
+    ]);
+    const store = etcd([url]);
+    const options = { signal: AbortSignal.timeout(60_000) };
+    const kvs = [{ key: 'YQ==', value: 'YQ==' }];
+    const polluted = { succeeded: true, kvs, found: { token: 'f'.repeat(16), text: '' } };
+    Object.assign(Object.prototype, polluted);
+    try {
+      const record = { token: '0'.repeat(16), text: 'mine' };
+      const { isWritten, found } = await store.write('a', record, 'e'.repeat(16), options);
+      assert.deepEqual([isWritten, found], [false, undefined]);
+      assert.equal((await store.read('a', options)).record, undefined);
+    } finally {
+      for (const name of Object.keys(polluted)) delete Object.prototype[name];
+    }
+  });
+
   // Among several endpoints, one that takes a second is passed over: a busy machine is as late.
   test('one that fails goes to the next endpoint, and later ones start there', {
     skip: storm,
