@@ -6,7 +6,7 @@ const { inspect, types } = require('node:util');
 const { noteClient, redactCause } = require('./causes.js');
 const { lackOf, wordsFor } = require('./faults.js');
 const { SnowFlakeError, errorsOf, filterErrors, fromCaller, inCall } = require('./ids/error.js');
-const { ownOf } = require('./ids/properties.js');
+const { NONE, ownOf } = require('./ids/properties.js');
 const { MOST_OF_TEXT, longBigint, shortened } = require('./ids/shown.js');
 const { printable, redactForeign, redactValue, sanitize } = require('./secrets.js');
 const { hasChangedUser } = require('./user.js');
@@ -76,16 +76,33 @@ function isMissing({ code }) {
   return code === 'MODULE_NOT_FOUND' || code === 'ERR_MODULE_NOT_FOUND';
 }
 
-/** The package that `require` or `import` did not find, if the error names it. Yarn's does not. */
-const missingPackage = ({ message }) =>
-  /^Cannot find (?:module|package) '([^']*)'/.exec(message)?.[1];
+/** Whether `require` or `import` found no package of this name. The error of Yarn names none. */
+function isPackageMissing(failure, name) {
+  const [, found = name] = /^Cannot find (?:module|package) '([^']*)'/.exec(failure.message) ?? [];
+  return isMissing(failure) && found === name;
+}
+
+/** What keeps this process from opening any file: then Node takes packages for missing. */
+function lackOfFiles() {
+  const { closeSync, openSync } = require('node:fs');
+  try {
+    closeSync(openSync(process.execPath, 'r'));
+    return undefined;
+  } catch (failure) {
+    return lackOf(failure);
+  }
+}
 
 /** The error for a package that the application has to install, and that is missing or cannot be loaded. */
 function needsPackage(what, name, cause) {
   const install = `npm install ${name}`;
-  if (!isMissing(cause) || (missingPackage(cause) ?? name) !== name) {
+  // It may have thrown null.
+  const failure = cause ?? NONE;
+  const isAbsent = isPackageMissing(failure, name);
+  const lack = isAbsent ? lackOfFiles() : lackOf(failure);
+  if (!isAbsent || lack !== undefined) {
     return configError(
-      `cannot load the package '${name}', which ${what} needs: ${describe(cause)}. ${lackOf(cause) ?? `If it is damaged, install it again: ${install}`}`,
+      `cannot load the package '${name}', which ${what} needs: ${describe(cause)}. ${lack ?? `If it is damaged, install it again: ${install}`}`,
       { cause: noteClient(cause) },
     );
   }

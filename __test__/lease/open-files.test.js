@@ -10,6 +10,18 @@ const { promisify } = require('node:util');
 const { createDirectory } = require('../support/own-directory.js');
 const { entry } = require('../support/support.js');
 
+const skip = process.platform === 'win32' && 'Windows has no such limit';
+
+/** Runs a script in a process that may have few files open. Returns what it printed. */
+async function runLimited(script, env = {}) {
+  const command = 'ulimit -n 64; exec "$0" -e "$1"';
+  const { stdout } = await promisify(execFile)('sh', ['-c', command, process.execPath, script], {
+    cwd: __dirname,
+    env: { ...process.env, ...env },
+  });
+  return stdout;
+}
+
 const SCRIPT = `
   const { closeSync, openSync } = require('node:fs');
   const { SnowFlake } = require(${JSON.stringify(entry)});
@@ -40,15 +52,9 @@ const SCRIPT = `
   }
   main();`;
 
-test('errors of a process with too many open files name the limit', {
-  skip: process.platform === 'win32' && 'Windows has no such limit',
-}, async () => {
+test('errors of a process with too many open files name the limit', { skip }, async () => {
   const directory = createDirectory();
-  const command = 'ulimit -n 64; exec "$0" -e "$1"';
-  const { stdout } = await promisify(execFile)('sh', ['-c', command, process.execPath, SCRIPT], {
-    cwd: __dirname,
-    env: { ...process.env, DIRECTORY: `file://${join(directory, 'ids')}` },
-  });
+  const stdout = await runLimited(SCRIPT, { DIRECTORY: `file://${join(directory, 'ids')}` });
   const found = JSON.parse(stdout);
   assert.equal(found.length, 8);
   for (const { what, code, message } of found) {
@@ -56,4 +62,21 @@ test('errors of a process with too many open files name the limit', {
     assert.match(String(message), /\(ulimit -n\): close what it does not need/, what);
     assert.doesNotMatch(message, /Check the disk|check its path|check that it runs/, what);
   }
+});
+
+test('a client that is first loaded then is not taken for missing', { skip }, async () => {
+  const stdout = await runLimited(`
+    const { openSync, writeSync } = require('node:fs');
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    const { memory } = require(${JSON.stringify(require.resolve('../../js/stores/memory.js'))});
+    async function main() {
+      await (await SnowFlake.lease(memory(), { datacenterId: 1 })).close();
+      try {
+        for (;;) openSync('/dev/null');
+      } catch {}
+      await SnowFlake.lease('postgres://127.0.0.1:1', { datacenterId: 1 });
+    }
+    main().catch(({ message }) => writeSync(1, message));`);
+  assert.match(stdout, /^cannot load the package 'pg', which .*\(ulimit -n\)/);
+  assert.doesNotMatch(stdout, /npm install/);
 });

@@ -49,7 +49,7 @@ describe('a package that snowdrift needs and the application installs', () => {
       writeFileSync(join(folder, 'index.js'), code);
     }
     const script = `(async () => { await ${call}; })().catch(({ name, code, message, cause }) =>
-      console.log(JSON.stringify({ name, code, message, cause: { ...cause, text: String(cause), stack: cause.stack } })));`;
+      console.log(JSON.stringify({ name, code, message, cause: { ...cause, text: String(cause), stack: cause?.stack } })));`;
     writeFileSync(join(project, 'app.js'), script);
     const { stdout, stderr } = runIn(project, ['app.js']);
     rmSync(folder, { recursive: true, force: true });
@@ -76,6 +76,14 @@ describe('a package that snowdrift needs and the application installs', () => {
       );
       assert.deepEqual([cause.text, cause.code], ['TypeError: no entry', 'E_OWN']);
       assert.match(cause.stack, /\n {4}at /);
+    });
+
+    test(`${name} throws null while it is loaded: which, and for what`, () => {
+      const { message } = failureOf(call, name, 'throw null;');
+      assert.ok(
+        message.startsWith(`cannot load the package '${name}', which ${what} needs: null. `),
+        message,
+      );
     });
 
     test(`${name} lacks a package of its own: which one`, () => {
