@@ -120,7 +120,7 @@ function change(before, now) {
   }
   if (now.owner !== before?.owner) return 'taken';
   if (now.renewals > before.renewals) return 'renewed';
-  return now.failure === undefined ? undefined : 'failing';
+  return Object.hasOwn(now, 'failure') ? 'failing' : undefined;
 }
 
 module.exports = { createLeasePublisher, createReporter };
