@@ -2,6 +2,7 @@
 // Messages on channels of node:diagnostics_channel; index.d.ts describes them. Channels without subscribers
 // cost nothing.
 
+const { ownOf } = require('./ids/properties.js');
 const { monotonic } = require('./time.js');
 const { warnOfFailure, warnOfRecovery, warnOfRollback } = require('./warnings.js');
 
@@ -83,7 +84,7 @@ function createLeaseWarner() {
   let unreported = 0;
   return (now) => {
     if (now.state === 'released') return;
-    if (now.failure !== undefined) {
+    if (ownOf(now).failure !== undefined) {
       if (failedAt === undefined) unreported++;
       failedAt ??= monotonic();
       if (isWarned || monotonic() - warnedAt < WARNING_MS) return;
@@ -120,7 +121,7 @@ function change(before, now) {
   }
   if (now.owner !== before?.owner) return 'taken';
   if (now.renewals > before.renewals) return 'renewed';
-  return Object.hasOwn(now, 'failure') ? 'failing' : undefined;
+  return ownOf(now).failure === undefined ? undefined : 'failing';
 }
 
 module.exports = { createLeasePublisher, createReporter };
