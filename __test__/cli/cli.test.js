@@ -132,6 +132,7 @@ test('wrong usage exits with 2 and says what to do; a failure exits with 1', asy
     [['serve', '--host', ''], 2, /: --host is empty: check/],
     [['slots', ''], 2, /: an argument of slots is empty: check/],
     [['help', 'nope'], 2, /no command 'nope'/],
+    [['publik', 'key'], 2, /no command 'publik'\. Did you mean public\? The commands/],
     [['nxt'], 2, /no command 'nxt'\. Did you mean next\? The commands/],
     [['decode', '1'], 2, /Did you mean parse or public decode\?/],
     [['--layout', 'uid', 'next'], 2, /: the command comes first: snowdrift next --layout \.\.\.$/m],

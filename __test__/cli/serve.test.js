@@ -456,17 +456,29 @@ test('--ttl, --wait-for-slot and --clock-back are checked as the options are', a
   t.after(() => removeDirectory(state));
   const recorded = ['--state', state];
   for (const [args, said] of [
-    [['--ttl', '999', ...recorded], /ttl must be a whole number from 1000 to 3600000; it is 999/],
-    [['--ttl', '10s', ...recorded], /--ttl must be a whole number; it is '10s'/],
-    [['--ttl', '5000'], /ttl needs state or lease/],
+    [
+      ['--ttl', '999', ...recorded],
+      /--ttl must be a whole number from 1000 to 3600000; it is '999'/,
+    ],
+    [
+      ['--ttl', '10s', ...recorded],
+      /--ttl must be a whole number from 1000 to 3600000; it is '10s'/,
+    ],
+    [['--ttl', '5000'], /--ttl needs --state or --lease/],
     [['--ttl', '', ...recorded], /--ttl is empty/],
     [
       ['--wait-for-slot', '3600001', ...recorded],
-      /waitForSlot must be a whole number from 0 to 3600000; it is 3600001/,
+      /--wait-for-slot must be a whole number from 0 to 3600000; it is '3600001'/,
     ],
-    [['--wait-for-slot=-1', ...recorded], /--wait-for-slot must be a whole number; it is '-1'/],
-    [['--wait-for-slot', '5000'], /waitForSlot needs state or lease/],
-    [['--clock-back', 'jump'], /clockBack must be one of 'counter', 'wait', 'throw'; it is 'jump'/],
+    [
+      ['--wait-for-slot=-1', ...recorded],
+      /--wait-for-slot must be a whole number from 0 to 3600000; it is '-1'/,
+    ],
+    [['--wait-for-slot', '5000'], /--wait-for-slot needs --state or --lease/],
+    [
+      ['--clock-back', 'jump'],
+      /--clock-back must be one of 'counter', 'wait', 'throw'; it is 'jump'/,
+    ],
     [['--clock-back', 'counter', '--layout', 'twitter'], /needs a layout with clockBackBits/],
   ]) {
     const { code, stderr } = await run(['serve', '--port', '0', ...NODE, ...args]);

@@ -84,7 +84,8 @@ function noCommand(given, args, group) {
     const what = `${within}${later} ${hideKeys(given)}`;
     return new UsageError(`the command comes first: snowdrift ${what} ...`);
   }
-  const meant = [nameMeant(name, names), `public ${name}`].filter((one) => names.includes(one));
+  const words = group === undefined ? [...names, ...Object.keys(GROUPS)] : names;
+  const meant = [nameMeant(name, words), `public ${name}`].filter((one) => words.includes(one));
   const hint = meant.length === 0 ? '' : ` Did you mean ${meant.join(' or ')}?`;
   return new UsageError(
     `there is no command '${name}'.${hint} The commands are ${names.join(', ')}, ${within}help`,

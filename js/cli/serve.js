@@ -5,11 +5,16 @@ const { lookup } = require('node:dns/promises');
 const { BlockList } = require('node:net');
 const { hostname } = require('node:os');
 
-const { variable } = require('../checks.js');
+const { choice, variable } = require('../checks.js');
 const { configError, describe } = require('../errors.js');
 const { ASYNC_DISPOSE } = require('../generator/generator.js');
 const { learnPassword } = require('../secrets.js');
-const { readLeaseOptions } = require('../generator/options.js');
+const {
+  CLOCK_BACK,
+  LIMIT_RANGES,
+  MAX_WAIT_FOR_SLOT_MS,
+  readLeaseOptions,
+} = require('../generator/options.js');
 const { isServer } = require('../stores/url.js');
 const {
   NODE_HELP,
@@ -94,14 +99,22 @@ const options = {
   'clock-back': { type: 'string' },
 };
 
-/** The options of the generator that flags set. It checks their ranges. */
+/** The options of the generator that flags set. */
 function readGeneratorFlags(flags) {
   const { ttl, 'wait-for-slot': wait, 'clock-back': clockBack } = flags;
-  return {
-    ...(ttl !== undefined && { ttl: readWholeNumber('--ttl', ttl) }),
-    ...(wait !== undefined && { waitForSlot: readWholeNumber('--wait-for-slot', wait) }),
-    ...(clockBack !== undefined && { clockBack }),
+  const read = {
+    ttl: readWholeNumber('--ttl', ttl, ...LIMIT_RANGES.ttl),
+    waitForSlot: readWholeNumber('--wait-for-slot', wait, 0, MAX_WAIT_FOR_SLOT_MS),
+    clockBack: clockBack && choice('--clock-back', clockBack, CLOCK_BACK),
   };
+  const ofRecord = ['ttl', 'wait-for-slot'].find((flag) => flags[flag] !== undefined);
+  const hasRecord = () =>
+    (flags.lease ?? flags.state ?? variable('SNOWDRIFT_LEASE') ?? variable('SNOWDRIFT_STATE')) !==
+    undefined;
+  if (ofRecord !== undefined && !hasRecord()) {
+    throw configError(`--${ofRecord} needs --state or --lease`);
+  }
+  return Object.fromEntries(Object.entries(read).filter(([, value]) => value !== undefined));
 }
 
 /** The token of clients; undefined if there is none. No error shows it. */

@@ -347,7 +347,9 @@ function readLeaseOptions(options = NONE, directory, isOfEnvironment = false) {
 }
 
 module.exports = {
+  CLOCK_BACK,
   LIMIT_RANGES,
+  MAX_WAIT_FOR_SLOT_MS,
   OPTION_KEYS,
   STORE_KEYS,
   faultsOfEnvironment,
