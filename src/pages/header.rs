@@ -67,6 +67,12 @@ pub struct Terms {
 impl Terms {
     /// Of a page that is the only record of issued IDs. Ticks ahead of the clock would need one that survives it.
     pub const FREE: Terms = Terms { max_ahead: 0, authority: Authority::Free };
+
+    /// Whether they are of a lease that may run ahead of the clock.
+    pub(super) fn may_lease_ahead(&self) -> bool {
+        let is_store = matches!(self.authority, Authority::Lease { .. });
+        self.max_ahead > 0 && (is_store || self.authority.is_host_lease())
+    }
 }
 
 /// Who allows a page to issue, by its identity.

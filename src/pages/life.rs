@@ -47,6 +47,8 @@ struct Search<'a> {
     created: u128,
     /// The highest tick that pages may have issued that this search has put away.
     reached: Tick,
+    /// The page that knows what all earlier ones have issued: see [`Page::earlier`].
+    knowing: u128,
     /// Attempts that found another process changing the page.
     changes: usize,
 }
@@ -63,6 +65,7 @@ impl Directory {
             wanted: self.wanted(node, terms),
             created: 0,
             reached: NEVER,
+            knowing: 0,
             changes: 0,
         };
         for _ in 0..TRIES {
@@ -183,6 +186,7 @@ impl Search<'_> {
         }
         let may_be_old = page.may_be_old() || self.wanted.boot_id.is_unknown();
         page.may_be_old = may_be_old && page.id() != self.created;
+        page.knows_earlier = page.id() == self.knowing;
         page.enter();
         Ok(Some(page))
     }
@@ -252,6 +256,13 @@ impl Search<'_> {
                     let is_known = reached > NEVER && ended.is_some() && before.is_original();
                     if sequence.before() == NEVER && is_known {
                         page.kept().set_before(before.id(), before.kept().recorded());
+                        let (theirs, ours) = (before.header().terms, page.header().terms);
+                        if was_begun
+                            && theirs.may_lease_ahead()
+                            && theirs.max_ahead >= ours.max_ahead
+                        {
+                            self.knowing = page.id();
+                        }
                     }
                     sequence.note_before(reached);
                     page.kept().set_last_tick(before.allowed(page.kept().last_tick()));
@@ -315,18 +326,22 @@ impl Page {
     /// could take ahead.
     ///
     /// A node's first page looks like one whose directory was removed. So a leased one begins as far ahead as it may take IDs:
-    /// a lease of another namespace, whose store tells this one nothing, could do so, too. With ticks of more than 1 ms a
+    /// a lease of another namespace, whose store tells this one nothing, could do so, too. So each leased page begins above
+    /// all that leases with no larger `max_ahead` have issued, and one that follows such a page knows where. With ticks of more than 1 ms a
     /// first page that never runs ahead begins within the clock's tick: a wait for the next one would be long.
     pub fn earlier(&self, now: Tick) -> Earlier {
         let (Header { node, terms, .. }, before) = (self.header(), self.sequence().before());
         let now = now.clamp(0, node.layout().last_tick());
         let reach = now.saturating_add(terms.max_ahead);
-        let is_leased =
-            terms.authority.is_host_lease() || matches!(terms.authority, Authority::Lease { .. });
         let (floor, mark) = match before {
             // No other process has the node's page.
             _ if self.path().is_none() => (before, NEVER),
-            NEVER if is_leased && terms.max_ahead > 0 => (reach, NEVER),
+            _ if terms.may_lease_ahead() => {
+                let floor = before.max(if self.knows_earlier { now } else { reach });
+                // Also where this page issues nothing, the next one knows.
+                self.sequence().note_before(floor);
+                (floor, NEVER)
+            }
             NEVER if node.layout().tick_ms == 1 => (NEVER, now),
             NEVER => (NEVER, NEVER),
             // Nobody knows what the page before it has issued.

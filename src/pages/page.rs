@@ -44,6 +44,8 @@ pub struct Page {
     is_entered: bool,
     /// See [`Page::may_be_old`].
     pub(super) may_be_old: bool,
+    /// Whether it knows what all earlier pages of the node have issued.
+    pub(super) knows_earlier: bool,
     /// The places for tokens that users in this process have, a bit for each.
     pub(super) places: AtomicU64,
 }
@@ -154,7 +156,8 @@ impl Page {
         let may_be_old = place.is_some() && header.boot_id.is_unknown();
         let checked_ms = AtomicI64::new(i64::MIN);
         let places = AtomicU64::default();
-        Page { sequence, header, checked_ms, place, is_entered: false, may_be_old, places }
+        let (is_entered, knows_earlier) = (false, false);
+        Page { sequence, header, checked_ms, place, is_entered, may_be_old, knows_earlier, places }
     }
 
     /// The sequencer of its cells.

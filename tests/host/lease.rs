@@ -284,6 +284,46 @@ fn after_the_loss_of_its_directory_one_begins_above_all_that_another_namespace_t
     }
 }
 
+/// A process that has used the node before knows what it has issued itself, and not what the next one took ahead.
+#[test]
+fn who_has_used_a_node_knows_no_more_of_what_another_namespace_took_ahead() {
+    for is_opened in [false, true] {
+        let (shared, clock) = (memory(), TestClock::at(START));
+        let directory = directory(shared.path());
+        let tick = || Layout::NODE.tick_at(clock.now().ms);
+        let window = || Window { floor: NEVER, ceiling: tick() + 1000 };
+        let lease = |namespace, used| {
+            let page = directory.pending(&node(3), 50, namespace, fastrand::u128(1..)).unwrap();
+            let generator = Generator::leased(page, Box::new(clock.clone()));
+            // As the process's entry for the node does.
+            generator.start_above(used);
+            generator
+        };
+        let open = |generator: &Generator| generator.page().open_lease(window(), tick());
+        let mut drawn = Vec::new();
+        let used = tick();
+        clock.0.fetch_add(1, SeqCst);
+        let one = lease(A, NEVER);
+        open(&one);
+        clock.0.fetch_add(3, SeqCst);
+        draw_all(&one, &mut drawn);
+        fs::remove_dir_all(directory.path()).unwrap();
+        let other = lease(B, used);
+        if is_opened {
+            open(&other);
+        }
+        // Its page is lost before it issues, and only its marker stays.
+        fs::remove_file(directory.page_of(&node(3))).unwrap();
+        let next = lease(B, used);
+        open(&next);
+        for _ in 0..100 {
+            draw_all(&next, &mut drawn);
+            clock.0.fetch_add(1, SeqCst);
+        }
+        assert_eq!(duplicates(drawn), 0, "opened: {is_opened}");
+    }
+}
+
 /// No page tells of it. Nor does one tell of a long tick, which a lease that never runs ahead does not wait out.
 #[test]
 fn what_a_larger_max_ahead_took_is_unknown_after_the_loss_of_a_directory() {
