@@ -230,7 +230,7 @@ function checkEpoch({ epoch }) {
     [true, 'less than an hour ago'],
   ].find(([applies]) => applies)[1];
   throw configError(
-    `epoch ${epoch} is ${moment(epoch)}, ${where}: write one moment of the past as a constant, such as Date.UTC(2026, 0, 1). An epoch that is another after each start, such as Date.now(), repeats IDs`,
+    `epoch ${epoch} is ${moment(epoch)}, ${where}: write one moment of the past as a constant, such as Date.UTC(2026, 0, 1). An epoch that is another after each start, such as Date.now(), causes duplicates`,
   );
 }
 
