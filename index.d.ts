@@ -24,6 +24,7 @@
  * | `SNOWFLAKE_LEASE_FAILING` | a lease is not renewed; at most once a minute for each lease |
  * | `SNOWFLAKE_LEASE_RENEWED` | a lease of which it has warned is renewed again |
  * | `SNOWFLAKE_SLOT_LOST` | a lease lost its slot, and continues under another worker ID |
+ * | `SNOWFLAKE_NAMESPACE_NEW` | a lease created its namespace in a store that has others: the name may be misspelt |
  * | `SNOWFLAKE_NAMESPACE_LOST` | the store lost the lease's namespace, or restored an older state of it |
  * | `SNOWFLAKE_FLOOR` | a lease waits for its first ID, until the clock has passed the slot's floor |
  * | `SNOWFLAKE_WORKER_DIED` | a worker of `forkWorkers` died and is restarted |

@@ -90,6 +90,20 @@ function warnOfFloor(store, { workerId, isNew, ms }) {
   warn('SNOWFLAKE_FLOOR', message, `${store.name}: ${why}`);
 }
 
+/** The most names of other namespaces that a warning has. */
+const MOST_NAMES = 5;
+
+/** Warns of a namespace that was created beside others. @param others their names */
+function warnOfNamespace({ name }, others) {
+  const shown = [...others].sort().slice(0, MOST_NAMES).join(', ');
+  const more = others.length > MOST_NAMES ? ` and ${others.length - MOST_NAMES} more` : '';
+  warn(
+    'SNOWFLAKE_NAMESPACE_NEW',
+    `SnowFlake.lease() created the namespace ${name}; its store has others: ${shown}${more}.`,
+    'Two namespaces may give equal IDs. If one of the others was meant, correct the name. If the new one is right, ignore this warning: it comes once.',
+  );
+}
+
 /** Warns of a loss after which others may have issued the same IDs as this holder. */
 function warnOfNamespaceLoss(store, { workerId, lost, isShared, reach }) {
   const { name } = store;
@@ -148,6 +162,7 @@ module.exports = {
   warnOfEnd,
   warnOfFailure,
   warnOfFloor,
+  warnOfNamespace,
   warnOfNamespaceLoss,
   warnOfNewSlot,
   warnOfRecovery,

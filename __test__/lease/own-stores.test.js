@@ -258,11 +258,39 @@ describe('a store that assigns', () => {
   });
 });
 
-/** The warnings of a code that this process emits during a call. */
+test('a namespace that a lease creates beside others is warned of once, with their names', async () => {
+  const stored = new Map();
+  const seen = await warningsOf(async () => {
+    for (const namespace of ['orders', 'orders', 'users', 'oders', 'oders']) {
+      const flake = await SnowFlake.lease(memory({ stored, namespace }), OPTIONS);
+      await flake.close();
+    }
+    // A store may have no such function, or a wrong one.
+    for (const namespaces of [undefined, () => [7], async () => 'x', () => new Promise(() => {})]) {
+      const store = { ...memory(), namespaces };
+      await (await SnowFlake.lease(store, OPTIONS)).close();
+    }
+  });
+  assert.deepEqual(
+    seen.map(({ code, message }) => [code, message.slice(message.indexOf('created'))]),
+    [
+      [
+        'SNOWFLAKE_NAMESPACE_NEW',
+        'created the namespace memory:users; its store has others: orders.',
+      ],
+      [
+        'SNOWFLAKE_NAMESPACE_NEW',
+        'created the namespace memory:oders; its store has others: orders, users.',
+      ],
+    ],
+  );
+});
+
+/** The warnings of leases that this process emits during a call. */
 async function warningsOf(call) {
   const seen = [];
   const note = (warning) => {
-    if (/^SNOWFLAKE_LEASE_/.test(warning.code)) seen.push(warning);
+    if (/^SNOWFLAKE_(LEASE|NAMESPACE)_/.test(warning.code)) seen.push(warning);
   };
   process.on('warning', note);
   try {

@@ -10,6 +10,7 @@ const { CLOSE_MS, DESCRIBE_MS } = require('./timing.js');
 
 const isObject = (value) => value !== null && typeof value === 'object';
 const TOKEN = /^[0-9a-f]{16}$/;
+const NAMESPACE = /^[\w.-]{1,64}$/;
 /** Unix ms, with a fraction or without. */
 const isTime = (value) => typeof value === 'number' && Math.abs(value) <= 8.64e15;
 const isNow = (value) => value === undefined || isTime(value);
@@ -99,6 +100,8 @@ class StoreCalls {
   #isAbandoned = false;
   /** The least that this machine's clock minus the store's was in the last reply that had it, ms. */
   skew = 0;
+  /** Whether a write has created the namespace. */
+  hasCreated = false;
 
   constructor(register, callTimeout) {
     this.#register = register;
@@ -134,6 +137,7 @@ class StoreCalls {
       readReply(call, await send(signal)),
     );
     if (now !== undefined) this.#noteTime(now, called.wall);
+    if (key === 'namespace' && before === undefined && taken.isWritten) this.hasCreated = true;
     return { __proto__: null, ...taken, now, called: called.monotonic };
   }
 
@@ -159,6 +163,20 @@ class StoreCalls {
     if (now !== undefined) this.#noteTime(now, called);
     this.#register = register;
     return workerId;
+  }
+
+  /** The names of the store's other namespaces, as far as it tells within a second. */
+  async otherNamespaces() {
+    const find = (signal) => this.#register.namespaces({ signal });
+    const names = await this.#within('list', DESCRIBE_MS, async (signal) => find(signal)).catch(
+      () => undefined,
+    );
+    if (!Array.isArray(names)) return [];
+    const all = names.filter((name) => typeof name === 'string' && NAMESPACE.test(name));
+    const [own] = /[^:/]*$/.exec(this.#register.name);
+    const others = all.filter((name) => name !== own);
+    // An application's store may have a name that does not end with the namespace. Then one of them is its own.
+    return others.length === 1 && all.length === 1 ? [] : others;
   }
 
   /** The store read its clock at some moment of the call, which may have begun with connecting. */

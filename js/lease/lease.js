@@ -17,7 +17,12 @@ const {
   setTimeout,
   unixNow,
 } = require('../time.js');
-const { warnOfFloor, warnOfNamespaceLoss, warnOfNewSlot } = require('../warnings.js');
+const {
+  warnOfFloor,
+  warnOfNamespace,
+  warnOfNamespaceLoss,
+  warnOfNewSlot,
+} = require('../warnings.js');
 const atExit = require('./release-at-exit.js');
 const { StoreCalls, closeRegister } = require('./calls.js');
 const { readStore } = require('./own-store.js');
@@ -95,6 +100,7 @@ class StoreLease {
       await lease.#open(monotonic() + settings.leasing.wait);
       lease.#schedule();
       atExit.register(lease);
+      await lease.#warnOfNamespace();
       await lease.#waitForFloor();
       lease.#onChange = onChange;
       lease.#publish();
@@ -451,6 +457,13 @@ class StoreLease {
   #publish() {
     this.#reported = this.#renewal();
     this.#onChange(this.report());
+  }
+
+  /** Warns of a namespace that this process has created beside others: its name may be misspelt. */
+  async #warnOfNamespace() {
+    if (!this.#calls.hasCreated) return;
+    const others = await this.#calls.otherNamespaces();
+    if (others.length > 0) warnOfNamespace(this.#register, others);
   }
 
   /**

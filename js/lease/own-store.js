@@ -13,7 +13,7 @@ const { memory } = require('../stores/memory.js');
 /** Characters of a store's name. */
 const MOST_OF_NAME = 500;
 
-const CALLS = ['read', 'write', 'list', 'now', 'describeRun', 'show', 'close'];
+const CALLS = ['read', 'write', 'list', 'now', 'describeRun', 'namespaces', 'show', 'close'];
 
 function checkName(name) {
   if (typeof name !== 'string' || name === '' || name.length > MOST_OF_NAME) {

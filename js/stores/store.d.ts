@@ -82,6 +82,12 @@ export interface LeaseStore {
   describeRun?(options: CallOptions): Promise<string>;
 
   /**
+   * The names of the store's namespaces. A lease that creates its namespace asks for them, once, and warns if there are others
+   * (`SNOWFLAKE_NAMESPACE_NEW`): the name may be misspelt. Of a register that has none, leave it out.
+   */
+  namespaces?(options: CallOptions): Promise<string[]>;
+
+  /**
    * Shows people that a process holds a slot, after it has taken or renewed it, or without `holder` that it no longer does.
    * The lease does not wait for it, and ignores what it throws. What is shown ends with the register's connection.
    */

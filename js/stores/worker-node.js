@@ -34,7 +34,7 @@ const DATABASES = {
   postgres: {
     queryOf: queryPostgres,
     id: 'BIGSERIAL',
-    row: 'CAST(ID AS TEXT) AS id, HOST_NAME AS host, PORT AS port, CAST(EXTRACT(EPOCH FROM CREATED) AS TEXT) AS created',
+    row: 'CAST(ID AS TEXT) AS worker, HOST_NAME AS host, PORT AS port, CAST(EXTRACT(EPOCH FROM CREATED) AS TEXT) AS created',
     text: '?',
     toText: (text) => text,
     returning: ' RETURNING CAST(ID AS TEXT) AS "insertId"',
@@ -42,7 +42,7 @@ const DATABASES = {
   mysql: {
     queryOf: queryMysql,
     id: 'BIGINT NOT NULL AUTO_INCREMENT',
-    row: 'ID AS id, HOST_NAME AS host, PORT AS port, UNIX_TIMESTAMP(CREATED) AS created',
+    row: 'ID AS worker, HOST_NAME AS host, PORT AS port, UNIX_TIMESTAMP(CREATED) AS created',
     // mysql2 writes bytes as digits, and escapes texts, wrongly for some modes of SQL.
     text: 'CONVERT(? USING utf8mb4)',
     toText: (text) => Buffer.from(text),
@@ -81,7 +81,7 @@ function workerNode(client, options) {
   const query = ofClient(queryOf(name, client));
   const tableOf = locate('WORKER_NODE', { name, dialect, schema, query });
 
-  /** The row of this ID; if there is none, the row of the next higher ID. */
+  /** The row of this ID; if there is none, the row of the next higher ID. The order is that of the column: no alias has its name. */
   async function readRow(workerId, signal) {
     const [row] = await query(
       `SELECT ${columns} FROM ${await tableOf(signal)} WHERE ID >= ? ORDER BY ID LIMIT 1`,
@@ -89,7 +89,7 @@ function workerNode(client, options) {
       signal,
     );
     if (row === undefined) return undefined;
-    const { id, host, port, created: at } = row;
+    const { worker: id, host, port, created: at } = row;
     // The processes of an application may have one host and port.
     return { id: Number(id), mark: `${host}:${port} ${at}` };
   }
