@@ -133,6 +133,26 @@ for (const [engine, { store, end, settings }] of Object.entries(ENGINES)) {
     });
     after(() => server?.stop());
 
+    if (engine === 'postgres') {
+      test('a row of WORKER_NODE is found beside one whose number begins with a lower digit', async (t) => {
+        const pool = pgPool()(server.url);
+        t.after(() => pool.end());
+        const layout = { ...layouts.uid, epoch: Date.UTC(2026, 0, 2) };
+        const lease = () => SnowFlake.lease(workerNode(pool), { layout, callTimeout: 60_000 });
+        await (await lease()).close();
+        await pool.query("SELECT setval('worker_node_id_seq', 8)");
+        const columns = 'ID, HOST_NAME, PORT, TYPE, LAUNCH_DATE';
+        await pool.query(
+          `INSERT INTO WORKER_NODE (${columns}) VALUES (10, 'x', 'x', 1, CURRENT_DATE)`,
+        );
+        const flake = await lease();
+        assert.equal(flake.workerId, 9);
+        await flake.close();
+        // The other tests' rows come after it.
+        await pool.query("SELECT setval('worker_node_id_seq', 10)");
+      });
+    }
+
     for (const [name, connect] of Object.entries(settings)) {
       test(name, async (t) => {
         const client = await connect(server.url);
