@@ -9,6 +9,7 @@ const { environmentNames, environmentOf } = require('./environment.js');
 const { configError, describe, fromCaller } = require('./errors.js');
 const { isSameName, nameMeant, noSuchName } = require('./ids/names.js');
 const { readAll, unknownIn } = require('./ids/properties.js');
+const { isConnection } = require('./secrets.js');
 const { warnOfVariable } = require('./warnings.js');
 
 /**
@@ -325,6 +326,12 @@ function directoryOf(name, place, { urlOnly }) {
   }
   // A URL may have it percent-encoded.
   checkStray(name, path);
+  // It would be the name of a directory, and its password in messages.
+  if (isConnection(path)) {
+    throw configError(
+      `${name} must be the path of a directory; it is ${describe(path)}, a connection string: a server's URL, such as 'postgres://db/app', is for SnowFlake.lease(). A path of this name begins with ./`,
+    );
+  }
   return path;
 }
 

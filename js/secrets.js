@@ -226,6 +226,10 @@ function shownUrl(text) {
 /** In a connection string that is no URL, as those of libpq and of Azure, and in options as JSON. */
 const KEYWORD = /(?:pass(?:word|wd)?|pwd|secret|token)(?:\s{0,3}=|["']\s{0,3}:)/i;
 
+/** Whether a text in the place of a path is a connection string, or a login without its scheme. A path may begin with './'. */
+const isConnection = (text) =>
+  !/^([./\\]|[a-z]:[/\\])/i.test(text) && (KEYWORD.test(text) || /^[^/\\@:]{2,}:.*@/s.test(text));
+
 /** The start of a value of the application as text: a URL or another connection string without its secrets. */
 function redactValue(text) {
   const { start, isCut } = startOf(text, MOST_SHOWN, true);
@@ -241,6 +245,7 @@ module.exports = {
   SERVER,
   forget,
   hasPassword,
+  isConnection,
   isSecretOption,
   knowsSecrets,
   learn,

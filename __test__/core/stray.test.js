@@ -146,3 +146,27 @@ test('commands refuse one of their flags, arguments and files', async () => {
   }
   assert.deepEqual(readdirSync(directory).sort(), ['held', 'tokens', 'volume']);
 });
+
+test('a connection string in the place of a path is refused, without its password', async () => {
+  for (const text of [
+    'app:geheim@127.0.0.1:5432/app',
+    'postgres:app:geheim#@db/app',
+    'host=127.0.0.1 password=geheim dbname=app',
+    'Server=db;Pwd=geheim',
+  ]) {
+    for (const call of [
+      () => new SnowFlake({ ...node, state: text }),
+      () => withEnvironment({ SNOWDRIFT_STATE: text }, () => new SnowFlake(node)),
+    ]) {
+      const { message } = await rejects((async () => call())(), CONFIG);
+      assert.match(message, /must be the path of a directory; .* a connection string/);
+      assert.doesNotMatch(message, /geheim/);
+    }
+  }
+});
+
+test('a path with signs of a connection string is one where it begins as a path', () => {
+  const name = 'app@b;password=c';
+  new SnowFlake({ ...node, state: `${place}/${name}` }).close();
+  assert.ok(readdirSync(place).includes(name));
+});
