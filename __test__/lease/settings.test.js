@@ -153,6 +153,28 @@ for (const [engine, { store, end, settings }] of Object.entries(ENGINES)) {
       });
     }
 
+    if (engine !== 'redis') {
+      test('a lease that creates its namespace beside another schema warns of that', async (t) => {
+        const [create, connect] =
+          engine === 'postgres' ? ['SCHEMA', pgPool()] : ['DATABASE', mysqlPool()];
+        const pool = connect(server.url);
+        t.after(() => end(pool));
+        const query = (text) => (pool.promise?.() ?? pool).query(text);
+        const seen = [];
+        const note = ({ code, message }) =>
+          code === 'SNOWFLAKE_NAMESPACE_NEW' && seen.push(message);
+        process.on('warning', note);
+        t.after(() => process.off('warning', note));
+        for (const schema of ['ids', 'idz']) {
+          await query(`CREATE ${create} ${schema}`);
+          const options = { datacenterId: 1, scope: 'process', callTimeout: 60_000 };
+          await (await SnowFlake.lease(store(pool, { schema }), options)).close();
+        }
+        await new Promise(setImmediate);
+        assert.match(seen.at(-1), /:idz\/default; its store has others: .*schema ids/);
+      });
+    }
+
     for (const [name, connect] of Object.entries(settings)) {
       test(name, async (t) => {
         const client = await connect(server.url);

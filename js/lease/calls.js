@@ -165,14 +165,21 @@ class StoreCalls {
     return workerId;
   }
 
-  /** The names of the store's other namespaces, as far as it tells within a second. */
+  /** The names that a store tells within a second. */
+  async #names(call) {
+    const find = async (signal) => this.#register[call]({ signal });
+    const names = await this.#within('list', DESCRIBE_MS, find).catch(() => undefined);
+    return Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [];
+  }
+
+  /** The schemas of a SQL database, other than the store's own, that have records. */
+  otherSchemas() {
+    return this.#names('schemas');
+  }
+
+  /** The names of the store's other namespaces, as far as it tells. */
   async otherNamespaces() {
-    const find = (signal) => this.#register.namespaces({ signal });
-    const names = await this.#within('list', DESCRIBE_MS, async (signal) => find(signal)).catch(
-      () => undefined,
-    );
-    if (!Array.isArray(names)) return [];
-    const all = names.filter((name) => typeof name === 'string' && NAMESPACE.test(name));
+    const all = (await this.#names('namespaces')).filter((name) => NAMESPACE.test(name));
     const [own] = /[^:/]*$/.exec(this.#register.name);
     const others = all.filter((name) => name !== own);
     // An application's store may have a name that does not end with the namespace. Then one of them is its own.

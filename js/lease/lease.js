@@ -463,6 +463,8 @@ class StoreLease {
   async #warnOfNamespace() {
     if (!this.#calls.hasCreated) return;
     const others = await this.#calls.otherNamespaces();
+    const schemas = (await this.#calls.otherSchemas()).map((name) => `schema ${name}`);
+    others.push(...schemas);
     if (others.length > 0) warnOfNamespace(this.#register, others);
   }
 

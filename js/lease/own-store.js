@@ -13,7 +13,10 @@ const { memory } = require('../stores/memory.js');
 /** Characters of a store's name. */
 const MOST_OF_NAME = 500;
 
-const CALLS = ['read', 'write', 'list', 'now', 'describeRun', 'namespaces', 'show', 'close'];
+const CALLS = [
+  ...['read', 'write', 'list', 'now', 'describeRun'],
+  ...['namespaces', 'schemas', 'show', 'close'],
+];
 
 function checkName(name) {
   if (typeof name !== 'string' || name === '' || name.length > MOST_OF_NAME) {

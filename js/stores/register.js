@@ -34,7 +34,7 @@ function sound(record, key, noteFault) {
  * @param rest `name`, `mayForget` and `close` of the register
  */
 function createRegister(adapter) {
-  const { read, write, list, now, notesErrors, describeRun, show, namespaces, ...rest } =
+  const { read, write, list, now, notesErrors, describeRun, show, namespaces, schemas, ...rest } =
     ownOf(adapter);
   const bounded = (call) => {
     const noted = notesErrors ? call : ofClient(call);
@@ -62,6 +62,7 @@ function createRegister(adapter) {
     ...(show && { show: bounded(show) }),
     // For commands: the names of the store's namespaces, as far as it tells.
     ...(namespaces && { namespaces: bounded(namespaces) }),
+    ...(schemas && { schemas: bounded(schemas) }),
     write: bounded(async (key, record, before, signal) => {
       const reply = await write(key, record, before, signal);
       const found = sound(ownOf(reply).found, key);

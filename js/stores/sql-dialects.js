@@ -33,6 +33,9 @@ const DIALECTS = {
          (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
           WHERE c.oid = to_regclass('${table}')),
          current_schema()) AS home`,
+    homes: (table) =>
+      `SELECT n.nspname AS home FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+       WHERE c.relname = '${table}' LIMIT 100`,
     quote: (name) => `"${name.replaceAll('"', '""')}"`,
     now: 'CAST(CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS TEXT)',
     async describeRun(query) {
@@ -59,6 +62,8 @@ const DIALECTS = {
   mysql: {
     ...BINARY,
     home: () => 'SELECT DATABASE() AS home',
+    homes: (table) =>
+      `SELECT table_schema AS home FROM information_schema.tables WHERE table_name = '${table}' LIMIT 100`,
     quote: (name) => `\`${name.replaceAll('`', '``')}\``,
     // In UTC, since a local time repeats when summer time ends.
     now: "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)",

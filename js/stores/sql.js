@@ -133,6 +133,15 @@ function sqlRegister(kind, dialect, options, queryOf) {
       return rows.map((row) => textOf(row.namespace));
     },
 
+    /** The other schemas that have such a table. */
+    async schemas(signal) {
+      const { homes, quote } = differing;
+      if (homes === undefined) return [];
+      const table = await tableOf(signal);
+      const rows = await run(homes(RECORDS), [], signal);
+      return rows.map(({ home }) => home).filter((home) => `${quote(home)}.${RECORDS}` !== table);
+    },
+
     async list(prefix, signal) {
       const records = new Map();
       const [condition, ...values] = startsWith(prefix);
