@@ -257,7 +257,8 @@ impl Search<'_> {
                     if sequence.before() == NEVER && is_known {
                         page.kept().set_before(before.id(), before.kept().recorded());
                         let (theirs, ours) = (before.header().terms, page.header().terms);
-                        if was_begun
+                        // One that was ended as it waited for its lease looks begun.
+                        if before.sequence().has_had_window()
                             && theirs.may_lease_ahead()
                             && theirs.max_ahead >= ours.max_ahead
                         {

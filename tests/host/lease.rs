@@ -287,7 +287,7 @@ fn after_the_loss_of_its_directory_one_begins_above_all_that_another_namespace_t
 /// A process that has used the node before knows what it has issued itself, and not what the next one took ahead.
 #[test]
 fn who_has_used_a_node_knows_no_more_of_what_another_namespace_took_ahead() {
-    for is_opened in [false, true] {
+    for (is_opened, is_given_up) in [(false, false), (true, false), (false, true)] {
         let (shared, clock) = (memory(), TestClock::at(START));
         let directory = directory(shared.path());
         let tick = || Layout::NODE.tick_at(clock.now().ms);
@@ -312,6 +312,9 @@ fn who_has_used_a_node_knows_no_more_of_what_another_namespace_took_ahead() {
         if is_opened {
             open(&other);
         }
+        if is_given_up {
+            other.page().end_lease(Loss::Released);
+        }
         // Its page is lost before it issues, and only its marker stays.
         fs::remove_file(directory.page_of(&node(3))).unwrap();
         let next = lease(B, used);
@@ -320,7 +323,7 @@ fn who_has_used_a_node_knows_no_more_of_what_another_namespace_took_ahead() {
             draw_all(&next, &mut drawn);
             clock.0.fetch_add(1, SeqCst);
         }
-        assert_eq!(duplicates(drawn), 0, "opened: {is_opened}");
+        assert_eq!(duplicates(drawn), 0, "opened: {is_opened}, given up: {is_given_up}");
     }
 }
 

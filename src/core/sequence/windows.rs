@@ -162,6 +162,11 @@ impl<M: Borrow<Cells>> Sequence<M> {
         }
     }
 
+    /// Whether a window ever began.
+    pub fn has_had_window(&self) -> bool {
+        self.window_number().0 > 0
+    }
+
     /// Whether no window number is left after the present one.
     pub fn is_last_window(&self) -> bool {
         self.window_number().0 == LAST_WINDOW
