@@ -8,7 +8,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
-import { join, relative, resolve } from 'node:path';
+import { join, relative, resolve, sep } from 'node:path';
 import { run as runFiles } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
@@ -108,6 +108,25 @@ async function testCore() {
   return code === 0 ? [] : [command.join(' ')];
 }
 
+/** How long each file took, in s. */
+const durations = new Map();
+
+/** Shows where the time went: each folder's, with all of its files added up, and the slowest files. */
+function showSlowest() {
+  const folders = new Map();
+  for (const [file, seconds] of durations) {
+    const [, folder] = file.split(sep);
+    folders.set(folder, (folders.get(folder) ?? 0) + seconds);
+  }
+  const show = (entries) =>
+    entries.map(([name, seconds]) => `${name} ${seconds.toFixed(0)} s`).join(', ');
+  const slowest = [...durations].sort(([, one], [, other]) => other - one).slice(0, 10);
+  console.log(`files of each folder, added up: ${show([...folders])}`);
+  console.log(
+    `the slowest files: ${show(slowest.map(([file, time]) => [relative('__test__', file), time]))}`,
+  );
+}
+
 /** Answers the names of those tests of these files that failed. */
 async function testAddon(files, concurrency) {
   const counts = { passed: 0, skipped: 0, failed: 0 };
@@ -130,6 +149,7 @@ async function testAddon(files, concurrency) {
       console.log(`          ${path[nesting]}: ${message}`);
     } else if (type === 'test:complete' && name === file) {
       const seconds = (details.duration_ms / 1000).toFixed(1).padStart(6);
+      durations.set(relative('.', file), details.duration_ms / 1000);
       console.log(`${seconds} s  ${relative('__test__', file)}${details.error ? ' FAILED' : ''}`);
     } else if (type === 'test:pass' && (details.type !== 'suite' || skip !== undefined)) {
       counts[skip === undefined ? 'passed' : 'skipped']++;
@@ -184,6 +204,7 @@ const before = pages();
 if (light.length > 0) failed.push(...(await testAddon(light, CONCURRENCY)));
 if (heavy.length > 0) failed.push(...(await testAddon(heavy, HEAVY_CONCURRENCY)));
 failed.push(...(await core));
+showSlowest();
 failed.push(...leftPages(before));
 // Last, where it is seen.
 if (failed.length > 0) {
