@@ -56,7 +56,8 @@ class Sharer {
       (answered) => ({ id, answered }),
       ({ message }) => ({ id, failed: message }),
     );
-    if (this.#child.connected) this.#child.send(reply);
+    // It may be killed meanwhile.
+    if (this.#child.connected) this.#child.send(reply, () => {});
   }
 
   /** Has it do one of the things below. */
