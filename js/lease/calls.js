@@ -133,11 +133,13 @@ class StoreCalls {
     };
     const called = { wall: unixNow(), monotonic: hostMonotonic() };
     const limit = call === 'describeRun' ? Math.min(ms, DESCRIBE_MS) : ms;
-    const { now, ...taken } = await this.#within(call, limit, async (signal) =>
+    // Without a prototype.
+    const reply = await this.#within(call, limit, async (signal) =>
       readReply(call, await send(signal)),
     );
+    const { now, ...taken } = reply;
     if (now !== undefined) this.#noteTime(now, called.wall);
-    if (key === 'namespace' && before === undefined && taken.isWritten) this.hasCreated = true;
+    if (key === 'namespace' && before === undefined && reply.isWritten) this.hasCreated = true;
     return { __proto__: null, ...taken, now, called: called.monotonic };
   }
 
