@@ -4,12 +4,7 @@
 const { configError, inCall } = require('./errors.js');
 const { Generator, checkLeasing, checkOverrides, parse } = require('./generator/generator.js');
 const { Opened, openLease, openNow } = require('./generator/opening.js');
-const {
-  OPTION_KEYS,
-  STORE_KEYS,
-  readLeaseOptions,
-  readOptions,
-} = require('./generator/options.js');
+const { ALL_KEYS, readLeaseOptions, readOptions } = require('./generator/options.js');
 const { choice, optionsOf, wholeNumber } = require('./checks.js');
 const { layouts, readLayout } = require('./ids/layouts.js');
 const { NONE } = require('./ids/properties.js');
@@ -37,7 +32,7 @@ const MOST_INTERVAL = 86_400_000;
  * @param read returns settings from the options that are not about the ring
  */
 function readCached(options = NONE, read) {
-  const keys = [...OPTION_KEYS, ...STORE_KEYS, ...RING_KEYS];
+  const keys = [...ALL_KEYS, ...RING_KEYS];
   const {
     boostPower = BOOST_POWER,
     paddingFactor = PADDING_FACTOR,

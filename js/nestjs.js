@@ -5,7 +5,7 @@
 const { CachedSnowFlake, RING_KEYS } = require('./cached.js');
 const { optionsOf } = require('./checks.js');
 const { SnowFlakeError, configError, describe } = require('./errors.js');
-const { OPTION_KEYS, STORE_KEYS } = require('./generator/options.js');
+const { ALL_KEYS } = require('./generator/options.js');
 const { NONE, ownOf, propertyOf } = require('./ids/properties.js');
 const { environmentServer } = require('./stores/url.js');
 const { SnowFlake } = require('./snowflake.js');
@@ -16,7 +16,7 @@ const OPTIONS = Symbol('snowdrift options');
 const MODULE_KEYS = ['cached', 'isGlobal', 'isDefault'];
 const FACTORY_KEYS = ['imports', 'inject', 'useFactory'];
 /** Those of SnowFlake.lease() and of both constructors, which know theirs. */
-const GENERATOR_KEYS = ['from', ...OPTION_KEYS, ...STORE_KEYS, ...RING_KEYS];
+const GENERATOR_KEYS = ['from', ...ALL_KEYS, ...RING_KEYS];
 
 /**
  * The default instance of a start that has not finished. NestJS tells nobody that a start has failed: if another one

@@ -7,6 +7,7 @@ const { test } = require('node:test');
 const { inspect } = require('node:util');
 
 const {
+  CachedSnowFlake,
   SnowFlake,
   SnowFlakeError,
   layouts,
@@ -14,6 +15,7 @@ const {
   rejects,
   standing,
 } = require('../support/support.js');
+const { SnowFlakeModule } = require('../../js/nestjs.js');
 
 function revoked(target) {
   const { proxy, revoke } = Proxy.revocable(target, {});
@@ -266,6 +268,17 @@ test('a misspelled option is named, with the list of options', () => {
   const { message } = refuses(() => make({ workerid: 3 }), CONFIG);
   assert.match(message, /'workerid'/);
   assert.match(message, /workerId/);
+});
+
+test('the list of options has each once', () => {
+  for (const refused of [
+    () => new CachedSnowFlake({ workerid: 3 }),
+    () => SnowFlakeModule.forRoot({ workerid: 3 }),
+  ]) {
+    const [, list] = refuses(refused, CONFIG).message.split('It knows ');
+    const names = list.split(', ');
+    assert.equal(new Set(names).size, names.length, list);
+  }
 });
 
 test('widths of more than 63 bits in all, and a counter without bits, are refused', () => {

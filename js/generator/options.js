@@ -68,6 +68,9 @@ const OWN_KEYS = ['workerId', 'state', 'lease', 'clock'];
 /** Options of SnowFlake.lease() with a LeaseStore or a server. */
 const STORE_KEYS = ['workerId', 'maxClockSkew', 'callTimeout', 'thread', 'address'];
 
+/** Those of all generators, whatever their source. */
+const ALL_KEYS = [...new Set([...OPTION_KEYS, ...STORE_KEYS])];
+
 /** A host and a port. */
 const ADDRESS = /^[\w.:[\]-]{1,250}:\d{1,5}$/;
 
@@ -347,11 +350,11 @@ function readLeaseOptions(options = NONE, directory, isOfEnvironment = false) {
 }
 
 module.exports = {
+  ALL_KEYS,
   CLOCK_BACK,
   LIMIT_RANGES,
   MAX_WAIT_FOR_SLOT_MS,
   OPTION_KEYS,
-  STORE_KEYS,
   faultsOfEnvironment,
   readLeaseOptions,
   readOptions,
