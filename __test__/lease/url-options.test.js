@@ -218,3 +218,18 @@ test('an option is not named beside a password, whose part it may be', async () 
     assert.ok(!message.includes(PASSWORD), message);
   }
 });
+
+test('a host whose name no host can have is in no error', async () => {
+  const host = 'h'.repeat(30_000);
+  for (const url of [
+    `postgres://${host}/app`,
+    `redis://app:${PASSWORD}@${host}`,
+    `etcd://h,${host}`,
+  ]) {
+    const { code, message } = await SnowFlake.lease(url, { datacenterId: 1 }).catch(
+      (error) => error,
+    );
+    assert.equal(code, 'ERR_SNOWFLAKE_CONFIG');
+    assert.ok(message.length < 500, message);
+  }
+});

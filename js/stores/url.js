@@ -29,7 +29,9 @@ const LIST = /^((?:etcds?|zookeepers?):\/\/(?:[^/?#]*@)?)([^/?#@]*,[^/?#@]*)(.*)
 const LOGINS = /^(?:etcds?|zookeepers?):\/\/[^/?#]*@[^/?#]*@/i;
 /** Characters. It lists some servers and the files of keys; what is longer is no URL, and takes long to read. */
 const MOST_OF_URL = 32_768;
-const ADDRESS = /^(\[[\da-f:.]+\]|[^\s:,[\]]+)(:\d{1,5})?$/i;
+/** The longest name of a host, which errors show. */
+const LONGEST_HOST = 253;
+const ADDRESS = /^(\[[\da-f:.]{2,45}\]|[^\s:,[\]]{1,253})(:\d{1,5})?$/i;
 
 /** Whether a text names a server, also by an invalid URL. */
 function namesServer(text) {
@@ -55,7 +57,12 @@ function isServer(url) {
       `lease must be a URL of ${SCHEMES} or a LeaseStore; it is ${describe(url.href)}${schemeRemedy(url.href)}`,
     );
   }
-  const { pathname, search, hash } = url;
+  const { hostname, pathname, search, hash } = url;
+  if (hostname.length > LONGEST_HOST) {
+    throw configError(
+      `lease names a host of ${hostname.length} characters, and the name of a host has at most ${LONGEST_HOST}: check the URL`,
+    );
+  }
   // The host would be looked up, although it may be part of a password.
   if (!SERVER.test(url.href) || `${pathname}${search}${hash}`.includes('@')) {
     throw invalidUrl('lease', url.href);
