@@ -84,9 +84,10 @@ function isPackageMissing(failure, name) {
 
 /** What keeps this process from opening any file: then Node takes packages for missing. */
 function lackOfFiles() {
-  const { closeSync, openSync } = require('node:fs');
+  const { readFileSync } = require('node:fs');
+  const { devNull } = require('node:os');
   try {
-    closeSync(openSync(process.execPath, 'r'));
+    readFileSync(devNull);
     return undefined;
   } catch (failure) {
     return lackOf(failure);
