@@ -22,7 +22,7 @@
  * | `SNOWFLAKE_PROCESS_SCOPE` | the system has no place for pages, so other processes of the node issue duplicates: see {@link SnowFlakeOptions.scope} |
  * | `SNOWFLAKE_SLOT_UNUSABLE` | a lease skipped a slot of a directory: its file or worker ID cannot be used |
  * | `SNOWFLAKE_LEASE_FAILING` | a lease is not renewed; at most once a minute for each lease |
- * | `SNOWFLAKE_LEASE_RENEWED` | a lease of which it has warned is renewed again |
+ * | `SNOWFLAKE_LEASE_RENEWED` | a lease is renewed again, after `SNOWFLAKE_LEASE_FAILING` |
  * | `SNOWFLAKE_SLOT_LOST` | a lease lost its slot, and continues under another worker ID |
  * | `SNOWFLAKE_NAMESPACE_NEW` | a lease created its namespace in a store that has others: the name may be misspelt |
  * | `SNOWFLAKE_NAMESPACE_LOST` | the store lost the lease's namespace, or restored an older state of it |
@@ -76,9 +76,9 @@ export interface SnowFlakeOptions {
   /** Default `'node'`. */
   layout?: LayoutName | (Omit<Layout, 'epoch'> & { readonly epoch: number | Date });
   /**
-   * Replaces the layout's epoch. A `Date` or Unix ms, not seconds: see {@link Layout}. A constant: an epoch that is
-   * another after a restart causes duplicates. So without the option `clock`, one that is less than an hour ago, in the
-   * future or before 1970 is `ERR_SNOWFLAKE_CONFIG`. Decoding takes any.
+   * Replaces the layout's epoch. A `Date` or Unix ms, not seconds: see {@link Layout}. Write a constant: an epoch that
+   * changes with a restart causes duplicates. So without the option `clock`, an epoch that is less than an hour ago, in
+   * the future or before 1970 is `ERR_SNOWFLAKE_CONFIG`. Decoding accepts any.
    */
   epoch?: number | Date;
   /**
@@ -107,8 +107,8 @@ export interface SnowFlakeOptions {
    * All processes that share a node at one time need the same value. Another one is `ERR_SNOWFLAKE_CONFLICT`, which
    * names the value in use.
    *
-   * A lease whose page is new on this host begins `maxAhead` ahead of the clock: a page that was removed may have been as
-   * far. So IDs can be issued faster than the clock runs once `maxAhead` has passed.
+   * A lease whose page is new on this host begins `maxAhead` ahead of the clock: a removed page may have been that far
+   * ahead. So the first burst beyond the clock is possible when `maxAhead` has passed.
    */
   maxAhead?: number;
   /**
@@ -232,8 +232,8 @@ export interface LeaseOptions
   address?: string;
   /**
    * Not for directories. How long one call may take, in ms: 1 to 60,000, default 5,000. A lease from a URL
-   * then closes the call's connection, and the next call opens another. A time in which the process was stopped, or its event
-   * loop busy, counts a tenth of the limit at most.
+   * then closes the call's connection, and the next call opens another. A time in which the process was stopped, or its
+   * event loop busy, counts for at most a tenth of the limit.
    */
   callTimeout?: number;
 }
@@ -400,11 +400,11 @@ export interface DiagnosticsEvents {
 }
 
 /**
- * The methods of every instance, a {@link SnowFlake} or a {@link CachedSnowFlake}. Methods and getters throw
- * `ERR_SNOWFLAKE_ARGUMENT` for anything else: without their instance, and on a Proxy of one, such as Vue's `reactive()` makes.
+ * The methods of every instance, a {@link SnowFlake} or a {@link CachedSnowFlake}. Without their instance, or on a Proxy
+ * of it such as Vue's `reactive()` makes, methods and getters throw `ERR_SNOWFLAKE_ARGUMENT`.
  *
  * A subclass may add methods. One that overrides a method that generates IDs is refused with `ERR_SNOWFLAKE_CONFIG`: the
- * other methods and static calls would not follow. So is `lease()` of a subclass, which would make no instance of it.
+ * other methods and static calls would not use it. So is `lease()` of a subclass: it would not return its instance.
  */
 declare abstract class Generator {
   /**
@@ -643,8 +643,9 @@ export class SnowFlake extends Generator {
    *
    * @param store a `file:` URL of a directory; a `postgres:`, `mysql:`, `mariadb:`, `redis:`, `etcd:` or
    *   `zookeeper:` URL, with `?namespace=orders` if you like; or a `LeaseStore`, such as
-   *   `postgres(pool)` of `snowdrift/lease/postgres`; or an `AssigningStore`, a function that numbers workers. URLs need the package `pg`, `mysql2`, `ioredis`, none or
-   *   `snowdrift-zookeeper`. Default: the environment variable `SNOWDRIFT_LEASE`
+   *   `postgres(pool)` of `snowdrift/lease/postgres`; or an `AssigningStore`, which numbers workers by a function. URLs
+   *   need the package `pg`, `mysql2`, `ioredis`, none or `snowdrift-zookeeper`. Default: the environment variable
+   *   `SNOWDRIFT_LEASE`
    * @returns resolves when IDs are available, so it waits for a slot's floor that is still ahead. Rejects as
    *   the constructor throws; with `ERR_SNOWFLAKE_IN_USE` if another host holds the worker ID that it claims; with
    *   `ERR_SNOWFLAKE_CLOCK_SKEW`; and with `ERR_SNOWFLAKE_CONFLICT` if other

@@ -85,7 +85,7 @@ function packedFor(name, directory) {
     .map((file) => file.slice(prefix.length, -'.node'.length));
 }
 
-/** What to do about an addon that is there and does not load, by the code of the failure. */
+/** The remedy for an addon that exists and does not load, by the code of the failure. */
 const REMEDIES = {
   ERR_DLOPEN_DISABLED: () =>
     'Start Node without --no-addons, and with --allow-addons if it has --permission',

@@ -111,7 +111,7 @@ const QUOTES = new Set('\'"`\u2018\u2019\u201c\u201d');
 const NAMES = { '\r': 'a carriage return', '\n': 'a line feed', '\t': 'a tab' };
 
 /**
- * Refuses what a path, a URL or a secret got on its way: the carriage return of a file from Windows, quotes that no shell has
+ * Refuses stray characters in a path, a URL or a secret: the carriage return of a file from Windows, quotes that no shell
  * removed. A path with it is another directory. Linear in the text's length. The message does not show the text.
  */
 function checkStray(name, text) {
@@ -155,7 +155,7 @@ function wholeNumber(name, value, min, max, toError = configError) {
   return value + 0;
 }
 
-/** What to do about a value that is no number of a range, where its meaning is near. */
+/** The remedy for a value outside of a range, if its meaning can be guessed. */
 function remedyOf(name, value, min, max) {
   const isIn = (number) => number >= min && number <= max;
   if (typeof value === 'string') {
@@ -173,7 +173,7 @@ function remedyOf(name, value, min, max) {
 /** The longest name of a host. */
 const LONGEST_NAME = 253;
 
-/** The number that a text means which has more than its digits: '03', or the name of a pod, 'web-3'. */
+/** The number in a text with more than its digits: '03', or the name of a pod, 'web-3'. */
 function numberMeant(text) {
   if (text.length > LONGEST_NAME) return undefined;
   const [, digits] =
@@ -184,7 +184,7 @@ function numberMeant(text) {
 /** A text without the white space and the quotes around it. Cut, since the pattern is not linear. */
 const bareOf = (text) => text.slice(0, LONGEST_NAME).replace(/^[\s'"]+|[\s'"]+$/g, '');
 
-/** What to do about a text in the place of a number. @param verb how the number gets there */
+/** The remedy for a text instead of a number. @param verb how to give the number */
 function numberRemedy(name, text, min, max, verb) {
   const bare = bareOf(text);
   if (bare !== text && numberIn(bare) >= min && numberIn(bare) <= max) {
@@ -210,7 +210,7 @@ const SCHEMES = new Map([
 const WITHOUT_SCHEME =
   /^(?:\/\/)?([\w.-]{1,253}|\[[\da-f:]{2,45}\]):(\d{1,5})(\/[\w/.-]{0,60})?(?![\w/.-])/i;
 
-/** What to do about a text that names a server without a scheme; '' for any other value. */
+/** The remedy for a text that names a server without a scheme; '' for any other value. */
 function schemeRemedy(text) {
   const [, host, port, path = ''] =
     (typeof text === 'string' && WITHOUT_SCHEME.exec(text.slice(0, 400))) || [];
@@ -273,7 +273,7 @@ function absoluteUrl(path) {
 }
 
 /**
- * Refuses what a parser of URLs makes of a file: URL that says something else: of file:ids, /ids; and of options, nothing.
+ * Refuses file: URLs whose meaning is not their text: a parser reads file:ids as /ids, and ignores options.
  * @param place a URL or a text; others pass
  */
 function checkFileUrl(name, place) {
@@ -288,7 +288,7 @@ function checkFileUrl(name, place) {
   }
   if (path.length < rest.length) {
     throw configError(
-      `${name} has options or a fragment, which a directory has not; it is ${describe(text)}: leave out what begins with '?' or '#', give each namespace a directory of its own, and write '?' and '#' in its path as %3F and %23`,
+      `${name} has options or a fragment, which a directory cannot have; it is ${describe(text)}: leave out what begins with '?' or '#', give each namespace a directory of its own, and write '?' and '#' in its path as %3F and %23`,
     );
   }
 }

@@ -82,7 +82,7 @@ function isPackageMissing(failure, name) {
   return isMissing(failure) && found === name;
 }
 
-/** What keeps this process from opening any file: then Node takes packages for missing. */
+/** The reason why this process cannot open any file: then Node reports packages as missing. */
 function lackOfFiles() {
   const { readFileSync } = require('node:fs');
   const { devNull } = require('node:os');

@@ -74,8 +74,8 @@ function createReporter(channel, settings, lease) {
 const WARNING_MS = 60_000;
 
 /**
- * Returns a function of a LeaseInfo, which warns when the lease fails, at most once a minute, and when a failure of which it has
- * warned is over.
+ * Returns a function of a LeaseInfo. It warns when the lease fails, at most once a minute. After such a warning, it also warns
+ * when the lease is renewed.
  */
 function createLeaseWarner() {
   let warnedAt = -Infinity;

@@ -16,7 +16,7 @@ const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 const NOT_REGULAR = 'is no regular file: put its contents into one';
 
-/** What a file has; or, as a text, why it is not read. */
+/** The contents of a file; or, as a text, the reason not to read it. */
 async function contentsOf(path) {
   const { open } = require('node:fs/promises');
   const file = await open(path, FLAGS);

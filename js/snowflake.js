@@ -150,7 +150,7 @@ class SnowFlake extends Generator {
     const replaced = replacedIn(flake);
     if (replaced !== undefined) {
       throw argumentError(
-        `SnowFlake.use() takes an instance as it was made, and ${replaced} of this one was replaced: static calls would not follow. Put a mock in the place of SnowFlake.${replaced} instead; in a subclass, give the field another name`,
+        `SnowFlake.use() needs an instance with its own methods, and ${replaced} of this one was replaced: static calls would not follow. Put a mock in the place of SnowFlake.${replaced} instead; in a subclass, give the field another name`,
       );
     }
     inCall(STATICS.use, checkNoDefault);

@@ -11,7 +11,7 @@ const { now } = Date;
 /** Not by `process.versions.bun`, which Object.prototype may have. */
 const isRuntime = (name) => Object.hasOwn(process.versions, name);
 
-/** Whether Date.now is no fake of a test framework, which may stand still. */
+/** Whether Date.now is real. A test framework's fake may not advance. */
 const isNative = /\[native code\]/.test(Function.prototype.toString.call(now));
 
 /** Unix ms. */
@@ -45,7 +45,7 @@ const isNode = !isRuntime('bun') && !isRuntime('deno');
 const countTimers = () =>
   process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
 
-/** Whether Node knows of a timer that this makes. Of a fake one it does not. Other runtimes do not tell. */
+/** Whether Node counts a timer that this makes. It does not count fake ones. Other runtimes count none. */
 function areReal({ setTimeout, clearTimeout }) {
   if (!isNode) return true;
   const before = countTimers();
@@ -68,7 +68,7 @@ function findTimers() {
 const setTimeout = (callback, ms) => (findTimers() ?? timers).setTimeout(callback, ms);
 const clearTimeout = (timer) => (findTimers() ?? timers).clearTimeout(timer);
 
-/** Whether timers do not fire before a test has them fire. */
+/** Whether timers fire only when a test advances them. */
 const areTimersFake = () => findTimers() === undefined;
 
 /** Unix ms in ISO 8601, within the range of Date. */
@@ -119,8 +119,8 @@ async function untilAborted(signal, call) {
 const PARTS = 10;
 
 /**
- * Calls `end` after `ms`, in which this process ran: of the time in which it was stopped, or its event loop busy, one part
- * counts. Node runs timers before it reads replies that have arrived meanwhile.
+ * Calls `end` after `ms` in which this process ran. A time in which it was stopped, or its event loop busy, counts as one
+ * part: after it, Node runs timers before it reads the replies that have arrived.
  * @returns cancels that
  */
 function startLimit(ms, end) {

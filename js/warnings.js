@@ -140,7 +140,10 @@ function warnOfFailure({ store, slot: { workerId }, state, ceiling, failure }, m
   const others = more > 0 ? ` (${more} more failures since the last warning)` : '';
   const [what, ids] =
     state === 'lost'
-      ? ['lost, and no other one is taken', 'IDs have stopped, and continue when a slot is taken']
+      ? [
+          'lost, and another one is not available yet',
+          'IDs have stopped, and continue when a slot is taken',
+        ]
       : ['not renewed', `IDs continue until ${moment(ceiling)}, and after that when it is renewed`];
   warn(
     'SNOWFLAKE_LEASE_FAILING',

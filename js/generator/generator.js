@@ -58,7 +58,7 @@ const GENERATING = [
 ];
 
 /**
- * Refuses a subclass that overrides some of them: the others, and what draws by them, would not follow.
+ * Refuses a subclass that overrides some of them: the others, and static calls, would not use its method.
  * @param prototype of the new instance
  * @param own the prototype of our class. A test may have put a mock there
  */
@@ -75,7 +75,7 @@ function checkOverrides(prototype, own) {
 
 const { isPrototypeOf: isBeneath } = Object.prototype;
 
-/** Refuses the static lease() of a subclass: it makes an instance of ours. @param called what it was called on, if anything */
+/** Refuses the static lease() of a subclass: it makes an instance of ours. @param called its `this`, if it has one */
 function checkLeasing(called, Class) {
   if (!isBeneath.call(Class, called)) return;
   throw configError(
@@ -149,7 +149,7 @@ class Generator {
     if (settings.clock === undefined && timeLeft(layout) < YEAR_MS) {
       warnOfEnd(layout);
     }
-    // Own properties, so that they work detached. A spy or a mock can replace them, or has on the prototype.
+    // Own properties, so that they work detached. A spy or a mock can replace them, here or on the prototype.
     for (const name of Object.keys(functions)) {
       if (this[name] === METHODS[name]) this[name] = functions[name];
     }

@@ -52,7 +52,7 @@ const OPTION_KEYS = [
   'waitForSlot',
 ];
 
-/** An epoch of a generator lies at least so long ago: one that is taken from the clock is another with each start. */
+/** The least age of a generator's epoch: an epoch read from the clock differs with each start. */
 const LEAST_AGE_MS = 3_600_000;
 
 /** The smallest and largest of the limits that a namespace records, in ms. */
@@ -106,7 +106,7 @@ function wordFault({ name, max, text, other }, layout) {
   return `${variable} is not set (a whole decimal number from 0 to ${max}, by layout ${shown}${hint})`;
 }
 
-/** What a worker thread lacks, although another thread has it; '' in the main thread. */
+/** For errors in a worker thread: it lacks the other threads' default instance. '' in the main thread. */
 function ofThread() {
   const { isMainThread } = require('node:worker_threads');
   return isMainThread
@@ -233,7 +233,7 @@ function checkEpoch({ epoch }) {
     [true, 'less than an hour ago'],
   ].find(([applies]) => applies)[1];
   throw configError(
-    `epoch ${epoch} is ${moment(epoch)}, ${where}: write one moment of the past as a constant, such as Date.UTC(2026, 0, 1). An epoch that is another after each start, such as Date.now(), causes duplicates`,
+    `epoch ${epoch} is ${moment(epoch)}, ${where}: write one moment of the past as a constant, such as Date.UTC(2026, 0, 1). An epoch that differs after each start, such as Date.now(), causes duplicates`,
   );
 }
 

@@ -3,7 +3,7 @@
 
 const { show } = require('./shown.js');
 
-/** What inherits from more objects is a proxy without an end. */
+/** An object that inherits from more is a proxy without an end. */
 const MOST_OF_CHAIN = 100;
 
 /** An object and all that it inherits from, but for Object.prototype. */
@@ -52,8 +52,8 @@ function unknownIn(object, known) {
 }
 
 /**
- * A copy without a prototype, which no polluted Object.prototype adds to. For our own objects that lack some of the properties
- * that are read of them: native ones, settings, and the rest of a destructuring.
+ * A copy without a prototype, so that a polluted Object.prototype adds nothing. For our own objects that may lack a property
+ * that code reads: native ones, settings, and the rest of a destructuring.
  */
 const ownOf = (object) => ({ __proto__: null, ...object });
 

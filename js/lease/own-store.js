@@ -1,5 +1,5 @@
 'use strict';
-// The store of a lease, as an application may write one: what it is called is read once and checked, before a slot is taken.
+// The store of a lease, as an application may write one. Its properties are read and checked once, before a slot is taken.
 
 const { AsyncLocalStorage } = require('node:async_hooks');
 
@@ -32,7 +32,7 @@ function checkName(name) {
   return name;
 }
 
-/** What a lease asks of a store once. */
+/** The properties that a lease reads once. */
 function readProperties(store) {
   const names = ['name', 'server', 'scope', 'mayForget', 'assign', 'assignRow'];
   try {

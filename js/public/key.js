@@ -26,13 +26,13 @@ const PUBLISHED = [
   '5f0d6e8f840e40fcc24aec178cb7e0e1d9c02813b8552dbdf6568aab0d08abca',
 ];
 
-/** As many bytes of text, padding included, have 3 of 10^7 random keys. */
+/** 3 of 10^7 random keys have so many bytes of text, padding included. */
 const FEWEST_OF_TEXT = 29;
 
-/** A character of a text in UTF-8, or NUL, as UTF-16 and padding have it. Not what stands for bytes that are no UTF-8. */
+/** A character of a text in UTF-8, or NUL, as UTF-16 and padding have it. Not the replacement for bytes that are no UTF-8. */
 const OF_TEXT = /[^\p{Cc}\ufffd]|[\t\n\r\0]/gu;
 
-/** How many bytes of a key are text, or padding: equal bytes at its end. */
+/** The number of a key's bytes that are text, or padding: equal bytes at its end. */
 function countText(key) {
   let end = key.length - 1;
   while (end > 0 && key[end - 1] === key[key.length - 1]) end--;

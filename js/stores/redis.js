@@ -56,7 +56,7 @@ function redis(client, options, isOurs = false) {
   // Version 5 takes a command that is not sent yet out of its queue when `abortSignal` aborts. ioredis cannot.
   const send = ofClient(async (words, abortSignal) => {
     const [name, ...rest] = words;
-    // Not each ioredis knows by a name in upper case which words are keys, as keyPrefix needs.
+    // keyPrefix needs to know which words are keys. Some versions of ioredis do not, for a name in upper case.
     const reply = isNodeRedis
       ? await client.sendCommand(words, { abortSignal })
       : await client.call(name.toLowerCase(), ...rest);

@@ -82,8 +82,8 @@ export interface LeaseStore {
   describeRun?(options: CallOptions): Promise<string>;
 
   /**
-   * The names of the store's namespaces. A lease that creates its namespace asks for them, once, and warns if there are others
-   * (`SNOWFLAKE_NAMESPACE_NEW`): the name may be misspelt. Of a register that has none, leave it out.
+   * Returns the names of the store's namespaces. A lease that creates its namespace calls it once, and warns if there are
+   * others (`SNOWFLAKE_NAMESPACE_NEW`): the name may be misspelt. Leave it out if the store has no namespaces.
    */
   namespaces?(options: CallOptions): Promise<string[]>;
 
@@ -104,31 +104,31 @@ export interface LeaseStore {
   close?(): Promise<void>;
 }
 
-/** What `assign` of an AssigningStore gets. */
+/** The argument of an AssigningStore's `assign`. */
 export interface AssignRequest {
   /** The datacenter of the lease. */
   datacenterId: number;
-  /** How many worker IDs the layout has: the returned one must be below. */
+  /** The number of worker IDs of the layout. The returned one must be below it. */
   workerIds: number;
   /** Aborts after `callTimeout`: the worker ID is not used then. */
   signal: AbortSignal;
 }
 
 /**
- * Your own way to number workers, as UidGenerator's WorkerIdAssigner: pass it to `SnowFlake.lease()`.
+ * Numbers workers by your own function, as UidGenerator's WorkerIdAssigner: pass it to `SnowFlake.lease()`.
  *
  * ```js
  * const store = { name: 'zoo', assign: async ({ signal }) => nextNumber({ signal }) }
  * const flake = await SnowFlake.lease(store, { layout: 'uid', epoch: Date.UTC(2026, 0) })
  * ```
  *
- * **Two equal worker IDs may give equal IDs**, since nothing is recorded: `assign` must return one that nobody had before, in any
- * process, as a sequence of a database does. One that it returned before in this thread is `ERR_SNOWFLAKE_STORE`, and so is any
- * value but an integer from 0 to `workerIds` - 1.
+ * **Two equal worker IDs may give equal IDs**, since snowdrift records nothing. `assign` must return a worker ID that no
+ * process had before, as a sequence of a database does. One that it returned before in this thread is
+ * `ERR_SNOWFLAKE_STORE`, and so is any value but an integer from 0 to `workerIds` - 1.
  *
- * It is called once for each lease, and again where the lease has lost its page. A rejection, or no result within
- * `callTimeout`, is `ERR_SNOWFLAKE_STORE`. Each lease is of one process: the option `scope: 'host'` is refused. Nothing expires,
- * so `lease.expires` is null.
+ * Each lease calls it once, and again after it has lost its page. A rejection, or no result within `callTimeout`, is
+ * `ERR_SNOWFLAKE_STORE`. Each lease belongs to one process: the option `scope: 'host'` is refused. Nothing expires, so
+ * `lease.expires` is null.
  */
 export interface AssigningStore {
   /** A name for errors and logs: 1 to 500 characters. One with a login or a password is refused. */
@@ -158,8 +158,8 @@ export interface SqlStoreOptions extends StoreOptions {
    * The schema of the table; on MySQL and MariaDB, the database. It must exist. 1 to 63 bytes in UTF-8, without `?` and `\0`; it
    * is quoted as it is, so case matters. Default: that of the connection when the lease opens. SQLite has none.
    *
-   * ORMs that drop tables they do not know (TypeORM's `dropSchema: true`, Prisma's `migrate reset`) leave out a schema that is not
-   * theirs. Stores in different schemas are different stores, and may give equal IDs.
+   * ORMs that drop tables they do not know (TypeORM's `dropSchema: true`, Prisma's `migrate reset`) leave other schemas
+   * alone. Stores in different schemas are different stores, and may give equal IDs.
    */
   schema?: string;
 }

@@ -10,7 +10,7 @@ import type { WorkerNodeStore } from './store';
  * const flake = await SnowFlake.lease(workerNode(pool), { layout, clockBack: 'throw', maxWait: 2000 })
  * ```
  *
- * `maxWait` lets a call wait for the next second, as UidGenerator does, where the 8,192 IDs of one are exhausted.
+ * When the 8,192 IDs of a second are exhausted, `maxWait` lets a call wait for the next one, as UidGenerator does.
  *
  * Nobody else ever has such a worker ID, so the instance may borrow future seconds, as UidGenerator does:
  * `maxAhead`.

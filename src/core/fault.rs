@@ -66,8 +66,8 @@ impl Failure {
     }
 }
 
-/// What `js/faults.js` chooses the remedy by: the name of the kind's variant, since numbers differ between systems. Rust has no
-/// kind for some.
+/// The reason by which `js/faults.js` chooses the remedy: the name of the kind's variant, since numbers differ between systems.
+/// For some reasons Rust has no kind.
 fn reason_of(cause: &io::Error) -> String {
     let name = match cause.raw_os_error() {
         // EMFILE, ENFILE; ERROR_TOO_MANY_OPEN_FILES.

@@ -127,8 +127,8 @@ impl Directory {
     }
 
     /// Other users of this node, as far as their directories permit a search. Users do not share a sequence, so both issue the
-    /// same IDs. A page that no process has locked, as all do that use it, is of users who have ended. Their last ID was of an
-    /// earlier tick, unless that is longer than 1 ms.
+    /// same IDs. All processes that use a page have a lock on it: without one, its users have ended. Their last ID was of an
+    /// earlier tick, unless ticks are longer than 1 ms.
     pub fn second_users(&self, node: &Node) -> Vec<Fault> {
         let (datacenter, worker) = (node.datacenter_id(), node.worker_id());
         let may_issue =

@@ -323,13 +323,12 @@ pub struct Earlier {
 
 impl Page {
     /// What the node's earlier pages may have issued, before this one begins. `now`: the clock's tick, read while the page has
-    /// both its names. So an earlier page of which it does not know has issued nothing above `now`, or above `now` and what it
-    /// could take ahead.
+    /// both its names. So an earlier page that this one does not know has issued nothing above `now` plus its own `max_ahead`.
     ///
-    /// A node's first page looks like one whose directory was removed. So a leased one begins as far ahead as it may take IDs:
-    /// a lease of another namespace, whose store tells this one nothing, could do so, too. So each leased page begins above
-    /// all that leases with no larger `max_ahead` have issued, and one that follows such a page knows where. With ticks of more than 1 ms a
-    /// first page that never runs ahead begins within the clock's tick: a wait for the next one would be long.
+    /// A node's first page looks like one whose directory was removed. So a leased first page begins `max_ahead` ahead: a
+    /// lease of another namespace, unknown to this one's store, may have taken IDs as far ahead. So each leased page begins
+    /// above all IDs of leases with no larger `max_ahead`, and a page that follows it knows where. With ticks of more than
+    /// 1 ms a first page that never runs ahead begins within the clock's tick: a wait for the next one would be long.
     pub fn earlier(&self, now: Tick) -> Earlier {
         let (Header { node, terms, .. }, before) = (self.header(), self.sequence().before());
         let now = now.clamp(0, node.layout().last_tick());

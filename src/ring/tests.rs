@@ -70,8 +70,8 @@ fn drain(cached: &Cached) -> (usize, Stall) {
     unreachable!()
 }
 
-/// Ticks are generated up to what the ring has room for, so those that lag by as much as the clock rolls back are counted
-/// on. Else what is in the ring is handed out, and `clockBack` decides about the rest.
+/// A rollback goes unnoticed if the ticks lag behind the clock by as much. Otherwise the IDs in the ring are handed out, and
+/// `clockBack` decides about the next ones.
 #[test]
 fn a_rollback_is_seen_where_the_ticks_lag_by_less() {
     // 2 ticks of 16 IDs are in the ring.

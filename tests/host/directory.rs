@@ -126,7 +126,7 @@ fn a_second_user_s_page_is_its_own_or_of_the_user_that_this_process_was() {
 
 /// The last ID of a user who has ended may be of the same tick.
 #[test]
-fn in_long_ticks_a_second_user_who_has_ended_is_one_still() {
+fn a_second_user_who_has_ended_still_counts_if_ticks_are_long() {
     if !is_root() {
         println!("skipped: only root can give a file to another user");
         return;

@@ -275,7 +275,7 @@ fn repeated(tick_ms: i64, max_ahead: [Tick; 2], with_directory: bool) -> u64 {
 }
 
 #[test]
-fn after_the_loss_of_its_directory_one_begins_above_all_that_another_namespace_took_ahead() {
+fn a_lease_begins_above_ids_taken_ahead_by_another_namespace_before_the_loss_of_the_directory() {
     for (tick_ms, max_ahead) in [(1, 0), (1, 1), (1, 50), (3000, 1), (3000, 50)] {
         for with_directory in [true, false] {
             let count = repeated(tick_ms, [max_ahead, max_ahead], with_directory);
@@ -286,7 +286,7 @@ fn after_the_loss_of_its_directory_one_begins_above_all_that_another_namespace_t
 
 /// A process that has used the node before knows what it has issued itself, and not what the next one took ahead.
 #[test]
-fn who_has_used_a_node_knows_no_more_of_what_another_namespace_took_ahead() {
+fn a_process_that_used_a_node_begins_above_ids_that_another_namespace_took_ahead_later() {
     for (is_opened, is_given_up) in [(false, false), (true, false), (false, true)] {
         let (shared, clock) = (memory(), TestClock::at(START));
         let directory = directory(shared.path());
@@ -329,7 +329,7 @@ fn who_has_used_a_node_knows_no_more_of_what_another_namespace_took_ahead() {
 
 /// No page tells of it. Nor does one tell of a long tick, which a lease that never runs ahead does not wait out.
 #[test]
-fn what_a_larger_max_ahead_took_is_unknown_after_the_loss_of_a_directory() {
+fn ids_taken_ahead_by_a_larger_max_ahead_are_repeated_after_the_loss_of_the_directory() {
     assert_eq!(repeated(1, [20, 50], true), 0);
     assert!(repeated(1, [50, 20], true) > 0);
     assert!(repeated(3000, [0, 0], true) > 0);
