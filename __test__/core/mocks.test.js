@@ -105,6 +105,17 @@ for (const Class of [SnowFlake, CachedSnowFlake]) {
       }
     });
 
+    test('an instance of a frozen class has its functions', () => {
+      const { [Class.name]: Copy } = loadCopy();
+      Object.freeze(Object.getPrototypeOf(Copy.prototype));
+      const flake = new Copy(options);
+      closeLater(flake);
+      const { nextId } = flake;
+      assert.notEqual(nextId(), nextId());
+      mock.method(flake, 'nextId', () => 'mocked');
+      assert.equal(flake.nextId(), 'mocked');
+    });
+
     test('a subclass may override what generates nothing', () => {
       class Traced extends Class {
         parse(id) {

@@ -149,13 +149,20 @@ class Generator {
     if (settings.clock === undefined && timeLeft(layout) < YEAR_MS) {
       warnOfEnd(layout);
     }
-    // Own properties, so that they work detached. A spy or a mock can replace them, here or on the prototype.
-    for (const name of Object.keys(functions)) {
-      if (this[name] === METHODS[name]) this[name] = functions[name];
-    }
-    // Fixed, so that nobody replaces them.
     const define = (key, how) =>
       Object.defineProperty(this, key, { __proto__: null, enumerable: true, ...how });
+    // Own properties, so that they work detached. A spy or a mock can replace them, here or on the prototype.
+    for (const name of Object.keys(functions)) {
+      if (this[name] !== METHODS[name]) continue;
+      try {
+        // Faster than to define it.
+        this[name] = functions[name];
+      } catch {
+        // The prototype is frozen.
+        define(name, { value: functions[name], writable: true, configurable: true });
+      }
+    }
+    // Fixed, so that nobody replaces them.
     const fix = (key, value) => define(key, { value });
     fix('datacenterId', datacenterId);
     // A lost lease may continue under another worker ID.
