@@ -735,7 +735,8 @@ export class SnowFlake extends Generator {
   static floorId(this: void, time: Date | number): bigint;
 
   /**
-   * Decodes an ID without opening the default instance.
+   * Decodes an ID without opening the default instance. In `map()`, write `ids.map((id) => SnowFlake.parse(id))`: the second
+   * argument is a layout, and `map()` passes an index.
    *
    * @param layout Default: that of the default instance, open or closed, else `'node'`
    * @throws `ERR_SNOWFLAKE_INVALID_ID`

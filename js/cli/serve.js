@@ -78,9 +78,9 @@ one address. Above these limits it closes the oldest of the others. Each of the 
                         SNOWDRIFT_TOKEN
   --address HOST:PORT   where peers reach it, recorded with a lease from a server; default: --host and --port
   --no-peers            does not ask the peers at the start
-  --ttl MS              how long IDs go on while the store or the disk fails, 1000 to 3600000. Default 30000,
-                        of a directory 10000. A killed server's slot is taken by others after that
-  --wait-for-slot MS    how long to wait at the start for a slot that is held, 0 to 3600000. Default 0, and
+  --ttl MS              time that IDs continue if the store or the disk fails, 1000 to 3600000. Default 30000,
+                        of a directory 10000. Others take a killed server's slot after that
+  --wait-for-slot MS    time to wait at the start for a slot that is held, 0 to 3600000. Default 0, and
                         --ttl + 5000 where --worker-id is claimed
   --clock-back HOW      after a clock rollback: counter (default), wait or throw. throw, and wait beyond
                         10 ms, respond with 503. Layouts without clock-back bits wait by default
