@@ -177,7 +177,7 @@ describe('a start that fails', () => {
     await app.close();
   });
 
-  test('and one that was only overtaken is refused at its end', async () => {
+  test('a start that another one overtook is refused at its end', async () => {
     let first;
     let proceed;
     const waiting = new Promise((resolve) => {

@@ -51,7 +51,7 @@ function refusedFiles() {
 const files = skip ? new Map() : refusedFiles();
 const NODE = ['--datacenter-id', '1', '--worker-id', '3'];
 
-test('a command refuses a file that is none, is too long, or never ends', { skip }, async () => {
+test('a command refuses a file that is not regular, too long or endless', { skip }, async () => {
   for (const [file, said] of files) {
     for (const [option, args] of [
       ['token-file', ['serve', '--port', '0', ...NODE, '--token-file', file]],
@@ -75,7 +75,7 @@ test('a pipe is refused, since it may never end', { skip }, async () => {
   assert.match(stderr, /file '\/dev\/stdin' of --lease-file is no regular file/);
 });
 
-test('a file that is as long as may be is read', { skip }, async () => {
+test('a file of the greatest length is read', { skip }, async () => {
   const file = write('padded', `${' '.repeat(2 ** 20 - 100)}file:///absent-for-sure`);
   const { stderr } = await run(['slots', '--lease-file', file]);
   assert.doesNotMatch(stderr, /file .* of --lease-file/);

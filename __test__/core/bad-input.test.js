@@ -270,7 +270,7 @@ test('a misspelled option is named, with the list of options', () => {
   assert.match(message, /workerId/);
 });
 
-test('the list of options has each once', () => {
+test('an error lists each option once', () => {
   for (const refused of [
     () => new CachedSnowFlake({ workerid: 3 }),
     () => SnowFlakeModule.forRoot({ workerid: 3 }),

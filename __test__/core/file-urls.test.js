@@ -45,7 +45,7 @@ test('a file: URL that means another directory, or has options, is refused with 
   assert.ok(!existsSync(directory));
 });
 
-test('so are those of the command and of the environment', async () => {
+test('a file: URL of the command or of the environment is refused likewise', async () => {
   const main = join(__dirname, '../../js/cli/main.js');
   const run = (args, env) =>
     promisify(execFile)(process.execPath, [main, ...args], { env: { ...process.env, ...env } });

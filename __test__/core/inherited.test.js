@@ -68,7 +68,7 @@ const TESTS = 'core/cached core/ready host/state lease/lease lease/worker-node a
   ' ',
 );
 
-test('nor in all that these tests do', { skip: storm }, () => {
+test('no property of Object.prototype is read in these tests', { skip: storm }, () => {
   for (const name of TESTS) {
     const file = join(ROOT, '__test__', `${name}.test.js`);
     // A register's contract is a test of its own.

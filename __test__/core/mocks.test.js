@@ -90,7 +90,7 @@ for (const Class of [SnowFlake, CachedSnowFlake]) {
       closeLater(new Class({ ...options, maxWait: 3 }));
     });
 
-    test('lease() of a subclass is refused, since it makes no instance of it', async () => {
+    test('lease() of a subclass is refused, since it would not return its instance', async () => {
       class Orders extends Class {}
       const { message } = await rejects(Orders.lease(memory(), { datacenterId: 1 }), CONFIG);
       assert.match(

@@ -80,7 +80,7 @@ for (const [name, [text, use]] of Object.entries(WAYS)) {
   });
 }
 
-test('so is one of SNOWDRIFT_SHARED', async () => {
+test('a stray character in SNOWDRIFT_SHARED is refused', async () => {
   try {
     for (const [what, spoil] of Object.entries(STRAYS)) {
       process.env.SNOWDRIFT_SHARED = spoil(place);
@@ -96,7 +96,7 @@ test('so is one of SNOWDRIFT_SHARED', async () => {
   assert.deepEqual(readdirSync(directory), ['volume']);
 });
 
-test('so is a percent-encoded one in a file: URL', async () => {
+test('a percent-encoded stray character in a file: URL is refused', async () => {
   for (const end of ['%0D', '%22', '%20']) {
     await rejects(SnowFlake.lease(file + end, { datacenterId: 1 }), CONFIG);
     await rejects(SnowFlake.lease(new URL(file + end), { datacenterId: 1 }), CONFIG);
@@ -111,7 +111,7 @@ test('quotes and spaces within a path belong to it', async () => {
   assert.deepEqual(readdirSync(place), [`o'clock at noon`]);
 });
 
-test('a megabyte of them is refused at once', async () => {
+test('a megabyte of stray characters is refused at once', async () => {
   for (const text of ['\r', '"', ' '].map((one) => one.repeat(2 ** 20))) {
     await rejects((async () => new SnowFlake({ ...node, state: text }))(), CONFIG);
     await rejects(SnowFlake.lease(text, { datacenterId: 1 }), CONFIG);

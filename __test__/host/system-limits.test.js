@@ -21,7 +21,7 @@ function scratch(t) {
   return directory;
 }
 
-test('a process with as many files open as it may have is told so', { skip }, (t) => {
+test('the error of a process at its limit of open files says so', { skip }, (t) => {
   const directory = scratch(t);
   const node = { datacenterId: 1, workerId: 1 };
   const script = `
@@ -60,7 +60,7 @@ test('a process with as many files open as it may have is told so', { skip }, (t
   }
 });
 
-test('a path that is too long, or leads in a circle, is told so', { skip }, (t) => {
+test('the error for a path that is too long, or a loop of links, says so', { skip }, (t) => {
   const directory = scratch(t);
   const loop = join(directory, 'loop');
   symlinkSync(loop, loop);

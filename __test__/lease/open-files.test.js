@@ -64,7 +64,9 @@ test('errors of a process with too many open files name the limit', { skip }, as
   }
 });
 
-test('a client that is first loaded then is not taken for missing', { skip }, async () => {
+test('a client that is first loaded at that limit is not reported as missing', {
+  skip,
+}, async () => {
   const stdout = await runLimited(`
     const { openSync, writeSync } = require('node:fs');
     const { SnowFlake } = require(${JSON.stringify(entry)});

@@ -27,7 +27,7 @@ async function replaced(object, name, value, call) {
   }
 }
 
-describe('a name that is none takes no slot', () => {
+describe('an invalid name takes no slot', () => {
   const NAMES = {
     undefined: {},
     'no text': { name: 7 },
@@ -75,7 +75,7 @@ const FAULTS = {
   'an instance that cannot be created': (call) => {
     const { defineProperty } = Object;
     const fail = (object, key, how) => {
-      if (key === 'nextId') throw new Error('planted');
+      if (key === 'datacenterId') throw new Error('planted');
       return defineProperty(object, key, how);
     };
     return replaced(Object, 'defineProperty', fail, call);

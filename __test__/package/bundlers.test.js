@@ -176,7 +176,7 @@ describe(PAGE, { skip: skipped(), concurrency: 1 }, () => {
         }
       });
 
-      test('what is said without the settings of the page', async () => {
+      test('the errors without the settings of the page', async () => {
         const external = commandWith('--external:snowdrift');
         await shell(external.replace('--external:snowdrift', '--packages=external'));
         assert.equal(await outputOf({ program: ['dist/server.mjs'] }), 'bigint\n');

@@ -42,7 +42,7 @@ test('a terminal shows the crates and the seconds in a line, which goes at the e
   );
 });
 
-test('what failed is shown as it was printed, without the progress', async () => {
+test('failures are shown as they were printed, without the progress', async () => {
   const fails = `process.stderr.write(${JSON.stringify('    Building [=> ] 3/7: b\rerror: no\n')}); process.exitCode = 3`;
   const { code, stderr } = await runScript(runner(fails), { args: ['--input-type=module'] });
   assert.equal(code, 1);
