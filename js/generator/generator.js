@@ -154,13 +154,8 @@ class Generator {
     // Own properties, so that they work detached. A spy or a mock can replace them, here or on the prototype.
     for (const name of Object.keys(functions)) {
       if (this[name] !== METHODS[name]) continue;
-      try {
-        // Faster than to define it.
-        this[name] = functions[name];
-      } catch {
-        // The prototype is frozen.
-        define(name, { value: functions[name], writable: true, configurable: true });
-      }
+      // Not assigned, which fails where the prototype is frozen.
+      define(name, { value: functions[name], writable: true, configurable: true });
     }
     // Fixed, so that nobody replaces them.
     const fix = (key, value) => define(key, { value });
