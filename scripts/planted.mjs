@@ -2,7 +2,7 @@
 //
 //   fault        what it does, as a sentence
 //   file, place, replacement
-//                the text that stands once in the file, and what stands there with the fault
+//                a text that occurs once in the file, and the text that brings the fault
 //   test         a file of __test__, or a command: cargo test ...
 //   finds        a part of the name of the test that fails with the fault
 //   storm        true where that test is a storm

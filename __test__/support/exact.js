@@ -1,5 +1,5 @@
 'use strict';
-// IDs that no JavaScript number holds: whoever rounds one makes another ID of it.
+// IDs that no JavaScript number holds: rounding one makes it another ID.
 
 const assert = require('node:assert/strict');
 

@@ -122,7 +122,7 @@ function readStore(place) {
  * @param create returns the instance for an Opened. Where it throws, the lease is released
  */
 async function openLease(given, read, create) {
-  const opened = await takeLease(given, read);
+  const opened = await leaseFrom(given, read);
   try {
     return create(opened);
   } catch (failure) {
@@ -132,7 +132,7 @@ async function openLease(given, read, create) {
   }
 }
 
-async function takeLease(given, read) {
+async function leaseFrom(given, read) {
   const place = given === undefined ? variable('SNOWDRIFT_LEASE') : given;
   const store = readStore(place);
   if (store === undefined) return await openLater(read(place));

@@ -25,7 +25,7 @@ const {
 } = require('../warnings.js');
 const atExit = require('./release-at-exit.js');
 const { StoreCalls, closeRegister } = require('./calls.js');
-const { readStore } = require('./own-store.js');
+const { checkedRegister } = require('./own-store.js');
 const timing = require('./timing.js');
 
 /** Owners of the lost slots that this thread has warned of. */
@@ -71,7 +71,7 @@ class StoreLease {
 
   constructor(register, settings) {
     const { leasing } = settings;
-    this.#register = readStore(register);
+    this.#register = checkedRegister(register);
     this.#settings = settings;
     this.#mayMerge = !leasing.inThread;
     this.#calls = new StoreCalls(this.#register, leasing.callTimeout);

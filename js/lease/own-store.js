@@ -48,7 +48,7 @@ function readProperties(store) {
  * @param store a Register, or a store that assigns worker IDs
  * @returns a Register with properties that do not change, whose calls are the store's at that moment
  */
-function readStore(store) {
+function checkedRegister(store) {
   const { name, server, scope, mayForget, assign, assignRow } = readProperties(store);
   const own = { __proto__: null, name: checkName(name), mayForget: mayForget === true };
   if (typeof server === 'string') own.server = server;
@@ -97,4 +97,4 @@ async function assignOwn({ name }, store, request) {
   return { workerId, register: memory() };
 }
 
-module.exports = { readStore };
+module.exports = { checkedRegister };

@@ -327,7 +327,7 @@ fn a_process_that_used_a_node_begins_above_ids_that_another_namespace_took_ahead
     }
 }
 
-/// No page tells of it. Nor does one tell of a long tick, which a lease that never runs ahead does not wait out.
+/// No page records it. A lease that never runs ahead does not wait out a long tick that no page records, either.
 #[test]
 fn ids_taken_ahead_by_a_larger_max_ahead_are_repeated_after_the_loss_of_the_directory() {
     assert_eq!(repeated(1, [20, 50], true), 0);
