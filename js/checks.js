@@ -9,7 +9,7 @@ const { environmentNames, environmentOf } = require('./environment.js');
 const { configError, describe, fromCaller } = require('./errors.js');
 const { isSameName, nameMeant, noSuchName } = require('./ids/names.js');
 const { readAll, unknownIn } = require('./ids/properties.js');
-const { isConnection } = require('./secrets.js');
+const { isConnection, redactValue } = require('./secrets.js');
 const { warnOfVariable } = require('./warnings.js');
 
 /**
@@ -262,14 +262,19 @@ function unixMs(name, time, toError) {
 /** Of any system: that of Windows. */
 const LONGEST_PATH = 32_767;
 
-/** The file: URL of a path below the present directory. */
+/** A URL that is longer is no help in a message, and one that is cut is wrong. */
+const LONGEST_REMEDY = 300;
+
+/** The file: URL of a path below the present directory, for a message. */
 function absoluteUrl(path) {
+  let url = '';
   try {
-    if (path !== '') return pathToFileURL(resolve(path)).href;
+    url = redactValue(pathToFileURL(resolve(path)).href);
   } catch {
     // The present directory was removed.
   }
-  return 'file:///var/lib/app/ids';
+  const isUsable = path !== '' && url !== '' && url.length <= LONGEST_REMEDY;
+  return isUsable ? url : 'file:///var/lib/app/ids';
 }
 
 /**
@@ -283,7 +288,7 @@ function checkFileUrl(name, place) {
   const [path] = rest.split(/[?#]/, 1);
   if (!/^[/\\]/.test(path)) {
     throw configError(
-      `${name} must be a file: URL with an absolute path; it is ${describe(text)}: write ${describe(absoluteUrl(path))}`,
+      `${name} must be a file: URL with an absolute path; it is ${describe(text)}: write '${absoluteUrl(path)}'`,
     );
   }
   if (path.length < rest.length) {

@@ -20,6 +20,8 @@ const relative = process.platform === 'win32' ? 'ids' : directory.slice(1);
 const MISTAKES = [
   [`file:${relative}`, /write 'file:\/\/\/.*\/ids'/],
   [`file:./${relative}`, /write 'file:\/\/\/.*\/ids'/],
+  [`file:${'of-a-long-path/'.repeat(8)}ids`, /write 'file:\/\/\/.*\/of-a-long-path\/ids'/],
+  [`file:${'long/'.repeat(80)}ids`, /write 'file:\/\/\/var\/lib\/app\/ids'/],
   ['file:', /write 'file:\/\/\/var\/lib\/app\/ids'/],
   [`${href}?namespace=orders`, /give each namespace a directory of its own/],
   [new URL(`${href}?namespace=orders`), /give each namespace a directory of its own/],
