@@ -1,7 +1,5 @@
-//! Link arguments of a Node-API addon; nothing for the core alone.
+//! Link arguments of a Node-API addon.
 
 fn main() {
-    if std::env::var_os("CARGO_FEATURE_BINDING").is_some() {
-        napi_build::setup();
-    }
+    napi_build::setup();
 }

@@ -18,7 +18,7 @@ const LEASES = `
 
 Calls to the store in a simulation of whole fleets: the protocol that ships, in virtual time, with the default \`ttl\` of 30 s
 and a store that replies within 2 to 6 ms. Hosts with 16 processes share 1,024 worker IDs, hosts with one process 16,384.
-\`cargo test --release --test leases -- --ignored --nocapture figures_of\` repeats it.
+\`cargo test --release --test core leases:: -- --ignored --nocapture figures_of\` repeats it.
 
 |  | 1,000 hosts of 16 processes | 10,000 hosts of 1 process |
 | --- | --- | --- |

@@ -66,13 +66,13 @@ const run = (program, ...args) => execFileSync(program, args, { stdio: 'inherit'
 
 run('rustup', 'target', 'add', triple);
 mkdirSync('artifacts', { recursive: true });
-for (const [crate, binding] of [
-  ['snowdrift', ['--features', 'binding']],
+for (const [crate, flags] of [
+  ['snowdrift', []],
   // TLS is C, for which ARM Windows needs clang-cl.
   ['snowdrift-zookeeper', target === 'win32-arm64-msvc' ? ['--no-default-features'] : []],
 ]) {
   const what = ['--locked', '--release', '--lib', '--package', crate, '--target', full];
-  run('cargo', command, ...what, ...binding);
+  run('cargo', command, ...what, ...flags);
   const built = `${process.env.CARGO_TARGET_DIR ?? 'target'}/${triple}/release`;
   const library = `${built}/${libraryOf(crate, platform)}`;
   const told = folders.find(([from]) => isLinux && readFileSync(library).includes(from));

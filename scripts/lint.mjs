@@ -10,7 +10,6 @@ const failed = [
   ['cargo', 'fmt', '--all', '--check'],
   ['cargo', 'fmt', '--manifest-path', 'fuzz/Cargo.toml', '--check'],
   ['cargo', ...clippy, '--', '--deny', 'warnings'],
-  ['cargo', 'clippy', '--locked', '--lib', '--features', 'binding', '--', '--deny', 'warnings'],
   [bin('publint'), '--strict'],
   [bin('attw'), '--pack', '.'],
 ].filter(([command, ...args]) => {

@@ -128,7 +128,7 @@ function runTest({ test, finds, storm }, cwd) {
 
 /** Builds the addon of the copy. Unlike a release's, without the optimisation that takes a minute. */
 function buildAddon(cwd) {
-  const args = ['build', '--release', '--locked', '--features', 'binding'];
+  const args = ['build', '--release', '--locked'];
   const { status, stderr } = run('cargo', [...args, '--config', 'profile.release.lto="off"'], {
     cwd,
     env,

@@ -1,7 +1,7 @@
 // Does the set-up that every command needs: checks the tools, installs the dependencies, builds the
-// addon. Fast when there is nothing to do. `npm run build` is this alone; with --zookeeper it builds
+// addon as a release has it. Fast when there is nothing to do. `npm run build` is this alone; with --zookeeper it builds
 // the second addon, too, as quickly as tests can do with, and with --orms, --clients, --runners and --boundary it installs
-// what only some tests need. Packages are installed while addons are built.
+// what only some tests need. Packages are installed while addons are built. `npm test` has an addon of its own build.
 
 import { spawnSync } from 'node:child_process';
 import {
@@ -88,6 +88,7 @@ function placeAddon(crate, profile, folder) {
   renameSync(`${place}.new`, place);
 }
 
+/** Installs the dependencies, and what tests need by these flags of the command. */
 async function install(flags) {
   if (!isInstalled('.')) await run('npm ci', 'npm', CI);
   if (flags.includes('--orms')) {
@@ -110,9 +111,28 @@ async function install(flags) {
   }
 }
 
+/** Builds the addon as a release has it: linked as a whole, which takes a minute. */
 async function build() {
-  await run('cargo build', 'cargo', ['build', '--release', '--locked', '--features', 'binding']);
+  await run('cargo build, release', 'cargo', ['build', '--release', '--locked']);
   placeAddon('snowdrift', 'release', 'js');
+}
+
+/**
+ * Builds what tests take, in one go, so that no crate is compiled for two sets of features: what stands between the addon
+ * and its machine (on Linux), and of the core as many as asked for of an addon, which checks overflows and assertions, and
+ * its tests.
+ * @returns the paths of the tests' executables
+ */
+export async function buildTests({ addon, core }) {
+  const shim = process.platform === 'linux' ? ['--package', 'machine-shim'] : [];
+  const what = ['--package', 'snowdrift', '--lib', ...(core ? ['--tests'] : []), ...shim];
+  const command = ['build', '--locked', '--message-format', 'json-render-diagnostics', ...what];
+  const messages = await run('cargo build, tests', 'cargo', command);
+  if (addon) placeAddon('snowdrift', 'debug', 'js');
+  const built = messages.split('\n').filter((line) => line.startsWith('{'));
+  return built
+    .map((line) => JSON.parse(line))
+    .flatMap(({ profile, executable }) => (profile?.test && executable ? [executable] : []));
 }
 
 /** Unoptimised: it waits for a server, and optimised its build takes as long as that of the other addon. */
@@ -122,11 +142,15 @@ async function buildZooKeeper() {
   placeAddon(crate, 'debug', 'zookeeper');
 }
 
-/** @param flags as of the command */
-export async function prepare(flags) {
+/**
+ * @param flags as of the command
+ * @param isAsReleased false where buildTests builds the addon
+ */
+export async function prepare(flags, { isAsReleased = true } = {}) {
   checkTools();
   console.log('Installing dependencies, building the addon ...');
-  const builds = [install(flags), build()];
+  const builds = [install(flags)];
+  if (isAsReleased) builds.push(build());
   if (flags.includes('--zookeeper')) builds.push(buildZooKeeper());
   await Promise.all(builds);
 }

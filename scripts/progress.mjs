@@ -14,6 +14,9 @@ const LEAST_MS = 2000;
 const CARGO = { CARGO_TERM_PROGRESS_WHEN: 'always', CARGO_TERM_PROGRESS_WIDTH: '60' };
 const OF_CARGO = / *Building \[[^\]]*\] (\d+)\/(\d+)[^\r\n]*\r?/g;
 
+/** What cargo writes for programs. */
+const MESSAGES = /^\{"reason":.*\n/gm;
+
 /** The commands under way. */
 const running = new Set();
 let timer;
@@ -51,7 +54,7 @@ export function giveUp(...lines) {
   process.exit(1);
 }
 
-/** Runs a command to its end. Gives up if it fails. */
+/** Runs a command to its end, and answers what it wrote to its standard output. Gives up if it fails. */
 export async function run(title, command, args, { env = process.env, ...options } = {}) {
   const child = spawn(command, args, {
     ...options,
@@ -62,16 +65,25 @@ export async function run(title, command, args, { env = process.env, ...options 
   const task = { title, child, since: performance.now(), compiled: undefined };
   begin(task);
   let printed = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text) => {
-      printed += text;
-      // What is cut between two reads is not missed.
-      const [, done, all] = [...text.matchAll(OF_CARGO)].at(-1) ?? [];
-      if (done !== undefined) task.compiled = `${done} of ${all}`;
-    });
-  }
+  let stdout = '';
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    printed += text;
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    printed += text;
+    // What is cut between two reads is not missed.
+    const [, done, all] = [...text.matchAll(OF_CARGO)].at(-1) ?? [];
+    if (done !== undefined) task.compiled = `${done} of ${all}`;
+  });
   const [code] = await once(child, 'close').catch((failure) => [failure]);
   end(task);
-  if (code !== 0) giveUp(printed.replace(OF_CARGO, ''), `${title} failed (${code}), see above.`);
+  if (code !== 0) {
+    giveUp(
+      printed.replace(OF_CARGO, '').replace(MESSAGES, ''),
+      `${title} failed (${code}), see above.`,
+    );
+  }
   if (performance.now() - task.since > LEAST_MS) console.log(`${title}: ${seconds(task.since)}`);
+  return stdout;
 }

@@ -30,7 +30,7 @@ const library = spawnSync('gcc', ['-print-file-name=libasan.so'], { encoding: 'u
 const runtime = library.stdout?.trim() ?? '';
 if (!isAbsolute(runtime)) skip('gcc has no libasan here');
 
-const build = ['build', '--locked', '--lib', '--features', 'binding', '--target', triple];
+const build = ['build', '--locked', '--lib', '--target', triple];
 execFileSync('cargo', ['+nightly', ...build], {
   stdio: 'inherit',
   env: { ...process.env, CARGO_TARGET_DIR: directory, RUSTFLAGS: '-Zsanitizer=address' },

@@ -6,15 +6,13 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-/** Features of a crate's addon. */
-const FEATURES = { snowdrift: ['--features', 'binding'] };
 
 /**
  * The crates that are linked into an addon on any platform, and what each depends on. Not those that only build or
  * test it.
  */
 function cratesOf(name) {
-  const which = ['--package', name, ...(FEATURES[name] ?? []), '--target', 'all'];
+  const which = ['--package', name, '--target', 'all'];
   const how = ['--edges', 'normal', '--no-dedupe', '--prefix', 'depth', '--format', '|{p}|{l}'];
   const args = ['tree', '--locked', ...which, ...how];
   const tree = execFileSync('cargo', args, { cwd: ROOT, encoding: 'utf8', maxBuffer: 1 << 28 });

@@ -25,7 +25,7 @@ const RUST = ['cargo', 'test', '--locked', '--quiet', '--no-fail-fast'];
 const PARTS = {
   core: folder('core'),
   rust: [...RUST, '--', '--include-ignored', '--skip', 'figures::', '--skip', 'searched::'],
-  search: [...RUST, '--release', '--test', 'leases', '--', '--include-ignored', 'searched::'],
+  search: [...RUST, '--release', '--test', 'core', '--', '--include-ignored', 'searched::'],
   host: folder('host'),
   lease: folder('lease'),
   app: folder('app'),

@@ -100,7 +100,7 @@ const hasLibraries =
      { return SystemFunction036(to, (unsigned long)len); }`,
     '-ladvapi32',
   );
-const build = ['build', '--locked', '--release', '--features', 'binding', '--target', TARGET];
+const build = ['build', '--locked', '--release', '--target', TARGET];
 // Not the published build, which MSVC makes: so without its slow optimisations across crates.
 const quick = { CARGO_PROFILE_RELEASE_LTO: 'off', CARGO_PROFILE_RELEASE_CODEGEN_UNITS: '16' };
 if (!hasLibraries || !run('cargo', build, { env: { ...env, ...quick } })) process.exit(1);

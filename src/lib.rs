@@ -14,12 +14,11 @@
 //! | `binding` | Node-API; the only part that knows Node exists |
 
 pub mod authority;
+#[cfg(not(test))]
+mod binding;
 pub mod core;
 mod files;
 pub mod generator;
 pub mod pages;
 pub mod registry;
 pub mod ring;
-
-#[cfg(feature = "binding")]
-mod binding;

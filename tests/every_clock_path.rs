@@ -1,11 +1,9 @@
 //! Every path that a clock can take over a tiny layout, walked in full: no path makes the sequencer
 //! repeat an ID. The same walk finds the path on which each of a few planted faults does.
 
-mod rule;
-
 use std::collections::HashSet;
 
-use rule::{Rules, SequenceStart, Sequencer};
+use crate::rule::{Rules, SequenceStart, Sequencer};
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::sequencer::{Block, HighMarks};
 

@@ -1,11 +1,6 @@
 //! The sequencer against the plainest statement of its rules, on random layouts and clocks.
 
-mod model;
-mod rule;
-#[path = "rule/tests.rs"]
-mod rule_tests;
-
-use model::{Event, Model};
+use crate::model::{Event, Model};
 use proptest::prelude::*;
 use snowdrift::core::layout::Layout;
 

@@ -1,8 +1,8 @@
 #![no_main]
 
-#[path = "../../tests/model/mod.rs"]
+#[path = "../../tests/model.rs"]
 mod model;
-#[path = "../../tests/rule/mod.rs"]
+#[path = "../../tests/rule.rs"]
 mod rule;
 #[path = "../../tests/fuzz/sequencer.rs"]
 mod sequencer;

@@ -1,5 +1,5 @@
 //! The vocabulary of the sequencer: marks, windows, blocks, stalls. [`crate::core::sequence`] implements it;
-//! `tests/rule` states its rule plainly.
+//! `tests/rule.rs` states its rule plainly.
 
 use crate::core::layout::{MAX_COUNTERS, Tick};
 

@@ -14,7 +14,7 @@
 //! moves it and the other reads anew. (UidGenerator moves its cursor first and checks afterwards, with a flag per
 //! slot; two takers can get the last ID.)
 //!
-//! `&mut` ensures that there is one padder only. `tests/ring` model-checks this very file, and shows that the check
+//! `&mut` ensures that there is one padder only. `tests/loom` model-checks this very file, and shows that the check
 //! fails without the comparison of the cursor or without the memory order.
 
 #![forbid(unsafe_code)]

@@ -9,7 +9,7 @@ use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::Tick;
 use snowdrift::core::sequencer::NEVER;
 
-use crate::scratch::{BLOCK_BYTES, BLOCKS, Process, Scratch, slot};
+use super::scratch::{BLOCK_BYTES, BLOCKS, Process, Scratch, slot};
 
 #[derive(Arbitrary, Debug)]
 pub struct Input {

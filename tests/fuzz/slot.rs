@@ -10,7 +10,7 @@ use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::Tick;
 use snowdrift::core::sequencer::NEVER;
 
-use crate::scratch::{BLOCK_BYTES, BLOCKS, Process, Scratch, holder, slot};
+use super::scratch::{BLOCK_BYTES, BLOCKS, Process, Scratch, holder, slot};
 
 /// Of a record: see src/authority/record/sector.rs.
 const MARKS: Range<usize> = 112..240;

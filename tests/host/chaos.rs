@@ -160,7 +160,7 @@ fn start(storm: Storm) -> Running<impl FnMut(usize, &Path) -> Child> {
     let drawers = Drawers::new(storm.processes, move |index, log| {
         let kind = storm.kinds[index % storm.kinds.len()];
         let which = format!("{} {} {index}", kind as usize, storm.tick_ms);
-        let mut command = command(&[], "chaos::draws");
+        let mut command = command(&[], module_path!(), "draws");
         command.env(SHARED, &pages).env(HERE, &steer).env(LOG, log).env(WHICH, which);
         command.spawn().unwrap()
     });

@@ -20,7 +20,7 @@ pub fn steering(shared: &Path) -> Steering {
 
 /// Starts one that draws from `shared` and logs to `log`.
 pub fn command(by: &[&str], shared: &Path, log: &Path) -> Command {
-    let mut command = steering::command(by, "child::draws");
+    let mut command = steering::command(by, module_path!(), "draws");
     command.env(SHARED, shared).env(LOG, log);
     command
 }

@@ -1,4 +1,4 @@
-//! Not a test: `cargo test --release --test host -- --ignored --nocapture figures` measures.
+//! Not a test: `cargo test --release --test core host:: -- --ignored --nocapture figures` measures.
 
 use std::fs;
 use std::hint::black_box;

@@ -81,7 +81,7 @@ fn what_stands_in_its_place_is_an_error_as_it_is_for_a_page() {
 
 /// A process that has the lock, says so, and waits.
 fn holder(shared: &Path) -> Child {
-    let mut child = command(&[], "leases_lock::holds")
+    let mut child = command(&[], module_path!(), "holds")
         .env(HERE, shared)
         .stdout(Stdio::piped())
         .stdin(Stdio::piped())

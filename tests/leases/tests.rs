@@ -1,7 +1,7 @@
-use super::amount;
 use super::pages;
-use super::search::{Found, search, search_some};
 use super::world::*;
+use crate::amount;
+use crate::search::{Found, search, search_some};
 
 /// Searches all states. Returns what was seen in them.
 fn explore(scenario: &Scenario) -> (Found<Scenario>, u16) {

@@ -10,7 +10,7 @@ use snowdrift::authority::lease::{
 use snowdrift::core::layout::{Layout, Tick};
 
 use super::pages::{self, Alias, CHANGED, Here, Numbered, PAGES, Page, number_on};
-use super::search::Model;
+use crate::search::Model;
 
 /// The ttl of all holders, in ticks.
 pub const TTL: i64 = 1;

@@ -3,7 +3,7 @@
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::sequencer::{Block, HighMarks, NEVER, Stall, Window};
 
-use crate::rule::{Rules, SequenceStart, Sequencer};
+use super::{Rules, SequenceStart, Sequencer};
 
 /// 2 counter bits and 2 sequence bits: 4 counters, 4 IDs a tick, ticks 0 to 255.
 const SMALL: Layout = Layout {

@@ -19,7 +19,7 @@ use snowdrift::generator::{Generator, Policies, Refusal, Reserved};
 use snowdrift::pages::{BootId, Directory};
 use snowdrift::registry::{By, Recording, Request, Scope, Share};
 
-use crate::slots::holder;
+use super::slots::holder;
 use crate::steering::{Log, Steering, command, reserve};
 
 const HERE: &str = "SNOWDRIFT_TEST_HERE";
@@ -41,12 +41,12 @@ impl Steering {
 
 /// Starts one in a directory of the test's, which logs to `log`.
 pub fn start(here: &Path, log: &Path) -> Child {
-    command(&[], "child::draws").env(HERE, here).env(LOG, log).spawn().unwrap()
+    command(&[], module_path!(), "draws").env(HERE, here).env(LOG, log).spawn().unwrap()
 }
 
 /// The same, one that leases on a host.
 pub fn start_leasing(here: &Path, log: &Path, host: usize) -> Child {
-    let mut command = command(&[], "child::leases");
+    let mut command = command(&[], module_path!(), "leases");
     command.env(HERE, here).env(LOG, log).env(HOST, host.to_string()).spawn().unwrap()
 }
 

@@ -8,9 +8,9 @@ use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
 
-use crate::machine::Machine;
-use crate::pages::Process;
-use crate::slots::{LAYOUT, slot};
+use super::machine::Machine;
+use super::pages::Process;
+use super::slots::{LAYOUT, slot};
 
 fn acquire(machine: &Machine, node: Node) -> Result<Process, Failure> {
     let clock = Arc::new(ManualClock::at(1000));

@@ -18,11 +18,11 @@ use snowdrift::core::node::Node;
 use snowdrift::core::sequencer::Stall;
 use snowdrift::generator::{Generator, Policies};
 
+use super::child::{host_of_leases, start_leasing};
+use super::machine::Machine;
+use super::pages::{Process, TTL};
+use super::slots::{holder, slot};
 use crate::amount;
-use crate::child::{host_of_leases, start_leasing};
-use crate::machine::Machine;
-use crate::pages::{Process, TTL};
-use crate::slots::{holder, slot};
 use crate::steering::{Drawers, Steering, count, duplicates, memory, reserve};
 
 fn at(ms: i64) -> Arc<ManualClock> {

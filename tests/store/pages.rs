@@ -21,8 +21,8 @@ use snowdrift::core::sequencer::{NEVER, Stall};
 use snowdrift::generator::{Generator, Policies, Refusal};
 use snowdrift::pages::{BootId, Directory};
 
-use crate::machine::Machine;
-use crate::slots::{holder, slot};
+use super::machine::Machine;
+use super::slots::{holder, slot};
 use crate::steering::{memory, reserve};
 
 pub const TTL: Duration = Duration::from_millis(1000);

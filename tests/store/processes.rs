@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
+use super::child::{host, node, start};
 use crate::amount;
-use crate::child::{host, node, start};
 use crate::steering::{Drawers, Steering, count, duplicates, memory};
 
 /// What is done to the processes.

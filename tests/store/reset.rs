@@ -12,9 +12,9 @@ use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::sequencer::NEVER;
 use snowdrift::generator::Policies;
 
-use crate::machine::Machine;
-use crate::pages::{Process, TTL};
-use crate::slots::{LAYOUT, slot};
+use super::machine::Machine;
+use super::pages::{Process, TTL};
+use super::slots::{LAYOUT, slot};
 
 const HOUR: Tick = 3_600_000;
 const YEAR: Tick = 365 * 24 * HOUR;

@@ -4,7 +4,7 @@
 //!
 //! The invariant: no ID is ever issued twice, which is no (node, tick, counter, sequence).
 //!
-//! `TESTS_TIMES=100 cargo test --test store simulation` runs more seeds,
+//! `TESTS_TIMES=100 cargo test --test core store::simulation` runs more seeds,
 //! `TESTS_SEED=4711` one alone, with what happened in it. Each fleet also runs with one of its
 //! rules broken: there a seed must fail, or the simulation shows nothing.
 
@@ -23,9 +23,9 @@ use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
 use snowdrift::generator::{ClockBack, Generator, Policies};
 
+use super::machine::{self, Machine};
+use super::slots::holder;
 use crate::amount::{self, amount};
-use crate::machine::{self, Machine};
-use crate::slots::holder;
 
 /// 8 IDs a tick of 20 ms, so that two who may not meet do meet; with or without a clock-back counter.
 fn layout(clock_back_bits: u8) -> Layout {

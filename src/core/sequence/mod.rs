@@ -1,4 +1,4 @@
-//! The sequencer that threads and processes share: the rule of `tests/rule` over a few atomic words, in a page of
+//! The sequencer that threads and processes share: the rule of `tests/rule.rs` over a few atomic words, in a page of
 //! shared memory or in the process's own memory. It takes no lock and allocates nothing, so a process stopped or killed
 //! at any instruction blocks nobody.
 //!

@@ -1,4 +1,4 @@
-//! Reservations. Each is one compare-and-swap of the word, by the rule of `tests/rule`: which tick, counter value and number
+//! Reservations. Each is one compare-and-swap of the word, by the rule of `tests/rule.rs`: which tick, counter value and number
 //! come next.
 
 use std::borrow::Borrow;

@@ -9,7 +9,7 @@ use snowdrift::authority::lease::{
 };
 
 use super::{Broken, CALL_TIMEOUT, Fleet, HOUR, Happening, Host, LIMITS, Network, Wrong, word_of};
-use crate::pages::{self, CHANGED, Here, Numbered, PAGES, Page, Renewed};
+use crate::leases::pages::{self, CHANGED, Here, Numbered, PAGES, Page, Renewed};
 
 /// The longest pause between looks at a page, and a short one.
 const CHECK_MS: i64 = 1000;

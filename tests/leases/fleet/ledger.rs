@@ -6,7 +6,7 @@ use snowdrift::authority::lease::Phase;
 use snowdrift::core::layout::Tick;
 
 use super::Wrong;
-use crate::pages::Page;
+use crate::leases::pages::Page;
 
 /// The ticks (floor, highest] of a page.
 struct Span {

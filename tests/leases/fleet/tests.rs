@@ -3,7 +3,7 @@ use std::time::Instant;
 use super::chaos::QUIET;
 use super::*;
 use crate::amount;
-use crate::pages;
+use crate::leases::pages;
 
 const SMALL: Plan = Plan {
     hosts: 50,

@@ -1,7 +1,7 @@
 //! The shared sequencer on loom's atomics.
 
 #[allow(dead_code, unused_imports)]
-#[path = "../../src/core/sequence/mod.rs"]
+#[path = "../../../src/core/sequence/mod.rs"]
 pub mod shared;
 
 mod atomic {

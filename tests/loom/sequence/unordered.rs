@@ -1,7 +1,7 @@
 //! The shared sequencer with nothing said about the order of its reads and writes.
 
 #[allow(dead_code, unused_imports)]
-#[path = "../../src/core/sequence/mod.rs"]
+#[path = "../../../src/core/sequence/mod.rs"]
 pub mod shared;
 
 mod atomic {

@@ -3,10 +3,6 @@
 
 mod damage;
 mod layout;
-#[path = "../model/mod.rs"]
-mod model;
-#[path = "../rule/mod.rs"]
-mod rule;
 mod scratch;
 mod sequencer;
 mod slot;

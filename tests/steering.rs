@@ -72,15 +72,17 @@ impl Clock for Steering {
     }
 }
 
-/// Starts this executable with one of its tests, which is none unless it is started so. `by` is what starts
+/// Starts this executable with one of a module's tests, which is none unless it is started so. `by` is what starts
 /// it; without that, what runs executables for another processor, such as `qemu-aarch64`.
-pub fn command(by: &[&str], test: &str) -> Command {
+pub fn command(by: &[&str], module: &str, test: &str) -> Command {
     let runner = env::var("HOST_TEST_RUNNER").unwrap_or_default();
     let own = env::current_exe().unwrap().into_os_string();
     let by = by.iter().copied().chain(runner.split_whitespace()).map(OsString::from);
     let mut words = by.chain([own]);
     let mut command = Command::new(words.next().expect("it ends with its own"));
-    command.args(words).args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"]);
+    let (_, module) = module.split_once("::").expect("it begins with the crate");
+    let test = format!("{module}::{test}");
+    command.args(words).args(["--exact", &test, "--ignored", "--nocapture", "--test-threads=1"]);
     command.stdout(Stdio::null());
     command
 }

@@ -1,8 +1,8 @@
 //! The ring with nothing said about the order of its reads and writes.
 
 #[allow(dead_code)]
-#[path = "../../src/ring/buffer.rs"]
-pub mod ring;
+#[path = "../../../src/ring/buffer.rs"]
+pub mod buffer;
 
 mod atomic {
     pub use loom::sync::atomic::Ordering;

@@ -1,14 +1,11 @@
-//! The sequencer on loom's atomics.
+//! The shared sequencer on weak memory. With its orders left out, loom finds the duplicate.
+
+mod sound;
+mod unordered;
 
 use std::panic::catch_unwind;
 
-use crate::{layout, sequencer, sound, unordered};
-
-fn check(run: impl Fn() + Sync + Send + 'static) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound.get_or_insert(3);
-    model.check(run);
-}
+use crate::{check, layout, sequencer};
 
 /// One process rolls back to counter 1, another sees that and a clock that shows an earlier tick again:
 /// whether it uses counter 0 there depends on its mark.
@@ -16,7 +13,7 @@ macro_rules! a_rollback_beside_a_draw {
     ($atomics:ident) => {{
         use $atomics::shared::{Cells, Rules, Sequence};
 
-        check(|| {
+        check(3, || {
             let layout = layout::Layout::new([4, 0, 0, 1, 1], 1, 0);
             let sequence = loom::sync::Arc::new(Sequence::new(Box::new(Cells::default()), &layout));
             let rules = Rules { may_raise: true, ..Rules::default() };
@@ -44,7 +41,7 @@ macro_rules! a_window_that_ends_beside_a_draw {
     ($atomics:ident) => {{
         use $atomics::shared::{Cells, Rules, Sequence};
 
-        check(|| {
+        check(3, || {
             let layout = layout::Layout::new([4, 0, 0, 0, 1], 1, 0);
             let sequence = loom::sync::Arc::new(Sequence::new(Box::new(Cells::default()), &layout));
             let drawing = sequence.clone();

@@ -14,8 +14,10 @@ use std::time::Duration;
 pub fn is_storms() -> bool {
     match env::var("TESTS").as_deref() {
         Ok("storms") => true,
-        Ok("gate" | "platform") | Err(_) => false,
-        Ok(other) => panic!("TESTS is '{other}', and may be 'gate', 'storms' or 'platform'"),
+        Ok("quick" | "gate" | "platform") | Err(_) => false,
+        Ok(other) => {
+            panic!("TESTS is '{other}', and may be 'quick', 'gate', 'storms' or 'platform'")
+        }
     }
 }
 

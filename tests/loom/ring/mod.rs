@@ -1,34 +1,18 @@
-//! The ring: as the package has it (`plain`), and `src/ring/buffer.rs` itself under the model checker loom, which
-//! tries the interleavings of its threads and the values that a load may return: two takers and the
-//! padder, on a ring that wraps around.
-//!
-//! For that it is compiled three times more, each time with other atomics. With loom's own nothing is
-//! ever taken twice, lost or torn. With a fault planted in them the same check finds it, so it is able
-//! to. Loom has no 64-bit atomics on 32-bit processors.
+//! The ring: two takers and the padder, on a ring that wraps around. With a fault planted in its atomics the same check
+//! finds it.
 
-#![cfg(target_pointer_width = "64")]
-#![allow(clippy::duplicate_mod, reason = "the ring, each time on other atomics")]
-
-mod explored;
-mod plain;
 mod sound;
 mod uncompared;
 mod unordered;
 
 use std::panic::catch_unwind;
 
-/// Tries the orders with as many switches at the most, at moments when a thread could have gone on. With
-/// LOOM_MAX_PREEMPTIONS=5 the first of these checks takes a minute in a release build.
-fn check(switches: usize, run: impl Fn() + Sync + Send + 'static) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound.get_or_insert(switches);
-    model.check(run);
-}
+use crate::check;
 
 /// What a run checks, for one of the rings.
 macro_rules! two_takers_and_the_padder {
     ($ring:ident) => {{
-        use $ring::ring::ring;
+        use $ring::buffer::ring;
 
         // Five IDs through four slots, or two: so slots are used again while takers look at them.
         check(3, || {
@@ -69,7 +53,7 @@ macro_rules! two_takers_and_the_padder {
 /// above it, and by a taker to whom it is too old.
 macro_rules! two_takers_and_what_is_dropped {
     ($ring:ident) => {{
-        use $ring::ring::ring;
+        use $ring::buffer::ring;
 
         check(2, || {
             let (mut padder, ring) = ring(2);

@@ -14,13 +14,9 @@
 //! | `plain` | what needs no search: claims, refusals, many slots |
 //! | `tests` | what holds, and which [`Broken`](world::Broken) parts are found |
 
-#[path = "../amount/mod.rs"]
-mod amount;
 mod fleet;
 mod pages;
 mod plain;
 mod register;
-#[path = "../shared/search.rs"]
-mod search;
 mod tests;
 mod world;

@@ -17,7 +17,10 @@
 //! fall back merely because the clock passed the highest tick of all: a later step back would meet
 //! the earlier run of counter 1 (`tests/every_clock_path.rs` finds that path).
 
-#![allow(dead_code, reason = "no test uses all of it")]
+#![allow(dead_code, reason = "a fuzz target does not use all of it")]
+
+#[cfg(test)]
+mod tests;
 
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::sequencer::{Block, HighMarks, NEVER, Stall, Window};

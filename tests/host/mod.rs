@@ -1,12 +1,7 @@
 //! The page that a host's processes share: what stands in its place, its lives in the test's time, the storms that
 //! delete it, and real processes that draw from it and are killed.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
 mod ahead;
-#[path = "../amount/mod.rs"]
-mod amount;
 mod chaos;
 mod child;
 mod directory;
@@ -18,8 +13,6 @@ mod page;
 mod processes;
 mod random;
 mod recorded;
-#[path = "../steering/mod.rs"]
-mod steering;
 mod storms;
 mod sweep;
 
@@ -28,6 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::time::Duration;
 
+use crate::steering::{duplicates, memory};
 use snowdrift::core::clock::{Clock, SystemClock, UnixTime};
 use snowdrift::core::fault::Failure;
 use snowdrift::core::layout::Layout;
@@ -35,7 +29,6 @@ use snowdrift::core::node::Node;
 use snowdrift::core::sequencer::{Block, Stall};
 use snowdrift::generator::{ClockBack, Generator, Policies};
 use snowdrift::pages::{BootId, Directory};
-use steering::{duplicates, memory};
 
 fn directory(shared: &Path) -> Directory {
     Directory::with(shared, BootId::now()).unwrap()

@@ -1,0 +1,30 @@
+//! The core's tests, in one executable: one is quicker to build than many. What loom explores is another one: `loom`.
+//!
+//! | module | what |
+//! |---|---|
+//! | `every_clock_path`, `plain_model`, `shared` | the sequencer, plain and shared, in every order of its steps |
+//! | `host`, `store` | a host's pages and its records, as they are and simulated |
+//! | `leases` | the leases' protocol in every order of its steps, and fleets in virtual time |
+//! | `ring` | the ring |
+//! | `fuzz` | what fuzzing has found worth keeping |
+//! | `rule`, `model` | the sequencer's rule in its plainest form |
+//! | `search`, `steering`, `amount` | what several of these use |
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod amount;
+mod every_clock_path;
+mod fuzz;
+#[cfg(target_os = "linux")]
+mod host;
+mod leases;
+mod model;
+mod plain_model;
+mod ring;
+mod rule;
+mod search;
+mod shared;
+#[cfg(target_os = "linux")]
+mod steering;
+#[cfg(target_os = "linux")]
+mod store;
