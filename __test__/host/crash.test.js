@@ -9,7 +9,7 @@ const { copyFileSync, existsSync } = require('node:fs');
 const { join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-const { amount, isStorms, seed, storm } = require('../support/amount.js');
+const { amount, gate, isStorms, seed, storm } = require('../support/amount.js');
 const { countDuplicatesOf } = require('../support/drawer.js');
 const { onMachine } = require('../support/machine.js');
 const { SnowFlake, layouts, seeded, until } = require('../support/support.js');
@@ -109,7 +109,7 @@ onMachine(
       // No lower than before: what is drawn in a ms that another life drew in is theirs.
       machine.clock = life * 2;
       const drawer = start({ datacenterId: 1, workerId: 2, scope: 'process' });
-      await drawer.drawn(3000);
+      await drawer.drawn(1000);
       drawer.kill('SIGKILL');
       await drawer.ended;
       drawers.push(drawer.ids());
@@ -127,28 +127,30 @@ for (const [how, more] of [
     async ({ machine, start, state }) => {
       const options = {
         ...{ datacenterId: 1, workerId: 2, state, maxAhead: 60_000, maxWait: 5000 },
-        // Two IDs in 10 ms, so that even a busy machine takes them ahead of the clock, by 40 s.
-        layout: { ...layouts.node, sequenceBits: 1, tickMs: 10 },
+        // Two IDs in 100 ms, so that even a busy machine takes them ahead of the clock, by 40 s.
+        layout: { ...layouts.node, sequenceBits: 1, tickMs: 100 },
         ...more,
       };
       const first = start(options);
-      await first.drawn(8000);
+      await first.drawn(800);
       first.kill('SIGKILL');
       await first.ended;
       const { timestamp } = SnowFlake.parse(first.ids().at(-1), options.layout);
       assert.ok(timestamp > Date.now() + 1000);
-      // Further below what the first one took ahead than IDs may be. A process alone knows of it by its record only.
-      const back = timestamp - 90_000 - Date.now();
+      // Below what the first one took ahead, where the next IDs would come into it. A process alone knows of it by its
+      // record only: it is further below than IDs may be.
+      const isAlone = more.scope === 'process';
+      const back = timestamp - (isAlone ? 90_000 : 45_000) - Date.now();
       machine.clock = back;
       const second = start(options);
       await second.opened();
-      if (more.scope === 'process') {
+      if (isAlone) {
         await until(() => second.refused.has('ERR_SNOWFLAKE_WINDOW'));
         assert.equal(second.count, 0);
-        // Where IDs above the ceiling may be taken ahead.
-        machine.clock = back + 60_000;
+        // Where IDs above the ceiling may be taken ahead, so that it waits for none.
+        machine.clock = back + 90_000;
       }
-      await second.drawn(3000);
+      await second.drawn(300);
       assert.equal(countDuplicatesOf([first.ids(), second.ids()]), 0);
     },
   );
@@ -189,7 +191,7 @@ onMachine(
     machine.clock = -60_000;
     const refused = start(options);
     await refused.opened();
-    await sleep(100);
+    await until(() => refused.refused.size > 0);
     const { refusals } = await refused.stop();
     assert.equal(refused.ids().length, 0);
     assert.ok(refusals.ERR_SNOWFLAKE_CLOCK_BACK > 0, JSON.stringify(refusals));
@@ -198,8 +200,8 @@ onMachine(
     await waits.opened();
     assert.equal(waits.count, 0);
     let last = first;
-    // More than once, since it shows nothing where it is held up for longer than that.
-    for (let round = 0; round < 4; round++) {
+    // As a storm more than once, since it shows nothing where it is held up for longer than that.
+    for (let round = 0; round < amount(1, 4); round++) {
       const { timestamp } = SnowFlake.parse(last.ids().at(-1), 'twitter');
       machine.clock = timestamp - 500 - Date.now();
       await waits.drawn(waits.count + 100);
@@ -217,7 +219,7 @@ onMachine(
     // One that opens the slot may be held up for longer than others wait for that.
     const options = { datacenterId: 1, workerId: 2, state, ttl: 60_000, waitForSlot: 60_000 };
     const drawers = [start(options), start(options)];
-    for (let round = 0; round < amount(4, 8); round++) {
+    for (let round = 0; round < amount(2, 8); round++) {
       const [first, second] = drawers.slice(-2);
       for (const drawer of [first, second]) {
         assert.equal((await drawer.opened()).code, undefined);
@@ -255,6 +257,7 @@ onMachine(
     assert.ok(lease.ceiling > before.ceiling);
     assert.equal(countDuplicatesOf([stopped.ids(), second.ids()]), 0);
   },
+  { skip: gate },
 );
 
 /** Shifts the clock to some ms before a process began to draw. */
@@ -270,7 +273,7 @@ async function dieWithAnOldCopy({ machine, start, state }) {
   const first = start(options);
   await first.drawn(300);
   copyFileSync(file, `${file}.old`);
-  await first.drawn(10_000);
+  await first.drawn(2000);
   first.kill('SIGKILL');
   await first.ended;
   copyFileSync(`${file}.old`, file);
@@ -285,8 +288,8 @@ onMachine('after a power cut nothing is issued below the ceiling', async (scene)
   const second = start(options);
   const { lease } = await second.opened();
   assert.ok(lease.floor > SnowFlake.parse(first.ids().at(-1)).timestamp);
-  await sleep(200);
-  assert.equal(second.ids().length, 0, 'it refuses');
+  await until(() => second.refused.has('ERR_SNOWFLAKE_WINDOW'));
+  assert.equal(second.count, 0);
   machine.clock = lease.floor - Date.now() + 1;
   await second.drawn(1000);
   const { refusals } = await second.stop();
