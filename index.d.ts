@@ -549,9 +549,6 @@ declare abstract class Generator {
    * The slot ends at once, for all processes of this host, and the lease takes another one: `nextIdAsync()` waits for it.
    * The original, if it runs on, keeps its slot. A claim takes its worker ID again when the original's hold has expired.
    *
-   * Linux shows restores of some virtual machines in `/dev/vmclock0` (Linux 6.13 or later; for `afterRestore()`'s purpose, of a
-   * hypervisor that counts generations). Where this process can read that device, it does all this by itself.
-   *
    * @throws `ERR_SNOWFLAKE_CONFIG` the instance has no lease from a store
    */
   afterRestore(): void;

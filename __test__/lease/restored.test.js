@@ -7,7 +7,6 @@ const { afterEach, test } = require('node:test');
 
 const { memory } = require('../../js/stores/memory.js');
 const { createDirectory } = require('../support/own-directory.js');
-const { missing: noMachine, underShiftedClock } = require('../support/machine.js');
 const { CachedSnowFlake, SnowFlake, refuses, until } = require('../support/support.js');
 
 const EXPIRED = 'ERR_SNOWFLAKE_LEASE_EXPIRED';
@@ -88,31 +87,4 @@ test('afterRestore() is refused without a lease from a store', () => {
   assert.match(message, /needs a lease from a store/);
   flake.close();
   flake.afterRestore();
-});
-
-test('a machine that shows its restores ends its slot by itself', {
-  skip: noMachine(),
-}, async () => {
-  const { before, refused, after, left, warned } = await underShiftedClock(`
-    const { memory } = require(${JSON.stringify(require.resolve('../../js/stores/memory.js'))});
-    restore(7);
-    const stored = new Map();
-    const options = { datacenterId: 1, ttl: 600_000 };
-    const flake = await SnowFlake.lease(memory({ stored }), options);
-    const before = flake.parse(flake.nextId()).workerId;
-    await turn();
-    restore(8);
-    await new Promise((resolve) => setTimeout(resolve, 2));
-    const refused = thrown(() => flake.nextId())?.code;
-    const joined = await SnowFlake.lease(memory({ stored }), options);
-    while (flake.workerId === before) await new Promise((resolve) => setTimeout(resolve, 10));
-    const after = [flake.nextId(), joined.nextId()].map((id) => flake.parse(id).workerId);
-    const left = stored.get('default/slots/1/0/' + before).split(' ')[2];
-    await turn();
-    await Promise.all([flake.close(), joined.close()]);
-    return { before, refused, after, left, warned: warnings.map(({ code, message }) => [code, message]) };`);
-  assert.equal(refused, EXPIRED);
-  assert.ok(after.every((workerId) => workerId !== before));
-  assert.equal(left, 'held');
-  assert.match(String(warned), /SNOWFLAKE_SLOT_LOST.*restored from/);
 });

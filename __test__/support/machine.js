@@ -105,8 +105,7 @@ function onMachine(name, body, { skip } = {}) {
 }
 
 /**
- * The start of a script. `restore(number)` restores the machine from a snapshot, as a device shows it that is there from the
- * first call on. `shift(ms)` sets the wall clock that far off, at once. `stand(unixMs)` sets it to that time, where
+ * The start of a script. `shift(ms)` sets the wall clock that far off, at once. `stand(unixMs)` sets it to that time, where
  * it stands still.
  */
 const PRELUDE = `
@@ -116,15 +115,6 @@ const PRELUDE = `
   const set = (index, ms) => writeSync(shim, new BigInt64Array([BigInt(Math.round(ms * 1e6))]), 0, 8, index * 8);
   const shift = (ms) => set(0, ms);
   const stand = (unixMs) => set(4, unixMs);
-  let device;
-  const restore = (number) => {
-    const bytes = Buffer.alloc(4096);
-    bytes.writeUInt32LE(0x4b4c4356, 0);
-    bytes.writeBigUInt64LE(1n << 8n, 24);
-    bytes.writeBigUInt64LE(BigInt(number), 104);
-    device ??= openSync(process.env.MACHINE_SHIM + '.vmclock', 'w');
-    writeSync(device, bytes, 0, bytes.length, 0);
-  };
   const countDuplicates = (ids) => ids.length - new Set(ids.map(String)).size;
   const warnings = [];
   process.removeAllListeners('warning');

@@ -7,7 +7,6 @@
 //! | `system` | the operating system's part: users, places, how files are created and opened, running processes |
 //! | `whole` | writes files whole, under a temporary name first |
 //! | `cursor` | the fields of a record in order |
-//! | `vmclock` | whether this machine was restored from a snapshot |
 //! | `access` | who may own a file or directory, and write to it |
 
 pub mod access;
@@ -15,5 +14,4 @@ pub mod cursor;
 pub mod lock;
 pub mod path;
 pub mod system;
-pub mod vmclock;
 pub mod whole;

@@ -134,10 +134,6 @@ impl Time for Reading<'_> {
         if !self.page.may_issue(now.ms)? {
             return Err(Halt::Unnamed);
         }
-        if self.page.is_restored() {
-            self.page.ends_restored();
-            return Err(Stall::AboveCeiling { ceiling: NEVER }.into());
-        }
         Ok(self.page.header().node.layout().tick_at(now.ms))
     }
 

@@ -23,7 +23,6 @@ use super::processes::{ENTRIES, Entry};
 use crate::core::layout::{MAX_COUNTERS, Tick};
 use crate::core::sequence::{Cells, mark_code, mark_of};
 use crate::files::path::Identity;
-use crate::files::vmclock;
 
 /// The length of a page.
 pub const BYTES: usize = 4096;
@@ -123,13 +122,11 @@ pub struct Kept {
     pub run: AtomicU64,
     /// Of a leased page: 1 once a process wants the others to renew it soon.
     pub asked: AtomicU64,
-    /// Of a leased page: the restore of its machine, by [`vmclock`](crate::files::vmclock). The creator writes it.
-    generation: AtomicU64,
     /// The generation of the record on a disk that has all that the page issued, or the page before it until it is begun; 0
     /// where none has. The process that closes or begins the page writes it.
     recorded: AtomicU64,
     /// For the state of an authority.
-    _state: [AtomicU64; 26],
+    _state: [AtomicU64; 27],
 }
 
 /// Where a process announces the token of its next write; zeros for none.
@@ -280,17 +277,15 @@ impl Kept {
         }
     }
 
-    /// The ID of a leased page's namespace, and the restore of the machine that leases it.
+    /// The ID of a leased page's namespace.
     pub fn set_namespace(&self, namespace: u128) {
         set_id(&self.namespace, namespace);
-        self.generation.store(vmclock::generation(), Release);
     }
 
-    /// Whether the machine was restored since then, as far as it shows that or the application has said so.
+    /// Whether the application has said that the machine was restored.
     #[inline]
     pub(super) fn is_restored(&self) -> bool {
-        self.generation.load(Acquire) != vmclock::generation()
-            || self.loss.load(Acquire) == Loss::Restored as u64
+        self.loss.load(Acquire) == Loss::Restored as u64
     }
 
     /// Counts a renewal by this process.

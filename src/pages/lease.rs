@@ -77,20 +77,10 @@ impl Page {
         is_first.then_some(highest)
     }
 
-    /// Whether this machine was restored from a snapshot since a store leased the slot. Its original may hold that, too.
+    /// Whether the application has ended the lease since its machine was restored from a snapshot.
     #[inline]
     pub fn is_restored(&self) -> bool {
-        matches!(self.header().terms.authority, Authority::Lease { .. })
-            && self.kept().is_restored()
-    }
-
-    /// The same. Such a page ends.
-    pub fn ends_restored(&self) -> bool {
-        let is_restored = self.is_restored();
-        if is_restored {
-            self.end_lease(Loss::Restored);
-        }
-        is_restored
+        self.kept().is_restored()
     }
 
     /// Stops using the page. Ends and removes it if no process of the host uses it any more. Returns the highest issued
@@ -193,7 +183,6 @@ impl Directory {
             // One that is not begun is about to be another slot's.
             if (of == namespace && is_wanted(owner, page.header().node.worker_id()))
                 && !page.sequence().is_closed()
-                && !page.ends_restored()
                 && page.is_original()
                 && !page.header().boot_id.is_other(&self.boot_id)
             {

@@ -106,7 +106,7 @@ impl LeasePage for LeasedPage {
 
     fn phase(&self) -> Phase {
         let page = self.page();
-        match (page.ends_restored() || page.has_ended(), page.sequence().is_closed()) {
+        match (page.has_ended(), page.sequence().is_closed()) {
             (true, _) => Phase::Ended,
             (false, true) => Phase::Pending,
             (false, false) => Phase::Open,

@@ -7,8 +7,6 @@
 //! 4. the number of the error with which the question for a file system (`statfs`) fails, or 0,
 //! 5. the Unix ns at which the wall clock stands still, or 0.
 //!
-//! Where there is a file of this name with `.vmclock` at its end, that is the device `/dev/vmclock0`.
-//!
 //! Writing to that file shifts the clock of every process that maps it, at once, in the middle
 //! of whatever they do. Monotonic clocks, timers and sleeps are left alone.
 #![cfg(target_os = "linux")]
@@ -20,7 +18,6 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 const SECOND: i64 = 1_000_000_000;
 const BOOT_ID: &CStr = c"/proc/sys/kernel/random/boot_id";
-const VMCLOCK: &CStr = c"/dev/vmclock0";
 
 /// What the file says.
 struct Machine {
@@ -53,12 +50,6 @@ static MACHINE: LazyLock<&'static Machine> = LazyLock::new(|| {
         assert_ne!(map, libc::MAP_FAILED, "MACHINE_SHIM cannot be mapped");
         &*map.cast::<Machine>()
     }
-});
-
-/// What stands in for the device of restores.
-static STAND_IN: LazyLock<Option<CString>> = LazyLock::new(|| {
-    let path = std::env::var_os("MACHINE_SHIM")?;
-    CString::new([path.as_encoded_bytes(), b".vmclock"].concat()).ok()
 });
 
 fn real_time(clock: libc::clockid_t) -> libc::timespec {
@@ -147,8 +138,6 @@ pub unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: libc::m
     let boot = MACHINE.boot.load(Relaxed);
     // SAFETY: as the caller promises; a new file in memory is written and rewound.
     unsafe {
-        let stand_in = STAND_IN.as_ref().filter(|_| CStr::from_ptr(path) == VMCLOCK);
-        let path = stand_in.map_or(path, |stand_in| stand_in.as_ptr());
         if boot == 0 || CStr::from_ptr(path) != BOOT_ID {
             return libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags, mode) as c_int;
         }
