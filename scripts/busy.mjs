@@ -1,4 +1,4 @@
-// The gate's tests, again and again on a busy machine: beside as many endless loops as there are processors. None may fail:
+// The gate's tests, again and again on a busy machine: beside twice as many endless loops as there are processors. None may fail:
 // what does depends on when the scheduler runs a process, or on chance, and is mended or made a storm.
 //
 //   npm run storms -- gate
@@ -18,7 +18,7 @@ if (!(times >= 1)) {
 /** Endless, as long as this process lives. */
 const LOOP = 'const parent = process.ppid; while (process.ppid === parent);';
 
-const loops = Array.from({ length: availableParallelism() }, () =>
+const loops = Array.from({ length: 2 * availableParallelism() }, () =>
   spawn(process.execPath, ['-e', LOOP], { stdio: 'ignore' }),
 );
 for (const loop of loops) loop.unref();

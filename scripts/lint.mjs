@@ -12,6 +12,7 @@ const failed = [
   ['cargo', ...clippy, '--', '--deny', 'warnings'],
   [bin('publint'), '--strict'],
   [bin('attw'), '--pack', '.'],
+  ['node', 'scripts/size.mjs'],
 ].filter(([command, ...args]) => {
   console.log(`\n$ ${command.replace('node_modules/.bin/', '')} ${args.join(' ')}`);
   return spawnSync(command, args, { stdio: 'inherit' }).status !== 0;
