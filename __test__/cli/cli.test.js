@@ -7,7 +7,8 @@ const { cpSync, mkdtempSync, writeFileSync } = require('node:fs');
 const { hostname, tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { test } = require('node:test');
-const { promisify } = require('node:util');
+const { pathToFileURL } = require('node:url');
+const { promisify, stripVTControlCharacters } = require('node:util');
 
 const { fromBase32, toBase32 } = require('../../js/id.js');
 const { isStorms, storm } = require('../support/amount.js');
@@ -39,7 +40,7 @@ test('next with state draws nothing twice, however often it is run at once', {
   try {
     const lease = ['--lease', `file://${state}`, '--datacenter-id', '1'];
     const runs = await Promise.all(
-      Array.from({ length: 6 }, () => run(['next', '-n', '50', ...lease])),
+      Array.from({ length: 6 }, () => endOf(start(['next', '-n', '50', ...lease]))),
     );
     const ids = runs.flatMap(({ stdout }) => stdout.trim().split('\n'));
     assert.equal(ids.length, 300);
@@ -323,21 +324,10 @@ test('slots of a directory: held, died, free', { skip: storm }, async () => {
   }
 });
 
+const TOO_LONG = '1\n'.repeat(2 ** 21 + 1);
+
 test('parse reads what next prints from its standard input', async () => {
-  const parseInput = async (text, args = []) => {
-    const child = start(['parse', '--json', ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
-    const output = { stdout: '', stderr: '' };
-    for (const stream of ['stdout', 'stderr']) {
-      child[stream].setEncoding('utf8').on('data', (part) => {
-        output[stream] += part;
-      });
-    }
-    // It may have ended without reading all.
-    child.stdin.on('error', () => {});
-    child.stdin.end(text);
-    const [code] = await endOf(child);
-    return { code, ...output };
-  };
+  const parseInput = (input, args = []) => run(['parse', '--json', ...args], { input });
   const idsOf = ({ stdout }) => JSON.parse(stdout).map(({ id }) => id);
   for (const form of [[], ['--string'], ['--json'], ['--base32']]) {
     const { stdout } = await run(['next', '-n', '3', ...form, ...NODE]);
@@ -355,12 +345,51 @@ test('parse reads what next prints from its standard input', async () => {
     ['1\nx\u001b[31m', 1, /it is 'x\\x1B\[31m'/],
     ['["1"', 2, /standard input starts with \[ and is not JSON/],
     ['[900833463518117888]', 1, /it is the number 900833463518117900, which may be rounded/],
-    ['1\n'.repeat(2 ** 21 + 1), 2, /standard input is longer than 4 MiB/],
+    [TOO_LONG, 2, /standard input is longer than 4 MiB/],
   ]) {
     const answer = await parseInput(text);
     assert.deepEqual([answer.code, answer.stdout], [code, '']);
     assert.match(answer.stderr, said);
   }
+});
+
+test('the standard input of a process is a pipe, which it may leave before its end', async () => {
+  const piped = (text) => {
+    const child = start(['parse', '--json'], { stdio: ['pipe', 'pipe', 'pipe'] });
+    child.stdin.on('error', () => {});
+    child.stdin.end(text);
+    return endOf(child);
+  };
+  assert.deepEqual(JSON.parse((await piped('"5"\n')).stdout)[0].id, '5');
+  const { code, stderr } = await piped(TOO_LONG);
+  assert.equal(code, 2);
+  assert.match(stderr, /standard input is longer than 4 MiB/);
+});
+
+test('colours are for a terminal, unless NO_COLOR is set', async () => {
+  const state = createDirectory();
+  writeFileSync(join(state, 'datacenter-1-worker-0.slot'), 'damaged');
+  for (const args of [['parse', '5'], ['layout'], ['slots', pathToFileURL(state).href]]) {
+    const { stdout } = await run(args);
+    assert.equal(stripVTControlCharacters(stdout), stdout, 'in a pipe');
+    const shown = (await run(args, { isTTY: true })).stdout;
+    assert.ok(shown.startsWith('\x1b[1m'), shown);
+    assert.equal(stripVTControlCharacters(shown), stdout);
+    const env = { NO_COLOR: '1' };
+    assert.equal((await run(args, { isTTY: true, env })).stdout, stdout);
+  }
+});
+
+test('a process ends with the code of its command, also if that fails as no command is meant to', async () => {
+  assert.equal((await endOf(start(['parse', 'x']))).code, 1);
+  const broken = join(createDirectory(), 'broken.js');
+  const error = `new Error('no redis://app:geheim@db and no \\x1b[31m')`;
+  writeFileSync(broken, `JSON.stringify = () => { throw ${error}; };`);
+  const env = { NODE_OPTIONS: `--require=${broken}` };
+  const { code, stdout, stderr } = await endOf(start(['layout', '--json'], { env }));
+  assert.deepEqual([code, stdout], [1, '']);
+  assert.match(stderr, /^snowdrift: Error: no redis:\/\/\S*db and no /);
+  assert.ok(!stderr.includes('geheim') && !stderr.includes('\x1b'), stderr);
 });
 
 test('control characters of arguments are escaped in every error', async () => {
@@ -473,12 +502,8 @@ test('help and version', async () => {
 test('a pipe that is closed early is no failure', async () => {
   const child = start(['next', '-n', '200000', ...NODE]);
   child.stdout.once('data', () => child.stdout.destroy());
-  let complaint = '';
-  child.stderr.on('data', (text) => {
-    complaint += text;
-  });
-  const [code] = await endOf(child);
-  assert.deepEqual([code, complaint], [0, '']);
+  const { code, stderr } = await endOf(child);
+  assert.deepEqual([code, stderr], [0, '']);
 });
 
 test('a client that is not installed: which package, and where', async () => {
@@ -504,24 +529,27 @@ test('a password comes from the environment or a file; one in an argument is war
   server.say('no such user');
   try {
     const file = join(folder, 'url');
-    const url = `redis://app:geheim@127.0.0.1:${server.port}`;
-    writeFileSync(file, `${url}\n`);
+    const urlOf = (password) => `redis://app:${password}@127.0.0.1:${server.port}`;
+    const url = urlOf('geheim');
     const empty = join(folder, 'empty');
     writeFileSync(empty, '\n');
     const node = ['--datacenter-id', '1'];
     const warning = /warning: other users .* process list: use --lease-file/;
     const next = ['next', ...node];
-    for (const [args, env, isWarned] of [
-      [[...next, '--lease', url], {}, true],
-      [[...next, '--lease-file', file], {}, false],
-      [next, { SNOWDRIFT_LEASE: url }, false],
-      [['serve', ...node, '--port', '0', '--lease-file', file], {}, false],
-      [['slots', url], {}, true],
-      [['slots', '--lease-file', file], {}, false],
-      [['slots'], { SNOWDRIFT_LEASE: url }, false],
-      [['namespace', 'create', '--new', '--lease-file', file], {}, false],
+    for (const [last, argsOf, isWarned, name] of [
+      ['a', (given) => [...next, '--lease', given], true],
+      ['b', () => [...next, '--lease-file', file], false],
+      ['c', () => next, false, 'SNOWDRIFT_LEASE'],
+      ['d', () => ['serve', ...node, '--port', '0', '--lease-file', file], false],
+      ['e', (given) => ['slots', given], true],
+      ['f', () => ['slots', '--lease-file', file], false],
+      ['g', () => ['slots'], false, 'SNOWDRIFT_LEASE'],
+      ['h', () => ['namespace', 'create', '--new', '--lease-file', file], false],
     ]) {
-      const { code, said } = await run(args, { env });
+      // One that this process has not learned by a command before.
+      const given = urlOf(`geheim${last}`);
+      writeFileSync(file, `${given}\n`);
+      const { code, said } = await run(argsOf(given), { env: { ...(name && { [name]: given }) } });
       assert.equal(code, 1, said);
       assert.match(said, /ERR_SNOWFLAKE_STORE: Redis at /);
       // Unless the machine holds up the server until the call's time is over.
@@ -529,10 +557,7 @@ test('a password comes from the environment or a file; one in an argument is war
       assert.equal(warning.test(said), isWarned, said);
       assert.doesNotMatch(said, /geheim/);
     }
-    for (const passwordless of [
-      `redis://127.0.0.1:${server.port}`,
-      'postgres://app@127.0.0.1:1/x',
-    ]) {
+    for (const passwordless of ['redis://127.0.0.1:1', 'postgres://app@127.0.0.1:1/x']) {
       assert.doesNotMatch((await run(['slots', passwordless])).said, /warning/);
     }
     assert.match((await run(['slots', `${url}x`])).said, warning, 'also of a URL that is wrong');

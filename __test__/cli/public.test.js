@@ -6,7 +6,7 @@ const { randomBytes } = require('node:crypto');
 const { test } = require('node:test');
 
 const { publicIds } = require('snowdrift/public');
-const { endOf, run, start } = require('../support/cli.js');
+const { run } = require('../support/cli.js');
 const { KEY, OTHER_KEY, toBase64, vectors } = require('../support/public-ids.js');
 
 const BASE64_KEY = toBase64(KEY);
@@ -19,15 +19,9 @@ const TEXTS = IDS.map(orders.encode);
 
 /** Runs a command with a standard input. */
 async function runWith(input, args) {
-  const child = start(args, { env, stdio: ['pipe', 'pipe', 'inherit'] });
-  let printed = '';
-  child.stdout.setEncoding('utf8').on('data', (text) => {
-    printed += text;
-  });
-  child.stdin.end(input);
-  const [code] = await endOf(child);
-  assert.equal(code, 0);
-  return printed;
+  const { code, stdout, stderr } = await run(args, { env, input });
+  assert.deepEqual([code, stderr], [0, '']);
+  return stdout;
 }
 
 test('public key makes keys that snowdrift/public takes', async () => {
@@ -134,9 +128,7 @@ test('what is refused, with what to do; a key is never shown', async () => {
     [['public'], KEY, 0, /^$/],
     [['decode', TEXTS[0]], KEY, 2, /no command 'decode'\. Did you mean parse or public decode\?/],
   ]) {
-    const { PUBLIC_ID_KEY: _, ...rest } = process.env;
-    const given = PUBLIC_ID_KEY === undefined ? rest : { ...rest, PUBLIC_ID_KEY };
-    const answer = await run(args, { env: given });
+    const answer = await run(args, { env: PUBLIC_ID_KEY === undefined ? {} : { PUBLIC_ID_KEY } });
     assert.equal(answer.code, code, answer.stderr);
     if (code !== 0) assert.equal(answer.stdout, '');
     assert.match(answer.stderr, said);

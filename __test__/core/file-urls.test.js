@@ -2,13 +2,12 @@
 // file: URLs that a parser reads as another directory than was meant, or whose options it drops.
 
 const assert = require('node:assert/strict');
-const { execFile } = require('node:child_process');
 const { existsSync } = require('node:fs');
 const { join } = require('node:path');
 const { pathToFileURL } = require('node:url');
 const { test } = require('node:test');
-const { promisify } = require('node:util');
 
+const { run } = require('../support/cli.js');
 const { createDirectory } = require('../support/own-directory.js');
 const { CachedSnowFlake, SnowFlake, refuses, rejects } = require('../support/support.js');
 
@@ -50,9 +49,6 @@ test('a file: URL that means another directory, or has options, is refused with 
 });
 
 test('a file: URL of the command or of the environment is refused likewise', async () => {
-  const main = join(__dirname, '../../js/cli/main.js');
-  const run = (args, env) =>
-    promisify(execFile)(process.execPath, [main, ...args], { env: { ...process.env, ...env } });
   for (const [url, remedy] of MISTAKES.filter(([url]) => typeof url === 'string')) {
     for (const [args, env] of [
       [['next', '--datacenter-id', '1', '--lease', url]],
@@ -60,10 +56,10 @@ test('a file: URL of the command or of the environment is refused likewise', asy
       [['next', '--datacenter-id', '1', '--worker-id', '3', '--state', url]],
       [['slots', url]],
     ]) {
-      const failure = await run(args, env).catch((each) => each);
-      assert.notEqual(failure.code ?? 0, 0, `${args}`);
-      if (!url.includes('@')) assert.match(failure.stderr, remedy);
-      assert.doesNotMatch(failure.stderr, /geheim/);
+      const { code, stderr } = await run(args, { env });
+      assert.notEqual(code, 0, `${args}`);
+      if (!url.includes('@')) assert.match(stderr, remedy);
+      assert.doesNotMatch(stderr, /geheim/);
     }
   }
 });

@@ -3,7 +3,7 @@
 // command, and a reset repeats nothing, since the page remembers where the jump landed.
 
 const assert = require('node:assert/strict');
-const { MAIN, run } = require('../support/cli.js');
+const { MAIN, endOf, start } = require('../support/cli.js');
 const { onMachine } = require('../support/machine.js');
 const { countDuplicates, entry, runScript } = require('../support/support.js');
 
@@ -25,7 +25,7 @@ function hostOf(machine) {
     assert.equal(code, 0, stderr);
     return JSON.parse(stdout);
   };
-  const reset = (...args) => run(['reset', ...args], { env: machine.env });
+  const reset = (...args) => endOf(start(['reset', ...args], { env: machine.env }));
   return {
     draw: (count = 3000) => drawn(`ids.push(...flake.nextIds(${count}))`),
     reset: (...args) => reset(...NODE, ...args),

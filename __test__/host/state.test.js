@@ -25,7 +25,7 @@ const { Worker } = require('node:worker_threads');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 const { isStorms, storm } = require('../support/amount.js');
-const { run } = require('../support/cli.js');
+const { endOf, run, start } = require('../support/cli.js');
 const { createReachable } = require('../support/other-users.js');
 const { createDirectory, removeDirectory } = require('../support/own-directory.js');
 const { Drawer } = require('../support/drawer.js');
@@ -760,7 +760,7 @@ onMachine(
     const nineYears = 9 * 365 * 86_400_000;
     const slot = ['--datacenter-id', '1', '--worker-id', '3'];
     const reset = (...more) =>
-      run(['reset', pathToFileURL(directory).href, ...more, ...slot], { env });
+      endOf(start(['reset', pathToFileURL(directory).href, ...more, ...slot], { env }));
     const ids = [];
     // Each is killed: a process that ends by itself records exactly what it has issued.
     const killed = "process.on('exit', () => process.kill(process.pid, 'SIGKILL'))";

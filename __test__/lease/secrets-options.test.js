@@ -18,7 +18,7 @@ const { typeorm } = require('../../js/stores/typeorm.js');
 const { workerNode } = require('../../js/stores/worker-node.js');
 const { zookeeper } = require('../../js/stores/zookeeper.js');
 const { amount } = require('../support/amount.js');
-const { run } = require('../support/cli.js');
+const { endOf, start } = require('../support/cli.js');
 const { refusing } = require('../support/echo.js');
 const { missing } = require('../support/lease/servers.js');
 const { createPassword, everythingOf, hides, thrownBy } = require('../support/passwords.js');
@@ -149,7 +149,7 @@ describe('options of stores', () => {
       [['slots', raw], {}],
       [['next'], { SNOWDRIFT_LEASE: url }],
     ]) {
-      const { said, code } = await run(args, { env: { ...env, ...more } });
+      const { said, code } = await endOf(start(args, { env: { ...env, ...more } }));
       assert.equal(code, 2, said);
       hides(password, said, args.join(' '));
     }

@@ -20,7 +20,7 @@ const { typeorm } = require('../../js/stores/typeorm.js');
 const { workerNode } = require('../../js/stores/worker-node.js');
 const { zookeeper } = require('../../js/stores/zookeeper.js');
 const { amount, isStorms } = require('../support/amount.js');
-const { run } = require('../support/cli.js');
+const { endOf, start } = require('../support/cli.js');
 const { refusing } = require('../support/echo.js');
 const { createPassword, everythingOf, hides, thrownBy } = require('../support/passwords.js');
 const { CachedSnowFlake, SnowFlake, entry } = require('../support/support.js');
@@ -227,7 +227,7 @@ for (const engine of ENGINES) {
       ];
       if (engine === 'postgres' || isStorms) commands.push(...others);
       for (const [args, given] of commands) {
-        const { said, code } = await run(args, { env: given });
+        const { said, code } = await endOf(start(args, { env: given }));
         assert.notEqual(code, 0, said);
         hides(password, said, `snowdrift ${args.join(' ')}`);
       }

@@ -1,10 +1,13 @@
 'use strict';
-// The command `snowdrift`, as a process.
+// The command `snowdrift`: in this process, or as a process of its own where a process is what a test is about, such as a signal,
+// a pipe, a preloaded library, or what another command of this process would have learned.
 
 const assert = require('node:assert/strict');
+const { AsyncLocalStorage } = require('node:async_hooks');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 const { join } = require('node:path');
+const { Readable } = require('node:stream');
 const { after } = require('node:test');
 
 const { limitWait } = require('./limit-wait.js');
@@ -17,13 +20,51 @@ function namingNothing() {
   return env;
 }
 
+/** The environments of commands in this process: of each, what it calls and awaits has its own. */
+const environments = new AsyncLocalStorage();
+let own = process.env;
+Object.defineProperty(process, 'env', {
+  get: () => environments.getStore() ?? own,
+  set(env) {
+    own = env;
+  },
+});
+
+/**
+ * Runs a command in this process; answers its exit code, what it printed, and both outputs as `said`.
+ * @param input of its standard input
+ */
+async function run(args, { env = {}, input = '', isTTY = false } = {}) {
+  assert.equal(env.LD_PRELOAD, undefined, 'a library is preloaded by a process: start()');
+  const output = { stdout: '', stderr: '' };
+  const streamOf = (name) => ({
+    isTTY,
+    write(text) {
+      output[name] += text;
+    },
+  });
+  const streams = { stdout: streamOf('stdout'), stderr: streamOf('stderr') };
+  const stdin = Readable.from([Buffer.from(input)]);
+  const code = await environments.run({ ...namingNothing(), ...env }, () =>
+    require(MAIN).main(args, { ...streams, stdin }),
+  );
+  return { code, ...output, said: output.stdout + output.stderr };
+}
+
+/** What a command prints with --json, in this process. */
+async function json(...args) {
+  const { stdout, stderr, code } = await run([...args, '--json']);
+  assert.deepEqual([code, stderr], [0, '']);
+  return JSON.parse(stdout);
+}
+
 /** A server that outlived its test would keep the file's process alive. */
 const started = new Set();
 after(() => {
   for (const child of started) child.kill('SIGKILL');
 });
 
-/** Starts a command. */
+/** Starts a process that runs a command. */
 function start(args, { env = {}, stdio = ['ignore', 'pipe', 'pipe'] } = {}) {
   const child = spawn(process.execPath, [MAIN, ...args], {
     env: { ...namingNothing(), ...env },
@@ -49,31 +90,23 @@ async function firstLine(child) {
   return await limitWait(line, `the first line of ${child.spawnargs.slice(2).join(' ')}`);
 }
 
-/** How a command ends: its code and its signal. */
-function endOf(child) {
-  return limitWait(once(child, 'close'), `the end of ${child.spawnargs.slice(2).join(' ')}`, {
-    giveUp: () => child.kill('SIGKILL'),
-  });
-}
-
-/** Runs a command; answers how it ended, what it printed, and both outputs as `said`. */
-async function run(args, options) {
-  const child = start(args, options);
+/** How a process ends: its code and its signal; and what it prints until then, both outputs as `said`, too. */
+async function endOf(child) {
   const output = { stdout: '', stderr: '' };
   for (const stream of ['stdout', 'stderr']) {
-    child[stream].setEncoding('utf8').on('data', (text) => {
+    child[stream]?.setEncoding('utf8').on('data', (text) => {
       output[stream] += text;
     });
   }
-  const [code] = await endOf(child);
-  return { code, ...output, said: output.stdout + output.stderr };
-}
-
-/** What a command prints with --json. */
-async function json(...args) {
-  const { stdout, stderr, code } = await run([...args, '--json']);
-  assert.deepEqual([code, stderr], [0, '']);
-  return JSON.parse(stdout);
+  const closed = once(child, 'close');
+  const [code, signal] = await limitWait(
+    closed,
+    `the end of ${child.spawnargs.slice(2).join(' ')}`,
+    {
+      giveUp: () => child.kill('SIGKILL'),
+    },
+  );
+  return { code, signal, ...output, said: output.stdout + output.stderr };
 }
 
 module.exports = { MAIN, endOf, firstLine, json, run, start };

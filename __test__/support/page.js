@@ -284,8 +284,9 @@ async function runTests(page, runner) {
 const NPX = `#!/usr/bin/env node
 const [name, ...args] = process.argv.slice(2);
 if (name !== 'snowdrift') throw new Error('npx ' + name);
-process.argv.splice(2, process.argv.length, ...args);
-require(require.resolve('snowdrift/package.json', { paths: [process.cwd()] }).replace('package.json', 'js/cli/main.js'));
+const manifest = require.resolve('snowdrift/package.json', { paths: [process.cwd()] });
+process.argv.splice(1, process.argv.length, manifest.replace('package.json', 'js/cli/main.js'), ...args);
+require('node:module').runMain();
 `;
 const NPM = `#!/usr/bin/env node
 const { name, scripts, ...manifest } = require(${JSON.stringify(join(root, 'package.json'))});

@@ -5,15 +5,15 @@
 const MOST_CHARACTERS = 2 ** 22;
 
 /** The arguments. Without any, what the standard input has. */
-async function readArguments(args, usage) {
-  return args.length === 0 && !process.stdin.isTTY ? await readInput(usage) : args;
+async function readArguments(args, stdin, usage) {
+  return args.length === 0 && !stdin.isTTY ? await readInput(stdin, usage) : args;
 }
 
 /** The IDs on the standard input, in the forms that snowdrift next prints: lines, strings and an array. */
-async function readInput(usage) {
+async function readInput(stdin, usage) {
   let text = '';
   try {
-    for await (const part of process.stdin.setEncoding('utf8')) {
+    for await (const part of stdin.setEncoding('utf8')) {
       text += part;
       if (text.length > MOST_CHARACTERS) break;
     }

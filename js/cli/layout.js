@@ -6,7 +6,7 @@ const { layouts } = require('../ids/layouts.js');
 const { bitsOf } = require('../ids/layout-key.js');
 const { moment } = require('../time.js');
 const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags } = require('./flags.js');
-const { bold, table } = require('./terminal.js');
+const { BOLD, table } = require('./terminal.js');
 
 const help = `Usage: snowdrift layout [LAYOUT] [options]
 
@@ -18,7 +18,7 @@ ${LAYOUT_HELP}`;
 
 const options = LAYOUT_OPTIONS;
 
-async function run(flags, positionals, { show, usage }) {
+async function run(flags, positionals, { paint, show, usage }) {
   const named = [...positionals, flags.layout].filter((one) => one !== undefined);
   if (named.length > 1) {
     throw usage(`layout takes one layout, not ${named.length}: ${named.join(', ')}`);
@@ -27,12 +27,12 @@ async function run(flags, positionals, { show, usage }) {
   const layout = readLayoutFlags({ layout: given, epoch: flags.epoch });
   if (layout === undefined) {
     const all = Object.entries(layouts).map(([name, layout]) => [name, capacityOf(layout)]);
-    show(Object.fromEntries(all), () => all.map((one) => format(...one)).join('\n\n'));
+    show(Object.fromEntries(all), () => all.map((one) => format(...one, paint)).join('\n\n'));
     return;
   }
   const capacity = capacityOf(layout);
-  const name = given ?? 'node';
-  show(capacity, () => format(Object.hasOwn(layouts, name) ? name : 'your layout', capacity));
+  const name = Object.hasOwn(layouts, given ?? 'node') ? (given ?? 'node') : 'your layout';
+  show(capacity, () => format(name, capacity, paint));
 }
 
 /** The changes of the decimal length. Those of the first day are one row. */
@@ -46,7 +46,7 @@ function digitRows(capacity) {
   return [...early, ...dates].map((row, n) => [n === 0 ? 'digits' : '', row]);
 }
 
-function format(name, capacity) {
+function format(name, capacity, paint) {
   const grouped = (count) => BigInt(count).toLocaleString('en-US');
   const ended =
     capacity.yearsLeft === 0
@@ -71,7 +71,7 @@ function format(name, capacity) {
     ['clock-back', `${capacity.clockRollbacks} clock rollbacks tolerated at once`],
     ...digitRows(capacity),
   ]);
-  return [bold(name), ...rows].join('\n');
+  return [paint(name, BOLD), ...rows].join('\n');
 }
 
 module.exports = { help, options, run };

@@ -4,11 +4,13 @@
 
 const { inspect, parseArgs } = require('node:util');
 
+const { environmentOf } = require('../environment.js');
 const { SnowFlakeError, isMissing } = require('../errors.js');
 const { nameMeant } = require('../ids/names.js');
 const { hideKeys } = require('../public/hidden.js');
 const { printable, redact, redactForeign, sanitize } = require('../secrets.js');
 const { applyLeaseFile } = require('./store-url.js');
+const { leavePlain, paint } = require('./terminal.js');
 const { NONE } = require('../ids/properties.js');
 
 const COMMANDS = {
@@ -102,13 +104,15 @@ function checkNotEmpty(name, { values, positionals }) {
   );
 }
 
-async function main([name, ...args]) {
+/** Runs the command that arguments name, or prints a help. */
+async function runNamed([name, ...args], io) {
+  const { print } = io;
   if (['--version', '-v'].includes(name)) return print(require('../../package.json').version);
   if (name === undefined) return print(HELP);
   if (isHelp(name)) {
     // snowdrift help namespace create
     const words = args.filter((arg) => !isHelp(arg)).slice(0, 2);
-    return words.length === 0 ? print(HELP) : await main([...words, '--help']);
+    return words.length === 0 ? print(HELP) : await runNamed([...words, '--help'], io);
   }
   if (isGroup(name)) {
     const [second, ...rest] = args;
@@ -116,18 +120,20 @@ async function main([name, ...args]) {
     if (isHelp(second)) {
       // snowdrift namespace help create
       const third = rest.find((arg) => !isHelp(arg));
-      return third === undefined ? print(helpOf(name)) : await main([name, third, '--help']);
+      return third === undefined
+        ? print(helpOf(name))
+        : await runNamed([name, third, '--help'], io);
     }
     // snowdrift namespace create
     if (!isCommand(`${name} ${second}`)) throw noCommand(second, rest, name);
-    return await run(`${name} ${second}`, rest);
+    return await run(`${name} ${second}`, rest, io);
   }
   if (!isCommand(name)) throw noCommand(name, args);
-  await run(name, args);
+  return await run(name, args, io);
 }
 
-/** Runs a command, or prints its help. */
-async function run(name, args) {
+/** Runs a command, or prints its help. Returns its exit code, or undefined for success. */
+async function run(name, args, io) {
   const command = COMMANDS[name]();
   const options = {
     ...command.options,
@@ -146,42 +152,61 @@ async function run(name, args) {
     const hint = meant ? `Did you mean --${meant}?` : `snowdrift ${name} --help lists the options`;
     throw new UsageError(`${what}. ${hint}`);
   }
-  if (read.values.help) return print(command.help);
+  if (read.values.help) return io.print(command.help);
   checkNotEmpty(name, read);
   const show = (value, format) =>
-    print(read.values.json ? JSON.stringify(value, undefined, 2) : format(value));
-  await applyLeaseFile(read.values, read.positionals, { complain, usage });
-  await command.run(read.values, read.positionals, { complain, print, show, usage });
+    io.print(read.values.json ? JSON.stringify(value, undefined, 2) : format(value));
+  await applyLeaseFile(read.values, read.positionals, io);
+  return await command.run(read.values, read.positionals, { ...io, show });
 }
 
-function print(text) {
-  process.stdout.write(`${redact(text)}\n`);
+/** What commands read and say. */
+function ioOf({ stdin, stdout, stderr }) {
+  const isColoured = stdout.isTTY === true && !environmentOf('NO_COLOR');
+  return {
+    stdin,
+    print: (text) => void stdout.write(`${redact(text)}\n`),
+    /** Control characters are escaped: they may come from an argument. */
+    complain: (text) => void stderr.write(`snowdrift: ${sanitize(text)}\n`),
+    paint: isColoured ? paint : leavePlain,
+    usage: (message) => new UsageError(message),
+  };
 }
 
-/** Control characters are escaped: they may come from an argument. */
-function complain(text) {
-  process.stderr.write(`snowdrift: ${sanitize(text)}\n`);
+/**
+ * Runs a command, and reports why it fails. Throws only what no command is meant to.
+ * @param streams `stdin`, `stdout` and `stderr`, as those of a process
+ * @returns the exit code
+ */
+async function main(argv, streams) {
+  const io = ioOf(streams);
+  try {
+    return (await runNamed(argv, io)) ?? 0;
+  } catch (failure) {
+    if (!(failure instanceof UsageError || failure instanceof SnowFlakeError)) throw failure;
+    const code = failure.code === undefined ? '' : `${failure.code}: `;
+    // npx without an installation runs a snowdrift in npm's cache, which finds no packages of the application.
+    const where = isMissing(failure.cause ?? NONE)
+      ? ', in the folder where you installed snowdrift'
+      : '';
+    io.complain(`${code}${failure.message}${where}`);
+    return failure instanceof UsageError || failure.code === 'ERR_SNOWFLAKE_CONFIG' ? 2 : 1;
+  }
 }
 
-function usage(message) {
-  return new UsageError(message);
-}
-
-// EPIPE: the reader has closed the pipe early, as `head` does.
-process.stdout.on('error', ({ code }) => process.exit(code === 'EPIPE' ? 0 : 1));
-
-main(process.argv.slice(2)).catch((failure) => {
-  if (!(failure instanceof UsageError || failure instanceof SnowFlakeError)) {
+/** Runs the command that this process is. */
+async function runProcess() {
+  // EPIPE: the reader has closed the pipe early, as `head` does.
+  process.stdout.on('error', ({ code }) => process.exit(code === 'EPIPE' ? 0 : 1));
+  try {
+    process.exitCode = await main(process.argv.slice(2), process);
+  } catch (failure) {
     const lines = redactForeign(inspect(failure)).split('\n').map(printable);
     process.stderr.write(`snowdrift: ${lines.join('\n')}\n`);
     process.exit(1);
   }
-  const code = failure.code === undefined ? '' : `${failure.code}: `;
-  // npx without an installation runs a snowdrift in npm's cache, which finds no packages of the application.
-  const where = isMissing(failure.cause ?? NONE)
-    ? ', in the folder where you installed snowdrift'
-    : '';
-  complain(`${code}${failure.message}${where}`);
-  process.exitCode =
-    failure instanceof UsageError || failure.code === 'ERR_SNOWFLAKE_CONFIG' ? 2 : 1;
-});
+}
+
+if (require.main === module) runProcess();
+
+module.exports = { main };

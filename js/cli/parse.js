@@ -5,7 +5,7 @@ const { fromBase32, isBase32, isId } = require('../id.js');
 const { SnowFlake } = require('../snowflake.js');
 const { layouts } = require('../ids/layouts.js');
 const { readArguments, withoutSuffix } = require('./input.js');
-const { FIELDS, bold, paint, table } = require('./terminal.js');
+const { BOLD, FIELDS, table } = require('./terminal.js');
 const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags } = require('./flags.js');
 
 const help = `Usage: snowdrift parse ID... [options]
@@ -19,13 +19,13 @@ ${LAYOUT_HELP}`;
 
 const options = { ...LAYOUT_OPTIONS, base32: { type: 'boolean' } };
 
-async function run(flags, args, { show, usage }) {
-  const ids = await readArguments(args, usage);
+async function run(flags, args, { paint, show, stdin, usage }) {
+  const ids = await readArguments(args, stdin, usage);
   if (ids.length === 0) throw usage('parse needs an ID: snowdrift parse 900833463518117888');
   const layout = readLayoutFlags(flags) ?? layouts.node;
   // Refuses any invalid ID before it prints one.
   const parsed = ids.map((text) => SnowFlake.parse(readId(text, flags.base32), layout));
-  show(parsed, () => parsed.map((one) => draw(one, layout)).join('\n\n'));
+  show(parsed, () => parsed.map((one) => draw(one, layout, paint)).join('\n\n'));
 }
 
 function readId(text, isOfBase32 = isBase32(text) && !isId(text)) {
@@ -33,7 +33,7 @@ function readId(text, isOfBase32 = isBase32(text) && !isId(text)) {
   return withoutSuffix(text);
 }
 
-function draw(parsed, layout) {
+function draw(parsed, layout, paint) {
   const fields = FIELDS.filter(({ bits }) => layout[bits] > 0);
   const width = fields.reduce((sum, { bits }) => sum + layout[bits], 0);
   const digits = parsed.id.toString(2).padStart(width, '0');
@@ -56,7 +56,7 @@ function draw(parsed, layout) {
         : String(parsed[name]),
     ]),
   ).map((row, i) => paint(row, fields[i].colour));
-  return [bold(String(parsed.id)), drawn.join(' '), letters.join(' '), ...rows].join('\n');
+  return [paint(String(parsed.id), BOLD), drawn.join(' '), letters.join(' '), ...rows].join('\n');
 }
 
 module.exports = { help, options, run };

@@ -74,10 +74,10 @@ ${KEY_HELP}
   --no-prefix           without a prefix
   --json                prints one array of strings`,
   options: OPTIONS,
-  async run(flags, args, { show, usage }) {
+  async run(flags, args, { show, stdin, usage }) {
     checkPrefix(flags, usage);
     if (flags.kind === undefined) throw usage('public encode needs --kind, such as --kind order');
-    const ids = (await readArguments(args, usage)).map(withoutSuffix);
+    const ids = (await readArguments(args, stdin, usage)).map(withoutSuffix);
     if (ids.length === 0) {
       throw usage(
         'public encode needs an ID: snowdrift public encode --kind order 900833463518117888',
@@ -111,9 +111,9 @@ ${KEY_HELP}
   --no-prefix           without a prefix
   --json                prints one array of strings, since JSON has no 64-bit numbers`,
   options: OPTIONS,
-  async run(flags, args, { show, usage }) {
+  async run(flags, args, { show, stdin, usage }) {
     checkPrefix(flags, usage);
-    const texts = await readArguments(args, usage);
+    const texts = await readArguments(args, stdin, usage);
     if (texts.length === 0)
       throw usage('public decode needs a text: snowdrift public decode order_7k...');
     const kinds = new Map();

@@ -10,7 +10,7 @@ const { layouts } = require('../ids/layouts.js');
 const { moment } = require('../time.js');
 const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags, readNodeFlags } = require('./flags.js');
 const { FILE_HELP, STORE_OPTIONS, readStoreUrl } = require('./store-url.js');
-const { bold, table } = require('./terminal.js');
+const { BOLD, table } = require('./terminal.js');
 const { NONE } = require('../ids/properties.js');
 
 const help = `Usage: snowdrift reset [URL] --datacenter-id N --worker-id N [--yes] [options]
@@ -50,7 +50,7 @@ function readSlot(flags, layout, usage) {
   return [datacenterId, workerId];
 }
 
-async function run(flags, positionals, { show, usage }) {
+async function run(flags, positionals, { paint, show, usage }) {
   const layout = readLayoutFlags(flags);
   const isConfirmed = flags.yes === true;
   const now = Date.now();
@@ -73,8 +73,8 @@ async function run(flags, positionals, { show, usage }) {
   }
   const fault = found.fault && textOf(found.fault);
   const shown = { ...found, fault, now, isDone: isConfirmed && found.plan !== null };
-  show(asJson(shown), () => formatSlot(shown));
-  if (found.plan !== null && !isConfirmed) process.exitCode = 2;
+  show(asJson(shown), () => formatSlot(shown, paint));
+  return found.plan !== null && !isConfirmed ? 2 : 0;
 }
 
 function readDirectory(url) {
@@ -99,7 +99,8 @@ function asJson({ holder, plan, ...rest }) {
 
 const time = (ms) => (ms === null ? 'none' : moment(ms));
 
-function formatSlot({ path, fault, holder, floor, ceiling, highMarks, now, plan, isDone }) {
+function formatSlot(shown, paint) {
+  const { path, fault, holder, floor, ceiling, highMarks, now, plan, isDone } = shown;
   const rows = [['clock now', time(now)]];
   if (fault) rows.push(['fault', fault]);
   else rows.push(['floor', time(floor)], ['IDs up to', time(ceiling)]);
@@ -108,7 +109,7 @@ function formatSlot({ path, fault, holder, floor, ceiling, highMarks, now, plan,
     const { pid, host, started } = holder;
     rows.push(['died', `process ${pid} on ${printable(host)}, started ${time(started)}`]);
   }
-  const lines = [bold(path), ...table(rows), ''];
+  const lines = [paint(path, BOLD), ...table(rows), ''];
   if (plan === null) {
     return [...lines, 'The clock has passed all IDs of this slot. There is nothing to reset.'].join(
       '\n',

@@ -14,7 +14,7 @@ const { isServer } = require('../stores/url.js');
 const { moment } = require('../time.js');
 const { asJson, endOf, namespaceLines, withRecords } = require('./namespace.js');
 const { STORE_OPTIONS, URL_HELP, readStoreUrl } = require('./store-url.js');
-const { bold, paint, table } = require('./terminal.js');
+const { BOLD, table } = require('./terminal.js');
 
 const help = `Usage: snowdrift slots [URL] [options]
 
@@ -35,9 +35,9 @@ ${URL_HELP.replace('  URL', '     ')}
 
 const options = STORE_OPTIONS;
 
-async function run(_, positionals, { show, usage }) {
+async function run(_, positionals, { paint, show, usage }) {
   if (positionals.length === 0 && variable('SNOWDRIFT_LEASE') === undefined) {
-    show(readHost(), formatHost);
+    show(readHost(), (host) => formatHost(host, paint));
     return;
   }
   const url = readStoreUrl('slots', positionals, usage);
@@ -48,7 +48,7 @@ async function run(_, positionals, { show, usage }) {
   const shown = namespace ? asJson(namespace) : null;
   show({ namespace: fault === undefined ? shown : { fault }, slots }, () => {
     const lines = namespace ? namespaceLines(namespace) : [fault ?? []].flat();
-    return [...lines, ...(lines.length > 0 ? [''] : []), formatSlots(slots)].join('\n');
+    return [...lines, ...(lines.length > 0 ? [''] : []), formatSlots(slots, paint)].join('\n');
   });
 }
 
@@ -155,19 +155,19 @@ function stateOf(host, pid) {
 }
 
 /** This host's pages: one line per process. */
-function formatHost(host) {
+function formatHost(host, paint) {
   if (host === null) {
     return 'This system has no shared-memory directory, so processes share no sequence (see scope).';
   }
   const { directory, pages } = host;
   if (pages.length === 0)
     return `No process of this user has generated IDs on this host (${directory}).`;
-  const lines = table([
+  const [head, ...rows] = table([
     ['datacenter', 'worker', 'layout', 'use', 'pid', 'instances', 'since', 'page'],
     ...pages.flatMap((page) => (page.fault ? [] : rowsOf(page))),
   ]);
   const faults = pages.flatMap(({ fault }) => fault ?? []);
-  return [bold(directory), bold(lines[0]), ...lines.slice(1), ...faults].join('\n');
+  return [paint(directory, BOLD), paint(head, BOLD), ...rows, ...faults].join('\n');
 }
 
 /** A page's kind, and for a lease the end of its hold. */
@@ -195,7 +195,7 @@ function pidsOf({ pid, processes = [] }) {
 
 const COLOURS = { held: 32, free: 90, died: 31, unusable: 31 };
 
-function formatSlots(slots) {
+function formatSlots(slots, paint) {
   if (slots.length === 0) return 'No slot was ever used.';
   const time = (ms) => (ms === undefined || ms === null ? '' : moment(ms));
   const [head, ...rest] = table([
@@ -212,7 +212,7 @@ function formatSlots(slots) {
     ]),
   ]);
   return [
-    bold(head),
+    paint(head, BOLD),
     ...rest.map((row, i) => paint(row, COLOURS[slots[i].state])),
     ...slots.flatMap(({ fault }) => fault ?? []),
   ].join('\n');

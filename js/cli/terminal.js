@@ -1,8 +1,6 @@
 'use strict';
 // Text for a terminal: colours and columns.
 
-const { environmentOf } = require('../environment.js');
-
 /** The fields of an ID, high to low. */
 const FIELDS = [
   { name: 'timestamp', bits: 'timestampBits', letter: 't', colour: 36 },
@@ -12,13 +10,10 @@ const FIELDS = [
   { name: 'sequence', bits: 'sequenceBits', letter: 's', colour: 35 },
 ];
 
-const isColoured = process.stdout.isTTY === true && !environmentOf('NO_COLOR');
+const BOLD = 1;
 
-function paint(text, colour) {
-  return isColoured ? `\x1b[${colour}m${text}\x1b[0m` : text;
-}
-
-const bold = (text) => paint(text, 1);
+const paint = (text, colour) => `\x1b[${colour}m${text}\x1b[0m`;
+const leavePlain = (text) => text;
 
 /** Pads the cells of each row and returns lines. */
 function table(rows) {
@@ -34,4 +29,4 @@ function table(rows) {
   );
 }
 
-module.exports = { FIELDS, bold, paint, table };
+module.exports = { BOLD, FIELDS, leavePlain, paint, table };
