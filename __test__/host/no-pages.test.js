@@ -9,6 +9,7 @@ const { tmpdir } = require('node:os');
 const { dirname, join } = require('node:path');
 const { after, test } = require('node:test');
 
+const { gate } = require('../support/amount.js');
 const { countDuplicatesOf } = require('../support/drawer.js');
 const { Machine, missing } = require('../support/machine.js');
 const { entry, runScript } = require('../support/support.js');
@@ -51,6 +52,7 @@ const PRELUDE = `
   const { SnowFlake, CachedSnowFlake } = require(${JSON.stringify(entry)});
   const { forkWorkers } = require(${JSON.stringify(join(dirname(entry), 'cluster.js'))});
   const cluster = require('node:cluster');
+  const fs = require('node:fs');
   const warnings = [];
   process.removeAllListeners('warning');
   process.on('warning', ({ code, message, detail }) => warnings.push({ code, message, detail }));
@@ -100,10 +102,20 @@ test('a worker of a test runner is warned of the others', { skip }, () => {
     TEST_WORKER_INDEX: 'Playwright',
     NODE_TEST_CONTEXT: 'node --test',
   };
-  for (const [name, runner] of Object.entries(runners)) {
-    const [{ scope, warnings }] = runWithoutMemory(OPEN, { [name]: '1' });
+  // Each has a node of its own, and so a warning.
+  const results = runWithoutMemory(`
+    for (const [workerId, name] of ${JSON.stringify(Object.keys(runners))}.entries()) {
+      process.env[name] = '1';
+      attempt(() => new SnowFlake({ workerId }));
+      delete process.env[name];
+    }`);
+  for (const [n, runner] of Object.values(runners).entries()) {
+    const { scope, warnings } = results[n];
     assert.equal(scope, 'process');
-    assert.match(warnings[0].message, new RegExp(`workers of ${runner}, issue duplicates`));
+    assert.match(
+      warnings[n].message,
+      new RegExp(`workerId ${n}.* workers of ${runner}, issue duplicates`),
+    );
   }
 });
 
@@ -115,8 +127,8 @@ test('a worker of pm2 is refused', { skip }, () => {
 });
 
 test('workers of a cluster are refused, and accepted with a scope or a directory', { skip }, () => {
-  const cluster = (options, before = '') => `
-    if (cluster.isPrimary) { ${before}; cluster.fork(); cluster.fork(); }
+  const cluster = (options, before = '', count = 1) => `
+    if (cluster.isPrimary) { ${before}; for (let n = 0; n < ${count}; n++) cluster.fork(); }
     else attempt(() => new SnowFlake(${options}));`;
   for (const { code, message } of runWithoutMemory(cluster(''))) {
     assert.equal(code, 'ERR_SNOWFLAKE_CONFIG', message);
@@ -128,14 +140,14 @@ test('workers of a cluster are refused, and accepted with a scope or a directory
     assert.deepEqual([scope, warnings], ['process', []]);
   }
   const mount = `require('node:child_process').execFileSync('mount', ['-t', 'tmpfs', 'none', '/mnt'])`;
-  const shares = runWithoutMemory(cluster('', mount), { SNOWDRIFT_SHARED: '/mnt' });
+  const shares = runWithoutMemory(cluster('', mount, 2), { SNOWDRIFT_SHARED: '/mnt' });
   const found = shares.map(({ scope, warnings }) => ({ scope, warnings }));
   assert.deepEqual(found, Array(2).fill({ scope: 'host', warnings: [] }));
   assert.equal(countDuplicatesOf(shares.map(({ ids }) => ids)), 0);
 });
 
 test('workers that forkWorkers has numbered are accepted, with the node that it gave them', {
-  skip,
+  skip: gate ?? skip,
 }, () => {
   const fork = (options) => `
     if (cluster.isPrimary) forkWorkers({ count: 3, datacenterId: 1 });
@@ -151,7 +163,9 @@ test('workers that forkWorkers has numbered are accepted, with the node that it 
   }
 });
 
-test('numbered workers under pm2, which may have two primaries, are warned', { skip }, () => {
+test('numbered workers under pm2, which may have two primaries, are warned', {
+  skip: gate ?? skip,
+}, () => {
   const [{ scope, warnings }] = runWithoutMemory(
     `if (cluster.isPrimary) forkWorkers({ count: 1, datacenterId: 1 }); else ${OPEN}`,
     { pm_id: '0' },
@@ -167,7 +181,7 @@ const IN_THREAD = `{
     .on('exit', () => process.disconnect());
 }`;
 
-test('a thread of a worker is treated as the worker', { skip }, () => {
+test('a thread of a worker is treated as the worker', { skip: gate ?? skip }, () => {
   const [unnumbered] = runWithoutMemory(`if (cluster.isPrimary) cluster.fork(); else ${IN_THREAD}`);
   assert.equal(unnumbered.code, 'ERR_SNOWFLAKE_CONFIG', JSON.stringify(unnumbered));
   const [numbered] = runWithoutMemory(
@@ -176,7 +190,9 @@ test('a thread of a worker is treated as the worker', { skip }, () => {
   assert.deepEqual([numbered.scope, numbered.warnings], ['process', []]);
 });
 
-test('a process started by a numbered worker, which has its node, is warned', { skip }, () => {
+test('a process started by a numbered worker, which has its node, is warned', {
+  skip: gate ?? skip,
+}, () => {
   const [{ scope, warnings }] = runWithoutMemory(`
     if (cluster.isPrimary && process.env.SNOWDRIFT_NUMBERED_BY === undefined) {
       forkWorkers({ count: 1, datacenterId: 1 });
@@ -225,31 +241,33 @@ test('a system that does not tell what /dev/shm is, as under a seccomp filter, i
 }, async () => {
   const machine = new Machine();
   try {
-    for (const [number, text] of [
-      [1, 'Operation not permitted'],
-      [38, 'Function not implemented'],
-    ]) {
-      machine.statfsError = number;
-      for (const scope of ['auto', 'host', 'process']) {
-        for (const env of [{ SNOWDRIFT_SHARED: undefined }, {}]) {
-          const script = `${PRELUDE} attempt(() => new SnowFlake({ scope: '${scope}' }));`;
-          const { stdout, stderr } = await runScript(script, {
-            env: { ...CLEAN, ...machine.env, ...env },
-          });
-          assert.equal(stderr, '');
-          const result = JSON.parse(stdout);
-          if (scope === 'process') {
-            assert.equal(result.scope, 'process', result.message);
-            continue;
-          }
-          assert.equal(result.code, 'ERR_SNOWFLAKE_STORE', result.message);
-          assert.ok(result.message.includes(text), result.message);
-          assert.match(
-            result.message,
-            /cannot check the file system of .*seccomp.*scope 'process'/,
-          );
-        }
+    const errors = { 1: 'Operation not permitted', 38: 'Function not implemented' };
+    const cases = Object.keys(errors).flatMap((number) =>
+      ['auto', 'host', 'process'].flatMap((scope) =>
+        [undefined, machine.env.SNOWDRIFT_SHARED].map((shared) => ({ number, scope, shared })),
+      ),
+    );
+    const script = `${PRELUDE}
+      const shim = fs.openSync(process.env.MACHINE_SHIM, 'r+');
+      for (const [workerId, { number, scope, shared }] of ${JSON.stringify(cases)}.entries()) {
+        fs.writeSync(shim, new BigInt64Array([BigInt(number)]), 0, 8, 3 * 8);
+        if (shared === undefined) delete process.env.SNOWDRIFT_SHARED;
+        else process.env.SNOWDRIFT_SHARED = shared;
+        attempt(() => new SnowFlake({ workerId, scope }));
+      }`;
+    const { stdout, stderr } = await runScript(script, { env: { ...CLEAN, ...machine.env } });
+    assert.equal(stderr, '');
+    const results = stdout.trim().split('\n').map(JSON.parse);
+    assert.equal(results.length, cases.length);
+    for (const [n, { number, scope }] of cases.entries()) {
+      const result = results[n];
+      if (scope === 'process') {
+        assert.equal(result.scope, 'process', result.message);
+        continue;
       }
+      assert.equal(result.code, 'ERR_SNOWFLAKE_STORE', result.message);
+      assert.ok(result.message.includes(errors[number]), result.message);
+      assert.match(result.message, /cannot check the file system of .*seccomp.*scope 'process'/);
     }
   } finally {
     machine.remove();
