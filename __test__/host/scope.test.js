@@ -8,14 +8,14 @@ const { dirname, join } = require('node:path');
 const { after, test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-const { amount } = require('../support/amount.js');
+const { amount, gate } = require('../support/amount.js');
 const { createDirectory } = require('../support/own-directory.js');
 const { Drawer, countDuplicatesOf } = require('../support/drawer.js');
 const { SnowFlake, entry, refuses, runScript, runWorker, slow } = require('../support/support.js');
 
 const isWine = process.env.UNDER_WINE === '1';
 /** How many processes are killed. Wine starts them slowly. */
-const KILLS = isWine ? 6 : amount(15, 30);
+const KILLS = isWine || gate ? 6 : amount(15, 30);
 
 const own = createDirectory();
 process.env.SNOWDRIFT_SHARED = own;
