@@ -236,7 +236,7 @@ for (const [n, [what, [plant, pattern]]] of Object.entries(PLANTED_FILES).entrie
 }
 
 for (const [what, link] of Object.entries({ symbolic: symlinkSync, hard: linkSync })) {
-  rare(`reset --yes by root writes nothing through a ${what} link`, async ({ place }) => {
+  scene(`reset --yes by root writes nothing through a ${what} link`, async ({ place }) => {
     const target = join(place, 'target');
     writeFileSync(target, 'root:x:0:0', { mode: 0o600 });
     const state = join(place, 'ids');

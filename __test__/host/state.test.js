@@ -867,7 +867,7 @@ onMachine(
   { skip: gate },
 );
 
-test('reset refuses what it cannot do, and slots with living holders', { skip: gate }, async () => {
+test('reset refuses what it cannot do, and slots with living holders', async () => {
   const url = pathToFileURL(directory).href;
   const slot = ['--datacenter-id', '1', '--worker-id', '3'];
   recorded().nextId();
