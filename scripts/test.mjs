@@ -26,7 +26,29 @@ const FILE_TIMEOUT_MS = 15 * 60_000;
 const FOLDERS = ['lease', 'host', 'app', 'orm', 'package', 'cli', 'core'];
 
 /** What a change rarely breaks: parts of paths. Single tests have `skip: gate`. */
-const LEFT_TO_GATE = ['package/', 'cli/sql'];
+const LEFT_TO_GATE = [
+  'cli/sql',
+  // Packages, releases and commands as users have them.
+  'package/addon.test.js',
+  'package/arm.test.js',
+  'package/bundlers.test.js',
+  'package/checks.test.js',
+  'package/installation.test.js',
+  'package/origin.test.js',
+  'package/package.test.js',
+  'package/progress.test.js',
+  'package/test-command.test.js',
+  'package/tools.test.js',
+  'package/ts-jest.test.js',
+  'package/workflows.test.js',
+  // Other packages' IDs.
+  'package/backfill-nodes.test.js',
+  'package/comparison.test.js',
+  'package/node-class.test.js',
+  // A browser's.
+  'package/playground-access.test.js',
+  'package/playground-clock.test.js',
+];
 
 /** By the flag of prepare.mjs that installs packages: the folders whose storms need them. */
 const STORMS_NEED = {
@@ -43,19 +65,26 @@ const isStorms = TESTS === 'storms';
 const isQuick = TESTS === undefined && chosen.length === 0;
 const isAsReleased = TESTS !== undefined;
 if (isQuick) process.env.TESTS = 'quick';
+// Later: it reads TESTS.
+const { gate } = (await import('../__test__/support/amount.js')).default;
 const started = performance.now();
 
-function log(text) {
-  console.log(`[${Math.round((performance.now() - started) / 1000)} s] ${text}`);
+const text = (seconds) => `${seconds.toFixed(0)} s`;
+const since = (time) => (performance.now() - time) / 1000;
+
+/** How long each part took, in s. */
+const parts = [];
+
+/** Runs a part of the tests, and notes its time. */
+async function timed(part, work) {
+  const began = performance.now();
+  const result = await work();
+  parts.push([part, since(began)]);
+  return result;
 }
 
-/** Runs a command to its end, and ends this process if it fails. */
-async function run(command, ...args) {
-  const child = spawn(command, args, { stdio: 'inherit' });
-  const [code] = await once(child, 'close');
-  if (code === 0) return;
-  console.error(`${command} ${args.slice(0, 3).join(' ')} ... failed`);
-  process.exit(1);
+function log(what) {
+  console.log(`[${text(since(started))}] ${what}`);
 }
 
 /** Builds what the tests take. Answers the core's executables. */
@@ -68,7 +97,6 @@ async function build() {
     prepare(flags, { isAsReleased }),
     buildTests({ addon: !isAsReleased, core: chosen.length === 0 }),
   ]);
-  log('built');
   return executables;
 }
 
@@ -81,7 +109,6 @@ function testFiles() {
   const files = FOLDERS.flatMap((folder) =>
     readdirSync(`__test__/${folder}`).map((name) => join('__test__', folder, name)),
   ).filter((path) => path.endsWith('.test.js'));
-  if (isQuick) return files.filter((path) => !LEFT_TO_GATE.some((part) => path.includes(part)));
   if (chosen.length === 0) return files;
   const wrong = chosen.find((part) => !files.some((path) => path.includes(part)));
   if (wrong !== undefined) {
@@ -91,43 +118,75 @@ function testFiles() {
   return files.filter((path) => chosen.some((part) => path.includes(part)));
 }
 
-/** Runs the core's tests. Answers which of their executables failed. */
+/** Runs a command to its end. Answers its code or signal, and what it printed. */
+async function run(command, args) {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (printed) => {
+      output += printed;
+    });
+  }
+  const [code, signal] = await once(child, 'close');
+  return { code: code ?? signal, output };
+}
+
+/** Runs the core's tests. Answers the names of those that failed. */
 async function testCore(executables) {
   const failed = [];
   for (const executable of executables) {
-    const child = spawn(executable, ['--quiet'], { stdio: ['ignore', 'pipe', 'pipe'] });
-    let output = '';
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', (text) => {
-        output += text;
-      });
-    }
-    const [code] = await once(child, 'close');
+    const { code, output } = await run(executable, ['--quiet']);
     if (code === 0) continue;
     console.error(output);
-    failed.push(executable);
+    const names = output
+      .split('\nfailures:\n')
+      .at(-1)
+      .match(/(?<=^ {4})\S+$/gm);
+    failed.push(...(names ?? [`${executable}: ${code}`]).map((name) => `the core > ${name}`));
   }
-  if (executables.length > 0) log(`the core ${failed.length === 0 ? 'passed' : 'failed'}`);
+  log(`the core ${failed.length === 0 ? 'passed' : 'failed'}`);
   return failed;
+}
+
+/** Checks the types. Answers whether they failed, as a list. */
+async function testTypes() {
+  const tsc = 'node_modules/typescript/bin/tsc';
+  const { code, output } = await run(process.execPath, [tsc, '--project', 'tsconfig.json']);
+  if (code === 0) return [];
+  console.error(output);
+  return ['the types'];
 }
 
 /** How long each file took, in s. */
 const durations = new Map();
 
-/** Shows where the time went: each folder's, with all of its files added up, and the slowest files. */
-function showSlowest() {
+/** Shows where the time went: each part's, each folder's with all of its files added up, and the slowest files'. */
+function showTimes() {
   const folders = new Map();
   for (const [file, seconds] of durations) {
     const [, folder] = file.split(sep);
     folders.set(folder, (folders.get(folder) ?? 0) + seconds);
   }
-  const show = (entries) =>
-    entries.map(([name, seconds]) => `${name} ${seconds.toFixed(0)} s`).join(', ');
   const slowest = [...durations].sort(([, one], [, other]) => other - one).slice(0, 10);
-  console.log(`files of each folder, added up: ${show([...folders])}`);
-  console.log(
-    `the slowest files: ${show(slowest.map(([file, time]) => [relative('__test__', file), time]))}`,
-  );
+  for (const [what, entries] of [
+    ['time of each part', parts],
+    ['files of each folder, added up', [...folders]],
+    ['the slowest files', slowest.map(([file, time]) => [relative('__test__', file), time])],
+  ]) {
+    console.log(`${what}: ${entries.map(([name, time]) => `${name} ${text(time)}`).join(', ')}`);
+  }
+}
+
+/** Shows what only the gate runs: how many files of each folder, and how many single tests. */
+function showLeft() {
+  const folders = new Map();
+  for (const [, folder] of leftFiles.map((path) => path.split(sep))) {
+    folders.set(folder, (folders.get(folder) ?? 0) + 1);
+  }
+  const counted = (count, noun) => `${count} ${noun}${count === 1 ? '' : 's'}`;
+  const left = [...folders].map(([folder, count]) => `${counted(count, 'file')} of ${folder}`);
+  if (leftTests > 0) left.push(counted(leftTests, 'test'));
+  if (left.length > 0) console.log(`left to the gate (.ci/run): ${left.join(', ')}`);
 }
 
 /** Answers the names of those tests of these files that failed. */
@@ -168,6 +227,8 @@ async function testAddon(files, concurrency) {
   for (const file of failedFiles) {
     console.error(`\n${relative('.', file)} printed:\n${outputs.get(file) ?? 'nothing'}`);
   }
+  leftTests += reasons.get(gate) ?? 0;
+  reasons.delete(gate);
   for (const [reason, count] of reasons) console.log(`skipped, ${count}: ${reason}`);
   log(
     Object.entries(counts)
@@ -190,30 +251,36 @@ function pages() {
 function leftPages(before) {
   const left = pages().filter((name) => !before.includes(name));
   if (left.length === 0) return [];
-  const text = `new pages in ${PAGES}, which a test or an application of yours has made: ${left.join(', ')}`;
-  if (TESTS !== undefined) return [text];
-  console.error(text);
+  const said = `new pages in ${PAGES}, which a test or an application of yours has made: ${left.join(', ')}`;
+  if (TESTS !== undefined) return [said];
+  console.error(said);
   return [];
 }
 
-const files = testFiles();
-const core = testCore(await build());
+const all = testFiles();
+const isLeft = (path) => isQuick && LEFT_TO_GATE.some((part) => path.includes(part));
+const leftFiles = all.filter(isLeft);
+let leftTests = 0;
+const files = all.filter((path) => !isLeft(path));
+const executables = await timed('installing and building', build);
+log('built');
 const isHeavy = (file) => isStorms && HEAVY.test(file);
 const heavy = files.filter(isHeavy);
 const light = files.filter((file) => !isHeavy(file));
-const failed = [];
 const before = pages();
-if (light.length > 0) failed.push(...(await testAddon(light, CONCURRENCY)));
-if (heavy.length > 0) failed.push(...(await testAddon(heavy, HEAVY_CONCURRENCY)));
-failed.push(...(await core));
-showSlowest();
-failed.push(...leftPages(before));
+const failed = await Promise.all([
+  executables.length === 0 ? [] : timed('the core', () => testCore(executables)),
+  timed('the addon', async () => [
+    ...(light.length > 0 ? await testAddon(light, CONCURRENCY) : []),
+    ...(heavy.length > 0 ? await testAddon(heavy, HEAVY_CONCURRENCY) : []),
+  ]),
+]);
+if (!isStorms) failed.push(await timed('the types', testTypes));
+failed.push(leftPages(before));
+showTimes();
+showLeft();
 // Last, where it is seen.
-if (failed.length > 0) {
-  console.error(`failed:\n${failed.join('\n')}`);
+if (failed.flat().length > 0) {
+  console.error(`failed:\n${failed.flat().join('\n')}`);
   process.exit(1);
-}
-if (!isStorms) {
-  await run(process.execPath, 'node_modules/typescript/bin/tsc', '--project', 'tsconfig.json');
-  log('types ok');
 }

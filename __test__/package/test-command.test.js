@@ -1,0 +1,190 @@
+'use strict';
+// What `npm test` says, in a tree with few tests, built by a cargo that compiles nothing.
+
+const assert = require('node:assert/strict');
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } = require('node:fs');
+const { join } = require('node:path');
+const { before, describe, test } = require('node:test');
+
+const { createDirectory } = require('../support/own-directory.js');
+const { until } = require('../support/support.js');
+const { Terminal, missingTerminal } = require('../support/terminal.js');
+
+const ROOT = join(__dirname, '../..');
+
+/** Notes that it runs, and its child, and waits for its end. */
+const WAITS = `#!/usr/bin/env node
+  const child = require('node:child_process').spawn('sleep', ['1000']);
+  require('node:fs').appendFileSync('pids', process.pid + ' ' + child.pid + ' ');
+  setInterval(() => {}, 1000);`;
+
+/** As libtest prints it with --quiet. */
+const FAILS = `#!/usr/bin/env node
+  console.log('\\nrunning 2 tests\\n.F\\nfailures:\\n\\n---- ring::it_is_full stdout ----');
+  console.log("thread 'ring::it_is_full' panicked at src/ring.rs:7:5:\\n  left: 1\\n right: 2");
+  console.log('\\nfailures:\\n    ring::it_is_full\\n\\ntest result: FAILED. 1 passed; 1 failed');
+  process.exitCode = 101;`;
+
+const ERROR = `error[E0308]: mismatched types
+ --> src/lib.rs:3:5
+  |
+3 |     1
+  |     ^ expected \`bool\`, found integer`;
+
+/** What cargo does by CARGO: writes the addon and an executable with the core's tests, fails or waits. */
+const CARGO_OF = {
+  builds: (core) => `
+    const { mkdirSync, writeFileSync } = require('node:fs');
+    mkdirSync('target/debug', { recursive: true });
+    writeFileSync('target/debug/libsnowdrift.so', '');
+    writeFileSync('target/debug/core', ${JSON.stringify(core)}, { mode: 0o755 });
+    console.log(JSON.stringify({ reason: 'compiler-artifact', profile: { test: true }, executable: 'target/debug/core' }));`,
+  fails: () => `
+    console.log(JSON.stringify({ reason: 'compiler-artifact' }));
+    console.error(${JSON.stringify(ERROR)});
+    console.log(JSON.stringify({ reason: 'build-finished', success: false }));
+    process.exitCode = 101;`,
+};
+
+const OK = '#!/usr/bin/env node\n';
+const TEST = `
+  const { test } = require('node:test');
+  const { gate, storm } = require('../support/amount.js');
+  test('runs', () => {});
+  test('is left', { skip: gate }, () => {});
+  test('is a storm', { skip: storm }, () => {});`;
+
+describe('npm test', {
+  skip: process.platform !== 'linux' && 'a cargo of JavaScript, and its addon, are for Linux',
+}, () => {
+  let tree;
+  const write = (path, text, mode = 0o644) => {
+    mkdirSync(join(tree, path, '..'), { recursive: true });
+    writeFileSync(join(tree, path), text, { mode });
+  };
+  /** @param text what cargo does when it builds */
+  const setCargo = (text, version = '1.999.0') =>
+    write(
+      'bin/cargo',
+      `#!/usr/bin/env node
+      if (process.argv[2] === '--version') console.log('cargo ${version} (0 2026-01-01)');
+      else { ${text} }`,
+      0o755,
+    );
+
+  before(() => {
+    tree = createDirectory();
+    for (const path of ['scripts', 'js', 'package.json', 'Cargo.toml']) {
+      const filter = (from) => !from.endsWith('.node');
+      cpSync(join(ROOT, path), join(tree, path), { recursive: true, filter });
+    }
+    write('package-lock.json', '{}');
+    write('node_modules/.package-lock.json', '{}');
+    write('node_modules/typescript/bin/tsc', '');
+    write('zookeeper/index.js', '');
+    const amount = readFileSync(join(ROOT, '__test__/support/amount.js'));
+    write('__test__/support/amount.js', amount);
+    for (const folder of ['lease', 'host', 'app', 'orm', 'cli']) {
+      mkdirSync(join(tree, '__test__', folder));
+    }
+    write('__test__/core/few.test.js', TEST);
+    write('__test__/package/addon.test.js', "throw new Error('left to the gate');");
+  });
+
+  const environment = () => ({
+    ...process.env,
+    ...{ TESTS: undefined, TESTS_TIMES: undefined, CARGO_TARGET_DIR: undefined },
+    // This is no test of a test.
+    NODE_TEST_CONTEXT: undefined,
+    PATH: `${join(tree, 'bin')}:${process.env.PATH}`,
+  });
+  const command = () => [process.execPath, join(tree, 'scripts/test.mjs')];
+
+  async function run(env = environment()) {
+    const [program, ...args] = command();
+    const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const printed = { stdout: '', stderr: '' };
+    for (const name of Object.keys(printed)) {
+      child[name].setEncoding('utf8').on('data', (text) => {
+        printed[name] += text;
+      });
+    }
+    const [code] = await once(child, 'close');
+    return { code, ...printed };
+  }
+
+  test('says what to install where there is no cargo, or an old one', async () => {
+    const needed = /^Building snowdrift needs Rust 1\.\d+ or later/;
+    const remedy =
+      /\nInstall it with rustup \(see rust-lang\.org\/tools\/install\), open a new shell, try again\.\n$/;
+    const none = await run({ ...environment(), PATH: join(tree, 'js') });
+    setCargo('', '1.50.0');
+    for (const [{ code, stdout, stderr }, why] of [
+      [none, ', and there is no working `cargo` on the PATH.\n'],
+      [await run(), '; `cargo --version` says cargo 1.50.0 (0 2026-01-01).\n'],
+    ]) {
+      assert.deepEqual([code, stdout], [1, '']);
+      assert.match(stderr, needed);
+      assert.match(stderr, remedy);
+      assert.ok(stderr.includes(why), stderr);
+    }
+  });
+
+  test('shows what rustc says in full, and no message for programs', async () => {
+    setCargo(CARGO_OF.fails());
+    const { code, stderr } = await run();
+    assert.equal(code, 1);
+    assert.equal(stderr.trim(), `${ERROR}\n\ncargo build, tests failed (101), see above.`);
+  });
+
+  test('names a test of the core that fails, and shows its panic', async () => {
+    setCargo(CARGO_OF.builds(FAILS));
+    const { code, stdout, stderr } = await run();
+    assert.equal(code, 1);
+    assert.match(stderr, /panicked at src\/ring\.rs:7:5:\n {2}left: 1\n right: 2\n/);
+    assert.match(stderr, /\nfailed:\nthe core > ring::it_is_full\n$/);
+    // The rest is tried nevertheless.
+    assert.match(stdout, /1 passed, 2 skipped, 0 failed/);
+  });
+
+  test('shows its times, and in one line what it leaves to the gate', async () => {
+    setCargo(CARGO_OF.builds(OK));
+    const { code, stdout, stderr } = await run();
+    assert.deepEqual([code, stderr], [0, '']);
+    const lines = stdout.trim().split('\n');
+    const at = lines.findIndex((line) => line.endsWith('0 failed'));
+    assert.deepEqual(
+      lines.slice(at).map((line) => line.replace(/\d+ s\b/g, 'N s')),
+      [
+        '[N s] 1 passed, 2 skipped, 0 failed',
+        'time of each part: installing and building N s, the core N s, the addon N s, the types N s',
+        'files of each folder, added up: core N s',
+        'the slowest files: core/few.test.js N s',
+        'left to the gate (.ci/run): 1 file of package, 1 test',
+      ],
+    );
+    assert.equal(stdout.match(/gate/g).length, 1);
+  });
+
+  /** Interrupts the command in a terminal when so many processes run, which all end. */
+  async function interrupt(t, count) {
+    writeFileSync(join(tree, 'pids'), '');
+    const pids = () => readFileSync(join(tree, 'pids'), 'utf8').split(' ').slice(0, -1);
+    const terminal = new Terminal(command(), { env: environment() });
+    t.after(() => terminal.kill());
+    await until(() => pids().length === count);
+    terminal.interrupt();
+    assert.notEqual(await terminal.ended, 0);
+    await until(() => pids().every((pid) => !existsSync(`/proc/${pid}`)));
+  }
+
+  test('ends all that it has started, by Ctrl-C', { skip: missingTerminal() }, async (t) => {
+    setCargo(WAITS.replace(/^#.*\n/, ''));
+    await interrupt(t, 2);
+    setCargo(CARGO_OF.builds(WAITS));
+    write('__test__/core/waits.test.js', WAITS);
+    await interrupt(t, 4);
+  });
+});
