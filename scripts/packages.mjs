@@ -10,9 +10,10 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
@@ -105,7 +106,7 @@ export function obstacles(tag) {
  * @param repository its URL, as people open it. Without one, the packages name none, and pages keep their links
  * @returns the packages, in the order in which to publish them, and the addons that are missing
  */
-export async function assemble(addonsIn, out, repository) {
+export function assemble(addonsIn, out, repository) {
   rmSync(out, { recursive: true, force: true });
   const packages = [];
   const missing = [];
@@ -128,7 +129,7 @@ export async function assemble(addonsIn, out, repository) {
   }
   // Last, since they depend on the others.
   for (const name of Object.keys(MAINS)) {
-    await assembleMain(name, join(out, name), repository);
+    assembleMain(name, join(out, name), repository);
     packages.push(name);
   }
   for (const name of packages) cpSync(join(ROOT, 'LICENSE'), join(out, name, 'LICENSE'));
@@ -196,11 +197,21 @@ export async function pack(out, to) {
   return packed;
 }
 
-/** Copies the files that npm would pack, but for addons; the manifest names the platforms' packages. */
-async function assembleMain(name, folder, repository) {
+/** The paths of the files that npm would pack of a main package's folder, but for addons. */
+function filesOf(source) {
+  const { files } = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8'));
+  return [...files, 'package.json', 'README.md', 'LICENSE']
+    .map((name) => join(source, name))
+    .filter((path) => existsSync(path))
+    .flatMap((path) => (statSync(path).isDirectory() ? filesBelow(path) : [path]))
+    .map((path) => relative(source, path).replaceAll('\\', '/'))
+    .filter((path) => !path.endsWith('.node'));
+}
+
+/** Copies the files; the manifest names the platforms' packages. */
+function assembleMain(name, folder, repository) {
   const source = join(ROOT, MAINS[name]);
-  const [{ files }] = JSON.parse(await npm(['pack', source, '--dry-run', '--json']));
-  const paths = files.map(({ path }) => path).filter((path) => !path.endsWith('.node'));
+  const paths = filesOf(source);
   for (const path of paths) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     cpSync(join(source, path), join(folder, path));

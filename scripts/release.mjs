@@ -59,7 +59,7 @@ if (asked.sums === undefined) {
   refuse(sumObstacles('artifacts', ADDONS, sums), true);
   for (const [addon, sum] of sums) console.log(`${sum}  ${addon}`);
 }
-const { packages, missing } = await assemble('artifacts', PACKAGES, repository);
+const { packages, missing } = assemble('artifacts', PACKAGES, repository);
 addSboms(PACKAGES);
 absent.push(...missing.map((addon) => `there is no ${addon}`));
 const found = await npm(['--version']);

@@ -15,12 +15,13 @@ const {
   writeFileSync,
 } = require('node:fs');
 const { tmpdir } = require('node:os');
-const { join } = require('node:path');
+const { join, relative } = require('node:path');
 const { before, after, test } = require('node:test');
 
 const { parse } = require('yaml');
 
 require('../support/own-directory.js');
+const { gate } = require('../support/amount.js');
 const { TARGETS, packageOf } = require('../../js/addon.js');
 
 const ROOT = join(__dirname, '../..');
@@ -240,7 +241,9 @@ test('addons that are not what their jobs have built are refused, and so are oth
   assert.equal(wrong('').length, ADDONS.length);
 });
 
-test('a release with a changed addon packs nothing, not even as a try', async () => {
+test('a release with a changed addon packs nothing, not even as a try', {
+  skip: gate,
+}, async () => {
   const { from, text } = await builtAddons();
   const folder = join(directory, 'release');
   // Without its Git, and without what was built.
@@ -286,7 +289,7 @@ test('each job that builds addons puts their sums out, and what packs and publis
 
 test('packages put together for no repository name none, and keep their links', async () => {
   const out = join(directory, 'anywhere');
-  const { packages: made } = await packages.assemble(directory, out);
+  const { packages: made } = packages.assemble(directory, out);
   for (const name of made) {
     const { homepage, bugs, repository } = JSON.parse(
       readFileSync(join(out, name, 'package.json')),
@@ -306,7 +309,7 @@ test('a release packs the folders with their addons', async () => {
   for (const name of NAMES) {
     for (const target of present) writeFileSync(join(directory, `${name}.${target}.node`), target);
   }
-  const { packages: made, missing } = await packages.assemble(directory, out);
+  const { packages: made, missing } = packages.assemble(directory, out);
   assert.equal(missing.length, NAMES.length * (TARGETS.length - present.length));
   const platforms = PLATFORMS.filter(({ target }) => present.includes(target));
   // A package is published after those that it depends on.
@@ -335,6 +338,22 @@ test('a release packs the folders with their addons', async () => {
   assert.ok(readdirSync(join(out, 'snowdrift')).includes('CHANGELOG.md'));
 });
 
+test('a release has the files that npm packs of this clone', { skip: gate }, async () => {
+  const out = join(directory, 'as-npm');
+  packages.assemble(join(directory, 'none'), out);
+  for (const [name, source] of [
+    ['snowdrift', '.'],
+    ['snowdrift-zookeeper', './zookeeper'],
+  ]) {
+    const [{ files }] = JSON.parse(await packages.npm(['pack', source, '--dry-run', '--json']));
+    const packed = files.map(({ path }) => path).filter((path) => !path.endsWith('.node'));
+    const made = readdirSync(join(out, name), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => relative(join(out, name), join(entry.parentPath ?? entry.path, entry.name)));
+    assert.deepEqual(made.sort(), [...new Set([...packed, 'LICENSE'])].sort(), name);
+  }
+});
+
 /** What a release packs, put together under this umask. */
 async function packedUnder(umask) {
   const from = mkdtempSync(join(directory, 'addons-'));
@@ -342,7 +361,7 @@ async function packedUnder(umask) {
   const before = process.umask(umask);
   try {
     const out = join(from, 'packages');
-    await packages.assemble(from, out, 'https://github.com/someone/snowdrift');
+    packages.assemble(from, out, 'https://github.com/someone/snowdrift');
     packages.addSboms(out);
     await packages.pack(out, join(from, 'packed'));
     return join(from, 'packed');
@@ -351,8 +370,11 @@ async function packedUnder(umask) {
   }
 }
 
+const noCargo =
+  spawnSync('cargo', ['--version']).status !== 0 && 'there is no cargo to list the crates';
+
 test('packages packed twice have equal bytes, and checksums', {
-  skip: spawnSync('cargo', ['--version']).status !== 0 && 'there is no cargo to list the crates',
+  skip: gate ?? noCargo,
 }, async () => {
   const [first, second] = [await packedUnder(0o022), await packedUnder(0o077)];
   const names = readdirSync(first).sort();
@@ -384,7 +406,7 @@ test('packages packed twice have equal bytes, and checksums', {
 });
 
 test('a bill of materials has each crate of the lock file that is linked, and no other', {
-  skip: spawnSync('cargo', ['--version']).status !== 0 && 'there is no cargo to list the crates',
+  skip: gate ?? noCargo,
 }, async () => {
   const { sbomOf } = await import('../../scripts/sbom.mjs');
   const platforms = TARGETS.map((target) => packageOf('snowdrift', target));

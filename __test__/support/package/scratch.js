@@ -42,7 +42,7 @@ class Scratch {
       if (built !== undefined) cpSync(join(ROOT, folder, built), join(addons, built));
     }
     const out = join(this.directory, 'npm');
-    const { packages } = await assemble(addons, out);
+    const { packages } = assemble(addons, out);
     return await publish(out, packages, this.#registry.url, [], this.env);
   }
 
