@@ -8,28 +8,33 @@ const { test } = require('node:test');
 
 const ADDON = join(__dirname, '../../js/addon.js');
 
-/** What the loader finds on a Linux machine that calls itself so. */
-function targetOn(machine) {
+/** What the loader finds on Linux machines that call themselves so. */
+function targetsOn(...machines) {
   const script = `
     Object.defineProperty(process, 'platform', { value: 'linux' });
     Object.defineProperty(process, 'arch', { value: 'arm' });
-    require('node:os').machine = ${machine && `() => '${machine}'`};
-    const { loadAddon, targetHere } = require(${JSON.stringify(ADDON)});
-    let said;
-    try { loadAddon('snowdrift', '/nowhere', () => {}); } catch ({ code, message }) { said = code + ' ' + message; }
-    console.log(JSON.stringify([targetHere() ?? null, said]));
+    const os = require('node:os');
+    const found = ${JSON.stringify(machines)}.map((machine) => {
+      os.machine = machine === null ? undefined : () => machine;
+      delete require.cache[${JSON.stringify(ADDON)}];
+      const { loadAddon, targetHere } = require(${JSON.stringify(ADDON)});
+      try { loadAddon('snowdrift', '/nowhere', () => {}); }
+      catch ({ code, message }) { return [targetHere() ?? null, code + ' ' + message]; }
+    });
+    console.log(JSON.stringify(found));
   `;
   return JSON.parse(execFileSync(process.execPath, ['-e', script], { encoding: 'utf8' }));
 }
 
 test('ARMv7, and ARMv8 with a 32-bit Node, load the addon of ARMv7', () => {
-  for (const machine of ['armv7l', 'armv8l', 'aarch64', undefined]) {
-    assert.match(targetOn(machine)[0], /^linux-arm-(gnu|musl)$/, machine);
+  const machines = ['armv7l', 'armv8l', 'aarch64', null];
+  for (const [at, [target]] of targetsOn(...machines).entries()) {
+    assert.match(target, /^linux-arm-(gnu|musl)$/, machines[at]);
   }
 });
 
 test('ARMv6 is refused by name', () => {
-  const [target, said] = targetOn('armv6l');
+  const [[target, said]] = targetsOn('armv6l');
   assert.equal(target, null);
   assert.match(
     said,

@@ -2,11 +2,12 @@
 // What users read where the client of a store, or TypeORM, cannot be loaded. The package is the one that `npm pack` makes.
 
 const assert = require('node:assert/strict');
-const { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
+const { readFileSync, readdirSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
 require('../support/own-directory.js');
+const { gate } = require('../support/amount.js');
 const { Packed, runIn } = require('../support/package/tarball.js');
 
 const ROOT = join(__dirname, '../..');
@@ -23,52 +24,73 @@ test('nothing is loaded by import(), which fails in the contexts of jest', () =>
   );
 });
 
-describe('a package that snowdrift needs and the application installs', () => {
+const lease = (url) => `require('snowdrift').SnowFlake.lease('${url}', { datacenterId: 1 })`;
+const NEEDED = [
+  ['pg', 'a lease from postgres://', lease('postgres://app:geheim@127.0.0.1:1/app')],
+  ['mysql2', 'a lease from mysql://', lease('mysql://app:geheim@127.0.0.1:1/app')],
+  ['ioredis', 'a lease from rediss://', lease('rediss://app:geheim@127.0.0.1:1')],
+  ['snowdrift-zookeeper', 'a lease from ZooKeeper', lease('zookeeper://app:geheim@127.0.0.1:1')],
+  ['typeorm', 'snowdrift/typeorm', "require('snowdrift/typeorm')"],
+];
+
+/** The code of a package that fails while it is loaded. */
+const CODES = {
+  failing:
+    "throw Object.assign(new TypeError('no entry'), { code: 'E_OWN', password: 'verborgen' });",
+  throwsNull: 'throw null;',
+  lacksOwn: "require('its-own-package');",
+};
+
+/** By package: the error without it, and with each of these in its place. */
+const SCRIPT = `
+  const { mkdirSync, rmSync, writeFileSync } = require('node:fs');
+  const calls = { ${NEEDED.map(([name, , call]) => `'${name}': async () => { await ${call}; }`)} };
+  async function failureOf(call) {
+    try {
+      await call();
+    } catch ({ name, code, message, cause }) {
+      const shown = { ...cause, text: String(cause), stack: cause?.stack };
+      return { name, code, message, cause: shown };
+    }
+  }
+  (async () => {
+    const failures = {};
+    for (const [name, call] of Object.entries(calls)) {
+      failures[name] = { missing: await failureOf(call) };
+      const folder = 'node_modules/' + name;
+      for (const [how, code] of Object.entries(${JSON.stringify(CODES)})) {
+        mkdirSync(folder);
+        writeFileSync(folder + '/index.js', code);
+        failures[name][how] = await failureOf(call);
+        rmSync(folder, { recursive: true });
+      }
+    }
+    console.log(JSON.stringify(failures));
+  })();`;
+
+describe('a package that snowdrift needs and the application installs', { skip: gate }, () => {
   let packed;
-  let project;
+  let failures;
   before(() => {
     packed = new Packed('.');
-    project = packed.project();
+    const project = packed.project();
+    writeFileSync(join(project, 'app.js'), SCRIPT);
+    const { stdout, stderr } = runIn(project, ['app.js']);
+    assert.notEqual(stdout, '', stderr);
+    assert.doesNotMatch(stdout + stderr, /geheim|verborgen/);
+    failures = JSON.parse(stdout);
   });
   after(() => packed.remove());
 
-  const lease = (url) => `require('snowdrift').SnowFlake.lease('${url}', { datacenterId: 1 })`;
-  const NEEDED = [
-    ['pg', 'a lease from postgres://', lease('postgres://app:geheim@127.0.0.1:1/app')],
-    ['mysql2', 'a lease from mysql://', lease('mysql://app:geheim@127.0.0.1:1/app')],
-    ['ioredis', 'a lease from rediss://', lease('rediss://app:geheim@127.0.0.1:1')],
-    ['snowdrift-zookeeper', 'a lease from ZooKeeper', lease('zookeeper://app:geheim@127.0.0.1:1')],
-    ['typeorm', 'snowdrift/typeorm', "require('snowdrift/typeorm')"],
-  ];
-
-  /** The error of a call, with an installed package that is this code. */
-  function failureOf(call, name, code) {
-    const folder = join(project, 'node_modules', name);
-    if (code !== undefined) {
-      mkdirSync(folder);
-      writeFileSync(join(folder, 'index.js'), code);
-    }
-    const script = `(async () => { await ${call}; })().catch(({ name, code, message, cause }) =>
-      console.log(JSON.stringify({ name, code, message, cause: { ...cause, text: String(cause), stack: cause?.stack } })));`;
-    writeFileSync(join(project, 'app.js'), script);
-    const { stdout, stderr } = runIn(project, ['app.js']);
-    rmSync(folder, { recursive: true, force: true });
-    assert.notEqual(stdout, '', stderr);
-    assert.doesNotMatch(stdout + stderr, /geheim|verborgen/);
-    return JSON.parse(stdout);
-  }
-
-  for (const [name, what, call] of NEEDED) {
+  for (const [name, what] of NEEDED) {
     test(`${name} is not installed: which, and for what`, () => {
-      const { message, ...failure } = failureOf(call, name);
+      const { message, ...failure } = failures[name].missing;
       assert.deepEqual([failure.name, failure.code], ['SnowFlakeError', 'ERR_SNOWFLAKE_CONFIG']);
       assert.equal(message, `${what} needs the package '${name}': npm install ${name}`);
     });
 
     test(`${name} fails while it is loaded: which, for what, and why, without a secret`, () => {
-      const code =
-        "throw Object.assign(new TypeError('no entry'), { code: 'E_OWN', password: 'verborgen' });";
-      const { message, cause, ...failure } = failureOf(call, name, code);
+      const { message, cause, ...failure } = failures[name].failing;
       assert.deepEqual([failure.name, failure.code], ['SnowFlakeError', 'ERR_SNOWFLAKE_CONFIG']);
       assert.equal(
         message,
@@ -79,7 +101,7 @@ describe('a package that snowdrift needs and the application installs', () => {
     });
 
     test(`${name} throws null while it is loaded: which, and for what`, () => {
-      const { message } = failureOf(call, name, 'throw null;');
+      const { message } = failures[name].throwsNull;
       assert.ok(
         message.startsWith(`cannot load the package '${name}', which ${what} needs: null. `),
         message,
@@ -87,7 +109,7 @@ describe('a package that snowdrift needs and the application installs', () => {
     });
 
     test(`${name} lacks a package of its own: which one`, () => {
-      const { message } = failureOf(call, name, "require('its-own-package');");
+      const { message } = failures[name].lacksOwn;
       assert.ok(
         message.startsWith(`cannot load the package '${name}', which ${what} needs: `),
         message,

@@ -23,19 +23,13 @@ const TOOLS = ['esbuild@0.28.2', 'workerd@1.20261117.1'];
 
 /** Where the package is installed without an addon. */
 let project;
-/** The lines of id-probe.mjs in this process. core/id.test.js compares these functions with Rust. */
-let expected;
-
-before(async () => {
+before(() => {
   project = mkdtempSync(join(tmpdir(), 'snowdrift-id-'));
   const installed = join(project, 'node_modules/snowdrift');
   mkdirSync(installed, { recursive: true });
   cpSync(join(ROOT, 'package.json'), join(installed, 'package.json'));
   const isNoAddon = (path) => !path.endsWith('.node');
   cpSync(join(ROOT, 'js'), join(installed, 'js'), { recursive: true, filter: isNoAddon });
-  cpSync(join(ROOT, '__test__/support/id-probe.mjs'), join(project, 'id-probe.mjs'));
-  const { probe } = await import('../support/id-probe.mjs');
-  expected = probe(id);
 });
 after(() => rmSync(project, { recursive: true, force: true, maxRetries: 3 }));
 
@@ -63,6 +57,8 @@ describe('where there is no Node', { skip: storm, concurrency: 1 }, () => {
   const scratch = new Scratch();
   let tools;
   let bundle;
+  /** The lines of id-probe.mjs in this process. core/id.test.js compares these functions with Rust. */
+  let expected;
 
   /** Bundles a script for browsers. */
   function bundled(file, text, ...flags) {
@@ -73,6 +69,9 @@ describe('where there is no Node', { skip: storm, concurrency: 1 }, () => {
   }
 
   before(async () => {
+    cpSync(join(ROOT, '__test__/support/id-probe.mjs'), join(project, 'id-probe.mjs'));
+    const { probe } = await import('../support/id-probe.mjs');
+    expected = probe(id);
     tools = await scratch.tools('id', TOOLS);
     bundle = bundled(
       'probe.js',

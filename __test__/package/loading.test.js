@@ -7,6 +7,7 @@ const { chmodSync, cpSync, mkdirSync, readFileSync, readdirSync, rmSync } = requ
 const { join } = require('node:path');
 const { test } = require('node:test');
 
+const { gate } = require('../support/amount.js');
 const { createReachable, noOtherUser } = require('../support/other-users.js');
 const { createDirectory } = require('../support/own-directory.js');
 const { runScript } = require('../support/support.js');
@@ -174,7 +175,7 @@ test(
 );
 
 test('a process works on as a user who cannot read the package', {
-  skip: noOtherUser(),
+  skip: gate ?? noOtherUser(),
 }, async () => {
   const ended = await assertWorks(() => ({ USER_ID: NOBODY }));
   const names = ['lease of a client that cannot be read', 'thread that cannot be read'];

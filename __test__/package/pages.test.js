@@ -9,7 +9,7 @@ const { dirname, join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
 require('../support/own-directory.js');
-const { storm } = require('../support/amount.js');
+const { gate, storm } = require('../support/amount.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { missingOrm } = require('../support/orms.js');
 const { missingRunner } = require('../support/runners/project.js');
@@ -24,6 +24,7 @@ const {
   runShell,
   runSql,
   runTests,
+  syntaxErrors,
 } = require('../support/page.js');
 const { KEY, toBase64, withOwnKey } = require('../support/public-ids.js');
 
@@ -78,6 +79,7 @@ const environment = {
 };
 
 before(async () => {
+  if (gate) return;
   for (const [name, engine] of Object.entries(URLS)) {
     if (missing(engine)) continue;
     // A worker of autovacuum may hold a table for longer than a statement of a page waits for it.
@@ -112,6 +114,23 @@ test('each page with blocks is run here, or by the test that ELSEWHERE names', (
     assert.ok(blocksOf(page).length > 0, `${page} has no blocks`);
     assert.ok(readFileSync(join(__dirname, '..', file), 'utf8').includes(`'${page}'`), page);
   }
+});
+
+/** What can be read without its reader's tools. */
+const READ = ['js', 'ts', 'json', 'yaml', 'sh'];
+
+test('each block can be read, by itself', async () => {
+  const blocks = pages
+    .flatMap((page) => blocksOf(page))
+    .filter(({ language }) => READ.includes(language));
+  assert.ok(blocks.length > 100, String(blocks.length));
+  assert.deepEqual(await syntaxErrors(blocks), []);
+  const broken = [
+    ['js', "require('snowdrift'"],
+    ['ts', 'const id: = 1n;'],
+    ['sh', 'if true'],
+  ].map(([language, code], line) => ({ page: 'a', line, language, given: '', code }));
+  assert.equal((await syntaxErrors(broken)).length, broken.length);
 });
 
 test('the API page is up to date: run node scripts/api.mjs if this fails', async () => {
@@ -157,7 +176,8 @@ for (const page of pages) {
         (schema && missingOrm('prisma')) ??
         (block.language !== 'yaml' && LEASES.test(block.given + block.code + block.then)
           ? storm
-          : undefined);
+          : undefined) ??
+        gate;
       test(`line ${block.line}, ${block.language}`, { skip }, async () => {
         const env = { ...environment, ...orchestrated };
         if (needs.includes('DATABASE_URL')) {

@@ -8,6 +8,7 @@ const { join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 const { pathToFileURL } = require('node:url');
 
+const { gate } = require('../support/amount.js');
 const { Page, missingBrowser } = require('../support/chromium.js');
 const { layouts } = require('snowdrift');
 
@@ -115,7 +116,7 @@ function problems({ leastContrast, leastSize }) {
   return { count: texts.length, found };
 }
 
-describe('in Chromium', { skip: missingBrowser(), concurrency: 1 }, () => {
+describe('in Chromium', { skip: gate ?? missingBrowser(), concurrency: 1 }, () => {
   let page;
   let directory;
   before(async () => {

@@ -7,6 +7,7 @@ const { readFileSync } = require('node:fs');
 const { describe, test } = require('node:test');
 
 const vectors = require('../core/vectors.json');
+const { gate } = require('../support/amount.js');
 const { missingBrowser } = require('../support/chromium.js');
 const { json } = require('../support/cli.js');
 const { PATH, playground } = require('../support/playground.js');
@@ -22,7 +23,7 @@ test('the page is up to date: run node scripts/playground.mjs if this fails', as
   );
 });
 
-describe('in Chromium', { skip: missingBrowser(), concurrency: 1 }, () => {
+describe('in Chromium', { skip: gate ?? missingBrowser(), concurrency: 1 }, () => {
   const { click, isShown, run, set, text, texts, value } = playground();
 
   const NAMES = ['datacenterId', 'workerId', 'clockBack', 'sequence'];

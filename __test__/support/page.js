@@ -201,26 +201,33 @@ async function preparePrisma(cwd, { code, given }, { DATABASE_URL }) {
 }
 
 /**
- * Writes a block to a directory as a program; returns its name. JavaScript with `require` is CommonJS, as its
- * reader runs it; other JavaScript, and TypeScript, a module. Only `then` may await in CommonJS.
- * @param tsconfig the text of the page's tsconfig.json, if it has one
+ * A block as a program: its text, and the endings of its file and of the one that runs. JavaScript with `require` is
+ * CommonJS, as its reader runs it; other JavaScript, and TypeScript, a module. Only `then` may await in CommonJS.
  */
-async function writeProgram({ language, code, given = '', then = '' }, cwd, env, tsconfig) {
+function programOf({ language, code, given = '', then = '' }) {
   const isCommonJs = language === 'js' && /\brequire\(|module\.exports/.test(given + code);
   const after = isCommonJs && then !== '' ? `(async () => {\n${then}\n})();` : then;
-  const source = `${given}\n${code}${after}\n`;
-  const [name, program] = {
-    js: isCommonJs ? ['page.cjs', 'page.cjs'] : ['page.mjs', 'page.mjs'],
-    ts: ['page.mts', 'page.mjs'],
-  }[language];
+  const [ending, runs] = { js: isCommonJs ? ['cjs', 'cjs'] : ['mjs', 'mjs'], ts: ['mts', 'mjs'] }[
+    language
+  ];
+  return { source: `${given}\n${code}${after}\n`, ending, runs };
+}
+
+/**
+ * Writes a block to a directory as a program; returns its name.
+ * @param tsconfig the text of the page's tsconfig.json, if it has one
+ */
+async function writeProgram(block, cwd, env, tsconfig) {
+  const { source, ending, runs } = programOf(block);
+  const name = `page.${ending}`;
   writeFileSync(join(cwd, name), inPlace(source, cwd, env));
-  if (language === 'ts') {
+  if (block.language === 'ts') {
     if (tsconfig) writeFileSync(join(cwd, 'tsconfig.json'), tsconfig);
     const args = tsconfig ? [TSC] : [TSC, ...TSC_OPTIONS.split(' '), '--ignoreConfig', name];
     const { code, stdout } = await run(process.execPath, args, { cwd });
     assert.equal(code, 0, stdout);
   }
-  return program;
+  return `page.${runs}`;
 }
 
 /**
@@ -277,6 +284,46 @@ async function runTests(page, runner) {
     assert.doesNotMatch(said, /not exit/);
     const tests = files.flatMap(({ code }) => code.match(/^test\(/gm) ?? []).length;
     assert.match(said, new RegExp(`Tests:? +${tests} passed`));
+  });
+}
+
+/** What is wrong with the syntax of blocks, as texts: TypeScript and the shell read them, and run nothing. */
+function syntaxErrors(blocks) {
+  return within(async (cwd) => {
+    const where = ({ page, line }, ending) => `${page.replaceAll('/', '_')}-${line}.${ending}`;
+    const programs = [];
+    const scripts = [];
+    for (const block of blocks) {
+      const { language, given, code } = block;
+      if (language === 'json') JSON.parse(code);
+      else if (language === 'yaml') environmentIn(block);
+      else if (language === 'sh') {
+        scripts.push(where(block, 'sh'));
+        writeFileSync(join(cwd, scripts.at(-1)), `${given}\n${code}`);
+      } else {
+        const { source, ending } = programOf(block);
+        programs.push(where(block, ending));
+        writeFileSync(join(cwd, programs.at(-1)), source);
+      }
+    }
+    const flags = '--noCheck --noEmit --noResolve --noLib --allowJs --ignoreConfig --types'.split(
+      ' ',
+    );
+    const options = [
+      ...flags,
+      '',
+      '--module',
+      'node20',
+      '--target',
+      'es2022',
+      '--experimentalDecorators',
+    ];
+    const tsc = await run(process.execPath, [TSC, ...options, ...programs], { cwd });
+    // It also misses the libraries, at no place.
+    const errors = tsc.stdout.match(/^.*\(\d+,\d+\): error .*$/gm) ?? [];
+    const each = 'for file; do sh -n "$file" || echo "$file"; done';
+    const sh = await run('sh', ['-c', each, 'sh', ...scripts], { cwd });
+    return [...errors, ...sh.stdout.split('\n').filter(Boolean)];
   });
 }
 
@@ -369,6 +416,7 @@ module.exports = {
   runShell,
   runSql,
   runTests,
+  syntaxErrors,
   within,
   writeProgram,
 };
