@@ -14,11 +14,10 @@ const isRuntime = (name) => Object.hasOwn(process.versions, name);
 /** Whether Date.now is real. A test framework's fake may not advance. */
 const isNative = /\[native code\]/.test(Function.prototype.toString.call(now));
 
-/** Unix ms. */
-const unixNow = isNative ? now : () => Date.now();
+const systemNow = isNative ? now : () => Date.now();
 
 /**
- * As unixNow(), for blocks of IDs that live as long as its ms. Undefined where it may be, or become, a fake
+ * As unixNow() without injectTime(), for blocks of IDs that live as long as its ms. Undefined where it may be, or become, a fake
  * that stands still: Date.now of a test framework, or Bun's, which `setSystemTime` sets.
  */
 const blockNow = isNative && !isRuntime('bun') ? now : undefined;
@@ -27,12 +26,6 @@ const blockNow = isNative && !isRuntime('bun') ? now : undefined;
 const { bigint: monotonicNs } = process.hrtime;
 // Test frameworks replace process.hrtime and performance.now, and not this.
 const { uptime } = process;
-
-/** ms since some moment. Runs evenly, also when the wall clock is set. */
-const monotonic = () => uptime() * 1000;
-
-/** Whole ms since some moment, the same for all processes of the machine. */
-const hostMonotonic = () => Number(monotonicNs() / 1_000_000n);
 
 /** The timers of this moment, which may be fakes already. */
 const found = { setTimeout: timers.setTimeout, clearTimeout: timers.clearTimeout };
@@ -65,11 +58,31 @@ function findTimers() {
   return real;
 }
 
-const setTimeout = (callback, ms) => (findTimers() ?? timers).setTimeout(callback, ms);
-const clearTimeout = (timer) => (findTimers() ?? timers).clearTimeout(timer);
+const system = {
+  unixNow: systemNow,
+  monotonic: () => uptime() * 1000,
+  hostMonotonic: () => Number(monotonicNs() / 1_000_000n),
+  setTimeout: (callback, ms) => (findTimers() ?? timers).setTimeout(callback, ms),
+  clearTimeout: (timer) => (findTimers() ?? timers).clearTimeout(timer),
+};
+let source = system;
 
-/** Whether timers fire only when a test advances them. */
-const areTimersFake = () => findTimers() === undefined;
+/** For tests of this package: clocks and timers for all of it but the draws, or without a value the system's again. */
+function injectTime(other = system) {
+  source = other;
+}
+
+/** Unix ms. */
+const unixNow = () => source.unixNow();
+/** ms since some moment. Runs evenly, also when the wall clock is set. */
+const monotonic = () => source.monotonic();
+/** Whole ms since some moment, the same for all processes of the machine. */
+const hostMonotonic = () => source.hostMonotonic();
+const setTimeout = (callback, ms) => source.setTimeout(callback, ms);
+const clearTimeout = (timer) => source.clearTimeout(timer);
+
+/** Whether timers fire only when a test of the application advances them. */
+const areTimersFake = () => source === system && findTimers() === undefined;
 
 /** Unix ms in ISO 8601, within the range of Date. */
 function moment(unixMs) {
@@ -154,6 +167,7 @@ module.exports = {
   callAtEndOfTurn,
   clearTimeout,
   hostMonotonic,
+  injectTime,
   moment,
   monotonic,
   pause,

@@ -20,7 +20,7 @@ const {
   noAddon,
   unusual,
 } = require('../support/lease/servers.js');
-const { SnowFlake, entry, patience, refuses, runScript, until } = require('../support/support.js');
+const { SnowFlake, entry, refuses, runScript, until } = require('../support/support.js');
 
 const PRODUCTS = {
   postgres: 'PostgreSQL',
@@ -216,7 +216,7 @@ const REFUSED = {
 };
 
 /** A server that answers nothing holds a process for so long at most, ms; and some for a busy machine. */
-const END_MS = patience(4000 + 1500);
+const END_MS = 4000 + 1500;
 /** For what comes whatever the machine does. */
 const LATE = 180_000;
 /** So slow may a server be where nothing else is wrong. */
@@ -250,7 +250,7 @@ describe('connections', { concurrency: 3 }, () => {
           const server = await listening(() => {});
           const where = `127.0.0.1:${server.address().port}`;
           // A thread takes seconds to start on a busy machine.
-          await inTime(patience(300 + 500 + (thread ? 9000 : 3000)), async () => {
+          await inTime(300 + 500 + (thread ? 9000 : 3000), async () => {
             const { message, ms } = await refusal(`${engine}://${where}`, { thread });
             assert.equal(
               message,
@@ -613,7 +613,7 @@ describe('connections', { concurrency: 3 }, () => {
 
       test('lease() that a signal interrupts ends with the process', async () => {
         for (const thread of [false, true]) {
-          await inTime(patience(1500), async () => {
+          await inTime(1500, async () => {
             const { link, url } = await own.linked('interrupted');
             const {
               child,

@@ -18,7 +18,7 @@ const {
 const { withHosts, within } = require('../support/lease/on-host.js');
 const { inRounds } = require('../support/lease/rounds.js');
 const { ENGINES, Server, missing, unusual } = require('../support/lease/servers.js');
-const { layouts, patience } = require('../support/support.js');
+const { layouts } = require('../support/support.js');
 
 const linux =
   process.platform === 'linux' ? undefined : `tried on Linux, with its memory file system`;
@@ -29,7 +29,7 @@ const OPTIONS = { datacenterId: 1, ttl: TTL, maxClockSkew: 1000, callTimeout: 30
 const SHORT_TTL = 6000;
 /** How often a process looks at the page, and a busy machine, ms. */
 const LOOK = 1000;
-const SLACK = patience(1000);
+const SLACK = 1000;
 /** For what comes whatever the machine does. */
 const LATE = 120_000;
 

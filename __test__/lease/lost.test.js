@@ -20,7 +20,7 @@ const { inRounds } = require('../support/lease/rounds.js');
 const { ENGINES, Server, missing, unusual } = require('../support/lease/servers.js');
 const { limitWait } = require('../support/limit-wait.js');
 const { connect } = require('../../js/stores/connect.js');
-const { SnowFlake, layouts, patience, rejects } = require('../support/support.js');
+const { SnowFlake, layouts, rejects } = require('../support/support.js');
 
 const HOLDERS = 4;
 const TTL = 3000;
@@ -31,7 +31,7 @@ const AHEAD = 500;
 /** As many slots as there are processes in the end, so that each may get one that was another's. */
 const layout = { ...layouts.node, datacenterBits: 5, workerBits: 3 };
 /** Timers and processes of a busy machine, ms. */
-const SLACK = patience(1500);
+const SLACK = 1500;
 /** As long as a busy machine may take. What takes longer than it should is a round that is repeated. */
 const LATE = 120_000;
 
@@ -322,7 +322,7 @@ describe('a namespace', { concurrency: 2, skip: storm }, () => {
               (how === 'put back in time' && codes.includes('SNOWFLAKE_SLOT_LOST'));
             assert.ok(isTold, codes.join());
           }
-          const mostAgain = TTL + SKEW + AHEAD + session + patience(6000);
+          const mostAgain = TTL + SKEW + AHEAD + session + 6000;
           return noticed < TTL / 3 + CALL_TIMEOUT + session + SLACK && again < mostAgain;
         } finally {
           await fleet.end();

@@ -13,7 +13,6 @@ const { promisify } = require('node:util');
 const { gzipSync } = require('node:zlib');
 
 const { storm } = require('../support/amount.js');
-const { patience } = require('../support/support.js');
 const { ROOT, Scratch } = require('../support/package/scratch.js');
 const id = require('snowdrift/id');
 
@@ -126,7 +125,7 @@ describe('where there is no Node', { skip: storm, concurrency: 1 }, () => {
       stdio: 'ignore',
     });
     const ended = once(browser, 'exit');
-    const signal = AbortSignal.timeout(patience(180_000));
+    const signal = AbortSignal.timeout(600_000);
     try {
       const early = ended.then(() => assert.fail('the browser ended'));
       const [{ lines, inWorker }] = await Promise.race([once(server, 'report', { signal }), early]);

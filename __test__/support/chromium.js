@@ -8,9 +8,10 @@ const { tmpdir } = require('node:os');
 const { delimiter, join } = require('node:path');
 
 const { skipped } = require('./amount.js');
-const { patience } = require('./support.js');
 
 const COMMAND = 'chromium';
+/** Longer than a busy machine takes. */
+const LIMIT_MS = 180_000;
 
 const FLAGS = [
   ...['headless', 'no-sandbox', 'disable-gpu', 'disable-quic', 'no-first-run', 'disable-sync'],
@@ -99,10 +100,7 @@ class Page {
     this.#calls.set(id, call);
     const message = { id, method, params, sessionId: this.#session };
     this.#browser.stdio[3].write(`${JSON.stringify(message)}\0`);
-    const timer = setTimeout(
-      () => call.reject(new Error(`no answer: ${method}`)),
-      patience(60_000),
-    );
+    const timer = setTimeout(() => call.reject(new Error(`no answer: ${method}`)), LIMIT_MS);
     return promise.finally(() => clearTimeout(timer));
   }
 
@@ -118,7 +116,7 @@ class Page {
   async load(url) {
     const { promise, resolve, reject } = settled();
     this.#loaded = resolve;
-    const timer = setTimeout(() => reject(new Error(`it does not load ${url}`)), patience(60_000));
+    const timer = setTimeout(() => reject(new Error(`it does not load ${url}`)), LIMIT_MS);
     await this.send('Page.navigate', { url });
     await promise.finally(() => clearTimeout(timer));
   }
@@ -150,7 +148,7 @@ class Page {
     const ended = once(this.#browser, 'exit');
     this.#session = undefined;
     this.send('Browser.close').catch(() => {});
-    const timer = setTimeout(() => this.#browser.kill('SIGKILL'), patience(60_000));
+    const timer = setTimeout(() => this.#browser.kill('SIGKILL'), LIMIT_MS);
     await ended;
     clearTimeout(timer);
     // Its processes write there until they have ended, too.

@@ -4,7 +4,6 @@
 const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
-const { availableParallelism, loadavg } = require('node:os');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { Worker } = require('node:worker_threads');
 
@@ -134,14 +133,12 @@ async function runWorker(script, options = {}) {
   return message;
 }
 
-/** A limit of time, as many times as long as processes share a processor of this machine. */
-function patience(ms) {
-  return Math.round(ms * Math.max(1, loadavg()[0] / availableParallelism()));
-}
+/** Longer than any busy machine takes for what until() waits for. */
+const LIMIT_MS = 120_000;
 
 /** Until something holds, or a promise of it. */
 async function until(condition) {
-  const end = performance.now() + patience(30_000);
+  const end = performance.now() + LIMIT_MS;
   for (;;) {
     // Before the look: a process that was stopped until after the end looks once more.
     const isLast = performance.now() >= end;
@@ -154,10 +151,11 @@ async function until(condition) {
 /**
  * What a draw from a lease returns, as soon as it returns something: a process that was stopped for longer than ttl
  * draws nothing until its next renewal.
+ * @param wait as `until`
  */
-async function soon(draw) {
+async function soon(draw, wait = until) {
   let drawn;
-  await until(() => {
+  await wait(() => {
     try {
       drawn = draw();
     } catch (error) {
@@ -176,7 +174,6 @@ module.exports = {
   countDuplicates,
   dateLead,
   entry,
-  patience,
   refuses,
   rejects,
   runScript,

@@ -12,12 +12,14 @@ const { promisify } = require('node:util');
 const { MAIN } = require('../cli.js');
 const { Drawer } = require('../drawer.js');
 const { Machine } = require('../machine.js');
-const { layouts, patience, seeded } = require('../support.js');
+const { layouts, seeded } = require('../support.js');
 const { Link } = require('./link.js');
 const { deleteNamespace } = require('./namespaces.js');
 const { Server } = require('./servers.js');
 
 const TTL = 2000;
+/** As long as a busy machine may take, ms. */
+const LATE = 180_000;
 /** As far apart as the hosts' clocks are set, mostly. */
 const SKEW = 1500;
 const AHEAD = 200;
@@ -267,7 +269,7 @@ class Fleet {
    * How long until all processes of that many hosts have issued again, ms.
    * @returns Infinity if they have not within so many ms, which a fault exceeds on the slowest machine
    */
-  async recovered(count = this.hosts.length, ms = patience(60_000)) {
+  async recovered(count = this.hosts.length, ms = LATE) {
     const start = performance.now();
     let back = 0;
     const enough = new Promise((resolve) => {
@@ -292,7 +294,7 @@ class Fleet {
   /** Until every process has found that its slot was lost, from a moment on. */
   async noticed(since) {
     const drawers = this.hosts.flatMap((host) => host.drawers);
-    const end = performance.now() + patience(60_000);
+    const end = performance.now() + LATE;
     const isOpen = (drawer) => !drawer.losses.some(({ at }) => at > since);
     while (drawers.some(isOpen) && performance.now() < end) await sleep(20);
   }
