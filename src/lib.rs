@@ -9,6 +9,7 @@
 //! | `pages` | pages: the memory in which threads and a host's processes share a node's sequence; places, terms |
 //! | `generator` | a node's present page with its clock, window and waits |
 //! | `authority` | who allows a page to issue: slot files and their records, and the thread that renews them; resets |
+//! | `lease` | the protocol of leases from stores, without input and output: `js/lease` makes its calls |
 //! | `registry` | one generator per node for the whole process |
 //! | `ring` | IDs filled ahead, drained by many threads without a lock |
 //! | `binding` | Node-API; the only part that knows Node exists |
@@ -19,6 +20,7 @@ mod binding;
 pub mod core;
 mod files;
 pub mod generator;
+pub mod lease;
 pub mod pages;
 pub mod registry;
 pub mod ring;

@@ -1,6 +1,6 @@
 'use strict';
 // Common parts of the commands that read or change the records of a namespace. Rust makes and reads the records, and the rules by
-// which they change are those of src/authority/lease.
+// which they change are those of src/lease.
 
 const { SnowFlakeError, configError, unwrap } = require('../errors.js');
 const { LIMIT_RANGES, readLeaseOptions } = require('../generator/options.js');

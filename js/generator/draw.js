@@ -6,7 +6,7 @@
 //   third of the time of a native call.
 // - *Unchecked.* Within the turn that reserved it, without reading the clock. A turn is one callback of the
 //   event loop with the microtasks that follow it. Detecting its end takes as long as 25 reads of the clock,
-//   so this is for loops: only a turn that has drawn some dozen IDs gets there (src/core/pace.rs). It gives
+//   so this is for loops: only a turn that has drawn some dozen IDs gets there (src/generator/pace.rs). It gives
 //   back the rest of the block when it ends.
 //
 // So no ID is older than the start of the turn that returns it, and each of the first 16 IDs of a turn is of

@@ -1,5 +1,5 @@
 'use strict';
-// A lease from a register: makes the calls that the protocol in Rust asks for (src/authority/lease), keeps the time for it,
+// A lease from a register: makes the calls that the protocol in Rust asks for (src/lease), keeps the time for it,
 // and reports what becomes of the slot. No ID is above the ceiling that the store has confirmed, even if this code fails
 // or is late.
 

@@ -23,13 +23,11 @@
 //! | `evidence` | what a page and its record tell about the ticks issued before |
 //! | `durable` | a node's page, bound to its record on a disk: begins, raises and ends its window |
 //! | `renewer` | a held slot, and the thread that renews it |
-//! | `lease` | the protocol of leases from stores, without input and output: `js/lease` makes its calls |
 //! | `reset` | repairs of a slot or page that a wrong clock made unusable |
 
 pub mod durable;
 mod evidence;
 pub mod file;
-pub mod lease;
 pub mod record;
 mod renewer;
 pub mod reset;

@@ -13,8 +13,8 @@ use napi::{Env, check_status, sys};
 use super::memory::Memory;
 use super::source::{RingShare, Source};
 use crate::core::layout::{Layout, Tick};
-use crate::core::pace::{LARGEST_BLOCK, Pace, Told};
 use crate::core::sequencer::{Block, Stall};
+use crate::generator::pace::{LARGEST_BLOCK, Pace, Told};
 use crate::generator::{Booking, Generator, Policies, Redeemed, Refusal, Reserved, Waits};
 
 /// The part of a tick's IDs that one instance may have reserved for later turns is 1 in 32, and 64 at most. So idle

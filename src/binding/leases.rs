@@ -6,13 +6,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use napi_derive::napi;
 
 use super::values::{digits, end_of, or_null, report};
-use crate::authority::lease::{
-    At, Call, Command, Event, Found, Holder, JOIN_MS, Key, Limits, Machine, POLL_MS, Pace, Record,
-    Renewal, Reply, Settings, Token,
-};
 use crate::core::fault::{Failure, Fault, Value, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::sequencer::NEVER;
+use crate::lease::{
+    At, Call, Command, Event, Found, Holder, JOIN_MS, Key, Limits, Machine, POLL_MS, Pace, Record,
+    Renewal, Reply, Settings, Token,
+};
 use crate::pages::{Loss, Page};
 use crate::registry::{LeasedPage, Leases, Request, Share};
 use crate::ring::{self, Caching};

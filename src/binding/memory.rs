@@ -6,7 +6,7 @@ use std::slice;
 use napi::bindgen_prelude::FromNapiValue;
 use napi::sys;
 
-use crate::core::pace::LARGEST_BLOCK;
+use crate::generator::pace::LARGEST_BLOCK;
 
 /// The memory of a block, shared with JavaScript: `js/generator/draw.js` has the same offsets. It is an array buffer's, and JavaScript can
 /// detach that at any time: between two native calls Rust has no pointer to it.
@@ -24,7 +24,7 @@ pub struct Memory {
     pub is_watched: u32,
     /// The most IDs of a block that JavaScript checks by its clock: 1 if it cannot.
     pub most_checked: u32,
-    /// An [`Advice`](crate::core::pace::Advice), as a number.
+    /// An [`Advice`](crate::generator::pace::Advice), as a number.
     pub advice: u32,
     /// The number of the instance's channel.
     pub number: u32,

@@ -4,11 +4,9 @@ use napi_derive::napi;
 
 use super::leases::limits_of;
 use super::values::{GivenLayout, digits, layout_of, report};
-use crate::authority::lease::{
-    Bucket, Floor, Holder, Key, Limits, Namespace, Record, Slot, Standing,
-};
 use crate::core::fault::Value;
 use crate::core::layout::{Layout, Tick};
+use crate::lease::{Bucket, Floor, Holder, Key, Limits, Namespace, Record, Slot, Standing};
 
 /// The values of a record under its key; null where no holder of this version writes that. Keys of slots have their values
 /// in any case.

@@ -2,9 +2,9 @@
 
 use super::leases::LeaseMachine;
 use super::values::{end_of, report};
-use crate::authority::lease::{Holder, Limits, Refusal};
 use crate::core::fault::{Fault, Value, fault};
 use crate::core::layout::Layout;
+use crate::lease::{Holder, Limits, Refusal};
 
 /// The most characters that are shown of a host's name, which anybody may have written: the most of a DNS name.
 const MOST_OF_HOST: usize = 255;

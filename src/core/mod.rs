@@ -9,6 +9,5 @@ pub mod fault;
 pub mod layout;
 pub mod listeners;
 pub mod node;
-pub mod pace;
 pub mod sequence;
 pub mod sequencer;

@@ -7,6 +7,7 @@
 //! | `pages` | the present page, its window, and the next page after a loss |
 //! | `reserving` | one reservation by a caller's policies, from the present page or the next one; refusals |
 //! | `waiting` | reservations that may wait: for the clock, a renewal or the caller's turn |
+//! | `pace` | how many IDs JavaScript reserves at once, by its rate of draws |
 //!
 //! Issuing an ID from a seat takes no lock. A reservation writes the sequencer's word, in the host's page or in this process's
 //! memory, and the count of issued IDs. It only reads everything else, or writes it once per ms or tick, or when it
@@ -14,6 +15,7 @@
 //!
 //! The generator is also the fence: it issues nothing outside the window.
 
+pub mod pace;
 mod pages;
 mod renewals;
 mod reports;

@@ -1,4 +1,4 @@
-//! The pages of leases from stores, as the protocol sees them: [`crate::authority::lease`].
+//! The pages of leases from stores, as the protocol sees them: [`crate::lease`].
 
 use std::fmt;
 use std::mem;
@@ -12,13 +12,13 @@ use parking_lot::Mutex;
 use super::entry::{Entry, Held};
 use super::request::Request;
 use super::share::Share;
-use crate::authority::lease::{At, Host, Joinable, LeasePage, Loss, Phase, Token};
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::{Class, Failure};
 use crate::core::layout::Tick;
 use crate::core::node::Node;
 use crate::core::sequencer::Window;
 use crate::generator::Generator;
+use crate::lease::{At, Host, Joinable, LeasePage, Loss, Phase, Token};
 use crate::pages::{Announcer, Directory, LeasesLock, Page};
 
 /// How often, and at which pauses, the last user of a slot tries to keep others from looking for one.

@@ -8,7 +8,6 @@ use super::entry::{Entry, SETTLE};
 use super::slots::POLL;
 use super::*;
 use crate::authority::file::FileStore;
-use crate::authority::lease::{At, Host, LeasePage, Token};
 use crate::authority::slot::SlotFile;
 use crate::core::fault::{Failure, fault};
 use crate::core::layout::Layout;
@@ -16,6 +15,7 @@ use crate::core::node::Node;
 use crate::core::sequencer::Window;
 use crate::files::lock::{Hold, USERS};
 use crate::generator::{ClockBack, Policies, Reserved, Waits};
+use crate::lease::{At, Host, LeasePage, Token};
 
 const POLICIES: Policies = Policies {
     clock_back: ClockBack::Counter,
@@ -105,7 +105,7 @@ fn another_max_ahead_is_refused_while_the_node_is_open() {
 #[test]
 #[cfg(all(target_os = "linux", not(miri)))]
 fn a_search_that_keeps_others_from_taking_slots_looks_at_the_pages_once() {
-    use crate::authority::lease::Joinable;
+    use crate::lease::Joinable;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     let memory = tempfile::tempdir_in("/dev/shm").unwrap();

@@ -1,4 +1,4 @@
-//! Leases from stores: the code that ships (`src/authority/lease`) in every order of its steps.
+//! Leases from stores: the code that ships (`src/lease`) in every order of its steps.
 //!
 //! A step is a call that reaches the store, a reply that arrives, a call that is given up and may be applied at any later
 //! time, a tick of the clock, IDs that are issued, or a [`Fault`](world::Fault) of the world around. Processes of a host share a page; all share the

@@ -3,9 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::hash::{Hash, Hasher};
 
-use snowdrift::authority::lease::{At, Host, Joinable, LeasePage, Loss, Phase, Token};
 use snowdrift::core::layout::Tick;
 use snowdrift::core::sequencer::Window;
+use snowdrift::lease::{At, Host, Joinable, LeasePage, Loss, Phase, Token};
 
 /// When a page was renewed last, by which process, and how often. The driver goes by it; it makes no other state for a search.
 #[derive(Clone, Debug, Default)]

@@ -1,10 +1,10 @@
 //! One machine after the other, against a store that answers at once.
 
-use snowdrift::authority::lease::{
+use snowdrift::core::layout::Layout;
+use snowdrift::lease::{
     At, BUCKET, Bucket, Call, Command, Event, Floor, Holder, Key, Limits, Machine, Namespace,
     Phase, Record, Refusal, Reply, Settings, Slot, Token,
 };
-use snowdrift::core::layout::Layout;
 
 use super::pages::{self, Here, Numbered, PAGES};
 use super::register::{self, Records};
@@ -155,7 +155,7 @@ fn a_claim_is_held_once_and_told_to_the_second() {
     assert!(taken.with(|page| page.floor) >= allowed);
     pages::set_actor(0, 0, &[]);
     let lost = store.run(&mut first, Event::Renew(1_070_000));
-    assert_eq!(lost, Command::Lost(snowdrift::authority::lease::Loss::Taken));
+    assert_eq!(lost, Command::Lost(snowdrift::lease::Loss::Taken));
     assert_eq!(page.with(|page| page.phase), Phase::Ended);
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use snowdrift::authority::lease::{BUCKET, Call, Key, Record, Reply, Token};
+use snowdrift::lease::{BUCKET, Call, Key, Record, Reply, Token};
 
 pub type Records = BTreeMap<Key, (Token, Record)>;
 

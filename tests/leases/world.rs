@@ -3,11 +3,11 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use snowdrift::authority::lease::{
+use snowdrift::core::layout::{Layout, Tick};
+use snowdrift::lease::{
     At, Bucket, Call, Command, Event, Floor, Found, Holder, Key, Limits, Loss, Machine, Namespace,
     Phase, Record, Refusal, Reply, Settings, Slot, Token,
 };
-use snowdrift::core::layout::{Layout, Tick};
 
 use super::pages::{self, Alias, CHANGED, Here, Numbered, PAGES, Page, number_on};
 use crate::search::Model;

@@ -4,7 +4,7 @@
 //! One thing is short: JavaScript looks at its page each second, and mostly does nothing. Here a process wakes when it
 //! would do something, and after a change of the page at a moment of its next second.
 
-use snowdrift::authority::lease::{
+use snowdrift::lease::{
     At, Call, Command, Event, JOIN_MS, Loss, Machine, POLL_MS, Pace, Phase, Refusal, Renewal, Reply,
 };
 

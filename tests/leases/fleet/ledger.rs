@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use snowdrift::authority::lease::Phase;
 use snowdrift::core::layout::Tick;
+use snowdrift::lease::Phase;
 
 use super::Wrong;
 use crate::leases::pages::Page;

@@ -1,4 +1,4 @@
-//! Fleets in virtual time: the code that ships (`src/authority/lease`) in each process of many hosts, for hours, beside a
+//! Fleets in virtual time: the code that ships (`src/lease`) in each process of many hosts, for hours, beside a
 //! store that stops, lags, answers late, and loses data. All follows from a seed.
 //!
 //! What is looked at, at any time: pages never allow the same tick, but after the store went back, and then up to the ceilings
@@ -23,10 +23,10 @@ use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::mem::take;
 use std::ops::Range;
 
-use snowdrift::authority::lease::{
+use snowdrift::core::layout::{Layout, Tick};
+use snowdrift::lease::{
     Call, Command, Holder, Key, Limits, Loss, Phase, Record, Refusal, Reply, Settings, Slot, Token,
 };
-use snowdrift::core::layout::{Layout, Tick};
 
 use self::driver::{Process, Stage};
 use self::ledger::Ledger;
