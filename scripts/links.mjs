@@ -3,8 +3,8 @@
 import { existsSync } from 'node:fs';
 import { join, posix } from 'node:path';
 
-/** The end of a link, or an image, of Markdown: what is before its path, the path, heading and title. */
-const LINKS = /(!\[[^\]]*\]\(|\]\()([^)#\s:]+)([^)]*\))/g;
+/** The end of a link of Markdown: its path, heading and title. */
+const LINKS = /\]\(([^)#\s:]+)([^)]*\))/g;
 
 /**
  * The text of a page, in which links to files of the repository that the package lacks lead to the repository.
@@ -14,10 +14,9 @@ const LINKS = /(!\[[^\]]*\]\(|\]\()([^)#\s:]+)([^)]*\))/g;
  * @param base the URL of that folder, of files as people see them
  */
 export function linkedOutside(text, page, { paths, source, base }) {
-  return text.replace(LINKS, (link, start, to, end) => {
+  return text.replace(LINKS, (link, to, end) => {
     const path = posix.join(posix.dirname(page), to);
     if (paths.includes(path) || !existsSync(join(source, path))) return link;
-    const url = start.startsWith('!') ? base.replace('/blob/', '/raw/') : base;
-    return `${start}${url}/${path}${end}`;
+    return `](${base}/${path}${end}`;
   });
 }

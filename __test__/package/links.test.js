@@ -57,27 +57,21 @@ function anchorsAt(page) {
   return anchors.get(page);
 }
 
-const linksIn = (text) =>
-  [...text.matchAll(/(!\[[^\]]*)?\]\(([^)\s]+)[^)]*\)/g)].map(([, image, to]) => ({
-    isImage: image !== undefined,
-    to,
-  }));
+const linksIn = (text) => Array.from(text.matchAll(/\]\(([^)\s]+)[^)]*\)/g), ([, to]) => to);
 
 test('each link of a packed page leads to a packed file, or to the repository at its version', () => {
   let [inside, outside] = [0, 0];
   for (const [name, source] of MAINS) {
     const files = filesOf(name);
     for (const page of files.filter((path) => path.endsWith('.md'))) {
-      for (const { to, isImage } of linksIn(readFileSync(join(out, name, page), 'utf8'))) {
+      for (const to of linksIn(readFileSync(join(out, name, page), 'utf8'))) {
         const where = `${name}/${page}: ${to}`;
         const [path, anchor] = to.split('#');
-        const repository = /^(.*)\/(blob|raw)\/v([^/]+)\/(.*)$/.exec(path);
+        const repository = /^(.*)\/blob\/v([^/]+)\/(.*)$/.exec(path);
         if (repository !== null && repository[1] === REPOSITORY) {
-          const [, , kind, version, file] = repository;
+          const [, , version, file] = repository;
           assert.ok(existsSync(join(ROOT, source, file)), where);
           assert.equal(version, packages.version, where);
-          // Only a raw picture is shown.
-          assert.equal(kind === 'raw', isImage, where);
           outside++;
         } else if (!path.includes(':')) {
           const file = path === '' ? page : posix.join(posix.dirname(page), path);
@@ -95,9 +89,7 @@ test('each link of a packed page leads to a packed file, or to the repository at
 test('the package has its security page, and what it links to but the guide for contributors', () => {
   const files = filesOf('snowdrift');
   assert.ok(files.includes('SECURITY.md'));
-  const links = linksIn(readFileSync(join(out, 'snowdrift/SECURITY.md'), 'utf8')).map(
-    ({ to }) => to,
-  );
+  const links = linksIn(readFileSync(join(out, 'snowdrift/SECURITY.md'), 'utf8'));
   const outside = links.filter((to) => to.includes(':'));
   assert.ok(links.length > 5);
   assert.deepEqual(outside, [
@@ -105,14 +97,14 @@ test('the package has its security page, and what it links to but the guide for 
   ]);
   // Pages lead to the packed one.
   const page = readFileSync(join(out, 'snowdrift/docs/README.md'), 'utf8');
-  assert.ok(linksIn(page).some(({ to }) => to === '../SECURITY.md'));
+  assert.ok(linksIn(page).includes('../SECURITY.md'));
 });
 
-test('links to packed files stay, and pictures that are not packed are shown', async () => {
+test('links to packed files stay, and others lead to the repository', async () => {
   const { linkedOutside } = await import('../../scripts/links.mjs');
   const text = [
-    '[a](docs/id.md#text) [b](CONTRIBUTING.md "how") ![c](bench/results/chart.svg) `x[0](y)`',
-    '[![d](bench/results/chart.svg)](.ci/run#L1) [e](https://example.com/CONTRIBUTING.md) [f](#here)',
+    '[a](docs/id.md#text) [b](CONTRIBUTING.md "how") `x[0](y)`',
+    '[![d](docs/d.svg)](.ci/run#L1) [e](https://example.com/CONTRIBUTING.md) [f](#here)',
   ].join('\n');
   const found = linkedOutside(text, 'README.md', {
     paths: ['docs/id.md'],
@@ -122,8 +114,8 @@ test('links to packed files stay, and pictures that are not packed are shown', a
   assert.equal(
     found,
     [
-      '[a](docs/id.md#text) [b](https://host/blob/v1/CONTRIBUTING.md "how") ![c](https://host/raw/v1/bench/results/chart.svg) `x[0](y)`',
-      '[![d](https://host/raw/v1/bench/results/chart.svg)](https://host/blob/v1/.ci/run#L1) [e](https://example.com/CONTRIBUTING.md) [f](#here)',
+      '[a](docs/id.md#text) [b](https://host/blob/v1/CONTRIBUTING.md "how") `x[0](y)`',
+      '[![d](docs/d.svg)](https://host/blob/v1/.ci/run#L1) [e](https://example.com/CONTRIBUTING.md) [f](#here)',
     ].join('\n'),
   );
 });
@@ -163,7 +155,7 @@ describe('the page of each package', () => {
     for (const [name] of platforms) {
       const main = name.includes('/zookeeper-') ? 'snowdrift-zookeeper' : 'snowdrift';
       const text = readFileSync(join(out, name, 'README.md'), 'utf8');
-      const links = linksIn(text).map(({ to }) => to);
+      const links = linksIn(text);
       assert.deepEqual(links, [`https://www.npmjs.com/package/${main}`], name);
       assert.ok(text.includes(`\n\`npm install ${main}\` installs it where it is needed.`), name);
     }
