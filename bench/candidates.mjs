@@ -1,4 +1,4 @@
-// The candidates: each is a function that returns one ID.
+// The candidates: functions that return one ID, by name.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -7,9 +7,10 @@ import { join } from 'node:path';
 
 import kinds from './peers/kinds.cjs';
 
-const { KINDS, open } = kinds;
+const { KINDS, namesHere, open } = kinds;
 const require = createRequire(import.meta.url);
 export const snowdrift = require('..');
+export const [HAND, CLASS] = ['hand-tuned JavaScript', 'Node SnowFlake class'];
 
 /** A layout whose sequence never exhausts, so that only code is measured. */
 export const wide = {
@@ -64,62 +65,65 @@ function handTuned() {
 /** The other packages, each as its README shows, by kind. A kind that is awaited is a round trip to a server. */
 async function others() {
   const [peers, counted] = [{}, {}];
-  for (const [kind, { isAsync, isFull, missing }] of Object.entries(KINDS)) {
-    const reason =
-      missing ?? (isAsync && !process.env.DATABASE_URL ? 'there is no server' : undefined);
-    if (kind === 'snowdrift') continue;
-    if (reason !== undefined) {
-      console.log(`Without ${kind}: ${reason}`);
-      continue;
-    }
+  for (const kind of namesHere().filter((name) => name !== 'snowdrift')) {
+    const { isAsync, isFull } = KINDS[kind];
     const draw = await open(kind);
     // Some take arguments; these get none.
     const call = () => draw();
     // The first and the last ms of a burst have all of their numbers: with few calls, it would exceed its limit.
     if (isFull !== undefined) call.calls = 200_000;
+    if (isAsync) call.calls = 20;
     (isAsync ? counted : peers)[kind] = call;
   }
-  return { peers, counted };
+  const { Worker } = require('snowflake-uuid');
+  const { nanoid } = await import('nanoid');
+  const worker = new Worker(0, 1, { workerIdBits: 1, datacenterIdBits: 1, sequenceBits: 20 });
+  return {
+    peers: { ...peers, 'snowflake-uuid': () => worker.nextId(), nanoid: () => nanoid() },
+    counted,
+  };
 }
 
-/** Opens all that is measured. */
+/** Opens all that is measured. `loop` has a wide layout, `callback` the default one. */
 export async function candidates() {
-  const { SnowFlake } = snowdrift;
-  const flake = new SnowFlake({ layout: wide, datacenterId: 0, workerId: 0 });
-  SnowFlake.configure({ layout: wide, datacenterId: 0, workerId: 1 });
+  const { CachedSnowFlake, SnowFlake } = snowdrift;
   const state = mkdtempSync(join(tmpdir(), 'snowdrift-bench-'));
   process.on('exit', () => rmSync(state, { recursive: true }));
-  const recorded = new SnowFlake({ layout: wide, datacenterId: 1, workerId: 0, state });
-  /** Of the default layout. */
-  const plain = {
-    flake: new SnowFlake({ datacenterId: 2, workerId: 3 }),
-    recorded: new SnowFlake({ datacenterId: 2, workerId: 4, state }),
-  };
-  const { CachedSnowFlake } = snowdrift;
-  const cached = new CachedSnowFlake({ layout: wide, datacenterId: 1, workerId: 1, boostPower: 0 });
-  const { Worker: SnowflakeUuid } = require('snowflake-uuid');
-  const { nanoid } = await import('nanoid');
-  const { peers, counted } = await others();
-  const bits = { workerIdBits: 1, datacenterIdBits: 1, sequenceBits: 20 };
-  const uuidWorker = new SnowflakeUuid(0, 1, bits);
-  const theClass = nodeClass();
-  return {
-    flake,
-    plain,
-    recorded,
-    counted,
-    ours: {
+  const ours = (first, second) => {
+    const flake = new SnowFlake(first);
+    return {
       'snowdrift nextId()': flake.nextId,
-      'snowdrift nextId(), with state': recorded.nextId,
-      'snowdrift SnowFlake.nextId()': () => SnowFlake.nextId(),
       'snowdrift nextIdString()': flake.nextIdString,
+      'snowdrift nextId(), with state': new SnowFlake({ ...second, state }).nextId,
+    };
+  };
+  SnowFlake.configure({ layout: wide, datacenterId: 0, workerId: 1 });
+  const cached = new CachedSnowFlake({ layout: wide, datacenterId: 1, workerId: 1, boostPower: 0 });
+  const [theClass, byHand] = [nodeClass(), handTuned()];
+  const baselines = {
+    [HAND]: byHand,
+    [`${HAND}, string`]: () => String(byHand()),
+    [CLASS]: theClass,
+    [`${CLASS}, string`]: () => theClass().toString(),
+  };
+  const { peers, counted } = await others();
+  return {
+    counted,
+    peers: Object.keys(peers),
+    loop: {
+      ...ours(
+        { layout: wide, datacenterId: 0, workerId: 0 },
+        { layout: wide, datacenterId: 1, workerId: 0 },
+      ),
+      'snowdrift SnowFlake.nextId()': () => SnowFlake.nextId(),
       'snowdrift CachedSnowFlake': cached.nextId,
+      ...baselines,
+      ...peers,
     },
-    baselines: {
-      'Node SnowFlake class': theClass,
-      'Node SnowFlake class, string': () => theClass().toString(),
-      'hand-tuned JavaScript': handTuned(),
+    callback: {
+      ...ours({ datacenterId: 2, workerId: 3 }, { datacenterId: 2, workerId: 4 }),
+      ...baselines,
+      ...peers,
     },
-    peers: { ...peers, 'snowflake-uuid': () => uuidWorker.nextId(), nanoid: () => nanoid() },
   };
 }

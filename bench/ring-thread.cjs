@@ -1,7 +1,7 @@
 'use strict';
-// Drains a ring for some time: as a thread of several, or as a process with one core.
+// A thread of several that drain one ring, or have a SnowFlake each, for some time.
 
-const { isMainThread, parentPort, workerData } = require('node:worker_threads');
+const { parentPort, workerData } = require('node:worker_threads');
 const { CachedSnowFlake, SnowFlake, layouts } = require('..');
 
 const kept = new Array(4096).fill(0n);
@@ -20,22 +20,13 @@ function perSecond(draw, ms) {
 // 131,072 IDs a ms: sequence bits for 131 million a second.
 const bits = { datacenterBits: 0, workerBits: 3, clockBackBits: 0, sequenceBits: 17 };
 const options = { layout: { ...layouts.node, ...bits }, maxWait: 1000 };
-
-const drawOf = (kind, workerId) =>
+const { kind, n, ms, start } = workerData;
+const { nextId } =
   kind === 'SnowFlake'
-    ? new SnowFlake({ ...options, workerId }).nextId
-    : new CachedSnowFlake({ ...options, workerId: 7 }).nextId;
+    ? new SnowFlake({ ...options, workerId: n })
+    : new CachedSnowFlake({ ...options, workerId: 7 });
 
-if (isMainThread) {
-  const [kind, ms] = process.argv.slice(2);
-  const draw = drawOf(kind, 1);
-  perSecond(draw, 200);
-  console.log(perSecond(draw, Number(ms)));
-} else {
-  const { kind, n, ms, start } = workerData;
-  const draw = drawOf(kind, n);
-  perSecond(draw, 50);
-  parentPort.postMessage('ready');
-  Atomics.wait(start, 0, 0);
-  parentPort.postMessage(perSecond(draw, ms));
-}
+perSecond(nextId, 50);
+parentPort.postMessage('ready');
+Atomics.wait(start, 0, 0);
+parentPort.postMessage(perSecond(nextId, ms));

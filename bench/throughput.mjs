@@ -29,11 +29,6 @@ export function sustain(draw, ms) {
   };
 }
 
-export function alone(ms) {
-  const flake = new snowdrift.SnowFlake({ datacenterId: 0, workerId: 0 });
-  return { bigint: sustain(flake.nextId, ms), string: sustain(flake.nextIdString, ms) };
-}
-
 /** 8 processes at once: the sum of their shares of 8 maximum rates. */
 export async function eightProcesses(ms) {
   cluster.setupPrimary({ exec: fileURLToPath(new URL('worker.cjs', import.meta.url)), args: [ms] });

@@ -1,15 +1,14 @@
 // The soak: rounds of all that an application can do, for as long as one likes, with the curve of the
-// process's memory. Fails if it rises. With --save it writes bench/results/soak.json and soak.svg.
+// process's memory. Fails if it rises. With --save it writes the result to bench/results.json.
 //
 //   npm run soak -- --minutes 10 [--save]
 
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import os, { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { memoryChart } from '../bench/chart.mjs';
+import { record } from '../bench/tables.mjs';
 import { BOUNDS, judge, sample } from './soak/curve.mjs';
 import { round } from './soak/round.mjs';
 
@@ -73,13 +72,9 @@ console.log(`${ids.toLocaleString('en-US')} IDs in ${rounds} rounds, none twice 
 console.log(`risen after the warm-up: ${show(risen)}`);
 console.log(`at the most may rise:    ${show(BOUNDS)}`);
 if (values.save) {
-  const here = (path) => fileURLToPath(new URL(`../bench/results/${path}`, import.meta.url));
   const date = new Date().toISOString().slice(0, 10);
   const cpu = os.cpus()[0].model.trim();
-  const results = { date, cpu, node: process.version, seconds, rounds, ids, risen, samples };
-  writeFileSync(here('soak.json'), `${JSON.stringify(results, null, 1)}\n`);
-  writeFileSync(here('soak.svg'), memoryChart(results));
-  console.log('Saved bench/results/soak.json and bench/results/soak.svg');
+  record({ soak: { date, cpu, node: process.version, seconds, rounds, ids, risen } });
 }
 if (leaks.length > 0) {
   console.error(`a leak: ${leaks.join(', ')} rose by more than they may`);

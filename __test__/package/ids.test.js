@@ -34,7 +34,6 @@ const first = { ...node, workerId: 0 };
 const second = { ...node, workerId: 2 };
 const served = { ...node, workerId: 1, date: '2026-11-21T11:50:34.379Z' };
 const border = { date: '2027-08-22T03:22:59.101Z' };
-const notOurs = 'of another generator';
 /** The configuration in UidGenerator's README, since 2016-09-20 +08:00. */
 const readmeOfUid = {
   ...layouts.uid,
@@ -54,18 +53,6 @@ const STATED = {
     '0900710334548459520': 'has a leading zero',
     '900710334548459521': { ...node, sequence: 1 },
     900710334548459500: 'is that ID as a number',
-  },
-  'docs/comparison.md': {
-    '0S0R3HXZ41G33': {
-      datacenterId: 0,
-      workerId: 3,
-      sequence: 99,
-      date: '2026-11-23T12:30:24.761Z',
-    },
-    '0SAKYZE1M0DQ7': notOurs,
-    '912681493216627811': notOurs,
-    '912681493225025635': notOurs,
-    '7530608694816419939': notOurs,
   },
   'docs/deployment.md': { '900710334548410368': first },
   'docs/how-it-works.md': {

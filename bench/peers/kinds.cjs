@@ -11,21 +11,21 @@ const bigintOf = (buffer) => buffer.readBigUInt64BE();
 
 /**
  * `open(number)` returns a function that draws one ID. Without a number: as the README's first example does.
+ * - `name`: in tables
  * - `column`: what stores it: bigint, uuid, text, or identity, which draws it, too
  * - `store(id)`: an ID as its column and its order take it
  * - `text(id)`: an ID as a client sees it, if that is not `String(id)`
  * - `numbers`: how many numbers there are for generators; 0 if it takes none
- * - `numberIn(id)`: the number of its generator, where that is random
  * - `isFull(error)`: whether a draw failed because a millisecond is full, and users draw again
- * - `isNative`: reads a clock that JavaScript does not replace
+ * - `isMinor`: README.md does not compare it
  * - `missing`: why it cannot be opened here
  */
 const KINDS = {
   snowdrift: {
+    name: 'snowdrift',
     package: 'snowdrift',
     column: 'bigint',
     numbers: 256,
-    isNative: true,
     // All processes have one number, as that of the README's example.
     open(number) {
       const { SnowFlake } = require('../..');
@@ -35,32 +35,37 @@ const KINDS = {
     text: (id) => require('../../js/id.js').toBase32(id),
   },
   uuidv7: {
+    name: 'UUIDv7 (`uuid`)',
     package: 'uuid',
     column: 'uuid',
     numbers: 0,
     open: async () => (await import('uuid')).v7,
   },
   randomUUIDv7: {
+    name: 'UUIDv7 (`crypto.randomUUIDv7`)',
     package: 'node:crypto',
     column: 'uuid',
     numbers: 0,
-    isNative: true,
     open: () => crypto.randomUUIDv7,
     missing: crypto.randomUUIDv7 ? undefined : `Node ${process.version} has no randomUUIDv7()`,
   },
   ulid: {
+    name: 'ULID (`ulid`)',
     package: 'ulid',
     column: 'text',
     numbers: 0,
     open: () => require('ulid').ulid,
   },
   'ulid, monotonic': {
+    name: '`monotonicFactory()` of `ulid`',
+    isMinor: true,
     package: 'ulid',
     column: 'text',
     numbers: 0,
     open: () => require('ulid').monotonicFactory(),
   },
   tsid: {
+    name: 'TSID (`tsid-ts`)',
     package: 'tsid-ts',
     column: 'bigint',
     numbers: 1024,
@@ -74,9 +79,9 @@ const KINDS = {
       const { TSID } = require('tsid-ts');
       return new TSID(id).toString();
     },
-    numberIn: (id) => Number((id >> 12n) & 1023n),
   },
   'nodejs-snowflake': {
+    name: 'nodejs-snowflake',
     package: 'nodejs-snowflake',
     column: 'bigint',
     numbers: 4096,
@@ -87,9 +92,9 @@ const KINDS = {
       );
       return () => generator.getUniqueID();
     },
-    numberIn: (id) => Number((id >> 10n) & 4095n),
   },
   '@sapphire/snowflake': {
+    name: '@sapphire/snowflake',
     package: '@sapphire/snowflake',
     column: 'bigint',
     numbers: 1024,
@@ -104,6 +109,7 @@ const KINDS = {
     },
   },
   'flake-idgen': {
+    name: 'flake-idgen',
     package: 'flake-idgen',
     column: 'bigint',
     numbers: 1024,
@@ -116,6 +122,7 @@ const KINDS = {
     isFull: ({ message }) => /^Sequence exceeded/.test(message),
   },
   autoincrement: {
+    name: 'autoincrement (`pg`)',
     package: 'pg',
     column: 'identity',
     numbers: 0,
@@ -135,6 +142,8 @@ const KINDS = {
     },
   },
   uuidv4: {
+    name: 'UUIDv4 (`crypto.randomUUID`)',
+    isMinor: true,
     package: 'node:crypto',
     column: 'uuid',
     numbers: 0,
@@ -168,6 +177,15 @@ function textOf(kind, id) {
   return String(KINDS[kind].text?.(id) ?? id);
 }
 
+/** The number of a generator that stays itself: as one would run it. */
+const numberOf = (kind) => (KINDS[kind].numbers > 0 ? 3 : undefined);
+
+/** The kinds that can be opened here. */
+const namesHere = () =>
+  Object.keys(KINDS).filter(
+    (kind) => !KINDS[kind].missing && (process.env.DATABASE_URL || !KINDS[kind].isAsync),
+  );
+
 /** The version of a kind's package that is loaded here. */
 function versionOf(kind) {
   const { package: name } = KINDS[kind];
@@ -178,4 +196,4 @@ function versionOf(kind) {
   return createRequire(folder)('./package.json').version;
 }
 
-module.exports = { KINDS, open, stored, textOf, versionOf };
+module.exports = { KINDS, namesHere, numberOf, open, stored, textOf, versionOf };

@@ -1,9 +1,7 @@
 'use strict';
-// What a process or a thread does with its generator of one kind. As the script of a worker thread, it
-// opens one, waits until all have, and draws.
+// What a process does with its generator of one kind.
 
 const { closeSync, openSync, readSync, writeSync } = require('node:fs');
-const { isMainThread, parentPort, workerData } = require('node:worker_threads');
 const kinds = require('./kinds.cjs');
 
 const TURN = 1000;
@@ -45,16 +43,13 @@ async function drawPaced(ms) {
   return drawn;
 }
 
-/**
- * Draws for `ms`, in a loop, or one ID a ms. Returns the IDs, and by message how many draws failed.
- * @param isLoop whether to draw as fast as it goes
- */
-async function drawFor(ms, isLoop) {
+/** Draws for `ms` in a loop. Returns the IDs, and by message how many draws failed. */
+async function drawFor(ms) {
   const ids = [];
   const failures = {};
   const end = performance.now() + ms;
   while (performance.now() < end) {
-    for (let i = 0; i < (isLoop ? 100 : 1); i++) {
+    for (let i = 0; i < 100; i++) {
       try {
         ids.push(kinds.stored(kind, draw()));
       } catch (error) {
@@ -63,7 +58,7 @@ async function drawFor(ms, isLoop) {
         failures[message] = (failures[message] ?? 0) + 1;
       }
     }
-    await (isLoop ? turn() : new Promise((resolve) => setTimeout(resolve, 1)));
+    await turn();
   }
   return { ids, failures };
 }
@@ -79,73 +74,19 @@ function setClock(time) {
 }
 
 /** Draws for `ms` from a time on, which the clock is set to. */
-function drawFrom(start, ms, isLoop) {
+function drawFrom(start, ms) {
   setClock(start);
-  return drawFor(ms, isLoop);
+  return drawFor(ms);
 }
 
 /** Draws for `ms`. 5 s later the clock goes back by 5 s and a little, to the ms in which it began, and it draws again. */
-async function drawAroundRollback(ms, isLoop) {
+async function drawAroundRollback(ms) {
   const start = Date.now();
-  const before = await drawFor(ms, isLoop);
+  const before = await drawFor(ms);
   setClock(start + 5000);
   before.ids.push(kinds.stored(kind, draw()));
-  const after = await drawFrom(start, ms, isLoop);
+  const after = await drawFrom(start, ms);
   return { before: before.ids, after: after.ids, failures: after.failures };
 }
 
-/**
- * A generator of its own under a clock that JavaScript is shown: draws `each` IDs in each of `steps` ms from `start` on,
- * one 5 s later, and then the clock goes back to `start`. So all processes that do this draw in the same ms.
- */
-async function drawUnderClock({ kind: name, number, start, steps, each }) {
-  const Real = Date;
-  let time = start;
-  globalThis.Date = class extends Real {
-    constructor(...given) {
-      super(...(given.length === 0 ? [time] : given));
-    }
-    static now = () => time;
-  };
-  const failures = {};
-  try {
-    const drawOwn = await kinds.open(name, number);
-    const drawAll = () => {
-      const ids = [];
-      for (time = start; time < start + steps; time++) {
-        for (let i = 0; i < each; i++) {
-          try {
-            ids.push(kinds.stored(name, drawOwn()));
-          } catch ({ message }) {
-            failures[message] = (failures[message] ?? 0) + 1;
-          }
-        }
-      }
-      return ids;
-    };
-    const before = drawAll();
-    time = start + 5000;
-    before.push(kinds.stored(name, drawOwn()));
-    return { before, after: drawAll(), failures };
-  } finally {
-    globalThis.Date = Real;
-  }
-}
-
-module.exports = {
-  drawAroundRollback,
-  drawCount,
-  drawFor,
-  drawFrom,
-  drawPaced,
-  drawUnderClock,
-  open,
-};
-
-if (!isMainThread && workerData?.peer) {
-  const { peer, number, count } = workerData;
-  open(peer, number).then(() => {
-    parentPort.once('message', async () => parentPort.postMessage(await drawCount(count)));
-    parentPort.postMessage('ready');
-  });
-}
+module.exports = { drawAroundRollback, drawCount, drawFrom, drawPaced, open };

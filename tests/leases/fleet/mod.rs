@@ -11,7 +11,7 @@
 //! | `driver` | what JavaScript does in each process: when it goes on, and after which pause |
 //! | `ledger` | which ticks each page allowed |
 //! | `chaos` | a day of faults, from a seed |
-//! | `tests` | what holds, which [`Broken`] parts are found, and the figures of docs/benchmarks.md |
+//! | `tests` | what holds, which [`Broken`] parts are found, and the figures of docs/comparison.md |
 
 mod chaos;
 mod driver;

@@ -151,7 +151,7 @@ fn processes_of_a_host_share_one_slot() {
     assert!(slots_of_a_host(Some(Broken::Impatient)) > 1);
 }
 
-/// The figures of docs/benchmarks.md: a fleet that starts at once, renews, restarts in turn, and whose store is away.
+/// The figures of docs/comparison.md: a fleet that starts at once, renews, restarts in turn, and whose store is away.
 fn figures(plan: Plan) {
     let begun = Instant::now();
     let mut fleet = Fleet::new(plan.clone(), 1);

@@ -1,12 +1,13 @@
-// What a primary key of each kind takes in a database: bytes a row of its index and of the table with its index, and
-// the time of an insert. Batches of all kinds take turns, each in a table of its own.
+// The part `sizes`: bits and characters of each kind, and what it takes as a primary key in a database: bytes a row of its
+// index and of the table with its index, and the time of an insert. Batches of all kinds take turns in a random order,
+// each in a table of its own.
 
 import mysql from 'mysql2/promise';
 import pg from 'pg';
-import { median } from '../measure.mjs';
+import { median, shuffled } from '../measure.mjs';
 import kinds from './kinds.cjs';
 
-const { KINDS, open, stored } = kinds;
+const { KINDS, namesHere, numberOf, open, stored, textOf, versionOf } = kinds;
 const BATCH = 1000;
 
 const binary = (uuid) => Buffer.from(uuid.replaceAll('-', ''), 'hex');
@@ -67,18 +68,16 @@ const DATABASES = {
 };
 
 /** The server's name and version. */
-export async function versionIn(database, url) {
-  const client = await DATABASES[database].connect(url);
+async function versionOn(database, client) {
   const [answer] = await client
     .query('SELECT version() AS version')
     .then(({ rows, 0: own }) => rows ?? own);
-  await client.end();
   const number = /\d+(\.\d+)+/.exec(answer.version)[0];
   return `${database === 'postgres' ? 'PostgreSQL' : 'MariaDB'} ${number}`;
 }
 
 /** By kind: bytes a row of `index` and of `whole`, and `insertUs` a row. */
-export async function sizes(database, url, names, rows) {
+async function sizesIn(database, url, names, rows) {
   const { connect, insert, other = '', sizes: sizesOf, types } = DATABASES[database];
   const client = await connect(url);
   const tables = [];
@@ -90,7 +89,7 @@ export async function sizes(database, url, names, rows) {
     await client.query(`CREATE TABLE ${table} (id ${types[column]}, payload int NOT NULL${other})`);
   }
   for (let done = 0; done < rows; done += BATCH) {
-    for (const { kind, column, draw, table, times } of tables) {
+    for (const { kind, column, draw, table, times } of shuffled(tables)) {
       const ids = Array.from({ length: BATCH }, () => stored(kind, draw()));
       const start = performance.now();
       await insert(client, table, column, ids);
@@ -98,15 +97,39 @@ export async function sizes(database, url, names, rows) {
     }
   }
   const results = {};
-  for (const { kind, column, table, times } of tables) {
+  for (const { kind, table, times } of tables) {
     const { index, whole } = await sizesOf(client, table);
     results[kind] = {
-      column: types[column].replace(' PRIMARY KEY', ''),
       index: index / rows,
       whole: whole / rows,
       insertUs: median(times),
     };
   }
+  const version = await versionOn(database, client);
   await client.end();
-  return results;
+  return { [version]: results };
+}
+
+/** What an ID of a kind is. */
+async function measuresOf(kind) {
+  const draw = await open(kind, numberOf(kind));
+  const ids = [];
+  for (let i = 0; i < 100; i++) ids.push(stored(kind, await draw()));
+  return {
+    version: versionOf(kind),
+    // Of what a database stores: 128 bits for what is no bigint.
+    bits: typeof ids[0] === 'bigint' ? 64 : 128,
+    text: Math.max(...ids.map((id) => textOf(kind, id).length)),
+  };
+}
+
+export async function sizes({ isQuick, servers }) {
+  const rows = isQuick ? 20_000 : 200_000;
+  const names = namesHere();
+  const [measured, databases] = [{}, {}];
+  for (const kind of names) measured[kind] = await measuresOf(kind);
+  for (const [database, server] of Object.entries(servers)) {
+    if (server) Object.assign(databases, await sizesIn(database, server.url, names, rows));
+  }
+  return { rows, kinds: measured, databases };
 }

@@ -1,0 +1,190 @@
+// The tables of README.md and docs/comparison.md, of results.json: each between comments that name it.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+
+import kinds from './peers/kinds.cjs';
+
+const PAGES = ['../README.md', '../docs/comparison.md'];
+const here = (path) => new URL(path, import.meta.url);
+
+const nameOf = (kind) => kinds.KINDS[kind]?.name ?? kind;
+const row = (cells) => `| ${cells.join(' | ')} |`;
+const table = (head, rows) => [head, head.map(() => '---'), ...rows].map(row).join('\n');
+
+/** Under a table. */
+const measuredBy = ({ date, machine }, ...others) =>
+  `\n\n${[date, machine.cpu, `${machine.cores} cores`, machine.os, `Node ${machine.node}`, ...others].join(', ')}.`;
+
+const thousands = (number) => number.toLocaleString('en-US', { maximumFractionDigits: 0 });
+
+function percent(share) {
+  if (share === 0 || share === 1) return `${share * 100}%`;
+  return share < 0.001 ? 'under 0.1%' : `${(share * 100).toFixed(share < 0.1 ? 1 : 0)}%`;
+}
+
+/** Below 100 ns with a decimal. */
+const nanoseconds = (ns) => (ns < 100 ? ns.toFixed(1) : thousands(Number(ns.toPrecision(3))));
+
+const bold = (count) => (count === 0 ? '0' : `**${thousands(count)}**`);
+
+/** What a generator does after its clock went back: 'refuses', 'repeats', 'lower' or 'rises'. */
+export function outcome({ after, failures, repeated, below }) {
+  if (repeated > 0) return 'repeats';
+  if (Object.keys(failures).length > 0) return after === 0 ? 'refuses' : 'refuses some';
+  return below > 0 ? 'lower' : 'rises';
+}
+
+function outcomeText(result) {
+  return {
+    refuses: 'refuses',
+    'refuses some': 'refuses some',
+    repeats: `**${percent(result.repeated / result.after)} duplicates**`,
+    lower: 'unique, lower',
+    rises: 'unique, in order',
+  }[outcome(result)];
+}
+
+/** The table for the README: a row for each kind, and two for snowdrift. */
+function summary({ behaviour, sizes, speed }) {
+  const { count, duplicates, loop, order, processes } = behaviour;
+  const [index] = Object.values(sizes.databases);
+  const ns = { snowdrift: speed.callback['snowdrift nextId()'], ...speed.callback };
+  const cells = (name, kind, numbers) => [
+    name,
+    index?.[kind]?.index.toFixed(0) ?? 'not measured',
+    `${percent(loop[kind])} / ${percent(order[numbers][kind])}`,
+    ns[kind] === undefined ? 'not measured' : `${thousands(Number(ns[kind].toPrecision(3)))} ns`,
+    duplicates[numbers][kind]
+      ? bold(duplicates[numbers][kind].duplicates)
+      : '0: the database counts',
+  ];
+  const others = Object.keys(loop).filter(
+    (kind) => kind !== 'snowdrift' && !kinds.KINDS[kind].isMinor,
+  );
+  return table(
+    [
+      '',
+      'PostgreSQL primary-key index, bytes per row',
+      'Not above the ID before, 1 process / 4 processes',
+      'Time per ID, one per callback',
+      `Duplicates among ${thousands(processes * count)} IDs of ${processes} processes`,
+    ],
+    [
+      cells('snowdrift, one worker ID for all processes', 'snowdrift', 'asShown'),
+      cells('snowdrift, a worker ID for each process', 'snowdrift', 'own'),
+      ...others.map((kind) => cells(nameOf(kind), kind, kind in order.own ? 'own' : 'asShown')),
+    ],
+  );
+}
+
+function orderTable({ behaviour }) {
+  const { duplicates, loop, order } = behaviour;
+  const given = (value, shown) => (value === undefined ? '' : shown(value));
+  const repeats = (result) => given(result, ({ duplicates: count }) => bold(count));
+  const rows = Object.keys(loop).map((kind) => [
+    nameOf(kind),
+    percent(loop[kind]),
+    percent(order.asShown[kind]),
+    given(order.own[kind], percent),
+    ...['asShown', 'own', 'same'].map((numbers) => repeats(duplicates[numbers][kind])),
+  ]);
+  const head = ['', 'order: loop', '4 processes', '... a number each'];
+  head.push('duplicates: 8 processes', '... a number each', '... one number');
+  return table(head, rows) + measuredBy(behaviour);
+}
+
+function rollbackTable({ behaviour: { restart = {}, rollback = {} } }) {
+  const rows = Object.keys(rollback).map((kind) => [
+    nameOf(kind),
+    outcomeText(rollback[kind]),
+    outcomeText(restart[kind]),
+  ]);
+  return table(['', 'the same process', 'a process that starts then'], rows);
+}
+
+function sizeTable({ sizes }) {
+  const databases = Object.entries(sizes.databases);
+  const rows = Object.entries(sizes.kinds).map(([kind, { version, bits, text }]) => [
+    nameOf(kind),
+    ...[version, bits, text],
+    ...databases.flatMap(
+      ([
+        ,
+        {
+          [kind]: { whole, insertUs },
+        },
+      ]) => [whole, insertUs].map((value) => value.toFixed(1)),
+    ),
+  ]);
+  const columns = databases.flatMap(([name]) => [`${name.split(' ')[0]}: bytes`, 'us']);
+  const by = measuredBy(sizes, ...databases.map(([name]) => name));
+  return table(['', 'version', 'bits', 'text', ...columns], rows) + by;
+}
+
+function speedTable({ speed }) {
+  const { callback, loop, machine, date, rounds } = speed;
+  const shown = (ns) => (ns === undefined ? '' : nanoseconds(ns));
+  const rows = Object.keys(loop)
+    .sort((a, b) => loop[a] - loop[b])
+    .map((name) => [nameOf(name), shown(loop[name]), shown(callback[name])]);
+  const by = measuredBy({ date, machine }, `medians of ${rounds} rounds`);
+  return table(['ns per ID', 'in a loop', 'one per callback'], rows) + by;
+}
+
+const UNITS = {
+  times: (value) => value.toFixed(2),
+  share: (value) => `${(value * 100).toFixed(1)}%`,
+  duplicates: String,
+};
+
+function targetTable({ speed }) {
+  const rows = speed.targets.map(({ what, target, value, unit }) => {
+    const [relation, limit] = target.split(' ');
+    const isMet = relation === '>=' ? value >= Number(limit) : value <= Number(limit);
+    const measured = UNITS[unit]?.(value) ?? `${value.toFixed(1)} ${unit}`;
+    return [
+      what,
+      target.replace('>= ', '≥').replace('<= ', '≤'),
+      isMet ? measured : `**${measured}**`,
+    ];
+  });
+  return table(['', 'target', 'measured'], rows);
+}
+
+function fleetTable({ fleets }) {
+  return table(['', '1,000 hosts of 16 processes', '10,000 hosts of 1 process'], fleets.rows);
+}
+
+/** The tables by name. */
+export const blocks = (results) => ({
+  summary: summary(results),
+  order: orderTable(results),
+  rollback: rollbackTable(results),
+  sizes: sizeTable(results),
+  speed: speedTable(results),
+  targets: targetTable(results),
+  fleets: fleetTable(results),
+});
+
+/** A page with these tables. */
+export function filled(page, tables) {
+  const places = /(<!-- table: (\w+), .*-->\n)[\s\S]*?(<!-- end -->)/g;
+  return page.replace(places, (_, start, name, end) => `${start}${tables[name]}\n\n${end}`);
+}
+
+export const read = () => JSON.parse(readFileSync(here('results.json'), 'utf8'));
+
+export function write(results) {
+  for (const path of PAGES) {
+    const page = readFileSync(here(path), 'utf8');
+    writeFileSync(here(path), filled(page, blocks(results)));
+  }
+}
+
+/** Adds parts to results.json, and writes the tables. */
+export function record(parts) {
+  const results = { ...read(), ...parts };
+  writeFileSync(here('results.json'), `${JSON.stringify(results, null, 1)}\n`);
+  write(results);
+  console.log('Saved bench/results.json, README.md and docs/comparison.md');
+}
