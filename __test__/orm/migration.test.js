@@ -1,17 +1,21 @@
 'use strict';
-// The wait that docs/migration.md asks for between an old generator and the first snowdrift ID, and the figures of
-// docs/migration-yitter.md.
+// docs/migration.md: the wait that it asks for between an old generator and the first snowdrift ID, and its table of
+// generators.
 
 const assert = require('node:assert/strict');
+const { readFileSync } = require('node:fs');
+const { join } = require('node:path');
 const { test } = require('node:test');
 
 const { GenidOptimized } = require('@cdlab996/genid');
+const { Snowflake: Sapphire } = require('@sapphire/snowflake');
 const CherryId = require('cherry-id');
 const FlakeId = require('flake-idgen');
 const nodejs = require('nodejs-snowflake');
 const { SnowflakeIdv1 } = require('simple-flakeid');
 
 const { SnowFlake, layouts } = require('../..');
+const { ceilingId, floorId, parse } = require('../../js/id.js');
 const { standing, yitter: layout } = require('../support/support.js');
 
 const { epoch } = layout;
@@ -90,10 +94,11 @@ test('a later epoch repeats old IDs, unless the worker ID is another', () => {
   assert.notEqual(drawn(22), issued);
 });
 
-test('flake-idgen and nodejs-snowflake do not run ahead of the clock', () => {
+test('flake-idgen, nodejs-snowflake and Sapphire do not run ahead of the clock', () => {
   const flake = new FlakeId({ epoch, id: 105 });
   const { Snowflake } = nodejs;
   const snowflake = new Snowflake({ custom_epoch: epoch, instance_id: 2345 });
+  const sapphire = new Sapphire(epoch);
   const generators = {
     'flake-idgen': () => {
       for (;;) {
@@ -105,6 +110,7 @@ test('flake-idgen and nodejs-snowflake do not run ahead of the clock', () => {
       }
     },
     'nodejs-snowflake': () => snowflake.getUniqueID(),
+    '@sapphire/snowflake': () => sapphire.generate(),
   };
   for (const [name, next] of Object.entries(generators)) {
     for (let drawn = 0; drawn < 50_000; drawn++) {
@@ -112,6 +118,74 @@ test('flake-idgen and nodejs-snowflake do not run ahead of the clock', () => {
       assert.ok(time <= Date.now(), `${name}, ID ${drawn}: ${time - Date.now()} ms ahead`);
     }
   }
+});
+
+/** The layout that the page gives a generator: its bits, with an epoch. */
+function layoutOf(name, epoch) {
+  const page = readFileSync(join(__dirname, '../../docs/migration.md'), 'utf8');
+  const [, bits] = new RegExp(`^\\| [^|]*${name} [\\d.]+[^|]*\\| ([\\d/]+),`, 'm').exec(page);
+  const [timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits] = bits
+    .split('/')
+    .map(Number);
+  return {
+    ...{ timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits },
+    ...{ tickMs: 1, epoch },
+  };
+}
+
+/** One ID of each npm package of the page's table that is installed, and the node that the page says is in it. */
+const IDS = {
+  'flake-idgen': [
+    () => new FlakeId({ epoch, datacenter: 35, worker: 41 }).next().readBigUInt64BE(),
+    [3, 9],
+  ],
+  'nodejs-snowflake': [
+    () => new nodejs.Snowflake({ custom_epoch: epoch, instance_id: 2345 }).getUniqueID(),
+    [0, 2345],
+  ],
+  '@sapphire/snowflake': [() => new Sapphire(epoch).generate(), [0, 1]],
+  '@cdlab996/genid': [() => new GenidOptimized({ workerId: 3 }).nextBigId(), [0, 3]],
+  'simple-flakeid': [() => new SnowflakeIdv1({ workerId: 3 }).NextBigId(), [0, 3]],
+  'cherry-id': [() => BigInt(new CherryId({ WorkerId: 3 }).NextId()), [0, 3]],
+};
+
+for (const [name, [draw, node]] of Object.entries(IDS)) {
+  test(`the layout that the page gives ${name} reads its IDs`, () => {
+    const from = Date.now();
+    const { datacenterId, workerId, timestamp } = parse(draw(), layoutOf(name, epoch));
+    assert.deepEqual([datacenterId, workerId], node);
+    assert.ok(timestamp >= from && timestamp <= Date.now() + 1, String(timestamp - from));
+  });
+}
+
+test('flake-idgen takes the bits of its id as both numbers', () => {
+  const id = new FlakeId({ epoch, id: 1024 + 105 }).next().readBigUInt64BE();
+  const { datacenterId, workerId } = parse(id, layoutOf('flake-idgen', epoch));
+  assert.deepEqual([datacenterId, workerId], [105 >> 5, 105 & 31]);
+});
+
+test('Sapphire has the two numbers of a node modulo 32, and reads IDs of snowdrift', () => {
+  const twitter = { ...layouts.twitter, epoch };
+  const sapphire = new Sapphire(epoch);
+  sapphire.workerId = 33;
+  sapphire.processId = 34;
+  const { datacenterId, workerId } = parse(sapphire.generate(), twitter);
+  assert.deepEqual([datacenterId, workerId], [1, 2]);
+  const id = new SnowFlake({ layout: twitter, datacenterId: 1, workerId: 3 }).nextId();
+  const read = sapphire.deconstruct(id);
+  const { timestamp, sequence } = parse(id, twitter);
+  assert.deepEqual(
+    [read.workerId, read.processId, read.increment, read.timestamp],
+    [1n, 3n, BigInt(sequence), BigInt(timestamp)],
+  );
+});
+
+test('an epoch of a day earlier is above old IDs for a day, and no longer', () => {
+  const old = { ...layouts.twitter, epoch };
+  const next = { ...old, epoch: epoch - 86_400_000 };
+  const first = floorId(stopped, next);
+  assert.ok(first > ceilingId(stopped + 86_400_000 - 1, old));
+  assert.equal(first, floorId(stopped + 86_400_000, old));
 });
 
 /** The npm packages with yitter's algorithm: each returns a function that draws an ID. */
@@ -202,4 +276,8 @@ test('the default layout is above all IDs that yitter can issue', () => {
   const old = new SnowFlake({ layout, workerId: 63 });
   const highest = old.compose({ timestamp: epoch + 2 ** 41 - 1, sequence: 63 });
   assert.ok(flake.nextId() > highest);
+  // The page tells both by this bound.
+  const inTenYears = Date.UTC(2036, 0, 1);
+  assert.ok(ceilingId(inTenYears, layout) < 2n ** 53n);
+  assert.ok(flake.nextId() > 2n ** 53n);
 });

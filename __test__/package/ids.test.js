@@ -8,7 +8,6 @@ const { join } = require('node:path');
 const { test } = require('node:test');
 
 const { fromBase32, isBase32, isId, layouts, parse } = require('../../js/id.js');
-const { yitter } = require('../support/support.js');
 
 const ROOT = join(__dirname, '../..');
 
@@ -75,23 +74,6 @@ const STATED = {
     },
     1000000000000000000: border,
     '999999999999999999': border,
-  },
-  'docs/migration-sapphire.md': {
-    '646862340096004096': {
-      layout: { ...layouts.discord, epoch: Date.UTC(2020, 0) },
-      datacenterId: 0,
-      workerId: 1,
-      sequence: 0,
-    },
-  },
-  'docs/migration-yitter.md': {
-    890956973551813: { layout: yitter, sequence: 5, date: '2026-11-22T13:53:12.371Z' },
-  },
-  'docs/migration.md': {
-    '501276370534924288': { datacenterId: 1, workerId: 0, sequence: 0 },
-    '501276370539266048': { datacenterId: 1, workerId: 9, sequence: 0 },
-    '1541815603606036480': { layout: 'twitter', date: '2022-06-28T16:07:40.105Z' },
-    '3200169789968523265': { layout: 'uid', workerId: 21 },
   },
   'docs/operations.md': { '900833463518117888': served },
   'docs/playground.html': { '900710334548459520': node },

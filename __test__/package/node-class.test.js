@@ -89,6 +89,18 @@ test('the page tells the node and the time of IDs of the class with any worker I
   assert.match(page, /9 gives 1\/9, 31 gives 7\/31/);
 });
 
+test('the SQL of the page reads the node of an ID', () => {
+  const [, ...fields] = /`SELECT DISTINCT ([^`]*), ([^`]*)`/.exec(page);
+  for (const workerId of WORKERS) {
+    const id = classId(JOINS.or, 1700000000000, workerId);
+    const read = fields.map((field) => {
+      const [, shift, mask] = /^\(id >> (\d+)\) & (\d+)$/.exec(field);
+      return Number((id >> BigInt(shift)) & BigInt(mask));
+    });
+    assert.deepEqual(read, nodeOf(id));
+  }
+});
+
 test('a generator of a free node by the page issues no ID of the class', () => {
   const [, expression] = /configure\(\{ datacenterId: (.*), workerId \}\)/.exec(page);
   const datacenterOf = new Function('workerId', `return ${expression}`);

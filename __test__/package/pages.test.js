@@ -50,8 +50,8 @@ const NEEDS = {
 const LEASES =
   /\blease\((?!memory)|\b(?:lease|state|from): |_LEASE = |--state |snowdrift namespace |\bLAG_MS\b|--port /;
 
-/** Pages whose blocks are steps on one database. */
-const STEPS = ['docs/migration-uuid.md'];
+/** Pages whose blocks with a database are steps on one. */
+const STEPS = ['docs/migration.md'];
 
 /** The page whose files are those of test runners. */
 const TESTS = 'docs/testing.md';
@@ -168,7 +168,9 @@ for (const page of pages) {
       if (page === TESTS && fileOf(block) !== undefined) continue;
       const isStep = STEPS.includes(page);
       const needs = Object.keys(URLS).filter(
-        (name) => NEEDS[name].test(block.given + block.code) || (isStep && name === 'DATABASE_URL'),
+        (name) =>
+          NEEDS[name].test(block.given + block.code) ||
+          (name === 'DATABASE_URL' && block.language === 'sql'),
       );
       if (block.language === 'prisma') schema = block;
       const skip =

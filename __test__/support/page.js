@@ -81,15 +81,12 @@ function within(run) {
 
 const NEST = ['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs'];
 
-/** What the readers of a page have already: the generator that they leave, their ORM; of examples of calls, the client. */
+/** What the readers of a page have already: their framework, their ORM; of examples of calls, the client. */
 const PRESENT = {
   'docs/api.md': ['pg'],
-  'docs/migration.md': ['flake-idgen', 'nodejs-snowflake'],
-  'docs/migration-sapphire.md': ['@sapphire/snowflake'],
   'docs/boundaries.md': NEST,
   'docs/monitoring.md': ['@opentelemetry/sdk-metrics'],
   'docs/public-ids.md': [...NEST, 'typeorm'],
-  'docs/migration-yitter.md': ['@cdlab996/genid', 'cherry-id', 'simple-flakeid'],
 };
 
 /** A package's name without its version. */

@@ -22,7 +22,7 @@ const wide = {
   epoch: 1580486400000,
 };
 
-/** The default of yitter's IdGenerator, as docs/migration-yitter.md has it. */
+/** The default of yitter's IdGenerator, as docs/migration.md has it. */
 const yitter = {
   timestampBits: 41,
   datacenterBits: 0,
