@@ -8,7 +8,7 @@ const MOST_NS = 20e6;
 const kept = new Array(CALLS).fill(0n);
 const buffer = Buffer.alloc(64);
 
-export const ns = () => Number(process.hrtime.bigint());
+const ns = () => Number(process.hrtime.bigint());
 
 /** CPU time in ns. A turn is long against a call, and CPU time excludes other processes. */
 function cpuNs() {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { snowdrift } from './candidates.mjs';
-import { median, medians } from './measure.mjs';
+import { medians } from './measure.mjs';
 
 const THREAD = fileURLToPath(new URL('ring-thread.cjs', import.meta.url));
 const { CachedSnowFlake, SnowFlake } = snowdrift;
@@ -41,18 +41,10 @@ async function rate(threads, kind, ms) {
   return rates.reduce((sum, [one]) => sum + one, 0);
 }
 
-/**
- * The speed-up of 2 threads over one, and the share that 4 threads of one ring reach of 4 independent ones:
- * interleaved.
- */
+/** The speed-up of 2 threads over one, and the share that 4 threads of one ring reach of 4 independent ones. */
 export async function together(rounds, ms) {
-  const twice = [];
-  const ofApart = [];
-  for (let round = 0; round < rounds; round++) {
-    const one = await rate(1, 'CachedSnowFlake', ms);
-    twice.push((await rate(2, 'CachedSnowFlake', ms)) / one);
-    const four = await rate(4, 'CachedSnowFlake', ms);
-    ofApart.push(four / (await rate(4, 'SnowFlake', ms)));
-  }
-  return { twice: median(twice), ofApart: median(ofApart) };
+  const ring = 'CachedSnowFlake';
+  const cases = { one: [1, ring], two: [2, ring], four: [4, ring], apart: [4, 'SnowFlake'] };
+  const rates = await medians(cases, rounds, ([threads, kind]) => rate(threads, kind, ms));
+  return { twice: rates.two / rates.one, ofApart: rates.four / rates.apart };
 }

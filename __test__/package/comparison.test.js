@@ -38,6 +38,17 @@ test('the measured versions of packages are those that are pinned', () => {
   assert.ok(compared > 5);
 });
 
+test('a candidate of the benchmark follows each of the others in some rounds', async () => {
+  const { medians } = await import('../../bench/measure.mjs');
+  const [names, called] = [['a', 'b', 'c'], []];
+  const candidates = Object.fromEntries(names.map((name) => [name, name]));
+  await medians(candidates, 100, (name) => called.push(name));
+  const pairs = new Set(called.slice(1).map((name, i) => called[i] + name));
+  for (const one of names) {
+    for (const other of names) assert.ok(one === other || pairs.has(one + other), one + other);
+  }
+});
+
 test('two processes of snowdrift with one number generate no duplicates', async () => {
   for (const { snowdrift } of Object.values(shown.duplicates))
     assert.equal(snowdrift.duplicates, 0);
