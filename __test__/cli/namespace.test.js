@@ -3,7 +3,7 @@
 
 const assert = require('node:assert/strict');
 const { execFileSync } = require('node:child_process');
-const { afterEach, test } = require('node:test');
+const { after, describe, test } = require('node:test');
 
 const { create } = require('../../js/cli/create.js');
 const { Records, newId } = require('../../js/cli/namespace.js');
@@ -27,7 +27,7 @@ const REACH = 2000;
 const { signal } = new AbortController();
 
 const open = [];
-afterEach(() => Promise.all(open.splice(0).map((flake) => flake.close())));
+after(() => Promise.all(open.map((flake) => flake.close())));
 
 /** A store whose calls pass `before(call, key, text)` first, and `after` when they have replied. */
 function hooked({ before, after, ...options }) {
@@ -91,289 +91,300 @@ const fail = () => {
   throw new Error('cut off');
 };
 
-test('a namespace that create has made is the same for leases', async () => {
-  const stored = new Map();
-  const { id } = await created(stored);
-  const flake = await leased(stored);
-  assert.equal(flake.lease.floor, null);
-  const { floor, ...found } = await namespaceIn(stored);
-  assert.deepEqual([found.id, found.layout, floor], [id, layouts.node, '-1']);
-  const again = await rejects(created(stored), 'ERR_SNOWFLAKE_STORE');
-  assert.match(again.message, new RegExp(`exists already, with the ID ${id}`));
-});
-
-test('the write that creates a namespace may come when its records were lost: it allows nothing', async () => {
-  const namespace = { id: newId(), layout: layouts.node, ...LIMITS };
-  for (const run of [
-    (records) => create(records, namespace),
-    (records) => recover(records, LIMITS, layouts.node),
-  ]) {
+// Side by side: they wait for floors to pass.
+describe('on a store in memory', { concurrency: 32 }, () => {
+  test('a namespace that create has made is the same for leases', async () => {
     const stored = new Map();
-    let late;
-    const before = async (name, _, text) => {
-      if (name !== 'write') return;
-      late = text;
-      fail();
-    };
-    await rejects(run(recordsOf({ stored, before })), 'ERR_SNOWFLAKE_STORE');
-    // Others create it, and issue IDs; it is lost; then the write comes.
-    const first = await leased(stored);
-    const ids = [...(await drawn(first))];
-    await until(() => first.lease.renewals > 1);
-    const { ceiling } = first.lease;
-    stored.clear();
-    const record = { token: '1'.repeat(16), text: late };
-    await memory({ stored }).write('namespace', record, undefined, { signal });
-    const next = await leased(stored);
-    assert.ok(next.lease.floor >= ceiling, `${next.lease.floor} of ${ceiling}`);
-    assert.equal(countDuplicates([...ids, ...(await drawn(next))]), 0);
+    const { id } = await created(stored);
+    const flake = await leased(stored);
+    assert.equal(flake.lease.floor, null);
+    const { floor, ...found } = await namespaceIn(stored);
+    assert.deepEqual([found.id, found.layout, floor], [id, layouts.node, '-1']);
+    const again = await rejects(created(stored), 'ERR_SNOWFLAKE_STORE');
+    assert.match(again.message, new RegExp(`exists already, with the ID ${id}`));
+  });
+
+  for (const [name, run] of [
+    ['create', (records) => create(records, { id: newId(), layout: layouts.node, ...LIMITS })],
+    ['recover', (records) => recover(records, LIMITS, layouts.node)],
+  ]) {
+    test(`the write of ${name} may come when the records were lost: it allows nothing`, async () => {
+      const stored = new Map();
+      let late;
+      const before = async (name, _, text) => {
+        if (name !== 'write') return;
+        late = text;
+        fail();
+      };
+      await rejects(run(recordsOf({ stored, before })), 'ERR_SNOWFLAKE_STORE');
+      // Others create it, and issue IDs; it is lost; then the write comes.
+      const first = await leased(stored);
+      const ids = [...(await drawn(first))];
+      await until(() => first.lease.renewals > 1);
+      const { ceiling } = first.lease;
+      stored.clear();
+      const record = { token: '1'.repeat(16), text: late };
+      await memory({ stored }).write('namespace', record, undefined, { signal });
+      const next = await leased(stored);
+      assert.ok(next.lease.floor >= ceiling, `${next.lease.floor} of ${ceiling}`);
+      assert.equal(countDuplicates([...ids, ...(await drawn(next))]), 0);
+    });
   }
-});
 
-test('what others change between the read and the write of a command stays', async () => {
-  const stored = new Map();
-  await created(stored);
-  let reads = 0;
-  const after = async (name, key) => {
-    if (name !== 'read' || ++reads !== 2) return;
-    const { record } = await memory({ stored }).read(key, { signal });
-    const text = record.text.replace(' 1000 1000 0 ', ' 9000 1000 70 ');
-    assert.notEqual(text, record.text);
-    const other = { token: '2'.repeat(16), text };
-    await memory({ stored }).write(key, other, record.token, { signal });
-  };
-  await recover(recordsOf({ stored, after }), { maxClockSkew: 2000 }, undefined);
-  const { ttl, maxClockSkew, maxAhead } = await namespaceIn(stored);
-  assert.deepEqual([ttl, maxClockSkew, maxAhead], [9000, 2000, 70]);
-});
-
-test('create ends when a holder comes between its writes, and its floor holds', async () => {
-  const stored = new Map();
-  const after = async (name, _, text) => {
-    if (name === 'write' && text.endsWith(' lost')) await leased(stored);
-  };
-  const started = Date.now();
-  const namespace = { id: newId(), layout: layouts.node, ...LIMITS };
-  const { floor } = await create(recordsOf({ stored, after }), namespace);
-  assert.ok(native.tickEnd(layouts.node, Number(floor)) >= started + REACH);
-});
-
-test('two holders go on without duplicates after a recover, and after several at one time', async () => {
-  const stored = new Map();
-  await created(stored);
-  const holders = [await leased(stored), await leased(stored)];
-  const ids = [];
-  for (const runs of [1, 3]) {
-    for (const flake of holders) ids.push(...(await drawn(flake)));
-    const ceilings = holders.map(({ lease }) => lease.ceiling);
-    const namespaces = await Promise.all(
-      Array.from({ length: runs }, () => recover(recordsOf({ stored }), {}, undefined)),
-    );
-    const floors = namespaces.map(({ floor }) => native.tickEnd(layouts.node, floor));
-    const least = Math.min(...floors);
-    assert.ok(least >= Math.max(...ceilings));
-    await until(() => holders.every(({ lease }) => lease.floor >= least && lease.state === 'held'));
-  }
-  for (const flake of holders) ids.push(...(await drawn(flake)));
-  assert.equal(countDuplicates(ids), 0);
-});
-
-test('after a restore from a backup and a recover, new IDs are above all that were issued', async () => {
-  const stored = new Map();
-  await created(stored);
-  const layout = { ...layouts.node, workerBits: 0, sequenceBits: 17 };
-  const options = { layout, datacenterId: 2 };
-  const separate = new Map();
-  await create(recordsOf({ stored: separate }), { id: newId(), layout, ...LIMITS });
-  const flake = await leased(separate, options);
-  const backup = new Map(separate);
-  const { ceiling } = flake.lease;
-  await until(() => flake.lease.ceiling > ceiling);
-  const issued = await soon(() => flake.nextIds(1000));
-  const last = flake.lease.ceiling;
-  await flake.close();
-  const restored = new Map(backup);
-  const { floor } = await recover(recordsOf({ stored: restored }), {}, undefined);
-  assert.ok(native.tickEnd(layout, floor) >= last);
-  const next = await leased(restored, options);
-  assert.equal(next.workerId, flake.workerId);
-  assert.ok((await soon(next.nextId)) > issued.at(-1));
-});
-
-test('a recover that ends half done leaves no slot below the floor, and a second one ends it', async () => {
-  for (const cut of ['list', 'write']) {
+  test('what others change between the read and the write of a command stays', async () => {
     const stored = new Map();
     await created(stored);
-    const old = await leased(stored);
-    const ids = [...(await drawn(old))];
-    const before = (name, key) => {
-      if (name === cut && key !== 'namespace') fail();
+    let reads = 0;
+    const after = async (name, key) => {
+      if (name !== 'read' || ++reads !== 2) return;
+      const { record } = await memory({ stored }).read(key, { signal });
+      const text = record.text.replace(' 1000 1000 0 ', ' 9000 1000 70 ');
+      assert.notEqual(text, record.text);
+      const other = { token: '2'.repeat(16), text };
+      await memory({ stored }).write(key, other, record.token, { signal });
     };
-    const records = recordsOf({ stored, before });
-    await rejects(recover(records, {}, undefined), 'ERR_SNOWFLAKE_STORE');
-    const { floor } = await namespaceIn(stored);
-    const end = native.tickEnd(layouts.node, Number(floor));
-    assert.ok(end >= old.lease.ceiling);
-    // The old holder goes on in its slot. All others start above the floor.
-    const next = await leased(stored);
-    assert.ok(next.lease.floor >= end);
-    await recover(recordsOf({ stored }), {}, undefined);
-    await until(() => [old, next].every(({ lease }) => lease.floor > end));
-    for (const flake of [old, next]) ids.push(...(await drawn(flake)));
-    assert.equal(countDuplicates(ids), 0);
-  }
-});
+    await recover(recordsOf({ stored, after }), { maxClockSkew: 2000 }, undefined);
+    const { ttl, maxClockSkew, maxAhead } = await namespaceIn(stored);
+    assert.deepEqual([ttl, maxClockSkew, maxAhead], [9000, 2000, 70]);
+  });
 
-test('a holder that renews while its slot is freed keeps what it had confirmed', async () => {
-  const stored = new Map();
-  await created(stored);
-  const flake = await leased(stored);
-  let renewed;
-  const before = async (name, key) => {
-    if (name !== 'write' || key === 'namespace' || renewed !== undefined) return;
-    // A renewal far above the floor, sent at the worst moment.
-    const { record } = await memory({ stored }).read(key, { signal });
-    const words = record.text.split(' ');
-    renewed = Number(words[5]) + 60_000;
-    words[5] = String(renewed);
-    const text = words.join(' ');
-    const token = 'a'.repeat(16);
-    await memory({ stored }).write(key, { token, text }, record.token, { signal });
-  };
-  const { id, floor } = await recover(recordsOf({ stored, before }), {}, undefined);
-  assert.ok(renewed > floor);
-  const [slot] = [...(await slotsIn(stored)).values()].filter((one) => one.namespace === id);
-  assert.deepEqual([slot.isHeld, slot.ceiling], [false, renewed]);
-  await flake.close();
-});
-
-test('recover leaves the slots that others have taken above the floor', async () => {
-  const stored = new Map();
-  await created(stored);
-  await leased(stored);
-  const taken = [];
-  const before = async (name) => {
-    if (name === 'list' && taken.length === 0) taken.push(await leased(stored));
-  };
-  const { id } = await recover(recordsOf({ stored, before }), {}, undefined);
-  const [flake] = taken;
-  const slots = [...(await slotsIn(stored)).values()].filter((slot) => slot.namespace === id);
-  const own = slots.find((slot) => slot.workerId === flake.workerId);
-  assert.equal(own.isHeld, true);
-});
-
-test('no floor and no limit falls, whatever the clock of the store shows', async () => {
-  const stored = new Map();
-  await created(stored);
-  const first = await recover(recordsOf({ stored }), { ttl: 5000 }, undefined);
-  const now = () => Date.now() - 3_600_000;
-  const second = await recover(recordsOf({ stored, now }), { ttl: 2000 }, undefined);
-  assert.deepEqual([second.floor, second.ttl], [first.floor, 5000]);
-  assert.notEqual(second.id, first.id);
-});
-
-test('recover creates a namespace that was lost, also where others are faster', async () => {
-  for (const isFaster of [false, true]) {
+  test('create ends when a holder comes between its writes, and its floor holds', async () => {
     const stored = new Map();
-    const before = async (name, _, text) => {
-      if (isFaster && name === 'write' && text?.endsWith(' lost')) await leased(stored);
+    const after = async (name, _, text) => {
+      if (name === 'write' && text.endsWith(' lost')) await leased(stored);
     };
-    const records = recordsOf({ stored, before });
     const started = Date.now();
-    const { message } = await rejects(recover(records, LIMITS, undefined), 'ERR_SNOWFLAKE_STORE');
-    assert.match(message, /no record of a namespace.*: --layout\./);
-    const { floor } = await recover(records, LIMITS, layouts.node);
-    assert.ok(native.tickEnd(layouts.node, floor) >= started + REACH);
-    assert.equal((await namespaceIn(stored)).floor, String(floor));
-  }
-});
+    const namespace = { id: newId(), layout: layouts.node, ...LIMITS };
+    const { floor } = await create(recordsOf({ stored, after }), namespace);
+    assert.ok(native.tickEnd(layouts.node, Number(floor)) >= started + REACH);
+  });
 
-test('a record of another version is refused, and left as it is', async () => {
-  const stored = new Map([['default/namespace', `${'1'.repeat(16)} snowdrift9 namespace`]]);
-  const copy = new Map(stored);
-  for (const run of [
-    () => created(stored),
-    () => recover(recordsOf({ stored }), LIMITS, layouts.node),
-  ]) {
-    const { message } = await rejects(run(), 'ERR_SNOWFLAKE_STORE');
-    assert.match(message, /records of another format: the key namespace/);
-  }
-  assert.deepEqual(stored, copy);
-});
+  test('two holders go on without duplicates after a recover, and after several at one time', async () => {
+    const stored = new Map();
+    await created(stored);
+    const holders = [await leased(stored), await leased(stored)];
+    const ids = [];
+    for (const runs of [1, 3]) {
+      for (const flake of holders) ids.push(...(await drawn(flake)));
+      const ceilings = holders.map(({ lease }) => lease.ceiling);
+      const namespaces = await Promise.all(
+        Array.from({ length: runs }, () => recover(recordsOf({ stored }), {}, undefined)),
+      );
+      const floors = namespaces.map(({ floor }) => native.tickEnd(layouts.node, floor));
+      const least = Math.min(...floors);
+      assert.ok(least >= Math.max(...ceilings));
+      await until(() =>
+        holders.every(({ lease }) => lease.floor >= least && lease.state === 'held'),
+      );
+    }
+    for (const flake of holders) ids.push(...(await drawn(flake)));
+    assert.equal(countDuplicates(ids), 0);
+  });
 
-test('a namespace that does not exist is named beside those that do', async () => {
-  const stored = new Map();
-  const other = new Records(memory({ stored, namespace: 'ordrs' }));
-  const look = () => rejects(readStore(other), 'ERR_SNOWFLAKE_STORE');
-  assert.match((await look()).message, /^memory:ordrs has no record .*Check its name\. The first/);
-  for (const namespace of ['orders', 'default', 'a.b']) {
-    const records = new Records(memory({ stored, namespace }));
-    await create(records, { id: newId(), layout: layouts.node, ...LIMITS });
-  }
-  const said = /Check its name: this store has a\.b, default, orders\. .* namespace create does/;
-  assert.match((await look()).message, said);
-  for (let n = 0; n < 30; n++) stored.set(`n${n}/namespace`, 'x');
-  assert.match((await look()).message, /, n24 and 13 more\. /);
-  // It may name none, or fail to.
-  for (const [namespaces, said] of [
-    [undefined, /Check its name\. /],
-    [fail, /Check its name\. /],
-    [async () => ['a\nb', 'orders'], /Check its name: this store has orders\. /],
-  ]) {
-    const records = new Records({ ...memory({ namespace: 'ordrs' }), namespaces });
-    const { message } = await rejects(readStore(records), 'ERR_SNOWFLAKE_STORE');
-    assert.match(message, said);
-  }
-});
+  test('after a restore from a backup and a recover, new IDs are above all that were issued', async () => {
+    const stored = new Map();
+    await created(stored);
+    const layout = { ...layouts.node, workerBits: 0, sequenceBits: 17 };
+    const options = { layout, datacenterId: 2 };
+    const separate = new Map();
+    await create(recordsOf({ stored: separate }), { id: newId(), layout, ...LIMITS });
+    const flake = await leased(separate, options);
+    const backup = new Map(separate);
+    const { ceiling } = flake.lease;
+    await until(() => flake.lease.ceiling > ceiling);
+    const issued = await soon(() => flake.nextIds(1000));
+    const last = flake.lease.ceiling;
+    await flake.close();
+    const restored = new Map(backup);
+    const { floor } = await recover(recordsOf({ stored: restored }), {}, undefined);
+    assert.ok(native.tickEnd(layout, floor) >= last);
+    const next = await leased(restored, options);
+    assert.equal(next.workerId, flake.workerId);
+    assert.ok((await soon(next.nextId)) > issued.at(-1));
+  });
 
-test('slots of a namespace whose own record is gone are shown with what to do', async () => {
-  const stored = new Map();
-  await created(stored);
-  await leased(stored);
-  stored.delete('default/namespace');
-  const { slots, fault } = await readStore(recordsOf({ stored }));
-  assert.deepEqual([slots.length, slots[0].state], [1, 'held']);
-  assert.match(fault, /namespace is gone.*namespace recover/);
-});
-
-test('a slot that was released has no end of a hold', async () => {
-  const stored = new Map();
-  await created(stored);
-  const flake = await leased(stored);
-  const [{ expires }] = (await readStore(recordsOf({ stored }))).slots;
-  assert.equal(typeof expires, 'number');
-  await flake.close();
-  const [slot] = (await readStore(recordsOf({ stored }))).slots;
-  assert.deepEqual([slot.state, slot.expires], ['free', null]);
-});
-
-test('damaged records stop neither slots nor recover, and are named', async () => {
-  const stored = new Map();
-  await created(stored);
-  const [first, second, third] = [await leased(stored), await leased(stored), await leased(stored)];
-  rewrite(stored, keyOf(first), (_, text) => `nonsense ${text}`);
-  rewrite(stored, keyOf(second), (token) => `${token} snowdrift9 held`);
-  stored.set('default/slots/7/0/made', 'nonsense');
-  const before = new Map(stored);
-  const damaged = [keyOf(first), keyOf(second), 'slots/7/0/made'].sort();
-  const { slots } = await readStore(recordsOf({ stored }));
-  const faults = slots.flatMap(({ state, fault }) => (state === 'unusable' ? fault : []));
-  const keyIn = (fault) => /the key (\S+) is no record/.exec(fault)[1];
-  assert.deepEqual(faults.map(keyIn).sort(), damaged);
-  const ids = slots.filter((slot) => slot.state === 'unusable').map(({ workerId }) => workerId);
-  assert.deepEqual(new Set(ids), new Set([first.workerId, second.workerId, undefined]));
-  const { id, ...recovered } = await recover(recordsOf({ stored }), {}, undefined);
-  assert.deepEqual(recovered.damaged.sort(), damaged);
-  for (const key of damaged.map((each) => `default/${each}`)) {
-    assert.equal(stored.get(key), before.get(key));
+  for (const cut of ['list', 'write']) {
+    test(`a recover that ends at a ${cut} leaves no slot below the floor, and a second one ends it`, async () => {
+      const stored = new Map();
+      await created(stored);
+      const old = await leased(stored);
+      const ids = [...(await drawn(old))];
+      const before = (name, key) => {
+        if (name === cut && key !== 'namespace') fail();
+      };
+      const records = recordsOf({ stored, before });
+      await rejects(recover(records, {}, undefined), 'ERR_SNOWFLAKE_STORE');
+      const { floor } = await namespaceIn(stored);
+      const end = native.tickEnd(layouts.node, Number(floor));
+      assert.ok(end >= old.lease.ceiling);
+      // The old holder goes on in its slot. All others start above the floor.
+      const next = await leased(stored);
+      assert.ok(next.lease.floor >= end);
+      await recover(recordsOf({ stored }), {}, undefined);
+      await until(() => [old, next].every(({ lease }) => lease.floor > end));
+      for (const flake of [old, next]) ids.push(...(await drawn(flake)));
+      assert.equal(countDuplicates(ids), 0);
+    });
   }
-  const freed = native.readRecord(keyOf(third), stored.get(`default/${keyOf(third)}`).slice(17));
-  assert.equal(freed.namespace, id);
-  // And of the namespace itself.
-  stored.set('default/namespace', 'nonsense');
-  const seen = await readStore(recordsOf({ stored }));
-  assert.match(seen.fault, /the key namespace is no record/);
-  assert.equal(seen.slots.length, slots.length);
+
+  test('a holder that renews while its slot is freed keeps what it had confirmed', async () => {
+    const stored = new Map();
+    await created(stored);
+    const flake = await leased(stored);
+    let renewed;
+    const before = async (name, key) => {
+      if (name !== 'write' || key === 'namespace' || renewed !== undefined) return;
+      // A renewal far above the floor, sent at the worst moment.
+      const { record } = await memory({ stored }).read(key, { signal });
+      const words = record.text.split(' ');
+      renewed = Number(words[5]) + 60_000;
+      words[5] = String(renewed);
+      const text = words.join(' ');
+      const token = 'a'.repeat(16);
+      await memory({ stored }).write(key, { token, text }, record.token, { signal });
+    };
+    const { id, floor } = await recover(recordsOf({ stored, before }), {}, undefined);
+    assert.ok(renewed > floor);
+    const [slot] = [...(await slotsIn(stored)).values()].filter((one) => one.namespace === id);
+    assert.deepEqual([slot.isHeld, slot.ceiling], [false, renewed]);
+    await flake.close();
+  });
+
+  test('recover leaves the slots that others have taken above the floor', async () => {
+    const stored = new Map();
+    await created(stored);
+    await leased(stored);
+    const taken = [];
+    const before = async (name) => {
+      if (name === 'list' && taken.length === 0) taken.push(await leased(stored));
+    };
+    const { id } = await recover(recordsOf({ stored, before }), {}, undefined);
+    const [flake] = taken;
+    const slots = [...(await slotsIn(stored)).values()].filter((slot) => slot.namespace === id);
+    const own = slots.find((slot) => slot.workerId === flake.workerId);
+    assert.equal(own.isHeld, true);
+  });
+
+  test('no floor and no limit falls, whatever the clock of the store shows', async () => {
+    const stored = new Map();
+    await created(stored);
+    const first = await recover(recordsOf({ stored }), { ttl: 5000 }, undefined);
+    const now = () => Date.now() - 3_600_000;
+    const second = await recover(recordsOf({ stored, now }), { ttl: 2000 }, undefined);
+    assert.deepEqual([second.floor, second.ttl], [first.floor, 5000]);
+    assert.notEqual(second.id, first.id);
+  });
+
+  test('recover creates a namespace that was lost, also where others are faster', async () => {
+    for (const isFaster of [false, true]) {
+      const stored = new Map();
+      const before = async (name, _, text) => {
+        if (isFaster && name === 'write' && text?.endsWith(' lost')) await leased(stored);
+      };
+      const records = recordsOf({ stored, before });
+      const started = Date.now();
+      const { message } = await rejects(recover(records, LIMITS, undefined), 'ERR_SNOWFLAKE_STORE');
+      assert.match(message, /no record of a namespace.*: --layout\./);
+      const { floor } = await recover(records, LIMITS, layouts.node);
+      assert.ok(native.tickEnd(layouts.node, floor) >= started + REACH);
+      assert.equal((await namespaceIn(stored)).floor, String(floor));
+    }
+  });
+
+  test('a record of another version is refused, and left as it is', async () => {
+    const stored = new Map([['default/namespace', `${'1'.repeat(16)} snowdrift9 namespace`]]);
+    const copy = new Map(stored);
+    for (const run of [
+      () => created(stored),
+      () => recover(recordsOf({ stored }), LIMITS, layouts.node),
+    ]) {
+      const { message } = await rejects(run(), 'ERR_SNOWFLAKE_STORE');
+      assert.match(message, /records of another format: the key namespace/);
+    }
+    assert.deepEqual(stored, copy);
+  });
+
+  test('a namespace that does not exist is named beside those that do', async () => {
+    const stored = new Map();
+    const other = new Records(memory({ stored, namespace: 'ordrs' }));
+    const look = () => rejects(readStore(other), 'ERR_SNOWFLAKE_STORE');
+    assert.match(
+      (await look()).message,
+      /^memory:ordrs has no record .*Check its name\. The first/,
+    );
+    for (const namespace of ['orders', 'default', 'a.b']) {
+      const records = new Records(memory({ stored, namespace }));
+      await create(records, { id: newId(), layout: layouts.node, ...LIMITS });
+    }
+    const said = /Check its name: this store has a\.b, default, orders\. .* namespace create does/;
+    assert.match((await look()).message, said);
+    for (let n = 0; n < 30; n++) stored.set(`n${n}/namespace`, 'x');
+    assert.match((await look()).message, /, n24 and 13 more\. /);
+    // It may name none, or fail to.
+    for (const [namespaces, said] of [
+      [undefined, /Check its name\. /],
+      [fail, /Check its name\. /],
+      [async () => ['a\nb', 'orders'], /Check its name: this store has orders\. /],
+    ]) {
+      const records = new Records({ ...memory({ namespace: 'ordrs' }), namespaces });
+      const { message } = await rejects(readStore(records), 'ERR_SNOWFLAKE_STORE');
+      assert.match(message, said);
+    }
+  });
+
+  test('slots of a namespace whose own record is gone are shown with what to do', async () => {
+    const stored = new Map();
+    await created(stored);
+    await leased(stored);
+    stored.delete('default/namespace');
+    const { slots, fault } = await readStore(recordsOf({ stored }));
+    assert.deepEqual([slots.length, slots[0].state], [1, 'held']);
+    assert.match(fault, /namespace is gone.*namespace recover/);
+  });
+
+  test('a slot that was released has no end of a hold', async () => {
+    const stored = new Map();
+    await created(stored);
+    const flake = await leased(stored);
+    const [{ expires }] = (await readStore(recordsOf({ stored }))).slots;
+    assert.equal(typeof expires, 'number');
+    await flake.close();
+    const [slot] = (await readStore(recordsOf({ stored }))).slots;
+    assert.deepEqual([slot.state, slot.expires], ['free', null]);
+  });
+
+  test('damaged records stop neither slots nor recover, and are named', async () => {
+    const stored = new Map();
+    await created(stored);
+    const [first, second, third] = [
+      await leased(stored),
+      await leased(stored),
+      await leased(stored),
+    ];
+    rewrite(stored, keyOf(first), (_, text) => `nonsense ${text}`);
+    rewrite(stored, keyOf(second), (token) => `${token} snowdrift9 held`);
+    stored.set('default/slots/7/0/made', 'nonsense');
+    const before = new Map(stored);
+    const damaged = [keyOf(first), keyOf(second), 'slots/7/0/made'].sort();
+    const { slots } = await readStore(recordsOf({ stored }));
+    const faults = slots.flatMap(({ state, fault }) => (state === 'unusable' ? fault : []));
+    const keyIn = (fault) => /the key (\S+) is no record/.exec(fault)[1];
+    assert.deepEqual(faults.map(keyIn).sort(), damaged);
+    const ids = slots.filter((slot) => slot.state === 'unusable').map(({ workerId }) => workerId);
+    assert.deepEqual(new Set(ids), new Set([first.workerId, second.workerId, undefined]));
+    const { id, ...recovered } = await recover(recordsOf({ stored }), {}, undefined);
+    assert.deepEqual(recovered.damaged.sort(), damaged);
+    for (const key of damaged.map((each) => `default/${each}`)) {
+      assert.equal(stored.get(key), before.get(key));
+    }
+    const freed = native.readRecord(keyOf(third), stored.get(`default/${keyOf(third)}`).slice(17));
+    assert.equal(freed.namespace, id);
+    // And of the namespace itself.
+    stored.set('default/namespace', 'nonsense');
+    const seen = await readStore(recordsOf({ stored }));
+    assert.match(seen.fault, /the key namespace is no record/);
+    assert.equal(seen.slots.length, slots.length);
+  });
 });
 
 test('a clone of a machine draws no ID of a namespace twice', () => {
