@@ -63,16 +63,10 @@ describe('peers', { skip: missing('etcd') }, () => {
 
   /** Starts a server, and returns what it complained of until it served. */
   async function starts(...flags) {
-    const [args, options] = serve(...flags);
-    const child = start(args, options);
-    let complaints = '';
-    child.stderr.setEncoding('utf8').on('data', (text) => {
-      complaints += text;
-    });
-    assert.match(await firstLine(child), /serves IDs of datacenterId 1, workerId 9/);
-    child.kill('SIGTERM');
-    await endOf(child);
-    return complaints;
+    const { code, stdout, stderr } = await run(...serve(...flags));
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /serves IDs of datacenterId 1, workerId 9/);
+    return stderr;
   }
 
   test('a server starts beside peers that answer as they are registered', async () => {
@@ -148,16 +142,10 @@ describe('peers', { skip: missing('etcd') }, () => {
       says({ datacenterId: 1, workerId: 3, now: now() })(response),
     );
     const [args, options] = serve();
-    const child = start(args, { env: { ...options.env, SNOWDRIFT_TOKEN: TOKEN } });
-    await firstLine(child);
-    child.kill('SIGTERM');
-    await endOf(child);
+    await run(args, { env: { ...options.env, SNOWDRIFT_TOKEN: TOKEN } });
     assert.equal(requests[0].headers.authorization, `Bearer ${TOKEN}`);
     const other = args.map((one, n) => (args[n - 1] === '--datacenter-id' ? '2' : one));
-    const elsewhere = start(other, options);
-    assert.match(await firstLine(elsewhere), /datacenterId 2, workerId 9/);
-    elsewhere.kill('SIGTERM');
-    await endOf(elsewhere);
+    assert.match((await run(other, options)).stdout, /datacenterId 2, workerId 9/);
     assert.equal(requests.length, 1);
   });
 

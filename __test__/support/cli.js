@@ -30,8 +30,14 @@ Object.defineProperty(process, 'env', {
   },
 });
 
+/** Ends a server in this process, as a user ends one: it prints when it serves. */
+function endServer() {
+  for (const signal of ['SIGTERM', 'SIGINT']) process.emit(signal, signal);
+}
+
 /**
- * Runs a command in this process; answers its exit code, what it printed, and both outputs as `said`.
+ * Runs a command in this process; answers its exit code, what it printed, and both outputs as `said`. A server ends as soon as it
+ * serves.
  * @param input of its standard input
  */
 async function run(args, { env = {}, input = '', isTTY = false } = {}) {
@@ -41,6 +47,7 @@ async function run(args, { env = {}, input = '', isTTY = false } = {}) {
     isTTY,
     write(text) {
       output[name] += text;
+      if (args[0] === 'serve' && name === 'stdout') endServer();
     },
   });
   const streams = { stdout: streamOf('stdout'), stderr: streamOf('stderr') };
