@@ -16,6 +16,7 @@ const { SnowflakeIdv1 } = require('simple-flakeid');
 
 const { SnowFlake, layouts } = require('../..');
 const { ceilingId, floorId, parse } = require('../../js/id.js');
+const { gate } = require('../support/amount.js');
 const { standing, yitter: layout } = require('../support/support.js');
 
 const { epoch } = layout;
@@ -94,7 +95,9 @@ test('a later epoch repeats old IDs, unless the worker ID is another', () => {
   assert.notEqual(drawn(22), issued);
 });
 
-test('flake-idgen, nodejs-snowflake and Sapphire do not run ahead of the clock', () => {
+test('flake-idgen, nodejs-snowflake and Sapphire do not run ahead of the clock', {
+  skip: gate,
+}, () => {
   const flake = new FlakeId({ epoch, id: 105 });
   const { Snowflake } = nodejs;
   const snowflake = new Snowflake({ custom_epoch: epoch, instance_id: 2345 });
@@ -237,7 +240,9 @@ function rangeOf(ids, field, bits) {
 for (const name of Object.keys(YITTERS)) {
   const isGenid = name === '@cdlab996/genid';
 
-  test(`${name} has the default layout of yitter, and runs 2,000 ticks ahead of the clock`, () => {
+  test(`${name} has the default layout of yitter, and runs 2,000 ticks ahead of the clock`, {
+    skip: gate,
+  }, () => {
     const ids = drawnAt(stopped, name, { workerId: 3 }, AHEAD * 59 + 1);
     assert.equal(new Set(ids).size, ids.length);
     assert.deepEqual(rangeOf(ids, 'sequence'), [5, 63]);
@@ -245,14 +250,14 @@ for (const name of Object.keys(YITTERS)) {
     assert.deepEqual(rangeOf(ids, 'timestamp'), [stopped, stopped + AHEAD]);
   });
 
-  test(`${name} with other bits of sequence`, () => {
+  test(`${name} with other bits of sequence`, { skip: gate }, () => {
     const few = drawnAt(stopped, name, { workerId: 3, seqBitLength: 4 }, 118);
     assert.deepEqual(rangeOf(few, 'workerId', { sequenceBits: 4 }), isGenid ? [3, 3] : [3, 6]);
     const many = drawnAt(stopped, name, { workerId: 3, seqBitLength: 8 }, 1000);
     assert.deepEqual(rangeOf(many, 'sequence', { sequenceBits: 8 }), [5, isGenid ? 255 : 63]);
   });
 
-  test(`${name} with a worker ID that is too large`, () => {
+  test(`${name} with a worker ID that is too large`, { skip: gate }, () => {
     const draw = () => drawnAt(stopped, name, { workerId: 64 }, 1);
     if (isGenid) return assert.throws(draw, /workerId/);
     assert.deepEqual(rangeOf(draw(), 'workerId'), [0, 0]);
@@ -260,7 +265,7 @@ for (const name of Object.keys(YITTERS)) {
   });
 }
 
-test('cherry-id rounds IDs above 2^53, the others do not', () => {
+test('cherry-id rounds IDs above 2^53, the others do not', { skip: gate }, () => {
   const options = { workerId: 3, workerIdBitLength: 10, seqBitLength: 12 };
   const bits = { workerBits: 10, sequenceBits: 12 };
   for (const name of Object.keys(YITTERS)) {

@@ -5,6 +5,7 @@ const assert = require('node:assert/strict');
 const { join } = require('node:path');
 const { test } = require('node:test');
 
+const { gate } = require('../support/amount.js');
 const { missing, underShiftedClock } = require('../support/machine.js');
 const { runScript } = require('../support/support.js');
 
@@ -61,13 +62,11 @@ test('a String @id warns once in the year before its decimal digits change', asy
 });
 
 test('earlier, later, and in a BIGINT there is no warning', async () => {
-  for (const script of [
-    `create('String', flakeAt(CHANGE - 366 * DAY))`,
-    `create('String', flakeAt(CHANGE + 1))`,
-    `create('BigInt', flakeAt(CHANGE - DAY))`,
-  ]) {
-    assert.deepEqual(await warningsOf(script), [], script);
-  }
+  const warnings = await warningsOf(`
+    create('String', flakeAt(CHANGE - 366 * DAY));
+    create('String', flakeAt(CHANGE + 1));
+    create('BigInt', flakeAt(CHANGE - DAY));`);
+  assert.deepEqual(warnings, []);
 });
 
 test("an epoch of the application's own has dates of its own", async () => {
@@ -95,7 +94,7 @@ test('TypeORM warns if a table of SQLite has IDs as text, and not if they are in
 });
 
 test('under the real clock: the default instance, and functions of a known layout only', {
-  skip: missing(),
+  skip: gate ?? missing(),
 }, async () => {
   const drawnBy = (flake) =>
     underShiftedClock(`${PRELUDE}

@@ -6,6 +6,7 @@ const { after, before, describe } = require('node:test');
 
 const { PrimarySnowFlakeColumn } = require('../../js/orm/typeorm.js');
 const typeorm = require('typeorm');
+const { gate } = require('./amount.js');
 const { Server, missing } = require('./lease/servers.js');
 const { missingOrm, modulesOf } = require('./orms.js');
 const { SnowFlake } = require('./support.js');
@@ -87,7 +88,7 @@ const DATABASES = [
   },
   {
     name: 'MariaDB',
-    skip: missing('mysql'),
+    skip: gate ?? missing('mysql'),
     options: { type: 'mariadb', connectTimeout: 0 },
     start: 'mysql',
     rounding: { set: { supportBigNumbers: false }, line: 'supportBigNumbers: true' },
@@ -95,7 +96,7 @@ const DATABASES = [
   // MySQL has no RETURNING; MariaDB's server speaks its protocol.
   {
     name: 'MySQL',
-    skip: missing('mysql'),
+    skip: gate ?? missing('mysql'),
     options: { type: 'mysql', connectTimeout: 0 },
     start: 'mysql',
   },
