@@ -1,5 +1,5 @@
 'use strict';
-// The imports run as docs/architecture.md draws them: never upwards, and in no circle.
+// The imports run as docs/contributing/architecture.md draws them: never upwards, and in no circle.
 
 const assert = require('node:assert/strict');
 const { readFileSync, readdirSync } = require('node:fs');
@@ -13,7 +13,7 @@ const read = (path) => readFileSync(join(ROOT, path), 'utf8');
 
 /** The rows of the page's table under a heading, each as its paths. */
 function layersUnder(heading) {
-  const [, section] = read('docs/architecture.md').split(`### ${heading}\n`);
+  const [, section] = read('docs/contributing/architecture.md').split(`### ${heading}\n`);
   const rows = section.split('\n###')[0].split('\n').slice(3);
   return rows
     .filter((row) => row.startsWith('| `'))

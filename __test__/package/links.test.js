@@ -86,14 +86,16 @@ test('each link of a packed page leads to a packed file, or to the repository at
   assert.ok(inside > 100 && outside > 5, `${inside} inside, ${outside} outside`);
 });
 
-test('the package has its security page, and what it links to but the guide for contributors', () => {
+test('the package has its security page, and what it links to but pages for contributors', () => {
   const files = filesOf('snowdrift');
   assert.ok(files.includes('SECURITY.md'));
+  assert.ok(!files.some((path) => path.startsWith('docs/contributing')));
   const links = linksIn(readFileSync(join(out, 'snowdrift/SECURITY.md'), 'utf8'));
   const outside = links.filter((to) => to.includes(':'));
   assert.ok(links.length > 5);
   assert.deepEqual(outside, [
     `${REPOSITORY}/blob/v${packages.version}/CONTRIBUTING.md#what-ci-runs-the-gate-and-the-storms`,
+    `${REPOSITORY}/blob/v${packages.version}/docs/contributing/releases.md#verify-a-release`,
   ]);
   // Pages lead to the packed one.
   const page = readFileSync(join(out, 'snowdrift/docs/README.md'), 'utf8');

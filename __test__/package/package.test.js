@@ -180,7 +180,7 @@ describe('the packages', { skip: skipped(), concurrency: 2 }, () => {
     });
 
     test('Deno', async () => {
-      // What docs/releases.md names; besides, for the application itself, net and run.
+      // What docs/installation.md names; besides, for the application itself, net and run.
       const allowed = ['ffi', 'read', 'env', 'sys', 'net', 'run'];
       const run = (...names) => [
         ...[join(tools, 'deno/deno'), 'run', '--no-prompt'],

@@ -296,7 +296,7 @@ test('packages put together for no repository name none, and keep their links', 
     );
     assert.deepEqual([homepage, bugs, repository], [undefined, undefined, undefined], name);
   }
-  const page = ['docs', 'releases.md'];
+  const page = ['docs', 'installation.md'];
   assert.equal(
     readFileSync(join(out, 'snowdrift', ...page), 'utf8'),
     readFileSync(join(ROOT, ...page), 'utf8'),

@@ -107,7 +107,7 @@ fn release_at_exit() {
     }
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the function unwinds nowhere, and stays loaded (docs/decisions.md: "The addon is never unloaded"). If
+        // SAFETY: the function unwinds nowhere, and stays loaded (docs/contributing/decisions.md: "The addon is never unloaded"). If
         // there is no room for it, slots look like those of a process that died.
         let _ = unsafe { libc::atexit(release) };
     });
