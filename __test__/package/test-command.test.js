@@ -5,14 +5,27 @@ const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 const { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } = require('node:fs');
+const { connect } = require('node:net');
 const { join } = require('node:path');
 const { before, describe, test } = require('node:test');
 
+const { missing } = require('../support/lease/servers.js');
 const { createDirectory } = require('../support/own-directory.js');
 const { until } = require('../support/support.js');
 const { Terminal, missingTerminal } = require('../support/terminal.js');
 
 const ROOT = join(__dirname, '../..');
+
+/** Whether nothing listens on a port. */
+async function isRefused(port) {
+  const socket = connect(port, '127.0.0.1');
+  const failure = await once(socket, 'connect').then(
+    () => undefined,
+    (error) => error,
+  );
+  socket.destroy();
+  return failure?.code === 'ECONNREFUSED';
+}
 
 /** Notes that it runs, and its child, and waits for its end. */
 const WAITS = `#!/usr/bin/env node
@@ -55,6 +68,17 @@ const TEST = `
   test('runs', () => {});
   test('is left', { skip: gate }, () => {});
   test('is a storm', { skip: storm }, () => {});`;
+
+test('a server ends with the test that has started it, however that ends', {
+  skip: missing('mysql') ?? (existsSync('/usr/bin/setpriv') ? undefined : 'there is no setpriv'),
+}, async () => {
+  const servers = JSON.stringify(require.resolve('../support/lease/servers.js'));
+  const script = `require(${servers}).Server.start('mysql').then(({ url }) => console.log(url))`;
+  const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [url] = await once(child.stdout.setEncoding('utf8'), 'data');
+  child.kill('SIGKILL');
+  await until(() => isRefused(new URL(url).port));
+});
 
 describe('npm test', {
   skip: process.platform !== 'linux' && 'a cargo of JavaScript, and its addon, are for Linux',
