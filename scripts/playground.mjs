@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = new URL('../', import.meta.url);
 const SOURCES = 'scripts/playground';
-const STYLES = ['page', 'controls', 'decode', 'layout', 'simulation'];
+const STYLES = ['page', 'controls', 'decode', 'layout'];
 
 const read = (path) => readFileSync(new URL(path, ROOT), 'utf8');
 

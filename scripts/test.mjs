@@ -55,7 +55,6 @@ const LEFT_TO_GATE = [
   'package/node-class.test.js',
   // A browser's.
   'package/playground-access.test.js',
-  'package/playground-clock.test.js',
 ];
 
 /** By the flag of prepare.mjs that installs packages: the folders whose storms need them. */

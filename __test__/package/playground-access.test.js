@@ -12,7 +12,7 @@ const { missingBrowser } = require('../support/chromium.js');
 const { PATH, URL_OF_FILE, playground } = require('../support/playground.js');
 
 describe('in Chromium', { skip: missingBrowser(), concurrency: 1 }, () => {
-  const { click, page, run, set, text, texts, value } = playground();
+  const { page, run, set, text, texts, value } = playground();
 
   /** The name and the ring of the element that has the focus. */
   const focused = () =>
@@ -37,7 +37,7 @@ describe('in Chromium', { skip: missingBrowser(), concurrency: 1 }, () => {
     const expected = await run(() =>
       [...document.querySelectorAll('input, select, button')].map(({ id }) => id),
     );
-    assert.equal(expected.length, 18);
+    assert.equal(expected.length, 13);
     const reached = [];
     for (let n = 0; n < expected.length; n++) {
       await page().press('Tab');
@@ -67,22 +67,16 @@ describe('in Chromium', { skip: missingBrowser(), concurrency: 1 }, () => {
     await page().type('2026-01-01');
     await page().press('Enter');
     assert.match(await text('#code'), /\n {4}epoch: 1767225600000,\n/);
-    await tabTo('back');
-    await page().press('Home', 'ArrowRight');
-    assert.equal(await text('#back-text'), '2 s');
-    await tabTo('roll');
-    await page().press(' ', 'Enter');
-    assert.equal(await text('#counter'), '2');
   });
 
   test('reads its results aloud', async () => {
     const regions = await run(() =>
-      [...document.querySelectorAll('[aria-live=polite], [role=status]')].flatMap((region) =>
+      [...document.querySelectorAll('[aria-live=polite]')].flatMap((region) =>
         [region, ...region.children].map(({ id }) => id).filter((id) => id !== ''),
       ),
     );
     const expected = ['id-error', 'id-note', 'id-summary', 'layout-error', 'layout-summary'];
-    assert.deepEqual(regions, [...expected, 'clock-message']);
+    assert.deepEqual(regions, expected);
     assert.match(
       await run(() => document.getElementById('id-summary').textContent),
       /^timestamp 2026-11-21T03:41:18\.145Z, datacenter ID 1, worker ID 3, /,
@@ -142,7 +136,6 @@ describe('in Chromium', { skip: missingBrowser(), concurrency: 1 }, () => {
           await set('clockBackBits', 4);
           await set('tickMs', 86_400_000);
         },
-        () => click('roll'),
         () => set('epoch', '8640000000000000'),
         () => set('epoch', '-8640000000000000'),
       ];
@@ -155,7 +148,7 @@ describe('in Chromium', { skip: missingBrowser(), concurrency: 1 }, () => {
         await page().show(360, 740, scheme);
         const { count, faint } = await run(faintTexts);
         assert.deepEqual(faint, []);
-        assert.ok(count > 40, `${count} texts`);
+        assert.ok(count > 20, `${count} texts`);
       }
       assert.equal(await run(() => getComputedStyle(document.body).backgroundColor), backs[scheme]);
     });

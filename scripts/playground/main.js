@@ -1,12 +1,11 @@
 'use strict';
-// The page: one layout, shown in three sections.
+// The page: one layout, shown in two sections.
 
 const { layouts } = require('../../js/id.js');
 const { layoutKey } = require('../../js/ids/layout-key.js');
 const { element } = require('./dom.js');
 const { connectDecoder, showId } = require('./decode.js');
 const { connectLayout, showLayout } = require('./layout.js');
-const { connectSimulation, restart } = require('./simulation.js');
 
 let layout = layouts.node;
 const selects = [...document.querySelectorAll('.layouts')];
@@ -18,7 +17,6 @@ function use(chosen) {
   for (const select of selects) select.value = name;
   showId(layout);
   showLayout(layout, name);
-  restart(layout);
 }
 
 for (const select of selects) {
@@ -29,5 +27,4 @@ for (const select of selects) {
 }
 connectDecoder(() => layout);
 connectLayout(() => layout, use);
-connectSimulation();
 use(layout);
