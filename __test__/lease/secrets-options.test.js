@@ -18,7 +18,7 @@ const { typeorm } = require('../../js/stores/typeorm.js');
 const { workerNode } = require('../../js/stores/worker-node.js');
 const { zookeeper } = require('../../js/stores/zookeeper.js');
 const { amount } = require('../support/amount.js');
-const { endOf, start } = require('../support/cli.js');
+const { run } = require('../support/cli.js');
 const { refusing } = require('../support/echo.js');
 const { missing } = require('../support/lease/servers.js');
 const { createPassword, everythingOf, hides, thrownBy } = require('../support/passwords.js');
@@ -141,15 +141,15 @@ describe('options of stores', () => {
         hides(password, everythingOf(error), urls.join());
       }
     }
-    const password = createPassword();
-    const [url, , , , raw] = listsOf('etcd', password, '127.0.0.1:1');
-    const env = { datacenterId: '1', SNOWDRIFT_SHARED: process.env.SNOWDRIFT_SHARED };
-    for (const [args, more] of [
-      [['next', '--lease', url], {}],
-      [['slots', raw], {}],
-      [['next'], { SNOWDRIFT_LEASE: url }],
+    for (const commandOf of [
+      (url) => [['next', '--lease', url]],
+      (_, raw) => [['slots', raw]],
+      (url) => [['next'], { SNOWDRIFT_LEASE: url }],
     ]) {
-      const { said, code } = await endOf(start(args, { env: { ...env, ...more } }));
+      const password = createPassword();
+      const [url, , , , raw] = listsOf('etcd', password, '127.0.0.1:1');
+      const [args, more] = commandOf(url, raw);
+      const { said, code } = await run(args, { env: { datacenterId: '1', ...more } });
       assert.equal(code, 2, said);
       hides(password, said, args.join(' '));
     }
