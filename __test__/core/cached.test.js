@@ -9,6 +9,7 @@ const { join } = require('node:path');
 const { test } = require('node:test');
 const { Worker } = require('node:worker_threads');
 
+const { isQuick } = require('../support/amount.js');
 const { removeDirectory } = require('../support/own-directory.js');
 const { Drawer, countDuplicatesOf } = require('../support/drawer.js');
 const { missing, underShiftedClock } = require('../support/machine.js');
@@ -59,8 +60,8 @@ test('every way to draw gives IDs of the node that rise and do not repeat', asyn
   assert.equal(flake.stats().issued, ids.length);
 });
 
-test('4 worker threads x 5 million IDs, and not one twice', async () => {
-  const COUNT = 5_000_000;
+test('4 worker threads draw millions of IDs, and not one twice', async () => {
+  const COUNT = isQuick ? 500_000 : 5_000_000;
   const draw = `
     const { workerData: { options, buffer, count } } = require('node:worker_threads');
     const { CachedSnowFlake } = require(${JSON.stringify(entry)});
@@ -154,11 +155,11 @@ test('a clock rollback within maxAge does not matter while ticks are counted on'
     const ids = [...flake.nextIds(100)];
     // The ticks lag behind the clock by some seconds now, so there are enough left.
     shift(5000);
-    ids.push(...flake.nextIds(100_000));
+    ids.push(...flake.nextIds(20_000));
     shift(3000);
-    ids.push(...flake.nextIds(100_000));
+    ids.push(...flake.nextIds(20_000));
     shift(5000);
-    for (let i = 0; i < 100_000; i++) ids.push(flake.nextId());
+    for (let i = 0; i < 20_000; i++) ids.push(flake.nextId());
     const counters = [...new Set(ids.map((id) => flake.parse(id).clockBack))];
     return { rollbacks: flake.stats().clockRollbacks, counters, duplicates: countDuplicates(ids) };`);
   assert.deepEqual(
@@ -173,10 +174,10 @@ test('a clock rollback beyond maxAge is decided by clockBack, and repeats nothin
   const { duplicates, counters, warned } = await underShiftedClock(`
     const { CachedSnowFlake } = require(${JSON.stringify(entry)});
     const flake = new CachedSnowFlake({ datacenterId: 1, workerId: 1 });
-    const ids = [...flake.nextIds(50_000)];
+    const ids = [...flake.nextIds(20_000)];
     for (const ms of [-500_000, -2_000_000, 0, -500_000]) {
       shift(ms);
-      for (let i = 0; i < 50_000; i++) ids.push(flake.nextId());
+      for (let i = 0; i < 20_000; i++) ids.push(flake.nextId());
       await turn();
     }
     const counters = [...new Set(ids.map((id) => flake.parse(id).clockBack))].sort();
@@ -266,10 +267,11 @@ test('what was taken ahead is not repeated after a kill', async () => {
   const state = mkdtempSync(join(tmpdir(), 'snowdrift-cached-'));
   const layout = { ...layouts.uid, epoch: Date.UTC(2026, 0, 1) };
   const options = { cached: true, layout, workerId: 3, state, maxAhead: 60_000, maxWait: 0 };
+  const LIVES = isQuick ? 3 : 4;
   const drawn = [];
   const lifetimes = [];
   try {
-    for (let n = 0; n < 4; n++) {
+    for (let n = 0; n < LIVES; n++) {
       const drawer = new Drawer(options);
       await drawer.drawn(2000);
       drawer.kill('SIGKILL');

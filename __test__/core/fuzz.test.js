@@ -12,11 +12,12 @@ const { runInNewContext } = require('node:vm');
 
 const fc = require('fast-check');
 
-const { amount, seed } = require('../support/amount.js');
+const { amount, isQuick, seed } = require('../support/amount.js');
 const { CachedSnowFlake, SnowFlake, SnowFlakeError, layouts } = require('../support/support.js');
 const { OPTION_KEYS } = require('../../js/generator/options.js');
 
-const SECONDS = amount(2, 20);
+/** For all properties. In npm test each is tried as often as it must be. */
+const SECONDS = isQuick ? 0 : amount(2, 20);
 
 // Of clocks that step and layouts that end there are many here.
 process.removeAllListeners('warning');
@@ -233,7 +234,7 @@ function drawsIds(flake) {
 const KINDS = 7;
 
 /** So often each property is tried at least, however slow the machine is: fewer tries show nothing. */
-const LEAST_TRIES = 3000;
+const LEAST_TRIES = isQuick ? 1000 : 3000;
 
 /**
  * A property that is tried for its share of the time.
@@ -397,7 +398,7 @@ const isLarge = (value) => typeof value === 'number' && value > 1000 && value <=
 
 fuzz(
   'calls: refused, or answered; and the next good call works',
-  0.02,
+  0.01,
   [fc.constantFrom(...CALLS), anything.filter((value) => !isLarge(value))],
   (name, value) => {
     const answer = granted(() => {

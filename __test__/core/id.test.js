@@ -8,6 +8,7 @@ const { test } = require('node:test');
 
 const fc = require('fast-check');
 
+const { isQuick } = require('../support/amount.js');
 const { SnowFlake, SnowFlakeError, layouts, refuses, runScript } = require('../support/support.js');
 const {
   LARGEST_ID,
@@ -26,7 +27,7 @@ const ARGUMENT = 'ERR_SNOWFLAKE_ARGUMENT';
 const CONFIG = 'ERR_SNOWFLAKE_CONFIG';
 const INVALID_ID = 'ERR_SNOWFLAKE_INVALID_ID';
 
-const RUNS = { numRuns: 5000 };
+const RUNS = { numRuns: isQuick ? 1500 : 5000 };
 
 /** What a call returns, or the code and message of what it throws. */
 function outcome(call) {
@@ -138,7 +139,7 @@ test('a layout is refused where Rust refuses it, and in its words', () => {
         isRight ? 0n : fault,
       );
     }),
-    { numRuns: 5000 },
+    RUNS,
   );
 });
 

@@ -19,6 +19,7 @@ const {
 } = require('../support/support.js');
 const id = require('../../js/id.js');
 const { nameMeant } = require('../../js/ids/names.js');
+const { readNodeFlags } = require('../../js/cli/flags.js');
 const { run } = require('../support/cli.js');
 const { forkWorkers } = require('../../js/cluster.js');
 const { SnowFlakeModule } = require('../../js/nestjs.js');
@@ -229,11 +230,9 @@ test('a server without a scheme is shown with one, and a directory as a URL', as
   );
   const forked = refuses(() => forkWorkers({ datacenterId: 1, lease: 'db:5432/app' }), CONFIG);
   assert.match(forked.message, /write postgres:\/\/db:5432\/app/);
-  const ready = await messageIn(
-    { SNOWDRIFT_LEASE: '127.0.0.1:5432/app', datacenterId: '1' },
-    '',
-    'await SnowFlake.ready()',
-  );
+  const [ready] = await messagesIn([{ SNOWDRIFT_LEASE: '127.0.0.1:5432/app', datacenterId: '1' }], {
+    call: 'await SnowFlake.ready()',
+  });
   assert.match(
     ready,
     /SNOWDRIFT_LEASE must be a URL .*write postgres:\/\/127.0.0.1:5432\/app for that server$/m,
@@ -267,9 +266,11 @@ test('quotes, spaces and line breaks around a number are named wherever it comes
     process.env.STRAY_SLOT = text;
     assert.match(refuses(ofSwarm, CONFIG).message, said);
     delete process.env.STRAY_SLOT;
-    const { stderr } = await run(['next', '--datacenter-id', '1', '--worker-id', text]);
-    assert.match(stderr, said);
+    const flags = { 'datacenter-id': '1', 'worker-id': text };
+    assert.throws(() => readNodeFlags(flags, layout), said);
   }
+  const { stderr } = await run(['next', '--datacenter-id', '1', '--worker-id', '3\r']);
+  assert.match(stderr, said);
 });
 
 test('a schema of less than was written is refused', () => {
@@ -285,19 +286,42 @@ test('a Client of pg that is not connected is named', async () => {
   assert.match(message, /Client of pg is not connected: await client\.connect\(\) first/);
 });
 
-/** What the constructor says in an environment. */
-async function messageIn(env, options = '', call = `new SnowFlake(${options})`) {
-  const script = `(async () => {
-    const { SnowFlake } = require(${JSON.stringify(entry)});
-    try { ${call} } catch ({ code, message }) { console.log(code, message) }
-  })()`;
-  return (await runScript(script, { env })).stdout;
+/**
+ * What a call says in each of these environments, as an error or as a warning: one process has another copy of the package for
+ * each.
+ */
+async function messagesIn(environments, { call = 'new SnowFlake()' } = {}) {
+  const { stdout, stderr } = await runScript(
+    `const environments = ${JSON.stringify(environments, (_, value) => value ?? null)};
+    const messages = [];
+    process.removeAllListeners('warning');
+    process.on('warning', ({ code, message }) => messages.push(code + ' ' + message));
+    const original = { ...process.env };
+    (async () => {
+      const all = [];
+      for (const env of environments) {
+        process.env = { ...original };
+        for (const [name, text] of Object.entries(env)) {
+          if (text === null) delete process.env[name];
+          else process.env[name] = text;
+        }
+        for (const path of Object.keys(require.cache)) if (path.endsWith('.js')) delete require.cache[path];
+        const { SnowFlake } = require(${JSON.stringify(entry)});
+        try { ${call} } catch ({ code, message }) { messages.push(code + ' ' + message); }
+        await new Promise(setImmediate);
+        all.push(messages.splice(0).join('\\n'));
+      }
+      console.log(JSON.stringify(all));
+    })();`,
+  );
+  assert.notEqual(stdout, '', stderr);
+  return JSON.parse(stdout);
 }
 
 test('variables of the environment: case, ranges, quotes, misspelt names', {
   skip: process.platform === 'win32' && 'its names have no case',
 }, async () => {
-  for (const [env, said, not = /^$/] of [
+  const cases = [
     [
       { WORKER_ID: '3', datacenterId: '1' },
       /variable workerId is not set \(.* from 0 to 31, by layout 'node'; WORKER_ID is, but names are case-sensitive\)\. Set it before/,
@@ -346,33 +370,43 @@ test('variables of the environment: case, ranges, quotes, misspelt names', {
       { 'SNOWDRIFT-SHARED': 'x', workerId: '1', datacenterId: '1' },
       /SNOWDRIFT-SHARED is not read: rename it to SNOWDRIFT_SHARED/,
     ],
-  ]) {
-    const message = await messageIn({ SNOWDRIFT_SHARED: undefined, ...env });
-    assert.match(message, said);
-    assert.doesNotMatch(message, not);
+  ];
+  const messages = await messagesIn(
+    cases.map(([env]) => ({ SNOWDRIFT_SHARED: undefined, ...env })),
+  );
+  for (const [n, [, said, not = /^$/]] of cases.entries()) {
+    assert.match(messages[n], said);
+    assert.doesNotMatch(messages[n], not);
   }
-  const bits = await messageIn({ workerId: '32' }, '{ datacenterId: 0, epoch: 0 }');
+  const [bits] = await messagesIn([{ workerId: '32' }], {
+    call: 'new SnowFlake({ datacenterId: 0, epoch: 0 })',
+  });
   assert.match(bits, /; layout 41\/3\/5\/2\/12 takes 0 to 31\. Correct it/);
   // Kubernetes sets these for a service of that name.
   const service = { SNOWDRIFT_PORT: 'tcp://10.0.0.1:80', SNOWDRIFT_SERVICE_HOST: '10.0.0.1' };
-  assert.equal(await messageIn({ ...service, ...{ datacenterId: '1', workerId: '1' } }), '');
+  assert.deepEqual(await messagesIn([{ ...service, datacenterId: '1', workerId: '1' }]), ['']);
 });
 
 test("a variable that is only near is a warning, since it may be the user's own", async () => {
-  for (const [own, near] of [
+  const names = [
     ['SNOWDRIFT_STAGE', 'SNOWDRIFT_STATE'],
     ['SNOWDRIFT_STATS', 'SNOWDRIFT_STATE'],
     ['SNOWDRIFT_STATUS', 'SNOWDRIFT_STATE'],
     ['SNOWDRIFT_RELEASE', 'SNOWDRIFT_LEASE'],
     ['SNOWDRIFT_SHARE', 'SNOWDRIFT_SHARED'],
-  ]) {
-    const script = `const { SnowFlake } = require(${JSON.stringify(entry)});
-      process.on('warning', ({ code, message }) => console.log(code, message));
-      for (const workerId of [1, 2]) new SnowFlake({ datacenterId: 1, workerId, scope: 'process' });`;
-    const { stdout } = await runScript(script, {
-      env: { SNOWDRIFT_SHARED: undefined, [own]: 'prod' },
-    });
-    const said = `The environment variable ${own} is not read. Did you mean ${near}?`;
-    assert.equal(stdout, `SNOWFLAKE_VARIABLE ${said}\n`);
-  }
+  ];
+  const messages = await messagesIn(
+    names.map(([own]) => ({ SNOWDRIFT_SHARED: undefined, [own]: 'prod' })),
+    {
+      call: `for (const workerId of [1, 2])
+        new SnowFlake({ datacenterId: 1, workerId, scope: 'process' });`,
+    },
+  );
+  assert.deepEqual(
+    messages,
+    names.map(
+      ([own, near]) =>
+        `SNOWFLAKE_VARIABLE The environment variable ${own} is not read. Did you mean ${near}?`,
+    ),
+  );
 });

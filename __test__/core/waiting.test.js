@@ -5,6 +5,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 
 const { createQueue } = require('../../js/generator/waiting.js');
+const { gate, isQuick } = require('../support/amount.js');
 const { missing, underShiftedClock } = require('../support/machine.js');
 
 /** The result of one call. Its first tries find the channel closed. */
@@ -112,7 +113,11 @@ for (const maxWait of [0, 10, 100, 60_000]) {
       }
     });
 
-    test(`a clock that does not run to a tick of ${tick} is refused after maxWait ${maxWait}`, async () => {
+    // It looks at the clock every ms.
+    const skip = until === 1 && maxWait === 60_000 ? gate : undefined;
+    test(`a clock that does not run to a tick of ${tick} is refused after maxWait ${maxWait}`, {
+      skip,
+    }, async () => {
       const CLOCKS = {
         stands: () => 0,
         'stops in mid-tick': (ms) => Math.min(ms, until / 2),
@@ -152,6 +157,8 @@ for (const maxWait of [0, 10, 100, 60_000]) {
 test('every call settles, and no ID repeats, when the clock is set while a booking is pending', {
   skip: missing(),
 }, async () => {
+  const waits = isQuick ? [10, 60_000] : [0, 10, 100, 60_000];
+  const steps = isQuick ? [1000, HOUR, -HOUR] : [1000, HOUR, 60 * DAY, -HOUR];
   const { rounds, duplicates, warned } = await underShiftedClock(`
     // 16 IDs a ms: most calls wait.
     const layout = { ...layouts.node, timestampBits: 49, sequenceBits: 4 };
@@ -159,8 +166,8 @@ test('every call settles, and no ID repeats, when the clock is set while a booki
     let duplicates = 0;
     let workerId = 0;
     for (const clockBack of ['counter', 'wait', 'throw']) {
-      for (const maxWait of [0, 10, 100, 60_000]) {
-        for (const back of [1000, ${HOUR}, ${60 * DAY}, ${-HOUR}, 'stands']) {
+      for (const maxWait of [${waits}]) {
+        for (const back of [${steps}, 'stands']) {
           if (back === 'stands' && maxWait > 100) continue;
           stand(0);
           shift(0);
@@ -187,7 +194,8 @@ test('every call settles, and no ID repeats, when the clock is set while a booki
     return { rounds, duplicates, warned: [...new Set(warnings.map(({ code, name }) => code ?? name))] };`);
   assert.equal(duplicates, 0);
   assert.deepEqual(warned, ['SNOWFLAKE_CLOCK_BACK'], 'no timer overflows');
-  assert.equal(rounds.length, 3 * (4 * 5 - 1));
+  // Of the longest maxWait, the clock does not stand.
+  assert.equal(rounds.length, 3 * (waits.length * (steps.length + 1) - 1));
   for (const round of rounds) {
     const { clockBack, maxWait, back, last, count } = round;
     if (back === 'stands') {

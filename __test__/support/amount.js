@@ -37,8 +37,11 @@ function amount(usual, storms) {
  */
 const storm = isStorms ? undefined : 'a storm: npm run storms';
 
+/** Whether it is `npm test`, which does with little. */
+const isQuick = TESTS === 'quick';
+
 /** Why `npm test` leaves a test to the gate, or undefined: a change rarely breaks it, and it takes long. */
-const gate = TESTS === 'quick' ? 'left to the gate: .ci/run' : undefined;
+const gate = isQuick ? 'left to the gate: .ci/run' : undefined;
 
 /** Where nothing may be missing, throws: what a machine has not is then a failure. Otherwise returns the reason. */
 function skipped(reason) {
@@ -46,4 +49,4 @@ function skipped(reason) {
   return reason;
 }
 
-module.exports = { amount, gate, isStorms, seed, skipped, storm };
+module.exports = { amount, gate, isQuick, isStorms, seed, skipped, storm };
