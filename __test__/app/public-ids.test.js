@@ -13,7 +13,7 @@ const { promisify } = require('node:util');
 const { Client } = require('pg');
 
 require('../support/own-directory.js');
-const { skipped, storm } = require('../support/amount.js');
+const { gate, skipped, storm } = require('../support/amount.js');
 const { missingPackages } = require('../support/installed.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { blocksOf, runProgram, runShell, runSql } = require('../support/page.js');
@@ -197,7 +197,8 @@ for (const block of ofLanguage('js', 'ts')) {
     (of) => block.code.includes(` from '${of}'`) || (of === REPLACER && block.code.includes(of)),
   );
   const isOwn = [undefined, 'typeorm', REPLACER].includes(name);
-  const skip = isOwn ? undefined : missingPackages(FOLDER, '--boundary');
+  const lacking = isOwn ? undefined : missingPackages(FOLDER, '--boundary');
+  const skip = name === undefined ? undefined : (gate ?? lacking);
   if (name !== undefined) probed.add(name);
   const title = name ?? 'JavaScript';
   const run = (change = (code) => code) => {
@@ -220,7 +221,7 @@ test('every framework has a block', () => {
 });
 
 for (const block of ofLanguage('sh')) {
-  test(`line ${block.line}, sh`, () => runShell(block, environment));
+  test(`line ${block.line}, sh`, { skip: gate }, () => runShell(block, environment));
 }
 
 /** Runs a program of another language in a folder of its own; answers what it printed. */
@@ -318,13 +319,14 @@ func init() {
 }
 `;
 
+const has = (...command) => spawnSync(...command, { stdio: 'ignore' }).status === 0;
 /** That of Debian, where another one comes first and lacks the package. */
-const python = ['python3', '/usr/bin/python3'].find(
-  (one) => spawnSync(one, ['-c', 'import cryptography'], { stdio: 'ignore' }).status === 0,
-);
-const noPython = python ? undefined : skipped("Python's package cryptography is not installed");
-const hasGo = spawnSync('go', ['version'], { stdio: 'ignore' }).status === 0;
-const noGo = storm ?? (hasGo ? undefined : 'Go is not installed');
+const findPython = () =>
+  ['python3', '/usr/bin/python3'].find((one) => has(one, ['-c', 'import cryptography']));
+const python = gate === undefined ? findPython() : undefined;
+const noPython =
+  gate ?? (python ? undefined : skipped("Python's package cryptography is not installed"));
+const noGo = storm ?? (has('go', ['version']) ? undefined : 'Go is not installed');
 
 for (const { code } of ofLanguage('python')) {
   test('Python', { skip: noPython }, async () => {
@@ -342,7 +344,7 @@ for (const { code } of ofLanguage('go')) {
   });
 }
 
-describe('SQL', { skip: missing('postgres') }, () => {
+describe('SQL', { skip: gate ?? missing('postgres') }, () => {
   test('PostgreSQL with pgcrypto', async () => {
     const server = await Server.start('postgres');
     const client = new Client({ connectionString: server.url });
