@@ -10,7 +10,6 @@ const { after, test } = require('node:test');
 const { pathToFileURL } = require('node:url');
 
 const { forkWorkers } = require('../../js/cluster.js');
-const { gate } = require('../support/amount.js');
 const { run } = require('../support/cli.js');
 const { removeDirectory } = require('../support/own-directory.js');
 const { SnowFlake, rejects } = require('../support/support.js');
@@ -119,7 +118,7 @@ test('a megabyte of stray characters is refused at once', async () => {
   }
 });
 
-test('commands refuse one of their flags, arguments and files', { skip: gate }, async () => {
+test('commands refuse one of their flags, arguments and files', async () => {
   const held = join(directory, 'held');
   const tokens = join(directory, 'tokens');
   writeFileSync(held, `"${server}"\r\n`);
