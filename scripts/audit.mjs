@@ -1,5 +1,6 @@
-// What others publish that snowdrift takes: licences, sources and advisories of crates by cargo-deny, which is installed
-// where it is missing, and signatures of npm's packages.
+// What others publish that snowdrift takes: licences, sources and advisories of crates by cargo-deny, and signatures of npm's
+// packages. And the workflows, by zizmor: actions that are not pinned, rights, injection. Both tools are installed where they
+// are missing.
 //
 //   npm run audit
 
@@ -7,6 +8,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 const CARGO_DENY = 'cargo-deny@0.20.2';
+const ZIZMOR = 'zizmor==1.32.0';
 const ADVISORIES = 'https://github.com/RustSec/advisory-db';
 const TIMEOUT_MS = 20_000;
 
@@ -36,6 +38,14 @@ if (!hasDeny()) {
     console.log('cargo deny check advisories is skipped: github.com cannot be reached');
   }
 }
+
+const python = 'target/zizmor/bin';
+const hasZizmor = () => answers(`${python}/zizmor`, '--version');
+if (!hasZizmor() && answers('python3', '-m', 'venv', 'target/zizmor')) {
+  spawnSync(`${python}/pip`, ['install', '--quiet', ZIZMOR], { stdio: 'inherit' });
+}
+if (hasZizmor()) run(`${python}/zizmor`, '--offline', '--min-severity', 'medium', '.github');
+else console.log('zizmor is skipped: it is not here, and Python cannot install it');
 
 // The keys come from the registry itself: a mirror may have none.
 const registry = execFileSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).trim();

@@ -54,7 +54,6 @@ const LEFT_TO_GATE = [
   'package/test-command.test.js',
   'package/tools.test.js',
   'package/ts-jest.test.js',
-  'package/workflows.test.js',
   // Other packages' IDs.
   'package/backfill-nodes.test.js',
   'package/comparison.test.js',

@@ -85,7 +85,7 @@ test('each loader names each platform', () => {
   }
 });
 
-test('a release builds the addon of each platform, and tries it there', () => {
+test('a release builds the addon of each platform, tries it there, and publishes what passed', () => {
   const { jobs } = parse(readFileSync(join(ROOT, '.github/workflows/release.yml'), 'utf8'));
   const built = jobs.build.strategy.matrix.include;
   const tried = ['try', 'try-musl', 'try-arm'].flatMap(
@@ -94,33 +94,22 @@ test('a release builds the addon of each platform, and tries it there', () => {
   for (const platforms of [built, tried]) {
     assert.deepEqual(platforms.map(({ target }) => target).sort(), TARGETS);
   }
+  assert.deepEqual(Object.keys(jobs.build.outputs).sort(), TARGETS);
+  const others = Object.keys(jobs).filter((name) => !['pack', 'publish'].includes(name));
+  assert.deepEqual([...jobs.publish.needs].sort(), others.sort());
   const script = readFileSync(join(ROOT, 'scripts/addons.mjs'), 'utf8');
   for (const target of TARGETS) assert.ok(script.includes(`\n  '${target}': '`), target);
+  // The kills.
+  assert.ok(readFileSync(join(ROOT, 'scripts/test-platform.mjs'), 'utf8').includes("'host/scope'"));
 });
 
-test('what publishes has tried the kills on each system', () => {
-  const { jobs } = parse(readFileSync(join(ROOT, '.github/workflows/release.yml'), 'utf8'));
-  assert.ok(jobs.publish.needs.includes('try'));
-  assert.ok(jobs.try.steps.some(({ run }) => run === 'npm run test:platform'));
-  const systems = jobs.try.strategy.matrix.platform.map(({ target, os }) => [target, os]);
-  for (const [target, system] of [
-    ['darwin-arm64', 'macos'],
-    ['darwin-x64', 'macos'],
-    ['win32-x64-msvc', 'windows'],
-    ['win32-arm64-msvc', 'windows'],
-  ]) {
-    assert.ok(
-      systems.some(([its, os]) => its === target && os.startsWith(system)),
-      target,
-    );
-  }
-  const platform = readFileSync(join(ROOT, 'scripts/test-platform.mjs'), 'utf8');
-  assert.ok(platform.includes("'host/scope'"));
-  const scope = readFileSync(join(ROOT, '__test__/host/scope.test.js'), 'utf8');
-  // Without a condition that would skip it.
-  assert.ok(
-    scope.includes("test('processes that are killed while they draw issue nothing twice', async"),
-  );
+test('every part of the storms runs at night and before a release', () => {
+  const { jobs } = parse(readFileSync(join(ROOT, '.github/workflows/storms.yml'), 'utf8'));
+  const run = ['scripts/storms.mjs', 'none'];
+  const { stderr } = spawnSync(process.execPath, run, { cwd: ROOT, encoding: 'utf8' });
+  const all = stderr.match(/the parts are (.*)/)[1].split(', ');
+  const { parts } = jobs.storms.strategy.matrix;
+  assert.deepEqual(parts.flatMap((names) => names.split(' ')).sort(), all.sort());
 });
 
 test('each entry has its types beside it, and both are packed', () => {
@@ -265,26 +254,6 @@ test('a release with a changed addon packs nothing, not even as a try', {
   assert.match(stderr, /^error: \S*snowdrift-zookeeper\.darwin-x64\.node is not what its job/m);
   assert.ok(!existsSync(join(folder, 'artifacts/packages')));
   assert.ok(!existsSync(join(folder, 'artifacts/packed')));
-});
-
-test('each job that builds addons puts their sums out, and what packs and publishes gets all', () => {
-  const { jobs } = parse(readFileSync(join(ROOT, '.github/workflows/release.yml'), 'utf8'));
-  const { outputs, steps } = jobs.build;
-  assert.deepEqual(Object.keys(outputs).sort(), TARGETS);
-  const built = steps.filter(({ run }) => run?.includes('scripts/addons.mjs'));
-  const target = '$' + '{{ matrix.target }}';
-  assert.deepEqual(built, [{ id: 'build', run: `node scripts/addons.mjs ${target}` }]);
-  for (const [name, value] of Object.entries(outputs)) {
-    assert.equal(value, `\${{ steps.build.outputs.${name} }}`);
-  }
-  for (const job of [jobs.pack, jobs.publish]) {
-    assert.ok([job.needs].flat().includes('build'));
-    const [step] = job.steps.filter(({ run }) => run?.includes('release.mjs'));
-    assert.match(step.run, / --sums "\$ADDON_SUMS"$/);
-    assert.equal(step.env.ADDON_SUMS, '$' + '{{ toJSON(needs.build.outputs) }}');
-  }
-  const script = readFileSync(join(ROOT, 'scripts/addons.mjs'), 'utf8');
-  assert.ok(script.includes('appendFileSync(GITHUB_OUTPUT, `$' + '{target}=$' + '{sums}\\n`)'));
 });
 
 test('packages put together for no repository name none, and keep their links', async () => {
