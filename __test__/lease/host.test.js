@@ -115,6 +115,27 @@ hostTest('one of the leases of a namespace renews the slot', async () => {
   for (const flake of flakes) assert.equal(flake.lease.renewals, flakes[2].lease.renewals);
 });
 
+hostTest('a short ttl of one lease does not shorten the hold of another one', async () => {
+  const store = faulty();
+  await leased(store, { ttl: 3 * SHORT_TTL });
+  const short = await leased(store, { ttl: SHORT_TTL });
+  // The short one renews at its pace.
+  const count = store.count('renew');
+  await until(() => store.count('renew') > count + 3);
+  await short.close();
+  for (const end = time.passed + SHORT_TTL; time.passed < end; await time.advance(10)) {
+    const [{ kind, expires }] = store.slots;
+    assert.ok(kind === 'held' && expires > time.now(), 'other hosts can have the slot');
+  }
+  const writes = store.calls.filter(({ does }) => does === 'take' || does === 'renew');
+  const expiries = writes.map(({ expires }) => expires);
+  assert.deepEqual(
+    expiries,
+    [...expiries].sort((a, b) => a - b),
+    'no renewal shortens the hold',
+  );
+});
+
 hostTest('stores with other records do not share, and have other worker IDs', async () => {
   const flakes = [await leased(memory()), await leased(memory())];
   assert.notEqual(flakes[0].lease.owner, flakes[1].lease.owner);

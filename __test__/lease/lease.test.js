@@ -382,6 +382,19 @@ test('a store that was restored from a backup is noticed, and its floor raised',
   assert.ok(next.lease.floor >= ceiling, 'the next holder starts above it, too');
 });
 
+test('a slot that another holder has before the hold has expired shows an older record', async () => {
+  const store = faulty();
+  const warned = once(process, 'warning');
+  const flake = await leased(store, { layout: one });
+  // As one that acquired it from a record in which it was free, and has renewed since.
+  store.steal(0, { ttl: 10_000, now: time.now() });
+  await until(() => flake.lease.lost !== undefined);
+  const [{ code, message }] = await warned;
+  assert.equal(code, 'SNOWFLAKE_NAMESPACE_LOST');
+  assert.match(message, /is recorded with an older ceiling/);
+  assert.equal(flake.lease.lost, 'reverted');
+});
+
 test('a namespace that is lost between two calls of one search is opened anew', async () => {
   const store = faulty();
   const options = { maxClockSkew: 0 };
