@@ -13,7 +13,7 @@ const { SnowFlake, countDuplicates, entry, runScript, wide } = require('../suppo
 const { createDirectory } = require('../support/own-directory.js');
 const { missing, underShiftedClock } = require('../support/machine.js');
 
-const TURNS_OF_A_KIND = isQuick ? 5000 : 20_000;
+const [TURNS_OF_A_KIND, ROUNDS] = isQuick ? [5000, 15] : [20_000, 50];
 const TURNS = {
   'an await': async () => {
     await undefined;
@@ -48,7 +48,7 @@ for (const [kind, turn] of Object.entries(TURNS)) {
 
 test('with up to 16 draws in a turn, a draw after a pause has the ms in which it is drawn', async () => {
   const flake = new SnowFlake({ layout: wide, datacenterId: 0, workerId: 1 });
-  for (let round = 0; round < 20; round += isQuick ? 4 : 1) {
+  for (let round = 0; round < 20; round += isQuick ? 7 : 1) {
     for (let draws = 0; draws <= 15; draws++) {
       await new Promise(setImmediate);
       for (let n = 0; n < draws; n++) flake.nextId();
@@ -140,7 +140,7 @@ test('a clock that stops at the ms of a block serves no more than the rest of it
   const stale = await answerOf(`
     const flake = new SnowFlake(node);
     let most = 0;
-    for (let round = 0; round < 50; round++) {
+    for (let round = 0; round < ${ROUNDS}; round++) {
       shown = real;
       for (let n = 0; n < 200; n++) { await undefined; flake.nextId(); }
       const ms = msOf(flake.nextId());
@@ -198,7 +198,7 @@ test('a Date that was replaced before snowdrift was loaded is not read for block
     const flake = new SnowFlake({ layout, datacenterId: 1, workerId: 1 });
     (async () => {
       let stale = 0;
-      for (let round = 0; round < 50; round++) {
+      for (let round = 0; round < ${ROUNDS}; round++) {
         for (let n = 0; n < 200; n++) { await undefined; flake.nextId(); }
         // As fake timers do: the clock stands at the time of their installation.
         const { timestamp } = flake.parse(flake.nextId());

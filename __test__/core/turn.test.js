@@ -6,7 +6,10 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { receiveMessageOnPort } = require('node:worker_threads');
 
+const { isQuick } = require('../support/amount.js');
 const { SnowFlake, dateLead, entry, runScript, slow, wide } = require('../support/support.js');
+
+const ROUNDS = isQuick ? 8 : 20;
 
 const flake = new SnowFlake({ layout: wide, datacenterId: 1, workerId: 0 });
 
@@ -50,7 +53,7 @@ const WAYS = {
 
 for (const [way, pass] of Object.entries(WAYS)) {
   test(`after ${way}, an ID is no older than that moment`, async () => {
-    for (let round = 0; round < 20; round++) {
+    for (let round = 0; round < ROUNDS; round++) {
       leaveAnOldBlock();
       await pass();
       drawsAFreshId();
@@ -59,7 +62,7 @@ for (const [way, pass] of Object.entries(WAYS)) {
 }
 
 test('the same holds for a microtask that waited before a plain callback reserved the block', async () => {
-  for (let round = 0; round < 20; round++) {
+  for (let round = 0; round < ROUNDS; round++) {
     await new Promise((resolve, reject) => {
       setImmediate(() => {
         Promise.resolve().then(drawsAFreshId).then(resolve, reject);
@@ -129,7 +132,7 @@ for (const when of ['before', 'after']) {
       const flake = new SnowFlake({ layout: ${JSON.stringify(wide)}, datacenterId: 1, workerId: 0 });
       (async () => {
         let stale = 0;
-        for (let round = 0; round < 20; round++) {
+        for (let round = 0; round < ${ROUNDS}; round++) {
           for (let i = 0; i < 700; i++) flake.nextId();
           const start = now();
           while (now() < start + 3);
