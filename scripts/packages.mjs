@@ -162,12 +162,7 @@ const filesBelow = (folder) =>
  */
 export function addSboms(out) {
   for (const name of Object.keys(MAINS)) {
-    const sbom = sbomOf(
-      name,
-      version,
-      TARGETS.map((target) => packageOf(name, target)),
-    );
-    writeJson(join(out, name), sbom, SBOM);
+    writeJson(join(out, name), sbomOf(name, version), SBOM);
     const manifest = JSON.parse(readFileSync(join(out, name, 'package.json'), 'utf8'));
     writeJson(join(out, name), { ...manifest, files: [...manifest.files, SBOM] });
   }

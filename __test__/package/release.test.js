@@ -378,15 +378,8 @@ test('a bill of materials has each crate of the lock file that is linked, and no
   skip: gate ?? noCargo,
 }, async () => {
   const { sbomOf } = await import('../../scripts/sbom.mjs');
-  const platforms = TARGETS.map((target) => packageOf('snowdrift', target));
-  const { bomFormat, specVersion, components, dependencies } = sbomOf(
-    'snowdrift',
-    '1.2.3',
-    platforms,
-  );
+  const { bomFormat, specVersion, components: crates } = sbomOf('snowdrift', '1.2.3');
   assert.deepEqual([bomFormat, specVersion], ['CycloneDX', '1.5']);
-  const crates = components.filter(({ purl }) => purl.startsWith('pkg:cargo/'));
-  assert.equal(components.length, crates.length + TARGETS.length);
   const names = crates.map(({ name }) => name);
   const direct = ['crc32fast', 'fastrand', 'libc', 'memmap2', 'napi', 'parking_lot', 'tempfile'];
   for (const name of [...direct, 'napi-sys', 'windows-sys']) assert.ok(names.includes(name), name);
@@ -401,11 +394,4 @@ test('a bill of materials has each crate of the lock file that is linked, and no
     assert.ok(lock.includes(`checksum = "${content}"`), name);
     assert.match(licenses[0].expression, /MIT|Apache-2\.0|ISC|Zlib/);
   }
-  const refs = new Set(components.map((component) => component['bom-ref']));
-  assert.equal(refs.size, components.length);
-  const [root, ...others] = dependencies;
-  assert.equal(root.ref, 'pkg:npm/snowdrift@1.2.3');
-  assert.deepEqual(others.map(({ ref }) => ref).sort(), [...refs].sort());
-  const reached = new Set(dependencies.flatMap(({ dependsOn }) => dependsOn));
-  assert.deepEqual([...reached].sort(), [...refs].sort());
 });
