@@ -7,8 +7,9 @@ const { pathToFileURL } = require('node:url');
 const { describe, test } = require('node:test');
 
 const { memory } = require('../../js/stores/memory.js');
+const { LeaseTime } = require('../support/lease/lease-time.js');
 const { createDirectory } = require('../support/own-directory.js');
-const { CachedSnowFlake, SnowFlake, layouts, rejects, until } = require('../support/support.js');
+const { CachedSnowFlake, SnowFlake, layouts, rejects } = require('../support/support.js');
 
 const OPTIONS = { datacenterId: 1, scope: 'process', ttl: 60_000, callTimeout: 60_000 };
 /** More than the layout has worker IDs. */
@@ -258,7 +259,9 @@ describe('a store that assigns', () => {
   });
 });
 
-test('a namespace that a lease creates beside others is warned of once, with their names', async () => {
+test('a namespace that a lease creates beside others is warned of once, with their names', async (t) => {
+  const time = new LeaseTime();
+  t.after(() => time.end());
   const stored = new Map();
   const seen = await warningsOf(async () => {
     for (const namespace of ['orders', 'orders', 'users', 'oders', 'oders']) {
@@ -268,7 +271,7 @@ test('a namespace that a lease creates beside others is warned of once, with the
     // A store may have no such function, or a wrong one.
     for (const namespaces of [undefined, () => [7], async () => 'x', () => new Promise(() => {})]) {
       const store = { ...memory(), namespaces };
-      await (await SnowFlake.lease(store, OPTIONS)).close();
+      await (await time.run(SnowFlake.lease(store, OPTIONS))).close();
     }
   });
   assert.deepEqual(
@@ -302,7 +305,9 @@ async function warningsOf(call) {
   }
 }
 
-test('a lease that fails warns once, and once when it is renewed again', async () => {
+test('a lease that fails warns once, and once when it is renewed again', async (t) => {
+  const time = new LeaseTime(60_000);
+  t.after(() => time.end());
   const records = memory();
   let isAway = false;
   let failures = 0;
@@ -316,16 +321,16 @@ test('a lease that fails warns once, and once when it is renewed again', async (
     const flake = await SnowFlake.lease(store, { ...OPTIONS, ttl: 1000 });
     const { workerId } = flake;
     isAway = true;
-    await until(() => failures > 2);
+    await time.until(() => failures > 2);
     isAway = false;
-    await until(() => flake.lease.state === 'held' && flake.lease.failure === undefined);
-    await until(() => warnings.length >= 2);
+    await time.until(() => flake.lease.state === 'held' && flake.lease.failure === undefined);
+    await time.until(() => warnings.length >= 2);
     // Within the minute.
     failures = 0;
     isAway = true;
-    await until(() => failures > 1);
+    await time.until(() => failures > 1);
     isAway = false;
-    await until(() => flake.lease.state === 'held' && flake.lease.failure === undefined);
+    await time.until(() => flake.lease.state === 'held' && flake.lease.failure === undefined);
     assert.equal(flake.workerId, workerId);
     await flake.close();
   });

@@ -8,8 +8,9 @@ const { test } = require('node:test');
 require('../support/own-directory.js');
 const native = require('../../js/native.js');
 const { createStore } = require('../support/lease/held.js');
+const { LeaseTime } = require('../support/lease/lease-time.js');
 const { requestOf } = require('../support/request.js');
-const { SnowFlake, layouts, until } = require('../support/support.js');
+const { SnowFlake, layouts } = require('../support/support.js');
 const { memory } = require('../../js/stores/memory.js');
 
 const skip = process.platform !== 'linux' && 'tried on Linux';
@@ -51,9 +52,11 @@ function shared() {
 }
 
 test('a machine that fails ends no process, and renews once it works again', async (t) => {
+  const time = new LeaseTime();
   const { due } = native.LeaseMachine.prototype;
   t.after(() => {
     native.LeaseMachine.prototype.due = due;
+    time.end();
   });
   const flake = await SnowFlake.lease(memory(), { datacenterId: 1, scope: 'process', ttl: 3000 });
   t.after(() => flake.close());
@@ -63,10 +66,10 @@ test('a machine that fails ends no process, and renews once it works again', asy
     if (calls++ % 2 === 0) return 0;
     throw new Error('Rust panicked');
   };
-  await until(() => calls > 6);
+  await time.until(() => calls > 6);
   const { renewals } = flake.lease;
   native.LeaseMachine.prototype.due = () => 0;
-  await until(() => flake.lease.renewals > renewals);
+  await time.until(() => flake.lease.renewals > renewals);
 });
 
 test('a page that has ended stays ended, whatever is confirmed', { skip }, () => {

@@ -6,6 +6,7 @@ const assert = require('node:assert/strict');
 const { afterEach, test } = require('node:test');
 
 const { memory } = require('../../js/stores/memory.js');
+const { LeaseTime } = require('../support/lease/lease-time.js');
 const { createDirectory } = require('../support/own-directory.js');
 const { CachedSnowFlake, SnowFlake, refuses, until } = require('../support/support.js');
 
@@ -71,13 +72,16 @@ test('IDs that were made ahead are dropped', async () => {
   assert.notEqual(cached.parse(await cached.nextIdAsync()).workerId, workerId);
 });
 
-test('a claim waits until its original has expired', async () => {
+test('a claim waits until its original has expired', async (t) => {
+  const time = new LeaseTime();
+  t.after(() => time.end());
   const stored = new Map();
   const flake = await lease(stored, { workerId: 3, ttl: 1000 });
   const { owner, ceiling } = flake.lease;
   flake.afterRestore();
-  await until(() => flake.lease.state === 'held' && flake.lease.owner !== owner);
+  await time.until(() => flake.lease.state === 'held' && flake.lease.owner !== owner);
   assert.equal(flake.workerId, 3);
+  assert.ok(time.passed >= 1000);
   assert.ok(flake.lease.floor >= ceiling, 'above all that the original may have issued');
 });
 

@@ -18,19 +18,17 @@ class Session {
 }
 
 const connect = async () => sessions[sessions.push(new Session()) - 1];
-const path = require.resolve('snowdrift-zookeeper');
-const fake = { directory: __dirname, load: () => ({ connect }) };
-require.cache[path] = { id: path, loaded: true, exports: fake };
 
 beforeEach(() => {
   sessions = [];
   isPrepared = true;
 });
 
-const create = () =>
-  createClient('zk1:2181', {}, async () => {
-    if (!isPrepared) throw new Error('denied');
-  });
+const prepare = async () => {
+  if (!isPrepared) throw new Error('denied');
+};
+
+const create = () => createClient('zk1:2181', {}, prepare, () => ({ connect }));
 
 test('calls that find none, or an ended one, open one together', async () => {
   const { session } = create();

@@ -78,14 +78,15 @@ function readTls(tls) {
  * A client of an ensemble, with one session.
  * @param options user, password and tls, as in zookeeper.d.ts
  * @param prepare is called with each new session
+ * @param loadClient returns the addon
  */
-function createClient(ensemble, options, prepare) {
+function createClient(ensemble, options, prepare, loadClient = load) {
   const { tls, ...login } = ownOf(options);
   const { user, password } = ownOf(readLogin('zookeeper()', ownOf(login)));
   if (user?.includes(':')) throw configError("zookeeper(): user must not contain ':'");
   checkEnsemble(ensemble);
   const given = tls === undefined || typeof tls === 'function' ? undefined : readTls(tls);
-  const addon = load();
+  const addon = loadClient();
   if (tls !== undefined && !addon.HAS_TLS) {
     throw configError(
       'this build of snowdrift-zookeeper has no TLS: build it for this platform with the feature tls, or reach the ensemble without TLS',
