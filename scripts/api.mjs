@@ -8,24 +8,19 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = new URL('../', import.meta.url);
 
-/** By entry of the package: its declarations. */
-const ENTRIES = {
-  snowdrift: 'index.d.ts',
-  'snowdrift/id': 'js/id.d.ts',
-  'snowdrift/schema': 'js/schema.d.ts',
-  'snowdrift/public': 'js/public.d.ts',
-  'snowdrift/cluster': 'js/cluster.d.ts',
-  'snowdrift/worker-id': 'js/worker-id.d.ts',
-  'snowdrift/lease/postgres': 'js/stores/postgres.d.ts',
-  'snowdrift/lease/mysql': 'js/stores/mysql.d.ts',
-  'snowdrift/lease/redis': 'js/stores/redis.d.ts',
-  'snowdrift/lease/etcd': 'js/stores/etcd.d.ts',
-  'snowdrift/lease/zookeeper': 'js/stores/zookeeper.d.ts',
-  'snowdrift/lease/typeorm': 'js/stores/typeorm.d.ts',
-  'snowdrift/lease/worker-node': 'js/stores/worker-node.d.ts',
-  'snowdrift/lease/memory': 'js/stores/memory.d.ts',
-  'snowdrift/lease/contract': 'js/stores/contract.d.ts',
-};
+/** Entries with pages of their own, and the manifest. */
+const ELSEWHERE = ['./nestjs', './prisma', './typeorm', './package.json'];
+
+/** The other entries of the package, each with its declarations. */
+function entries() {
+  const { exports, types } = JSON.parse(readFileSync(new URL('package.json', ROOT), 'utf8'));
+  const { '.': _, ...others } = exports;
+  const files = Object.entries(others).filter(([path]) => !ELSEWHERE.includes(path));
+  return [
+    ['snowdrift', types],
+    ...files.map(([path, file]) => [path.replace('.', 'snowdrift'), file.replace(/js$/, 'd.ts')]),
+  ];
+}
 
 /** What an application has around an example, by the name that the example uses. */
 const AROUND = {
@@ -205,8 +200,8 @@ function anchorsIn(text) {
 
 /** The page's text. */
 export function page() {
-  const entries = Object.entries(ENTRIES).map((one) => entryOf(...one));
-  const rows = entries.map(({ entry, names }) => {
+  const all = entries().map((one) => entryOf(...one));
+  const rows = all.map(({ entry, names }) => {
     return `| {@link ${entry}} | ${names.map((name) => `{@link ${name}}`).join(', ')} |`;
   });
   const head = `<!-- Made by scripts/api.mjs of index.d.ts and the declarations beside the other entries: change those. -->
@@ -219,7 +214,7 @@ All exports, with units, ranges and errors: the text that editors show. [TypeORM
 | import | exports |
 | --- | --- |
 ${rows.join('\n')}`;
-  const text = paragraphs(head, ...entries.map((one) => one.text));
+  const text = paragraphs(head, ...all.map((one) => one.text));
   const anchors = anchorsIn(text);
   const linked = text.replace(/\{@link ([\w./-]+)\}/g, (_, name) => {
     const last = name.split('.').at(-1);
