@@ -12,25 +12,30 @@ require('./own-directory.js');
 const JS = join(__dirname, '../../js/');
 const NAMES = ['datacenterId', 'workerId', 'SNOWDRIFT_LEASE', 'SNOWDRIFT_STATE'];
 
-let current;
 const opened = [];
 
-/** Loads another copy of the package, and returns it. */
-function loadCopy() {
+/** The last copy, which is loaded by the first test that needs it. */
+const current = () => require('../..');
+
+function dropCopy() {
   for (const path of Object.keys(require.cache)) {
     if (path.startsWith(JS) && path.endsWith('.js')) delete require.cache[path];
   }
-  current = require('../..');
-  return current;
+}
+
+/** Loads another copy of the package, and returns it. */
+function loadCopy() {
+  dropCopy();
+  return current();
 }
 
 beforeEach(() => {
-  loadCopy();
+  dropCopy();
   for (const name of NAMES) delete process.env[name];
 });
 
 /** An instance of the copy's, closed after the test. */
-function open(options, Class = current.SnowFlake) {
+function open(options, Class = current().SnowFlake) {
   return closeLater(new Class({ datacenterId: 6, workerId: 1, ...options }));
 }
 
@@ -67,17 +72,17 @@ async function rejects(promise, code, text) {
 
 /** Every static call that draws: each returns the last ID. */
 const STATIC_CALLS = {
-  nextId: () => current.SnowFlake.nextId(),
-  nextIdString: () => current.SnowFlake.nextIdString(),
-  nextIds: () => current.SnowFlake.nextIds(2)[1],
-  nextIdStrings: () => current.SnowFlake.nextIdStrings(2)[1],
-  'many nextIdStrings': () => current.SnowFlake.nextIdStrings(40)[39],
+  nextId: () => current().SnowFlake.nextId(),
+  nextIdString: () => current().SnowFlake.nextIdString(),
+  nextIds: () => current().SnowFlake.nextIds(2)[1],
+  nextIdStrings: () => current().SnowFlake.nextIdStrings(2)[1],
+  'many nextIdStrings': () => current().SnowFlake.nextIdStrings(40)[39],
 };
 
 /** Static calls draw from this instance. */
 function assertAllDraw({ datacenterId, workerId, layout }) {
   for (const [name, call] of Object.entries(STATIC_CALLS)) {
-    const id = current.SnowFlake.parse(call(), layout);
+    const id = current().SnowFlake.parse(call(), layout);
     assert.deepEqual([id.datacenterId, id.workerId], [datacenterId, workerId], name);
   }
 }
