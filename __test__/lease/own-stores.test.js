@@ -265,7 +265,7 @@ test('a namespace that a lease creates beside others is warned of once, with the
   const stored = new Map();
   const seen = await warningsOf(async () => {
     for (const namespace of ['orders', 'orders', 'users', 'oders', 'oders']) {
-      const flake = await SnowFlake.lease(memory({ stored, namespace }), OPTIONS);
+      const flake = await time.run(SnowFlake.lease(memory({ stored, namespace }), OPTIONS));
       await flake.close();
     }
     // A store may have no such function, or a wrong one.

@@ -58,7 +58,8 @@ test('a machine that fails ends no process, and renews once it works again', asy
     native.LeaseMachine.prototype.due = due;
     time.end();
   });
-  const flake = await SnowFlake.lease(memory(), { datacenterId: 1, scope: 'process', ttl: 3000 });
+  const options = { datacenterId: 1, scope: 'process', ttl: 3000 };
+  const flake = await time.run(SnowFlake.lease(memory(), options));
   t.after(() => flake.close());
   let calls = 0;
   // In a check, and as the next one is scheduled: from a timer, an exception would end this process.

@@ -76,7 +76,7 @@ test('a claim waits until its original has expired', async (t) => {
   const time = new LeaseTime();
   t.after(() => time.end());
   const stored = new Map();
-  const flake = await lease(stored, { workerId: 3, ttl: 1000 });
+  const flake = await time.run(lease(stored, { workerId: 3, ttl: 1000 }));
   const { owner, ceiling } = flake.lease;
   flake.afterRestore();
   await time.until(() => flake.lease.state === 'held' && flake.lease.owner !== owner);
