@@ -1,7 +1,6 @@
 // Where a release comes from: a repository on GitHub, and a commit on its main whose checks passed there.
 
 import { execFile } from 'node:child_process';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
@@ -11,17 +10,8 @@ const BRANCH = 'main';
 /** The file of the workflow that checks each commit of the branch. */
 const CHECKS = 'ci.yml';
 
-/** Between two questions to GitHub. */
-const PAUSE_MS = 60_000;
-/** An hour: a job of the checks ends within 30 minutes, and may have to wait for a machine. */
-const MOST_ASKED = 60;
-/** For a run that GitHub does not list yet, since the tag was pushed with the commit, and for answers that fail. */
-const MOST_IN_VAIN = 5;
 const ANSWER_MS = 10_000;
 const GIT_MS = 120_000;
-const PAGE = 100;
-/** GitHub lists 1,000 runs at most. */
-const MOST_PAGES = 10;
 
 /**
  * The URL of the repository that the packages name, as npm's provenance names it: letter case counts.
@@ -87,12 +77,10 @@ export async function commitObstacles(repository, { folder = ROOT, ...how } = {}
 }
 
 /**
- * Waits until the checks of a commit have ended, for a bounded time.
+ * The reason against a release of a commit by its checks; undefined if they passed.
  * @param api the URL of GitHub's
  * @param token may read Actions; without one, GitHub answers for public repositories
- * @param pause is called with what is waited for
- * @param answerMs how long GitHub may take for an answer
- * @returns the reason against a release; undefined if the checks passed
+ * @param answerMs how long GitHub may take for its answer
  */
 export async function checksObstacle(
   commit,
@@ -100,69 +88,14 @@ export async function checksObstacle(
   {
     api = process.env.GITHUB_API_URL || 'https://api.github.com',
     token = process.env.GITHUB_TOKEN,
-    pause = waitAloud,
     answerMs = ANSWER_MS,
   } = {},
 ) {
-  const url = `${api}/repos${new URL(repository).pathname}/actions/workflows/${CHECKS}/runs`;
-  for (let asked = 1, inVain = 0; ; asked++) {
-    const { passed, wrong, running, nothing } = await runsOf(commit, url, token, answerMs).then(
-      (runs) => verdictOf(commit, runs),
-      (failure) => (failure.isFinal ? { wrong: failure.message } : { nothing: failure.message }),
-    );
-    if (passed) return undefined;
-    if (wrong !== undefined) return wrong;
-    inVain = nothing === undefined ? 0 : inVain + 1;
-    if (inVain === MOST_IN_VAIN) return `${nothing}: run this again later`;
-    if (asked === MOST_ASKED) return `${running ?? nothing}: run this again when it has ended`;
-    await pause(running ?? nothing);
-  }
-}
-
-async function waitAloud(what) {
-  console.log(`${what}, asking again in a minute`);
-  await sleep(PAUSE_MS);
-}
-
-/** What the runs of the checks say of a commit. */
-function verdictOf(commit, runs) {
-  // GitHub is asked for these only. A pull request's run is not of the commit, and another branch's is not of main.
-  const own = runs.filter(
-    (run) => run.head_sha === commit && run.head_branch === BRANCH && run.event === 'push',
-  );
-  // A run that is repeated keeps its number, and has the result of its last attempt.
-  const [last] = own.sort((a, b) => b.run_number - a.run_number);
-  if (last === undefined) {
-    return {
-      nothing: `${CHECKS} has not run for commit ${commit} on ${BRANCH}; of commits that are pushed together, it runs for the last one`,
-    };
-  }
-  const { status, conclusion, html_url: page } = last;
-  if (status !== 'completed') return { running: `${CHECKS} is ${status} for ${commit}, ${page}` };
-  if (conclusion === 'success') return { passed: true };
-  return {
-    wrong: `${CHECKS} ended with ${conclusion} for commit ${commit}: repeat it, or release another commit, ${page}`,
-  };
-}
-
-/** The runs of the checks for a commit: all of them, since the order of GitHub's list is not documented. */
-async function runsOf(commit, url, token, answerMs) {
-  const runs = [];
-  for (let page = 1; page <= MOST_PAGES; page++) {
-    const query = { head_sha: commit, branch: BRANCH, event: 'push', per_page: PAGE, page };
-    const found = await answerOf(`${url}?${new URLSearchParams(query)}`, token, answerMs);
-    runs.push(...found);
-    if (found.length < PAGE) break;
-  }
-  return runs;
-}
-
-/** One page of runs. An error `isFinal` if asking again would change nothing. */
-async function answerOf(url, token, answerMs) {
-  let answer;
-  let text;
+  const query = new URLSearchParams({ head_sha: commit, branch: BRANCH, event: 'push' });
+  const url = `${api}/repos${new URL(repository).pathname}/actions/workflows/${CHECKS}/runs?${query}`;
+  let runs;
   try {
-    answer = await fetch(url, {
+    const answer = await fetch(url, {
       headers: {
         accept: 'application/vnd.github+json',
         'x-github-api-version': '2022-11-28',
@@ -170,33 +103,26 @@ async function answerOf(url, token, answerMs) {
       },
       signal: AbortSignal.timeout(answerMs),
     });
-    text = await answer.text();
+    const body = await answer.text();
+    if (!answer.ok) throw new Error(`${answer.status}, ${body.slice(0, 200)}`);
+    runs = JSON.parse(body).workflow_runs;
+    if (!Array.isArray(runs)) throw new Error('no list of runs');
   } catch (failure) {
-    throw new Error(`GitHub does not answer (${failure.cause?.message ?? failure.message})`);
+    const why = failure.cause?.message ?? failure.message;
+    return `GitHub does not list the runs of ${CHECKS}, ${url} (${why}): check the repository's name and that GITHUB_TOKEN has the right actions: read`;
   }
-  const body = jsonOf(text);
-  const { status } = answer;
-  if (status >= 400 && status < 500) {
-    // A limit of requests, too: who goes on asking may be banned.
-    const advice = {
-      401: 'the token in GITHUB_TOKEN is not valid',
-      403: 'the job needs the permission actions: read, or its requests are limited and it can be run again in an hour',
-      404: `check the name of the repository, and that it has .github/workflows/${CHECKS}`,
-      429: 'run this again in an hour',
-    }[status];
-    const why = `GitHub answers ${status} to ${url} (${body?.message ?? 'no message'})`;
-    throw Object.assign(new Error(`${why}${advice ? `: ${advice}` : ''}`), { isFinal: true });
+  // A pull request's run is not of the commit, and another branch's is not of main. A run that is repeated has the result
+  // of its last attempt.
+  const own = runs.filter(
+    (run) => run.head_sha === commit && run.head_branch === BRANCH && run.event === 'push',
+  );
+  if (own.length === 0) {
+    return `${CHECKS} has not run for commit ${commit} on ${BRANCH}; of commits that are pushed together, it runs for the last one`;
   }
-  if (status !== 200 || !Array.isArray(body?.workflow_runs)) {
-    throw new Error(`GitHub answers ${status} to ${url}, without a list of runs`);
+  const other = own.find((run) => run.status !== 'completed' || run.conclusion !== 'success');
+  if (other === undefined) return undefined;
+  if (other.status !== 'completed') {
+    return `${CHECKS} is ${other.status} for commit ${commit}: run this again when it has passed, ${other.html_url}`;
   }
-  return body.workflow_runs;
-}
-
-function jsonOf(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return `${CHECKS} ended with ${other.conclusion} for commit ${commit}: repeat it, or release another commit, ${other.html_url}`;
 }

@@ -44,7 +44,6 @@ const { url: repository, wrong: unknown } = repositoryOf(asked.repository);
 const wrong = obstacles(asked.tag);
 if (unknown !== undefined) wrong.push(unknown);
 refuse(wrong);
-// Last, since it may wait for an hour.
 if (!isTry) refuse(await commitObstacles(repository));
 if (asked.check) {
   console.log(`${version} may be released`);

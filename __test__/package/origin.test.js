@@ -56,7 +56,7 @@ describe('a commit', () => {
   }
 
   const reasons = (folder, from = repository) =>
-    origin.commitObstacles(from, { folder, api: github.url, pause: () => {} });
+    origin.commitObstacles(from, { folder, api: github.url });
 
   /** Each commit's checks have this result. */
   const ended = (conclusion) => (query) => listed(run({ head_sha: query.head_sha, conclusion }));
@@ -81,7 +81,7 @@ describe('a commit', () => {
     git(remote, 'checkout', '--quiet', 'main');
   });
   beforeEach(() => {
-    github.answers = [ended('success')];
+    github.answer = ended('success');
     github.requests = [];
   });
   after(() => {
@@ -139,7 +139,7 @@ describe('a commit', () => {
   });
 
   test('of main may not, while its checks have failed', async () => {
-    github.answers = [ended('failure')];
+    github.answer = ended('failure');
     const [said, ...more] = await reasons(clone(last));
     assert.match(said, /^ci\.yml ended with failure/);
     assert.deepEqual(more, []);
@@ -192,7 +192,7 @@ describe('a commit', () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json')));
     const { stdout } = await release('--check', '--tag', `v${version}`);
     assert.equal(stdout, `${version} may be released\n`);
-    github.answers = [ended('failure')];
+    github.answer = ended('failure');
     for (const args of [['--check'], [], ['--provenance', '--tag', `v${version}`]]) {
       const refused = { code: 1, stdout: '', stderr: /^error: ci\.yml ended with failure /m };
       await assert.rejects(release(...args), refused);

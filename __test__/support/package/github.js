@@ -7,8 +7,8 @@ const { createServer } = require('node:http');
 const COMMIT = '1'.repeat(40);
 
 class GitHub {
-  /** The next answers; the last one stays. Each is a status and a body, or a function that returns them, or nothing. */
-  answers = [];
+  /** A status and a body, or a function that returns them, or nothing. */
+  answer;
   requests = [];
   #server;
 
@@ -33,8 +33,8 @@ class GitHub {
     const { pathname, searchParams } = new URL(url, this.url);
     const query = Object.fromEntries(searchParams);
     this.requests.push({ path: pathname, query, headers });
-    const next = this.answers.length > 1 ? this.answers.shift() : this.answers[0];
-    const answer = typeof next === 'function' ? next(query, response) : next;
+    const { answer: given } = this;
+    const answer = typeof given === 'function' ? given(query, response) : given;
     if (answer === undefined) return;
     const [status, body] = answer;
     response.writeHead(status, { 'content-type': 'application/json' });
@@ -47,7 +47,6 @@ const run = (more) => ({
   head_sha: COMMIT,
   head_branch: 'main',
   event: 'push',
-  run_number: 7,
   status: 'completed',
   conclusion: 'success',
   html_url: 'https://github.com/Someone/snowdrift/actions/runs/7',
