@@ -8,6 +8,7 @@ const { once } = require('node:events');
 const { createInterface } = require('node:readline');
 const { after, afterEach, before, beforeEach, describe, test } = require('node:test');
 
+const { gate } = require('../support/amount.js');
 const { createDirectory } = require('../support/own-directory.js');
 const {
   CachedSnowFlake,
@@ -225,7 +226,7 @@ describe('on a server', { skip: missing('etcd') }, () => {
     assert.match(wrong.stdout, /^ERR_SNOWFLAKE_CONFIG the environment variable workerId is '32'/);
   });
 
-  test('forkWorkers() claims a worker ID for each worker', async () => {
+  test('forkWorkers() claims a worker ID for each worker', { skip: gate }, async () => {
     const options = { datacenterId: 1, lease: url, firstWorkerId: 4, count: 3 };
     const args = [require.resolve('../support/cluster-app.js'), 'lease', JSON.stringify(options)];
     const app = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });

@@ -7,6 +7,7 @@ const { join } = require('node:path');
 const { test } = require('node:test');
 const { promisify } = require('node:util');
 
+const { gate } = require('../support/amount.js');
 const { createDirectory } = require('../support/own-directory.js');
 const { entry } = require('../support/support.js');
 
@@ -52,7 +53,9 @@ const SCRIPT = `
   }
   main();`;
 
-test('errors of a process with too many open files name the limit', { skip }, async () => {
+test('errors of a process with too many open files name the limit', {
+  skip: skip || gate,
+}, async () => {
   const directory = createDirectory();
   const stdout = await runLimited(SCRIPT, { DIRECTORY: `file://${join(directory, 'ids')}` });
   const found = JSON.parse(stdout);

@@ -7,7 +7,7 @@ const { randomBytes } = require('node:crypto');
 const { setMaxListeners } = require('node:events');
 const { after, before, describe, test } = require('node:test');
 
-const { storm } = require('../support/amount.js');
+const { gate, storm } = require('../support/amount.js');
 const { createNamespace, slotsOf } = require('../support/lease/namespaces.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { SnowFlake, layouts, rejects, until } = require('../support/support.js');
@@ -25,6 +25,16 @@ const OPTIONS = { datacenterId: 1, ttl: 1000, maxClockSkew: 500, callTimeout: 60
 /** Of a lease that shares no slot with others of its host. */
 const ALONE = { ...OPTIONS, scope: 'process' };
 const UNCOMMITTED = /does not commit a lease's records: .*Give the store a pool or a connection/;
+
+/** By engine: the server of all tests that need none of its own. */
+const servers = new Map();
+function serverOf(engine) {
+  if (!servers.has(engine)) servers.set(engine, Server.start(engine));
+  return servers.get(engine);
+}
+after(async () => {
+  for (const server of servers.values()) await (await server).stop();
+});
 
 const DATABASES = {
   postgres: {
@@ -118,13 +128,10 @@ for (const [engine, database] of Object.entries(DATABASES)) {
     };
     const dropTable = () => pool.query('DROP TABLE IF EXISTS snowdrift_records');
     before(async () => {
-      server = await Server.start(engine);
+      server = await serverOf(engine);
       pool = database.pool(server.url);
     });
-    after(async () => {
-      await pool?.end();
-      await server?.stop();
-    });
+    after(() => pool?.end());
 
     /** A client that is closed when the test has ended. */
     async function client(t, kind, options) {
@@ -503,9 +510,8 @@ describe('on postgres, with clients and databases of other kinds', {
 }, () => {
   let server;
   before(async () => {
-    server = await Server.start('postgres');
+    server = await serverOf('postgres');
   });
-  after(() => server?.stop());
   const { connection: connect, store: open } = DATABASES.postgres;
 
   test('a version of pg that does not report the transaction', async () => {
@@ -581,7 +587,7 @@ describe('on postgres, with clients and databases of other kinds', {
     }
   });
 
-  test('a database whose order is not that of bytes', async () => {
+  test('a database whose order is not that of bytes', { skip: gate }, async () => {
     const admin = await connect(server.url);
     await admin.query(
       "CREATE DATABASE english TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en-US' LOCALE 'C.UTF-8' ENCODING 'UTF8'",
@@ -595,7 +601,7 @@ describe('on postgres, with clients and databases of other kinds', {
     }
   });
 
-  test('a database in another encoding', async () => {
+  test('a database in another encoding', { skip: gate }, async () => {
     const admin = await connect(server.url);
     await admin.query("CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'");
     await admin.end();
@@ -614,9 +620,8 @@ describe('on postgres, with clients and databases of other kinds', {
 describe('on mysql, with connections of other kinds', { skip: missing('mysql') }, () => {
   let server;
   before(async () => {
-    server = await Server.start('mysql');
+    server = await serverOf('mysql');
   });
-  after(() => server?.stop());
   const { store: open } = DATABASES.mysql;
   const connect = (options) =>
     require('mysql2/promise').createConnection({
@@ -732,7 +737,7 @@ test('a server that ends connections at any moment does not end the process', {
   }
 });
 
-describe('MariaDB in a time zone with summer time', { skip: missing('mysql') }, () => {
+describe('MariaDB in a time zone with summer time', { skip: missing('mysql') ?? gate }, () => {
   test('the store’s clock is right in the hour that comes twice', async () => {
     // By rule, not by name: not every machine has the names.
     const server = await Server.start('mysql', { env: { TZ: 'CET-1CEST,M3.5.0,M10.5.0/3' } });
