@@ -80,7 +80,8 @@ async function loseReplies(linked, direct, link, passing) {
  * @param passing how many bytes the server sends before a write
  */
 function onServer(engine, adapters, { spoil, passing = 0, skip = missing(engine) }) {
-  describe(`on ${engine}`, { skip }, () => {
+  // One client after the other: the checks of one take 64 connections at most, and PostgreSQL permits 100.
+  describe(`on ${engine}`, { skip, concurrency: 1 }, () => {
     const own = linkedServer(engine);
     for (const [name, open] of Object.entries({ ...adapters, 'a URL': byUrl })) {
       describe(name, { skip: QUICK.includes(name) ? undefined : gate }, () => {
