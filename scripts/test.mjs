@@ -61,7 +61,6 @@ const LEFT_TO_GATE = [
   'package/tools.test.js',
   'package/ts-jest.test.js',
   // Other packages' IDs.
-  'package/backfill-nodes.test.js',
   'package/comparison.test.js',
   'package/node-class.test.js',
   // A browser's.

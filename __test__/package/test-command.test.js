@@ -4,7 +4,14 @@
 const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
-const { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } = require('node:fs');
+const {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  writeFileSync,
+} = require('node:fs');
 const { connect } = require('node:net');
 const { join } = require('node:path');
 const { before, describe, test } = require('node:test');
@@ -68,6 +75,19 @@ const TEST = `
   test('runs', () => {});
   test('is left', { skip: gate }, () => {});
   test('is a storm', { skip: storm }, () => {});`;
+
+test('each file that npm test leaves to the gate is there', () => {
+  const [, list] = /^const LEFT_TO_GATE = \[\n([\s\S]*?)^\];/m.exec(
+    readFileSync(join(ROOT, 'scripts/test.mjs'), 'utf8'),
+  );
+  const parts = Array.from(list.matchAll(/^ +'(.*)',$/gm), ([, part]) => part);
+  assert.ok(parts.length > 20, String(parts));
+  const files = readdirSync(join(ROOT, '__test__'), { recursive: true });
+  assert.deepEqual(
+    parts.filter((part) => !files.some((path) => path.includes(part))),
+    [],
+  );
+});
 
 test('a server ends with the test that has started it, however that ends', {
   skip: missing('mysql') ?? (existsSync('/usr/bin/setpriv') ? undefined : 'there is no setpriv'),

@@ -148,6 +148,15 @@ function inPlace(code, cwd, { DATABASE_URL, REDIS_URL }) {
     .replaceAll('redis://127.0.0.1', REDIS_URL);
 }
 
+/** The groups of programs that run: a terminal's Ctrl-C does not reach them. */
+const groups = new Set();
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.once(signal, () => {
+    for (const end of groups) end('SIGKILL');
+    process.kill(process.pid, signal);
+  });
+}
+
 /** Runs a program until it ends, or until it has printed all that it will: then it is told to end. */
 async function run(command, args, { cwd, env, isDone = () => false }) {
   const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, detached: true });
@@ -170,11 +179,13 @@ async function run(command, args, { cwd, env, isDone = () => false }) {
       end('SIGTERM');
     });
   }
+  groups.add(end);
   const timer = setTimeout(() => end('SIGKILL'), PATIENCE);
   const [code, signal] = await new Promise((resolve) =>
     child.once('close', (...how) => resolve(how)),
   );
   clearTimeout(timer);
+  groups.delete(end);
   return { code, signal, ...output, lines: lines() };
 }
 
