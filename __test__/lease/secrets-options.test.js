@@ -17,7 +17,7 @@ const { redis } = require('../../js/stores/redis.js');
 const { typeorm } = require('../../js/stores/typeorm.js');
 const { workerNode } = require('../../js/stores/worker-node.js');
 const { zookeeper } = require('../../js/stores/zookeeper.js');
-const { amount } = require('../support/amount.js');
+const { amount, gate } = require('../support/amount.js');
 const { run } = require('../support/cli.js');
 const { refusing } = require('../support/echo.js');
 const { missing } = require('../support/lease/servers.js');
@@ -280,9 +280,11 @@ test('a secret or a login is hidden where a long text is cut', () => {
     hides(unknown, shown.join('\n'), what);
   };
   const rest = ' y'.repeat(9000);
+  // Each password has at least 12 characters.
+  const step = gate ? 5 : 1;
   // The ends of what is shown: 60 and 200 characters, and 4000.
   for (const end of [60, 200, 4000]) {
-    for (let at = Math.max(0, end - 60); at <= end + 30; at++) {
+    for (let at = Math.max(0, end - 60); at <= end + 30; at += step) {
       const before = 'x '.repeat(end).slice(0, at);
       hidesAll(`${before}${learnt.raw}${rest}`, `a password at ${at}`);
       hidesAll(`${before}${learnt.encoded}${learnt.encoded}${rest}`, `two at ${at}`);
