@@ -417,8 +417,11 @@ for (const [engine, database] of Object.entries(DATABASES)) {
         },
       };
       const options = { ...ALONE, ttl: 3_600_000, callTimeout };
-      await rejects(SnowFlake.lease(slow, options), 'ERR_SNOWFLAKE_STORE');
-      assert.equal(isLate, true);
+      // On a busy machine an earlier call may be given up.
+      await until(async () => {
+        await rejects(SnowFlake.lease(slow, options), 'ERR_SNOWFLAKE_STORE');
+        return isLate;
+      });
       await until(async () => !(await isTaken()));
     });
 
