@@ -169,7 +169,7 @@ describe('two holders of one node', TEST, () => {
     ]) {
       const how = `ticks of a ${unit}, leases from ${stores.join(' and ')}`;
       test(`a removed directory repeats nothing that another namespace took ahead: ${how}`, {
-        skip: unit === 's' && gate,
+        skip: (unit === 's' || stores[1] === 'file') && gate,
       }, async (t) => {
         const leased = { datacenterId: 0, layout, maxAhead: 60_000 };
         const directory = mkdtempSync(join(tmpdir(), 'snowdrift-'));
@@ -236,8 +236,10 @@ describe('two holders of one node', TEST, () => {
     await first.close();
     const staging = new Map(production);
     const elsewhere = { env: { SNOWDRIFT_SHARED: createDirectory() } };
-    const other = await Sharer.start(memory({ stored: production }), elsewhere);
-    const here = await Sharer.start(memory({ stored: production }));
+    const [other, here] = await Promise.all([
+      Sharer.start(memory({ stored: production }), elsewhere),
+      Sharer.start(memory({ stored: production })),
+    ]);
     t.after(() => Promise.all([other.kill(), here.kill()]));
     const { slot } = await other.lease(short);
     const { workerId } = slot;
@@ -248,7 +250,7 @@ describe('two holders of one node', TEST, () => {
     // Once the trial is over, the host can have a slot.
     await trial.close();
     await here.lease(short);
-    const drawn = await Promise.all([here, other].map((sharer) => sharer.draw(300)));
+    const drawn = await Promise.all([here, other].map((sharer) => sharer.draw(100)));
     assertDistinct(drawn.flat());
   });
 

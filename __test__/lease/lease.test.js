@@ -321,7 +321,7 @@ test('a slot that was taken over, and no other can be opened: workerId stays', a
 test('a lost namespace: one warning, and all of its holders continue above what was issued', async () => {
   time = new LeaseTime(TTL - LEFT);
   const store = faulty();
-  const options = { layout: two, maxClockSkew: 50 };
+  const options = { datacenterId: 3, layout: two, maxClockSkew: 50 };
   const flakes = [await leased(store, options), await leased(store, options)];
   const ids = [];
   for (const flake of flakes) ids.push(...(await soon(() => flake.nextIds(1000))));
