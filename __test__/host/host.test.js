@@ -547,7 +547,11 @@ scene('another maxAhead is a conflict that names both', {}, async ({ peer }) => 
 scene('nobody knows what a record that is left out took ahead', {}, async ({ peer }) => {
   const layout = { ...layouts.node, sequenceBits: 4, tickMs: 100 };
   const first = peer();
-  const { page } = await first.open({ layout, ...recorded(), maxAhead: 3_600_000 });
+  const { page } = await first.open({
+    layout,
+    ...recorded(),
+    ...{ maxAhead: 3_600_000, maxWait: 60_000 },
+  });
   // A minute and more of them.
   const ahead = await first.run(({ flake }) => flake.nextIds(10_000));
   await first.run(({ flake }) => flake.close());
