@@ -6,7 +6,7 @@ const assert = require('node:assert/strict');
 const { after, before, describe, test } = require('node:test');
 
 const { amount, gate, isStorms, seed, storm } = require('../support/amount.js');
-const { lieAboutBytes, lieAboutChildren } = require('../support/lease/liar.js');
+const { lieAboutBytes, lieAboutChildren, unparsable } = require('../support/lease/liar.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { runScript, until } = require('../support/support.js');
 
@@ -126,4 +126,39 @@ test('postgres, bytes with an escape that is none: the call fails', async () => 
   const { stdout } = await runScript(script);
   server.close();
   assert.equal(stdout, 'ERR_SNOWFLAKE_STORE\n');
+});
+
+const STORES = {
+  'postgres, a URL': ['postgres', 'postgres://app:x@'],
+  'postgres, a pool of the application': ['postgres'],
+  'redis, a URL': ['redis', 'redis://'],
+};
+for (const [name, [engine, url]] of Object.entries(STORES)) {
+  test(`${name}: what a client throws while it parses fails the call, and no process`, async () => {
+    const server = await unparsable[engine]();
+    const script = `
+      const { Pool } = require('pg');
+      const { postgres } = require('snowdrift/lease/postgres');
+      const pool = () => postgres(new Pool({ host: '127.0.0.1', port: ${server.port}, user: 'app' }));
+      const store = ${url === undefined ? 'pool()' : `'${url}127.0.0.1:${server.port}'`};
+      require('../..').SnowFlake.lease(store, { datacenterId: 1, callTimeout: 60_000 })
+        .catch(({ code, message }) => console.log(code, message));`;
+    const { stdout, stderr } = await runScript(script);
+    server.close();
+    assert.match(stdout, /^ERR_SNOWFLAKE_STORE .*(Unknown auth|Maximum call stack)/, stderr);
+  });
+}
+
+test('postgres, a pool of the application: losing an idle connection ends no process', async () => {
+  const server = await lieAboutBytes();
+  const script = `
+    const { Pool } = require('pg');
+    const { postgres } = require('snowdrift/lease/postgres');
+    const pool = new Pool({ host: '127.0.0.1', port: ${server.port}, user: 'app' });
+    pool.on('remove', () => console.log('lost'));
+    const { signal } = new AbortController();
+    postgres(pool).now({ signal }).catch(() => console.log('failed'));`;
+  const { stdout, code, stderr } = await runScript(script);
+  server.close();
+  assert.deepEqual({ stdout, code }, { stdout: 'lost\n', code: 0 }, stderr);
 });

@@ -16,13 +16,7 @@ const { storeFailure } = require('./failures.js');
 const { mysql } = require('./mysql.js');
 const { postgres } = require('./postgres.js');
 const { redis } = require('./redis.js');
-const {
-  ROW_BYTES,
-  Received,
-  ReceivedFromRedis,
-  guardStream,
-  ignoreErrors,
-} = require('./sockets.js');
+const { guardStream, ignoreErrors } = require('./sockets.js');
 const { promised } = require('./sql-clients.js');
 const { addressesOf, loginOf, productOf, serverOf } = require('./url.js');
 const { checkFilesOfPg, checkOptions, tlsOf } = require('./url-options.js');
@@ -65,7 +59,6 @@ function splitUrl(url) {
 async function connectPostgres(url, { own, options, server }) {
   const pg = loadClient('pg', url);
   await checkFilesOfPg(own, server);
-  const received = new Received(server);
   let connection;
   class Client extends pg.Client {
     constructor(config) {
@@ -73,8 +66,7 @@ async function connectPostgres(url, { own, options, server }) {
       connection = this.connection;
       // The pool handles errors of an idle client, and the first error of a query.
       ignoreErrors(this);
-      guardStream(connection, received);
-      connection.on('dataRow', () => received.add(ROW_BYTES));
+      guardStream(connection);
     }
   }
   const pool = new pg.Pool({
@@ -88,16 +80,14 @@ async function connectPostgres(url, { own, options, server }) {
   return {
     // The next call replaces a connection that broke while idle.
     store: postgres(ignoreErrors(pool), options),
-    received,
     drop: () => connection?.stream.destroy(),
     end: () => pool.end(),
   };
 }
 
-async function connectMysql(url, { own, options, server }) {
+async function connectMysql(url, { own, options }) {
   const mysql2 = loadClient('mysql2', url);
   const net = require('node:net');
-  const received = new Received(server);
   own.protocol = 'mysql:';
   let socket;
   const stream = ({ config: { host, port, socketPath: path } }) => {
@@ -111,7 +101,7 @@ async function connectMysql(url, { own, options, server }) {
   async function open() {
     const connection = new mysql2.Connection({ config });
     const own = socket;
-    guardStream(ignoreErrors(connection), received);
+    guardStream(ignoreErrors(connection));
     await promisify(connection.connect)
       .call(connection)
       .catch((failure) => {
@@ -136,7 +126,6 @@ async function connectMysql(url, { own, options, server }) {
   };
   return {
     store: mysql({ query }, options),
-    received,
     drop: () => socket?.destroy(),
     end: async () => {
       if (socket?.destroyed !== false) return;
@@ -146,9 +135,8 @@ async function connectMysql(url, { own, options, server }) {
   };
 }
 
-async function connectRedis(url, { own, options, server }) {
+async function connectRedis(url, { own, options }) {
   const Redis = loadClient('ioredis', url);
-  const received = new ReceivedFromRedis(server);
   // The calls connect, since the client's own retry timer would keep the process alive.
   const client = new Redis(own.href, {
     lazyConnect: true,
@@ -156,7 +144,7 @@ async function connectRedis(url, { own, options, server }) {
     connectTimeout: 0,
     keepAlive: KEEP_ALIVE_MS,
   });
-  guardStream(client, received);
+  guardStream(client);
   client.on('connect', () => client.stream.unref());
   let lastError;
   client.on('error', (error) => {
@@ -182,7 +170,6 @@ async function connectRedis(url, { own, options, server }) {
   };
   return {
     store: redis(client, options, true),
-    received,
     connected,
     // The client's error for a call says only that there is no connection.
     causeOf: () => lastError,
@@ -237,7 +224,7 @@ const CALLS = ['read', 'write', 'list', 'now', 'describeRun'];
 
 /** A register whose calls drop the connection when their signal aborts, and end when it closes. */
 function guardCalls(connection, server) {
-  const { store, received, connected, causeOf, drop, end } = ownOf(connection);
+  const { store, connected, causeOf, drop, end } = ownOf(connection);
   /** Until the next close. */
   let life = new AbortController();
 
@@ -245,7 +232,6 @@ function guardCalls(connection, server) {
     const { signal } = values.at(-1);
     const onAbort = () => drop?.();
     signal.addEventListener('abort', onAbort);
-    received?.begin();
     try {
       // A pool that has ended never serves those that wait for a connection.
       return await untilAborted(life.signal, async () => {
@@ -255,7 +241,7 @@ function guardCalls(connection, server) {
       });
     } catch (failure) {
       if (failure instanceof SnowFlakeError) throw failure;
-      const cause = received?.failure ?? causeOf?.() ?? failure;
+      const cause = causeOf?.() ?? failure;
       throw storeFailure(server, name, noteClient(cause));
     } finally {
       signal.removeEventListener('abort', onAbort);

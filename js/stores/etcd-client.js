@@ -11,7 +11,6 @@ const { NONE, ownOf, propertyOf } = require('../ids/properties.js');
 const { forget, learnPassword } = require('../secrets.js');
 const { startLimit } = require('../time.js');
 const { readLogin } = require('./options.js');
-const { MOST_RECEIVED } = require('./sockets.js');
 const { loginOf } = require('./url.js');
 
 /** Time limit of a reply, if there are other endpoints, ms. */
@@ -84,16 +83,8 @@ async function send(request, url, { limit, text, ...options }) {
     const response = await new Promise((resolve, reject) => {
       sent.on('response', resolve).on('error', reject).end(text);
     });
-    const chunks = [];
-    let bytes = 0;
-    for await (const chunk of response) {
-      chunks.push(chunk);
-      bytes += chunk.length;
-      if (bytes > MOST_RECEIVED) {
-        throw new Error(`it sent more than ${MOST_RECEIVED} bytes in reply to one call`);
-      }
-    }
-    const reply = String(Buffer.concat(chunks));
+    let reply = '';
+    for await (const part of response.setEncoding('utf8')) reply += part;
     return { status: response.statusCode, date: propertyOf(response.headers, 'date'), text: reply };
   } finally {
     cancel?.();

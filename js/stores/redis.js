@@ -35,8 +35,8 @@ redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return {1}`;
 
 /**
- * Fields that exist throughout a scan are in it. It may return a field twice, and then the later value counts. 3000 records of
- * the largest size are less than a server may send within a call, MOST_RECEIVED.
+ * Fields that exist throughout a scan are in it. It may return a field twice, and then the later value counts. A server does
+ * nothing else while it collects a part.
  */
 const SCAN = `${SELECT} return redis.call('HSCAN', KEYS[1], ARGV[1], 'MATCH', ARGV[2], 'COUNT', 3000)`;
 

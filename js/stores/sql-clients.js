@@ -55,7 +55,7 @@ async function takeConnection(pool, signal, request) {
  * @param request requests a connection, which has `release()`
  * @param destroy takes it out of its pool
  */
-async function onPool({ server, pool, request, destroy }, signal, run) {
+async function onPool({ pool, request, destroy }, signal, run) {
   signal.throwIfAborted();
   const connection = await takeConnection(pool, signal, request);
   let isOurs = true;
@@ -67,7 +67,7 @@ async function onPool({ server, pool, request, destroy }, signal, run) {
   try {
     // It may have been given up while the connection arrived.
     signal.throwIfAborted();
-    return await guardCall(server, connection, () => run(connection));
+    return await guardCall(connection, () => run(connection));
   } finally {
     signal.removeEventListener('abort', abort);
     if (isOurs) connection.release();
@@ -126,7 +126,6 @@ function numberParameters(text) {
  */
 function queryPostgres(name, client, request) {
   const pool = {
-    server: 'PostgreSQL',
     pool: client,
     request: async () => ignoreErrors(await (request ?? client.connect.bind(client))()),
     destroy: (connection) => connection.release(true),
@@ -182,7 +181,6 @@ function queryMysql(name, client, request) {
   // The application uses a connection meanwhile.
   const isShared = request === undefined && typeof propertyOf(own, 'getConnection') !== 'function';
   const pool = {
-    server: 'MySQL',
     pool: client,
     async request() {
       const connection = await (request ?? own.getConnection.bind(own))();

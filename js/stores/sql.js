@@ -23,7 +23,7 @@ const { insertAnywhere, locate } = require('./sql-table.js');
 /** The most tries of a statement that fails with a conflict (`isConflict`). */
 const MAX_TRIES = 20;
 
-/** Records that a list reads at a time: their bytes stay below the limit of a call, MOST_RECEIVED. */
+/** Records that a list reads at a time: Vitess returns at most 10,000 rows. */
 const PAGE = 2000;
 
 /** The most names of namespaces that are read. */

@@ -1,6 +1,5 @@
 'use strict';
-// Servers that are none: each notes what its clients send, plays its engine's protocol up to the password, and can
-// flood them.
+// Servers that are none: each notes what its clients send, and plays its engine's protocol up to the password.
 
 const { once } = require('node:events');
 const net = require('node:net');
@@ -39,81 +38,25 @@ const ANSWERS = {
   zookeeper: () => undefined,
 };
 
-/** PostgreSQL's messages after a login. */
-const READY = Buffer.from('R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I', 'latin1');
-
 /**
- * By engine: a reply that does not end, as its start and what is repeated; and what is sent before a client's second
- * message, if the flood begins with that.
- */
-const FLOODS = {
-  postgres: {
-    long: [Buffer.from([0x52, 0x7f, 0xff, 0xff, 0xff]), Buffer.alloc(65_536)],
-    notices: ['', Buffer.from('N\0\0\0\x05\0'.repeat(10_000), 'latin1')],
-    value: [Buffer.from('D\x7f\xff\xff\xff', 'latin1'), Buffer.alloc(65_536), READY],
-    // Rows without columns.
-    rows: [
-      Buffer.from('T\0\0\0\x06\0\0', 'latin1'),
-      Buffer.from('D\0\0\0\x06\0\0'.repeat(10_000), 'latin1'),
-      READY,
-    ],
-  },
-  mysql: {
-    long: ['', Buffer.concat([Buffer.from([0xff, 0xff, 0xff, 0]), Buffer.alloc(2 ** 24 - 1)])],
-  },
-  redis: {
-    long: ['$2000000000\r\n', Buffer.alloc(65_536, 'x')],
-    many: ['*900000\r\n', Buffer.from('*0\r\n'.repeat(10_000))],
-    announced: ['*1000000000\r\n', Buffer.from('*0\r\n'.repeat(10_000))],
-    nested: ['', Buffer.from('*300000\r\n'.repeat(10_000))],
-    deep: ['', Buffer.from('*1\r\n'.repeat(10_000))],
-  },
-  etcd: {
-    long: ['HTTP/1.1 200 OK\r\nContent-Length: 9000000000\r\n\r\n"', Buffer.alloc(65_536, 'x')],
-    many: [
-      'HTTP/1.1 200 OK\r\nContent-Length: 9000000000\r\n\r\n[',
-      Buffer.from('{},'.repeat(20_000)),
-    ],
-  },
-};
-
-/** Writes without an end, as fast as the client reads. */
-function flood(socket, [start, repeated]) {
-  socket.write(start);
-  const more = () => {
-    while (!socket.destroyed && socket.write(repeated));
-  };
-  socket.on('drain', more);
-  more();
-}
-
-/**
- * @param kind of a flood, instead of answers to the clients
  * @param isEnough whether a client has sent what the test looks at: its connection ends
- * @returns its port; `said`, what each client sent; `sent()`, how many bytes clients took at most
+ * @returns its port; `said`, what each client sent
  */
-async function impersonate(engine, { kind, isEnough = () => false } = {}) {
+async function impersonate(engine, { isEnough }) {
   const said = [];
   const sockets = new Set();
   const server = net.createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => {});
     const n = said.push(Buffer.alloc(0)) - 1;
-    if (engine === 'mysql' && kind === undefined) socket.write(GREETING);
-    const floods = kind === undefined ? [] : FLOODS[engine][kind];
-    const isLate = floods.length > 2;
-    if (kind !== undefined && !isLate) flood(socket, floods);
-    let messages = 0;
+    if (engine === 'mysql') socket.write(GREETING);
     socket.on('data', (bytes) => {
       said[n] = Buffer.concat([said[n], bytes]);
       if (isEnough(said[n])) {
         socket.destroy();
         return;
       }
-      messages++;
-      if (isLate && messages === 1) socket.write(floods[2]);
-      if (isLate && messages === 2) flood(socket, floods);
-      const answer = kind === undefined ? ANSWERS[engine](bytes) : undefined;
+      const answer = ANSWERS[engine](bytes);
       if (answer !== undefined) socket.write(answer);
     });
   });
@@ -122,7 +65,6 @@ async function impersonate(engine, { kind, isEnough = () => false } = {}) {
   return {
     port: server.address().port,
     said,
-    sent: () => Math.max(0, ...[...sockets].map(({ bytesWritten }) => bytesWritten)),
     close() {
       server.close();
       for (const socket of sockets) socket.destroy();
@@ -130,4 +72,4 @@ async function impersonate(engine, { kind, isEnough = () => false } = {}) {
   };
 }
 
-module.exports = { FLOODS, impersonate };
+module.exports = { impersonate };

@@ -1,6 +1,6 @@
 'use strict';
-// Servers whose replies are in their protocol, and no server sends: of ZooKeeper, one that announces more names of children than it
-// sends; of PostgreSQL, one whose bytes have an escape that is none.
+// Servers whose replies no server sends: of ZooKeeper, one that announces more names of children than it sends; of PostgreSQL, one
+// whose bytes have an escape that is none; of PostgreSQL and Redis, those that their clients throw at.
 
 const { once } = require('node:events');
 const net = require('node:net');
@@ -79,13 +79,23 @@ const ROW = Buffer.concat([
   READY,
 ]);
 
-/** @returns the port of a server whose reply to each query is such a value */
-async function lieAboutBytes() {
+/** Of an authentication that there is not. */
+const UNKNOWN = message('R', int(99));
+
+/** Lists within lists: too many to parse each within the last. */
+const DEEP = Buffer.from('*1\r\n'.repeat(20_000));
+
+/**
+ * A server of PostgreSQL or Redis.
+ * @param replies to the first part that a client sends, the second, and so on: then it ends the connection
+ */
+async function sayInTurn(...replies) {
   const server = net.createServer((socket) => {
+    const left = [...replies];
     socket.on('error', () => {});
-    socket.once('data', () => {
-      socket.write(Buffer.concat([message('R', int(0)), READY]));
-      socket.on('data', () => socket.write(ROW));
+    socket.on('data', () => {
+      if (left.length > 0) socket.write(left.shift());
+      if (left.length === 0) socket.end();
     });
   });
   server.listen(0, '127.0.0.1');
@@ -93,4 +103,13 @@ async function lieAboutBytes() {
   return { port: server.address().port, close: () => server.close() };
 }
 
-module.exports = { lieAboutBytes, lieAboutChildren };
+const LOGIN = Buffer.concat([message('R', int(0)), READY]);
+/** The reply to each query is a value of bytes with an escape that is none. */
+const lieAboutBytes = () => sayInTurn(LOGIN, ROW);
+/** By engine: what its client throws while it parses. */
+const unparsable = {
+  postgres: () => sayInTurn(LOGIN, UNKNOWN),
+  redis: () => sayInTurn(DEEP),
+};
+
+module.exports = { lieAboutBytes, lieAboutChildren, unparsable };
