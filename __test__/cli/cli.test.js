@@ -426,7 +426,8 @@ test('control characters of arguments are escaped in every error', async () => {
     ['public', 'encode', '--kind', 'a', '--prefix', hostile, '5'],
     ['public', 'decode', hostile],
     ['public', 'decode', '--kind', 'a', hostile],
-    ['sql', hostile],
+    ['namespace', 'tables', hostile],
+    ['namespace', 'tables', '--for', hostile],
     ['serve', hostile],
     ['serve', ...NODE, '--host', hostile],
     ['serve', ...NODE, '--port', hostile],
@@ -445,7 +446,7 @@ test('help and version', async () => {
   assert.equal((await run([])).code, 0);
   assert.equal((await run(['help', 'help'])).stdout, (await run(['--help'])).stdout);
   for (const [group, commands] of [
-    ['namespace', ['create', 'raise', 'recover']],
+    ['namespace', ['create', 'raise', 'recover', 'tables']],
     ['public', ['key', 'encode', 'decode']],
   ]) {
     const { stdout, stderr, code } = await run([group]);
@@ -477,13 +478,13 @@ test('help and version', async () => {
     'next',
     'parse',
     'layout',
-    'sql',
     'slots',
     'reset',
     'serve',
     'namespace recover',
     'namespace create',
     'namespace raise',
+    'namespace tables',
     'public key',
     'public encode',
     'public decode',

@@ -89,7 +89,7 @@ const STATED = {
     '180363646902239241': { layout: readmeOfUid, workerId: 4, date: '2017-01-19T04:15:46.000Z' },
     '3200169789968523265': { layout: 'uid', workerId: 21, date: '2019-05-02T15:26:39.000Z' },
   },
-  'docs/sql.md': { '900710334548459520': node, '0RZZQ8VR4HG00': node },
+  'docs/sql.md': { '900710334548459520': node },
   'docs/testing.md': {
     '900710334548459520': node,
     '900654641971249159': {

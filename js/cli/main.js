@@ -17,13 +17,13 @@ const COMMANDS = {
   next: () => require('./next.js'),
   parse: () => require('./parse.js'),
   layout: () => require('./layout.js'),
-  sql: () => require('./sql.js'),
   slots: () => require('./slots.js'),
   reset: () => require('./reset.js'),
   serve: () => require('./serve.js'),
   'namespace create': () => require('./create.js'),
   'namespace raise': () => require('./raise.js'),
   'namespace recover': () => require('./recover.js'),
+  'namespace tables': () => require('./tables.js'),
   'public key': () => require('./public.js').key,
   'public encode': () => require('./public.js').encode,
   'public decode': () => require('./public.js').decode,
@@ -33,7 +33,8 @@ const COMMANDS = {
 const GROUPS = {
   namespace: `  namespace create    creates a namespace ahead of its first holder
   namespace raise     raises the ttl, maxClockSkew or maxAhead that a namespace allows
-  namespace recover   raises the floor of a namespace after a restore or a loss`,
+  namespace recover   raises the floor of a namespace after a restore or a loss
+  namespace tables    prints the table of leases and its least rights, for a migration`,
   public: `  public key          makes a key for public IDs
   public encode       encodes IDs as public IDs
   public decode       decodes public IDs`,
@@ -44,7 +45,6 @@ const HELP = `Usage: snowdrift <command> [options]
   next     generates IDs
   parse    decodes IDs
   layout   shows the capacity of a layout
-  sql      prints SQL functions and partitions for IDs, and the table of leases
   slots    lists worker IDs and their holders
   reset    makes a slot or page usable after a wrong clock
   serve    serves IDs by HTTP, for services in other languages

@@ -188,7 +188,7 @@ function explain(server, call, root, failure) {
   if (phase === undefined) return [`${server} failed to ${ACTIONS[call] ?? call}: ${text}`];
   const said =
     phase === DENIED && failure instanceof TableFailure
-      ? `${server} has no table ${failure.table}, and this user may not create it: have its owner run what "npx snowdrift sql --lease-tables" prints, and grant this user the rights`
+      ? `${server} has no table ${failure.table}, and this user may not create it: have its owner run what "npx snowdrift namespace tables" prints, and grant this user the rights`
       : phase.say(server, code);
   return [said, `Its client says: ${text}`];
 }

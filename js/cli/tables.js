@@ -1,7 +1,20 @@
 'use strict';
-// The SQL that `snowdrift sql --lease-tables` prints: the table that leases use, and the least rights of their user.
+// `snowdrift namespace tables`
 
+const { readOptions } = require('../stores/options.js');
 const { DIALECTS, RECORDS, createRecords, recordsIn } = require('../stores/sql-dialects.js');
+
+const help = `Usage: snowdrift namespace tables [--for DATABASE] [--schema NAME]
+
+Prints the table that leases use, and the least rights of their user: for a migration, where the application
+may not create tables. Without --for, those of all databases.
+
+  --for DATABASE        postgres, mysql (MariaDB, too) or sqlite
+  --schema NAME         its schema, on MySQL and MariaDB its database: the option schema of the leases.
+                        SQLite has none
+  --json                prints the statements by name, by database`;
+
+const options = { for: { type: 'string' }, schema: { type: 'string' } };
 
 const RIGHTS = 'SELECT, INSERT, UPDATE';
 
@@ -46,4 +59,16 @@ function leaseScript([name, { table, ...rights }]) {
   return [`-- ${title[name]}`, `${table};`, ...noted].join('\n\n');
 }
 
-module.exports = { leaseScript, leaseTables };
+async function run({ for: name, schema }, positionals, { show, usage }) {
+  if (positionals.length > 0)
+    throw usage(`namespace tables takes no argument; remove '${positionals[0]}'`);
+  if (name === 'sqlite' && schema !== undefined)
+    throw usage('SQLite has no schemas: leave out --schema');
+  const all = leaseTables(readOptions(schema === undefined ? {} : { schema }, ['schema']).schema);
+  if (name !== undefined && !Object.hasOwn(all, name))
+    throw usage(`--for must be postgres, mysql (MariaDB, too) or sqlite; it is '${name}'`);
+  const tables = name === undefined ? all : { [name]: all[name] };
+  show(tables, () => Object.entries(tables).map(leaseScript).join('\n\n\n'));
+}
+
+module.exports = { help, options, run };

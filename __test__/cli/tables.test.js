@@ -1,5 +1,5 @@
 'use strict';
-// `snowdrift sql --lease-tables`: what it prints, run by PostgreSQL, MariaDB and SQLite, is what a lease needs.
+// `snowdrift namespace tables`: what it prints, run by PostgreSQL, MariaDB and SQLite, is what a lease needs.
 
 const assert = require('node:assert/strict');
 const { describe, test } = require('node:test');
@@ -39,11 +39,11 @@ for (const [engine, { user, urlOf, admin }] of Object.entries(LIMITED)) {
       };
       // MySQL shows no database to a user without any right in it.
       const isOpen = engine === 'postgres';
-      await denied('without a table', isOpen ? /has no table.*sql --lease-tables/ : undefined);
-      const { stdout } = await run(['sql', '--lease-tables', '--for', engine]);
+      await denied('without a table', isOpen ? /has no table.*namespace tables/ : undefined);
+      const { stdout } = await run(['namespace', 'tables', '--for', engine]);
       await client.query(stdout.replaceAll('TO app', `TO ${user}`));
       await use();
-      const { [engine]: statements } = await json('sql', '--lease-tables');
+      const { [engine]: statements } = await json('namespace', 'tables');
       const [, rights, table] = /^GRANT (.*) ON (\S+) TO app$/.exec(statements.rights);
       for (const right of rights.split(', ')) {
         await client.query(`REVOKE ${right} ON ${table} FROM ${user}`);
@@ -54,8 +54,8 @@ for (const [engine, { user, urlOf, admin }] of Object.entries(LIMITED)) {
       // And in a schema whose name has to be quoted.
       const schema = 'Our "ids` ü';
       await client.query(`CREATE SCHEMA ${DIALECTS[engine].quote(schema)}`);
-      const args = ['--lease-tables', '--for', engine, '--schema', schema];
-      const { stdout: there } = await run(['sql', ...args]);
+      const args = ['--for', engine, '--schema', schema];
+      const { stdout: there } = await run(['namespace', 'tables', ...args]);
       await client.query(there.replaceAll('TO app', `TO ${user}`));
       await use(`&schema=${encodeURIComponent(schema)}`);
     } finally {
@@ -67,22 +67,22 @@ for (const [engine, { user, urlOf, admin }] of Object.entries(LIMITED)) {
 
 describe('what it prints', () => {
   test('of one database, or of all: the tables that leases create', async () => {
-    const all = await json('sql', '--lease-tables');
+    const all = await json('namespace', 'tables');
     assert.deepEqual(Object.keys(all), ['postgres', 'mysql', 'sqlite']);
     for (const [name, statements] of Object.entries(all)) {
       assert.equal(`${statements.table};\n`, sql(name));
-      assert.deepEqual(await json('sql', '--lease-tables', '--for', name), { [name]: statements });
-      const { stdout } = await run(['sql', '--lease-tables', '--for', name]);
+      assert.deepEqual(await json('namespace', 'tables', '--for', name), { [name]: statements });
+      const { stdout } = await run(['namespace', 'tables', '--for', name]);
       for (const statement of Object.values(statements))
         assert.ok(stdout.includes(`${statement};`));
-      const { stdout: both } = await run(['sql', '--lease-tables']);
+      const { stdout: both } = await run(['namespace', 'tables']);
       assert.ok(both.includes(stdout.trim()));
     }
     assert.equal(all.sqlite.rights, undefined);
   });
 
   test('of a schema: the tables that leases with this option use', async () => {
-    const all = await json('sql', '--lease-tables', '--schema', 'i"d`s');
+    const all = await json('namespace', 'tables', '--schema', 'i"d`s');
     assert.deepEqual(Object.keys(all), ['postgres', 'mysql']);
     for (const [name, { table, rights }] of Object.entries(all)) {
       assert.equal(`${table};\n`, sql(name, { schema: 'i"d`s' }));
@@ -98,7 +98,7 @@ describe('what it prints', () => {
 
   test('SQLite runs it', async () => {
     const { Database } = await require('sql.js')();
-    const { stdout } = await run(['sql', '--lease-tables', '--for', 'sqlite']);
+    const { stdout } = await run(['namespace', 'tables', '--for', 'sqlite']);
     const database = new Database();
     database.run(stdout);
     database.run(stdout);
@@ -110,15 +110,12 @@ describe('what it prints', () => {
     for (const [args, said] of [
       [['--for', 'oracle'], /--for must be postgres, .*; it is 'oracle'/],
       [['--for', 'toString'], /--for must be postgres, .*; it is 'toString'/],
-      [['--layout', 'node'], /goes with --for and --schema alone: leave out --layout/],
-      [['--for', 'mysql', '--partitions', 'x'], /leave out --partitions/],
-      [['--months', '3'], /leave out --months/],
       [['--for', 'sqlite', '--schema', 'x'], /SQLite has no schemas: leave out --schema/],
       [['--schema', 'a?b'], /schema must be a name of 1 to 63 bytes/],
       [['--schema', ''], /--schema is empty/],
-      [['x'], /sql takes no argument; remove 'x'/],
+      [['x'], /namespace tables takes no argument; remove 'x'/],
     ]) {
-      const answer = await run(['sql', '--lease-tables', ...args]);
+      const answer = await run(['namespace', 'tables', ...args]);
       assert.deepEqual([answer.code, answer.stdout], [2, ''], args.join(' '));
       assert.match(answer.stderr, said);
     }
