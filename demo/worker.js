@@ -1,75 +1,39 @@
 'use strict';
-// A process that draws IDs for the demo. Its datacenterId and workerId are in its environment, or it leases a
-// workerId. It says that it is ready, waits for a message, and sends all that it draws.
+// A cluster worker: draws IDs each time it is asked to, and sends them all.
 
 const { SnowFlake } = require('snowdrift');
 
-/** Code runs at its full speed after so many calls. */
-const WARM_UP = 30_000;
-const MOST_A_CHUNK = 50_000;
+const { PlainSnowFlake } = require('./plain-class.js');
 
-const { SNOWDRIFT_LEASE: lease, DEMO_SCOPE: scope } = process.env;
+/** Calls after which code runs at its full speed. */
+const WARM_UP = 30_000;
+
+const { DEMO_LEASE: lease, datacenterId, workerId = 0 } = process.env;
 
 /** Short times, since the first lease of a new namespace on Redis waits for them. */
 const TIMES = lease?.startsWith('redis') ? { ttl: 3000, maxClockSkew: 1000 } : {};
 
-/** Resolves when the message has left: the primary must not be flooded. */
-const send = (message) =>
-  new Promise((resolve, reject) =>
-    process.send(message, (error) => (error ? reject(error) : resolve())),
-  );
-
-/** How IDs are drawn: as most applications do, by the static functions, or from the lease. */
-async function open() {
-  if (lease !== undefined) return SnowFlake.lease(lease, TIMES);
-  if (scope !== undefined) SnowFlake.configure({ scope });
-  return undefined;
-}
-
-function drawersOf(flake) {
-  if (flake !== undefined) return { BigInt: flake.nextId, string: flake.nextIdString };
-  return { BigInt: () => SnowFlake.nextId(), string: () => SnowFlake.nextIdString() };
-}
-
-/** Draws n IDs, and returns them with the time that it took. */
-function drawChunk(draw, n) {
-  const ids = new Array(n);
+function draw(generator, count) {
+  const [bigints, strings] = [new BigUint64Array(count), new Array(count)];
   const start = performance.now();
-  for (let i = 0; i < n; i++) ids[i] = draw();
-  return { ids, ms: performance.now() - start };
+  for (let n = 0; n < count; n++) bigints[n] = generator.nextId();
+  for (let n = 0; n < count; n++) strings[n] = generator.nextIdString();
+  return { ms: performance.now() - start, bigints, strings: strings.join() };
 }
 
-/** Strings travel as they are, so that they are compared. */
-const PACKED = {
-  BigInt: (ids) => BigUint64Array.from(ids),
-  string: (ids) => Buffer.from(ids.join('\n'), 'latin1'),
-};
+// A failure ends the primary, and all its workers with it.
+const send = (message) => process.send(message, () => {});
 
 async function main() {
-  const flake = await open();
-  const drawers = drawersOf(flake);
-  for (const draw of Object.values(drawers)) drawChunk(draw, WARM_UP);
-  const started = new Promise((resolve) => process.once('message', resolve));
-  const { workerId } = flake ?? SnowFlake.default;
-  await send({ ready: { workerId } });
-  const { count } = await started;
-
-  const order = Object.entries(drawers);
-  const chunk = Math.min(MOST_A_CHUNK, Math.ceil(count / 10));
-  for (let left = count; left > 0; left -= chunk) {
-    // In turns, each kind first as often as the other: neither has a better machine.
-    for (const [kind, draw] of order.reverse()) {
-      const { ids, ms } = drawChunk(draw, Math.min(chunk, left));
-      await send({ drawn: { kind, ms, length: ids.length, ids: PACKED[kind](ids) } });
-    }
-  }
-  flake?.close();
-  process.disconnect();
+  const flake = lease === undefined ? undefined : await SnowFlake.lease(lease, TIMES);
+  process.once('disconnect', () => flake?.close());
+  const generators = {
+    snowdrift: flake ?? SnowFlake,
+    'a plain class': new PlainSnowFlake({ datacenterId, workerId }),
+  };
+  for (const generator of Object.values(generators)) draw(generator, WARM_UP);
+  process.on('message', ({ name, count }) => send(draw(generators[name], count)));
+  send({});
 }
 
-// The primary has ended, or this is done.
-process.on('disconnect', () => process.exit());
-process.on('error', () => process.exit());
-
-// The primary ends of a failure, and all its workers with it.
-main().catch(({ message }) => send({ failure: message }).catch(() => process.exit()));
+main().catch(({ message }) => send({ failure: message }));

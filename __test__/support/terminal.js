@@ -6,15 +6,13 @@ const { once } = require('node:events');
 
 const { skipped } = require('./amount.js');
 
-/** Runs a command: copies what it prints. A line on stdin, such as `60` or `^C`, resizes or types. */
+/** Runs a command: copies what it prints. The line ^C on stdin types it. */
 const PTY = `
 import fcntl, os, pty, select, struct, sys, termios
 pid, fd = pty.fork()
 if pid == 0:
     os.execvp(sys.argv[2], sys.argv[2:])
-def resize(columns):
-    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', 30, columns, 0, 0))
-resize(int(sys.argv[1]))
+fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', 30, int(sys.argv[1]), 0, 0))
 sources = [fd, 0]
 while True:
     for source in select.select(sources, [], [])[0]:
@@ -29,10 +27,8 @@ while True:
             os.write(1, data)
         elif not data:
             sources.remove(0)
-        elif data == b'^C\\n':
-            os.write(fd, b'\\x03')
         else:
-            resize(int(data))
+            os.write(fd, b'\\x03')
 `;
 
 /** Why there is no terminal, or false. */
@@ -59,10 +55,6 @@ class Terminal {
       this.text += text;
     });
     this.ended = once(this.#child, 'close').then(([code]) => code);
-  }
-
-  resize(columns) {
-    this.#child.stdin.write(`${columns}\n`);
   }
 
   interrupt() {
