@@ -20,6 +20,7 @@
 #![allow(dead_code, reason = "a fuzz target does not use all of it")]
 
 #[cfg(test)]
+#[path = "rule/tests.rs"]
 mod tests;
 
 use snowdrift::core::layout::{Layout, Tick};
