@@ -27,7 +27,6 @@
  * | `SNOWFLAKE_NAMESPACE_NEW` | a lease created its namespace in a store that has others: the name may be misspelt |
  * | `SNOWFLAKE_NAMESPACE_LOST` | the store lost the lease's namespace, or restored an older state of it |
  * | `SNOWFLAKE_FLOOR` | a lease waits for its first ID, until the clock has passed the slot's floor |
- * | `SNOWFLAKE_WORKER_DIED` | a worker of `forkWorkers` died and is restarted |
  *
  * For metrics and logs, see {@link DiagnosticsEvents} and {@link Stats}.
  */
@@ -122,9 +121,8 @@ export interface SnowFlakeOptions {
    *
    * - `'auto'` (default): `'host'`. Where Linux has no `/dev/shm` in memory (AWS Lambda), a node without `state`
    *   or a lease belongs to this process alone. A worker of a cluster or of pm2 then gets
-   *   `ERR_SNOWFLAKE_CONFIG`, unless `forkWorkers` gave it its node. Any other process gets the warning
-   *   `SNOWFLAKE_PROCESS_SCOPE`. On Windows, a node with `state` or a lease from a directory belongs to one process:
-   *   its lock refuses a second one.
+   *   `ERR_SNOWFLAKE_CONFIG`. Any other process gets the warning `SNOWFLAKE_PROCESS_SCOPE`. On Windows, a node
+   *   with `state` or a lease from a directory belongs to one process: its lock refuses a second one.
    * - `'host'`: all processes of this user that see one shared directory: replicas, pm2 reloads, test runners,
    *   worker_threads, several copies of this package. Without such a directory it is `ERR_SNOWFLAKE_CONFIG`.
    * - `'process'`: this process with its worker_threads. Two processes with one node then issue duplicates.

@@ -194,7 +194,7 @@ function numberRemedy(name, text, min, max, verb) {
   if (!(number >= min && number <= max)) return '';
   if (/^\d/.test(text)) return `: ${verb} ${number}`;
   const pods =
-    name === 'workerId' ? '; fromStatefulSet() of snowdrift/worker-id reads the name of a pod' : '';
+    name === 'workerId' ? '; Kubernetes has it in the label apps.kubernetes.io/pod-index' : '';
   return `: ${verb} ${number}, if that is meant${pods}`;
 }
 

@@ -6,9 +6,6 @@ const { environmentOf } = require('./environment.js');
 const { configError } = require('./errors.js');
 const { warn } = require('./warnings.js');
 
-/** The variable that forkWorkers() sets to the primary's process ID, for workers that it has numbered. */
-const NUMBERED_BY = 'SNOWDRIFT_NUMBERED_BY';
-
 /** By environment variable of a test runner's workers: the runner. */
 const RUNNERS = {
   JEST_WORKER_ID: 'jest',
@@ -35,33 +32,20 @@ function isClusterWorker() {
   }
 }
 
-/** Whether forkWorkers() gave this process a node of its own, and this is that node. Its child has another parent. */
-function isNumbered({ datacenterId, workerId }) {
-  return (
-    environmentOf(NUMBERED_BY) === String(process.ppid) &&
-    environmentOf('datacenterId') === String(datacenterId) &&
-    environmentOf('workerId') === String(workerId)
-  );
-}
-
 /**
  * Refuses a node that sibling processes may have, and warns where only tests may, or nothing is known.
  * @param node the datacenterId and workerId of this process
  */
 function checkAlone(node) {
   const isOfPm2 = environmentOf('pm_id') !== undefined;
-  const hasOwnNode = isNumbered(node);
-  if (hasOwnNode && !isOfPm2) return;
-  if (!hasOwnNode && (isOfPm2 || isClusterWorker())) {
+  if (isOfPm2 || isClusterWorker()) {
     throw configError(
       `this process is a worker of ${isOfPm2 ? 'pm2' : 'a cluster'}, and others may have its datacenterId and workerId: ${WHY}. ${REMEDY}`,
     );
   }
-  // Each instance of pm2 may be a primary that gives the same nodes to its workers.
-  const starter = isOfPm2
-    ? 'pm2'
-    : Object.entries(RUNNERS).find(([name]) => environmentOf(name) !== undefined)?.[1];
-  const more = starter === undefined ? '' : `, such as other workers of ${starter},`;
+  const [, runner] =
+    Object.entries(RUNNERS).find(([name]) => environmentOf(name) !== undefined) ?? [];
+  const more = runner === undefined ? '' : `, such as other workers of ${runner},`;
   warn(
     'SNOWFLAKE_PROCESS_SCOPE',
     `Other processes with datacenterId ${node.datacenterId} and workerId ${node.workerId}${more} issue duplicates: ${WHY}.`,
@@ -69,4 +53,4 @@ function checkAlone(node) {
   );
 }
 
-module.exports = { NUMBERED_BY, checkAlone };
+module.exports = { checkAlone };

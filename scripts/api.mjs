@@ -31,8 +31,6 @@ const AROUND = {
   pool: "import pg from 'pg'; const pool = new pg.Pool({ connectionString: 'postgres://127.0.0.1/app' });",
   postgres: "import { postgres } from 'snowdrift/lease/postgres';",
   workerNode: "import { workerNode } from 'snowdrift/lease/worker-node';",
-  fromStatefulSet:
-    "import os from 'node:os'; os.hostname = function () { return 'web-3'; }; const { fromStatefulSet } = await import('snowdrift/worker-id');",
 };
 
 const COMMENT = /^\s*(\/\*\*|\*|\/\/)/;

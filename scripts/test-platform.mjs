@@ -21,7 +21,6 @@ const names = [
   'core/one-process',
   'core/turn',
   'core/uid',
-  'core/worker-id',
   'host/scope',
   'host/state',
 ];

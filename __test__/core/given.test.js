@@ -6,7 +6,6 @@ const assert = require('node:assert/strict');
 const { afterEach, test } = require('node:test');
 
 const { CachedSnowFlake, SnowFlake, layouts, refuses, rejects } = require('../support/support.js');
-const { forkWorkers } = require('../../js/cluster.js');
 const { compose } = require('../../js/id.js');
 const { SnowFlakeModule } = require('../../js/nestjs.js');
 const { withSnowFlake } = require('../../js/orm/prisma.js');
@@ -14,7 +13,6 @@ const { PrimarySnowFlakeColumn } = require('../../js/orm/typeorm.js');
 const { etcd } = require('../../js/stores/etcd.js');
 const { memory } = require('../../js/stores/memory.js');
 const { postgres } = require('../../js/stores/postgres.js');
-const { fromStatefulSet, fromSwarmTask } = require('../../js/worker-id.js');
 
 const CONFIG = 'ERR_SNOWFLAKE_CONFIG';
 const node = { datacenterId: 1, workerId: 1 };
@@ -38,10 +36,6 @@ const CALLS = {
   'SnowFlake.lease': [OF_ALL, (options) => SnowFlake.lease(memory(), options)],
   'SnowFlake.lease of a directory': [OF_ALL, (options) => SnowFlake.lease('file:///ids', options)],
   'CachedSnowFlake.lease': [OF_ALL, (options) => CachedSnowFlake.lease(memory(), options)],
-  forkWorkers: [
-    ['lease', 'state', 'layout', 'firstWorkerId'],
-    (options) => forkWorkers({ count: 1, datacenterId: 1, ...options }).stop(),
-  ],
   'SnowFlakeModule.forRoot': [
     ['from', ...OF_GENERATORS],
     (options) => SnowFlakeModule.forRoot({ ...node, ...options }),
@@ -55,11 +49,6 @@ const CALLS = {
   ],
   withSnowFlake: [['flake'], withSnowFlake],
   PrimarySnowFlakeColumn: [['nextIdString'], PrimarySnowFlakeColumn],
-  fromStatefulSet: [
-    ['workersPerPod', 'slot'],
-    (options) => fromStatefulSet({ hostname: 'web-3', ...options }),
-  ],
-  fromSwarmTask: [['workersPerPod', 'slot'], fromSwarmTask],
   postgres: [['namespace'], (options) => postgres({ query() {} }, options)],
   etcd: [OF_ACCESS, (options) => etcd('https://localhost:2379', options)],
 };

@@ -1,14 +1,10 @@
 'use strict';
 // What test frameworks and careless packages do to globals: timers and clocks are replaced by fakes, and
-// Object.prototype has properties. Leases are renewed, workers restarted, and errors say what is wrong.
+// Object.prototype has properties. Leases are renewed, and errors say what is wrong.
 
 const assert = require('node:assert/strict');
-const { mkdtempSync, writeFileSync } = require('node:fs');
-const { tmpdir } = require('node:os');
-const { join } = require('node:path');
 const { test } = require('node:test');
 
-const { removeDirectory } = require('../support/own-directory.js');
 const { SnowFlake, entry, refuses, runScript } = require('../support/support.js');
 
 const PRELUDE = `
@@ -71,28 +67,6 @@ test('nextIdAsync() waits by real timers', async () => {
     Promise.all(Array.from({ length: 20 }, () => flake.nextIdAsync()))
       .then((ids) => console.log(new Set(ids).size));`);
   assert.equal(stdout, '20\n', stderr);
-});
-
-test('a worker that died is restarted under fake timers', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'snowdrift-'));
-  const exec = join(directory, 'dies.js');
-  writeFileSync(exec, 'process.exit(1);');
-  try {
-    const { stdout, stderr } = await runScript(`${PRELUDE}
-      const { forkWorkers } = require('snowdrift/cluster');
-      require('node:cluster').setupPrimary({ exec: ${JSON.stringify(exec)} });
-      fake();
-      let died = 0;
-      const workers = forkWorkers({ count: 1, datacenterId: 1, firstDelay: 1, longestDelay: 2 });
-      workers.on('died', () => {
-        if (++died < 3) return;
-        console.log('died', died);
-        process.exit();
-      });`);
-    assert.equal(stdout, 'died 3\n', stderr);
-  } finally {
-    removeDirectory(directory);
-  }
 });
 
 test('properties of Object.prototype are neither errors nor options', () => {

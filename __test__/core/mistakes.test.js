@@ -20,13 +20,11 @@ const {
 const id = require('../../js/id.js');
 const { nameMeant } = require('../../js/ids/names.js');
 const { run } = require('../support/cli.js');
-const { forkWorkers } = require('../../js/cluster.js');
 const { SnowFlakeModule } = require('../../js/nestjs.js');
 const { withSnowFlake } = require('../../js/orm/prisma.js');
 const { idSchema } = require('../../js/schema.js');
 const { memory } = require('../../js/stores/memory.js');
 const { postgres } = require('../../js/stores/postgres.js');
-const { fromStatefulSet, fromSwarmTask } = require('../../js/worker-id.js');
 
 const CONFIG = 'ERR_SNOWFLAKE_CONFIG';
 const node = { datacenterId: 1, workerId: 1 };
@@ -69,12 +67,9 @@ test('a name in another case, form or number, or of another library, names the o
     [cached, 'rejectedPutBufferHandler', 'onRejectedPut'],
     [cached, 'rejectedTakeBufferHandler', 'onRejectedTake'],
     [(options) => SnowFlake.lease(memory(), options), 'callTimeOut', 'callTimeout'],
-    [(options) => forkWorkers({ datacenterId: 1, ...options }).stop(), 'workers', 'count'],
-    [(options) => forkWorkers({ datacenterId: 1, ...options }).stop(), 'signal', 'signals'],
     [SnowFlakeModule.forRoot, 'isglobal', 'isGlobal'],
     [SnowFlakeModule.forRoot, 'machineId', 'workerId'],
     [withSnowFlake, 'model', 'models'],
-    [fromStatefulSet, 'hostName', 'hostname'],
     [(fields) => new SnowFlake(node).compose(fields), 'timeStamp', 'timestamp'],
   ]) {
     await assert.rejects(
@@ -185,7 +180,7 @@ test("text with a number in it, such as a pod's name, names the number", () => {
   assert.match(messageOf({ datacenterId: '007' }), /it is '007': pass 7$/);
   assert.match(
     messageOf({ workerId: 'web-3' }),
-    /it is 'web-3': pass 3, if that is meant; fromStatefulSet\(\) of snowdrift\/worker-id reads the name of a pod$/,
+    /it is 'web-3': pass 3, if that is meant; Kubernetes has it in the label apps\.kubernetes\.io\/pod-index$/,
   );
   assert.match(messageOf({ datacenterId: 'eu-1' }), /it is 'eu-1': pass 1, if that is meant$/);
   for (const text of ['web-32', '-3', '+3', '0x3', '3e0', '3.0', 'web', 'web-3.svc', '', '1-3']) {
@@ -227,8 +222,6 @@ test('a server without a scheme is shown with one, and a directory as a URL', as
     await leaseOf('/var/lib/ids'),
     /Write 'file:\/\/\/.*var\/lib\/ids' for that directory$/,
   );
-  const forked = refuses(() => forkWorkers({ datacenterId: 1, lease: 'db:5432/app' }), CONFIG);
-  assert.match(forked.message, /write postgres:\/\/db:5432\/app/);
   const [ready] = await messagesIn([{ SNOWDRIFT_LEASE: '127.0.0.1:5432/app', datacenterId: '1' }], {
     call: 'await SnowFlake.ready()',
   });
@@ -261,10 +254,6 @@ test('quotes, spaces and line breaks around a number are named wherever it comes
   const said = / 3, without spaces, line breaks and quotes/;
   for (const text of ['3\r', '3\n', ' 3', '"3"', "'3'\r\n"]) {
     assert.match(refuses(() => make({ workerId: text }), CONFIG).message, said);
-    const ofSwarm = () => fromSwarmTask({ variable: 'STRAY_SLOT' });
-    process.env.STRAY_SLOT = text;
-    assert.match(refuses(ofSwarm, CONFIG).message, said);
-    delete process.env.STRAY_SLOT;
     const { stderr } = await run(['next', '--datacenter-id', '1', '--worker-id', text]);
     assert.match(stderr, said);
   }
@@ -343,7 +332,7 @@ test('variables of the environment: case, ranges, quotes, misspelt names', {
     [{ workerId: '03', datacenterId: '1' }, /layout 'node' takes 0 to 31: set it to 3\. Correct/],
     [
       { workerId: 'web-3', datacenterId: '1' },
-      /takes 0 to 31: set it to 3, if that is meant; fromStatefulSet\(\) of snowdrift\/worker-id reads the name of a pod\. Correct/,
+      /takes 0 to 31: set it to 3, if that is meant; Kubernetes has it in the label apps\.kubernetes\.io\/pod-index\. Correct/,
     ],
     [
       { workerId: `${' '.repeat(100_000)}x`, datacenterId: '1' },

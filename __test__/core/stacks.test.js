@@ -11,12 +11,10 @@ const { spawnSync } = require('node:child_process');
 
 const { removeDirectory } = require('../support/own-directory.js');
 const { CachedSnowFlake, SnowFlake, entry, standing } = require('../support/support.js');
-const { forkWorkers } = require('../../js/cluster.js');
 const id = require('../../js/id.js');
 const { SnowFlakeModule } = require('../../js/nestjs.js');
 const { publicIds } = require('../../js/public.js');
 const { idSchema } = require('../../js/schema.js');
-const { fromStatefulSet } = require('../../js/worker-id.js');
 
 const node = { datacenterId: 1, workerId: 27 };
 const flake = new SnowFlake(node);
@@ -92,8 +90,7 @@ test('everywhere else: the first line is in no function that makes errors', () =
     ...[() => id.floorId(0), () => id.compose({ none: 1 }), () => id.isId('1', 'none')],
     ...[() => publicIds({ kind, key: 'x' }), () => publicIds({ none: 1 }), () => decode('x')],
     ...[() => idSchema({ as: 'x' }), () => idSchema().parse('x')],
-    ...[() => forkWorkers({ count: 'x' }), () => SnowFlakeModule.forRoot({ none: 1 })],
-    () => fromStatefulSet({ hostname: 'x' }),
+    () => SnowFlakeModule.forRoot({ none: 1 }),
   ]) {
     const { stack } = thrownBy(call);
     const [, first] = stack.split(/\n(?= +at )/);

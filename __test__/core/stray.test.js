@@ -9,7 +9,6 @@ const { join } = require('node:path');
 const { after, test } = require('node:test');
 const { pathToFileURL } = require('node:url');
 
-const { forkWorkers } = require('../../js/cluster.js');
 const { run } = require('../support/cli.js');
 const { removeDirectory } = require('../support/own-directory.js');
 const { SnowFlake, rejects } = require('../support/support.js');
@@ -66,8 +65,6 @@ const WAYS = {
   ],
   'the store of SnowFlake.lease()': [server, (url) => SnowFlake.lease(url, { datacenterId: 1 })],
   'the store of SnowFlake.lease() ': [file, (url) => SnowFlake.lease(url, { datacenterId: 1 })],
-  'lease ': [server, (lease) => forkWorkers({ count: 1, lease })],
-  'state ': [place, (state) => forkWorkers({ count: 1, state, datacenterId: 1 })],
 };
 
 for (const [name, [text, use]] of Object.entries(WAYS)) {

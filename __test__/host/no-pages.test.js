@@ -6,13 +6,13 @@ const assert = require('node:assert/strict');
 const { execFileSync, spawnSync } = require('node:child_process');
 const { mkdtempSync, rmSync, writeFileSync } = require('node:fs');
 const { tmpdir } = require('node:os');
-const { dirname, join } = require('node:path');
+const { join } = require('node:path');
 const { after, test } = require('node:test');
 
 const { gate } = require('../support/amount.js');
 const { countDuplicatesOf } = require('../support/drawer.js');
 const { Machine, missing } = require('../support/machine.js');
-const { entry, runScript } = require('../support/support.js');
+const { SnowFlake, entry, runScript } = require('../support/support.js');
 
 /** Why this machine lets no test mount something, or undefined. */
 function noMounts() {
@@ -50,7 +50,6 @@ function runWithoutMemory(script, env = {}) {
 
 const PRELUDE = `
   const { SnowFlake, CachedSnowFlake } = require(${JSON.stringify(entry)});
-  const { forkWorkers } = require(${JSON.stringify(join(dirname(entry), 'cluster.js'))});
   const cluster = require('node:cluster');
   const fs = require('node:fs');
   const warnings = [];
@@ -146,32 +145,27 @@ test('workers of a cluster are refused, and accepted with a scope or a directory
   assert.equal(countDuplicatesOf(shares.map(({ ids }) => ids)), 0);
 });
 
-test('workers that forkWorkers has numbered are accepted, with the node that it gave them', {
-  skip: gate ?? skip,
-}, () => {
-  const fork = (options) => `
-    if (cluster.isPrimary) forkWorkers({ count: 3, datacenterId: 1 });
-    else attempt(() => new SnowFlake(${options}));`;
-  const numbered = runWithoutMemory(fork(''));
+test('workers with a workerId each and their own scope are accepted', { skip }, () => {
+  const opened = runWithoutMemory(`
+    if (cluster.isPrimary) {
+      for (const workerId of [0, 1, 2]) cluster.fork({ datacenterId: 1, workerId });
+    } else attempt(() => new SnowFlake({ scope: 'process' }));`);
   assert.deepEqual(
-    numbered.map(({ scope, warnings }) => [scope, warnings]),
+    opened.map(({ scope, warnings }) => [scope, warnings]),
     Array.from({ length: 3 }, () => ['process', []]),
   );
-  assert.equal(countDuplicatesOf(numbered.map(({ ids }) => ids)), 0);
-  for (const { code, message } of runWithoutMemory(fork('{ workerId: 7 }'))) {
-    assert.equal(code, 'ERR_SNOWFLAKE_CONFIG', message);
-  }
-});
-
-test('numbered workers under pm2, which may have two primaries, are warned', {
-  skip: gate ?? skip,
-}, () => {
-  const [{ scope, warnings }] = runWithoutMemory(
-    `if (cluster.isPrimary) forkWorkers({ count: 1, datacenterId: 1 }); else ${OPEN}`,
-    { pm_id: '0' },
+  const drawn = opened.map(({ ids }) => ids);
+  const workers = drawn.flat().map((id) => SnowFlake.parse(id).workerId);
+  assert.deepEqual([...new Set(workers)].sort(), [0, 1, 2]);
+  assert.equal(countDuplicatesOf(drawn), 0);
+  // Others may have a node that is in the environment, which does not say whose it is.
+  const refused = runWithoutMemory(
+    `if (cluster.isPrimary) cluster.fork({ datacenterId: 1, workerId: 7 }); else ${OPEN}`,
   );
-  assert.equal(scope, 'process');
-  assert.match(warnings[0].message, /such as other workers of pm2, issue duplicates/);
+  assert.deepEqual(
+    refused.map(({ code }) => code),
+    ['ERR_SNOWFLAKE_CONFIG'],
+  );
 });
 
 /** Has a worker open in a thread of its own. */
@@ -182,27 +176,8 @@ const IN_THREAD = `{
 }`;
 
 test('a thread of a worker is treated as the worker', { skip: gate ?? skip }, () => {
-  const [unnumbered] = runWithoutMemory(`if (cluster.isPrimary) cluster.fork(); else ${IN_THREAD}`);
-  assert.equal(unnumbered.code, 'ERR_SNOWFLAKE_CONFIG', JSON.stringify(unnumbered));
-  const [numbered] = runWithoutMemory(
-    `if (cluster.isPrimary) forkWorkers({ count: 1, datacenterId: 1 }); else ${IN_THREAD}`,
-  );
-  assert.deepEqual([numbered.scope, numbered.warnings], ['process', []]);
-});
-
-test('a process started by a numbered worker, which has its node, is warned', {
-  skip: gate ?? skip,
-}, () => {
-  const [{ scope, warnings }] = runWithoutMemory(`
-    if (cluster.isPrimary && process.env.SNOWDRIFT_NUMBERED_BY === undefined) {
-      forkWorkers({ count: 1, datacenterId: 1 });
-    } else if (cluster.isWorker) {
-      const script = ${JSON.stringify(`${PRELUDE}${OPEN}`)};
-      require('node:child_process').execFileSync(process.execPath, ['-e', script], { stdio: 'inherit' });
-      process.disconnect();
-    }`);
-  assert.equal(scope, 'process');
-  assert.equal(warnings[0].code, 'SNOWFLAKE_PROCESS_SCOPE');
+  const [result] = runWithoutMemory(`if (cluster.isPrimary) cluster.fork(); else ${IN_THREAD}`);
+  assert.equal(result.code, 'ERR_SNOWFLAKE_CONFIG', JSON.stringify(result));
 });
 
 test('leases and records need no pages: no warning', { skip }, () => {

@@ -3,12 +3,8 @@
 // and a holder that has lost the slot issues nothing.
 
 const assert = require('node:assert/strict');
-const { spawn } = require('node:child_process');
-const { once } = require('node:events');
-const { createInterface } = require('node:readline');
 const { after, afterEach, before, beforeEach, describe, test } = require('node:test');
 
-const { gate } = require('../support/amount.js');
 const { createDirectory } = require('../support/own-directory.js');
 const {
   CachedSnowFlake,
@@ -224,24 +220,5 @@ describe('on a server', { skip: missing('etcd') }, () => {
     assert.equal(claim.stdout, '5\n');
     const wrong = await runScript(script, { env: { ...env, workerId: '32' } });
     assert.match(wrong.stdout, /^ERR_SNOWFLAKE_CONFIG the environment variable workerId is '32'/);
-  });
-
-  test('forkWorkers() claims a worker ID for each worker', { skip: gate }, async () => {
-    const options = { datacenterId: 1, lease: url, firstWorkerId: 4, count: 3 };
-    const args = [require.resolve('../support/cluster-app.js'), 'lease', JSON.stringify(options)];
-    const app = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-    try {
-      const leased = [];
-      for await (const line of createInterface(app.stdout)) {
-        const { leases, id } = JSON.parse(line);
-        if (leases === undefined) continue;
-        assert.equal(SnowFlake.parse(id).workerId, leases);
-        if (leased.push(leases) === 3) break;
-      }
-      assert.deepEqual(leased.sort(), [4, 5, 6]);
-    } finally {
-      app.kill('SIGTERM');
-      await once(app, 'exit');
-    }
   });
 });

@@ -9,7 +9,6 @@ const { inspect, promisify } = require('node:util');
 
 const { copyError } = require('../../js/causes.js');
 const { formatMetrics } = require('../../js/cli/serve-metrics.js');
-const { forkWorkers } = require('../../js/cluster.js');
 const { learn } = require('../../js/secrets.js');
 const { etcd } = require('../../js/stores/etcd.js');
 const { memory } = require('../../js/stores/memory.js');
@@ -91,12 +90,8 @@ test('a connection string that is no URL shows no password', () => {
     'x.redis.cache.windows.net:6380,password=geheim,ssl=True',
     'PASSWORD = geheim',
   ]) {
-    for (const call of [
-      () => new SnowFlake({ datacenterId: 1, lease }),
-      () => forkWorkers({ datacenterId: 1, lease }),
-    ]) {
-      assert.throws(call, ({ message }) => !message.includes('geheim'));
-    }
+    const call = () => new SnowFlake({ datacenterId: 1, lease });
+    assert.throws(call, ({ message }) => !message.includes('geheim'));
   }
 });
 
@@ -143,8 +138,6 @@ for (const engine of ENGINES) {
         'an object': (url) => SnowFlake.lease({ url }),
         'a boxed string': (url) => SnowFlake.lease(Object(url)),
         'an object of options': (url) => new SnowFlake({ state: { url }, datacenterId: 1 }),
-        'forkWorkers()': (url) => forkWorkers({ datacenterId: 1, lease: [url] }),
-        'its environment': (url) => forkWorkers({ datacenterId: 1, env: { url: { url } } }),
         parse: (url) => SnowFlake.parse(url),
         use: (url) => SnowFlake.use({ url }),
         'postgres()': (url) => postgres(url),

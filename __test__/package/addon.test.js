@@ -175,14 +175,5 @@ for (const { name, source, code, call, loaded, pack } of ADDONS) {
       const { stdout, stderr } = runIn(project, [...flags, 'thread.js']);
       assert.match(stdout, /^SnowFlakeError ERR_SNOWFLAKE_CONFIG .* --allow-worker/, stderr);
     });
-
-    test("Node's permissions: to allow child processes, for forkWorkers()", () => {
-      const fork = `try { require('snowdrift/cluster').forkWorkers({ count: 1, datacenterId: 1 }); }
-        catch ({ name, code, message }) { console.log(name, code, message); }`;
-      writeFileSync(join(project, 'fork.js'), fork);
-      const flags = [PERMISSION, `--allow-fs-read=${packed.directory}`, '--allow-addons'];
-      const { stdout, stderr } = runIn(project, [...flags, 'fork.js']);
-      assert.match(stdout, /^SnowFlakeError ERR_SNOWFLAKE_CONFIG .* --allow-child-process/, stderr);
-    });
   });
 }

@@ -53,7 +53,7 @@ const STATED = {
     '900710334548459521': { ...node, sequence: 1 },
     900710334548459500: 'is that ID as a number',
   },
-  'docs/deployment.md': { '900710334548410368': first },
+  'docs/deployment.md': { '900710334548410368': first, '900710334548459520': node },
   'docs/how-it-works.md': {
     '501276370534961151': {
       timestamp: 1700000000000,
@@ -116,7 +116,6 @@ const STATED = {
   'js/cli/public.js': { '900833463518117888': served },
   'js/cli/serve-openapi.js': { '900833463518117888': served },
   'js/cli/serve.js': { '900833463518117888': served },
-  'js/cluster.d.ts': { '900710334548410368': first },
   'js/id.d.ts': {
     '501276370537314304': { date: '2023-11-14T22:13:20.000Z', datacenterId: 5, workerId: 17 },
   },

@@ -103,7 +103,6 @@ test('few modules can reach the network, and none starts a program or runs text'
   assert.deepEqual(uses(/require\('(?:node:)?(child_process|vm|inspector|repl)'\)/g), []);
   assert.deepEqual(uses(/\beval\(|\bnew Function\(|\bexecFile|\bspawn/g), []);
   assert.deepEqual(uses(/require\('(?:node:)?(cluster)'\)/g), [
-    'js/cluster.js: cluster',
     // Whether this process is a worker.
     'js/siblings.js: cluster',
   ]);
@@ -134,8 +133,8 @@ test('the environment is read by the names that are listed', () => {
   const names = uses(/environmentOf\('(\w+)'/g).map((found) => found.split(': ')[1]);
   const others = [...new Set(names)].filter((name) => !/^SNOWDRIFT_/.test(name)).sort();
   assert.deepEqual(others, [
-    ...['NODE_APP_INSTANCE', 'NODE_EXTRA_CA_CERTS', 'NO_COLOR', 'PGSSLMODE'],
-    ...['datacenterId', 'pm_id', 'workerId'],
+    ...['NODE_EXTRA_CA_CERTS', 'NO_COLOR', 'PGSSLMODE'],
+    ...['pm_id', 'workerId'],
   ]);
 });
 

@@ -18,9 +18,7 @@ const OPTIONS = '--ignoreConfig --noEmit --strict --target es2022 --module node1
   ' ',
 );
 
-// By itself, since it reads @types/node, which the others must not need.
-const CLUSTER = './cluster';
-const OTHERS = Object.keys(entries).filter((name) => ![CLUSTER, './package.json'].includes(name));
+const ENTRIES = Object.keys(entries).filter((name) => name !== './package.json');
 
 /** Compiles a file beside an installed package. */
 function compile(cwd, name, text, options = []) {
@@ -30,19 +28,13 @@ function compile(cwd, name, text, options = []) {
   }).catch(({ stdout }) => assert.fail(stdout));
 }
 
-for (const [title, names, skip] of [
-  ['cluster finds @types/node by itself', [CLUSTER], gate],
-  ['all other entries compile without @types/node and esnext.disposable', OTHERS],
-]) {
-  test(title, { skip }, () =>
-    within(async (cwd) => {
-      const lines = names.map(
-        (name, at) => `export * as e${at} from 'snowdrift${name.slice(1)}';\n`,
-      );
-      await compile(cwd, 'all.mts', lines.join(''));
-    }),
-  );
-}
+test('all entries compile without @types/node and esnext.disposable', () =>
+  within(async (cwd) => {
+    const lines = ENTRIES.map(
+      (name, at) => `export * as e${at} from 'snowdrift${name.slice(1)}';\n`,
+    );
+    await compile(cwd, 'all.mts', lines.join(''));
+  }));
 
 test(
   'with exactOptionalPropertyTypes a node and a key may be undefined, and what protects its IDs may not',
@@ -55,7 +47,6 @@ test(
         cwd,
         'exact.mts',
         `import { CachedSnowFlake, SnowFlake } from 'snowdrift';
-import { forkWorkers } from 'snowdrift/cluster';
 import { SnowFlakeModule } from 'snowdrift/nestjs';
 import { publicIds } from 'snowdrift/public';
 declare const unset: undefined;
@@ -71,9 +62,6 @@ SnowFlakeModule.forRootAsync({ useFactory: () => node });
 ${[
   ...['lease', 'state', 'scope', 'layout', 'epoch'].map(
     (name) => `new SnowFlake({ ${name}: unset })`,
-  ),
-  ...['lease', 'state', 'firstWorkerId'].map(
-    (name) => `forkWorkers({ datacenterId: 1, ${name}: unset })`,
   ),
   "publicIds({ kind: 'order', prefix: unset })",
   'SnowFlakeModule.forRoot({ from: unset })',

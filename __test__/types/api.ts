@@ -1,6 +1,5 @@
 // What TypeScript users may write, and what it must refuse. Compiled, never run.
 
-import type { Worker } from 'node:cluster';
 import { subscribe } from 'node:diagnostics_channel';
 import { mock } from 'node:test';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
@@ -22,7 +21,6 @@ import {
   SnowFlakeError,
   type Stats,
 } from 'snowdrift';
-import { type Death, forkWorkers, type Workers } from 'snowdrift/cluster';
 import {
   ceilingId,
   compareIds,
@@ -119,16 +117,6 @@ is<SnowFlake>(new SnowFlake({ datacenterId: 1, workerId: 3, state: '/var/lib/app
 is<SnowFlake>(SnowFlake.configure({ lease: new URL('file:///ids'), ttl: 5000, waitForSlot: 100 }));
 is<LeaseInfo | null>(flake.lease);
 is<Promise<SnowFlake>>(SnowFlake.lease('file:///ids', { datacenterId: 1 }));
-is<Workers>(forkWorkers({ count: 2, datacenterId: 1, state: '/ids' }));
-const workers = forkWorkers({ datacenterId: 1 });
-workers.on('died', (death) => is<Death>(death));
-workers.on('died', ({ index, workerId }) => is<number>(workerId ?? index));
-is<Workers>(forkWorkers({ count: 40, datacenterId: 1, lease: 'postgres://db/app' }));
-workers.on('fork', (worker, workerId) => {
-  is<Worker>(worker);
-  is<number>(workerId);
-});
-is<Promise<void>>(workers.stop('SIGINT'));
 
 is<Promise<SnowFlake>>(SnowFlake.lease('redis://a', { maxClockSkew: 5, callTimeout: 5 }));
 is<Promise<SnowFlake>>(SnowFlake.lease(memory(), { datacenterId: 1, ttl: 5000 }));
@@ -228,10 +216,6 @@ SnowFlake.lease('redis://a', { workerId: '3' });
 SnowFlake.use({ datacenterId: 1 });
 // @ts-expect-error options are for use() and configure()
 SnowFlake.ready({ datacenterId: 1 });
-// @ts-expect-error a client cannot be passed to a process
-forkWorkers({ datacenterId: 1, lease: memory() });
-// @ts-expect-error workers have a datacenter
-forkWorkers({ count: 2 });
 // @ts-expect-error no such policy
 new SnowFlake({ clockBack: 'ignore' });
 // @ts-expect-error no such scope

@@ -13,7 +13,6 @@ const { SnowFlakeModule } = require('../../../js/nestjs.js');
 const { idSchema } = require('../../../js/schema.js');
 const { publicIds } = require('../../../js/public.js');
 const { memory } = require('../../../js/stores/memory.js');
-const { fromStatefulSet } = require('../../../js/worker-id.js');
 
 const node = { datacenterId: 1, workerId: 1 };
 
@@ -63,7 +62,6 @@ async function main() {
   await use(await SnowFlake.ready());
   const { providers } = SnowFlakeModule.forRoot({ ...node, workerId: 7, isDefault: false });
   await use(await providers[1].useFactory(providers[0].useValue));
-  fromStatefulSet({ hostname: 'web-3' });
 
   // A clock that stands, goes back, and is refused.
   let now = Date.now();

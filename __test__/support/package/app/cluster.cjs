@@ -3,22 +3,19 @@
 
 const cluster = require('node:cluster');
 const { SnowFlake } = require('snowdrift');
-const { forkWorkers } = require('snowdrift/cluster');
 
 const COUNT = 20_000;
+const WORKERS = 2;
 
 if (cluster.isPrimary) {
   const ids = [];
-  const workers = forkWorkers({ count: 2, datacenterId: 1 });
-  workers.on('fork', (worker) => {
-    worker.on('message', (drawn) => {
-      ids.push(...drawn);
-      worker.disconnect();
-    });
+  for (let n = 0; n < WORKERS; n++) cluster.fork({ datacenterId: 1, workerId: 3 });
+  cluster.on('message', (worker, drawn) => {
+    ids.push(...drawn);
+    worker.disconnect();
+    if (ids.length < WORKERS * COUNT) return;
+    console.log(JSON.stringify({ drawn: ids.length, different: new Set(ids).size }));
   });
-  workers.ended.then(() =>
-    console.log(JSON.stringify({ drawn: ids.length, different: new Set(ids).size })),
-  );
 } else {
   process.send(Array.from({ length: COUNT }, () => SnowFlake.nextIdString()));
 }
