@@ -15,7 +15,7 @@ const STAGES = [
 
 /** @returns the number of duplicates */
 async function show() {
-  console.log('3. A clock that rolls back by a minute, four times, to the time of the first ID.');
+  console.log('\n3. A clock that rolls back by a minute, four times, to the time of the first ID.');
   console.log('   Each ID has a clock-back counter of 2 bits: three rollbacks need no wait.\n');
   // Each rollback is a warning.
   process.removeAllListeners('warning');

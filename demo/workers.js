@@ -53,14 +53,12 @@ async function answerOf(worker) {
 async function draw(workers, count, name) {
   const answers = workers.map(answerOf);
   for (const worker of workers) worker.send({ name, count });
-  const drawn = (await Promise.all(answers)).map(({ ms, bigints, strings }) => {
-    const ids = new BigUint64Array(2 * count);
-    ids.set(bigints);
-    ids.set(BigUint64Array.from(strings.split(','), BigInt), count);
-    return { ids, ms };
-  });
+  const drawn = (await Promise.all(answers)).map(({ ms, bigints, strings }) => ({
+    ms,
+    ids: [bigints, BigUint64Array.from(strings.split(','), BigInt)],
+  }));
   const all = new BigUint64Array(2 * count * workers.length);
-  for (const [n, { ids }] of drawn.entries()) all.set(ids, n * ids.length);
+  for (const [n, ids] of drawn.flatMap(({ ids }) => ids).entries()) all.set(ids, n * count);
   return { drawn, total: all.length, duplicates: countDuplicates(all) };
 }
 
@@ -72,7 +70,7 @@ async function showOwnNodes(count, lease) {
   const workers = await fork((workerId) => (lease === undefined ? { workerId } : leased));
   const { drawn, total, duplicates } = await draw(workers, count, 'snowdrift');
   await end(workers);
-  const last = drawn.map(({ ids }) => SnowFlake.parse(ids.at(-1)));
+  const last = drawn.map(({ ids }) => SnowFlake.parse(ids[1].at(-1)));
   printTable(
     last.map(({ id, date, workerId, sequence }, n) => ({
       workerId,
@@ -89,7 +87,7 @@ async function showOwnNodes(count, lease) {
 
 async function showOneNode(count) {
   console.log(
-    `2. ${WORKERS} cluster workers, all with datacenterId=1 and workerId=3. With snowdrift`,
+    `\n2. ${WORKERS} cluster workers, all with datacenterId=1 and workerId=3. With snowdrift`,
   );
   console.log('   they share one sequence. With a plain JavaScript class, as many projects have');
   console.log('   it, each process counts on its own.\n');

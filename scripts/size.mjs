@@ -11,7 +11,7 @@ process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 
 /** A file counts for the first group that has it. Of `js` and `src`, files that are not in a folder are one room. */
 const GROUPS = {
-  'tests, support': /^__test__\/(support|load|types)\//,
+  'tests, support': /^__test__\/(support|types)\//,
   tests: /^(__test__|tests)\/|^src\/.*\btests\b/,
   js: /^js\/(?!.*\.d\.[cm]?ts$)/,
   src: /^(src|zookeeper\/src)\//,

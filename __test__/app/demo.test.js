@@ -74,7 +74,8 @@ function checkOutput(text, count) {
 }
 
 test('in a pipe: plain lines, each worker, and no duplicate in any part', async () => {
-  const { code, stdout, stderr } = await run(['--count', '20000'], { FORCE_COLOR: '1' });
+  const env = { FORCE_COLOR: '1', SNOWDRIFT_LEASE: 'redis://127.0.0.1:1' };
+  const { code, stdout, stderr } = await run(['--count', '20000'], env);
   assert.equal(code, 0, stdout + stderr);
   assert.equal(stderr, '');
   checkOutput(stdout, 20_000);
