@@ -215,15 +215,6 @@ export interface LeaseOptions
    */
   maxClockSkew?: number;
   /**
-   * Only for URLs of servers. Whether a worker thread with its own connection renews the lease, so that an
-   * event loop that is blocked for longer than `ttl` neither loses the slot nor stops IDs. Useful if this host has
-   * only one process, or if all of them may be busy at one time. Default false.
-   *
-   * The thread reads its own files, again if it has to be restarted. After `process.setuid()` to a user who
-   * cannot read them, opening is refused with `ERR_SNOWFLAKE_CONFIG`.
-   */
-  thread?: boolean;
-  /**
    * Not for directories. The host and port at which this process serves, such as `'10.0.0.7:8080'`: recorded with the slot, for
    * people and for the peers of `npx snowdrift serve`.
    */
@@ -622,8 +613,9 @@ export class SnowFlake extends Generator {
    * **Renewal.** From a server, one of the processes renews the slot after each third of `ttl`, by a timer that
    * does not keep the process alive. If that process ends or is busy, another one takes over. The last one to close
    * releases the slot. A lease closes when the process ends by itself, or by a SIGTERM or SIGINT without a
-   * listener. At `process.exit()` it closes only with `thread: true`: await {@link Generator.close} first,
-   * or the slot stays unused until it expires.
+   * listener. `process.exit()` does not close it: await {@link Generator.close} first, or the slot stays unused until it
+   * expires. If all processes of a host can block their event loops for longer than two thirds of `ttl` (20 s by default),
+   * raise `ttl`.
    *
    * **Failure.** While the server is away, IDs continue up to the ceiling, then stop with
    * `ERR_SNOWFLAKE_LEASE_EXPIRED`, and continue when it is back. If another host took the slot over meanwhile,

@@ -130,4 +130,4 @@ function whyNone(name, { directory, target, failure }) {
   return `the package ${addon}, the addon of ${name} for this platform, is not installed. Optional dependencies were omitted, or node_modules or the lock file comes from another platform: install again on this one, or run npm install ${addon}@${version}. ${page}`;
 }
 
-module.exports = { TARGETS, isBundled, loadAddon, packageOf, targetHere };
+module.exports = { TARGETS, loadAddon, packageOf, targetHere };

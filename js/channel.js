@@ -7,7 +7,7 @@ const native = require('./native.js');
 /**
  * @param settings the result of `readOptions`
  * @param basis the right of this process to issue IDs, if it is more than the node's name. One of ownClock,
- *   recording, isLeased (with lease and inThread) and ofThread, as src/binding/request.rs reads them
+ *   recording and isLeased (with lease), as src/binding/request.rs reads them
  */
 function requestOf(settings, basis) {
   const { clock: _, recording, leasing, ...own } = settings;

@@ -61,7 +61,7 @@ const TEXTS = {
     'lease-lost': ({ workerId, store, lost, scope, failure }) =>
       `workerId ${workerId} of ${store} ${lossOf(lost, scope)}. This process waits for a free slot, and continues by itself when it has one${inBrackets(failure)}`,
     'lease-expired': ({ workerId, store, ceiling, failure }) =>
-      `the lease of workerId ${workerId} from ${store} expired at ${moment(ceiling)}${inBrackets(failure)}. The lease is being renewed; IDs then continue by themselves. ${failure === undefined ? 'If this process was busy or suspended for longer than ttl, raise ttl or set thread: true' : 'Check the store'}`,
+      `the lease of workerId ${workerId} from ${store} expired at ${moment(ceiling)}${inBrackets(failure)}. The lease is being renewed; IDs then continue by themselves. ${failure === undefined ? 'If this process was busy or suspended for longer than ttl, raise ttl' : 'Check the store'}`,
   },
 };
 

@@ -243,24 +243,19 @@ describe('connections', { concurrency: 3 }, () => {
     for (const engine of ENGINES) {
       // ZooKeeper's client has a time limit of its own, so that lateness changes its answer.
       const skip = noAddon(engine) ?? (engine === 'zookeeper' ? storm : undefined);
-      for (const thread of [false, true]) {
-        test(`${engine}: a silent server is named within callTimeout${thread ? ', in a thread' : ''}`, {
-          skip: skip ?? (thread ? gate : undefined),
-        }, async () => {
-          const server = await listening(() => {});
-          const where = `127.0.0.1:${server.address().port}`;
-          // A thread takes seconds to start on a busy machine.
-          await inTime(300 + 500 + (thread ? 9000 : 3000), async () => {
-            const { message, ms } = await refusal(`${engine}://${where}`, { thread });
-            assert.equal(
-              message,
-              `${PRODUCTS[engine]} at ${where} did not answer within 300 ms: check that it runs, that this is its port, and that no firewall drops packets`,
-            );
-            return ms;
-          });
-          server.close();
+      test(`${engine}: a silent server is named within callTimeout`, { skip }, async () => {
+        const server = await listening(() => {});
+        const where = `127.0.0.1:${server.address().port}`;
+        await inTime(300 + 500 + 3000, async () => {
+          const { message, ms } = await refusal(`${engine}://${where}`);
+          assert.equal(
+            message,
+            `${PRODUCTS[engine]} at ${where} did not answer within 300 ms: check that it runs, that this is its port, and that no firewall drops packets`,
+          );
+          return ms;
         });
-      }
+        server.close();
+      });
 
       test(`${engine}: a port without a server, and a host without an address, are named`, {
         skip,
@@ -330,26 +325,6 @@ describe('connections', { concurrency: 3 }, () => {
         'ERR_SNOWFLAKE_CONFIG',
       );
       assert.match(ofState, /state must be the path of a directory.*'postgres:..\*\*\*@db'/);
-    });
-
-    test('process.exit() while a thread starts, or waits for a silent server', {
-      skip: gate,
-    }, async () => {
-      const server = await listening(() => {});
-      const url = JSON.stringify(`postgres://127.0.0.1:${server.address().port}`);
-      for (const ms of [0, 1000]) {
-        await inTime(ms + END_MS, async () => {
-          const process = start(`
-            SnowFlake.lease(${url}, { datacenterId: 1, thread: true, callTimeout: 60_000 });
-            print('ready');
-            setTimeout(() => process.exit(4), ${ms});`);
-          await process.has('ready');
-          const { code, ms: took } = await process.after(() => {});
-          assert.equal(code, 4);
-          return took;
-        });
-      }
-      server.close();
     });
   });
 
@@ -464,37 +439,13 @@ describe('connections', { concurrency: 3 }, () => {
       });
     }
 
-    test('a thread that dies before it has a slot is an error', { skip: gate }, async () => {
-      const args = ['--require', require.resolve('../support/lease/dying-thread.js')];
-      const process = start(
-        "await SnowFlake.lease('redis://127.0.0.1:9', { datacenterId: 1, thread: true });",
-        { args },
-      );
+    test('process.exit() releases no lease', async () => {
+      const process = start(`${LEASE}
+        const flake = await SnowFlake.lease(slow('one'), options);
+        print(typeof flake.nextId());
+        process.exit(6);`);
       const { code, output } = await process.after(() => {});
-      assert.deepEqual([code, output], [9, 'the thread that renews the lease has ended\n']);
-    });
-
-    test("a worker's own data does not make it the thread of a lease", { skip: gate }, async () => {
-      const process = start(`
-        const { Worker } = require('node:worker_threads');
-        const script = \`
-          const { workerData, parentPort } = require('node:worker_threads');
-          const { SnowFlake } = require(workerData.entry);
-          require(workerData.thread);
-          SnowFlake.lease('redis://127.0.0.1:9', { datacenterId: 1, thread: true })
-            .catch(({ code }) => parentPort.postMessage(code));\`;
-        const workerData = {
-          entry: ${JSON.stringify(entry)},
-          thread: ${JSON.stringify(require.resolve('../../js/lease/thread-main.js'))},
-          url: 'redis://127.0.0.1:9',
-          settings: { datacenterId: 1, leasing: { inThread: true, callTimeout: 100 } },
-          isReleased: new Int32Array(new SharedArrayBuffer(4)),
-        };
-        const worker = new Worker(script, { eval: true, workerData });
-        worker.on('message', print).on('error', ({ message }) => print(message));
-        done();`);
-      const { code, output } = await process.after(() => {});
-      assert.deepEqual([code, output], [0, 'ERR_SNOWFLAKE_STORE\n']);
+      assert.deepEqual([code, output], [6, 'bigint\n']);
     });
 
     test('a second signal ends the process at once', async () => {
@@ -619,41 +570,19 @@ describe('connections', { concurrency: 3 }, () => {
       });
 
       test('lease() that a signal interrupts ends with the process', async () => {
-        // A thread takes long to start.
-        for (const thread of gate ? [false] : [false, true]) {
-          await inTime(1500, async () => {
-            const { link, url } = await own.linked('interrupted');
-            const {
-              child,
-              has,
-              after: afterwards,
-            } = start(`print('ready'); ${HELD(url, { ...soon, thread, callTimeout: PATIENT })}`);
-            link.silent();
-            await has('ready');
-            await until(() => link.connections > 0 || child.exitCode !== null);
-            const end = await afterwards(() => child.kill('SIGTERM'));
-            assert.equal(end.signal, 'SIGTERM');
-            return end.ms;
-          });
-        }
-      });
-
-      test('process.exit() waits for all threads together', { skip: storm }, async () => {
-        // One after the other, it would be five seconds.
-        await inTime(4500, async () => {
-          const { link, url } = await own.linked('exit');
-          const options = { ...soon, thread: true, callTimeout: PATIENT };
-          const process = start(`
-            await Promise.all(Array.from({ length: 5 }, () => SnowFlake.lease(${JSON.stringify(url)}, ${JSON.stringify(options)})));
-            print('ready');
-            await told();
-            process.exit(7);`);
-          await process.has('ready');
-          link.halfOpen();
+        await inTime(1500, async () => {
+          const { link, url } = await own.linked('interrupted');
+          const {
+            child,
+            has,
+            after: afterwards,
+          } = start(`print('ready'); ${HELD(url, { ...soon, callTimeout: PATIENT })}`);
           link.silent();
-          const { code, ms } = await process.after(process.tell);
-          assert.equal(code, 7);
-          return ms;
+          await has('ready');
+          await until(() => link.connections > 0 || child.exitCode !== null);
+          const end = await afterwards(() => child.kill('SIGTERM'));
+          assert.equal(end.signal, 'SIGTERM');
+          return end.ms;
         });
       });
 
@@ -699,8 +628,8 @@ describe('connections', { concurrency: 3 }, () => {
     }, async () => {
       const server = await Server.start(engine);
       try {
-        const ready = async (thread) => {
-          const options = { datacenterId: thread ? 2 : 1, thread, callTimeout: PATIENT };
+        const ready = async () => {
+          const options = { datacenterId: 1, callTimeout: PATIENT };
           // Shorter on Redis, whose first lease waits for it.
           if (engine === 'redis') Object.assign(options, { ttl: 2000, maxClockSkew: 3000 });
           const process = start(`
@@ -712,18 +641,17 @@ describe('connections', { concurrency: 3 }, () => {
           return process;
         };
         await inTime(END_MS, async () => {
-          const both = [ready(false), ready(true), ready(false), ready(true)];
-          const processes = await Promise.all(both);
+          const processes = await Promise.all([ready(), ready()]);
           server.signal('SIGSTOP');
           const ends = await Promise.all(
             processes.map((process, n) =>
-              process.after(n < 2 ? process.tell : () => process.child.kill('SIGTERM')),
+              process.after(n === 0 ? process.tell : () => process.child.kill('SIGTERM')),
             ),
           );
           server.signal('SIGCONT');
           assert.deepEqual(
             ends.map(({ code, signal }) => code ?? signal),
-            [0, 0, 'SIGTERM', 'SIGTERM'],
+            [0, 'SIGTERM'],
             inspect(ends),
           );
           return Math.max(...ends.map(({ ms }) => ms));

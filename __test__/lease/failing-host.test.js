@@ -43,7 +43,7 @@ for (const engine of ENGINES) {
             message: /\.page/,
           });
         }
-        // A thread ends its release after close().
+        // A release ends after the refusal.
         await until(async () => (await slotsOf(store)).every(({ isHeld }) => !isHeld));
         const { slot } = await healthy.start().open(server.url, OPTIONS);
         assert.equal(typeof slot.workerId, 'number');

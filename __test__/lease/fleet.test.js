@@ -156,12 +156,12 @@ describe('on Redis', { skip: missing('redis') }, () => {
 
   const SECONDS = isStorms ? 8 : 4;
 
-  /** A main loop that draws without a pause, under a ttl of 2 s. */
+  /** A main loop that draws without a pause. */
   const busy = (options) => `
     const { subscribe } = require('node:diagnostics_channel');
     const told = { taken: 0, renewed: 0, released: 0 };
     for (const what in told) subscribe('snowdrift:lease-' + what, () => told[what]++);
-    const flake = await SnowFlake.lease(${options.url}, { datacenterId: 1, ttl: 2000, maxClockSkew: 100, callTimeout: 60_000, thread: ${options.thread} });
+    const flake = await SnowFlake.lease(${options.url}, { datacenterId: 1, ttl: ${options.ttl}, maxClockSkew: 100, callTimeout: 60_000 });
     const ids = [];
     let refused = 0;
     const end = Date.now() + ${SECONDS * 1000};
@@ -176,87 +176,44 @@ describe('on Redis', { skip: missing('redis') }, () => {
     await flake.close();
     print({ ids: ids.length, duplicates: countDuplicates(ids), refused, state, lease, after: flake.lease.state, told });`;
 
-  test('with thread: true a busy main loop neither loses its slot nor stops', {
+  test('a busy main loop stops at its ceiling and repeats nothing; a higher ttl carries it on', {
     skip: storm,
   }, async () => {
-    // A busy machine stops the thread, or the server, for longer than the ttl at times.
-    await inRounds('it neither loses its slot nor stops', async (round) => {
-      const namespace = url(`busy-${round}`);
-      const answer = await run(busy({ url: namespace, thread: true }));
-      assert.equal(answer.duplicates, 0);
-      assert.equal(answer.after, 'released');
-      const isBusy = answer.ids > 50_000 && answer.lease.renewals > SECONDS;
-      if (answer.refused > 0 || !isBusy) return false;
-      assert.equal(answer.state, 'held', 'as it stands, though nothing was heard of it yet');
-      const { taken, renewed, released } = answer.told;
-      assert.deepEqual([taken, released], [1, 1]);
-      assert.ok(renewed > 0);
-      assert.equal(await held(`busy-${round}`), 0, 'it was released in the engine, too');
-      return true;
+    const short = await run(busy({ url: url('busy'), ttl: 2000 }));
+    assert.ok(short.refused > 0);
+    assert.equal(short.duplicates, 0);
+    await inRounds('it does not stop', async (round) => {
+      const long = await run(busy({ url: url(`busy-${round}`), ttl: 60_000 }));
+      assert.deepEqual([long.duplicates, long.after], [0, 'released']);
+      return long.refused === 0 && long.state === 'held' && long.ids > 50_000;
     });
   });
 
-  test('without a thread, the same loop stops at its ceiling, and repeats nothing', {
-    skip: storm,
-  }, async () => {
-    const answer = await run(busy({ url: url('idle'), thread: false }));
-    assert.ok(answer.refused > 0);
-    assert.equal(answer.duplicates, 0);
-  });
-
-  test('thread: true needs a URL; errors of the thread reject here', async () => {
-    const store = await run(`
-      const { memory } = require('snowdrift/lease/memory');
-      await SnowFlake.lease(memory(), { datacenterId: 1, thread: true });`);
-    assert.equal(store.code, 'ERR_SNOWFLAKE_CONFIG');
-    const gone = await run(
-      "await SnowFlake.lease('redis://127.0.0.1:1', { datacenterId: 1, thread: true, callTimeout: 300 })",
-    );
-    assert.equal(gone.code, 'ERR_SNOWFLAKE_STORE', gone.message);
-  });
-
-  for (const thread of [false, true]) {
-    const name = thread ? ', with thread: true' : '';
-    test(`a process that ends by itself frees its slot${name}`, { skip: storm }, async () => {
-      await inRounds(FREED, async (round) => {
-        const namespace = `ends-${thread}-${round}`;
-        await create(namespace);
-        const drawn = await run(
-          `print(typeof (await SnowFlake.lease(${url(namespace)}, { ...calm, thread: ${thread} })).nextId())`,
-        );
-        assert.equal(drawn, 'bigint');
-        return (await held(namespace)) === 0;
-      });
-    });
-
-    test(`SIGTERM frees its slot, and ends it as usual${name}`, { skip: storm }, async () => {
-      await inRounds(FREED, async (round) => {
-        const namespace = `term-${thread}-${round}`;
-        await create(namespace);
-        const child = start(`
-          SnowFlake.lease(${url(namespace)}, { ...calm, thread: ${thread} }).then(() => print('ready'));
-          setInterval(() => {}, 1000);`);
-        assert.equal(await child.said(), '"ready"\n');
-        assert.equal(await held(namespace), 1);
-        child.kill('SIGTERM');
-        const [, signal] = await child.ended;
-        assert.equal(signal, 'SIGTERM');
-        return (await held(namespace)) === 0;
-      });
-    });
-  }
-
-  test('process.exit() frees the slot that a thread renews', { skip: storm }, async () => {
+  test('a process that ends by itself frees its slot', { skip: storm }, async () => {
     await inRounds(FREED, async (round) => {
-      await create(`exit-${round}`);
-      const script = `${PRELUDE}
-        SnowFlake.lease(${url(`exit-${round}`)}, { ...calm, thread: true }).then((flake) => {
-          print(typeof flake.nextId());
-          process.exit(3);
-        });`;
-      const { stdout, code } = await runScript(script);
-      assert.deepEqual([stdout, code], ['"bigint"\n', 3]);
-      return (await held(`exit-${round}`)) === 0;
+      const namespace = `ends-${round}`;
+      await create(namespace);
+      const drawn = await run(
+        `print(typeof (await SnowFlake.lease(${url(namespace)}, calm)).nextId())`,
+      );
+      assert.equal(drawn, 'bigint');
+      return (await held(namespace)) === 0;
+    });
+  });
+
+  test('SIGTERM frees its slot, and ends it as usual', { skip: storm }, async () => {
+    await inRounds(FREED, async (round) => {
+      const namespace = `term-${round}`;
+      await create(namespace);
+      const child = start(`
+        SnowFlake.lease(${url(namespace)}, calm).then(() => print('ready'));
+        setInterval(() => {}, 1000);`);
+      assert.equal(await child.said(), '"ready"\n');
+      assert.equal(await held(namespace), 1);
+      child.kill('SIGTERM');
+      const [, signal] = await child.ended;
+      assert.equal(signal, 'SIGTERM');
+      return (await held(namespace)) === 0;
     });
   });
 

@@ -16,7 +16,6 @@ const { gate, storm } = require('../support/amount.js');
 const { createDirectory, removeDirectory } = require('../support/own-directory.js');
 const { faulty } = require('../support/lease/faulty.js');
 const { LeaseTime } = require('../support/lease/lease-time.js');
-const { inTime } = require('../support/lease/rounds.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { Sharer } = require('../support/lease/sharer.js');
 const { memory } = require('../../js/stores/memory.js');
@@ -510,25 +509,5 @@ describe('a process that cannot share', TEST, () => {
     );
     const [[printed]] = await Promise.all([once(child.stdout, 'data'), once(child, 'close')]);
     assert.equal(String(printed).trim(), '0 ERR_SNOWFLAKE_STORE', 'writes, and its end');
-  });
-});
-
-test('process.exit() does not wait for a thread that has released its lease', {
-  skip: TEST.skip || (missing('redis') ?? storm),
-}, async (t) => {
-  const server = await Server.start('redis');
-  const leased = { ...options, ttl: 1500, callTimeout: 10_000, maxClockSkew: 100, maxWait: 3000 };
-  const flake = await SnowFlake.lease(server.url, leased);
-  const threaded = await SnowFlake.lease(server.url, { ...leased, thread: true });
-  t.after(() => flake.close());
-  assert.equal(threaded.lease.owner, flake.lease.owner);
-  await threaded.close();
-  await server.stop();
-  await until(() => Date.now() > flake.lease.ceiling);
-  // It must not block the event loop.
-  await inTime(1000, async () => {
-    const start = performance.now();
-    refuses(() => flake.nextId(), 'ERR_SNOWFLAKE_LEASE_EXPIRED');
-    return performance.now() - start;
   });
 });

@@ -440,60 +440,40 @@ describe('processes of a host', { concurrency: 2 }, () => {
       await inRounds(RELEASED, () => withHosts(1, scene));
     });
 
-    for (const thread of [false, true]) {
-      const what = `a host that has taken two slots returns to one${thread ? ', with threads' : ''}`;
-      test(what, { skip: thread && storm }, async () => {
-        await withHosts(1, async (host) => {
-          const url = await newUrl(server);
-          const options = { ...OPTIONS, ttl: 30_000, thread };
-          const { processes } = await opened(host, 1, url, options);
-          // It sees nothing of this.
-          processes[0].kill('SIGSTOP');
-          const page = join(host.directory, host.pages[0]);
-          renameSync(page, `${page}.away`);
-          const second = host.start();
-          processes.push(second);
-          await second.open(url, options);
-          await second.draw();
-          assert.equal((await heldIn(url)).length, 2);
-          renameSync(`${page}.away`, page);
-          processes[0].kill('SIGCONT');
-          await processes[0].draw();
-
-          const leases = () => Promise.all(processes.map((process) => process.lease()));
-          const owners = async () => new Set((await leases()).map(({ owner }) => owner)).size;
-          await within(LATE, 'one of them has moved', async () => (await owners()) === 1);
-          assert.deepEqual(
-            (await leases()).map(({ state }) => state),
-            ['held', 'held'],
-          );
-          // A thread leaves it to the expiry.
-          if (!thread) await untilHeld(url, 1);
-          const drawn = await second.run(({ drawn }) => drawn.length);
-          const draws = () => second.run((scene, least) => scene.drawn.length > least, drawn);
-          await within(LATE, 'it draws', draws);
-          const { ids, refusals } = await allDrawn(processes);
-          assert.equal(countDuplicatesOf(ids), 0);
-          assert.deepEqual(refusals, []);
-          assert.deepEqual(await second.warnings(), []);
-        });
-      });
-    }
-
-    test('thread: true shares the slot with processes without', { skip: storm }, async () => {
-      const scene = async (host) => {
+    test('a host that has taken two slots returns to one', async () => {
+      await withHosts(1, async (host) => {
         const url = await newUrl(server);
-        const { leases, processes } = await opened(host, 1, url);
-        const threaded = await opened(host, 1, url, { ...OPTIONS, thread: true });
-        assert.equal(threaded.leases[0].owner, leases[0].owner);
-        assert.equal((await heldIn(url)).length, 1);
-        await processes[0].close();
-        assert.equal((await heldIn(url)).length, 1);
-        await threaded.processes[0].close();
-        assert.deepEqual(host.pages, []);
-        return (await heldIn(url)).length === 0;
-      };
-      await inRounds(RELEASED, () => withHosts(1, scene));
+        const options = { ...OPTIONS, ttl: 30_000 };
+        const { processes } = await opened(host, 1, url, options);
+        // It sees nothing of this.
+        processes[0].kill('SIGSTOP');
+        const page = join(host.directory, host.pages[0]);
+        renameSync(page, `${page}.away`);
+        const second = host.start();
+        processes.push(second);
+        await second.open(url, options);
+        await second.draw();
+        assert.equal((await heldIn(url)).length, 2);
+        renameSync(`${page}.away`, page);
+        processes[0].kill('SIGCONT');
+        await processes[0].draw();
+
+        const leases = () => Promise.all(processes.map((process) => process.lease()));
+        const owners = async () => new Set((await leases()).map(({ owner }) => owner)).size;
+        await within(LATE, 'one of them has moved', async () => (await owners()) === 1);
+        assert.deepEqual(
+          (await leases()).map(({ state }) => state),
+          ['held', 'held'],
+        );
+        await untilHeld(url, 1);
+        const drawn = await second.run(({ drawn }) => drawn.length);
+        const draws = () => second.run((scene, least) => scene.drawn.length > least, drawn);
+        await within(LATE, 'it draws', draws);
+        const { ids, refusals } = await allDrawn(processes);
+        assert.equal(countDuplicatesOf(ids), 0);
+        assert.deepEqual(refusals, []);
+        assert.deepEqual(await second.warnings(), []);
+      });
     });
   });
 

@@ -33,7 +33,6 @@ const SCRIPT = `
     ['file', () => lease(process.env.DIRECTORY)],
     ['page', async () => new SnowFlake({ datacenterId: 1, workerId: 3 })],
     ['ca', () => lease('etcds://127.0.0.1:1?ca=' + __filename)],
-    ['thread', () => lease(servers[0], { thread: true })],
   ];
   async function main() {
     // Loads the clients.
@@ -59,7 +58,7 @@ test('errors of a process with too many open files name the limit', {
   const directory = createDirectory();
   const stdout = await runLimited(SCRIPT, { DIRECTORY: `file://${join(directory, 'ids')}` });
   const found = JSON.parse(stdout);
-  assert.equal(found.length, 8);
+  assert.equal(found.length, 7);
   for (const { what, code, message } of found) {
     assert.match(String(code), /^ERR_SNOWFLAKE_(STORE|CONFIG)$/, what);
     assert.match(String(message), /\(ulimit -n\): close what it does not need/, what);

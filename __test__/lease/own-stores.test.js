@@ -251,9 +251,9 @@ describe('a store that assigns', () => {
     assert.equal(calls, 1);
   });
 
-  test('workerId, thread and scope host are refused', async () => {
+  test('workerId and scope host are refused', async () => {
     const store = assigner(async () => assert.fail('it was called'));
-    for (const one of [{ workerId: 3 }, { thread: true }, { scope: 'host' }]) {
+    for (const one of [{ workerId: 3 }, { scope: 'host' }]) {
       await rejects(SnowFlake.lease(store, { ...options, ...one }), 'ERR_SNOWFLAKE_CONFIG');
     }
   });

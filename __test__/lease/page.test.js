@@ -27,7 +27,7 @@ const SETTINGS = {
     host: 'here',
     started: 0,
   },
-  ...{ mayForget: false, inThread: false },
+  ...{ mayForget: false },
 };
 
 const WRITTEN = { isWritten: true, records: [], called: 0 };

@@ -290,19 +290,6 @@ test("warnings, channels, stats and the lease show no password of an application
   hides(password, text, 'the lease');
 });
 
-test('the thread of a lease shows no password', async () => {
-  const password = createPassword();
-  const server = await refusing('redis');
-  server.say(`'${password.raw}' was refused`);
-  const url = `redis://app:${password.encoded}@127.0.0.1:${server.port}`;
-  const error = await thrownBy(() =>
-    SnowFlake.lease(url, { datacenterId: 1, thread: true, callTimeout: 60_000 }),
-  );
-  assert.match(error.message, /was refused/);
-  hides(password, everythingOf(error), 'the thread');
-  server.close();
-});
-
 test('users, databases, hosts and paths are shown, and a weak password only hidden as a word', async () => {
   const refusalOf = async (url, text) => {
     const server = await refusing('postgres');

@@ -166,14 +166,5 @@ for (const { name, source, code, call, loaded, pack } of ADDONS) {
         /Let Node read .*: start it with --allow-fs-read=FOLDER, .* ERR_ACCESS_DENIED$/,
       );
     });
-
-    test("Node's permissions: to allow workers, for a lease with thread: true", () => {
-      const lease = `require('snowdrift').SnowFlake.lease('etcd://127.0.0.1:1', { datacenterId: 1, thread: true })
-        .catch(({ name, code, message }) => console.log(name, code, message));`;
-      writeFileSync(join(project, 'thread.js'), lease);
-      const flags = [PERMISSION, `--allow-fs-read=${packed.directory}`, '--allow-addons'];
-      const { stdout, stderr } = runIn(project, [...flags, 'thread.js']);
-      assert.match(stdout, /^SnowFlakeError ERR_SNOWFLAKE_CONFIG .* --allow-worker/, stderr);
-    });
   });
 }

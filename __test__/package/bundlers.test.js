@@ -194,21 +194,6 @@ describe(PAGE, { skip: skipped(), concurrency: 1 }, () => {
         write('next.config.mjs', next.replace(/serverExternal.*/, ''));
         await assert.rejects(shell(commandWith('next build')), /node addon\) is not placeable/);
       });
-
-      test('a lease in a thread of its own is refused where its file is not', async () => {
-        write(
-          'threaded.cjs',
-          `const { SnowFlake } = require('snowdrift');
-          const options = { datacenterId: 1, thread: true };
-          SnowFlake.lease('etcd://127.0.0.1:1', options).catch(({ message }) => console.log(message));`,
-        );
-        const made = MADE.find(({ command }) => command.includes('alone/server.cjs'));
-        await shell(commandWith(made.command).replace(SERVER, 'threaded.cjs'));
-        assert.equal(
-          await outputOf(made),
-          'thread: true does not work in a bundle: make snowdrift external to it\n',
-        );
-      });
     });
   }
 

@@ -66,7 +66,7 @@ const LIMIT_RANGES = {
 const OWN_KEYS = ['workerId', 'state', 'lease', 'clock'];
 
 /** Options of SnowFlake.lease() with a LeaseStore or a server. */
-const STORE_KEYS = ['workerId', 'maxClockSkew', 'callTimeout', 'thread', 'address'];
+const STORE_KEYS = ['workerId', 'maxClockSkew', 'callTimeout', 'address'];
 
 /** Those of all generators, whatever their source. */
 const ALL_KEYS = [...new Set([...OPTION_KEYS, ...STORE_KEYS])];
@@ -319,15 +319,11 @@ function readLeaseOptions(options = NONE, directory, isOfEnvironment = false) {
   const {
     maxClockSkew = MAX_CLOCK_SKEW_MS,
     callTimeout = CALL_TIMEOUT_MS,
-    thread = false,
     address,
     ttl = STORE_TTL_MS,
     waitForSlot,
     ...others
   } = given;
-  if (typeof thread !== 'boolean') {
-    throw configError(`thread must be true or false; it is ${describe(thread)}`);
-  }
   if (address !== undefined && !(typeof address === 'string' && ADDRESS.test(address))) {
     throw configError(
       `address must be a host and a port, such as '10.0.0.7:8080'; it is ${describe(address)}`,
@@ -337,7 +333,6 @@ function readLeaseOptions(options = NONE, directory, isOfEnvironment = false) {
     address,
     ...readTimes(ttl, waitForSlot === undefined ? 0 : waitForSlot),
     maxClockSkew: wholeNumber('maxClockSkew', maxClockSkew, 0, MOST_CLOCK_SKEW_MS),
-    inThread: thread,
     callTimeout: wholeNumber('callTimeout', callTimeout, 1, MAX_WAIT_MS),
   };
   const isClaim =

@@ -54,8 +54,6 @@ class StoreLease {
   #steps;
   /** A draw needs a higher ceiling. */
   #isRenewalWanted = false;
-  /** Whether it may move to a lower slot of the host: the thread that draws can follow. */
-  #mayMerge;
   #released;
   /** When a release gives up, by `monotonic`. */
   #releaseBy;
@@ -67,13 +65,11 @@ class StoreLease {
   channel;
   /** Own properties, since another lease has these: somebody may have put others on Object.prototype. */
   publish;
-  releaseAtExit;
 
   constructor(register, settings) {
     const { leasing } = settings;
     this.#register = checkedRegister(register);
     this.#settings = settings;
-    this.#mayMerge = !leasing.inThread;
     this.#calls = new StoreCalls(this.#register, leasing.callTimeout);
     const own = { __proto__: null, ...settings, scope: this.#scope() };
     this.#machine = unwrap(
@@ -160,11 +156,6 @@ class StoreLease {
     if (this.#steps !== undefined || this.#isRenewalWanted || this.#state !== 'held') return;
     this.#isRenewalWanted = true;
     this.#schedule();
-  }
-
-  /** The thread that draws listens: at the next check this one may move to the lower slot, if the host has two. */
-  allowMerge() {
-    this.#mayMerge = true;
   }
 
   async #release() {
@@ -300,8 +291,7 @@ class StoreLease {
     } = this.#machine.state();
     if (owner !== this.#owner) {
       const settings = { __proto__: null, ...this.#settings, workerId };
-      const { inThread } = this.#settings.leasing;
-      const basis = { isLeased: true, inThread, lease: this.#machine };
+      const basis = { isLeased: true, lease: this.#machine };
       if (this.channel === undefined) this.channel = openChannel(settings, basis);
       else moveChannel(this.channel, settings, basis);
       this.#owner = owner;
@@ -367,16 +357,14 @@ class StoreLease {
         // Another process of the host has renewed it.
         this.#take({});
         this.#recover();
-        if (!this.#mayMerge) return undefined;
       }
       // A number that it has lost may be another process's by now: none is taken before there is a new one.
       await this.#assign();
       const now = hostMonotonic();
       const command = await this.#perform(isDue ? this.#machine.go(now) : this.#machine.merge(now));
-      if (isDue || command.kind !== 'wait') return await this.#conclude(command);
-      // The host has one slot.
-      this.#mayMerge = !this.#settings.leasing.inThread;
-      return undefined;
+      // A merge that waits: the host has one slot.
+      if (!isDue && command.kind === 'wait') return undefined;
+      return await this.#conclude(command);
     } catch (failure) {
       return this.#fail(failure);
     }

@@ -1,16 +1,15 @@
 'use strict';
 // Releases leases when the process ends: when the event loop is empty, or on SIGTERM or SIGINT. If the
 // application listens for the signal, it may still need IDs, and closes its instances itself.
-// process.exit() leaves the main loop no time to call a server. There a lease expires, unless a thread with a
-// loop of its own renews it.
+// process.exit() leaves the event loop no time to call a server: a lease expires then.
 //
 // Two libraries that each leave a signal to the other would keep the process alive. So copies of this package
 // act as one, and listeners of `signal-exit`, which act only when alone, do not count as the application's.
 // After the release, this package removes its listeners and sends the signal again.
 
 const { propertyOf } = require('../ids/properties.js');
-const { monotonic, runWithin } = require('../time.js');
-const { EXIT_MS, SIGNAL_MS } = require('./timing.js');
+const { runWithin } = require('../time.js');
+const { SIGNAL_MS } = require('./timing.js');
 
 const SIGNALS = ['SIGTERM', 'SIGINT'];
 
@@ -30,7 +29,6 @@ const leases = new Set();
 function register(lease) {
   if (leases.size === 0) {
     process.on('beforeExit', releaseAll);
-    process.on('exit', releaseAtExit);
     // Only the main thread receives signals.
     if (require('node:worker_threads').isMainThread) listen();
   }
@@ -40,7 +38,6 @@ function register(lease) {
 function unregister(lease) {
   if (!leases.delete(lease) || leases.size > 0) return;
   process.off('beforeExit', releaseAll);
-  process.off('exit', releaseAtExit);
   unlisten(onSignal);
 }
 
@@ -57,12 +54,6 @@ function unlisten(listener) {
 
 function releaseAll() {
   return Promise.allSettled([...leases].map((lease) => lease.release()));
-}
-
-function releaseAtExit() {
-  const flags = [...leases].map((lease) => lease.releaseAtExit?.()).filter(Boolean);
-  const deadline = monotonic() + EXIT_MS;
-  for (const flag of flags) Atomics.wait(flag, 0, 0, Math.max(0, deadline - monotonic()));
 }
 
 async function onSignal(signal) {

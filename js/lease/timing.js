@@ -1,6 +1,6 @@
 'use strict';
 // The times of leases from stores, apart from the options. A release ends in time since its limits grow
-// outwards: freeing the slot and closing the store, the thread, all leases on a signal.
+// outwards: freeing the slot and closing the store, then all leases on a signal.
 
 module.exports = {
   /** The pause between checks for a passed floor, and after a failure of this code. */
@@ -11,15 +11,10 @@ module.exports = {
   LONG_WAIT_MS: 1000,
   /** The longest wait for the description of a server's run. */
   DESCRIBE_MS: 1000,
-  /** The pause before a thread that died is replaced. */
-  RESTART_MS: 1000,
 
   /** Time limits of releasing a slot and of closing the store. */
   RELEASE_MS: 2000,
   CLOSE_MS: 1000,
-  /** Time limit for a thread to do both and end. */
-  THREAD_MS: 3500,
-  /** Time limits of all releases: on a signal, and by threads in process.exit(). */
+  /** Time limit of all releases on a signal. */
   SIGNAL_MS: 4000,
-  EXIT_MS: 1000,
 };
