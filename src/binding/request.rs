@@ -60,7 +60,6 @@ impl Fields<'_> {
             scope: self.choice(c"scope", SCOPE)?,
             shared: self.find::<String>(c"shared")?.map(Into::into),
             by: self.by()?,
-            in_thread: self.is(c"inThread")?,
         };
         let lease = self.find::<ClassInstance<LeaseMachine>>(c"lease")?;
         let caching = self.find::<Object>(c"ring")?.map(|ring| Fields(ring).caching(&layout));
@@ -83,8 +82,6 @@ impl Fields<'_> {
         }
         Ok(if self.is(c"isLeased")? {
             By::Lease
-        } else if self.is(c"ofThread")? {
-            By::Thread
         } else if self.is(c"ownClock")? {
             By::Clock(Arc::new(ManualClock::default()))
         } else {

@@ -52,8 +52,6 @@ pub(super) struct Use {
     pub generator: Arc<Generator>,
     pub held: Held,
     pub users: usize,
-    /// The users that renew it in a thread of their own.
-    pub threads: usize,
     /// The second users to warn of, and the time at which they were read.
     pub second_users: Option<(Instant, Vec<Fault>)>,
 }
@@ -146,12 +144,10 @@ impl Tenancy {
             let elsewhere = || fault!("open-in-scope", scope);
             let is_elsewhere = (scope == "host") != is_host;
             let conflict = match (&one.held, &request.by) {
-                (Held::Page | Held::Window, By::Thread) => None,
                 (Held::Page, _) if one.has_ended() => continue,
                 // Its user has lost the slot, and may take the same one again.
                 (Held::Window, By::Lease) if one.generator.page().has_ended() => continue,
                 (Held::Page, _) => Some(fault!("open-leased", scope: "host")),
-                (_, By::Thread) => continue,
                 (_, By::Lease) if !is_host => Some(fault!("open-already")),
                 // The host's page decides.
                 (_, By::Lease) if scope == "host" => continue,
@@ -180,10 +176,7 @@ impl Tenancy {
                 }
             };
         }
-        match request.by {
-            By::Thread => Err(fault!("open-unleased").into()),
-            _ => Ok(None),
-        }
+        Ok(None)
     }
 
     /// Whether a lease of the process takes the node's slot now: its page is not open yet.

@@ -29,8 +29,6 @@ pub struct Request {
     pub shared: Option<PathBuf>,
     /// Who allows this process to issue the node's IDs.
     pub by: By,
-    /// Whether the caller renews a store's lease in a thread of its own, so that a draw may wait for a renewal.
-    pub in_thread: bool,
 }
 
 /// The processes that share a node.
@@ -52,8 +50,6 @@ pub enum By {
     Clock(Arc<ManualClock>),
     /// A record of the node's slot in a directory.
     Record(Recording),
-    /// A lease of another thread of this process.
-    Thread,
     /// A store: a lease of this process takes a slot or joins the host's.
     Lease,
 }
@@ -86,7 +82,7 @@ impl Request {
         // Windows replaces no page that is mapped, as those of a record are. Its lock refuses other processes.
         let is_record_alone =
             cfg!(windows) && self.scope == Scope::Auto && matches!(self.by, By::Record(_));
-        let is_own = matches!(self.by, By::Clock(_) | By::Thread);
+        let is_own = matches!(self.by, By::Clock(_));
         if self.scope == Scope::Process || is_record_alone || is_own {
             return Ok(None);
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::entry::{Entry, Held, Tenancy, Use};
-use super::request::{By, Request};
+use super::request::Request;
 use crate::authority::{Lease, Report};
 use crate::core::fault::Fault;
 use crate::core::layout::Tick;
@@ -24,8 +24,6 @@ pub struct Share {
     generator: Arc<Generator>,
     seat: Seat,
     policies: Policies,
-    /// Whether its user renews a lease in a thread of its own.
-    in_thread: bool,
     has_left: bool,
     /// To warn of: other users of the machine who have the same node open, and slots skipped because their records are
     /// unusable.
@@ -42,7 +40,7 @@ impl Entry {
     ) -> Share {
         // Above all ticks that the process issued alone, under a lease for example.
         generator.start_above(self.reached());
-        let mut one = Use { generator, held, users: 0, threads: 0, second_users: None };
+        let mut one = Use { generator, held, users: 0, second_users: None };
         let share = self.share(&mut one, request);
         // Mostly the only one.
         tenancy.uses.reserve_exact(1);
@@ -52,18 +50,12 @@ impl Entry {
 
     /// A share in a generator in use.
     pub(super) fn share(self: &Arc<Self>, one: &mut Use, request: &Request) -> Share {
-        let in_thread = request.in_thread && !matches!(request.by, By::Thread);
         one.users += 1;
-        if in_thread {
-            one.threads += 1;
-            one.generator.renewals().attend(true);
-        }
         Share {
             entry: self.clone(),
             generator: one.generator.clone(),
             seat: one.generator.seat(),
             policies: request.policies,
-            in_thread,
             has_left: false,
             warnings: one.second_users(),
         }
@@ -136,12 +128,6 @@ impl Share {
         let at = self.place(&tenancy)?;
         let one = &mut tenancy.uses[at];
         one.users -= 1;
-        if self.in_thread {
-            one.threads -= 1;
-            if one.threads == 0 {
-                one.generator.renewals().attend(false);
-            }
-        }
         if one.users > 0 {
             return None;
         }

@@ -34,7 +34,6 @@ pub(super) fn wanted(worker_id: u64) -> Request {
         scope: Scope::Process,
         shared: None,
         by: By::Free,
-        in_thread: false,
     }
 }
 
@@ -90,14 +89,17 @@ fn all_who_name_a_node_share_its_generator() {
 
 #[test]
 fn another_max_ahead_is_refused_while_the_node_is_open() {
-    let leased = |max_ahead_ms| take(Request { max_ahead_ms, by: By::Lease, ..wanted(3) });
-    let further = Request { max_ahead_ms: 7, by: By::Thread, ..wanted(3) };
-    let open_one = leased(0).unwrap();
-    let refused = open(&further).err();
+    let directory = tempfile::tempdir().unwrap();
+    let recorded = |max_ahead_ms| {
+        let Request { by, .. } = any(directory.path(), Duration::ZERO);
+        open(&Request { max_ahead_ms, by, ..wanted(3) })
+    };
+    let open_one = recorded(0).unwrap();
+    let refused = recorded(7).err();
     assert!(format!("{refused:?}").contains("open-max-ahead"), "{refused:?}");
     drop(open_one);
-    let _other = leased(7).unwrap();
-    assert_eq!(open(&further).unwrap().max_ahead_ms(), 7);
+    let _other = recorded(7).unwrap();
+    assert_eq!(recorded(7).unwrap().max_ahead_ms(), 7);
     let unrecorded = open(&Request { max_ahead_ms: 7, ..wanted(3) }).err();
     assert!(format!("{unrecorded:?}").contains("ahead-unrecorded"), "{unrecorded:?}");
 }
@@ -175,18 +177,12 @@ fn what_is_open_in_one_way_is_refused_in_another() {
     };
     let search = || Request { by: By::Lease, ..wanted(10) };
     let untaken = |request| take(request).err().map_or("", |failure| failure.fault.kind);
-    assert_eq!(refused(10, By::Thread), "open-unleased");
     let own = take(search()).unwrap();
     assert_eq!([By::Free, record()].map(|by| refused(10, by)), ["open-leased", "open-unrecorded"]);
     assert_eq!(untaken(search()), "open-already");
-    let other = open(&Request { by: By::Thread, ..wanted(10) }).unwrap();
-    assert_eq!(own.page.page().id(), other.page().id());
     drop(own);
-    assert_eq!(refused(10, By::Free), "open-leased", "the window lasts as long as its users");
-    drop(other);
     let free = open(&wanted(10)).unwrap();
-    let kinds = [By::Thread, record()].map(|by| refused(10, by));
-    assert_eq!(kinds, ["open-unleased", "open-unrecorded"]);
+    assert_eq!(refused(10, record()), "open-unrecorded");
     assert_eq!(untaken(search()), "open-already");
     #[cfg(target_os = "linux")]
     {
@@ -197,8 +193,7 @@ fn what_is_open_in_one_way_is_refused_in_another() {
     }
     drop(free);
     let slot = open(&Request { by: record(), ..wanted(10) }).unwrap();
-    let kinds = [By::Free, By::Thread].map(|by| refused(10, by));
-    assert_eq!(kinds, ["open-recorded", "open-unleased"]);
+    assert_eq!(refused(10, By::Free), "open-recorded");
     assert_eq!(untaken(search()), "open-already");
     drop(slot);
     assert_eq!(refused(10, By::Free), "", "the last one has released it");
@@ -252,11 +247,15 @@ fn what_the_process_issued_alone_is_not_issued_from_a_page() {
 #[test]
 fn max_ahead_is_rounded_down_to_whole_ticks() {
     let layout = Layout { tick_ms: 1000, ..Layout::NODE };
-    let request = |max_ahead_ms, by| Request { layout, max_ahead_ms, by, ..wanted(11) };
-    let _leased = take(request(3500, By::Lease)).unwrap();
-    assert_eq!(open(&request(3000, By::Thread)).unwrap().max_ahead_ms(), 3000);
+    let directory = tempfile::tempdir().unwrap();
+    let recorded = |max_ahead_ms| {
+        let Request { by, .. } = any(directory.path(), Duration::ZERO);
+        open(&Request { layout, max_ahead_ms, by, ..wanted(11) })
+    };
+    let first = recorded(3500).unwrap();
+    assert_eq!(first.max_ahead_ms(), 3000);
     for (max_ahead_ms, is_agreed) in [(3000, true), (3999, true), (2999, false), (4000, false)] {
-        assert_eq!(open(&request(max_ahead_ms, By::Thread)).is_ok(), is_agreed, "{max_ahead_ms}");
+        assert_eq!(recorded(max_ahead_ms).is_ok(), is_agreed, "{max_ahead_ms}");
     }
 }
 

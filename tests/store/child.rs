@@ -179,7 +179,6 @@ fn leases() {
         scope: Scope::Host,
         shared: Some(shared_by_host(&here, host)),
         by: By::Record(recording),
-        in_thread: false,
     };
     while steering.phase().load(SeqCst) == 0 {
         let lease = || request.open().ok().flatten();
