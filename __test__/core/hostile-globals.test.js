@@ -82,7 +82,7 @@ test('properties of Object.prototype are neither errors nor options', () => {
       'rollback',
       'waits',
     ],
-    ...['ring', 'recording', 'window', 'grant', 'join', 'ofThread', 'ownClock', 'lease', 'publish'],
+    ...['ring', 'recording', 'shared', 'isLeased', 'ownClock', 'lease', 'publish'],
     ...['made', 'rejected', 'warnings', 'wantRenewal', 'report', 'renewer'],
     // Of property descriptors.
     ...['get', 'set', 'value', 'writable', 'enumerable', 'configurable'],

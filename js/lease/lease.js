@@ -63,7 +63,7 @@ class StoreLease {
   /** Owner and renewals of the slot in the last report. */
   #reported;
   channel;
-  /** Own properties, since another lease has these: somebody may have put others on Object.prototype. */
+  /** Native leases have a method of that name. An own property: somebody may have put another on Object.prototype. */
   publish;
 
   constructor(register, settings) {
