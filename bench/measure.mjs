@@ -45,7 +45,7 @@ export async function medians(candidates, rounds, measure) {
 }
 
 /** Time a call, in ns. */
-export const KINDS = {
+const KINDS = {
   /** A loop whose results stay, as those of an application. */
   burst(call, calls) {
     const start = ns();

@@ -146,7 +146,6 @@ module.exports = {
   argumentError,
   clockError,
   configError,
-  errorsOf,
   faultError,
   fromCaller,
   inCall,

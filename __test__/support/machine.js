@@ -72,11 +72,6 @@ class Machine {
     this.#set(2, number);
   }
 
-  /** The number of the error with which it refuses to tell the file system of a path; 0 for none. */
-  set statfsError(errno) {
-    this.#set(3, errno);
-  }
-
   remove() {
     closeSync(this.#file);
     rmSync(this.#memory, { recursive: true, force: true });

@@ -172,4 +172,4 @@ function main(entry) {
 
 if (require.main === module) main(process.argv[2]);
 
-module.exports = { Peer, draw, drawAll };
+module.exports = { Peer, drawAll };

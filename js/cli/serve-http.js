@@ -316,4 +316,4 @@ function createServer(flake, { token, complain, limits: given, bounds }) {
   return server;
 }
 
-module.exports = { MAX_COUNT, createServer, largestBatch };
+module.exports = { MAX_COUNT, createServer };

@@ -144,4 +144,4 @@ async function withHosts(count, body) {
   }
 }
 
-module.exports = { LeasingHost, pagesIn, withHosts, within };
+module.exports = { pagesIn, withHosts, within };
