@@ -170,19 +170,19 @@ function remedyOf(name, value, min, max) {
   return '';
 }
 
-/** The longest name of a host. */
-const LONGEST_NAME = 253;
+/** The longest name of a host, in characters. */
+const LONGEST_HOST = 253;
 
 /** The number in a text with more than its digits: '03', or the name of a pod, 'web-3'. */
 function numberMeant(text) {
-  if (text.length > LONGEST_NAME) return undefined;
+  if (text.length > LONGEST_HOST) return undefined;
   const [, digits] =
     /^0*(\d{1,9})$/.exec(text) ?? /^[a-z](?:[\w.-]*[a-z_-])?(\d{1,9})$/i.exec(text) ?? [];
   return digits === undefined ? undefined : Number(digits);
 }
 
 /** A text without the white space and the quotes around it. Cut, since the pattern is not linear. */
-const bareOf = (text) => text.slice(0, LONGEST_NAME).replace(/^[\s'"]+|[\s'"]+$/g, '');
+const bareOf = (text) => text.slice(0, LONGEST_HOST).replace(/^[\s'"]+|[\s'"]+$/g, '');
 
 /** The remedy for a text instead of a number. @param verb how to give the number */
 function numberRemedy(name, text, min, max, verb) {
@@ -346,6 +346,7 @@ function numberIn(text) {
 }
 
 module.exports = {
+  LONGEST_HOST,
   checkFileUrl,
   checkGiven,
   checkStray,

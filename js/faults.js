@@ -183,7 +183,7 @@ const TEXTS = {
       elsewhere(
         `under a lease${store === undefined ? '' : ` from ${store}`}${scope === undefined ? '' : ` with scope '${scope}'`}`,
       ),
-    'open-unleased': () => 'the lease gave up this slot meanwhile: try again',
+    'slot-left': () => 'the lease gave up this slot meanwhile: try again',
     'open-already': () => elsewhere('already'),
     'ring-options': ({ boostPower, paddingFactor, scheduleInterval, maxAge, ...policies }) =>
       `this process has a ring of the same datacenterId, workerId and layout open with other options (boostPower ${boostPower}, paddingFactor ${paddingFactor}, scheduleIntervalMs ${scheduleInterval}, maxAge of ${maxAge} ticks, clockBack '${policies.clockBack}', maxWait ${policies.maxWait}, sequenceStart '${policies.sequenceStart}'): pass the same options, or close the others first`,

@@ -134,16 +134,17 @@ const PARTS = 10;
 /**
  * Calls `end` after `ms` in which this process ran. A time in which it was stopped, or its event loop busy, counts as one
  * part: after it, Node runs timers before it reads the replies that have arrived.
+ * @param by the timers, or none for those of this file
  * @returns cancels that
  */
-function startLimit(ms, end) {
+function startLimit(ms, end, by = { setTimeout, clearTimeout }) {
   let left = PARTS;
   let timer;
   const next = () => {
-    timer = setTimeout(() => (--left > 0 ? next() : end()), ms / PARTS);
+    timer = by.setTimeout(() => (--left > 0 ? next() : end()), ms / PARTS);
   };
   next();
-  return () => clearTimeout(timer);
+  return () => by.clearTimeout(timer);
 }
 
 /**

@@ -18,8 +18,8 @@ const GROUPS = {
   'scripts, bench, demo': /^(scripts|bench|demo|\.ci)\//,
   'words of pages': /^(docs\/|README\.md|SECURITY\.md|CONTRIBUTING\.md)/,
 };
-/** Made by a program, or history. */
-const OMITTED = ['docs/api.md', 'docs/playground.html'];
+/** Made by a program. */
+const OMITTED = ['docs/api.md'];
 const CODE = ['.js', '.cjs', '.mjs', '.ts', '.rs', ''];
 const COMMENT = /^(\/\/|#!|# )/;
 

@@ -5,7 +5,10 @@
 //! ignored here. `npm run storms -- rust` runs them beside all others:
 //! `TESTS=storms cargo test -- --include-ignored --skip figures::`.
 
-#![allow(dead_code, reason = "not every test has seeds, or storms")]
+#![cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "tests of Linux alone use the rest")
+)]
 
 use std::env;
 use std::time::Duration;

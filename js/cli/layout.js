@@ -31,8 +31,9 @@ async function run(flags, positionals, { paint, show, usage }) {
     return;
   }
   const capacity = capacityOf(layout);
-  const name = Object.hasOwn(layouts, given ?? 'node') ? (given ?? 'node') : 'your layout';
-  show(capacity, () => format(name, capacity, paint));
+  const name = given ?? 'node';
+  const title = Object.hasOwn(layouts, name) ? name : 'your layout';
+  show(capacity, () => format(title, capacity, paint));
 }
 
 /** The changes of the decimal length. Those of the first day are one row. */

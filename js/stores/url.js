@@ -1,7 +1,7 @@
 'use strict';
 // Reads the URL of a lease's store. Opens nothing.
 
-const { checkStray, schemeRemedy } = require('../checks.js');
+const { LONGEST_HOST, checkStray, schemeRemedy } = require('../checks.js');
 const { environmentOf } = require('../environment.js');
 const { configError, describe, fromCaller } = require('../errors.js');
 const { SERVER } = require('../secrets.js');
@@ -29,8 +29,6 @@ const LIST = /^((?:etcds?|zookeepers?):\/\/(?:[^/?#]*@)?)([^/?#@]*,[^/?#@]*)(.*)
 const LOGINS = /^(?:etcds?|zookeepers?):\/\/[^/?#]*@[^/?#]*@/i;
 /** Characters. It lists some servers and the files of keys; what is longer is no URL, and takes long to read. */
 const MOST_OF_URL = 32_768;
-/** The longest name of a host, which errors show. */
-const LONGEST_HOST = 253;
 const ADDRESS = /^(\[[\da-f:.]{2,45}\]|[^\s:,[\]]{1,253})(:\d{1,5})?$/i;
 
 /** Whether a text names a server, also by an invalid URL. */

@@ -235,7 +235,7 @@ impl Channel {
                 self.source.replace(Some(source));
                 None
             }
-            Ok(None) => Some(fault!("open-unleased")),
+            Ok(None) => Some(fault!("slot-left")),
             Err(fault) => Some(fault),
         }
     }

@@ -50,6 +50,11 @@ pub(super) fn any(directory: &Path, wait: Duration) -> Request {
     Request { worker_id: None, by: By::Record(recording), ..wanted(0) }
 }
 
+/// The same request, of a record in a directory.
+fn recorded(directory: &Path, request: Request) -> Request {
+    Request { by: any(directory, Duration::ZERO).by, ..request }
+}
+
 /// The share of a request in a place that there is.
 pub(super) fn open(request: &Request) -> Result<Share, Failure> {
     Ok(request.open()?.expect("there is a place for its page"))
@@ -90,16 +95,14 @@ fn all_who_name_a_node_share_its_generator() {
 #[test]
 fn another_max_ahead_is_refused_while_the_node_is_open() {
     let directory = tempfile::tempdir().unwrap();
-    let recorded = |max_ahead_ms| {
-        let Request { by, .. } = any(directory.path(), Duration::ZERO);
-        open(&Request { max_ahead_ms, by, ..wanted(3) })
-    };
-    let open_one = recorded(0).unwrap();
-    let refused = recorded(7).err();
+    let within =
+        |max_ahead_ms| open(&recorded(directory.path(), Request { max_ahead_ms, ..wanted(3) }));
+    let open_one = within(0).unwrap();
+    let refused = within(7).err();
     assert!(format!("{refused:?}").contains("open-max-ahead"), "{refused:?}");
     drop(open_one);
-    let _other = recorded(7).unwrap();
-    assert_eq!(recorded(7).unwrap().max_ahead_ms(), 7);
+    let _other = within(7).unwrap();
+    assert_eq!(within(7).unwrap().max_ahead_ms(), 7);
     let unrecorded = open(&Request { max_ahead_ms: 7, ..wanted(3) }).err();
     assert!(format!("{unrecorded:?}").contains("ahead-unrecorded"), "{unrecorded:?}");
 }
@@ -248,14 +251,13 @@ fn what_the_process_issued_alone_is_not_issued_from_a_page() {
 fn max_ahead_is_rounded_down_to_whole_ticks() {
     let layout = Layout { tick_ms: 1000, ..Layout::NODE };
     let directory = tempfile::tempdir().unwrap();
-    let recorded = |max_ahead_ms| {
-        let Request { by, .. } = any(directory.path(), Duration::ZERO);
-        open(&Request { layout, max_ahead_ms, by, ..wanted(11) })
+    let within = |max_ahead_ms| {
+        open(&recorded(directory.path(), Request { layout, max_ahead_ms, ..wanted(11) }))
     };
-    let first = recorded(3500).unwrap();
+    let first = within(3500).unwrap();
     assert_eq!(first.max_ahead_ms(), 3000);
     for (max_ahead_ms, is_agreed) in [(3000, true), (3999, true), (2999, false), (4000, false)] {
-        assert_eq!(recorded(max_ahead_ms).is_ok(), is_agreed, "{max_ahead_ms}");
+        assert_eq!(within(max_ahead_ms).is_ok(), is_agreed, "{max_ahead_ms}");
     }
 }
 

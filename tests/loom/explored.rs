@@ -19,7 +19,6 @@ pub struct AtomicU64<const COMPARED: bool, const ORDERED: bool> {
 }
 
 impl<const COMPARED: bool, const ORDERED: bool> AtomicU64<COMPARED, ORDERED> {
-    #[allow(dead_code, reason = "the cells of the shared sequencer begin at zero")]
     pub fn new(value: u64) -> Self {
         AtomicU64 {
             value: loom::sync::atomic::AtomicU64::new(value),
@@ -36,12 +35,10 @@ impl<const COMPARED: bool, const ORDERED: bool> AtomicU64<COMPARED, ORDERED> {
         self.explored().load(kept(ORDERED, order))
     }
 
-    #[allow(dead_code, reason = "the shared sequencer stores nothing")]
     pub fn store(&self, value: u64, order: Ordering) {
         self.explored().store(value, kept(ORDERED, order));
     }
 
-    #[allow(dead_code, reason = "the ring needs none")]
     pub fn fetch_max(&self, value: u64, order: Ordering) -> u64 {
         self.explored().fetch_max(value, kept(ORDERED, order))
     }
