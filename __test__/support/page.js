@@ -86,7 +86,7 @@ const PRESENT = {
   'docs/api.md': ['pg'],
   'docs/boundaries.md': NEST,
   'docs/monitoring.md': ['@opentelemetry/sdk-metrics'],
-  'docs/public-ids.md': [...NEST, 'typeorm'],
+  'docs/public-ids.md': NEST,
 };
 
 /** A package's name without its version. */

@@ -26,13 +26,10 @@ function idOf({ key, kind, prefix, text }) {
   return new BlockCipher(Buffer.from(key, 'hex'), kind).decrypt();
 }
 
-/** Kinds of the pages whose prefix is another. */
-const KINDS = { cus_: 'customer' };
-
 /** A page's code with the texts of its published key as they are by `KEY`. */
 function withOwnKey(code) {
   return code.replace(/\b([a-z]+_)[0-7][0-9a-hjkmnp-tv-z]{25}\b/g, (text, prefix) => {
-    const of = { kind: KINDS[prefix] ?? prefix.slice(0, -1), prefix };
+    const of = { kind: prefix.slice(0, -1), prefix };
     const id = idOf({ ...of, key: vectors[0].key, text });
     assert.ok(id !== undefined, `the published key did not make ${text}`);
     return textOf({ ...of, key: KEY, id });
