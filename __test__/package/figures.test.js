@@ -93,9 +93,9 @@ test('README.md has no other figure that does not come from the code', () => {
   );
 });
 
-test('README.md has 150 lines at most, and no table of more than five columns', () => {
+test('README.md has 130 lines at most, and no table of more than five columns', () => {
   const lines = read('README.md').trimEnd().split('\n');
-  assert.ok(lines.length <= 150, `${lines.length} lines`);
+  assert.ok(lines.length <= 130, `${lines.length} lines`);
   for (const line of lines.filter((each) => each.startsWith('|'))) {
     assert.ok(line.split('|').length - 2 <= 5, line);
   }
