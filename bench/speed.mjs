@@ -74,7 +74,7 @@ export async function speed({ isQuick }) {
   const burst = await bursts(isQuick ? 11 : 51);
   const drained = isQuick ? await together(3, 200) : await together(9, 500);
   const opened = JSON.parse(execFileSync(process.execPath, ['--expose-gc', here('open.cjs')]));
-  const addon = readdirSync(here('../js')).find((name) => name.endsWith('.node'));
+  const addon = readdirSync(here('../js/runtime')).find((name) => name.endsWith('.node'));
   const loaded = await loading(here(`../js/${addon}`), isQuick ? 5 : 15);
 
   const cached = loop['snowdrift CachedSnowFlake'];

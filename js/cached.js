@@ -1,11 +1,11 @@
 'use strict';
 // UidGenerator's CachedUidGenerator: IDs from a ring that a native thread fills ahead.
 
-const { configError, inCall } = require('./errors.js');
+const { configError, inCall } = require('./messages/errors.js');
 const { Generator, checkLeasing, checkOverrides, parse } = require('./generator/generator.js');
 const { Opened, openLease, openNow } = require('./generator/opening.js');
 const { ALL_KEYS, readLeaseOptions, readOptions } = require('./generator/options.js');
-const { choice, optionsOf, wholeNumber } = require('./checks.js');
+const { choice, optionsOf, wholeNumber } = require('./messages/checks.js');
 const { layouts, readLayout } = require('./ids/layouts.js');
 const { NONE } = require('./ids/properties.js');
 

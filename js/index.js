@@ -2,7 +2,7 @@
 // What `require('snowdrift')` and `import ... from 'snowdrift'` give.
 
 const { CachedSnowFlake } = require('./cached.js');
-const { SnowFlakeError } = require('./errors.js');
+const { SnowFlakeError } = require('./messages/errors.js');
 const { layouts } = require('./ids/layouts.js');
 const { SnowFlake } = require('./snowflake.js');
 

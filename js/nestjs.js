@@ -3,8 +3,8 @@
 // at shutdown.
 
 const { CachedSnowFlake, RING_KEYS } = require('./cached.js');
-const { optionsOf } = require('./checks.js');
-const { SnowFlakeError, configError, describe } = require('./errors.js');
+const { optionsOf } = require('./messages/checks.js');
+const { SnowFlakeError, configError, describe } = require('./messages/errors.js');
 const { ALL_KEYS } = require('./generator/options.js');
 const { NONE, ownOf, propertyOf } = require('./ids/properties.js');
 const { environmentServer } = require('./stores/url.js');

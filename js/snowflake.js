@@ -10,7 +10,7 @@ const {
   describe,
   fromCaller,
   inCall,
-} = require('./errors.js');
+} = require('./messages/errors.js');
 const {
   Generator,
   checkLeasing,

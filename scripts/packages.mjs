@@ -17,7 +17,7 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import addons from '../js/addon.js';
+import addons from '../js/runtime/addon.js';
 import { linkedOutside } from './links.mjs';
 import { sbomOf } from './sbom.mjs';
 import { sha256 } from './sums.mjs';

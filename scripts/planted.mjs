@@ -131,15 +131,15 @@ function buildAddon(cwd) {
   const { status, stderr } = run('cargo', ['build', '--locked', '--lib'], { cwd, env });
   if (status !== 0) return stderr;
   const library = libraryOf('snowdrift', process.platform);
-  const addon = readdirSync(join(cwd, 'js')).find((name) => name.endsWith('.node'));
-  copyFileSync(join(env.CARGO_TARGET_DIR, 'debug', library), join(cwd, 'js', addon));
+  const addon = readdirSync(join(cwd, 'js/runtime')).find((name) => name.endsWith('.node'));
+  copyFileSync(join(env.CARGO_TARGET_DIR, 'debug', library), join(cwd, 'js/runtime', addon));
 }
 
 /** Why a fault was not found, or undefined. */
 function whyMissed(fault, copy) {
   const path = join(copy, fault.file);
   const text = readFileSync(path, 'utf8');
-  const addons = readdirSync(join(copy, 'js')).filter((name) => name.endsWith('.node'));
+  const addons = readdirSync(join(copy, 'js/runtime')).filter((name) => name.endsWith('.node'));
   const before = runTest(fault, copy);
   if (before.failed.length > 0) return `without the fault, its test fails:\n${before.printed}`;
   if (before.passed.length === 0) return `without the fault, no test runs:\n${before.printed}`;
@@ -156,7 +156,8 @@ function whyMissed(fault, copy) {
     return failed.length > 0 ? undefined : `its test does not fail:\n${printed}`;
   } finally {
     writeFileSync(path, text);
-    for (const name of addons) cpSync(join(root, 'js', name), join(copy, 'js', name));
+    for (const name of addons)
+      cpSync(join(root, 'js/runtime', name), join(copy, 'js/runtime', name));
   }
 }
 

@@ -15,7 +15,7 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import addons from '../js/addon.js';
+import addons from '../js/runtime/addon.js';
 import { libraryOf } from './library.mjs';
 import { giveUp, run } from './progress.mjs';
 
@@ -114,7 +114,7 @@ async function install(flags) {
 /** Builds the addon as a release has it: linked as a whole, which takes a minute. */
 async function build() {
   await run('cargo build, release', 'cargo', ['build', '--release', '--locked']);
-  placeAddon('snowdrift', 'release', 'js');
+  placeAddon('snowdrift', 'release', 'js/runtime');
 }
 
 /**
@@ -128,7 +128,7 @@ export async function buildTests({ addon, core }) {
   const what = ['--package', 'snowdrift', '--lib', ...(core ? ['--tests'] : []), ...shim];
   const command = ['build', '--locked', '--message-format', 'json-render-diagnostics', ...what];
   const messages = await run('cargo build, tests', 'cargo', command);
-  if (addon) placeAddon('snowdrift', 'debug', 'js');
+  if (addon) placeAddon('snowdrift', 'debug', 'js/runtime');
   const built = messages.split('\n').filter((line) => line.startsWith('{'));
   return built
     .map((line) => JSON.parse(line))

@@ -9,7 +9,7 @@ import { copyFileSync, cpSync, existsSync, mkdirSync, rmSync, symlinkSync } from
 import { isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import addons from '../js/addon.js';
+import addons from '../js/runtime/addon.js';
 
 /** Tests in which time plays no part, and whose processes load no other library first. */
 const TESTS = ['core/ids', 'core/reentrancy', 'host/contents-fuzz', 'host/second-user'];
@@ -45,7 +45,7 @@ for (const path of ['js', '__test__', 'package.json', 'index.d.ts']) {
 }
 symlinkSync(join(process.cwd(), 'node_modules'), join(copy, 'node_modules'));
 const built = join(directory, triple, 'debug/libsnowdrift.so');
-copyFileSync(built, join(copy, 'js', `snowdrift.${addons.targetHere()}.node`));
+copyFileSync(built, join(copy, 'js/runtime', `snowdrift.${addons.targetHere()}.node`));
 
 const env = {
   ...process.env,

@@ -123,7 +123,10 @@ async function sharesWithOthers(processor) {
   rmSync(app, { recursive: true, force: true });
   for (const part of ['js', 'package.json']) cpSync(part, join(app, part), { recursive: true });
   const built = join(process.env.CARGO_TARGET_DIR ?? 'target', processor.triple, 'debug');
-  copyFileSync(join(built, 'libsnowdrift.so'), join(app, 'js/snowdrift.linux-arm-gnu.node'));
+  copyFileSync(
+    join(built, 'libsnowdrift.so'),
+    join(app, 'js/runtime/snowdrift.linux-arm-gnu.node'),
+  );
 
   const shared = () => mkdtempSync('/dev/shm/snowdrift-arm-');
   const [one, other, state] = [shared(), shared(), mkdtempSync(join(place, 'state-'))];

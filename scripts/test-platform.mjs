@@ -5,12 +5,12 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-import addons from '../js/addon.js';
+import addons from '../js/runtime/addon.js';
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 
 const file = `snowdrift.${addons.targetHere()}.node`;
-if (existsSync(`artifacts/${file}`)) copyFileSync(`artifacts/${file}`, `js/${file}`);
+if (existsSync(`artifacts/${file}`)) copyFileSync(`artifacts/${file}`, `js/runtime/${file}`);
 
 const names = [
   'app/cluster',

@@ -113,7 +113,10 @@ const filter = (path) => !/\.node$|\/node_modules$/.test(path);
 for (const part of ['js', '__test__', 'package.json']) {
   cpSync(part, `${app}/${part}`, { recursive: true, filter });
 }
-copyFileSync(`target/${TARGET}/release/snowdrift.dll`, `${app}/js/snowdrift.win32-x64-msvc.node`);
+copyFileSync(
+  `target/${TARGET}/release/snowdrift.dll`,
+  `${app}/js/runtime/snowdrift.win32-x64-msvc.node`,
+);
 
 const system32 = `${env.WINEPREFIX}/drive_c/windows/system32`;
 if (!existsSync(system32)) {

@@ -1,5 +1,5 @@
 'use strict';
-// Where the addon of `snowdrift/lease/zookeeper` is: as snowdrift's js/native.js, whose js/addon.js
+// Where the addon of `snowdrift/lease/zookeeper` is: as snowdrift's js/runtime/native.js, whose js/runtime/addon.js
 // loads both.
 
 exports.directory = typeof __dirname === 'string' ? __dirname : undefined;

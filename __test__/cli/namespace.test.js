@@ -9,11 +9,11 @@ const { create } = require('../../js/cli/create.js');
 const { Records, newId } = require('../../js/cli/namespace.js');
 const { recover } = require('../../js/cli/recover.js');
 const { readStore } = require('../../js/cli/slots.js');
-const native = require('../../js/native.js');
+const native = require('../../js/runtime/native.js');
 const { storm } = require('../support/amount.js');
 const { inRounds } = require('../support/lease/rounds.js');
 const { memory } = require('../../js/stores/memory.js');
-const { unixNow } = require('../../js/time.js');
+const { unixNow } = require('../../js/runtime/time.js');
 const {
   SnowFlake,
   countDuplicates,

@@ -8,7 +8,7 @@ const net = require('node:net');
 const { join } = require('node:path');
 const { describe, test } = require('node:test');
 
-const { networkOf } = require('../../js/cli/serve-connections.js');
+const { networkOf } = require('../../js/server/connections.js');
 const { gate, storm } = require('../support/amount.js');
 const { firstLine, start } = require('../support/cli.js');
 const { limitWait } = require('../support/limit-wait.js');

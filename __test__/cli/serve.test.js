@@ -9,7 +9,7 @@ const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { before, describe, test } = require('node:test');
 
-const { SnowFlakeError } = require('../../js/errors.js');
+const { SnowFlakeError } = require('../../js/messages/errors.js');
 const { removeDirectory } = require('../support/own-directory.js');
 const { storm } = require('../support/amount.js');
 const { endOf, firstLine, run, start } = require('../support/cli.js');

@@ -9,7 +9,7 @@ const { join } = require('node:path');
 const { afterEach, test } = require('node:test');
 const { pathToFileURL } = require('node:url');
 
-const native = require('../../js/native.js');
+const native = require('../../js/runtime/native.js');
 const { SnowFlakeModule } = require('../../js/nestjs.js');
 const { memory } = require('../../js/stores/memory.js');
 const { holdSlot } = require('../support/lease/held.js');

@@ -84,11 +84,11 @@ test('when a loop pauses, the rest of one block lags at most', async () => {
 const PRELUDE = `
   const real = Date.now;
   let shown = real;
-  const time = require(${JSON.stringify(entry.replace('index.js', 'time.js'))});
+  const time = require(${JSON.stringify(entry.replace('index.js', 'runtime/time.js'))});
   if (typeof time.blockNow !== 'function') throw new Error('no clock');
   time.blockNow = () => shown();
   const { SnowFlake, layouts } = require(${JSON.stringify(entry)});
-  const native = require(${JSON.stringify(entry.replace('index.js', 'native.js'))});
+  const native = require(${JSON.stringify(entry.replace('index.js', 'runtime/native.js'))});
   const { Drawer } = require(${JSON.stringify(entry.replace('index.js', 'generator/draw.js'))});
   const turn = () => new Promise(setImmediate);
   const node = { datacenterId: 1, workerId: 1, layout: ${JSON.stringify(wide)} };
@@ -346,7 +346,7 @@ test('processes and threads that draw one ID a turn repeat none while their page
 
 test('without a clock of its own it draws where a tick is exhausted and booked ahead', async () => {
   const drawing = `
-    const time = require(${JSON.stringify(entry.replace('index.js', 'time.js'))});
+    const time = require(${JSON.stringify(entry.replace('index.js', 'runtime/time.js'))});
     time.blockNow = undefined;
     const { SnowFlake, layouts } = require(${JSON.stringify(entry)});
     const { Worker, isMainThread } = require('node:worker_threads');

@@ -9,7 +9,7 @@ const { requestOf } = require('../support/request.js');
 const { CachedSnowFlake, SnowFlake, layouts, slow, soon, until } = require('../support/support.js');
 const { faulty } = require('../support/lease/faulty.js');
 const { holdSlot } = require('../support/lease/held.js');
-const native = require('../../js/native.js');
+const native = require('../../js/runtime/native.js');
 
 const request = (more) => requestOf(slow, more);
 

@@ -11,8 +11,8 @@ const { isQuick } = require('../support/amount.js');
 const { SnowFlake, SnowFlakeError, layouts, refuses } = require('../support/support.js');
 const { Codec, ParsedId } = require('../../js/ids/codec.js');
 const { idOf } = require('../../js/ids/text.js');
-const { unwrap } = require('../../js/errors.js');
-const native = require('../../js/native.js');
+const { unwrap } = require('../../js/messages/errors.js');
+const native = require('../../js/runtime/native.js');
 const { requestOf } = require('../support/request.js');
 const {
   LARGEST_ID,

@@ -10,7 +10,7 @@ const { dirname, join } = require('node:path');
 const { after, test } = require('node:test');
 
 const { Drawer } = require('../../js/generator/draw.js');
-const native = require('../../js/native.js');
+const native = require('../../js/runtime/native.js');
 const { removeDirectory } = require('../support/own-directory.js');
 const { requestOf } = require('../support/request.js');
 const { entry, refuses, rejects, runScript, wide } = require('../support/support.js');
@@ -133,7 +133,7 @@ test('nobody replaces what a channel has', () => {
 
 /** Others' memory is what Node gives out next: it would change, or the process would end. */
 const USES = `
-  const native = require(${JSON.stringify(entry.replace('index.js', 'native.js'))});
+  const native = require(${JSON.stringify(entry.replace('index.js', 'runtime/native.js'))});
   const channels = Array.from({ length: 1000 }, () => native.open(${JSON.stringify(request())}));
   const moved = channels.map(
     ({ memory }) => new WeakRef(structuredClone(memory, { transfer: [memory] })),

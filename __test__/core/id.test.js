@@ -20,8 +20,8 @@ const {
 } = require('../support/layouts.js');
 const vectors = require('./vectors.json');
 const id = require('snowdrift/id');
-const native = require('../../js/native.js');
-const { unwrap } = require('../../js/errors.js');
+const native = require('../../js/runtime/native.js');
+const { unwrap } = require('../../js/messages/errors.js');
 
 const ARGUMENT = 'ERR_SNOWFLAKE_ARGUMENT';
 const CONFIG = 'ERR_SNOWFLAKE_CONFIG';

@@ -34,7 +34,7 @@ test('one file reads the environment, and asks whether the variable is its own',
   const files = new Set(
     found(/\bprocess\.env\b|\benv\b.* = process\b/).map((place) => place.split(':')[0]),
   );
-  assert.deepEqual([...files], ['js/environment.js']);
+  assert.deepEqual([...files], ['js/runtime/environment.js']);
 });
 
 test('no default object has a prototype', () => {

@@ -4,9 +4,9 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 
 const { layouts } = require('../support/support.js');
-const { unwrap } = require('../../js/errors.js');
+const { unwrap } = require('../../js/messages/errors.js');
 const { layoutKey, parseLayoutKey } = require('../../js/ids/layout-key.js');
-const native = require('../../js/native.js');
+const native = require('../../js/runtime/native.js');
 
 test('the key of a layout parses to the same layout', () => {
   assert.equal(layoutKey(layouts.node), '41/3/5/2/12@1+1580486400000');

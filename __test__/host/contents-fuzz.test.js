@@ -79,7 +79,7 @@ function overwrite(path, bytes) {
 /** In the process: everything that an application can do with a generator. Answers what was refused how often, and IDs. */
 async function use(scene, { options, isLease, directory, isReopened }) {
   const { SnowFlake, require } = scene;
-  const native = require('../../js/native.js');
+  const native = require('../../js/runtime/native.js');
   const { layouts } = require('../../js/ids/layouts.js');
   const seen = {};
   const drawn = [];

@@ -10,7 +10,7 @@ const { test } = require('node:test');
 const { pathToFileURL } = require('node:url');
 
 const { removeDirectory } = require('../support/own-directory.js');
-const { wordsFor } = require('../../js/faults.js');
+const { wordsFor } = require('../../js/messages/faults.js');
 const { SnowFlake, refuses } = require('../support/support.js');
 
 const skip = process.platform !== 'linux' && 'tried on Linux';

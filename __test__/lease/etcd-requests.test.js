@@ -10,7 +10,7 @@ const { after, describe, test } = require('node:test');
 const { inspect, promisify } = require('node:util');
 
 const { storm } = require('../support/amount.js');
-const { redactForeign } = require('../../js/secrets.js');
+const { redactForeign } = require('../../js/messages/secrets.js');
 const { connect } = require('../../js/stores/connect.js');
 const { createClient } = require('../../js/stores/etcd-client.js');
 const { etcd } = require('../../js/stores/etcd.js');

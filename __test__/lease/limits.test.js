@@ -7,7 +7,7 @@ const net = require('node:net');
 const { after, before, test } = require('node:test');
 const { Worker } = require('node:worker_threads');
 
-const { CallTimeout, monotonic, runWithin } = require('../../js/time.js');
+const { CallTimeout, monotonic, runWithin } = require('../../js/runtime/time.js');
 const { limitWait } = require('../support/limit-wait.js');
 
 const LIMIT_MS = 300;

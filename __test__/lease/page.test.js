@@ -6,7 +6,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 
 require('../support/own-directory.js');
-const native = require('../../js/native.js');
+const native = require('../../js/runtime/native.js');
 const { createStore } = require('../support/lease/held.js');
 const { LeaseTime } = require('../support/lease/lease-time.js');
 const { requestOf } = require('../support/request.js');

@@ -6,9 +6,9 @@ const assert = require('node:assert/strict');
 const { after, before, describe, test } = require('node:test');
 const { inspect } = require('node:util');
 
-const { copyError } = require('../../js/causes.js');
-const { SnowFlakeError, describe: describeValue } = require('../../js/errors.js');
-const { hasPassword, learn, redactForeign, redactValue } = require('../../js/secrets.js');
+const { copyError } = require('../../js/messages/causes.js');
+const { SnowFlakeError, describe: describeValue } = require('../../js/messages/errors.js');
+const { hasPassword, learn, redactForeign, redactValue } = require('../../js/messages/secrets.js');
 const { etcd } = require('../../js/stores/etcd.js');
 const { memory } = require('../../js/stores/memory.js');
 const { mysql } = require('../../js/stores/mysql.js');

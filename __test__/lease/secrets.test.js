@@ -7,9 +7,9 @@ const { subscribe, unsubscribe } = require('node:diagnostics_channel');
 const { after, before, describe, test } = require('node:test');
 const { inspect, promisify } = require('node:util');
 
-const { copyError } = require('../../js/causes.js');
-const { formatMetrics } = require('../../js/cli/serve-metrics.js');
-const { learn } = require('../../js/secrets.js');
+const { copyError } = require('../../js/messages/causes.js');
+const { formatMetrics } = require('../../js/server/metrics.js');
+const { learn } = require('../../js/messages/secrets.js');
 const { etcd } = require('../../js/stores/etcd.js');
 const { memory } = require('../../js/stores/memory.js');
 const { mysql } = require('../../js/stores/mysql.js');

@@ -6,7 +6,7 @@ const { hostname } = require('node:os');
 const { after, before, describe, test } = require('node:test');
 const { inspect } = require('node:util');
 
-const { loadAddon } = require('../../js/addon.js');
+const { loadAddon } = require('../../js/runtime/addon.js');
 const { connect } = require('../../js/stores/connect.js');
 const { registerContract } = require('../../js/stores/contract.js');
 const { zookeeper } = require('../../js/stores/zookeeper.js');

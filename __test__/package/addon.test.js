@@ -7,7 +7,7 @@ const { join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
 require('../support/own-directory.js');
-const { targetHere } = require('../../js/addon.js');
+const { targetHere } = require('../../js/runtime/addon.js');
 const { Packed, isBuilt, run, runIn } = require('../support/package/tarball.js');
 
 const here = targetHere();
@@ -34,7 +34,7 @@ const ADDONS = [
   {
     name: 'snowdrift',
     source: '.',
-    code: 'js',
+    code: 'js/runtime',
     call: 'console.log(typeof SnowFlake.nextId());',
     loaded: /^bigint\n$/,
     pack: 'npm run build && npm pack',

@@ -6,7 +6,7 @@ const { execFileSync } = require('node:child_process');
 const { join } = require('node:path');
 const { test } = require('node:test');
 
-const ADDON = join(__dirname, '../../js/addon.js');
+const ADDON = join(__dirname, '../../js/runtime/addon.js');
 
 /** What the loader finds on Linux machines that call themselves so. */
 function targetsOn(...machines) {

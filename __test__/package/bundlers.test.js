@@ -138,7 +138,7 @@ describe(PAGE, { skip: skipped(), concurrency: 1 }, () => {
       before(async () => {
         await scratch.run(project, ['npm', 'uninstall', 'snowdrift']);
         await scratch.run(project, ['npm', 'install', install()]);
-        const code = readdirSync(join(project, 'node_modules/snowdrift/js'));
+        const code = readdirSync(join(project, 'node_modules/snowdrift/js/runtime'));
         assert.equal(
           code.some((name) => name.endsWith('.node')),
           isPacked,

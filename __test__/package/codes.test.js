@@ -7,8 +7,8 @@ const { readFileSync, readdirSync } = require('node:fs');
 const { join } = require('node:path');
 const { test } = require('node:test');
 
-const faults = require('../../js/faults.js');
-const refusals = require('../../js/refusals.js');
+const faults = require('../../js/messages/faults.js');
+const refusals = require('../../js/messages/refusals.js');
 
 const ROOT = join(__dirname, '../..');
 const read = (path) => readFileSync(join(ROOT, path), 'utf8');
@@ -81,7 +81,7 @@ test('each fault has a text, and each text a fault that has its values', () => {
 
 test('each reason why there is no ID has a text, and each text a reason', () => {
   const [, stalls] = read('src/binding/reports.rs').split('fn kind_of(');
-  const [, choice] = read('js/refusals.js').split('function kindOf(');
+  const [, choice] = read('js/messages/refusals.js').split('function kindOf(');
   const reasons = [
     ...codesIn(stalls.split('\n}\n')[0], /=> "([a-z-]+)"/g),
     ...codesIn(choice.split('\n}\n')[0], /(?:return|[?:]) '([a-z-]+)'/g),
@@ -99,7 +99,7 @@ test('each warning code is in the types and the page, and each one there is used
 });
 
 test('each channel is in the types, and each one there is published', () => {
-  const events = read('js/events.js');
+  const events = read('js/runtime/events.js');
   const states = codesIn(events, /'(?:now\.state|taken|renewed|lost|released|failing)'/g);
   const used = [
     ...codesIn(events, /subscribedChannel\('([a-z-]+)'\)/g),

@@ -113,12 +113,12 @@ const STATED = {
   },
   'js/cli/parse.js': { '900833463518117888': served },
   'js/cli/public.js': { '900833463518117888': served },
-  'js/cli/serve-openapi.js': { '900833463518117888': served },
+  'js/server/openapi.js': { '900833463518117888': served },
   'js/cli/serve.js': { '900833463518117888': served },
   'js/id.d.ts': {
     '501276370537314304': { date: '2023-11-14T22:13:20.000Z', datacenterId: 5, workerId: 17 },
   },
-  'js/orm/typeorm-sqlite.js': { '9007199254740993': 'is 2^53 + 1' },
+  'js/orm/typeorm/sqlite.js': { '9007199254740993': 'is 2^53 + 1' },
   'js/public.d.ts': { '900710334548443136': second },
   'js/schema.d.ts': {
     '501276370537314304': { date: '2023-11-14T22:13:20.000Z', datacenterId: 5, workerId: 17 },

@@ -8,7 +8,7 @@ const { join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
 require('../support/own-directory.js');
-const { TARGETS, targetHere } = require('../../js/addon.js');
+const { TARGETS, targetHere } = require('../../js/runtime/addon.js');
 const { PNPM, Scratch, YARN, skipped } = require('../support/package/scratch.js');
 const { pack } = require('../support/package/tarball.js');
 const { blocksOf } = require('../support/page.js');

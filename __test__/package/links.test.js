@@ -16,7 +16,7 @@ const { join, posix } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
 require('../support/own-directory.js');
-const { TARGETS, packageOf } = require('../../js/addon.js');
+const { TARGETS, packageOf } = require('../../js/runtime/addon.js');
 const { anchorsOf } = require('../support/page.js');
 
 const ROOT = join(__dirname, '../..');

@@ -8,7 +8,7 @@ const { join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
 require('../support/own-directory.js');
-const { TARGETS, packageOf, targetHere } = require('../../js/addon.js');
+const { TARGETS, packageOf, targetHere } = require('../../js/runtime/addon.js');
 const { PNPM, ROOT, Scratch, YARN, skipped } = require('../support/package/scratch.js');
 
 const NODES = ['18.20.8', '20.20.2', '22.23.3', '24.21.0'];

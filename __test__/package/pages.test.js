@@ -13,7 +13,7 @@ const { gate, storm } = require('../support/amount.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { missingOrm } = require('../support/orms.js');
 const { missingRunner } = require('../support/runners/project.js');
-const { formatMetrics } = require('../../js/cli/serve-metrics.js');
+const { formatMetrics } = require('../../js/server/metrics.js');
 const {
   anchorsOf,
   blocksOf,

@@ -22,7 +22,7 @@ const { parse } = require('yaml');
 
 require('../support/own-directory.js');
 const { gate } = require('../support/amount.js');
-const { TARGETS, packageOf } = require('../../js/addon.js');
+const { TARGETS, packageOf } = require('../../js/runtime/addon.js');
 
 const ROOT = join(__dirname, '../..');
 const NAMES = ['snowdrift', 'snowdrift-zookeeper'];
@@ -74,7 +74,7 @@ test('a tag of another version releases nothing', () => {
 
 test('each loader names each platform', () => {
   for (const [name, file] of [
-    ['snowdrift', 'js/native.js'],
+    ['snowdrift', 'js/runtime/native.js'],
     ['snowdrift-zookeeper', 'zookeeper/index.js'],
   ]) {
     const text = readFileSync(join(ROOT, file), 'utf8');

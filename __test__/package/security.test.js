@@ -90,10 +90,10 @@ test('few modules can reach the network, and none starts a program or runs text'
     /require\('(?:node:)?(net|http|https|http2|tls|dgram|dns(?:\/promises)?)'\)|\b(?:fetch)\(/g,
   );
   assert.deepEqual(network, [
-    'js/cli/serve-http.js: http',
-    'js/cli/serve-peers.js: http',
     'js/cli/serve.js: dns/promises',
     'js/cli/serve.js: net',
+    'js/server/http.js: http',
+    'js/server/peers.js: http',
     'js/stores/connect.js: net',
     'js/stores/etcd-client.js: https',
     'js/stores/etcd-client.js: http',
@@ -104,7 +104,7 @@ test('few modules can reach the network, and none starts a program or runs text'
   assert.deepEqual(uses(/\beval\(|\bnew Function\(|\bexecFile|\bspawn/g), []);
   assert.deepEqual(uses(/require\('(?:node:)?(cluster)'\)/g), [
     // Whether this process is a worker.
-    'js/siblings.js: cluster',
+    'js/runtime/siblings.js: cluster',
   ]);
 });
 
@@ -115,9 +115,9 @@ test('JavaScript writes no file: Rust creates them, with their modes', () => {
     assert.match(names, /: (?: ?(?:constants|existsSync|open|readdirSync|readFileSync),?)+ $/);
   // What opens a file only reads it.
   assert.deepEqual(uses(/\{ (constants|open) \} = require\('node:fs/g), [
-    ...['js/files.js: constants', 'js/files.js: open'],
+    ...['js/runtime/files.js: constants', 'js/runtime/files.js: open'],
   ]);
-  assert.deepEqual(read('js/files.js').match(/\bopen\(.*|const FLAGS = .*/g), [
+  assert.deepEqual(read('js/runtime/files.js').match(/\bopen\(.*|const FLAGS = .*/g), [
     ...['const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);', 'open(path, FLAGS);'],
   ]);
   assert.deepEqual(uses(/require\('node:fs[^']*'\)(?!;)/g), []);

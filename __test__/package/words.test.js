@@ -6,9 +6,9 @@ const { readFileSync, readdirSync } = require('node:fs');
 const { join } = require('node:path');
 const { test } = require('node:test');
 
-const { apiOf } = require('../../js/cli/serve-openapi.js');
-const faults = require('../../js/faults.js');
-const refusals = require('../../js/refusals.js');
+const { apiOf } = require('../../js/server/openapi.js');
+const faults = require('../../js/messages/faults.js');
+const refusals = require('../../js/messages/refusals.js');
 const { run } = require('../support/cli.js');
 
 const ROOT = join(__dirname, '../..');

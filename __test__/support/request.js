@@ -1,5 +1,5 @@
 'use strict';
-// Requests for the addon, as js/channel.js makes them, for tests that call it directly.
+// Requests for the addon, as js/runtime/channel.js makes them, for tests that call it directly.
 
 /** A generator of the process alone. @param more replaces some of it */
 const requestOf = (layout, more) => ({

@@ -7,7 +7,7 @@ const http = require('node:http');
 const net = require('node:net');
 const { after } = require('node:test');
 
-const { createServer } = require('../../js/cli/serve-http.js');
+const { createServer } = require('../../js/server/http.js');
 const { limitWait } = require('./limit-wait.js');
 const { SnowFlake } = require('./support.js');
 

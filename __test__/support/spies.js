@@ -6,7 +6,7 @@ for (const name of ['fs', 'os', 'stream', 'util']) require(name);
 const { isAnyArrayBuffer, isProxy, isTypedArray } = require('node:util').types;
 
 const { CachedSnowFlake, SnowFlake, layouts } = require('../../js/index.js');
-const native = require('../../js/native.js');
+const native = require('../../js/runtime/native.js');
 
 const { apply, construct, defineProperty, getOwnPropertyDescriptor, getPrototypeOf, ownKeys } =
   Reflect;

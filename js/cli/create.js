@@ -1,7 +1,7 @@
 'use strict';
 // `snowdrift namespace create`
 
-const { SnowFlakeError } = require('../errors.js');
+const { SnowFlakeError } = require('../messages/errors.js');
 const { layouts } = require('../ids/layouts.js');
 const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags } = require('./flags.js');
 const namespaces = require('./namespace.js');

@@ -1,9 +1,9 @@
 'use strict';
 // Options of several commands: a layout, and a node.
 
-const { directoryOf, numberIn, remedyOf, variable } = require('../checks.js');
+const { directoryOf, numberIn, remedyOf, variable } = require('../messages/checks.js');
 const { SnowFlake } = require('../snowflake.js');
-const { configError, describe } = require('../errors.js');
+const { configError, describe } = require('../messages/errors.js');
 const { faultsOfEnvironment } = require('../generator/options.js');
 const { layouts, readLayout } = require('../ids/layouts.js');
 const { DATE_LIMIT } = require('../ids/presets.js');

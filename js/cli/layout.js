@@ -4,7 +4,7 @@
 const { capacityOf, digitDates } = require('../ids/capacity.js');
 const { layouts } = require('../ids/layouts.js');
 const { bitsOf } = require('../ids/layout-key.js');
-const { moment } = require('../time.js');
+const { moment } = require('../runtime/time.js');
 const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags } = require('./flags.js');
 const { BOLD, table } = require('./terminal.js');
 

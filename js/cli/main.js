@@ -4,11 +4,11 @@
 
 const { inspect, parseArgs } = require('node:util');
 
-const { environmentOf } = require('../environment.js');
-const { SnowFlakeError, isMissing } = require('../errors.js');
+const { environmentOf } = require('../runtime/environment.js');
+const { SnowFlakeError, isMissing } = require('../messages/errors.js');
 const { nameMeant } = require('../ids/names.js');
 const { hideKeys } = require('../public/hidden.js');
-const { printable, redact, redactForeign, sanitize } = require('../secrets.js');
+const { printable, redact, redactForeign, sanitize } = require('../messages/secrets.js');
 const { applyLeaseFile } = require('./store-url.js');
 const { leavePlain, paint } = require('./terminal.js');
 const { NONE } = require('../ids/properties.js');

@@ -2,16 +2,16 @@
 // Common parts of the commands that read or change the records of a namespace. Rust makes and reads the records, and the rules by
 // which they change are those of src/lease.
 
-const { SnowFlakeError, configError, unwrap } = require('../errors.js');
+const { SnowFlakeError, configError, unwrap } = require('../messages/errors.js');
 const { LIMIT_RANGES, readLeaseOptions } = require('../generator/options.js');
 const { layoutKey } = require('../ids/layout-key.js');
 const { StoreCalls } = require('../lease/calls.js');
-const { LIMITS } = require('../faults.js');
-const native = require('../native.js');
+const { LIMITS } = require('../messages/faults.js');
+const native = require('../runtime/native.js');
 const { connect } = require('../stores/connect.js');
 const { formatConflict } = require('../stores/failures.js');
 const { isServer } = require('../stores/url.js');
-const { hostMonotonic, moment, runWithin } = require('../time.js');
+const { hostMonotonic, moment, runWithin } = require('../runtime/time.js');
 const { readWholeNumber } = require('./flags.js');
 const { STORE_OPTIONS, readStoreUrl } = require('./store-url.js');
 const { table } = require('./terminal.js');

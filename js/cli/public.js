@@ -2,8 +2,8 @@
 // `snowdrift public key`, `snowdrift public encode` and `snowdrift public decode`. The key comes from the environment:
 // other users of a machine see arguments in the process list.
 
-const { variable } = require('../checks.js');
-const { configError, invalidId } = require('../errors.js');
+const { variable } = require('../messages/checks.js');
+const { configError, invalidId } = require('../messages/errors.js');
 const { publicIds } = require('../public.js');
 const { showNoKey } = require('../public/hidden.js');
 const { createKey, readKeys } = require('../public/key.js');

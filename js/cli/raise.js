@@ -1,7 +1,7 @@
 'use strict';
 // `snowdrift namespace raise`
 
-const { LIMITS } = require('../faults.js');
+const { LIMITS } = require('../messages/faults.js');
 const namespaces = require('./namespace.js');
 const { URL_HELP } = require('./store-url.js');
 

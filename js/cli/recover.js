@@ -9,12 +9,12 @@
 // A record that nobody can read is left as it is: it may be a later version's, whose rules this one does not know. It endangers
 // nothing. Leases use no slot of it, and a slot whose record was deleted is a new one, above the floor.
 
-const { SnowFlakeError, unwrap } = require('../errors.js');
+const { SnowFlakeError, unwrap } = require('../messages/errors.js');
 const { layoutKey } = require('../ids/layout-key.js');
-const { LIMITS } = require('../faults.js');
-const native = require('../native.js');
-const { printable } = require('../secrets.js');
-const { moment } = require('../time.js');
+const { LIMITS } = require('../messages/faults.js');
+const native = require('../runtime/native.js');
+const { printable } = require('../messages/secrets.js');
+const { moment } = require('../runtime/time.js');
 const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags } = require('./flags.js');
 const namespaces = require('./namespace.js');
 const { URL_HELP } = require('./store-url.js');

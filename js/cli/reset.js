@@ -1,13 +1,13 @@
 'use strict';
 // `snowdrift reset`
 
-const { directoryOf, variable } = require('../checks.js');
-const { configError, unwrap } = require('../errors.js');
-const { textOf } = require('../faults.js');
-const native = require('../native.js');
-const { printable } = require('../secrets.js');
+const { directoryOf, variable } = require('../messages/checks.js');
+const { configError, unwrap } = require('../messages/errors.js');
+const { textOf } = require('../messages/faults.js');
+const native = require('../runtime/native.js');
+const { printable } = require('../messages/secrets.js');
 const { layouts } = require('../ids/layouts.js');
-const { moment } = require('../time.js');
+const { moment } = require('../runtime/time.js');
 const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags, readNodeFlags } = require('./flags.js');
 const { FILE_HELP, STORE_OPTIONS, readStoreUrl } = require('./store-url.js');
 const { BOLD, table } = require('./terminal.js');

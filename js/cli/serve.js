@@ -5,10 +5,10 @@ const { lookup } = require('node:dns/promises');
 const { BlockList } = require('node:net');
 const { hostname } = require('node:os');
 
-const { choice, variable } = require('../checks.js');
-const { configError, describe } = require('../errors.js');
+const { choice, variable } = require('../messages/checks.js');
+const { configError, describe } = require('../messages/errors.js');
 const { ASYNC_DISPOSE } = require('../generator/generator.js');
-const { learnPassword } = require('../secrets.js');
+const { learnPassword } = require('../messages/secrets.js');
 const {
   CLOCK_BACK,
   LIMIT_RANGES,
@@ -24,23 +24,15 @@ const {
   readWholeNumber,
 } = require('./flags.js');
 const { withRecords } = require('./namespace.js');
-const { BOUNDS } = require('./serve-connections.js');
-const { MAX_COUNT, createServer } = require('./serve-http.js');
-const { checkPeers } = require('./serve-peers.js');
+const { BOUNDS } = require('../server/connections.js');
+const { MAX_COUNT } = require('../server/http.js');
+const { listen } = require('../server/listen.js');
+const { checkPeers } = require('../server/peers.js');
 const { readStore } = require('./slots.js');
 const { readSecret } = require('./store-url.js');
 
 const PORT = 8080;
 const HOST = '127.0.0.1';
-
-/**
- * Connections that wait to be accepted; Linux has the same limit. Of 1,000 that come at once, Node's own 511 drop some, and theirs
- * and others' clients try again after seconds.
- */
-const BACKLOG = 4096;
-
-/** Time limit of requests under way when the server stops, ms. */
-const STOP_MS = 5000;
 
 const TOKEN = /^[\x21-\x7e]{16,512}$/;
 
@@ -166,14 +158,6 @@ async function askPeers(flake, flags, options) {
   await checkPeers(slots, flake, { ...options, maxClockSkew: leasing.maxClockSkew });
 }
 
-async function listen(server, port, host) {
-  await new Promise((resolve, reject) => {
-    server.once('error', reject).listen({ port, host, backlog: BACKLOG }, resolve);
-  });
-  const { address, family, port: bound } = server.address();
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}`;
-}
-
 async function run(flags, positionals, { complain, print, usage }) {
   if (positionals.length > 0) throw usage(`serve takes no argument; remove '${positionals[0]}'`);
   const port = readWholeNumber('--port', flags.port, 0, 65_535) ?? PORT;
@@ -183,29 +167,19 @@ async function run(flags, positionals, { complain, print, usage }) {
   const flake = await openGenerator(flags, readGeneratorFlags(flags), { address });
   try {
     if (flags['no-peers'] !== true) await askPeers(flake, flags, { token, complain });
-  } catch (failure) {
+    const { url, stop } = await listen(flake, { port, host, token, complain });
+    // Before it prints: a supervisor may signal as soon as it reads the URL.
+    const ended = new Promise((resolve) => {
+      for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, resolve);
+    });
+    const { datacenterId, workerId } = flake;
+    if (flags.json) print(JSON.stringify({ url, datacenterId, workerId }));
+    else print(`${url} serves IDs of datacenterId ${datacenterId}, workerId ${workerId}`);
+    await ended;
+    await stop();
+  } finally {
     await flake[ASYNC_DISPOSE]();
-    throw failure;
   }
-  const server = createServer(flake, { token, complain });
-  const url = await listen(server, port, host).catch(async (failure) => {
-    await flake[ASYNC_DISPOSE]();
-    throw usage(`cannot listen: ${failure.message}. Choose another --port or --host`);
-  });
-  // Before it prints: a supervisor may signal as soon as it reads the URL.
-  const ended = new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, resolve);
-  });
-  const { datacenterId, workerId } = flake;
-  if (flags.json) print(JSON.stringify({ url, datacenterId, workerId }));
-  else print(`${url} serves IDs of datacenterId ${datacenterId}, workerId ${workerId}`);
-  await ended;
-  server.close();
-  server.closeIdleConnections?.();
-  const late = setTimeout(() => server.closeAllConnections?.(), STOP_MS);
-  await new Promise((resolve) => server.once('close', resolve));
-  clearTimeout(late);
-  await flake[ASYNC_DISPOSE]();
 }
 
 module.exports = { help, options, run };

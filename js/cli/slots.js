@@ -4,14 +4,14 @@
 const { hostname } = require('node:os');
 const { basename } = require('node:path');
 
-const { directoryOf, variable } = require('../checks.js');
-const { unwrap } = require('../errors.js');
-const { textOf } = require('../faults.js');
+const { directoryOf, variable } = require('../messages/checks.js');
+const { unwrap } = require('../messages/errors.js');
+const { textOf } = require('../messages/faults.js');
 const { bitsOf } = require('../ids/layout-key.js');
-const native = require('../native.js');
-const { printable } = require('../secrets.js');
+const native = require('../runtime/native.js');
+const { printable } = require('../messages/secrets.js');
 const { isServer } = require('../stores/url.js');
-const { moment } = require('../time.js');
+const { moment } = require('../runtime/time.js');
 const { asJson, endOf, namespaceLines, withRecords } = require('./namespace.js');
 const { STORE_OPTIONS, URL_HELP, readStoreUrl } = require('./store-url.js');
 const { BOLD, table } = require('./terminal.js');

@@ -4,11 +4,11 @@
 
 const { pathToFileURL } = require('node:url');
 
-const { checkFileUrl, checkStray, schemeRemedy, variable } = require('../checks.js');
-const { setEnvironment } = require('../environment.js');
-const { configError, describe } = require('../errors.js');
-const { readOptionFile } = require('../files.js');
-const { hasPassword } = require('../secrets.js');
+const { checkFileUrl, checkStray, schemeRemedy, variable } = require('../messages/checks.js');
+const { setEnvironment } = require('../runtime/environment.js');
+const { configError, describe } = require('../messages/errors.js');
+const { readOptionFile } = require('../runtime/files.js');
+const { hasPassword } = require('../messages/secrets.js');
 const { SCHEMES, isKnown, isServer, parseUrl, serverUrl } = require('../stores/url.js');
 
 /** Options of each command that takes a store. */

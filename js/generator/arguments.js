@@ -3,8 +3,8 @@
 
 const { types } = require('node:util');
 
-const { propertiesOf, unixMs, wholeNumber } = require('../checks.js');
-const { argumentError, clockError, describe, invalidId } = require('../errors.js');
+const { propertiesOf, unixMs, wholeNumber } = require('../messages/checks.js');
+const { argumentError, clockError, describe, invalidId } = require('../messages/errors.js');
 const { readAll } = require('../ids/properties.js');
 const { idFault, idOf } = require('../ids/text.js');
 

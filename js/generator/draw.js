@@ -23,13 +23,13 @@
 // - Native code writes the ms that it has read itself. A JavaScript clock that stands still or differs does
 //   not show that ms, and each ID takes a call.
 
-const { fromCaller } = require('../errors.js');
-const { createReporter } = require('../events.js');
+const { fromCaller } = require('../messages/errors.js');
+const { createReporter } = require('../runtime/events.js');
 const { ownOf } = require('../ids/properties.js');
 const { writeBase32 } = require('../ids/text.js');
-const { blockNow, callAtEndOfTurn } = require('../time.js');
+const { blockNow, callAtEndOfTurn } = require('../runtime/time.js');
 const { widthOf } = require('../ids/presets.js');
-const { refusalError } = require('../refusals.js');
+const { refusalError } = require('../messages/refusals.js');
 const { copyIds, exactNumber, lengthOf, readId } = require('./arguments.js');
 const { Base32Speller } = require('./base32.js');
 const { Speller } = require('./digits.js');

@@ -6,12 +6,12 @@ const { types } = require('node:util');
 const { Codec } = require('../ids/codec.js');
 const { NUMBER_BITS } = require('../ids/text.js');
 const { uidString } = require('../ids/uid-string.js');
-const { argumentError, configError, fromCaller } = require('../errors.js');
+const { argumentError, configError, fromCaller } = require('../messages/errors.js');
 const { isTarget, readCount, readFields, readId } = require('./arguments.js');
-const { unixMs } = require('../checks.js');
+const { unixMs } = require('../messages/checks.js');
 const { Drawer } = require('./draw.js');
-const { unixNow } = require('../time.js');
-const { warnOfEnd } = require('../warnings.js');
+const { unixNow } = require('../runtime/time.js');
+const { warnOfEnd } = require('../messages/warnings.js');
 
 /** The method for `await using`; Node 18 has no such symbol. */
 const ASYNC_DISPOSE = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');

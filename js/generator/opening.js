@@ -4,15 +4,15 @@
 const { isAbsolute } = require('node:path');
 const { pathToFileURL } = require('node:url');
 
-const { openChannel, openChannelLater } = require('../channel.js');
-const { checkGiven, schemeRemedy, variable } = require('../checks.js');
-const { configError, describe } = require('../errors.js');
+const { openChannel, openChannelLater } = require('../runtime/channel.js');
+const { checkGiven, schemeRemedy, variable } = require('../messages/checks.js');
+const { configError, describe } = require('../messages/errors.js');
 const { propertyOf } = require('../ids/properties.js');
 const { NativeLease } = require('../lease/native-lease.js');
 const { serverUrl } = require('../stores/url.js');
-const { checkAlone } = require('../siblings.js');
-const { isRoot } = require('../user.js');
-const { warnOfSecondUser, warnOfUnusable } = require('../warnings.js');
+const { checkAlone } = require('../runtime/siblings.js');
+const { isRoot } = require('../runtime/user.js');
+const { warnOfSecondUser, warnOfUnusable } = require('../messages/warnings.js');
 
 /** Of one that an error shows as a URL. */
 const LONGEST_PATH = 4096;

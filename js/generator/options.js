@@ -10,15 +10,15 @@ const {
   optionsOf,
   variable,
   wholeNumber,
-} = require('../checks.js');
-const { environmentNames, environmentOf } = require('../environment.js');
-const { configError, describe, faultError, fromCaller } = require('../errors.js');
+} = require('../messages/checks.js');
+const { environmentNames, environmentOf } = require('../runtime/environment.js');
+const { configError, describe, faultError, fromCaller } = require('../messages/errors.js');
 const { bitsOf } = require('../ids/layout-key.js');
 const { layouts, readLayout } = require('../ids/layouts.js');
 const { isSameName } = require('../ids/names.js');
 const { NONE, ownOf } = require('../ids/properties.js');
 const { namesServer } = require('../stores/url.js');
-const { moment, unixNow } = require('../time.js');
+const { moment, unixNow } = require('../runtime/time.js');
 
 /** Choices and bounds of the options that are not about the node, in ms. */
 const MAX_WAIT_MS = 60_000;

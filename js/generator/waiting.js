@@ -2,8 +2,8 @@
 // Draws that wait in JavaScript: of nextIdAsync(), and of an instance with a clock of its own.
 
 const { ownOf } = require('../ids/properties.js');
-const native = require('../native.js');
-const time = require('../time.js');
+const native = require('../runtime/native.js');
+const time = require('../runtime/time.js');
 const { readClock } = require('./arguments.js');
 
 /** The pause before another try while a lease is being renewed, ms. */
@@ -56,7 +56,7 @@ function createOwnClock(channel, settings, reserved, drop, getReporter) {
  * The waiting calls of one instance's nextIdAsync().
  * @param drawing `tryDraw` makes the next ID available or returns the refusal, `take` returns that ID,
  *   `refuse` throws or returns an ID of the application; `getReporter` returns the instance's reporter
- * @param timers the functions of js/time.js
+ * @param timers the functions of js/runtime/time.js
  * @returns `add` takes the functions that settle a call's promise; `wake` has the calls try again at once
  */
 function createQueue(settings, lease, drawing, timers = time) {

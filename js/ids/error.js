@@ -1,7 +1,7 @@
 'use strict';
 // The class of everything that snowdrift throws. Needs no Node API.
 
-/** What messages and causes pass before they are shown. Set by js/secrets.js. */
+/** What messages and causes pass before they are shown. Set by js/messages/secrets.js. */
 let shown = { text: (text) => text, cause: (cause) => cause };
 
 function filterErrors(filter) {

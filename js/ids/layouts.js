@@ -1,8 +1,8 @@
 'use strict';
 // Layouts, by name or as applications write them.
 
-const { propertiesOf, unixMs } = require('../checks.js');
-const { configError, describe } = require('../errors.js');
+const { propertiesOf, unixMs } = require('../messages/checks.js');
+const { configError, describe } = require('../messages/errors.js');
 const { LAYOUT_KEYS, faultOf, layoutText, layouts } = require('./presets.js');
 
 /** Layouts that readLayout() made, which need no other check. */

@@ -1,8 +1,8 @@
 'use strict';
 // An ID in the JSON form of UidGenerator's parseUID.
 
-const { argumentError, describe } = require('../errors.js');
-const { propertiesOf } = require('../checks.js');
+const { argumentError, describe } = require('../messages/errors.js');
+const { propertiesOf } = require('../messages/checks.js');
 const { NONE } = require('./properties.js');
 
 /** Formats by time zone: creating one takes 50 us. */

@@ -2,10 +2,10 @@
 // The calls that a lease makes to a register: each has a time limit and an abort signal, and its reply is checked, since an
 // application's own register may return anything. Notes the store's clock.
 
-const { describe } = require('../errors.js');
+const { describe } = require('../messages/errors.js');
 const { NONE, ownOf, propertyOf, readAll } = require('../ids/properties.js');
 const { storeFailure } = require('../stores/failures.js');
-const { hostMonotonic, runWithin, unixNow } = require('../time.js');
+const { hostMonotonic, runWithin, unixNow } = require('../runtime/time.js');
 const { CLOSE_MS, DESCRIBE_MS } = require('./timing.js');
 
 const isObject = (value) => value !== null && typeof value === 'object';

@@ -3,11 +3,11 @@
 // and reports what becomes of the slot. No ID is above the ceiling that the store has confirmed, even if this code fails
 // or is late.
 
-const { moveChannel, openChannel, requestOf } = require('../channel.js');
-const { configError, describe, faultError, unwrap } = require('../errors.js');
+const { moveChannel, openChannel, requestOf } = require('../runtime/channel.js');
+const { configError, describe, faultError, unwrap } = require('../messages/errors.js');
 const { ownOf } = require('../ids/properties.js');
-const native = require('../native.js');
-const { sanitize } = require('../secrets.js');
+const native = require('../runtime/native.js');
+const { sanitize } = require('../messages/secrets.js');
 const { connect } = require('../stores/connect.js');
 const {
   clearTimeout,
@@ -16,13 +16,13 @@ const {
   pause,
   setTimeout,
   unixNow,
-} = require('../time.js');
+} = require('../runtime/time.js');
 const {
   warnOfFloor,
   warnOfNamespace,
   warnOfNamespaceLoss,
   warnOfNewSlot,
-} = require('../warnings.js');
+} = require('../messages/warnings.js');
 const atExit = require('./release-at-exit.js');
 const { StoreCalls, closeRegister } = require('./calls.js');
 const { checkedRegister } = require('./own-store.js');

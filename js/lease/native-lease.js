@@ -1,8 +1,8 @@
 'use strict';
 // A lease of a directory's slot. Native code renews it.
 
-const { createLeasePublisher } = require('../events.js');
-const { textOf } = require('../faults.js');
+const { createLeasePublisher } = require('../runtime/events.js');
+const { textOf } = require('../messages/faults.js');
 const { ownOf } = require('../ids/properties.js');
 
 class NativeLease {

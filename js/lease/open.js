@@ -1,7 +1,7 @@
 'use strict';
 // Takes a lease from a store: the one door to this folder.
 
-const { createLeasePublisher } = require('../events.js');
+const { createLeasePublisher } = require('../runtime/events.js');
 const { StoreLease, takeByUrl } = require('./lease.js');
 
 /** @param store a Register, or the URL of a server */

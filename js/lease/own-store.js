@@ -3,11 +3,11 @@
 
 const { AsyncLocalStorage } = require('node:async_hooks');
 
-const { wholeNumber } = require('../checks.js');
-const { SnowFlakeError, configError, describe } = require('../errors.js');
+const { wholeNumber } = require('../messages/checks.js');
+const { SnowFlakeError, configError, describe } = require('../messages/errors.js');
 const { layoutKey } = require('../ids/layout-key.js');
 const { propertyOf } = require('../ids/properties.js');
-const { showsPassword } = require('../secrets.js');
+const { showsPassword } = require('../messages/secrets.js');
 const { memory } = require('../stores/memory.js');
 
 /** Characters of a store's name. */

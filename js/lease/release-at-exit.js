@@ -8,7 +8,7 @@
 // After the release, this package removes its listeners and sends the signal again.
 
 const { propertyOf } = require('../ids/properties.js');
-const { runWithin } = require('../time.js');
+const { runWithin } = require('../runtime/time.js');
 const { SIGNAL_MS } = require('./timing.js');
 
 const SIGNALS = ['SIGTERM', 'SIGINT'];

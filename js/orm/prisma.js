@@ -4,8 +4,8 @@
 // The models of a query's relations show which rows it creates. They are read from the schema text inside the
 // generated client, since the client's other metadata does not say which field is the ID.
 
-const { configError, describe, invalidId } = require('../errors.js');
-const { optionsOf } = require('../checks.js');
+const { configError, describe, invalidId } = require('../messages/errors.js');
+const { optionsOf } = require('../messages/checks.js');
 const { NONE } = require('../ids/properties.js');
 const { SnowFlake } = require('../snowflake.js');
 const { checkTextIds } = require('./text-ids.js');

@@ -1,9 +1,9 @@
 'use strict';
 // Looks for the date from which IDs stored as decimal text no longer sort.
 
-const { unixNow } = require('../time.js');
+const { unixNow } = require('../runtime/time.js');
 const { SnowFlake } = require('../snowflake.js');
-const { warnOfTextIds } = require('../warnings.js');
+const { warnOfTextIds } = require('../messages/warnings.js');
 
 const DAY_MS = 86_400_000;
 const YEAR_MS = 365 * DAY_MS;

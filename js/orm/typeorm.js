@@ -5,13 +5,13 @@
 // A decorator does not know its database. So when a DataSource has built its metadata, the columns get the type
 // that their driver reads back exactly. If there is none, initialize() throws.
 
-const { configError, describe, needsPackage } = require('../errors.js');
-const { optionsOf } = require('../checks.js');
+const { configError, describe, needsPackage } = require('../messages/errors.js');
+const { optionsOf } = require('../messages/checks.js');
 const { NONE } = require('../ids/properties.js');
-const { SnowFlakeTransformer, holdsId, prepareColumn } = require('./typeorm-columns.js');
-const { reportingRealIds } = require('./typeorm-conflicts.js');
-const { columnTypeFor, isSqlite, readIntegersExactly } = require('./typeorm-sqlite.js');
-const { IdSubscriber, nextOfDefault } = require('./typeorm-subscriber.js');
+const { SnowFlakeTransformer, holdsId, prepareColumn } = require('./typeorm/columns.js');
+const { reportingRealIds } = require('./typeorm/conflicts.js');
+const { columnTypeFor, isSqlite, readIntegersExactly } = require('./typeorm/sqlite.js');
+const { IdSubscriber, nextOfDefault } = require('./typeorm/subscriber.js');
 
 const { DataSource, InsertQueryBuilder, PrimaryColumn } = load();
 

@@ -6,10 +6,10 @@
 
 const { promisify } = require('node:util');
 
-const { noteClient } = require('../causes.js');
-const { SnowFlakeError, configError, needsPackage } = require('../errors.js');
-const { learn } = require('../secrets.js');
-const { runWithin, untilAborted } = require('../time.js');
+const { noteClient } = require('../messages/causes.js');
+const { SnowFlakeError, configError, needsPackage } = require('../messages/errors.js');
+const { learn } = require('../messages/secrets.js');
+const { runWithin, untilAborted } = require('../runtime/time.js');
 const { ownOf, propertyOf } = require('../ids/properties.js');
 const { etcd } = require('./etcd.js');
 const { storeFailure } = require('./failures.js');
@@ -28,7 +28,7 @@ const DISCONNECT_MS = 500;
 /** Idle time before the first TCP keep-alive probe, ms. */
 const KEEP_ALIVE_MS = 10_000;
 
-/** Loads a client's package. As ../native.js: literal names, in a `try`. jest's VM has no `import()`. */
+/** Loads a client's package. As js/runtime/native.js: literal names, in a `try`. jest's VM has no `import()`. */
 function loadClient(name, { protocol }) {
   try {
     switch (name) {

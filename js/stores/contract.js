@@ -10,7 +10,7 @@ const { describe, test } = require('node:test');
 const { setImmediate: turn, setTimeout: pause } = require('node:timers/promises');
 
 const { NONE } = require('../ids/properties.js');
-const { startLimit } = require('../time.js');
+const { startLimit } = require('../runtime/time.js');
 
 const WRITERS = 32;
 /** Registers that the writers share, each with connections of its own. */

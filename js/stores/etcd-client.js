@@ -5,11 +5,11 @@
 // A request that fails goes to the next endpoint, and so on: each may be sent again, since a write's condition is its
 // predecessor's token. What an endpoint refuses, all do.
 
-const { noteClient } = require('../causes.js');
-const { configError, describe } = require('../errors.js');
+const { noteClient } = require('../messages/causes.js');
+const { configError, describe } = require('../messages/errors.js');
 const { NONE, ownOf, propertyOf } = require('../ids/properties.js');
-const { forget, learnPassword } = require('../secrets.js');
-const { startLimit } = require('../time.js');
+const { forget, learnPassword } = require('../messages/secrets.js');
+const { startLimit } = require('../runtime/time.js');
 const { readLogin } = require('./options.js');
 const { loginOf } = require('./url.js');
 

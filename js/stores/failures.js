@@ -2,10 +2,10 @@
 // Errors of stores, by phase: no address, no listener, TLS, login, another protocol, timeout, a failed call.
 // Each names the server, says what to do, and quotes the client. None contains a password or a full URL.
 
-const { noteClient } = require('../causes.js');
-const { SnowFlakeError, describe, faultError, fromCaller } = require('../errors.js');
-const { lackOf } = require('../faults.js');
-const { CallTimeout } = require('../time.js');
+const { noteClient } = require('../messages/causes.js');
+const { SnowFlakeError, describe, faultError, fromCaller } = require('../messages/errors.js');
+const { lackOf } = require('../messages/faults.js');
+const { CallTimeout } = require('../runtime/time.js');
 const { ownOf, propertyOf, readAll } = require('../ids/properties.js');
 
 /** A user without a right. */

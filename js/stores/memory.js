@@ -4,7 +4,7 @@
 
 const { randomUUID } = require('node:crypto');
 
-const { unixNow } = require('../time.js');
+const { unixNow } = require('../runtime/time.js');
 const { readOptions } = require('./options.js');
 const { createRegister, decode, encode } = require('./register.js');
 

@@ -1,10 +1,10 @@
 'use strict';
 // Checks the arguments that stores take: the client, { namespace }, and of SQL databases { schema }.
 
-const { configError, describe } = require('../errors.js');
-const { optionsOf } = require('../checks.js');
+const { configError, describe } = require('../messages/errors.js');
+const { optionsOf } = require('../messages/checks.js');
 const { NONE } = require('../ids/properties.js');
-const { learnPassword } = require('../secrets.js');
+const { learnPassword } = require('../messages/secrets.js');
 const { ignoreErrors } = require('./sockets.js');
 
 /** Characters of a user or a password: a token has some 2,000. */

@@ -9,7 +9,7 @@
 // The store must keep what it has confirmed: an append-only file, and replicas that do not become the primary without
 // the last writes. Otherwise records go back, which holders notice by their tokens.
 
-const { configError, describe } = require('../errors.js');
+const { configError, describe } = require('../messages/errors.js');
 const { ofClient } = require('./failures.js');
 const { checkClient, readOptions } = require('./options.js');
 const { createRegister, decode, encode } = require('./register.js');

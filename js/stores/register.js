@@ -2,10 +2,10 @@
 // What all registers share: a call ends with its signal, a write that was sent twice is recognized, and a record
 // of another format is an error that names its key. store.d.ts says what a register must do.
 
-const { describe } = require('../errors.js');
+const { describe } = require('../messages/errors.js');
 const { formatConflict, ofClient } = require('./failures.js');
 const { ownOf } = require('../ids/properties.js');
-const { untilAborted } = require('../time.js');
+const { untilAborted } = require('../runtime/time.js');
 
 /** A record as one value of a store. The token comes first, so that a store can compare it alone. */
 const encode = ({ token, text }) => `${token} ${text}`;

@@ -14,8 +14,8 @@
 
 const { promisify } = require('node:util');
 
-const { configError } = require('../errors.js');
-const { untilAborted } = require('../time.js');
+const { configError } = require('../messages/errors.js');
+const { untilAborted } = require('../runtime/time.js');
 const { propertyOf, readAll } = require('../ids/properties.js');
 const { guardCall, ignoreErrors } = require('./sockets.js');
 

@@ -1,7 +1,7 @@
 'use strict';
 // SQL dialects, and the table of the SQL registers in each.
 
-const { argumentError, configError, describe } = require('../errors.js');
+const { argumentError, configError, describe } = require('../messages/errors.js');
 const { readOptions } = require('./options.js');
 const { NONE, propertyOf } = require('../ids/properties.js');
 

@@ -1,7 +1,7 @@
 'use strict';
 // A table of a store in a SQL database: where it is, and how it comes to be there.
 
-const { configError, describe } = require('../errors.js');
+const { configError, describe } = require('../messages/errors.js');
 const { DIALECTS } = require('./sql-dialects.js');
 
 /**

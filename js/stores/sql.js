@@ -12,7 +12,7 @@
 // The table's name is qualified, by the option `schema` or at the first call, so `SET search_path` and `USE` change nothing
 // later. It is created at the first record that has no predecessor, and nowhere else.
 
-const { SnowFlakeError } = require('../errors.js');
+const { SnowFlakeError } = require('../messages/errors.js');
 const { ownOf } = require('../ids/properties.js');
 const { TableFailure } = require('./failures.js');
 const { nameOf, readOptions } = require('./options.js');

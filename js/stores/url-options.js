@@ -2,10 +2,10 @@
 // Checks the options of a server's URL. Clients ignore options that they do not know, and connect without TLS where one
 // of TLS is misspelt: the password would cross the network in clear text.
 
-const { environmentOf } = require('../environment.js');
-const { configError } = require('../errors.js');
-const { readOptionFile } = require('../files.js');
-const { isSecretOption } = require('../secrets.js');
+const { environmentOf } = require('../runtime/environment.js');
+const { configError } = require('../messages/errors.js');
+const { readOptionFile } = require('../runtime/files.js');
+const { isSecretOption } = require('../messages/secrets.js');
 const { productOf, serverOf } = require('./url.js');
 
 const text = () => true;

@@ -1,10 +1,10 @@
 'use strict';
 // Reads the URL of a lease's store. Opens nothing.
 
-const { LONGEST_HOST, checkStray, schemeRemedy } = require('../checks.js');
-const { environmentOf } = require('../environment.js');
-const { configError, describe, fromCaller } = require('../errors.js');
-const { SERVER } = require('../secrets.js');
+const { LONGEST_HOST, checkStray, schemeRemedy } = require('../messages/checks.js');
+const { environmentOf } = require('../runtime/environment.js');
+const { configError, describe, fromCaller } = require('../messages/errors.js');
+const { SERVER } = require('../messages/secrets.js');
 
 /** By scheme: the product's name and its default port. */
 const SERVERS = {

@@ -10,9 +10,9 @@
 // without the row it loses its slot. A holder that lost one starts above all that others can issue until they
 // notice.
 
-const { configError, SnowFlakeError, describe } = require('../errors.js');
-const { choice } = require('../checks.js');
-const { runWithin } = require('../time.js');
+const { configError, SnowFlakeError, describe } = require('../messages/errors.js');
+const { choice } = require('../messages/checks.js');
+const { runWithin } = require('../runtime/time.js');
 const { memory } = require('./memory.js');
 const { ofClient } = require('./failures.js');
 const { checkClient, nameOf, readOptions } = require('./options.js');

@@ -1,12 +1,12 @@
 'use strict';
 // Sessions of ZooKeeper: its addon, the addresses of the ensemble, login and certificates.
 
-const { loadAddon } = require('../addon.js');
-const { environmentOf } = require('../environment.js');
-const { configError, describe, needsPackage } = require('../errors.js');
-const { readOptionFile } = require('../files.js');
+const { loadAddon } = require('../runtime/addon.js');
+const { environmentOf } = require('../runtime/environment.js');
+const { configError, describe, needsPackage } = require('../messages/errors.js');
+const { readOptionFile } = require('../runtime/files.js');
 const { NONE, ownOf } = require('../ids/properties.js');
-const { SERVER } = require('../secrets.js');
+const { SERVER } = require('../messages/secrets.js');
 const { readLogin } = require('./options.js');
 
 /** After so long without a word the ensemble ends a session, ms. */

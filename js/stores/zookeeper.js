@@ -18,7 +18,7 @@
 // A list reads the names of a folder's keys at once, and those of all folders. ZooKeeper bounds such a reply
 // (`jute.maxbuffer`, 1 MB by default): 20,000 names fit, 100,000 do not.
 
-const { wholeNumber } = require('../checks.js');
+const { wholeNumber } = require('../messages/checks.js');
 const { readOptions } = require('./options.js');
 const { createClient } = require('./zookeeper-client.js');
 const { createRegister, decode, encode } = require('./register.js');

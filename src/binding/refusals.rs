@@ -1,4 +1,4 @@
-//! The refusals of leases from stores, as faults that `js/faults.js` words.
+//! The refusals of leases from stores, as faults that `js/messages/faults.js` words.
 
 use super::leases::LeaseMachine;
 use super::values::{end_of, report};

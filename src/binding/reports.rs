@@ -10,7 +10,7 @@ use crate::generator::{Generator, Refusal, Rollback, Waits};
 use crate::registry::Share;
 use crate::ring::RingStats;
 
-/// The reason why there is no ID. Its kind is a key in `js/faults.js`.
+/// The reason why there is no ID. Its kind is a key in `js/messages/faults.js`.
 pub fn refusal_of(refusal: Refusal, generator: &Generator) -> Value {
     let Refusal { stall, now, retry_after } = refusal;
     let is_of_page = matches!(stall, Stall::NoPage);

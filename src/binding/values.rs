@@ -1,4 +1,4 @@
-//! Values for JavaScript: faults, which `js/faults.js` words, and reports. Layouts as arguments, and their ticks.
+//! Values for JavaScript: faults, which `js/messages/faults.js` words, and reports. Layouts as arguments, and their ticks.
 
 use napi::bindgen_prelude::{
     Either, FromNapiValue, JsObjectValue, JsValue, Null, Object, ToNapiValue,

@@ -1,4 +1,4 @@
-//! Failures as data: a kind, and the values that its text names. `js/faults.js` words them. The class is for callers
+//! Failures as data: a kind, and the values that its text names. `js/messages/faults.js` words them. The class is for callers
 //! that decide by it.
 
 use std::io::{self, ErrorKind};
@@ -66,7 +66,7 @@ impl Failure {
     }
 }
 
-/// The reason by which `js/faults.js` chooses the remedy: the name of the kind's variant, since numbers differ between systems.
+/// The reason by which `js/messages/faults.js` chooses the remedy: the name of the kind's variant, since numbers differ between systems.
 /// For some reasons Rust has no kind.
 fn reason_of(cause: &io::Error) -> String {
     let name = match cause.raw_os_error() {
@@ -97,7 +97,7 @@ impl From<Failure> for Fault {
 /// What users read of a failure, or of a part of one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
-    /// Its key in `js/faults.js`.
+    /// Its key in `js/messages/faults.js`.
     pub kind: &'static str,
     /// The values, by their names there.
     pub values: Vec<(&'static str, Value)>,

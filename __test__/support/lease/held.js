@@ -3,7 +3,7 @@
 
 const assert = require('node:assert/strict');
 
-const native = require('../../../js/native.js');
+const native = require('../../../js/runtime/native.js');
 
 /** Answers the calls of leases: an empty store, whose `records` are by key. */
 function createStore(records = new Map()) {
@@ -34,7 +34,7 @@ const releases = new WeakMap();
 
 /**
  * Takes a slot.
- * @param request as js/channel.js makes it: its worker ID is the one that is claimed
+ * @param request as js/runtime/channel.js makes it: its worker ID is the one that is claimed
  * @returns the lease, for the request of a channel
  */
 function holdSlot(request) {

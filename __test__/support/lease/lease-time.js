@@ -5,7 +5,7 @@
 const assert = require('node:assert/strict');
 const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
 
-const { hostMonotonic, injectTime } = require('../../../js/time.js');
+const { hostMonotonic, injectTime } = require('../../../js/runtime/time.js');
 
 /** How much time until() lets pass, and how long it waits for something other than time, ms. */
 const MOST_MS = 600_000;

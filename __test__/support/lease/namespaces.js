@@ -3,9 +3,9 @@
 
 const { randomBytes } = require('node:crypto');
 
-const { loadAddon } = require('../../../js/addon.js');
+const { loadAddon } = require('../../../js/runtime/addon.js');
 const { layouts } = require('../../../js/index.js');
-const native = require('../../../js/native.js');
+const native = require('../../../js/runtime/native.js');
 const { connect } = require('../../../js/stores/connect.js');
 
 const { signal } = new AbortController();

@@ -25,7 +25,7 @@ const net = require('node:net');
 const { basename, join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-const { targetHere } = require('../../../js/addon.js');
+const { targetHere } = require('../../../js/runtime/addon.js');
 const { connect } = require('../../../js/stores/connect.js');
 const { skipped, storm } = require('../amount.js');
 const { createReachable } = require('../other-users.js');

@@ -8,7 +8,7 @@ const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { promisify } = require('node:util');
 
-const { TARGETS, targetHere } = require('../../../js/addon.js');
+const { TARGETS, targetHere } = require('../../../js/runtime/addon.js');
 const { storm } = require('../amount.js');
 const { createDirectory } = require('../own-directory.js');
 const { Registry } = require('./registry.js');
@@ -34,7 +34,7 @@ class Scratch {
     this.#registry ??= await Registry.start(/^@?snowdrift\b/, upstream);
     const addons = this.#make('addons');
     for (const [name, folder] of [
-      ['snowdrift', 'js'],
+      ['snowdrift', 'js/runtime'],
       ['snowdrift-zookeeper', 'zookeeper'],
     ]) {
       for (const target of TARGETS) writeFileSync(join(addons, `${name}.${target}.node`), target);

@@ -77,6 +77,8 @@ function runIn(project, args) {
 
 /** Whether a folder's addon is built. */
 const isBuilt = (folder) =>
-  readdirSync(join(ROOT, folder === '.' ? 'js' : folder)).some((name) => name.endsWith('.node'));
+  readdirSync(join(ROOT, folder === '.' ? 'js/runtime' : folder)).some((name) =>
+    name.endsWith('.node'),
+  );
 
 module.exports = { Packed, isBuilt, pack, run, runIn };

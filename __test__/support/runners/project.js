@@ -27,7 +27,7 @@ class Packages {
 
   async assemble() {
     const { assemble } = await import('../../../scripts/packages.mjs');
-    const { packages } = assemble(join(ROOT, 'js'), join(this.#directory, 'npm'));
+    const { packages } = assemble(join(ROOT, 'js/runtime'), join(this.#directory, 'npm'));
     this.#names = packages;
   }
 

@@ -9,12 +9,12 @@ const { createHash, timingSafeEqual } = require('node:crypto');
 const http = require('node:http');
 const { inspect } = require('node:util');
 
-const { SnowFlakeError } = require('../errors.js');
-const { redactForeign } = require('../secrets.js');
-const { monotonic, pause, unixNow } = require('../time.js');
-const { Connections } = require('./serve-connections.js');
-const { formatMetrics } = require('./serve-metrics.js');
-const { apiOf } = require('./serve-openapi.js');
+const { SnowFlakeError } = require('../messages/errors.js');
+const { redactForeign } = require('../messages/secrets.js');
+const { monotonic, pause, unixNow } = require('../runtime/time.js');
+const { Connections } = require('./connections.js');
+const { formatMetrics } = require('./metrics.js');
+const { apiOf } = require('./openapi.js');
 const { NONE } = require('../ids/properties.js');
 
 const MAX_COUNT = 10_000;

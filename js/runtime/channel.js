@@ -1,7 +1,7 @@
 'use strict';
 // Opens channels: the only way from validated options to native code.
 
-const { unwrap } = require('./errors.js');
+const { unwrap } = require('../messages/errors.js');
 const native = require('./native.js');
 
 /**

@@ -3,9 +3,9 @@
 
 const { SnowFlakeError } = require('./errors.js');
 const { lossOf, textOf, wordsFor } = require('./faults.js');
-const { bitsOf } = require('./ids/layout-key.js');
-const { ownOf } = require('./ids/properties.js');
-const { moment } = require('./time.js');
+const { bitsOf } = require('../ids/layout-key.js');
+const { ownOf } = require('../ids/properties.js');
+const { moment } = require('../runtime/time.js');
 
 const HOUR_MS = 3_600_000;
 

@@ -5,10 +5,10 @@
 const { resolve } = require('node:path');
 const { fileURLToPath, pathToFileURL } = require('node:url');
 
-const { environmentNames, environmentOf } = require('./environment.js');
+const { environmentNames, environmentOf } = require('../runtime/environment.js');
 const { configError, describe, fromCaller } = require('./errors.js');
-const { isSameName, nameMeant, noSuchName } = require('./ids/names.js');
-const { readAll, unknownIn } = require('./ids/properties.js');
+const { isSameName, nameMeant, noSuchName } = require('../ids/names.js');
+const { readAll, unknownIn } = require('../ids/properties.js');
 const { isConnection, redactValue } = require('./secrets.js');
 const { warnOfVariable } = require('./warnings.js');
 

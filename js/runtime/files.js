@@ -4,8 +4,8 @@
 
 const { constants } = require('node:fs');
 
-const { configError } = require('./errors.js');
-const { lackOf } = require('./faults.js');
+const { configError } = require('../messages/errors.js');
+const { lackOf } = require('../messages/faults.js');
 
 /** The most bytes of a file. A bundle of all public certificate authorities has a quarter of them. */
 const MOST_BYTES = 2 ** 20;

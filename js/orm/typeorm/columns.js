@@ -1,8 +1,8 @@
 'use strict';
 // What TypeORM's columns of IDs accept and return: a bigint or canonical digits in, a string out.
 
-const { configError, invalidId } = require('../errors.js');
-const { readId } = require('../generator/arguments.js');
+const { configError, invalidId } = require('../../messages/errors.js');
+const { readId } = require('../../generator/arguments.js');
 
 /** Converts between the property, a string, and the database. Conditions pass it, too. */
 class IdTransformer {

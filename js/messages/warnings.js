@@ -2,9 +2,9 @@
 // The process's warnings of the clock, the layout, slots and leases.
 
 const { lossOf, textOf } = require('./faults.js');
-const { propertyOf } = require('./ids/properties.js');
+const { propertyOf } = require('../ids/properties.js');
 const { sanitize } = require('./secrets.js');
-const { moment, unixNow } = require('./time.js');
+const { moment, unixNow } = require('../runtime/time.js');
 
 /** A warning stops nothing, even where an application has replaced what emits it. */
 function warn(code, message, detail) {

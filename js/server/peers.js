@@ -6,10 +6,10 @@ const { once } = require('node:events');
 const http = require('node:http');
 const { hostname } = require('node:os');
 
-const { SnowFlakeError, describe } = require('../errors.js');
-const { printable } = require('../secrets.js');
+const { SnowFlakeError, describe } = require('../messages/errors.js');
+const { printable } = require('../messages/secrets.js');
 const { ignoreErrors } = require('../stores/sockets.js');
-const { runWithin, unixNow } = require('../time.js');
+const { runWithin, unixNow } = require('../runtime/time.js');
 const { NONE } = require('../ids/properties.js');
 
 const PEER_MS = 1000;

@@ -1,10 +1,10 @@
 'use strict';
 // The code and the text of each failure of a native call. Rust sends its kind and the values: `fault!` in
-// src/. js/refusals.js has the texts of draws without an ID.
+// src/. js/messages/refusals.js has the texts of draws without an ID.
 
-const { ownOf } = require('./ids/properties.js');
+const { ownOf } = require('../ids/properties.js');
 const { printable } = require('./secrets.js');
-const { moment } = require('./time.js');
+const { moment } = require('../runtime/time.js');
 
 const PAGE_REMEDY =
   "snowdrift left it unchanged. End this user's processes of this node, and remove it when the clock has passed the node's last ID";

@@ -8,7 +8,7 @@
 //
 // A stranger's text may have megabytes. It is cut before it is searched, and each search is linear.
 
-const { printable, withoutLogin } = require('./ids/shown.js');
+const { printable, withoutLogin } = require('../ids/shown.js');
 
 const HIDDEN = '***';
 

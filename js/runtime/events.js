@@ -2,9 +2,9 @@
 // Messages on channels of node:diagnostics_channel; index.d.ts describes them. Channels without subscribers
 // cost nothing.
 
-const { ownOf } = require('./ids/properties.js');
+const { ownOf } = require('../ids/properties.js');
 const { monotonic } = require('./time.js');
-const { warnOfFailure, warnOfRecovery, warnOfRollback } = require('./warnings.js');
+const { warnOfFailure, warnOfRecovery, warnOfRollback } = require('../messages/warnings.js');
 
 const channels = new Map();
 let createChannel;

@@ -1,11 +1,11 @@
 'use strict';
 // Draws IDs for entities before TypeORM inserts them.
 
-const { describe, invalidId } = require('../errors.js');
-const { SnowFlake } = require('../snowflake.js');
-const { checkTextIds } = require('./text-ids.js');
-const { holdsId, isSnowFlakeColumn } = require('./typeorm-columns.js');
-const { isSqlite } = require('./typeorm-sqlite.js');
+const { describe, invalidId } = require('../../messages/errors.js');
+const { SnowFlake } = require('../../snowflake.js');
+const { checkTextIds } = require('../text-ids.js');
+const { holdsId, isSnowFlakeColumn } = require('./columns.js');
+const { isSqlite } = require('./sqlite.js');
 
 /** Looked up at each call, so that columns follow a mock of the static method. */
 const nextOfDefault = () => SnowFlake.nextIdString();

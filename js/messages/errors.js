@@ -5,11 +5,11 @@ const { inspect, types } = require('node:util');
 
 const { noteClient, redactCause } = require('./causes.js');
 const { lackOf, wordsFor } = require('./faults.js');
-const { SnowFlakeError, errorsOf, filterErrors, fromCaller, inCall } = require('./ids/error.js');
-const { NONE, ownOf } = require('./ids/properties.js');
-const { MOST_OF_TEXT, longBigint, shortened } = require('./ids/shown.js');
+const { SnowFlakeError, errorsOf, filterErrors, fromCaller, inCall } = require('../ids/error.js');
+const { NONE, ownOf } = require('../ids/properties.js');
+const { MOST_OF_TEXT, longBigint, shortened } = require('../ids/shown.js');
 const { printable, redactForeign, redactValue, sanitize } = require('./secrets.js');
-const { hasChangedUser } = require('./user.js');
+const { hasChangedUser } = require('../runtime/user.js');
 
 filterErrors({ text: sanitize, cause: redactCause });
 
@@ -125,7 +125,7 @@ function unwrap(answer) {
   return answer;
 }
 
-/** The error of a fault: a kind, and values that js/faults.js words. */
+/** The error of a fault: a kind, and values that js/messages/faults.js words. */
 function faultError(fault) {
   const { code, message } = wordsFor(fault);
   const publicOf = (holder) => {

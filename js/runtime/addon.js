@@ -4,7 +4,7 @@
 const { readdirSync } = require('node:fs');
 const { join } = require('node:path');
 
-const { SnowFlakeError, isMissing } = require('./errors.js');
+const { SnowFlakeError, isMissing } = require('../messages/errors.js');
 
 const { platform, arch } = process;
 
@@ -109,14 +109,14 @@ function whyNone(name, { directory, target, failure }) {
     const remedy = `Deploy the .node file that the bundler copied beside the bundle; or make ${name} external, and install it where the bundle runs: docs/bundlers.md`;
     return `cannot load the addon of ${name} for ${target} in this bundle: ${reason}. ${known ?? remedy}`;
   }
-  const root = join(__dirname, '..');
+  const root = join(__dirname, '../..');
   const page = `${join(root, 'docs/installation.md')} has each case`;
   if (!isMissing(failure)) {
     return `cannot load the addon of ${name} for ${target}: ${reason}. ${known ?? REINSTALL}. ${page}`;
   }
   const [flag, folder] = name === 'snowdrift' ? ['', ''] : [' -- --zookeeper', ' ./zookeeper'];
   const build = `npm run build${flag}`;
-  const { version, optionalDependencies } = require('../package.json');
+  const { version, optionalDependencies } = require('../../package.json');
   const addon = packageOf(name, target);
   if (namesIn(root).includes('Cargo.toml')) {
     return `the addon of ${name} for ${target} is not built. Run \`${build}\``;

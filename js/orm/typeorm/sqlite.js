@@ -3,7 +3,7 @@
 // it, unless every statement asks for bigints. So TypeORM gets connections whose statements ask: an integer
 // beyond 2^53 is then a string, as with the drivers of servers, and a smaller one a number, as before.
 
-const { configError } = require('../errors.js');
+const { configError } = require('../../messages/errors.js');
 
 /** By type of DataSource: makes a statement read integers exactly. */
 const STATEMENTS = {

@@ -6,8 +6,8 @@
 // RETURNING names the rows in the order of the entities. Without it, or if a row was left out, a query looks for
 // the entities' IDs, and for rows with the values of the conflict's columns.
 
-const { isSnowFlakeColumn } = require('./typeorm-columns.js');
-const { NONE } = require('../ids/properties.js');
+const { isSnowFlakeColumn } = require('./columns.js');
+const { NONE } = require('../../ids/properties.js');
 
 /** Wraps InsertQueryBuilder's execute(). */
 function reportingRealIds(execute) {

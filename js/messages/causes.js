@@ -5,7 +5,7 @@
 
 const { types } = require('node:util');
 
-const { readAll } = require('./ids/properties.js');
+const { readAll } = require('../ids/properties.js');
 const { knowsSecrets, redactForeign, redactFrames, showsNone } = require('./secrets.js');
 
 /** How far a cause is searched: values, and characters of texts. */

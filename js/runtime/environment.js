@@ -2,7 +2,7 @@
 // The environment of the calling thread. The only reader of process.env: `process.env[name]` also finds a property of
 // a polluted Object.prototype, which nobody has set.
 
-const { propertyOf } = require('./ids/properties.js');
+const { propertyOf } = require('../ids/properties.js');
 
 /** The text of a variable; undefined if it is not set. A test may put an object in place of process.env that inherits from it. */
 const environmentOf = (name) => propertyOf(process.env, name);

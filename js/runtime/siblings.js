@@ -3,8 +3,8 @@
 // sibling processes, which have the same code and the same environment.
 
 const { environmentOf } = require('./environment.js');
-const { configError } = require('./errors.js');
-const { warn } = require('./warnings.js');
+const { configError } = require('../messages/errors.js');
+const { warn } = require('../messages/warnings.js');
 
 /** By environment variable of a test runner's workers: the runner. */
 const RUNNERS = {

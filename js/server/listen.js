@@ -1,0 +1,41 @@
+'use strict';
+// A server from its start to its end.
+
+const { configError } = require('../messages/errors.js');
+const { createServer } = require('./http.js');
+
+/**
+ * Connections that wait to be accepted; Linux has the same limit. Of 1,000 that come at once, Node's own 511 drop some, and theirs
+ * and others' clients try again after seconds.
+ */
+const BACKLOG = 4096;
+
+/** Time limit of requests under way when the server stops, ms. */
+const STOP_MS = 5000;
+
+/**
+ * Serves a generator's IDs.
+ * @param options `token` and `complain` as of createServer()
+ * @returns its URL, and `stop()`, which finishes the requests under way
+ */
+async function listen(flake, { port, host, ...options }) {
+  const server = createServer(flake, options);
+  await new Promise((resolve, reject) => {
+    server.once('error', reject).listen({ port, host, backlog: BACKLOG }, resolve);
+  }).catch(({ message }) => {
+    throw configError(`cannot listen: ${message}. Choose another --port or --host`);
+  });
+  const { address, family, port: bound } = server.address();
+
+  async function stop() {
+    const closed = new Promise((resolve) => server.once('close', resolve));
+    server.close();
+    server.closeIdleConnections?.();
+    const late = setTimeout(() => server.closeAllConnections?.(), STOP_MS);
+    await closed;
+    clearTimeout(late);
+  }
+  return { url: `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}`, stop };
+}
+
+module.exports = { listen };
