@@ -1,18 +1,18 @@
-//! The core of snowdrift: 64-bit Snowflake IDs that never repeat.
+//! The core of snowdrift: 64-bit Snowflake IDs without duplicates.
 //!
 //! Read in this order; each folder imports only from those above it.
 //!
 //! | folder | what it is |
 //! |---|---|
 //! | `core` | layouts, nodes, the clock, and the sequencer that decides which IDs come next |
-//! | `files` | files, whatever they contain: paths, locks, owners, creation, the operating system's part |
+//! | `files` | files of any content: paths, locks, owners, creation, the operating system's part |
 //! | `pages` | pages: the memory in which threads and a host's processes share a node's sequence; places, terms |
 //! | `generator` | a node's present page with its clock, window and waits |
-//! | `authority` | who allows a page to issue: slot files and their records, and the thread that renews them; resets |
+//! | `authority` | the authority that allows a page to issue: slot files, their records, the thread that renews them; resets |
 //! | `lease` | the protocol of leases from stores, without input and output: `js/lease` makes its calls |
 //! | `registry` | one generator per node for the whole process |
-//! | `ring` | IDs filled ahead, drained by many threads without a lock |
-//! | `binding` | Node-API; the only part that knows Node exists |
+//! | `ring` | IDs generated ahead, taken by many threads without a lock |
+//! | `binding` | Node-API; only this folder depends on Node |
 
 pub mod authority;
 #[cfg(not(test))]

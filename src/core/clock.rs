@@ -1,13 +1,13 @@
-//! The clocks. Time is a parameter of everything else.
+//! The clocks. All other modules take the time as a parameter.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{hint, thread};
 
-/// Time before the end of a wait at which sleeping ends and spinning begins. A sleep overruns by about 60 us here, so a
-/// wait seldom spins. Spinning is for kernels that wake up earlier. A late wake-up only delays: the tick's IDs are all
-/// still there.
+/// A wait sleeps until this long before its end, and spins for the rest. Most sleeps overrun by about 60 us, so a wait
+/// seldom spins; kernels with finer timers wake earlier. A late wake-up only delays: the tick's IDs are still
+/// available.
 const WAKE_UP: Duration = Duration::from_micros(20);
 
 /// An hour in ms.
@@ -32,17 +32,17 @@ impl UnixTime {
 impl From<SystemTime> for UnixTime {
     #[inline]
     fn from(time: SystemTime) -> Self {
-        // The system counts seconds in an i64. A thousandth of that range is 292 million years.
+        // No overflow: the system counts seconds in an i64, and a thousandth of that range is 292 million years.
         let ms = |since: Duration| since.as_secs() as i64 * 1000 + i64::from(since.subsec_millis());
         match time.duration_since(UNIX_EPOCH) {
             Ok(since) => UnixTime { ms: ms(since), ns: since.subsec_nanos() % 1_000_000 },
-            // Before 1970. No layout needs ns there: the next lower whole ms is enough.
+            // Before 1970. No layout needs ns there, so the time is rounded down to a whole ms.
             Err(before) => UnixTime::from_ms(-1 - ms(before.duration())),
         }
     }
 }
 
-/// A wall clock, which may roll back or jump at any moment, and a way to wait.
+/// A wall clock, which may roll back or jump at any moment, with a way to wait.
 pub trait Clock: Send + Sync {
     /// The time now.
     fn now(&self) -> UnixTime;
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_system_clock_tells_the_same_time_as_the_system() {
+    fn the_system_clock_shows_the_system_time() {
         let before = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
         let now = SystemClock.now();
         let after = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_clock_of_the_system_flickers() {
+    fn only_the_system_clock_may_flicker() {
         assert!(Arc::new(SystemClock).may_flicker() && !Arc::new(ManualClock::at(0)).may_flicker());
     }
 }

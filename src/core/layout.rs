@@ -1,12 +1,12 @@
-//! The layout of an ID: timestamp, datacenter, worker, clock-back counter and sequence, from high to low. Bit 63 stays
-//! 0, so an ID stored as a signed 64-bit integer is positive.
+//! The layout of an ID. From high to low: timestamp, datacenter, worker, clock-back counter, sequence. Bit 63 is always
+//! 0, so an ID is positive as a signed 64-bit integer.
 
 use crate::core::fault::{Fault, fault};
 
 /// Ticks since the epoch of a layout. Negative before the epoch.
 pub type Tick = i64;
 
-/// The largest distance of a JavaScript `Date` from 1970, in ms, in both directions (ECMA-262, Time Values).
+/// The range of a JavaScript `Date`: at most this many ms before or after 1970 (ECMA-262, Time Values).
 pub const DATE_LIMIT_MS: i64 = 8_640_000_000_000_000;
 
 /// The most bits of a datacenter, worker or sequence: a JavaScript number holds 53 bits exactly.
@@ -17,7 +17,7 @@ const MAX_TICK_MS: i64 = 86_400_000;
 /// The number of counter values in the widest clock-back field.
 pub const MAX_COUNTERS: usize = 1 << MAX_CLOCK_BACK_BITS;
 
-/// The widths of the fields, the length of a tick and the moment of tick 0.
+/// The widths of the fields, the length of a tick and the start of tick 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// 1 to 62.
@@ -37,10 +37,10 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The Node SnowFlake class: 8 datacenters of 32 workers, 4096 IDs a ms, from 2020-02-01 00:00 +08:00 for 69.7
-    /// years.
+    /// The layout of the Node SnowFlake class: 8 datacenters of 32 workers, 4096 IDs a ms, for 69.7 years from
+    /// 2020-02-01 00:00 +08:00.
     pub const NODE: Layout = Layout::new([41, 3, 5, 2, 12], 1, 1_580_486_400_000);
-    /// A layout from widths in the order of the fields, high to low. Unchecked.
+    /// A layout from widths in the order of the fields, high to low. Checks nothing: see [`Layout::checked`].
     pub const fn new(widths: [u8; 5], tick_ms: i64, epoch_ms: i64) -> Layout {
         let [timestamp_bits, datacenter_bits, worker_bits, clock_back_bits, sequence_bits] = widths;
         Layout {
@@ -102,7 +102,7 @@ impl Layout {
         mask(self.sequence_bits)
     }
 
-    /// The number of clock-back counter values: 1 if the layout gives the counter no bits.
+    /// The number of clock-back counter values; 1 if the counter has no bits.
     pub fn counters(&self) -> usize {
         1 << self.clock_back_bits
     }
@@ -110,7 +110,7 @@ impl Layout {
     /// The tick of a Unix time in ms. Saturates. Negative before the epoch.
     pub fn tick_at(&self, unix_ms: i64) -> Tick {
         let ms = unix_ms.saturating_sub(self.epoch_ms);
-        // A 64-bit division costs as much as the rest of an ID, and most layouts need none.
+        // A 64-bit division takes as long as all other steps of an ID, and most layouts need none.
         if self.tick_ms == 1 { ms } else { ms.div_euclid(self.tick_ms) }
     }
 
@@ -119,7 +119,7 @@ impl Layout {
         tick.saturating_mul(self.tick_ms).saturating_add(self.epoch_ms)
     }
 
-    /// Its values, for `js/`.
+    /// The layout as a report for `js/`.
     pub fn described(&self) -> Fault {
         fault!(
             "layout",

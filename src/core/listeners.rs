@@ -4,10 +4,10 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-/// A callback. Must be quick, since it runs on the thread that notifies.
+/// A callback. It runs on the notifying thread, so it must be quick.
 pub type Listener = dyn Fn() + Send + Sync;
 
-/// The listeners. Each is notified as long as its owner keeps the [`Arc`].
+/// Listeners. Each is notified as long as its owner keeps the [`Arc`].
 #[derive(Default)]
 pub struct Listeners(Mutex<Vec<Weak<Listener>>>);
 

@@ -1,6 +1,6 @@
-//! The core of ID generation: no disk, no network. Time is a parameter.
+//! ID generation without a disk or a network. Time is a parameter.
 
-/// The atomics of [`sequence`] and of the ring. Their tests substitute others.
+/// The atomics of [`sequence`] and of the ring. Tests replace them.
 pub(crate) mod atomic {
     pub use std::sync::atomic::{AtomicU64, Ordering};
 }

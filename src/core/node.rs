@@ -1,4 +1,4 @@
-//! The node: the fields that all its IDs share.
+//! A node: the fields that are equal in all its IDs.
 
 use crate::core::fault::{Fault, fault};
 use crate::core::layout::{Layout, Tick, mask};
@@ -7,13 +7,13 @@ use crate::core::sequencer::Block;
 /// The bytes of a node in a record.
 const NODE_BYTES: usize = 40;
 
-/// A layout with its epoch, a datacenter ID and a worker ID. Together they tell generators apart.
+/// The issuer of IDs: a layout with its epoch, a datacenter ID and a worker ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
     layout: Layout,
     datacenter_id: u64,
     worker_id: u64,
-    /// The ID of tick 0, counter 0 and sequence 0. Every ID of the node adds to it.
+    /// The ID of tick 0, counter 0 and sequence 0: the constant bits of the node's IDs.
     lowest_id: u64,
 }
 
@@ -35,7 +35,7 @@ impl Node {
         Ok(Node { layout, datacenter_id, worker_id, lowest_id })
     }
 
-    /// Its bytes in a record: five widths and 3 zeros, then tick in ms, epoch in Unix ms, datacenter ID and worker ID,
+    /// The node's bytes in a record: five widths, 3 zeros, then `tick_ms`, `epoch_ms`, datacenter ID and worker ID,
     /// little-endian.
     pub(crate) fn to_bytes(self) -> [u8; NODE_BYTES] {
         let Layout { tick_ms, epoch_ms, .. } = self.layout;
@@ -48,7 +48,7 @@ impl Node {
         bytes
     }
 
-    /// The node of these bytes, whatever its zeros are.
+    /// Reads a node from its bytes. Ignores the padding.
     pub(crate) fn from_bytes(bytes: [u8; NODE_BYTES]) -> Result<Node, Fault> {
         let number = |at| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
         let widths = std::array::from_fn(|field| bytes[field]);
@@ -80,7 +80,7 @@ impl Node {
             | block.first
     }
 
-    /// The block of this one ID; `None` if it is not an ID of this node.
+    /// A block of only this ID; `None` if the ID is of another node.
     pub fn block_of(&self, id: u64) -> Option<Block> {
         let Layout { clock_back_bits, sequence_bits, .. } = self.layout;
         let block = Block {
@@ -93,7 +93,7 @@ impl Node {
         is_own.then_some(block)
     }
 
-    /// The boundary below a tick: IDs of this tick and later are at least this, IDs of earlier ticks are less.
+    /// The lower bound of a tick's IDs: IDs of this tick and later are at least this, IDs of earlier ticks are less.
     pub fn below(&self, tick: Tick) -> u64 {
         (tick.max(0) as u64) << self.below_tick()
     }
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_a_block_of_one_of_its_own_node_only() {
+    fn an_id_is_a_block_of_its_own_node_only() {
         let node = Node::new(Layout::NODE, 7, 31).unwrap();
         let block = Block { tick: 12_345, counter: 3, first: 4095, len: 1 };
         assert_eq!(node.block_of(node.first_id(&block)), Some(block));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn known_ids_are_those_of_their_node_and_time() {
+    fn known_ids_decode_to_their_node_and_time() {
         // The Twitter ID is public. The Discord ID is the example of its API reference. The uid ID is from an article on
         // UidGenerator. All three are also in `__test__/core/vectors.json`.
         let twitter = Layout::new([41, 5, 5, 0, 12], 1, 1_288_834_974_657);

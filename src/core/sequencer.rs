@@ -1,15 +1,14 @@
-//! The vocabulary of the sequencer: marks, windows, blocks, stalls. [`crate::core::sequence`] implements it;
-//! `tests/rule.rs` states its rule plainly.
+//! The types of the sequencer: marks, windows, blocks, stalls. [`crate::core::sequence`] implements the sequencer;
+//! `tests/rule.rs` states its rule in plain code.
 
 use crate::core::layout::{MAX_COUNTERS, Tick};
 
-/// The high mark of a counter value under which no ID was issued.
+/// The high mark of an unused counter value.
 pub const NEVER: Tick = -1;
 
-/// Per value of the clock-back counter, the highest tick ever issued under it.
+/// The high marks: for each value of the clock-back counter, the highest tick issued under it.
 ///
-/// A restart needs to remember nothing else: a sequencer that starts from the marks of an earlier one repeats none of
-/// its IDs.
+/// A restart needs nothing else: a sequencer that starts from these marks issues no ID again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HighMarks {
     /// By counter value; [`NEVER`] if none was issued.
@@ -31,7 +30,7 @@ impl Default for HighMarks {
     }
 }
 
-/// The ticks (floor, ceiling] a node may issue at present.
+/// The ticks that a node may issue at present: (floor, ceiling].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Issues nothing at or below this tick.
@@ -60,17 +59,17 @@ pub struct Block {
     pub len: u64,
 }
 
-/// The reason why no ID can be issued now.
+/// The reason that no ID can be issued now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stall {
-    /// The sequence is exhausted, in this tick and in those that may be taken ahead of the clock.
+    /// The sequence is exhausted in this tick, and in all ticks that `max_ahead` allows.
     SequenceExhausted {
         /// The first clock tick at which IDs can be issued again.
         until: Tick,
     },
-    /// The clock rolled back below the last tick, and no counter value may be used for it.
+    /// The clock rolled back below the last tick, and no counter value is available.
     ClockBehind {
-        /// The earliest tick at which IDs can be issued again. It may turn out to be exhausted.
+        /// The earliest tick at which IDs can be issued again. It may be exhausted by then.
         until: Tick,
     },
     /// The clock is before the epoch.

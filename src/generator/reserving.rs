@@ -124,7 +124,7 @@ impl<'a> Reading<'a> {
 }
 
 impl Time for Reading<'_> {
-    type Refusal = Halt;
+    type Error = Halt;
 
     #[inline]
     fn now(&mut self) -> Result<Tick, Halt> {

@@ -368,7 +368,7 @@ fn cells_that_were_not_begun_issue_nothing_at_or_below_the_clock_then() {
 fn a_rollback_in_doubt_is_looked_at_again() {
     struct Flickers(Vec<Tick>, u32);
     impl snowdrift::core::sequence::Time for Flickers {
-        type Refusal = Stall;
+        type Error = Stall;
         fn now(&mut self) -> Result<Tick, Stall> {
             Ok(self.0.pop().unwrap())
         }

@@ -5,7 +5,7 @@ fn custom(widths: [u8; 5]) -> Result<Layout, Fault> {
 }
 
 #[test]
-fn the_default_layout_is_one_of_63_bits() {
+fn the_default_layout_has_63_bits() {
     assert_eq!(Layout::NODE.checked(), Ok(Layout::NODE));
     assert_eq!(Layout::NODE.bits(), 63);
 }
@@ -38,7 +38,7 @@ fn widths_are_checked_at_their_bounds() {
 }
 
 #[test]
-fn a_tick_holds_the_moments_from_its_start_to_the_next() {
+fn a_tick_lasts_from_its_start_to_the_next() {
     let uid = Layout::new([28, 0, 22, 0, 13], 1000, 1_463_673_600_000);
     assert_eq!(uid.tick_at(uid.epoch_ms - 1), -1);
     assert_eq!(uid.tick_at(uid.epoch_ms), 0);

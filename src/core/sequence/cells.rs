@@ -1,20 +1,20 @@
-//! The shared cells: the word and the cells beside it, the packing of runs, ceilings and marks, and the present state.
-//! Format 2 for ever.
+//! The shared cells: the word, the cells beside it, the encoding of runs, ceilings and marks, and the present state.
+//! The encoding is part of page format 2 and must not change.
 //!
 //! ```text
 //!   high                                                          low
 //!   | lead: remaining bits | tick | counter | next: sequence bits + 1 |
 //! ```
 //!
-//! - `next` is the next sequence number. 2^sequence bits means exhausted, one more means closed. One bit more than the
-//!   sequence has holds these 2^bits + 2 values, since a sequence has at least one bit.
-//! - Tick, counter and next take at most 64 bits, since the widths of a legal layout add up to at most 63.
-//! - The *lead* is the tick minus the clock at the swap. It has the ID's datacenter and worker bits, and those that the
-//!   layout leaves unused. Without any such bits, nobody can book.
-//! - All zeros is a fresh sequencer: tick 0, of which no number was drawn. Only the process's own memory begins so; no
-//!   sequencer writes it.
-//! - Other code may write to a page. Values that no sequencer writes are damage ([`Shape::is_possible`]): nothing is
-//!   issued from them. The distance of a tick from the clock is never damage.
+//! - `next` is the next sequence number. 2^(sequence bits) means exhausted, one more means closed. These 2^(sequence
+//!   bits) + 2 values fit in one bit more than the sequence has, since a sequence has at least one bit.
+//! - Tick, counter and next take at most 64 bits, since the widths of a valid layout add up to at most 63.
+//! - The *lead* is the tick minus the clock at the swap. It takes the bits of the ID's datacenter and worker, and the
+//!   layout's unused bits. Booking needs at least one of them.
+//! - All zeros is a fresh sequencer: tick 0, without an issued number. Only the process's own memory starts as zeros.
+//!   No sequencer writes a word of 0.
+//! - Other programs may write to a page. A value that no sequencer writes is damage ([`Shape::is_possible`]), and
+//!   nothing is issued from it. A tick far from the clock is not damage.
 
 use std::borrow::Borrow;
 
@@ -22,25 +22,26 @@ use super::super::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 use crate::core::layout::{Layout, MAX_COUNTERS, Tick};
 use crate::core::sequencer::{HighMarks, Window};
 
-/// The cells that threads and processes share. All zeros is a fresh sequencer in a window without bounds.
+/// The cells that threads and processes share. All zeros is a fresh sequencer with an unbounded window.
 #[derive(Default)]
 #[repr(C, align(128))]
 pub struct Cells {
     pub(super) word: AtomicU64,
-    /// The rest of the word's cache line: every reservation writes the word, and few write any other cell.
+    /// Padding of the word's cache line: every reservation writes the word, and few write another cell.
     _line: [std::sync::atomic::AtomicU64; 15],
-    /// High bits: the window number. Low bits: the distance of its ceiling below the highest one.
+    /// High bits: the window number. Low bits: the code of its ceiling ([`ceiling_code`]).
     pub(super) window: AtomicU64,
     /// The floor plus 1.
     pub(super) floor: AtomicU64,
-    /// The highest tick that cells before these may have issued, plus 1.
+    /// The highest tick that the node's earlier cells may have issued, plus 1.
     pub(super) before: AtomicU64,
-    /// By counter value, the mark plus 1. The word holds the mark of the current counter value.
+    /// The mark of each counter value, plus 1. The mark of the current counter value is in the word.
     pub(super) marks: [AtomicU64; MAX_COUNTERS],
 }
 
 impl Cells {
-    /// Sets zeroed cells to issue nothing until [`super::Sequence::begin`]. A page is linked with them.
+    /// Closes zeroed cells: they issue nothing until [`super::Sequence::begin`]. A new page has such cells when it is
+    /// linked.
     pub fn prepare(&self, layout: &Layout) {
         let shape = Shape::of(layout);
         let run = Run { next: shape.closed(), ..Run::default() };
@@ -56,35 +57,35 @@ impl Cells {
 /// The current run, unpacked from the word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Run {
-    /// Its tick.
+    /// The tick.
     pub tick: Tick,
-    /// Its counter value.
+    /// The counter value.
     pub counter: usize,
-    /// The next sequence number. Last + 1 means exhausted, last + 2 means closed.
+    /// The next sequence number. `last_sequence` + 1 means exhausted, + 2 means closed.
     pub next: u64,
-    /// The tick minus the clock at the swap; 0 if the tick was not ahead. The fast path keeps the lead of an earlier
-    /// swap.
+    /// The tick minus the clock at the swap; 0 if the tick was not ahead of the clock. The fast path does not update
+    /// it.
     pub lead: Tick,
 }
 
-/// The packing of runs into a word, for one layout.
+/// The encoding of runs in a word, for one layout.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     next_bits: u32,
     pub(super) next_mask: u64,
     pub(super) tick_at: u32,
-    /// Arbitrary if no bits remain, since the last lead is 0 then.
+    /// Arbitrary if no bits are left for the lead: `last_lead` is 0 then.
     lead_at: u32,
-    /// The largest lead that the word can hold. No lead needs more than 32 bits.
+    /// The largest lead that fits in the word. No lead needs more than 32 bits.
     pub(super) last_lead: u64,
     pub(super) counters: usize,
     pub(super) last_sequence: u64,
     pub(super) last_tick: Tick,
-    /// The most ticks that a booking lies ahead of those that `max_ahead` allows.
+    /// The most ticks that a booking may lie ahead of `max_ahead`.
     pub(super) most_booked: Tick,
 }
 
-/// The longest wait for which a caller books, ms. Options allow no longer `max_wait`.
+/// The largest `max_wait` that options allow, in ms: the longest wait of a booking.
 const LONGEST_WAIT_MS: i64 = 60_000;
 
 impl Shape {
@@ -105,8 +106,9 @@ impl Shape {
         }
     }
 
-    /// Whether a sequencer can have written this word. Any tick is possible: the clock may show anything. Impossible are
-    /// 0, as of cleared memory, a number beyond the sequence, a lead that no booking has, and bits that no field has.
+    /// Whether a sequencer can have written this word. Any tick is possible, since the clock may show any time. These
+    /// are impossible: 0 (cleared memory), a number beyond the sequence, a lead longer than any booking's, a bit
+    /// outside all fields.
     pub(super) fn is_possible(&self, word: u64, max_ahead: Tick) -> bool {
         let run = self.unpack(word);
         word != 0
@@ -115,7 +117,7 @@ impl Shape {
             && self.pack(run) == word
     }
 
-    /// Whether a sequencer can have written this mark or floor: it is a tick of the layout, or none.
+    /// Whether a sequencer can have written this mark or floor: a tick of the layout, or none.
     pub(super) fn is_possible_mark(&self, code: u64) -> bool {
         code <= mark_code(self.last_tick)
     }
@@ -144,19 +146,19 @@ impl Shape {
 }
 
 impl Run {
-    /// The last tick that may have been issued under its counter value. A run at number 0 has issued nothing of its own
-    /// tick. [`crate::core::sequencer::NEVER`] for a fresh sequencer.
+    /// The last tick that may have been issued under the run's counter value. A run at number 0 has issued nothing of
+    /// its tick. [`crate::core::sequencer::NEVER`] for a fresh sequencer.
     pub fn mark(&self) -> Tick {
         if self.next == 0 { self.tick - 1 } else { self.tick }
     }
 }
 
-/// Bits of the ceiling in its cell: two JavaScript Dates are less than 2^54 ms apart.
+/// Bits of the ceiling in its cell: any two JavaScript Dates are less than 2^54 ms apart.
 pub(super) const CEILING_BITS: u32 = 54;
 const UNBOUNDED: u64 = (1 << CEILING_BITS) - 1;
 pub(super) const LAST_WINDOW: u64 = u64::MAX >> CEILING_BITS;
 
-/// The stored value of a ceiling. Zero is unbounded; a higher ceiling has a lower value.
+/// The code of a ceiling in its cell. Zero is unbounded; a higher ceiling has a lower code.
 pub(super) fn ceiling_code(ceiling: Tick) -> u64 {
     UNBOUNDED - (ceiling.saturating_add(1).max(0) as u64).min(UNBOUNDED)
 }
@@ -168,12 +170,12 @@ pub(super) fn ceiling_of(window: u64) -> Tick {
     }
 }
 
-/// The stored value of a tick, in a cell where zero is [`crate::core::sequencer::NEVER`].
+/// The code of a tick in a cell where zero is [`crate::core::sequencer::NEVER`].
 pub fn mark_code(tick: Tick) -> u64 {
     tick.saturating_add(1).max(0) as u64
 }
 
-/// The tick of such a cell. A value that no tick has reads as a tick above all: nothing may be issued under it.
+/// The tick of a code. An impossible code gives the highest tick, so nothing is issued under it.
 pub fn mark_of(code: u64) -> Tick {
     Tick::try_from(code).unwrap_or(Tick::MAX) - 1
 }
@@ -185,7 +187,7 @@ pub struct Sequence<M> {
 }
 
 impl<M: Borrow<Cells>> Sequence<M> {
-    /// The sequencer of these cells. All who share them must use one layout.
+    /// The sequencer of these cells. All users of the cells must pass the same layout.
     pub fn new(cells: M, layout: &Layout) -> Self {
         Sequence { cells, shape: Shape::of(layout) }
     }
@@ -204,12 +206,12 @@ impl<M: Borrow<Cells>> Sequence<M> {
         self.shape.unpack(self.cells().word.load(Acquire))
     }
 
-    /// Whether the cells issue nothing until a window begins.
+    /// Whether the cells are closed: they issue nothing until a window begins.
     pub fn is_closed(&self) -> bool {
         self.run().next == self.shape.closed()
     }
 
-    /// Whether a sequencer can have written the cells. If not, something else has, and what they issued is unknown.
+    /// Whether a sequencer can have written the cells. Otherwise another program has, and the issued IDs are unknown.
     pub fn is_possible(&self, max_ahead: Tick) -> bool {
         self.is_word_possible(max_ahead) && self.are_marks_possible()
     }
@@ -243,45 +245,46 @@ impl<M: Borrow<Cells>> Sequence<M> {
         if self.is_closed() { Window::CLOSED } else { self.bounds() }
     }
 
-    /// The floor, also while no window is open.
+    /// The floor, even while no window is open.
     pub fn floor(&self) -> Tick {
         mark_of(self.cells().floor.load(Acquire))
     }
 
-    /// The highest tick that cells before these may have issued; [`crate::core::sequencer::NEVER`] if there were none.
+    /// The highest tick that the node's earlier cells may have issued; [`crate::core::sequencer::NEVER`] if there were
+    /// none.
     pub fn before(&self) -> Tick {
         mark_of(self.cells().before.load(Acquire))
     }
 
-    /// The highest tick that may have been issued, from these cells or before them.
+    /// The highest tick that these cells or the node's earlier ones may have issued.
     pub fn highest(&self) -> Tick {
         self.high_marks().highest().max(self.before())
     }
 
-    /// Whether the cells were ever begun or closed.
+    /// Whether a window of the cells ever began, or they were ended.
     pub fn is_begun(&self) -> bool {
         self.run() != self.not_begun()
     }
 
-    /// The run of cells that were never begun.
+    /// The run of new cells.
     pub(super) fn not_begun(&self) -> Run {
         Run { next: self.shape.closed(), ..Run::default() }
     }
 
-    /// Whether the cells have issued, and issue no more until a window begins.
+    /// Whether the cells were begun, and are closed now.
     pub fn has_ended(&self) -> bool {
         self.is_closed() && self.is_begun()
     }
 
-    /// Loads the ceiling before the floor (invariant 3).
+    /// The window of the cells, open or not. Loads the ceiling before the floor (invariant 3).
     pub(super) fn bounds(&self) -> Window {
         let ceiling = ceiling_of(self.cells().window.load(Acquire));
         let floor = mark_of(self.cells().floor.load(Acquire));
         Window { floor, ceiling }
     }
 
-    /// The highest tick under a counter value, beside this run. Exact enough if the mark is read after the word
-    /// (invariant 2).
+    /// The highest tick issued under a counter value, where `run` is the current run. Read the word before the mark:
+    /// then the mark is at least as high (invariant 2).
     pub fn mark(&self, run: &Run, counter: usize) -> Tick {
         if counter == run.counter {
             run.mark()

@@ -1,5 +1,5 @@
-//! Reservations. Each is one compare-and-swap of the word, by the rule of `tests/rule.rs`: which tick, counter value and number
-//! come next.
+//! Reservations. Each is one compare-and-swap of the word. The rule of `tests/rule.rs` decides the next tick, counter
+//! value and number.
 
 use std::borrow::Borrow;
 
@@ -8,10 +8,10 @@ use super::cells::{Cells, Run, Sequence, mark_code};
 use crate::core::layout::Tick;
 use crate::core::sequencer::{Block, Stall, Window};
 
-/// The least number of waiters that one tick serves before it is exhausted again.
+/// The number of bookings that one tick has room for, at least.
 const WAITERS_IN_A_TICK: u64 = 16;
 
-/// The rules of one caller. All callers that share the cells have the same `max_ahead`.
+/// The rules of one caller. `max_ahead` is equal for all callers that share the cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     /// Whether a clock rollback may raise the counter value.
@@ -24,30 +24,30 @@ pub struct Rules {
 
 /// The clock of a reservation.
 pub trait Time {
-    /// Ends a reservation: a stall, or a failure of [`Time::now`].
-    type Refusal: From<Stall>;
+    /// The reason that a reservation ended: a stall, or a failure of [`Time::now`].
+    type Error: From<Stall>;
 
-    /// The tick now. A reservation calls it after loading the word, and again after a lost race, unless the winner only
-    /// drew from the same run. On a page it reads the clock, then checks that the page is still linked.
-    fn now(&mut self) -> Result<Tick, Self::Refusal>;
+    /// The tick now. A reservation calls it after it loaded the word. After a lost race it calls it again, unless the
+    /// winner only continued the same run. On a page this reads the clock, then checks that the page is still linked.
+    fn now(&mut self) -> Result<Tick, Self::Error>;
 
     /// Whether to load the word and read the clock again before a rollback is accepted.
     fn doubts(&mut self) -> bool {
         false
     }
 
-    /// Called when the cells hold what no sequencer writes. Ends the reservation, if others can write there.
-    fn is_damaged(&mut self) -> Result<(), Self::Refusal> {
+    /// Called when the cells have a value that no sequencer writes. An error ends the reservation.
+    fn is_damaged(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    /// Called before the swap that leaves `left` and begins `run`. An implementation that records the tick does so
-    /// here, before anyone can draw from it. If the swap fails, [`Time::now`] is called again.
+    /// Called before the swap that replaces the run `left` by a new `run`. An implementation that records ticks does so
+    /// here, before any caller can generate IDs of the tick. If the swap fails, [`Time::now`] is called again.
     fn begins(&mut self, _left: &Run, _run: &Run) {}
 }
 
 impl<F: FnMut() -> Tick> Time for F {
-    type Refusal = Stall;
+    type Error = Stall;
 
     fn now(&mut self) -> Result<Tick, Stall> {
         Ok(self())
@@ -61,24 +61,24 @@ impl<M: Borrow<Cells>> Sequence<M> {
         rules: &Rules,
         time: &mut T,
         want: impl Fn(Tick) -> u64,
-    ) -> Result<Block, T::Refusal> {
+    ) -> Result<Block, T::Error> {
         self.swap(rules, time, |now, _| want(now), |seen, now| self.decide(rules, seen, now, 0))
     }
 
-    /// Like [`Sequence::reserve`], but books IDs of a coming tick if the tick is exhausted, up to `horizon` ticks ahead
-    /// of the clock. They may be handed out once that tick has begun and, on a page, once the link was checked after
-    /// that. IDs not handed out are lost.
+    /// Like [`Sequence::reserve`], but if the tick is exhausted, books IDs of a coming tick, up to `horizon` ticks
+    /// ahead of the clock. The caller may hand them out after that tick has begun and, on a page, after another check
+    /// of the link. IDs that it does not hand out are lost.
     ///
-    /// Waiters are served in the order of their bookings. One booking takes a share of a tick. The longer the line, the
-    /// smaller the share, so that many waiters find numbers within the horizon.
+    /// Waiters are served in the order of their bookings. A booking takes a share of a tick. The share shrinks as the
+    /// queue grows, so that many waiters find numbers within the horizon.
     pub fn book<T: Time>(
         &self,
         rules: &Rules,
         time: &mut T,
         want: u64,
         horizon: Tick,
-    ) -> Result<Block, T::Refusal> {
-        // A lead longer than the word holds would look like a rollback.
+    ) -> Result<Block, T::Error> {
+        // A lead that does not fit in the word would look like a rollback.
         let longest = rules.max_ahead.max(self.shape.last_lead as Tick);
         let booked = horizon.min(self.shape.most_booked);
         let horizon = rules.max_ahead.saturating_add(booked).min(longest);
@@ -90,15 +90,15 @@ impl<M: Borrow<Cells>> Sequence<M> {
         self.swap(rules, time, want, |seen, now| self.decide(rules, seen, now, horizon))
     }
 
-    /// Like [`Sequence::reserve`], but counts ticks on from the last one instead of taking them from the clock, which
-    /// hides clock jumps. The ticks lie at most `max_lag` behind the clock and at most `max_ahead` ahead of it.
+    /// Like [`Sequence::reserve`], but takes the tick after the last one instead of the clock's, which hides clock
+    /// jumps. Ticks lag at most `max_lag` behind the clock, and lead it by at most `max_ahead`.
     pub fn reserve_counting<T: Time>(
         &self,
         rules: &Rules,
         time: &mut T,
         want: u64,
         max_lag: Tick,
-    ) -> Result<Block, T::Refusal> {
+    ) -> Result<Block, T::Error> {
         self.swap(
             rules,
             time,
@@ -117,12 +117,12 @@ impl<M: Borrow<Cells>> Sequence<M> {
         )
     }
 
-    /// Load, clock, decide, mark, swap: in this order.
+    /// Loads the word, reads the clock, decides, raises the mark, and swaps the word: in this order.
     ///
-    /// - A clock read before the load may be below a tick that another caller has drawn since.
+    /// - A clock read before the load may be below a tick that another caller has taken since.
     /// - A mark raised after the swap could be missed by a process that sees the new counter value.
-    /// - Every input of the decision is read after the load, so it holds if the swap succeeds. [`Sequence::go_on`]
-    ///   explains why it may reuse the clock reading.
+    /// - Every input of the decision is read after the load, so the decision is valid if the swap succeeds.
+    ///   [`Sequence::continue_run`] explains why it may reuse the clock reading.
     #[inline]
     fn swap<T: Time>(
         &self,
@@ -130,16 +130,16 @@ impl<M: Borrow<Cells>> Sequence<M> {
         time: &mut T,
         want: impl Fn(Tick, Tick) -> u64,
         decide: impl Fn(&Run, Tick) -> Result<Run, Stall>,
-    ) -> Result<Block, T::Refusal> {
+    ) -> Result<Block, T::Error> {
         let loaded = self.cells().word.load(Acquire);
         let now = time.now()?;
-        match self.go_on(loaded, now, &want) {
+        match self.continue_run(loaded, now, &want) {
             Some(block) => Ok(block),
             None => self.swap_from(loaded, now, rules, time, want, decide),
         }
     }
 
-    /// The slow path of [`Sequence::swap`], from a word and a clock that were read in this order.
+    /// The slow path of [`Sequence::swap`], after it loaded the word and then read the clock.
     #[inline(never)]
     fn swap_from<T: Time>(
         &self,
@@ -149,7 +149,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         time: &mut T,
         want: impl Fn(Tick, Tick) -> u64,
         decide: impl Fn(&Run, Tick) -> Result<Run, Stall>,
-    ) -> Result<Block, T::Refusal> {
+    ) -> Result<Block, T::Error> {
         loop {
             if !self.shape.is_possible(loaded, rules.max_ahead) {
                 time.is_damaged()?;
@@ -164,7 +164,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
                 }
                 Err(Stall::ClockBehind { .. }) if time.doubts() => {}
                 Err(stall) => {
-                    // Impossible marks read as ticks that are issued: they only refuse.
+                    // An impossible mark counts as an issued tick, so it can only refuse.
                     if !self.are_marks_possible() {
                         time.is_damaged()?;
                     }
@@ -173,13 +173,13 @@ impl<M: Borrow<Cells>> Sequence<M> {
             }
             loaded = self.cells().word.load(Acquire);
             now = time.now()?;
-            if let Some(block) = self.go_on(loaded, now, &want) {
+            if let Some(block) = self.continue_run(loaded, now, &want) {
                 return Ok(block);
             }
         }
     }
 
-    /// Marks and swaps. `None` if the race was lost.
+    /// Raises the mark and swaps the word. `None` if another caller swapped it first.
     #[inline(always)]
     fn swap_to<T: Time>(
         &self,
@@ -193,7 +193,8 @@ impl<M: Borrow<Cells>> Sequence<M> {
         let Cells { word, marks, .. } = self.cells();
         let seen = self.shape.unpack(loaded);
         if start.counter != seen.counter {
-            // The run's tick, even if nothing of it was issued: so the run never returns (invariant 1).
+            // Raises the mark to the run's tick even if nothing of it was issued, so that the run never returns
+            // (invariant 1).
             marks[seen.counter].fetch_max(mark_code(seen.tick), AcqRel);
         }
         if start.next == 0 {
@@ -211,13 +212,13 @@ impl<M: Borrow<Cells>> Sequence<M> {
         swapped.is_ok().then_some(Block { tick: start.tick, counter: start.counter, first, len })
     }
 
-    /// The fast path: continues the run of counter 0 at the clock's tick, if that is the current run and has numbers
-    /// left. It works on the packed word for speed, and decides as the slow path would.
+    /// The fast path: continues the current run, if it is of counter 0 and of the clock's tick and has numbers left. It
+    /// decides as the slow path does, but on the packed word, for speed.
     ///
-    /// After a lost race it continues from the winner's word without reading the clock again. The run is still at the
-    /// tick of the first reading, so the decision needs no later one.
+    /// After a lost race it continues from the winner's word without another clock reading: the run is still of the
+    /// tick that the first reading gave.
     #[inline(always)]
-    fn go_on(
+    fn continue_run(
         &self,
         mut loaded: u64,
         now: Tick,
@@ -228,7 +229,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
             let left = (self.shape.last_sequence + 1).wrapping_sub(next);
             let is_run = loaded ^ next == (now as u64) << self.shape.tick_at
                 && (0..=self.shape.last_tick).contains(&now);
-            // The first number of a run may be random: leave it to the slow path.
+            // The slow path chooses the first number of a run, which may be random.
             if !is_run || next == 0 || left.wrapping_sub(1) > self.shape.last_sequence {
                 return None;
             }
@@ -244,8 +245,8 @@ impl<M: Borrow<Cells>> Sequence<M> {
         }
     }
 
-    /// Takes back the last `unused` IDs of a block, which were never handed out and never will be. Returns whether they
-    /// will be issued again; they will not if a later block follows them.
+    /// Takes back the last `unused` IDs of a block, which the caller has not handed out and must not hand out later.
+    /// Returns whether the sequence issues them again. It does not if a later block follows them.
     ///
     /// Call it at most once per block: a second call could take back numbers that were issued since.
     pub fn give_back(&self, block: &Block, unused: u64) -> bool {
@@ -260,11 +261,10 @@ impl<M: Borrow<Cells>> Sequence<M> {
         is_last && back != 0 && word.compare_exchange(loaded, back, AcqRel, Acquire).is_ok()
     }
 
-    /// The start of a reservation by the rule: at the clock's tick, or ahead of it within `max_ahead`
-    /// or `horizon`.
+    /// Decides where a reservation starts: at the clock's tick, or ahead of it within `max_ahead` or `horizon`.
     ///
-    /// A tick above the clock means a rollback only if the clock is below its reading when that tick was taken (the
-    /// tick minus its lead), and below the tick minus `max_ahead`.
+    /// A tick above the clock means a rollback only if the clock is below the tick minus its lead (the clock when the
+    /// tick was taken), and below the tick minus `max_ahead`.
     pub(super) fn decide(
         &self,
         rules: &Rules,
@@ -280,7 +280,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         let ahead = current.saturating_sub(now);
         let is_ahead = ahead > 0 && ahead <= seen.lead.max(rules.max_ahead);
         if is_ahead && ahead > reach {
-            // Others booked further ahead than this caller may go.
+            // Other callers booked further ahead than this caller may.
             let until = if seen.next > self.shape.last_sequence { current + 1 } else { current };
             return Err(Stall::SequenceExhausted { until: until - reach });
         }
@@ -288,7 +288,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
             Err(Stall::SequenceExhausted { until }) if now >= until - reach => {
                 self.decide_at(rules, seen, until)
             }
-            // A floor ahead of the clock is no more of an obstacle than an exhausted tick.
+            // `max_ahead` applies to a floor as to an exhausted tick.
             Err(Stall::AtFloor { until }) if now >= until - rules.max_ahead => {
                 self.decide_at(rules, seen, until)
             }
@@ -317,7 +317,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         let mut lowest = Tick::MAX;
         for counter in 0..counters {
             if counter > seen.counter && current == tick {
-                // No rollback: the tick is exhausted.
+                // The tick is exhausted. No rollback occurred.
                 break;
             }
             let mark = self.mark(seen, counter);

@@ -1,4 +1,4 @@
-//! The beginning, raising and end of a window, while others draw.
+//! Begins, raises and ends windows while other callers generate IDs.
 
 use std::borrow::Borrow;
 
@@ -9,45 +9,45 @@ use super::cells::{
 use crate::core::layout::Tick;
 use crate::core::sequencer::{HighMarks, Window};
 
-/// Identifies the window of the cells that a ceiling belongs to.
+/// The number of a window of the cells. A ceiling is valid only in its own window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowNumber(u64);
 
-/// The state that [`Sequence::end`] ended.
+/// The final state, as [`Sequence::end`] found it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// The run that the closed state replaced; the closed run if the cells had ended already.
+    /// The last run; the closed run if the cells had ended already.
     pub run: Run,
-    /// The final marks: nothing above them was or will be issued. A release records the highest.
+    /// The final marks: nothing above them is ever issued. A release records the highest.
     pub high: HighMarks,
 }
 
-/// Closed cells, read before their slot was acquired again.
+/// The state of closed cells, read before their slot was acquired again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed {
     word: u64,
     window: u64,
 }
 
-/// The reason why no window of closed cells began.
+/// The reason that no window of closed cells began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotBegun {
-    /// Another process began one, or closed them again, after [`Closed`] was read. Acquire the slot again.
+    /// After [`Closed`] was read, another process began a window or closed the cells again. Acquire the slot again.
     Overtaken,
-    /// The layout has no tick left, or the cells have no window number left: create new cells.
+    /// The layout has no tick left, or the cells have no window number left. Create new cells.
     Ended,
 }
 
 impl<M: Borrow<Cells>> Sequence<M> {
-    /// The present window. Read it before asking the store to confirm a higher ceiling.
+    /// The number of the present window. Read it before the call that asks the store for a higher ceiling.
     pub fn window_number(&self) -> WindowNumber {
         WindowNumber(self.cells().window.load(Acquire) >> CEILING_BITS)
     }
 
-    /// Raises the ceiling to the tick that the store confirmed. Returns whether `number` is still the present window;
-    /// if not, changes nothing, so a confirmation may be late.
+    /// Raises the ceiling to the tick that the store confirmed. Returns whether `number` is still the present window.
+    /// Otherwise changes nothing, so a late confirmation is harmless.
     ///
-    /// The ceiling may lie outside the word because it only rises: a caller that has read a lower one issues less.
+    /// The ceiling can be outside the word because it only rises: a caller that reads an older one only issues less.
     pub fn raise_ceiling(&self, number: WindowNumber, ceiling: Tick) -> bool {
         let window = &self.cells().window;
         let raised = number.0 << CEILING_BITS | ceiling_code(ceiling);
@@ -61,33 +61,34 @@ impl<M: Borrow<Cells>> Sequence<M> {
         seen >> CEILING_BITS == number.0
     }
 
-    /// Issues nothing at or below this tick from now on, except reservations already under way.
+    /// Raises the floor: nothing at or below this tick is issued from now on, except by reservations under way.
     pub fn raise_floor(&self, tick: Tick) {
         self.cells().floor.fetch_max(mark_code(tick.min(self.shape.last_tick)), AcqRel);
     }
 
-    /// Notes in cells that are not begun that cells before them may have issued ticks up to this one.
+    /// Notes that the node's earlier cells may have issued ticks up to this one. Call it before these cells begin.
     pub fn note_before(&self, tick: Tick) {
         self.cells().before.fetch_max(mark_code(tick.min(self.shape.last_tick)), AcqRel);
     }
 
-    /// The same in cells that may have begun: issues nothing at or below it, except reservations already under way.
+    /// As [`Sequence::note_before`], but for cells that may have begun: raises the floor, too.
     pub fn raise_before(&self, tick: Tick) {
         self.note_before(tick);
         self.raise_floor(tick);
     }
 
-    /// Ends the window: nothing is issued from now on, and nobody begins cells that were not begun. Does not change cells
-    /// that have ended.
+    /// Ends the window: nothing is issued from now on, and new cells cannot begin any more. Does not change cells that
+    /// have ended.
     ///
-    /// It swaps the word, so a reservation decided before fails. The marks are read after the swap, so they are final.
+    /// It swaps the word, so a reservation that was decided before fails. It reads the marks after the swap, so they
+    /// are final.
     pub fn end(&self) -> Ended {
         let word = &self.cells().word;
         loop {
             let loaded = word.load(Acquire);
             let run = self.shape.unpack(loaded);
             let is_begun = run != self.not_begun();
-            // Tick 0 is reserved for cells that were not begun.
+            // Tick 0 is reserved for new cells.
             let closed = Run { tick: run.tick.max(1), next: self.shape.closed(), lead: 0, ..run };
             let has_ended = is_begun && run.next == closed.next;
             let swap = || word.compare_exchange(loaded, self.shape.pack(closed), AcqRel, Acquire);
@@ -98,7 +99,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         }
     }
 
-    /// The state of the cells if they are closed. Read it before acquiring the slot.
+    /// The state of the cells if they are closed. Read it before you acquire the slot.
     pub fn closed(&self) -> Option<Closed> {
         let Cells { word, window, .. } = self.cells();
         let closed = Closed { word: word.load(Acquire), window: window.load(Acquire) };
@@ -106,19 +107,19 @@ impl<M: Borrow<Cells>> Sequence<M> {
         is_closed.then_some(closed)
     }
 
-    /// Begins a window that an authority granted after `closed` was read, above `high` and all ticks issued before. It
-    /// writes in this order:
+    /// Begins a window above `high` and all issued ticks. The authority must have granted it after `closed` was read.
+    /// Writes in this order:
     ///
     /// 1. the floor, since it must rise before its ceiling,
     /// 2. the marks,
-    /// 3. the ceiling, under a new window number, so that late confirmations of other windows do not move it,
-    /// 4. the word, one tick above all runs of its counter value, so that no paused caller holds an equal word.
+    /// 3. the ceiling, with a new window number, so that late confirmations of other windows do not raise it,
+    /// 4. the word, one tick above all runs of its counter value, so that no paused caller has loaded an equal word.
     ///
-    /// Nothing of that tick is issued yet. So the tick below it counts as exhausted, and an earlier one is a rollback.
+    /// No ID of that tick is issued yet. So the tick below it counts as exhausted, and an earlier tick as a rollback.
     ///
-    /// Where it is known that exactly `used` numbers of the current counter's mark were issued (0 for all), its run continues
-    /// at the next one. Nobody else may use the cells meanwhile, since a caller paused within that run could hold an equal
-    /// word. Cells that are past the run begin above it.
+    /// `used`: if exactly this many numbers of the current counter's mark were issued (0 for all), the run continues
+    /// with the next number. No other caller may use the cells meanwhile, since a caller paused within that run could
+    /// have loaded an equal word. If the cells are past that run, they begin above it.
     pub fn begin(
         &self,
         closed: &Closed,
@@ -145,7 +146,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
             return Err(NotBegun::Overtaken);
         }
         let (begun, last) = (mark_of(marks[counter].load(Acquire)), high.marks[counter]);
-        // A word of 0 is damage, so no run begins in tick 0.
+        // A word of 0 is damage, so no run begins at number 0 of tick 0.
         let above = |tick: Tick| ((tick + 1).max(1), 0);
         let (tick, next) = match used {
             Some(used @ 1..) if last >= begun.max(0) => (last, used),

@@ -1,13 +1,13 @@
 //! The words that a sequencer can have written.
 
 use super::*;
+use crate::core::clock::HOUR_MS;
 
-const HOUR_MS: i64 = 3_600_000;
 /// Twitter's widths, and those of UidGenerator.
 const TWITTER: Layout = Layout::new([41, 5, 5, 0, 12], 1, 1_288_834_974_657);
 const UID: Layout = Layout::new([28, 0, 22, 0, 13], 1000, 1_463_673_600_000);
 
-/// A word of these fields and their bits, from the lowest bit on; the lead takes the rest.
+/// A word of these fields, each with its width, from the lowest bit up. The lead takes the remaining bits.
 fn word(fields: [(u64, u8); 3], lead: u64) -> u64 {
     let (word, at) = fields
         .into_iter()
@@ -16,7 +16,7 @@ fn word(fields: [(u64, u8); 3], lead: u64) -> u64 {
 }
 
 #[test]
-fn any_tick_and_counter_is_possible_and_no_number_beyond_closed() {
+fn any_tick_and_counter_is_possible_but_no_number_beyond_closed() {
     for layout in [Layout::NODE, TWITTER, UID] {
         let shape = Shape::of(&layout);
         let Layout { clock_back_bits, timestamp_bits, sequence_bits, .. } = layout;
@@ -39,7 +39,7 @@ fn any_tick_and_counter_is_possible_and_no_number_beyond_closed() {
 }
 
 #[test]
-fn no_lead_is_possible_that_no_booking_has() {
+fn a_lead_longer_than_any_booking_is_impossible() {
     for (tick_ms, booked) in [(1, 60_001), (1000, 61), (3000, 21), (HOUR_MS, 1)] {
         let shape = Shape::of(&Layout::new([31, 6, 14, 0, 6], tick_ms, 0));
         for max_ahead in [0, 5] {
@@ -49,14 +49,14 @@ fn no_lead_is_possible_that_no_booking_has() {
             assert!(!of(last + 1) && !of(shape.last_lead), "{tick_ms} {max_ahead}");
         }
     }
-    // A lead has 32 bits at most. The rest of the word is zeros.
+    // A lead has at most 32 bits. The bits above it are zeros.
     let shape = Shape::of(&Layout::new([20, 1, 1, 0, 4], 1, 0));
     let of = |lead| shape.is_possible(word([(3, 5), (0, 0), (9, 20)], lead), 0);
     assert!(of(1) && !of(1 << 32 | 1) && !of(1 << 38 | 1));
 }
 
 #[test]
-fn all_that_is_packed_is_possible_and_a_word_of_ones_is_not() {
+fn packed_runs_are_possible_and_a_word_of_ones_is_not() {
     let full = Layout::new([48, 0, 0, 0, 15], 1, 0);
     for layout in [Layout::NODE, TWITTER, UID, full] {
         let shape = Shape::of(&layout);
