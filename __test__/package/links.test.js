@@ -94,7 +94,6 @@ test('the package has its security page, and what it links to but pages for cont
   const outside = links.filter((to) => to.includes(':'));
   assert.ok(links.length > 5);
   assert.deepEqual(outside, [
-    `${REPOSITORY}/blob/v${packages.version}/CONTRIBUTING.md#what-ci-runs-the-gate-and-the-storms`,
     `${REPOSITORY}/blob/v${packages.version}/docs/contributing/releases.md#verify-a-release`,
   ]);
   // Pages lead to the packed one.
