@@ -49,7 +49,9 @@ test('sentences about speed and the soak have the results', () => {
   ]);
   const { ids, seconds } = results.soak;
   assert.equal(seconds, 600);
-  assert.ok(read('docs/guarantees.md').includes(`A soak of ten minutes drew ${text(ids)} IDs`));
+  assert.ok(
+    read('docs/guarantees.md').includes(`A soak of ten minutes generated ${text(ids)} IDs`),
+  );
 });
 
 test('README.md has no other figure that does not come from the code', () => {
