@@ -30,7 +30,7 @@ use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::Tick;
 use crate::core::sequence::{NotBegun, WindowNumber};
 use crate::core::sequencer::{HighMarks, NEVER, Window};
-use crate::files::lock::{Hold, USERS};
+use crate::files::lock::{LockMode, USERS};
 use crate::generator::Generator;
 use crate::pages::{Authority, Page, Terms};
 
@@ -142,7 +142,10 @@ impl Durable {
         let slot = &self.slot;
         slot.check_path()?;
         let may_join = matches!(self.access, Access::Joined | Access::Shared);
-        if !may_join || self.read(generator)?.is_closed || !slot.try_take(USERS, Hold::Shared)? {
+        if !may_join
+            || self.read(generator)?.is_closed
+            || !slot.try_take(USERS, LockMode::Shared)?
+        {
             return Ok(None);
         }
         let joined = self.open_page(generator);
@@ -182,7 +185,7 @@ impl Durable {
     fn bind_in_turn(&self, generator: &Generator, ttl: Duration) -> Result<Bound, Failure> {
         let slot = &self.slot;
         let turn = if self.access == Access::Taken { SHORT_TURN } else { TURN };
-        if !within(turn, || slot.try_take(OPENING, Hold::Exclusive))? {
+        if !within(turn, || slot.try_take(OPENING, LockMode::Exclusive))? {
             let (place, waited) = (slot.path(), turn.as_secs_f64());
             return Err(Failure::new(Class::InUse, fault!("slot-opening", place, waited)));
         }
@@ -196,13 +199,14 @@ impl Durable {
 
     fn bind_alone(&self, generator: &Generator, ttl: Duration) -> Result<Bound, Failure> {
         let slot = &self.slot;
-        let hold = if self.access == Access::Alone { Hold::Exclusive } else { Hold::Shared };
+        let hold =
+            if self.access == Access::Alone { LockMode::Exclusive } else { LockMode::Shared };
         for _ in 0..PAGES {
             // Another process may have opened it before the turn.
             if let Some(bound) = self.join(generator)? {
                 return Ok(bound);
             }
-            if !slot.try_take(USERS, Hold::Exclusive)? {
+            if !slot.try_take(USERS, LockMode::Exclusive)? {
                 break;
             }
             let record = self.read(generator)?;
@@ -279,7 +283,7 @@ impl Durable {
         ttl: Duration,
         is_urgent: bool,
     ) -> Result<bool, Failure> {
-        if !is_urgent && !self.slot.try_take(RENEWING, Hold::Exclusive)? {
+        if !is_urgent && !self.slot.try_take(RENEWING, LockMode::Exclusive)? {
             return Ok(false);
         }
         let renewed = self.renew(generator.next_ceiling(ttl));
@@ -310,8 +314,8 @@ impl Durable {
         let Some(bound) = &self.bound else { return Ok(()) };
         let (slot, page) = (&self.slot, &bound.page);
         // Of two users that close it, one is the last.
-        within(SHORT_TURN, || slot.try_take(OPENING, Hold::Exclusive))?;
-        let is_last = slot.try_take(USERS, Hold::Exclusive)?;
+        within(SHORT_TURN, || slot.try_take(OPENING, LockMode::Exclusive))?;
+        let is_last = slot.try_take(USERS, LockMode::Exclusive)?;
         let recorded = if is_last { self.record_end(bound) } else { Ok(()) };
         if page.header().terms.authority.is_host_lease() {
             // The node's next page may be for another record, which knows nothing of this one. A page that stays is closed,

@@ -14,7 +14,7 @@ use crate::core::fault::Failure;
 use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
 use crate::core::sequencer::NEVER;
-use crate::files::path::{Found, canonical, paths_in};
+use crate::files::path::{FileResult, canonical, paths_in};
 use crate::files::{access, system, whole};
 
 /// A slot that a store has a record of.
@@ -175,7 +175,7 @@ impl FileStore {
 }
 
 /// The records of all slots in a directory. Changes nothing.
-pub fn look(directory: &Path) -> Result<Vec<Found<Record>>, Failure> {
+pub fn look(directory: &Path) -> Result<Vec<FileResult<Record>>, Failure> {
     let found = |path: PathBuf| (path.clone(), read(path));
     Ok(paths(directory)?.into_iter().map(found).collect())
 }

@@ -14,7 +14,7 @@ use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
 use crate::core::sequencer::{HighMarks, NEVER};
-use crate::files::lock::{Hold, USERS};
+use crate::files::lock::{LockMode, USERS};
 use crate::pages::{Authority, Directory};
 
 /// The state of a slot, and the plan of its reset.
@@ -93,7 +93,7 @@ impl FileStore {
     ) -> Result<Reset, Failure> {
         let path = self.directory().join(file::file_name(datacenter_id, worker_id));
         let slot = self.slot_at(path.clone())?;
-        if !slot.try_take(USERS, Hold::Exclusive)? {
+        if !slot.try_take(USERS, LockMode::Exclusive)? {
             return Err(slot.in_use());
         }
         slot.check_path()?;

@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 
 use super::record::{self, Holder, Record, Unsound, VERSION};
 use crate::core::fault::{Class, Failure, Fault, Value, fault};
-use crate::files::access::{self, Wrong};
-use crate::files::lock::{self, Hold, USERS};
+use crate::files::access::{self, Insecure};
+use crate::files::lock::{self, LockMode, USERS};
 use crate::files::path::{identity_of, is_at};
 use crate::files::system;
 
@@ -77,13 +77,13 @@ impl SlotFile {
             return Err(unusable(fault!("slot-not-a-file", place)));
         }
         let directory = place.parent().unwrap_or(Path::new("."));
-        if access::has_second_name(&file, directory).map_err(failed("inspect"))? {
+        if access::has_other_hard_link(&file, directory).map_err(failed("inspect"))? {
             return Err(unusable(fault!("slot-linked", place)));
         }
-        match access::check_placed(&file, directory).map_err(failed("inspect"))? {
+        match access::check_in_named_directory(&file, directory).map_err(failed("inspect"))? {
             None => Ok(SlotFile { file, path, flush }),
-            Some(Wrong::Owner(owner)) => Err(foreign_owner(place, owner)),
-            Some(Wrong::Writable(mode)) => Err(unusable(fault!("slot-writable", place, mode))),
+            Some(Insecure::Owner(owner)) => Err(foreign_owner(place, owner)),
+            Some(Insecure::Writable(mode)) => Err(unusable(fault!("slot-writable", place, mode))),
         }
     }
 
@@ -93,9 +93,9 @@ impl SlotFile {
     }
 
     /// Locks a byte, or changes the lock on it. Returns false, and changes nothing, if others hold the byte.
-    pub(crate) fn try_take(&self, at: u64, hold: Hold) -> Result<bool, Failure> {
+    pub(crate) fn try_take(&self, at: u64, hold: LockMode) -> Result<bool, Failure> {
         // On other systems every lock is exclusive.
-        let hold = if cfg!(target_os = "linux") { hold } else { Hold::Exclusive };
+        let hold = if cfg!(target_os = "linux") { hold } else { LockMode::Exclusive };
         lock::try_take(&self.file, at, hold).map_err(self.failed("lock"))
     }
 
@@ -105,7 +105,7 @@ impl SlotFile {
     }
 
     fn turn(&self, at: u64) -> Result<Option<Turn<'_>>, Failure> {
-        Ok(self.try_take(at, Hold::Exclusive)?.then(|| Turn(self, at)))
+        Ok(self.try_take(at, LockMode::Exclusive)?.then(|| Turn(self, at)))
     }
 
     fn failed(&self, doing: &str) -> impl Fn(io::Error) -> Failure {
@@ -332,7 +332,7 @@ mod tests {
         let open = || SlotFile::open(file.path().to_owned(), true, flush.clone()).unwrap();
         let [slot, others] = [open(), open()];
         for block in 0..BLOCKS as u64 {
-            assert!(others.try_take(FIRST_BLOCK + block, Hold::Exclusive).unwrap());
+            assert!(others.try_take(FIRST_BLOCK + block, LockMode::Exclusive).unwrap());
         }
         let next = Record { ceiling: 9, ..record };
         let (written, has_written) = std::sync::mpsc::channel();
@@ -354,12 +354,12 @@ mod tests {
         let slot = open();
         let _inherited = slot.file.try_clone().unwrap();
         for at in [USERS, OPENING] {
-            assert!(slot.try_take(at, Hold::Exclusive).unwrap());
+            assert!(slot.try_take(at, LockMode::Exclusive).unwrap());
         }
         drop(slot);
         let next = open();
         for at in [USERS, OPENING] {
-            assert!(next.try_take(at, Hold::Exclusive).unwrap());
+            assert!(next.try_take(at, LockMode::Exclusive).unwrap());
         }
     }
 }

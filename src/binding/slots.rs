@@ -15,7 +15,7 @@ use crate::core::fault::{Fault, Value};
 use crate::core::layout::Tick;
 use crate::core::node::Node;
 use crate::core::sequencer::{HighMarks, NEVER};
-use crate::files::path::Found;
+use crate::files::path::FileResult;
 use crate::pages::{Directory, Process, Snapshot};
 
 /// The pages that this user's processes share on this host; none where the system has no directory for them.
@@ -31,7 +31,7 @@ pub fn host_pages(shared: Option<String>) -> Either<Option<Value>, Fault> {
 }
 
 /// The contents of a page, or the reason why it is unusable.
-fn page_of((path, snapshot): Found<Snapshot>) -> Value {
+fn page_of((path, snapshot): FileResult<Snapshot>) -> Value {
     let Snapshot { header, processes, leasing } = match snapshot {
         Ok(snapshot) => snapshot,
         Err(error) => return report!(path, fault: error.fault),
@@ -63,7 +63,7 @@ fn process_of(process: &Process) -> Value {
 }
 
 /// The contents of a slot's file, or the reason why it is unusable. `pages` are this host's.
-fn slot_of((path, record): Found<Record>, pages: &[Snapshot]) -> Value {
+fn slot_of((path, record): FileResult<Record>, pages: &[Snapshot]) -> Value {
     let Record { node, ceiling, holder, page, .. } = match record {
         Ok(record) => record,
         Err(error) => return report!(path, fault: error.fault),

@@ -1,6 +1,6 @@
-//! The fields of a record in order, little-endian. One list of the fields both writes and reads them.
+//! Writes and reads the fields of a record in order, little-endian, by one list of the fields.
 
-/// A place in the bytes of a record. Moves each field there, or from there.
+/// A position in the bytes of a record: the next field is written or read there.
 pub struct Cursor<'a> {
     bytes: &'a mut [u8],
     at: usize,
@@ -9,7 +9,7 @@ pub struct Cursor<'a> {
 
 /// A number in a record.
 pub trait Number {
-    /// Writes or reads it.
+    /// Writes or reads the number.
     fn pass(&mut self, record: &mut Cursor);
 }
 
@@ -35,7 +35,7 @@ impl<'a> Cursor<'a> {
         Cursor { bytes, at, is_writing: false }
     }
 
-    /// Writes the next field, or reads it. Returns its present bytes.
+    /// Writes or reads the next field. Returns its bytes.
     pub fn pass<const N: usize>(&mut self, mut field: [u8; N]) -> [u8; N] {
         let place = &mut self.bytes[self.at..self.at + N];
         if self.is_writing {
@@ -47,7 +47,7 @@ impl<'a> Cursor<'a> {
         field
     }
 
-    /// The same with numbers.
+    /// Writes or reads numbers.
     pub fn numbers(&mut self, fields: &mut [&mut dyn Number]) {
         fields.iter_mut().for_each(|field| field.pass(self));
     }

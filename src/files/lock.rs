@@ -1,31 +1,31 @@
-//! Locks on single bytes of a file, which may lie beyond its end. The kernel releases them when the process dies. They
-//! belong to the open file, so two copies of this package in one process exclude each other as two processes do.
+//! Locks on single bytes of a file, which may be beyond its end. The kernel releases a lock when the process dies. A
+//! lock belongs to the open file, so two copies of this package in one process exclude each other as two processes do.
 //!
-//! Linux has them as open file description locks, also on network file systems; Windows as locks on ranges. On other
-//! systems the byte [`USERS`] means the whole file, and locks on other bytes always succeed.
+//! On Linux they are open file description locks, also on network file systems; on Windows, locks on ranges. On other
+//! systems the byte [`USERS`] stands for the whole file, and locks on other bytes always succeed.
 
 use std::fs::File;
 use std::io;
 
-/// The byte whose lock the users of a file share.
+/// The byte that all users of a file lock.
 pub const USERS: u64 = 1 << 40;
 
 /// The mode of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hold {
+pub enum LockMode {
     /// Shared with other users.
     Shared,
     /// Exclusive.
     Exclusive,
 }
 
-/// Locks a byte, or changes the lock that this open file has on it. Returns false, and changes nothing, if others hold
-/// the byte.
+/// Locks a byte, or changes the lock that this open file has on it. Returns false, and changes nothing, if
+/// other users have locked the byte.
 #[cfg(target_os = "linux")]
-pub fn try_take(file: &File, at: u64, hold: Hold) -> io::Result<bool> {
-    let kind = match hold {
-        Hold::Shared => libc::F_RDLCK,
-        Hold::Exclusive => libc::F_WRLCK,
+pub fn try_take(file: &File, at: u64, mode: LockMode) -> io::Result<bool> {
+    let kind = match mode {
+        LockMode::Shared => libc::F_RDLCK,
+        LockMode::Exclusive => libc::F_WRLCK,
     };
     match control(file, libc::F_OFD_SETLK, at, kind) {
         Ok(_) => Ok(true),
@@ -36,19 +36,19 @@ pub fn try_take(file: &File, at: u64, hold: Hold) -> io::Result<bool> {
     }
 }
 
-/// Unlocks a byte, even if a forked process has the open file, too.
+/// Unlocks a byte, even if a forked process shares the open file.
 #[cfg(target_os = "linux")]
 pub fn release(file: &File, at: u64) -> io::Result<()> {
     control(file, libc::F_OFD_SETLK, at, libc::F_UNLCK).map(drop)
 }
 
-/// How another user holds the byte; none if nobody else does.
+/// The mode of another user's lock on the byte; `None` if no other user has locked it.
 #[cfg(target_os = "linux")]
-pub fn held(file: &File, at: u64) -> io::Result<Option<Hold>> {
+pub fn lock_of_others(file: &File, at: u64) -> io::Result<Option<LockMode>> {
     Ok(match control(file, libc::F_OFD_GETLK, at, libc::F_WRLCK)? {
         libc::F_UNLCK => None,
-        libc::F_WRLCK => Some(Hold::Exclusive),
-        _ => Some(Hold::Shared),
+        libc::F_WRLCK => Some(LockMode::Exclusive),
+        _ => Some(LockMode::Shared),
     })
 }
 
@@ -60,7 +60,7 @@ fn control(
     kind: libc::c_int,
 ) -> io::Result<libc::c_int> {
     use std::os::fd::AsRawFd;
-    // Of 64 bits on each processor: processes of 32 and of 64 bits lock the same byte.
+    // 64-bit offsets on every processor, so that processes of 32 and of 64 bits lock the same byte.
     let mut lock = libc::flock64 {
         l_type: kind as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,
@@ -72,7 +72,7 @@ fn control(
         // SAFETY: the descriptor is open, and these commands read and write `lock` only.
         #[cfg(target_pointer_width = "64")]
         let status = unsafe { libc::fcntl(file.as_raw_fd(), command, &mut lock) };
-        // Past the C library, whose `fcntl` may take a lock of 32 bits.
+        // A system call, since the C library's `fcntl` may take 32-bit offsets.
         // SAFETY: as above.
         #[cfg(target_pointer_width = "32")]
         let status =
@@ -87,33 +87,33 @@ fn control(
     }
 }
 
-/// Locks a byte, or changes the lock that this open file has on it. Returns false if others hold the byte.
+/// Locks a byte, or changes the lock that this open file has on it. Returns false if other users have locked the byte.
 ///
-/// Windows cannot change a lock. It allows two locks of one file on a byte if the second one is shared, and unlocks an
-/// exclusive lock before a shared one. A change from shared to exclusive has a moment without a lock: if another user
-/// gets in between, the result is an error, or false.
+/// Windows cannot change the mode of a lock. It allows one open file two locks on a byte if the second one is shared,
+/// and unlocks an exclusive lock before a shared one. So a change from shared to exclusive unlocks the byte for a
+/// moment. If another user locks it then, the result is an error, or false.
 #[cfg(windows)]
-pub fn try_take(file: &File, at: u64, hold: Hold) -> io::Result<bool> {
-    match hold {
-        Hold::Shared => {
-            let is_added = windows::lock(file, at, Hold::Shared)?;
+pub fn try_take(file: &File, at: u64, mode: LockMode) -> io::Result<bool> {
+    match mode {
+        LockMode::Shared => {
+            let is_added = windows::lock(file, at, LockMode::Shared)?;
             if is_added {
-                // Unlocks the exclusive lock, if any; otherwise the shared one just added.
+                // Releases the exclusive lock, if there is one; otherwise the shared one just added.
                 windows::unlock(file, at)?;
             }
-            Ok(is_added && windows::lock(file, at, Hold::Shared)?)
+            Ok(is_added && windows::lock(file, at, LockMode::Shared)?)
         }
-        Hold::Exclusive => {
-            if windows::lock(file, at, Hold::Exclusive)? {
+        LockMode::Exclusive => {
+            if windows::lock(file, at, LockMode::Exclusive)? {
                 return Ok(true);
             }
             let had = windows::unlock(file, at)?;
             release(file, at)?;
-            if !had || windows::lock(file, at, Hold::Exclusive)? {
+            if !had || windows::lock(file, at, LockMode::Exclusive)? {
                 return Ok(had);
             }
-            // Others share it, as this file did: share it again.
-            if windows::lock(file, at, Hold::Shared)? {
+            // Other users have shared locks: restore this file's shared lock.
+            if windows::lock(file, at, LockMode::Shared)? {
                 Ok(false)
             } else {
                 Err(io::ErrorKind::WouldBlock.into())
@@ -143,7 +143,7 @@ mod windows {
     };
     use windows_sys::Win32::System::IO::OVERLAPPED;
 
-    use super::Hold;
+    use super::LockMode;
 
     /// A byte of a file.
     fn byte(at: u64) -> OVERLAPPED {
@@ -153,39 +153,39 @@ mod windows {
         overlapped
     }
 
-    /// Returns whether it locked the byte. Adds a lock if this file has one already.
-    pub fn lock(file: &File, at: u64, hold: Hold) -> io::Result<bool> {
-        let exclusive = if hold == Hold::Exclusive { LOCKFILE_EXCLUSIVE_LOCK } else { 0 };
+    /// Returns whether it locked the byte. Adds a second lock if this file has one already.
+    pub fn lock(file: &File, at: u64, mode: LockMode) -> io::Result<bool> {
+        let exclusive = if mode == LockMode::Exclusive { LOCKFILE_EXCLUSIVE_LOCK } else { 0 };
         let flags = LOCKFILE_FAIL_IMMEDIATELY | exclusive;
         // SAFETY: the handle is open, and is not overlapped: the call has ended when it returns.
         let done = unsafe { LockFileEx(file.as_raw_handle(), flags, 0, 1, 0, &mut byte(at)) };
-        answer(done, &[ERROR_LOCK_VIOLATION, ERROR_IO_PENDING])
+        outcome(done, &[ERROR_LOCK_VIOLATION, ERROR_IO_PENDING])
     }
 
-    /// Returns whether this file had locked it. Wine reports a lock of another where there is none.
+    /// Returns whether this file had a lock. Wine reports ERROR_LOCK_VIOLATION instead of ERROR_NOT_LOCKED.
     pub fn unlock(file: &File, at: u64) -> io::Result<bool> {
         // SAFETY: as above.
         let done = unsafe { UnlockFileEx(file.as_raw_handle(), 0, 1, 0, &mut byte(at)) };
-        answer(done, &[ERROR_NOT_LOCKED, ERROR_LOCK_VIOLATION])
+        outcome(done, &[ERROR_NOT_LOCKED, ERROR_LOCK_VIOLATION])
     }
 
-    fn answer(done: i32, refusals: &[u32]) -> io::Result<bool> {
+    fn outcome(done: i32, refusals: &[u32]) -> io::Result<bool> {
         let cause = io::Error::last_os_error();
         let is_refusal = cause.raw_os_error().is_some_and(|code| refusals.contains(&(code as u32)));
         if done != 0 || is_refusal { Ok(done != 0) } else { Err(cause) }
     }
 }
 
-/// Locks the file if the byte is [`USERS`]. Returns false if others hold it.
+/// Locks the file if the byte is [`USERS`]. Returns false if other users have locked it.
 #[cfg(not(any(target_os = "linux", windows)))]
-pub fn try_take(file: &File, at: u64, hold: Hold) -> io::Result<bool> {
+pub fn try_take(file: &File, at: u64, mode: LockMode) -> io::Result<bool> {
     use std::fs::TryLockError;
     if at != USERS {
         return Ok(true);
     }
-    let tried = match hold {
-        Hold::Shared => file.try_lock_shared(),
-        Hold::Exclusive => file.try_lock(),
+    let tried = match mode {
+        LockMode::Shared => file.try_lock_shared(),
+        LockMode::Exclusive => file.try_lock(),
     };
     match tried {
         Ok(()) => Ok(true),
@@ -200,12 +200,12 @@ pub fn release(file: &File, at: u64) -> io::Result<()> {
     if at == USERS { file.unlock() } else { Ok(()) }
 }
 
-/// The same where the system does not tell how: then it counts as shared. The check tries to lock the byte, which keeps
-/// others away for a moment.
+/// The same on systems that do not report the mode: every lock counts as shared. The check locks the byte for a moment,
+/// which excludes other users.
 #[cfg(not(target_os = "linux"))]
-pub fn held(file: &File, at: u64) -> io::Result<Option<Hold>> {
-    if !try_take(file, at, Hold::Exclusive)? {
-        return Ok(Some(Hold::Shared));
+pub fn lock_of_others(file: &File, at: u64) -> io::Result<Option<LockMode>> {
+    if !try_take(file, at, LockMode::Exclusive)? {
+        return Ok(Some(LockMode::Shared));
     }
     release(file, at)?;
     Ok(None)
@@ -218,33 +218,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn users_share_a_byte_and_one_alone_has_it_alone() {
+    fn users_share_a_byte_or_one_locks_it_exclusively() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let open = || OpenOptions::new().read(true).write(true).open(file.path()).unwrap();
         let [one, two] = [open(), open()];
-        assert!(try_take(&one, USERS, Hold::Shared).unwrap());
-        assert!(try_take(&two, USERS, Hold::Shared).unwrap());
-        assert!(!try_take(&one, USERS, Hold::Exclusive).unwrap());
-        assert_eq!(held(&open(), USERS).unwrap(), Some(Hold::Shared));
+        assert!(try_take(&one, USERS, LockMode::Shared).unwrap());
+        assert!(try_take(&two, USERS, LockMode::Shared).unwrap());
+        assert!(!try_take(&one, USERS, LockMode::Exclusive).unwrap());
+        assert_eq!(lock_of_others(&open(), USERS).unwrap(), Some(LockMode::Shared));
         #[cfg(target_os = "linux")]
-        assert_eq!(held(&two, USERS).unwrap(), Some(Hold::Shared));
-        assert!(try_take(&one, USERS + 1, Hold::Exclusive).unwrap(), "each byte has its own lock");
+        assert_eq!(lock_of_others(&two, USERS).unwrap(), Some(LockMode::Shared));
+        assert!(
+            try_take(&one, USERS + 1, LockMode::Exclusive).unwrap(),
+            "each byte has its own lock"
+        );
         release(&two, USERS).unwrap();
-        assert!(try_take(&one, USERS, Hold::Exclusive).unwrap());
+        assert!(try_take(&one, USERS, LockMode::Exclusive).unwrap());
         #[cfg(target_os = "linux")]
-        assert_eq!(held(&two, USERS).unwrap(), Some(Hold::Exclusive));
-        assert!(!try_take(&two, USERS, Hold::Shared).unwrap());
-        assert!(try_take(&one, USERS, Hold::Exclusive).unwrap());
-        assert!(try_take(&one, USERS, Hold::Shared).unwrap());
-        assert!(try_take(&one, USERS, Hold::Shared).unwrap());
-        assert!(try_take(&two, USERS, Hold::Shared).unwrap());
-        assert!(!try_take(&one, USERS, Hold::Exclusive).unwrap());
-        assert!(!try_take(&two, USERS, Hold::Exclusive).unwrap(), "it has kept its own");
+        assert_eq!(lock_of_others(&two, USERS).unwrap(), Some(LockMode::Exclusive));
+        assert!(!try_take(&two, USERS, LockMode::Shared).unwrap());
+        assert!(try_take(&one, USERS, LockMode::Exclusive).unwrap());
+        assert!(try_take(&one, USERS, LockMode::Shared).unwrap());
+        assert!(try_take(&one, USERS, LockMode::Shared).unwrap());
+        assert!(try_take(&two, USERS, LockMode::Shared).unwrap());
+        assert!(!try_take(&one, USERS, LockMode::Exclusive).unwrap());
+        assert!(!try_take(&two, USERS, LockMode::Exclusive).unwrap(), "it has kept its own");
         drop(one);
-        assert!(try_take(&two, USERS, Hold::Exclusive).unwrap());
+        assert!(try_take(&two, USERS, LockMode::Exclusive).unwrap());
         release(&two, USERS).unwrap();
         release(&two, USERS).unwrap();
-        assert!(try_take(&open(), USERS, Hold::Exclusive).unwrap());
+        assert!(try_take(&open(), USERS, LockMode::Exclusive).unwrap());
     }
 
     #[cfg(target_os = "linux")]
@@ -255,24 +258,28 @@ mod tests {
         let most = i64::MAX as u64 >> 1;
         for at in [USERS, most] {
             let one = open();
-            assert!(try_take(&one, at, Hold::Exclusive).unwrap());
+            assert!(try_take(&one, at, LockMode::Exclusive).unwrap());
             for truncated in [at & u64::from(u32::MAX), at & u64::from(u32::MAX >> 1)] {
-                assert_eq!(held(&open(), truncated).unwrap(), None, "{at} is not {truncated}");
+                assert_eq!(
+                    lock_of_others(&open(), truncated).unwrap(),
+                    None,
+                    "{at} is not {truncated}"
+                );
             }
-            assert_eq!(held(&open(), at).unwrap(), Some(Hold::Exclusive));
+            assert_eq!(lock_of_others(&open(), at).unwrap(), Some(LockMode::Exclusive));
         }
     }
 
     #[test]
-    fn a_descriptor_that_was_inherited_does_not_keep_what_was_released() {
+    fn an_inherited_descriptor_does_not_keep_a_released_lock() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let open = || OpenOptions::new().read(true).write(true).open(file.path()).unwrap();
         let one = open();
         let inherited = one.try_clone().unwrap();
-        assert!(try_take(&one, USERS, Hold::Exclusive).unwrap());
+        assert!(try_take(&one, USERS, LockMode::Exclusive).unwrap());
         release(&one, USERS).unwrap();
         drop(one);
-        assert!(try_take(&open(), USERS, Hold::Exclusive).unwrap());
+        assert!(try_take(&open(), USERS, LockMode::Exclusive).unwrap());
         drop(inherited);
     }
 }

@@ -1,13 +1,13 @@
-//! Files, whatever they contain: their paths, locks, owners and creation, and what the operating system says of them.
+//! Files of any content: their paths, locks, owners and creation, and the operating system's part.
 //!
 //! | file | content |
 //! |---|---|
 //! | `path` | canonical paths, the paths in a directory, and the identities of files |
 //! | `lock` | locks on single bytes of a file |
-//! | `system` | the operating system's part: users, places, how files are created and opened, running processes |
-//! | `whole` | writes files whole, under a temporary name first |
-//! | `cursor` | the fields of a record in order |
-//! | `access` | who may own a file or directory, and write to it |
+//! | `system` | the operating system's part: users, directories, creating and opening files, running processes |
+//! | `whole` | creates files atomically, under a temporary name first |
+//! | `cursor` | writes and reads the fields of a record |
+//! | `access` | checks of owners and permissions |
 
 pub mod access;
 pub mod cursor;

@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 
 use crate::core::fault::Failure;
 
-/// The path without symbolic links. Windows returns it as `\\?\C:\...`, a form for names longer than this package
-/// makes. Few programs accept that form, and URLs do not.
+/// The path without symbolic links. Windows returns it as `\\?\C:\...`, a form for very long paths that few programs
+/// and no URLs accept. So this removes the prefix where it can.
 pub fn canonical(path: &Path) -> io::Result<PathBuf> {
     let path = fs::canonicalize(path)?;
     if !cfg!(windows) {
         return Ok(path);
     }
     let plain = path.to_str().and_then(|path| path.strip_prefix(r"\\?\")).filter(|path| {
-        // A path on a drive, with room for a file's name within 260 characters.
+        // A path on a drive, short enough that a file in it stays within 260 characters.
         path.as_bytes().get(1) == Some(&b':') && path.len() < 150
     });
     Ok(plain.map(PathBuf::from).unwrap_or(path))
 }
 
-/// The paths in a directory with this extension, in no order.
+/// The paths in a directory with this extension, unordered.
 pub fn paths_in(directory: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
     let all: io::Result<Vec<PathBuf>> =
         fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect();
@@ -30,10 +30,10 @@ pub fn paths_in(directory: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// A file's path, and its content or the reason why it is unusable.
-pub type Found<T> = (PathBuf, Result<T, Failure>);
+/// A file's path, with its content or the reason that it is unusable.
+pub type FileResult<T> = (PathBuf, Result<T, Failure>);
 
-/// The identity of a file: device and inode, or volume and file ID. Unique while the file is open.
+/// The identity of a file: device and inode, or volume and file ID. It is unique while the file is open.
 pub type Identity = (u64, u128);
 
 /// Whether the path names this file.

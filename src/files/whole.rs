@@ -1,4 +1,4 @@
-//! Writes files whole: each has a temporary name first, and then gets its own.
+//! Creates files atomically: writes each under a temporary name, then renames it.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -11,13 +11,13 @@ use tempfile::NamedTempFile;
 use super::system;
 
 const TEMPORARY: &str = ".new-";
-/// Maximum age of a temporary file. Writing one takes milliseconds, so killed processes left the older ones.
+/// Maximum age of a temporary file. Writing one takes milliseconds, so an older one is of a killed process.
 const TEMPORARY_FOR: Duration = Duration::from_secs(60);
 
-/// The directory this process swept last, and the time.
-static SWEPT: Mutex<Option<(PathBuf, Instant)>> = Mutex::new(None);
+/// The directory that this process swept last, and the time.
+static LAST_SWEEP: Mutex<Option<(PathBuf, Instant)>> = Mutex::new(None);
 
-/// Writes a temporary file that only this user can open, then does to it what else it needs.
+/// Writes a temporary file that only this user can open, then calls `finish` with it.
 pub fn write(
     directory: &Path,
     bytes: &[u8],
@@ -29,7 +29,7 @@ pub fn write(
     Ok(file)
 }
 
-/// Gives a file a temporary name by `name`. Dropped, the name is removed.
+/// Calls `name` with a temporary path, to link or rename a file to it. Removes that path when dropped.
 pub fn named(
     directory: &Path,
     name: impl FnMut(&Path) -> io::Result<()>,
@@ -37,7 +37,7 @@ pub fn named(
     tempfile::Builder::new().prefix(TEMPORARY).make_in(directory, name)
 }
 
-/// None where another process was first, or removed the directory.
+/// `None` if another process was first, or removed the directory.
 pub fn if_possible<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     match done {
         Err(cause) if matches!(cause.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {
@@ -47,10 +47,10 @@ pub fn if_possible<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Removes the temporary files of killed processes. A slower process writes its file anew. Runs once a minute:
-/// listing thousands of files takes longer than creating one.
-pub fn sweep(directory: &Path) {
-    let mut swept = SWEPT.lock();
+/// Removes the temporary files of killed processes. A slow process whose file is removed writes it again. Runs once a
+/// minute, since listing thousands of files takes longer than creating one.
+pub fn sweep_temporary(directory: &Path) {
+    let mut swept = LAST_SWEEP.lock();
     let is_swept =
         |(path, at): &(PathBuf, Instant)| path == directory && at.elapsed() < TEMPORARY_FOR;
     if swept.as_ref().is_some_and(is_swept) {

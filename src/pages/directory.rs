@@ -15,7 +15,7 @@ use super::own;
 use super::page::{Page, Snapshot};
 use crate::core::fault::{Class, Failure, Fault, fault};
 use crate::core::node::Node;
-use crate::files::path::{Found, canonical, paths_in};
+use crate::files::path::{FileResult, canonical, paths_in};
 use crate::files::system;
 
 /// A user's directory of pages.
@@ -100,7 +100,7 @@ impl Directory {
     }
 
     /// This user's pages, sorted by name.
-    pub fn pages(&self) -> Result<Vec<Found<Snapshot>>, Failure> {
+    pub fn pages(&self) -> Result<Vec<FileResult<Snapshot>>, Failure> {
         let found = |(path, page): (_, Result<Page, _>)| (path, page.map(|page| page.snapshot()));
         Ok(self.mapped("")?.map(found).collect())
     }
@@ -148,7 +148,7 @@ impl Directory {
             let path = entry.path().join(&name);
             let found = fs::symlink_metadata(&path).ok()?;
             // Any other owner has squatted the name, and nobody draws from the file.
-            let owner = system::traits(&found).owner;
+            let owner = system::ownership(&found).owner;
             let is_page =
                 found.is_file() && (system::outer_user(owner) == uid || owner == system::user());
             (is_page && entry.path() != self.path).then_some((uid, path, found))

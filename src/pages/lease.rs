@@ -26,7 +26,7 @@ use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
 use crate::core::sequencer::{HighMarks, NEVER, Window};
-use crate::files::lock::{self, Hold, USERS};
+use crate::files::lock::{self, LockMode, USERS};
 use crate::files::path::is_at;
 
 /// Maximum waits for a process that replaces or removes a page. That process may be stopped.
@@ -130,7 +130,7 @@ impl Page {
     /// Uses the page if it has its name and has not ended. Waits for a process that replaces or removes it.
     fn start_using(&mut self) -> Result<bool, Failure> {
         for _ in 0..CHANGES {
-            if self.lock(Hold::Shared)? {
+            if self.lock(LockMode::Shared)? {
                 // The page may have ended before the lock.
                 let is_usable = !self.sequence().is_closed() && self.is_named()?;
                 if is_usable {
@@ -253,7 +253,7 @@ impl Directory {
                 opened => opened?,
             };
             let lock = LeasesLock { file, at: byte_of(key) };
-            let is_taken = lock::try_take(&lock.file, lock.at, Hold::Exclusive);
+            let is_taken = lock::try_take(&lock.file, lock.at, LockMode::Exclusive);
             if !is_taken.map_err(Failure::io("page-io", "lock", &path))? {
                 return Ok(None);
             }

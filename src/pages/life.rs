@@ -27,7 +27,7 @@ use crate::core::layout::Tick;
 use crate::core::node::Node;
 use crate::core::sequence::NotBegun;
 use crate::core::sequencer::{HighMarks, NEVER, Window};
-use crate::files::lock::Hold;
+use crate::files::lock::LockMode;
 use crate::files::whole;
 
 /// Attempts to find or create a page before an error. Only a program that deletes the page each time causes more than a
@@ -86,8 +86,8 @@ impl Directory {
     pub fn refuse_used(&self, node: &Node, terms: &Terms) -> Result<(), Failure> {
         let Some(page) = Page::map(&self.page_of(node), self.uid)? else { return Ok(()) };
         let is_current = page.is_original() && !page.has_ended();
-        match page.held()? {
-            Some(Hold::Shared) if is_current && page.header().terms != *terms => {
+        match page.lock_of_others()? {
+            Some(LockMode::Shared) if is_current && page.header().terms != *terms => {
                 Err(page.refusal(terms))
             }
             _ => Ok(()),
@@ -167,8 +167,9 @@ impl Search<'_> {
             return Ok(None);
         }
         let is_wanted = header.terms == self.wanted.terms;
-        let is_locked = page.lock(if is_wanted { Hold::Shared } else { Hold::Exclusive })?;
-        if !is_locked && !is_wanted && page.held()? != Some(Hold::Exclusive) {
+        let is_locked =
+            page.lock(if is_wanted { LockMode::Shared } else { LockMode::Exclusive })?;
+        if !is_locked && !is_wanted && page.lock_of_others()? != Some(LockMode::Exclusive) {
             return Err(page.refusal(&self.wanted.terms));
         }
         // Another process may have replaced it before the lock.
@@ -203,7 +204,7 @@ impl Search<'_> {
             Err(failure) if failure.is_missing() => return Ok(()),
             created => created?,
         }
-        whole::sweep(directory);
+        whole::sweep_temporary(directory);
         own::explain(directory);
         let page = Page::new(self.wanted);
         // This process may have issued IDs as another user, before `setuid`. What those were is unknown.

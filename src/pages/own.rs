@@ -9,7 +9,7 @@ use std::time::UNIX_EPOCH;
 use tempfile::NamedTempFile;
 
 use crate::core::fault::{Class, Failure, fault};
-use crate::files::access::{Wrong, check_own};
+use crate::files::access::{Insecure, check_own};
 use crate::files::path::{Identity, identity_of};
 use crate::files::{system, whole};
 
@@ -48,9 +48,11 @@ fn check_owner(found: &Metadata, path: &Path, user: u32) -> Result<(), Failure> 
     let place = path;
     let fault = match check_own(found, user) {
         None => return Ok(()),
-        Some(Wrong::Owner(owner)) => fault!("other-owner", place, owner, user),
-        Some(Wrong::Writable(mode)) if found.is_dir() => fault!("directory-writable", place, mode),
-        Some(Wrong::Writable(mode)) => fault!("page-writable", place, mode),
+        Some(Insecure::Owner(owner)) => fault!("other-owner", place, owner, user),
+        Some(Insecure::Writable(mode)) if found.is_dir() => {
+            fault!("directory-writable", place, mode)
+        }
+        Some(Insecure::Writable(mode)) => fault!("page-writable", place, mode),
     };
     Err(Failure::new(Class::Page, fault))
 }

@@ -28,7 +28,7 @@ use crate::core::layout::Tick;
 use crate::core::node::Node;
 use crate::core::sequence::{Cells, Closed, Ended, NotBegun, Sequence, WindowNumber};
 use crate::core::sequencer::{HighMarks, Window};
-use crate::files::lock::{self, Hold, USERS};
+use crate::files::lock::{self, LockMode, USERS};
 use crate::files::path::{Identity, identity_at};
 use crate::files::system::user;
 
@@ -233,21 +233,21 @@ impl Page {
     /// Whether another process uses it, or another opening in this one. On Linux the check never keeps others away;
     /// elsewhere it may, for a moment.
     pub fn is_used(&self) -> Result<bool, Failure> {
-        self.held().map(|hold| hold.is_some())
+        self.lock_of_others().map(|mode| mode.is_some())
     }
 
     /// How others use it, as far as the system tells.
-    pub(super) fn held(&self) -> Result<Option<Hold>, Failure> {
-        self.with_file(|file| lock::held(file, USERS))
+    pub(super) fn lock_of_others(&self) -> Result<Option<LockMode>, Failure> {
+        self.with_file(|file| lock::lock_of_others(file, USERS))
     }
 
-    pub(super) fn lock(&self, hold: Hold) -> Result<bool, Failure> {
-        self.with_file(|file| lock::try_take(file, USERS, hold))
+    pub(super) fn lock(&self, mode: LockMode) -> Result<bool, Failure> {
+        self.with_file(|file| lock::try_take(file, USERS, mode))
     }
 
     /// Locks the page exclusively, unless others use it.
     pub fn try_alone(&self) -> Result<bool, Failure> {
-        self.lock(Hold::Exclusive)
+        self.lock(LockMode::Exclusive)
     }
 
     /// Unlocks and closes its file: this process issues nothing from it any more.

@@ -17,10 +17,10 @@ use super::own;
 use super::page::Page;
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::layout::{Layout, Tick};
-use crate::files::lock::{self, Hold, USERS};
+use crate::files::lock::{self, LockMode, USERS};
 
 /// The file whose modification time is kept.
-const SWEPT: &str = "swept";
+const SWEPT_FILE: &str = "swept";
 
 /// The pages that stay in any case, and the pages that a process creates between two sweeps.
 const MOST: usize = 256;
@@ -33,7 +33,7 @@ static CREATED: LazyLock<Mutex<HashMap<PathBuf, usize>>> = LazyLock::new(Mutex::
 
 impl Directory {
     fn swept(&self) -> PathBuf {
-        self.path().join(SWEPT)
+        self.path().join(SWEPT_FILE)
     }
 
     /// The highest tick of this layout that a removed page may have issued. The last tick of each was over.
@@ -68,7 +68,7 @@ impl Directory {
         let surplus = paths.len().checked_sub(MOST).filter(|&surplus| surplus > 0)?;
         let kept = own::open_empty(&self.swept(), self.uid).ok()?;
         // Otherwise, another process sweeps.
-        lock::try_take(&kept, USERS, Hold::Exclusive).ok()?.then_some(())?;
+        lock::try_take(&kept, USERS, LockMode::Exclusive).ok()?.then_some(())?;
         let latest = SystemClock.now().ms - PASSED.as_millis() as i64;
         let is_past = |page: &Page| page.last_ms() <= latest;
         let first = fastrand::usize(..paths.len());

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use super::contents::PLACES;
 use super::page::Page;
 use super::processes::own_entry;
-use crate::files::lock::{self, Hold, USERS};
+use crate::files::lock::{self, LockMode, USERS};
 
 impl Page {
     /// Makes `to` the known token, unless `from` is it no more; 0 is none. Returns whether it did.
@@ -37,8 +37,8 @@ impl Page {
         }
         let mut elsewhere = (0..PLACES).filter(|place| here & 1 << place == 0);
         elsewhere.any(|place| {
-            let hold = self.with_file(|file| lock::held(file, byte_of(place)));
-            hold.map_or(true, |hold| hold.is_some())
+            let mode = self.with_file(|file| lock::lock_of_others(file, byte_of(place)));
+            mode.map_or(true, |mode| mode.is_some())
         })
     }
 }
@@ -57,7 +57,7 @@ impl Announcer {
             if page.places.fetch_or(bit, AcqRel) & bit != 0 {
                 return false;
             }
-            let lock = |file: &File| lock::try_take(file, byte_of(place), Hold::Exclusive);
+            let lock = |file: &File| lock::try_take(file, byte_of(place), LockMode::Exclusive);
             let is_own = page.path().is_none() || page.with_file(lock).unwrap_or(false);
             if !is_own {
                 page.places.fetch_and(!bit, AcqRel);

@@ -13,7 +13,7 @@ use crate::core::fault::{Failure, fault};
 use crate::core::layout::Layout;
 use crate::core::node::Node;
 use crate::core::sequencer::Window;
-use crate::files::lock::{Hold, USERS};
+use crate::files::lock::{LockMode, USERS};
 use crate::generator::{ClockBack, Policies, Reserved, Waits};
 use crate::lease::{At, Host, LeasePage, Token};
 
@@ -290,7 +290,7 @@ const NARROW: Layout = Layout { worker_bits: 0, ..Layout::NODE };
 fn held(directory: &Path) -> SlotFile {
     let node = Node::new(NARROW, 1, 0).unwrap();
     let slot = FileStore::open(directory).unwrap().slot(&node).unwrap();
-    assert!(slot.try_take(USERS, Hold::Exclusive).unwrap());
+    assert!(slot.try_take(USERS, LockMode::Exclusive).unwrap());
     slot
 }
 

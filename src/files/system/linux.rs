@@ -1,4 +1,4 @@
-//! Linux: what processes share is in `/dev/shm`. `TMPDIR`, working directories and cgroups do not change it.
+//! Linux: the shared directory is in `/dev/shm`. It does not depend on `TMPDIR`, the working directory or cgroups.
 
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 use crate::core::fault::{Fault, fault};
 
-/// Memory does not outlive its boot.
+/// Files in memory do not survive a reboot.
 pub const IN_MEMORY: bool = true;
 
 const DEFAULT: &str = "/dev/shm";
 
-/// A reading of the kernel's list of locks comes in parts. If another lock is released between two of them, it may lack a lock
-/// that is there: one reading in a thousand while locks come and go without a pause.
+/// The kernel returns its list of locks in parts. If a lock is released between two parts, the list may lack another
+/// lock: one reading in a thousand while other processes lock and unlock without a pause.
 const READINGS: usize = 5;
 
-/// The directory that holds all users' directories. None where `/dev/shm` is missing, or not in memory.
+/// The directory with all users' directories. `None` if `/dev/shm` is missing, or not in memory.
 pub fn default_parent() -> Result<Option<PathBuf>, Fault> {
     let parent = Path::new(DEFAULT);
     match is_memory(parent) {
@@ -35,23 +35,23 @@ pub fn check_parent(place: &Path) -> Result<(), Fault> {
 
 /// Whether this is a directory of a memory file system: tmpfs or ramfs.
 fn is_memory(path: &Path) -> io::Result<bool> {
-    // The constants' types differ between C libraries; all of them are 32 bits.
+    // The constants' types differ between C libraries; all have 32 bits.
     let kind = super::unix::file_system(path)?.f_type as u32;
     Ok(matches!(kind, 0x0102_1994 | 0x8584_58f6) && fs::metadata(path)?.is_dir())
 }
 
-/// Start of a process, in the kernel's ticks since the boot: field 22 of `/proc/<pid>/stat`. The second field, in
-/// parentheses, may contain any characters.
+/// Start time of a process, in the kernel's ticks since the boot: field 22 of `/proc/<pid>/stat`. The second field, the
+/// name in parentheses, may contain any characters.
 pub fn start_of(pid: u32) -> Option<u64> {
-    // The /proc of another PID namespace has this process under another number.
+    // In the `/proc` of another PID namespace, this process has another ID.
     let name = if pid == std::process::id() { "self".to_owned() } else { pid.to_string() };
     let stat = fs::read_to_string(format!("/proc/{name}/stat")).ok()?;
     let after_name = &stat[stat.rfind(')')? + 1..];
     after_name.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
-/// A user's number outside of this process's user namespace, if it has its own: rootless containers renumber users, and
-/// may share the directory.
+/// The user's ID outside of this process's user namespace. Rootless containers map user IDs, and may share the
+/// directory with the host.
 pub fn outer_user(uid: u32) -> u32 {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let outer = map.lines().find_map(|line| {
@@ -64,8 +64,8 @@ pub fn outer_user(uid: u32) -> u32 {
     outer.unwrap_or(uid)
 }
 
-/// Whether any process has a lock on this file, which may be another user's; none where the system does not tell. The kernel
-/// lists locks of open files whichever PID namespace their processes are in.
+/// Whether any process, also of another user, has locked this file; `None` if the system does not report it. The kernel
+/// lists locks of open files for all PID namespaces.
 pub fn is_locked(of: &Metadata) -> Option<bool> {
     let device = of.dev();
     let file = format!("{:02x}:{:02x}:{}", libc::major(device), libc::minor(device), of.ino());
@@ -90,12 +90,12 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::files::lock::{self, Hold};
+    use crate::files::lock::{self, LockMode};
 
     #[test]
     #[ignore = "a storm: npm run storms -- rust"]
     fn a_lock_is_found_while_others_come_and_go() {
-        /// With one reading, some of them miss the lock.
+        /// Enough that a few would miss the lock with a single reading each.
         const LOOKS: usize = 12_000;
         let file = || {
             let file = tempfile::tempfile().unwrap();
@@ -103,17 +103,17 @@ mod tests {
             file
         };
         let held = file();
-        assert!(lock::try_take(&held, 0, Hold::Shared).unwrap());
+        assert!(lock::try_take(&held, 0, LockMode::Shared).unwrap());
         let found = held.metadata().unwrap();
         let (changes, is_done) = (AtomicUsize::new(0), AtomicBool::new(false));
         thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| {
-                    // So many that the list comes in several parts.
+                    // Enough that the list comes in several parts.
                     let files: Vec<_> = (0..150).map(|_| file()).collect();
                     let any = || &files[fastrand::usize(..files.len())];
                     while !is_done.load(Relaxed) {
-                        assert!(lock::try_take(any(), 0, Hold::Shared).unwrap());
+                        assert!(lock::try_take(any(), 0, LockMode::Shared).unwrap());
                         lock::release(any(), 0).unwrap();
                         changes.fetch_add(1, Relaxed);
                     }

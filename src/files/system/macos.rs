@@ -1,5 +1,5 @@
-//! macOS: what processes share is in the user's cache directory. macOS has no memory file system that all processes
-//! see, so it is on a disk, and outlives a boot.
+//! macOS: the shared directory is in the user's cache directory. macOS has no memory file system that all processes
+//! see, so it is on a disk, and survives a reboot.
 
 use std::ffi::OsString;
 use std::mem::MaybeUninit;
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use crate::core::fault::{Fault, fault};
 
-/// A file on a disk may be of another boot.
+/// A file on a disk may be of an earlier boot.
 pub const IN_MEMORY: bool = false;
 
-/// `_CS_DARWIN_USER_CACHE_DIR`, which depends on the user alone. A process can change `TMPDIR` and `HOME`.
+/// `_CS_DARWIN_USER_CACHE_DIR` depends only on the user. A process can change `TMPDIR` and `HOME`.
 pub fn default_parent() -> Result<Option<PathBuf>, Fault> {
     let mut path = vec![0; libc::PATH_MAX as usize];
     // SAFETY: `path` has room for `path.len()` bytes.
@@ -35,7 +35,7 @@ pub fn check_parent(place: &Path) -> Result<(), Fault> {
     }
 }
 
-/// Start of a process, in microseconds of Unix time as the kernel recorded it.
+/// Start time of a process as the kernel recorded it, in Unix microseconds.
 pub fn start_of(pid: u32) -> Option<u64> {
     let mut found = MaybeUninit::<libc::proc_bsdinfo>::zeroed();
     let len = size_of::<libc::proc_bsdinfo>() as i32;

@@ -2,14 +2,14 @@
 //!
 //! | name | content |
 //! |---|---|
-//! | `IN_MEMORY` | whether all files that processes share are of this boot, as in a memory file system |
-//! | `default_parent`, `check_parent` | where each user has a directory for them |
-//! | `user`, `user_of`, `outer_user`, `directory_name` | users, and their directories there |
-//! | `traits` | owner, group and permissions of a file |
-//! | `is_locked` | whether any user's process has a lock on a file |
-//! | `create_directory`, `set_directory_mode`, `private`, `set_private`, `open` | directories and files with their modes |
-//! | `boot_id` | the ID of the machine's boot |
-//! | `start_of` | the start of a process, if it runs |
+//! | `IN_MEMORY` | whether shared files are in memory, so that all are of this boot |
+//! | `default_parent`, `check_parent` | the parent of each user's directory of shared files |
+//! | `user`, `user_of`, `outer_user`, `directory_name` | users, and the names of their directories |
+//! | `ownership` | owner, group and mode of a file |
+//! | `is_locked` | whether a process of any user has locked a file |
+//! | `create_directory`, `set_directory_mode`, `private`, `set_private`, `open` | creates and opens directories and files |
+//! | `boot_id` | the ID of the present boot |
+//! | `start_of` | the start time of a running process |
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -36,36 +36,36 @@ use std::path::Path;
 
 use crate::core::fault::{Fault, fault};
 
-/// Owner, group and permissions of a file or directory.
-pub struct Traits {
-    /// The user who owns it.
+/// Owner, group and mode of a file or directory.
+pub struct Ownership {
+    /// The owner's user ID.
     pub owner: u32,
-    /// Its group.
+    /// The group's ID.
     pub group: u32,
-    /// The permissions of owner, group and others, as `chmod` takes them.
+    /// The permission bits, as `chmod` takes them.
     pub mode: u32,
-    /// The number of its names.
-    pub names: u64,
+    /// The number of hard links.
+    pub links: u64,
 }
 
-/// A user's number outside of this process's user namespace: only Linux has these.
+/// The user's ID outside of this process's user namespace: only Linux has user namespaces.
 #[cfg(not(target_os = "linux"))]
 pub fn outer_user(uid: u32) -> u32 {
     uid
 }
 
-/// Whether any process has a lock on this file, which may be another user's: only Linux tells.
+/// Whether any process, also of another user, has locked this file: only Linux reports it.
 #[cfg(not(target_os = "linux"))]
 pub fn is_locked(_: &std::fs::Metadata) -> Option<bool> {
     None
 }
 
-/// For `map_err`: the system does not tell what kind of directory this is, so nobody knows who shares it.
+/// For `map_err`: the system does not report the kind of this directory, so who shares it is unknown.
 fn unchecked(place: &Path) -> impl Fn(io::Error) -> Fault {
     move |cause| fault!("unchecked-place", place, cause: cause.to_string())
 }
 
-/// The system names no directory of the user's own.
+/// The fault of a system without a directory of the user's own.
 #[cfg(not(target_os = "linux"))]
 fn no_parent() -> Fault {
     fault!("no-user-directory")

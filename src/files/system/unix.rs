@@ -1,4 +1,4 @@
-//! Users and modes of all Unix systems.
+//! Users and modes on all Unix systems.
 
 use std::ffi::CString;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
@@ -8,15 +8,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use super::Traits;
+use super::Ownership;
 
 /// The mode of a new directory.
 const DIRECTORY: u32 = 0o711;
 
-/// The mode of a new file. Miri knows one mode only.
+/// The mode of a new file. Miri supports only one mode.
 const PRIVATE: u32 = if cfg!(miri) { 0o666 } else { 0o600 };
 
-/// The user of this process.
+/// This process's user ID.
 pub fn user() -> u32 {
     // SAFETY: the call takes no arguments, changes nothing and always succeeds.
     unsafe { libc::geteuid() }
@@ -34,12 +34,12 @@ pub(super) fn file_system(path: &Path) -> io::Result<libc::statfs> {
     }
 }
 
-/// Owner, group and permissions of a file or directory.
-pub fn traits(of: &Metadata) -> Traits {
-    Traits { owner: of.uid(), group: of.gid(), mode: of.mode() & 0o7777, names: of.nlink() }
+/// Owner, group and mode of a file or directory.
+pub fn ownership(of: &Metadata) -> Ownership {
+    Ownership { owner: of.uid(), group: of.gid(), mode: of.mode() & 0o7777, links: of.nlink() }
 }
 
-/// Name of the user's directory in a parent that all users share. The same in every user namespace.
+/// Name of the user's directory in a parent that all users share. It is the same in every user namespace.
 pub fn directory_name(uid: u32) -> String {
     format!("snowdrift-{}", super::outer_user(uid))
 }
@@ -49,12 +49,12 @@ pub fn user_of(directory_name: &str) -> Option<u32> {
     directory_name.strip_prefix("snowdrift-")?.parse().ok()
 }
 
-/// Creates a directory that only this user can list and write to, as far as the umask permits.
+/// Creates a directory that only this user can list and write to. The umask may restrict it further.
 pub fn create_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(DIRECTORY).create(path)
 }
 
-/// Gives a directory the mode of a new one, independent of the umask.
+/// Sets the mode of a new directory, independent of the umask.
 pub fn set_directory_mode(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(DIRECTORY))
 }
@@ -71,8 +71,8 @@ pub fn set_private(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(PRIVATE))
 }
 
-/// Opens what has the name; none if that is a symbolic link. Does not wait on a pipe. Opens a directory only for
-/// reading: callers refuse what is no file.
+/// Opens a path; `None` if it is a symbolic link. Does not block on a pipe. Opens a directory for reading only: callers
+/// refuse everything but files.
 pub fn open(path: &Path, is_writable: bool) -> io::Result<Option<File>> {
     let mut options = OpenOptions::new();
     options.read(true).write(is_writable);

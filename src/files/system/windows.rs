@@ -1,10 +1,10 @@
-//! Windows: what processes share is in the user's local application data. It outlives a boot, and Windows reports no
+//! Windows: the shared directory is in the user's local application data. It survives a reboot, and Windows reports no
 //! boot ID.
 //!
-//! Files inherit the directory's access list. In the default place, the user, administrators and the system may write
-//! to it. All users who may write to a directory that `SNOWDRIFT_SHARED` names share its files.
+//! Files inherit the directory's access list. In the default directory, only the user, administrators and the system
+//! may write. If `SNOWDRIFT_SHARED` names a directory, all users who may write to it share its files.
 //!
-//! A name must be checked as on other systems: Windows does not delete a mapped file, but it renames it, and
+//! The checks of names are necessary on Windows, too: it does not delete a mapped file, but can rename the file and the
 //! directories above it.
 
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -28,18 +28,18 @@ use windows_sys::Win32::System::Threading::{
 };
 use windows_sys::Win32::System::WindowsProgramming::{DRIVE_FIXED, DRIVE_RAMDISK};
 
-use super::Traits;
+use super::Ownership;
 use crate::core::fault::{Fault, fault};
 
-/// A file on a disk may be of another boot.
+/// A file on a disk may be of an earlier boot.
 pub const IN_MEMORY: bool = false;
 
-/// The user's local application data, from the system. A process can change `LOCALAPPDATA` and `TEMP`.
+/// The user's local application data, as the system reports it. A process can change `LOCALAPPDATA` and `TEMP`.
 pub fn default_parent() -> Result<Option<PathBuf>, Fault> {
     get_known_folder_path(KnownFolder::LocalAppData).map(Some).ok_or_else(super::no_parent)
 }
 
-/// Refuses a directory that other machines can change, or that can be unplugged.
+/// Refuses a directory on a network drive or a removable drive.
 pub fn check_parent(place: &Path) -> Result<(), Fault> {
     let path: Vec<u16> = place.as_os_str().encode_wide().chain(once(0)).collect();
     let mut root = vec![0; path.len() + 4];
@@ -56,24 +56,24 @@ pub fn check_parent(place: &Path) -> Result<(), Fault> {
     }
 }
 
-/// Windows users have no numbers.
+/// Windows users have no numeric IDs.
 pub fn user() -> u32 {
     0
 }
 
-/// Name of the user's directory in a parent of its own.
+/// Name of the user's directory. Each user has a parent of its own.
 pub fn directory_name(_: u32) -> String {
     "snowdrift".to_owned()
 }
 
-/// Other users' directories are elsewhere.
+/// The parent has no directories of other users.
 pub fn user_of(_: &str) -> Option<u32> {
     None
 }
 
-/// Access lists decide: each file counts as the user's own, and as nobody else's.
-pub fn traits(_: &Metadata) -> Traits {
-    Traits { owner: user(), group: 0, mode: 0, names: 1 }
+/// Access lists decide on Windows: each file counts as this user's own, and as private.
+pub fn ownership(_: &Metadata) -> Ownership {
+    Ownership { owner: user(), group: 0, mode: 0, links: 1 }
 }
 
 /// Creates a directory.
@@ -91,12 +91,12 @@ pub fn private() -> tempfile::Builder<'static, 'static> {
     tempfile::Builder::new()
 }
 
-/// Does nothing: inherited access lists make a user's folders private.
+/// Does nothing: the inherited access list makes the file private.
 pub fn set_private(_: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens what has the name; none if that is a symbolic link. Opens directories, too: callers refuse what is no file.
+/// Opens a path; `None` if it is a symbolic link. Opens directories, too: callers refuse everything but files.
 pub fn open(path: &Path, is_writable: bool) -> io::Result<Option<File>> {
     let mut options = OpenOptions::new();
     options.read(true).write(is_writable);
@@ -107,12 +107,12 @@ pub fn open(path: &Path, is_writable: bool) -> io::Result<Option<File>> {
     if found.is_symlink() {
         return Ok(None);
     }
-    // The bytes of a deduplicated file, for example, are elsewhere.
+    // The bytes of some reparse points are stored elsewhere, such as those of a deduplicated file.
     let is_elsewhere = found.file_attributes() & FILE_ATTRIBUTE_REPARSE_POINT != 0;
     if is_elsewhere { options.open(path).map(Some) } else { Ok(Some(file)) }
 }
 
-/// Start of a process, in units of 100 ns, if it runs.
+/// Start time of a running process, in units of 100 ns.
 pub fn start_of(pid: u32) -> Option<u64> {
     let access = PROCESS_QUERY_LIMITED_INFORMATION | PROCESS_SYNCHRONIZE;
     // SAFETY: the arguments are numbers.
