@@ -72,6 +72,7 @@ if (args.includes('tables')) {
   const results = await measure(parts, args.includes('--quick'));
   const all = { ...read(), ...results };
   console.log(Object.values(blocks(all)).join('\n\n'));
+  console.table(all.speed.targets);
   if (args.includes('--save')) record(results);
   const repeats = [
     ...Object.values(all.behaviour.duplicates).map(({ snowdrift }) => snowdrift.duplicates),
