@@ -92,7 +92,7 @@ function placeAddon(crate, profile, folder) {
 async function install(flags) {
   if (!isInstalled('.')) await run('npm ci', 'npm', CI);
   if (flags.includes('--orms')) {
-    for (const name of ['drizzle-kit', 'mikro-orm', 'prisma', 'typeorm-0.3']) {
+    for (const name of ['drizzle-kit', 'kysely', 'mikro-orm', 'prisma', 'typeorm-0.3']) {
       await installIn(`__test__/support/orms/${name}`, '--ignore-scripts');
     }
     await installIn('__test__/support/orms/better-sqlite3');

@@ -1,5 +1,5 @@
 'use strict';
-// MikroORM with `onCreate`, as docs/mikro-orm.md has it: what it fills, that what skips it is refused rather than
+// MikroORM with `onCreate`, as docs/orms.md has it: what it fills, that what skips it is refused rather than
 // numbered by the database, and that IDs are read exactly.
 
 const assert = require('node:assert/strict');

@@ -1,5 +1,5 @@
 'use strict';
-// Mongoose with a default function, as docs/mongoose.md has it: what the schema and BSON do to an ID, and
+// Mongoose with a default function, as docs/orms.md has it: what the schema and BSON do to an ID, and
 // where there is a server, what comes back from it.
 
 const assert = require('node:assert/strict');

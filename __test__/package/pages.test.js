@@ -177,6 +177,7 @@ for (const page of pages) {
       const skip =
         needs.map((name) => missing(URLS[name])).find(Boolean) ??
         (schema && missingOrm('prisma')) ??
+        (block.code.includes("from 'kysely'") ? missingOrm('kysely') : undefined) ??
         (block.language !== 'yaml' && LEASES.test(block.given + block.code + block.then)
           ? storm
           : undefined) ??

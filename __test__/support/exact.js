@@ -3,6 +3,8 @@
 
 const assert = require('node:assert/strict');
 
+const { fromBase32, isBase32 } = require('../../js/id.js');
+
 /** Odd, where numbers are 128 apart. IDs that begin a tick end in zeros, and show no rounding. */
 const FIRST = 900710334577819649n;
 
@@ -23,6 +25,7 @@ function idsIn(result) {
   const visit = (value) => {
     if (typeof value === 'bigint') check(value);
     else if (typeof value === 'string' && /^0?\d{18}$/.test(value)) check(BigInt(value));
+    else if (isBase32(value)) check(fromBase32(value));
     else if (typeof value === 'number' && value > Number.MAX_SAFE_INTEGER) found.add('rounded');
     else if (value !== null && typeof value === 'object' && !seen.has(value)) {
       seen.add(value);

@@ -111,8 +111,8 @@ function packagesOf(page) {
 /** The package as `npm pack` makes it: once. */
 let packed;
 
-/** Where a package may be installed: in the clone, and for the tests of Prisma. */
-const INSTALLED = [join(root, 'node_modules'), modulesOf('prisma')];
+/** Where a package may be installed: in the clone, and for the tests of ORMs. */
+const INSTALLED = [join(root, 'node_modules'), modulesOf('prisma'), modulesOf('kysely')];
 
 /** Runs with the project of a page's reader. @param modules a folder node_modules that is theirs, too */
 async function asReader(page, modules, run) {
@@ -346,8 +346,8 @@ require('node:module').runMain();
 `;
 const NPM = `#!/usr/bin/env node
 const { name, scripts, ...manifest } = require(${JSON.stringify(join(root, 'package.json'))});
-const { dependencies } = require(${JSON.stringify(join(modulesOf('prisma'), '../package.json'))});
-const packages = { [name]: 1, ...manifest.devDependencies, ...manifest.peerDependencies, ...dependencies };
+const ofOrms = ${JSON.stringify(['prisma', 'kysely'].map((orm) => join(modulesOf(orm), '../package.json')))}.map((path) => require(path).dependencies);
+const packages = Object.assign({ [name]: 1 }, manifest.devDependencies, manifest.peerDependencies, ...ofOrms);
 const [verb, ...args] = process.argv.slice(2);
 const known = { install: packages, run: scripts, test: scripts, pack: {} }[verb];
 const nameOf = ${nameOf};
