@@ -76,6 +76,16 @@ const PROBES = {
     });
     await app.close();`,
   graphql: `
+    import { GraphQLNonNull, GraphQLObjectType, GraphQLSchema, graphql } from 'graphql';
+    const same = {
+      type: OrderId,
+      args: { id: { type: new GraphQLNonNull(OrderId) } },
+      resolve: (_: unknown, { id }: any) => {
+        if (typeof id !== 'bigint') throw new Error(typeof id);
+        return id;
+      },
+    };
+    const schema = new GraphQLSchema({ query: new GraphQLObjectType({ name: 'Query', fields: { same } }) });
     const variables = 'query ($id: OrderId!) { same(id: $id) }';
     await ask(async (id: string) => {
       const [one, other] = [
@@ -136,14 +146,14 @@ for (const block of ofLanguage('js', 'ts')) {
   const run = (change = (code) => code) => {
     const probe = ASK(block.language === 'ts' ? ': (text: string) => Promise<unknown>' : '');
     const then = name === undefined ? '' : `${probe}${PROBES[name]}`;
-    const given = { ...block, code: change(block.code) + then };
+    const given = { ...block, code: change(block.code + then) };
     const env = { ...environment, NODE_PATH: modules };
     return runProgram(given, env, name === undefined ? {} : { modules });
   };
   test(`line ${block.line}, ${title}`, { skip }, () => run());
   if (name === 'graphql') {
     test('graphql 16', { skip }, () =>
-      run((code) => code.replace("from 'graphql'", "from 'graphql-16'")),
+      run((code) => code.replaceAll("from 'graphql'", "from 'graphql-16'")),
     );
   }
 }
