@@ -1,4 +1,4 @@
-// Builds both addons for one platform, into artifacts/: node scripts/addons.mjs linux-x64-musl
+// Builds the addons for one platform, into artifacts/: node scripts/addons.mjs linux-x64-musl
 // Prints their SHA-256; in a workflow of GitHub, these are an output of the step, too.
 //
 // For Linux by cargo-zigbuild, on either processor: it links against a glibc as old as is wanted, and
@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { libraryOf } from './library.mjs';
+import { MAINS } from './packages.mjs';
 import { sumsOf } from './sums.mjs';
 
 /** The oldest glibc that Rust itself supports. */
@@ -66,11 +67,9 @@ const run = (program, ...args) => execFileSync(program, args, { stdio: 'inherit'
 
 run('rustup', 'target', 'add', triple);
 mkdirSync('artifacts', { recursive: true });
-for (const [crate, flags] of [
-  ['snowdrift', []],
-  // TLS is C, for which ARM Windows needs clang-cl.
-  ['snowdrift-zookeeper', target === 'win32-arm64-msvc' ? ['--no-default-features'] : []],
-]) {
+// TLS is C, for which ARM Windows needs clang-cl.
+const flags = target === 'win32-arm64-msvc' ? ['--no-default-features'] : [];
+for (const crate of Object.keys(MAINS)) {
   const what = ['--locked', '--release', '--lib', '--package', crate, '--target', full];
   run('cargo', command, ...what, ...flags);
   const built = `${process.env.CARGO_TARGET_DIR ?? 'target'}/${triple}/release`;

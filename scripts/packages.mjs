@@ -1,5 +1,5 @@
-// The published packages: two, and for each of them one per platform that carries its addon. A release and
-// the tests put them together here.
+// The published packages: snowdrift and the workspaces, and for each of them one per platform that carries its addon. A
+// release and the tests put them together here.
 
 import { execFile } from 'node:child_process';
 import {
@@ -13,7 +13,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, dirname, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, posix, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
@@ -25,20 +25,28 @@ import { sha256 } from './sums.mjs';
 const { TARGETS, packageOf } = addons;
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
-/** Name, which is also that of the addon, and folder. */
-const MAINS = { snowdrift: '.', 'snowdrift-zookeeper': 'zookeeper' };
-
 const SBOM = 'sbom.cdx.json';
+
+const read = (...path) => readFileSync(join(ROOT, ...path), 'utf8');
+const readJson = (...path) => JSON.parse(read(...path));
+
+const { version, workspaces } = readJson('package.json');
+
+export { version };
+
+/** The folder of each main package by its name, which is also that of its addons. */
+export const MAINS = Object.fromEntries(
+  ['.', ...workspaces].map((folder) => [readJson(folder, 'package.json').name, folder]),
+);
 
 /** The addons of a release. */
 export const ADDONS = Object.keys(MAINS).flatMap((name) =>
   TARGETS.map((target) => `${name}.${target}.node`),
 );
 
-const read = (...path) => readFileSync(join(ROOT, ...path), 'utf8');
-const readJson = (...path) => JSON.parse(read(...path));
-
-export const { version } = readJson('package.json');
+/** The folders of the platforms' packages of a main package. */
+const platformsOf = (folder) =>
+  readdirSync(join(ROOT, folder, 'npm')).map((target) => posix.join(folder, 'npm', target));
 
 /**
  * Runs npm and returns its output.
@@ -57,17 +65,14 @@ export async function npm(args, { cwd = ROOT, env = {} } = {}) {
 /** The files whose version is not that of package.json. */
 export function otherVersions() {
   const lock = readJson('package-lock.json');
-  const stated = {
-    'package-lock.json': lock.version,
-    "package-lock.json, packages['']": lock.packages[''].version,
-    'package-lock.json, packages.zookeeper': lock.packages.zookeeper.version,
-  };
-  const platforms = readdirSync(join(ROOT, 'npm')).map((name) => `npm/${name}`);
-  for (const folder of ['zookeeper', ...platforms]) {
-    stated[`${folder}/package.json`] = readJson(folder, 'package.json').version;
-  }
+  const stated = { 'package-lock.json': lock.version };
   for (const folder of Object.values(MAINS)) {
-    const file = join(folder, 'Cargo.toml');
+    const locked = folder === '.' ? '' : folder;
+    stated[`package-lock.json, packages['${locked}']`] = lock.packages[locked].version;
+    for (const each of [folder, ...platformsOf(folder)]) {
+      stated[posix.join(each, 'package.json')] = readJson(each, 'package.json').version;
+    }
+    const file = posix.join(folder, 'Cargo.toml');
     stated[file] = read(file).match(/^version = "(.*)"/m)[1];
   }
   return Object.entries(stated)
@@ -110,7 +115,7 @@ export function assemble(addonsIn, out, repository) {
   rmSync(out, { recursive: true, force: true });
   const packages = [];
   const missing = [];
-  for (const name of Object.keys(MAINS)) {
+  for (const [name, source] of Object.entries(MAINS)) {
     for (const target of TARGETS) {
       const addon = join(addonsIn, `${name}.${target}.node`);
       const platform = packageOf(name, target);
@@ -119,11 +124,11 @@ export function assemble(addonsIn, out, repository) {
         continue;
       }
       const folder = join(out, platform);
-      // Folders of npm/ are named without the scope.
-      cpSync(join(ROOT, 'npm', basename(platform)), folder, { recursive: true });
+      const from = posix.join(source, 'npm', target);
+      cpSync(join(ROOT, from), folder, { recursive: true });
       cpSync(addon, join(folder, basename(addon)));
       const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-      writeJson(folder, { ...manifest, ...pageOf(repository, `npm/${basename(platform)}`) });
+      writeJson(folder, { ...manifest, ...pageOf(repository, from) });
       packages.push(platform);
     }
   }
@@ -218,7 +223,10 @@ function assembleMain(name, folder, repository) {
     const text = readFileSync(join(folder, path), 'utf8');
     writeFileSync(join(folder, path), linkedOutside(text, path, { paths, source, base }));
   }
-  const { scripts, devDependencies, ...manifest } = readJson(MAINS[name], 'package.json');
+  const { scripts, devDependencies, workspaces, ...manifest } = readJson(
+    MAINS[name],
+    'package.json',
+  );
   Object.assign(manifest, pageOf(repository, MAINS[name]));
   if (manifest.peerDependencies !== undefined) {
     // The two packages work only in the same version.

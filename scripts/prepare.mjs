@@ -139,7 +139,7 @@ export async function buildTests({ addon, core }) {
 async function buildZooKeeper() {
   const crate = 'snowdrift-zookeeper';
   await run('cargo build, ZooKeeper', 'cargo', ['build', '--locked', '--package', crate]);
-  placeAddon(crate, 'debug', 'zookeeper');
+  placeAddon(crate, 'debug', 'packages/zookeeper');
 }
 
 /**

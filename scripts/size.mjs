@@ -12,9 +12,9 @@ process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 /** A file counts for the first group that has it. Of `js` and `src`, files that are not in a folder are one room. */
 const GROUPS = {
   'tests, support': /^__test__\/(support|types)\//,
-  tests: /^(__test__|tests)\/|^src\/.*\btests\b/,
+  tests: /^(packages\/\w+\/)?(__test__|tests)\/|^src\/.*\btests\b/,
   js: /^js\/(?!.*\.d\.[cm]?ts$)/,
-  src: /^(src|zookeeper\/src)\//,
+  src: /^(packages\/\w+\/)?src\//,
   'scripts, bench, demo': /^(scripts|bench|demo|\.ci)\//,
   'words of pages': /^(docs\/|README\.md|SECURITY\.md|CONTRIBUTING\.md)/,
 };

@@ -109,7 +109,7 @@ function log(what) {
 async function build() {
   const flags = isStorms ? Object.keys(STORMS_NEED).filter(isNeeded) : [];
   // It takes long, so that a new clone leaves it to CI.
-  const isBuilt = readdirSync('zookeeper').some((name) => name.endsWith('.node'));
+  const isBuilt = readdirSync('packages/zookeeper').some((name) => name.endsWith('.node'));
   if (isAsReleased || isBuilt) flags.push('--zookeeper');
   const [, executables] = await Promise.all([
     prepare(flags, { isAsReleased }),

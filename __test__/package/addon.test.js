@@ -41,11 +41,11 @@ const ADDONS = [
   },
   {
     name: 'snowdrift-zookeeper',
-    source: './zookeeper',
+    source: './packages/zookeeper',
     code: '',
     call: "await SnowFlake.lease('zookeeper://127.0.0.1:1', { datacenterId: 1 });",
     loaded: /^SnowFlakeError ERR_SNOWFLAKE_STORE /,
-    pack: 'npm run build -- --zookeeper && npm pack ./zookeeper',
+    pack: 'npm run build -- --zookeeper && npm pack ./packages/zookeeper',
   },
 ];
 

@@ -22,7 +22,7 @@ function filesBelow(folder, pattern) {
 
 const PAGES = [
   ...readdirSync(ROOT).filter((name) => /\.(md|d\.ts)$/.test(name)),
-  ...['docs', 'npm', 'zookeeper'].flatMap((folder) => filesBelow(folder, /\.(md|html|d\.ts)$/)),
+  ...['docs', 'npm', 'packages'].flatMap((folder) => filesBelow(folder, /\.(md|html|d\.ts)$/)),
   ...filesBelow('js', /\.(js|ts)$/),
 ].filter((page) => !GENERATED.includes(page));
 

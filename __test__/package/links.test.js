@@ -20,11 +20,6 @@ const { TARGETS, packageOf } = require('../../js/runtime/addon.js');
 const { anchorsOf } = require('../support/page.js');
 
 const ROOT = join(__dirname, '../..');
-const MAINS = [
-  ['snowdrift', '.'],
-  ['snowdrift-zookeeper', 'zookeeper'],
-];
-
 /** The repository that releases. */
 const REPOSITORY = 'https://github.com/Some-one/snow.drift';
 
@@ -33,13 +28,18 @@ const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
 let packages;
 let directory;
 let out;
+/** The main packages with their folders, and the platforms'. */
+let mains;
+let platforms;
 
 before(async () => {
   packages = await import('../../scripts/packages.mjs');
+  mains = Object.entries(packages.MAINS);
+  platforms = mains.flatMap(([name, folder]) =>
+    TARGETS.map((target) => [packageOf(name, target), posix.join(folder, 'npm', target), name]),
+  );
   directory = mkdtempSync(join(tmpdir(), 'snowdrift-links-'));
-  for (const [name] of MAINS) {
-    for (const target of TARGETS) writeFileSync(join(directory, `${name}.${target}.node`), target);
-  }
+  for (const name of packages.ADDONS) writeFileSync(join(directory, name), '');
   out = join(directory, 'packages');
   packages.assemble(directory, out, REPOSITORY);
 });
@@ -61,7 +61,7 @@ const linksIn = (text) => Array.from(text.matchAll(/\]\(([^)\s]+)[^)]*\)/g), ([,
 
 test('each link of a packed page leads to a packed file, or to the repository at its version', () => {
   let [inside, outside] = [0, 0];
-  for (const [name, source] of MAINS) {
+  for (const [name, source] of mains) {
     const files = filesOf(name);
     for (const page of files.filter((path) => path.endsWith('.md'))) {
       for (const to of linksIn(readFileSync(join(out, name, page), 'utf8'))) {
@@ -135,12 +135,8 @@ test('pages that declarations and errors name are packed', () => {
 });
 
 describe('the page of each package', () => {
-  const platforms = MAINS.flatMap(([name]) =>
-    TARGETS.map((target) => [packageOf(name, target), `npm/${packageOf(name, target).slice(11)}`]),
-  );
-
   test('has the repository that releases, its folder there, issues and a homepage', () => {
-    for (const [name, folder] of [...MAINS, ...platforms]) {
+    for (const [name, folder] of [...mains, ...platforms]) {
       const { homepage, bugs, repository } = readJson(join(out, name, 'package.json'));
       assert.equal(homepage, `${REPOSITORY}#readme`, name);
       assert.deepEqual(bugs, { url: `${REPOSITORY}/issues` }, name);
@@ -153,8 +149,7 @@ describe('the page of each package', () => {
   });
 
   test('of a platform says what it is, and links to the package to install', () => {
-    for (const [name] of platforms) {
-      const main = name.includes('/zookeeper-') ? 'snowdrift-zookeeper' : 'snowdrift';
+    for (const [name, , main] of platforms) {
       const text = readFileSync(join(out, name, 'README.md'), 'utf8');
       const links = linksIn(text);
       assert.deepEqual(links, [`https://www.npmjs.com/package/${main}`], name);

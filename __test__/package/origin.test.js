@@ -172,7 +172,7 @@ describe('a commit', () => {
     const folder = join(directory, 'someone/snowdrift');
     const built = (path) => /\.node$|target$|node_modules$/.test(path);
     for (const path of readdirSync(ROOT)) {
-      if (!/^(js|npm|scripts|zookeeper|package.*json|Cargo\.toml|CHANGELOG\.md)$/.test(path))
+      if (!/^(js|npm|scripts|packages|package.*json|Cargo\.toml|CHANGELOG\.md)$/.test(path))
         continue;
       cpSync(join(ROOT, path), join(folder, path), { recursive: true, filter: (at) => !built(at) });
     }

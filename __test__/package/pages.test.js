@@ -69,7 +69,7 @@ const ELSEWHERE = {
 };
 
 /** Files with blocks that show no use of the package. */
-const OTHERS = ['zookeeper/README.md'];
+const OTHERS = ['packages/zookeeper/README.md'];
 
 const servers = [];
 /** What a worker of the application has in its environment. */

@@ -28,16 +28,18 @@ const ROOT = join(__dirname, '../..');
 const NAMES = ['snowdrift', 'snowdrift-zookeeper'];
 const PLATFORMS = NAMES.flatMap((name) => TARGETS.map((target) => ({ name, target })));
 
-/** The folder of a platform's package: its name without the scope. */
-const folderOf = (platform) => platform.split('/').at(-1);
-
 const readJson = (...path) => JSON.parse(readFileSync(join(ROOT, ...path)));
 
 let packages;
 let directory;
+/** The folders of the main packages, and of the platforms' packages. */
+let mains;
+let platformFolders;
 
 before(async () => {
   packages = await import('../../scripts/packages.mjs');
+  mains = NAMES.map((name) => packages.MAINS[name]);
+  platformFolders = mains.flatMap((folder) => TARGETS.map((target) => join(folder, 'npm', target)));
   directory = mkdtempSync(join(tmpdir(), 'snowdrift-release-'));
 });
 
@@ -75,7 +77,7 @@ test('a tag of another version releases nothing', () => {
 test('each loader names each platform', () => {
   for (const [name, file] of [
     ['snowdrift', 'js/runtime/native.js'],
-    ['snowdrift-zookeeper', 'zookeeper/index.js'],
+    ['snowdrift-zookeeper', 'packages/zookeeper/index.js'],
   ]) {
     const text = readFileSync(join(ROOT, file), 'utf8');
     for (const target of TARGETS) {
@@ -128,30 +130,28 @@ test('each entry has its types beside it, and both are packed', () => {
 });
 
 test('no manifest of the tree names a repository: the one that releases is written into the packages', () => {
-  for (const folder of [
-    '.',
-    'zookeeper',
-    ...readdirSync(join(ROOT, 'npm')).map((n) => `npm/${n}`),
-  ]) {
+  for (const folder of [...mains, ...platformFolders]) {
     const { homepage, bugs, repository } = readJson(folder, 'package.json');
     assert.deepEqual([homepage, bugs, repository], [undefined, undefined, undefined], folder);
   }
-  for (const folder of ['.', 'zookeeper']) {
+  for (const folder of mains) {
     const text = readFileSync(join(ROOT, folder, 'Cargo.toml'), 'utf8');
     assert.doesNotMatch(text, /^(repository|homepage|documentation) *=/m, folder);
   }
 });
 
 test('there is a folder for each addon and platform, and no other', () => {
-  const folders = PLATFORMS.map(({ name, target }) => folderOf(packageOf(name, target)));
-  assert.deepEqual(readdirSync(join(ROOT, 'npm')).sort(), folders.sort());
+  assert.deepEqual(Object.keys(packages.MAINS), NAMES);
+  for (const folder of mains) {
+    assert.deepEqual(readdirSync(join(ROOT, folder, 'npm')).sort(), TARGETS, folder);
+  }
 });
 
 test("each platform's package is for that platform, and as the package that loads it", () => {
   const { version, license, engines } = readJson('package.json');
   for (const { name, target } of PLATFORMS) {
     const platform = packageOf(name, target);
-    const folder = join('npm', folderOf(platform));
+    const folder = join(packages.MAINS[name], 'npm', target);
     const { description, ...manifest } = readJson(folder, 'package.json');
     const [os, cpu, abi] = target.split('-');
     const addon = `${name}.${target}.node`;
@@ -172,11 +172,10 @@ test("each platform's package is for that platform, and as the package that load
     const linked = `[\`${name}\`](https://www.npmjs.com/package/${name})`;
     assert.ok(readme.includes(`${description.replace(name, linked)}.`), description);
   }
-  const zookeeper = readJson('zookeeper', 'package.json');
-  assert.deepEqual(
-    [zookeeper.version, zookeeper.license, zookeeper.engines],
-    [version, license, engines],
-  );
+  for (const folder of mains) {
+    const main = readJson(folder, 'package.json');
+    assert.deepEqual([main.version, main.license, main.engines], [version, license, engines]);
+  }
 });
 
 /** A folder with each addon of a release, and what their jobs put out: by target, as GitHub's toJSON() has it. */
@@ -237,7 +236,7 @@ test('a release with a changed addon packs nothing, not even as a try', {
   const folder = join(directory, 'release');
   // Without its Git, and without what was built.
   const isSource = (path) => !/[/\\](node_modules|target|\.git|artifacts)$|\.node$/.test(path);
-  for (const path of ['js', 'npm', 'scripts', 'zookeeper', 'index.d.ts', 'docs']) {
+  for (const path of ['js', 'npm', 'packages', 'scripts', 'index.d.ts', 'docs']) {
     cpSync(join(ROOT, path), join(folder, path), { recursive: true, filter: isSource });
   }
   for (const file of readdirSync(ROOT)) {
@@ -298,7 +297,9 @@ test('a release packs the folders with their addons', async () => {
       [],
     );
     const manifest = JSON.parse(readFileSync(join(out, name, 'package.json')));
-    assert.deepEqual([manifest.scripts, manifest.devDependencies], [undefined, undefined]);
+    for (const field of ['scripts', 'devDependencies', 'workspaces']) {
+      assert.equal(manifest[field], undefined, `${name}: ${field}`);
+    }
     assert.deepEqual(
       Object.entries(manifest.optionalDependencies),
       TARGETS.map((target) => [packageOf(name, target), packages.version]),
@@ -310,10 +311,8 @@ test('a release packs the folders with their addons', async () => {
 test('a release has the files that npm packs of this clone', { skip: gate }, async () => {
   const out = join(directory, 'as-npm');
   packages.assemble(join(directory, 'none'), out);
-  for (const [name, source] of [
-    ['snowdrift', '.'],
-    ['snowdrift-zookeeper', './zookeeper'],
-  ]) {
+  for (const [name, folder] of Object.entries(packages.MAINS)) {
+    const source = folder === '.' ? folder : `./${folder}`;
     const [{ files }] = JSON.parse(await packages.npm(['pack', source, '--dry-run', '--json']));
     const packed = files.map(({ path }) => path).filter((path) => !path.endsWith('.node'));
     const made = readdirSync(join(out, name), { recursive: true, withFileTypes: true })

@@ -35,8 +35,8 @@ function productOf(path) {
 }
 
 const UNSAFE = /\bunsafe\b/g;
-const rust = [...filesOf('src', '.rs'), ...filesOf('zookeeper/src', '.rs')];
-const js = [...filesOf('js', '.js'), 'zookeeper/index.js'];
+const rust = [...filesOf('src', '.rs'), ...filesOf('packages/zookeeper/src', '.rs')];
+const js = [...filesOf('js', '.js'), 'packages/zookeeper/index.js'];
 
 test('the inventory has each unsafe, and a reason', () => {
   const found = rust
@@ -67,9 +67,9 @@ test('a comment beside each unsafe block gives its reason', () => {
 });
 
 test('no script runs at an installation, and nothing is installed beside the package', () => {
-  const platforms = filesOf('npm', 'package.json');
-  assert.ok(platforms.length > 10, String(platforms));
-  for (const path of ['package.json', 'zookeeper/package.json', ...platforms]) {
+  const others = ['npm', 'packages'].flatMap((folder) => filesOf(folder, 'package.json'));
+  assert.ok(others.length > 20, String(others));
+  for (const path of ['package.json', ...others]) {
     const { scripts = {}, dependencies } = JSON.parse(read(path));
     const atInstall = Object.keys(scripts).filter((name) => /install|^prepare|^dep/.test(name));
     assert.deepEqual([atInstall, dependencies], [[], undefined], path);

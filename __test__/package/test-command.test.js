@@ -127,7 +127,7 @@ describe('npm test', {
     write('package-lock.json', '{}');
     write('node_modules/.package-lock.json', '{}');
     write('node_modules/typescript/bin/tsc', '');
-    write('zookeeper/index.js', '');
+    write('packages/zookeeper/index.js', '');
     const amount = readFileSync(join(ROOT, '__test__/support/amount.js'));
     write('__test__/support/amount.js', amount);
     for (const folder of ['lease', 'host', 'app', 'orm', 'cli']) {

@@ -114,7 +114,8 @@ function whyNone(name, { directory, target, failure }) {
   if (!isMissing(failure)) {
     return `cannot load the addon of ${name} for ${target}: ${reason}. ${known ?? REINSTALL}. ${page}`;
   }
-  const [flag, folder] = name === 'snowdrift' ? ['', ''] : [' -- --zookeeper', ' ./zookeeper'];
+  const [flag, folder] =
+    name === 'snowdrift' ? ['', ''] : [' -- --zookeeper', ' ./packages/zookeeper'];
   const build = `npm run build${flag}`;
   const { version, optionalDependencies } = require('../../package.json');
   const addon = packageOf(name, target);

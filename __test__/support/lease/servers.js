@@ -303,7 +303,7 @@ async function listens(url) {
 function noAddon(engine) {
   if (engine !== 'zookeeper') return undefined;
   const addon = `snowdrift-zookeeper.${targetHere()}.node`;
-  if (existsSync(join(__dirname, '../../../zookeeper', addon))) return undefined;
+  if (existsSync(join(__dirname, '../../../packages/zookeeper', addon))) return undefined;
   return "ZooKeeper's addon is not built: npm run build -- --zookeeper";
 }
 

@@ -8,7 +8,7 @@ const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { promisify } = require('node:util');
 
-const { TARGETS, targetHere } = require('../../../js/runtime/addon.js');
+const { targetHere } = require('../../../js/runtime/addon.js');
 const { storm } = require('../amount.js');
 const { createDirectory } = require('../own-directory.js');
 const { Registry } = require('./registry.js');
@@ -29,15 +29,12 @@ class Scratch {
    * @returns the names of what was published
    */
   async publish() {
-    const { assemble, npm, publish } = await import('../../../scripts/packages.mjs');
+    const { ADDONS, assemble, npm, publish } = await import('../../../scripts/packages.mjs');
     const upstream = await npm(['config', 'get', 'registry']);
     this.#registry ??= await Registry.start(/^@?snowdrift\b/, upstream);
     const addons = this.#make('addons');
-    for (const [name, folder] of [
-      ['snowdrift', 'js/runtime'],
-      ['snowdrift-zookeeper', 'zookeeper'],
-    ]) {
-      for (const target of TARGETS) writeFileSync(join(addons, `${name}.${target}.node`), target);
+    for (const name of ADDONS) writeFileSync(join(addons, name), 'another platform');
+    for (const folder of ['js/runtime', 'packages/zookeeper']) {
       const built = readdirSync(join(ROOT, folder)).find((file) => file.endsWith('.node'));
       if (built !== undefined) cpSync(join(ROOT, folder, built), join(addons, built));
     }

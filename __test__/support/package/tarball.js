@@ -41,7 +41,7 @@ class Packed {
   #files;
   #count = 0;
 
-  /** @param folders of the clone: '.', './zookeeper' */
+  /** @param folders of the clone: '.', './packages/zookeeper' */
   constructor(...folders) {
     this.#files = folders.map((folder) => pack(this.directory, folder));
   }
