@@ -9,29 +9,29 @@
 
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 const env = { ...process.env, TESTS: 'storms' };
 
-/** All tests of a folder of __test__, with the storms. */
-const folder = (name) => ['node', 'scripts/test.mjs', join(`__test__/${name}/`)];
+/** All tests of a folder, with the storms. */
+const tests = (folder) => ['node', 'scripts/test.mjs', `${folder}/`];
 const npm = (name, ...args) => ['npm', 'run', '--silent', name, ...args];
 
 const RUST = ['cargo', 'test', '--locked', '--quiet', '--no-fail-fast'];
 
 /** The command of each part. */
 const PARTS = {
-  core: folder('core'),
+  core: tests('__test__/core'),
   rust: [...RUST, '--', '--include-ignored', '--skip', 'figures::', '--skip', 'searched::'],
   search: [...RUST, '--release', '--test', 'core', '--', '--include-ignored', 'searched::'],
-  host: folder('host'),
-  lease: folder('lease'),
-  app: folder('app'),
-  orm: folder('orm'),
-  cli: folder('cli'),
-  package: folder('package'),
+  host: tests('__test__/host'),
+  lease: tests('__test__/lease'),
+  app: tests('__test__/app'),
+  orm: tests('__test__/orm'),
+  cli: tests('__test__/cli'),
+  package: tests('__test__/package'),
+  zookeeper: tests('packages/zookeeper'),
   leaks: npm('leaks'),
   sanitize: npm('sanitize'),
   miri: npm('miri'),

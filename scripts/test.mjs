@@ -4,12 +4,13 @@
 //
 //   npm test                      what a change may break, with an addon that is built quickly and checks itself
 //   npm test -- lease host/page   of the addon's, those with one of these in their path, and no others, but for storms
+//   npm test --workspace NAME     those of a package of packages/, which the others are without, but for storms
 //   TESTS=gate npm test           all but the storms, with the addon as it is released
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
-import { join, relative, resolve, sep } from 'node:path';
+import { dirname, relative, resolve } from 'node:path';
 import { run as runFiles } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
@@ -23,7 +24,11 @@ const HEAVY = /\/(chaos|hosts-chaos|lost|crash|soak)\.test\.js$/;
 const HEAVY_CONCURRENCY = 2;
 const FILE_TIMEOUT_MS = 15 * 60_000;
 /** In this order: the files that take long come first, so that none is left alone in the end. */
-const FOLDERS = ['lease', 'host', 'app', 'orm', 'package', 'cli', 'core'];
+const FOLDERS = ['lease', 'host', 'app', 'orm', 'package', 'cli', 'core'].map(
+  (name) => `__test__/${name}`,
+);
+/** Their tests run only where a path begins with one of these. */
+const PACKAGES = ['packages/zookeeper'];
 
 /** What a change rarely breaks: parts of paths. Single tests have `skip: gate`. */
 const LEFT_TO_GATE = [
@@ -81,6 +86,8 @@ const { TESTS } = process.env;
 const isStorms = TESTS === 'storms';
 const isQuick = TESTS === undefined && chosen.length === 0;
 const isAsReleased = TESTS !== undefined;
+/** The packages whose tests are asked for. */
+const asked = PACKAGES.filter((folder) => chosen.some((part) => part.startsWith(folder)));
 if (isQuick) process.env.TESTS = 'quick';
 // Later: it reads TESTS.
 const { gate } = (await import('../__test__/support/amount.js')).default;
@@ -110,7 +117,7 @@ async function build() {
   const flags = isStorms ? Object.keys(STORMS_NEED).filter(isNeeded) : [];
   // It takes long, so that a new clone leaves it to CI.
   const isBuilt = readdirSync('packages/zookeeper').some((name) => name.endsWith('.node'));
-  if (isAsReleased || isBuilt) flags.push('--zookeeper');
+  if (isAsReleased || isBuilt || asked.length > 0) flags.push('--zookeeper');
   const [, executables] = await Promise.all([
     prepare(flags, { isAsReleased }),
     buildTests({ addon: !isAsReleased, core: chosen.length === 0 }),
@@ -119,14 +126,12 @@ async function build() {
 }
 
 const isNeeded = (flag) =>
-  files.some((path) =>
-    STORMS_NEED[flag].some((folder) => path.startsWith(join('__test__', folder))),
-  );
+  files.some((path) => STORMS_NEED[flag].some((folder) => path.startsWith(`__test__/${folder}/`)));
 
 function testFiles() {
-  const files = FOLDERS.flatMap((folder) =>
-    readdirSync(`__test__/${folder}`).map((name) => join('__test__', folder, name)),
-  ).filter((path) => path.endsWith('.test.js'));
+  const files = [...FOLDERS, ...asked.map((folder) => `${folder}/__test__`)]
+    .flatMap((folder) => readdirSync(folder).map((name) => `${folder}/${name}`))
+    .filter((path) => path.endsWith('.test.js'));
   if (chosen.length === 0) return files;
   const wrong = chosen.find((part) => !files.some((path) => path.includes(part)));
   if (wrong !== undefined) {
@@ -175,6 +180,9 @@ async function testTypes() {
   return ['the types'];
 }
 
+/** The path of a file of tests, as it is shown. */
+const shown = (file) => relative('.', file).replace(/^__test__./, '');
+
 /** How long each file took, in s. */
 const durations = new Map();
 
@@ -182,14 +190,14 @@ const durations = new Map();
 function showTimes() {
   const folders = new Map();
   for (const [file, seconds] of durations) {
-    const [, folder] = file.split(sep);
+    const folder = dirname(file);
     folders.set(folder, (folders.get(folder) ?? 0) + seconds);
   }
   const slowest = [...durations].sort(([, one], [, other]) => other - one).slice(0, 10);
   for (const [what, entries] of [
     ['time of each part', [...parts]],
     ['files of each folder, added up', [...folders]],
-    ['the slowest files', slowest.map(([file, time]) => [relative('__test__', file), time])],
+    ['the slowest files', slowest],
   ]) {
     console.log(`${what}: ${entries.map(([name, time]) => `${name} ${text(time)}`).join(', ')}`);
   }
@@ -198,7 +206,7 @@ function showTimes() {
 /** Shows what only the gate runs: how many files of each folder, and how many single tests. */
 function showLeft() {
   const folders = new Map();
-  for (const [, folder] of leftFiles.map((path) => path.split(sep))) {
+  for (const folder of leftFiles.map((file) => dirname(shown(file)))) {
     folders.set(folder, (folders.get(folder) ?? 0) + 1);
   }
   const counted = (count, noun) => `${count} ${noun}${count === 1 ? '' : 's'}`;
@@ -229,8 +237,8 @@ async function testAddon(files, concurrency) {
       console.log(`          ${path[nesting]}: ${message}`);
     } else if (type === 'test:complete' && name === file) {
       const seconds = (details.duration_ms / 1000).toFixed(1).padStart(6);
-      durations.set(relative('.', file), details.duration_ms / 1000);
-      console.log(`${seconds} s  ${relative('__test__', file)}${details.error ? ' FAILED' : ''}`);
+      durations.set(shown(file), details.duration_ms / 1000);
+      console.log(`${seconds} s  ${shown(file)}${details.error ? ' FAILED' : ''}`);
     } else if (type === 'test:pass' && (details.type !== 'suite' || skip !== undefined)) {
       counts[skip === undefined ? 'passed' : 'skipped']++;
       if (typeof skip === 'string') reasons.set(skip, (reasons.get(skip) ?? 0) + 1);

@@ -6,7 +6,7 @@ const assert = require('node:assert/strict');
 const { after, before, describe, test } = require('node:test');
 
 const { amount, gate, isStorms, seed, storm } = require('../support/amount.js');
-const { lieAboutBytes, lieAboutChildren, unparsable } = require('../support/lease/liar.js');
+const { lieAboutBytes, unparsable } = require('../support/lease/liar.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { runScript, until } = require('../support/support.js');
 
@@ -91,33 +91,6 @@ for (const [engine, { options, clients }] of Object.entries(ENGINES)) {
     });
   }
 }
-
-test('zookeeper, a list that is longer than its reply, takes no memory and ends no process', {
-  skip: missing('zookeeper') ?? (process.platform === 'win32' && 'it allocates the list at once'),
-}, async () => {
-  // As many as there can be, and some that a small machine would have.
-  for (const names of [2 ** 31 - 1, 2 ** 28]) {
-    const server = await lieAboutChildren(names);
-    const script = `
-      const store = require('snowdrift/lease/zookeeper').zookeeper('127.0.0.1:${server.port}');
-      const peak = () => process.resourceUsage().maxRSS / 1024;
-      const { signal } = new AbortController();
-      (async () => {
-        await store.now({ signal });
-        const before = peak();
-        const { message } = await store.list('', { signal }).catch((failure) => failure);
-        console.log(JSON.stringify({ message, mb: peak() - before }));
-        await store.close();
-      })();`;
-    const { stdout, stderr } = await runScript(script);
-    server.close();
-    assert.ok(stdout !== '', stderr);
-    const { message, mb } = JSON.parse(stdout);
-    assert.match(message, /unmarshal/);
-    assert.equal(server.lies(), 1);
-    assert.ok(mb < 100, `${mb} MB`);
-  }
-});
 
 test('postgres, bytes with an escape that is none: the call fails', async () => {
   const server = await lieAboutBytes();

@@ -1,6 +1,6 @@
 'use strict';
-// Servers whose replies no server sends: of ZooKeeper, one that announces more names of children than it sends; of PostgreSQL, one
-// whose bytes have an escape that is none; of PostgreSQL and Redis, those that their clients throw at.
+// Servers whose replies no server sends: of PostgreSQL, one whose bytes have an escape that is none; of PostgreSQL and Redis,
+// those that their clients throw at.
 
 const { once } = require('node:events');
 const net = require('node:net');
@@ -11,57 +11,6 @@ const int = (value) => {
   return bytes;
 };
 const text = (value) => Buffer.concat([int(value.length), Buffer.from(value)]);
-const frame = (...parts) => {
-  const body = Buffer.concat(parts);
-  return Buffer.concat([int(body.length), body]);
-};
-
-const STAT = Buffer.alloc(68);
-const SESSION = [
-  int(0),
-  int(10_000),
-  Buffer.alloc(8, 1),
-  text('0123456789abcdef'),
-  Buffer.alloc(1),
-];
-
-/** By number of the request: the reply. */
-const REPLIES = { 3: STAT, 5: STAT, 9: text('/') };
-const CHILDREN = 8;
-
-/**
- * @param names how many it announces
- * @returns its port, and how often it did
- */
-async function lieAboutChildren(names) {
-  let lies = 0;
-  const server = net.createServer((socket) => {
-    let received = Buffer.alloc(0);
-    let hasSession = false;
-    const answer = (request) => {
-      if (!hasSession) {
-        hasSession = true;
-        return frame(...SESSION);
-      }
-      const kind = request.readInt32BE(4);
-      if (kind === CHILDREN) lies += 1;
-      const reply = kind === CHILDREN ? int(names) : (REPLIES[kind] ?? Buffer.alloc(0));
-      return frame(request.subarray(0, 4), Buffer.alloc(12), reply);
-    };
-    socket.on('error', () => {});
-    socket.on('data', (chunk) => {
-      received = Buffer.concat([received, chunk]);
-      while (received.length >= 4 && received.length >= 4 + received.readInt32BE()) {
-        const end = 4 + received.readInt32BE();
-        socket.write(answer(received.subarray(4, end)));
-        received = received.subarray(end);
-      }
-    });
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return { port: server.address().port, lies: () => lies, close: () => server.close() };
-}
 
 const message = (type, ...parts) => {
   const body = Buffer.concat(parts);
@@ -112,4 +61,4 @@ const unparsable = {
   redis: () => sayInTurn(DEEP),
 };
 
-module.exports = { lieAboutBytes, lieAboutChildren, unparsable };
+module.exports = { lieAboutBytes, unparsable };
