@@ -7,7 +7,7 @@ const { readFileSync, readdirSync } = require('node:fs');
 const { join } = require('node:path');
 const { test } = require('node:test');
 
-const { fromBase32, isBase32, isId, layouts, parse } = require('../../js/id.js');
+const { fromBase32, isBase32, isId, parse } = require('../../js/id.js');
 
 const ROOT = join(__dirname, '../..');
 
@@ -33,12 +33,6 @@ const first = { ...node, workerId: 0 };
 const second = { ...node, workerId: 2 };
 const served = { ...node, workerId: 1, date: '2026-11-21T11:50:34.379Z' };
 const border = { date: '2027-08-22T03:22:59.101Z' };
-/** The configuration in UidGenerator's README, since 2016-09-20 +08:00. */
-const readmeOfUid = {
-  ...layouts.uid,
-  ...{ timestampBits: 29, workerBits: 21, epoch: Date.UTC(2016, 8, 19, 16) },
-};
-
 /** By page, the fields of each ID, and its layout if it is not 'node'; or why it is none. */
 const STATED = {
   'README.md': {
@@ -83,10 +77,6 @@ const STATED = {
   'docs/public-ids-format.md': {
     '900710334548443136': second,
     '9223372036854775807': 'the largest ID',
-  },
-  'docs/ring.md': {
-    '180363646902239241': { layout: readmeOfUid, workerId: 4, date: '2017-01-19T04:15:46.000Z' },
-    '3200169789968523265': { layout: 'uid', workerId: 21, date: '2019-05-02T15:26:39.000Z' },
   },
   'docs/sql.md': { '900710334548459520': node },
   'docs/testing.md': {
