@@ -130,7 +130,7 @@ impl Durable {
     /// Closes the page, and lets another one be opened for the record.
     fn unbind(&mut self) -> Result<(), Failure> {
         if let Some(bound) = self.bound.take() {
-            self.lost = bound.page.close().map(|ended| (bound, ended.high));
+            self.lost = bound.page.end_with_state().map(|ended| (bound, ended.high));
             self.slot.release(USERS)?;
         }
         Ok(())
@@ -168,7 +168,7 @@ impl Durable {
             return Ok(None);
         }
         // Another user of an old page has replaced it in this boot.
-        if page.may_be_old() && page.try_alone()? {
+        if page.may_be_old() && page.try_lock_exclusive()? {
             return Ok(None);
         }
         let (window, floor) = (sequence.window_number(), sequence.floor());
@@ -264,8 +264,8 @@ impl Durable {
             ..known.raised(ceiling, slot.path())?
         };
         slot.record(&next, true)?;
-        page.kept().note_renewer();
-        page.kept().note_recorded(0);
+        page.notes().note_renewer();
+        page.notes().note_recorded(0);
         let Record { floor, ceiling, generation, high, .. } = next;
         let window = match page.begin(&closed, Window { floor, ceiling }, &high, used) {
             Ok(window) => window,
@@ -304,7 +304,7 @@ impl Durable {
         // Only now: ticks that are not recorded must not be issued. The floor first: it is above the skipped ticks.
         page.sequence().raise_floor(record.floor);
         page.sequence().raise_ceiling(*window, page.allowed(record.ceiling));
-        page.kept().note_renewer();
+        page.notes().note_renewer();
         Ok(())
     }
 
@@ -320,7 +320,7 @@ impl Durable {
         if page.header().terms.authority.is_host_lease() {
             // The node's next page may be for another record, which knows nothing of this one. A page that stays is closed,
             // and harms nobody. Former users may still have it open for a moment, as may processes that look up its owner.
-            let is_alone = || within(SHORT_TURN, || page.try_alone()).unwrap_or(false);
+            let is_alone = || within(SHORT_TURN, || page.try_lock_exclusive()).unwrap_or(false);
             if is_last && recorded.is_ok() && is_alone() {
                 page.remove_passed(|| generator.tick_now());
             }
@@ -332,7 +332,7 @@ impl Durable {
     /// Closes the page, and records the ticks issued.
     fn record_end(&self, bound: &Bound) -> Result<(), Failure> {
         // What an overwritten page has issued is unknown: the recorded ceiling counts.
-        let Some(ended) = bound.page.close() else { return Ok(()) };
+        let Some(ended) = bound.page.end_with_state() else { return Ok(()) };
         let record = self.slot.read()?;
         if !bound.is_of(&record) {
             return Ok(());
@@ -340,7 +340,7 @@ impl Durable {
         // Not flushed: if it is lost, the higher ceiling counts, which is as safe.
         let record = record.closed(&ended);
         self.slot.record(&record, false)?;
-        bound.page.kept().note_recorded(record.generation);
+        bound.page.notes().note_recorded(record.generation);
         Ok(())
     }
 }

@@ -18,9 +18,9 @@ pub fn up_to_date(
     let (sequence, mut known) = (page.sequence(), record.clone());
     let (is_named, is_begun) = (record.page == page.id(), sequence.is_begun());
     // The record's page was ended to begin this one above it.
-    let is_next = record.page != 0 && record.page == page.kept().before();
+    let is_next = record.page != 0 && record.page == page.notes().previous_page();
     // The record may be a copy that was put back, and the page know more.
-    let knows_page = page.kept().recorded() == record.generation;
+    let knows_page = page.notes().recorded() == record.generation;
     known.is_closed &= knows_page || !(is_next || is_named && is_begun);
     if is_named && is_begun {
         known.floor = record.floor.max(sequence.floor());

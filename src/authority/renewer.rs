@@ -124,7 +124,7 @@ impl Lease {
         let report = self.shared.report.lock().clone();
         Report {
             ceiling: page.sequence().window().ceiling.max(report.floor),
-            renewer: page.path().map(|_| page.kept().renewer()),
+            renewer: page.path().map(|_| page.notes().renewer()),
             ..report
         }
     }

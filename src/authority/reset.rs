@@ -112,7 +112,7 @@ impl FileStore {
         let found = found.and_then(|record| record.check_node(&node, &path).map(|()| record));
         let now = layout.tick_at(now_ms).clamp(NEVER, layout.last_tick());
         // An unreadable page tells nothing, and is no reason to refuse the reset.
-        let page = host.and_then(|host| host.unused(&node).ok()?);
+        let page = host.and_then(|host| host.lock_unused(&node).ok()?);
         let page = page.filter(|page| found.as_ref().is_ok_and(|record| record.page == page.id()));
         let high = match (&found, &page) {
             (Ok(record), _) if record.is_closed => Some(record.high),
@@ -149,7 +149,7 @@ pub fn reset_page(
     now_ms: i64,
     is_meant: bool,
 ) -> Result<Option<Reset>, Failure> {
-    let Some(page) = host.unused(node)? else { return Ok(None) };
+    let Some(page) = host.lock_unused(node)? else { return Ok(None) };
     let place = page.path();
     let refused = |fault| Err(Failure::new(Class::Page, fault));
     match page.header().terms.authority {
@@ -166,9 +166,9 @@ pub fn reset_page(
     let floor = if earlier <= soon { earlier } else { NEVER };
     // Each mark ahead of the clock must have a known start.
     let ahead = (0..high.marks.len()).filter(|&counter| high.marks[counter] > soon);
-    let since = ahead.map(|counter| page.kept().landing(counter)).min().filter(|&tick| tick > now);
+    let since = ahead.map(|counter| page.notes().landing(counter)).min().filter(|&tick| tick > now);
     // Of what was issued between two jumps nobody knows by which clock.
-    let before = |since| page.kept().jumped_from().min(since - 1);
+    let before = |since| page.notes().jumped_from().min(since - 1);
     let jump = since.map_or(Jump::NONE, |since| Jump { before: before(since), since });
     let record = Record { floor, ceiling: high.highest().max(earlier), jump, ..fresh };
     let mut plan = Plan::of(&record, Some(&high), now);

@@ -214,7 +214,7 @@ impl Channel {
         self.draws.lose();
         self.find(|source| {
             let page = source.page();
-            page.leasing()?;
+            page.lease_status()?;
             page.end_lease(Loss::Restored);
             Some(())
         })

@@ -108,7 +108,7 @@ impl LeaseMachine {
         let Some(page) = self.machine.page().filter(|page| !has_ended(page.page())) else {
             return 0.0;
         };
-        let Some(leasing) = page.page().leasing() else { return 0.0 };
+        let Some(leasing) = page.page().lease_status() else { return 0.0 };
         let last = Renewal {
             elapsed: mono as i64 - leasing.renewed_ms,
             ttl: leasing.ttl_ms,
@@ -122,7 +122,8 @@ impl LeaseMachine {
     /// Moves to the lower slot, if the host has two. Looks once after each renewal.
     #[napi(catch_unwind)]
     pub fn merge(&mut self, mono: f64) -> Value {
-        let renewals = self.machine.page().and_then(|page| Some(page.page().leasing()?.renewals));
+        let renewals =
+            self.machine.page().and_then(|page| Some(page.page().lease_status()?.renewals));
         let looks = renewals.is_some_and(|count| self.pace.look(count));
         if looks || self.machine.is_moving() {
             self.begin(Event::Merge, mono)
@@ -308,7 +309,7 @@ impl LeaseMachine {
                 let held = self.machine.page().and_then(|page| {
                     let own =
                         Key::Slot(self.terms.datacenter, page.page().header().node.worker_id());
-                    let leasing = page.page().leasing()?;
+                    let leasing = page.page().lease_status()?;
                     let is_renewer = leasing.renewer == std::process::id();
                     let is_own = is_renewer && self.writes.contains_key(&own);
                     Some((leasing.renewals, is_own))
@@ -359,7 +360,7 @@ impl LeaseMachine {
     }
 
     fn state_of(&self, page: &Page) -> Option<Value> {
-        let leasing = page.leasing()?;
+        let leasing = page.lease_status()?;
         let is_shared = self.leases.is_of_host();
         let (floor, ceiling) = (page.sequence().floor(), page.cells().ceiling());
         Some(report!(
@@ -399,7 +400,7 @@ impl LeaseMachine {
 fn loss_of(page: &Page) -> Option<Loss> {
     // A page without its name has ended, too, though not its slot.
     let has_ended = page.is_named().unwrap_or(false) && page.has_ended();
-    page.leasing()?.loss.or(has_ended.then_some(Loss::Released))
+    page.lease_status()?.loss.or(has_ended.then_some(Loss::Released))
 }
 
 /// Whether a page has ended, or other processes of the host do not find it.

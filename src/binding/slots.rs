@@ -32,7 +32,7 @@ pub fn host_pages(shared: Option<String>) -> Either<Option<Value>, Fault> {
 
 /// The contents of a page, or the reason why it is unusable.
 fn page_of((path, snapshot): FileResult<Snapshot>) -> Value {
-    let Snapshot { header, processes, leasing } = match snapshot {
+    let Snapshot { header, processes, lease } = match snapshot {
         Ok(snapshot) => snapshot,
         Err(error) => return report!(path, fault: error.fault),
     };
@@ -48,9 +48,9 @@ fn page_of((path, snapshot): FileResult<Snapshot>) -> Value {
         kind: header.terms.authority.word(),
         // Of a lease from a store: the process that renewed it last, the start of its renewals, and the time at which
         // others may have the slot, unless it is renewed.
-        renewer: leasing.map(|leasing| leasing.renewer),
-        since: leasing.map(|leasing| leasing.since_ms),
-        expires: leasing.and_then(|leasing| leasing.expires_ms),
+        renewer: lease.map(|lease| lease.renewer),
+        since: lease.map(|lease| lease.since_ms),
+        expires: lease.and_then(|lease| lease.expires_ms),
         processes: processes.iter().map(process_of).collect::<Value>(),
     )
 }

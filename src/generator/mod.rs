@@ -216,7 +216,7 @@ impl Generator {
 
 fn own_page(node: Node, max_ahead_ms: i64) -> Page {
     let max_ahead = max_ahead_ms / node.layout().tick_ms;
-    Page::own(node, Terms { max_ahead, authority: Authority::Free })
+    Page::in_process(node, Terms { max_ahead, authority: Authority::Free })
 }
 
 #[cfg(test)]

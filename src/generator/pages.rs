@@ -56,7 +56,7 @@ impl Generator {
             return Err(Failure::new(Class::Page, fault));
         }
         // Where this process has changed its user, the page stays the others'.
-        let reached = match lost.leave_to_user()? {
+        let reached = match lost.leave_after_user_change()? {
             true => Some(lost.sequence().highest()),
             false => lost.end(),
         };

@@ -12,7 +12,7 @@ use crate::core::fault::Failure;
 use crate::core::layout::{Layout, Tick};
 use crate::core::sequence::{Rules, Run, Sequence, Time};
 use crate::core::sequencer::{Block, NEVER, Stall};
-use crate::pages::{Memory, Page};
+use crate::pages::{Page, PageMemory};
 
 /// The reaction to a clock rollback: the clock is below the last tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,7 +191,7 @@ impl Generator {
         &self,
         page: &mut Arc<Page>,
         policies: &Policies,
-        reserve: impl Fn(&Sequence<Memory>, &Rules, &mut Reading) -> Result<Block, Halt>,
+        reserve: impl Fn(&Sequence<PageMemory>, &Rules, &mut Reading) -> Result<Block, Halt>,
     ) -> Result<Reserved, Refusal> {
         let rules = Rules {
             may_raise: policies.clock_back == ClockBack::Counter,
@@ -248,7 +248,7 @@ impl Generator {
     fn note_run(&self, page: &Page, block: &Block, left: &Run, now: UnixTime) {
         let before = page.sequence().mark(left, block.counter);
         if block.tick - before > HOUR_MS / self.node.layout().tick_ms {
-            page.kept().note_jump(block.counter, before, block.tick);
+            page.notes().note_jump(block.counter, before, block.tick);
         }
         if block.counter > left.counter {
             self.reports.note(self.ms_below(left.mark(), now), block.counter, false);

@@ -153,7 +153,7 @@ fn the_page_keeps_where_a_jump_of_over_an_hour_landed_by_counter() {
         ] {
             clock.set(START + ms);
             assert_eq!(caller.try_reserve(|_| 1).unwrap().block.counter, counter);
-            let landing = layout.tick_start_ms(caller.page().kept().landing(counter));
+            let landing = layout.tick_start_ms(caller.page().notes().landing(counter));
             assert_eq!(landing, START + landed, "{ms} in ticks of {tick_ms} ms");
         }
     }

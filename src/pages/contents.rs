@@ -1,15 +1,15 @@
-//! The bytes of a page: 4096, in a file that every process that issues the node's IDs maps, or in this process's memory.
+//! The 4096 bytes of a page, in this process's own memory or in a file that all processes of the node map.
 //!
 //! | bytes | content | writer |
 //! |---|---|---|
 //! | 0..256 | the [`Header`](super::Header) | the creator, before the page has its name |
-//! | 256..640 | the [`Cells`] | every reservation |
-//! | 640..1152 | the words of the authority and of the page's life: [`Kept`] | see there |
-//! | 1152..2688 | the [table of processes](super::processes), for people | processes that open or close it |
-//! | 2688..3712 | the tokens of renewals that processes [announce](super::tokens), and those of their predecessors | the process that has locked the place |
+//! | 256..640 | the [`Cells`] | each reservation |
+//! | 640..1152 | the [`Notes`]: the words of the authority, of jumps and of the page before | see there |
+//! | 1152..2688 | the [table of processes](super::processes), for people | processes that open or close the page |
+//! | 2688..3712 | the announced [tokens](super::tokens), each with its predecessor | the process with the place |
 //! | 3712..4096 | zeros | |
 //!
-//! Header and cells are format 2 for ever: versions of snowdrift share a page during an upgrade.
+//! Format 2 of header and cells never changes, since versions of snowdrift share a page during an upgrade.
 
 use std::mem::offset_of;
 use std::sync::atomic::{
@@ -19,7 +19,7 @@ use std::sync::atomic::{
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::header::{HEADER_BYTES, MAGIC};
-use super::processes::{ENTRIES, Entry};
+use super::processes::{ENTRIES, ProcessEntry};
 use crate::core::layout::{MAX_COUNTERS, Tick};
 use crate::core::sequence::{Cells, mark_code, mark_of};
 use crate::files::path::Identity;
@@ -27,13 +27,13 @@ use crate::files::path::Identity;
 /// The length of a page.
 pub const BYTES: usize = 4096;
 
-/// A page's bytes. Everything that changes after creation is atomic.
+/// A page's bytes. All words are atomic.
 #[repr(C, align(128))]
 pub struct Contents {
     header: [AtomicU64; HEADER_BYTES / 8],
     pub cells: Cells,
-    pub kept: Kept,
-    pub processes: [Entry; ENTRIES],
+    pub notes: Notes,
+    pub processes: [ProcessEntry; ENTRIES],
     pub announced: [Announced; PLACES],
     _rest: [AtomicU64; 48],
 }
@@ -41,19 +41,19 @@ pub struct Contents {
 const _: () = assert!(
     size_of::<Contents>() == BYTES
         && offset_of!(Contents, cells) == 256
-        && offset_of!(Contents, kept) == 640
+        && offset_of!(Contents, notes) == 640
         && offset_of!(Contents, processes) == 1152
         && offset_of!(Contents, announced) == 2688
         && offset_of!(Contents, _rest) == 3712
 );
 
 impl Contents {
-    /// Whether the page was neither overwritten nor cleared.
+    /// Whether the first bytes of the header are intact: the page was neither overwritten nor cleared.
     pub fn is_intact(&self) -> bool {
         self.header[0].load(Acquire).to_ne_bytes() == MAGIC
     }
 
-    /// Of a page that nobody else has yet.
+    /// Writes the header. Call it only while no other process can map the page.
     pub fn set_header(&self, bytes: [u8; HEADER_BYTES]) {
         for (word, bytes) in self.header.iter().zip(bytes.as_chunks().0) {
             word.store(u64::from_ne_bytes(*bytes), Release);
@@ -61,7 +61,7 @@ impl Contents {
     }
 }
 
-/// A page as words. All zeros are a fresh sequencer.
+/// A page as words. All zeros is a fresh sequencer.
 #[repr(C, align(128))]
 pub struct Words([AtomicU64; BYTES / 8]);
 
@@ -75,8 +75,8 @@ impl Words {
     /// The contents.
     #[inline]
     pub fn contents(&self) -> &Contents {
-        // SAFETY: the words have the length and the alignment of `Contents`. All its fields are atomics of 64 bits, too,
-        // for which any bits are a valid value.
+        // SAFETY: the words have the length and the alignment of `Contents`. All its fields are 64-bit atomics, too,
+        // and any bits are a valid value of an atomic.
         unsafe { &*(&raw const self.0).cast::<Contents>() }
     }
 
@@ -86,95 +86,97 @@ impl Words {
     }
 }
 
-/// The words of a page beside its cells.
+/// The words of a page beside its cells: what its users note about it.
 #[repr(C)]
-pub struct Kept {
-    /// The ID of the page before it, once the cells have what that has issued; zeros for the node's first page. The
-    /// process that begins the page writes it.
+pub struct Notes {
+    /// The ID of the node's previous page, once the cells cover what that page issued; zeros for the node's first page.
+    /// Written by the process that begins the page.
     before: [AtomicU64; 2],
-    /// By counter, the first tick after the last jump of over an hour, plus one. The process that sees the jump writes it.
+    /// For each counter value, the first tick after the last clock jump of over an hour, plus one. Written by the
+    /// process that sees the jump.
     landings: [AtomicU64; MAX_COUNTERS],
-    /// Of a leased page: the namespace's ID in the store. The creator writes it.
+    /// Leased pages: the namespace's ID in the store. Written by the creator.
     namespace: [AtomicU64; 2],
-    /// The highest tick before any such jump, plus one. The process that sees the jump writes it.
+    /// The highest tick before any such jump, plus one. Written by the process that sees the jump.
     jumped_from: AtomicU64,
     _unused: AtomicU64,
-    /// Of a leased page: the reason of its end, a [`Loss`]; 0 before. The process that ends it writes it.
+    /// Leased pages: the reason of the page's end, a [`Loss`]; 0 before. Written by the process that ends it.
     loss: AtomicU64,
-    /// Of a leased page, the last renewal: its time in ms of the host's monotonic clock, and the count.
+    /// Leased pages: the time of the last renewal, in ms of the host's monotonic clock, and the number of renewals.
     renewed_ms: AtomicI64,
     renewals: AtomicU64,
-    /// The process that renewed the lease or raised the recorded ceiling last, and since when (Unix ms).
+    /// The process that last renewed the lease or raised the recorded ceiling, and since when it does (Unix ms).
     renewer: AtomicU64,
     since_ms: AtomicI64,
-    /// Of a leased page: time at which the lease expires unless renewed (Unix ms plus one, 0 for never).
+    /// Leased pages: the time at which the lease expires unless renewed (Unix ms plus one; 0 for never).
     expires: AtomicI64,
-    /// Of a leased page: duration of the last renewal.
+    /// Leased pages: the renewing process's ttl.
     ttl_ms: AtomicI64,
-    /// The file's identity: a copy of the file has another one. The creator writes it.
+    /// The file's identity, which a copy of the file does not share. Written by the creator.
     device: AtomicU64,
     file: [AtomicU64; 2],
-    /// How far the last tick of the node's pages lies below the highest one. The process that begins the page writes it.
+    /// The last tick that the node's pages may issue, as its distance below `Tick::MAX`. Written by the process that
+    /// begins the page.
     last_below: AtomicI64,
-    /// Of a leased page: the token of the newest record of its slot that any process has seen; 0 for none.
+    /// Leased pages: the token of the newest record of the slot that any process has seen; 0 for none.
     pub known: AtomicU64,
-    /// Of a leased page: how the server described its own run to the process that renewed it last.
+    /// Leased pages: the server's run, as the server described it to the renewing process.
     pub run: AtomicU64,
-    /// Of a leased page: 1 once a process wants the others to renew it soon.
+    /// Leased pages: 1 after a process asked the others for a renewal.
     pub asked: AtomicU64,
-    /// The generation of the record on a disk that has all that the page issued, or the page before it until it is begun; 0
-    /// where none has. The process that closes or begins the page writes it.
+    /// The generation of the record on disk that covers all IDs of the page or, until it begins, of the previous page;
+    /// 0 if none does. Written by the process that closes or begins the page.
     recorded: AtomicU64,
-    /// For the state of an authority.
+    /// Reserved for an authority's state.
     _state: [AtomicU64; 27],
 }
 
-/// Where a process announces the token of its next write; zeros for none.
+/// A process's announcement of its next write's token; zeros for none.
 #[repr(C)]
 pub struct Announced {
     pub token: AtomicU64,
-    /// The token of the record that it replaces.
+    /// The token of the record that the write replaces.
     pub before: AtomicU64,
 }
 
-/// How many processes can announce tokens.
+/// The number of processes that can announce tokens.
 pub const PLACES: usize = 64;
 
 /// The reason of a leased page's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Loss {
-    /// Another host has taken the slot after its hold had expired.
+    /// Another host has taken the slot after the lease expired.
     Taken = 1,
-    /// The store has no record of it.
+    /// The store has no record of the slot.
     Missing,
-    /// The store's record is older than the host's.
+    /// The store's record is older than the page.
     Reverted,
-    /// The last process of this host released it.
+    /// The last process of this host released the slot.
     Released,
-    /// This machine was restored from a snapshot, and the slot may be its original's.
+    /// This machine was restored from a snapshot. The original machine may hold the slot.
     Restored,
 }
 
-/// State of a leased page.
+/// The state of a store's lease, as its page has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leasing {
-    /// The random ID of the namespace. It tells two stores apart.
+pub struct LeaseStatus {
+    /// The random ID of the namespace. Each store has another one.
     pub namespace: u128,
     /// The random ID of the holder in the store.
     pub owner: u128,
-    /// The reason of its end, if it has ended.
+    /// The reason of the page's end, if it has ended.
     pub loss: Option<Loss>,
     /// Time of the last renewal, in ms of the host's monotonic clock.
     pub renewed_ms: i64,
     /// Number of renewals.
     pub renewals: u64,
-    /// The process that renewed it last.
+    /// The process that renewed the lease last.
     pub renewer: u32,
-    /// Since when that process renews it, Unix ms.
+    /// The time since which that process renews it, Unix ms.
     pub since_ms: i64,
-    /// Time at which the lease expires, Unix ms by the store's clock; none for never.
+    /// Time at which the lease expires, Unix ms of the store's clock; `None` for never.
     pub expires_ms: Option<i64>,
-    /// Duration of the last renewal. Processes may differ in it.
+    /// The renewing process's ttl. Processes may have different ones.
     pub ttl_ms: i64,
 }
 
@@ -187,66 +189,66 @@ fn set_id(words: &[AtomicU64; 2], id: u128) {
     words[1].store((id >> 64) as u64, Release);
 }
 
-impl Kept {
-    /// The ID of the page before it; 0 where there was none, or it is unknown.
-    pub fn before(&self) -> u128 {
+impl Notes {
+    /// The ID of the previous page; 0 if there was none, or it is unknown.
+    pub fn previous_page(&self) -> u128 {
         id(&self.before)
     }
 
-    /// `recorded`: [`Kept::recorded`] of that page.
-    pub(super) fn set_before(&self, page: u128, recorded: u64) {
+    /// `recorded`: the previous page's [`Notes::recorded`].
+    pub(super) fn set_previous_page(&self, page: u128, recorded: u64) {
         self.note_recorded(recorded);
         set_id(&self.before, page);
     }
 
-    /// The identity of the file that was created for the page, as opposed to a copy of it.
-    pub(super) fn home(&self) -> Identity {
+    /// The identity of the file that was created for the page. A copy of the file has another identity.
+    pub(super) fn original_file(&self) -> Identity {
         (self.device.load(Acquire), id(&self.file))
     }
 
-    pub(super) fn set_home(&self, (device, file): Identity) {
+    pub(super) fn set_original_file(&self, (device, file): Identity) {
         self.device.store(device, Release);
         set_id(&self.file, file);
     }
 
-    /// The last tick that the node's pages may issue: a reset found that a clock ahead of time had issued later ones.
+    /// The last tick that the node's pages may issue: a clock ahead of time had issued later ones before a reset.
     pub(super) fn last_tick(&self) -> Tick {
         Tick::MAX.wrapping_sub(self.last_below.load(Acquire))
     }
 
-    /// Of a page that is not begun: issues nothing above this tick, nor do the pages that follow.
+    /// Sets the last tick that this page and later ones may issue. Call it before the page begins.
     pub(super) fn set_last_tick(&self, last: Tick) {
         self.last_below.store(Tick::MAX.wrapping_sub(last), Release);
     }
 
-    /// The first tick after the last jump under a counter; [`crate::core::sequencer::NEVER`] where unknown.
+    /// The first tick after the last jump under a counter value; [`crate::core::sequencer::NEVER`] if unknown.
     pub fn landing(&self, counter: usize) -> Tick {
         mark_of(self.landings[counter].load(Acquire))
     }
 
-    /// The highest tick before any jump; [`crate::core::sequencer::NEVER`] where there was none.
+    /// The highest tick before any jump; [`crate::core::sequencer::NEVER`] if there was none.
     pub fn jumped_from(&self) -> Tick {
         mark_of(self.jumped_from.load(Acquire))
     }
 
-    /// Records a jump of more than an hour, for a reset. Keeps only the last landing of each counter.
+    /// Notes a jump of more than an hour, for a reset. Keeps only the last landing of each counter value.
     pub fn note_jump(&self, counter: usize, from: Tick, landing: Tick) {
         self.jumped_from.fetch_max(mark_code(from), AcqRel);
         self.landings[counter].store(mark_code(landing), Release);
     }
 
-    /// The generation of the record that has all that was issued from the page, or from the page before one that is not
-    /// begun; 0 where none has.
+    /// The generation of the record that covers all IDs of the page or, until it begins, of the previous page; 0 if
+    /// none does.
     pub fn recorded(&self) -> u64 {
         self.recorded.load(Acquire)
     }
 
-    /// Of a page that issues nothing.
+    /// Sets [`Notes::recorded`]. Call it only while the page issues nothing.
     pub fn note_recorded(&self, generation: u64) {
         self.recorded.store(generation, Release);
     }
 
-    /// The process that renewed last, and since when it does (Unix ms).
+    /// The process that renewed last, and the time since which it does (Unix ms).
     pub fn renewer(&self) -> (u32, i64) {
         (self.renewer.load(Acquire) as u32, self.since_ms.load(Acquire))
     }
@@ -259,12 +261,12 @@ impl Kept {
         }
     }
 
-    /// State of a leased page.
-    pub(super) fn leasing(&self, owner: u128) -> Leasing {
+    /// The state of the lease.
+    pub(super) fn lease_status(&self, owner: u128) -> LeaseStatus {
         let losses = [Loss::Taken, Loss::Missing, Loss::Reverted, Loss::Released, Loss::Restored];
         let loss = self.loss.load(Acquire);
         let (renewer, since_ms) = self.renewer();
-        Leasing {
+        LeaseStatus {
             namespace: id(&self.namespace),
             owner,
             loss: losses.into_iter().find(|one| *one as u64 == loss),
@@ -282,7 +284,7 @@ impl Kept {
         set_id(&self.namespace, namespace);
     }
 
-    /// Whether the application has said that the machine was restored.
+    /// Whether the application reported a restore of the machine.
     #[inline]
     pub(super) fn is_restored(&self) -> bool {
         self.loss.load(Acquire) == Loss::Restored as u64
@@ -294,7 +296,7 @@ impl Kept {
         self.set_renewed(now_ms, expires_ms, ttl_ms);
     }
 
-    /// Notes a renewal that this process has had confirmed.
+    /// Notes a renewal of this process that the store confirmed.
     pub fn set_renewed(&self, now_ms: i64, expires_ms: Option<i64>, ttl_ms: i64) {
         self.note_renewer();
         self.expires.store(expires_ms.map_or(0, |ms| ms.max(0) + 1), Release);
@@ -302,8 +304,8 @@ impl Kept {
         self.renewed_ms.store(now_ms, Release);
     }
 
-    /// Notes the reason of a leased page's end. The first one stays, except that `Reverted` replaces `Taken`. Returns
-    /// whether it is the first one.
+    /// Notes the reason of a leased page's end. Keeps the first reason, but `Reverted` replaces `Taken`. Returns
+    /// whether it is the first.
     pub(super) fn note_loss(&self, loss: Loss) -> bool {
         let may_follow = |seen| seen == 0 || (seen == Loss::Taken as u64 && loss == Loss::Reverted);
         let change = |seen| may_follow(seen).then_some(loss as u64);

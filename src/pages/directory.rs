@@ -1,9 +1,9 @@
-//! A user's directory of pages. On Linux: `snowdrift-<uid>` in a memory file system that all of the user's processes
-//! see, by default `/dev/shm`. `TMPDIR`, working directories and cgroups do not change it.
+//! A user's directory of pages. On Linux this is `snowdrift-<uid>` in a memory file system that all of the user's
+//! processes see, by default `/dev/shm`. It does not depend on `TMPDIR`, the working directory or cgroups.
 //!
-//! The user must own the directory, and nobody else may write to it: every user can write to `/dev/shm`, and could have
-//! taken the name first. Other users may search the directory (0711), to find by name that a second user has the same
-//! node. They cannot list it, and cannot open the pages (0600).
+//! The user must own the directory, and no other user may write to it: any user can write to `/dev/shm`, and could have
+//! taken the name first. Other users may search the directory (0711): so they find a page of their own node by its
+//! name. They can neither list the directory nor open the pages (0600).
 
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
@@ -21,20 +21,20 @@ use crate::files::system;
 /// A user's directory of pages.
 #[derive(Clone, Debug)]
 pub struct Directory {
-    /// The memory file system's directory, without symbolic links.
+    /// The parent directory, without symbolic links.
     shared: PathBuf,
     path: PathBuf,
     /// The user who owns the pages.
     pub(super) uid: u32,
     /// The current boot.
     pub(super) boot_id: BootId,
-    /// The name of the parent, as it was given; none for the system's default.
+    /// The parent as the application named it; `None` for the system's default.
     named: Option<PathBuf>,
 }
 
 impl Directory {
-    /// The directory in the system's default parent, or in the one that `SNOWDRIFT_SHARED` names. Creates it when
-    /// missing. None where the system has no default parent and no name is given.
+    /// The directory in the parent that `SNOWDRIFT_SHARED` names, or else in the system's default parent. Creates it if
+    /// it is missing. `None` if the system has no default parent and none is named.
     pub fn find(named: Option<&Path>) -> Result<Option<Directory>, Failure> {
         if let Some(named) = named {
             return Directory::with(named, BootId::now()).map(Some);
@@ -44,8 +44,8 @@ impl Directory {
         Ok(Some(Directory { named: None, ..found }))
     }
 
-    /// The directory of the user that this process has now: `setuid` and `seteuid` change it. An error if another file
-    /// system covers or uncovered its parent, and pages cannot be there.
+    /// The directory of this process's present user, which `setuid` and `seteuid` change. An error if a mount or
+    /// unmount has made the default parent unusable.
     pub(crate) fn of_present_user(&self) -> Result<Directory, Failure> {
         if self.named.is_some() || system::user() == self.uid {
             return Directory::with(&self.shared, self.boot_id);
@@ -54,8 +54,8 @@ impl Directory {
         Directory::find(None)?.ok_or_else(fault)
     }
 
-    /// Whether [`Directory::find`] returns the same directory for this name, and still this user's alone. A relative
-    /// name may by now mean another directory.
+    /// Whether [`Directory::find`] still returns the same directory for this name, owned by this user. A relative name
+    /// may mean another directory by now.
     pub fn is_still(&self, named: Option<&Path>) -> bool {
         self.named.as_deref() == named
             && named.is_none_or(Path::is_absolute)
@@ -63,7 +63,7 @@ impl Directory {
             && own::check_directory(&self.path, self.uid).is_ok()
     }
 
-    /// The directory in a named parent, in a boot that tests choose.
+    /// The directory in a named parent. Tests choose the boot.
     pub fn with(named: &Path, boot_id: BootId) -> Result<Directory, Failure> {
         // Independent of later changes of the working directory.
         let shared = canonical(named).map_err(Failure::io("page-io", "find", named))?;
@@ -81,20 +81,20 @@ impl Directory {
         &self.path
     }
 
-    /// Path of a node's page, which need not exist.
+    /// Path of a node's page. The page may not exist.
     pub fn page_of(&self, node: &Node) -> PathBuf {
         self.path.join(file_name(node))
     }
 
-    /// The node's page, if it exists. An error if it is in use. The exclusive lock keeps every process from using it
-    /// until it is dropped.
-    pub fn unused(&self, node: &Node) -> Result<Option<Page>, Failure> {
+    /// The node's page, locked exclusively; `None` if it does not exist. An error if it is in use. No process can use
+    /// the page until the returned one is dropped.
+    pub fn lock_unused(&self, node: &Node) -> Result<Option<Page>, Failure> {
         own::create_directory(&self.path, self.uid)?;
-        Page::alone(&self.page_of(node), self.uid)
+        Page::open_exclusive(&self.page_of(node), self.uid)
     }
 
-    /// The header of a node's page in this directory.
-    pub(super) fn wanted(&self, node: &Node, terms: Terms) -> Header {
+    /// The header of a new page of a node in this directory.
+    pub(super) fn header_for(&self, node: &Node, terms: Terms) -> Header {
         let Directory { boot_id, uid, .. } = *self;
         Header { boot_id, uid, ..Header::new(*node, terms) }
     }
@@ -105,7 +105,7 @@ impl Directory {
         Ok(self.mapped("")?.map(found).collect())
     }
 
-    /// The pages whose name begins so, in order, each mapped when it is its turn.
+    /// The pages with this prefix in their names, sorted, each mapped when the iterator reaches it.
     pub(super) fn mapped(
         &self,
         prefix: &str,
@@ -114,7 +114,7 @@ impl Directory {
         Ok(self.paths(prefix)?.into_iter().filter_map(map).map(|(page, path)| (path, page)))
     }
 
-    /// The paths of pages whose name begins so, in order; none if the directory was removed.
+    /// The paths of pages with this prefix in their names, sorted; empty if the directory was removed.
     pub(super) fn paths(&self, prefix: &str) -> Result<Vec<PathBuf>, Failure> {
         let mut paths = match paths_in(&self.path, EXTENSION) {
             Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -126,28 +126,31 @@ impl Directory {
         Ok(paths)
     }
 
-    /// Other users of this node, as far as their directories permit a search. Users do not share a sequence, so both issue the
-    /// same IDs. All processes that use a page have a lock on it: without one, its users have ended. Their last ID was of an
-    /// earlier tick, unless ticks are longer than 1 ms.
+    /// Warnings of other users with this node, as far as their directories permit a search. Users do not share a
+    /// sequence, so both issue the same IDs. Each process that uses a page has locked it: without a lock, its users
+    /// have ended. Then their last ID is of an earlier tick, unless ticks are longer than 1 ms.
     pub fn second_users(&self, node: &Node) -> Vec<Fault> {
         let (datacenter, worker) = (node.datacenter_id(), node.worker_id());
         let may_issue =
             |found: &Metadata| node.layout().tick_ms > 1 || system::is_locked(found) != Some(false);
-        let others = self.others(node).filter(|(.., found)| may_issue(found));
+        let others = self.other_users_pages(node).filter(|(.., found)| may_issue(found));
         others
             .map(|(uid, place, _)| fault!("second-user", place, uid, datacenter, worker))
             .collect()
     }
 
-    /// Other users' pages of this node.
-    pub(super) fn others(&self, node: &Node) -> impl Iterator<Item = (u32, PathBuf, Metadata)> {
+    /// Other users' pages of this node: user, path and metadata.
+    pub(super) fn other_users_pages(
+        &self,
+        node: &Node,
+    ) -> impl Iterator<Item = (u32, PathBuf, Metadata)> {
         let name = file_name(node);
         let entries = fs::read_dir(&self.shared).into_iter().flatten().flatten();
         entries.filter_map(move |entry| {
             let uid = system::user_of(entry.file_name().to_str()?)?;
             let path = entry.path().join(&name);
             let found = fs::symlink_metadata(&path).ok()?;
-            // Any other owner has squatted the name, and nobody draws from the file.
+            // A file of any other owner is no page: that user only took the name.
             let owner = system::ownership(&found).owner;
             let is_page =
                 found.is_file() && (system::outer_user(owner) == uid || owner == system::user());

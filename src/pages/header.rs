@@ -1,14 +1,14 @@
-//! A page's header and file name. Its numbers are little-endian, except the byte order mark:
+//! A page's header and file name. The header's numbers are little-endian, except the byte order mark:
 //!
 //! | bytes | content |
 //! |---|---|
 //! | 0..8 | `SNOWDRF2` |
-//! | 8..12, 12..16 | the format, 2; a byte order mark in the machine's order |
+//! | 8..12, 12..16 | the format, 2; the byte order mark, in the machine's byte order |
 //! | 16..56 | the node: [`Node::to_bytes`] |
-//! | 56..64 | the [`Terms`]: maxAhead in ticks |
-//! | 64..72, 72..88 | the authority: its kind (0 free, 1 record, 2 record of a lease, 3 lease), its ID |
-//! | 88..104, 104..120 | a random ID of the page; its boot's ID, zeros where unknown |
-//! | 120..128, 128..132, 132..136 | its creation: time (Unix ms), process, user |
+//! | 56..64 | of the [`Terms`]: `max_ahead`, in ticks |
+//! | 64..72, 72..88 | the authority: kind (0 free, 1 record, 2 record of a lease, 3 lease) and ID |
+//! | 88..104, 104..120 | the page's random ID; its boot's ID, zeros if unknown |
+//! | 120..128, 128..132, 132..136 | the creation: time (Unix ms), process ID, user ID |
 //! | 136..252 | zeros |
 //! | 252..256 | CRC-32 of bytes 0..252 |
 
@@ -26,12 +26,12 @@ const FORMAT: u32 = 2;
 const BYTE_ORDER: u32 = 0x0102_0304;
 const CRC_AT: usize = 252;
 
-/// Extension of a page's name.
+/// Extension of a page's file name.
 pub(super) const EXTENSION: &str = "page";
 
-/// Extension of a node's marker: a second name of its current page. It leads to that page even after its first name was
-/// removed or replaced. The process that makes the next page ends the page there and begins above its IDs. A page created
-/// without a marker is the node's first.
+/// Extension of a node's marker: a hard link to its current page. The marker leads to that page even after its first
+/// name was removed or replaced. The process that creates the next page ends the page under the marker, and begins
+/// above its IDs. If there is no marker, a new page is the node's first.
 pub(super) const MARKER: &str = "born";
 
 /// The boot of the machine that a page belongs to.
@@ -39,7 +39,7 @@ pub(super) const MARKER: &str = "born";
 pub struct BootId(pub [u8; 16]);
 
 impl BootId {
-    /// This boot; zeros where the kernel reports none.
+    /// This boot; zeros if the kernel reports no ID.
     pub fn now() -> BootId {
         let id = boot_id().unwrap_or_default().replace('-', "");
         BootId(u128::from_str_radix(id.trim(), 16).unwrap_or_default().to_be_bytes())
@@ -49,47 +49,47 @@ impl BootId {
         *self == BootId::default()
     }
 
-    /// Whether both are known and differ. For an unknown one see [`super::Page::may_be_old`].
+    /// Whether both are known and differ. For an unknown boot see [`super::Page::may_be_old`].
     pub(super) fn is_other(&self, than: &BootId) -> bool {
         self != than && !self.is_unknown() && !than.is_unknown()
     }
 }
 
-/// What all users of a page agree on. Fixed at its creation.
+/// The terms that all users of a page agree on. They are fixed at its creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// Maximum ticks ahead of the clock.
     pub max_ahead: Tick,
-    /// Who allows the page to issue.
+    /// The authority that allows the page to issue.
     pub authority: Authority,
 }
 
 impl Terms {
-    /// Of a page that is the only record of issued IDs. Ticks ahead of the clock would need one that survives it.
+    /// The terms of a free page. It is the only record of its IDs, so it may not run ahead of the clock: that needs a
+    /// record that survives the page.
     pub const FREE: Terms = Terms { max_ahead: 0, authority: Authority::Free };
 
-    /// Whether they are of a lease that may run ahead of the clock.
+    /// Whether the page is leased and may run ahead of the clock.
     pub(super) fn may_lease_ahead(&self) -> bool {
         let is_store = matches!(self.authority, Authority::Lease { .. });
         self.max_ahead > 0 && (is_store || self.authority.is_host_lease())
     }
 }
 
-/// Who allows a page to issue, by its identity.
+/// The authority that allows a page to issue, by its identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authority {
     /// Nobody. The page is the only record of issued IDs.
     Free,
-    /// A record on a disk bounds the issued IDs.
+    /// A record on disk bounds the issued IDs.
     Record {
-        /// The ID of the record's file, and of the place where it is.
+        /// The ID of the record: of its file and the file's directory.
         id: u128,
-        /// Whether the host's processes have leased the slot from the record's directory. The last one of them removes
-        /// the page on release.
+        /// Whether the host's processes lease the slot from the record's directory. Then the last of them removes the
+        /// page when it releases the slot.
         is_leased: bool,
     },
-    /// A store has leased the slot to this host, by this owner's ID. The page is one slot for ever: once ended, it stays
-    /// ended.
+    /// A lease from a store. The page is of one slot: once ended, it never begins again.
     Lease {
         /// The random ID of the holder in the store.
         owner: u128,
@@ -114,7 +114,7 @@ impl Authority {
         })
     }
 
-    /// Its word in `js/`.
+    /// Its name in `js/`.
     pub fn word(self) -> &'static str {
         match self {
             Authority::Free => "plain",
@@ -124,7 +124,7 @@ impl Authority {
         }
     }
 
-    /// Whether it is the record of a slot that the host's processes lease.
+    /// Whether the host's processes lease the slot of this record from a directory.
     pub fn is_host_lease(self) -> bool {
         matches!(self, Authority::Record { is_leased: true, .. })
     }
@@ -133,13 +133,13 @@ impl Authority {
 /// A page's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The node whose IDs it issues.
+    /// The node whose IDs the page issues.
     pub node: Node,
-    /// What its users agree on.
+    /// The terms that its users agree on.
     pub terms: Terms,
-    /// A random ID of the page.
+    /// The page's random ID.
     pub page_id: u128,
-    /// Its boot.
+    /// The boot of its creation.
     pub boot_id: BootId,
     /// Time of its creation, Unix ms.
     pub created_ms: i64,
@@ -150,13 +150,13 @@ pub struct Header {
 }
 
 impl Header {
-    /// The header of a page that this process creates. Each page has an ID of its own.
+    /// The header of a page that this process creates, still without ID, boot, time and user.
     pub(super) fn new(node: Node, terms: Terms) -> Header {
         let pid = std::process::id();
         Header { node, terms, page_id: 0, boot_id: BootId::default(), created_ms: 0, pid, uid: 0 }
     }
 
-    /// The fields after the node.
+    /// Writes or reads the fields after the node.
     fn pass(&mut self, record: &mut Cursor) -> Option<()> {
         let (mut kind, mut id) = self.terms.authority.code();
         record.numbers(&mut [&mut self.terms.max_ahead, &mut kind, &mut id, &mut self.page_id]);
@@ -205,7 +205,7 @@ impl Header {
     }
 }
 
-/// The name of a node's page. It contains the whole node, so nodes never share a page.
+/// The file name of a node's page. It contains all of the node, so two nodes never share a page.
 pub(super) fn file_name(node: &Node) -> String {
     let Layout { tick_ms, epoch_ms, .. } = *node.layout();
     let widths = node.layout().widths().map(|bits| bits.to_string()).join(".");
@@ -215,7 +215,7 @@ pub(super) fn file_name(node: &Node) -> String {
     )
 }
 
-/// Prefix of the names of a datacenter's pages; none where the layout has no such datacenter.
+/// Prefix of the file names of a datacenter's pages; `None` if the layout has no such datacenter.
 pub(super) fn name_prefix(layout: &Layout, datacenter_id: u64) -> Option<String> {
     let name = file_name(&Node::new(*layout, datacenter_id, 0).ok()?);
     name.strip_suffix(&format!("0.{EXTENSION}")).map(str::to_owned)
@@ -225,7 +225,7 @@ pub(super) fn name_prefix(layout: &Layout, datacenter_id: u64) -> Option<String>
 mod tests {
     use super::*;
 
-    /// Versions of snowdrift share pages. The check covers all bytes before it.
+    /// Versions of snowdrift share pages. The CRC covers all bytes before it.
     #[test]
     fn a_header_has_the_same_bytes_in_all_versions() {
         let header = Header {

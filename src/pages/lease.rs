@@ -1,23 +1,23 @@
-//! Pages of slots that this host has leased: from a store, or from a directory of slots ([`Authority::is_host_lease`]).
+//! Pages of leased slots: leased from a store, or from a directory of slots ([`Authority::is_host_lease`]).
 //!
-//! All processes of the host share a store's slot by its page. A page is one slot for ever. After a loss or release its word
-//! is closed, and another slot needs another page.
+//! All processes of the host share a slot by its page. A page is of one slot only: after a loss or a release it is
+//! closed, and another slot needs another page.
 //!
-//! Floor and ceiling are those of the cells. The store confirms them before a process writes them. So no other host
-//! issues the page's IDs, whatever happens to the page. After a deletion, another page of the node may follow on this
-//! host. So its processes stop then, like those of every page, and lease another slot.
+//! The cells have the floor and the ceiling. The store confirms both before a process writes them, so no other host
+//! issues the page's IDs, whatever happens to the page. After a page is deleted, this host may create another page of
+//! the node. So its processes stop, as on every page, and lease another slot.
 //!
-//! A killed host leaves its page. The next process of the same boot joins it: the page records all issued IDs, and the
-//! store grants the slot to nobody below the ceiling.
+//! If all processes of a host are killed, the page stays. The next process of the same boot joins it: the page records
+//! all issued IDs, and the store grants no other host ticks at or below the ceiling.
 
 use std::fs::File;
 use std::thread;
 use std::time::Duration;
 
-use super::contents::{Leasing, Loss};
+use super::contents::{LeaseStatus, Loss};
 use super::directory::Directory;
 use super::header::{Authority, Header, Terms, name_prefix};
-use super::life::{CHANGE, Earlier, TRIES};
+use super::life::{CHANGE_PAUSE, Earlier, TRIES};
 use super::own;
 use super::page::{Page, Snapshot};
 use super::processes::Process;
@@ -29,26 +29,27 @@ use crate::core::sequencer::{HighMarks, NEVER, Window};
 use crate::files::lock::{self, LockMode, USERS};
 use crate::files::path::is_at;
 
-/// Maximum waits for a process that replaces or removes a page. That process may be stopped.
-const CHANGES: usize = 5;
+/// Maximum number of pauses for another process that replaces or removes a page. That process may be stopped.
+const CHANGE_TRIES: usize = 5;
 
-/// The longest wait for the clock to pass a page's last tick.
+/// The longest wait until the clock has passed a page's last tick, in ms.
 const PASSING_MS: i64 = 3;
 
 /// The file of [`LeasesLock`].
 const LOCK: &str = "leases.lock";
 
 impl Page {
-    /// A page in the process's own memory, for a slot that this process is about to take alone.
-    pub fn own_pending(node: Node, max_ahead: Tick, namespace: u128, owner: u128) -> Page {
-        let page = Page::own(node, Terms { max_ahead, authority: Authority::Lease { owner } });
+    /// A page in the process's own memory, for a slot that this process is about to take for itself.
+    pub fn pending_in_process(node: Node, max_ahead: Tick, namespace: u128, owner: u128) -> Page {
+        let page =
+            Page::in_process(node, Terms { max_ahead, authority: Authority::Lease { owner } });
         page.cells().prepare(node.layout());
-        page.kept().set_namespace(namespace);
+        page.notes().set_namespace(namespace);
         page
     }
 
-    /// Opens a pending page for what the store has confirmed, above the ticks of earlier pages of the node. `now`: the clock's
-    /// tick.
+    /// Opens a pending page with the window that the store confirmed, above the ticks of the node's earlier pages.
+    /// `now`: the clock's tick.
     pub fn open_lease(&self, window: Window, now: Tick) {
         let sequence = self.sequence();
         if let Some(closed) = sequence.closed() {
@@ -57,48 +58,48 @@ impl Page {
             let mut high = HighMarks::default();
             high.marks[0] = mark;
             let used = (mark > NEVER).then(|| self.header().node.layout().last_sequence() + 1);
-            // Fails if the layout has no tick left. Then the page stays closed.
+            // If the layout has no tick left, this fails and the page stays closed.
             let _ = self.begin(&closed, window, &high, used);
         }
         if !self.is_current() {
-            // It was replaced meanwhile. No failure: that would say that nothing was issued from it, but others may have
-            // joined it.
+            // Another process has replaced it. This is no failure, since a failure means that nothing was issued, but
+            // others may have joined the page.
             self.end();
         }
     }
 
-    /// Ends a leased page. The first reason stays, except that `Reverted` replaces `Taken`. Returns the highest tick that
-    /// the store has to record, to the caller that ends it: what was issued, and the floor that the store has confirmed.
-    /// None if something overwrote the page, so that the store keeps its ceiling.
+    /// Ends a leased page. Keeps the first reason, but `Reverted` replaces `Taken`. The caller that ends the page gets
+    /// the tick that the store must record: the highest issued tick, or the confirmed floor if that is higher. `None`
+    /// for other callers, and if the page was overwritten: then the store keeps its ceiling.
     pub fn end_lease(&self, loss: Loss) -> Option<Tick> {
-        // Before the end: a process that finds the page ended can read the reason.
-        let is_first = self.kept().note_loss(loss);
+        // Before the end, so that a process that finds the page ended can read the reason.
+        let is_first = self.notes().note_loss(loss);
         let highest = self.end()?.max(self.sequence().floor());
         is_first.then_some(highest)
     }
 
-    /// Whether the application has ended the lease since its machine was restored from a snapshot.
+    /// Whether the application ended the lease because its machine was restored from a snapshot.
     #[inline]
     pub fn is_restored(&self) -> bool {
-        self.kept().is_restored()
+        self.notes().is_restored()
     }
 
-    /// Stops using the page. Ends and removes it if no process of the host uses it any more. Returns the highest issued
-    /// tick to the caller that ends it.
+    /// Stops using the page. The last user ends and removes it, and gets the tick that the store must record.
     pub fn leave(&self) -> Option<Tick> {
         self.leave_last()?.end_and_remove()
     }
 
-    /// Stops using the page. If no process of the host uses it any more, returns it with a lock that keeps others away.
+    /// Stops using the page. Returns it to the last user, locked exclusively.
     ///
-    /// Two processes that leave at once must not leave it to each other: each releases its own lock first.
+    /// Each process releases its own lock first, so that of two that leave at once, one is the last.
     pub fn leave_last(&self) -> Option<Page> {
         self.retire();
-        let again = Page::alone(self.path()?, self.header().uid).ok()??;
+        let again = Page::open_exclusive(self.path()?, self.header().uid).ok()??;
         (again.id() == self.id()).then_some(again)
     }
 
-    /// Requires [`Page::try_alone`]. If the name is another page's at the removal, that page's processes notice.
+    /// Requires [`Page::try_lock_exclusive`]. If the name is another page's by then, that
+    /// page's processes notice its removal.
     fn end_and_remove(&self) -> Option<Tick> {
         let highest = self.end_lease(Loss::Released);
         if self.has_ended() {
@@ -111,10 +112,10 @@ impl Page {
         self.header().node.layout().tick_at(SystemClock.now().ms)
     }
 
-    /// Removes a page without users once the clock has passed all its IDs, and waits some ms for that. Until then
-    /// it records the issued IDs for a process that opens the node on other terms: the slot's store has them, too, but
-    /// the node's next page knows only that it begins above the clock. A page that stays is removed by a later call.
-    /// Requires [`Page::try_alone`]. Not covered: a clock rollback in between.
+    /// Removes a page without users once the clock has passed its last tick. Waits a few ms for that. Until then the
+    /// page is the record of its IDs for a process that opens the node on other terms: that process does not ask the
+    /// slot's store, and only begins above the clock. If the page stays, a later call removes it. Requires
+    /// [`Page::try_lock_exclusive`]. Not covered: a clock rollback after the removal.
     pub fn remove_passed(&self, now: impl Fn() -> Tick) {
         let last = self.sequence().highest();
         let ticks = last.saturating_add(1).saturating_sub(now());
@@ -127,26 +128,26 @@ impl Page {
         }
     }
 
-    /// Uses the page if it has its name and has not ended. Waits for a process that replaces or removes it.
+    /// Starts to use the page, if it has its name and has not ended. Waits for a process that replaces or removes it.
     fn start_using(&mut self) -> Result<bool, Failure> {
-        for _ in 0..CHANGES {
+        for _ in 0..CHANGE_TRIES {
             if self.lock(LockMode::Shared)? {
-                // The page may have ended before the lock.
+                // The page may have ended before this process locked it.
                 let is_usable = !self.sequence().is_closed() && self.is_named()?;
                 if is_usable {
                     self.enter();
                 }
                 return Ok(is_usable);
             }
-            thread::sleep(CHANGE);
+            thread::sleep(CHANGE_PAUSE);
         }
         Ok(false)
     }
 }
 
 impl Directory {
-    /// A page for a slot that this host is about to take. It issues nothing yet, and nobody joins it. Replaces an ended or unused
-    /// page; a page in use is an error.
+    /// A pending page, for a slot that this host is about to take. It issues nothing, and no process joins it. Replaces
+    /// an ended or unused page; an error if the page is in use.
     pub fn pending(
         &self,
         node: &Node,
@@ -155,11 +156,12 @@ impl Directory {
         owner: u128,
     ) -> Result<Page, Failure> {
         let page = self.obtain(node, Terms { max_ahead, authority: Authority::Lease { owner } })?;
-        page.kept().set_namespace(namespace);
+        page.notes().set_namespace(namespace);
         Ok(page)
     }
 
-    /// Joins the host's slot of a namespace, if it has one of a wanted owner and worker ID. Prefers a page in use to one left behind.
+    /// Joins a page of the host in this namespace whose owner and worker ID are wanted; `None` if there is none.
+    /// Prefers pages in use.
     pub fn join_lease(
         &self,
         layout: &Layout,
@@ -172,15 +174,17 @@ impl Directory {
         let mut found = Vec::new();
         for (_, page) in self.mapped(&prefix)? {
             let page = match page {
-                // A damaged file is no page of this slot.
+                // A damaged file is of no slot.
                 Err(Failure { class: Class::Page, .. }) => continue,
                 page => page?,
             };
-            let Some(Leasing { namespace: of, owner, .. }) = page.leasing() else { continue };
-            if page.has_ended() && page.try_alone().unwrap_or(false) {
+            let Some(LeaseStatus { namespace: of, owner, .. }) = page.lease_status() else {
+                continue;
+            };
+            if page.has_ended() && page.try_lock_exclusive().unwrap_or(false) {
                 page.remove_passed(|| page.now());
             }
-            // One that is not begun is about to be another slot's.
+            // A pending page is for another slot.
             if (of == namespace && is_wanted(owner, page.header().node.worker_id()))
                 && !page.sequence().is_closed()
                 && page.is_original()
@@ -196,7 +200,8 @@ impl Directory {
             if is_used && !is_ours {
                 return Err(page.refusal(&ours));
             }
-            // An unused page may be of an earlier boot, and so lack IDs issued after the last write to the disk.
+            // An unused page may be of an earlier boot. Then it may lack the IDs issued after the last write to the
+            // disk.
             let is_known = is_used || !(page.may_be_old() || self.boot_id.is_unknown());
             if is_ours && is_known && page.start_using()? {
                 return Ok(Some(page));
@@ -205,8 +210,8 @@ impl Directory {
         Ok(None)
     }
 
-    /// The pages of slots that this host has leased from any directory of slots, sorted by worker ID, with living processes
-    /// first.
+    /// This host's pages of slots leased from any directory. Pages with living processes come first, each group sorted
+    /// by worker ID.
     pub fn leases_of(&self, layout: &Layout, datacenter_id: u64) -> Result<Vec<Snapshot>, Failure> {
         let Some(prefix) = name_prefix(layout, datacenter_id) else { return Ok(Vec::new()) };
         let mut found: Vec<Snapshot> =
@@ -218,19 +223,19 @@ impl Directory {
         Ok(found)
     }
 
-    /// Removes unused pages of slots released to a directory, and of slots that another holder has by now (`is_left`), as
-    /// after a killed process.
+    /// Removes unused pages whose slots were released to their directory, or have another holder by now (`is_left`), as
+    /// after a kill.
     pub fn sweep_leases(&self, is_left: impl Fn(&Page) -> bool) {
         for page in self.host_leased("").into_iter().flatten() {
             // Skips pages that are in use.
-            let is_unused = page.try_alone().unwrap_or(false);
+            let is_unused = page.try_lock_exclusive().unwrap_or(false);
             if is_unused && (page.sequence().is_closed() || is_left(&page)) {
                 page.remove_passed(|| page.now());
             }
         }
     }
 
-    /// This boot's pages of slots leased from a directory. An unreadable file is no page of a slot that processes share.
+    /// This boot's pages of slots leased from a directory. Skips unreadable files.
     fn host_leased(&self, prefix: &str) -> Result<impl Iterator<Item = Page>, Failure> {
         let is_leased = |page: &Page| {
             let Header { terms, boot_id, .. } = page.header();
@@ -239,25 +244,25 @@ impl Directory {
         Ok(self.mapped(prefix)?.filter_map(|(_, page)| page.ok()).filter(is_leased))
     }
 
-    /// Locks a key: a store, layout and datacenter. A process holds the lock while it looks for the host's slot and acquires
-    /// one, so that two do not lease two slots for one purpose. (Even then nothing would be issued twice: each slot has one
-    /// holder.) None while another process or caller holds it: a stopped one keeps it, so callers try for a bounded time,
-    /// then continue without it.
+    /// Locks a key: a store, layout and datacenter. A process has the lock while it searches for the host's slot or
+    /// takes one, so that the host takes only one slot. (Two slots would be safe, since each has one holder.) `None`
+    /// while another caller has the lock. A stopped process keeps it, so callers try for a bounded time, then continue
+    /// without it.
     pub fn lock_leases(&self, key: u128) -> Result<Option<LeasesLock>, Failure> {
         let path = self.path().join(LOCK);
         for _ in 0..TRIES {
             own::create_directory(self.path(), self.uid)?;
             let file = match own::open_empty(&path, self.uid) {
-                // Removed right after its creation.
+                // Another process removed it right after its creation.
                 Err(failure) if failure.is_missing() => continue,
                 opened => opened?,
             };
-            let lock = LeasesLock { file, at: byte_of(key) };
+            let lock = LeasesLock { file, at: byte_of_key(key) };
             let is_taken = lock::try_take(&lock.file, lock.at, LockMode::Exclusive);
             if !is_taken.map_err(Failure::io("page-io", "lock", &path))? {
                 return Ok(None);
             }
-            // After a deletion of this file, others lock another one.
+            // If the file was deleted, other processes lock a new one.
             if is_at(&path, &lock.file) {
                 return Ok(Some(lock));
             }
@@ -266,17 +271,17 @@ impl Directory {
     }
 }
 
-/// The lock of a key, held until dropped: on Linux and Windows a byte of an empty file in the directory of pages; elsewhere,
-/// the whole file. It belongs to the open file. So it ends with the process, and also excludes threads and copies of this
-/// package in one process.
+/// The lock of a key, until dropped: on Linux and Windows, on a byte of an empty file in the directory of pages;
+/// elsewhere, on the whole file. It belongs to the open file. So it ends with the process, and excludes other threads
+/// and other copies of this package in the process, too.
 #[derive(Debug)]
 pub struct LeasesLock {
     file: File,
     at: u64,
 }
 
-/// The byte of a key. Two keys with the same byte only wait for each other.
-fn byte_of(key: u128) -> u64 {
+/// The byte of a key. Keys with the same byte only wait for each other.
+fn byte_of_key(key: u128) -> u64 {
     if cfg!(any(target_os = "linux", windows)) {
         let mixed = (key ^ key >> 64) as u64;
         mixed & (i64::MAX as u64 >> 1)
@@ -287,7 +292,7 @@ fn byte_of(key: u128) -> u64 {
 }
 
 impl Drop for LeasesLock {
-    /// Unlocks at once, even if a forked process still has the open file.
+    /// Unlocks at once, even if a forked process shares the open file.
     fn drop(&mut self) {
         let _ = lock::release(&self.file, self.at);
     }

@@ -1,15 +1,15 @@
-//! The life of a host's pages: how a process obtains a node's page, and what follows a page that has lost its name.
+//! The life of a host's pages: obtaining a node's page, beginning it, and replacing one that lost its name.
 //!
-//! A page has two names: its own, and its node's [marker](MARKER). All who open the node agree by these rules:
+//! A page has two names: its own, and its node's [marker](MARKER). All processes that open the node follow these rules:
 //!
-//! 1. A page is created under its own name, whole, unless the name exists. It is not begun.
-//! 2. The marker follows. If it was another page's, that page is ended first, and what it has issued is noted in the new
-//!    one. A page is begun only under both names.
-//! 3. A page under its own name is ended and put away where it is not the node's current one: it has ended, it is a copy
-//!    of a page, or the marker is a second page's that has begun, too. That page is ended, too.
+//! 1. A page is created complete under its own name, unless the name exists. It is not begun.
+//! 2. Then it gets the marker. If the marker was another page's, that page is ended first, and its last tick is noted
+//!    in the new page. A page begins only under both names.
+//! 3. A page under its own name that is not the node's current page is ended and put away: it has ended already, it is
+//!    a copy, or both it and another page under the marker have begun. Then the other page is ended, too.
 //!
-//! So a page that comes back under its name, or is restored from a copy, issues nothing. One confused process may end a
-//! page for all; they continue in the next one.
+//! So a page that gets its name back, or is restored from a copy, issues nothing. A process may end a valid page by
+//! mistake: then all processes continue in the next one.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -30,39 +30,39 @@ use crate::core::sequencer::{HighMarks, NEVER, Window};
 use crate::files::lock::LockMode;
 use crate::files::whole;
 
-/// Attempts to find or create a page before an error. Only a program that deletes the page each time causes more than a
-/// few.
+/// Maximum number of attempts to find or create a page. More than a few are needed only if another program deletes the
+/// page each time.
 pub(super) const TRIES: usize = 100;
 
-/// Time to replace a page.
-pub(super) const CHANGE: Duration = Duration::from_millis(1);
+/// Pause for another process that replaces a page.
+pub(super) const CHANGE_PAUSE: Duration = Duration::from_millis(1);
 
 /// A search for a node's page.
-struct Search<'a> {
+struct PageSearch<'a> {
     directory: &'a Directory,
     path: PathBuf,
     marker: PathBuf,
     wanted: Header,
-    /// The page that this search has created.
+    /// The ID of the page that this search has created.
     created: u128,
-    /// The highest tick that pages may have issued that this search has put away.
+    /// The highest tick that the pages put away by this search may have issued.
     reached: Tick,
-    /// The page that knows what all earlier ones have issued: see [`Page::earlier`].
+    /// The ID of the page whose cells cover what all earlier pages issued: see [`Page::earlier`].
     knowing: u128,
-    /// Attempts that found another process changing the page.
+    /// The number of attempts that found another process changing the page.
     changes: usize,
 }
 
 impl Directory {
-    /// The node's page with these terms: joins it, or creates it. Replaces an unused page with other terms. The page is
-    /// locked for this user, under both its names, and perhaps not begun.
+    /// Joins or creates the node's page with these terms. Replaces an unused page with other terms. The returned page
+    /// is locked in shared mode and has both its names. It may not have begun yet.
     pub fn obtain(&self, node: &Node, terms: Terms) -> Result<Page, Failure> {
         let path = self.page_of(node);
-        let mut search = Search {
+        let mut search = PageSearch {
             directory: self,
             marker: path.with_extension(MARKER),
             path,
-            wanted: self.wanted(node, terms),
+            wanted: self.header_for(node, terms),
             created: 0,
             reached: NEVER,
             knowing: 0,
@@ -82,7 +82,7 @@ impl Directory {
         Err(Failure::new(Class::Page, fault))
     }
 
-    /// An error if processes use the node's page on other terms.
+    /// Fails if other processes use the node's page on other terms.
     pub fn refuse_used(&self, node: &Node, terms: &Terms) -> Result<(), Failure> {
         let Some(page) = Page::map(&self.page_of(node), self.uid)? else { return Ok(()) };
         let is_current = page.is_original() && !page.has_ended();
@@ -94,8 +94,7 @@ impl Directory {
         }
     }
 
-    /// The node's page that nothing bounds but its own words, begun. `reached`: what an earlier page may have issued that
-    /// this process has used.
+    /// The node's free page, begun. `reached`: the highest tick that this process's previous page may have issued.
     pub fn open(&self, node: &Node, clock: &dyn Clock, reached: Tick) -> Result<Page, Failure> {
         let page = self.obtain(node, Terms::FREE)?;
         let now = || node.layout().tick_at(clock.now().ms);
@@ -107,16 +106,17 @@ impl Directory {
         Ok(page)
     }
 
-    /// Replaces an unused page, locked exclusively, by one that issues ticks in (floor, ceiling] and above the clock.
+    /// Replaces an unused page, which is locked exclusively, by one that issues ticks in (floor, ceiling] and above the
+    /// clock.
     pub fn reset(&self, unused: &Page, floor: Tick, ceiling: Tick) -> Result<(), Failure> {
         let Some(path) = unused.path() else { return Ok(()) };
         let Header { node, terms, .. } = *unused.header();
-        let page = Page::new(self.wanted(&node, terms));
-        page.kept().set_last_tick(ceiling);
+        let page = Page::new(self.header_for(&node, terms));
+        page.notes().set_last_tick(ceiling);
         page.sequence().note_before(floor);
         let placed = page.write(self.path()).and_then(|file| {
             if unused.is_named().unwrap_or(false) {
-                // The marker first: those who find the old page meanwhile wait for its lock.
+                // The marker first: processes that find the old page meanwhile wait for its lock.
                 let marker = second_name(file.path(), self.path())?;
                 marker.persist(path.with_extension(MARKER))?;
                 file.persist(path)?;
@@ -127,7 +127,7 @@ impl Directory {
     }
 }
 
-/// The failure to replace a page. Windows replaces no file that is mapped.
+/// The failure to replace a page. Windows cannot replace a mapped file.
 fn replacing(path: &Path, cause: io::Error) -> Failure {
     match cause.kind() {
         ErrorKind::PermissionDenied if cfg!(windows) => {
@@ -142,8 +142,8 @@ fn second_name(path: &Path, directory: &Path) -> io::Result<tempfile::NamedTempF
     whole::named(directory, |name| fs::hard_link(path, name))
 }
 
-impl Search<'_> {
-    /// None if something has changed.
+impl PageSearch<'_> {
+    /// One attempt. `None` if the page changed meanwhile.
     fn attempt(&mut self) -> Result<Option<Page>, Failure> {
         let Some(mut page) = Page::map(&self.path, self.wanted.uid)? else {
             self.create()?;
@@ -155,12 +155,12 @@ impl Search<'_> {
             return Err(Failure::new(Class::Page, fault));
         }
         if header.boot_id.is_other(&self.wanted.boot_id) {
-            // Safe even if the name is a live page's by now: its users notice the removal.
+            // Safe even if the name is a live page's by now, since its users notice the removal.
             own::remove(&self.marker)?;
             own::remove(&self.path)?;
             return Ok(None);
         }
-        // The others are reopened by their record.
+        // An ended page with a record begins again by its record.
         let is_recorded = matches!(header.terms.authority, Authority::Record { .. });
         if !page.is_original() || page.has_ended() && !is_recorded {
             self.put_away(&page)?;
@@ -172,17 +172,17 @@ impl Search<'_> {
         if !is_locked && !is_wanted && page.lock_of_others()? != Some(LockMode::Exclusive) {
             return Err(page.refusal(&self.wanted.terms));
         }
-        // Another process may have replaced it before the lock.
+        // Another process may have replaced the page before this one locked it.
         if !is_locked || !page.is_named()? {
             self.changes += 1;
-            thread::sleep(CHANGE);
+            thread::sleep(CHANGE_PAUSE);
             return Ok(None);
         }
         if !is_wanted {
             self.put_away(&page)?;
             return Ok(None);
         }
-        if !self.is_marked(&page)? {
+        if !self.ensure_marked(&page)? {
             return Ok(None);
         }
         let may_be_old = page.may_be_old() || self.wanted.boot_id.is_unknown();
@@ -207,8 +207,8 @@ impl Search<'_> {
         whole::sweep_temporary(directory);
         own::explain(directory);
         let page = Page::new(self.wanted);
-        // This process may have issued IDs as another user, before `setuid`. What those were is unknown.
-        let is_next = || self.directory.others(&self.wanted.node).next().is_some();
+        // Before a `setuid`, this process may have issued IDs as another user. Their ticks are unknown.
+        let is_next = || self.directory.other_users_pages(&self.wanted.node).next().is_some();
         let reached = if self.reached == NEVER && is_next() { 0 } else { self.reached };
         let layout = self.wanted.node.layout();
         page.sequence().note_before(reached);
@@ -223,9 +223,9 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Whether the marker is the page's. Makes it so where nobody has: notes in a page that is not begun what the page
-    /// before it has issued.
-    fn is_marked(&mut self, page: &Page) -> Result<bool, Failure> {
+    /// Gives the page the marker, unless it has it. Before that, ends the previous page and notes its last tick in this
+    /// one. Returns whether the page has the marker.
+    fn ensure_marked(&mut self, page: &Page) -> Result<bool, Failure> {
         let is_marker = || self.done(page.is_at(&self.marker));
         if is_marker()? {
             return Ok(true);
@@ -237,14 +237,14 @@ impl Search<'_> {
         let sequence = page.sequence();
         match Page::map(&self.marker, self.wanted.uid) {
             Ok(None) => return Ok(false),
-            // Another process has just placed it.
+            // Another process has just placed the marker.
             Ok(Some(marked)) if marked.is_same(page) => return Ok(true),
             Ok(Some(before)) if before.header().node == page.header().node => {
                 let was_begun = before.sequence().is_begun();
                 let ended = before.end();
                 let reached = ended.unwrap_or(0);
                 if was_begun && sequence.is_begun() {
-                    // Another process may have placed the marker, and begun the page.
+                    // Another process may have placed the marker and begun the page.
                     if is_marker()? {
                         return Ok(true);
                     }
@@ -253,12 +253,12 @@ impl Search<'_> {
                     return Ok(false);
                 }
                 if !sequence.is_begun() {
-                    // A copy has the ID of another page.
+                    // A copy has the same page ID as its original.
                     let is_known = reached > NEVER && ended.is_some() && before.is_original();
                     if sequence.before() == NEVER && is_known {
-                        page.kept().set_before(before.id(), before.kept().recorded());
+                        page.notes().set_previous_page(before.id(), before.notes().recorded());
                         let (theirs, ours) = (before.header().terms, page.header().terms);
-                        // One that was ended as it waited for its lease looks begun.
+                        // A pending page that was ended looks begun, but never had a window.
                         if before.sequence().has_had_window()
                             && theirs.may_lease_ahead()
                             && theirs.max_ahead >= ours.max_ahead
@@ -267,11 +267,11 @@ impl Search<'_> {
                         }
                     }
                     sequence.note_before(reached);
-                    page.kept().set_last_tick(before.allowed(page.kept().last_tick()));
+                    page.notes().set_last_tick(before.allowed(page.notes().last_tick()));
                 }
             }
             Err(failure) if failure.class != Class::Page => return Err(failure),
-            // What the node's last page has issued is unknown.
+            // The last tick of the node's previous page is unknown.
             _ if !sequence.is_begun() => sequence.note_before(0),
             _ => {}
         }
@@ -281,7 +281,7 @@ impl Search<'_> {
             return Ok(false);
         }
         match fs::rename(marker.path(), &self.marker) {
-            // Windows replaces no file that is mapped, but renames it. The next attempt finds no marker.
+            // Windows cannot replace a mapped file, but can rename it. The next attempt finds no marker.
             Err(cause) if cause.kind() == ErrorKind::PermissionDenied && cfg!(windows) => {
                 let away =
                     whole::named(self.directory.path(), |name| fs::rename(&self.marker, name));
@@ -289,15 +289,15 @@ impl Search<'_> {
                 Ok(false)
             }
             Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(false),
-            // This process may have been held up, and its page not be the one under the name any more.
+            // This process may have been stopped, and the name may be another page's by now.
             renamed => self.done(renamed.and_then(|()| page.is_at(&self.path))),
         }
     }
 
-    /// Ends a page, and takes its name. If the name is another page's by now, ends that one.
+    /// Ends a page and removes its name. If the name is another page's by now, ends that page, too.
     fn put_away(&mut self, page: &Page) -> Result<(), Failure> {
         let reached = page.end().unwrap_or(0);
-        // If this page has the marker, its last tick is noted when the next page gets the marker.
+        // If this page has the marker, the next page notes its last tick when it takes the marker.
         if !page.is_at(&self.marker).unwrap_or(false) {
             self.reached = self.reached.max(reached);
         }
@@ -313,51 +313,54 @@ impl Search<'_> {
     }
 }
 
-/// What earlier pages of a node may have issued.
+/// The ticks that a node's earlier pages may have issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Earlier {
-    /// All ticks up to this one.
+    /// They may have issued ticks up to this one.
     pub floor: Tick,
-    /// The ticks up to this one, unless the clock rolls back: not worth refusing a rollback.
+    /// Ticks up to this one count as exhausted, but a rollback below it is allowed.
     pub mark: Tick,
 }
 
 impl Page {
-    /// What the node's earlier pages may have issued, before this one begins. `now`: the clock's tick, read while the page has
-    /// both its names. So an earlier page that this one does not know has issued nothing above `now` plus its own `max_ahead`.
+    /// The ticks that the node's earlier pages may have issued. Call it before this page begins. `now`: the clock's
+    /// tick, read while the page has both its names. So an earlier page that this one does not know has issued nothing
+    /// above `now` plus its own `max_ahead`.
     ///
-    /// A node's first page looks like one whose directory was removed. So a leased first page begins `max_ahead` ahead: a
-    /// lease of another namespace, unknown to this one's store, may have taken IDs as far ahead. So each leased page begins
-    /// above all IDs of leases with no larger `max_ahead`, and a page that follows it knows where. With ticks of more than
-    /// 1 ms a first page that never runs ahead begins within the clock's tick: a wait for the next one would be long.
+    /// A node's first page cannot be told from one whose directory was removed. So a leased first page begins
+    /// `max_ahead` ahead: a lease of another namespace, unknown to this store, may have issued IDs that far ahead. So
+    /// each leased page begins above all IDs of leases with the same or a smaller `max_ahead`, and the next page knows
+    /// that. If ticks are longer than 1 ms, a first page that cannot run ahead begins within the clock's tick: a wait
+    /// for the next tick would be long.
     pub fn earlier(&self, now: Tick) -> Earlier {
         let (Header { node, terms, .. }, before) = (self.header(), self.sequence().before());
         let now = now.clamp(0, node.layout().last_tick());
         let reach = now.saturating_add(terms.max_ahead);
         let (floor, mark) = match before {
-            // No other process has the node's page.
+            // No other process uses a page in the process's own memory.
             _ if self.path().is_none() => (before, NEVER),
             _ if terms.may_lease_ahead() => {
                 let floor = before.max(if self.knows_earlier { now } else { reach });
-                // Also where this page issues nothing, the next one knows.
+                // Noted even if this page issues nothing, for the next page.
                 self.sequence().note_before(floor);
                 (floor, NEVER)
             }
             NEVER if node.layout().tick_ms == 1 => (NEVER, now),
             NEVER => (NEVER, NEVER),
-            // Nobody knows what the page before it has issued.
+            // The last tick of the previous page is unknown.
             0 => (reach, NEVER),
             _ => (before.max(now), NEVER),
         };
         Earlier { floor, mark }
     }
 
-    /// Begins a free page that has its names, unless it has ended. Others may begin it at the same time.
+    /// Begins a free page that has both its names, unless it has ended. Other processes may begin it at the same time.
     ///
-    /// Pages follow each other, and none issues after it has lost its name. So no earlier page of the node has issued above
-    /// the tick that `now` returns, and this page begins above it. After other pages that tick is the floor: a later
-    /// rollback stays above their IDs. On a node's first page a rollback is like any other. There, a wait until a tick of more
-    /// than 1 ms ends would be long, and IDs begin within it: in tick 0 at the second number, since a word of 0 is damage.
+    /// A page issues nothing after it lost its name. So no earlier page of the node has issued above the tick that
+    /// `now` returns, and this page begins above it. If there were earlier pages, that tick is the floor, so that IDs
+    /// after a rollback stay above theirs. A node's first page has no floor. If ticks are longer than 1 ms, it begins
+    /// within the current tick, since a wait for the next one would be long: in tick 0 at the second number, since a
+    /// word of 0 is damage.
     pub fn begin_free(&self, now: impl Fn() -> Tick) {
         let (sequence, layout) = (self.sequence(), self.header().node.layout());
         while let Some(closed) = sequence.closed().filter(|_| !sequence.is_begun()) {
@@ -378,17 +381,17 @@ impl Page {
         }
     }
 
-    /// Locks the page of this name exclusively; none if it does not exist. An error if it is in use.
-    pub fn alone(path: &Path, uid: u32) -> Result<Option<Page>, Failure> {
+    /// Maps the page at this path and locks it exclusively; `None` if it does not exist. An error if it is in use.
+    pub fn open_exclusive(path: &Path, uid: u32) -> Result<Option<Page>, Failure> {
         let Some(page) = Page::map(path, uid)? else { return Ok(None) };
-        if !page.try_alone()? {
+        if !page.try_lock_exclusive()? {
             let fault = fault!("page-in-use", place: path, pid: page.living_user());
             return Err(Failure::new(Class::Page, fault));
         }
         Ok(Some(page))
     }
 
-    /// The difference between the terms of a page in use and the wanted ones.
+    /// The failure that names the difference between this page's terms and the caller's.
     pub(super) fn refusal(&self, ours: &Terms) -> Failure {
         let (place, pid) = (self.path(), self.living_user());
         let theirs = self.header().terms;
@@ -407,7 +410,7 @@ impl Page {
         Failure::new(Class::Conflict, fault)
     }
 
-    /// Removes the page, if it has its name.
+    /// Removes the page's name, if it is still this page's.
     pub fn remove(&self) -> Result<(), Failure> {
         match self.path() {
             Some(path) if self.is_named()? => own::remove(path),
@@ -415,14 +418,14 @@ impl Page {
         }
     }
 
-    /// Removes the page and the node's marker. The marker stays where it has ticks to forbid. Requires [`Page::try_alone`]:
-    /// no other process creates a page meanwhile.
+    /// Removes the page and the node's marker. Keeps the marker if the node's pages have a last tick. Requires
+    /// [`Page::try_lock_exclusive`], so that no other process creates a page meanwhile.
     pub fn remove_with_marker(&self) -> Result<(), Failure> {
         if let Some(path) = self.path()
-            && self.kept().last_tick() == Tick::MAX
+            && self.notes().last_tick() == Tick::MAX
             && self.is_named()?
         {
-            // The marker first: while the page has its name, no other process places a marker.
+            // The marker first: no other process places a marker while the page has its name.
             own::remove(&path.with_extension(MARKER))?;
         }
         self.remove()

@@ -1,42 +1,42 @@
-//! Pages: the words that all who issue a node's IDs share, [`crate::core::sequence`]'s cells, in the process's own memory or
-//! in a file of the host that all processes of a user map.
+//! Pages: the shared words of a node, with the cells of [`crate::core::sequence`]. A page is in the process's own
+//! memory, or in a file of the host that all processes of a user map.
 //!
 //! | file | content |
 //! |---|---|
-//! | `header` | a page's header: the node, the terms that its users agree on; its names |
+//! | `header` | a page's header, with node and terms; its file names |
 //! | `processes` | the table of the processes that use a page, for people |
-//! | `contents` | the bytes of a page: beside its cells, the page before it, jumps, the lease |
-//! | `own` | this user's directory of pages and the files in it: nobody else may write to them |
-//! | `page` | a page: its memory, locks, name and end |
-//! | `directory` | the directory of pages: location, owner, content; other users' pages of a node, to warn of |
-//! | `sweep` | removes unused pages where there are many |
-//! | `life` | how a process obtains a node's page, and what follows a page that has lost its name |
-//! | `tokens` | the tokens of a leased page: the known one, and those that processes announce |
-//! | `lease` | pages of slots that this host has leased, from a store or a directory: search, removal, and a lock for a search |
+//! | `contents` | the bytes of a page: beside its cells, notes on the previous page, jumps and the lease |
+//! | `own` | checks and writes this user's directory of pages and the files in it |
+//! | `page` | a page: memory, locks, names, end |
+//! | `directory` | the directory of pages: location, owner, content; warnings of other users with the same node |
+//! | `sweep` | removes unused pages if there are many |
+//! | `life` | obtains, begins and replaces a node's page |
+//! | `tokens` | the tokens of a leased page: the known one, and the announced ones |
+//! | `lease` | pages of slots leased from a store or a directory: joining, removal, and a lock for the search |
 //!
-//! Invariants that keep two pages of one node from issuing the same ID (`tests/host`, `tests/shared`):
+//! Invariants that prevent duplicates between two pages of one node (`tests/host`, `tests/shared`):
 //!
-//! 1. A page is complete before it has its name, and is never truncated or grown. Creation never replaces a page, so
-//!    two processes that create one at once both use the first.
-//! 2. Any process may remove a page at any time. So each process checks, after it read the clock and before it swaps
-//!    the word, that the page still has both its names. It checks once in each millisecond that the clock shows. So nothing
-//!    is issued from a page after the millisecond in which it lost its name. Who notices ends the page for all.
-//! 3. A page is begun under both its names, after the page before it was ended and what that has issued was noted. The
-//!    process that begins it reads the clock then, and counts that tick as exhausted. So the page issues only ticks that
-//!    no earlier page of the node reached. Exception: the node's first page in a boot begins within the current tick if
-//!    ticks are longer than 1 ms. A lease that may run ahead of the clock begins above what it may take ahead, unless it knows
-//!    the page before: that of another namespace may have been as far ([`Page::earlier`]).
-//! 4. A page that is the only record of what it has issued runs never ahead of the clock.
-//! 5. A process that changes its user leaves its free pages for the new user's, by the check of 2. A page is not the
-//!    node's first one where another user has a page of the node.
-//! 6. A page of another boot is removed: the disk may have kept less than was issued. Where boots have no ID, the page
-//!    stays, and a process that opens it issues nothing at the clock's tick.
+//! 1. A page is complete before it has its name, and its length never changes. Creation never replaces a page: if two
+//!    processes create one at once, both use the first.
+//! 2. Any process may remove a page at any time. So each process checks that the page still has both its names, after
+//!    it reads the clock and before it swaps the word, once in each millisecond that the clock shows. So nothing is
+//!    issued from a page after the millisecond in which it lost a name. The process that notices ends the page for all.
+//! 3. A page begins under both its names, after the previous page was ended and its last tick was noted. The process
+//!    that begins it then reads the clock, and counts that tick as exhausted. So the page issues only ticks that no
+//!    earlier page of the node reached. Exception: the node's first page in a boot begins within the current tick if
+//!    ticks are longer than 1 ms. A leased page that may run ahead of the clock begins `max_ahead` above it, unless it
+//!    knows the previous page: a page of another namespace may have been that far ahead ([`Page::earlier`]).
+//! 4. A page that is the only record of its IDs never runs ahead of the clock.
+//! 5. A process that changes its user leaves its free pages for the new user's, by the check of 2. A new page is not
+//!    the node's first if another user has a page of the node.
+//! 6. A page of another boot is removed, since the disk may lack its last IDs. Where boots have no ID, the page stays,
+//!    and a process that opens it issues nothing at or below the clock's tick.
 //!
-//! On Linux, pages are in memory. On other systems they are files on a disk. Windows does not delete a mapped file, so a
-//! page in use keeps its name there unless it, or a directory above it, is renamed.
+//! On Linux, pages are in memory. On other systems they are files on a disk. Windows does not delete a mapped file, so
+//! a page in use loses its name there only if it, or a directory above it, is renamed.
 //!
 //! Not covered: a clock rollback between the loss of both names and the beginning of the next page; a directory that is
-//! away and back while no user of the page looks.
+//! moved away and back between two checks of all users of its pages.
 
 mod contents;
 mod directory;
@@ -49,11 +49,11 @@ mod processes;
 mod sweep;
 mod tokens;
 
-pub use contents::{Kept, Leasing, Loss};
+pub use contents::{LeaseStatus, Loss, Notes};
 pub use directory::Directory;
 pub use header::{Authority, BootId, Header, Terms};
 pub use lease::LeasesLock;
 pub use life::Earlier;
-pub use page::{Memory, Page, Snapshot};
+pub use page::{Page, PageMemory, Snapshot};
 pub use processes::Process;
 pub use tokens::Announcer;

@@ -1,5 +1,4 @@
-//! This user's directory of pages and the files in it. All of them are the user's own, and nobody else may write to
-//! them.
+//! This user's directory of pages and the files in it. The user owns all of them, and no other user may write to them.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Write};
@@ -15,8 +14,7 @@ use crate::files::{system, whole};
 
 const README: &str = "README";
 
-/// Creates the directory when missing, and checks what has the name: last, since another user may put something there
-/// between a check and a creation.
+/// Creates the directory if it is missing. Checks it last, since another user may create something there in between.
 pub fn create_directory(path: &Path, uid: u32) -> Result<(), Failure> {
     match check_directory(path, uid) {
         Err(failure) if failure.is_missing() => {}
@@ -34,7 +32,7 @@ pub fn create_directory(path: &Path, uid: u32) -> Result<(), Failure> {
     check_directory(path, uid)
 }
 
-/// Checks that the path is a directory of this user that nobody else may write to.
+/// Checks that the path is a directory of this user that no other user may write to.
 pub fn check_directory(path: &Path, uid: u32) -> Result<(), Failure> {
     let found = fs::symlink_metadata(path).map_err(Failure::io("page-io", "inspect", path))?;
     if !found.is_dir() {
@@ -57,7 +55,7 @@ fn check_owner(found: &Metadata, path: &Path, user: u32) -> Result<(), Failure> 
     Err(Failure::new(Class::Page, fault))
 }
 
-/// Opens a file, if it is this user's and nobody else may write to it.
+/// Opens a file, if it is this user's and no other user may write to it.
 pub fn open(path: &Path, uid: u32) -> Result<(File, Metadata, Identity), Failure> {
     let failed = |doing| Failure::io("page-io", doing, path);
     let not_a_file = |is_link: bool| {
@@ -84,12 +82,12 @@ pub fn write(
         let mut file = file.as_file();
         file.write_all(&bytes(identity_of(file)?))?;
         system::set_private(file)?;
-        // On a disk, a power cut must not leave the name on a file of zeros.
+        // On a disk: after a power cut, the name must not lead to a file of zeros.
         if system::IN_MEMORY { Ok(()) } else { file.sync_all() }
     })
 }
 
-/// Opens an empty file for its lock or its time. A new one has no time: 1970.
+/// Opens an empty file for its lock or its modification time. Creates it if it is missing, with the time 1970.
 pub fn open_empty(path: &Path, uid: u32) -> Result<File, Failure> {
     let directory = path.parent().unwrap_or(Path::new(""));
     let create = || {

@@ -1,9 +1,10 @@
-//! A node's page: the words that all who issue its IDs share. In the process's own memory, or in a file that every such
-//! process of the host maps. On Linux that file is in memory.
+//! A node's page: the words that all issuers of its IDs share, in the process's own memory or in a file that the host's
+//! processes map. On Linux that file is in memory.
 //!
-//! The users of a file share a lock on a byte of it. A process that replaces an unused page holds that lock exclusively.
+//! Each user of a file has a shared lock on a byte of it. A process that replaces an unused page locks that byte
+//! exclusively.
 //!
-//! A process that accesses a page behind its file's end receives SIGBUS. Only its own user can truncate the file, and
+//! A process that accesses a page of a truncated file receives SIGBUS. Only its own user can truncate the file, and
 //! snowdrift never does.
 
 use std::borrow::Borrow;
@@ -19,7 +20,7 @@ use memmap2::{MmapOptions, MmapRaw};
 use parking_lot::Mutex;
 use tempfile::NamedTempFile;
 
-use super::contents::{BYTES, Contents, Kept, Leasing, Words, unix_ms};
+use super::contents::{BYTES, Contents, LeaseStatus, Notes, Words, unix_ms};
 use super::header::{Authority, HEADER_BYTES, Header, MARKER, Terms};
 use super::own;
 use super::processes::{self, Process};
@@ -32,61 +33,61 @@ use crate::files::lock::{self, LockMode, USERS};
 use crate::files::path::{Identity, identity_at};
 use crate::files::system::user;
 
-/// A node's page. If it has lost its name, nothing may be issued from it.
+/// A node's page. Nothing may be issued from it after it lost its name.
 pub struct Page {
-    sequence: Sequence<Memory>,
+    sequence: Sequence<PageMemory>,
     header: Header,
-    /// The last Unix ms for which its name was checked.
+    /// The last Unix ms at which its names were checked.
     checked_ms: AtomicI64,
-    /// None for a page in the process's own memory, which nobody else finds.
-    place: Option<Place>,
+    /// `None` for a page in the process's own memory, which no other process finds.
+    place: Option<PageFile>,
     /// Whether this process is in the table of processes.
     is_entered: bool,
     /// See [`Page::may_be_old`].
     pub(super) may_be_old: bool,
-    /// Whether it knows what all earlier pages of the node have issued.
+    /// Whether its cells cover what all earlier pages of the node issued.
     pub(super) knows_earlier: bool,
-    /// The places for tokens that users in this process have, a bit for each.
+    /// The places for tokens that this process's users have: a bit for each.
     pub(super) places: AtomicU64,
 }
 
 /// The memory of a page.
-pub enum Memory {
+pub enum PageMemory {
     /// The process's own.
-    Own(Box<Words>),
+    Process(Box<Words>),
     /// A file's.
     Mapped(MmapRaw),
 }
 
-/// The file of a page, and its name.
-struct Place {
-    /// Open and locked while the page is used.
+/// The file of a page, and its names.
+struct PageFile {
+    /// Open and locked while the page is in use.
     file: Mutex<Option<File>>,
     path: PathBuf,
-    /// Its node's marker.
+    /// The path of its node's marker.
     marker: PathBuf,
     identity: Identity,
-    /// Its owner.
+    /// The file's owner.
     uid: u32,
-    /// Whether this process has left it for another user's.
+    /// Whether this process left the page because it changed its user.
     is_left: AtomicBool,
 }
 
-impl Memory {
+impl PageMemory {
     #[inline]
     fn words(&self) -> &Words {
         match self {
-            Memory::Own(words) => words,
-            // SAFETY: the map is as long as `Words` and aligned to a system page, which is at least 4096 bytes. It lives
-            // as long as `self`. All words are atomics, for which any bits are a valid value, and other processes that
-            // map the file change them atomically. (If their user truncates the file, the access ends the process; it
-            // reads nothing else.)
-            Memory::Mapped(map) => unsafe { &*map.as_ptr().cast::<Words>() },
+            PageMemory::Process(words) => words,
+            // SAFETY: the map is as long as `Words` and aligned to a system page, which is at least 4096 bytes. It
+            // lives as long as `self`. All words are atomics, for which any bits are a valid value, and other processes
+            // that map the file change them atomically. (If their user truncates the file, the access ends the process;
+            // it reads no other memory.)
+            PageMemory::Mapped(map) => unsafe { &*map.as_ptr().cast::<Words>() },
         }
     }
 }
 
-impl Borrow<Cells> for Memory {
+impl Borrow<Cells> for PageMemory {
     #[inline]
     fn borrow(&self) -> &Cells {
         &self.words().contents().cells
@@ -94,32 +95,32 @@ impl Borrow<Cells> for Memory {
 }
 
 impl Page {
-    /// A page in the process's own memory: a fresh sequencer, which nobody else finds.
-    pub fn own(node: Node, terms: Terms) -> Page {
+    /// A page in the process's own memory, which no other process finds. Its sequencer is fresh.
+    pub fn in_process(node: Node, terms: Terms) -> Page {
         let header = Header { page_id: fastrand::u128(1..), ..Header::new(node, terms) };
-        Page::of(Memory::Own(Box::default()), header, None)
+        Page::of(PageMemory::Process(Box::default()), header, None)
     }
 
-    /// A page as wanted, with an ID of its own, for a file. It issues nothing until it is begun. The word is never 0, so a
-    /// cleared page is noticed.
+    /// A new page with this header, for a file. It issues nothing until it begins. The word is never 0, so a cleared
+    /// page is noticed.
     pub(super) fn new(wanted: Header) -> Page {
         let page_id = fastrand::u128(1..);
         let header = Header { page_id, created_ms: unix_ms(), ..wanted };
-        let page = Page::of(Memory::Own(Box::default()), header, None);
+        let page = Page::of(PageMemory::Process(Box::default()), header, None);
         page.contents().set_header(header.to_bytes());
         page.cells().prepare(header.node.layout());
         page
     }
 
-    /// Writes it to a temporary file.
+    /// Writes the page to a temporary file.
     pub(super) fn write(&self, directory: &Path) -> io::Result<NamedTempFile> {
         own::write(directory, |identity| {
-            self.kept().set_home(identity);
+            self.notes().set_original_file(identity);
             self.sequence.memory().words().to_bytes()
         })
     }
 
-    /// Maps the page of this name; none if it does not exist.
+    /// Maps the page at this path; `None` if it does not exist.
     pub(super) fn map(path: &Path, uid: u32) -> Result<Option<Page>, Failure> {
         let (mut file, found, identity) = match own::open(path, uid) {
             Err(failure) if failure.is_missing() => return Ok(None),
@@ -136,7 +137,7 @@ impl Page {
             .len(BYTES)
             .map_raw(&file)
             .map_err(Failure::io("page-io", "map", path))?;
-        let place = Place {
+        let place = PageFile {
             file: Mutex::new(Some(file)),
             path: path.to_owned(),
             marker: path.with_extension(MARKER),
@@ -144,14 +145,14 @@ impl Page {
             uid,
             is_left: AtomicBool::new(false),
         };
-        let page = Page::of(Memory::Mapped(map), header, Some(place));
+        let page = Page::of(PageMemory::Mapped(map), header, Some(place));
         match page.is_possible() {
             true => Ok(Some(page)),
             false => Err(Failure::new(Class::Page, fault!("page-damaged", place: path))),
         }
     }
 
-    fn of(memory: Memory, header: Header, place: Option<Place>) -> Page {
+    fn of(memory: PageMemory, header: Header, place: Option<PageFile>) -> Page {
         let sequence = Sequence::new(memory, header.node.layout());
         let may_be_old = place.is_some() && header.boot_id.is_unknown();
         let checked_ms = AtomicI64::new(i64::MIN);
@@ -162,7 +163,7 @@ impl Page {
 
     /// The sequencer of its cells.
     #[inline]
-    pub fn sequence(&self) -> &Sequence<Memory> {
+    pub fn sequence(&self) -> &Sequence<PageMemory> {
         &self.sequence
     }
 
@@ -176,8 +177,8 @@ impl Page {
     }
 
     /// The words beside the cells.
-    pub fn kept(&self) -> &Kept {
-        &self.contents().kept
+    pub fn notes(&self) -> &Notes {
+        &self.contents().notes
     }
 
     /// The header.
@@ -185,7 +186,8 @@ impl Page {
         &self.header
     }
 
-    /// Begins a window that the page's authority allows, within what the node's pages may issue: [`Sequence::begin`].
+    /// Begins a window that the page's authority allows, up to the last tick of the node's pages: see
+    /// [`Sequence::begin`].
     pub fn begin(
         &self,
         closed: &Closed,
@@ -197,22 +199,22 @@ impl Page {
         self.sequence.begin(closed, Window { ceiling, ..window }, high, used)
     }
 
-    /// The ceiling of a window that an authority allows up to this tick.
+    /// The ceiling that the authority allows, or the last tick of the node's pages if that is lower.
     pub fn allowed(&self, ceiling: Tick) -> Tick {
-        ceiling.min(self.kept().last_tick())
+        ceiling.min(self.notes().last_tick())
     }
 
-    /// A random ID of the page.
+    /// The page's random ID.
     pub fn id(&self) -> u128 {
         self.header.page_id
     }
 
-    /// Its path, even after the loss of its name; none in the process's own memory.
+    /// Its path, even after it lost its name; `None` in the process's own memory.
     pub fn path(&self) -> Option<&Path> {
         self.place.as_ref().map(|place| &*place.path)
     }
 
-    /// Adds this process to the table.
+    /// Adds this process to the table of processes.
     pub(super) fn enter(&mut self) {
         if !self.is_entered {
             self.is_entered = true;
@@ -230,13 +232,13 @@ impl Page {
         locked.map_err(Failure::io("page-io", "lock", &place.path))
     }
 
-    /// Whether another process uses it, or another opening in this one. On Linux the check never keeps others away;
-    /// elsewhere it may, for a moment.
+    /// Whether another process, or another opening in this one, uses the page. On Linux the check does not lock the
+    /// page; elsewhere it may, for a moment.
     pub fn is_used(&self) -> Result<bool, Failure> {
         self.lock_of_others().map(|mode| mode.is_some())
     }
 
-    /// How others use it, as far as the system tells.
+    /// The mode of other users' lock, as far as the system reports it.
     pub(super) fn lock_of_others(&self) -> Result<Option<LockMode>, Failure> {
         self.with_file(|file| lock::lock_of_others(file, USERS))
     }
@@ -245,60 +247,61 @@ impl Page {
         self.with_file(|file| lock::try_take(file, USERS, mode))
     }
 
-    /// Locks the page exclusively, unless others use it.
-    pub fn try_alone(&self) -> Result<bool, Failure> {
+    /// Locks the page exclusively, unless others use it. Returns whether it did.
+    pub fn try_lock_exclusive(&self) -> Result<bool, Failure> {
         self.lock(LockMode::Exclusive)
     }
 
-    /// Unlocks and closes its file: this process issues nothing from it any more.
+    /// Unlocks and closes its file. This process issues nothing from the page any more.
     pub fn retire(&self) {
         if let Some(place) = &self.place
             && let Some(file) = place.file.lock().take()
         {
-            // Unlocks at once, even if a forked process still has the open file.
+            // Unlocks at once, even if a forked process shares the open file.
             let _ = lock::release(&file, USERS);
         }
     }
 
-    /// A running process that uses the page, preferably another one than this, by the table.
+    /// A running process that uses the page according to the table, preferably not this one.
     pub fn living_user(&self) -> Option<u32> {
         processes::living_other(&self.contents().processes)
     }
 
-    /// State of its lease; none for a page of another authority.
-    pub fn leasing(&self) -> Option<Leasing> {
+    /// The state of its lease; `None` if no store leased the slot.
+    pub fn lease_status(&self) -> Option<LeaseStatus> {
         match self.header.terms.authority {
-            Authority::Lease { owner } => Some(self.kept().leasing(owner)),
+            Authority::Lease { owner } => Some(self.notes().lease_status(owner)),
             _ => None,
         }
     }
 
-    /// Its content, for people.
+    /// Its contents, for people.
     pub fn snapshot(&self) -> Snapshot {
         let processes = processes::all(&self.contents().processes).collect();
-        Snapshot { header: self.header, processes, leasing: self.leasing() }
+        Snapshot { header: self.header, processes, lease: self.lease_status() }
     }
 
-    /// Whether it may be of another boot, and so lack issued IDs: after a power cut a disk has only what was written
-    /// back before. A process that opens it issues nothing at the clock's tick, as after the replacement of a page.
+    /// Whether the page may be of another boot, and so lack issued IDs: after a power cut, a disk has only what was
+    /// written back before. A process that opens the page issues nothing at or below the clock's tick, as after a
+    /// replacement.
     pub fn may_be_old(&self) -> bool {
         self.may_be_old
     }
 
-    /// Ends the page: nothing is issued from it any more, by any process. Returns the highest tick that it or pages
-    /// before it may have issued; none if something has overwritten it, and that is unknown.
+    /// Ends the page: no process issues anything from it any more. Returns the highest tick that it or earlier pages
+    /// may have issued; `None` if the page was overwritten, so that this is unknown.
     pub fn end(&self) -> Option<Tick> {
-        self.close().map(|ended| ended.high.highest().max(self.sequence.before()))
+        self.end_with_state().map(|ended| ended.high.highest().max(self.sequence.before()))
     }
 
-    /// As [`Page::end`]. Returns the final state.
-    pub fn close(&self) -> Option<Ended> {
+    /// Ends the page as [`Page::end`] does, but returns the final state.
+    pub fn end_with_state(&self) -> Option<Ended> {
         let is_known = self.is_possible();
-        // An overwritten word issues nothing. To close it would make it possible.
+        // An impossible word issues nothing. Closing it would make it possible.
         if !is_known && !self.sequence.is_word_possible(self.header.terms.max_ahead) {
             return None;
         }
-        // Of the run, which tells more than the closed word.
+        // The final state has the run, which the closed word lacks.
         let ended = self.sequence.end();
         is_known.then_some(ended)
     }
@@ -308,22 +311,23 @@ impl Page {
         self.sequence.has_ended()
     }
 
-    /// The error of a page that holds what no process of snowdrift writes.
+    /// The failure of a page with values that snowdrift never writes.
     pub fn overwritten(&self) -> Failure {
         Failure::new(Class::Page, fault!("page-overwritten", place: self.path()))
     }
 
-    /// Whether its cells are possible: see [`Sequence::is_possible`]. In the process's own memory nobody else writes.
+    /// Whether its cells are possible: see [`Sequence::is_possible`]. No other program writes to the process's own
+    /// memory.
     pub fn is_possible(&self) -> bool {
         self.place.is_none() || self.sequence.is_possible(self.header.terms.max_ahead)
     }
 
-    /// Whether the file was created for the page. A copy of it has the same contents, and another identity.
+    /// Whether the file was created for the page. A copy has the same contents, but another identity.
     pub(super) fn is_original(&self) -> bool {
-        self.place.as_ref().is_none_or(|place| self.kept().home() == place.identity)
+        self.place.as_ref().is_none_or(|place| self.notes().original_file() == place.identity)
     }
 
-    /// Whether both are of one file.
+    /// Whether both pages are of one file.
     pub(super) fn is_same(&self, other: &Page) -> bool {
         let identity = |page: &Page| page.place.as_ref().map(|place| place.identity);
         identity(self) == identity(other)
@@ -339,10 +343,10 @@ impl Page {
         }
     }
 
-    /// Whether its path still names it, so that all who open the node find this page.
+    /// Whether its path still leads to it, so that all processes that open the node find this page.
     ///
-    /// The link count is no substitute: a renamed page, or one in a renamed directory, still has its link while others
-    /// create a new page beside it.
+    /// The link count does not show this: a renamed page, or one in a renamed directory, keeps its link while other
+    /// processes create a new page.
     pub fn is_named(&self) -> Result<bool, Failure> {
         let Some(place) = &self.place else { return Ok(true) };
         let is_named =
@@ -353,28 +357,28 @@ impl Page {
         Ok(is_named)
     }
 
-    /// Whether its node's marker names it, too. Who makes the next page takes the marker first, so a page that has come back
-    /// under its name only is not the node's current one.
+    /// Whether its node's marker leads to it, too. The process that creates the next page moves the marker, so a page
+    /// that got only its own name back is not the node's current one.
     pub fn is_marked(&self) -> Result<bool, Failure> {
         let Some(place) = &self.place else { return Ok(true) };
         self.is_at(&place.marker).map_err(Failure::io("page-io", "inspect", &place.marker))
     }
 
-    /// Whether it is its node's current page, under both names.
+    /// Whether it is its node's current page: it has both its names.
     pub fn is_current(&self) -> bool {
         self.is_named().unwrap_or(false) && self.is_marked().unwrap_or(false)
     }
 
-    /// Whether the page belongs to the user that this process has now. After `setuid` or `seteuid`, its children use the
-    /// new user's pages. Pages of other authorities stay: a record or a lease bounds them.
+    /// Whether the page belongs to this process's present user. After `setuid` or `seteuid`, its child processes use
+    /// the new user's pages. Pages of other authorities may stay, since a record or a lease bounds them.
     pub(super) fn is_of_present_user(&self) -> bool {
-        let is_ours = |place: &Place| !place.is_left.load(Acquire) && place.uid == user();
+        let is_ours = |place: &PageFile| !place.is_left.load(Acquire) && place.uid == user();
         self.header.terms.authority != Authority::Free || self.place.as_ref().is_none_or(is_ours)
     }
 
-    /// Leaves the page, if the process has changed its user: it issues nothing from it any more. An error while others
-    /// use it: they and the new user's processes would issue duplicates. Returns whether it has left it.
-    pub(crate) fn leave_to_user(&self) -> Result<bool, Failure> {
+    /// Leaves the page if this process has changed its user: it issues nothing from the page any more. Returns whether
+    /// it left. Fails while other processes use the page: they and the new user's processes would issue duplicates.
+    pub(crate) fn leave_after_user_change(&self) -> Result<bool, Failure> {
         let Some(place) = &self.place else { return Ok(false) };
         let (from, to) = (place.uid, user());
         if from == to {
@@ -389,12 +393,12 @@ impl Page {
         Err(Failure::new(Class::Conflict, fault!("page-user", place, pid, from, to)))
     }
 
-    /// Whether the page may issue IDs at a time just read from the clock. Call it after the read and before the swap of
-    /// the word.
+    /// Whether the page may issue IDs at the time just read from the clock. Call it after that reading and before the
+    /// swap of the word.
     ///
-    /// One check covers a millisecond. Another page begins above the tick that the clock shows after this check found
-    /// the name, so only this page issues IDs in the rest of that tick. Any other clock value, also a lower one, needs
-    /// another check.
+    /// One check covers a millisecond: another page begins above the tick that the clock shows after this check, so
+    /// only this page issues IDs in the rest of that tick. Any other clock value, even a lower one, needs another
+    /// check.
     #[inline]
     pub fn may_issue(&self, unix_ms: i64) -> Result<bool, Failure> {
         let is_checked = self.checked_ms.load(Acquire) == unix_ms || self.place.is_none();
@@ -420,13 +424,13 @@ impl Drop for Page {
     }
 }
 
-/// A page's content for people.
+/// A page's contents, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// The header.
     pub header: Header,
-    /// The processes in its table.
+    /// The processes in its table of processes.
     pub processes: Vec<Process>,
-    /// State of the lease, for a leased page.
-    pub leasing: Option<Leasing>,
+    /// The state of the lease, if the page is leased from a store.
+    pub lease: Option<LeaseStatus>,
 }

@@ -1,5 +1,5 @@
-//! The processes that use a page, for people: `snowdrift slots` lists them. No guarantee depends on the table: killed
-//! processes stay in it, and process IDs of other containers mean nothing here.
+//! The table of the processes that use a page, for people: `snowdrift slots` lists them. No guarantee depends on it:
+//! killed processes stay in the table, and process IDs of other containers are not valid here.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{
@@ -9,27 +9,27 @@ use std::sync::atomic::{
 
 use crate::files::system::start_of;
 
-/// Capacity of the table. Processes beyond it use the page all the same.
+/// Capacity of the table. Further processes use the page without an entry.
 pub const ENTRIES: usize = 64;
 
-/// An entry of the table; zeros for a free one.
+/// An entry of the table; zeros if free.
 #[repr(C)]
-pub struct Entry {
-    /// The process ID in the high half, its number of open users in the low half.
+pub struct ProcessEntry {
+    /// High half: the process ID. Low half: the number of its users of the page.
     pid_and_users: AtomicU64,
     /// Start of the process, as the kernel counts it.
     start: AtomicU64,
     opened_ms: AtomicI64,
 }
 
-/// A process that uses a page, by its own entry.
+/// A process that uses a page, as its entry reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// The ID in its own PID namespace.
+    /// The process ID in its own PID namespace.
     pub pid: u32,
     /// Start of the process, as the kernel counts it.
     pub start: u64,
-    /// Number of times it has the page open.
+    /// The number of its users of the page.
     pub users: u32,
     /// Time at which it first opened the page, Unix ms.
     pub opened_ms: i64,
@@ -38,7 +38,7 @@ pub struct Process {
 impl Process {
     /// Whether the process runs. Valid only within this PID namespace.
     pub fn is_alive(&self) -> bool {
-        // Of itself a process needs no report, which the kernel may fail to give.
+        // This process runs, even if the kernel does not report its start.
         let is_own = self.pid == std::process::id();
         let start = if is_own { Some(own_start()) } else { start_of(self.pid) };
         start == Some(self.start)
@@ -46,12 +46,12 @@ impl Process {
 }
 
 /// The processes in a table.
-pub fn all(table: &[Entry]) -> impl Iterator<Item = Process> {
-    table.iter().filter_map(Entry::process)
+pub fn all(table: &[ProcessEntry]) -> impl Iterator<Item = Process> {
+    table.iter().filter_map(ProcessEntry::process)
 }
 
-/// Adds a user of this process: in its own entry, a free one, or one of an ended process.
-pub fn enter(table: &[Entry], now_ms: i64) {
+/// Adds a user of this process, in its own entry, a free entry, or an ended process's entry.
+pub fn enter(table: &[ProcessEntry], now_ms: i64) {
     if change_users(table, 1) {
         return;
     }
@@ -70,15 +70,15 @@ pub fn enter(table: &[Entry], now_ms: i64) {
     }
 }
 
-/// A running process of the table, preferably another one than this.
-pub fn living_other(table: &[Entry]) -> Option<u32> {
+/// A running process of the table, preferably not this one.
+pub fn living_other(table: &[ProcessEntry]) -> Option<u32> {
     let mut pids = all(table).filter(Process::is_alive).map(|process| process.pid);
     let first = pids.next()?;
     if first != std::process::id() { Some(first) } else { pids.next().or(Some(first)) }
 }
 
-/// The number of this process's entry; none where the table is full.
-pub fn own_entry(table: &[Entry]) -> Option<usize> {
+/// The index of this process's entry; `None` if it has none.
+pub fn own_entry(table: &[ProcessEntry]) -> Option<usize> {
     let own = (std::process::id(), own_start());
     table.iter().position(|entry| {
         entry.process().is_some_and(|process| (process.pid, process.start) == own)
@@ -86,12 +86,12 @@ pub fn own_entry(table: &[Entry]) -> Option<usize> {
 }
 
 /// Removes a user of this process.
-pub fn leave(table: &[Entry]) {
+pub fn leave(table: &[ProcessEntry]) {
     change_users(table, -1);
 }
 
-/// Changes the number of users in this process's entry, and frees it at 0. Returns false where it has none.
-fn change_users(table: &[Entry], by: i32) -> bool {
+/// Changes the number of users in this process's entry, and frees the entry at 0. Returns false if there is no entry.
+fn change_users(table: &[ProcessEntry], by: i32) -> bool {
     let (pid, start) = (std::process::id(), own_start());
     let is_own = |process: Process| (process.pid, process.start) == (pid, start);
     let change = |seen: u64| {
@@ -107,7 +107,7 @@ fn word_of(pid: u32, users: u32) -> u64 {
     u64::from(pid) << 32 | u64::from(users)
 }
 
-impl Entry {
+impl ProcessEntry {
     fn process(&self) -> Option<Process> {
         let pid_and_users = self.pid_and_users.load(Acquire);
         (pid_and_users != 0).then(|| Process {
@@ -119,7 +119,7 @@ impl Entry {
     }
 }
 
-/// Start of this process; 0 where the kernel does not report it.
+/// Start of this process; 0 if the kernel does not report it.
 fn own_start() -> u64 {
     static START: OnceLock<u64> = OnceLock::new();
     *START.get_or_init(|| start_of(std::process::id()).unwrap_or(0))

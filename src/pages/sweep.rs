@@ -1,8 +1,7 @@
-//! Removes pages that nobody uses, where there are many: an application that opens thousands of nodes would leave as many
-//! files.
+//! Removes unused pages if there are many: an application that opens thousands of nodes would leave thousands of files.
 //!
-//! A removed page remembers nothing. So the time of the last ID of all removed pages is kept, as the modification time
-//! of one file, and new pages issue nothing up to it. A clock that rolls back behind it is waited for.
+//! Removal loses the record of a page's IDs. So the modification time of one file is the time of the last ID of all
+//! removed pages, and new pages issue nothing up to it. After a rollback below it, they wait for the clock.
 
 use std::collections::HashMap;
 use std::fs;
@@ -19,16 +18,16 @@ use crate::core::clock::{Clock, SystemClock};
 use crate::core::layout::{Layout, Tick};
 use crate::files::lock::{self, LockMode, USERS};
 
-/// The file whose modification time is kept.
+/// The file whose modification time is the time of the last ID of all removed pages.
 const SWEPT_FILE: &str = "swept";
 
-/// The pages that stay in any case, and the pages that a process creates between two sweeps.
-const MOST: usize = 256;
+/// The number of pages that a sweep keeps, and of pages that a process creates between two sweeps.
+const MOST_PAGES: usize = 256;
 
-/// Time from the last ID of a page to its removal: the longest clock rollback that new pages do not notice.
-const PASSED: Duration = Duration::from_millis(100);
+/// Minimum time from the last ID of a page to its removal. New pages do not notice a clock rollback shorter than this.
+const MIN_AGE: Duration = Duration::from_millis(100);
 
-/// The pages that this process has created, by directory.
+/// The number of pages that this process created in each directory.
 static CREATED: LazyLock<Mutex<HashMap<PathBuf, usize>>> = LazyLock::new(Mutex::default);
 
 impl Directory {
@@ -36,18 +35,18 @@ impl Directory {
         self.path().join(SWEPT_FILE)
     }
 
-    /// The highest tick of this layout that a removed page may have issued. The last tick of each was over.
+    /// The highest tick of this layout that a removed page may have issued. Each removed page's last tick had ended.
     pub(super) fn swept_tick(&self, layout: &Layout) -> Option<Tick> {
         Some(layout.tick_at(self.swept_ms()?.saturating_add(1)) - 1)
     }
 
-    /// The last time of an ID of a removed page, Unix ms; none where there is none.
+    /// The time of the last ID of all removed pages, Unix ms; `None` if no page was removed.
     fn swept_ms(&self) -> Option<i64> {
         let modified = fs::symlink_metadata(self.swept()).ok()?.modified().ok()?;
         Some(modified.duration_since(UNIX_EPOCH).ok()?.as_millis() as i64)
     }
 
-    /// Called for each page that this process creates: now and then removes others.
+    /// Called for each page that this process creates. Sweeps from time to time.
     pub(super) fn note_created(&self) {
         let created = {
             let mut all = CREATED.lock();
@@ -55,32 +54,33 @@ impl Directory {
             *created += 1;
             *created
         };
-        if created.is_multiple_of(MOST) {
-            // Pages that could not be removed are in the way of nobody.
+        if created.is_multiple_of(MOST_PAGES) {
+            // A failed sweep is harmless.
             self.sweep();
         }
     }
 
-    /// Removes unused pages whose last ID has passed, until few are left. Looks at a few, anywhere among them, since the
-    /// caller waits meanwhile and thousands may be in use: at more than this process creates until the next sweep.
+    /// Removes unused pages with an old last ID, until few pages are left. Looks at a random part of them, since the
+    /// caller waits meanwhile and thousands may be in use. That part is larger than the number of pages that this
+    /// process creates until the next sweep.
     fn sweep(&self) -> Option<()> {
         let mut paths = self.paths("").ok()?;
-        let surplus = paths.len().checked_sub(MOST).filter(|&surplus| surplus > 0)?;
+        let surplus = paths.len().checked_sub(MOST_PAGES).filter(|&surplus| surplus > 0)?;
         let kept = own::open_empty(&self.swept(), self.uid).ok()?;
-        // Otherwise, another process sweeps.
+        // Otherwise another process is sweeping.
         lock::try_take(&kept, USERS, LockMode::Exclusive).ok()?.then_some(())?;
-        let latest = SystemClock.now().ms - PASSED.as_millis() as i64;
+        let latest = SystemClock.now().ms - MIN_AGE.as_millis() as i64;
         let is_past = |page: &Page| page.last_ms() <= latest;
         let first = fastrand::usize(..paths.len());
         paths.rotate_left(first);
         let pages =
-            paths.iter().take(2 * MOST).filter_map(|path| Page::map(path, self.uid).ok()?);
+            paths.iter().take(2 * MOST_PAGES).filter_map(|path| Page::map(path, self.uid).ok()?);
         for page in pages.filter(is_past).take(surplus) {
-            // Others may have issued before the lock.
-            if !page.try_alone().ok()? || !is_past(&page) {
+            // Other processes may have issued IDs before this one locked the page.
+            if !page.try_lock_exclusive().ok()? || !is_past(&page) {
                 continue;
             }
-            // First, so that the node's next page begins above it.
+            // Before the removal, so that the node's next page begins above this time.
             let last_ms = page.last_ms().max(self.swept_ms().unwrap_or(0));
             let last = UNIX_EPOCH + Duration::from_millis(last_ms.max(0) as u64);
             kept.set_modified(last).ok()?;
@@ -92,7 +92,7 @@ impl Directory {
 }
 
 impl Page {
-    /// The end of the last tick that may have been issued, Unix ms.
+    /// The end of the last tick that the page may have issued, Unix ms.
     fn last_ms(&self) -> i64 {
         let next = self.sequence().highest().saturating_add(1);
         self.header().node.layout().tick_start_ms(next) - 1

@@ -1,8 +1,8 @@
-//! The tokens of a leased page: that of the newest record of its slot which any process has seen, and those of the writes
-//! that its processes announce before they send them.
+//! The tokens of a leased page: the known token, of the newest record of the slot that any process has seen, and the
+//! tokens that processes announce before they write them to the store.
 //!
-//! A place for announced tokens belongs to the process that has locked its byte of the file. After its death another process
-//! takes the place over, with a token in it whose write may still be applied.
+//! A place for an announced token belongs to the process that has locked its byte of the file. After that process dies,
+//! another process takes over the place, with the token in it: the store may still apply its write.
 
 use std::fs::File;
 use std::ops::Range;
@@ -15,18 +15,18 @@ use super::processes::own_entry;
 use crate::files::lock::{self, LockMode, USERS};
 
 impl Page {
-    /// Makes `to` the known token, unless `from` is it no more; 0 is none. Returns whether it did.
+    /// Replaces the known token `from` by `to`; 0 for none. Returns false if `from` is not the known token any more.
     pub fn advance_known(&self, from: u64, to: u64) -> bool {
-        self.kept().known.compare_exchange(from, to, AcqRel, Acquire).is_ok()
+        self.notes().known.compare_exchange(from, to, AcqRel, Acquire).is_ok()
     }
 
-    /// The tokens that processes have announced last, also dead ones.
+    /// The last announced token of each process, dead ones included.
     pub fn announced(&self) -> impl Iterator<Item = u64> {
         let announced = self.contents().announced.iter().map(|place| place.token.load(Acquire));
         announced.filter(|&token| token != 0)
     }
 
-    /// Whether other living users have places: those who have joined its slot. As it may be, if the system does not tell.
+    /// Whether other living users of the slot have places. If the system does not report it, whether there may be any.
     pub fn has_other_places(&self, own: Option<&Announcer>) -> bool {
         let here = self.places.load(Acquire);
         if here & !own.map_or(0, |own| 1 << own.place) != 0 {
@@ -37,27 +37,28 @@ impl Page {
         }
         let mut elsewhere = (0..PLACES).filter(|place| here & 1 << place == 0);
         elsewhere.any(|place| {
-            let mode = self.with_file(|file| lock::lock_of_others(file, byte_of(place)));
+            let mode = self.with_file(|file| lock::lock_of_others(file, byte_of_place(place)));
             mode.map_or(true, |mode| mode.is_some())
         })
     }
 }
 
-/// A place in a leased page for the tokens that one user announces.
+/// One user's place in a leased page for announced tokens.
 pub struct Announcer {
     page: Arc<Page>,
     place: usize,
 }
 
 impl Announcer {
-    /// A place that no living user has; none where they have all.
+    /// Takes a place that no living user has; `None` if there is none.
     pub fn new(page: &Arc<Page>) -> Option<Announcer> {
         let is_free = |&place: &usize| {
             let bit = 1 << place;
             if page.places.fetch_or(bit, AcqRel) & bit != 0 {
                 return false;
             }
-            let lock = |file: &File| lock::try_take(file, byte_of(place), LockMode::Exclusive);
+            let lock =
+                |file: &File| lock::try_take(file, byte_of_place(place), LockMode::Exclusive);
             let is_own = page.path().is_none() || page.with_file(lock).unwrap_or(false);
             if !is_own {
                 page.places.fetch_and(!bit, AcqRel);
@@ -68,15 +69,16 @@ impl Announcer {
         Some(Announcer { page: page.clone(), place })
     }
 
-    /// Announces a token for a write over the record `before`. Returns the token to write: another one, where one for the same
-    /// predecessor was announced here already.
+    /// Announces a token for a write that replaces the record `before`. Returns the token to write: the earlier one, if
+    /// this place has announced one for the same record already.
     pub fn announce(&self, token: u64, before: u64) -> u64 {
         let own = &self.page.contents().announced[self.place];
         let left = own.token.load(Acquire);
         if left != 0 && own.before.load(Acquire) == before {
             return left;
         }
-        // In this order: a process that dies in between has not sent this token, and another one may take its place.
+        // In this order: a process that dies between the two stores has not sent this token, and another process may
+        // take over the place.
         own.token.store(token, Release);
         own.before.store(before, Release);
         token
@@ -86,13 +88,14 @@ impl Announcer {
 impl Drop for Announcer {
     fn drop(&mut self) {
         let Announcer { page, place } = self;
-        let _ = page.with_file(|file| lock::release(file, byte_of(*place)));
+        let _ = page.with_file(|file| lock::release(file, byte_of_place(*place)));
         page.places.fetch_and(!(1 << *place), AcqRel);
     }
 }
 
 impl Page {
-    /// The places that this process may take. Where files have no locks on single bytes, it has one, by its entry in the table.
+    /// The places that this process may take. On systems without locks on single bytes, only the one with the index of
+    /// its entry in the table of processes.
     fn candidates(&self) -> Range<usize> {
         if cfg!(any(target_os = "linux", windows)) || self.path().is_none() {
             return 0..PLACES;
@@ -101,7 +104,7 @@ impl Page {
     }
 }
 
-/// The byte whose lock a place's owner has.
-fn byte_of(place: usize) -> u64 {
+/// The byte that the owner of a place locks.
+fn byte_of_place(place: usize) -> u64 {
     USERS + 1 + place as u64
 }

@@ -80,12 +80,12 @@ impl LeasedPage {
 
     /// Notes how the server describes its own run.
     pub fn note_run(&self, run: u64) {
-        self.page().kept().run.store(run, Release);
+        self.page().notes().run.store(run, Release);
     }
 
     /// Whether a process wants the others to renew it soon.
     pub fn is_asked(&self) -> bool {
-        self.page().kept().asked.load(Acquire) != 0
+        self.page().notes().asked.load(Acquire) != 0
     }
 }
 
@@ -97,7 +97,7 @@ impl fmt::Debug for LeasedPage {
 
 impl LeasePage for LeasedPage {
     fn owner(&self) -> u128 {
-        self.page().leasing().map_or(0, |leasing| leasing.owner)
+        self.page().lease_status().map_or(0, |leasing| leasing.owner)
     }
 
     fn worker(&self) -> u64 {
@@ -120,11 +120,11 @@ impl LeasePage for LeasedPage {
     }
 
     fn expires(&self) -> i64 {
-        self.page().leasing().and_then(|leasing| leasing.expires_ms).unwrap_or(i64::MIN)
+        self.page().lease_status().and_then(|leasing| leasing.expires_ms).unwrap_or(i64::MIN)
     }
 
     fn known(&self) -> Option<Token> {
-        Token::new(self.page().kept().known.load(Acquire))
+        Token::new(self.page().notes().known.load(Acquire))
     }
 
     fn advance(&self, from: Option<Token>, to: Token) -> bool {
@@ -146,7 +146,7 @@ impl LeasePage for LeasedPage {
     }
 
     fn run(&self) -> u64 {
-        self.page().kept().run.load(Acquire)
+        self.page().notes().run.load(Acquire)
     }
 
     fn confirm(&self, ceiling: Tick, expires: i64, is_renewal: bool, at: At) {
@@ -156,7 +156,7 @@ impl LeasePage for LeasedPage {
         }
         self.take_place();
         generator.raise_ceiling(ceiling);
-        let kept = page.kept();
+        let kept = page.notes();
         kept.run.store(at.run, Release);
         if is_renewal {
             let expires = expires.max(self.expires());
@@ -167,7 +167,7 @@ impl LeasePage for LeasedPage {
 
     fn open(&self, window: Window, expires: i64, at: At) {
         self.take_place();
-        let kept = self.page().kept();
+        let kept = self.page().notes();
         kept.set_renewed(at.mono, Some(expires), self.0.ttl_ms);
         kept.run.store(at.run, Release);
         let generator = &self.0.generator;
@@ -180,11 +180,11 @@ impl LeasePage for LeasedPage {
     }
 
     fn loss(&self) -> Option<Loss> {
-        self.page().leasing().and_then(|leasing| leasing.loss)
+        self.page().lease_status().and_then(|leasing| leasing.loss)
     }
 
     fn ask(&self) {
-        self.page().kept().asked.store(1, Release);
+        self.page().notes().asked.store(1, Release);
     }
 
     fn is_shared(&self) -> bool {
@@ -337,7 +337,7 @@ impl Leases {
         let max_ahead = request.max_ahead();
         let (page, held) = match directory {
             Some(directory) => (directory.pending(&node, max_ahead, namespace, owner)?, Held::Page),
-            None => (Page::own_pending(node, max_ahead, namespace, owner), Held::Window),
+            None => (Page::pending_in_process(node, max_ahead, namespace, owner), Held::Window),
         };
         let generator = Arc::new(Generator::leased(page, request.clock()));
         Ok(entry.begin(&mut tenancy, request, (generator, held)))
@@ -399,7 +399,7 @@ impl Host for Leases {
         let mut state = self.state.lock();
         // Who looks for a slot meanwhile waits until this one is free.
         let lock = || {
-            let namespace = page.page().leasing()?.namespace;
+            let namespace = page.page().lease_status()?.namespace;
             self.lock(self.directory.as_ref()?, namespace).unwrap_or_default()
         };
         let before = if state.lock.is_none() { lock() } else { None };

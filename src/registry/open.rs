@@ -65,7 +65,7 @@ impl Request {
             let page =
                 directory.join_lease(layout, *datacenter_id, namespace, max_ahead, is_next)?;
             let Some(page) = page else { return Ok(None) };
-            let owner = page.leasing().map(|leasing| leasing.owner);
+            let owner = page.lease_status().map(|leasing| leasing.owner);
             let entry = Entry::of(page.header().node);
             let mut tenancy = entry.tenancy.lock();
             let is_open = |one: &Use| one.generator.page().id() == page.id();

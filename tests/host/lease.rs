@@ -45,7 +45,7 @@ fn lease(
     grant: &Grant,
 ) -> Result<Page, Failure> {
     let page = directory.pending(node, max_ahead, grant.namespace, grant.owner)?;
-    page.kept().set_renewed(7, Some(START + 1000), 30);
+    page.notes().set_renewed(7, Some(START + 1000), 30);
     page.open_lease(grant.bounds, now() - 1);
     Ok(page)
 }
@@ -72,12 +72,12 @@ fn a_page_is_found_by_its_namespace_layout_and_datacenter() {
     let shared = memory();
     let directory = directory(shared.path());
     let page = lease(&directory, &node(3), 0, &wide(A)).unwrap();
-    let leasing = page.leasing().unwrap();
+    let leasing = page.lease_status().unwrap();
     assert_eq!((leasing.namespace, leasing.loss, leasing.renewals), (A, None, 0));
     assert_eq!((leasing.expires_ms, leasing.renewed_ms), (Some(START + 1000), 7));
     assert_eq!(leasing.renewer, std::process::id());
     let joined = join(&directory, A).unwrap();
-    assert_eq!((joined.id(), joined.leasing()), (page.id(), page.leasing()));
+    assert_eq!((joined.id(), joined.lease_status()), (page.id(), page.lease_status()));
     assert_eq!(joined.header().node, node(3));
     assert!(join(&directory, B).is_none());
     assert!(directory.join_lease(&Layout::NODE, 2, A, 0, |_, _| true).unwrap().is_none());
@@ -87,8 +87,8 @@ fn a_page_is_found_by_its_namespace_layout_and_datacenter() {
             .unwrap()
             .is_none()
     );
-    joined.kept().note_renewal(9, None, 40);
-    let leasing = page.leasing().unwrap();
+    joined.notes().note_renewal(9, None, 40);
+    let leasing = page.lease_status().unwrap();
     assert_eq!((leasing.expires_ms, leasing.renewed_ms, leasing.renewals), (None, 9, 1));
     assert_eq!(leasing.ttl_ms, 40);
 }
@@ -162,7 +162,7 @@ fn the_last_to_leave_ends_and_removes_it() {
     let second = generator.page();
     assert_eq!(second.leave(), Some(block.tick));
     assert!(!path.exists());
-    assert_eq!(second.leasing().unwrap().loss, Some(Loss::Released));
+    assert_eq!(second.lease_status().unwrap().loss, Some(Loss::Released));
     assert_eq!(draw(&generator, 1), Err(Stall::AboveCeiling { ceiling: NEVER }));
     assert!(join(&directory, A).is_none());
     let unused = lease(&directory, &node(3), 0, &grant(A, 77, now())).unwrap();
@@ -178,11 +178,11 @@ fn one_that_was_lost_is_not_joined_and_makes_way_though_it_is_used() {
     let lost = lease(&directory, &node(3), 0, &wide(A)).unwrap();
     let user = join(&directory, A).unwrap();
     lost.end_lease(Loss::Taken);
-    assert_eq!(user.leasing().unwrap().loss, Some(Loss::Taken));
+    assert_eq!(user.lease_status().unwrap().loss, Some(Loss::Taken));
     lost.end_lease(Loss::Missing);
-    assert_eq!(user.leasing().unwrap().loss, Some(Loss::Taken), "the first reason stays");
+    assert_eq!(user.lease_status().unwrap().loss, Some(Loss::Taken), "the first reason stays");
     lost.end_lease(Loss::Reverted);
-    assert_eq!(user.leasing().unwrap().loss, Some(Loss::Reverted), "it was found to be more");
+    assert_eq!(user.lease_status().unwrap().loss, Some(Loss::Reverted), "it was found to be more");
     assert!(join(&directory, A).is_none());
     let next = lease(&directory, &node(3), 0, &grant(A, now() - 5, now() + 5)).unwrap();
     assert_eq!(join(&directory, A).unwrap().id(), next.id());
@@ -212,7 +212,7 @@ fn a_page_that_is_lost_while_it_is_looked_up_is_not_joined() {
         let shared = memory();
         let directory = directory(shared.path());
         let [first, _second] = [3, 4].map(|id| lease(&directory, &node(id), 0, &wide(A)).unwrap());
-        let owner = first.leasing().unwrap().owner;
+        let owner = first.lease_status().unwrap().owner;
         let lose = || match loses_name {
             true => fs::remove_file(directory.page_of(&node(3))).unwrap(),
             false => drop(first.end_lease(Loss::Taken)),

@@ -574,13 +574,13 @@ fn what_a_reset_forbids_stays_forbidden_on_the_next_page() {
         let node = node(between);
         clock.set(START);
         drop(open(&directory, node, clock.clone()).unwrap());
-        let unused = directory.unused(&node).unwrap().unwrap();
+        let unused = directory.lock_unused(&node).unwrap().unwrap();
         directory.reset(&unused, tick, tick + 50).unwrap();
         drop(unused);
         match between {
             0 => drop(open(&directory, node, clock.clone()).unwrap()),
             1 => drop(Recorded::open(&directory, state.path(), node, 0, clock.clone()).unwrap()),
-            _ => directory.unused(&node).unwrap().unwrap().remove_with_marker().unwrap(),
+            _ => directory.lock_unused(&node).unwrap().unwrap().remove_with_marker().unwrap(),
         }
         let _ = fs::remove_file(directory.page_of(&node));
         let generator = open(&directory, node, clock.clone()).unwrap();
@@ -602,7 +602,7 @@ fn what_a_reset_forbids_a_record_does_not_allow() {
         clock.set(START);
         drop(open(&directory, node, clock.clone()).unwrap());
         if has_reset {
-            let unused = directory.unused(&node).unwrap().unwrap();
+            let unused = directory.lock_unused(&node).unwrap().unwrap();
             directory.reset(&unused, tick, tick + 50).unwrap();
         }
         let mut recorded =

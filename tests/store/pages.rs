@@ -186,7 +186,8 @@ fn openings_without_an_id_take_no_ticks() {
 
 #[test]
 fn a_record_that_was_put_back_tells_less_than_its_page() {
-    let closes_page = |process: Process| assert!(process.generator.page().close().is_some());
+    let closes_page =
+        |process: Process| assert!(process.generator.page().end_with_state().is_some());
     let ends: [fn(Process); 3] = [Process::close, drop, closes_page];
     for end in ends {
         let (machine, clock) = (Machine::new(None), at(5000));
@@ -540,7 +541,7 @@ fn a_reset_of_a_page_waits_for_its_users() {
     let refused = reset().unwrap_err();
     assert!(format!("{refused:?}").contains("page-recorded"), "{refused:?}");
     assert_eq!(
-        machine.host().unused(&slot(3)).unwrap().unwrap().sequence().highest(),
+        machine.host().lock_unused(&slot(3)).unwrap().unwrap().sequence().highest(),
         5001,
         "as it was"
     );

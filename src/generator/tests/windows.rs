@@ -12,7 +12,7 @@ fn window(floor_ms: i64, ceiling_ms: i64) -> Window {
 fn windowed(policies: Policies, bounds: Window) -> (Caller, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::at(START));
     let node = Node::new(Layout::NODE, 1, 2).unwrap();
-    let page = Page::own_pending(node, 0, 1, 2);
+    let page = Page::pending_in_process(node, 0, 1, 2);
     page.open_lease(bounds, 0);
     let generator = Generator::leased(page, Box::new(clock.clone()));
     generator.renewals.attend(true);

@@ -15,7 +15,7 @@
 //! | `state` | all that processes share, and what each remembers |
 //! | `canonical` | one state for those that differ only in the numbers of pages |
 //! | `drawing` | a process from one ID to the next: draws, losses, begins |
-//! | `obtaining` | `Search` of `life.rs` |
+//! | `obtaining` | `PageSearch` of `life.rs` |
 //! | `recording` | `Durable`: the page of a record, and its ceiling |
 //! | `tests` | what holds, and which [`Fault`]s are found |
 

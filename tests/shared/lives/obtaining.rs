@@ -1,4 +1,4 @@
-//! How a process obtains the node's page: `Search` of `src/pages/life.rs`, access by access.
+//! How a process obtains the node's page: `PageSearch` of `src/pages/life.rs`, access by access.
 
 use super::*;
 
