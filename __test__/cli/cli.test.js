@@ -7,8 +7,7 @@ const { cpSync, mkdtempSync, writeFileSync } = require('node:fs');
 const { hostname, tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { test } = require('node:test');
-const { pathToFileURL } = require('node:url');
-const { promisify, stripVTControlCharacters } = require('node:util');
+const { promisify } = require('node:util');
 
 const { fromBase32, toBase32 } = require('../../js/id.js');
 const { isStorms, storm } = require('../support/amount.js');
@@ -28,7 +27,6 @@ test('next prints IDs, one a line, of the node that is named', async () => {
   const env = { datacenterId: '3', workerId: '8' };
   const one = await run(['next'], { env });
   assert.equal(SnowFlake.parse(one.stdout.trim(), 'node').workerId, 8);
-  assert.match((await run(['next', '--string', ...NODE])).stdout, /^"\d{18,19}"\n$/);
   const list = await json('next', '-n', '2', '--layout', 'twitter', ...NODE);
   assert.ok(list.every((id) => typeof id === 'string'));
 });
@@ -63,19 +61,20 @@ test('next draws base32, and parse reads it', async () => {
   // Decimal as well as base32.
   const both = '1234567890123';
   assert.equal((await json('parse', both))[0].id, both);
-  assert.equal((await json('parse', '--base32', both))[0].id, String(fromBase32(both)));
 });
 
-test('parse draws the bits of each ID under it, without colours in a pipe', async () => {
+test('parse shows the bits and the value of each field', async () => {
   const { stdout, code } = await run(['parse', '1541815603606036480', '--layout', 'twitter']);
   assert.equal(code, 0);
-  const [id, bits, letters, time, , worker] = stdout.split('\n');
+  const [id, ...rows] = stdout.trimEnd().split('\n');
   assert.equal(id, '1541815603606036480');
-  assert.equal(BigInt(`0b${bits.replaceAll(' ', '')}`), 1541815603606036480n);
-  assert.equal(letters, `${'t'.repeat(41)} ddddd wwwww ${'s'.repeat(12)}`);
-  assert.match(time, /^t {2}timestamp +41 bits {2}2022-06-28T16:07:40\.105Z \(1656432460105\)$/);
-  assert.match(worker, /^w {2}workerId +5 bits +26$/);
-  assert.ok(!stdout.includes('\x1b'));
+  const bits = rows.map((row) => / bits {2,}([01]+)/.exec(row)[1]);
+  assert.equal(BigInt(`0b${bits.join('')}`), 1541815603606036480n);
+  assert.match(
+    rows[0],
+    /^timestamp +41 bits {2}[01]{41} {2}2022-06-28T16:07:40\.105Z \(1656432460105\)$/,
+  );
+  assert.match(rows[2], /^workerId +5 bits {3}[01]{5} +26$/);
   const layout =
     '{"timestampBits":41,"datacenterBits":3,"workerBits":5,"clockBackBits":2,"sequenceBits":12,"tickMs":1,"epoch":0}';
   const [one, two] = await json('parse', '4194304', '8388609', '--layout', layout);
@@ -135,8 +134,8 @@ test('wrong usage exits with 2 and says what to do; a failure exits with 1', asy
     [['help', 'nope'], 2, /no command 'nope'/],
     [['publik', 'key'], 2, /no command 'publik'\. Did you mean public\? The commands/],
     [['nxt'], 2, /no command 'nxt'\. Did you mean next\? The commands/],
-    [['decode', '1'], 2, /Did you mean parse or public decode\?/],
-    [['--layout', 'uid', 'next'], 2, /: the command comes first: snowdrift next --layout \.\.\.$/m],
+    [['decode', '1'], 2, /Did you mean public decode\?/],
+    [['--layout', 'uid', 'next'], 2, /: the command comes first: snowdrift next -n 5$/m],
     [
       ['next', ...NODE, '--epoch', new Date().toISOString()],
       2,
@@ -171,21 +170,19 @@ test('wrong usage exits with 2 and says what to do; a failure exits with 1', asy
       /namespace create needs a URL, such as snowdrift namespace create postgres:/,
     ],
     [['namespace', 'creat'], 2, /no command 'namespace creat'. Did you mean namespace create\?/],
-    [['namespace', 'slots'], 2, /no command 'namespace slots': write snowdrift slots$/m],
+    [['namespace', 'slots'], 2, /no command 'namespace slots'\. Did you mean slots\?/],
     [
       ['namespace', 'nope'],
       2,
-      /'namespace nope'\. The commands are namespace create, namespace raise, .*namespace help$/m,
+      /'namespace nope'\. The commands are next, .*, namespace create, namespace raise, .*help$/m,
     ],
     [['public', 'ecode'], 2, /no command 'public ecode'\. Did you mean public encode\?/],
-    [['public', '--json'], 2, /no command 'public --json'\. The commands are public key, /],
-    [['public', '--json', 'key'], 2, /the command comes first: snowdrift public key --json/],
-    [['--json', 'public', 'key'], 2, /the command comes first: snowdrift public key --json/],
-    [['help', 'public', 'nope'], 2, /no command 'public nope'\. The commands are public key/],
-    [['public', 'constructor'], 2, /no command 'public constructor'\. The commands are public key/],
-    [['create', 'redis://u:geheim@h'], 2, /'create': write snowdrift namespace create$/m],
-    [['raise'], 2, /'raise': write snowdrift namespace raise$/m],
-    [['help', 'recover'], 2, /'recover': write snowdrift namespace recover$/m],
+    [['public', '--json'], 2, /no command 'public --json'\. The commands are .*public key, /],
+    [['--json', 'public', 'key'], 2, /the command comes first/],
+    [['help', 'public', 'nope'], 2, /no command 'public nope'\. The commands are /],
+    [['public', 'constructor'], 2, /no command 'public constructor'\. The commands are /],
+    [['create', 'redis://u:geheim@h'], 2, /'create'\. Did you mean namespace create\?/],
+    [['help', 'recover'], 2, /'recover'\. Did you mean namespace recover\?/],
     [['reset'], 2, /reset needs --datacenter-id and --worker-id/],
     [['reset', '--datacenter-id', '8', '--worker-id', '0'], 2, /--datacenter-id must be .* 0 to 7/],
     [
@@ -329,7 +326,7 @@ const TOO_LONG = '1\n'.repeat(2 ** 21 + 1);
 test('parse reads what next prints from its standard input', async () => {
   const parseInput = (input, args = []) => run(['parse', '--json', ...args], { input });
   const idsOf = ({ stdout }) => JSON.parse(stdout).map(({ id }) => id);
-  for (const form of [[], ['--string'], ['--json'], ['--base32']]) {
+  for (const form of [[], ['--json'], ['--base32']]) {
     const { stdout } = await run(['next', '-n', '3', ...form, ...NODE]);
     const ids = idsOf(await parseInput(stdout));
     assert.equal(ids.length, 3);
@@ -342,9 +339,7 @@ test('parse reads what next prints from its standard input', async () => {
   for (const [text, code, said] of [
     ['', 2, /parse needs an ID/],
     [' \n', 2, /parse needs an ID/],
-    ['1\nx\u001b[31m', 1, /it is 'x\\x1B\[31m'/],
-    ['["1"', 2, /standard input starts with \[ and is not JSON/],
-    ['[900833463518117888]', 1, /it is the number 900833463518117900, which may be rounded/],
+    ['1\nx\u001bm', 1, /it is 'x\\x1Bm'/],
     [TOO_LONG, 2, /standard input is longer than 4 MiB/],
   ]) {
     const answer = await parseInput(text);
@@ -364,20 +359,6 @@ test('the standard input of a process is a pipe, which it may leave before its e
   const { code, stderr } = await piped(TOO_LONG);
   assert.equal(code, 2);
   assert.match(stderr, /standard input is longer than 4 MiB/);
-});
-
-test('colours are for a terminal, unless NO_COLOR is set', async () => {
-  const state = createDirectory();
-  writeFileSync(join(state, 'datacenter-1-worker-0.slot'), 'damaged');
-  for (const args of [['parse', '5'], ['layout'], ['slots', pathToFileURL(state).href]]) {
-    const { stdout } = await run(args);
-    assert.equal(stripVTControlCharacters(stdout), stdout, 'in a pipe');
-    const shown = (await run(args, { isTTY: true })).stdout;
-    assert.ok(shown.startsWith('\x1b[1m'), shown);
-    assert.equal(stripVTControlCharacters(shown), stdout);
-    const env = { NO_COLOR: '1' };
-    assert.equal((await run(args, { isTTY: true, env })).stdout, stdout);
-  }
 });
 
 test('a process ends with the code of its command, also if that fails as no command is meant to', async () => {

@@ -40,11 +40,10 @@ function endServer() {
  * serves.
  * @param input of its standard input
  */
-async function run(args, { env = {}, input = '', isTTY = false } = {}) {
+async function run(args, { env = {}, input = '' } = {}) {
   assert.equal(env.LD_PRELOAD, undefined, 'a library is preloaded by a process: start()');
   const output = { stdout: '', stderr: '' };
   const streamOf = (name) => ({
-    isTTY,
     write(text) {
       output[name] += text;
       if (args[0] === 'serve' && name === 'stdout') endServer();

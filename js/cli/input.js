@@ -9,7 +9,7 @@ async function readArguments(args, stdin, usage) {
   return args.length === 0 && !stdin.isTTY ? await readInput(stdin, usage) : args;
 }
 
-/** The IDs on the standard input, in the forms that snowdrift next prints: lines, strings and an array. */
+/** The IDs on the standard input, in the forms that snowdrift next prints: lines, and an array of strings. */
 async function readInput(stdin, usage) {
   let text = '';
   try {
@@ -23,18 +23,7 @@ async function readInput(stdin, usage) {
   if (text.length > MOST_CHARACTERS) {
     throw usage('the standard input is longer than 4 MiB: pass fewer IDs at once');
   }
-  return idsIn(text.trim(), usage);
-}
-
-function idsIn(text, usage) {
-  if (!text.startsWith('[')) {
-    return text === '' ? [] : text.split(/\s+/).map((line) => line.replace(/^"(.*)"$/, '$1'));
-  }
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw usage('the standard input starts with [ and is not JSON: pass IDs as lines');
-  }
+  return text.split(/[\s"[\],]+/).filter(Boolean);
 }
 
 /** The digits of an ID as Node prints a bigint. */

@@ -6,7 +6,7 @@ const { layouts } = require('../ids/layouts.js');
 const { bitsOf } = require('../ids/layout-key.js');
 const { moment } = require('../runtime/time.js');
 const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags } = require('./flags.js');
-const { BOLD, table } = require('./terminal.js');
+const { table } = require('./table.js');
 
 const help = `Usage: snowdrift layout [LAYOUT] [options]
 
@@ -18,7 +18,7 @@ ${LAYOUT_HELP}`;
 
 const options = LAYOUT_OPTIONS;
 
-async function run(flags, positionals, { paint, show, usage }) {
+async function run(flags, positionals, { show, usage }) {
   const named = [...positionals, flags.layout].filter((one) => one !== undefined);
   if (named.length > 1) {
     throw usage(`layout takes one layout, not ${named.length}: ${named.join(', ')}`);
@@ -27,13 +27,13 @@ async function run(flags, positionals, { paint, show, usage }) {
   const layout = readLayoutFlags({ layout: given, epoch: flags.epoch });
   if (layout === undefined) {
     const all = Object.entries(layouts).map(([name, layout]) => [name, capacityOf(layout)]);
-    show(Object.fromEntries(all), () => all.map((one) => format(...one, paint)).join('\n\n'));
+    show(Object.fromEntries(all), () => all.map((one) => format(...one)).join('\n\n'));
     return;
   }
   const capacity = capacityOf(layout);
   const name = given ?? 'node';
   const title = Object.hasOwn(layouts, name) ? name : 'your layout';
-  show(capacity, () => format(title, capacity, paint));
+  show(capacity, () => format(title, capacity));
 }
 
 /** The changes of the decimal length. Those of the first day are one row. */
@@ -47,7 +47,7 @@ function digitRows(capacity) {
   return [...early, ...dates].map((row, n) => [n === 0 ? 'digits' : '', row]);
 }
 
-function format(name, capacity, paint) {
+function format(name, capacity) {
   const grouped = (count) => BigInt(count).toLocaleString('en-US');
   const ended =
     capacity.yearsLeft === 0
@@ -72,7 +72,7 @@ function format(name, capacity, paint) {
     ['clock-back', `${capacity.clockRollbacks} clock rollbacks tolerated at once`],
     ...digitRows(capacity),
   ]);
-  return [paint(name, BOLD), ...rows].join('\n');
+  return [name, ...rows].join('\n');
 }
 
 module.exports = { help, options, run };

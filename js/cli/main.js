@@ -4,13 +4,11 @@
 
 const { inspect, parseArgs } = require('node:util');
 
-const { environmentOf } = require('../runtime/environment.js');
 const { SnowFlakeError, isMissing } = require('../messages/errors.js');
 const { nameMeant } = require('../ids/names.js');
 const { hideKeys } = require('../public/hidden.js');
 const { printable, redact, redactForeign, sanitize } = require('../messages/secrets.js');
 const { applyLeaseFile } = require('./store-url.js');
-const { leavePlain, paint } = require('./terminal.js');
 const { NONE } = require('../ids/properties.js');
 
 const COMMANDS = {
@@ -29,68 +27,50 @@ const COMMANDS = {
   'public decode': () => require('./public.js').decode,
 };
 
-/** By the first word of commands of two: what each does. */
-const GROUPS = {
-  namespace: `  namespace create    creates a namespace ahead of its first holder
-  namespace raise     raises the ttl, maxClockSkew or maxAhead that a namespace allows
-  namespace recover   raises the floor of a namespace after a restore or a loss
-  namespace tables    prints the table of leases and its least rights, for a migration`,
-  public: `  public key          makes a key for public IDs
-  public encode       encodes IDs as public IDs
-  public decode       decodes public IDs`,
-};
-
 const HELP = `Usage: snowdrift <command> [options]
 
-  next     generates IDs
-  parse    decodes IDs
-  layout   shows the capacity of a layout
-  slots    lists worker IDs and their holders
-  reset    makes a slot or page usable after a wrong clock
-  serve    serves IDs by HTTP, for services in other languages
+  next                generates IDs
+  parse               decodes IDs
+  layout              shows the capacity of a layout
+  slots               lists worker IDs and their holders
+  reset               makes a slot or page usable after a wrong clock
+  serve               serves IDs by HTTP, for services in other languages
 
-${Object.values(GROUPS).join('\n\n')}
+  namespace create    creates a namespace ahead of its first holder
+  namespace raise     raises the ttl, maxClockSkew or maxAhead that a namespace allows
+  namespace recover   raises the floor of a namespace after a restore or a loss
+  namespace tables    prints the table of leases and its least rights, for a migration
 
-  snowdrift help <command> shows its options, snowdrift --version the version.
-  Each command has --json. Output is coloured on a terminal, unless NO_COLOR is set.`;
+  public key          makes a key for public IDs
+  public encode       encodes IDs as public IDs
+  public decode       decodes public IDs
 
-const helpOf = (group) => `Usage: snowdrift ${group} <command> [options]
-
-${GROUPS[group]}
-
-  snowdrift help ${group} <command> shows its options. Each command has --json.`;
+  snowdrift help <command> shows its options, snowdrift --version the version. Each command has --json.`;
 
 class UsageError extends Error {}
 
 const isHelp = (text) => ['--help', '-h', 'help'].includes(text);
 const isCommand = (name) => Object.hasOwn(COMMANDS, name);
-const isGroup = (name) => Object.hasOwn(GROUPS, name);
 
-/**
- * @param given it may be a key, by mistake
- * @param group before it
- */
-function noCommand(given, args, group) {
-  const within = group === undefined ? '' : `${group} `;
-  const name = within + hideKeys(given);
-  const names = Object.keys(COMMANDS).filter((one) => one.startsWith(within));
-  // snowdrift create, snowdrift namespace slots
-  const right = group === undefined ? `namespace ${name}` : given;
-  if (isCommand(right)) {
-    return new UsageError(`there is no command '${name}': write snowdrift ${right}`);
-  }
-  const ofTwo = args.map((arg, at) => `${arg} ${args[at + 1]}`);
-  const isLater = (words) => isCommand(within + words);
-  const later = given.startsWith('-') ? [...args, ...ofTwo].find(isLater) : undefined;
-  if (later !== undefined) {
-    const what = `${within}${later} ${hideKeys(given)}`;
-    return new UsageError(`the command comes first: snowdrift ${what} ...`);
-  }
-  const words = group === undefined ? [...names, ...Object.keys(GROUPS)] : names;
-  const meant = [nameMeant(name, words), `public ${name}`].filter((one) => words.includes(one));
-  const hint = meant.length === 0 ? '' : ` Did you mean ${meant.join(' or ')}?`;
+/** First words of commands of two. */
+const GROUPS = ['namespace', 'public'];
+
+function helpOf(group) {
+  const commands = HELP.split('\n').filter((line) => line.startsWith(`  ${group} `));
+  return `Usage: snowdrift ${group} <command> [options]\n\n${commands.join('\n')}`;
+}
+
+/** @param given it may be a key, by mistake */
+function noCommand(given) {
+  if (given.startsWith('-')) return new UsageError('the command comes first: snowdrift next -n 5');
+  const name = hideKeys(given);
+  const names = Object.keys(COMMANDS);
+  const lastOf = (words) => words.split(' ').at(-1);
+  const meant =
+    names.find((one) => lastOf(one) === lastOf(name)) ?? nameMeant(name, [...names, ...GROUPS]);
+  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
   return new UsageError(
-    `there is no command '${name}'.${hint} The commands are ${names.join(', ')}, ${within}help`,
+    `there is no command '${name}'.${hint} The commands are ${names.join(', ')}, help`,
   );
 }
 
@@ -105,31 +85,22 @@ function checkNotEmpty(name, { values, positionals }) {
 }
 
 /** Runs the command that arguments name, or prints a help. */
-async function runNamed([name, ...args], io) {
-  const { print } = io;
-  if (['--version', '-v'].includes(name)) return print(require('../../package.json').version);
-  if (name === undefined) return print(HELP);
-  if (isHelp(name)) {
-    // snowdrift help namespace create
-    const words = args.filter((arg) => !isHelp(arg)).slice(0, 2);
-    return words.length === 0 ? print(HELP) : await runNamed([...words, '--help'], io);
+async function runNamed(argv, io) {
+  if (['--version', '-v'].includes(argv[0])) {
+    return io.print(require('../../package.json').version);
   }
-  if (isGroup(name)) {
-    const [second, ...rest] = args;
-    if (second === undefined) return print(helpOf(name));
-    if (isHelp(second)) {
-      // snowdrift namespace help create
-      const third = rest.find((arg) => !isHelp(arg));
-      return third === undefined
-        ? print(helpOf(name))
-        : await runNamed([name, third, '--help'], io);
-    }
-    // snowdrift namespace create
-    if (!isCommand(`${name} ${second}`)) throw noCommand(second, rest, name);
-    return await run(`${name} ${second}`, rest, io);
+  // snowdrift help namespace create, snowdrift namespace help create
+  const at = argv.slice(0, 2).findIndex(isHelp);
+  const words = argv.filter((_, n) => n !== at);
+  const name = [words.slice(0, 2).join(' '), words[0]].find(isCommand);
+  if (name !== undefined) {
+    return await run(name, at < 0 ? words.slice(name.split(' ').length) : ['--help'], io);
   }
-  if (!isCommand(name)) throw noCommand(name, args);
-  return await run(name, args, io);
+  const [first, second] = words;
+  if (first === undefined || isHelp(first)) return io.print(HELP);
+  const isGroup = GROUPS.includes(first);
+  if (isGroup && (second === undefined || isHelp(second))) return io.print(helpOf(first));
+  throw noCommand(isGroup ? `${first} ${second}` : first);
 }
 
 /** Runs a command, or prints its help. Returns its exit code, or undefined for success. */
@@ -162,13 +133,11 @@ async function run(name, args, io) {
 
 /** What commands read and say. */
 function ioOf({ stdin, stdout, stderr }) {
-  const isColoured = stdout.isTTY === true && !environmentOf('NO_COLOR');
   return {
     stdin,
     print: (text) => void stdout.write(`${redact(text)}\n`),
     /** Control characters are escaped: they may come from an argument. */
     complain: (text) => void stderr.write(`snowdrift: ${sanitize(text)}\n`),
-    paint: isColoured ? paint : leavePlain,
     usage: (message) => new UsageError(message),
   };
 }

@@ -14,7 +14,7 @@ const { isServer } = require('../stores/url.js');
 const { hostMonotonic, moment, runWithin } = require('../runtime/time.js');
 const { readWholeNumber } = require('./flags.js');
 const { STORE_OPTIONS, readStoreUrl } = require('./store-url.js');
-const { table } = require('./terminal.js');
+const { table } = require('./table.js');
 const { NONE } = require('../ids/properties.js');
 
 /** Time limit of a call to a store, ms. */

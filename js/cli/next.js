@@ -6,12 +6,11 @@ const { NODE_HELP, NODE_OPTIONS, openGenerator, readWholeNumber } = require('./f
 
 const MAX_COUNT = 1_000_000;
 
-const help = `Usage: snowdrift next [-n COUNT] [--string] [--base32] [options]
+const help = `Usage: snowdrift next [-n COUNT] [--base32] [options]
 
 Generates IDs, one per line. All processes of one user with one worker ID share one sequence.
 
   -n COUNT              1 to ${MAX_COUNT}, default 1
-  --string              prints IDs in quotes, as JSON strings
   --base32              prints IDs as 13 characters that sort as the IDs do
   --json                prints one array of strings, since JSON has no 64-bit numbers
 ${NODE_HELP}`;
@@ -19,7 +18,6 @@ ${NODE_HELP}`;
 const options = {
   ...NODE_OPTIONS,
   count: { type: 'string', short: 'n' },
-  string: { type: 'boolean' },
   base32: { type: 'boolean' },
 };
 
@@ -35,8 +33,7 @@ async function run(flags, positionals, { print, usage }) {
     const ids = flags.base32
       ? Array.from({ length: count }, () => flake.nextIdBase32())
       : flake.nextIdStrings(count);
-    if (flags.json) print(JSON.stringify(ids));
-    else print(ids.map((id) => (flags.string ? JSON.stringify(id) : id)).join('\n'));
+    print(flags.json ? JSON.stringify(ids) : ids.join('\n'));
   } finally {
     await flake[ASYNC_DISPOSE]();
   }

@@ -10,7 +10,7 @@ const { layouts } = require('../ids/layouts.js');
 const { moment } = require('../runtime/time.js');
 const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags, readNodeFlags } = require('./flags.js');
 const { FILE_HELP, STORE_OPTIONS, readStoreUrl } = require('./store-url.js');
-const { BOLD, table } = require('./terminal.js');
+const { table } = require('./table.js');
 const { NONE } = require('../ids/properties.js');
 
 const help = `Usage: snowdrift reset [URL] --datacenter-id N --worker-id N [--yes] [options]
@@ -50,7 +50,7 @@ function readSlot(flags, layout, usage) {
   return [datacenterId, workerId];
 }
 
-async function run(flags, positionals, { paint, show, usage }) {
+async function run(flags, positionals, { show, usage }) {
   const layout = readLayoutFlags(flags);
   const isConfirmed = flags.yes === true;
   const now = Date.now();
@@ -73,7 +73,7 @@ async function run(flags, positionals, { paint, show, usage }) {
   }
   const fault = found.fault && textOf(found.fault);
   const shown = { ...found, fault, now, isDone: isConfirmed && found.plan !== null };
-  show(asJson(shown), () => formatSlot(shown, paint));
+  show(asJson(shown), () => formatSlot(shown));
   return found.plan !== null && !isConfirmed ? 2 : 0;
 }
 
@@ -99,7 +99,7 @@ function asJson({ holder, plan, ...rest }) {
 
 const time = (ms) => (ms === null ? 'none' : moment(ms));
 
-function formatSlot(shown, paint) {
+function formatSlot(shown) {
   const { path, fault, holder, floor, ceiling, highMarks, now, plan, isDone } = shown;
   const rows = [['clock now', time(now)]];
   if (fault) rows.push(['fault', fault]);
@@ -109,7 +109,7 @@ function formatSlot(shown, paint) {
     const { pid, host, started } = holder;
     rows.push(['died', `process ${pid} on ${printable(host)}, started ${time(started)}`]);
   }
-  const lines = [paint(path, BOLD), ...table(rows), ''];
+  const lines = [path, ...table(rows), ''];
   if (plan === null) {
     return [...lines, 'The clock has passed all IDs of this slot. There is nothing to reset.'].join(
       '\n',

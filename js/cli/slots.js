@@ -14,7 +14,7 @@ const { isServer } = require('../stores/url.js');
 const { moment } = require('../runtime/time.js');
 const { asJson, endOf, namespaceLines, withRecords } = require('./namespace.js');
 const { STORE_OPTIONS, URL_HELP, readStoreUrl } = require('./store-url.js');
-const { BOLD, table } = require('./terminal.js');
+const { table } = require('./table.js');
 
 const help = `Usage: snowdrift slots [URL] [options]
 
@@ -35,10 +35,9 @@ ${URL_HELP.replace('  URL', '     ')}
 
 const options = STORE_OPTIONS;
 
-async function run(_, positionals, { paint, show, usage }) {
+async function run(_, positionals, { show, usage }) {
   if (positionals.length === 0 && variable('SNOWDRIFT_LEASE') === undefined) {
-    show(readHost(), (host) => formatHost(host, paint));
-    return;
+    return show(readHost(), formatHost);
   }
   const url = readStoreUrl('slots', positionals, usage);
   const { namespace, fault, slots } = isServer(url)
@@ -48,7 +47,7 @@ async function run(_, positionals, { paint, show, usage }) {
   const shown = namespace ? asJson(namespace) : null;
   show({ namespace: fault === undefined ? shown : { fault }, slots }, () => {
     const lines = namespace ? namespaceLines(namespace) : [fault ?? []].flat();
-    return [...lines, ...(lines.length > 0 ? [''] : []), formatSlots(slots, paint)].join('\n');
+    return [...lines, ...(lines.length > 0 ? [''] : []), formatSlots(slots)].join('\n');
   });
 }
 
@@ -155,19 +154,19 @@ function stateOf(host, pid) {
 }
 
 /** This host's pages: one line per process. */
-function formatHost(host, paint) {
+function formatHost(host) {
   if (host === null) {
     return 'This system has no shared-memory directory, so processes share no sequence (see scope).';
   }
   const { directory, pages } = host;
   if (pages.length === 0)
     return `No process of this user has generated IDs on this host (${directory}).`;
-  const [head, ...rows] = table([
+  const rows = table([
     ['datacenter', 'worker', 'layout', 'use', 'pid', 'instances', 'since', 'page'],
     ...pages.flatMap((page) => (page.fault ? [] : rowsOf(page))),
   ]);
   const faults = pages.flatMap(({ fault }) => fault ?? []);
-  return [paint(directory, BOLD), paint(head, BOLD), ...rows, ...faults].join('\n');
+  return [directory, ...rows, ...faults].join('\n');
 }
 
 /** A page's kind, and for a lease the end of its hold. */
@@ -178,12 +177,12 @@ function useOf({ kind, expires }) {
 function rowsOf(page) {
   const { path, layout, datacenterId, workerId, processes, renewer } = page;
   const key = `${bitsOf(layout)}@${layout.tickMs}`;
-  const node = [String(datacenterId), String(workerId), key, useOf(page)];
+  const node = [datacenterId, workerId, key, useOf(page)];
   const users = processes.filter(({ isAlive }) => isAlive);
   if (users.length === 0) return [[...node, 'none', '', '', basename(path)]];
   return users.map((one) => [
-    ...[...node, one.pid === renewer ? `${one.pid} renews` : String(one.pid)],
-    ...[String(one.users), moment(one.opened), basename(path)],
+    ...[...node, one.pid === renewer ? `${one.pid} renews` : one.pid],
+    ...[one.users, moment(one.opened), basename(path)],
   ]);
 }
 
@@ -193,29 +192,16 @@ function pidsOf({ pid, processes = [] }) {
   return [pid ?? '', ...(others > 0 ? [`+ ${others}`] : [])].join(' ');
 }
 
-const COLOURS = { held: 32, free: 90, died: 31, unusable: 31 };
-
-function formatSlots(slots, paint) {
+function formatSlots(slots) {
   if (slots.length === 0) return 'No slot was ever used.';
-  const time = (ms) => (ms === undefined || ms === null ? '' : moment(ms));
-  const [head, ...rest] = table([
-    ['datacenter', 'worker', 'state', 'host', 'pid', 'since', 'expires', 'IDs up to'],
-    ...slots.map((slot) => [
-      ...[
-        String(slot.datacenterId ?? ''),
-        String(slot.workerId ?? ''),
-        slot.isClaim ? `${slot.state}, claimed` : slot.state,
-        slot.host ?? '',
-      ],
-      ...[pidsOf(slot), time(slot.startedAt), time(slot.expires)],
-      time(slot.ceiling),
-    ]),
+  const time = (ms) => ms && moment(ms);
+  const rows = slots.map((slot) => [
+    ...[slot.datacenterId, slot.workerId],
+    slot.isClaim ? `${slot.state}, claimed` : slot.state,
+    ...[slot.host, pidsOf(slot), time(slot.startedAt), time(slot.expires), time(slot.ceiling)],
   ]);
-  return [
-    paint(head, BOLD),
-    ...rest.map((row, i) => paint(row, COLOURS[slots[i].state])),
-    ...slots.flatMap(({ fault }) => fault ?? []),
-  ].join('\n');
+  const head = ['datacenter', 'worker', 'state', 'host', 'pid', 'since', 'expires', 'IDs up to'];
+  return [...table([head, ...rows]), ...slots.flatMap(({ fault }) => fault ?? [])].join('\n');
 }
 
 module.exports = { help, options, readStore, run };

@@ -1,0 +1,16 @@
+'use strict';
+// Text in columns.
+
+/** Pads the cells of each row and returns lines. */
+function table(rows) {
+  const texts = rows.map((row) => row.map((cell) => String(cell ?? '')));
+  const widths = texts[0].map((_, i) => Math.max(...texts.map((row) => row[i].length)));
+  return texts.map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i]))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+module.exports = { table };
