@@ -103,7 +103,7 @@ impl Lease {
             status: Status::Held,
             failure: None,
         };
-        generator.renewals().attend(true);
+        generator.renewals().set_attended(true);
         let shared = Arc::new(Shared {
             generator: generator.clone(),
             ttl,
@@ -165,7 +165,7 @@ impl Drop for Lease {
 impl Shared {
     fn run(&self, mut durable: Durable) {
         self.renew_until_end(&mut durable);
-        self.generator.renewals().attend(false);
+        self.generator.renewals().set_attended(false);
         // A failure leaves a higher ceiling behind, which is as safe.
         let _ = durable.close(&self.generator);
     }
@@ -176,7 +176,7 @@ impl Shared {
         let mut due = Instant::now() + self.pause();
         while !self.giving_up.load(SeqCst) {
             let pause = LOOK.min(due.saturating_duration_since(Instant::now()));
-            let is_wanted = generator.renewals().await_demand(pause);
+            let is_wanted = generator.renewals().await_request(pause);
             if self.giving_up.load(SeqCst) {
                 return;
             }
@@ -187,7 +187,7 @@ impl Shared {
             if is_bound && !self.is_within(ttl - ttl / 3) {
                 // Another process has raised it.
                 due = Instant::now() + self.pause();
-                generator.renewals().note();
+                generator.renewals().notify_raised();
                 continue;
             }
             let (done, retry) = if is_bound {
@@ -225,7 +225,7 @@ impl Shared {
         if failure.is_none() {
             report.floor = floor;
             report.renewals += u64::from(is_renewal);
-            self.generator.renewals().note();
+            self.generator.renewals().notify_raised();
         }
         report.failure = failure.map(Fault::from);
         report.status

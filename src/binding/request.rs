@@ -98,7 +98,7 @@ impl Fields<'_> {
             schedule: (!schedule.is_zero()).then_some(schedule),
             max_age: (self.get::<f64>(c"maxAge")? / layout.tick_ms as f64).ceil() as i64,
         };
-        caching.slots(layout)?;
+        caching.size(layout)?;
         Ok(caching)
     }
 

@@ -1,19 +1,18 @@
-//! A generator: a node's sequencer, its clock, and the waiting between reservations.
+//! The generator of a node: its page, its clock, and the waits between reservations.
 //!
 //! | file | content |
 //! |---|---|
 //! | `reports` | clock rollbacks, counted and reported at a limited rate |
-//! | `renewals` | requests for a higher ceiling, and their answers |
-//! | `pages` | the present page, its window, and the next page after a loss |
-//! | `reserving` | one reservation by a caller's policies, from the present page or the next one; refusals |
-//! | `waiting` | reservations that may wait: for the clock, a renewal or the caller's turn |
-//! | `pace` | how many IDs JavaScript reserves at once, by its rate of draws |
+//! | `renewals` | requests for a higher ceiling, and their results |
+//! | `pages` | the present page, its window, and its replacement after it lost its name |
+//! | `reserving` | one reservation under a caller's policies, from the present page or the next one; refusals |
+//! | `waiting` | reservations that may wait for the clock, a renewal or the caller's turn |
+//! | `pace` | the number of IDs that JavaScript reserves at once, by its rate |
 //!
-//! Issuing an ID from a seat takes no lock. A reservation writes the sequencer's word, in the host's page or in this process's
-//! memory, and the count of issued IDs. It only reads everything else, or writes it once per ms or tick, or when it
-//! stalls.
+//! A reservation takes no lock. It writes the page's word and the count of issued IDs. It writes anything else only
+//! once per ms or tick, or when it stalls.
 //!
-//! The generator is also the fence: it issues nothing outside the window.
+//! The generator enforces the fence: it issues nothing outside the window.
 
 pub mod pace;
 mod pages;
@@ -41,7 +40,7 @@ pub use reports::Rollback;
 pub use reserving::{ClockBack, Policies, Refusal, Reserved, Seat};
 pub use waiting::{Booking, Redeemed, Waits};
 
-/// The statistics of a generator, for this process.
+/// A generator's statistics, for this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
     /// IDs handed out.
@@ -52,7 +51,7 @@ pub struct Stats {
     pub waited: Duration,
     /// Clock rollbacks.
     pub rollbacks: u64,
-    /// The high marks of all who share the sequence. A restart needs to remember nothing else.
+    /// The high marks of the page, shared by all its users. A restart needs nothing else.
     pub high: HighMarks,
 }
 
@@ -60,15 +59,16 @@ pub struct Stats {
 pub struct Generator {
     node: Node,
     clock: Box<dyn Clock>,
-    /// Its present page. Those before it are unmapped once no thread reads them.
+    /// The present page. Earlier pages are unmapped once no thread reads them.
     page: RwLock<Arc<Page>>,
-    /// The directory of its next page; none for the process's own memory, and for a leased page, which has no next one.
+    /// The directory of the next page. `None` for a page in the process's own memory, and for a leased page, which has
+    /// no next one.
     directory: Option<Directory>,
-    /// `page` changes under this lock. The failure that made the last page unusable.
+    /// The failure to open the next page. `page` changes under this lock.
     failure: Mutex<Option<Fault>>,
-    /// The number of ticks that IDs may lie ahead of the clock.
+    /// The number of ticks that IDs may be ahead of the clock.
     max_ahead: Tick,
-    /// The tick that the first draw waits out; [`NEVER`] if there is none.
+    /// The exhausted tick in which the page began, if the first caller must wait for its end; else [`NEVER`].
     first_tick: AtomicI64,
     renewals: Renewals,
     reports: Reports,
@@ -78,14 +78,14 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// A generator of this process alone, with no memory of earlier ones and no bounds but the layout's.
-    /// `max_ahead_ms`: the time that ticks may be taken ahead of the clock, rounded down to whole ticks.
+    /// A generator in this process's own memory. It has no record of earlier IDs, and only the layout bounds it.
+    /// `max_ahead_ms`: the time that ticks may be ahead of the clock, rounded down to whole ticks.
     pub fn new(node: Node, max_ahead_ms: i64, clock: Box<dyn Clock>) -> Self {
         Generator::of(own_page(node, max_ahead_ms), None, clock)
     }
 
-    /// A generator that draws from the host's page of the node. All processes of the user that name the node share the
-    /// page. Nothing but the page knows what it has issued, so it issues nothing ahead of the clock.
+    /// A generator on the host's free page of the node, which all of the user's processes with this node share. The
+    /// page is the only record of its IDs, so it issues nothing ahead of the clock.
     pub fn on_host(
         directory: Directory,
         node: Node,
@@ -97,7 +97,7 @@ impl Generator {
         Ok(generator)
     }
 
-    /// A generator in a page with a record, of the host or of this process alone: issues nothing before
+    /// A generator on a page with a record, of the host or of this process. It issues nothing before
     /// [`crate::authority::durable::Durable::open`].
     pub fn recorded(
         directory: Option<Directory>,
@@ -110,7 +110,7 @@ impl Generator {
         Generator::of(page, directory, clock)
     }
 
-    /// A generator that draws from a leased page, shared by all processes of this host that share its slot.
+    /// A generator on a leased page, which all of this host's processes with this slot share.
     pub fn leased(page: Page, clock: Box<dyn Clock>) -> Self {
         Generator::of(page, None, clock)
     }
@@ -132,7 +132,7 @@ impl Generator {
         }
     }
 
-    /// The node whose IDs it issues.
+    /// The node whose IDs this generator issues.
     pub fn node(&self) -> &Node {
         &self.node
     }
@@ -142,23 +142,23 @@ impl Generator {
         self.clock.now().ms
     }
 
-    /// The tick of the clock.
+    /// The clock's tick.
     pub fn tick_now(&self) -> Tick {
         self.node.layout().tick_at(self.now_ms())
     }
 
-    /// The time that IDs may lie ahead of the clock, in ms.
+    /// The time that IDs may be ahead of the clock, in ms.
     pub fn max_ahead_ms(&self) -> i64 {
         self.max_ahead.saturating_mul(self.node.layout().tick_ms)
     }
 
-    /// The highest tick that the node's IDs have reached, here or before; [`NEVER`] if there were none.
+    /// The highest tick that the node may have issued, on this page or an earlier one; [`NEVER`] if none.
     pub fn highest(&self) -> Tick {
         self.page().sequence().highest()
     }
 
-    /// Notes a tick that the node's IDs have reached elsewhere: issues nothing at or below it. Does nothing if this
-    /// generator has reached it too, since the current run may have numbers of that tick left.
+    /// Notes a tick that the node issued elsewhere: issues nothing at or below it. Does nothing if this page has issued
+    /// that tick, too, since the current run may have numbers left in it.
     pub fn start_above(&self, reached: Tick) {
         let page = self.page();
         if reached > page.sequence().highest().max(page.sequence().floor()) {
@@ -166,12 +166,12 @@ impl Generator {
         }
     }
 
-    /// Its present page.
+    /// The present page.
     pub fn page(&self) -> Arc<Page> {
         self.page.read().clone()
     }
 
-    /// The directory of its next page.
+    /// The directory of the next page.
     pub(crate) fn directory(&self) -> Option<&Directory> {
         self.directory.as_ref()
     }
@@ -186,18 +186,18 @@ impl Generator {
         &self.renewals
     }
 
-    /// The ticks that may be issued at present.
+    /// The present window.
     pub fn window(&self) -> Window {
         self.page().sequence().window()
     }
 
-    /// Whether a clock rollback is due for a report.
+    /// Whether there is a clock rollback to report.
     #[inline]
     pub fn has_rollback_to_report(&self) -> bool {
         self.reports.is_due()
     }
 
-    /// The clock rollback to report. `None` if it was taken already, or if the rate limit holds it back.
+    /// Takes the clock rollback to report; `None` if there is none, or the rate limit delays it.
     pub fn take_rollback(&self) -> Option<Rollback> {
         self.reports.take()
     }

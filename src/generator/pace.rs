@@ -1,40 +1,40 @@
-//! The number of IDs that one instance reserves at once, adapted to its draw rate: few calls, and few IDs that show a
-//! time that has passed.
+//! The number of IDs that one instance reserves at once, adapted to its rate. The aims: few native calls, and few IDs
+//! with an outdated timestamp.
 //!
-//! JavaScript draws from a block in one of two ways. *Checked*: it reads the clock before each ID, and leaves the block
-//! when its millisecond has ended. *Unchecked*: it does not read the clock, because a callback reports the end of the
-//! event-loop turn. The callback costs as much as 25 clock reads, so it pays only in a loop. Hence:
+//! JavaScript draws from a block in one of two ways. *Checked*: it reads the clock before each ID, and discards the
+//! block when its millisecond has ended. *Unchecked*: it does not read the clock, because a callback reports the end of
+//! the event-loop turn. A turn with that callback is *watched*. The callback costs as much as 25 clock readings, so it
+//! pays only in a loop. Hence:
 //!
-//! 1. While a watched turn has drawn at most [`SURE_OF_LOOP`] IDs, each of them is checked. So is each ID of a turn
-//!    that is not watched.
-//! 2. An unchecked block holds at most 1/16 of the IDs drawn per ms at the present rate, or 16. So its last ID is drawn
-//!    within a quarter of a ms if the rate stays. A booked block may hold the IDs of a whole ms.
-//! 3. A checked block holds at most the IDs drawn per ms, and at most the limit that JavaScript sets.
+//! 1. The first [`SURE_OF_LOOP`] IDs of a watched turn are checked, and all IDs of other turns.
+//! 2. An unchecked block has at most 1/16 of the IDs drawn per ms at the present rate, or 16 if that is more. So its
+//!    last ID is drawn within a quarter of a ms if the rate stays. A booked block may have the IDs of a whole ms.
+//! 3. A checked block has at most the IDs drawn per ms, and at most JavaScript's limit.
 //!
 //! The time is a parameter: Unix ms.
 
-/// The most IDs of a block. In larger blocks the call no longer shows in the time per ID.
+/// The most IDs of a block. In larger blocks the native call no longer affects the time per ID.
 pub const LARGEST_BLOCK: u64 = 256;
 
-/// The least number of draws within one ms before a turn is watched.
+/// The number of IDs drawn within one ms before a turn is watched, at least.
 const LEAST_PATIENCE: u64 = 32;
 
-/// The limit to which patience doubles while watched turns end early.
+/// The maximum of `patience`, which doubles while watched turns end early.
 const MOST_PATIENCE: u64 = 4096;
 
-/// A watched turn with at most this many draws did not pay for the watching.
+/// A watched turn with at most this many IDs was not worth its callback.
 const WORTH_WATCHING: u64 = 64;
 
-/// A turn with this many draws since it is watched counts as a loop.
+/// A watched turn with this many IDs counts as a loop.
 const SURE_OF_LOOP: u64 = 16;
 
-/// Below this many IDs a ms, reading the clock costs less than reserving more often.
+/// Below this many IDs per ms, clock readings cost less than more frequent reservations.
 const LOOP_RATE: u64 = 64;
 
-/// The smallest unchecked block.
+/// The size of the smallest unchecked block.
 const LEAST_UNCHECKED: u64 = 16;
 
-/// The input from JavaScript when it asks for more IDs.
+/// JavaScript's request for more IDs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Told {
     /// The number of IDs of the last block that were not drawn.
@@ -56,21 +56,21 @@ pub enum Advice {
     Free,
 }
 
-/// The draw history of one instance.
+/// The rate of one instance, and the state of its turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     /// The ms of the last reservation.
     ms: i64,
     /// IDs drawn since that ms began.
     drawn: u64,
-    /// IDs a ms before that ms.
+    /// IDs drawn per ms before that ms.
     rate: u64,
-    /// IDs of the last block. The number drawn is not known yet.
+    /// The size of the last block. The number of IDs drawn from it is not known yet.
     len: u64,
     /// IDs drawn since the last watched turn ended.
     unwatched: u64,
     patience: u64,
-    /// IDs drawn in this turn since it is watched.
+    /// IDs drawn in this turn since it is watched; `None` if it is not.
     watched: Option<u64>,
     most_checked: u64,
 }
@@ -91,17 +91,17 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// IDs of the last block that may not have been drawn.
+    /// The number of IDs of the last block that may still be unused.
     pub fn block_len(&self) -> u64 {
         self.len
     }
 
-    /// Forgets the last block: its IDs count as neither drawn nor unused.
+    /// Forgets the last block: its IDs count neither as drawn nor as unused.
     pub fn forget_block(&mut self) {
         self.len = 0;
     }
 
-    /// Records the draws from the last block.
+    /// Records the IDs drawn from the last block.
     pub fn note(&mut self, told: Told) {
         let drawn = self.len.saturating_sub(told.unused);
         self.len = 0;
@@ -122,7 +122,7 @@ impl Pace {
         }
     }
 
-    /// This pace at a clock reading.
+    /// The pace at a clock reading.
     pub fn at(mut self, ms: i64) -> Pace {
         if ms != self.ms {
             let passed = u64::try_from(ms.saturating_sub(self.ms)).unwrap_or(u64::MAX);
@@ -133,7 +133,7 @@ impl Pace {
         self
     }
 
-    /// IDs a ms, as far as known.
+    /// The present estimate of IDs drawn per ms.
     fn a_ms(&self) -> u64 {
         self.rate.max(self.drawn)
     }
@@ -158,7 +158,7 @@ impl Pace {
         }
     }
 
-    /// The number of IDs to book of a coming tick: up to the IDs drawn per ms, since each booking is a wait.
+    /// The number of IDs to book in a coming tick: up to the IDs drawn per ms, since each booking is a wait.
     pub fn booking_size(&self) -> u64 {
         match self.advice() {
             Advice::Free => self.a_ms().min(LARGEST_BLOCK),
@@ -166,7 +166,7 @@ impl Pace {
         }
     }
 
-    /// Records a reserved block, whose advice is followed.
+    /// Records a reserved block. Its caller follows the present advice.
     pub fn begin_block(&mut self, len: u64) {
         if self.advice() == Advice::Watch {
             self.watched = Some(0);

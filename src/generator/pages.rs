@@ -1,4 +1,4 @@
-//! The present page of a generator, its window, and the next page after a loss.
+//! A generator's present page, its window, and its replacement after it lost its name.
 
 use std::mem;
 use std::sync::Arc;
@@ -11,29 +11,29 @@ use crate::core::layout::Tick;
 use crate::core::sequencer::{NEVER, Stall};
 use crate::pages::{Authority, Page};
 
-/// Maximum pages that one call opens.
+/// Maximum number of pages that one call opens.
 const REOPENINGS: usize = 16;
 
 impl Generator {
-    /// After a halt: opens the next page if that helps, or returns the stall. `pages`: pages that this call has lost.
-    /// Too many are an error.
+    /// Handles a halt: opens the next page if that helps, else returns the stall. `pages`: the number of pages that
+    /// this call has lost. Too many are a failure.
     #[cold]
     pub(super) fn go_on(&self, halt: Halt, page: &Page, pages: usize) -> Option<Stall> {
         if self.page().id() != page.id() {
-            // Another thread has opened the next one.
+            // Another thread has opened the next page.
             return None;
         }
         let is_free = page.header().terms.authority == Authority::Free && self.directory.is_some();
         let reopened = match halt {
-            // Another process has noticed that the page lost its name.
+            // Another process ended the page because it lost its name.
             Halt::Stall(Stall::AboveCeiling { ceiling: NEVER }) if is_free && page.has_ended() => {
                 self.reopen(page, pages)
             }
             Halt::Stall(stall) => return Some(stall),
             Halt::Unnamed if is_free => self.reopen(page, pages),
             Halt::Unnamed => {
-                // The record's owner opens the next page once nobody draws from this one. A lease's slot continues in
-                // another page, or another slot in its own page.
+                // The thread that renews the record opens the next page after all users have left this one. A lease
+                // continues on another page, of this slot or another one.
                 page.end();
                 return Some(Stall::AboveCeiling { ceiling: NEVER });
             }
@@ -44,7 +44,7 @@ impl Generator {
         Some(Stall::NoPage)
     }
 
-    /// Ends a page that has lost its name and opens the node's next page, unless another thread did.
+    /// Ends a page that lost its name and opens the node's next page, unless another thread has.
     fn reopen(&self, lost: &Page, pages: usize) -> Result<(), Failure> {
         let _changing = self.failure.lock();
         let Some(directory) = &self.directory else { return Ok(()) };
@@ -55,12 +55,12 @@ impl Generator {
             let fault = fault!("page-deleted", place: lost.path(), times: pages);
             return Err(Failure::new(Class::Page, fault));
         }
-        // Where this process has changed its user, the page stays the others'.
+        // If this process has changed its user, other processes may still use the page: do not end it.
         let reached = match lost.leave_after_user_change()? {
             true => Some(lost.sequence().highest()),
             false => lost.end(),
         };
-        // What an overwritten page issued is unknown. The next page begins above the clock.
+        // The last tick of an overwritten page is unknown. The next page begins above the clock.
         let reached = reached.unwrap_or_else(|| self.tick_now());
         let directory = directory.of_present_user()?;
         let next = directory.open(&self.node, &*self.clock, reached)?;
@@ -68,7 +68,7 @@ impl Generator {
         Ok(())
     }
 
-    /// Makes this the present page. This process issues nothing from the one before any more.
+    /// Makes this the present page. This process issues nothing from the previous one any more.
     pub(crate) fn adopt(&self, next: Arc<Page>) {
         let before = mem::replace(&mut *self.page.write(), next.clone());
         if !Arc::ptr_eq(&before, &next) {
@@ -76,17 +76,18 @@ impl Generator {
         }
     }
 
-    /// The next ceiling: `ahead` of the clock or, within `max_ahead`, of the highest tick issued; at least that tick, at
-    /// most the layout's last. So nothing waits for a `max_ahead` that was not used.
+    /// The next ceiling to ask for: `ahead` of the clock or, within `max_ahead`, of the highest issued tick. It is at
+    /// least that tick, and at most the layout's last one. It does not include an unused `max_ahead`, for which a later
+    /// holder of the slot would wait.
     pub fn next_ceiling(&self, ahead: Duration) -> Tick {
         let page = self.page();
-        // An overwritten page issues nothing, and raises no ceiling.
+        // An overwritten page issues nothing, so its marks raise no ceiling.
         let issued =
             if page.is_possible() { page.sequence().high_marks().highest() } else { NEVER };
         self.ceiling_above(issued, ahead)
     }
 
-    /// The same, where the highest tick issued is this one.
+    /// As [`Generator::next_ceiling`], for this highest issued tick.
     pub fn ceiling_above(&self, issued: Tick, ahead: Duration) -> Tick {
         let layout = self.node.layout();
         let ms = |tick: Tick| layout.tick_start_ms(tick);
@@ -97,17 +98,17 @@ impl Generator {
         tick.max(issued).clamp(NEVER, layout.last_tick())
     }
 
-    /// Raises the ceiling to the tick that the store confirmed.
+    /// Raises the ceiling to the tick that the authority confirmed.
     pub fn raise_ceiling(&self, ceiling: Tick) {
         let page = self.page();
         let (sequence, ceiling) = (page.sequence(), page.allowed(ceiling));
         sequence.raise_ceiling(sequence.window_number(), ceiling);
-        self.renewals.note();
+        self.renewals.notify_raised();
     }
 
-    /// Ends the window: nothing is issued from now on. Returns the highest tick issued.
+    /// Ends the window: nothing is issued from now on. Returns the highest issued tick.
     pub fn end_window(&self) -> Tick {
-        self.renewals.attend(false);
+        self.renewals.set_attended(false);
         self.page().sequence().end().high.highest()
     }
 }

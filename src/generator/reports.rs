@@ -1,25 +1,25 @@
-//! Counts every clock rollback and keeps the latest one for a report to the application, at a limited rate. Without a
-//! rollback, issuing an ID takes no lock: it only checks two flags.
+//! Counts every clock rollback, and keeps the latest one for a report to the application, at a limited rate. Issuing an
+//! ID takes no lock: without a rollback it only checks two flags.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// A clock rollback that is not reported yet.
+/// A clock rollback to report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rollback {
     /// The distance of the clock below the last tick, in ms.
     pub back_ms: i64,
-    /// The counter value in use since then.
+    /// The counter value since the rollback.
     pub counter: usize,
-    /// Whether IDs stop until the clock has caught up.
+    /// Whether IDs are refused until the clock has caught up.
     pub is_refused: bool,
-    /// The number of earlier rollbacks that the rate limit left unreported.
+    /// The number of earlier rollbacks that were not reported, due to the rate limit.
     pub unreported: u64,
 }
 
-/// The count of rollbacks and the pending report.
+/// The number of rollbacks and the pending report.
 pub(super) struct Reports {
     count: AtomicU64,
     /// True from a refused rollback until the next ID, so that one rollback counts once.
@@ -55,7 +55,7 @@ impl Reports {
         let Pending { report, budget } = &mut *self.pending.lock();
         let unreported = budget.unreported;
         if budget.take(Instant::now()) {
-            // A report that nobody has taken gives way to this one.
+            // This report replaces one that was not taken.
             let untaken = report.map_or(0, |report| report.unreported + 1);
             *report =
                 Some(Rollback { back_ms, counter, is_refused, unreported: unreported + untaken });
@@ -70,7 +70,7 @@ impl Reports {
         }
     }
 
-    /// Called when an ID is issued: the next refusal belongs to another rollback.
+    /// Called when an ID is issued: the next refusal is of another rollback.
     #[inline]
     pub(super) fn note_issued(&self) {
         if self.is_behind.load(Relaxed) {
@@ -84,7 +84,7 @@ impl Reports {
         self.is_due.load(Relaxed)
     }
 
-    /// Takes the report. Only the first caller gets it.
+    /// Takes the report. Only the first caller receives it.
     pub(super) fn take(&self) -> Option<Rollback> {
         let mut pending = self.pending.lock();
         self.is_due.store(false, SeqCst);
@@ -92,8 +92,8 @@ impl Reports {
     }
 }
 
-/// A rate limit, so that a clock that rolls back all the time does not flood the log: `FULL` reports at once, then one
-/// per `EVERY`.
+/// A rate limit, so that a clock that keeps rolling back does not flood the log: `FULL` reports at once, then one per
+/// `EVERY`.
 struct Budget {
     left: u32,
     since: Instant,
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_budget_recovers_and_counts_what_went_unreported() {
+    fn the_budget_recovers_and_counts_unreported_rollbacks() {
         let start = Instant::now();
         let mut budget = Budget { left: 1, since: start, unreported: 0 };
         assert!(budget.take(start));
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(budget.unreported, 1);
         assert!(budget.take(start + EVERY));
         assert_eq!(budget.unreported, 0);
-        // Full again after a long time, and from the next report on as at first.
+        // After a long time the budget is full again, and is spent as at first.
         let later = start + EVERY * 100;
         assert!((0..FULL).all(|_| budget.take(later)) && !budget.take(later));
         let next = later + EVERY;
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_that_nobody_took_is_counted_in_the_next_one() {
+    fn a_replaced_report_is_counted_in_the_next_one() {
         let reports = Reports::new();
         for counter in 1..=3 {
             reports.note(5, counter, false);

@@ -234,7 +234,7 @@ impl Generator {
             return Ok(());
         }
         let retry_after = match stall {
-            Stall::AboveCeiling { .. } => self.renewals.want(),
+            Stall::AboveCeiling { .. } => self.renewals.request(),
             _ => until(self.node.layout(), &stall, now),
         };
         if let Stall::ClockBehind { .. } = stall {

@@ -17,7 +17,7 @@ const POLICIES: Policies = Policies {
     random_start: false,
 };
 
-/// A generator, and a caller's policies.
+/// A generator, with one caller's policies.
 struct Caller {
     generator: Generator,
     policies: Policies,
@@ -33,7 +33,7 @@ impl Caller {
     }
 }
 
-/// Reserves as a draw that may wait.
+/// Reserves as a caller that may wait.
 fn reserve(
     generator: &Generator,
     policies: &Policies,
@@ -84,7 +84,7 @@ fn an_exhausted_tick_is_waited_for_within_max_wait() {
 }
 
 #[test]
-fn a_wait_longer_than_max_wait_is_refused_with_the_time_to_stay_away() {
+fn a_wait_longer_than_max_wait_is_refused_with_the_retry_time() {
     let (generator, clock) =
         generator(Layout { tick_ms: 1000, epoch_ms: START - 250, ..Layout::NODE }, POLICIES);
     generator.reserve(|_| 4096).unwrap();
@@ -95,7 +95,7 @@ fn a_wait_longer_than_max_wait_is_refused_with_the_time_to_stay_away() {
 }
 
 #[test]
-fn each_policy_answers_a_step_back_its_own_way() {
+fn each_clock_back_policy_handles_a_rollback() {
     for (clock_back, back_ms, goes_on) in [
         (ClockBack::Counter, 5000, true),
         (ClockBack::Wait, 9, true),
@@ -117,7 +117,7 @@ fn each_policy_answers_a_step_back_its_own_way() {
 }
 
 #[test]
-fn a_step_back_is_reported_once_with_its_length_and_counter() {
+fn a_rollback_is_reported_once_with_its_length_and_counter() {
     let (generator, clock) = generator(Layout::NODE, POLICIES);
     generator.reserve(|_| 1).unwrap();
     clock.set(START - 7);
@@ -133,9 +133,9 @@ fn a_step_back_is_reported_once_with_its_length_and_counter() {
     assert_eq!(generator.stats().rollbacks, 1);
 }
 
-/// A reset skips what was issued since.
+/// A reset skips the ticks that were issued since.
 #[test]
-fn the_page_keeps_where_a_jump_of_over_an_hour_landed_by_counter() {
+fn the_page_notes_the_tick_after_a_jump_of_over_an_hour() {
     for tick_ms in [1, 1000] {
         let layout = Layout { tick_ms, ..Layout::NODE };
         let (caller, clock) = generator(layout, POLICIES);
@@ -159,14 +159,14 @@ fn the_page_keeps_where_a_jump_of_over_an_hour_landed_by_counter() {
     }
 }
 
-/// Shows an earlier ms at every other reading.
+/// A clock that shows an earlier ms at every second reading.
 #[derive(Default)]
-struct Flickering {
+struct FlickeringClock {
     readings: AtomicI64,
     is_known: bool,
 }
 
-impl Clock for Flickering {
+impl Clock for FlickeringClock {
     fn now(&self) -> UnixTime {
         UnixTime::from_ms(START - self.readings.fetch_add(1, Relaxed) % 2)
     }
@@ -178,9 +178,9 @@ impl Clock for Flickering {
     }
 }
 
-/// Draws at the later ms, then at the earlier one. Returns the second block, and how often the clock was read.
+/// Reserves at the later ms, then at the earlier one. Returns the second block, and the number of clock readings.
 fn drawn_while_flickering(clock_back: ClockBack, is_known: bool) -> (Result<Block, Stall>, i64) {
-    let clock = Arc::new(Flickering { is_known, ..Flickering::default() });
+    let clock = Arc::new(FlickeringClock { is_known, ..FlickeringClock::default() });
     let node = Node::new(Layout::NODE, 1, 2).unwrap();
     let generator = Generator::new(node, 0, Box::new(clock.clone()));
     let policies = Policies { clock_back, ..POLICIES };
@@ -195,7 +195,7 @@ fn a_clock_that_may_flicker_is_read_again_before_a_rollback_counts() {
     let now = Layout::NODE.tick_at(START);
     for clock_back in [ClockBack::Counter, ClockBack::Throw] {
         let continued = (Ok(Block { tick: now, counter: 0, first: 1, len: 1 }), 3);
-        // A thread that is stopped for longer than the doubt lasts reads it no more.
+        // A thread that is stopped for longer than `DOUBT` does not read the clock again.
         let mut tries = (0..100).map(|_| drawn_while_flickering(clock_back, true));
         assert!(tries.any(|drawn| drawn == continued), "{clock_back:?}");
     }
@@ -206,7 +206,7 @@ fn a_clock_that_may_flicker_is_read_again_before_a_rollback_counts() {
 }
 
 #[test]
-fn a_refused_step_back_counts_once_however_often_it_is_tried() {
+fn a_refused_rollback_counts_once_for_all_tries() {
     let (generator, clock) =
         generator(Layout::NODE, Policies { clock_back: ClockBack::Throw, ..POLICIES });
     generator.reserve(|_| 1).unwrap();
@@ -226,10 +226,10 @@ fn a_refused_step_back_counts_once_however_often_it_is_tried() {
     assert_eq!(generator.stats().rollbacks, 2, "after an ID it is another one");
 }
 
-/// Where it takes 10 seconds, another report is due.
+/// A storm: if it takes 10 seconds, another report is due.
 #[test]
 #[ignore = "a storm: npm run storms -- rust"]
-fn a_clock_that_rolls_back_all_the_time_is_reported_ten_times_and_counted_always() {
+fn a_clock_that_keeps_rolling_back_is_reported_ten_times_and_always_counted() {
     let (generator, clock) = generator(Layout::NODE, POLICIES);
     let mut reports = 0;
     for step in 0..100 {
@@ -243,7 +243,7 @@ fn a_clock_that_rolls_back_all_the_time_is_reported_ten_times_and_counted_always
 }
 
 #[test]
-fn what_is_given_back_is_not_counted_as_issued() {
+fn ids_given_back_are_not_counted_as_issued() {
     let (generator, _) = generator(Layout::NODE, POLICIES);
     let first = generator.reserve(|_| 256).unwrap();
     generator.give_back(&first.block, 255);
@@ -257,14 +257,14 @@ fn what_is_given_back_is_not_counted_as_issued() {
 }
 
 #[test]
-fn nothing_is_waited_for_that_never_comes() {
+fn there_is_no_wait_past_the_last_tick() {
     let (generator, clock) = generator(Layout::NODE, POLICIES);
     clock.set(Layout::NODE.end_ms());
     let refusal = generator.reserve(|_| 1).unwrap_err();
     assert_eq!((refusal.stall, refusal.retry_after), (Stall::TimeEnded, None));
     clock.set(Layout::NODE.end_ms() - 2);
     let last = Layout::NODE.last_tick();
-    // Who waits for a tick takes a share of it.
+    // A caller that waits for a tick gets a share of it.
     for (tick, len) in [(last - 1, 4096), (last, 256), (last, 3840)] {
         let block = generator.reserve(|_| 4096).unwrap().block;
         assert_eq!((block.tick, block.len), (tick, len));

@@ -169,7 +169,7 @@ impl Generator {
         let waited = if let Stall::AboveCeiling { ceiling } = refusal.stall {
             // Another process may raise the ceiling of a page without waking this one.
             let at_most = if self.page().path().is_some() { wait } else { *left };
-            self.renewals.await_answer(at_most, || self.window().ceiling == ceiling)
+            self.renewals.await_result(at_most, || self.window().ceiling == ceiling)
         } else {
             self.clock.wait(wait);
             wait

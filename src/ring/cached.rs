@@ -1,4 +1,4 @@
-//! A node's ring, as its users take IDs from it.
+//! A node's ring, shared by its users in this process.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
@@ -16,8 +16,8 @@ use crate::generator::{Generator, Policies, Refusal, Reserved, Waits};
 use crate::pages::Page;
 use crate::registry::Share;
 
-/// The pause of a taker of an empty ring before it looks again.
-const GLANCE: Duration = Duration::from_micros(10);
+/// The pause of a taker before it looks at an empty ring again.
+const EMPTY_PAUSE: Duration = Duration::from_micros(10);
 
 /// The rings of this process.
 static RINGS: LazyLock<Mutex<Vec<Weak<Cached>>>> = LazyLock::new(Mutex::default);
@@ -26,19 +26,19 @@ static RINGS: LazyLock<Mutex<Vec<Weak<Cached>>>> = LazyLock::new(Mutex::default)
 pub struct Cached(pub(super) Arc<Inner>);
 
 pub(super) struct Inner {
-    /// A lease has no other page.
+    /// The generator's page. A leased generator never changes its page.
     page: Arc<Page>,
     pub generator: Arc<Generator>,
     pub caching: Caching,
     policies: Policies,
     pub ring: Ring,
     pub padder: Mutex<Padder>,
-    /// Padding starts when no more IDs than this are left.
+    /// Padding starts when at most this many IDs are left.
     threshold: u64,
-    /// The thread has a request to pad that it has not begun. There are no further requests meanwhile.
+    /// Whether the thread has a padding request that it has not begun. Takers make no further requests meanwhile.
     pub is_asked: AtomicBool,
     pub ended: Mutex<bool>,
-    /// Wakes the thread, to pad or to end.
+    /// Wakes the thread to pad or to end.
     pub wanted: Condvar,
     pub rejected_put: Listeners,
     taken: AtomicU64,
@@ -47,8 +47,8 @@ pub(super) struct Inner {
     rejected_takes: AtomicU64,
 }
 
-/// Opens the ring of a generator, for the first time or along with others, who must agree on its options. Fills it
-/// before it returns, as far as the clock allows.
+/// Opens a generator's ring, or joins it if it is open with the same options. Fills a new ring before it returns, as
+/// far as the clock allows.
 pub fn open(share: &Share, caching: Caching) -> Result<Arc<Cached>, Fault> {
     let mut rings = RINGS.lock();
     rings.retain(|ring| ring.strong_count() > 0);
@@ -61,7 +61,7 @@ pub fn open(share: &Share, caching: Caching) -> Result<Arc<Cached>, Fault> {
     Ok(cached)
 }
 
-/// Whether a generator has no ring of other options.
+/// Whether the generator has no ring with other options.
 pub fn fits(share: &Share, caching: &Caching) -> bool {
     find(&RINGS.lock(), share, caching).is_ok()
 }
@@ -100,7 +100,7 @@ impl Cached {
         policies: Policies,
         caching: Caching,
     ) -> Result<Cached, Fault> {
-        let (padder, ring) = ring(caching.slots(generator.node().layout())?);
+        let (padder, ring) = ring(caching.size(generator.node().layout())?);
         let inner = Arc::new(Inner {
             page: generator.page(),
             generator,
@@ -118,7 +118,7 @@ impl Cached {
             rejected_puts: AtomicU64::new(0),
             rejected_takes: AtomicU64::new(0),
         });
-        // A failure now is reported when an ID is requested.
+        // A failure here will be reported when a caller takes an ID.
         let _ = inner.fill();
         let cached = Cached(inner.clone());
         thread::Builder::new()
@@ -128,8 +128,8 @@ impl Cached {
         Ok(cached)
     }
 
-    /// Takes up to as many consecutive IDs as `ids` has room for, at least one. If there is none, waits for the clock
-    /// or the store, where the policies allow it and `waits` is there to count it.
+    /// Takes consecutive IDs, at least one and at most as many as `ids` has room for. If there is none, waits for the
+    /// clock or the store as the policies allow, but only if `waits` is given.
     pub fn take(&self, ids: &mut [u64], waits: Option<&mut Waits>) -> Result<usize, Refusal> {
         let inner = &*self.0;
         let want = ids.len() as u64;
@@ -141,8 +141,8 @@ impl Cached {
                 if count > 0 {
                     return Ok(count);
                 }
-                // IDs that are being put in come first, so that IDs rise.
-                let Some(_padder) = inner.padder.try_lock_for(GLANCE) else { continue };
+                // Waits for a padding under way: its IDs come first, so that IDs rise.
+                let Some(_padder) = inner.padder.try_lock_for(EMPTY_PAUSE) else { continue };
                 if inner.ring.is_empty() {
                     return inner.bypass(ids);
                 }
@@ -161,12 +161,12 @@ impl Cached {
         answer
     }
 
-    /// Counts IDs as not taken, since they are kept for later.
+    /// Counts IDs as not taken, since the caller keeps them for later.
     pub fn note_kept(&self, count: usize) {
         self.0.taken.fetch_sub(count as u64, Relaxed);
     }
 
-    /// Counts kept IDs as taken again, or as dropped.
+    /// Counts kept IDs as taken, or as dropped.
     pub fn note_kept_no_more(&self, taken: usize, dropped: u64) {
         self.0.taken.fetch_add(taken as u64, Relaxed);
         self.0.dropped.fetch_add(dropped, Relaxed);
@@ -206,7 +206,7 @@ impl Drop for Cached {
 impl Inner {
     pub(super) fn oldest(&self) -> u64 {
         if self.page.is_restored() {
-            // The machine's original hands them out.
+            // The original machine hands out these IDs.
             return u64::MAX;
         }
         let now = self.generator.tick_now();
@@ -228,15 +228,15 @@ impl Inner {
         taken.count
     }
 
-    /// Bypasses an empty ring: the thread has not padded it yet, or no IDs are available.
+    /// Reserves IDs without the ring, while it is empty: the thread has not padded it yet, or no IDs are available.
     fn bypass(&self, ids: &mut [u64]) -> Result<usize, Refusal> {
         Ok(self.hand_out(&self.reserve(ids.len() as u64)?, ids))
     }
 
     fn hand_out(&self, reserved: &Reserved, ids: &mut [u64]) -> usize {
         let count = reserved.block.len as usize;
-        for (slot, id) in ids[..count].iter_mut().zip(reserved.first_id..) {
-            *slot = id;
+        for (element, id) in ids[..count].iter_mut().zip(reserved.first_id..) {
+            *element = id;
         }
         self.taken.fetch_add(reserved.block.len, Relaxed);
         count

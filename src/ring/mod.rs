@@ -1,16 +1,15 @@
-//! A ring of IDs in front of a generator, as in UidGenerator's CachedUidGenerator: a thread pads it ahead, and all
-//! threads of the process that name the node drain it.
+//! A ring of IDs in front of a generator, like UidGenerator's CachedUidGenerator: a thread pads it ahead of demand, and
+//! all threads of the process with this node take IDs from it.
 //!
-//! The generator has issued the IDs in the ring, under its policies, window and marks. So other callers of the
-//! generator, and processes that restart from its store, meet none of them again. The ring only hands them out
-//! later. Three bounds keep their timestamps honest. Ticks count on from the last one, but lie at most `max_age`
-//! behind the clock. They lie at most the generator's `max_ahead` ahead of it. The ring drops IDs that have grown
-//! older than `max_age`.
+//! IDs in the ring are issued already, under the generator's policies, window and marks. So neither other callers of
+//! the generator nor restarted processes issue them again. The ring only hands them out later. Their timestamps are
+//! bounded: each tick follows the last one, is at most `max_age` behind the clock, and at most the generator's
+//! `max_ahead` ahead of it. The ring drops IDs older than `max_age`.
 //!
 //! | file | content |
 //! |---|---|
 //! | `buffer` | the lock-free ring: one padder, many takers |
-//! | `cached` | a node's ring, as its users take IDs from it |
+//! | `cached` | a node's ring, shared by its users in this process |
 //! | `padding` | the thread that fills it |
 
 pub mod buffer;
@@ -25,29 +24,29 @@ use crate::core::layout::{Layout, Tick};
 
 pub use cached::{Cached, fits, open};
 
-/// The most slots of a ring: 128 MiB.
-const MOST_SLOTS: u64 = 1 << 24;
+/// The maximum size of a ring in IDs: 128 MiB.
+const MOST_IDS: u64 = 1 << 24;
 
 /// The options of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caching {
-    /// The ring has room for the IDs of 2 to this power ticks.
+    /// The ring has room for the IDs of 2^`boost_power` ticks.
     pub boost_power: u32,
-    /// Padding starts when no more than this percentage is left in the ring.
+    /// Padding starts when at most this percentage of the ring is left.
     pub padding_factor: u64,
-    /// The interval of additional padding.
+    /// The interval of scheduled padding.
     pub schedule: Option<Duration>,
-    /// IDs whose tick lies more than this many ticks behind the clock are dropped.
+    /// The ring drops IDs whose tick is more than this many ticks behind the clock.
     pub max_age: Tick,
 }
 
 impl Caching {
-    /// The number of slots in the ring of a layout.
-    pub fn slots(&self, layout: &Layout) -> Result<usize, Fault> {
+    /// The size of a layout's ring, in IDs.
+    pub fn size(&self, layout: &Layout) -> Result<usize, Fault> {
         let per_tick = u128::from(layout.last_sequence()) + 1;
         let slots = per_tick << self.boost_power.min(63);
-        if slots > u128::from(MOST_SLOTS) {
-            return Err(fault!("ring-too-large", slots, most: MOST_SLOTS));
+        if slots > u128::from(MOST_IDS) {
+            return Err(fault!("ring-too-large", slots, most: MOST_IDS));
         }
         Ok(slots as usize)
     }
@@ -56,17 +55,17 @@ impl Caching {
 /// The counters of a ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RingStats {
-    /// Its slots.
+    /// The capacity of the ring.
     pub size: u64,
-    /// IDs in it.
+    /// IDs in the ring.
     pub left: u64,
     /// IDs taken.
     pub taken: u64,
-    /// IDs dropped because they were too old, or because the IDs put in next did not rise above them.
+    /// IDs dropped because they were too old, or because later IDs were not above them.
     pub dropped: u64,
-    /// The number of scheduled paddings that found the ring full.
+    /// Scheduled paddings that found the ring full.
     pub rejected_puts: u64,
-    /// The number of takes that found no ID.
+    /// Takes that found no ID.
     pub rejected_takes: u64,
 }
 

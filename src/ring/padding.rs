@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use super::cached::Inner;
 use crate::generator::Refusal;
 
-/// The number of IDs padded at once. They take 1 or 2 us, for which a taker of an empty ring may have to wait.
+/// The number of IDs padded at once. A batch takes 1 or 2 us, and a taker of an empty ring waits for it.
 const BATCH: u64 = 1024;
 
-/// The longest pause while no IDs are available: a clock that rolled back by hours may be corrected meanwhile.
+/// The longest pause while no IDs are available. A clock that rolled back by hours may be corrected at any time.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 impl Inner {
-    /// Pads a batch, if there is room. Puts in all IDs that it reserves, so no tick is lost in part.
+    /// Pads a batch, if there is room. It puts in all IDs that it reserves, so it loses no part of a tick.
     fn pad(&self) -> Result<(), Refusal> {
         let mut padder = self.padder.lock();
         let room = padder.room();
@@ -25,7 +25,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Pads until the ring is full, or no IDs are available for a while.
+    /// Pads until the ring is full or no IDs are available.
     pub(super) fn fill(&self) -> Result<(), Refusal> {
         while self.ring.len() < self.ring.size() {
             self.pad()?;
@@ -47,7 +47,7 @@ impl Inner {
             };
             let mut ended = self.ended.lock();
             if let Some(pause) = pause {
-                // No IDs are available earlier while the clock runs evenly, so requests are pointless.
+                // If the clock runs evenly, no IDs are available before the pause ends. So takers make no requests.
                 self.is_asked.store(true, SeqCst);
                 if !*ended {
                     self.wanted.wait_for(&mut ended, pause);
@@ -79,7 +79,7 @@ impl Inner {
         }
     }
 
-    /// Drops IDs that have grown too old, to make room. Runs on schedule.
+    /// Drops IDs that are too old, to make room. Runs on schedule.
     pub(super) fn refresh(&self) {
         let dropped = self.ring.take(&mut [], self.oldest()).dropped;
         self.dropped.fetch_add(dropped, Relaxed);

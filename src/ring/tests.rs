@@ -23,7 +23,7 @@ fn cached(max_ahead_ms: i64, caching: Caching) -> (Cached, Arc<ManualClock>) {
     (Cached::new(generator, PATIENT, caching).unwrap(), clock)
 }
 
-/// The ticks of IDs taken one by one, ms since the start.
+/// The ticks of IDs taken one by one, in ms since the start.
 fn ticks(cached: &Cached, count: usize) -> Vec<i64> {
     let node = *cached.0.generator.node();
     let mut id = [0];
@@ -42,16 +42,16 @@ const PATIENT: Policies = Policies {
 };
 
 #[test]
-fn ticks_are_counted_on_and_no_part_of_one_is_lost() {
+fn ticks_follow_each_other_and_no_part_of_one_is_lost() {
     let (cached, clock) = cached(0, CACHING);
     clock.set(START + 500);
-    // 16 per tick, from the first tick on, though the clock is far ahead.
+    // 16 per tick, from the first tick on, although the clock is far ahead.
     let expected: Vec<_> = (0..1000).map(|n| n / 16).collect();
     assert_eq!(ticks(&cached, 1000), expected);
 }
 
 #[test]
-fn a_step_of_the_clock_back_is_not_seen_while_ticks_lag() {
+fn a_rollback_has_no_effect_while_ticks_lag_further_behind() {
     let (cached, clock) = cached(0, CACHING);
     clock.set(START + 500);
     ticks(&cached, 16 * 100);
@@ -59,7 +59,7 @@ fn a_step_of_the_clock_back_is_not_seen_while_ticks_lag() {
     assert_eq!(ticks(&cached, 16), [100; 16], "with clockBack 'throw'");
 }
 
-/// Takes all that the clock permits: how many IDs, and why no more.
+/// Takes all IDs that the clock allows. Returns their number, and the stall that ended them.
 fn drain(cached: &Cached) -> (usize, Stall) {
     let mut id = [0];
     for count in 0..100_000 {
@@ -70,19 +70,19 @@ fn drain(cached: &Cached) -> (usize, Stall) {
     panic!("it generates IDs above the clock without an end")
 }
 
-/// A rollback goes unnoticed if the ticks lag behind the clock by as much. Otherwise the IDs in the ring are handed out, and
-/// `clockBack` decides about the next ones.
+/// A rollback has no effect if the ticks lag behind the clock by at least as much. Otherwise the IDs in the ring are
+/// handed out, and `clockBack` decides about the next ones.
 #[test]
-fn a_rollback_is_seen_where_the_ticks_lag_by_less() {
-    // 2 ticks of 16 IDs are in the ring.
+fn a_rollback_longer_than_the_lag_is_noticed() {
+    // The ring has room for 2 ticks of 16 IDs.
     for (tick_ms, drawn, back, is_seen) in [
-        // All ticks up to the clock's are drawn, as where the ring is full.
+        // All ticks up to the clock's are taken.
         (1, 501, 1, true),
         (1, 501, 500, true),
         (1, 501, 5000, true),
         (1000, 501, 1, true),
         (1000, 501, 5000, true),
-        // They lag by 400 ticks, less what is in the ring.
+        // The ticks lag by 400, minus those in the ring.
         (1, 101, 390, false),
         (1, 101, 405, true),
         (1, 101, 5000, true),
@@ -104,7 +104,7 @@ fn a_rollback_is_seen_where_the_ticks_lag_by_less() {
         clock.set(START + (500 - back) * tick_ms);
         let (count, stall) = drain(&cached);
         let case = format!("{tick_ms} ms, {drawn} drawn, {back} back: {count}, {stall:?}");
-        // At most what was in the ring, with a batch that its thread was about to put in.
+        // At most the IDs in the ring, and a batch that its thread was about to put in.
         assert_eq!(count <= 3 * 16, is_seen, "{case}");
         assert_eq!(matches!(stall, Stall::ClockBehind { .. }), is_seen, "{case}");
         assert_eq!(generator.stats().rollbacks > 0, is_seen, "{case}");
@@ -112,7 +112,7 @@ fn a_rollback_is_seen_where_the_ticks_lag_by_less() {
 }
 
 #[test]
-fn it_does_not_run_ahead_of_the_clock_further_than_it_may() {
+fn ticks_run_ahead_of_the_clock_by_max_ahead_at_most() {
     for (max_ahead_ms, count) in [(0, 16), (5, 6 * 16)] {
         let (cached, _) = cached(max_ahead_ms, CACHING);
         assert_eq!(ticks(&cached, count).last(), Some(&max_ahead_ms));
@@ -123,7 +123,7 @@ fn it_does_not_run_ahead_of_the_clock_further_than_it_may() {
 }
 
 #[test]
-fn what_is_to_come_is_waited_for_within_max_wait() {
+fn a_taker_of_an_empty_ring_waits_within_max_wait() {
     let (cached, clock) = cached(0, CACHING);
     ticks(&cached, 16);
     let mut waits = Waits::default();
@@ -133,7 +133,7 @@ fn what_is_to_come_is_waited_for_within_max_wait() {
 }
 
 #[test]
-fn what_has_grown_too_old_is_dropped_not_handed_out() {
+fn ids_older_than_max_age_are_dropped() {
     let (cached, clock) = cached(0, CACHING);
     ticks(&cached, 4);
     clock.set(START + 1001);
@@ -142,7 +142,7 @@ fn what_has_grown_too_old_is_dropped_not_handed_out() {
 }
 
 #[test]
-fn a_full_ring_is_refreshed_on_schedule_and_else_rejects() {
+fn a_scheduled_padding_drops_old_ids_or_rejects() {
     let (cached, clock) = cached(50, CACHING);
     assert_eq!(cached.stats().left, 32);
     let (send, told) = std::sync::mpsc::channel();
@@ -150,7 +150,7 @@ fn a_full_ring_is_refreshed_on_schedule_and_else_rejects() {
     cached.rejected_put().add(&listener);
     cached.0.refresh();
     assert_eq!((cached.stats().rejected_puts, told.try_recv()), (1, Ok(())));
-    // Its thread, which may begin late, would fill it again.
+    // Otherwise the ring's thread, which may start late, could fill it again.
     let _is_not_filled = cached.0.padder.lock();
     clock.set(START + 5000);
     cached.0.refresh();
@@ -158,7 +158,7 @@ fn a_full_ring_is_refreshed_on_schedule_and_else_rejects() {
 }
 
 #[test]
-fn another_drawer_of_the_generator_meets_none_of_what_is_in_the_ring() {
+fn other_callers_of_the_generator_get_no_id_of_the_ring() {
     let (generator, clock) = generator(0);
     let cached = Cached::new(generator.clone(), PATIENT, CACHING).unwrap();
     clock.set(START + 40);
@@ -184,6 +184,6 @@ fn another_drawer_of_the_generator_meets_none_of_what_is_in_the_ring() {
 fn a_ring_that_needs_too_much_memory_is_refused() {
     let (generator, _) = generator(0);
     let caching = Caching { boost_power: 21, ..CACHING };
-    let refused = fault!("ring-too-large", slots: 1u64 << 25, most: MOST_SLOTS);
+    let refused = fault!("ring-too-large", slots: 1u64 << 25, most: MOST_IDS);
     assert_eq!(Cached::new(generator, PATIENT, caching).err(), Some(refused));
 }

@@ -233,7 +233,7 @@ impl Fleet {
         }
         match opened {
             Ok(durable) => {
-                generator.renewals().attend(true);
+                generator.renewals().set_attended(true);
                 self.counts.starts += 1;
                 *life = Some(Life { generator, policies, durable });
             }

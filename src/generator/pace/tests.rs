@@ -7,7 +7,7 @@ const CHECKED: Told = Told { unused: 0, is_watched: false, most_checked: 32 };
 struct Application {
     pace: Pace,
     us: u64,
-    /// IDs left, the ms of their reservation, and whether they are unchecked.
+    /// The number of IDs left, the ms of their reservation, and whether they are unchecked.
     block: (u64, i64, bool),
     is_watched: bool,
     calls: u64,
@@ -23,7 +23,7 @@ impl Application {
         NOW + (self.us / 1000) as i64
     }
 
-    /// Returns the ms by which the ID lags behind the clock.
+    /// Draws an ID. Returns the number of ms by which it lags behind the clock.
     fn draw(&mut self) -> i64 {
         let (left, ms, is_free) = self.block;
         if left == 0 || (!is_free && ms != self.ms()) {
@@ -73,7 +73,7 @@ fn in_a_steady_loop_of_any_rate_no_id_lags_by_more_than_a_ms() {
 }
 
 #[test]
-fn up_to_16_draws_of_a_turn_are_of_the_ms_in_which_they_are_drawn() {
+fn the_first_16_ids_of_a_turn_have_the_ms_of_their_draw() {
     let mut application = Application::new();
     // After loops of all lengths, with pauses within the turn.
     for round in 1..2000_u64 {
@@ -90,7 +90,7 @@ fn up_to_16_draws_of_a_turn_are_of_the_ms_in_which_they_are_drawn() {
 }
 
 #[test]
-fn after_a_burst_the_rest_of_one_block_lags_at_most() {
+fn after_a_burst_at_most_the_rest_of_one_block_lags() {
     for burst in 1..3000 {
         let mut application = Application::new();
         for n in 0..burst {
@@ -118,7 +118,7 @@ fn one_id_a_turn_makes_few_calls_and_watches_few_turns() {
 }
 
 #[test]
-fn a_slow_drawer_reserves_what_it_draws() {
+fn a_slow_application_reserves_only_what_it_draws() {
     for (gap_us, most) in [(2000, 1), (1000, 1), (500, 2), (300, 4)] {
         let mut application = Application::new();
         for n in 0..1000 {
@@ -130,7 +130,7 @@ fn a_slow_drawer_reserves_what_it_draws() {
 }
 
 #[test]
-fn without_a_clock_to_look_at_each_checked_block_is_one_id() {
+fn without_a_clock_each_checked_block_has_one_id() {
     let mut pace = Pace::default();
     let mut is_watched = false;
     while pace.advice() != Advice::Free {
@@ -145,7 +145,7 @@ fn without_a_clock_to_look_at_each_checked_block_is_one_id() {
 }
 
 #[test]
-fn a_clock_that_rolls_back_or_jumps_ends_the_rate() {
+fn a_clock_that_rolls_back_or_jumps_resets_the_rate() {
     let mut pace = Pace::default();
     pace.begin_block(200);
     pace.note(CHECKED);

@@ -30,7 +30,7 @@ fn waiters_are_served_in_the_order_of_their_bookings() {
         assert_eq!(refusal.retry_after, Some(Duration::from_millis(1)));
     }
     clock.set(START + 1);
-    // A caller that comes after the tick has begun is behind them.
+    // A caller that comes after the tick has begun is served after them.
     let late = caller.try_reserve(|_| 100).unwrap();
     let firsts = bookings.iter().map(|booking| redeemed(&caller, booking).unwrap().first);
     assert_eq!(firsts.collect::<Vec<_>>(), [0, 100, 200]);
@@ -39,7 +39,7 @@ fn waiters_are_served_in_the_order_of_their_bookings() {
 }
 
 #[test]
-fn a_booking_takes_a_sixteenth_of_a_tick_at_most_and_less_in_a_long_line() {
+fn a_booking_takes_a_sixteenth_of_a_tick_at_most_and_less_in_a_long_queue() {
     let (caller, clock) = generator(Layout::NODE, POLICIES);
     caller.reserve(|_| 4096).unwrap();
     let blocks: Vec<_> = (0..60).map(|_| booking(&caller, 4096)).collect();
@@ -58,7 +58,7 @@ fn a_booking_takes_a_sixteenth_of_a_tick_at_most_and_less_in_a_long_line() {
 }
 
 #[test]
-fn nothing_is_booked_further_ahead_than_the_caller_would_wait() {
+fn a_booking_is_within_max_wait() {
     let layout = Layout { timestamp_bits: 49, sequence_bits: 4, ..Layout::NODE };
     for (max_wait_ms, last) in [(0, None), (1, Some(1)), (10, Some(10)), (1000, Some(255))] {
         let policies = Policies { max_wait: Duration::from_millis(max_wait_ms), ..POLICIES };
@@ -75,7 +75,7 @@ fn nothing_is_booked_further_ahead_than_the_caller_would_wait() {
     }
 }
 
-/// At the clock of the booking and above it, the booking is kept; below it, the clock has rolled back.
+/// A booking is lost if the clock has rolled back below its reading at the booking.
 #[test]
 fn a_booking_is_lost_when_the_clock_shows_a_time_before_it() {
     for (later_ms, is_kept) in [(1, true), (0, true), (-1, false), (-3_600_000, false)] {
@@ -97,7 +97,7 @@ fn a_booking_is_lost_when_the_clock_shows_a_time_before_it() {
 }
 
 #[test]
-fn a_waiter_that_loses_its_booking_continues_as_others_do() {
+fn a_waiter_without_its_booking_continues_like_other_callers() {
     for back_ms in [1, 1000, 3_600_000, 60 * 86_400_000] {
         let (caller, clock) = generator(Layout::NODE, POLICIES);
         caller.reserve(|_| 4096).unwrap();
@@ -109,18 +109,18 @@ fn a_waiter_that_loses_its_booking_continues_as_others_do() {
         let block = caller.try_reserve(|_| 1).unwrap().block;
         let tick = Layout::NODE.tick_at(START - back_ms);
         assert_eq!((block.tick, block.counter, block.first), (tick, 1, 0));
-        // Nobody has a number of the lost booking, also when its tick comes.
+        // The numbers of the lost booking are issued to no caller, even when the tick begins.
         clock.set(START + 1);
         let block = caller.try_reserve(|_| 4096).unwrap().block;
         assert_eq!((block.counter, block.first), (1, 0));
     }
 }
 
-/// It never moves: waits take real time, but none here.
+/// A clock that never moves. Its waits only add up.
 #[derive(Default)]
-struct Standing(Mutex<Duration>);
+struct StoppedClock(Mutex<Duration>);
 
-impl Clock for Standing {
+impl Clock for StoppedClock {
     fn now(&self) -> UnixTime {
         UnixTime { ms: START, ns: 999_000 }
     }
@@ -131,11 +131,11 @@ impl Clock for Standing {
 }
 
 #[test]
-fn a_clock_that_stands_still_is_waited_for_within_max_wait() {
-    // Each wait is of 1 us.
+fn a_wait_for_a_stopped_clock_ends_within_max_wait() {
+    // Each wait is 1 us long.
     for max_wait_ms in [0, 1, 10, if cfg!(miri) { 11 } else { 1000 }] {
         let policies = Policies { max_wait: Duration::from_millis(max_wait_ms), ..POLICIES };
-        let clock = Arc::new(Standing::default());
+        let clock = Arc::new(StoppedClock::default());
         let node = Node::new(Layout::NODE, 1, 2).unwrap();
         let generator = Generator::new(node, 0, Box::new(clock.clone()));
         reserve(&generator, &policies, |_| 4096).unwrap();

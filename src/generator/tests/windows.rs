@@ -1,4 +1,4 @@
-//! Windows that a store records.
+//! Windows of leased pages.
 
 use super::*;
 use crate::pages::Page;
@@ -8,14 +8,14 @@ fn window(floor_ms: i64, ceiling_ms: i64) -> Window {
     Window { floor: tick(floor_ms), ceiling: tick(ceiling_ms) }
 }
 
-/// A generator in a window that a thread raises.
+/// A generator on a leased page whose ceiling a thread raises.
 fn windowed(policies: Policies, bounds: Window) -> (Caller, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::at(START));
     let node = Node::new(Layout::NODE, 1, 2).unwrap();
     let page = Page::pending_in_process(node, 0, 1, 2);
     page.open_lease(bounds, 0);
     let generator = Generator::leased(page, Box::new(clock.clone()));
-    generator.renewals.attend(true);
+    generator.renewals.set_attended(true);
     (Caller { generator, policies }, clock)
 }
 
@@ -29,7 +29,7 @@ fn nothing_is_issued_outside_the_window() {
 }
 
 #[test]
-fn a_floor_is_waited_for_as_the_clock_is() {
+fn a_caller_waits_for_a_floor_as_for_the_clock() {
     let (generator, clock) = windowed(POLICIES, window(9, 100));
     generator.reserve(|_| 1).unwrap();
     assert_eq!(clock.now().ms, START + 10);
@@ -40,13 +40,13 @@ fn a_floor_is_waited_for_as_the_clock_is() {
 }
 
 #[test]
-fn a_ceiling_that_is_raised_in_time_is_waited_for() {
+fn a_caller_waits_for_a_ceiling_raised_in_time() {
     let policies = Policies { max_wait: Duration::from_secs(60), ..POLICIES };
     let (generator, clock) = windowed(policies, window(0, 5));
     clock.set(START + 500);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            generator.renewals.await_demand(Duration::from_secs(60));
+            generator.renewals.await_request(Duration::from_secs(60));
             generator.raise_ceiling(generator.next_ceiling(Duration::from_secs(1)));
         });
         assert!(generator.reserve(|_| 1).is_ok());
@@ -55,7 +55,7 @@ fn a_ceiling_that_is_raised_in_time_is_waited_for() {
 }
 
 #[test]
-fn a_ceiling_that_cannot_be_raised_is_refused_until_the_next_try() {
+fn a_failed_renewal_refuses_until_the_next_try() {
     let (generator, clock) = windowed(POLICIES, window(0, 5));
     generator.renewals.note_failure(Duration::from_secs(300));
     clock.set(START + 6);
@@ -64,7 +64,7 @@ fn a_ceiling_that_cannot_be_raised_is_refused_until_the_next_try() {
 }
 
 #[test]
-fn the_floor_of_an_ended_window_is_not_taken_for_issued() {
+fn the_floor_of_an_ended_window_does_not_count_as_issued() {
     let years = 10 * 365 * 86_400_000;
     let (generator, _) = windowed(POLICIES, window(years, years + 5));
     assert!(generator.try_reserve(|_| 1).is_err());
@@ -75,7 +75,7 @@ fn the_floor_of_an_ended_window_is_not_taken_for_issued() {
 }
 
 #[test]
-fn a_late_answer_opens_no_window_that_has_ended() {
+fn a_late_confirmation_does_not_reopen_an_ended_window() {
     let (generator, _) = windowed(POLICIES, window(-9, 5));
     let issued = generator.reserve(|_| 1).unwrap().block.tick;
     assert_eq!(generator.end_window(), issued);
@@ -85,7 +85,7 @@ fn a_late_answer_opens_no_window_that_has_ended() {
 }
 
 #[test]
-fn what_this_process_has_issued_elsewhere_counts_in_a_window() {
+fn a_window_begins_above_the_ids_that_the_process_issued_elsewhere() {
     let (alone, _) = generator(Layout::NODE, POLICIES);
     let before = alone.reserve(|_| 3).unwrap();
     let (generator, clock) = windowed(POLICIES, window(-9, 900));
@@ -96,7 +96,7 @@ fn what_this_process_has_issued_elsewhere_counts_in_a_window() {
 }
 
 #[test]
-fn a_generator_takes_as_many_whole_ticks_ahead_as_it_was_told_in_ms() {
+fn max_ahead_is_rounded_down_to_whole_ticks() {
     let layout = Layout { tick_ms: 1000, ..Layout::NODE };
     let (generator, _) = ahead(layout, POLICIES, 3500);
     let now = layout.tick_at(START);
@@ -107,12 +107,12 @@ fn a_generator_takes_as_many_whole_ticks_ahead_as_it_was_told_in_ms() {
 }
 
 #[test]
-fn the_next_ceiling_covers_what_may_be_taken_ahead_and_what_was() {
+fn the_next_ceiling_covers_the_ticks_issued_ahead() {
     let (generator, clock) = ahead(Layout::NODE, POLICIES, 70);
     let ttl = Duration::from_millis(100);
     let now = Layout::NODE.tick_at(START);
     assert_eq!(generator.next_ceiling(ttl), now + 100, "nothing is taken ahead");
-    // From the end of the tick that was issued: ticks may be longer than the ttl.
+    // Counted from the end of the issued tick: ticks may be longer than the ttl.
     for ahead in [0, 1, 2, 69] {
         while generator.try_reserve(|_| 4096).unwrap().block.tick < now + ahead {}
         assert_eq!(generator.next_ceiling(ttl), now + ahead + 101);
@@ -126,7 +126,7 @@ fn the_next_ceiling_covers_what_may_be_taken_ahead_and_what_was() {
 }
 
 #[test]
-fn what_is_issued_is_counted_across_ticks_and_random_starts() {
+fn issued_ids_are_counted_across_ticks_and_random_starts() {
     for random_start in [false, true] {
         let (generator, clock) = generator(Layout::NODE, Policies { random_start, ..POLICIES });
         let first = generator.reserve(|_| 5).unwrap();
