@@ -10,8 +10,8 @@ use crate::core::fault::{Failure, Fault, Value, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::sequencer::NEVER;
 use crate::lease::{
-    At, Call, Command, Event, Found, Holder, JOIN_MS, Key, Limits, Machine, POLL_MS, Pace, Record,
-    Renewal, Reply, Settings, Token,
+    At, Call, Command, Event, Found, Holder, JOIN_MS, Key, LastRenewal, Limits, Machine, POLL_MS,
+    Record, RenewalPace, Reply, Settings, Token,
 };
 use crate::pages::{Loss, Page};
 use crate::registry::{LeasedPage, Leases, Request, Share};
@@ -61,8 +61,8 @@ const MOST_WRITES: u32 = 150;
 pub struct LeaseMachine {
     machine: Machine<LeasedPage>,
     pub(super) leases: Leases,
-    pub(super) terms: Terms,
-    pace: Pace,
+    pub(super) terms: LeaseTerms,
+    pace: RenewalPace,
     /// How the server describes its own run; 0 where that is unknown.
     run: u64,
     /// Whether it was asked to, for this slot; and whether it is to be asked again: it may be another one.
@@ -79,7 +79,7 @@ pub struct LeaseMachine {
 }
 
 /// What a lease is for.
-pub(super) struct Terms {
+pub(super) struct LeaseTerms {
     pub store: String,
     pub layout: Layout,
     pub datacenter: u64,
@@ -109,7 +109,7 @@ impl LeaseMachine {
             return 0.0;
         };
         let Some(leasing) = page.page().lease_status() else { return 0.0 };
-        let last = Renewal {
+        let last = LastRenewal {
             elapsed: mono as i64 - leasing.renewed_ms,
             ttl: leasing.ttl_ms,
             count: leasing.renewals,
@@ -202,8 +202,8 @@ impl LeaseMachine {
         Ok(LeaseMachine {
             machine,
             leases,
-            terms: Terms { store: settings.store, layout, datacenter, claim, limits },
-            pace: Pace::new(limits.ttl, fastrand::f64()),
+            terms: LeaseTerms { store: settings.store, layout, datacenter, claim, limits },
+            pace: RenewalPace::new(limits.ttl, fastrand::f64()),
             run: 0,
             is_described: false,
             may_be_another: false,
@@ -346,7 +346,7 @@ impl LeaseMachine {
 
     /// Each look at a slot finds another record.
     fn unsettled(&self) -> Fault {
-        let Terms { store, limits: Limits { ttl, .. }, .. } = &self.terms;
+        let LeaseTerms { store, limits: Limits { ttl, .. }, .. } = &self.terms;
         fault!("store-unsettled", store: store.as_str(), ttl: *ttl)
     }
 

@@ -4,18 +4,18 @@ use super::leases::LeaseMachine;
 use super::values::{end_of, report};
 use crate::core::fault::{Fault, Value, fault};
 use crate::core::layout::Layout;
-use crate::lease::{Holder, Limits, Refusal};
+use crate::lease::{Holder, LeaseRefusal, Limits};
 
 /// The most characters that are shown of a host's name, which anybody may have written: the most of a DNS name.
 const MOST_OF_HOST: usize = 255;
 
 impl LeaseMachine {
     /// A refusal, and how long until the next try, ms. `until` says what may pass: another holder's slot, or a missing proof.
-    pub(super) fn refusal(&self, refusal: Refusal, ms: i64) -> Value {
+    pub(super) fn refusal(&self, refusal: LeaseRefusal, ms: i64) -> Value {
         let terms = &self.terms;
         let store = terms.store.as_str();
         let fault = match refusal {
-            Refusal::NoSlot(holders) => {
+            LeaseRefusal::NoSlot(holders) => {
                 if self.leases.take_contended() {
                     return report!(kind: "join", ms);
                 }
@@ -25,21 +25,21 @@ impl LeaseMachine {
                 let fault = self.no_slot(&holders);
                 return report!(kind: "refused", ms, until: "slot", fault);
             }
-            Refusal::Layout(layout) => {
+            LeaseRefusal::Layout(layout) => {
                 let layouts: Vec<Fault> = [&layout, &terms.layout].map(Layout::described).into();
                 fault!("store-layout", store, layouts)
             }
-            Refusal::Limits(recorded) => {
+            LeaseRefusal::Limits(recorded) => {
                 let [recorded, own] = [recorded, terms.limits].map(limits_of);
                 fault!("store-limits", store, recorded, own)
             }
-            Refusal::Ahead(floor) => {
+            LeaseRefusal::Ahead(floor) => {
                 fault!("store-ahead", store, from: end_of(&terms.layout, floor))
             }
-            Refusal::Damaged(key) => {
+            LeaseRefusal::Damaged(key) => {
                 fault!("store-records", store, evidence: format!("the key {}", key.text()))
             }
-            Refusal::Unproven(worker) => {
+            LeaseRefusal::Unproven(worker) => {
                 let fault = fault!("store-unproven", store, worker);
                 return report!(kind: "refused", ms, until: "proof", fault);
             }

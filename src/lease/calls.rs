@@ -118,12 +118,12 @@ pub enum Command {
     /// Another process of the host takes a slot: go on after a short pause.
     Join,
     /// There is no ID.
-    Refused(Refusal),
+    Refused(LeaseRefusal),
 }
 
 /// Why there is no slot.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Refusal {
+pub enum LeaseRefusal {
     /// All slots are held, or the one that is wanted. Go on after a pause.
     /// A holder is missing where the record is damaged, so that nobody can take the slot.
     NoSlot(Vec<(u64, Option<Holder>)>),

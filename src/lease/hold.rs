@@ -1,6 +1,6 @@
 //! Holds a slot: joins its page, renews it, and frees it.
 
-use super::calls::{Call, Command, Found, Host, Refusal, Settings};
+use super::calls::{Call, Command, Found, Host, LeaseRefusal, Settings};
 use super::page::{At, LeasePage, Loss, Phase, Whose, whose};
 use super::record::{Limits, Record, Slot, Token};
 use super::state::{Held, Machine, Proof, Search, Sent};
@@ -287,7 +287,7 @@ impl<P: LeasePage + Clone> Machine<P> {
         }
         let worker = held.page.worker();
         let freed = self.leave(held, at, host);
-        freed.unwrap_or(Command::Refused(Refusal::Unproven(worker)))
+        freed.unwrap_or(Command::Refused(LeaseRefusal::Unproven(worker)))
     }
 
     /// Frees the slot of a page that has ended: records this ceiling in place of the confirmed one. None once that is done.

@@ -3,7 +3,7 @@
 //! At most one call is under way. What the machine does next follows from what it knows, so after a call that failed, or whose
 //! outcome is unknown, it goes on by the same rule.
 
-use super::calls::{Call, Command, Event, Found, Host, Refusal, Reply};
+use super::calls::{Call, Command, Event, Found, Host, LeaseRefusal, Reply};
 use super::page::{At, LeasePage};
 use super::record::{Key, Record, Token};
 use super::state::{Listed, Machine, Seen, StoreTime};
@@ -102,7 +102,9 @@ impl<P: LeasePage + Clone> Machine<P> {
                         self.limits = self.limits.max(namespace.limits);
                         Seen::Present(token, namespace)
                     }
-                    Some(_) => return Some(Command::Refused(Refusal::Damaged(Key::Namespace))),
+                    Some(_) => {
+                        return Some(Command::Refused(LeaseRefusal::Damaged(Key::Namespace)));
+                    }
                     None => Seen::Absent,
                 };
                 self.check_taken(at, host)

@@ -35,8 +35,8 @@ mod record;
 mod search;
 mod state;
 
-pub use calls::{Call, Command, Event, Found, Host, Refusal, Reply, Settings};
-pub use pace::{JOIN_MS, POLL_MS, Pace, Renewal};
+pub use calls::{Call, Command, Event, Found, Host, LeaseRefusal, Reply, Settings};
+pub use pace::{JOIN_MS, LastRenewal, POLL_MS, RenewalPace};
 pub use page::{At, Joinable, LeasePage, Loss, Phase, Whose, whose};
 pub use record::{
     BUCKET, Bucket, Floor, Holder, Key, Limits, Namespace, Record, Slot, Standing, Token,

@@ -15,7 +15,7 @@ const RENEW_AFTER: i64 = 3;
 
 /// The last renewal of a slot.
 #[derive(Clone, Copy, Debug)]
-pub struct Renewal {
+pub struct LastRenewal {
     /// How long ago.
     pub elapsed: i64,
     /// The ttl of who did it.
@@ -30,7 +30,7 @@ pub struct Renewal {
 
 /// The pace of one process.
 #[derive(Clone, Debug)]
-pub struct Pace {
+pub struct RenewalPace {
     ttl: i64,
     /// How much later than its last renewer this process renews, in parts of the ttl: 1/12 to 1/6.
     takeover: f64,
@@ -44,10 +44,10 @@ pub struct Pace {
     looked: Option<u64>,
 }
 
-impl Pace {
+impl RenewalPace {
     /// The pace of a process with this ttl. `random` is from 0 to 1.
-    pub fn new(ttl: i64, random: f64) -> Pace {
-        Pace {
+    pub fn new(ttl: i64, random: f64) -> RenewalPace {
+        RenewalPace {
             ttl,
             takeover: (1.0 + random) / 12.0,
             own: None,
@@ -91,7 +91,7 @@ impl Pace {
 
     /// How long until this process should renew or look again. It gives the process that renewed last a head start. Where a caller
     /// waits for it, it is due as soon as after a failure.
-    pub fn due(&self, last: Renewal, is_wanted: bool) -> i64 {
+    pub fn due(&self, last: LastRenewal, is_wanted: bool) -> i64 {
         // In a Linux time namespace the monotonic clock differs from the other processes'.
         if last.is_asked || last.elapsed < 0 {
             return 0;
@@ -111,16 +111,16 @@ impl Pace {
 mod tests {
     use super::*;
 
-    const LAST: Renewal =
-        Renewal { elapsed: 0, ttl: 30_000, count: 7, is_shared: false, is_asked: false };
+    const LAST: LastRenewal =
+        LastRenewal { elapsed: 0, ttl: 30_000, count: 7, is_shared: false, is_asked: false };
 
     #[test]
     fn the_last_renewer_is_first() {
-        let mut own = Pace::new(30_000, 0.0);
+        let mut own = RenewalPace::new(30_000, 0.0);
         own.hold(Some(7));
-        let other = Pace::new(30_000, 0.0);
+        let other = RenewalPace::new(30_000, 0.0);
         assert_eq!((own.due(LAST, false), other.due(LAST, false)), (10_000, 12_500));
-        let late = Renewal { elapsed: 10_000, ..LAST };
+        let late = LastRenewal { elapsed: 10_000, ..LAST };
         assert_eq!((own.due(late, false), other.due(late, false)), (0, 2500));
         own.lose();
         assert_eq!(own.due(late, false), 2500);
@@ -128,31 +128,31 @@ mod tests {
 
     #[test]
     fn the_shorter_ttl_counts() {
-        let last = Renewal { ttl: 3000, ..LAST };
-        assert_eq!(Pace::new(30_000, 1.0).due(last, false), 1500);
-        assert_eq!(Pace::new(3000, 1.0).due(LAST, false), 1500);
+        let last = LastRenewal { ttl: 3000, ..LAST };
+        assert_eq!(RenewalPace::new(30_000, 1.0).due(last, false), 1500);
+        assert_eq!(RenewalPace::new(3000, 1.0).due(LAST, false), 1500);
     }
 
     #[test]
     fn a_shared_page_is_looked_at_often() {
-        let last = Renewal { is_shared: true, ..LAST };
-        assert_eq!(Pace::new(30_000, 0.0).due(last, false), 1000);
-        assert_eq!(Pace::new(100, 0.0).due(Renewal { ttl: 10, ..last }, false), 3);
-        assert_eq!(Pace::new(100, 0.0).due(Renewal { ttl: 1000, ..last }, false), 41);
+        let last = LastRenewal { is_shared: true, ..LAST };
+        assert_eq!(RenewalPace::new(30_000, 0.0).due(last, false), 1000);
+        assert_eq!(RenewalPace::new(100, 0.0).due(LastRenewal { ttl: 10, ..last }, false), 3);
+        assert_eq!(RenewalPace::new(100, 0.0).due(LastRenewal { ttl: 1000, ..last }, false), 41);
     }
 
     #[test]
     fn who_asks_or_waits_gets_it_soon() {
-        let pace = Pace::new(30_000, 0.0);
-        assert_eq!(pace.due(Renewal { is_asked: true, ..LAST }, false), 0);
-        assert_eq!(pace.due(Renewal { elapsed: -1, ..LAST }, false), 0);
+        let pace = RenewalPace::new(30_000, 0.0);
+        assert_eq!(pace.due(LastRenewal { is_asked: true, ..LAST }, false), 0);
+        assert_eq!(pace.due(LastRenewal { elapsed: -1, ..LAST }, false), 0);
         assert_eq!(pace.due(LAST, true), 100);
-        assert_eq!(pace.due(Renewal { elapsed: 100, ..LAST }, true), 0);
+        assert_eq!(pace.due(LastRenewal { elapsed: 100, ..LAST }, true), 0);
     }
 
     #[test]
     fn a_lower_slot_is_looked_for_once_after_each_renewal() {
-        let mut pace = Pace::new(30_000, 0.0);
+        let mut pace = RenewalPace::new(30_000, 0.0);
         assert_eq!([7, 7, 8].map(|count| pace.look(count)), [true, false, true]);
         pace.lose();
         assert!(pace.look(8));
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn tries_slow_down() {
-        let mut pace = Pace::new(5000, 0.0);
+        let mut pace = RenewalPace::new(5000, 0.0);
         assert_eq!(pace.retry(), 100);
         pace.hold(None);
         assert_eq!(pace.retry(), 500);

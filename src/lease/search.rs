@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::calls::{Call, Command, Host, Refusal, Settings};
+use super::calls::{Call, Command, Host, LeaseRefusal, Settings};
 use super::page::{At, Joinable, LeasePage, Loss};
 use super::record::{BUCKET, Bucket, Floor, Key, Namespace, Record, Slot, Standing, Token};
 use super::state::{Held, Listed, Machine, Making, Proof, Search, Seen, Sent, Stage, Taking};
@@ -56,13 +56,13 @@ impl<P: LeasePage + Clone> Machine<P> {
     ) -> Command {
         let Settings { layout, limits, claim, .. } = *self.settings;
         let refusal = if namespace.layout != layout {
-            Some(Refusal::Layout(namespace.layout))
+            Some(LeaseRefusal::Layout(namespace.layout))
         } else {
             let fits = namespace.limits.max(limits) == namespace.limits;
             match namespace.floor {
-                _ if !fits => Some(Refusal::Limits(namespace.limits)),
+                _ if !fits => Some(LeaseRefusal::Limits(namespace.limits)),
                 Floor::At(floor) if self.limits.is_impossible(layout, floor, self.now(at).1) => {
-                    Some(Refusal::Ahead(floor))
+                    Some(LeaseRefusal::Ahead(floor))
                 }
                 _ => None,
             }
@@ -103,7 +103,7 @@ impl<P: LeasePage + Clone> Machine<P> {
         };
         if let Some(key) = listed.damaged() {
             self.forget();
-            return Command::Refused(Refusal::Damaged(key));
+            return Command::Refused(LeaseRefusal::Damaged(key));
         }
         while let Some((worker, free)) = self.choose(&listed, namespace.id, floor, at) {
             // What can fail on this host fails before the store knows of it.
@@ -167,7 +167,7 @@ impl<P: LeasePage + Clone> Machine<P> {
                 // What this host could not do, it may be able to do by then.
                 self.search.unusable.clear();
                 self.forget();
-                return Command::Refused(Refusal::NoSlot(holders));
+                return Command::Refused(LeaseRefusal::NoSlot(holders));
             }
         };
         self.search.count += 1;

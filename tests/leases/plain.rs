@@ -2,8 +2,8 @@
 
 use snowdrift::core::layout::Layout;
 use snowdrift::lease::{
-    At, BUCKET, Bucket, Call, Command, Event, Floor, Holder, Key, Limits, Machine, Namespace,
-    Phase, Record, Refusal, Reply, Settings, Slot, Token,
+    At, BUCKET, Bucket, Call, Command, Event, Floor, Holder, Key, LeaseRefusal, Limits, Machine,
+    Namespace, Phase, Record, Reply, Settings, Slot, Token,
 };
 
 use super::pages::{self, Here, Numbered, PAGES};
@@ -144,7 +144,7 @@ fn a_claim_is_held_once_and_told_to_the_second() {
     pages::set_actor(1, 0, &[]);
     let mut second = Machine::new(settings(5, Some(3)));
     let holder = Holder { pid: 7, started: 5, host: "one".to_owned(), ..Holder::default() };
-    let refused = Command::Refused(Refusal::NoSlot(vec![(3, Some(holder))]));
+    let refused = Command::Refused(LeaseRefusal::NoSlot(vec![(3, Some(holder))]));
     assert_eq!(store.run(&mut second, Event::Go), refused);
     assert_eq!(store.run(&mut second, Event::Go), refused);
     // The first one is silent for its ttl: its number is taken over, above what it was allowed.
@@ -167,10 +167,10 @@ fn another_layout_or_higher_limits_are_refused() {
     let layout = first_layout(&store);
     pages::set_actor(1, 0, &[]);
     let refused = store.run(&mut Machine::new(settings(6, None)), Event::Go);
-    assert_eq!(refused, Command::Refused(Refusal::Layout(layout)));
+    assert_eq!(refused, Command::Refused(LeaseRefusal::Layout(layout)));
     let limits = Limits { ttl: LIMITS.ttl + 1, ..LIMITS };
     let mut longer = Machine::new(Settings { limits, ..settings(5, None) });
-    assert_eq!(store.run(&mut longer, Event::Go), Command::Refused(Refusal::Limits(LIMITS)));
+    assert_eq!(store.run(&mut longer, Event::Go), Command::Refused(LeaseRefusal::Limits(LIMITS)));
 }
 
 fn first_layout(store: &Store) -> Layout {

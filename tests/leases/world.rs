@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::lease::{
-    At, Bucket, Call, Command, Event, Floor, Found, Holder, Key, Limits, Loss, Machine, Namespace,
-    Phase, Record, Refusal, Reply, Settings, Slot, Token,
+    At, Bucket, Call, Command, Event, Floor, Found, Holder, Key, LeaseRefusal, Limits, Loss,
+    Machine, Namespace, Phase, Record, Reply, Settings, Slot, Token,
 };
 
 use super::pages::{self, Alias, CHANGED, Here, Numbered, PAGES, Page, number_on};
@@ -385,7 +385,7 @@ impl World {
                         next(step(Event::Renew(self.time + TTL), world)?);
                     }
                 }
-                Command::Refused(Refusal::NoSlot(_) | Refusal::Unproven(_)) => {
+                Command::Refused(LeaseRefusal::NoSlot(_) | LeaseRefusal::Unproven(_)) => {
                     next(step(Event::Go, self.clone())?);
                 }
                 Command::Held | Command::Wait => {
@@ -542,8 +542,8 @@ impl World {
                 }
             }
             Command::Moved => note(true, MOVED),
-            Command::Refused(Refusal::Unproven(_)) => note(true, UNPROVEN),
-            Command::Refused(Refusal::NoSlot(_)) => note(true, NO_SLOT),
+            Command::Refused(LeaseRefusal::Unproven(_)) => note(true, UNPROVEN),
+            Command::Refused(LeaseRefusal::NoSlot(_)) => note(true, NO_SLOT),
             _ => {}
         }
         Ok(self)

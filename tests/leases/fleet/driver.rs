@@ -1,11 +1,12 @@
-//! What JavaScript and `src/binding/leases.rs` do in each process: they make the machine's calls, at the [`Pace`] that ships. It
+//! What JavaScript and `src/binding/leases.rs` do in each process: they make the machine's calls, at the [`RenewalPace`] that ships. It
 //! mirrors `#open`, `#checkSlot`, `#conclude` and `#fail` of `js/lease/lease.js`, and changes with them.
 //!
 //! One thing is short: JavaScript looks at its page each second, and mostly does nothing. Here a process wakes when it
 //! would do something, and after a change of the page at a moment of its next second.
 
 use snowdrift::lease::{
-    At, Call, Command, Event, JOIN_MS, Loss, Machine, POLL_MS, Pace, Phase, Refusal, Renewal, Reply,
+    At, Call, Command, Event, JOIN_MS, LastRenewal, LeaseRefusal, Loss, Machine, POLL_MS, Phase,
+    RenewalPace, Reply,
 };
 
 use super::{Broken, CALL_TIMEOUT, Fleet, HOUR, Happening, Host, LIMITS, Network, Wrong, word_of};
@@ -50,7 +51,7 @@ pub struct Process {
     is_failing: bool,
     /// Whether its timer is that of a check, and not of a pause.
     is_checking: bool,
-    pace: Pace,
+    pace: RenewalPace,
 }
 
 impl Process {
@@ -68,7 +69,7 @@ impl Process {
             is_lost: false,
             is_failing: false,
             is_checking: false,
-            pace: Pace::new(LIMITS.ttl, random.f64()),
+            pace: RenewalPace::new(LIMITS.ttl, random.f64()),
         }
     }
 }
@@ -274,7 +275,7 @@ impl Fleet {
         let Process { has_failed, since, .. } = self.processes[id];
         let is_wrong_clock = self.hosts[host].clock.abs() > LIMITS.max_clock_skew;
         let may_wait = match &command {
-            Command::Refused(Refusal::Unproven(_)) => self.time - since < LIMITS.ttl,
+            Command::Refused(LeaseRefusal::Unproven(_)) => self.time - since < LIMITS.ttl,
             Command::Join | Command::Held => true,
             Command::Retry | Command::Lost(_) => !has_failed,
             _ => false,
@@ -393,8 +394,8 @@ impl Fleet {
     }
 
     /// The last renewal of a page. Not as a shared one: a process wakes only when it would do something.
-    fn renewal(&self, host: &Host, page: &Page) -> Renewal {
-        Renewal {
+    fn renewal(&self, host: &Host, page: &Page) -> LastRenewal {
+        LastRenewal {
             elapsed: self.time + host.mono - page.renewed.at,
             ttl: LIMITS.ttl,
             count: page.renewed.count,

@@ -25,7 +25,8 @@ use std::ops::Range;
 
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::lease::{
-    Call, Command, Holder, Key, Limits, Loss, Phase, Record, Refusal, Reply, Settings, Slot, Token,
+    Call, Command, Holder, Key, LeaseRefusal, Limits, Loss, Phase, Record, Reply, Settings, Slot,
+    Token,
 };
 
 use self::driver::{Process, Stage};
@@ -659,8 +660,8 @@ impl Fleet {
 /// The word for a refusal, for a summary.
 fn word_of(command: &Command) -> &'static str {
     match command {
-        Command::Refused(Refusal::NoSlot(_)) => "no slot",
-        Command::Refused(Refusal::Unproven(_)) => "unproven",
+        Command::Refused(LeaseRefusal::NoSlot(_)) => "no slot",
+        Command::Refused(LeaseRefusal::Unproven(_)) => "unproven",
         Command::Refused(_) => "refused",
         _ => "a call failed",
     }
