@@ -60,7 +60,6 @@ const LEFT_TO_GATE = [
   'package/installation.test.js',
   'package/origin.test.js',
   'package/package.test.js',
-  'package/progress.test.js',
   'package/sql.test.js',
   'package/test-command.test.js',
   'package/tools.test.js',

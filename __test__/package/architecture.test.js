@@ -6,8 +6,6 @@ const { readFileSync, readdirSync } = require('node:fs');
 const { dirname, join, relative } = require('node:path');
 const { test } = require('node:test');
 
-const { importsByFolder } = require('../support/rust-imports.js');
-
 const ROOT = join(__dirname, '../..');
 const read = (path) => readFileSync(join(ROOT, path), 'utf8');
 
@@ -81,11 +79,4 @@ test('every folder of Rust has a layer, and imports none above it', () => {
   );
   assert.ok(imports.length > 100);
   assert.deepEqual(upwards(layers, imports), []);
-});
-
-test('the files of a folder of Rust import each other in no circle', () => {
-  const folders = importsByFolder();
-  assert.ok(folders.get('binding').length > 30);
-  assert.ok(folders.has('core/sequence'));
-  for (const [folder, imports] of folders) assert.deepEqual(circleIn(imports), [], folder);
 });

@@ -50,11 +50,6 @@ test('tables that are filled by nodes of their own, as the page says, have no ID
   assert.equal(all.size, 2 * times.length);
 });
 
-test('tables that are filled by one node have IDs in common', () => {
-  const node = { datacenterId: 7, workerId: 31 };
-  assert.deepEqual(idsOf(node, times), idsOf(node, times));
-});
-
 /** Before the page's program begins: writers of both versions, whose rows of one time come while it runs. */
 const WRITERS = `
 const { SnowFlake } = await import('snowdrift');

@@ -4,7 +4,7 @@
 
 const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
-const { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
+const { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
 const { dirname, join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
@@ -174,25 +174,6 @@ describe(PAGE, { skip: skipped(), concurrency: 1 }, () => {
         } finally {
           server.kill();
         }
-      });
-
-      test('the errors without the settings of the page', async () => {
-        const external = commandWith('--external:snowdrift');
-        await shell(external.replace('--external:snowdrift', '--packages=external'));
-        assert.equal(await outputOf({ program: ['dist/server.mjs'] }), 'bigint\n');
-        await assert.rejects(
-          shell(external.replace('--external:snowdrift ', '')),
-          /No loader is configured for "\.node" files/,
-        );
-        const config = readFileSync(join(project, 'webpack.config.mjs'), 'utf8');
-        write('webpack.all.mjs', config.replace(/externals.*/, ''));
-        await assert.rejects(
-          shell('npx webpack --config webpack.all.mjs'),
-          /You may need an appropriate loader to handle this file type/,
-        );
-        const next = readFileSync(join(project, 'next.config.mjs'), 'utf8');
-        write('next.config.mjs', next.replace(/serverExternal.*/, ''));
-        await assert.rejects(shell(commandWith('next build')), /node addon\) is not placeable/);
       });
     });
   }

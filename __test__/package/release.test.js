@@ -32,14 +32,12 @@ const readJson = (...path) => JSON.parse(readFileSync(join(ROOT, ...path)));
 
 let packages;
 let directory;
-/** The folders of the main packages, and of the platforms' packages. */
+/** The folders of the main packages. */
 let mains;
-let platformFolders;
 
 before(async () => {
   packages = await import('../../scripts/packages.mjs');
   mains = NAMES.map((name) => packages.MAINS[name]);
-  platformFolders = mains.flatMap((folder) => TARGETS.map((target) => join(folder, 'npm', target)));
   directory = mkdtempSync(join(tmpdir(), 'snowdrift-release-'));
 });
 
@@ -48,30 +46,6 @@ after(() => rmSync(directory, { recursive: true }));
 test('there is one version, and the changelog knows it', () => {
   assert.deepEqual(packages.otherVersions(), []);
   assert.match(packages.releaseDate() ?? '', /^(Unreleased|\d{4}-\d\d-\d\d)$/);
-});
-
-test('the README says which Node and Rust a build needs, and that it needs a linker, on its first screen', () => {
-  const screen = readFileSync(join(ROOT, 'README.md'), 'utf8').split('\n').slice(0, 30).join('\n');
-  const read = (path, pattern) => pattern.exec(readFileSync(join(ROOT, path), 'utf8'))[1];
-  const rust = read('Cargo.toml', /^rust-version = "(.*)"$/m);
-  const node = read('scripts/prepare.mjs', /^const NODE_MAJOR = (\d+);$/m);
-  assert.match(
-    screen,
-    new RegExp(
-      `Node ${node} or later, Rust ${rust.replace('.', '\\.')} or later\\s[^,]*and a C linker`,
-    ),
-  );
-  assert.match(screen, /^npm run demo\nnpm test$/m);
-  for (const command of ['npm run build', 'npm pack']) assert.ok(screen.includes(`\`${command}\``));
-});
-
-test('a tag of another version releases nothing', () => {
-  const { version } = packages;
-  const others = packages.obstacles(`v${version}`);
-  const found = packages.obstacles('v9.9.9').filter((what) => !others.includes(what));
-  assert.deepEqual(found, [
-    `the tag is v9.9.9, and package.json says ${version}: it should be v${version}`,
-  ]);
 });
 
 test('each loader names each platform', () => {
@@ -127,17 +101,6 @@ test('each entry has its types beside it, and both are packed', () => {
   assert.ok(files.includes('js') && files.includes('index.d.ts'));
   const top = readdirSync(ROOT).filter((file) => file.endsWith('.d.ts'));
   assert.deepEqual(top, ['index.d.ts']);
-});
-
-test('no manifest of the tree names a repository: the one that releases is written into the packages', () => {
-  for (const folder of [...mains, ...platformFolders]) {
-    const { homepage, bugs, repository } = readJson(folder, 'package.json');
-    assert.deepEqual([homepage, bugs, repository], [undefined, undefined, undefined], folder);
-  }
-  for (const folder of mains) {
-    const text = readFileSync(join(ROOT, folder, 'Cargo.toml'), 'utf8');
-    assert.doesNotMatch(text, /^(repository|homepage|documentation) *=/m, folder);
-  }
 });
 
 test('there is a folder for each addon and platform, and no other', () => {

@@ -134,17 +134,3 @@ test('the environment is read by the names that are listed', () => {
   const others = [...new Set(names)].filter((name) => !/^SNOWDRIFT_/.test(name)).sort();
   assert.deepEqual(others, [...['NODE_EXTRA_CA_CERTS', 'PGSSLMODE'], ...['pm_id', 'workerId']]);
 });
-
-test('the README states what an ID reveals where it introduces IDs', () => {
-  const readme = read('README.md');
-  assert.ok(readme.split('\n## ')[0].includes('(#what-an-id-reveals)'), 'before the first chapter');
-  const [, section] = readme.split('## What an ID reveals\n');
-  const text = section.slice(0, section.indexOf('\n## '));
-  for (const word of ['Time', 'Worker', 'Volume', 'Other IDs']) {
-    assert.match(text, new RegExp(`^- \\*\\*${word}\\*\\*`, 'm'));
-  }
-  assert.match(text, /publicIds\(.*\.encode\(.*\.decode\(/s);
-  for (const page of ['docs/id.md', 'docs/guarantees.md', 'SECURITY.md']) {
-    assert.ok(read(page).includes('README.md#what-an-id-reveals)'), page);
-  }
-});

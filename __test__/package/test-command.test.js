@@ -19,7 +19,6 @@ const { before, describe, test } = require('node:test');
 const { missing } = require('../support/lease/servers.js');
 const { createDirectory } = require('../support/own-directory.js');
 const { until } = require('../support/support.js');
-const { Terminal, missingTerminal } = require('../support/terminal.js');
 
 const ROOT = join(__dirname, '../..');
 
@@ -34,12 +33,6 @@ async function isRefused(port) {
   return failure?.code === 'ECONNREFUSED';
 }
 
-/** Notes that it runs, and its child, and waits for its end. */
-const WAITS = `#!/usr/bin/env node
-  const child = require('node:child_process').spawn('sleep', ['1000']);
-  require('node:fs').appendFileSync('pids', process.pid + ' ' + child.pid + ' ');
-  setInterval(() => {}, 1000);`;
-
 /** As libtest prints it with --quiet. */
 const FAILS = `#!/usr/bin/env node
   console.log('\\nrunning 2 tests\\n.F\\nfailures:\\n\\n---- ring::it_is_full stdout ----');
@@ -47,28 +40,14 @@ const FAILS = `#!/usr/bin/env node
   console.log('\\nfailures:\\n    ring::it_is_full\\n\\ntest result: FAILED. 1 passed; 1 failed');
   process.exitCode = 101;`;
 
-const ERROR = `error[E0308]: mismatched types
- --> src/lib.rs:3:5
-  |
-3 |     1
-  |     ^ expected \`bool\`, found integer`;
+/** What cargo does: writes the addon and an executable with the core's tests. */
+const BUILDS = (core) => `
+  const { mkdirSync, writeFileSync } = require('node:fs');
+  mkdirSync('target/debug', { recursive: true });
+  writeFileSync('target/debug/libsnowdrift.so', '');
+  writeFileSync('target/debug/core', ${JSON.stringify(core)}, { mode: 0o755 });
+  console.log(JSON.stringify({ reason: 'compiler-artifact', profile: { test: true }, executable: 'target/debug/core' }));`;
 
-/** What cargo does by CARGO: writes the addon and an executable with the core's tests, fails or waits. */
-const CARGO_OF = {
-  builds: (core) => `
-    const { mkdirSync, writeFileSync } = require('node:fs');
-    mkdirSync('target/debug', { recursive: true });
-    writeFileSync('target/debug/libsnowdrift.so', '');
-    writeFileSync('target/debug/core', ${JSON.stringify(core)}, { mode: 0o755 });
-    console.log(JSON.stringify({ reason: 'compiler-artifact', profile: { test: true }, executable: 'target/debug/core' }));`,
-  fails: () => `
-    console.log(JSON.stringify({ reason: 'compiler-artifact' }));
-    console.error(${JSON.stringify(ERROR)});
-    console.log(JSON.stringify({ reason: 'build-finished', success: false }));
-    process.exitCode = 101;`,
-};
-
-const OK = '#!/usr/bin/env node\n';
 const TEST = `
   const { test } = require('node:test');
   const { gate, storm } = require('../support/amount.js');
@@ -176,59 +155,13 @@ describe('npm test', {
     }
   });
 
-  test('shows what rustc says in full, and no message for programs', async () => {
-    setCargo(CARGO_OF.fails());
-    const { code, stderr } = await run();
-    assert.equal(code, 1);
-    assert.equal(stderr.trim(), `${ERROR}\n\ncargo build, tests failed (101), see above.`);
-  });
-
   test('names a test of the core that fails, and shows its panic', async () => {
-    setCargo(CARGO_OF.builds(FAILS));
+    setCargo(BUILDS(FAILS));
     const { code, stdout, stderr } = await run();
     assert.equal(code, 1);
     assert.match(stderr, /panicked at src\/ring\.rs:7:5:\n {2}left: 1\n right: 2\n/);
     assert.match(stderr, /\nfailed:\nthe core > ring::it_is_full\n$/);
     // The rest is tried nevertheless.
     assert.match(stdout, /1 passed, 2 skipped, 0 failed/);
-  });
-
-  test('shows its times, and in one line what it leaves to the gate', async () => {
-    setCargo(CARGO_OF.builds(OK));
-    const { code, stdout, stderr } = await run();
-    assert.deepEqual([code, stderr], [0, '']);
-    const lines = stdout.trim().split('\n');
-    const at = lines.findIndex((line) => line.endsWith('0 failed'));
-    assert.deepEqual(
-      lines.slice(at).map((line) => line.replace(/\d+ s\b/g, 'N s')),
-      [
-        '[N s] 1 passed, 2 skipped, 0 failed',
-        'time of each part: installing and building N s, the core N s, the addon N s, the types N s',
-        'files of each folder, added up: core N s',
-        'the slowest files: core/few.test.js N s',
-        'left to the gate (.ci/run): 1 file of package, 1 test',
-      ],
-    );
-    assert.equal(stdout.match(/gate/g).length, 1);
-  });
-
-  /** Interrupts the command in a terminal when so many processes run, which all end. */
-  async function interrupt(t, count) {
-    writeFileSync(join(tree, 'pids'), '');
-    const pids = () => readFileSync(join(tree, 'pids'), 'utf8').split(' ').slice(0, -1);
-    const terminal = new Terminal(command(), { env: environment() });
-    t.after(() => terminal.kill());
-    await until(() => pids().length === count);
-    terminal.interrupt();
-    assert.notEqual(await terminal.ended, 0);
-    await until(() => pids().every((pid) => !existsSync(`/proc/${pid}`)));
-  }
-
-  test('ends all that it has started, by Ctrl-C', { skip: missingTerminal() }, async (t) => {
-    setCargo(WAITS.replace(/^#.*\n/, ''));
-    await interrupt(t, 2);
-    setCargo(CARGO_OF.builds(WAITS));
-    write('__test__/core/waits.test.js', WAITS);
-    await interrupt(t, 4);
   });
 });
