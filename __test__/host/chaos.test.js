@@ -24,7 +24,6 @@ const {
 } = require('../support/flat-out.js');
 const { onMachine } = require('../support/machine.js');
 const { createDirectory } = require('../support/own-directory.js');
-const { Peer } = require('../support/peer.js');
 const { layouts, seeded } = require('../support/support.js');
 
 const linux =
@@ -219,48 +218,6 @@ scene('nextIdAsync() beside 4 saturating threads is served', async (it) => {
     // It waits for its turn, and on a busy machine for a processor.
     return (bars) => (count > CALLS[bars] && longest < 500 ? undefined : served);
   });
-});
-
-scene('a storm of unlinked pages repeats nothing', async (it) => {
-  const kinds = ['loop', 'some', 'loop', 'string'];
-  const cleaner = new Peer();
-  const round = async () => {
-    const all = kinds.map((kind) => it.start('process', { kind, options: { maxWait: 50 } }));
-    const { page } = await all[0].ready;
-    await Promise.all(all.map(({ ready }) => ready));
-    const unlinked = cleaner.run(
-      ({ require }, path, ms) => {
-        const { unlinkSync } = require('node:fs');
-        const end = performance.now() + ms;
-        let count = 0;
-        // A process gives up at some number.
-        for (let next = 0; next < end && count < 400; ) {
-          if (performance.now() < next) continue;
-          next = performance.now() + 0.3 + 4 * Math.random();
-          try {
-            unlinkSync(path);
-            count++;
-          } catch ({ code }) {
-            if (code !== 'ENOENT') throw new Error(code);
-          }
-        }
-        return count;
-      },
-      page,
-      SECONDS * 1000,
-    );
-    const { met } = await drawAll(all, SECONDS);
-    const ids = sortedIds(all.map(({ file }) => file));
-    it.t.diagnostic(`${ids.length} IDs, ${await unlinked} pages were unlinked`);
-    assert.equal(duplicatesIn(ids), 0);
-    assert.deepEqual(refusalsOf(met), []);
-    return () => (ids.length > 10_000 ? undefined : `${ids.length} IDs`);
-  };
-  try {
-    await reached(round);
-  } finally {
-    await cleaner.end();
-  }
 });
 
 /** How many processes are alive, or on their way. */

@@ -24,7 +24,7 @@ const { crc32 } = require('node:zlib');
 const { amount, gate, seed, storm } = require('../support/amount.js');
 const { createDirectory, removeDirectory } = require('../support/own-directory.js');
 const { Peer } = require('../support/peer.js');
-const { layouts, seeded } = require('../support/support.js');
+const { seeded } = require('../support/support.js');
 
 const linux = process.platform === 'linux' ? undefined : 'pages are tried on Linux';
 const ROUNDS = amount(30, 300);
@@ -234,71 +234,3 @@ for (const [name, sceneOf] of Object.entries(KINDS)) {
     assert.ok(Object.keys(seen).length > 0, 'nothing that is written is noticed');
   });
 }
-
-/** The offsets of the word, and of the floor and the high marks, in a page. */
-const [WORD, ...MARKS] = [256, 392, 400, 408, 416, 424, 432];
-
-/** In the process: draws from a node, and returns IDs and the codes of refusals. */
-function drawIn(scene, layout, workerId) {
-  scene.flakes ??= new Map();
-  let flake = scene.flakes.get(workerId);
-  if (flake === undefined) {
-    flake = new scene.SnowFlake({ layout, datacenterId: 1, workerId, maxWait: 0 });
-    scene.flakes.set(workerId, flake);
-  }
-  const answer = { ids: [], codes: [] };
-  for (let n = 0; n < 200; n++) {
-    try {
-      answer.ids.push(flake.nextId());
-    } catch ({ code }) {
-      answer.codes.push(code);
-    }
-  }
-  return answer;
-}
-
-/** Where, what and how much of it is written. */
-const WRITES = [
-  ...[WORD, ...MARKS].map((at) => [at, 0xff, 8]),
-  ...[
-    [WORD, 0, 8],
-    [WORD, 0, 384],
-    [8, 0, 4088],
-  ],
-];
-
-test('cells of ones or zeros, whatever the ticks: no ID repeats, and a word is an error', {
-  skip: linux,
-}, async (t) => {
-  const shared = createDirectory();
-  const peers = Array.from({ length: 3 }, () => new Peer({ env: { SNOWDRIFT_SHARED: shared } }));
-  t.after(() => Promise.all(peers.map((peer) => peer.end())));
-  const ticks = [1, 3000, 3_600_000];
-  const cases = ticks.flatMap((tickMs) => WRITES.map((write) => [tickMs, ...write]));
-  // Each has a node of its own.
-  for (const [workerId, [tickMs, at, byte, length]] of cases.entries()) {
-    const layout = { ...layouts.node, tickMs, epoch: 0 };
-    const ids = [];
-    const codes = new Set();
-    const draw = async () => {
-      for (const peer of peers) {
-        const answer = await peer.run(drawIn, layout, workerId);
-        ids.push(...answer.ids);
-        for (const code of answer.codes) codes.add(code);
-      }
-    };
-    await draw();
-    const pages = join(shared, readdirSync(shared)[0]);
-    const page = readdirSync(pages).find((name) => name.endsWith(`-worker-${workerId}.page`));
-    const bytes = Buffer.alloc(length, byte);
-    const file = openSync(join(pages, page), 'r+');
-    writeSync(file, bytes, 0, length, at);
-    closeSync(file);
-    codes.clear();
-    await draw();
-    await draw();
-    const what = `${length} bytes of ${byte} at ${at}, with ticks of ${tickMs} ms`;
-    assert.equal(new Set(ids).size, ids.length, `IDs repeat after ${what}`);
-    if (at <= WORD) assert.deepEqual([...codes], ['ERR_SNOWFLAKE_STORE'], what);
-  }
-});

@@ -5,11 +5,11 @@
 //   TESTS=storms TESTS_TIMES=100 TESTS_SEED=7 node --test __test__/host/crash.test.js
 
 const assert = require('node:assert/strict');
-const { copyFileSync, existsSync } = require('node:fs');
+const { copyFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-const { amount, gate, isStorms, seed, storm } = require('../support/amount.js');
+const { amount, gate, seed, storm } = require('../support/amount.js');
 const { countDuplicatesOf } = require('../support/drawer.js');
 const { onMachine } = require('../support/machine.js');
 const { SnowFlake, layouts, seeded, until } = require('../support/support.js');
@@ -181,62 +181,6 @@ onMachine(
 );
 
 onMachine(
-  'a layout without counter bits refuses with retryAfterMs, or waits',
-  async ({ machine, start, state }) => {
-    const options = { datacenterId: 1, workerId: 2, state, layout: 'twitter' };
-    const first = start(options);
-    await first.drawn(1000);
-    first.kill('SIGKILL');
-    await first.ended;
-    machine.clock = -60_000;
-    const refused = start(options);
-    await refused.opened();
-    await until(() => refused.refused.size > 0);
-    const { refusals } = await refused.stop();
-    assert.equal(refused.ids().length, 0);
-    assert.ok(refusals.ERR_SNOWFLAKE_CLOCK_BACK > 0, JSON.stringify(refusals));
-
-    const waits = start({ ...options, maxWait: 5000 });
-    await waits.opened();
-    assert.equal(waits.count, 0);
-    let last = first;
-    // As a storm more than once, since it shows nothing where it is held up for longer than that.
-    for (let round = 0; round < amount(1, 4); round++) {
-      const { timestamp } = SnowFlake.parse(last.ids().at(-1), 'twitter');
-      machine.clock = timestamp - 500 - Date.now();
-      await waits.drawn(waits.count + 100);
-      last = waits;
-    }
-    const { stats } = await waits.stop();
-    if (isStorms) assert.ok(stats.waits > 0 && stats.waitedMs > 100, JSON.stringify(stats));
-    assert.equal(countDuplicatesOf([first.ids(), waits.ids()]), 0);
-  },
-);
-
-onMachine(
-  'processes with one workerId and one state share its sequence, and outlive each other',
-  async ({ start, state }) => {
-    // One that opens the slot may be held up for longer than others wait for that.
-    const options = { datacenterId: 1, workerId: 2, state, ttl: 60_000, waitForSlot: 60_000 };
-    const drawers = [start(options), start(options)];
-    for (let round = 0; round < amount(2, 8); round++) {
-      const [first, second] = drawers.slice(-2);
-      for (const drawer of [first, second]) {
-        assert.equal((await drawer.opened()).code, undefined);
-        await drawer.drawn(200);
-      }
-      first.kill('SIGKILL');
-      await first.ended;
-      await second.drawn(second.ids().length + 200);
-      drawers.push(start(options));
-    }
-    const { refusals } = await drawers.at(-1).stop();
-    assert.deepEqual(refusals, {});
-    assert.equal(countDuplicatesOf(drawers.map((drawer) => drawer.ids())), 0);
-  },
-);
-
-onMachine(
   'a process that is stopped for longer than its window holds up no other, and continues',
   async ({ start, state }) => {
     const options = { datacenterId: 1, workerId: 2, state, ttl: 1000, maxWait: 30_000 };
@@ -305,40 +249,3 @@ onMachine('an old copy within one boot repeats nothing: the page knows', async (
   await second.drawnPast(first);
   assert.equal(countDuplicatesOf([first.ids(), second.ids()]), 0);
 });
-
-onMachine(
-  'when the disk fills, IDs continue to the ceiling, stop, and continue by themselves',
-  async ({ machine, start, state }) => {
-    const ENOSPC = 28;
-    const ttl = 1000;
-    const drawer = start({ datacenterId: 1, workerId: 2, state, ttl });
-    const timeOf = (id) => SnowFlake.parse(id).timestamp;
-    await drawer.drawn(100);
-    let hasContinued = false;
-    // A machine that holds the process up until the ceiling has passed shows nothing in that round.
-    for (let round = 0; round < 10 && !hasContinued; round++) {
-      machine.diskError = ENOSPC;
-      const full = Date.now();
-      // A renewal that has begun by then has its ceiling by then.
-      while (Date.now() <= full + 2 * ttl) await sleep(50);
-      const stopped = drawer.ids();
-      await sleep(500);
-      const all = drawer.ids();
-      const last = timeOf(all.at(-1));
-      assert.ok(last <= full + ttl, `at ${last - full} ms`);
-      const isRefused = drawer.refused.has('ERR_SNOWFLAKE_STORE');
-      hasContinued = isRefused && last > full && all.length === stopped.length;
-      machine.diskError = 0;
-      await drawer.drawn(all.length + 100);
-      const next = timeOf(drawer.ids()[all.length]);
-      // What was drawn before the disk had room was written by the drawer later.
-      assert.ok(next <= full + ttl || next > full + 2 * ttl, `at ${next - full} ms`);
-    }
-    assert.ok(hasContinued, 'up to the ceiling, and no further');
-    const { refusals } = await drawer.stop();
-    assert.ok(refusals.ERR_SNOWFLAKE_STORE > 0, JSON.stringify(refusals));
-    assert.equal(countDuplicatesOf([drawer.ids()]), 0);
-    assert.ok(existsSync(state));
-  },
-  { skip: storm },
-);

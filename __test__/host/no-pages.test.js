@@ -12,7 +12,7 @@ const { after, test } = require('node:test');
 const { gate } = require('../support/amount.js');
 const { countDuplicatesOf } = require('../support/drawer.js');
 const { Machine, missing } = require('../support/machine.js');
-const { SnowFlake, entry, runScript } = require('../support/support.js');
+const { entry, runScript } = require('../support/support.js');
 
 /** Why this machine lets no test mount something, or undefined. */
 function noMounts() {
@@ -143,29 +143,6 @@ test('workers of a cluster are refused, and accepted with a scope or a directory
   const found = shares.map(({ scope, warnings }) => ({ scope, warnings }));
   assert.deepEqual(found, Array(2).fill({ scope: 'host', warnings: [] }));
   assert.equal(countDuplicatesOf(shares.map(({ ids }) => ids)), 0);
-});
-
-test('workers with a workerId each and their own scope are accepted', { skip }, () => {
-  const opened = runWithoutMemory(`
-    if (cluster.isPrimary) {
-      for (const workerId of [0, 1, 2]) cluster.fork({ datacenterId: 1, workerId });
-    } else attempt(() => new SnowFlake({ scope: 'process' }));`);
-  assert.deepEqual(
-    opened.map(({ scope, warnings }) => [scope, warnings]),
-    Array.from({ length: 3 }, () => ['process', []]),
-  );
-  const drawn = opened.map(({ ids }) => ids);
-  const workers = drawn.flat().map((id) => SnowFlake.parse(id).workerId);
-  assert.deepEqual([...new Set(workers)].sort(), [0, 1, 2]);
-  assert.equal(countDuplicatesOf(drawn), 0);
-  // Others may have a node that is in the environment, which does not say whose it is.
-  const refused = runWithoutMemory(
-    `if (cluster.isPrimary) cluster.fork({ datacenterId: 1, workerId: 7 }); else ${OPEN}`,
-  );
-  assert.deepEqual(
-    refused.map(({ code }) => code),
-    ['ERR_SNOWFLAKE_CONFIG'],
-  );
 });
 
 /** Has a worker open in a thread of its own. */

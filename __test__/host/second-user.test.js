@@ -144,28 +144,6 @@ scene('nothing is open to the attacker, whatever the umask', async ({ place, pee
   );
 });
 
-rare('a second user of a node is warned of while a process of that user runs', async ({ peer }) => {
-  const warnings = async (options) => {
-    const one = peer();
-    await one.open(options);
-    await one.run(({ flake }) => flake.nextId());
-    const codes = await one.run((scene) => scene.warnings.map(({ code }) => code));
-    await one.run(({ flake }) => flake.close());
-    await one.end();
-    return codes;
-  };
-  assert.deepEqual(await warnings(), []);
-  const other = peer(as(ATTACKER));
-  await other.open();
-  assert.deepEqual(await warnings(), ['SNOWFLAKE_SECOND_USER']);
-  await other.run(({ flake }) => flake.close());
-  assert.deepEqual(await warnings(), [], 'it has closed');
-  await other.open();
-  assert.deepEqual(await warnings(), ['SNOWFLAKE_SECOND_USER']);
-  await other.end();
-  assert.deepEqual(await warnings(), [], 'it was killed');
-});
-
 rare('a hard link to a page or a slot file changes nothing', async ({ place, peer }) => {
   const state = join(place, 'ids');
   const one = peer();

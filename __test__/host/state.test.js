@@ -7,7 +7,6 @@ const { once } = require('node:events');
 const {
   chmodSync,
   chownSync,
-  cpSync,
   mkdirSync,
   readFileSync,
   readdirSync,
@@ -18,10 +17,9 @@ const {
   writeFileSync,
 } = require('node:fs');
 const { hostname } = require('node:os');
-const { dirname, join, relative } = require('node:path');
+const { join, relative } = require('node:path');
 const { pathToFileURL } = require('node:url');
 const { afterEach, beforeEach, test } = require('node:test');
-const { Worker } = require('node:worker_threads');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 const { amount, gate, isStorms, storm } = require('../support/amount.js');
@@ -39,7 +37,6 @@ const {
   rejects,
   runScript,
   runWorker,
-  slow,
   until,
 } = require('../support/support.js');
 
@@ -211,35 +208,6 @@ test('the last part of the path is created, the rest must exist', () => {
   );
 });
 
-test('two copies of the package share the slot, also in one process', {
-  skip: gate ?? alone,
-}, () => {
-  const root = dirname(dirname(entry));
-  const [one, two] = ['one', 'two'].map((name) => {
-    const copy = join(directory, name, 'node_modules', 'snowdrift');
-    for (const part of ['js', 'package.json'])
-      cpSync(join(root, part), join(copy, part), { recursive: true });
-    return copy;
-  });
-  const script = `
-    const options = { datacenterId: 1, workerId: 3, ttl: ${ttl} };
-    const state = { ...options, state: ${JSON.stringify(join(directory, 'ids'))} };
-    const [one, two] = [require(${JSON.stringify(one)}), require(${JSON.stringify(two)})];
-    const flake = new one.SnowFlake(state);
-    const other = new two.SnowFlake(state);
-    const ids = [];
-    for (let n = 0; n < 1000; n++) ids.push(String(flake.nextId()), String(other.nextId()));
-    flake.close();
-    ids.push(String(other.nextId()));
-    console.log(JSON.stringify([one.SnowFlake === two.SnowFlake, ids]));`;
-  const { stdout, stderr } = spawnSync(process.execPath, ['-e', script], { encoding: 'utf8' });
-  assert.equal(stderr, '');
-  const [isOne, ids] = JSON.parse(stdout);
-  assert.equal(isOne, false);
-  assert.equal(ids.length, 2001);
-  assert.equal(countDuplicates(ids), 0);
-});
-
 test('the same node with and without a state, or with another, is a conflict', () => {
   const flake = recorded();
   const bare = { datacenterId: 1, workerId: 3 };
@@ -255,36 +223,6 @@ test('the same node with and without a state, or with another, is a conflict', (
   refuses(() => recorded(), 'ERR_SNOWFLAKE_CONFLICT');
   unrecorded.close();
   assert.ok(recorded().nextId() > drawn);
-});
-
-test('processes of one host use a node with state or without, never both', {
-  skip: gate ?? alone,
-}, async () => {
-  const options = { datacenterId: 1, workerId: 3 };
-  const bare = `new SnowFlake(${JSON.stringify(options)}).nextIdString()`;
-  const flake = recorded();
-  const { code, message } = await elsewhere(bare);
-  assert.equal(code, 'ERR_SNOWFLAKE_CONFLICT');
-  assert.match(message, new RegExp(`is used with state by process ${process.pid}`));
-  flake.close();
-  await isFree(3);
-  assert.equal(typeof (await elsewhere(bare)), 'string');
-  const unrecorded = new SnowFlake(options);
-  open.push(unrecorded);
-  const refused = await elsewhere('new SnowFlake(state).nextIdString()');
-  assert.equal(refused.code, 'ERR_SNOWFLAKE_CONFLICT');
-  assert.match(refused.message, /is used without state by process .*all processes of a node/);
-  const elsewhereRecorded = await elsewhere(
-    "new SnowFlake({ ...state, workerId: 4, state: directory + '/one' }).lease.state",
-  );
-  assert.equal(elsewhereRecorded, 'held');
-});
-
-test('a restart within a long tick continues at the next ID', { skip: gate }, async () => {
-  const layout = { ...layouts.node, timestampBits: 28, tickMs: 86_400_000, epoch: slow.epoch };
-  const draw = `new SnowFlake({ ...state, layout: ${JSON.stringify(layout)} }).nextIdString()`;
-  const ids = [await elsewhere(draw), await elsewhere(draw), await elsewhere(draw)].map(BigInt);
-  assert.deepEqual(ids, [ids[0], ids[0] + 1n, ids[0] + 2n]);
 });
 
 test('lease reports the slot, and each renewal raises its ceiling', { skip: gate }, async () => {
@@ -446,34 +384,6 @@ test('the environment does the same, for static calls and for instances', {
   );
 });
 
-test('the static functions of all threads share one leased slot', async () => {
-  const { SNOWDRIFT_SHARED } = process.env;
-  const env = {
-    SNOWDRIFT_SHARED,
-    datacenterId: '1',
-    SNOWDRIFT_LEASE: pathToFileURL(directory).href,
-  };
-  const script = `
-    const { SnowFlake } = require(${JSON.stringify(entry)});
-    const { parentPort } = require('node:worker_threads');
-    const ids = SnowFlake.nextIds(1000);
-    parentPort.postMessage([SnowFlake.default.workerId, ids]);
-    // Its slot stays the threads' until all have drawn.
-    parentPort.once('message', () => {});`;
-  const threads = [0, 1, 2].map(() => new Worker(script, { eval: true, env }));
-  const drawn = await Promise.all(threads.map((thread) => once(thread, 'message')));
-  const answers = drawn.map(([answer]) => answer);
-  const ended = threads.map((thread) => once(thread, 'exit'));
-  for (const thread of threads) thread.postMessage('end');
-  await Promise.all(ended);
-  assert.deepEqual(
-    answers.map(([workerId]) => workerId),
-    [0, 0, 0],
-  );
-  assert.equal(countDuplicates(answers.flatMap(([, ids]) => [...ids])), 0);
-  assert.deepEqual(readdirSync(directory), ['datacenter-1-worker-0.slot']);
-});
-
 test('a damaged, truncated, foreign, newer or exchanged file is refused by its name, and left as it is', async () => {
   recorded().close();
   await isFree(3);
@@ -558,10 +468,6 @@ test('a slot file that is removed in use stops its holder', async () => {
 });
 
 const isRoot = process.getuid?.() === 0;
-const cannotMount = isRoot
-  ? spawnSync('unshare', ['-m', 'true']).status !== 0 && 'mounting is not allowed here'
-  : 'only root may mount a small disk';
-
 /** Runs a body with SnowFlake, state and refused(call) as the user nobody, where that is not us. */
 async function asNobody(body) {
   chmodSync(directory, 0o755);
@@ -819,52 +725,6 @@ onMachine(
   { skip: gate },
 );
 
-onMachine(
-  'after a power cut IDs are refused for ttl and what maxAhead was used at the most',
-  async ({ machine }) => {
-    // The second process starts within the ttl, however busy the machine is.
-    const [ttl, maxAhead] = [600_000, 300_000];
-    const options = JSON.stringify({ ttl, maxAhead });
-    const draw = (more) =>
-      elsewhere(
-        `(() => {
-          const flake = new SnowFlake({ ...state, ...${options} });
-          try { return flake.nextIdString(); }
-          catch ({ code, retryAfterMs }) { return { code, retryAfterMs }; }
-          finally { ${more} }
-        })()`,
-        machine.env,
-      );
-    const before = Date.now();
-    await assert.rejects(draw("process.kill(process.pid, 'SIGKILL')"));
-    machine.boot = 2;
-    const { code, retryAfterMs } = await draw('');
-    assert.equal(code, 'ERR_SNOWFLAKE_WINDOW');
-    // Nothing was taken ahead before, and what is above the ceiling may be now.
-    const wait = ttl - maxAhead;
-    assert.ok(retryAfterMs <= wait, `${retryAfterMs}`);
-    assert.ok(retryAfterMs >= wait - (Date.now() - before), `${retryAfterMs}`);
-  },
-  { skip: gate },
-);
-
-onMachine(
-  'a slot whose counter values are all years ahead names the remedy, too',
-  async ({ machine }) => {
-    const years = 365 * 86_400_000;
-    const draw = () => elsewhere('new SnowFlake(state).nextIdString()', machine.env);
-    for (const ahead of [9, 8, 7, 6]) {
-      machine.clock = ahead * years;
-      assert.equal(typeof (await draw()), 'string');
-    }
-    machine.clock = 0;
-    const { code, message } = await draw();
-    assert.equal(code, 'ERR_SNOWFLAKE_CLOCK_BACK');
-    assert.match(message, /snowdrift reset file:\/\/.*--worker-id 3/);
-  },
-  { skip: gate },
-);
-
 test('reset refuses what it cannot do, and slots with living holders', async () => {
   const url = pathToFileURL(directory).href;
   const slot = ['--datacenter-id', '1', '--worker-id', '3'];
@@ -901,55 +761,6 @@ test('reset refuses what it cannot do, and slots with living holders', async () 
   assert.equal(statSync(slotFile()).mode & 0o777, 0o640);
   await sleep(5);
   assert.equal(typeof recorded().nextId(), 'bigint');
-});
-
-/** Runs a script in a directory on a disk of its own of 64 kB. */
-function onSmallDisk(script) {
-  const { stdout, stderr } = spawnSync(
-    'unshare',
-    [
-      '-m',
-      'sh',
-      '-c',
-      `mount -t tmpfs -o size=64k none ${directory} && exec "$0" -e "$1"`,
-      process.execPath,
-      `
-      const { SnowFlake } = require(${JSON.stringify(entry)});
-      const fs = require('node:fs');
-      const directory = ${JSON.stringify(directory)};
-      const fill = () => { try { fs.writeFileSync(directory + '/filler', Buffer.alloc(1e6)); } catch {} };
-      (async () => {${script}})().then((value) => console.log(JSON.stringify(value)));`,
-    ],
-    { encoding: 'utf8' },
-  );
-  assert.notEqual(stdout, '', stderr);
-  return JSON.parse(stdout);
-}
-
-test('a full disk at the start is an error, and leaves nothing behind', {
-  skip: gate ?? cannotMount,
-}, () => {
-  const { code, message, files } = onSmallDisk(`
-    fill();
-    try { new SnowFlake({ datacenterId: 1, workerId: 3, state: directory }); }
-    catch ({ code, message }) { return { code, message, files: fs.readdirSync(directory) }; }`);
-  assert.equal(code, 'ERR_SNOWFLAKE_STORE');
-  assert.match(message, /No space left on device.*Free space on that disk/);
-  assert.deepEqual(files, ['filler']);
-});
-
-test('a disk that fills later does not matter: the file is written in place', {
-  skip: gate ?? cannotMount,
-}, () => {
-  const { renewals, drawn } = onSmallDisk(`
-    const flake = new SnowFlake({ datacenterId: 1, workerId: 3, state: directory, ttl: 1000, maxWait: 30_000 });
-    fill();
-    const before = flake.lease.renewals;
-    const end = Date.now() + 120_000;
-    while (flake.lease.renewals < before + 4 && Date.now() < end) await new Promise((resolve) => setTimeout(resolve, 50));
-    return { drawn: String(flake.nextId()), renewals: flake.lease.renewals - before };`);
-  // One may have begun before.
-  assert.ok(renewals >= 4 && /^\d+$/.test(drawn));
 });
 
 test('a wrong directory, URL or time is refused before anything is touched', async () => {

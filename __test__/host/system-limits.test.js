@@ -10,7 +10,6 @@ const { test } = require('node:test');
 const { pathToFileURL } = require('node:url');
 
 const { removeDirectory } = require('../support/own-directory.js');
-const { wordsFor } = require('../../js/messages/faults.js');
 const { SnowFlake, refuses } = require('../support/support.js');
 
 const skip = process.platform !== 'linux' && 'tried on Linux';
@@ -76,33 +75,3 @@ test('the error for a path that is too long, or a loop of links, says so', { ski
     assert.match(message, pattern);
   }
 });
-
-/** What Rust gives as a reason, and a word of the remedy. */
-const REASONS = {
-  TooManyFiles: /ulimit -n/,
-  TooManyFilesOfSystem: /fs\.file-max/,
-  OutOfMemory: /memory/,
-  InvalidFilename: /shorter/,
-  FilesystemLoop: /loop/,
-  NoLocks: /lock service/,
-  Unsupported: /local/,
-  StaleNetworkFileHandle: /Mount/,
-  PermissionDenied: /user write there/,
-  ReadOnlyFilesystem: /Mount it writable/,
-  StorageFull: /Free space|remove files/,
-  QuotaExceeded: /quota/,
-  NotFound: /Create/,
-  Uncategorized: /Check the disk/,
-};
-
-for (const kind of ['page-io', 'slot-io']) {
-  test(`a ${kind} names what to do about each reason`, () => {
-    for (const [reason, remedy] of Object.entries(REASONS)) {
-      const values = { kind, doing: 'open', place: '/a/path', cause: 'the system’s words', reason };
-      const { code, message } = wordsFor(values);
-      assert.equal(code, 'ERR_SNOWFLAKE_STORE');
-      assert.match(message, /^cannot open \/a\/path: the system’s words\. [A-Z]/);
-      assert.match(message, remedy, reason);
-    }
-  });
-}
