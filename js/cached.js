@@ -2,7 +2,7 @@
 // UidGenerator's CachedUidGenerator: IDs from a ring that a native thread fills ahead.
 
 const { configError, inCall } = require('./messages/errors.js');
-const { Generator, checkLeasing, checkOverrides, parse } = require('./generator/generator.js');
+const { Generator, checkLeaseCall, checkOverrides, parse } = require('./generator/generator.js');
 const { Opened, openLease, openNow } = require('./generator/opening.js');
 const { ALL_KEYS, readLeaseOptions, readOptions } = require('./generator/options.js');
 const { choice, optionsOf, wholeNumber } = require('./messages/checks.js');
@@ -81,7 +81,7 @@ class CachedSnowFlake extends Generator {
   }
 
   static async lease(store, options) {
-    checkLeasing(this, CachedSnowFlake);
+    checkLeaseCall(this, CachedSnowFlake);
     let cached;
     const read = (...place) => {
       cached = readCached(options, (rest) => readLeaseOptions(rest, ...place));

@@ -13,7 +13,7 @@ const {
 } = require('./messages/errors.js');
 const {
   Generator,
-  checkLeasing,
+  checkLeaseCall,
   checkOverrides,
   functionsOf,
   isClosed,
@@ -105,7 +105,7 @@ class SnowFlake extends Generator {
   }
 
   static async lease(store, options) {
-    checkLeasing(this, SnowFlake);
+    checkLeaseCall(this, SnowFlake);
     const read = (...place) => readLeaseOptions(options, ...place);
     return await openLease(store, read, (opened) => new SnowFlake(opened));
   }

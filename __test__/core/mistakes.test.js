@@ -18,7 +18,7 @@ const {
   runScript,
 } = require('../support/support.js');
 const id = require('../../js/id.js');
-const { nameMeant } = require('../../js/ids/names.js');
+const { suggestedName } = require('../../js/ids/names.js');
 const { run } = require('../support/cli.js');
 const { SnowFlakeModule } = require('../../js/nestjs.js');
 const { withSnowFlake } = require('../../js/orm/prisma.js');
@@ -97,7 +97,7 @@ test('names that are not near are not guessed', () => {
     ['constructor', ['workerId']],
     ['toString', ['workerId']],
   ]) {
-    assert.equal(nameMeant(name, names), undefined, name);
+    assert.equal(suggestedName(name, names), undefined, name);
   }
 });
 

@@ -5,7 +5,7 @@
 const { inspect, parseArgs } = require('node:util');
 
 const { SnowFlakeError, isMissing } = require('../messages/errors.js');
-const { nameMeant } = require('../ids/names.js');
+const { suggestedName } = require('../ids/names.js');
 const { hideKeys } = require('../public/hidden.js');
 const { printable, redact, redactForeign, sanitize } = require('../messages/secrets.js');
 const { applyLeaseFile } = require('./store-url.js');
@@ -67,7 +67,7 @@ function noCommand(given) {
   const names = Object.keys(COMMANDS);
   const lastOf = (words) => words.split(' ').at(-1);
   const meant =
-    names.find((one) => lastOf(one) === lastOf(name)) ?? nameMeant(name, [...names, ...GROUPS]);
+    names.find((one) => lastOf(one) === lastOf(name)) ?? suggestedName(name, [...names, ...GROUPS]);
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
   return new UsageError(
     `there is no command '${name}'.${hint} The commands are ${names.join(', ')}, help`,
@@ -119,7 +119,7 @@ async function run(name, args, io) {
     const said = message.replace(/\. To specify a positional.*$|\.$/s, '').replaceAll('\n', ' ');
     const what = hideKeys(said);
     const [, unknown] = /^Unknown option '--([^'=]+)/.exec(message) ?? [];
-    const meant = unknown && nameMeant(unknown, Object.keys(options));
+    const meant = unknown && suggestedName(unknown, Object.keys(options));
     const hint = meant ? `Did you mean --${meant}?` : `snowdrift ${name} --help lists the options`;
     throw new UsageError(`${what}. ${hint}`);
   }

@@ -1,5 +1,5 @@
 'use strict';
-// Checks of the arguments of calls.
+// Checks the arguments of calls.
 
 const { types } = require('node:util');
 
@@ -8,10 +8,10 @@ const { argumentError, clockError, describe, invalidId } = require('../messages/
 const { readAll } = require('../ids/properties.js');
 const { idFault, idOf } = require('../ids/text.js');
 
-/** `id` and `date` are ignored: they are allowed so that the result of parse() can be passed back. */
+/** `id` and `date` are allowed, but ignored, so that applications can pass the result of parse(). */
 const FIELD_KEYS = ['timestamp', 'datacenterId', 'workerId', 'clockBack', 'sequence', 'id', 'date'];
 
-/** The most IDs of one batch: 8 MB, and a quarter of a second on the default layout. */
+/** The most IDs of one batch. They take 8 MB and, on the default layout, a quarter of a second. */
 const MAX_COUNT = 1_000_000;
 
 function readCount(count) {
@@ -23,12 +23,12 @@ const getterOf = (name) => Object.getOwnPropertyDescriptor(TypedArray.prototype,
 const [getLength, getBuffer] = [getterOf('length'), getterOf('buffer')];
 const { keys: keysOf, set: setAll } = TypedArray.prototype;
 
-/** The length of a typed array, whatever its own properties are. */
+/** The length of a typed array, even if it has an own property of that name. */
 function lengthOf(array) {
   return getLength.call(array);
 }
 
-/** Whether a value is an array to fill with IDs. Throws if it is one that cannot be filled. */
+/** Whether a value is an array to fill with IDs. Throws if the array cannot be filled. */
 function isTarget(array) {
   if (!types.isBigUint64Array(array)) return false;
   if (types.isSharedArrayBuffer(getBuffer.call(array))) {
@@ -46,10 +46,10 @@ function isTarget(array) {
   return true;
 }
 
-/** An array whose buffer was detached, or shrunk below its end, also has a length of 0. */
+/** Checks an array of length 0: its buffer may be detached, or shrunk below the array's end. */
 function checkAttached(array) {
   try {
-    // The methods of typed arrays throw for such an array.
+    // This method throws for such an array.
     keysOf.call(array);
   } catch (cause) {
     throw argumentError(
@@ -59,7 +59,7 @@ function checkAttached(array) {
   }
 }
 
-/** Copies IDs to an array that a callback of the application may have detached meanwhile: then they go back. */
+/** Copies IDs to an array. A callback of the application may have detached it meanwhile: then gives the IDs back. */
 function copyIds(array, ids, channel) {
   try {
     setAll.call(array, ids);
@@ -72,11 +72,11 @@ function copyIds(array, ids, channel) {
   }
 }
 
-/** Whether a value ends as a public ID with a prefix does. */
+/** Whether a value looks like a public ID with a prefix. */
 const looksPublic = (id) =>
   typeof id === 'string' && /^[_-][0-7][\da-hjkmnp-tv-z]{25}$/.test(id.slice(-27));
 
-/** An ID as a BigInt of 0 to 2^63 - 1. @param bits of its layout, if numbers may be IDs */
+/** An ID as a BigInt of 0 to 2^63 - 1. @param bits the width of its layout, if numbers may be IDs */
 function readId(id, bits) {
   const read = idOf(id, bits);
   if (read === undefined) {
@@ -88,7 +88,7 @@ function readId(id, bits) {
   return read;
 }
 
-/** An ID as a number. Only an application's own ID may be too large. */
+/** An ID as a number. Only an ID that the application returned can be too large. */
 function exactNumber(id) {
   if (id <= Number.MAX_SAFE_INTEGER) return Number(id);
   throw invalidId(
@@ -96,7 +96,7 @@ function exactNumber(id) {
   );
 }
 
-/** Fields to compose an ID of. The defaults are the layout's epoch, the instance's own IDs, and zero. */
+/** The fields of compose(). The defaults are the layout's epoch, the instance's datacenter and worker ID, and zero. */
 function readFields(given, flake) {
   const { layout } = flake;
   const fields = propertiesOf(given, 'fields', FIELD_KEYS, argumentError, readEach);
@@ -116,7 +116,7 @@ function readFields(given, flake) {
   };
 }
 
-/** As readAll(), in a tenth of the time: these names are known here. */
+/** Like readAll(), but in a tenth of the time, since the names are constants. */
 function readEach(fields, keys) {
   const all = Object.prototype;
   const isPolluted =
@@ -130,7 +130,7 @@ function readEach(fields, keys) {
   return { timestamp, datacenterId, workerId, clockBack, sequence };
 }
 
-/** The largest number of each width. Raising to a power takes half as long as all of compose(). */
+/** The largest number of each width, in a table: `**` takes half as long as all of compose(). */
 const LARGEST = Array.from({ length: 64 }, (_, bits) => 2 ** bits - 1);
 
 function readField(name, value, bits, otherwise) {
@@ -138,7 +138,7 @@ function readField(name, value, bits, otherwise) {
   return wholeNumber(name, value, 0, LARGEST[bits], argumentError);
 }
 
-/** The time of an application's clock, whole Unix ms. */
+/** The time of an application's clock, in whole Unix ms. */
 function readClock(clock) {
   let now;
   try {

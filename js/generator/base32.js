@@ -1,14 +1,14 @@
 'use strict';
-// Spells the IDs of a block in base32: the last two characters from a table, and before them the others, which are
-// the same for hundreds of IDs.
+// Spells the IDs of a block in base32. The last two characters come from a table. The others are the same for hundreds
+// of IDs, and kept.
 
 const { base32Head, pairOf } = require('../ids/text.js');
 
-/** '00' to 'ZZ'. Created on first use: not every application uses base32. */
+/** '00' to 'ZZ'. Created on first use, since not every application uses base32. */
 let table;
 
 class Base32Speller {
-  // Own properties: somebody may have put others on Object.prototype.
+  // Own properties, since Object.prototype may be polluted.
   halves;
   head;
   lowOfHead = -1;

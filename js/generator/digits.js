@@ -1,22 +1,22 @@
 'use strict';
-// Spells the IDs of a block in decimal digits: the low four from a table, and before them the others, which are
-// the same for thousands of IDs.
+// Spells the IDs of a block in decimal digits. The low four digits come from a table. The others are the same for
+// thousands of IDs, and kept.
 
 const LOW_DIGITS = 10_000;
 const HIGH_HALF = 2 ** 32;
 
-/** '0000' to '9999'. Created on first use: it takes a ms, and not every application uses strings. */
+/** '0000' to '9999'. Created on first use, since that takes a ms, and not every application uses strings. */
 let table;
 
 class Speller {
-  // Own properties: somebody may have put others on Object.prototype.
+  // Own properties, since Object.prototype may be polluted.
   ids;
   halves;
-  // The digits of ids[i] are `high` and then table[low + i], if the table has that index.
+  // The digits of ids[i] are `high`, then table[low + i], if the table has that index.
   high = '';
   low = LOW_DIGITS;
 
-  /** @param ids, halves a block, as whole IDs and as halves, low before high */
+  /** @param ids, halves a block's IDs, whole and as halves, low before high */
   constructor(ids, halves) {
     this.ids = ids;
     this.halves = halves;
@@ -35,14 +35,14 @@ class Speller {
     const above = halves[2 * index + 1];
     const rest = (above % LOW_DIGITS) * HIGH_HALF + halves[2 * index];
     const others = Math.floor(above / LOW_DIGITS) * HIGH_HALF + Math.floor(rest / LOW_DIGITS);
-    // Without other digits the table's zeros would be leading zeros.
+    // For a short ID, the table's zeros would be leading zeros.
     if (others === 0) return String(this.ids[index]);
     this.high = String(others);
     this.low = (rest % LOW_DIGITS) - index;
     return this.high + table[this.low + index];
   }
 
-  /** Before another block. */
+  /** Call it before another block. */
   reset() {
     this.low = LOW_DIGITS;
   }

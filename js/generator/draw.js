@@ -1,27 +1,24 @@
 'use strict';
-// The hot path: IDs drawn from a block. Native code fills `ids` with a block of consecutive IDs; drawing one
-// is a read. A block is valid in two cases:
+// The hot path: draws IDs from a block. Native code fills `ids` with a block of consecutive IDs; drawing an ID is a
+// read. A block is valid in two cases:
 //
-// - *Checked.* In any turn, while the clock shows the ms in which the block was reserved. Date.now() takes a
-//   third of the time of a native call.
-// - *Unchecked.* Within the turn that reserved it, without reading the clock. A turn is one callback of the
-//   event loop with the microtasks that follow it. Detecting its end takes as long as 25 reads of the clock,
-//   so this is for loops: only a turn that has drawn some dozen IDs gets there (src/generator/pace.rs). It gives
-//   back the rest of the block when it ends.
+// - *Checked*: in any turn, while the clock shows the ms in which the block was reserved. Date.now() takes a third of
+//   the time of a native call.
+// - *Unchecked*: within the turn that reserved it, without a clock reading. A turn is one callback of the event loop
+//   with the microtasks that follow it. Detecting its end takes as long as 25 clock readings, so only a turn that has
+//   drawn dozens of IDs does it (src/generator/pace.rs). At its end it gives back the rest of the block.
 //
-// So no ID is older than the start of the turn that returns it, and each of the first 16 IDs of a turn is of
-// the ms in which it is drawn. The reservation of a block makes its IDs unique: nobody else has its numbers,
-// whenever they are drawn. In detail:
+// So no ID is older than the start of the turn that returns it, and each of the first 16 IDs of a turn has the ms in
+// which it is drawn. The reservation of a block makes its IDs unique, whenever they are drawn:
 //
-// - Another page of the node begins above the tick of the clock at which this page had lost its name. This
-//   page still had its name after the clock showed the ms of the block (src/pages/page.rs). A draw in the same
-//   ms adds nothing to that: the block is of that ms or before, wherever it is drawn.
-// - A window that closes records the tick of the last reservation, so the record is above all blocks. A block
-//   of a slot that this instance has released or lost ends at once (`reserved[0]` becomes NaN).
-// - If the clock rolls back and returns to the ms of a block that nobody has drawn from since, the block
-//   shows that very ms.
-// - Native code writes the ms that it has read itself. A JavaScript clock that stands still or differs does
-//   not show that ms, and each ID takes a call.
+// - If this page loses its name, the node's next page begins above the clock's tick at that time. This page still had
+//   its name when the clock showed the ms of the block (src/pages/page.rs). So the block's IDs are below the next
+//   page's, whenever they are drawn.
+// - A window that closes records the tick of the last reservation, which covers all blocks. If this instance releases
+//   or loses its slot, its block ends at once (`reserved[0]` becomes NaN).
+// - If the clock rolls back, then returns to the ms of the block, the block is valid again: it is of that ms.
+// - Native code writes the ms of its own clock reading. If JavaScript's clock is stopped or differs, it does not show
+//   that ms, and each ID takes a native call.
 
 const { fromCaller } = require('../messages/errors.js');
 const { createReporter } = require('../runtime/events.js');
@@ -35,31 +32,31 @@ const { Base32Speller } = require('./base32.js');
 const { Speller } = require('./digits.js');
 const { createOwnClock, createQueue } = require('./waiting.js');
 
-/** The offsets in a channel's memory, in units of 8 bytes and of 4: src/binding/memory.rs. */
+/** Offsets in a channel's memory, in units of 8 and of 4 bytes: src/binding/memory.rs. */
 const RESERVED_MS = 256;
 const [UNUSED, IS_WATCHED, MOST_CHECKED, ADVICE] = [514, 515, 516, 517];
 const [WATCH, FREE] = [1, 2];
 
-/** Not those that a later patch puts in their place: it would see the memory. */
+/** Kept here, since a later replacement of these classes would see the memory. */
 const { BigUint64Array: Ids, Float64Array: Times, Uint32Array: Halves } = globalThis;
 
-/** Fewer IDs are drawn faster one by one than by a call for the batch. */
+/** A batch with fewer IDs is faster from the block than by a native call. */
 const FEW_IDS = 65;
 
-// Without a clock each ID takes a call: the rest of a booked block is given back.
+// Without a clock each ID takes a native call, and the rest of a booked block is given back.
 const now = blockNow ?? (() => Number.NaN);
 
 /**
- * The draws of one instance.
+ * Draws the IDs of one instance.
  *
- * Code of the application (a channel's subscribers, `clock`, `onRejectedTake`) may call any of these
- * functions. So each function commits its state before it calls the application, and reads it anew after.
+ * Code of the application (a channel's subscribers, `clock`, `onRejectedTake`) may call any of these functions. So each
+ * function commits its state before it calls the application, and reads it again afterwards.
  */
 class Drawer {
-  // Own properties: somebody may have put others on Object.prototype.
+  // Own properties, since Object.prototype may be polluted.
   ids;
   halves;
-  /** The ms of the block. Native code may end the block. */
+  /** The ms of the block. Native code ends the block by writing NaN. */
   reserved;
   // ids[next] to ids[end - 1] are left in the block.
   next = 0;
@@ -67,7 +64,7 @@ class Drawer {
   /** Whether each draw reads the clock first. */
   isChecked = true;
   isWatched = false;
-  /** Whether the last reservation has events to publish. */
+  /** Whether the last reservation left events to publish. */
   hasNews = false;
   channel;
   refillOf;
@@ -76,23 +73,23 @@ class Drawer {
   onRejected;
   speller;
   base32;
-  /** Reserves by the application's clock, if it has one. */
+  /** Reserves by the application's clock, if there is one. */
   own;
   // Created on first use.
   reporter;
   queue;
-  // Functions that work detached.
+  // Functions that work without `this`.
   nextId;
   nextIdString;
   nextIdBase32;
-  /** Of a layout of at most 53 bits. */
+  /** Only for layouts of at most 53 bits. */
   nextIdNumber;
 
   /**
    * @param channel a channel of native `open`
    * @param settings the result of `readOptions`
    * @param lease the lease of its slot, if there is one
-   * @param onRejected when no ID is available at once: 'wait', 'throw' or a function that returns an ID
+   * @param onRejected what to do if no ID is available: 'wait', 'throw', or a function that returns an ID
    */
   constructor(channel, settings, lease, onRejected = 'wait') {
     const { memory } = channel;
@@ -159,7 +156,8 @@ class Drawer {
     const refusal = this.reserve(mayWait);
     if (!this.hasNews) return refusal;
     this.getReporter().report();
-    // Subscribers may have drawn the whole block. Later events wait for the next draw: else this may not end.
+    // Subscribers may have drawn the whole block. Events of this second reservation wait for the next draw, since
+    // publishing them here might never end.
     return refusal === undefined && this.next === this.end ? this.reserve(mayWait) : refusal;
   }
 
@@ -183,7 +181,7 @@ class Drawer {
     return mayWait ? refillOf(channel.memory) : channel.tryRefill(channel.memory);
   }
 
-  /** The next native call gives back the rest of the block. */
+  /** Leaves the block. The next native call gives back the rest of it. */
   leave() {
     this.halves[UNUSED] = this.end - this.next;
     this.next = this.end;
@@ -191,12 +189,12 @@ class Drawer {
 
   readRefusal() {
     const refusal = ownOf(this.channel.refusal());
-    // The next caller may find the lease renewed.
+    // Requests a renewal for the next caller.
     if (refusal.kind === 'ceiling') this.lease?.wantRenewal?.();
     return refusal;
   }
 
-  /** Without an ID: throws, or returns an ID of the application. */
+  /** Handles a refusal: throws, or returns an ID of the application. */
   refuse(refusal) {
     const { onRejected, settings } = this;
     const error = fromCaller(this.errorOf(refusal), this.refuse);
@@ -245,15 +243,17 @@ class Drawer {
     return batch;
   }
 
-  /** Fills an array of the application. If refused, the array holds zeros. */
+  /** Fills an array of the application. After a refusal it has zeros. */
   fillIds(array) {
     return this.own === undefined ? this.fill(array) : this.fillEach(array);
   }
 
-  /** One native call, across as many ticks as it takes: all of the batch or, if refused, nothing. */
+  /**
+   * Fills a batch by one native call, with the IDs of as many ticks as it takes. After a refusal the batch is empty.
+   */
   fill(batch) {
     const { channel, onRejected } = this;
-    // The rest of the block comes before newly reserved IDs.
+    // The batch begins with the rest of the block.
     this.leave();
     const filled = channel.fill(channel.memory, batch, onRejected === 'wait');
     if (filled > 0) return batch;
@@ -270,9 +270,9 @@ class Drawer {
     return array;
   }
 
-  /** Draws all of a batch, one by one; if refused, nothing. One call reads the clock once. */
+  /** Draws a batch one by one. If it throws, it gives back all IDs. It reads the clock once. */
   drawEach(batch, isText, startsEmpty) {
-    /** The indices of IDs that the application has returned. */
+    /** The indices of IDs that the application returned. */
     let others;
     let n = 0;
     let isEmpty = startsEmpty;
@@ -313,7 +313,7 @@ class Drawer {
   }
 
   nextIdLater() {
-    // An exception in here becomes a rejection.
+    // An exception in this function becomes a rejection.
     return new Promise((resolve, reject) => {
       if (!this.queue?.isServing && this.draw(false) === undefined) resolve(this.take());
       else this.getQueue().add(resolve, reject);
@@ -330,7 +330,7 @@ class Drawer {
     return this.queue;
   }
 
-  /** Gives back the rest of the block. Waiting calls try again, and find the channel closed. */
+  /** Gives back the rest of the block. Waiting calls retry, and find the channel closed. */
   close() {
     this.drop();
     this.queue?.wake();

@@ -1,5 +1,5 @@
 'use strict';
-// The base of all instances, whatever the source of their IDs.
+// The base class of all instances.
 
 const { types } = require('node:util');
 
@@ -13,16 +13,16 @@ const { Drawer } = require('./draw.js');
 const { unixNow } = require('../runtime/time.js');
 const { warnOfEnd } = require('../messages/warnings.js');
 
-/** The method for `await using`; Node 18 has no such symbol. */
+/** The method for `await using`. Node 18 lacks the symbol. */
 const ASYNC_DISPOSE = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
 
 const YEAR_MS = 365 * 86_400_000;
 
-/** ms until a layout's timestamp overflows. */
+/** The time until a layout's timestamp overflows, in ms. */
 const timeLeft = ({ epoch, timestampBits, tickMs }) =>
   epoch + 2 ** timestampBits * tickMs - unixNow();
 
-/** Codecs by layout: frozen objects that readLayout() made. */
+/** Codecs by layout. The keys are frozen objects from readLayout(). */
 const codecs = new WeakMap();
 
 function codecOf(layout) {
@@ -39,14 +39,14 @@ function parse(id, layout) {
   return codec.decode(readId(id, codec.bits));
 }
 
-/** nextIdNumber() of a layout whose IDs no number holds. */
+/** nextIdNumber() of a layout whose IDs are too large for exact numbers. */
 function refuseNumbers() {
   throw configError(
     `nextIdNumber() needs a layout of at most ${NUMBER_BITS} bits, since a number holds no more exactly: choose layout: 'safe', or use nextId() or nextIdString()`,
   );
 }
 
-/** The methods that generate IDs. Each stands alone: none calls another, and none of the package's code calls a replaced one. */
+/** The methods that generate IDs. None calls another, and the package never calls one that was replaced. */
 const GENERATING = [
   'nextId',
   'nextIdString',
@@ -58,9 +58,9 @@ const GENERATING = [
 ];
 
 /**
- * Refuses a subclass that overrides some of them: the others, and static calls, would not use its method.
- * @param prototype of the new instance
- * @param own the prototype of our class. A test may have put a mock there
+ * Refuses a subclass that overrides one of them, since the others and static calls would not use its method.
+ * @param prototype the prototype of the new instance
+ * @param own the prototype of the package's class. It is not checked, since tests may put mocks there
  */
 function checkOverrides(prototype, own) {
   for (let one = prototype; one && one !== own; one = Object.getPrototypeOf(one)) {
@@ -75,15 +75,18 @@ function checkOverrides(prototype, own) {
 
 const { isPrototypeOf: isBeneath } = Object.prototype;
 
-/** Refuses the static lease() of a subclass: it makes an instance of ours. @param called its `this`, if it has one */
-function checkLeasing(called, Class) {
+/**
+ * Refuses the static lease() of a subclass, since it would return an instance of the base class. @param called its
+ * `this`, if any
+ */
+function checkLeaseCall(called, Class) {
   if (!isBeneath.call(Class, called)) return;
   throw configError(
     `lease() of a subclass would return a ${Class.name}, and no instance of the subclass: call ${Class.name}.lease(), and write a class that has an instance instead of extending this one`,
   );
 }
 
-/** The error of a member that was used without an instance of this copy of the package. */
+/** The error for a member that was used without an instance of this copy of the package. */
 function misused(value, member) {
   if (types.isProxy(value)) {
     return argumentError(
@@ -96,13 +99,13 @@ function misused(value, member) {
   );
 }
 
-/** Whether a value is an instance of this copy of the package. A proxy or a look-alike is none. */
+/** Whether a value is an instance of this copy of the package, and not a proxy or an imitation. */
 let isGenerator;
-/** Whether close() was called, whatever a subclass makes of `isClosed`. */
+/** Whether close() was called, even if a subclass overrides `isClosed`. */
 let isClosed;
-/** An instance's functions, whatever is in their place. */
+/** An instance's original functions, even if they were replaced. */
 let functionsOf;
-/** The parts of an instance. Throws for anything else. */
+/** The private parts of an instance. Throws for any other value. */
 let partsOf;
 
 class Generator {
@@ -119,9 +122,8 @@ class Generator {
   #parts;
 
   /**
-   * @param opened an Opened of js/generator/opening.js; `onCreated` is called with the instance before any
-   *   subscriber
-   * @param onRejectedTake when no ID is available: 'wait', 'throw' or a function that returns an ID
+   * @param opened an Opened of js/generator/opening.js. `onCreated` is called with the instance before any subscriber
+   * @param onRejectedTake what to do if no ID is available: 'wait', 'throw', or a function that returns an ID
    */
   constructor({ settings, channel, lease, onCreated }, onRejectedTake) {
     const { layout, datacenterId, workerId } = settings;
@@ -151,16 +153,16 @@ class Generator {
     }
     const define = (key, how) =>
       Object.defineProperty(this, key, { __proto__: null, enumerable: true, ...how });
-    // Own properties, so that they work detached. A spy or a mock can replace them, here or on the prototype.
+    // Own properties, so that they work without `this`. Spies and mocks can replace them, here or on the prototype.
     for (const name of Object.keys(functions)) {
       if (this[name] !== METHODS[name]) continue;
-      // Not assigned, which fails where the prototype is frozen.
+      // Defined, since an assignment fails if the prototype is frozen.
       define(name, { value: functions[name], writable: true, configurable: true });
     }
-    // Fixed, so that nobody replaces them.
+    // Read-only properties.
     const fix = (key, value) => define(key, { value });
     fix('datacenterId', datacenterId);
-    // A lost lease may continue under another worker ID.
+    // After a loss, the lease may continue with another worker ID.
     if (lease === undefined) fix('workerId', workerId);
     else define('workerId', { get: () => lease.workerId });
     fix('layout', layout);
@@ -168,7 +170,8 @@ class Generator {
     lease?.publish?.();
   }
 
-  // An instance's own functions shadow these five, which are for `super` and for mocks that are made of the class.
+  // An instance's own functions shadow these five. They are for `super`, and for mocks that tools create from the
+  // class.
 
   nextId() {
     return partsOf(this, 'nextId()').functions.nextId();
@@ -192,7 +195,7 @@ class Generator {
 
   nextIds(count) {
     const { drawer } = partsOf(this, 'nextIds()');
-    // A number of IDs, or an array to fill.
+    // `count` is a number of IDs, or an array to fill.
     if (typeof count === 'object' && isTarget(count)) return drawer.fillIds(count);
     return drawer.nextIds(readCount(count));
   }
@@ -225,7 +228,7 @@ class Generator {
   stats() {
     const { drawer, channel, settings } = partsOf(this, 'stats()');
     drawer.drop();
-    // A closed instance shows the counters at the time of close().
+    // A closed instance has the counters of the time of close().
     const stats = channel.stats();
     return {
       ...stats,
@@ -258,7 +261,7 @@ class Generator {
     const parts = partsOf(this, 'close()');
     if (parts.closed === undefined) {
       let settle;
-      // First: subscribers to the release may close it, too.
+      // Set first, since subscribers to the release may call close(), too.
       parts.closed = new Promise((resolve) => {
         settle = () => resolve();
       });
@@ -278,17 +281,17 @@ class Generator {
   }
 }
 
-/** Those of the prototype, before anything replaces them. */
+/** The prototype's methods, before anything can replace them. */
 const METHODS = { __proto__: null };
 for (const name of [...GENERATING, 'parse']) METHODS[name] = Generator.prototype[name];
 
-/** The name of a method that generates, and that a mock or a field of a subclass has replaced. */
+/** The name of a generating method that a mock or a subclass's field has replaced; undefined if there is none. */
 function replacedIn(instance) {
   const functions = functionsOf(instance);
   return GENERATING.find((name) => instance[name] !== functions[name]);
 }
 
-/** Ends the window in this turn. Settles when the store has recorded the release, or after a timeout. */
+/** Ends the window synchronously. Settles when the store has recorded the release, or after a timeout. */
 async function end(parts) {
   const { drawer, lease, channel } = parts;
   drawer.close();
@@ -305,7 +308,7 @@ async function end(parts) {
 module.exports = {
   ASYNC_DISPOSE,
   Generator,
-  checkLeasing,
+  checkLeaseCall,
   checkOverrides,
   functionsOf,
   isClosed,

@@ -1,5 +1,5 @@
 'use strict';
-// Opens a generator from settings: at once, or without blocking the thread.
+// Opens a generator from settings, either synchronously or without blocking the thread.
 
 const { isAbsolute } = require('node:path');
 const { pathToFileURL } = require('node:url');
@@ -14,26 +14,29 @@ const { checkAlone } = require('../runtime/siblings.js');
 const { isRoot } = require('../runtime/user.js');
 const { warnOfSecondUser, warnOfUnusable } = require('../messages/warnings.js');
 
-/** Of one that an error shows as a URL. */
+/** The longest path that an error shows as a URL. */
 const LONGEST_PATH = 4096;
 
-/** Loads on first use, since it takes as long as the rest of the package; for root now, who may drop the right to read it. */
+/**
+ * Loads on first use, since it takes as long as the rest of the package. If the user is root it loads now, since the
+ * process may later drop the right to read it.
+ */
 const leases = () => require('../lease/open.js');
 if (isRoot) leases();
 
-/** An open generator, passed to a constructor in place of options. Applications cannot make one. */
+/** An open generator, passed to a constructor in place of options. Applications cannot create one. */
 class Opened {
   #isOpened = true;
-  // Own properties: somebody may have put others on Object.prototype.
+  // Own properties, since Object.prototype may be polluted.
   onCreated;
   rejected;
-  // biome-ignore lint/suspicious/noThenProperty: a promise that resolves to this asks for it, and is to find none
+  // biome-ignore lint/suspicious/noThenProperty: a promise that resolves to this object reads it, and must find none
   then;
   channel;
   settings;
   lease;
 
-  /** Not `instanceof`, which runs the code of a proxy. */
+  /** Not `instanceof`, which runs code of a proxy. */
   static is(value) {
     return value !== null && typeof value === 'object' && #isOpened in value;
   }
@@ -47,39 +50,42 @@ class Opened {
 
 /**
  * @param settings the result of `readOptions`
- * @param common whether all callers in this process that request any worker ID get the same one
+ * @param common whether all callers in this process that ask for any worker ID share one
  */
 function openNow(settings, { common } = { common: false }) {
-  const basis = basisOf(settings, common);
-  const channel = openChannel(settings, basis) ?? openAlone(settings, basis);
+  const authority = authorityOf(settings, common);
+  const channel = openChannel(settings, authority) ?? openAlone(settings, authority);
   return createOpened(channel, settings);
 }
 
-/** Opens in the process's own memory, since the host has no place for pages, if the process may be alone. */
-function openAlone(settings, basis) {
+/**
+ * Opens in the process's own memory, since the host has no directory for pages. Refuses if the process may have
+ * siblings.
+ */
+function openAlone(settings, authority) {
   checkAlone(settings);
-  return openChannel({ __proto__: null, ...settings, scope: 'process' }, basis);
+  return openChannel({ __proto__: null, ...settings, scope: 'process' }, authority);
 }
 
 async function openLater(settings) {
-  return createOpened(await openChannelLater(settings, basisOf(settings, false)), settings);
+  return createOpened(await openChannelLater(settings, authorityOf(settings, false)), settings);
 }
 
-function basisOf({ clock, recording }, common) {
+function authorityOf({ clock, recording }, common) {
   if (clock !== undefined) return { ownClock: true };
   if (recording === undefined) return {};
   return { recording: { __proto__: null, ...recording, common } };
 }
 
-/** The functions missing from a register; undefined for a URL or a value that is no object. */
-function findMissingCalls(place) {
+/** The functions that a register lacks; undefined for a URL or a value that is no object. */
+function missingFunctions(store) {
   try {
-    if (place === null || typeof place !== 'object' || place instanceof URL) return undefined;
-    // These assign worker IDs, and record nothing.
-    const isAssigner = (name) => typeof propertyOf(place, name) === 'function';
+    if (store === null || typeof store !== 'object' || store instanceof URL) return undefined;
+    // Assigners need no other functions: they assign worker IDs, and record nothing.
+    const isAssigner = (name) => typeof propertyOf(store, name) === 'function';
     if (['assign', 'assignRow'].some(isAssigner)) return [];
     const calls = ['read', 'write', 'list', 'now'];
-    return calls.filter((name) => typeof propertyOf(place, name) !== 'function');
+    return calls.filter((name) => typeof propertyOf(store, name) !== 'function');
   } catch (cause) {
     throw configError(`the store of SnowFlake.lease() cannot be read: ${describe(cause)}`, {
       cause,
@@ -87,39 +93,41 @@ function findMissingCalls(place) {
   }
 }
 
-/** Checks what SnowFlake.lease() was given. Returns a Register or a server's URL; undefined for files. */
-function readStore(place) {
-  if (place === undefined) {
+/**
+ * Checks the store that SnowFlake.lease() received. Returns a Register or a server's URL; undefined for a directory.
+ */
+function readStore(store) {
+  if (store === undefined) {
     throw configError(
       "SnowFlake.lease() needs a store, such as 'file:///var/lib/app/ids' or postgres(pool), or one in the environment variable SNOWDRIFT_LEASE",
     );
   }
-  checkGiven('the store of SnowFlake.lease()', place, 'leave it out to use SNOWDRIFT_LEASE');
-  const missing = findMissingCalls(place);
-  if (missing?.length === 0) return place;
+  checkGiven('the store of SnowFlake.lease()', store, 'leave it out to use SNOWDRIFT_LEASE');
+  const missing = missingFunctions(store);
+  if (missing?.length === 0) return store;
   if (missing !== undefined) {
     throw configError(
-      `the store of SnowFlake.lease() must be a URL, or a LeaseStore such as postgres(pool); it lacks the functions ${missing.join(', ')}: ${describe(place)}`,
+      `the store of SnowFlake.lease() must be a URL, or a LeaseStore such as postgres(pool); it lacks the functions ${missing.join(', ')}: ${describe(store)}`,
     );
   }
-  const url = serverUrl('the store of SnowFlake.lease()', place);
-  // An object is a URL here.
+  const url = serverUrl('the store of SnowFlake.lease()', store);
+  // The only objects left here are URLs.
   const isDirectory =
-    typeof place === 'object' || (typeof place === 'string' && /^file:/i.test(place));
+    typeof store === 'object' || (typeof store === 'string' && /^file:/i.test(store));
   if (url !== undefined || isDirectory) return url;
-  const isPath = typeof place === 'string' && place.length < LONGEST_PATH && isAbsolute(place);
+  const isPath = typeof store === 'string' && store.length < LONGEST_PATH && isAbsolute(store);
   const remedy =
-    schemeRemedy(place) ||
-    (isPath ? `. Write ${describe(pathToFileURL(place).href)} for that directory` : '');
+    schemeRemedy(store) ||
+    (isPath ? `. Write ${describe(pathToFileURL(store).href)} for that directory` : '');
   throw configError(
-    `the store of SnowFlake.lease() must be a URL, such as 'postgres://db/app' or 'file:///var/lib/app/ids', or a LeaseStore; it is ${describe(place)}${remedy}`,
+    `the store of SnowFlake.lease() must be a URL, such as 'postgres://db/app' or 'file:///var/lib/app/ids', or a LeaseStore; it is ${describe(store)}${remedy}`,
   );
 }
 
 /**
- * Opens a lease from a directory, a server, or the store in the environment, and an instance on it.
- * @param read returns settings: for a directory, or for a server or a Register if it is undefined
- * @param create returns the instance for an Opened. Where it throws, the lease is released
+ * Opens a lease from a directory, a server or the environment's store, and creates an instance on it.
+ * @param read returns the settings for a directory or, if that is undefined, for a server or a Register
+ * @param create returns the instance for an Opened. If it throws, the lease is released
  */
 async function openLease(given, read, create) {
   const opened = await leaseFrom(given, read);
@@ -133,9 +141,9 @@ async function openLease(given, read, create) {
 }
 
 async function leaseFrom(given, read) {
-  const place = given === undefined ? variable('SNOWDRIFT_LEASE') : given;
-  const store = readStore(place);
-  if (store === undefined) return await openLater(read(place));
+  const named = given === undefined ? variable('SNOWDRIFT_LEASE') : given;
+  const store = readStore(named);
+  if (store === undefined) return await openLater(read(named));
   const settings = read(undefined, given === undefined);
   const lease = await leases().takeLease(store, settings);
   return new Opened(lease.channel, settings, lease);
@@ -150,7 +158,7 @@ function createOpened(channel, before) {
   }
 }
 
-/** Warns of slots that native code skipped, and of second users. */
+/** Warns of unusable slots that native code skipped, and of second users. */
 function openedOf(channel, before) {
   for (const fault of channel.warnings ?? []) {
     if (fault.kind === 'second-user') warnOfSecondUser(fault);

@@ -20,7 +20,7 @@ const { NONE, ownOf } = require('../ids/properties.js');
 const { namesServer } = require('../stores/url.js');
 const { moment, unixNow } = require('../runtime/time.js');
 
-/** Choices and bounds of the options that are not about the node, in ms. */
+/** Choices and bounds of the options, in ms. */
 const MAX_WAIT_MS = 60_000;
 const MAX_AHEAD_MS = 3_600_000;
 const DEFAULT_MAX_WAIT_MS = 10;
@@ -28,7 +28,7 @@ const TTL_MS = { min: 1000, max: 3_600_000, usual: 10_000 };
 const MOST_CLOCK_SKEW_MS = 86_400_000;
 const STORE_TTL_MS = 30_000;
 const MAX_WAIT_FOR_SLOT_MS = 3_600_000;
-/** The bound of Twitter Snowflake (its SnowflakeServer does not start beyond it). */
+/** The bound of Twitter Snowflake, whose SnowflakeServer does not start beyond it. */
 const MAX_CLOCK_SKEW_MS = 10_000;
 const CALL_TIMEOUT_MS = 5000;
 const CLOCK_BACK = ['counter', 'wait', 'throw'];
@@ -52,32 +52,32 @@ const OPTION_KEYS = [
   'waitForSlot',
 ];
 
-/** The least age of a generator's epoch: an epoch read from the clock differs with each start. */
+/** The minimum age of an epoch. A younger one was probably read from the clock, and differs with each start. */
 const LEAST_AGE_MS = 3_600_000;
 
-/** The smallest and largest of the limits that a namespace records, in ms. */
+/** The ranges of the limits that a namespace records, in ms. */
 const LIMIT_RANGES = {
   ttl: [TTL_MS.min, TTL_MS.max],
   maxClockSkew: [0, MOST_CLOCK_SKEW_MS],
   maxAhead: [0, MAX_AHEAD_MS],
 };
 
-/** Options that SnowFlake.lease() does not take. */
-const OWN_KEYS = ['workerId', 'state', 'lease', 'clock'];
+/** Options that SnowFlake.lease() does not have. */
+const NON_LEASE_KEYS = ['workerId', 'state', 'lease', 'clock'];
 
-/** Options of SnowFlake.lease() with a LeaseStore or a server. */
+/** Further options of SnowFlake.lease() with a LeaseStore or a server. */
 const STORE_KEYS = ['workerId', 'maxClockSkew', 'callTimeout', 'address'];
 
-/** Those of all generators, whatever their source. */
+/** The options of all generators. */
 const ALL_KEYS = [...new Set([...OPTION_KEYS, ...STORE_KEYS])];
 
 /** A host and a port. */
 const ADDRESS = /^[\w.:[\]-]{1,250}:\d{1,5}$/;
 
 /**
- * What the environment of the calling thread lacks of a node, or has wrong: `name`, `max` and `text` of each, and
+ * The missing and invalid environment variables of a node, in the calling thread: `name`, `max` and `text` of each, and
  * `other`, a variable whose name differs only in case and separators.
- * @param fields by name, the bits of each
+ * @param fields the bits of each field, by name
  */
 function faultsOfEnvironment(fields) {
   return Object.entries(fields).flatMap(([name, bits]) => {
@@ -92,7 +92,7 @@ function faultsOfEnvironment(fields) {
 /** Values for examples in messages. */
 const EXAMPLES = { datacenterId: 1, workerId: 3 };
 
-/** What is wrong with a variable of a node. */
+/** The message for a missing or invalid variable. */
 function wordFault({ name, max, text, other }, layout) {
   const variable = `the environment variable ${name}`;
   const named = Object.keys(layouts).find((one) => layouts[one] === layout);
@@ -106,7 +106,7 @@ function wordFault({ name, max, text, other }, layout) {
   return `${variable} is not set (a whole decimal number from 0 to ${max}, by layout ${shown}${hint})`;
 }
 
-/** For errors in a worker thread: it lacks the other threads' default instance. '' in the main thread. */
+/** A hint for errors in a worker thread, which lacks the other threads' default instance. '' in the main thread. */
 function ofThread() {
   const { isMainThread } = require('node:worker_threads');
   return isMainThread
@@ -114,7 +114,7 @@ function ofThread() {
     : ' This is a worker thread, which has a default instance of its own: SnowFlake.configure(), use() and ready() in another thread do not set it.';
 }
 
-/** @param fields by name, the bits of each that a generator needs */
+/** @param fields the bits of each field that the generator needs, by name */
 function environmentError(faults, fields, layout) {
   const names = Object.keys(fields).filter((name) => fields[name] > 0);
   const found = faults.map((fault) => wordFault(fault, layout)).join(', and ');
@@ -140,9 +140,9 @@ function environmentError(faults, fields, layout) {
 }
 
 /**
- * datacenterId and workerId: from the options, else from the environment of the calling thread.
- * @param fields by name, the bits of each that is needed
- * @param isUnique whether the worker ID alone tells nodes apart: a store leased it, or the options name it
+ * datacenterId and workerId, from the options or else from the calling thread's environment.
+ * @param fields the bits of each field that is needed, by name
+ * @param isUnique whether the worker ID alone identifies the node: a store leased it, or the options name it
  */
 function readNode(given, fields, isUnique, layout) {
   const node = { datacenterId: undefined, workerId: undefined };
@@ -168,11 +168,11 @@ function noBits(name, isUnique) {
   );
 }
 
-/** The record of the node, if there is one: from the options, else from the environment. */
+/** The directory that records the node, from the options or else from the environment; undefined if there is none. */
 function readRecording(given) {
   let { state, lease } = given;
   let names = { state: 'state', lease: 'lease' };
-  // A clock option is for tests: the stores in the environment do not apply to it.
+  // The clock option is for tests, so the environment's stores do not apply to it.
   if (state === undefined && lease === undefined && given.clock === undefined) {
     state = variable('SNOWDRIFT_STATE');
     lease = variable('SNOWDRIFT_LEASE');
@@ -220,8 +220,8 @@ function readRecording(given) {
 }
 
 /**
- * Refuses an epoch at which IDs are likely to repeat: timestamps count from 0 again with each start. Those of named layouts are
- * constants, and a draw refuses a clock that is behind one.
+ * Refuses an epoch that probably causes duplicates: if it differs with each start, timestamps start from 0 each time.
+ * The epochs of named layouts are constants, and the generator refuses a clock before its epoch.
  */
 function checkEpoch({ epoch }) {
   if (Object.values(layouts).some((one) => one.epoch === epoch)) return;
@@ -244,12 +244,12 @@ function readMaxAhead(given, isFree) {
   return maxAhead;
 }
 
-/** Of a generator without a lease from a store. */
+/** For a generator without a lease from a store. */
 const UNLEASED = Object.freeze({ __proto__: null, isLeased: false, isClaim: false });
 
 /**
- * All settings to open a generator with. They have no prototype.
- * @param isClaim whether a lease wants one worker ID
+ * The settings of a generator. They have no prototype.
+ * @param isClaim whether the lease is a claim of one worker ID
  */
 function readOptions(options = NONE, { isLeased, isClaim } = UNLEASED) {
   const given = optionsOf(options, 'options', OPTION_KEYS);
@@ -295,9 +295,9 @@ function readOptions(options = NONE, { isLeased, isClaim } = UNLEASED) {
   };
 }
 
-/** The times of a slot, and the process that requests it. */
+/** The times of a slot, and the process that asks for it. */
 function readTimes(ttl, waitForSlot) {
-  // Loaded here: that takes half a ms, and not every application records.
+  // Loaded on first use, since that takes half a ms, and not every application records or leases.
   const { hostname } = require('node:os');
   return {
     ttl: wholeNumber('ttl', ttl, TTL_MS.min, TTL_MS.max),
@@ -308,11 +308,11 @@ function readTimes(ttl, waitForSlot) {
 }
 
 /**
- * Settings for SnowFlake.lease(): of a directory, or without one of a server or a LeaseStore.
- * @param isOfEnvironment whether the store is that of the environment, whose workerId is claimed, then
+ * The settings of SnowFlake.lease() for a directory or, if that is undefined, for a server or a LeaseStore.
+ * @param isOfEnvironment whether the environment names the store. Then it may name the workerId to claim, too
  */
 function readLeaseOptions(options = NONE, directory, isOfEnvironment = false) {
-  const keys = OPTION_KEYS.filter((key) => !OWN_KEYS.includes(key));
+  const keys = OPTION_KEYS.filter((key) => !NON_LEASE_KEYS.includes(key));
   if (directory === undefined) keys.push(...STORE_KEYS);
   const given = optionsOf(options, 'options of SnowFlake.lease()', keys);
   if (directory !== undefined) return readOptions({ ...given, lease: directory });
@@ -337,9 +337,9 @@ function readLeaseOptions(options = NONE, directory, isOfEnvironment = false) {
   };
   const isClaim =
     given.workerId !== undefined || (isOfEnvironment && environmentOf('workerId') !== undefined);
-  // A restarted container waits for its own dead self.
+  // By default a claim waits until the lease of its killed predecessor has expired.
   if (isClaim && waitForSlot === undefined) leasing.wait = leasing.ttl + leasing.callTimeout;
-  // This lease replaces the one in the environment.
+  // This lease replaces the one that the environment names.
   const { recording, ...settings } = readOptions(others, { isLeased: true, isClaim });
   return ownOf({ ...settings, leasing });
 }

@@ -1,18 +1,18 @@
 'use strict';
-// Draws that wait in JavaScript: of nextIdAsync(), and of an instance with a clock of its own.
+// Calls that wait in JavaScript: nextIdAsync(), and those of an instance with the clock option.
 
 const { ownOf } = require('../ids/properties.js');
 const native = require('../runtime/native.js');
 const time = require('../runtime/time.js');
 const { readClock } = require('./arguments.js');
 
-/** The pause before another try while a lease is being renewed, ms. */
+/** The pause before a retry while a lease is being renewed, ms. */
 const RENEWAL_MS = 5;
 
-/** The longest pause before another try, ms: the clock may be set meanwhile. */
+/** The longest pause before a retry, ms. The clock may be set at any time. */
 const LONGEST_PAUSE_MS = 1000;
 
-/** The shortest time in which a clock of whole ms shows whether it runs, ms. */
+/** The shortest time that shows whether a clock of whole ms runs, ms. */
 const SURE_MS = 3;
 
 function mayWaitFor({ kind, retryAfterMs }, ms, { clockBack }) {
@@ -21,14 +21,15 @@ function mayWaitFor({ kind, retryAfterMs }, ms, { clockBack }) {
 
 /**
  * Reserves blocks by the application's clock.
- * @param reserved the ms of the block, to which native code sets its clock
+ * @param reserved the ms of the block. Native code takes the clock's reading from it
  * @param drop gives back the rest of the block
- * @returns `refill` reserves once; `refillOrWait` waits in real time, since the clock may be any clock
+ * @returns `refill` reserves once; `refillOrWait` may wait first, in real time, since the clock need not follow real
+ * time
  */
 function createOwnClock(channel, settings, reserved, drop, getReporter) {
   function refill() {
     const now = readClock(settings.clock);
-    // The clock itself may have drawn from this instance.
+    // The clock function may have called this instance.
     drop();
     reserved[0] = now;
     return channel.tryRefill(channel.memory);
@@ -54,22 +55,22 @@ function createOwnClock(channel, settings, reserved, drop, getReporter) {
 
 /**
  * The waiting calls of one instance's nextIdAsync().
- * @param drawing `tryDraw` makes the next ID available or returns the refusal, `take` returns that ID,
- *   `refuse` throws or returns an ID of the application; `getReporter` returns the instance's reporter
+ * @param drawing `tryDraw` makes the next ID available, or returns the refusal; `take` returns that ID; `refuse`
+ * throws, or returns an ID of the application; `getReporter` returns the instance's reporter
  * @param timers the functions of js/runtime/time.js
- * @returns `add` takes the functions that settle a call's promise; `wake` has the calls try again at once
+ * @returns `add` takes the functions that settle a call's promise; `wake` makes the calls retry at once
  */
 function createQueue(settings, lease, drawing, timers = time) {
   const { tryDraw, take, refuse, getReporter } = drawing;
   const { areTimersFake, clearTimeout, monotonic, setTimeout } = timers;
   const queue = { isServing: false, add, wake: () => {} };
-  /** In the order of their arrival. */
+  /** The waiting calls, in the order of their arrival. */
   const calls = new Set();
-  /** All waits so far: number, time, and the part of the time that counts towards maxWait. */
+  /** All waits so far: their number, their time, and the part of the time that counts towards maxWait. */
   const sum = { reason: undefined, waits: 0, ms: 0, spent: 0 };
   /**
-   * The last look at the clock: a time after it, what the clock showed and what it shows in the next tick, and the
-   * pauses since that `spent` does not have; all in ms.
+   * The last look at the clock, all in ms: `at`, the monotonic time after it; `clock`, its reading; `next`, its reading
+   * when the next tick begins; `paused`, the pauses since then that `spent` does not include.
    */
   let look;
 
@@ -78,11 +79,11 @@ function createQueue(settings, lease, drawing, timers = time) {
     if (!queue.isServing) serve();
   }
 
-  /** Serves waiting calls, first come first served. */
+  /** Serves waiting calls in the order of their arrival. */
   async function serve() {
     queue.isServing = true;
     look = undefined;
-    // Also visits calls added meanwhile.
+    // This also visits calls that are added meanwhile.
     for (const call of calls) {
       for (let wait = settle(call); wait !== undefined; wait = settle(call)) {
         getReporter().report();
@@ -94,7 +95,7 @@ function createQueue(settings, lease, drawing, timers = time) {
     getReporter().report();
   }
 
-  /** Gives a call its ID or its error. Returns the wait that must come first, if there is one. */
+  /** Settles a call with its ID or its error. If it must wait first, returns the wait. */
   function settle({ resolve, reject, before }) {
     try {
       const began = monotonic();
@@ -109,20 +110,20 @@ function createQueue(settings, lease, drawing, timers = time) {
     return undefined;
   }
 
-  /** The wait until the next try, after one that `began` at this time; undefined if it is too long. */
+  /** The wait until the next try; undefined if it is too long. `began` is the time at which the last try began. */
   function waitFor(refusal, before, began) {
-    // A lease that has lost its slot, and has no other yet, has no open generator.
+    // A lease that lost its slot, and has no other one yet, has no open generator.
     const isLost = refusal.kind === 'closed' && lease?.report().state === 'lost';
     const kind = isLost ? 'ceiling' : refusal.kind;
-    // The time that a store takes is unknown.
+    // The duration of a renewal is unknown.
     if (kind === 'ceiling' && lease?.wantRenewal) refusal.retryAfterMs ??= RENEWAL_MS;
     const isTick = kind === 'exhausted' && refusal.retryAfterMs !== undefined;
     if (isTick) lookAt(refusal, began);
-    // No call has spent more than it has lived: pauses began before later calls came.
+    // A call has not spent more than its age: a pause may have begun before the call was added.
     const spent = Math.min(sum.spent - before.spent, monotonic() - before.at);
     const left = settings.maxWait - spent;
     const ms = Math.min(refusal.retryAfterMs, LONGEST_PAUSE_MS);
-    // An exhausted tick ends by itself while the clock runs. Anything else follows the rules of nextId().
+    // An exhausted tick ends by itself while the clock runs. All other waits follow the rules of nextId().
     if (!isTick) return mayWaitFor(refusal, left, settings) ? { kind, ms, spent: ms } : undefined;
     if (left >= 0) return { kind, ms, spent: 0 };
     refusal.isStanding = true;
@@ -130,10 +131,10 @@ function createQueue(settings, lease, drawing, timers = time) {
   }
 
   /**
-   * Pauses for an exhausted tick count towards maxWait if the clock ran less than a quarter as fast as the time in
-   * them: it stands still, or was set back within the tick. Timers and whole ms are too inexact for a closer look.
-   * After a clock rollback that the sequencer followed, the next tick is an earlier one. A process that was stopped
-   * beside its look at the clock has lost no time between two looks.
+   * Pauses for an exhausted tick count towards maxWait if the clock ran at less than a quarter of the speed of the
+   * monotonic time: it is stopped, or was set back within the tick. Timers and whole ms are too inexact for a stricter
+   * check. After a clock rollback under another counter value, the next tick is an earlier one. A process that is
+   * stopped next to a look at the clock loses no time between two looks.
    */
   function lookAt({ now: clock, retryAfterMs }, began) {
     const at = monotonic();
@@ -152,7 +153,7 @@ function createQueue(settings, lease, drawing, timers = time) {
     sum.ms += ms;
     sum.spent += spent;
     if (look !== undefined) look.paused += ms - spent;
-    // A test would have to have them fire. It has loaded snowdrift after it had replaced the timers.
+    // Fake timers would fire only if the test advanced them. The test replaced the timers before it loaded snowdrift.
     if (areTimersFake()) {
       native.sleep(ms);
       return;

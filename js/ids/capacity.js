@@ -1,5 +1,5 @@
 'use strict';
-// What a layout allows: its time, its nodes and their IDs. Needs no addon and no Node API.
+// The capacity of a layout: its time range, its nodes and their IDs. Needs no addon and no Node API.
 
 const { lengthChanges } = require('./lengths.js');
 const { DATE_LIMIT, widthOf } = require('./presets.js');
@@ -8,7 +8,7 @@ const DAY_MS = 86_400_000;
 const YEAR_MS = 365.2425 * DAY_MS;
 
 /**
- * A layout and its capacity. Counts are strings, since a number may not hold them.
+ * A layout and its capacity. Counts are strings, since they may be too large for exact numbers.
  * @param layout a checked layout
  */
 function capacityOf(layout) {
@@ -35,9 +35,9 @@ function capacityOf(layout) {
 }
 
 /**
- * The changes of the decimal length in two parts.
- * @returns `firstDay`, the most digits that IDs reach on the first day, if they grow then; `later`, the changes after
- *   it, of which the next one `isNext`
+ * Splits the changes of the decimal length by time.
+ * @returns `firstDay`, the most digits of IDs on the first day, if their length changes then; `later`, the changes
+ * after that day, of which the next one has `isNext`
  */
 function digitDates({ epoch, digits: changes }) {
   const isEarly = ({ from }) => Date.parse(from) < epoch + DAY_MS;

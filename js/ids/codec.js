@@ -1,17 +1,17 @@
 'use strict';
-// Decodes and encodes IDs by the two 32-bit halves of each. Needs no addon and no Node API.
+// Decodes and encodes IDs by their 32-bit halves. Needs no addon and no Node API.
 //
-// src/core/node.rs has the same bits; core/codec.test.js decodes IDs that Rust issues.
+// src/core/node.rs has the same layout of bits; core/codec.test.js decodes IDs that Rust issued.
 
 const { SnowFlakeError, fromCaller } = require('./error.js');
 const { HIGH, LARGEST_ID, LOW, halves, whole } = require('./halves.js');
 const { DATE_LIMIT } = require('./presets.js');
 
-/** Numbers below this are exact. */
+/** Whole numbers below this are exact. */
 const EXACT = 2 ** 53;
 const HALF = 2 ** 32;
 
-/** An ID's fields. JSON has no bigint, so there the ID is a string. */
+/** An ID's fields. In JSON the ID is a string, since JSON has no bigint. */
 class ParsedId {
   constructor(id, timestamp, datacenterId, workerId, clockBack, sequence) {
     this.id = id;
@@ -28,10 +28,10 @@ class ParsedId {
   }
 }
 
-/** A mask of the given number of bits, at most 32. */
+/** A mask of this many bits, at most 32. */
 const maskOf = (bits) => (bits >= 32 ? -1 : 2 ** bits - 1);
 
-/** The position of a field in an ID's halves. */
+/** The position of a field in the halves of an ID. */
 class Field {
   constructor(shift, bits) {
     const lowBits = Math.max(0, Math.min(bits, 32 - shift));
@@ -39,9 +39,9 @@ class Field {
     this.lowMask = maskOf(lowBits);
     this.highShift = Math.max(0, shift - 32);
     this.highMask = maskOf(bits - lowBits);
-    /** The weight of the high half's part. */
+    /** The weight of the field's part in the high half. */
     this.scale = 2 ** lowBits;
-    /** The weight of the field in the low half, and in the high one. */
+    /** The weight of the field in the low half and in the high half. */
     this.low = 2 ** shift;
     this.high = this.low / HALF;
   }
@@ -85,7 +85,7 @@ class Codec {
     const high = halves[HIGH];
     if ((low & this.lowAbove) !== 0 || (high & this.highAbove) !== 0) throw this.#tooWide(id);
     const ms = this.tick.of(low, high) * this.tickMs;
-    // A rounded product is not below it.
+    // If the product was rounded, it is not below EXACT.
     const timestamp = ms < EXACT ? ms + this.epoch : this.#lateTimestamp(id);
     if (!(Math.abs(timestamp) <= DATE_LIMIT)) throw this.#beyondDate(id);
     return new ParsedId(
@@ -98,16 +98,16 @@ class Codec {
     );
   }
 
-  /** Encodes fields that fit. The timestamp, Unix ms, may lie anywhere in its tick. */
+  /** Encodes fields that are in range. The timestamp, in Unix ms, may be any time in its tick. */
   encode(timestamp, datacenterId, workerId, clockBack, sequence) {
     const ms = timestamp - this.epoch;
     const isLate = ms >= EXACT;
-    // Exact, unlike a division and a floor.
+    // Exact, unlike the floor of a quotient.
     let tick = this.tickMs === 1 ? ms : (ms - (ms % this.tickMs)) / this.tickMs;
     if (isLate) tick = Number(this.#lateTick(timestamp));
     if (ms < 0 || tick > this.lastTick) throw this.#outside(timestamp);
     if (isLate) tick = 0;
-    // All products are exact, and `|` takes each modulo 2^32, without its fraction.
+    // All products are exact. `|` takes each modulo 2^32, without its fraction.
     const { tick: t, datacenterId: d, workerId: w, clockBack: c, sequence: s } = this;
     halves[LOW] =
       (tick * t.low) |
@@ -124,7 +124,7 @@ class Codec {
     return isLate ? whole[0] | (this.#lateTick(timestamp) << this.tickShift) : whole[0];
   }
 
-  /** For times so far from the epoch that the distance is no exact number. */
+  /** For times too far from the epoch for exact numbers. */
   #lateTick(timestamp) {
     return (BigInt(timestamp) - BigInt(this.epoch)) / BigInt(this.tickMs);
   }

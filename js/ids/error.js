@@ -1,25 +1,25 @@
 'use strict';
-// The class of everything that snowdrift throws. Needs no Node API.
+// The class of all errors that snowdrift throws. Needs no Node API.
 
-/** What messages and causes pass before they are shown. Set by js/messages/secrets.js. */
-let shown = { text: (text) => text, cause: (cause) => cause };
+/** The filters of messages and causes. js/messages/secrets.js sets them. */
+let filters = { text: (text) => text, cause: (cause) => cause };
 
 function filterErrors(filter) {
-  shown = filter;
+  filters = filter;
 }
 
-/** The public function that runs, if the stacks of errors are to begin with its caller. */
+/** The public function that is running, if the stacks of errors must begin with its caller. */
 let current;
 
 class SnowFlakeError extends Error {
   constructor(code, message, options) {
-    // Without a prototype: a property of a polluted Object.prototype is no option.
+    // Without a prototype, so that a polluted Object.prototype adds no options.
     const { cause, retryAfterMs, holders } = { __proto__: null, ...options };
-    super(shown.text(message), cause === undefined ? undefined : { cause: shown.cause(cause) });
+    super(filters.text(message), cause === undefined ? undefined : { cause: filters.cause(cause) });
     this.code = code;
     if (retryAfterMs !== undefined) this.retryAfterMs = retryAfterMs;
     if (holders !== undefined) this.holders = holders;
-    // Of V8, as the stacks without `create`.
+    // Only V8 has captureStackTrace().
     if (current !== undefined) Error.captureStackTrace?.(this, current);
   }
 
@@ -31,8 +31,8 @@ class SnowFlakeError extends Error {
 const { construct } = Reflect;
 
 /**
- * Returns a function that makes errors of a code, and is not in their stacks: V8 begins the stack of an error with the
- * caller of its `new.target`.
+ * Returns a function that creates errors with this code. It is not in their stacks: V8 begins the stack of an error
+ * with the caller of its `new.target`.
  */
 function errorsOf(code) {
   function create(message, options) {
@@ -42,13 +42,13 @@ function errorsOf(code) {
   return create;
 }
 
-/** Begins an error's stack with the caller of a function, which is running. */
+/** Makes an error's stack begin with the caller of `called`, which must be running. */
 function fromCaller(failure, called) {
   if (failure instanceof SnowFlakeError) Error.captureStackTrace?.(failure, current ?? called);
   return failure;
 }
 
-/** Runs a part of a public function, in one turn. The stacks of its errors begin with that function's caller. */
+/** Runs a part of a public function synchronously. The stacks of its errors begin with that function's caller. */
 function inCall(called, run) {
   const before = current;
   current = called;

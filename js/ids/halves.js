@@ -1,6 +1,6 @@
 'use strict';
-// One ID, whole and as its two 32-bit halves: arithmetic on numbers, since one BigInt operation takes as long as
-// all of parse(). A function that writes them reads them before it calls anything else.
+// One ID, as a BigInt and as its two 32-bit halves. Arithmetic on halves uses numbers, since a single BigInt operation
+// takes as long as all of parse(). A function that writes the ID reads it back before it calls another function.
 
 const whole = new BigUint64Array(1);
 const halves = new Uint32Array(whole.buffer);

@@ -1,6 +1,6 @@
 'use strict';
-// A layout as text, for records in stores: bits, ms per tick and epoch, such as
-// `41/3/5/2/12@1+1580486400000`. An epoch before 1970 has `-` instead of `+`.
+// A layout as a text for records in stores: bits, ms per tick and epoch, such as `41/3/5/2/12@1+1580486400000`. An
+// epoch before 1970 has `-` instead of `+`.
 
 const PATTERN = /^(\d+)\/(\d+)\/(\d+)\/(\d+)\/(\d+)@(\d+)([+-]\d+)$/;
 
@@ -22,7 +22,7 @@ function parseLayoutKey(key) {
     ...{ timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits },
     ...{ tickMs, epoch },
   };
-  // Excludes leading zeros and inexact numbers.
+  // The comparison excludes leading zeros and inexact numbers.
   return parts.length > 0 && layoutKey(layout) === key ? layout : undefined;
 }
 

@@ -1,17 +1,17 @@
 'use strict';
-// Layouts, by name or as applications write them.
+// Reads layouts: names, or objects of applications.
 
 const { propertiesOf, unixMs } = require('../messages/checks.js');
 const { configError, describe } = require('../messages/errors.js');
 const { LAYOUT_KEYS, faultOf, layoutText, layouts } = require('./presets.js');
 
-/** Layouts that readLayout() made, which need no other check. */
+/** Layouts that readLayout() returned. They need no other check. */
 const checked = new WeakSet(Object.values(layouts));
 
-/** The layout that was read last. The next reading of an equal one shares it. */
+/** The layout that was read last. If the next one is equal, readLayout() returns this one. */
 let lastRead = layouts.node;
 
-/** A layout by name or as an object, frozen. */
+/** The frozen layout of a name or an object. */
 function readLayout(layout, epoch) {
   if (epoch === undefined && checked.has(layout)) return layout;
   let read;
@@ -30,7 +30,7 @@ function readLayout(layout, epoch) {
   if (LAYOUT_KEYS.every((key) => read[key] === lastRead[key])) return lastRead;
   const fault = faultOf(read, describe);
   if (fault !== undefined) throw configError(fault);
-  // -0 is 0.
+  // Turns -0 into 0.
   for (const key of LAYOUT_KEYS) read[key] += 0;
   checked.add(read);
   lastRead = Object.freeze(read);

@@ -1,13 +1,13 @@
 'use strict';
-// The dates at which the IDs of a layout get a decimal digit more. Text of other lengths sorts wrong from then on.
+// The dates at which a layout's IDs get another decimal digit. Shorter and longer IDs do not sort together as text.
 // Needs no addon and no Node API.
 
 const { DATE_LIMIT, widthOf } = require('./presets.js');
 
 /**
  * @param layout a checked layout
- * @returns for each length that IDs reach after the first tick: `digits`, and `from`, Unix ms of the first tick
- *   with such an ID. Not those that no Date can hold
+ * @returns for each length that IDs reach after the first tick: `digits`, and `from`, the Unix ms of the first tick
+ * with such an ID. Only those within the range of a Date
  */
 function lengthChanges(layout) {
   const width = BigInt(widthOf(layout));

@@ -1,9 +1,9 @@
 'use strict';
-// The name that a misspelt one stands for: an option, a command, an environment variable. Needs no Node API.
+// Suggests the intended name for a misspelt one: an option, a command, an environment variable. Needs no Node API.
 
-/** Names of other libraries, without case and separators, by the name that snowdrift has. */
+/** Names of other libraries, without case and separators, by snowdrift's name. */
 const SYNONYMS = {
-  // Before workerId, which also has the assigner.
+  // Before workerId, which has workeridassigner, too.
   lease: 'leaseurl storeurl workeridassigner',
   workerId:
     'machine machineid node nodeid shardid instance instanceid processid serverid worker workeridassigner mid',
@@ -12,7 +12,7 @@ const SYNONYMS = {
   sequenceBits: 'seqbits seqbitlength incrementbits',
   workerBits: 'workeridbitlength',
   timestampBits: 'timebits',
-  // Where the layout is an option.
+  // For lists of options with `layout` instead of its fields.
   layout:
     'timestampbits timebits datacenterbits workerbits workeridbitlength clockbackbits sequencebits seqbits seqbitlength incrementbits tickms',
   maxAhead: 'maxtimeahead',
@@ -23,12 +23,12 @@ const SYNONYMS = {
   next: 'create draw gen generate getuid id new nextid',
 };
 
-/** All that one of these names may stand for. */
+/** All names that a synonym may stand for. */
 function meaningsOf(given) {
   return Object.keys(SYNONYMS).filter((name) => SYNONYMS[name].split(' ').includes(given));
 }
 
-/** Longer names are nothing that somebody typed. */
+/** Longer names were not typed by hand. */
 const MOST_CHARACTERS = 40;
 
 /** A name without case and separators: datacenterId of DATACENTER_ID. */
@@ -36,7 +36,7 @@ const bare = (name) => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 
 const isSameName = (one, other) => bare(one) === bare(other);
 
-/** How many characters differ: inserted, left out or replaced. */
+/** The number of characters inserted, deleted or replaced. */
 function distance(one, other) {
   let row = Array.from({ length: other.length + 1 }, (_, at) => at);
   for (let i = 1; i <= one.length; i++) {
@@ -50,14 +50,14 @@ function distance(one, other) {
   return row[other.length];
 }
 
-/** The name of a list that is meant; undefined if none is near. */
-function nameMeant(name, names) {
+/** The intended name of a list; undefined if none is similar. */
+function suggestedName(name, names) {
   if (name.length > MOST_CHARACTERS) return undefined;
   const given = bare(name);
   const isOf = (text) => names.find((one) => isSameName(one, text));
   const found = [given, ...meaningsOf(given)].map(isOf).find(Boolean);
   if (found !== undefined) return found;
-  // Two of six, so that short names are not taken for one another.
+  // At most a third of the characters, so that short names are not confused.
   const most = Math.min(2, Math.floor(given.length / 3));
   const near = names.map((one) => ({ one, far: distance(given, bare(one)) }));
   near.sort((a, b) => a.far - b.far);
@@ -65,14 +65,14 @@ function nameMeant(name, names) {
 }
 
 /**
- * The text for a name that is not in a list.
- * @param what has the names
+ * The message for a name that is not in a list.
+ * @param what what the names belong to, such as "options"
  * @param show returns a value as text, without secrets
  */
 function noSuchName(what, name, names, show) {
-  const meant = nameMeant(name, names);
+  const meant = suggestedName(name, names);
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
   return `${what} has no ${show(name)}.${hint} It knows ${names.join(', ')}`;
 }
 
-module.exports = { isSameName, nameMeant, noSuchName };
+module.exports = { isSameName, suggestedName, noSuchName };

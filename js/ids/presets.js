@@ -1,9 +1,9 @@
 'use strict';
-// The named layouts, and what any layout must fulfil. Needs no addon and no Node API.
+// The named layouts, and the limits of all layouts. Needs no addon and no Node API.
 //
-// src/core/layout.rs has the same limits; core/id.test.js compares them.
+// src/core/layout.rs has the same limits. core/id.test.js compares them.
 
-/** The furthest that a Date reaches from 1970, either way, in ms. */
+/** The range of a Date: at most this many ms before or after 1970. */
 const DATE_LIMIT = 8.64e15;
 
 const MOST_BITS = 63;
@@ -32,7 +32,9 @@ const layouts = Object.freeze({
   safe: preset(41, 0, 6, 1, 5, 1, 1767225600000),
 });
 
-/** January 1970, in ms: Unix seconds of the years until 2054 would lie there. */
+/**
+ * January 1970, in ms. An epoch in it is probably in seconds: Unix seconds of the years until 2054 are in this range.
+ */
 const JANUARY_1970 = 31 * 86_400_000;
 
 /** The number of bits of a layout's IDs. */
@@ -43,7 +45,7 @@ function widthOf(layout) {
 }
 
 /**
- * What is wrong with a layout; undefined if nothing is.
+ * The message for an invalid layout; undefined if it is valid.
  * @param show returns a value as text
  */
 function faultOf(layout, show) {
@@ -63,10 +65,10 @@ function faultOf(layout, show) {
   return `the widths of a layout must add up to at most ${MOST_BITS} bits (bit 63 is the sign); these add up to ${bits}`;
 }
 
-/** What a layout must be, for an error. */
+/** The message for a value that is no layout. */
 function layoutText(layout, show) {
   const names = Object.keys(layouts).join("', '");
-  // Of ids.map(parse).
+  // The index that ids.map(parse) passes.
   const remedy =
     typeof layout === 'number'
       ? '. map() and filter() pass the index, too: write (id) => parse(id), and the like'

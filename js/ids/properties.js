@@ -3,10 +3,10 @@
 
 const { show } = require('./shown.js');
 
-/** An object that inherits from more is a proxy without an end. */
+/** An object with a longer prototype chain is a proxy whose chain has no end. */
 const MOST_OF_CHAIN = 100;
 
-/** An object and all that it inherits from, but for Object.prototype. */
+/** An object and its prototypes, except Object.prototype. */
 function chainOf(object) {
   const chain = [];
   for (let one = object; one !== null && one !== Object.prototype; ) {
@@ -16,32 +16,34 @@ function chainOf(object) {
   return chain;
 }
 
-/** Those that are present: own, or inherited, such as getters. Those of a polluted Object.prototype are not. */
+/**
+ * The properties that an object has: own ones, and inherited ones such as getters. Ignores a polluted Object.prototype.
+ */
 function readAll(object, keys) {
   const properties = { __proto__: null };
   const has = (key) => chainOf(object).some((one) => Object.hasOwn(one, key));
   for (const key of keys) {
     if (Object.hasOwn(Object.prototype, key) && !has(key)) continue;
     const value = object[key];
-    // Not by `in` alone: a proxy may answer it for all properties or for none.
+    // `in` alone is not enough: a proxy may return true, or false, for all properties.
     if (value !== undefined || key in object) properties[key] = value;
   }
   return properties;
 }
 
-/** A property of an application's object; undefined where only a polluted Object.prototype has it. */
+/** A property of an application's object; undefined if only a polluted Object.prototype has it. */
 const propertyOf = (object, name) => readAll(object, [name])[name];
 
 /**
- * The name of a property that is none of `known`: an own one, or one that is inherited as options are, from an object with
- * defaults or as a getter. A method of a class is none.
+ * The name of a property that is not in `known`: an own one, or an inherited one that may be an option, such as a
+ * default value or a getter. Methods of classes do not count.
  */
 function unknownIn(object, known) {
   const own = Object.keys(object).find((name) => !known.includes(name));
   if (own !== undefined || Object.getPrototypeOf(object) === Object.prototype) return own;
   for (const one of chainOf(object).slice(1)) {
     const name = Object.getOwnPropertyNames(one).find((each) => {
-      // Object.prototype of another realm has a getter, too: that of __proto__.
+      // Object.prototype of another realm has properties, too, such as the getter of __proto__.
       if (known.includes(each) || Object.hasOwn(Object.prototype, each)) return false;
       const { enumerable, value } = ownOf(Object.getOwnPropertyDescriptor(one, each));
       return value === undefined || (enumerable && typeof value !== 'function');
@@ -52,18 +54,18 @@ function unknownIn(object, known) {
 }
 
 /**
- * A copy without a prototype, so that a polluted Object.prototype adds nothing. For our own objects that may lack a property
- * that code reads: native ones, settings, and the rest of a destructuring.
+ * A copy without a prototype, so that a polluted Object.prototype adds nothing. For the package's own objects that may
+ * lack a property that code reads: native ones, settings, and the rest of a destructuring.
  */
 const ownOf = (object) => ({ __proto__: null, ...object });
 
-/** Default options: none. */
+/** The default options: empty. */
 const NONE = Object.freeze({ __proto__: null });
 
 /**
- * A copy of an application's object, each property read once.
- * @param ignored further keys that it may have
- * @param showName shows the name of any other
+ * A copy of an application's object. Reads each property once.
+ * @param ignored keys that the object may have, which are not copied
+ * @param showName returns an unknown key as text
  */
 function copyOf(object, keys, ignored, what, toError, showName = show) {
   let copy;
@@ -75,7 +77,7 @@ function copyOf(object, keys, ignored, what, toError, showName = show) {
     throw toError(`${what} cannot be read`);
   }
   if (unknown === undefined) return copy;
-  // Without the name that is meant: names.js would be a fifth of a bundle for browsers.
+  // Suggests no name: names.js would be a fifth of a bundle for browsers.
   throw toError(`${what} has no ${showName(unknown)}. It knows ${keys.join(', ')}`);
 }
 

@@ -1,7 +1,10 @@
 'use strict';
-// Values and texts in messages. Needs no Node API.
+// Shows values in messages. Needs no Node API.
 
-/** A text without the user, password and options of a URL, valid or not. Linear: it may have megabytes. */
+/**
+ * A text without the user, password and options of a URL, valid or not. Takes linear time, since the text may have
+ * megabytes.
+ */
 function withoutLogin(text) {
   const at = text.lastIndexOf('@');
   const slashes = text.indexOf('//');
@@ -12,41 +15,41 @@ function withoutLogin(text) {
   }
   const start = text.slice(0, slashes + 2);
   const options = text.indexOf('?');
-  // With '?' before '@', either may be part of the password.
+  // If '?' is before '@', either may be part of the password.
   if (options >= 0 && at > options) return `${start}***`;
   const rest = at > slashes ? `***${text.slice(at)}` : text.slice(slashes + 2);
   const end = rest.indexOf('?');
   return start + (end < 0 ? rest : `${rest.slice(0, end)}?***`);
 }
 
-/** What a terminal or a log would act on. */
+/** Characters that control a terminal or break a line of a log. */
 const CONTROLS = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 
-/** A text whose control characters are escaped, so that it is one line. */
+/** A text with escaped control characters, so that it is one line. */
 function printable(text) {
   return text.replace(CONTROLS, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** How many characters are shown of a text. */
+/** The most characters that are shown of a text. */
 const MOST_OF_TEXT = 60;
 
-/** Of a longer text only the length is shown: a login or a key may begin anywhere, and a stranger's text may have megabytes. */
+/** Only the length of a longer text is shown: it may contain a login or a key anywhere, and may have megabytes. */
 const MOST_READ = 1000;
 
 const LARGEST = 10n ** 60n;
 
-/** A text of at most so many characters, in quotes. @param quote puts it in quotes */
+/** The beginning of a text, quoted. @param quote adds the quotes */
 function shortened(text, quote) {
   return quote(text.slice(0, MOST_OF_TEXT)) + (text.length > MOST_OF_TEXT ? '...' : '');
 }
 
-/** The text for a bigint of more digits, which take long to spell; undefined for any other value. */
+/** The text for a bigint of more than 60 digits, which would take long to convert; undefined for any other value. */
 function longBigint(value) {
   if (typeof value !== 'bigint' || (value < LARGEST && value > -LARGEST)) return undefined;
   return 'a bigint of more than 60 digits';
 }
 
-/** A value in a message, without running code of its own. */
+/** A value as text for a message. Runs no code of the value. */
 function show(value) {
   if (typeof value === 'string') {
     if (value.length > MOST_READ) return `a text of ${value.length} characters`;

@@ -1,23 +1,23 @@
 'use strict';
-// IDs as applications pass them: bigints, decimal digits, numbers, and the 13 characters of base32 whose order is
-// that of the IDs. Needs no addon and no Node API.
+// IDs as applications pass them: bigints, decimal strings, numbers, and 13 characters of base32, which sort as the IDs
+// do. Needs no addon and no Node API.
 
 const { HIGH, LARGEST_ID, LOW, halves, whole } = require('./halves.js');
 
 const HALF = 2 ** 32;
-/** Of an ID. */
+/** The most digits of an ID. */
 const MOST_DIGITS = 19;
-/** A number holds as many digits exactly. */
+/** A number holds this many digits exactly. */
 const EXACT_DIGITS = 15;
 const ZERO = 0x30;
 
-/** The most bits that a number holds exactly. */
+/** The most bits of an exact number. */
 const NUMBER_BITS = 53;
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 /**
  * An ID as a bigint of 0 to 2^63 - 1; undefined for anything else.
- * @param bits of the layout, if there is one. A number is an ID only of a layout that numbers hold exactly
+ * @param bits the width of the layout, if known. A number is an ID only if the layout has at most 53 bits
  */
 function idOf(id, bits) {
   let read = id;
@@ -26,7 +26,7 @@ function idOf(id, bits) {
   return typeof read === 'bigint' && read >= 0n && read <= LARGEST_ID ? read : undefined;
 }
 
-/** Why idOf() is undefined. @param show returns a value as text */
+/** The message for a value that idOf() does not accept. @param show returns a value as text */
 function idFault(id, bits, show) {
   if (Number.isInteger(id) && !(bits <= NUMBER_BITS)) {
     return `an ID must be a bigint or a decimal string; it is the number ${id}, which may be rounded: pass the string or the bigint that it comes from`;
@@ -39,7 +39,7 @@ function idFault(id, bits, show) {
   return `an ID must be a bigint or a string of decimal digits, from 0 to ${LARGEST_ID}${orNumber}; it is ${show(id)}${remedy}`;
 }
 
-/** Up to 19 digits without leading zeros, below 2^64; undefined for any other string. */
+/** The number of up to 19 digits without leading zeros, below 2^64; undefined for any other string. */
 function readDigits(text) {
   const { length } = text;
   const hasLeadingZero = length > 1 && text.charCodeAt(0) === ZERO;
@@ -57,7 +57,7 @@ function readDigits(text) {
       scale *= 10;
     }
   }
-  // upper * scale + lower by 32-bit halves, so that every step is exact.
+  // Computes upper * scale + lower by 32-bit halves, so that every step is exact.
   const upperHigh = Math.floor(upper / HALF);
   const low = (upper - upperHigh * HALF) * scale + lower;
   const lowHigh = Math.floor(low / HALF);
@@ -67,9 +67,9 @@ function readDigits(text) {
   return whole[0];
 }
 
-/** Crockford's: no I, L, O and U. In the order of their codes, so text sorts as the IDs do. */
+/** Crockford's alphabet: no I, L, O and U. The characters rise in code, so texts sort as their IDs do. */
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
-/** 12 characters of 5 bits, below one of 3 bits. */
+/** One character of 3 bits, then 12 characters of 5 bits. */
 const BASE32_LENGTH = 13;
 
 /** The text of 10 bits. */
@@ -93,7 +93,7 @@ function writeBase32(id) {
   return base32Head(halves[LOW], halves[HIGH]) + pairOf(halves[LOW]);
 }
 
-/** By code of a character: its 5 bits, or -1. */
+/** The 5 bits of each character code; -1 for other characters. */
 const values = new Int8Array(128).fill(-1);
 for (let n = 0; n < 32; n++) values[ALPHABET.charCodeAt(n)] = n;
 

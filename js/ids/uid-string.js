@@ -1,11 +1,11 @@
 'use strict';
-// An ID in the JSON form of UidGenerator's parseUID.
+// An ID as JSON, as UidGenerator's parseUID returns it.
 
 const { argumentError, describe } = require('../messages/errors.js');
 const { propertiesOf } = require('../messages/checks.js');
 const { NONE } = require('./properties.js');
 
-/** Formats by time zone: creating one takes 50 us. */
+/** Formats by time zone, since creating one takes 50 us. */
 const formats = new Map();
 
 /** yyyy-MM-dd HH:mm:ss in a time zone. */
@@ -27,7 +27,7 @@ function formatOf(timeZone) {
 
 /**
  * @param parsed the result of parse()
- * @param layout its bits between timestamp and sequence form one worker ID, as in UidGenerator
+ * @param layout the bits between timestamp and sequence count as one worker ID, as in UidGenerator
  */
 function uidString(parsed, layout, options = NONE) {
   const { timeZone = 'UTC' } = propertiesOf(options, 'options', ['timeZone'], argumentError);

@@ -291,9 +291,9 @@ class StoreLease {
     } = this.#machine.state();
     if (owner !== this.#owner) {
       const settings = { __proto__: null, ...this.#settings, workerId };
-      const basis = { isLeased: true, lease: this.#machine };
-      if (this.channel === undefined) this.channel = openChannel(settings, basis);
-      else moveChannel(this.channel, settings, basis);
+      const authority = { isLeased: true, lease: this.#machine };
+      if (this.channel === undefined) this.channel = openChannel(settings, authority);
+      else moveChannel(this.channel, settings, authority);
       this.#owner = owner;
     }
     this.#state = 'held';

@@ -7,7 +7,7 @@ const { fileURLToPath, pathToFileURL } = require('node:url');
 
 const { environmentNames, environmentOf } = require('../runtime/environment.js');
 const { configError, describe, fromCaller } = require('./errors.js');
-const { isSameName, nameMeant, noSuchName } = require('../ids/names.js');
+const { isSameName, suggestedName, noSuchName } = require('../ids/names.js');
 const { readAll, unknownIn } = require('../ids/properties.js');
 const { isConnection, redactValue } = require('./secrets.js');
 const { warnOfVariable } = require('./warnings.js');
@@ -141,7 +141,7 @@ function checkMisspelt(name) {
       `the environment variable ${misspelt} is not read: rename it to ${name}, or unset it`,
     );
   }
-  const near = others.find((one) => nameMeant(one, VARIABLES) === name);
+  const near = others.find((one) => suggestedName(one, VARIABLES) === name);
   if (near !== undefined) warnOfVariable(near, name);
 }
 

@@ -1,33 +1,33 @@
 'use strict';
-// Opens channels: the only way from validated options to native code.
+// Opens channels: passes validated options to native code.
 
 const { unwrap } = require('../messages/errors.js');
 const native = require('./native.js');
 
 /**
  * @param settings the result of `readOptions`
- * @param basis the right of this process to issue IDs, if it is more than the node's name. One of ownClock,
- *   recording and isLeased (with lease), as src/binding/request.rs reads them
+ * @param authority the authority that allows the process to issue IDs, if there is one: ownClock, recording, or
+ * isLeased with lease, as src/binding/request.rs reads them
  */
-function requestOf(settings, basis) {
+function requestOf(settings, authority) {
   const { clock: _, recording, leasing, ...own } = settings;
-  // Without a prototype: a property of a polluted Object.prototype is no option.
-  return { __proto__: null, ...own, ...basis };
+  // Without a prototype, so that a polluted Object.prototype adds no options.
+  return { __proto__: null, ...own, ...authority };
 }
 
-/** @returns a channel; undefined where this host has no place for a page */
-function openChannel(settings, basis) {
-  return unwrap(native.open(requestOf(settings, basis)));
+/** @returns a channel; undefined if this host has no directory for pages */
+function openChannel(settings, authority) {
+  return unwrap(native.open(requestOf(settings, authority)));
 }
 
-/** The same, without blocking the thread. */
-async function openChannelLater(settings, basis) {
-  return unwrap(await native.openLater(requestOf(settings, basis)));
+/** Like openChannel(), but without blocking the thread. */
+async function openChannelLater(settings, authority) {
+  return unwrap(await native.openLater(requestOf(settings, authority)));
 }
 
 /** Moves a channel to another generator. If that cannot be opened, the previous one stays, and issues nothing. */
-function moveChannel(channel, settings, basis) {
-  const fault = channel.moveTo(requestOf(settings, basis));
+function moveChannel(channel, settings, authority) {
+  const fault = channel.moveTo(requestOf(settings, authority));
   if (fault) unwrap(fault);
 }
 
