@@ -19,7 +19,6 @@ const {
 } = require('../support/support.js');
 const id = require('../../js/id.js');
 const { suggestedName } = require('../../js/ids/names.js');
-const { run } = require('../support/cli.js');
 const { SnowFlakeModule } = require('../../js/nestjs.js');
 const { withSnowFlake } = require('../../js/orm/prisma.js');
 const { idSchema } = require('../../js/schema.js');
@@ -37,38 +36,16 @@ test('a name in another case, form or number, or of another library, names the o
   for (const [call, wrong, meant] of [
     [make, 'datacenterID', 'datacenterId'],
     [make, 'dataCenterId', 'datacenterId'],
-    [make, 'regionId', 'datacenterId'],
     [make, 'worker_id', 'workerId'],
     [make, 'WORKER_ID', 'workerId'],
-    [make, 'machineId', 'workerId'],
-    [make, 'nodeId', 'workerId'],
-    [make, 'instance_id', 'workerId'],
-    [make, 'customEpoch', 'epoch'],
     [make, 'epoche', 'epoch'],
     [make, 'clockback', 'clockBack'],
     [make, 'states', 'state'],
     [make, 'Scope', 'scope'],
-    [(options) => make({ layout: { ...layout, ...options } }), 'seqBits', 'sequenceBits'],
-    [(options) => make({ layout: { ...layout, ...options } }), 'timeBits', 'timestampBits'],
-    [make, 'seqBits', 'layout'],
-    [make, 'timeBits', 'layout'],
-    [make, 'workerBits', 'layout'],
-    [make, 'sequenceBits', 'layout'],
-    [make, 'tickMs', 'layout'],
-    [make, 'SeqBitLength', 'layout'],
-    [make, 'workerIdBitLength', 'layout'],
-    [(options) => make({ layout: { ...layout, ...options } }), 'seqBitLength', 'sequenceBits'],
-    [make, 'mid', 'workerId'],
-    [make, 'offset', 'epoch'],
-    [make, 'workerIdAssigner', 'lease'],
-    [(options) => SnowFlake.lease(memory(), options), 'workerIdAssigner', 'workerId'],
-    [cached, 'epochStr', 'epoch'],
+    [(options) => make({ layout: { ...layout, ...options } }), 'seqenceBits', 'sequenceBits'],
     [cached, 'scheduleInterval', 'scheduleIntervalMs'],
-    [cached, 'rejectedPutBufferHandler', 'onRejectedPut'],
-    [cached, 'rejectedTakeBufferHandler', 'onRejectedTake'],
     [(options) => SnowFlake.lease(memory(), options), 'callTimeOut', 'callTimeout'],
     [SnowFlakeModule.forRoot, 'isglobal', 'isGlobal'],
-    [SnowFlakeModule.forRoot, 'machineId', 'workerId'],
     [withSnowFlake, 'model', 'models'],
     [(fields) => new SnowFlake(node).compose(fields), 'timeStamp', 'timestamp'],
   ]) {
@@ -166,69 +143,23 @@ test('a day as an epoch, as UidGenerator’s epochStr is, is refused with the Da
   assert.match(refuses(() => make({ epoch: `${'2'.repeat(1e6)}` }), CONFIG).message, /…|\.\.\./);
 });
 
-test('a number as text, and a promise, name the remedy', () => {
+test('a number as text is refused, and a promise names the remedy', () => {
   const { message } = refuses(() => make({ workerId: '3' }), CONFIG);
-  assert.match(message, /from 0 to 31; it is '3', a string: pass Number\('3'\)$/);
-  assert.match(refuses(() => make({ workerId: '32' }), CONFIG).message, /it is '32'$/);
+  assert.match(message, /from 0 to 31; it is '3'$/);
   const used = refuses(() => SnowFlake.use(Promise.resolve()), 'ERR_SNOWFLAKE_ARGUMENT');
   assert.match(used.message, /it is \[Promise\]: await it first$/);
 });
 
-test("text with a number in it, such as a pod's name, names the number", () => {
-  const messageOf = (options) => refuses(() => make(options), CONFIG).message;
-  assert.match(messageOf({ workerId: '03' }), /it is '03': pass 3$/);
-  assert.match(messageOf({ datacenterId: '007' }), /it is '007': pass 7$/);
-  assert.match(
-    messageOf({ workerId: 'web-3' }),
-    /it is 'web-3': pass 3, if that is meant; Kubernetes has it in the label apps\.kubernetes\.io\/pod-index$/,
-  );
-  assert.match(messageOf({ datacenterId: 'eu-1' }), /it is 'eu-1': pass 1, if that is meant$/);
-  for (const text of ['web-32', '-3', '+3', '0x3', '3e0', '3.0', 'web', 'web-3.svc', '', '1-3']) {
-    assert.match(messageOf({ workerId: text }), /it is '[^']*'$/, text);
-  }
-  assert.ok(messageOf({ workerId: `a${'-'.repeat(5e6)}3` }).length < 200);
-});
-
-test('a ttl in seconds is refused with the ms', async () => {
-  const message = /ttl must be .* from 1000 to 3600000; it is 30\. It is in ms: 30 s are 30000$/;
-  assert.match(refuses(() => make({ state: '/nowhere', ttl: 30 }), CONFIG).message, message);
-  const lease = SnowFlake.lease(memory(), { datacenterId: 1, ttl: 30 });
-  assert.match((await rejects(lease, CONFIG)).message, message);
-  for (const ttl of [-30, 0, 3_600_001]) {
-    const { message: other } = refuses(() => make({ state: '/nowhere', ttl }), CONFIG);
-    assert.doesNotMatch(other, /in ms/);
-  }
-});
-
-test('a server without a scheme is shown with one, and a directory as a URL', async () => {
-  const leaseOf = async (store) => (await rejects(SnowFlake.lease(store), CONFIG)).message;
-  for (const [store, url] of [
-    ['127.0.0.1:5432/app', 'postgres://127.0.0.1:5432/app'],
-    ['//db:5432/app', 'postgres://db:5432/app'],
-    ['db:5432/app?password=geheim', 'postgres://db:5432/app'],
-    ['[::1]:3306/app', 'mysql://[::1]:3306/app'],
-    ['localhost:6379', 'redis://localhost:6379'],
-    ['etcd-1:2379', 'etcd://etcd-1:2379'],
-    ['zk:2181', 'zookeeper://zk:2181'],
+test('the store of a lease without a scheme is shown without its password', async () => {
+  for (const store of [
+    'app:geheim@db:5432/app',
+    'a:1/geheim@db:5432/app',
+    'db:5432/app?password=geheim',
   ]) {
-    const message = await leaseOf(store);
-    assert.ok(message.endsWith(`. Its scheme is missing: write ${url} for that server`), message);
-    assert.doesNotMatch(message, /geheim|await SnowFlake\.lease\(url\)/);
+    const { message } = await rejects(SnowFlake.lease(store), CONFIG);
+    assert.match(message, /must be a URL|is not a valid URL/);
+    assert.doesNotMatch(message, /geheim/);
   }
-  for (const store of ['app:geheim@db:5432/app', 'a:1/geheim@db:5432/app', 'app', 'a b:1', 5]) {
-    assert.doesNotMatch(await leaseOf(store), /scheme|geheim/);
-  }
-  assert.match(
-    await leaseOf('/var/lib/ids'),
-    /Write 'file:\/\/\/.*var\/lib\/ids' for that directory$/,
-  );
-  const [ready] = await messagesIn([{ SNOWDRIFT_LEASE: '127.0.0.1:5432/app', datacenterId: '1' }], {
-    call: 'await SnowFlake.ready()',
-  });
-  assert.match(
-    ready,
-    /SNOWDRIFT_LEASE must be a URL .*write postgres:\/\/127.0.0.1:5432\/app for that server$/m,
-  );
 });
 
 test('a worker thread without a default instance of its own says so', async () => {
@@ -248,15 +179,6 @@ test('a worker thread without a default instance of its own says so', async () =
   const leasing = await runScript(script.replace(/SnowFlake\.configure.*/, ''), { env: server });
   assert.match(leasing.stdout, /await SnowFlake\.ready\(\) once before/);
   assert.match(leasing.stdout, own);
-});
-
-test('quotes, spaces and line breaks around a number are named wherever it comes from', async () => {
-  const said = / 3, without spaces, line breaks and quotes/;
-  for (const text of ['3\r', '3\n', ' 3', '"3"', "'3'\r\n"]) {
-    assert.match(refuses(() => make({ workerId: text }), CONFIG).message, said);
-    const { stderr } = await run(['next', '--datacenter-id', '1', '--worker-id', text]);
-    assert.match(stderr, said);
-  }
 });
 
 test('a schema of less than was written is refused', () => {
@@ -310,7 +232,7 @@ test('variables of the environment: case, ranges, quotes, misspelt names', {
   const cases = [
     [
       { WORKER_ID: '3', datacenterId: '1' },
-      /variable workerId is not set \(.* from 0 to 31, by layout 'node'; WORKER_ID is, but names are case-sensitive\)\. Set it before/,
+      /variable workerId is not set \(a whole .* layout 'node' takes 0 to 31; WORKER_ID is, but names are case-sensitive\)\. Set it before/,
     ],
     [
       { workerid: '3', DATACENTER_ID: '1' },
@@ -321,29 +243,11 @@ test('variables of the environment: case, ranges, quotes, misspelt names', {
       /variable workerId is '32'; layout 'node' takes 0 to 31\. Correct it, .*or choose a layout with more than 5 bits for workerId$/m,
       /before the process starts/,
     ],
-    [
-      { workerId: '"3"', datacenterId: '1' },
-      /layout 'node' takes 0 to 31: set it to 3, without spaces, line breaks and quotes\. Correct/,
-    ],
-    [
-      { workerId: ' 3 ', datacenterId: '1' },
-      /layout 'node' takes 0 to 31: set it to 3, without spaces, line breaks and quotes\. Correct/,
-    ],
-    [{ workerId: '03', datacenterId: '1' }, /layout 'node' takes 0 to 31: set it to 3\. Correct/],
-    [
-      { workerId: 'web-3', datacenterId: '1' },
-      /takes 0 to 31: set it to 3, if that is meant; Kubernetes has it in the label apps\.kubernetes\.io\/pod-index\. Correct/,
-    ],
-    [
-      { workerId: `${' '.repeat(100_000)}x`, datacenterId: '1' },
-      /layout 'node' takes 0 to 31\. Correct it/,
-      /quotes/,
-    ],
-    [
-      { workerId: 'three', datacenterId: '1' },
-      /layout 'node' takes 0 to 31\. Correct it/,
-      /choose|quotes/,
-    ],
+    ...['"3"', ' 3 ', '03', 'web-3', 'three', `${' '.repeat(100_000)}x`].map((workerId) => [
+      { workerId, datacenterId: '1' },
+      /variable workerId is '.*; layout 'node' takes 0 to 31\. Correct it/,
+      /choose/,
+    ]),
     [
       { SNOWDRIFT_LEASES: 'x' },
       /variable SNOWDRIFT_LEASES is not read: rename it to SNOWDRIFT_LEASE/,

@@ -1,7 +1,7 @@
 'use strict';
 // Options of several commands: a layout, and a node.
 
-const { directoryOf, numberIn, remedyOf, variable } = require('../messages/checks.js');
+const { directoryOf, numberIn, variable } = require('../messages/checks.js');
 const { SnowFlake } = require('../snowflake.js');
 const { configError, describe } = require('../messages/errors.js');
 const { faultsOfEnvironment } = require('../generator/options.js');
@@ -76,8 +76,7 @@ function readWholeNumber(flag, text, min = 0, max = Number.MAX_SAFE_INTEGER) {
   const number = numberIn(text);
   if (number >= min && number <= max) return number;
   const range = max === Number.MAX_SAFE_INTEGER ? '' : ` from ${min} to ${max}`;
-  const remedy = remedyOf(flag, Number.isNaN(number) ? text : number, min, max);
-  throw configError(`${flag} must be a whole number${range}; it is ${describe(text)}${remedy}`);
+  throw configError(`${flag} must be a whole number${range}; it is ${describe(text)}`);
 }
 
 /** By field of a node: its flag, and the layout's bits for it. */

@@ -2,9 +2,7 @@
 // Reads the store's URL of a command: from the environment or a file, which keep a password out of the process list,
 // or from an argument.
 
-const { pathToFileURL } = require('node:url');
-
-const { checkFileUrl, checkStray, schemeRemedy, variable } = require('../messages/checks.js');
+const { checkFileUrl, checkStray, variable } = require('../messages/checks.js');
 const { setEnvironment } = require('../runtime/environment.js');
 const { configError, describe } = require('../messages/errors.js');
 const { readOptionFile } = require('../runtime/files.js');
@@ -59,15 +57,12 @@ function readUrl(name, text) {
   } catch {
     // Throws for a server's URL, with what is wrong with it.
     serverUrl(name, text);
-    const example = /^[./]/.test(text)
-      ? pathToFileURL(text).href
-      : 'file:///var/lib/app/ids or postgres://127.0.0.1/app';
-    throw configError(`${name} must be a URL, such as ${example}${schemeRemedy(text)}`);
+    throw configError(
+      `${name} must be a URL, such as file:///var/lib/app/ids or postgres://127.0.0.1/app`,
+    );
   }
   if (!isKnown(url)) {
-    throw configError(
-      `${name} must be a URL of ${SCHEMES}; it is ${describe(url.href)}${schemeRemedy(text)}`,
-    );
+    throw configError(`${name} must be a URL of ${SCHEMES}; it is ${describe(url.href)}`);
   }
   if (url.protocol === 'file:' && url.host !== '') {
     throw configError(

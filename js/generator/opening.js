@@ -1,11 +1,8 @@
 'use strict';
 // Opens a generator from settings, either synchronously or without blocking the thread.
 
-const { isAbsolute } = require('node:path');
-const { pathToFileURL } = require('node:url');
-
 const { openChannel, openChannelLater } = require('../runtime/channel.js');
-const { checkGiven, schemeRemedy, variable } = require('../messages/checks.js');
+const { checkGiven, variable } = require('../messages/checks.js');
 const { configError, describe } = require('../messages/errors.js');
 const { propertyOf } = require('../ids/properties.js');
 const { NativeLease } = require('../lease/native-lease.js');
@@ -13,9 +10,6 @@ const { serverUrl } = require('../stores/url.js');
 const { checkAlone } = require('../runtime/siblings.js');
 const { isRoot } = require('../runtime/user.js');
 const { warnOfSecondUser, warnOfUnusable } = require('../messages/warnings.js');
-
-/** The longest path that an error shows as a URL. */
-const LONGEST_PATH = 4096;
 
 /**
  * Loads on first use, since it takes as long as the rest of the package. If the user is root it loads now, since the
@@ -115,12 +109,8 @@ function readStore(store) {
   const isDirectory =
     typeof store === 'object' || (typeof store === 'string' && /^file:/i.test(store));
   if (url !== undefined || isDirectory) return url;
-  const isPath = typeof store === 'string' && store.length < LONGEST_PATH && isAbsolute(store);
-  const remedy =
-    schemeRemedy(store) ||
-    (isPath ? `. Write ${describe(pathToFileURL(store).href)} for that directory` : '');
   throw configError(
-    `the store of SnowFlake.lease() must be a URL, such as 'postgres://db/app' or 'file:///var/lib/app/ids', or a LeaseStore; it is ${describe(store)}${remedy}`,
+    `the store of SnowFlake.lease() must be a URL, such as 'postgres://db/app' or 'file:///var/lib/app/ids', or a LeaseStore; it is ${describe(store)}`,
   );
 }
 

@@ -6,7 +6,6 @@ const {
   directoryOf,
   fieldNumber,
   numberIn,
-  numberRemedy,
   optionsOf,
   variable,
   wholeNumber,
@@ -94,16 +93,11 @@ const EXAMPLES = { datacenterId: 1, workerId: 3 };
 
 /** The message for a missing or invalid variable. */
 function wordFault({ name, max, text, other }, layout) {
-  const variable = `the environment variable ${name}`;
   const named = Object.keys(layouts).find((one) => layouts[one] === layout);
-  if (text !== undefined) {
-    const remedy = numberRemedy(name, text, 0, max, 'set it to');
-    const takes = `layout ${named === undefined ? bitsOf(layout) : `'${named}'`} takes 0 to ${max}`;
-    return `${variable} is ${describe(text)}; ${takes}${remedy}`;
-  }
+  const takes = `layout ${named === undefined ? bitsOf(layout) : `'${named}'`} takes 0 to ${max}`;
+  if (text !== undefined) return `the environment variable ${name} is ${describe(text)}; ${takes}`;
   const hint = other === undefined ? '' : `; ${other} is, but names are case-sensitive`;
-  const shown = named === undefined ? bitsOf(layout) : `'${named}'`;
-  return `${variable} is not set (a whole decimal number from 0 to ${max}, by layout ${shown}${hint})`;
+  return `the environment variable ${name} is not set (a whole decimal number; ${takes}${hint})`;
 }
 
 /** A hint for errors in a worker thread, which lacks the other threads' default instance. '' in the main thread. */

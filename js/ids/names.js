@@ -1,33 +1,6 @@
 'use strict';
 // Suggests the intended name for a misspelt one: an option, a command, an environment variable. Needs no Node API.
 
-/** Names of other libraries, without case and separators, by snowdrift's name. */
-const SYNONYMS = {
-  // Before workerId, which has workeridassigner, too.
-  lease: 'leaseurl storeurl workeridassigner',
-  workerId:
-    'machine machineid node nodeid shardid instance instanceid processid serverid worker workeridassigner mid',
-  datacenterId: 'datacenter datacentreid dc dcid clusterid regionid zoneid',
-  epoch: 'customepoch twepoch basetime starttime epochstr offset',
-  sequenceBits: 'seqbits seqbitlength incrementbits',
-  workerBits: 'workeridbitlength',
-  timestampBits: 'timebits',
-  // For lists of options with `layout` instead of its fields.
-  layout:
-    'timestampbits timebits datacenterbits workerbits workeridbitlength clockbackbits sequencebits seqbits seqbitlength incrementbits tickms',
-  maxAhead: 'maxtimeahead',
-  onRejectedPut: 'rejectedputbufferhandler',
-  onRejectedTake: 'rejectedtakebufferhandler',
-  count: 'instances processes size workers',
-  parse: 'decode decompose deconstruct parseuid',
-  next: 'create draw gen generate getuid id new nextid',
-};
-
-/** All names that a synonym may stand for. */
-function meaningsOf(given) {
-  return Object.keys(SYNONYMS).filter((name) => SYNONYMS[name].split(' ').includes(given));
-}
-
 /** Longer names were not typed by hand. */
 const MOST_CHARACTERS = 40;
 
@@ -54,8 +27,7 @@ function distance(one, other) {
 function suggestedName(name, names) {
   if (name.length > MOST_CHARACTERS) return undefined;
   const given = bare(name);
-  const isOf = (text) => names.find((one) => isSameName(one, text));
-  const found = [given, ...meaningsOf(given)].map(isOf).find(Boolean);
+  const found = names.find((one) => isSameName(one, name));
   if (found !== undefined) return found;
   // At most a third of the characters, so that short names are not confused.
   const most = Math.min(2, Math.floor(given.length / 3));

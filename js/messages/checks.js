@@ -2,14 +2,13 @@
 // Checks of values from applications. Nothing is coerced, defaulted silently or masked: a value that is not
 // exactly right is an error with its remedy.
 
-const { resolve } = require('node:path');
-const { fileURLToPath, pathToFileURL } = require('node:url');
+const { fileURLToPath } = require('node:url');
 
 const { environmentNames, environmentOf } = require('../runtime/environment.js');
 const { configError, describe, fromCaller } = require('./errors.js');
 const { isSameName, suggestedName, noSuchName } = require('../ids/names.js');
 const { readAll, unknownIn } = require('../ids/properties.js');
-const { isConnection, redactValue } = require('./secrets.js');
+const { isConnection } = require('./secrets.js');
 const { warnOfVariable } = require('./warnings.js');
 
 /**
@@ -45,35 +44,18 @@ function notAnObject(object, what, toError) {
 }
 
 /**
- * Options that decide which IDs there are, or what protects them, and what leaving each out means. If such an option is
- * present, it must have a value: an unset variable must not turn off protection.
+ * Options that decide which IDs there are, or what protects them. If such an option is present, it must have a value: an unset
+ * variable must not turn off protection.
  */
-const WITHOUT = {
-  lease: 'do without a lease',
-  state: 'do without a record',
-  from: 'use what the environment names',
-  scope: "use 'auto'",
-  layout: "use 'node'",
-  epoch: 'use that of the layout',
-  firstWorkerId: 'start at 0',
-  workersPerPod: 'use 1',
-  slot: 'use 0',
-  namespace: "use 'default'",
-  schema: 'use that of the connection',
-  user: 'connect without a login',
-  password: 'connect without a login',
-  tls: 'use the defaults of the URL',
-  flake: 'use the default instance',
-  nextIdString: 'use the default instance',
-};
+const GIVEN = [
+  ...['lease', 'state', 'from', 'scope', 'layout', 'epoch', 'namespace', 'schema', 'user'],
+  ...['password', 'tls', 'flake', 'nextIdString'],
+];
 
-/** Options as propertiesOf() reads them. Those of WITHOUT are not empty. */
+/** Options as propertiesOf() reads them. Those of GIVEN are not empty. */
 function optionsOf(options, what, keys) {
   const given = propertiesOf(options, what, keys, configError);
-  for (const [name, value] of Object.entries(given)) {
-    if (Object.hasOwn(WITHOUT, name))
-      checkGiven(name, value, `leave ${name} out to ${WITHOUT[name]}`);
-  }
+  for (const name of GIVEN) if (name in given) checkGiven(name, given[name], `leave ${name} out`);
   return given;
 }
 
@@ -147,76 +129,10 @@ function checkMisspelt(name) {
 
 function wholeNumber(name, value, min, max, toError = configError) {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) {
-    throw toError(
-      `${name} must be a whole number from ${min} to ${max}; it is ${describe(value)}${remedyOf(name, value, min, max)}`,
-    );
+    throw toError(`${name} must be a whole number from ${min} to ${max}; it is ${describe(value)}`);
   }
   // -0 is 0.
   return value + 0;
-}
-
-/** The remedy for a value outside of a range, if its meaning can be guessed. */
-function remedyOf(name, value, min, max) {
-  const isIn = (number) => number >= min && number <= max;
-  if (typeof value === 'string') {
-    // As from process.env.
-    if (isIn(numberIn(value))) return `, a string: pass Number(${describe(value)})`;
-    return numberRemedy(name, value, min, max, 'pass');
-  }
-  // Of all numbers from 1000 on, those are times.
-  if (min >= 1000 && value > 0 && value < min && isIn(value * 1000)) {
-    return `. It is in ms: ${value} s are ${value * 1000}`;
-  }
-  return '';
-}
-
-/** The longest name of a host, in characters. */
-const LONGEST_HOST = 253;
-
-/** The number in a text with more than its digits: '03', or the name of a pod, 'web-3'. */
-function numberMeant(text) {
-  if (text.length > LONGEST_HOST) return undefined;
-  const [, digits] =
-    /^0*(\d{1,9})$/.exec(text) ?? /^[a-z](?:[\w.-]*[a-z_-])?(\d{1,9})$/i.exec(text) ?? [];
-  return digits === undefined ? undefined : Number(digits);
-}
-
-/** A text without the white space and the quotes around it. Cut, since the pattern is not linear. */
-const bareOf = (text) => text.slice(0, LONGEST_HOST).replace(/^[\s'"]+|[\s'"]+$/g, '');
-
-/** The remedy for a text instead of a number. @param verb how to give the number */
-function numberRemedy(name, text, min, max, verb) {
-  const bare = bareOf(text);
-  if (bare !== text && numberIn(bare) >= min && numberIn(bare) <= max) {
-    return `: ${verb} ${bare}, without spaces, line breaks and quotes`;
-  }
-  const number = numberMeant(text);
-  if (!(number >= min && number <= max)) return '';
-  if (/^\d/.test(text)) return `: ${verb} ${number}`;
-  const pods =
-    name === 'workerId' ? '; Kubernetes has it in the label apps.kubernetes.io/pod-index' : '';
-  return `: ${verb} ${number}, if that is meant${pods}`;
-}
-
-/** By port, the scheme of a server's URL. */
-const SCHEMES = new Map([
-  ['3306', 'mysql'],
-  ['6379', 'redis'],
-  ['2379', 'etcd'],
-  ['2181', 'zookeeper'],
-]);
-
-/** A host, its port and a path. No login: that may be a password. */
-const WITHOUT_SCHEME =
-  /^(?:\/\/)?([\w.-]{1,253}|\[[\da-f:]{2,45}\]):(\d{1,5})(\/[\w/.-]{0,60})?(?![\w/.-])/i;
-
-/** The remedy for a text that names a server without a scheme; '' for any other value. */
-function schemeRemedy(text) {
-  const [, host, port, path = ''] =
-    (typeof text === 'string' && WITHOUT_SCHEME.exec(text.slice(0, 400))) || [];
-  if (port === undefined || text.includes('@')) return '';
-  const scheme = SCHEMES.get(port) ?? 'postgres';
-  return `. Its scheme is missing: write ${scheme}://${host}:${port}${path} for that server`;
 }
 
 /** A number of IDs whose layout has so many bits for it. */
@@ -262,20 +178,7 @@ function unixMs(name, time, toError) {
 /** Of any system: that of Windows. */
 const LONGEST_PATH = 32_767;
 
-/** A URL that is longer is no help in a message, and one that is cut is wrong. */
-const LONGEST_REMEDY = 300;
-
-/** The file: URL of a path below the present directory, for a message. */
-function absoluteUrl(path) {
-  let url = '';
-  try {
-    url = redactValue(pathToFileURL(resolve(path)).href);
-  } catch {
-    // The present directory was removed.
-  }
-  const isUsable = path !== '' && url !== '' && url.length <= LONGEST_REMEDY;
-  return isUsable ? url : 'file:///var/lib/app/ids';
-}
+const EXAMPLE = 'file:///var/lib/app/ids';
 
 /**
  * Refuses file: URLs whose meaning is not their text: a parser reads file:ids as /ids, and ignores options.
@@ -283,12 +186,12 @@ function absoluteUrl(path) {
  */
 function checkFileUrl(name, place) {
   const text = place instanceof URL ? place.href : String(place);
-  const [, rest] = /^\s*file:(.*)$/is.exec(text.slice(0, LONGEST_PATH)) ?? [];
+  const [, rest] = /^file:(.*)$/is.exec(text.slice(0, LONGEST_PATH)) ?? [];
   if (rest === undefined) return;
   const [path] = rest.split(/[?#]/, 1);
   if (!/^[/\\]/.test(path)) {
     throw configError(
-      `${name} must be a file: URL with an absolute path; it is ${describe(text)}: write '${absoluteUrl(path)}'`,
+      `${name} must be a file: URL with an absolute path, such as '${EXAMPLE}'; it is ${describe(text)}`,
     );
   }
   if (path.length < rest.length) {
@@ -300,33 +203,28 @@ function checkFileUrl(name, place) {
 
 /** The path of a directory: from a path, or from a file: URL. */
 function directoryOf(name, place, { urlOnly }) {
-  let path = place;
   checkStray(name, place);
-  if (typeof place === 'string' || place instanceof URL) checkFileUrl(name, place);
-  try {
-    if (place instanceof URL || (typeof place === 'string' && /^file:/i.test(place))) {
+  let path = urlOnly ? undefined : place;
+  if (place instanceof URL || (typeof place === 'string' && /^file:/i.test(place))) {
+    checkFileUrl(name, place);
+    try {
       path = fileURLToPath(place);
-    } else if (urlOnly) {
-      path = undefined;
+    } catch {
+      // Its cause would show the URL.
+      throw configError(
+        `${name} must be a file: URL with an absolute path and three slashes, such as '${EXAMPLE}'; it is ${describe(place)}`,
+      );
     }
-  } catch {
-    // Its cause would show the URL.
-    throw configError(
-      `${name} must be a file: URL with an absolute path and three slashes, such as 'file:///var/lib/app/ids'; it is ${describe(place)}`,
-    );
   }
   // A URL of another scheme is no path, and may contain a password.
   const isPath = typeof path === 'string' && path.length <= LONGEST_PATH && !path.includes('\0');
   if (!isPath || path === '' || /^[a-z][a-z0-9+.-]+:\/\//i.test(path)) {
-    const wanted = urlOnly
-      ? "a URL such as 'file:///var/lib/app/ids'"
-      : "the path of a directory, such as '/var/lib/app/ids'";
-    const isPathLike = typeof place === 'string' && /^[./]/.test(place);
-    const remedy =
-      urlOnly && !isPathLike
-        ? schemeRemedy(place) ||
-          ". A server's URL, such as 'postgres://db/app', is for await SnowFlake.lease(url), and SnowFlake.use() makes that the default instance"
-        : '';
+    const [wanted, remedy] = urlOnly
+      ? [
+          `a URL such as '${EXAMPLE}'`,
+          ". A server's URL, such as 'postgres://db/app', is for await SnowFlake.lease(url), and SnowFlake.use() makes that the default instance",
+        ]
+      : ["the path of a directory, such as '/var/lib/app/ids'", ''];
     throw configError(`${name} must be ${wanted}; it is ${describe(place)}${remedy}`);
   }
   // A URL may have it percent-encoded.
@@ -346,7 +244,6 @@ function numberIn(text) {
 }
 
 module.exports = {
-  LONGEST_HOST,
   checkFileUrl,
   checkGiven,
   checkStray,
@@ -354,11 +251,8 @@ module.exports = {
   directoryOf,
   fieldNumber,
   numberIn,
-  numberRemedy,
   optionsOf,
   propertiesOf,
-  remedyOf,
-  schemeRemedy,
   unixMs,
   variable,
   wholeNumber,

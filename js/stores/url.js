@@ -1,7 +1,7 @@
 'use strict';
 // Reads the URL of a lease's store. Opens nothing.
 
-const { LONGEST_HOST, checkStray, schemeRemedy } = require('../messages/checks.js');
+const { checkStray } = require('../messages/checks.js');
 const { environmentOf } = require('../runtime/environment.js');
 const { configError, describe, fromCaller } = require('../messages/errors.js');
 const { SERVER } = require('../messages/secrets.js');
@@ -21,6 +21,9 @@ const SERVERS = {
 };
 
 const SCHEMES = ['file:', ...Object.keys(SERVERS)].join(', ');
+
+/** The longest name of a host, in characters. */
+const LONGEST_HOST = 253;
 
 /** Those whose URL takes several servers. */
 const LISTED = new Set(['etcd', 'ZooKeeper']);
@@ -52,7 +55,7 @@ function isServer(url) {
   if (url.protocol === 'file:') return false;
   if (!isKnown(url)) {
     throw configError(
-      `lease must be a URL of ${SCHEMES} or a LeaseStore; it is ${describe(url.href)}${schemeRemedy(url.href)}`,
+      `lease must be a URL of ${SCHEMES} or a LeaseStore; it is ${describe(url.href)}`,
     );
   }
   const { hostname, pathname, search, hash } = url;
