@@ -1,5 +1,5 @@
 'use strict';
-// UidGenerator's CachedUidGenerator: IDs from a ring that a native thread fills ahead.
+// Like UidGenerator's CachedUidGenerator: IDs from a ring that a native thread fills ahead of demand.
 
 const { configError, inCall } = require('./messages/errors.js');
 const { Generator, checkLeaseCall, checkOverrides, parse } = require('./generator/generator.js');
@@ -22,14 +22,14 @@ const RING_KEYS = [
 const BOOST_POWER = 3;
 const PADDING_FACTOR = 50;
 
-/** In ms. */
+/** The default and the largest values, in ms. */
 const USUAL_MAX_AGE = 1000;
 const MOST_MAX_AGE = 31_536_000_000;
 const MOST_INTERVAL = 86_400_000;
 
 /**
  * Returns settings with a ring.
- * @param read returns settings from the options that are not about the ring
+ * @param read returns the settings of the other options
  */
 function readCached(options = NONE, read) {
   const keys = [...ALL_KEYS, ...RING_KEYS];

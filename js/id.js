@@ -1,6 +1,6 @@
 'use strict';
-// The exports of `snowdrift/id`: decode, encode and compare IDs in any JavaScript, without the addon and without
-// Node. Draws none.
+// The exports of `snowdrift/id`: decode, encode and compare IDs in any JavaScript, without the addon and without Node.
+// Generates no IDs.
 
 const { Codec } = require('./ids/codec.js');
 const { errorsOf } = require('./ids/error.js');
@@ -13,7 +13,7 @@ const argumentError = errorsOf('ERR_SNOWFLAKE_ARGUMENT');
 const invalidId = errorsOf('ERR_SNOWFLAKE_INVALID_ID');
 const configError = errorsOf('ERR_SNOWFLAKE_CONFIG');
 
-/** By name. */
+/** The codecs of named layouts. */
 const codecs = new Map(Object.entries(layouts).map(([name, layout]) => [name, new Codec(layout)]));
 /** The codec of the layout that was last passed as an object. */
 let lastCodec;
@@ -42,14 +42,14 @@ function readId(id, bits) {
 function readTime(time) {
   let ms = time;
   try {
-    // Of any realm.
+    // Accepts a Date of any realm.
     if (typeof time === 'object') ms = Date.prototype.getTime.call(time);
   } catch {}
   if (typeof ms === 'number' && Math.abs(ms) <= DATE_LIMIT) return Math.floor(ms);
   throw argumentError(`the time must be a valid Date or a number of Unix ms; it is ${show(time)}`);
 }
 
-/** The names of an ID's fields below the timestamp, high to low, with those of their widths. */
+/** The fields of an ID below the timestamp, high to low, with the names of their widths. */
 const FIELDS = {
   datacenterId: 'datacenterBits',
   workerId: 'workerBits',
@@ -58,10 +58,10 @@ const FIELDS = {
 };
 
 const FIELD_KEYS = ['timestamp', ...Object.keys(FIELDS)];
-/** Of a ParsedId, too. */
+/** Further properties of a ParsedId, which are ignored. */
 const DERIVED_KEYS = ['id', 'date'];
 
-/** @param pick returns the value of a field by its name and its largest value */
+/** @param pick returns the value of a field, given its name and its largest value */
 function encode(codec, time, pick) {
   const values = Object.entries(FIELDS).map(([name, bits]) =>
     pick(name, 2 ** codec.layout[bits] - 1),
@@ -105,7 +105,7 @@ function idRange(from, until, layout) {
       `a range cannot end before it starts; it starts at ${readTime(from)} and ends at ${end} (Unix ms)`,
     );
   }
-  // The tick before the first has no ID.
+  // The range ends within the layout's first tick, so it is empty.
   if (end - tickMs < epoch) return { first, last: first - 1n };
   try {
     return { first, last: ceilingId(end - tickMs, layout) };

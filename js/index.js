@@ -1,5 +1,5 @@
 'use strict';
-// What `require('snowdrift')` and `import ... from 'snowdrift'` give.
+// The exports of `snowdrift`.
 
 const { CachedSnowFlake } = require('./cached.js');
 const { SnowFlakeError } = require('./messages/errors.js');

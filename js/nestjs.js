@@ -1,6 +1,6 @@
 'use strict';
-// `snowdrift/nestjs`: a module that opens an application's generator, makes it the default instance, and closes it
-// at shutdown.
+// The exports of `snowdrift/nestjs`: a module that opens an application's generator, makes it the default instance, and
+// closes it at shutdown.
 
 const { CachedSnowFlake, RING_KEYS } = require('./cached.js');
 const { optionsOf } = require('./messages/checks.js');
@@ -15,18 +15,18 @@ const OPTIONS = Symbol('snowdrift options');
 
 const MODULE_KEYS = ['cached', 'isGlobal', 'isDefault'];
 const FACTORY_KEYS = ['imports', 'inject', 'useFactory'];
-/** Those of SnowFlake.lease() and of both constructors, which know theirs. */
+/** The options of SnowFlake.lease() and of both constructors, each of which checks its own. */
 const GENERATOR_KEYS = ['from', ...ALL_KEYS, ...RING_KEYS];
 
 /**
- * The default instance of a start that has not finished. NestJS tells nobody that a start has failed: if another one
- * begins, this one has, or it is refused at its end.
+ * The default instance of a start that has not finished. NestJS does not report a failed start. So if another start
+ * begins, this one counts as failed; if it goes on nevertheless, it is refused at its end.
  */
 let starting;
-/** Those that were closed as of a failed start. */
+/** The instances that were closed because their start counts as failed. */
 const ofFailed = new WeakSet();
 
-/** Makes room for the default instance of another start. */
+/** Closes the default instance of an unfinished start, before another start opens one. */
 async function closeUnfinished() {
   const flake = starting;
   starting = undefined;
@@ -35,7 +35,7 @@ async function closeUnfinished() {
   await flake.close();
 }
 
-/** Closes the generator after the last request. */
+/** The provider that closes the generator after the last request. */
 class Closer {
   constructor(flake) {
     this.flake = flake;
@@ -54,7 +54,7 @@ class Closer {
   }
 
   async onApplicationShutdown() {
-    // A test may provide a mock without this method in its place, or null.
+    // A test may have replaced the instance by null, or by a mock without this method.
     const { flake } = this;
     if (Object(flake) === flake && typeof propertyOf(flake, 'close') === 'function')
       await flake.close();
@@ -71,7 +71,7 @@ async function open(Class, given) {
 
 async function provide(Class, isDefault, options) {
   if (!isDefault) return await open(Class, options);
-  // Modules of one application begin in one turn: the second one is refused below.
+  // All modules of one application start in one turn, so a second module is refused below.
   await closeUnfinished();
   const flake = await open(Class, options);
   try {
@@ -87,7 +87,7 @@ async function provide(Class, isDefault, options) {
   }
 }
 
-/** Separates the module's options from the others, whose names are `keys`. */
+/** Separates the module's own options from the others, whose names are `keys`. */
 function readModuleOptions(options, caller, keys) {
   const given = optionsOf(options, `options of ${caller}`, [...MODULE_KEYS, ...keys]);
   const { cached = false, isGlobal = true, isDefault = true, ...rest } = given;

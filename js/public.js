@@ -1,6 +1,6 @@
 'use strict';
-// What `snowdrift/public` exports: IDs as texts for strangers, which only a key makes and reads. Needs no addon, and of
-// Node only node:crypto.
+// The exports of `snowdrift/public`: IDs as texts for strangers. Encoding and decoding need a key. Needs no addon, and
+// of Node only node:crypto.
 
 const { errorsOf } = require('./ids/error.js');
 const { NONE, copyOf } = require('./ids/properties.js');
@@ -16,10 +16,10 @@ const OPTIONS = ['kind', 'key', 'keys', 'prefix'];
 const configError = errorsOf('ERR_SNOWFLAKE_CONFIG');
 const invalidId = errorsOf('ERR_SNOWFLAKE_INVALID_ID');
 
-/** By what `as` names: an ID in that form. */
+/** The conversions of IDs, by the option `as`. */
 const FORMS = new Map(Object.entries({ bigint: BigInt, string: String }));
 
-/** Options as an object. */
+/** Reads options. */
 function optionsOf(options, names, what) {
   if (typeof options !== 'object' || options === null) {
     throw configError(`the options of ${what} must be an object; they are of another type`);
@@ -35,18 +35,18 @@ function keysOf(given) {
   return hasKeys ? readKeys(given.keys) : [readKey(given.key, 'key')];
 }
 
-/** The tag is made of the kind's UTF-8 bytes. So each kind needs one spelling, and different kinds need different bytes. */
+/** Reads a kind. Its tag is computed from its UTF-8 bytes, so each kind needs exactly one spelling. */
 function readKind(kind) {
   if (typeof kind !== 'string' || kind === '') {
     throw configError(
       `kind must be a text that names what has these IDs, such as 'order'; it is ${showNoKey(kind)}`,
     );
   }
-  // It would be in every public ID.
+  // The prefix would show the key in every public ID.
   if (hasKey(kind)) {
     throw configError('kind has a key in it: pass the name of what has these IDs');
   }
-  // normalize() takes the square of the length of a row of marks. UAX #15 calls rows of up to 30 safe.
+  // normalize() takes quadratic time in a row of combining marks. UAX #15 calls rows of up to 30 safe.
   if (/\p{Cs}|\p{M}{31}/u.test(kind)) {
     throw configError(
       'kind is no text: it has half a surrogate pair, or more than 30 combining marks in a row',
@@ -75,7 +75,7 @@ function readPrefix(given, kind) {
 
 function publicIds(options) {
   const given = optionsOf(options, OPTIONS, 'publicIds()');
-  // First: kind is shown, and keys are often passed in its place.
+  // Keys first, so that errors hide them: applications often pass a key as kind, which errors show.
   const keys = keysOf(given);
   let kind;
   let prefix;
@@ -101,7 +101,7 @@ function publicIds(options) {
     return spell(words);
   }
 
-  /** Whether a value is spelt as a public ID of this kind is. Then its block is in `words`. */
+  /** Whether a value has the form of a public ID of this kind. If so, its block is in `words`. */
   const isSpelt = (value) =>
     typeof value === 'string' &&
     value.length === length &&
@@ -118,14 +118,14 @@ function publicIds(options) {
     return undefined;
   }
 
-  /** Why find() is undefined. */
+  /** The message for a value that find() does not accept. */
   function faultOf(text) {
     const form = `${prefix === '' ? '' : `${showNoKey(prefix)} and `}${TEXT_LENGTH} characters of 0-9 and a-z without i, l, o and u`;
     if (idOf(text) !== undefined) {
       return `a public ID must be ${form}; it is the ID ${showNoKey(text)} itself`;
     }
     if (!isSpelt(text)) return `a public ID must be ${form}; it is ${showNoKey(text)}`;
-    // Prefix and 26 characters: no key, however long.
+    // The text has the length of a public ID, so it shows no key.
     return `${show(text)} is no public ID of this kind and key: it is forged, misspelt, or of another kind or key`;
   }
 

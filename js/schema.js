@@ -1,6 +1,6 @@
 'use strict';
-// What `snowdrift/schema` exports: checks of IDs that come from outside, for validators and servers. Needs no addon
-// and no Node API.
+// The exports of `snowdrift/schema`: checks IDs from outside, for validators and servers. Needs no addon and no Node
+// API.
 
 const { floorId, isId, parse } = require('./id.js');
 const { errorsOf } = require('./ids/error.js');
@@ -11,10 +11,10 @@ const OPTIONS = ['as', 'layout', 'since'];
 
 const INVALID_ID = 'ERR_SNOWFLAKE_INVALID_ID';
 
-/** How far ahead of this clock the time of an ID may be, ms. Clocks differ, and `maxAhead` is at most an hour. */
+/** The most ms that the time of an ID may be ahead of this clock. Clocks differ, and `maxAhead` is at most an hour. */
 const TOLERANCE = 86_400_000;
 
-/** By what `as` names: an ID in that form. */
+/** The conversions of IDs, by the option `as`. */
 const FORMS = new Map(Object.entries({ string: String, bigint: BigInt, number: Number }));
 
 const configError = errorsOf('ERR_SNOWFLAKE_CONFIG');
@@ -25,7 +25,7 @@ function idSchema(options = NONE) {
     throw configError(`the options of idSchema() must be an object; they are ${show(options)}`);
   }
   const given = copyOf(options, OPTIONS, [], 'idSchema()', configError);
-  // Undefined, they would check less than was written.
+  // An undefined option would silently check less.
   const unset = ['layout', 'since'].find((name) => name in given && given[name] === undefined);
   if (unset !== undefined) {
     throw configError(`${unset} is undefined: give it a value, or leave it out to check less`);
@@ -35,7 +35,7 @@ function idSchema(options = NONE) {
   if (toForm === undefined) {
     throw configError(`as must be 'string', 'bigint' or 'number'; it is ${show(as)}`);
   }
-  // Throws if the layout is none.
+  // Throws if the layout is invalid.
   const mayBeNumber = isId(0, layout);
   if (as === 'number' && !mayBeNumber) {
     throw configError("as: 'number' needs a layout of at most 53 bits, such as 'safe'");

@@ -1,5 +1,5 @@
 'use strict';
-// The class for applications.
+// The class SnowFlake, and the default instance.
 
 const { types } = require('node:util');
 
@@ -26,12 +26,12 @@ const { layouts, readLayout } = require('./ids/layouts.js');
 const { readLeaseOptions, readOptions } = require('./generator/options.js');
 const { environmentServer } = require('./stores/url.js');
 
-/** This thread's default instance: a SnowFlake or a CachedSnowFlake. It remains after close(). */
+/** This thread's default instance: a SnowFlake or a CachedSnowFlake. It stays set after close(). */
 let defaultFlake;
-/** Draws from it, whatever a test puts in the place of its methods; opens it first, if necessary. */
+/** The default instance's own functions, even if a test replaced its methods. The first call opens the instance. */
 let defaultNextId = () => functionsOf(STATICS.default()).nextId();
 let defaultNextIdString = () => functionsOf(STATICS.default()).nextIdString();
-/** The promise of ready(). Until it settles, nothing else becomes the default instance. */
+/** The promise of ready(). Until it settles, no other instance becomes the default one. */
 let opening;
 
 function setDefault(flake) {
@@ -40,13 +40,13 @@ function setDefault(flake) {
   return flake;
 }
 
-/** Opens the default instance. Subscribers called meanwhile may draw from it. */
+/** Opens the default instance. It is set before subscribers are called, so they may use it. */
 function openDefault(settings) {
   const opened = openNow(settings, { common: true });
   return new SnowFlake(Object.assign(opened, { onCreated: setDefault }));
 }
 
-/** Opens the default instance from the environment, with a call to a server if necessary. */
+/** Opens the default instance as the environment says: without options, or with a lease from a server. */
 async function openDefaultByEnvironment() {
   return environmentServer() === undefined
     ? openDefault(readOptions())
@@ -127,7 +127,7 @@ class SnowFlake extends Generator {
       );
     return inCall(STATICS.configure, () => {
       const settings = readOptions(options);
-      // After the options, whose getters may have drawn from it.
+      // After readOptions(), since getters of the options may have opened the default instance.
       checkNoDefault();
       return openDefault(settings);
     });
@@ -220,7 +220,7 @@ class SnowFlake extends Generator {
   }
 }
 
-/** Those that are static, before a test replaces them: the stacks of errors begin with their callers. */
+/** The static members, before a test can replace them. The stacks of errors begin with their callers. */
 const STATICS = { __proto__: null };
 for (const [name, how] of Object.entries(Object.getOwnPropertyDescriptors(SnowFlake))) {
   STATICS[name] = how.value ?? how.get;

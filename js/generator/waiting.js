@@ -24,7 +24,7 @@ function mayWaitFor({ kind, retryAfterMs }, ms, { clockBack }) {
  * @param reserved the ms of the block. Native code takes the clock's reading from it
  * @param drop gives back the rest of the block
  * @returns `refill` reserves once; `refillOrWait` may wait first, in real time, since the clock need not follow real
- * time
+ *   time
  */
 function createOwnClock(channel, settings, reserved, drop, getReporter) {
   function refill() {
@@ -56,7 +56,7 @@ function createOwnClock(channel, settings, reserved, drop, getReporter) {
 /**
  * The waiting calls of one instance's nextIdAsync().
  * @param drawing `tryDraw` makes the next ID available, or returns the refusal; `take` returns that ID; `refuse`
- * throws, or returns an ID of the application; `getReporter` returns the instance's reporter
+ *   throws, or returns an ID of the application; `getReporter` returns the instance's reporter
  * @param timers the functions of js/runtime/time.js
  * @returns `add` takes the functions that settle a call's promise; `wake` makes the calls retry at once
  */

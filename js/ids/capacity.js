@@ -37,7 +37,7 @@ function capacityOf(layout) {
 /**
  * Splits the changes of the decimal length by time.
  * @returns `firstDay`, the most digits of IDs on the first day, if their length changes then; `later`, the changes
- * after that day, of which the next one has `isNext`
+ *   after that day, of which the next one has `isNext`
  */
 function digitDates({ epoch, digits: changes }) {
   const isEarly = ({ from }) => Date.parse(from) < epoch + DAY_MS;

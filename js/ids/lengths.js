@@ -7,7 +7,7 @@ const { DATE_LIMIT, widthOf } = require('./presets.js');
 /**
  * @param layout a checked layout
  * @returns for each length that IDs reach after the first tick: `digits`, and `from`, the Unix ms of the first tick
- * with such an ID. Only those within the range of a Date
+ *   with such an ID. Only those within the range of a Date
  */
 function lengthChanges(layout) {
   const width = BigInt(widthOf(layout));

@@ -1,27 +1,27 @@
 'use strict';
-// The causes of errors. What the application's own code threw stays as it is. Of a client's error there is a copy of
-// its texts: its other properties may have a secret that nobody has told us, such as the password of a client that
-// the application has opened.
+// The causes of errors. An error of the application's own code stays as it is. An error of a client is replaced by a
+// copy of its texts: its other properties may have a secret that snowdrift does not know, such as the password of a
+// client that the application opened.
 
 const { types } = require('node:util');
 
 const { readAll } = require('../ids/properties.js');
 const { knowsSecrets, redactForeign, redactFrames, showsNone } = require('./secrets.js');
 
-/** How far a cause is searched: values, and characters of texts. */
+/** The limits of the search in a cause: values, and characters of texts. */
 const MOST_VALUES = 2000;
 const MOST_SEARCHED = 2e6;
 
-/** Errors of clients. A set, since an error may be frozen. */
+/** The errors of clients. A set, since an error may be frozen. */
 const ofClients = new WeakSet();
 
-/** Notes that a client threw this. It stays as it is for those who read its code and text, up to its copy as a cause. */
+/** Notes that a client threw this error. The error itself stays unchanged, for code that reads its code and text. */
 function noteClient(failure) {
   if (Object(failure) === failure) ofClients.add(failure);
   return failure;
 }
 
-/** The values that a value leads to. Runs no code of the application. */
+/** The values that a value contains. Runs no code of the application. */
 function* valuesIn(value) {
   for (const key of Reflect.ownKeys(value)) {
     yield Object.getOwnPropertyDescriptor(value, key)?.value;
@@ -32,8 +32,8 @@ function* valuesIn(value) {
 }
 
 /**
- * Whether a value, or one that it leads to, is a client's error or shows a secret. What is too large to search may show
- * any.
+ * Whether a value, or one that it contains, is a client's error or shows a secret. A value too large to search counts
+ * as one that does.
  */
 function showsSecret(value) {
   const found = new Set([value]);
@@ -54,10 +54,10 @@ function showsSecret(value) {
   return false;
 }
 
-/** The lines of a stack that name functions and files. */
+/** The frames of a stack, without the message. */
 function framesOf({ stack }, message) {
   if (typeof stack !== 'string') return '';
-  // What comes before is the message.
+  // The message comes before the frames.
   const start = stack.indexOf('\n    at ', message.length);
   if (start < 0) return '';
   return redactFrames(stack.slice(start));
@@ -67,8 +67,8 @@ const MOST_CAUSES = 3;
 const MOST_ERRORS = 8;
 
 /**
- * A copy of a client's error: its texts without secrets. Its other properties may have any: ioredis notes the command
- * that failed, with its password.
+ * A copy of a client's error, with its texts without secrets. It lacks the other properties, which may show secrets:
+ * ioredis adds the failed command, with its password.
  */
 function copyError(error, depth = 0) {
   if (typeof error === 'string') return redactForeign(error);
@@ -100,7 +100,7 @@ function copyError(error, depth = 0) {
   }
 }
 
-/** A cause: what the application's own code threw; of a client's error, and of what shows a secret, a copy. */
+/** A cause without secrets: a copy of a client's error or of a value that shows a secret; any other value itself. */
 function redactCause(cause) {
   try {
     return showsSecret(cause) ? copyError(cause) : cause;

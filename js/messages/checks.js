@@ -1,6 +1,6 @@
 'use strict';
-// Checks of values from applications. Nothing is coerced, defaulted silently or masked: a value that is not
-// exactly right is an error with its remedy.
+// Checks values from applications. Nothing is coerced, masked or silently replaced by a default: a wrong value is an
+// error with a remedy.
 
 const { fileURLToPath } = require('node:url');
 
@@ -12,10 +12,10 @@ const { isConnection } = require('./secrets.js');
 const { warnOfVariable } = require('./warnings.js');
 
 /**
- * The named properties of an untrusted object, as far as they are present, each read once. An exception of its getters
- * or proxy traps becomes a cause.
+ * The properties of an untrusted object that are in `keys`. Reads each once. An exception of a getter or a proxy trap
+ * becomes a cause.
  * @param toError returns the error for a message
- * @param read reads the properties; the default reads all of them by name
+ * @param read reads the properties; readAll() by default
  */
 function propertiesOf(object, what, keys, toError, read = readAll) {
   if (object === null || typeof object !== 'object') throw notAnObject(object, what, toError);
@@ -23,7 +23,7 @@ function propertiesOf(object, what, keys, toError, read = readAll) {
   let isObject;
   let properties;
   try {
-    // Not an array, a Map, a Date, a boxed number or a buffer: their properties mean nothing here.
+    // Excludes arrays, Maps, Dates, boxed numbers and buffers, whose properties are no options.
     isObject = Object.prototype.toString.call(object) === '[object Object]';
     if (isObject) {
       unknown = unknownIn(object, keys);
@@ -44,22 +44,22 @@ function notAnObject(object, what, toError) {
 }
 
 /**
- * Options that decide which IDs there are, or what protects them. If such an option is present, it must have a value: an unset
- * variable must not turn off protection.
+ * Options that decide which IDs are generated, or that protect something. If such an option is present, it must have a
+ * value, so that an unset variable does not turn off protection.
  */
 const GIVEN = [
   ...['lease', 'state', 'from', 'scope', 'layout', 'epoch', 'namespace', 'schema', 'user'],
   ...['password', 'tls', 'flake', 'nextIdString'],
 ];
 
-/** Options as propertiesOf() reads them. Those of GIVEN are not empty. */
+/** Reads options by propertiesOf(). Refuses empty values of options in GIVEN. */
 function optionsOf(options, what, keys) {
   const given = propertiesOf(options, what, keys, configError);
   for (const name of GIVEN) if (name in given) checkGiven(name, given[name], `leave ${name} out`);
   return given;
 }
 
-/** Refuses a value that is given, but undefined, null or empty. @param remedy what to do where that is intended */
+/** Refuses a value that is given, but undefined, null or empty. @param remedy what to do if that is intended */
 function checkGiven(name, value, remedy) {
   if (value !== undefined && value !== null && value !== '') return;
   throw configError(
@@ -69,13 +69,16 @@ function checkGiven(name, value, remedy) {
 
 const VARIABLES = ['SNOWDRIFT_LEASE', 'SNOWDRIFT_STATE', 'SNOWDRIFT_SHARED', 'SNOWDRIFT_TOKEN'];
 
-/** Those that were looked for. Once a thread: listing the environment takes as long as opening a generator. */
+/**
+ * The variables whose misspellings were searched for. Once per thread, since listing the environment takes as long as
+ * opening a generator.
+ */
 const looked = new Set();
 
 /** A variable of the environment that snowdrift reads; undefined if it is not set. */
 function variable(name) {
   const text = environmentOf(name);
-  // Node makes these two of the values that are assigned to a variable.
+  // Node turns these values into texts when they are assigned to a variable.
   if (['', 'undefined', 'null'].includes(text)) {
     const what = text === '' ? 'empty' : describe(text);
     throw configError(`the environment variable ${name} is ${what}: give it a value, or unset it`);
@@ -93,8 +96,8 @@ const QUOTES = new Set('\'"`\u2018\u2019\u201c\u201d');
 const NAMES = { '\r': 'a carriage return', '\n': 'a line feed', '\t': 'a tab' };
 
 /**
- * Refuses stray characters in a path, a URL or a secret: the carriage return of a file from Windows, quotes that no shell
- * removed. A path with it is another directory. Linear in the text's length. The message does not show the text.
+ * Refuses stray characters in a path, a URL or a secret, such as the carriage return of a file from Windows, or quotes
+ * that no shell removed: they would name another directory. Takes linear time. The message does not show the text.
  */
 function checkStray(name, text) {
   if (typeof text !== 'string' || text === '') return;
@@ -110,8 +113,8 @@ function checkStray(name, text) {
 }
 
 /**
- * Refuses a variable in another case or form, or in the plural. Warns of one that is near: it may be the user's own, as
- * SNOWDRIFT_STAGE is.
+ * Refuses a variable whose name differs only in case, separators or a plural. Warns of one with a similar name, which
+ * may be the application's own, such as SNOWDRIFT_STAGE.
  */
 function checkMisspelt(name) {
   const others = environmentNames().filter(
@@ -131,11 +134,11 @@ function wholeNumber(name, value, min, max, toError = configError) {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) {
     throw toError(`${name} must be a whole number from ${min} to ${max}; it is ${describe(value)}`);
   }
-  // -0 is 0.
+  // Turns -0 into 0.
   return value + 0;
 }
 
-/** A number of IDs whose layout has so many bits for it. */
+/** A worker or datacenter ID of at most this many bits. */
 function fieldNumber(name, value, bits) {
   if (bits === 0 && value !== 0) {
     throw configError(
@@ -153,13 +156,13 @@ function choice(name, value, choices) {
   return value;
 }
 
-/** Unix ms of a Date or a number of ms. A fraction of a ms is dropped. */
+/** The Unix ms of a Date or a number. Drops fractions of a ms. */
 function unixMs(name, time, toError) {
   let ms = time;
   if (typeof time === 'object' && time !== null) {
     try {
-      // The method of Date itself: it refuses an object that only looks like a Date, and ignores a replaced
-      // getTime. A Date of another realm (vm, test runners) passes.
+      // Date's own method refuses an imitation of a Date, ignores a replaced getTime, and accepts a Date of another
+      // realm (vm, test runners).
       ms = Date.prototype.getTime.call(time);
     } catch {
       ms = undefined;
@@ -175,14 +178,14 @@ function unixMs(name, time, toError) {
   return Math.floor(ms);
 }
 
-/** Of any system: that of Windows. */
+/** The longest path of any system: that of Windows. */
 const LONGEST_PATH = 32_767;
 
 const EXAMPLE = 'file:///var/lib/app/ids';
 
 /**
- * Refuses file: URLs whose meaning is not their text: a parser reads file:ids as /ids, and ignores options.
- * @param place a URL or a text; others pass
+ * Refuses misleading file: URLs: a parser reads file:ids as /ids, and ignores options.
+ * @param place a URL or a text. Other values pass
  */
 function checkFileUrl(name, place) {
   const text = place instanceof URL ? place.href : String(place);
@@ -201,7 +204,7 @@ function checkFileUrl(name, place) {
   }
 }
 
-/** The path of a directory: from a path, or from a file: URL. */
+/** The path of a directory, from a path or a file: URL. */
 function directoryOf(name, place, { urlOnly }) {
   checkStray(name, place);
   let path = urlOnly ? undefined : place;
@@ -210,7 +213,7 @@ function directoryOf(name, place, { urlOnly }) {
     try {
       path = fileURLToPath(place);
     } catch {
-      // Its cause would show the URL.
+      // Without the cause, which would show the URL.
       throw configError(
         `${name} must be a file: URL with an absolute path and three slashes, such as '${EXAMPLE}'; it is ${describe(place)}`,
       );
@@ -227,9 +230,9 @@ function directoryOf(name, place, { urlOnly }) {
       : ["the path of a directory, such as '/var/lib/app/ids'", ''];
     throw configError(`${name} must be ${wanted}; it is ${describe(place)}${remedy}`);
   }
-  // A URL may have it percent-encoded.
+  // A URL may have percent-encoded stray characters.
   checkStray(name, path);
-  // It would be the name of a directory, and its password in messages.
+  // A connection string would become the name of a directory, and messages would show its password.
   if (isConnection(path)) {
     throw configError(
       `${name} must be the path of a directory; it is ${describe(path)}, a connection string: a server's URL, such as 'postgres://db/app', is for SnowFlake.lease(). A path of this name begins with ./`,
@@ -238,7 +241,7 @@ function directoryOf(name, place, { urlOnly }) {
   return path;
 }
 
-/** The number in a text of plain digits, without leading zeros. NaN for any other text. */
+/** The number of a text of digits without leading zeros; NaN for any other text. */
 function numberIn(text) {
   return /^(0|[1-9][0-9]*)$/.test(text) ? Number(text) : Number.NaN;
 }

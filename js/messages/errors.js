@@ -1,5 +1,5 @@
 'use strict';
-// Errors, and the values in their messages.
+// Creates errors, and shows values in their messages.
 
 const { inspect, types } = require('node:util');
 
@@ -13,11 +13,11 @@ const { hasChangedUser } = require('../runtime/user.js');
 
 filterErrors({ text: sanitize, cause: redactCause });
 
-/** How many characters are shown of a value other than a text; and how many properties of an object. */
+/** The most characters that are shown of a value that is no text, and the most properties of an object. */
 const MOST_OF_VALUE = 200;
 const MOST_PROPERTIES = 5;
 
-/** A value for an error message: short, without secrets, and without running the value's own code. */
+/** A value as text for an error message: short, and without secrets. Runs no code of the value. */
 function describe(value) {
   try {
     if (typeof value === 'string') return quote(value);
@@ -38,10 +38,10 @@ function quote(text) {
 }
 
 function textOf(value) {
-  // Without its stack: the error that has it as a cause shows that anyway.
+  // Without the stack, which the cause of the error shows anyway.
   if (types.isNativeError(value)) return `${value.name}: ${value.message}`;
   if (isPlain(value)) return describeProperties(value);
-  // Without its properties, which may be options of a client, with a password.
+  // Without properties, which may be options of a client, with a password.
   return inspect(value, { depth: -1, breakLength: Infinity, customInspect: false });
 }
 
@@ -50,7 +50,7 @@ function isPlain(value) {
   return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** The properties of an object. Those that may hold a secret only by type. */
+/** The properties of an object. If a value may be a secret, shows only its type. */
 function describeProperties(object) {
   const isArray = Array.isArray(object);
   const all = isArray ? object : Object.getOwnPropertyNames(object);
@@ -71,18 +71,18 @@ const argumentError = errorsOf('ERR_SNOWFLAKE_ARGUMENT');
 const clockError = errorsOf('ERR_SNOWFLAKE_CLOCK');
 const invalidId = errorsOf('ERR_SNOWFLAKE_INVALID_ID');
 
-/** Whether `require` or `import` found no such package. */
+/** Whether `require` or `import` failed because a package is missing. */
 function isMissing({ code }) {
   return code === 'MODULE_NOT_FOUND' || code === 'ERR_MODULE_NOT_FOUND';
 }
 
-/** Whether `require` or `import` found no package of this name. The error of Yarn names none. */
+/** Whether `require` or `import` failed because this package is missing. Yarn's error names no package. */
 function isPackageMissing(failure, name) {
   const [, found = name] = /^Cannot find (?:module|package) '([^']*)'/.exec(failure.message) ?? [];
   return isMissing(failure) && found === name;
 }
 
-/** The reason why this process cannot open any file: then Node reports packages as missing. */
+/** The reason that this process cannot open any file, if there is one: then Node reports packages as missing. */
 function lackOfFiles() {
   const { readFileSync } = require('node:fs');
   const { devNull } = require('node:os');
@@ -94,10 +94,10 @@ function lackOfFiles() {
   }
 }
 
-/** The error for a package that the application has to install, and that is missing or cannot be loaded. */
+/** The error for a package that the application must install, and that is missing or does not load. */
 function needsPackage(what, name, cause) {
   const install = `npm install ${name}`;
-  // It may have thrown null.
+  // The package may have thrown null.
   const failure = cause ?? NONE;
   const isAbsent = isPackageMissing(failure, name);
   const lack = isAbsent ? lackOfFiles() : lackOf(failure);
@@ -114,7 +114,7 @@ function needsPackage(what, name, cause) {
   return fromCaller(configError(message, { cause }), needsPackage);
 }
 
-/** Not the one that a later patch puts in its place: it would see the channels. */
+/** Kept here, since a later replacement would see the channels. */
 const { hasOwn } = Object;
 
 /** Returns the result of a native call. Throws if it is a fault. */
@@ -125,7 +125,7 @@ function unwrap(answer) {
   return answer;
 }
 
-/** The error of a fault: a kind, and values that js/messages/faults.js words. */
+/** The error of a fault. js/messages/faults.js has the texts. */
 function faultError(fault) {
   const { code, message } = wordsFor(fault);
   const publicOf = (holder) => {

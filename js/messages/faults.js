@@ -1,6 +1,6 @@
 'use strict';
-// The code and the text of each failure of a native call. Rust sends its kind and the values: `fault!` in
-// src/. js/messages/refusals.js has the texts of draws without an ID.
+// The code and the text of each fault of a native call. Rust sends its kind and its values: `fault!` in src/.
+// js/messages/refusals.js has the texts of calls that got no ID.
 
 const { ownOf } = require('../ids/properties.js');
 const { printable } = require('./secrets.js');
@@ -16,7 +16,7 @@ const ABSENT =
   'Check the path: the first lease from a directory, or the first use as state, creates it';
 const DISK = 'Check the disk and its file system';
 
-/** What the system lacks, by the reason that Rust gives. */
+/** The remedies for failures of the system, by Rust's reason. */
 const REMEDIES = {
   TooManyFiles:
     'This process has as many files open as its limit permits (ulimit -n): close what it does not need, or raise the limit',
@@ -31,7 +31,7 @@ const REMEDIES = {
   StaleNetworkFileHandle: 'Mount that file system again',
 };
 
-/** The same, by the code of an error of Node, which the message may have instead. */
+/** The remedy for an error of Node, by its code, or by the code in its message. */
 function lackOf({ code, message }) {
   const start = typeof message === 'string' ? message.slice(0, 200) : '';
   const [found] = /^E[MN]FILE$/.exec(code) ?? /\bE[MN]FILE\b/.exec(start) ?? [];
@@ -68,7 +68,7 @@ function refusalOfSystem({ doing, place, cause, reason }, remedies) {
   return `cannot ${doing} ${place}: ${cause}. ${remedy}`;
 }
 
-/** The ways to use a page, by kind. */
+/** The uses of a page, by the kind of its authority. */
 const USES = {
   plain: 'without state',
   state: 'with state',
@@ -81,7 +81,7 @@ const processOf = (pid) => (pid === undefined ? 'another process' : `process ${p
 const elsewhere = (how) =>
   `this process has the same datacenterId, workerId and layout open ${how}: pass the same scope, state and ttl, or close the others first`;
 
-/** A list of holders, after the text of a failure. */
+/** A list of holders, to append to the text of a failure. */
 function held(holders, remedy) {
   const list = holders.length === 0 ? '' : `: ${holders.map(textOf).join('; ')}`;
   return `${list}. ${remedy}`;
@@ -97,10 +97,10 @@ function unusableToo(faults) {
   return ` or cannot be used (${described.join('; ')})`;
 }
 
-/** The limits that a namespace records for its holders, and the flags of the command that raises them. */
+/** The limits that a namespace records for its holders, with the flags of the command that raises them. */
 const LIMITS = { ttl: 'ttl', maxClockSkew: 'max-clock-skew', maxAhead: 'max-ahead' };
 
-/** The limits that are above the recorded ones, on which holders that take over or recover rely. */
+/** The limits above the recorded ones, on which other holders rely when they take over a slot. */
 function limitsAbove(own, recorded) {
   const larger = Object.keys(LIMITS).filter((limit) => own[limit] > recorded[limit]);
   return {
@@ -111,7 +111,7 @@ function limitsAbove(own, recorded) {
   };
 }
 
-/** The ends of leases. @param scope of the holders */
+/** The texts of losses. @param scope the scope of the holders */
 const LOSSES = {
   taken: (scope) => `was taken over by another ${scope}, since it was not renewed in time`,
   missing: () => 'is no longer recorded: a table or key was dropped, or a server lost its data',
@@ -306,7 +306,7 @@ const TEXTS = {
   },
 };
 
-/** The code and the text of a failure. @param texts by code and kind */
+/** The code and the text of a fault. @param texts the texts, by code and kind */
 function wordsFor(fault, texts = TEXTS) {
   const found = Object.entries(texts).find(([, all]) => Object.hasOwn(all, fault.kind));
   if (found === undefined) {
@@ -314,7 +314,7 @@ function wordsFor(fault, texts = TEXTS) {
     return { code: 'ERR_SNOWFLAKE_ADDON', message };
   }
   const [code, ofCode] = found;
-  // Hosts and paths in it may be others'.
+  // Hosts and paths in it may be strangers' texts.
   return { code, message: printable(ofCode[fault.kind](ownOf(fault))) };
 }
 

@@ -1,5 +1,5 @@
 'use strict';
-// Errors of calls that got no ID: the code and the text of each kind.
+// The errors of calls that got no ID: the code and the text of each kind.
 
 const { SnowFlakeError } = require('./errors.js');
 const { lossOf, textOf, wordsFor } = require('./faults.js');
@@ -13,7 +13,7 @@ const LONGER = 'Choose more timestampBits, or a later epoch with worker IDs that
 
 const idsOfTick = ({ sequenceBits, tickMs }) => `${2 ** sequenceBits} IDs of a tick (${tickMs} ms)`;
 
-/** Texts by code and kind. The kinds are those of src/binding/reports.rs, and those of `kindOf`. */
+/** Texts by code and kind. src/binding/reports.rs and `kindOf` have the kinds. */
 const TEXTS = {
   ERR_SNOWFLAKE_CLOSED: {
     closed: () => 'this SnowFlake is closed: open another one to generate more IDs',
@@ -69,13 +69,13 @@ const inBrackets = (failure) => (failure === undefined ? '' : ` (${failure})`);
 
 const isOfStore = (lease) => lease !== undefined && !lease.store.startsWith('file:');
 
-/** The kind of a refusal, with the reasons for a ceiling and for an exhausted tick told apart. */
+/** The kind of a refusal. Distinguishes the reasons for a ceiling and for an exhausted tick. */
 function kindOf({ kind, page, isStanding, retryAfterMs }, { clock }, lease) {
   if (kind === 'exhausted' && retryAfterMs !== undefined && clock !== undefined) {
     return 'own-clock-stands';
   }
   if (isStanding) return 'clock-stands';
-  // A lease that lost its slot and found no other has no open generator.
+  // A lease that lost its slot, and has no other one yet, has no open generator.
   if (kind !== 'ceiling' && !(kind === 'closed' && lease?.state === 'lost')) return kind;
   if (isOfStore(lease)) {
     const { state, failure, clockSkew } = lease;
@@ -86,16 +86,16 @@ function kindOf({ kind, page, isStanding, retryAfterMs }, { clock }, lease) {
   return lease?.failure ? 'unrecorded' : 'ceiling';
 }
 
-/** Who may have issued IDs up to the floor. */
+/** The processes that may have issued IDs up to the floor. */
 function earlierHolders(page, lease) {
   if (page !== undefined && !lease) return "this host's earlier page of the node";
   return isOfStore(lease) ? 'other holders of this slot' : 'earlier processes';
 }
 
 /**
- * @param given the refusal: the record of src/binding/reports.rs; `isStanding` if the clock did not run to the next tick
- * @param settings the settings of the called instance: its node and `maxWait`
- * @param report its LeaseInfo, if it has one
+ * @param given the refusal, as src/binding/reports.rs reports it; `isStanding` if the clock did not reach the next tick
+ * @param settings the settings of the instance
+ * @param report the instance's LeaseInfo, if there is one
  */
 function refusalError(given, settings, report) {
   const refusal = ownOf(given);
@@ -120,7 +120,10 @@ function refusalError(given, settings, report) {
 
 const quoted = (text) => (/^[\w:/.@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
-/** The command that resets a slot of a directory or a host's page, if a clock hours ahead has used it. */
+/**
+ * The advice to reset a directory's slot or a host's page that a clock hours ahead of time has used; '' if that does
+ * not apply.
+ */
 function resetAdvice(retryAfterMs, { datacenterId, workerId, layout }, lease, page) {
   if (!(retryAfterMs > HOUR_MS)) return '';
   const node = `--datacenter-id ${datacenterId} --worker-id ${workerId}`;

@@ -1,12 +1,12 @@
 'use strict';
-// Keeps secrets, and control characters of strangers, out of all that is shown. Each way out passes one function:
-// messages of errors (the constructor of SnowFlakeError) and their causes (causes.js), quoted values and errors of
-// clients (describe() in errors.js), names of stores, warnings, and the output of the command.
+// Removes secrets, and control characters of strangers, from all output: messages of errors (the constructor of
+// SnowFlakeError) and their causes (causes.js), quoted values and errors of clients (describe() in errors.js), names of
+// stores, warnings, and the output of the command.
 //
-// A secret is a password, a token or a key. Those in URLs and options are learned before a client gets them, since
-// only clients quote them. A login in any URL is removed by its form. Users, databases, hosts and paths are shown.
+// A secret is a password, a token or a key. Secrets of URLs and options are learned before a client gets them, since
+// clients may quote them. A login in any URL is removed by its form. Users, databases, hosts and paths are shown.
 //
-// A stranger's text may have megabytes. It is cut before it is searched, and each search is linear.
+// A stranger's text may have megabytes. It is cut before it is searched, and each search takes linear time.
 
 const { printable, withoutLogin } = require('../ids/shown.js');
 
@@ -15,22 +15,22 @@ const HIDDEN = '***';
 /** The most characters of a stranger's text that are searched and shown. */
 const MOST_SHOWN = 4000;
 
-/** The most texts remembered. Each secret has a few forms. */
+/** The most texts that are learned. Each secret has a few forms. */
 const MOST_LEARNED = 2000;
 
 const CREDENTIAL = /pass|pw|pfx|cred|secret|token|key|auth/i;
-/** Options of a URL that are named like a secret, and are none: paths of files, a prefix and a switch. */
+/** Options of a URL whose names look like secrets, but are none: paths of files, a prefix and a switch. */
 const NO_SECRETS = ['key', 'sslkey', 'keyPrefix', 'insecureAuth'];
 
 const SERVER = /^(?!file:)[a-z][a-z0-9+.-]*:\/\//i;
 
-/** What removes a secret, by its text: that text or, for a weak one, a pattern. */
+/** The search text or pattern of each secret, by its text: the text itself or, for a weak secret, a pattern. */
 const learned = new Map();
-/** The same, the longest first: one secret may be part of another. */
+/** The same, the longest first, since one secret may be a part of another. */
 let removals = [];
 let longest = 0;
 
-/** A text without its escapes. Malformed ones stay. */
+/** A text with decoded percent escapes. Malformed ones stay. */
 function decode(text) {
   return text.replace(/(?:%[0-9a-f]{2})+/gi, (escapes) => {
     try {
@@ -41,7 +41,7 @@ function decode(text) {
   });
 }
 
-/** A secret in each form in which a client may show it. */
+/** The forms in which a client may show a secret. */
 function formsOf(part) {
   const decoded = decode(part);
   const encoded = encodeURIComponent(decoded.replace(/\p{Cs}/gu, '\ufffd'));
@@ -51,13 +51,13 @@ function formsOf(part) {
   return [part, decoded, spaced, encoded, lower, inForm, JSON.stringify(decoded).slice(1, -1)];
 }
 
-/** Whether a secret is a word or a number, which other texts have, too: "postgres", "my-app", "1234". */
+/** Whether a secret is weak: a word or a number that other texts have, too, such as "postgres", "my-app" or "1234". */
 function isWeak(text) {
   const isWord = (part) => /^([A-Z]?[a-z]*|[A-Z]*|\d*)$/.test(part);
   return text.length < 6 || (text.length < 16 && text.split(/[-_. ]/).every(isWord));
 }
 
-/** What removes a secret. A weak one is removed as a whole word only, and not from a path. */
+/** The search text or pattern of a secret. A weak secret is removed only as a whole word, and not from a path. */
 function removalOf(text) {
   if (!isWeak(text)) return text;
   const literal = text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
@@ -78,18 +78,19 @@ function sortLearned() {
   removals = all.map(([, removal]) => removal);
 }
 
-/** Whether an option of a URL is a secret, by its name: users misspell names. */
+/** Whether an option of a URL is a secret, by its name. It matches parts of names, since users misspell them. */
 const isSecretOption = (name) => CREDENTIAL.test(name) && !NO_SECRETS.includes(name);
 
 /** Whether the user of a URL is a token. */
 const hasToken = ({ protocol, username, password }) =>
   password === '' && username !== '' && /^(redis|etcd)/.test(protocol);
 
-/** Learns the secrets of a URL that a client gets. */
+/** Learns the secrets of a URL before a client gets it. */
 function learn(url) {
   const { username, password, hostname, pathname, search, hash } = url;
   const [user, secret] = [decode(username), decode(password)];
-  // A weak password that is also the name of the user, the host or the database is shown as that name.
+  // A weak password that is also the name of the user, the host or the database is not learned, since the name is
+  // shown.
   const names = [user, hostname, ...pathname.split('/').map(decode)];
   if (!isWeak(secret) || !names.includes(secret)) add(password);
   if (password !== '') add(Buffer.from(`${user}:${secret}`).toString('base64'));
@@ -100,12 +101,12 @@ function learn(url) {
     if (isSecretOption(decode(name))) add(value);
     else learnJson(decode(value));
   }
-  // No client has a use for it: it may be the rest of a password.
+  // Clients do not use a fragment. It may be the rest of a password.
   add(hash.slice(1));
   sortLearned();
 }
 
-/** Learns the secrets in a JSON object of options. */
+/** Learns the secrets in options that are a JSON object. */
 function learnJson(text) {
   if (!text.startsWith('{')) return;
   try {
@@ -114,7 +115,7 @@ function learnJson(text) {
       return value;
     });
   } catch {
-    // The client refuses it, too.
+    // The client will refuse it.
   }
 }
 
@@ -124,13 +125,16 @@ function learnPassword(text) {
   sortLearned();
 }
 
-/** Forgets a password that is no longer valid, such as a token. */
+/** Forgets a secret that is no longer valid, such as a token. */
 function forget(text) {
   for (const form of formsOf(text)) learned.delete(form);
   sortLearned();
 }
 
-/** @param ofOthers whether the text is not our own: weak secrets are words of ours, too */
+/**
+ * @param ofOthers whether the text is foreign. Weak secrets are not removed from the package's own texts, which may
+ * have the same words
+ */
 function removeLearned(text, ofOthers) {
   let rest = text;
   for (const removal of removals) {
@@ -139,12 +143,12 @@ function removeLearned(text, ofOthers) {
   return rest;
 }
 
-/** The host of a file: URL; and what follows '//' in any other word. */
+/** The host of a file: URL, or the text after '//' in any other word. */
 const LOGINS = /\bfile:\/\/([^/\s]*)|\/\/(\S*)/gi;
 
 /**
- * A text without what its form shows to be a login or options of a URL.
- * @param isCut whether the last URL may go on behind the end
+ * Removes logins and options of URLs from a text, by their form.
+ * @param isCut whether the text was cut, so that its last URL may be incomplete
  */
 function removeLogins(text, isCut = false) {
   return text.replace(LOGINS, (found, fileHost, word, offset) => {
@@ -152,7 +156,7 @@ function removeLogins(text, isCut = false) {
     const before = found.slice(0, found.length - address.length);
     if (isCut && offset + found.length === text.length) return before + HIDDEN;
     const at = address.lastIndexOf('@');
-    // With '/', '?' or '#' before '@', what follows may be part of a password, too.
+    // If '/', '?' or '#' is before '@', the text after it may be part of a password, too.
     if (address.slice(0, at + 1).search(/[/?#]/) >= 0) return before + HIDDEN;
     const shown = at < 0 ? address : HIDDEN + address.slice(at);
     const options = shown.indexOf('?');
@@ -160,12 +164,12 @@ function removeLogins(text, isCut = false) {
   });
 }
 
-/** A text of our own, without secrets. */
+/** A text of this package, without secrets. */
 const redact = (text) => removeLogins(removeLearned(text, false));
 
 /**
- * The start of a text, without learned secrets. One at its end may be cut in two, and so be unknown: as many characters
- * as the longest has are read beyond it, and taken away.
+ * The start of a text, without learned secrets. A secret at the cut would be incomplete and stay, so this searches
+ * further by the length of the longest secret, then drops that part.
  */
 function startOf(text, most, ofOthers) {
   const isCut = text.length > most + longest;
@@ -180,16 +184,19 @@ function redactForeign(text, most = MOST_SHOWN) {
   return removeLogins(start, isCut);
 }
 
-/** The start of the lines of a stack, whose paths have words that are weak secrets, too. */
+/** The start of a stack's frames. Keeps weak secrets, since paths have the same words. */
 const redactFrames = (text) => startOf(text, MOST_SHOWN, false).start;
 
-/** Whether any secret was learned. */
+/** Whether any secret is known. */
 const knowsSecrets = () => learned.size > 0;
 
-/** A login in a URL, or a password in its options. What is repeated is bounded, or ends at what begins it. */
+/**
+ * A login in a URL, or a password in its options. Takes linear time: repetitions are bounded, or exclude the character
+ * that starts them.
+ */
 const UNLEARNED = /\/\/[^/?#\s@]+@|[?&]\w{0,20}pass\w{0,20}=/i;
 
-/** Whether a whole text of the application shows no secret. Its URLs may have options, and '@' in a path. */
+/** Whether a complete text of the application shows no secret. Its URLs may have options, and '@' in a path. */
 const showsNone = (text) => !UNLEARNED.test(text) && removeLearned(text, true) === text;
 
 /** Whether a URL has a password or a token. */
@@ -203,13 +210,13 @@ function hasPassword(text) {
   }
 }
 
-/** Whether the form of a name of the application shows a login or a password. */
+/** Whether a name that the application chose has a login or a password, by its form. */
 const showsPassword = (text) => KEYWORD.test(text) || UNLEARNED.test(text) || hasPassword(text);
 
-/** A text of our own as it is shown: one line, without secrets. */
+/** A text of this package for output: one line, without secrets. */
 const sanitize = (text) => printable(redact(text));
 
-/** A server's URL: scheme, host and port. Without the host if it may be part of a password. */
+/** A server's URL for output: scheme, host and port. Hides the host if it may be part of a password. */
 function shownUrl(text) {
   const [scheme] = SERVER.exec(text);
   const rest = text.slice(scheme.length);
@@ -217,23 +224,26 @@ function shownUrl(text) {
   const at = rest.lastIndexOf('@');
   if (at > end) return scheme + HIDDEN;
   const [, host, port = ''] = /^(\[[^\]]*\]|[^:]*)(.*)$/s.exec(rest.slice(at + 1, end));
-  // Of an ensemble: zk1:2181,zk2:2181.
+  // Also the ports of an ensemble: zk1:2181,zk2:2181.
   const isPort = /^(:\d{1,5}(,[^:,]+:\d{1,5})*)?$/.test(port);
   if (at >= 0) return `${scheme}${HIDDEN}@${host}${isPort ? port : ''}`;
   return scheme + (isPort ? host + port : HIDDEN);
 }
 
-/** In a connection string that is no URL, as those of libpq and of Azure, and in options as JSON. */
+/** The keyword of a secret in a connection string that is no URL, such as libpq's and Azure's, or in JSON. */
 const KEYWORD = /(?:pass(?:word|wd)?|pwd|secret|token)(?:\s{0,3}=|["']\s{0,3}:)/i;
 
-/** Whether a text in the place of a path is a connection string, or a login without its scheme. A path may begin with './'. */
+/**
+ * Whether a text given as a path is a connection string, or a login without a scheme. A path that begins with './' is
+ * neither.
+ */
 const isConnection = (text) =>
   !/^([./\\]|[a-z]:[/\\])/i.test(text) && (KEYWORD.test(text) || /^[^/\\@:]{2,}:.*@/s.test(text));
 
-/** The start of a value of the application as text: a URL or another connection string without its secrets. */
+/** The start of an application's text, which may be a URL or another connection string, without its secrets. */
 function redactValue(text) {
   const { start, isCut } = startOf(text, MOST_SHOWN, true);
-  // Behind the end there may be the '@' of a login.
+  // The '@' of a login may be beyond the cut.
   const value = isCut && text.includes('@') ? `${start}@` : start;
   if (SERVER.test(value)) return shownUrl(value);
   const [keyword] = KEYWORD.exec(value) ?? [];

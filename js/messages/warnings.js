@@ -1,12 +1,12 @@
 'use strict';
-// The process's warnings of the clock, the layout, slots and leases.
+// Warnings of the clock, the layout, slots and leases.
 
 const { lossOf, textOf } = require('./faults.js');
 const { propertyOf } = require('../ids/properties.js');
 const { sanitize } = require('./secrets.js');
 const { moment, unixNow } = require('../runtime/time.js');
 
-/** A warning stops nothing, even where an application has replaced what emits it. */
+/** Emits a warning. Never throws, even if an application replaced process.emitWarning(). */
 function warn(code, message, detail) {
   try {
     process.emitWarning(sanitize(message), {
@@ -15,7 +15,7 @@ function warn(code, message, detail) {
       detail: detail && sanitize(detail),
     });
   } catch {
-    // There is nobody to tell.
+    // Nobody can receive the warning.
   }
 }
 
@@ -34,7 +34,7 @@ function warnOfRollback({ backMs, counter, isRefused, unreported }) {
 
 const DAY_MS = 86_400_000;
 
-/** The layouts warned of. */
+/** The layouts that were warned of. */
 const ending = new Set();
 
 /** Warns, once per layout, that its timestamp overflows soon. */
@@ -50,7 +50,7 @@ function warnOfEnd({ epoch, timestampBits, tickMs }) {
   );
 }
 
-/** Warns that IDs of so many digits, which a column stores as text, get longer at a time. */
+/** Warns that IDs, which a column stores as text, will get another digit. */
 function warnOfTextIds(digits, end, left) {
   warn(
     'SNOWFLAKE_TEXT_IDS',
@@ -59,7 +59,7 @@ function warnOfTextIds(digits, end, left) {
   );
 }
 
-/** Warns of a slot that a search has skipped. */
+/** Warns of an unusable slot that a search skipped. */
 function warnOfUnusable(fault) {
   warn('SNOWFLAKE_SLOT_UNUSABLE', `Skipped a slot that cannot be used: ${textOf(fault)}.`);
 }
@@ -69,7 +69,7 @@ function warnOfSecondUser(fault) {
   warn('SNOWFLAKE_SECOND_USER', `${textOf(fault)}.`);
 }
 
-/** Warns of a variable whose name is near to one that snowdrift reads. */
+/** Warns of a variable with a name similar to one that snowdrift reads. */
 function warnOfVariable(given, name) {
   warn(
     'SNOWFLAKE_VARIABLE',
@@ -78,7 +78,7 @@ function warnOfVariable(given, name) {
   );
 }
 
-/** @param isNew whether the floor is the namespace's, rather than a former holder's */
+/** Warns that a lease waits for its floor. @param isNew whether the floor is the namespace's, not a former holder's */
 function warnOfFloor(store, { workerId, isNew, ms }) {
   const create = propertyOf(store, 'mayForget')
     ? ' If there never was one, create it ahead: snowdrift namespace create URL --new'
@@ -90,10 +90,10 @@ function warnOfFloor(store, { workerId, isNew, ms }) {
   warn('SNOWFLAKE_FLOOR', message, `${store.name}: ${why}`);
 }
 
-/** The most names of other namespaces that a warning has. */
+/** The most names of other namespaces in a warning. */
 const MOST_NAMES = 5;
 
-/** Warns of a namespace that was created beside others. @param others their names */
+/** Warns of a new namespace beside others. @param others the names of the others */
 function warnOfNamespace({ name }, others) {
   const shown = [...others].sort().slice(0, MOST_NAMES).join(', ');
   const more = others.length > MOST_NAMES ? ` and ${others.length - MOST_NAMES} more` : '';
@@ -104,7 +104,7 @@ function warnOfNamespace({ name }, others) {
   );
 }
 
-/** Warns of a loss after which others may have issued the same IDs as this holder. */
+/** Warns of a loss after which other holders may have issued the same IDs as this one. */
 function warnOfNamespaceLoss(store, { workerId, lost, isShared, reach }) {
   const { name } = store;
   const scope = propertyOf(store, 'scope');
@@ -135,7 +135,7 @@ function warnOfNewSlot({ name }, { workerId, newWorkerId, lost, isShared }) {
   );
 }
 
-/** Warns of a lease that is not renewed. @param more failures since the last warning */
+/** Warns of a lease whose renewal fails. @param more the number of further failures since the last warning */
 function warnOfFailure({ store, slot: { workerId }, state, ceiling, failure }, more) {
   const others = more > 0 ? ` (${more} more failures since the last warning)` : '';
   const [what, ids] =

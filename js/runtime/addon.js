@@ -28,22 +28,22 @@ const TARGETS = [
  */
 const packageOf = (name, target) => `@${name}-${target}`.replace('-', '/');
 
-/** In a bundle, this code is in another file. */
+/** Whether this code is in a bundle: then it is in another file. */
 const isBundled = typeof __filename !== 'string' || !/[\\/]addon\.js$/.test(__filename);
 
-/** The processor by the system's name for it, which Node 18.9 and later know. Others need not load node:os for it. */
+/** The system's name of the processor, from Node 18.9 on. It loads node:os only if it is needed. */
 const machineName = () => require('node:os').machine?.() ?? arch;
 
-/** Whether this is ARMv6 or older, which lacks instructions of the addon for arm. */
+/** Whether the processor is ARMv6 or older. It lacks instructions that the addon for arm needs. */
 const isOldArm = () => arch === 'arm' && /^armv[3-6]/.test(machineName());
 
-/** The targets of this system and processor. On Linux there are two, one of which does not load. */
+/** The targets for this system and processor. On Linux there are two, of which one does not load. */
 function candidates() {
   if (isOldArm()) return [];
   return TARGETS.filter((target) => `${target}-`.startsWith(`${platform}-${arch}-`));
 }
 
-/** The target of this machine. The report takes long, so only failures and builds use it. */
+/** The target of this machine. The report takes long to create, so only failures and builds use it. */
 function targetHere() {
   if (platform !== 'linux' || isOldArm()) return candidates()[0];
   return `linux-${arch}-${process.report.getReport().header.glibcVersionRuntime ? 'gnu' : 'musl'}`;
@@ -51,8 +51,8 @@ function targetHere() {
 
 /**
  * @param name the package that the addon belongs to
- * @param directory that of the package's code; in a bundle undefined
- * @param load requires the addon of a target, or tells its second argument why it cannot
+ * @param directory the directory of the package's code; undefined in a bundle
+ * @param load requires the addon of a target, or passes the failure to its second argument
  */
 function loadAddon(name, directory, load) {
   const failures = [];
@@ -62,13 +62,13 @@ function loadAddon(name, directory, load) {
   }
   const target = targetHere();
   const here = failures.filter((each) => each.target === target).map(({ failure }) => failure);
-  // One that was found and fails says more than one that is missing.
+  // A failure to load an addon that exists says more than a missing one.
   const cause = here.find((failure) => !isMissing(failure)) ?? here.at(-1);
   const why = whyNone(name, { directory, target, failure: cause });
   throw new SnowFlakeError('ERR_SNOWFLAKE_ADDON', why, { cause });
 }
 
-/** The names in a folder; none where it cannot be read. */
+/** The names in a directory; empty if it cannot be read. */
 function namesIn(folder) {
   try {
     return readdirSync(folder);
@@ -77,7 +77,7 @@ function namesIn(folder) {
   }
 }
 
-/** The targets of the addons beside the code: those that were built here, or packed with it by `npm pack`. */
+/** The targets of the addons beside the code, which were built here or packed by `npm pack`. */
 function packedFor(name, directory) {
   const prefix = `${name}.`;
   return namesIn(directory)
@@ -85,7 +85,7 @@ function packedFor(name, directory) {
     .map((file) => file.slice(prefix.length, -'.node'.length));
 }
 
-/** The remedy for an addon that exists and does not load, by the code of the failure. */
+/** The remedies for an addon that exists but does not load, by the code of the failure. */
 const REMEDIES = {
   ERR_DLOPEN_DISABLED: () =>
     'Start Node without --no-addons, and with --allow-addons if it has --permission',
@@ -101,7 +101,7 @@ function whyNone(name, { directory, target, failure }) {
     const decoder = name === 'snowdrift' ? '. snowdrift/id decodes IDs without an addon' : '';
     return `${name} has no addon for ${system}: run it on one of ${TARGETS.join(', ')}${decoder}`;
   }
-  // The loader of webpack has the failure on a second line.
+  // webpack's loader puts the failure on a second line.
   const [line] = String(failure.message).replace(':\n', ': ').split('\n');
   const reason = line.replace(/\.$/, '');
   const known = REMEDIES[failure.code]?.(failure);
@@ -122,7 +122,7 @@ function whyNone(name, { directory, target, failure }) {
   if (namesIn(root).includes('Cargo.toml')) {
     return `the addon of ${name} for ${target} is not built. Run \`${build}\``;
   }
-  // Only the released package has them.
+  // Only a released package has optional dependencies.
   if (optionalDependencies === undefined) {
     const others = packedFor(name, directory).join(', ');
     const how = others === '' ? 'without an addon' : `for ${others}`;

@@ -7,7 +7,7 @@ const native = require('./native.js');
 /**
  * @param settings the result of `readOptions`
  * @param authority the authority that allows the process to issue IDs, if there is one: ownClock, recording, or
- * isLeased with lease, as src/binding/request.rs reads them
+ *   isLeased with lease, as src/binding/request.rs reads them
  */
 function requestOf(settings, authority) {
   const { clock: _, recording, leasing, ...own } = settings;

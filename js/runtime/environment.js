@@ -1,16 +1,19 @@
 'use strict';
-// The environment of the calling thread. The only reader of process.env: `process.env[name]` also finds a property of
-// a polluted Object.prototype, which nobody has set.
+// The environment of the calling thread. Only this module reads process.env: `process.env[name]` would also return a
+// property of a polluted Object.prototype.
 
 const { propertyOf } = require('../ids/properties.js');
 
-/** The text of a variable; undefined if it is not set. A test may put an object in place of process.env that inherits from it. */
+/**
+ * The value of a variable; undefined if it is not set. Finds inherited variables, too, since a test may replace
+ * process.env by an object that inherits from it.
+ */
 const environmentOf = (name) => propertyOf(process.env, name);
 
 /** The names of all variables. */
 const environmentNames = () => Object.keys(process.env);
 
-/** For this process, and those that it starts. */
+/** Sets a variable for this process and its child processes. */
 function setEnvironment(name, text) {
   process.env[name] = text;
 }

@@ -1,5 +1,5 @@
 'use strict';
-// Messages on channels of node:diagnostics_channel; index.d.ts describes them. Channels without subscribers
+// Publishes events on channels of node:diagnostics_channel; index.d.ts describes them. Channels without subscribers
 // cost nothing.
 
 const { ownOf } = require('../ids/properties.js');
@@ -9,7 +9,7 @@ const { warnOfFailure, warnOfRecovery, warnOfRollback } = require('../messages/w
 const channels = new Map();
 let createChannel;
 
-/** Loaded on first use: it takes a tenth of the time that snowdrift takes to load. */
+/** Loads on first use, since it takes a tenth of the time that snowdrift takes to load. */
 function load() {
   createChannel ??= require('node:diagnostics_channel').channel;
 }
@@ -31,7 +31,7 @@ function createReporter(channel, settings, lease) {
   let isReporting = false;
 
   function report() {
-    // A subscriber draws: its events are published at the next draw.
+    // A subscriber generates IDs. The next call publishes the events of that.
     if (isReporting) return;
     isReporting = true;
     try {
@@ -70,12 +70,12 @@ function createReporter(channel, settings, lease) {
   return { noteWaits, report };
 }
 
-/** Between two warnings of failures of one lease, ms. */
+/** The shortest time between two warnings of failures of one lease, ms. */
 const WARNING_MS = 60_000;
 
 /**
- * Returns a function of a LeaseInfo. It warns when the lease fails, at most once a minute. After such a warning, it also warns
- * when the lease is renewed.
+ * Returns a function to call with each LeaseInfo. It warns when the lease fails, at most once a minute, and after such
+ * a warning also when the lease is renewed.
  */
 function createLeaseWarner() {
   let warnedAt = -Infinity;
@@ -103,7 +103,7 @@ function createLeaseWarner() {
 
 /** Returns a function to call with a LeaseInfo after each possible change. */
 function createLeasePublisher() {
-  // A test runner (jest) may end this module's environment before a renewal. Nothing can load then.
+  // Loads now, since a test runner (jest) may end this module's environment before a renewal: then nothing can load.
   load();
   let before;
   const warn = createLeaseWarner();

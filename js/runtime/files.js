@@ -1,22 +1,22 @@
 'use strict';
-// Files that an option names: tokens, URLs, certificates, keys. A path may be wrong, so they are read within bounds: a FIFO
-// that nobody writes to and a device without an end are refused.
+// Reads files that options name: tokens, URLs, certificates, keys. A path may be wrong, so reading has bounds, and
+// refuses FIFOs without a writer and devices without an end.
 
 const { constants } = require('node:fs');
 
 const { configError } = require('../messages/errors.js');
 const { lackOf } = require('../messages/faults.js');
 
-/** The most bytes of a file. A bundle of all public certificate authorities has a quarter of them. */
+/** The most bytes of a file. A bundle of all public certificate authorities has a quarter of that. */
 const MOST_BYTES = 2 ** 20;
 const CHUNK_BYTES = 2 ** 16;
 
-/** A FIFO opens at once. Windows has no such flag, and no FIFO among its files. */
+/** Opens a FIFO without blocking. Windows has neither the flag nor FIFOs in its file systems. */
 const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 const NOT_REGULAR = 'is no regular file: put its contents into one';
 
-/** The contents of a file; or, as a text, the reason not to read it. */
+/** The contents of a file, or the reason not to read it, as a text. */
 async function contentsOf(path) {
   const { open } = require('node:fs/promises');
   const file = await open(path, FLAGS);
@@ -24,7 +24,7 @@ async function contentsOf(path) {
     const stats = await file.stat();
     if (!stats.isFile()) return NOT_REGULAR;
     const chunks = [];
-    // Not by its size: it may grow, and files of /proc have none.
+    // Ignores the size of the file, since it may grow, and files in /proc have none.
     for (let length = 0; length <= MOST_BYTES; ) {
       const { buffer, bytesRead } = await file.read(Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES);
       if (bytesRead === 0) return Buffer.concat(chunks);
@@ -39,14 +39,14 @@ async function contentsOf(path) {
 
 /**
  * Reads the file that an option names.
- * @param name the file in errors
+ * @param name the name of the file in errors
  */
 async function readOptionFile(name, path) {
   let contents;
   try {
     contents = await contentsOf(path);
   } catch ({ code }) {
-    // A socket.
+    // The error for a socket.
     if (code === 'ENXIO') throw configError(`${name} ${NOT_REGULAR}`);
     throw configError(
       `cannot read ${name} (${code}): ${lackOf({ code }) ?? 'check its path and mode'}`,

@@ -3,7 +3,7 @@
 
 const { loadAddon } = require('./addon.js');
 
-/** Each in a `try`, so that bundlers and tracers pass over what is not there. */
+/** Requires the addon of a target. Each `require` is in a `try`, so that bundlers and tracers skip missing files. */
 function load(target, fail) {
   // Built here, or packed with the package by `npm pack`.
   try {
@@ -11,7 +11,7 @@ function load(target, fail) {
   } catch (failure) {
     fail(failure);
   }
-  // Literal names, by which they find the installed one.
+  // Literal names, so that bundlers and tracers find the installed package.
   try {
     switch (target) {
       case 'darwin-arm64':
@@ -40,7 +40,7 @@ function load(target, fail) {
   }
 }
 
-/** In a bundle that is a module there is none. */
+/** Undefined in a bundle that is an ES module. */
 const directory = typeof __dirname === 'string' ? __dirname : undefined;
 
 module.exports = loadAddon('snowdrift', directory, load);

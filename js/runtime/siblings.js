@@ -1,12 +1,12 @@
 'use strict';
-// Where a host has no place for pages, processes of one node issue duplicates. Checks what a process can know of
-// sibling processes, which have the same code and the same environment.
+// On a host without a directory for pages, processes of one node issue duplicates. Checks whether this process may have
+// siblings: processes with the same code and the same environment.
 
 const { environmentOf } = require('./environment.js');
 const { configError } = require('../messages/errors.js');
 const { warn } = require('../messages/warnings.js');
 
-/** By environment variable of a test runner's workers: the runner. */
+/** Test runners, by the environment variables of their workers. */
 const RUNNERS = {
   JEST_WORKER_ID: 'jest',
   VITEST_WORKER_ID: 'vitest',
@@ -20,9 +20,12 @@ const REMEDY =
   'Mount a tmpfs at /dev/shm, or set SNOWDRIFT_SHARED to a directory in one. Or use a lease (SnowFlake.lease(), SNOWDRIFT_LEASE). ' +
   "Or give each process a workerId of its own, and pass scope: 'process'";
 
-/** In a thread, node:cluster does not know it, and Node removes the variable of workers from process.env. */
+/**
+ * Whether this process is a worker of a cluster. In a thread, node:cluster cannot tell, and process.env lacks the
+ * variable of workers.
+ */
 function isClusterWorker() {
-  // Loaded here: that takes more than a ms, and few systems have no place for pages.
+  // Loads on use, since that takes more than a ms, and few systems have no directory for pages.
   if (require('node:worker_threads').isMainThread) return require('node:cluster').isWorker;
   const { readFileSync } = require('node:fs');
   try {
@@ -33,7 +36,7 @@ function isClusterWorker() {
 }
 
 /**
- * Refuses a node that sibling processes may have, and warns where only tests may, or nothing is known.
+ * Refuses a node that sibling processes may share. Warns if only other test workers may, or if nothing is known.
  * @param node the datacenterId and workerId of this process
  */
 function checkAlone(node) {

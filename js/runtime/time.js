@@ -1,6 +1,7 @@
 'use strict';
-// Timers, clocks and times as text. Timers and clocks are as they were when snowdrift was loaded. Test frameworks replace the global ones by fakes,
-// and leases need renewals all the same. Where snowdrift was loaded after that, it finds the real ones when the fakes are gone.
+// Timers, clocks, and times as text. The timers and clocks are those of the time when snowdrift was loaded: test
+// frameworks replace the global ones by fakes, but leases need renewals. If snowdrift was loaded after such a
+// replacement, it finds the real ones once the fakes are gone.
 
 const timers = require('node:timers');
 
@@ -8,37 +9,37 @@ const { AbortController } = globalThis;
 
 const { now } = Date;
 
-/** Not by `process.versions.bun`, which Object.prototype may have. */
+/** Not `process.versions.bun`, since Object.prototype may be polluted. */
 const isRuntime = (name) => Object.hasOwn(process.versions, name);
 
-/** Whether Date.now is real. A test framework's fake may not advance. */
+/** Whether Date.now is real. A test framework's fake may be stopped. */
 const isNative = /\[native code\]/.test(Function.prototype.toString.call(now));
 
 const systemNow = isNative ? now : () => Date.now();
 
 /**
- * As unixNow() without injectTime(), for blocks of IDs that live as long as its ms. Undefined where it may be, or become, a fake
- * that stands still: Date.now of a test framework, or Bun's, which `setSystemTime` sets.
+ * Like unixNow(), but ignores injectTime(), for blocks of IDs, which are valid for one ms. Undefined if it is, or may
+ * become, a stopped fake: Date.now of a test framework, or Bun's, which `setSystemTime` sets.
  */
 const blockNow = isNative && !isRuntime('bun') ? now : undefined;
 
 // The global `performance` would take 2 ms to load.
 const { bigint: monotonicNs } = process.hrtime;
-// Test frameworks replace process.hrtime and performance.now, and not this.
+// Test frameworks replace process.hrtime and performance.now, but not this.
 const { uptime } = process;
 
-/** The timers of this moment, which may be fakes already. */
+/** The timers at this time, which may be fakes already. */
 const found = { setTimeout: timers.setTimeout, clearTimeout: timers.clearTimeout };
-/** The real ones, once they are known. */
+/** The real timers, once they are known. */
 let real;
 
 const isNode = !isRuntime('bun') && !isRuntime('deno');
 
-/** How many timers Node has. */
+/** The number of active timers of Node. */
 const countTimers = () =>
   process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
 
-/** Whether Node counts a timer that this makes. It does not count fake ones. Other runtimes count none. */
+/** Whether timers are real: then Node counts a new one. It does not count fake timers. Other runtimes count none. */
 function areReal({ setTimeout, clearTimeout }) {
   if (!isNode) return true;
   const before = countTimers();
@@ -67,16 +68,19 @@ const system = {
 };
 let source = system;
 
-/** For tests of this package: clocks and timers for all of it but the draws, or without a value the system's again. */
+/**
+ * For tests of this package: replaces all clocks and timers except blockNow(). Without an argument, restores the
+ * system's.
+ */
 function injectTime(other = system) {
   source = other;
 }
 
 /** Unix ms. */
 const unixNow = () => source.unixNow();
-/** ms since some moment. Runs evenly, also when the wall clock is set. */
+/** Monotonic ms of this process. Setting the wall clock does not change it. */
 const monotonic = () => source.monotonic();
-/** Whole ms since some moment, the same for all processes of the machine. */
+/** Monotonic whole ms, equal in all processes of the machine. */
 const hostMonotonic = () => source.hostMonotonic();
 const setTimeout = (callback, ms) => source.setTimeout(callback, ms);
 const clearTimeout = (timer) => source.clearTimeout(timer);
@@ -84,7 +88,7 @@ const clearTimeout = (timer) => source.clearTimeout(timer);
 /** Whether timers fire only when a test of the application advances them. */
 const areTimersFake = () => source === system && findTimers() === undefined;
 
-/** Unix ms in ISO 8601, within the range of Date. */
+/** A time in ISO 8601. Outside the range of Date, the number. */
 function moment(unixMs) {
   const date = new Date(unixMs);
   return Number.isNaN(date.getTime()) ? `${unixMs} (Unix ms)` : date.toISOString();
@@ -95,10 +99,9 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const { nextTick } = process;
 
 /**
- * Calls a function at the end of this turn: of a callback of the event loop with the microtasks that follow it.
- * Test frameworks replace timers and queueMicrotask by fakes. So an await, which nothing can replace, detects
- * that, together with process.nextTick. The tick comes first where the turn is a plain callback: before
- * microtasks that wait already.
+ * Calls a function at the end of this turn: a callback of the event loop with the microtasks that follow it. Test
+ * frameworks replace timers and queueMicrotask by fakes. So this uses an await, which cannot be replaced, together with
+ * process.nextTick. If the turn is a plain callback, the tick runs first, before microtasks that wait already.
  */
 async function callAtEndOfTurn(callback) {
   nextTick(callback);
@@ -113,7 +116,7 @@ class CallTimeout extends Error {
   }
 }
 
-/** Runs a call until it settles or its signal aborts. */
+/** Runs a call until it settles or the signal aborts. */
 async function untilAborted(signal, call) {
   signal.throwIfAborted();
   let abort;
@@ -128,14 +131,14 @@ async function untilAborted(signal, call) {
   }
 }
 
-/** The parts of a time limit. */
+/** The number of parts of a time limit. */
 const PARTS = 10;
 
 /**
- * Calls `end` after `ms` in which this process ran. A time in which it was stopped, or its event loop busy, counts as one
- * part: after it, Node runs timers before it reads the replies that have arrived.
- * @param by the timers, or none for those of this file
- * @returns cancels that
+ * Calls `end` after this process has run for `ms`. A time in which the process was stopped, or its event loop was busy,
+ * counts as one part, since after it Node runs timers before it reads the replies that have arrived.
+ * @param by the timers; this module's by default
+ * @returns a function that cancels the limit
  */
 function startLimit(ms, end, by = { setTimeout, clearTimeout }) {
   let left = PARTS;
@@ -148,8 +151,8 @@ function startLimit(ms, end, by = { setTimeout, clearTimeout }) {
 }
 
 /**
- * Runs a call until it settles or its signal aborts, which it does after `ms`, as startLimit() counts them.
- * @param limit the signal's controller, for a call that is also abandoned for other reasons
+ * Runs a call until it settles or its signal aborts: after `ms`, as startLimit() counts them.
+ * @param limit the signal's controller, for callers that abort it for other reasons, too
  */
 async function runWithin(ms, call, limit = new AbortController()) {
   const { signal } = limit;

@@ -1,7 +1,7 @@
 'use strict';
-// The user of this process, who may change: see process.setuid() of Node.
+// The user of this process. process.setuid() may change it.
 
-/** Undefined on Windows, and in Deno, where the question takes a permission. */
+/** The effective user ID. Undefined on Windows, and in Deno, where reading it needs a permission. */
 const effectiveUser = () =>
   !Object.hasOwn(process.versions, 'deno') ? process.geteuid?.() : undefined;
 
