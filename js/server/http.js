@@ -43,14 +43,13 @@ const PROBE = '/healthz';
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/i;
 
 class HttpError extends Error {
-  constructor(status, title, detail, headers = NONE) {
+  constructor(status, detail, headers = NONE) {
     super(detail);
-    Object.assign(this, { status, title, headers });
+    Object.assign(this, { status, headers });
   }
 }
 
-const unavailable = (detail) =>
-  new HttpError(503, 'Service Unavailable', detail, { 'retry-after': '1' });
+const unavailable = (detail) => new HttpError(503, detail, { 'retry-after': '1' });
 
 /** The most IDs of one request: a tick has to have as many. */
 function largestBatch({ sequenceBits }) {
@@ -61,7 +60,7 @@ function readCount(text, most) {
   const count = Number(text);
   if (/^[0-9]{1,5}$/.test(text ?? '') && count >= 1 && count <= most) return count;
   const found = text === null ? 'it is missing' : `it is '${text.slice(0, 20)}'`;
-  throw new HttpError(400, 'Bad Request', `n must be a whole number from 1 to ${most}; ${found}`);
+  throw new HttpError(400, `n must be a whole number from 1 to ${most}; ${found}`);
 }
 
 const digest = (text) => createHash('sha256').update(text).digest();
@@ -123,31 +122,31 @@ class IdService {
     if (!Object.hasOwn(this.#routes, name) || path === '/parse') {
       const known =
         'POST /id, POST /ids?n=, GET /parse/ID, /node, /healthz, /metrics and /openapi.json';
-      throw new HttpError(404, 'Not Found', `no such path: there are ${known}`);
+      throw new HttpError(404, `no such path: there are ${known}`);
     }
     const route = this.#routes[name];
     const call = Object.hasOwn(route, method) ? route[method] : method === 'HEAD' && route.GET;
     if (!call) {
       const allow = route.GET ? 'GET, HEAD' : 'POST';
-      throw new HttpError(405, 'Method Not Allowed', `use ${allow}`, { allow });
+      throw new HttpError(405, `use ${allow}`, { allow });
     }
     await readBody(request);
     return call({ id, query: new URLSearchParams(search), response });
   }
 
   #checkSender({ host = '', origin, authorization }, url) {
-    if (!url.startsWith('/')) throw new HttpError(400, 'Bad Request', 'the target must be a path');
+    if (!url.startsWith('/')) throw new HttpError(400, 'the target must be a path');
     if (origin !== undefined) {
-      throw new HttpError(403, 'Forbidden', 'requests of web pages, with an Origin, are refused');
+      throw new HttpError(403, 'requests of web pages, with an Origin, are refused');
     }
     if (this.#mayPass === undefined) {
       if (LOOPBACK.test(host.replace(/:\d+$/, ''))) return;
       const detail = 'the Host must be localhost or an address of the loopback';
-      throw new HttpError(421, 'Misdirected Request', detail);
+      throw new HttpError(421, detail);
     }
     if (url === PROBE || this.#mayPass(authorization)) return;
     const detail = 'send the header Authorization: Bearer TOKEN';
-    throw new HttpError(401, 'Unauthorized', detail, { 'www-authenticate': 'Bearer' });
+    throw new HttpError(401, detail, { 'www-authenticate': 'Bearer' });
   }
 
   /** Draws IDs. While the tick is exhausted it waits, without blocking other requests, until the client has gone. */
@@ -193,7 +192,7 @@ class IdService {
       return this.#flake.parse(id);
     } catch ({ message }) {
       // It has only the request's own value.
-      throw new HttpError(400, 'Bad Request', message);
+      throw new HttpError(400, message);
     }
   }
 
@@ -203,33 +202,31 @@ class IdService {
     const isRefused = this.#refusal !== undefined && monotonic() < this.#refusal.until;
     if (isRefused) throw this.#refusal.failure;
     if (isClosed || (lease !== null && ['expired', 'lost', 'released'].includes(lease.state))) {
-      throw new HttpError(503, 'Service Unavailable', 'no ID is available');
+      throw new HttpError(503, 'no ID is available');
     }
     return { status: 'ok' };
   }
 
-  /** The status, headers and problem of a failure. What it names of this host goes to the log only. */
+  /** The headers and the problem of a failure. What it names of this host goes to the log only. */
   toProblem(failure) {
+    const problemOf = (status, detail, more) => ({
+      ...{ title: http.STATUS_CODES[status], status, detail },
+      ...more,
+    });
     if (failure instanceof HttpError) {
-      const { status, title, message, headers } = failure;
-      return { status, headers, problem: { title, status, detail: message } };
+      return { headers: failure.headers, problem: problemOf(failure.status, failure.message) };
     }
     if (failure instanceof SnowFlakeError) {
       const { code, message, retryAfterMs } = failure;
       this.#log(code, `${code}: ${message}`);
-      const after =
-        retryAfterMs === undefined ? {} : { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) };
       const detail = 'no ID is available: the log of the service has the reason';
-      const problem = { title: 'Service Unavailable', status: 503, detail, code, retryAfterMs };
-      return { status: 503, headers: after, problem };
+      return {
+        headers: retryAfterMs >= 0 ? { 'retry-after': Math.ceil(retryAfterMs / 1000) } : {},
+        problem: problemOf(503, detail, { code, retryAfterMs }),
+      };
     }
     this.#log('500', redactForeign(inspect(failure)));
-    const detail = 'the log of the service has the reason';
-    return {
-      status: 500,
-      headers: {},
-      problem: { title: 'Internal Server Error', status: 500, detail },
-    };
+    return { headers: {}, problem: problemOf(500, 'the log of the service has the reason') };
   }
 }
 
@@ -250,7 +247,7 @@ async function readBody(request) {
   for await (const chunk of request) {
     length += chunk.length;
     if (length > MAX_BODY) {
-      throw new HttpError(413, 'Content Too Large', 'send no body');
+      throw new HttpError(413, 'send no body');
     }
   }
 }
@@ -294,7 +291,7 @@ function createServer(flake, { token, complain, limits: given, bounds }) {
         // A newcomer gets one response. An unread body would be taken for the next request.
         ...(connections.isAuthorised(socket) && request.complete ? {} : { connection: 'close' }),
       });
-      response.end(request.method === 'HEAD' ? undefined : body);
+      response.end(body);
     };
     try {
       const value = await service.respond(request, response);
@@ -303,8 +300,8 @@ function createServer(flake, { token, complain, limits: given, bounds }) {
     } catch (failure) {
       // The client has gone.
       if (request.destroyed && !request.complete && response.destroyed) return;
-      const { status, headers, problem } = service.toProblem(failure);
-      send(status, 'application/problem+json', `${JSON.stringify(problem)}\n`, headers);
+      const { headers, problem } = service.toProblem(failure);
+      send(problem.status, 'application/problem+json', `${JSON.stringify(problem)}\n`, headers);
     }
   };
   const server = http.createServer(options, onRequest);

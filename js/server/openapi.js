@@ -1,9 +1,8 @@
 'use strict';
 // The OpenAPI description of `snowdrift serve`, for clients in other languages.
 
-const ID = { type: 'string', pattern: '^[0-9]{1,19}$', examples: ['900833463518117888'] };
 const whole = { type: 'integer', minimum: 0 };
-
+const refer = (name) => ({ $ref: `#/components/schemas/${name}` });
 const object = (properties, required = Object.keys(properties)) => ({
   type: 'object',
   properties,
@@ -11,10 +10,8 @@ const object = (properties, required = Object.keys(properties)) => ({
   additionalProperties: false,
 });
 
-const refer = (name) => ({ $ref: `#/components/schemas/${name}` });
-
 const SCHEMAS = {
-  Id: ID,
+  Id: { type: 'string', pattern: '^[0-9]{1,19}$', examples: ['900833463518117888'] },
   Problem: object(
     {
       title: { type: 'string' },
@@ -29,66 +26,42 @@ const SCHEMAS = {
     id: refer('Id'),
     timestamp: { type: 'integer' },
     date: { type: 'string', format: 'date-time' },
-    datacenterId: whole,
-    workerId: whole,
-    clockBack: whole,
-    sequence: whole,
+    ...{ datacenterId: whole, workerId: whole, clockBack: whole, sequence: whole },
   }),
 };
 
-const content = (type, description, schema) => ({ description, content: { [type]: { schema } } });
-const json = (...of) => content('application/json', ...of);
-const problem = (description) => content('application/problem+json', description, refer('Problem'));
+const content = (description, type, schema) => ({ description, content: { [type]: { schema } } });
 
-const BUSY = problem('No ID is available. Try again, after Retry-After if it is there.');
-
-const REFUSED = problem(
-  'The request is refused: its sender, token, path or method, or there are too many connections.',
-);
-
-/** A method of a path. Each may be refused. */
-const methodOf = (method) => (summary, responses, more) => ({
-  [method]: { summary, ...more, responses: { ...responses, default: REFUSED } },
-});
-const [get, post] = ['get', 'post'].map(methodOf);
-const parameter = (name, place, schema) => ({
-  parameters: [{ name, in: place, required: true, schema }],
+/** An operation: what it does, what it responds with, and where its parameter is. */
+const operation = (summary, schema, parameter, type = 'application/json') => ({
+  summary,
+  ...(parameter && { parameters: [{ ...parameter, required: true }] }),
+  responses: {
+    200: content(summary, type, schema),
+    default: content('It is refused', 'application/problem+json', refer('Problem')),
+  },
 });
 
 /** @param most IDs of one batch */
 function pathsOf(most) {
   const ids = { type: 'array', items: refer('Id'), maxItems: most };
-  const node = { datacenterId: whole, workerId: whole, now: { type: 'integer' } };
+  const count = { name: 'n', in: 'query', schema: { type: 'integer', minimum: 1, maximum: most } };
+  const id = { name: 'id', in: 'path', schema: { type: 'string' } };
+  const node = object({ datacenterId: whole, workerId: whole, now: { type: 'integer' } });
+  const health = object({ status: { const: 'ok' } });
   return {
-    '/id': post('Generates an ID', {
-      200: json('An ID', object({ id: refer('Id') })),
-      503: BUSY,
-    }),
-    '/ids': post(
-      'Generates IDs, in ascending order',
-      {
-        200: json('IDs', object({ ids })),
-        400: problem('n is missing or out of range.'),
-        503: BUSY,
-      },
-      parameter('n', 'query', { type: 'integer', minimum: 1, maximum: most }),
-    ),
-    '/parse/{id}': get(
-      'Decodes an ID',
-      { 200: json('Its fields', refer('ParsedId')), 400: problem('It is not an ID.') },
-      parameter('id', 'path', { type: 'string' }),
-    ),
-    '/node': get('Names the node that issues the IDs, and its time in Unix ms', {
-      200: json('The node', object(node)),
-    }),
-    '/healthz': get(
-      'Reports whether IDs are available, without generating one. It needs no token.',
-      { 200: json('IDs are available', object({ status: { const: 'ok' } })), 503: BUSY },
-      { security: [] },
-    ),
-    '/metrics': get('Metrics for Prometheus', {
-      200: content('text/plain', 'Metrics', { type: 'string' }),
-    }),
+    '/id': { post: operation('Generates an ID', object({ id: refer('Id') })) },
+    '/ids': {
+      post: operation('Generates IDs in ascending order', object({ ids }), count),
+    },
+    '/parse/{id}': { get: operation('Decodes an ID', refer('ParsedId'), id) },
+    '/node': { get: operation('Names the node, and its time in Unix ms', node) },
+    '/healthz': {
+      get: { ...operation('Reports whether IDs are available', health), security: [] },
+    },
+    '/metrics': {
+      get: operation('Metrics for Prometheus', { type: 'string' }, undefined, 'text/plain'),
+    },
   };
 }
 
@@ -100,13 +73,13 @@ function apiOf({ most, hasToken }) {
       title: 'snowdrift serve',
       version: require('../../package.json').version,
       description:
-        'IDs are strings, since JSON numbers lose digits. Each error is a Problem (RFC 9457).',
+        'IDs are strings, since JSON numbers lose digits. Each error is a Problem (RFC 9457). After a 503, try again.',
     },
-    ...(hasToken ? { security: [{ token: [] }] } : {}),
+    ...(hasToken && { security: [{ token: [] }] }),
     paths: pathsOf(most),
     components: {
       schemas: SCHEMAS,
-      ...(hasToken ? { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } } : {}),
+      ...(hasToken && { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } }),
     },
   };
 }
