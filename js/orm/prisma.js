@@ -1,8 +1,9 @@
 'use strict';
-// `snowdrift/prisma`: a client extension that sets the ID of each row that a query creates, nested rows included.
+// The exports of `snowdrift/prisma`: a client extension that sets the ID of each row that a query creates, nested rows
+// included.
 //
-// The models of a query's relations show which rows it creates. They are read from the schema text inside the
-// generated client, since the client's other metadata does not say which field is the ID.
+// The models of a query's relations show which rows the query creates. This reads them from the schema text inside the
+// generated client, since the client's other metadata does not name the ID field.
 
 const { configError, describe, invalidId } = require('../messages/errors.js');
 const { optionsOf } = require('../messages/checks.js');
@@ -10,7 +11,7 @@ const { NONE } = require('../ids/properties.js');
 const { SnowFlake } = require('../snowflake.js');
 const { checkTextIds } = require('./text-ids.js');
 
-/** The method that draws an ID, by the type of its field. */
+/** The methods that generate IDs, by the type of the field. */
 const METHODS = { BigInt: 'nextId', String: 'nextIdString' };
 
 function withSnowFlake(options = NONE) {
@@ -38,7 +39,7 @@ function withSnowFlake(options = NONE) {
   };
 }
 
-/** By model, its fields by name: { type, isList, isId }. */
+/** The fields of each model, by name: { type, isList, isId }. */
 function parseModels(schema) {
   if (typeof schema !== 'string') {
     throw configError(
@@ -64,7 +65,7 @@ function parseModels(schema) {
   return models;
 }
 
-/** By model that gets IDs: the ID's field, { name, type }. */
+/** The ID field of each model that gets IDs: { name, type }. */
 function selectIds(schema, chosen) {
   const ids = new Map();
   for (const [model, fields] of schema) {
@@ -91,13 +92,15 @@ function selectIds(schema, chosen) {
   return new Map(chosen.map((model) => [model, ids.get(model)]));
 }
 
-/** Changes an object, or each object of an array. Leaves other values for Prisma to refuse. */
+/**
+ * Applies a change to an object, or to each object of an array. Returns other values unchanged: Prisma refuses them.
+ */
 function mapObjects(value, change) {
   if (Array.isArray(value)) return value.map((item) => mapObjects(item, change));
   return value !== null && typeof value === 'object' ? change(value) : value;
 }
 
-/** A copy of an object in which those of the named properties that exist are changed. */
+/** A copy of an object with changes of the named properties that exist. */
 function mapProperties(object, changes) {
   const copy = { ...object };
   for (const [name, change] of Object.entries(changes)) {
@@ -143,7 +146,7 @@ class IdFiller {
     const field = this.#ids.get(model);
     if (field === undefined || data[field.name] !== undefined) return data;
     const id = this.#flake[METHODS[field.type]]();
-    // Without an ID, a default of the database would number the rows.
+    // Without an ID, the database would number the rows by its default.
     if (typeof id !== field.type.toLowerCase()) {
       throw invalidId(
         `flake.${METHODS[field.type]}() must return an ID; it returned ${describe(id)}`,

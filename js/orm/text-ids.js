@@ -1,5 +1,5 @@
 'use strict';
-// Looks for the date from which IDs stored as decimal text no longer sort.
+// Warns before IDs that are stored as decimal text stop sorting.
 
 const { unixNow } = require('../runtime/time.js');
 const { SnowFlake } = require('../snowflake.js');
@@ -12,14 +12,14 @@ let isSettled = false;
 
 /**
  * Warns, once per process, if the IDs after this one get longer within a year.
- * @param parse decodes it. Without it, the default instance's layout must give a time of today
+ * @param parse decodes the ID. Without it, the default instance's layout must give a time of today
  */
 function checkTextIds(id, parse) {
-  // Base32 and padded digits sort.
+  // Base32 and padded digits always sort.
   if (isSettled || typeof id !== 'string' || !/^[1-9][0-9]*$/.test(id)) return;
   const at = timeOf(id, parse ?? SnowFlake.parse);
   if (at === undefined) return;
-  // Perhaps another layout's.
+  // The ID may be of another layout.
   if (parse === undefined && !(Math.abs(at - unixNow()) < DAY_MS)) return;
   isSettled = true;
   const longer = timeOf(10n ** BigInt(id.length), parse ?? SnowFlake.parse);
@@ -27,7 +27,7 @@ function checkTextIds(id, parse) {
   warnOfTextIds(id.length, longer, longer - at);
 }
 
-/** Unix ms; undefined if the layout has no such ID. */
+/** The Unix ms of an ID; undefined if the layout has no such ID. */
 function timeOf(id, parse) {
   try {
     return parse(id).timestamp;

@@ -1,9 +1,9 @@
 'use strict';
-// `snowdrift/typeorm`: a primary column with snowdrift IDs. A subscriber sets them, since TypeORM calls it for
-// plain objects and query builders, too.
+// The exports of `snowdrift/typeorm`: a primary column with snowdrift IDs. A subscriber sets the IDs, since TypeORM
+// calls it for plain objects and query builders, too.
 //
-// A decorator does not know its database. So when a DataSource has built its metadata, the columns get the type
-// that their driver reads back exactly. If there is none, initialize() throws.
+// A decorator does not know its database. So the columns get their type when a DataSource has built its metadata: the
+// type that the driver reads back exactly. If there is none, initialize() throws.
 
 const { configError, describe, needsPackage } = require('../messages/errors.js');
 const { optionsOf } = require('../messages/checks.js');

@@ -1,5 +1,5 @@
 'use strict';
-// One AES-256 block: the 8 bytes of an ID, and a tag of 8 bytes that tells its kind.
+// One AES-256 block: the 8 bytes of an ID, and the 8-byte tag of its kind.
 
 const { createCipheriv, createDecipheriv, createHmac } = require('node:crypto');
 
@@ -9,10 +9,10 @@ const { HIGH, LOW, halves, whole } = require('../ids/halves.js');
 const BLOCK_LENGTH = 16;
 const HALF_BITS = 32;
 
-/** A block as four numbers of 32 bits, the first one its highest. */
+/** A block as four 32-bit numbers, the highest first. */
 const words = new Uint32Array(4);
 
-/** A cipher for blocks of their own. It is kept: creating one takes longer than 10 blocks. */
+/** A cipher for single blocks. Callers keep it, since creating one takes longer than encrypting 10 blocks. */
 function kept(create, key) {
   try {
     return create('aes-256-ecb', key, null).setAutoPadding(false);
@@ -22,7 +22,7 @@ function kept(create, key) {
   }
 }
 
-/** The first 8 bytes of HMAC-SHA-256, so that nobody without the key finds two kinds that share a tag. */
+/** The first 8 bytes of HMAC-SHA-256, so that finding two kinds with one tag needs the key. */
 const tagOf = (key, kind) => createHmac('sha256', key).update(kind, 'utf8').digest().subarray(0, 8);
 
 class BlockCipher {
@@ -53,13 +53,13 @@ class BlockCipher {
     for (let n = 0; n < 4; n++) words[n] = wordOf(output, n);
   }
 
-  /** The ID in the block in `words`; undefined if its kind or key is another. */
+  /** Decrypts the ID of the block in `words`; undefined if its kind or key differs. */
   decrypt() {
     const input = this.#input;
     for (let n = 0; n < 4; n++) input.setUint32(4 * n, words[n]);
     const output = this.#decryptor.update(input);
     const high = wordOf(output, 0);
-    // All bits at once, so that the time does not tell how many of the tag are right.
+    // Compares all bits at once, so that the time does not show how many bits of the tag match.
     const isOther = (wordOf(output, 2) ^ this.#tagHigh) | (wordOf(output, 3) ^ this.#tagLow);
     if ((isOther | (high >>> (HALF_BITS - 1))) !== 0) return undefined;
     halves[HIGH] = high;
@@ -68,7 +68,7 @@ class BlockCipher {
   }
 }
 
-/** The number of 32 bits at an index. */
+/** The 32-bit number at an index. */
 function wordOf(bytes, n) {
   const at = 4 * n;
   return (bytes[at] << 24) | (bytes[at + 1] << 16) | (bytes[at + 2] << 8) | bytes[at + 3];

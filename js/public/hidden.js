@@ -1,28 +1,30 @@
 'use strict';
-// Keys in the place of another value: what such a text looks like, and how errors show it.
+// Hides keys in errors: an application may have passed a key in place of another value.
 
 const { MOST_READ, show } = require('../ids/shown.js');
 
-/** Linear: a run has one place to start. With %, as in URLs. */
+/**
+ * A run of base64 characters, or of their escapes in URLs. Takes linear time, since a run can start at one place only.
+ */
 const LONG_RUN = /(?<![\w+/%-])[\w+/%-]{43,}=*/g;
 
-/** A text without each part that is as long as a key is in base64. */
+/** A text without the parts that have the length of a key in base64. */
 const hideKeys = (text) => text.replace(LONG_RUN, '***');
 
-/** A value in a message: a key may be in its place. */
+/** A value as text for a message. Hides keys. */
 function showNoKey(value) {
   const text = typeof value === 'symbol' ? String(value) : value;
   const isRead = typeof text === 'string' && text.length <= MOST_READ;
-  // Before it is cut: the start of a key may be left.
+  // Before the text is cut: otherwise the start of a key could remain.
   return show(isRead ? hideKeys(text) : text);
 }
 
-/** In base64 of either alphabet: 43 characters, of which the last bits and `=` do not matter here. */
+/** A key in base64 of either alphabet: 43 characters. The last bits and `=` do not matter here. */
 const BASE64_RUN = /(?<![\w+/-])[\w+/-]{43}(?=[^\w+/-]|[_-]?$)/g;
 const HEX_RUN = /[\da-f]{43}/i;
 const isMixed = (text) => /[a-z]/.test(text) && /[A-Z]/.test(text);
 
-/** Whether a part of a name is spelt as a key is. Names have other lengths, or one case. */
+/** Whether a part of a name has the form of a key. Other names have another length, or only one case. */
 function hasKey(text) {
   return HEX_RUN.test(text) || (text.match(BASE64_RUN) ?? []).some(isMixed);
 }

@@ -1,5 +1,5 @@
 'use strict';
-// Keys of public IDs: 32 random bytes, as base64 or hex. No error shows one.
+// Keys of public IDs: 32 random bytes, as base64 or hex. No error shows a key.
 
 const { createHash, randomBytes } = require('node:crypto');
 
@@ -7,7 +7,7 @@ const { errorsOf } = require('../ids/error.js');
 
 const KEY_LENGTH = 32;
 
-/** Canonical: the last character has two bits that are 0, so that other languages read the same bytes. */
+/** Canonical base64: two bits of the last character are 0, so that other languages read the same bytes. */
 const BASE64 = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
 const HEX = /^[0-9a-f]{64}$/i;
 
@@ -15,7 +15,10 @@ const REMEDY = 'npx snowdrift public key makes one';
 
 const keyError = errorsOf('ERR_SNOWFLAKE_CONFIG');
 
-/** Of 32 random bytes, some 30 differ. Fewer than this many do in 3 of 10^14 keys. */
+/**
+ * The fewest different bytes of a key. 32 random bytes have about 30 different ones; 3 of 10^14 random keys have fewer
+ * than this many.
+ */
 const FEWEST_DIFFERENT = 17;
 
 const different = (numbers) => new Set(numbers).size;
@@ -26,13 +29,16 @@ const PUBLISHED = [
   '5f0d6e8f840e40fcc24aec178cb7e0e1d9c02813b8552dbdf6568aab0d08abca',
 ];
 
-/** 3 of 10^7 random keys have so many bytes of text, padding included. */
+/** The fewest bytes of text, padding included, that make a key a text. 3 of 10^7 random keys have this many. */
 const FEWEST_OF_TEXT = 29;
 
-/** A character of a text in UTF-8, or NUL, as UTF-16 and padding have it. Not the replacement for bytes that are no UTF-8. */
+/**
+ * A character of a text in UTF-8, or a NUL, as in UTF-16 and in padding. Excludes the replacement character of invalid
+ * UTF-8.
+ */
 const OF_TEXT = /[^\p{Cc}\ufffd]|[\t\n\r\0]/gu;
 
-/** The number of a key's bytes that are text, or padding: equal bytes at its end. */
+/** The number of a key's bytes that are text or padding. Padding is a row of equal bytes at the end. */
 function countText(key) {
   let end = key.length - 1;
   while (end > 0 && key[end - 1] === key[key.length - 1]) end--;
@@ -41,7 +47,7 @@ function countText(key) {
   return Buffer.byteLength((text.match(OF_TEXT) ?? []).join('')) + key.length - end;
 }
 
-/** Why a key can be guessed; undefined if nothing tells it. */
+/** The reason that a key can be guessed; undefined if none was found. */
 function weakness(key) {
   const steps = Array.from(key, (byte, at) => (byte - key[at - 1]) & 255).slice(1);
   if (different(key) < FEWEST_DIFFERENT || different(steps) < FEWEST_DIFFERENT) {
@@ -54,7 +60,7 @@ function weakness(key) {
   return undefined;
 }
 
-/** What is wrong with a value that is no key. */
+/** The message for a value that is no key. */
 function faultOf(value) {
   if (value === undefined || value === '') {
     return `is ${value === '' ? 'empty' : value}: check that the variable it comes from is set`;
@@ -75,15 +81,15 @@ function hintOf(text) {
   return isUrlSafe ? ': it needs + instead of -, / instead of _, and = at its end' : '';
 }
 
-/** Whether a value is spelt as a key is. */
+/** Whether a value has the form of a key. */
 const isKey = (value) => typeof value === 'string' && (HEX.test(value) || BASE64.test(value));
 
-/** The bytes of a key, which the caller overwrites after use. @param name the value's name in errors */
+/** The bytes of a key. The caller must overwrite them after use. @param name the value's name in errors */
 function readKey(value, name) {
   if (!isKey(value)) {
     throw keyError(`${name} ${faultOf(value)}. ${REMEDY}`);
   }
-  // Memory of its own: what Buffer.from() returns shares its memory with other buffers.
+  // Own memory: Buffer.from() shares its memory with other buffers.
   const key = Buffer.alloc(KEY_LENGTH);
   key.write(value, HEX.test(value) ? 'hex' : 'base64');
   const fault = weakness(key);
@@ -91,7 +97,7 @@ function readKey(value, name) {
   return key;
 }
 
-/** Reads an array of an application: proxies and getters may throw. */
+/** Reads an application's array, whose proxies and getters may throw. */
 function guarded(read) {
   try {
     return read();
@@ -109,7 +115,7 @@ function readKeys(values, nameOf = (at) => `keys[${at}]`) {
   if (count === false) {
     throw keyError('keys must be an array of keys: the first encodes, all decode');
   }
-  // A proxy may say anything.
+  // A proxy may return any length.
   if (!Number.isSafeInteger(count) || count < 1) {
     throw keyError(`keys is empty: pass at least one key. ${REMEDY}`);
   }
@@ -125,7 +131,7 @@ function readKeys(values, nameOf = (at) => `keys[${at}]`) {
   return keys;
 }
 
-/** A key as base64. */
+/** A new key, as base64. */
 function createKey() {
   for (;;) {
     const key = randomBytes(KEY_LENGTH);

@@ -1,25 +1,25 @@
 'use strict';
-// A block of 128 bits as 26 characters of base32: Crockford's alphabet in lower case, high bits first. 26 characters have
-// two bits more than a block. They are 0, so that a block has one spelling.
+// A block of 128 bits as 26 characters of base32: Crockford's alphabet in lower case, high bits first. 26 characters
+// have two bits more than a block. These bits are 0, so that a block has only one text.
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const TEXT_LENGTH = 26;
 
 const codes = Uint8Array.from(ALPHABET, (one) => one.charCodeAt(0));
 
-/** By code of a character: its 5 bits, or -1. */
+/** The 5 bits of each character code; -1 for other characters. */
 const values = new Int8Array(128).fill(-1);
 for (const [value, code] of codes.entries()) values[code] = value;
 
 /**
  * @param prefix ASCII
- * @returns a function that returns a block's text. One flat string: a string joined of parts is slow to keep
+ * @returns a function that returns a block's text as one flat string, since a concatenated string is slow to store
  */
 function createSpeller(prefix) {
   const text = Buffer.alloc(prefix.length + TEXT_LENGTH);
   text.write(prefix, 'latin1');
   return (words) => {
-    // Not by the array's iterator, which is slow.
+    // Not destructured, since the array's iterator is slow.
     let a = words[0];
     let b = words[1];
     let c = words[2];
@@ -37,7 +37,7 @@ function createSpeller(prefix) {
 
 /**
  * Reads the 26 characters of a text from `start` on. Returns whether they spell a block.
- * @param words gets the block as four numbers of 32 bits
+ * @param words receives the block as four 32-bit numbers
  */
 function readText(text, start, words) {
   let a = 0;

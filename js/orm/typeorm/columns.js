@@ -1,10 +1,10 @@
 'use strict';
-// What TypeORM's columns of IDs accept and return: a bigint or canonical digits in, a string out.
+// Columns of IDs in TypeORM: they accept a bigint or canonical digits, and return a string.
 
 const { configError, invalidId } = require('../../messages/errors.js');
 const { readId } = require('../../generator/arguments.js');
 
-/** Converts between the property, a string, and the database. Conditions pass it, too. */
+/** Converts between the property, a string, and the database. TypeORM applies it to conditions, too. */
 class IdTransformer {
   /** @param name the entity and property, for errors */
   constructor(name) {
@@ -35,7 +35,7 @@ class SnowFlakeTransformer extends IdTransformer {
 
 const isSnowFlakeColumn = ({ transformer }) => transformer instanceof SnowFlakeTransformer;
 
-/** An ID as the property holds it. Returns objects and functions, such as operators and SQL, unchanged. */
+/** An ID as the property's string. Returns objects and functions, such as operators and SQL, unchanged. */
 function toProperty(value, name) {
   if (value === undefined || value === null) return value;
   if (typeof value === 'object' || typeof value === 'function') return value;
@@ -64,7 +64,7 @@ function prepareColumn(column) {
   }
   const { getEntityValue, getEntityValueMap } = column;
   column.getEntityValue = (entity, transform) => {
-    // Conditions are transformed. They belong to the caller, so they keep their bigints.
+    // TypeORM transforms conditions. They belong to the caller, so they keep their bigints.
     if (!transform) writeString(column, entity, name);
     return toProperty(getEntityValue.call(column, entity, transform), name);
   };
@@ -97,9 +97,9 @@ function writeString({ embeddedMetadata, propertyName }, entity, name) {
   let owner = entity;
   for (const property of embeddedMetadata?.parentPropertyNames ?? []) owner = owner?.[property];
   if (owner === null || typeof owner !== 'object') return;
-  // Without its getter, which would load a lazy relation.
+  // Does not call the getter, which would load a lazy relation.
   const value = Object.getOwnPropertyDescriptor(owner, propertyName)?.value;
-  // Not by assignment, which throws if the object is frozen.
+  // Defines it, since an assignment throws if the object is frozen.
   if (typeof value === 'bigint') Reflect.set(owner, propertyName, toProperty(value, name));
 }
 

@@ -1,10 +1,10 @@
 'use strict';
-// Inserts that may meet an existing row: upsert(), orUpdate(), orIgnore(). Such a row keeps its ID, so the ID
-// drawn for the insert is in no table. After the statement, each entity gets the ID of its row, or none if that
-// is unknown.
+// Inserts that may conflict with an existing row: upsert(), orUpdate(), orIgnore(). Such a row keeps its ID, so the ID
+// generated for the insert is in no table. After the statement, each entity gets the ID of its row, or none if that is
+// unknown.
 //
-// RETURNING names the rows in the order of the entities. Without it, or if a row was left out, a query looks for
-// the entities' IDs, and for rows with the values of the conflict's columns.
+// RETURNING lists the rows in the order of the entities. Without it, or if it lacks a row, a query searches for the
+// entities' IDs, and for rows with the same values in the columns of the conflict.
 
 const { isSnowFlakeColumn } = require('./columns.js');
 const { NONE } = require('../../ids/properties.js');
@@ -19,27 +19,27 @@ function reportingRealIds(execute) {
     if (column === undefined) return execute.call(this);
     const runner = this.obtainQueryRunner();
     try {
-      return await new MeetingInsert(this, metadata, column, runner).run(execute);
+      return await new ConflictingInsert(this, metadata, column, runner).run(execute);
     } finally {
-      // As execute() does with its own.
+      // As execute() does with its own runner.
       if (runner !== this.queryRunner) await runner.release();
     }
   };
 }
 
-/** SQLite permits 1,000 ORs. */
+/** The most rows of one query. SQLite permits 1,000 ORs. */
 const ROWS_A_QUERY = 500;
 
-class MeetingInsert {
+class ConflictingInsert {
   #builder;
   #metadata;
   #column;
   #runner;
   #driver;
   #entities;
-  /** By entity: whether the caller has set its ID. */
+  /** Whether the caller set the ID, for each entity. */
   #isGiven;
-  /** By entity: the ID of its row; undefined if it is unknown. */
+  /** The ID of the row, for each entity; undefined if it is unknown. */
   #ids = [];
   /** The rows of RETURNING. */
   #rows;
@@ -61,11 +61,11 @@ class MeetingInsert {
     expressionMap.returning = this.#withId(returning);
     try {
       const result = await execute.call(this.#watched());
-      // Once more: TypeORM may have mixed up rows that it loaded.
+      // Sets the IDs again, since TypeORM may have confused rows that it loaded.
       this.#setIds(true);
       return this.#corrected(result);
     } catch (error) {
-      // Upserted again with an ID that was drawn, the entity would change the ID of the row.
+      // Removes the generated IDs: another upsert with them would change the ID of the row.
       this.#ids = [];
       this.#setIds(true);
       throw error;
@@ -78,7 +78,7 @@ class MeetingInsert {
     return this.#entities.map((entity) => this.#column.getEntityValue(entity) ?? undefined);
   }
 
-  /** What RETURNING names, and the ID. */
+  /** The columns of RETURNING, with the ID. */
   #withId(returning) {
     const { propertyPath } = this.#column;
     if (!this.#driver.isReturningSqlSupported('insert')) return returning;
@@ -86,11 +86,11 @@ class MeetingInsert {
     return returning || [propertyPath];
   }
 
-  /** The builder, with a query runner that learns the IDs from the INSERT, before TypeORM reads its result. */
+  /** The builder with a query runner that reads the IDs from the INSERT's result before TypeORM does. */
   #watched() {
     const watched = Object.create(this.#builder);
     let isInsert = false;
-    // execute() calls it right before the INSERT.
+    // execute() calls this right before the INSERT.
     watched.getQueryAndParameters = () => {
       isInsert = true;
       return this.#builder.getQueryAndParameters.call(watched);
@@ -119,7 +119,7 @@ class MeetingInsert {
     if (hasRows) {
       this.#rows = result.raw;
       this.#ids = idsOf(this.#rows, key, drawn);
-      // TypeORM takes the first rows for those of the first entities.
+      // TypeORM assigns the rows to the entities by their order.
       const byId = new Map(this.#rows.map((row) => [String(row[key]), row]));
       result.raw = this.#ids.map((id) => (byId.has(id) ? byId.get(id) : {}));
     }
@@ -128,7 +128,7 @@ class MeetingInsert {
     this.#setIds(hasRows || this.#metadata.getInsertionReturningColumns().length === 0);
   }
 
-  /** Looks for the rows of the entities whose IDs are unknown. */
+  /** Searches for the rows of entities with unknown IDs. */
   async #lookUp(drawn) {
     const unknown = drawn.map((_, at) => at).filter((at) => this.#ids[at] === undefined);
     for (let from = 0; from < unknown.length; from += ROWS_A_QUERY) {
@@ -147,7 +147,7 @@ class MeetingInsert {
     }
     const ids = unknown.map((at) => drawn[at]).filter((id) => id !== undefined);
     if (ids.length > 0) builder.where(`met.${this.#column.propertyPath} IN (:...ids)`, { ids });
-    /** By entity: its values in the columns of the conflict. */
+    /** The values in the columns of the conflict, for each entity. */
     const keys = new Map();
     for (const at of unknown) {
       const values = columns.map((column) => this.#valueOf(this.#entities[at], column));
@@ -171,7 +171,7 @@ class MeetingInsert {
     }
   }
 
-  /** The columns whose values make an upsert meet a row. None if they are unknown. */
+  /** The columns of an upsert's conflict; empty if they are unknown. */
   #conflictColumns() {
     const { conflict } = this.#builder.expressionMap.onUpdate ?? NONE;
     if (!Array.isArray(conflict)) return [];
@@ -179,14 +179,14 @@ class MeetingInsert {
     return columns.includes(undefined) ? [] : columns;
   }
 
-  /** A value as a parameter; undefined if it is SQL. */
+  /** A value as a parameter of a query; undefined if it is SQL. */
   #valueOf(entity, column) {
     const value = column.getEntityValue(entity);
     if (typeof value === 'function') return undefined;
     return this.#driver.preparePersistentValue(value, column);
   }
 
-  /** @param leaveOut whether entities whose ID was drawn and is in no table lose it */
+  /** @param leaveOut whether to remove generated IDs that are in no table */
   #setIds(leaveOut) {
     for (const [at, entity] of this.#entities.entries()) {
       const id = this.#ids[at];
@@ -211,7 +211,7 @@ class MeetingInsert {
   }
 }
 
-/** By entity: the ID of its row among those of RETURNING. */
+/** The ID of each entity's row among the rows of RETURNING. */
 function idsOf(rows, key, drawn) {
   const ids = rows.map((row) => String(row[key]));
   const returned = new Set(ids);
@@ -220,7 +220,7 @@ function idsOf(rows, key, drawn) {
   return drawn.map((id) => (returned.has(id) ? id : undefined));
 }
 
-/** Values of columns as a key: those of an entity and of its row give the same. */
+/** Values of columns as a key. An entity and its row have the same key. */
 function keyOf(values) {
   const texts = values.map((value) => (value instanceof Date ? value.toJSON() : String(value)));
   return JSON.stringify(texts);

@@ -1,11 +1,11 @@
 'use strict';
-// SQLite stores IDs as 64-bit integers, which sort. Its drivers for Node read each integer as a number, and round
-// it, unless every statement asks for bigints. So TypeORM gets connections whose statements ask: an integer
-// beyond 2^53 is then a string, as with the drivers of servers, and a smaller one a number, as before.
+// SQLite stores IDs as 64-bit integers, which sort. Its drivers for Node read each integer as a number, and round it,
+// unless a statement asks for bigints. So this gives TypeORM connections whose statements ask for bigints: an integer
+// beyond 2^53 becomes a string, as with the drivers of servers, and a smaller one a number, as before.
 
 const { configError } = require('../../messages/errors.js');
 
-/** By type of DataSource: makes a statement read integers exactly. */
+/** Functions that make a statement read integers exactly, by the type of the DataSource. */
 const STATEMENTS = {
   'better-sqlite3': (statement) => {
     if (!statement.reader) return;
@@ -20,19 +20,19 @@ const STATEMENTS = {
   },
 };
 
-/** Drivers of SQLite that have no exact way to read an integer. With them, IDs are text. */
+/** SQLite drivers that cannot read integers exactly. With them, IDs are stored as text. */
 const TEXT_ONLY = ['sqlite', 'capacitor', 'cordova', 'expo', 'nativescript', 'react-native'];
 
 const isSqlite = (type) => Object.hasOwn(STATEMENTS, type) || TEXT_ONLY.includes(type);
 
-/** The column type that keeps an ID exact, and sorts if the driver permits. */
+/** The column type that keeps IDs exact, and sorts if the driver allows it. */
 function columnTypeFor(type) {
   return TEXT_ONLY.includes(type)
     ? { type: 'varchar', length: '20' }
     : { type: 'bigint', length: '' };
 }
 
-/** Changes a row in place. */
+/** Replaces the bigints of a row by numbers or strings, in place. */
 function withNumbers(row) {
   for (const key of Object.keys(row)) {
     const value = row[key];
@@ -42,10 +42,10 @@ function withNumbers(row) {
   return row;
 }
 
-/** Drivers prepared. A DataSource keeps its driver when it is initialized again. */
+/** The prepared drivers. A DataSource keeps its driver when it is initialized again. */
 const exact = new WeakSet();
 
-/** Makes a driver's connections read integers exactly: the present one, and those that it opens later. */
+/** Makes a driver's connections read integers exactly: the present one, and later ones. */
 function readIntegersExactly({ driver, options }) {
   const prepareStatement = STATEMENTS[options.type];
   if (prepareStatement === undefined || exact.has(driver)) return;
@@ -74,7 +74,7 @@ function withExactStatements(connection, prepareStatement, type) {
   return connection;
 }
 
-/** An old or foreign driver may not know bigints. */
+/** Checks that a driver reads integers exactly: an old or foreign one may not support bigints. */
 function check(connection, type) {
   const beyond = '9007199254740993';
   const statement = connection.prepare(`SELECT ${beyond} AS id`);

@@ -1,5 +1,5 @@
 'use strict';
-// Draws IDs for entities before TypeORM inserts them.
+// Generates IDs for entities before TypeORM inserts them.
 
 const { describe, invalidId } = require('../../messages/errors.js');
 const { SnowFlake } = require('../../snowflake.js');
@@ -7,11 +7,11 @@ const { checkTextIds } = require('../text-ids.js');
 const { holdsId, isSnowFlakeColumn } = require('./columns.js');
 const { isSqlite } = require('./sqlite.js');
 
-/** Looked up at each call, so that columns follow a mock of the static method. */
+/** Reads the static method at each call, so that columns use a mock of it. */
 const nextOfDefault = () => SnowFlake.nextIdString();
 
 class IdSubscriber {
-  /** Entities whose columns were looked at. */
+  /** The entities whose columns were checked. */
   #seen = new WeakSet();
 
   beforeInsert({ entity, metadata, queryRunner }) {
@@ -21,7 +21,7 @@ class IdSubscriber {
       const value = column.getEntityValue(entity);
       if (value !== undefined && value !== null) continue;
       const { next } = column.transformer;
-      const id = checkDrawn(next(), column);
+      const id = checkGenerated(next(), column);
       column.setEntityValue(entity, id);
       if (this.#seen.has(metadata)) continue;
       this.#seen.add(metadata);
@@ -29,15 +29,15 @@ class IdSubscriber {
         const isDefault = next === nextOfDefault || next === SnowFlake.nextIdString;
         if (isText) checkTextIds(id, isDefault ? SnowFlake.parse : undefined);
       });
-      // The insert does not need it.
+      // A failure of this check must not fail the insert.
       looked = looked.catch(() => {});
     }
     return looked;
   }
 }
 
-/** Without an ID, SQLite would number the rows 1, 2, 3. */
-function checkDrawn(id, { entityMetadata, propertyPath }) {
+/** Refuses a missing ID: SQLite would number the rows 1, 2, 3. */
+function checkGenerated(id, { entityMetadata, propertyPath }) {
   if (typeof id === 'string' || typeof id === 'bigint') return id;
   throw invalidId(
     `nextIdString of ${entityMetadata.name}.${propertyPath} must return an ID as a string; it returned ${describe(id)}`,
@@ -46,7 +46,7 @@ function checkDrawn(id, { entityMetadata, propertyPath }) {
 
 const isText = (type) => /char|text|clob|string/i.test(type?.name ?? type);
 
-/** Whether a table has IDs as text: its driver needs that, or SQLite's table is of an earlier version. */
+/** Whether a table stores IDs as text: its driver needs that, or an earlier version created SQLite's table. */
 async function storesText({ columns, tableName }, queryRunner) {
   const ids = columns.filter(holdsId);
   if (ids.some(({ type }) => isText(type))) return true;
