@@ -4,7 +4,7 @@
 const { directoryOf, numberIn, variable } = require('../messages/checks.js');
 const { SnowFlake } = require('../snowflake.js');
 const { configError, describe } = require('../messages/errors.js');
-const { faultsOfEnvironment } = require('../generator/options.js');
+const { environmentOf } = require('../runtime/environment.js');
 const { layouts, readLayout } = require('../ids/layouts.js');
 const { DATE_LIMIT } = require('../ids/presets.js');
 const { parseLayoutKey } = require('../ids/layout-key.js');
@@ -16,9 +16,7 @@ const LAYOUT_OPTIONS = { layout: { type: 'string' }, epoch: { type: 'string' } }
 
 const LAYOUT_HELP = `  --layout LAYOUT       node (default), twitter, uid, discord, safe; or the bits of timestamp/datacenter/
                         worker/clock-back/sequence, such as 41/3/5/2/12, or 28/0/22/0/13@1000 for ticks of
-                        1000 ms, with the epoch of node; or
-                        '{"timestampBits":41,"datacenterBits":3,"workerBits":5,"clockBackBits":2,
-                          "sequenceBits":12,"tickMs":1,"epoch":1580486400000}'
+                        1000 ms, with the epoch of node
   --epoch TIME          Unix ms, or a date such as 2026-01-01`;
 
 const NODE_OPTIONS = {
@@ -43,16 +41,9 @@ function readLayoutText(layout) {
   const bits = layout.includes('@') ? layout : `${layout}@1`;
   const read = parseLayoutKey(`${bits}+${layouts.node.epoch}`);
   if (read !== undefined) return read;
-  if (!layout.startsWith('{')) {
-    throw configError(
-      `the layout must be ${Object.keys(layouts).join(', ')}, or five numbers of bits, timestamp/datacenter/worker/clock-back/sequence, such as 41/3/5/2/12, or JSON; it is ${describe(layout)}`,
-    );
-  }
-  try {
-    return JSON.parse(layout);
-  } catch ({ message }) {
-    throw configError(`the layout is not JSON: ${message}`);
-  }
+  throw configError(
+    `the layout must be ${Object.keys(layouts).join(', ')}, or five numbers of bits, timestamp/datacenter/worker/clock-back/sequence, such as 41/3/5/2/12; it is ${describe(layout)}`,
+  );
 }
 
 /** The layout of LAYOUT_OPTIONS; undefined if neither is given. */
@@ -88,33 +79,30 @@ const NODE_FIELDS = {
 /** The IDs that flags name. @param layout if it is known */
 function readNodeFlags(flags, layout) {
   const entries = Object.entries(NODE_FIELDS).map(([name, { flag, bitsIn }]) => {
-    const text = flags[flag];
     const max = layout && 2 ** layout[bitsIn] - 1;
-    if (max === 0 && text !== undefined && text !== '0') {
-      throw configError(`the layout has no bits for --${flag}: leave it out`);
-    }
-    return [name, readWholeNumber(`--${flag}`, text, 0, max)];
+    return [name, readWholeNumber(`--${flag}`, flags[flag], 0, max)];
   });
   return Object.fromEntries(entries);
 }
 
-/** Throws if neither flags nor the environment have what a generator needs. */
+/** Throws if neither flags nor the environment name what a generator needs. */
 function checkNode(node, layout, takesAnyWorker) {
-  const fields = Object.entries(NODE_FIELDS)
-    .map(([name, { bitsIn }]) => [name, layout[bitsIn]])
-    .filter(([name, bits]) => bits > 0 && node[name] === undefined)
-    .filter(([name]) => name !== 'workerId' || !takesAnyWorker);
-  const faults = faultsOfEnvironment(Object.fromEntries(fields));
-  if (faults.length === 0) return;
-  const flags = faults.map(({ name, max }) => `--${NODE_FIELDS[name].flag} (0 to ${max})`);
-  const names = faults.map(({ name }) => name).join(' and ');
-  const ways = [`pass ${flags.join(' and ')}`, `set ${names} in the environment`];
-  if (names.includes('workerId')) ways.push('take any free worker ID with --lease URL');
-  const found = faults.map(({ name, text, other }) => {
-    if (text !== undefined) return `; ${name} holds ${describe(text)}`;
-    return other === undefined ? '' : `; ${other} is set, but names are case-sensitive`;
+  const missing = Object.keys(NODE_FIELDS).filter((name) => {
+    const isNeeded =
+      layout[NODE_FIELDS[name].bitsIn] > 0 && !(name === 'workerId' && takesAnyWorker);
+    return isNeeded && node[name] === undefined && environmentOf(name) === undefined;
   });
-  throw configError(`${ways.join(', or ')}${found.join('')}`);
+  if (missing.length === 0) return;
+  const flags = missing.map((name) => {
+    const { flag, bitsIn } = NODE_FIELDS[name];
+    return `--${flag} (0 to ${2 ** layout[bitsIn] - 1})`;
+  });
+  const others = missing.includes('workerId')
+    ? ', or take any free worker ID with --lease URL'
+    : '';
+  throw configError(
+    `pass ${flags.join(' and ')}, or set ${missing.join(' and ')} in the environment${others}`,
+  );
 }
 
 /** The store's URL for a lease, and whether it is that of the flag; undefined without a lease. */

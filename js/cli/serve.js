@@ -5,16 +5,11 @@ const { lookup } = require('node:dns/promises');
 const { BlockList } = require('node:net');
 const { hostname } = require('node:os');
 
-const { choice, variable } = require('../messages/checks.js');
+const { variable } = require('../messages/checks.js');
 const { configError, describe } = require('../messages/errors.js');
 const { ASYNC_DISPOSE } = require('../generator/generator.js');
 const { learnPassword } = require('../messages/secrets.js');
-const {
-  CLOCK_BACK,
-  LIMIT_RANGES,
-  MAX_WAIT_FOR_SLOT_MS,
-  readLeaseOptions,
-} = require('../generator/options.js');
+const { readLeaseOptions } = require('../generator/options.js');
 const { isServer } = require('../stores/url.js');
 const {
   NODE_HELP,
@@ -92,21 +87,12 @@ const options = {
 };
 
 /** The options of the generator that flags set. */
-function readGeneratorFlags(flags) {
-  const { ttl, 'wait-for-slot': wait, 'clock-back': clockBack } = flags;
-  const read = {
-    ttl: readWholeNumber('--ttl', ttl, ...LIMIT_RANGES.ttl),
-    waitForSlot: readWholeNumber('--wait-for-slot', wait, 0, MAX_WAIT_FOR_SLOT_MS),
-    clockBack: clockBack && choice('--clock-back', clockBack, CLOCK_BACK),
+function readGeneratorFlags({ ttl, 'wait-for-slot': wait, 'clock-back': clockBack }) {
+  return {
+    ...(ttl && { ttl: readWholeNumber('--ttl', ttl) }),
+    ...(wait && { waitForSlot: readWholeNumber('--wait-for-slot', wait) }),
+    ...(clockBack && { clockBack }),
   };
-  const ofRecord = ['ttl', 'wait-for-slot'].find((flag) => flags[flag] !== undefined);
-  const hasRecord = () =>
-    (flags.lease ?? flags.state ?? variable('SNOWDRIFT_LEASE') ?? variable('SNOWDRIFT_STATE')) !==
-    undefined;
-  if (ofRecord !== undefined && !hasRecord()) {
-    throw configError(`--${ofRecord} needs --state or --lease`);
-  }
-  return Object.fromEntries(Object.entries(read).filter(([, value]) => value !== undefined));
 }
 
 /** The token of clients; undefined if there is none. No error shows it. */

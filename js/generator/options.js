@@ -340,11 +340,8 @@ function readLeaseOptions(options = NONE, directory, isOfEnvironment = false) {
 
 module.exports = {
   ALL_KEYS,
-  CLOCK_BACK,
   LIMIT_RANGES,
-  MAX_WAIT_FOR_SLOT_MS,
   OPTION_KEYS,
-  faultsOfEnvironment,
   readLeaseOptions,
   readOptions,
 };
