@@ -1,23 +1,23 @@
-//! Node-API: the functions that `js/` calls. No other part knows napi.
+//! Node-API: the functions that `js/` calls. Only this folder depends on napi.
 //!
-//! `js/` has checked the type of every value that arrives here; the core checks its meaning. Ordinary failures are
-//! return values, not exceptions: a [`Fault`](crate::core::fault::Fault) or a refusal, which `js/` words. A panic, which no
-//! input is known to cause, would end the process if it left a function: each catches it.
+//! `js/` has checked the type of every value that arrives here; the core checks its range. Failures are return values,
+//! not exceptions: a [`Fault`](crate::core::fault::Fault) or a refusal, for which `js/` has the text. No input is known
+//! to cause a panic. A panic that left a function would end the process, so each function catches it.
 //!
 //! | file | content |
 //! |---|---|
 //! | `values` | faults and reports for JavaScript; layouts, their ticks |
 //! | `slots` | reports on the host's pages and a directory's slots, and their resets |
 //! | `leases` | leases from stores: events in, commands out |
-//! | `refusals` | their refusals |
+//! | `refusals` | the refusals of leases |
 //! | `records` | records of a store, for commands |
 //! | `request` | requests for a generator |
 //! | `source` | the source of an instance's IDs, opened from a request |
 //! | `reports` | reports of an instance and its lease |
 //! | `memory` | memory that JavaScript passes: that of a block, and the elements of an array |
 //! | `draw` | the hot path: from the source to the block |
-//! | `channel` | channels, and their JavaScript class |
-//! | `calls` | their calls of the hot path |
+//! | `channel` | the channels of instances, and their JavaScript class |
+//! | `calls` | the channels' calls on the hot path |
 //! | `opening` | opens channels and leases |
 
 mod calls;
@@ -38,9 +38,9 @@ use std::time::Duration;
 
 use napi_derive::napi;
 
-/// Blocks the calling thread. `js/` bounds it by `maxWait`.
+/// Blocks the calling thread. `js/` bounds the time by `maxWait`.
 #[napi(catch_unwind)]
 pub fn sleep(ms: f64) {
-    // `as` makes 0 of what is no number.
+    // `as` turns NaN into 0.
     std::thread::sleep(Duration::from_millis((ms as u64).min(60_000)));
 }

@@ -1,4 +1,4 @@
-//! Opens generators: from a request to a channel, at once or later.
+//! Opens generators: from a request to a channel, synchronously or in a thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::sync_channel;
@@ -21,20 +21,20 @@ use crate::registry::By;
 #[cfg(unix)]
 const AT_EXIT: Duration = Duration::from_millis(500);
 
-/// The longest wait of a constructor for the disk. Opening takes some ms, unless the disk hangs.
+/// The longest wait of a constructor for the disk. Opening takes a few ms, unless the disk hangs.
 const DISK: Duration = Duration::from_secs(10);
 
-/// A channel, or the fault in its place; undefined where there is no place for a page.
+/// A channel, or a fault; undefined if the host has no directory for pages.
 type Opened<'call> = Either3<Object<'call>, Fault, ()>;
 
-/// Opens a channel. For a recorded slot, blocks the thread for the disk, and until the slot is free if it may wait for
-/// that.
+/// Opens a channel. For a recorded slot, blocks the thread for the disk, and until the slot is free if the request
+/// allows a wait.
 #[napi(catch_unwind)]
 pub fn open(env: &Env, request: Requested) -> napi::Result<Opened<'_>> {
     found(open_bounded(request), |source| Channel::build(env, source))
 }
 
-/// As `open`, but without blocking the thread.
+/// Like `open`, but without blocking the thread.
 #[napi(catch_unwind)]
 pub fn open_later(env: &Env, request: Requested) -> napi::Result<Object<'_>> {
     type Resolver = Box<dyn FnOnce(Env) -> napi::Result<Opened<'static>>>;
@@ -44,13 +44,13 @@ pub fn open_later(env: &Env, request: Requested) -> napi::Result<Object<'_>> {
             let open = move |env| found(source, |source| Channel::build(&env, source));
             deferred.resolve(Box::new(open));
         }
-        // The thread would end, and the promise never settle.
+        // Otherwise the thread would end, and the promise would never settle.
         Err(_) => deferred.reject(napi::Error::from_reason("Rust panicked as it opened a node")),
     })?;
     Ok(promise)
 }
 
-/// What is made of what was found; the fault in its place, or undefined.
+/// Applies `make` to the result; passes on a fault, or undefined.
 fn found<T, R>(
     found: Result<Option<T>, Fault>,
     make: impl FnOnce(T) -> napi::Result<R>,
@@ -62,8 +62,8 @@ fn found<T, R>(
     })
 }
 
-/// As [`Source::open`], within a time limit: a file system can take for ever, and neither a JavaScript thread nor a
-/// promise must.
+/// Like [`Source::open`], but within a time limit, since a file system may hang, and neither a JavaScript thread nor a
+/// promise may.
 fn open_bounded(Requested(wanted): Requested) -> Result<Option<Source>, Fault> {
     #[cfg(windows)]
     stay_loaded();
@@ -74,7 +74,7 @@ fn open_bounded(Requested(wanted): Requested) -> Result<Option<Source>, Fault> {
     let at_most = DISK + recording.wait;
     let place = recording.directory.clone();
     let (send, receive) = sync_channel(1);
-    // If the caller has stopped waiting, the opened generator is closed again.
+    // If the caller has timed out, this closes the generator again.
     in_thread(move || drop(send.send(Source::open(&wanted))))
         .map_err(|_| fault!("no-thread", purpose: "opens the slot"))?;
     receive
@@ -86,7 +86,7 @@ fn in_thread(work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     thread::Builder::new().name("snowdrift-open".to_owned()).spawn(work).map(drop)
 }
 
-/// A lease from a store that has no slot yet.
+/// A lease from a store, still without a slot.
 #[napi(catch_unwind)]
 pub fn open_lease(request: Requested, settings: LeaseSettings) -> Either<LeaseMachine, Fault> {
     answer(|| {
@@ -95,10 +95,10 @@ pub fn open_lease(request: Requested, settings: LeaseSettings) -> Either<LeaseMa
     })
 }
 
-/// Marks slots as released in their files when the process ends by `process.exit()`: Node then ends without dropping
-/// the instances' shares. No JavaScript runs any more at that time.
+/// Marks slots as released in their files when `process.exit()` ends the process: Node does not drop the instances'
+/// shares then. No JavaScript runs any more at that time.
 ///
-/// Not on Windows: all other threads have ended by then, including those that release slots.
+/// Not on Windows: all other threads have ended by then, including the threads that release slots.
 #[cfg(unix)]
 fn release_at_exit() {
     extern "C" fn release() {
@@ -113,9 +113,9 @@ fn release_at_exit() {
     });
 }
 
-/// Keeps the addon loaded as long as the process lives. Node unloads it with the last thread that loaded it, and the
-/// process would forget the IDs it has issued. (On Unix it stays loaded anyway: by `-z nodelete` with glibc, by what
-/// `dlclose` does with musl, and by its thread-local variables on macOS.)
+/// Keeps the addon loaded until the process ends. Node unloads it with the last thread that loaded it, and the process
+/// would lose the record of its issued IDs. (On Unix it stays loaded anyway: with glibc by `-z nodelete`, with musl
+/// since `dlclose` unloads nothing, on macOS by its thread-local variables.)
 #[cfg(windows)]
 fn stay_loaded() {
     use std::ptr::{null_mut, without_provenance};

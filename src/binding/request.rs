@@ -1,4 +1,4 @@
-//! Requests as `js/` passes them, read into the core's types.
+//! Reads the requests of `js/` into the core's types.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use crate::generator::{ClockBack, Policies};
 use crate::registry::{By, LeasedPage, Recording, Request, Scope};
 use crate::ring::Caching;
 
-/// A request as an argument, or the fault in it.
+/// A request as an argument, or its fault.
 pub struct Requested(pub Result<Wanted, Fault>);
 
-/// A generator, and the ring in front of it.
+/// The wanted generator, and the ring in front of it.
 pub struct Wanted {
     pub request: Request,
-    /// The slot of a lease from a store, once that has one.
+    /// The slot of a lease from a store.
     pub slot: Option<LeasedPage>,
-    /// None for no ring.
+    /// The options of the ring; `None` for no ring.
     pub caching: Option<Caching>,
 }
 
@@ -41,7 +41,7 @@ const RANDOM_START: [(&str, bool); 2] = [("zero", false), ("random", true)];
 const SCOPE: [(&str, Scope); 3] =
     [("auto", Scope::Auto), ("host", Scope::Host), ("process", Scope::Process)];
 
-/// An object that `js/` passes. Times are in ms.
+/// The fields of an object that `js/` passes. Times are in ms.
 struct Fields<'call>(Object<'call>);
 
 impl Fields<'_> {
@@ -67,7 +67,7 @@ impl Fields<'_> {
         Ok(Wanted { request, slot, caching: caching.transpose()? })
     }
 
-    /// Who allows the IDs.
+    /// The authority that allows the IDs.
     fn by(&self) -> Result<By, Fault> {
         if let Some(recording) = self.find::<Object>(c"recording")?.map(Fields) {
             let recording = Recording {
@@ -89,7 +89,7 @@ impl Fields<'_> {
         })
     }
 
-    /// The options of a ring. A fault if it would be too large.
+    /// The options of a ring. Fails if it would be too large.
     fn caching(&self, layout: &Layout) -> Result<Caching, Fault> {
         let schedule = self.time(c"scheduleInterval")?;
         let caching = Caching {
@@ -106,7 +106,7 @@ impl Fields<'_> {
         self.0.get_c_named_property_unchecked(name).map_err(|error| unknown(name, &error.reason))
     }
 
-    /// A field; none where it is undefined.
+    /// A field; `None` if it is undefined.
     fn find<T: FromNapiValue>(&self, name: &CStr) -> Result<Option<T>, Fault> {
         self.get(name)
     }

@@ -13,18 +13,18 @@ use crate::generator::{Refusal, Waits};
 use crate::registry::{By, Share};
 use crate::ring::{self, Cached};
 
-/// The source of a channel's IDs.
+/// The source of one instance's IDs.
 pub struct Source {
     pub share: Share,
-    /// The ring in front of the generator.
+    /// The ring in front of the generator, if there is one.
     pub ring: Option<RingShare>,
-    /// The clock that the application sets. Then the generator is this instance's alone.
+    /// The application's clock, if there is one. Then no other instance uses the generator.
     pub clock: Option<Arc<ManualClock>>,
 }
 
 impl Source {
-    /// Opens the wanted source. None where there is no place for a page that others of this machine could join. May block, if
-    /// the node is recorded.
+    /// Opens the wanted source. `None` if the host has no directory for pages that other processes could join. May
+    /// block if the node is recorded.
     pub fn open(wanted: &Wanted) -> Result<Option<Source>, Fault> {
         let Wanted { request, slot, caching } = wanted;
         let share = match slot {
@@ -41,14 +41,14 @@ impl Source {
         Ok(Some(Source { share, ring, clock }))
     }
 
-    /// Calls the listener when scheduled padding finds the ring full, if there is a ring.
+    /// Adds a listener for scheduled paddings that find the ring full. Does nothing without a ring.
     pub fn on_rejected_put(&self, listener: &Arc<Listener>) {
         if let Some(ring) = &self.ring {
             ring.cached.rejected_put().add(listener);
         }
     }
 
-    /// Takes back single IDs, in the order of their draws, that JavaScript has drawn and nobody has seen.
+    /// Takes back single IDs that JavaScript has drawn but not handed out, in the order of their draws.
     pub fn take_back(&self, ids: &[u64]) {
         if let Some(ring) = &self.ring {
             return ring.keep(ids);
@@ -67,16 +67,16 @@ impl Deref for Source {
     }
 }
 
-/// A ring, and the IDs that this instance has taken from it and not handed out.
+/// A ring, and the IDs that this instance has taken from it, but not handed out.
 pub struct RingShare {
     /// The ring.
     pub cached: Arc<Cached>,
-    /// Blocks are larger than a turn needs, and batches are refused as a whole. The IDs left over come next.
+    /// IDs left over from blocks and from refused batches. The instance hands them out next.
     kept: RefCell<VecDeque<u64>>,
 }
 
 impl RingShare {
-    /// As [`Cached::take`].
+    /// Like [`Cached::take`], but takes the kept IDs first.
     pub fn take(&self, ids: &mut [u64], waits: Option<&mut Waits>) -> Result<usize, Refusal> {
         match self.take_kept(ids) {
             0 => self.cached.take(ids, waits),
@@ -108,14 +108,14 @@ impl RingShare {
         count
     }
 
-    /// Takes back IDs that were not handed out.
+    /// Keeps IDs that were not handed out.
     pub fn keep(&self, ids: &[u64]) {
         self.cached.note_kept(ids.len());
         let mut kept = self.kept.borrow_mut();
         ids.iter().rev().for_each(|id| kept.push_front(*id));
     }
 
-    /// Fills an array: all of it or, if refused, nothing.
+    /// Fills an array. After a refusal it keeps all IDs, and the array's contents are invalid.
     pub fn fill(&self, ids: &mut [u64], mut waits: Option<&mut Waits>) -> Result<(), Refusal> {
         let mut filled = 0;
         while filled < ids.len() {
