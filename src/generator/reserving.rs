@@ -1,5 +1,5 @@
-//! One reservation: from the present page, or from the next one if the present one was removed. It waits for nothing,
-//! but once for the rest of the ms in which its page was opened.
+//! One reservation, from the present page or, if that was removed, from the next one. It does not wait, except once for
+//! the rest of the ms in which its page was opened.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::pages::{Page, PageMemory};
 /// The reaction to a clock rollback: the clock is below the last tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockBack {
-    /// Continue at once under another value of the clock-back counter. If none is left, like `Wait`.
+    /// Continue at once under another value of the clock-back counter. If none is left, as `Wait`.
     Counter,
     /// Wait until the clock has caught up, within `max_wait`.
     Wait,
@@ -25,14 +25,14 @@ pub enum ClockBack {
     Throw,
 }
 
-/// The options of one caller. Callers of one node may differ in them.
+/// The options of one caller. Callers of one node may have different ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policies {
     /// The reaction to a clock rollback: the clock is below the last tick.
     pub clock_back: ClockBack,
     /// The longest wait of one reservation, for the clock or the store.
     pub max_wait: Duration,
-    /// Whether the sequence of a tick that this caller begins starts at random rather than at 0.
+    /// Whether the sequence of a tick starts at a random number, not at 0, if this caller begins the tick.
     pub random_start: bool,
 }
 
@@ -49,16 +49,16 @@ impl Default for Policies {
 /// Consecutive IDs, reserved for one caller only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reserved {
-    /// The first ID. The others follow it one by one.
+    /// The first ID. The others are consecutive.
     pub first_id: u64,
     /// Their tick, counter value and sequence numbers.
     pub block: Block,
-    /// The Unix ms of the clock reading at which they were issued.
+    /// The clock's Unix ms when they were issued.
     pub ms: i64,
 }
 
 impl Reserved {
-    /// Keeps at most the first `most` of them and gives back the others.
+    /// Keeps the first `most` IDs and gives back the others.
     pub fn shortened(self, generator: &Generator, most: u64) -> Reserved {
         let unused = self.block.len.saturating_sub(most);
         if unused > 0 {
@@ -68,28 +68,28 @@ impl Reserved {
     }
 }
 
-/// The reason why no ID was issued.
+/// The reason that no ID was issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The cause.
     pub stall: Stall,
     /// The clock reading.
     pub now: UnixTime,
-    /// The time until a retry can succeed, if the clock runs evenly; `None` if a wait cannot help.
+    /// The time until a retry can succeed, if the clock runs evenly; `None` if waiting does not help.
     pub retry_after: Option<Duration>,
 }
 
-/// Time to recheck an apparent clock rollback: some machines' clocks flicker backwards.
+/// The time for which an apparent clock rollback is rechecked: on some machines the clock flickers backwards.
 const DOUBT: Duration = Duration::from_micros(50);
 
-/// The reason a reservation ended.
+/// The reason that a reservation halted.
 #[derive(Debug)]
 pub(super) enum Halt {
-    /// The sequencer's rule refuses.
+    /// The sequencer's rule refused it.
     Stall(Stall),
-    /// The page lost its name, or is of the user that the process was.
+    /// The page lost its name, or the process has changed its user.
     Unnamed,
-    /// The page is not usable.
+    /// The page is unusable.
     Host(Box<Failure>),
 }
 
@@ -105,19 +105,19 @@ impl From<Failure> for Halt {
     }
 }
 
-/// Reads the time for a reservation, and ends the reservation if its page lost its name.
+/// Reads the clock for a reservation, and halts the reservation if its page lost its name.
 pub(super) struct Reading<'a> {
     clock: &'a dyn Clock,
     page: &'a Page,
     doubted: Option<Instant>,
-    /// The last time read.
+    /// The last clock reading.
     pub last: UnixTime,
-    /// The previous run, if the block begins another one.
+    /// The previous run, if the block begins a new one.
     pub left: Option<Run>,
 }
 
 impl<'a> Reading<'a> {
-    /// For one reservation, from this page only.
+    /// The clock of one reservation from this page.
     pub fn new(clock: &'a dyn Clock, page: &'a Page) -> Self {
         Reading { clock, page, doubted: None, last: UnixTime::from_ms(0), left: None }
     }
@@ -150,8 +150,8 @@ impl Time for Reading<'_> {
     }
 }
 
-/// The page that one user of a generator draws from. A look at the generator's own takes a fifth of a reservation, so
-/// each user keeps the page until that refuses: a page that is not the node's present one issues nothing.
+/// The page that one user of a generator reserves from. Reading the generator's page takes a fifth of a reservation, so
+/// each user keeps the page until it refuses: a page that is not the node's present one issues nothing.
 pub struct Seat(RefCell<Arc<Page>>);
 
 impl Generator {
@@ -160,7 +160,7 @@ impl Generator {
         Seat(RefCell::new(self.page()))
     }
 
-    /// Reserves up to `want(tick)` consecutive IDs of the clock's tick, or refuses at once.
+    /// Reserves up to `want(tick)` consecutive IDs of the clock's tick, without waiting.
     #[inline]
     pub fn try_reserve(
         &self,
@@ -173,7 +173,7 @@ impl Generator {
         })
     }
 
-    /// Like [`Generator::try_reserve`], but counts ticks on: see [`Sequence::reserve_counting`].
+    /// Like [`Generator::try_reserve`], but takes the tick after the last one: see [`Sequence::reserve_counting`].
     pub fn try_count_on(
         &self,
         policies: &Policies,
@@ -185,7 +185,7 @@ impl Generator {
         })
     }
 
-    /// Reserves from this page, or from the next one if that was removed.
+    /// Reserves from this page or, if it was removed, from the next one.
     #[inline]
     pub(super) fn attempt(
         &self,
@@ -220,7 +220,8 @@ impl Generator {
         }
     }
 
-    /// After a halt: opens the next page if that helps, or waits for the first tick. Else the refusal.
+    /// Handles a halt: opens the next page, or waits out the page's first tick, if that helps. Otherwise returns the
+    /// refusal.
     #[cold]
     fn go_on_or_refuse(
         &self,
@@ -244,7 +245,7 @@ impl Generator {
         Err(Refusal { stall, now, retry_after })
     }
 
-    /// Records the beginning of a run, once per tick: a clock jump in the page, a rollback in the reports.
+    /// Called when a run begins, at most once per tick. Notes a clock jump in the page, and a rollback in the reports.
     fn note_run(&self, page: &Page, block: &Block, left: &Run, now: UnixTime) {
         let before = page.sequence().mark(left, block.counter);
         if block.tick - before > HOUR_MS / self.node.layout().tick_ms {
@@ -255,21 +256,21 @@ impl Generator {
         }
     }
 
-    /// The distance of the clock below a tick, in ms; negative above it.
+    /// The distance of the clock below a tick, in ms; negative if the clock is above it.
     fn ms_below(&self, tick: Tick, now: UnixTime) -> i64 {
         let layout = self.node.layout();
         tick.saturating_sub(layout.tick_at(now.ms)).saturating_mul(layout.tick_ms)
     }
 
-    /// Takes back the last `unused` IDs of a block, which were never handed out and never will be.
+    /// Takes back the last `unused` IDs of a block, which the caller has not handed out and must not hand out later.
     pub fn give_back(&self, block: &Block, unused: u64) {
-        // IDs that do not return to the sequence are issued to nobody.
+        // IDs that cannot return to the sequence are lost.
         self.page().sequence().give_back(block, unused);
         self.issued.fetch_sub(unused, Relaxed);
     }
 
-    /// In a page that has just begun, the clock's tick is exhausted. A draw in that tick would be refused if `maxWait`
-    /// is 0.
+    /// Notes the clock's tick if it is exhausted because the page has just begun. With a `maxWait` of 0, a call in that
+    /// tick would be refused.
     pub fn note_first_tick(&self) {
         let (tick, layout) = (self.tick_now(), self.node.layout());
         let run = self.page().sequence().run();
@@ -279,23 +280,23 @@ impl Generator {
         }
     }
 
-    /// Waits out the rest of the ms in which the page was opened, once, whatever `maxWait` is. Not for ticks longer
-    /// than 1 ms.
+    /// Waits once for the end of the ms in which the page was opened, even if that exceeds `maxWait`. Does not wait if
+    /// ticks are longer than 1 ms.
     fn has_waited_for_first_tick(&self, stall: &Stall, now: UnixTime) -> bool {
         let first = self.first_tick.load(Relaxed);
         let is_in_it = matches!(stall, Stall::SequenceExhausted { .. } | Stall::AtFloor { .. })
             && first == self.node.layout().tick_at(now.ms);
         if is_in_it {
             self.clock.wait(Duration::from_nanos((1_000_000 - now.ns).into()));
-            // After the wait, since other threads wait, too.
+            // Reset after the wait, since other threads wait for the same tick.
             self.first_tick.store(NEVER, Relaxed);
         }
         is_in_it
     }
 }
 
-/// The time until `stall` is over, if the clock runs evenly. At least 1 us, so that a bounded time holds a bounded
-/// number of waits.
+/// The time until the stall ends, if the clock runs evenly. At least 1 us, so that the number of waits within a time is
+/// bounded.
 pub(super) fn until(layout: &Layout, stall: &Stall, now: UnixTime) -> Option<Duration> {
     let tick = match *stall {
         Stall::SequenceExhausted { until }

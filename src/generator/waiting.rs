@@ -1,8 +1,8 @@
-//! Reservations that may wait: for the clock, the store, or the caller's turn.
+//! Reservations that may wait for the clock, the store, or the caller's turn.
 //!
-//! Callers are served in turn. In an exhausted tick a waiter books numbers of a coming one, sleeps until it begins, and
-//! hands them out. A caller that only races for each new tick can lose any number of races: 16 threads on 2 cores lost
-//! 10 in a row.
+//! Callers are served in turn. If the tick is exhausted, a caller books numbers of a coming tick, sleeps until that
+//! begins, and hands the numbers out. Without bookings, a caller could lose any number of races for a new tick: with 16
+//! threads on 2 cores, 10 in a row.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -23,11 +23,12 @@ pub struct Waits {
     pub last: Option<Stall>,
 }
 
-/// IDs of a tick that may not have begun. They are handed out after it has begun, or lost: then they are issued to nobody.
+/// IDs of a tick that may not have begun. The caller hands them out after it has begun. If the booking is lost, no
+/// caller gets them.
 #[derive(Clone, Copy, Debug)]
 pub struct Booking {
     reserved: Reserved,
-    /// The ID of the page they were booked from.
+    /// The ID of the page of the booking.
     page: u128,
 }
 
@@ -37,13 +38,13 @@ pub enum Redeemed {
     Ids(Reserved),
     /// Its tick has not begun.
     Early(Refusal),
-    /// The page is gone, or the clock rolled back: the IDs must not be used.
+    /// The page was replaced, or the clock rolled back: the IDs must not be used.
     Lost,
 }
 
 impl Generator {
-    /// Retries `attempt` and waits in between as the policies allow. If it books up to `want` IDs meanwhile, `booked`
-    /// turns them into the result.
+    /// Retries `attempt`, with waits in between as the policies allow. If it books IDs meanwhile, up to `want`,
+    /// `booked` turns them into the result.
     #[inline]
     pub fn waiting<T>(
         &self,
@@ -59,8 +60,8 @@ impl Generator {
         }
     }
 
-    /// The slow path of [`Generator::waiting`]. For waits on the clock only the requested time counts towards
-    /// `max_wait`, not the time for which the scheduler held the thread. So an attempt follows each wait.
+    /// The slow path of [`Generator::waiting`]. Of a wait for the clock, only the requested time counts towards
+    /// `max_wait`, not a delay by the scheduler. So an attempt follows each wait.
     #[cold]
     fn wait_for<T>(
         &self,
@@ -93,23 +94,23 @@ impl Generator {
         let reserved = self.attempt(&mut page, policies, |sequence, rules, reading| {
             sequence.book(rules, reading, want, horizon)
         })?;
-        // Until they are handed out.
+        // Booked IDs count as issued when they are handed out.
         self.issued.fetch_sub(reserved.block.len, Relaxed);
         Ok(Booking { reserved, page: page.id() })
     }
 
-    /// The number of ticks that begin within this time.
+    /// The number of ticks that begin within a time from now.
     pub fn ticks_within(&self, time: Duration) -> Tick {
         let (now, layout) = (self.clock.now().ms, self.node.layout());
         let ms = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
         layout.tick_at(now.saturating_add(ms)) - layout.tick_at(now)
     }
 
-    /// Returns the IDs of a booking if its tick has begun. It checks the page after that, as before any draw: a later
+    /// Returns the IDs of a booking if its tick has begun. Then it checks the page, as every reservation does: a later
     /// page of the node may have issued the same numbers of a tick that had not begun.
     ///
-    /// A clock below its reading at the booking has rolled back, and may take any time to come to that tick. So the
-    /// booking is lost, and the policies decide about a new reservation, as for callers without a booking.
+    /// If the clock is below its reading at the booking, it has rolled back, and may reach the tick at any time. So the
+    /// booking is lost, and the policies decide about a new reservation, as for other callers.
     pub fn redeem(&self, booking: &Booking) -> Redeemed {
         let Booking { reserved, page } = *booking;
         let current = self.page();
@@ -132,8 +133,8 @@ impl Generator {
         Redeemed::Ids(Reserved { ms: now.ms, ..reserved })
     }
 
-    /// Sleeps until the tick of a booking has begun. `None` if the booking is lost, or if the tick is further off than
-    /// `left`: the clock stands still, or rolled back while this slept.
+    /// Sleeps until the tick of a booking has begun. `None` if the booking is lost, or if the tick is further away than
+    /// `left`, since the clock stopped or rolled back meanwhile.
     pub fn await_turn(
         &self,
         booking: &Booking,
@@ -152,7 +153,7 @@ impl Generator {
         }
     }
 
-    /// Waits until a retry can succeed, if that is within what is left of `max_wait`.
+    /// Waits until a retry can succeed, if that is within `left`, the rest of `max_wait`.
     fn wait(
         &self,
         policies: &Policies,
@@ -167,7 +168,7 @@ impl Generator {
             return Err(refusal);
         };
         let waited = if let Stall::AboveCeiling { ceiling } = refusal.stall {
-            // Another process may raise the ceiling of a page without waking this one.
+            // Another process may raise a page's ceiling without waking this thread.
             let at_most = if self.page().path().is_some() { wait } else { *left };
             self.renewals.await_result(at_most, || self.window().ceiling == ceiling)
         } else {
