@@ -1,5 +1,5 @@
 'use strict';
-// Options of several commands: a layout, and a node.
+// Options of several commands: for a layout and for a node.
 
 const { directoryOf, numberIn, variable } = require('../messages/checks.js');
 const { SnowFlake } = require('../snowflake.js');
@@ -46,7 +46,7 @@ function readLayoutText(layout) {
   );
 }
 
-/** The layout of LAYOUT_OPTIONS; undefined if neither is given. */
+/** The layout that the flags of LAYOUT_OPTIONS name; undefined if none is given. */
 function readLayoutFlags({ layout, epoch }) {
   if (layout === undefined && epoch === undefined) return undefined;
   const given = layout === undefined ? layouts.node : readLayoutText(layout);
@@ -60,7 +60,7 @@ function readLayoutFlags({ layout, epoch }) {
 
 /**
  * The whole number of a flag; undefined if it is not given.
- * @param flag as users write it
+ * @param flag the flag as users write it
  */
 function readWholeNumber(flag, text, min = 0, max = Number.MAX_SAFE_INTEGER) {
   if (text === undefined) return undefined;
@@ -70,13 +70,13 @@ function readWholeNumber(flag, text, min = 0, max = Number.MAX_SAFE_INTEGER) {
   throw configError(`${flag} must be a whole number${range}; it is ${describe(text)}`);
 }
 
-/** By field of a node: its flag, and the layout's bits for it. */
+/** The flag of each field of a node, and the layout's bits for it. */
 const NODE_FIELDS = {
   datacenterId: { flag: 'datacenter-id', bitsIn: 'datacenterBits' },
   workerId: { flag: 'worker-id', bitsIn: 'workerBits' },
 };
 
-/** The IDs that flags name. @param layout if it is known */
+/** The datacenter and worker ID that flags name. @param layout the layout, if it is known */
 function readNodeFlags(flags, layout) {
   const entries = Object.entries(NODE_FIELDS).map(([name, { flag, bitsIn }]) => {
     const max = layout && 2 ** layout[bitsIn] - 1;
@@ -105,7 +105,7 @@ function checkNode(node, layout, takesAnyWorker) {
   );
 }
 
-/** The store's URL for a lease, and whether it is that of the flag; undefined without a lease. */
+/** The URL of a lease's store, and whether a flag named it; undefined without a lease. */
 function readLease(flags, workerId) {
   const ofEnvironment = variable('SNOWDRIFT_LEASE');
   const isFlag = flags.lease !== undefined;
@@ -123,7 +123,7 @@ function readLease(flags, workerId) {
 
 /**
  * Opens the generator of NODE_OPTIONS.
- * @param ofServer options of a lease from a server
+ * @param ofServer the options of a lease from a server
  */
 async function openGenerator(flags, more = NONE, ofServer = NONE) {
   const layout = readLayoutFlags(flags);
@@ -135,7 +135,7 @@ async function openGenerator(flags, more = NONE, ofServer = NONE) {
     const claim = isServer(lease.url)
       ? { ...(workerId !== undefined && { workerId }), ...ofServer }
       : {};
-    // Beside a store of the environment, the workerId of the environment is a claim.
+    // If the environment names the store, its workerId is a claim.
     return SnowFlake.lease(lease.isFlag ? lease.url : undefined, { ...others, ...claim });
   }
   const { state } = flags;

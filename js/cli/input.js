@@ -1,15 +1,15 @@
 'use strict';
-// IDs that a command takes as arguments, or else from its standard input.
+// Reads the IDs of a command, from its arguments or else from its standard input.
 
-/** Of the standard input: some 100,000 IDs. */
+/** The most characters of the standard input: about 100,000 IDs. */
 const MOST_CHARACTERS = 2 ** 22;
 
-/** The arguments. Without any, what the standard input has. */
+/** The arguments or, without any, the IDs of the standard input. */
 async function readArguments(args, stdin, usage) {
   return args.length === 0 && !stdin.isTTY ? await readInput(stdin, usage) : args;
 }
 
-/** The IDs on the standard input, in the forms that snowdrift next prints: lines, and an array of strings. */
+/** The IDs of the standard input, in the forms that snowdrift next prints: lines, or an array of strings. */
 async function readInput(stdin, usage) {
   let text = '';
   try {
@@ -26,7 +26,7 @@ async function readInput(stdin, usage) {
   return text.split(/[\s"[\],]+/).filter(Boolean);
 }
 
-/** The digits of an ID as Node prints a bigint. */
+/** The digits of an ID, without the n of a bigint that Node prints. */
 function withoutSuffix(text) {
   return typeof text === 'string' && /^\d+n$/.test(text) ? text.slice(0, -1) : text;
 }

@@ -36,7 +36,7 @@ async function run(flags, positionals, { show, usage }) {
   show(capacity, () => format(title, capacity));
 }
 
-/** The changes of the decimal length. Those of the first day are one row. */
+/** The changes of the decimal length. The changes of the first day are one row. */
 function digitRows(capacity) {
   const { firstDay, later } = digitDates(capacity);
   const early = firstDay === undefined ? [] : [`up to ${firstDay} on the first day`];

@@ -52,7 +52,7 @@ class UsageError extends Error {}
 const isHelp = (text) => ['--help', '-h', 'help'].includes(text);
 const isCommand = (name) => Object.hasOwn(COMMANDS, name);
 
-/** First words of commands of two. */
+/** The first words of commands of two words. */
 const GROUPS = ['namespace', 'public'];
 
 function helpOf(group) {
@@ -60,7 +60,7 @@ function helpOf(group) {
   return `Usage: snowdrift ${group} <command> [options]\n\n${commands.join('\n')}`;
 }
 
-/** @param given it may be a key, by mistake */
+/** @param given the unknown command, which may be a key by mistake */
 function noCommand(given) {
   if (given.startsWith('-')) return new UsageError('the command comes first: snowdrift next -n 5');
   const name = hideKeys(given);
@@ -74,7 +74,7 @@ function noCommand(given) {
   );
 }
 
-/** Refuses what is given without a value, as a variable of a shell that is not set gives it. */
+/** Refuses an empty argument, such as from an unset variable of a shell. */
 function checkNotEmpty(name, { values, positionals }) {
   const flag = Object.keys(values).find((one) => values[one] === '');
   if (flag === undefined && !positionals.includes('')) return;
@@ -84,7 +84,7 @@ function checkNotEmpty(name, { values, positionals }) {
   );
 }
 
-/** Runs the command that arguments name, or prints a help. */
+/** Runs the command that the arguments name, or prints help. */
 async function runNamed(argv, io) {
   if (['--version', '-v'].includes(argv[0])) {
     return io.print(require('../../package.json').version);
@@ -115,7 +115,7 @@ async function run(name, args, io) {
   try {
     read = parseArgs({ args, options, allowPositionals: true });
   } catch ({ message }) {
-    // Without Node's advice on arguments that start with a dash.
+    // Removes Node's advice on arguments that start with a dash.
     const said = message.replace(/\. To specify a positional.*$|\.$/s, '').replaceAll('\n', ' ');
     const what = hideKeys(said);
     const [, unknown] = /^Unknown option '--([^'=]+)/.exec(message) ?? [];
@@ -131,20 +131,20 @@ async function run(name, args, io) {
   return await command.run(read.values, read.positionals, { ...io, show });
 }
 
-/** What commands read and say. */
+/** The input and output of commands. */
 function ioOf({ stdin, stdout, stderr }) {
   return {
     stdin,
     print: (text) => void stdout.write(`${redact(text)}\n`),
-    /** Control characters are escaped: they may come from an argument. */
+    /** Escapes control characters, which may come from an argument. */
     complain: (text) => void stderr.write(`snowdrift: ${sanitize(text)}\n`),
     usage: (message) => new UsageError(message),
   };
 }
 
 /**
- * Runs a command, and reports why it fails. Throws only what no command is meant to.
- * @param streams `stdin`, `stdout` and `stderr`, as those of a process
+ * Runs a command, and reports its failure. Throws only unexpected errors.
+ * @param streams `stdin`, `stdout` and `stderr`, like a process's
  * @returns the exit code
  */
 async function main(argv, streams) {
@@ -154,7 +154,7 @@ async function main(argv, streams) {
   } catch (failure) {
     if (!(failure instanceof UsageError || failure instanceof SnowFlakeError)) throw failure;
     const code = failure.code === undefined ? '' : `${failure.code}: `;
-    // npx without an installation runs a snowdrift in npm's cache, which finds no packages of the application.
+    // Without an installation, npx runs snowdrift from npm's cache, where it does not find the application's packages.
     const where = isMissing(failure.cause ?? NONE)
       ? ', in the folder where you installed snowdrift'
       : '';
@@ -163,9 +163,9 @@ async function main(argv, streams) {
   }
 }
 
-/** Runs the command that this process is. */
+/** Runs this process's command. */
 async function runProcess() {
-  // EPIPE: the reader has closed the pipe early, as `head` does.
+  // EPIPE: the reader closed the pipe early, as `head` does.
   process.stdout.on('error', ({ code }) => process.exit(code === 'EPIPE' ? 0 : 1));
   try {
     process.exitCode = await main(process.argv.slice(2), process);

@@ -1,6 +1,6 @@
 'use strict';
-// `snowdrift public key`, `snowdrift public encode` and `snowdrift public decode`. The key comes from the environment:
-// other users of a machine see arguments in the process list.
+// `snowdrift public key`, `snowdrift public encode` and `snowdrift public decode`. The key comes from the environment,
+// since other users of the machine see arguments in the process list.
 
 const { variable } = require('../messages/checks.js');
 const { configError } = require('../messages/errors.js');
@@ -23,7 +23,7 @@ const KIND_HELP = `  --kind KIND           such as order
   --prefix PREFIX       such as order_, the default for --kind order
   --no-prefix           without a prefix`;
 
-/** The public IDs that the flags of a command name. */
+/** The publicIds() of a command's flags. */
 function readPublicIds(command, { kind, prefix, 'no-prefix': hasNone }, usage) {
   if (kind === undefined) throw usage(`public ${command} needs --kind, such as --kind order`);
   if (prefix !== undefined && hasNone) {
@@ -36,7 +36,7 @@ function readPublicIds(command, { kind, prefix, 'no-prefix': hasNone }, usage) {
     );
   }
   const keys = text.split(',');
-  // Errors name the variable.
+  // So that errors name the variable.
   readKeys(
     keys,
     (at) => `${keys.length === 1 ? '' : `key ${at + 1} of `}the environment variable ${VARIABLE}`,
@@ -52,7 +52,7 @@ Makes a key for public IDs: 32 random bytes as base64. Keep it as you keep passw
   --json                prints it as JSON`,
   options: {},
   async run(_flags, positionals, { show, usage }) {
-    // Not which: it may be a key.
+    // Does not show the argument, which may be a key.
     if (positionals.length > 0) throw usage('public key takes no argument');
     show(createKey(), String);
   },

@@ -1,5 +1,5 @@
 'use strict';
-// `snowdrift serve`: IDs by HTTP, as Twitter's Snowflake was a network service.
+// `snowdrift serve`: IDs by HTTP, like Twitter's Snowflake, a network service.
 
 const { lookup } = require('node:dns/promises');
 const { BlockList } = require('node:net');
@@ -86,7 +86,7 @@ const options = {
   'clock-back': { type: 'string' },
 };
 
-/** The options of the generator that flags set. */
+/** The options of the generator, from flags. */
 function readGeneratorFlags({ ttl, 'wait-for-slot': wait, 'clock-back': clockBack }) {
   return {
     ...(ttl && { ttl: readWholeNumber('--ttl', ttl) }),
@@ -95,7 +95,7 @@ function readGeneratorFlags({ ttl, 'wait-for-slot': wait, 'clock-back': clockBac
   };
 }
 
-/** The token of clients; undefined if there is none. No error shows it. */
+/** The clients' token; undefined if there is none. No error shows it. */
 async function readToken(file) {
   const token =
     file === undefined ? variable('SNOWDRIFT_TOKEN') : await readSecret('token-file', file);
@@ -128,14 +128,14 @@ async function readAddress(host, token, usage) {
   return address;
 }
 
-/** Where others reach it, as far as that is known before it listens. */
+/** The address at which others reach the server, as far as it is known before it listens. */
 function addressOf(host, port) {
   if (port === 0) return undefined;
   const name = host === '0.0.0.0' || host === '::' ? hostname() : host;
   return `${name.includes(':') ? `[${name}]` : name}:${port}`;
 }
 
-/** Asks the other servers that lease from the same store. */
+/** Checks the other servers that lease from the same store. */
 async function askPeers(flake, flags, options) {
   const lease = readLease(flags);
   if (lease === undefined || !isServer(lease.url)) return;
@@ -154,7 +154,7 @@ async function run(flags, positionals, { complain, print, usage }) {
   try {
     if (flags['no-peers'] !== true) await askPeers(flake, flags, { token, complain });
     const { url, stop } = await listen(flake, { port, host, token, complain });
-    // Before it prints: a supervisor may signal as soon as it reads the URL.
+    // Before the URL is printed, since a supervisor may signal as soon as it reads it.
     const ended = new Promise((resolve) => {
       for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, resolve);
     });

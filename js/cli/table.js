@@ -1,7 +1,7 @@
 'use strict';
-// Text in columns.
+// Prints text in columns.
 
-/** Pads the cells of each row and returns lines. */
+/** Returns the rows as lines with padded cells. */
 function table(rows) {
   const texts = rows.map((row) => row.map((cell) => String(cell ?? '')));
   const widths = texts[0].map((_, i) => Math.max(...texts.map((row) => row[i].length)));

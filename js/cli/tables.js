@@ -31,8 +31,8 @@ const note = {
 };
 
 /**
- * By database: its statements by name.
- * @param schema of the table; undefined for that of the connection. SQLite has none
+ * The statements of each database, by name.
+ * @param schema the table's schema; undefined for the connection's. SQLite has none
  */
 function leaseTables(schema) {
   const table = (dialect) => createRecords(dialect, recordsIn(dialect, schema));
@@ -52,7 +52,7 @@ function leaseTables(schema) {
   };
 }
 
-/** The script of a database. */
+/** The SQL script of a database. */
 function leaseScript([name, { table, ...rights }]) {
   const granted = Object.values(rights).map((sql) => `${sql};`);
   const noted = granted.length > 0 ? [[`-- ${note[name]}`, ...granted].join('\n')] : [];

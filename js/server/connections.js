@@ -1,19 +1,23 @@
 'use strict';
 // The connections of `snowdrift serve`.
 //
-// A connection is a newcomer until a request on it may draw. Newcomers are never refused, since one may bring the token next:
-// of too many, the oldest is closed. A client sends its token as soon as it is connected, so it leaves before its turn.
-// Authorised connections have a limit of their own. So neither kind can keep the other out, nor a probe, which stays a newcomer.
+// A connection is a newcomer until a request on it is authorised. Newcomers are never refused, since each may send the
+// token next; if there are too many, the oldest is closed. A client sends its token as soon as it is connected, so it
+// is authorised before it is the oldest. Authorised connections have a limit of their own. So newcomers and authorised
+// connections cannot exclude each other. A probe stays a newcomer.
 
 const BOUNDS = {
   authorised: 1000,
-  /** In all. As many clients may come back at once, as after a restart. */
+  /** The most newcomers in all. After a restart, this many clients may come back at once. */
   newcomers: 1024,
-  /** Half, so that one address cannot close the connections of others. A proxy with many clients is one address. */
+  /**
+   * The most newcomers of one network: half, so that one address cannot close the newcomers of all others. A proxy with
+   * many clients is one address.
+   */
   newcomersOfAddress: 512,
 };
 
-/** The network of an address: for IPv6 its /64, which one client may own. */
+/** The network of an address: for IPv6 the /64, which one client may own. */
 function networkOf(address) {
   const [text, mapped] = /^(?:::ffff:)?(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? [];
   if (text !== undefined) return mapped;
@@ -27,9 +31,9 @@ function networkOf(address) {
 class Connections {
   #bounds;
   #log;
-  /** The network of each, in the order in which they came. */
+  /** The network of each newcomer, in the order of arrival. */
   #newcomers = new Map();
-  /** By network. */
+  /** The newcomers of each network. */
   #newcomersOf = new Map();
   #authorised = new Set();
 
@@ -58,7 +62,7 @@ class Connections {
     return this.#authorised.has(socket);
   }
 
-  /** Returns whether it is authorised now: not where there are too many. */
+  /** Authorises a connection, unless there are too many. Returns whether it did. */
   authorise(socket) {
     if (this.#authorised.has(socket)) return true;
     if (this.#authorised.size >= this.#bounds.authorised) return false;
@@ -79,7 +83,8 @@ class Connections {
   #closeOldest(newcomers, { remoteAddress }) {
     const [oldest] = newcomers.keys();
     this.#removeNewcomer(oldest);
-    // Not resetAndDestroy(): of thousands whose clients closed, too, one kept its descriptor (Node 20).
+    // Not resetAndDestroy(): among thousands of connections that their clients closed, too, it leaked a descriptor
+    // (Node 20).
     oldest.destroy();
     const latest = `the latest is from ${remoteAddress}`;
     this.#log(

@@ -1,9 +1,9 @@
 'use strict';
-// The HTTP server of `snowdrift serve`: who may ask, the paths, and the responses.
+// The HTTP server of `snowdrift serve`: access checks, paths, and responses.
 //
-// A web page must not draw IDs. Browsers send an Origin with each POST, which is refused. A page whose own host name
-// was bound anew to this address (DNS rebinding) has another Host: without a token, only names of the loopback pass.
-// Only POST draws, so that no probe, prefetch or cache does.
+// A web page must not generate IDs. Browsers send an Origin with each POST, and such requests are refused. A page whose
+// own host name was rebound to this address (DNS rebinding) sends another Host: without a token, only names of the
+// loopback are accepted. Only POST generates IDs, so that no probe, prefetch or cache does.
 
 const { createHash, timingSafeEqual } = require('node:crypto');
 const http = require('node:http');
@@ -19,24 +19,24 @@ const { NONE } = require('../ids/properties.js');
 
 const MAX_COUNT = 10_000;
 
-/** Time limits, ms. They end slow and half-sent requests, and idle connections. */
+/** Time limits, ms. They end slow and incomplete requests, and idle connections. */
 const LIMITS = {
   headers: 5000,
   request: 10_000,
   idle: 10_000,
-  /** Of a batch that waits for ticks. */
+  /** The limit of a batch that waits for ticks. */
   draw: 3000,
   checks: 1000,
 };
 const MAX_BODY = 1024;
 const MAX_HEADERS = 8192;
-/** The most IDs drawn, or to be drawn, for clients that have not read them. */
+/** The most IDs generated or requested, but not read by their clients yet. */
 const MAX_UNREAD = 500_000;
 
-/** The shortest time between two log entries of one code, ms. */
+/** The shortest time between two log entries with one code, ms. */
 const LOG_MS = 10_000;
 
-/** The target of probes, which have no token. It is no secret whether there are IDs. */
+/** The path of probes, which have no token. Whether IDs are available is no secret. */
 const PROBE = '/healthz';
 
 /** Names of the loopback in a Host header. */
@@ -51,7 +51,7 @@ class HttpError extends Error {
 
 const unavailable = (detail) => new HttpError(503, detail, { 'retry-after': '1' });
 
-/** The most IDs of one request: a tick has to have as many. */
+/** The most IDs of one request: at most those of a tick. */
 function largestBatch({ sequenceBits }) {
   return Math.min(MAX_COUNT, 2 ** sequenceBits);
 }
@@ -65,7 +65,7 @@ function readCount(text, most) {
 
 const digest = (text) => createHash('sha256').update(text).digest();
 
-/** Returns a check of the header Authorization, in a time that does not depend on the token sent. */
+/** Returns a function that checks an Authorization header, in a time that does not depend on the received token. */
 function createTokenCheck(token) {
   const wanted = digest(`Bearer ${token}`);
   return (sent) => timingSafeEqual(digest((sent ?? '').replace(/^bearer /i, 'Bearer ')), wanted);
@@ -78,7 +78,7 @@ class IdService {
   #limits;
   #connections;
   #api;
-  /** The last refused draw, and when its cause may have passed, by `monotonic`. */
+  /** The last refusal, and the monotonic time at which its cause may have passed. */
   #refusal;
   #unread = 0;
 
@@ -95,7 +95,7 @@ class IdService {
     return largestBatch(this.#flake.layout);
   }
 
-  /** By path and method. */
+  /** The handlers, by path and method. */
   #routes = {
     '/id': { POST: async ({ response }) => ({ id: (await this.#draw(1, response))[0] }) },
     '/ids': {
@@ -149,7 +149,7 @@ class IdService {
     throw new HttpError(401, detail, { 'www-authenticate': 'Bearer' });
   }
 
-  /** Draws IDs. While the tick is exhausted it waits, without blocking other requests, until the client has gone. */
+  /** Generates IDs. If the tick is exhausted, waits without blocking other requests, until the client disconnects. */
   async #draw(count, response) {
     if (this.#unread + count > MAX_UNREAD) {
       throw unavailable('too many IDs are requested at once: try again');
@@ -159,13 +159,13 @@ class IdService {
       this.#unread -= count;
     });
     const deadline = monotonic() + this.#limits.draw;
-    // In parts of half a tick, so that single draws of others do not starve it.
+    // In parts of half a tick, so that others' requests for single IDs do not starve this one.
     const part = Math.max(1, 2 ** this.#flake.layout.sequenceBits / 2);
     const ids = [];
     while (ids.length < count && !response.destroyed) {
       try {
         const wanted = Math.min(part, count - ids.length);
-        // A single one also waits for a renewal.
+        // A request for a single ID also waits for a renewal.
         if (wanted === 1) ids.push(String(await this.#flake.nextIdAsync()));
         else ids.push(...this.#flake.nextIdStrings(wanted));
       } catch (failure) {
@@ -191,12 +191,12 @@ class IdService {
     try {
       return this.#flake.parse(id);
     } catch ({ message }) {
-      // It has only the request's own value.
+      // The message has only the request's own value.
       throw new HttpError(400, message);
     }
   }
 
-  /** Whether it can draw, as far as that can be known without drawing. */
+  /** Whether IDs are available, as far as that is known without generating one. */
   #checkHealth() {
     const { lease, isClosed } = this.#flake;
     const isRefused = this.#refusal !== undefined && monotonic() < this.#refusal.until;
@@ -207,7 +207,7 @@ class IdService {
     return { status: 'ok' };
   }
 
-  /** The headers and the problem of a failure. What it names of this host goes to the log only. */
+  /** The headers and the problem details of a failure. Names of this host's files go only to the log. */
   toProblem(failure) {
     const problemOf = (status, detail, more) => ({
       ...{ title: http.STATUS_CODES[status], status, detail },
@@ -230,7 +230,7 @@ class IdService {
   }
 }
 
-/** Returns a log function that drops repeats of a code within LOG_MS. */
+/** Returns a log function that drops repetitions of a code within LOG_MS. */
 function createLog(complain) {
   const logged = new Map();
   return (code, text) => {
@@ -241,7 +241,7 @@ function createLog(complain) {
   };
 }
 
-/** Waits for the end of a request. It needs no body. */
+/** Waits for the end of a request. Ignores its body. */
 async function readBody(request) {
   let length = 0;
   for await (const chunk of request) {
@@ -268,11 +268,11 @@ function createServer(flake, { token, complain, limits: given, bounds }) {
     connectionsCheckingInterval: limits.checks,
     maxHeaderSize: MAX_HEADERS,
   };
-  /** Those with a request under way. */
+  /** The connections with a request under way. */
   const busy = new WeakSet();
   const onRequest = async (request, response) => {
     const { socket } = request;
-    // Node reads all requests that a client sends ahead (pipelining), and no client in use does.
+    // Refuses pipelined requests: Node would read all of them at once, and no common client sends any.
     if (busy.has(socket)) {
       socket.destroy();
       return;
@@ -284,11 +284,11 @@ function createServer(flake, { token, complain, limits: given, bounds }) {
       response.writeHead(status, {
         'content-type': type,
         'content-length': Buffer.byteLength(body),
-        // A cached ID would be a duplicate.
+        // An ID from a cache would be a duplicate.
         'cache-control': 'no-store',
         'x-content-type-options': 'nosniff',
         ...headers,
-        // A newcomer gets one response. An unread body would be taken for the next request.
+        // A newcomer gets only one response. An unread body would be read as the next request.
         ...(connections.isAuthorised(socket) && request.complete ? {} : { connection: 'close' }),
       });
       response.end(body);
@@ -298,7 +298,7 @@ function createServer(flake, { token, complain, limits: given, bounds }) {
       if (typeof value === 'string') send(200, 'text/plain; version=0.0.4; charset=utf-8', value);
       else send(200, 'application/json', `${JSON.stringify(value)}\n`);
     } catch (failure) {
-      // The client has gone.
+      // The client has disconnected.
       if (request.destroyed && !request.complete && response.destroyed) return;
       const { headers, problem } = service.toProblem(failure);
       send(problem.status, 'application/problem+json', `${JSON.stringify(problem)}\n`, headers);
@@ -306,9 +306,9 @@ function createServer(flake, { token, complain, limits: given, bounds }) {
   };
   const server = http.createServer(options, onRequest);
   server.on('connection', (socket) => connections.add(socket));
-  // Node itself answers an Expect that it does not know, on the same connection for ever.
+  // Otherwise Node itself responds to an unknown Expect, and keeps the connection for ever.
   server.on('checkExpectation', onRequest);
-  // Also a client that does not read its response.
+  // This also ends a client that does not read its response.
   server.timeout = limits.idle;
   return server;
 }

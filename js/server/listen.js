@@ -1,22 +1,22 @@
 'use strict';
-// A server from its start to its end.
+// Starts and stops a server.
 
 const { configError } = require('../messages/errors.js');
 const { createServer } = require('./http.js');
 
 /**
- * Connections that wait to be accepted; Linux has the same limit. Of 1,000 that come at once, Node's own 511 drop some, and theirs
- * and others' clients try again after seconds.
+ * The most connections that wait to be accepted, as Linux limits them. If 1,000 clients connect at once, Node's default
+ * of 511 drops some, and these retry only after seconds.
  */
 const BACKLOG = 4096;
 
-/** Time limit of requests under way when the server stops, ms. */
+/** Time limit of the requests under way when the server stops, ms. */
 const STOP_MS = 5000;
 
 /**
  * Serves a generator's IDs.
- * @param options `token` and `complain` as of createServer()
- * @returns its URL, and `stop()`, which finishes the requests under way
+ * @param options `token` and `complain` of createServer()
+ * @returns its URL, and `stop()`, which first finishes the requests under way
  */
 async function listen(flake, { port, host, ...options }) {
   const server = createServer(flake, options);

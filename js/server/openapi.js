@@ -32,7 +32,7 @@ const SCHEMAS = {
 
 const content = (description, type, schema) => ({ description, content: { [type]: { schema } } });
 
-/** An operation: what it does, what it responds with, and where its parameter is. */
+/** An operation: its summary, its responses, and its parameter. */
 const operation = (summary, schema, parameter, type = 'application/json') => ({
   summary,
   ...(parameter && { parameters: [{ ...parameter, required: true }] }),
@@ -42,7 +42,7 @@ const operation = (summary, schema, parameter, type = 'application/json') => ({
   },
 });
 
-/** @param most IDs of one batch */
+/** @param most the most IDs of one batch */
 function pathsOf(most) {
   const ids = { type: 'array', items: refer('Id'), maxItems: most };
   const count = { name: 'n', in: 'query', schema: { type: 'integer', minimum: 1, maximum: most } };

@@ -1,6 +1,6 @@
 'use strict';
-// Twitter Snowflake's check at the start of a server: it asks the living servers of its datacenter for their node and their
-// time. Their addresses stand in the records of their slots.
+// Twitter Snowflake's check at the start of a server: it asks the running servers of its datacenter for their node and
+// their time. The records of their slots have their addresses.
 
 const { once } = require('node:events');
 const http = require('node:http');
@@ -16,7 +16,7 @@ const PEER_MS = 1000;
 const MOST_BYTES = 4096;
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\]):\d+$/i;
 
-/** Asks a peer. Returns its node, and how far its clock is ahead of this one's, ms. */
+/** Asks a peer. Returns its node, and the ms by which its clock is ahead of this one's. */
 async function ask(address, token) {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const before = unixNow();
@@ -42,13 +42,13 @@ async function ask(address, token) {
   return { datacenterId, workerId, ahead: now - (before + unixNow()) / 2 };
 }
 
-/** Whether this host can reach a peer. A loopback address is that of its own host. */
+/** Whether a peer's address is valid on this host. A loopback address is valid only on the peer's own host. */
 const isReachable = ({ address, host }) => !LOOPBACK.test(address) || host === hostname();
 
 /**
- * Refuses the start if a peer is another node than it has registered, or if the peers' clocks differ from this one's.
- * @param slots of the namespace
- * @param own the node of this server
+ * Refuses the start if a peer reports another node than its slot's, or if the peers' clocks differ from this one's.
+ * @param slots the slots of the namespace
+ * @param own this server's node
  * @param complain receives the names of peers that do not answer
  */
 async function checkPeers(slots, own, { maxClockSkew, token, complain }) {
@@ -75,7 +75,7 @@ async function checkPeers(slots, own, { maxClockSkew, token, complain }) {
   for (const { address, datacenterId, workerId, answer } of answered) {
     const isOf = (slot) =>
       slot.datacenterId === answer.datacenterId && slot.workerId === answer.workerId;
-    // A server that was restarted has the slot of before until that expires.
+    // A restarted server's former slot stays held until it expires.
     if (peers.some((peer) => peer.address === address && isOf(peer))) continue;
     throw new SnowFlakeError(
       'ERR_SNOWFLAKE_CONFLICT',
