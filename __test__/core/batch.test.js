@@ -100,14 +100,6 @@ test('rings and own clocks fill arrays, too', () => {
   }
 });
 
-test('the default instance fills arrays', () => {
-  SnowFlake.configure({ datacenterId: 2, workerId: 3 });
-  const array = new BigUint64Array(3);
-  assert.equal(SnowFlake.nextIds(array), array);
-  assert.ok(array.every((id) => SnowFlake.parse(id).workerId === 3));
-  SnowFlake.default.close();
-});
-
 test('arrays that cannot be filled are refused, and nothing is drawn', () => {
   const flake = new SnowFlake({ layout: slow, datacenterId: 2, workerId: 4 });
   const first = flake.nextId();

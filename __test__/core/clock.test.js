@@ -343,8 +343,3 @@ test('a clock before the epoch or past the last tick is refused, at the exact ms
   assert.equal(retryAfterMs, undefined);
   assert.match(message, /2089-10-07T07:47:35\.552Z/);
 });
-
-test("UidGenerator's own epoch has run out: an error, not a negative ID", () => {
-  const flake = new SnowFlake({ layout: 'uid', workerId: 1 });
-  refuses(() => flake.nextId(), 'ERR_SNOWFLAKE_TIME_ENDED');
-});

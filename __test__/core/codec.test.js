@@ -8,21 +8,13 @@ const { test } = require('node:test');
 const fc = require('fast-check');
 
 const { isQuick } = require('../support/amount.js');
-const { SnowFlake, SnowFlakeError, layouts, refuses } = require('../support/support.js');
+const { SnowFlake, SnowFlakeError } = require('../support/support.js');
 const { Codec, ParsedId } = require('../../js/ids/codec.js');
 const { idOf } = require('../../js/ids/text.js');
 const { unwrap } = require('../../js/messages/errors.js');
 const native = require('../../js/runtime/native.js');
 const { requestOf } = require('../support/request.js');
-const {
-  LARGEST_ID,
-  decodePlainly,
-  encodePlainly,
-  ids,
-  layoutsOfAllKinds,
-  layoutsWithFields,
-  within,
-} = require('../support/layouts.js');
+const { LARGEST_ID, ids, layoutsWithFields, within } = require('../support/layouts.js');
 
 const RUNS = { numRuns: isQuick ? 4000 : 20_000 };
 
@@ -37,39 +29,6 @@ function outcome(call) {
 }
 
 const codecOf = (layout) => new Codec(layout);
-
-test('an ID is taken apart as plain arithmetic does it', () => {
-  fc.assert(
-    fc.property(layoutsOfAllKinds, ids, (layout, id) => {
-      assert.deepEqual(
-        outcome(() => ({ ...codecOf(layout).decode(id) })),
-        outcome(() => decodePlainly(layout, id)),
-      );
-    }),
-    RUNS,
-  );
-});
-
-test('and put together, at times within the layout and beyond it', () => {
-  fc.assert(
-    fc.property(layoutsWithFields, ({ layout, fields }) => {
-      const { timestamp, datacenterId, workerId, clockBack, sequence } = fields;
-      const parts = [datacenterId, workerId, clockBack, sequence];
-      const id = outcome(() => codecOf(layout).encode(timestamp, ...parts));
-      assert.deepEqual(
-        id,
-        outcome(() => encodePlainly(layout, fields)),
-      );
-      if (typeof id !== 'bigint') return;
-      const again = outcome(() => codecOf(layout).decode(id));
-      assert.deepEqual(
-        again.sequence ?? 'beyond any Date',
-        again.code ? 'beyond any Date' : sequence,
-      );
-    }),
-    RUNS,
-  );
-});
 
 test('Rust issues the IDs of these bits, and takes back what is put together, in any layout', () => {
   fc.assert(
@@ -143,35 +102,4 @@ test('what is parsed shows, spreads, compares and serialises as a plain object d
   assert.deepEqual(structuredClone(parsed), fields);
   assert.equal(parsed.date, parsed.date);
   assert.deepEqual(parsed.toJSON(), { ...fields, id: '501276370537314304' });
-});
-
-test('layouts by name, of an instance and as objects decode alike', () => {
-  const id = '1541815603606036480';
-  const flake = new SnowFlake({ layout: 'twitter', datacenterId: 1, workerId: 1 });
-  assert.equal(flake.layout, layouts.twitter);
-  const wanted = SnowFlake.parse(id, 'twitter');
-  assert.equal(wanted.timestamp, 1656432460105);
-  assert.deepEqual(SnowFlake.parse(id, flake.layout), wanted);
-  assert.deepEqual(SnowFlake.parse(id, { ...layouts.twitter }), wanted);
-  assert.deepEqual(flake.parse(id), wanted);
-  refuses(
-    () => SnowFlake.parse(id, { ...layouts.twitter, sequenceBits: 13 }),
-    'ERR_SNOWFLAKE_CONFIG',
-  );
-  flake.close();
-});
-
-test('what is on Object.prototype is no field', () => {
-  const flake = new SnowFlake({ datacenterId: 1, workerId: 1 });
-  const id = flake.compose({ sequence: 7 });
-  Object.prototype.workerId = 9;
-  Object.prototype.timestamp = 1700000000000;
-  try {
-    assert.equal(flake.compose({ sequence: 7 }), id);
-    assert.equal(flake.parse(flake.compose({ sequence: 7, workerId: 2 })).workerId, 2);
-  } finally {
-    delete Object.prototype.workerId;
-    delete Object.prototype.timestamp;
-  }
-  flake.close();
 });

@@ -47,28 +47,6 @@ test('a missing value is an error that says what to set, also for static calls',
   );
 });
 
-test('the example names what is needed, and is one for PowerShell on Windows', async () => {
-  const messageOf = (options) =>
-    refuses(() => new SnowFlake(options), 'ERR_SNOWFLAKE_CONFIG').message;
-  if (process.platform !== 'win32') {
-    assert.match(messageOf(), /example datacenterId=1 workerId=3 node server\.js or /);
-    assert.match(
-      messageOf({ layout: 'uid' }),
-      /example workerId=3 node .*fork\(\{ workerId: 3 \}\)/,
-    );
-    const leased = /example datacenterId=1 node .*SnowFlake\.lease\(\)$/;
-    assert.match(messageOf({ lease: 'file:///nowhere' }), leased);
-    await assert.rejects(SnowFlake.lease('file:///nowhere'), { message: leased });
-  }
-  const platform = Object.getOwnPropertyDescriptor(process, 'platform');
-  Object.defineProperty(process, 'platform', { value: 'win32' });
-  try {
-    assert.match(messageOf(), /example \$env:datacenterId=1; \$env:workerId=3; node server\.js/);
-  } finally {
-    Object.defineProperty(process, 'platform', platform);
-  }
-});
-
 test('anything but a whole decimal number in range is refused, and shown', () => {
   const wrong = ['', ' ', '32', '-1', '+1', '1.0', '1.5', '1e1', '0x1', '01', ' 1', '1 ', '1\n'];
   wrong.push('a', 'NaN', 'Infinity', 'undefined', 'null', '１', '٣', '1_0', '9'.repeat(400));

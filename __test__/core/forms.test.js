@@ -2,10 +2,6 @@
 // IDs drawn as base32 and as numbers.
 
 const assert = require('node:assert/strict');
-const { once } = require('node:events');
-const { readFileSync } = require('node:fs');
-const { join } = require('node:path');
-const { spawn } = require('node:child_process');
 const { test } = require('node:test');
 
 const { isQuick } = require('../support/amount.js');
@@ -21,7 +17,6 @@ const {
   standing,
   wide,
 } = require('../support/support.js');
-const { limitWait } = require('../support/limit-wait.js');
 const { fromBase32, parse, toBase32 } = require('snowdrift/id');
 
 const MANY = isQuick ? 20_000 : 100_000;
@@ -124,23 +119,6 @@ test('the last number is Number.MAX_SAFE_INTEGER, and there is none after it', (
   refuses(() => flake.nextIdNumber(), 'ERR_SNOWFLAKE_TIME_ENDED');
 });
 
-test('an exhausted tick refuses or waits, and gives no number twice', () => {
-  const clock = standing(Date.UTC(2026, 5));
-  const flake = safe({ workerId: 4, clock, maxWait: 0 });
-  const numbers = Array.from({ length: 32 }, () => flake.nextIdNumber());
-  for (const draw of [flake.nextIdNumber, flake.nextIdBase32])
-    refuses(draw, 'ERR_SNOWFLAKE_EXHAUSTED');
-  clock.now++;
-  numbers.push(flake.nextIdNumber());
-  assert.equal(countDuplicates(numbers), 0);
-  assert.ok(numbers.every((number, i) => i === 0 || number > numbers[i - 1]));
-  // By the system's clock: 20 ticks or more.
-  const waiting = safe({ workerId: 5 });
-  const many = Array.from({ length: 640 }, () => waiting.nextIdNumber());
-  assert.equal(countDuplicates(many), 0);
-  assert.ok(many.every((number) => Number.isSafeInteger(number)));
-});
-
 test("an ID of the application's own is handed out as base32, and as a number only if it fits", () => {
   let own = 5n;
   const cached = new CachedSnowFlake({
@@ -161,53 +139,4 @@ test("an ID of the application's own is handed out as base32, and as a number on
   assert.equal(cached.nextId(), 7n);
   assert.equal(cached.nextIdNumber(), 7);
   cached.close();
-});
-
-test('processes that share a node draw no number and no base32 twice', async () => {
-  const COUNT = 6000;
-  const script = `
-    const { SnowFlake } = require(${JSON.stringify(entry)});
-    const flake = new SnowFlake({ layout: 'safe', workerId: 7 });
-    const ids = [];
-    process.once('message', () => {
-      for (let i = 0; i < ${COUNT}; i++) ids.push(i % 2 ? flake.nextIdNumber() : flake.nextIdBase32());
-      process.send({ ids, scope: flake.stats().scope }, () => process.disconnect());
-    });
-    process.send('ready');`;
-  const children = Array.from({ length: 4 }, () =>
-    spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }),
-  );
-  const messages = () => {
-    const all = children.map((child) => once(child, 'message'));
-    return limitWait(Promise.all(all), 'a message of each process', {
-      giveUp: () => children.map((child) => child.kill('SIGKILL')),
-    });
-  };
-  await messages();
-  const answers = messages();
-  for (const child of children) child.send('go');
-  const all = [];
-  for (const [{ ids, scope }] of await answers) {
-    assert.deepEqual([scope, ids.length], ['host', COUNT]);
-    all.push(...ids.map((id) => (typeof id === 'string' ? fromBase32(id) : BigInt(id))));
-  }
-  assert.equal(countDuplicates(all), 0);
-});
-
-test('the table of docs/bits.md says what a number holds', () => {
-  const page = readFileSync(join(__dirname, '../../docs/bits.md'), 'utf8');
-  const rows = [...page.matchAll(/^\| (?:`safe`: )?([\d/]+)(?:@(\d+))? \| (.*) \|$/gm)];
-  assert.equal(rows.length, 4);
-  const count = (number) => number.toLocaleString('en-US');
-  for (const [, bits, tickMs = '1', rest] of rows) {
-    const [timestamp, datacenter, worker, back, sequence] = bits.split('/').map(Number);
-    assert.ok(timestamp + datacenter + worker + back + sequence <= 53, bits);
-    const years = (2 ** timestamp * tickMs) / (365.2425 * 86_400_000);
-    const a = [`${tickMs} ms`, years.toFixed(1), count(2 ** worker)];
-    const b = [count((2 ** sequence * 1000) / tickMs), count(2 ** back - 1)];
-    assert.equal(rest, [...a, ...b].join(' | '));
-  }
-  const { timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits } = layouts.safe;
-  const widths = [timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits];
-  assert.equal(rows[0][1], widths.join('/'));
 });

@@ -231,7 +231,7 @@ function drawsIds(flake) {
   assert.equal(new Set(ids).size, ids.length, 'an ID was drawn twice');
 }
 
-const KINDS = 7;
+const KINDS = 4;
 
 /** So often each property is tried at least, however slow the machine is: fewer tries show nothing. */
 const LEAST_TRIES = isQuick ? 1000 : 3000;
@@ -272,43 +272,6 @@ fuzz(
     if (given.clock === undefined) assert.ok(!(given.maxAhead > 0), 'ahead without a record');
     drawsIds(flake);
     flake.close();
-    return true;
-  },
-);
-
-fuzz('options that are no options are refused', 0, [anything], (given) => {
-  // Without datacenterId and workerId nothing is made.
-  assert.equal(
-    granted(() => new SnowFlake(given)),
-    undefined,
-  );
-});
-
-/** The ID that a value is, said in other words than the code's. */
-function idOf(value) {
-  if (typeof value === 'bigint') return value >= 0n && value <= LARGEST_ID ? value : undefined;
-  if (typeof value !== 'string' || value.length > 19) return undefined;
-  try {
-    const id = BigInt(value);
-    return String(id) === value ? idOf(id) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-fuzz(
-  'an ID: itself, or ERR_SNOWFLAKE_INVALID_ID',
-  0.1,
-  [fc.oneof(bigints, strings, anything)],
-  (value) => {
-    const id = idOf(value);
-    if (id === undefined) {
-      assert.throws(() => SnowFlake.parse(value), { code: 'ERR_SNOWFLAKE_INVALID_ID' });
-      return false;
-    }
-    const parsed = SnowFlake.parse(value);
-    assert.equal(parsed.id, id);
-    assert.equal(JSON.parse(JSON.stringify(parsed)).id, String(id));
     return true;
   },
 );
@@ -444,28 +407,5 @@ fuzz(
     if (typeof given.onRejectedTake !== 'function') drawsIds(cached);
     cached.close();
     return true;
-  },
-);
-
-const leasing = {
-  ...options,
-  ttl: upTo(5000),
-  waitForSlot: fc.constantFrom(undefined, 0, -1, 'x'),
-  maxClockSkew: upTo(10_000),
-  callTimeout: upTo(20),
-  thread: mostly(fc.boolean()),
-};
-/** Of files it would make directories. */
-const stores = anything.filter(
-  (value) => !(typeof value === 'string' && value.startsWith('file:')),
-);
-
-fuzz(
-  'SnowFlake.lease(): refused',
-  0,
-  [stores, fc.oneof(some(leasing), anything)],
-  async (store, given) => {
-    const leased = await SnowFlake.lease(store, given).catch(isRefusal);
-    assert.equal(leased, undefined);
   },
 );

@@ -208,11 +208,3 @@ test('buffers and objects of another addon', { skip }, async (context) => {
     channel.close();
   });
 });
-
-test('no patched built-in sees a channel or its memory', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'snowdrift-'));
-  after(() => removeDirectory(directory));
-  const script = join(__dirname, '../support/spies.js');
-  const { stdout, stderr } = spawnSync(process.execPath, [script, directory], { encoding: 'utf8' });
-  assert.equal(stdout, '\n', stderr);
-});

@@ -25,7 +25,7 @@ const { decode } = require('../../js/stores/register.js');
 const { parseUrl, serverOf, serverUrl } = require('../../js/stores/url.js');
 const { workerNode } = require('../../js/stores/worker-node.js');
 const { zookeeper } = require('../../js/stores/zookeeper.js');
-const { isQuick, isStorms, storm } = require('../support/amount.js');
+const { isQuick, isStorms } = require('../support/amount.js');
 const { refusing } = require('../support/echo.js');
 const { SnowFlake, layouts } = require('../support/support.js');
 const { KEY: key } = require('../support/public-ids.js');
@@ -35,43 +35,11 @@ const HELD = `snowdrift1 held ${'0'.repeat(32)} ${'0'.repeat(32)} -1 1 1 any 1 1
 
 /** What a text is full of. */
 const UNITS = [
-  ...[
-    'a',
-    '9',
-    '@',
-    '/',
-    '//',
-    ':',
-    '?',
-    '%41',
-    '%ff',
-    '&',
-    '=',
-    '+',
-    ',',
-    '.',
+  ...'a 9 @ / // : ? %41 %ff & = + , . [ {"a": a@ :@ ?@ //@ a:// a://? file:// a, ?pass //@/ %C3 a. :1,'.split(
     ' ',
-    '\n',
-    '\0',
-    '"',
-  ],
-  ...[
-    '\u0315\u0300',
-    '\u202e',
-    '\ud800',
-    '[',
-    '{"a":',
-    'a@',
-    ':@',
-    '?@',
-    '//@',
-    'a://',
-    'a://?',
-    'file://',
-    'a,',
-  ],
-  ...['x://@ ', '?pass', '//@/'],
-  ...['\n    at ', '%C3', 'a.', ':1,', `${'a'.repeat(42)} `, `${'aA'.repeat(21)}a `],
+  ),
+  ...[' ', '\n', '\0', '"', '\u0315\u0300', '\u202e', '\ud800', 'x://@ ', '\n    at '],
+  ...[`${'a'.repeat(42)} `, `${'aA'.repeat(21)}a `],
 ];
 /** How it begins and ends. */
 const FRAMES = [
@@ -123,11 +91,8 @@ const READERS = {
   'idSchema().parse()': (text) => idSchema().parse(text),
   'idSchema().validate()': (text) => idSchema()['~standard'].validate(text),
   'options of idSchema()': (text) => idSchema({ layout: text }),
-  'a public ID': (text) => [
-    orders.is(text),
-    orders.schema().is(`order_${text}`),
-    orders.decode(text),
-  ],
+  'a public ID': (text) =>
+    orders.is(text) || orders.schema().is(`order_${text}`) || orders.decode(text),
   'an ID to encode': (text) => orders.encode(text),
   'a key': (text) => publicIds({ kind: 'order', key: text }),
   'several keys': (text) => publicIds({ kind: 'order', keys: text }),
@@ -231,27 +196,12 @@ for (const [what, create] of Object.entries(VALUES)) {
   test(`a value as large takes a moment: ${what}`, () => isFast(OF_VALUES, create(), what));
 }
 
-/** What strangers send to an application, as an ID or a public ID. */
-const INPUTS = {
-  'public decode()': (text) => orders.decode(text),
-  'public decodeString()': (text) => orders.decodeString(text),
-  'public is()': (text) => orders.is(text),
-  'public encode()': (text) => orders.encode(text),
-  'public schema().parse()': (text) => orders.schema().parse(text),
-  'public schema().validate()': (text) => orders.schema()['~standard'].validate(text),
-  'id.parse()': (text) => id.parse(text),
-  'id.parse() with a layout': (text) => id.parse(1n, text),
-  'id.isId()': (text) => id.isId(text),
-  'id.toBase32()': (text) => id.toBase32(text),
-  'id.fromBase32()': (text) => id.fromBase32(text),
-  'id.compareIds()': (text) => id.compareIds(text, '1'),
-  'id.compose()': (text) => id.compose({ workerId: text }),
-  'id.floorId()': (text) => id.floorId(text),
-  'idSchema().parse()': (text) => idSchema().parse(text),
-  'idSchema().validate()': (text) => idSchema({ layout: 'node' })['~standard'].validate(text),
-  'SnowFlake.parse()': (text) => SnowFlake.parse(text),
-  'flake.toUidString()': (text) => flake.toUidString(text),
-};
+/** Of these, what strangers send to an application as an ID or a public ID. */
+const OF_STRANGERS = [
+  ...['a public ID', 'an ID to encode', 'id.parse()', 'id.parse() with a layout', 'id.isId()'],
+  ...['id.toBase32()', 'id.fromBase32()', 'id.compareIds()', 'id.compose()'],
+  ...['idSchema().parse()', 'idSchema().validate()', 'SnowFlake.parse()'],
+];
 
 /** What reads all characters of a text, unless a cut is found early. */
 const SEARCHES = [
@@ -290,33 +240,16 @@ function spied(call) {
 
 test('a long input is refused by its length, before it is searched', () => {
   const frames = [(text) => text, (text) => `order_${text}`, (text) => `redis://app:${text}@db`];
-  for (const [name, call] of Object.entries(INPUTS)) {
+  for (const name of OF_STRANGERS) {
     for (const unit of ['a', '9', '@', '//', ':@', '%41', 'aA'.repeat(30)]) {
       for (const frame of frames) {
         const text = frame(unit.repeat(LENGTH / unit.length));
-        const { lengths, said } = spied(() => call(text));
+        const { lengths, said } = spied(() => READERS[name](text));
         // describe() asks how a text that it cuts goes on, which is one search.
         const long = lengths.filter((length) => length > 10_000);
         assert.ok(long.length <= 1, `${name}: ${unit}, ${long}`);
         if (said?.message) assert.ok(said.message.length < 1000, said.message);
       }
-    }
-  }
-});
-
-test('a long input is refused at once', { skip: storm }, async () => {
-  for (const [name, call] of Object.entries(INPUTS)) {
-    for (const unit of ['a', '@', ':@', `${'a'.repeat(42)} `]) {
-      const text = unit.repeat(LENGTH / unit.length);
-      const cost = await costOf(() => {
-        for (let n = 0; n < 200; n++) {
-          try {
-            call(text);
-          } catch {}
-        }
-      });
-      // A search of all of it takes 1 to 20 ms a call.
-      assert.ok(cost < 150, `${name}: ${cost} ms for 200 calls, ${unit.slice(0, 3)}`);
     }
   }
 });

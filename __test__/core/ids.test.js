@@ -5,7 +5,6 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 
 const { isStorms } = require('../support/amount.js');
-const vectors = require('./vectors.json');
 const {
   SnowFlake,
   countDuplicates,
@@ -16,45 +15,6 @@ const {
   standing,
   wide,
 } = require('../support/support.js');
-
-test('the presets are those of the known vectors', () => {
-  assert.deepEqual(layouts, vectors.layouts);
-  assert.ok(Object.isFrozen(layouts) && Object.values(layouts).every(Object.isFrozen));
-});
-
-for (const known of vectors.ids) {
-  test(`${known.id} (${known.source}) decodes and composes`, () => {
-    const { id, layout, source, iso, ...fields } = known;
-    const flake = new SnowFlake({ layout, datacenterId: 0, workerId: 0, clockBack: 'wait' });
-    for (const parsed of [
-      SnowFlake.parse(id, layout),
-      SnowFlake.parse(BigInt(id), layout),
-      flake.parse(id),
-    ]) {
-      assert.deepEqual(
-        { ...parsed },
-        { id: BigInt(id), date: new Date(fields.timestamp), ...fields },
-      );
-      assert.equal(parsed.date.toISOString(), iso);
-    }
-    assert.equal(flake.compose(fields), BigInt(id));
-    assert.equal(flake.compose(flake.parse(id)), BigInt(id));
-    flake.close();
-  });
-}
-
-test('a parsed ID goes through JSON with the ID as a string', () => {
-  const json = JSON.parse(JSON.stringify(SnowFlake.parse('501276370537314304')));
-  assert.deepEqual(json, {
-    id: '501276370537314304',
-    timestamp: 1700000000000,
-    date: '2023-11-14T22:13:20.000Z',
-    datacenterId: 5,
-    workerId: 17,
-    clockBack: 3,
-    sequence: 2048,
-  });
-});
 
 test('an ID decodes to its node and its time', () => {
   const flake = new SnowFlake({ datacenterId: 5, workerId: 17 });
@@ -134,23 +94,6 @@ test('a batch spans ticks, and may be empty', () => {
   assert.ok(flake.parse(ids[19_999]).timestamp > flake.parse(ids[0]).timestamp);
   assert.equal(flake.nextIds(0).length, 0);
   assert.deepEqual(flake.nextIdStrings(0), []);
-});
-
-test('a batch that is refused draws nothing, and the same tick serves a smaller one', () => {
-  const layout = { ...slow, sequenceBits: 4 };
-  const flake = new SnowFlake({ layout, datacenterId: 1, workerId: 3 });
-  const { retryAfterMs } = refuses(() => flake.nextIds(17), 'ERR_SNOWFLAKE_EXHAUSTED');
-  assert.ok(retryAfterMs > 0 && retryAfterMs <= 86_400_000);
-  assert.equal(flake.stats().issued, 0);
-  assert.equal(flake.nextIds(16).length, 16);
-  refuses(() => flake.nextId(), 'ERR_SNOWFLAKE_EXHAUSTED');
-});
-
-test('nextId and nextIdString work detached, also as callbacks with arguments', () => {
-  const flake = new SnowFlake({ datacenterId: 1, workerId: 4 });
-  const { nextId, nextIdString } = flake;
-  const ids = [...Array.from({ length: 5 }, nextId), ...[1, 2, 3].map(nextIdString).map(BigInt)];
-  assert.equal(countDuplicates(ids), 0);
 });
 
 test('nextIdAsync() waits in an exhausted tick without holding the event loop', async () => {

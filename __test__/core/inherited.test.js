@@ -5,7 +5,7 @@
 const assert = require('node:assert/strict');
 const { spawnSync } = require('node:child_process');
 const { readFileSync, readdirSync, writeFileSync } = require('node:fs');
-const { join, relative, sep } = require('node:path');
+const { join, sep } = require('node:path');
 const { test } = require('node:test');
 
 const { storm } = require('../support/amount.js');
@@ -77,16 +77,6 @@ test('no property of Object.prototype is read in these tests', { skip: storm }, 
     );
     assert.deepEqual(reads, [], name);
   }
-});
-
-test('a read of Object.prototype is noticed', () => {
-  const place = join(ROOT, 'js/inherited-here.js');
-  const script = `require('node:vm').runInThisContext('({}).isLeased', { filename: ${JSON.stringify(place)} })`;
-  const file = join(createDirectory(), 'reads.js');
-  writeFileSync(file, script);
-  assert.deepEqual(inheritedReads([file]), [
-    `${relative(ROOT, place).replaceAll(sep, '/')}:1 isLeased`,
-  ]);
 });
 
 /** So many names at a time: none may do anything, so that none hides what another one does. */

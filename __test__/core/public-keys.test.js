@@ -161,17 +161,7 @@ test('a missing key says where it comes from; what it is instead, what to do', (
   ]) {
     assert.match(refuses(() => publicIds({ kind: 'order', key }), CONFIG).message, said);
   }
-  for (const key of [
-    5,
-    5n,
-    true,
-    {},
-
-    Object(KEY),
-    Symbol('a'),
-    () => KEY,
-    new ArrayBuffer(32),
-  ]) {
+  for (const key of [5, true, {}, Object(KEY), Symbol('a'), new ArrayBuffer(32)]) {
     refuses(() => publicIds({ kind: 'order', key }), CONFIG);
     refuses(() => publicIds({ kind: 'order', keys: key }), CONFIG);
   }

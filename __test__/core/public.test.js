@@ -3,7 +3,7 @@
 // frameworks and other languages.
 
 const assert = require('node:assert/strict');
-const { createCipheriv, createHash, createHmac, randomBytes, randomInt } = require('node:crypto');
+const { createCipheriv, createHmac, randomBytes } = require('node:crypto');
 const { test } = require('node:test');
 const { inspect } = require('node:util');
 
@@ -11,7 +11,7 @@ const fc = require('fast-check');
 
 const { SnowFlake, SnowFlakeError } = require('snowdrift');
 const { publicIds } = require('snowdrift/public');
-const { amount, isStorms, seed, storm } = require('../support/amount.js');
+const { amount, isStorms, seed } = require('../support/amount.js');
 const { KEY, OTHER_KEY, idOf, textOf, toBase64, vectors } = require('../support/public-ids.js');
 const { refuses } = require('../support/support.js');
 
@@ -67,17 +67,6 @@ test('the test vectors, both ways; a key is hex or base64', () => {
       assert.equal(ids.is(text), true);
     }
   }
-});
-
-test('what it returns', () => {
-  assert.deepEqual([orders.kind, orders.prefix], ['order', 'order_']);
-  assert.ok(Object.isFrozen(orders));
-  const text = orders.encode(5n);
-  assert.match(text, /^order_[0-7][0-9a-hjkmnp-tv-z]{25}$/);
-  const { encode, decode, decodeString, is, schema } = orders;
-  assert.deepEqual([encode(5n), decode(text), decodeString(text), is(text)], [text, 5n, '5', true]);
-  assert.equal(schema().parse(text), 5n);
-  assert.deepEqual(['5', '7'].map(encode).map(decode), [5n, 7n]);
 });
 
 test('random IDs decode to themselves', () => {
@@ -166,19 +155,7 @@ test('two kinds or keys have no text in common, and refuse each other', () => {
 });
 
 test('kinds of any length and script, each with texts of its own', () => {
-  const kinds = [
-    'a',
-    'b',
-    'e',
-    '__proto__',
-    'A',
-    'a_',
-    'a_b',
-    'a-b',
-    '0',
-    'x'.repeat(300),
-    'x'.repeat(301),
-  ];
+  const kinds = ['a', 'b', '__proto__', 'A', 'a_b', 'a-b', 'x'.repeat(300), 'x'.repeat(301)];
   const free = [' ', 'a\0', 'a\0\0', '\u00e9', '\u6ce8\u6587', '\u{1f69a}', '='];
   const bare = [...kinds, ...free].map((kind) => publicIds({ kind, key: KEY, prefix: false }));
   const texts = bare.map(({ encode }) => encode(5n));
@@ -210,18 +187,7 @@ test('kinds that could be taken for one another are refused', () => {
     assert.match(refuses(() => publicIds({ ...options, kind }), CONFIG).message, /normalize/);
     assert.ok(publicIds({ ...options, kind: kind.normalize() }).encode(1n));
   }
-  for (const kind of [
-    '',
-    undefined,
-    null,
-    5,
-    {},
-    [],
-    ['order'],
-    Object('order'),
-    Symbol('a'),
-    true,
-  ]) {
+  for (const kind of ['', undefined, 5, ['order'], Object('order')]) {
     refuses(() => publicIds({ ...options, kind }), CONFIG);
   }
 });
@@ -235,19 +201,7 @@ test('prefixes: another one, or none', () => {
     if (prefix !== 'order_') refusesText(ids, orders.encode(5n));
     refusesText(ids, text);
   }
-  for (const prefix of [
-    '',
-    'cus',
-    'a_b',
-    '\u00e9_',
-    'a b_',
-    'a_\n',
-    true,
-    null,
-    undefined,
-    5,
-    {},
-  ]) {
+  for (const prefix of ['', 'cus', 'a_b', '\u00e9_', 'a_\n', null, undefined]) {
     const { message } = refuses(() => publicIds({ kind: 'order', key: KEY, prefix }), CONFIG);
     assert.match(message, /^prefix must be letters/);
   }
@@ -269,22 +223,7 @@ test('several keys: the first encodes, all decode', () => {
 test('encode takes bigints and decimal strings of 0 to 2^63 - 1, and nothing else', () => {
   const trap = { toString: () => assert.fail('it ran'), valueOf: () => assert.fail('it ran') };
   for (const value of [
-    ...[
-      undefined,
-      null,
-      5,
-      0,
-      -0,
-      1.5,
-      Number.NaN,
-      true,
-      {},
-      [],
-      ['5'],
-      trap,
-      Object(5n),
-      Symbol('5'),
-    ],
+    ...[undefined, 5, -0, true, ['5'], trap, Object(5n), Symbol('5')],
     ...['', ' 5', '5\n', '-5', '+5', '007', '1e3', '0x5', '5n', '\u0665', 'abc', '0RZZQ8VR4HG00'],
     ...[-1n, LARGEST_ID + 1n, 2n ** 64n, 10n ** 5000n, String(LARGEST_ID + 1n), () => '5'],
     orders.encode(5n),
@@ -351,15 +290,7 @@ test('schema() gives a bigint or a string', () => {
     assert.equal(schema.is(text), true);
     assert.ok(Object.isFrozen(schema) && Object.isFrozen(schema['~standard']));
   }
-  for (const options of [
-    null,
-    'string',
-    5,
-    { as: 'number' },
-    { as: 'toString' },
-    { as: null },
-    { to: 1 },
-  ]) {
+  for (const options of [null, 'string', { as: 'number' }, { as: 'toString' }, { to: 1 }]) {
     refuses(() => orders.schema(options), CONFIG);
   }
 });
@@ -389,32 +320,6 @@ test('options are read once, and not from Object.prototype; later changes have n
     assert.equal(orders.schema().parse(orders.encode(5n)), 5n);
   } finally {
     for (const name of ['prefix', 'keys', 'as']) delete Object.prototype[name];
-  }
-});
-
-test('instances and calls do not disturb one another, also from a getter of an option', () => {
-  const text = orders.encode(1n);
-  const users = publicIds({
-    get kind() {
-      assert.equal(orders.decode(text), 1n);
-      return 'user';
-    },
-    get keys() {
-      const keys = [KEY];
-      Object.defineProperty(keys, 1, {
-        get: () => orders.encode(9n) && OTHER_KEY,
-        enumerable: true,
-      });
-      return keys;
-    },
-  });
-  const pairs = Array.from({ length: 50 }, (_, n) => [
-    orders.encode(BigInt(n)),
-    users.encode(String(n)),
-  ]);
-  for (const [n, [order, user]] of pairs.entries()) {
-    assert.throws(() => orders.decode(user));
-    assert.deepEqual([orders.decode(order), users.decode(user)], [BigInt(n), BigInt(n)]);
   }
 });
 
@@ -455,94 +360,4 @@ test('fuzz: any options, IDs and texts', () => {
     }),
     RUNS,
   );
-});
-
-test('fuzz: any kind, key and ID', () => {
-  const keys = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => Buffer.from(bytes));
-  const idsIn = fc.bigInt({ min: 0n, max: LARGEST_ID });
-  fc.assert(
-    fc.property(fc.string({ unit: 'grapheme', minLength: 1 }), keys, idsIn, (kind, key, id) => {
-      // Random, whatever fast-check makes smaller.
-      const spelt = createHash('sha256').update(key).digest('hex');
-      const ids = orRefusal(() => publicIds({ kind: kind.normalize(), key: spelt, prefix: false }));
-      assert.equal(ids.decode(ids.encode(id)), id);
-    }),
-    RUNS,
-  );
-});
-
-/** Nanoseconds of processor time that each call takes, in its best round. The rounds alternate. */
-function nsPerCall(calls, count = 50_000) {
-  const best = calls.map(() => Infinity);
-  for (let round = 0; round < 40; round++) {
-    for (const [n, call] of calls.entries()) {
-      const start = process.cpuUsage();
-      for (let at = 0; at < count; at++) call(at);
-      const { user, system } = process.cpuUsage(start);
-      best[n] = Math.min(best[n], ((user + system) * 1000) / count);
-    }
-  }
-  return best;
-}
-
-test('encode and decode take at most 1.5 us', { skip: storm }, (t) => {
-  // Several kinds, as in applications: for a single one, V8 compiles faster code.
-  const kinds = ['order', 'user', 'item'].map((kind) =>
-    publicIds({ kind, keys: [KEY, OTHER_KEY] }),
-  );
-  const ids = [...randomIds(50_000)];
-  const texts = ids.map((id, at) => kinds[at % 3].encode(id));
-  const raw = createCipheriv('aes-256-ecb', KEY.slice(0, 32), null).setAutoPadding(false);
-  const block = Buffer.alloc(16);
-  const [encode, decode, cipher] = nsPerCall([
-    (at) => kinds[at % 3].encode(ids[at]),
-    (at) => kinds[at % 3].decode(texts[at]),
-    () => raw.update(block),
-  ]);
-  const said = `encode: ${encode.toFixed(0)} ns, decode: ${decode.toFixed(0)} ns, the cipher alone: ${cipher.toFixed(0)} ns`;
-  t.diagnostic(said);
-  assert.ok(encode <= 1500 && decode <= 1500, said);
-});
-
-test('10 million calls leave nothing behind', { skip: storm }, async (t) => {
-  const { setFlagsFromString } = require('node:v8');
-  const { runInNewContext } = require('node:vm');
-  setFlagsFromString('--expose-gc');
-  const gc = runInNewContext('gc');
-  const used = async () => {
-    for (let n = 0; n < 4; n++) {
-      gc();
-      await new Promise(setImmediate);
-    }
-    const { heapUsed, external, arrayBuffers } = process.memoryUsage();
-    return heapUsed + external + arrayBuffers;
-  };
-  const work = (count) => {
-    for (let n = 0; n < count; n++) {
-      const id = BigInt(n) << 20n;
-      if (orders.decode(orders.encode(id)) !== id) assert.fail(String(id));
-      if (n % 8 === 0) orders.is('order_7zzzzzzzzzzzzzzzzzzzzzzzzz');
-    }
-  };
-  work(200_000);
-  const before = await used();
-  work(10_000_000);
-  const grown = (await used()) - before;
-  t.diagnostic(`${grown} bytes`);
-  assert.ok(grown < 1_000_000, `${grown} bytes more`);
-});
-
-test('flipped bits change half of a text’s bits: neighbours tell nothing', () => {
-  const bitsOf = (text) => [...text.slice(6)].map((one) => ALPHABET.indexOf(one));
-  const ones = (n) => n.toString(2).replaceAll('0', '').length;
-  let sum = 0;
-  const rounds = 2000;
-  for (let n = 0; n < rounds; n++) {
-    const id = BigInt(randomInt(2 ** 40)) << 20n;
-    const [a, b] = [orders.encode(id), orders.encode(id ^ (1n << BigInt(n % 63)))].map(bitsOf);
-    sum += a.reduce((all, value, at) => all + ones(value ^ b[at]), 0);
-  }
-  const mean = sum / rounds;
-  // 64 of 128, and 17 times the deviation of the mean.
-  assert.ok(mean > 62 && mean < 66, String(mean));
 });

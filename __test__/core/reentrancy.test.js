@@ -311,24 +311,6 @@ test('each call of nextIdAsync() waits for maxWait at most, however long others 
   assert.deepEqual([waits, waitedMs], [3, 3 * 31]);
 });
 
-test('waits for an own clock and of nextIdAsync() are in stats() and in the channel', async () => {
-  const messages = [];
-  const listener = (message) => messages.push(message);
-  subscribe('snowdrift:wait', listener);
-  undo.push(() => unsubscribe('snowdrift:wait', listener));
-  const clock = standing(Date.now());
-  const flake = new SnowFlake(own({ clock, maxWait: 3 }));
-  for (let n = 0; n < 4; n++) flake.nextId();
-  assert.throws(flake.nextId, { code: 'ERR_SNOWFLAKE_EXHAUSTED' });
-  const sum = (key) => messages.reduce((all, message) => all + message[key], 0);
-  assert.deepEqual([flake.stats().waits, flake.stats().waitedMs], [3, 3]);
-  assert.deepEqual([sum('waits'), sum('waitedMs')], [3, 3]);
-  setImmediate(() => clock.now++);
-  await Promise.all(Array.from({ length: 4 }, () => flake.nextIdAsync()));
-  assert.ok(flake.stats().waits > 3);
-  assert.deepEqual([flake.stats().waits, flake.stats().waitedMs], [sum('waits'), sum('waitedMs')]);
-});
-
 test('a batch that is refused draws nothing, by an own clock and of strings', () => {
   const clock = standing(Date.now());
   const flake = new SnowFlake(own({ clock, maxWait: 0 }));

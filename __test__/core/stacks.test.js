@@ -50,8 +50,6 @@ const MAKERS =
 test('constructors and static calls: the first line is that of the caller', () => {
   for (const call of [
     () => new SnowFlake(),
-    () => new SnowFlake({ workerId: 'x' }),
-    () => new SnowFlake(5),
     () => new SnowFlake({ none: 1 }),
     () => new SnowFlake({ ...node, state: '/proc/none/ids' }),
     () => new CachedSnowFlake({ ...node, maxAge: -1 }),
@@ -61,8 +59,6 @@ test('constructors and static calls: the first line is that of the caller', () =
       })(node),
     () => SnowFlake.default,
     () => SnowFlake.nextId(),
-    () => SnowFlake.nextIdString(),
-    () => SnowFlake.nextIdBase32(),
     () => SnowFlake.nextIds(1),
     () => SnowFlake.configure({ ...node, epoch: 1 }),
   ]) {
@@ -78,11 +74,7 @@ test('everywhere else: the first line is in no function that makes errors', () =
     () => spent.nextIds(new BigUint64Array(2)),
     ...[() => closed.nextId(), () => closed.nextIds(100)],
     ...[() => flake.parse('x'), () => flake.parse(2n ** 63n), () => SnowFlake.parse('x')],
-    ...[
-      () => SnowFlake.parse('1', 5),
-      () => flake.compose({ workerId: 99 }),
-      () => flake.compose(5),
-    ],
+    ...[() => SnowFlake.parse('1', 5), () => flake.compose({ workerId: 99 })],
     ...[() => flake.nextIds(-1), () => flake.nextIdNumber(), () => flake.floorId('x')],
     ...[() => flake.floorId(0), () => new Proxy(flake, {}).stats(), () => SnowFlake.use(5)],
     () => flake.toUidString('1', { timeZone: 'x' }),

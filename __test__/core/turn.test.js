@@ -161,20 +161,3 @@ test('the rest of a block is given back: bursts over many turns leave no holes',
   }
   assert.equal(dense.stats().issued, drawn);
 });
-
-test('two instances of one node in one turn leave no ID drawn twice', async () => {
-  const one = new SnowFlake({ layout: slow, datacenterId: 1, workerId: 1 });
-  const two = new SnowFlake({ layout: slow, datacenterId: 1, workerId: 1 });
-  const ids = new Set();
-  let drawn = 0;
-  for (let turn = 0; turn < 300; turn++) {
-    for (let i = 0; i < turn; i++) {
-      ids.add(one.nextId());
-      if (i % 3 === 0) ids.add(two.nextId());
-      drawn += i % 3 === 0 ? 2 : 1;
-    }
-    if (turn % 2) await macrotask();
-    else await undefined;
-  }
-  assert.equal(ids.size, drawn);
-});

@@ -2,11 +2,13 @@
 // What a round leaves behind is a leak, so scripts/soak.mjs and scripts/leaks.mjs run many.
 
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { CachedSnowFlake, layouts, SnowFlake, SnowFlakeError } from 'snowdrift';
 import { memory } from 'snowdrift/lease/memory';
+import { publicIds } from 'snowdrift/public';
 
 /** A process remembers every node that it ever was, so there are few here: two a datacenter. */
 const layout = { ...layouts.node, datacenterBits: 7, workerBits: 1 };
@@ -20,6 +22,7 @@ const ttl = 3_600_000;
 const SCHEDULED = { scheduleIntervalMs: 1, onRejectedPut() {} };
 
 const store = memory();
+const orders = publicIds({ kind: 'order', key: randomBytes(32).toString('hex') });
 
 /** IDs of an instance, by each of its calls. */
 export async function draw(flake) {
@@ -31,6 +34,7 @@ export async function draw(flake) {
   const [id] = ids;
   assert.equal(flake.compose(flake.parse(id)), id);
   assert.ok(flake.floorId(new Date()) >= 0n);
+  assert.deepEqual(ids.map(orders.encode).map(orders.decode), ids);
   JSON.parse(flake.toUidString(id));
   flake.stats();
   return ids;
