@@ -7,7 +7,6 @@ const { join } = require('node:path');
 const { test } = require('node:test');
 
 const { amount, storm } = require('../support/amount.js');
-const { seeded } = require('../support/support.js');
 
 const SECONDS = amount(20, 20);
 
@@ -21,23 +20,6 @@ function soak(seconds, env = {}) {
     });
   });
 }
-
-test('a curve that rises is distinguished from one that only varies', async () => {
-  const { BOUNDS, judge } = await import('../../scripts/soak/curve.mjs');
-  const random = seeded(1);
-  const curve = (rising) =>
-    Array.from({ length: 600 }, (_, second) => {
-      const measures = Object.entries(BOUNDS).map(([name, bound]) => {
-        const warmUp = Math.min(second, 100) * 10 * bound;
-        const peak = second % 17 === 0 ? 20 * bound : 0;
-        const leak = name === rising ? (second * bound) / 300 : 0;
-        return [name, warmUp + peak + random() * bound + leak];
-      });
-      return { seconds: second, ...Object.fromEntries(measures) };
-    });
-  assert.deepEqual(judge(curve()).leaks, []);
-  for (const name of Object.keys(BOUNDS)) assert.deepEqual(judge(curve(name)).leaks, [name]);
-});
 
 test('rounds of all that an application can do leave nothing behind', {
   skip: storm,

@@ -137,38 +137,6 @@ describe('readers by ID', { skip: missing('postgres') }, () => {
     assert.deepEqual(await readAll(snapshot, clock.now), [late, early]);
   });
 
-  test('a transaction that writes holds snapshots back, in any database; one that reads does not', async () => {
-    const { clock, flake } = await begin();
-    await reader.query('DROP DATABASE IF EXISTS other');
-    await reader.query('CREATE DATABASE other');
-    const other = new Client({ connectionString: server.url.replace(/postgres$/, 'other') });
-    await other.connect();
-    try {
-      const snapshot = READERS.snapshot();
-      await other.query('BEGIN; CREATE TABLE written ()');
-      const id = await insert(writers[0], flake);
-      assert.deepEqual(await readAll(snapshot, clock.now), []);
-      await other.query('COMMIT; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM written');
-      assert.deepEqual(await readAll(snapshot, clock.now), [id]);
-    } finally {
-      await other.end();
-    }
-  });
-
-  test('a column that is added later gives the rows that are there one transaction', async () => {
-    const { clock, flake } = await begin();
-    await reader.query('ALTER TABLE events DROP COLUMN xid');
-    const ids = [];
-    for (let n = 0; n < 5; n++) ids.push(await insert(writers[0], flake));
-    await reader.query(
-      'ALTER TABLE events ADD COLUMN xid xid8 NOT NULL DEFAULT pg_current_xact_id()',
-    );
-    const snapshot = READERS.snapshot();
-    assert.deepEqual(await readAll(snapshot, clock.now), ids);
-    const later = await insert(writers[0], flake);
-    assert.deepEqual(await readAll(snapshot, clock.now), [later]);
-  });
-
   test('any order of draws, commits and rollbacks: lag and snapshots see each row once', async () => {
     const first = seed ?? (isStorms ? Date.now() % 1_000_000 : 1);
     let missed = 0;

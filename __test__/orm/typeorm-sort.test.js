@@ -8,31 +8,11 @@ const { test } = require('node:test');
 const { byValue, cross, crossingFlake } = require('../support/crossing.js');
 const { assertExact, assertRounded, oddFlake } = require('../support/exact.js');
 const { Author, Book, Tag, Topic, ...support } = require('../support/typeorm.js');
-const { Between, DataSource, LessThan, MoreThan, OneToMany, ManyToOne } = require('typeorm');
+const { Between, DataSource, LessThan, MoreThan } = require('typeorm');
 
-const { PrimarySnowFlakeColumn } = require('../../js/orm/typeorm.js');
-const { decorate, drawn, entities, nextIdString, onDatabases } = support;
+const { drawn, entities, onDatabases } = support;
 
 const idsOf = (rows) => rows.map(({ id }) => id);
-
-class Shelf {}
-class Box {}
-decorate(Shelf, 'shelf', {
-  id: PrimarySnowFlakeColumn({ nextIdString }),
-  boxes: OneToMany(
-    () => Box,
-    (box) => box.shelf,
-    { eager: true },
-  ),
-});
-decorate(Box, 'box', {
-  id: PrimarySnowFlakeColumn({ nextIdString }),
-  shelf: ManyToOne(
-    () => Shelf,
-    (shelf) => shelf.boxes,
-    { cascade: true },
-  ),
-});
 
 /** In SQL: all IDs of a query as JSON, as they are and as texts. */
 const AGGREGATES = {
@@ -194,38 +174,6 @@ onDatabases((database) => {
     };
     assertRounded(await aggregate(numbers));
     assertExact(await aggregate(texts), tags[1]);
-  });
-
-  test('eager relations are exact', async () => {
-    drawn.flake = oddFlake();
-    const source = new DataSource({
-      ...database.options,
-      url: database.server?.url,
-      entities: [Shelf, Box],
-      synchronize: true,
-    });
-    await source.initialize();
-    const [shelves, boxes] = [source.getRepository(Shelf), source.getRepository(Box)];
-    const one = await boxes.save({ shelf: {} });
-    const two = await boxes.save({ shelf: one.shelf });
-    assertExact(await shelves.find(), one.id, two.id, one.shelf.id);
-    assertExact(await shelves.findOneBy({ id: one.shelf.id }), one.id, two.id, one.shelf.id);
-    await source.destroy();
-  });
-
-  test('small IDs are strings, too', async () => {
-    const books = [{ id: '8', title: 'x' }];
-    const author = await repo(Author).save({ id: '7', name: 'seven', books });
-    const found = await repo(Author).findOneOrFail({
-      where: { id: '7' },
-      relations: { books: true },
-    });
-    assert.deepEqual(
-      [author.id, found.id, found.books[0].id, found.books[0].authorId ?? '7'],
-      ['7', '7', '8', '7'],
-    );
-    const book = await repo(Book).findOneByOrFail({ author: { id: 7n } });
-    assert.deepEqual([book.id, book.authorId], ['8', '7']);
   });
 
   test('a driver of SQLite that rounds integers is refused when it starts', async () => {

@@ -74,18 +74,6 @@ onDatabases((database) => {
     assert.ok(made.every(({ id }) => isId(id)));
   });
 
-  test('upsert fills the ID of a new row, and keeps that of an old one', async () => {
-    await repo(Author).upsert({ email: 'a@b', name: 'first' }, ['email']);
-    const { id } = await repo(Author).findOneByOrFail({ email: 'a@b' });
-    assert.ok(isId(id));
-    await repo(Author).upsert([{ email: 'a@b', name: 'second' }], ['email']);
-    const rows = await repo(Author).findBy({ email: 'a@b' });
-    assert.deepEqual(
-      rows.map((row) => [row.id, row.name]),
-      [[id, 'second']],
-    );
-  });
-
   test('cascades and relations carry IDs as strings, both ways', async () => {
     const author = await repo(Author).save({
       name: 'Cascade',
