@@ -81,10 +81,6 @@ test('parse shows the bits and the value of each field', async () => {
   assert.equal(two.id, '8388609');
 });
 
-test('parse takes an ID as console.log prints a bigint', async () => {
-  assert.equal((await json('parse', '900710334548443136n'))[0].id, '900710334548443136');
-});
-
 test('layout shows what bit widths allow', async () => {
   const { stdout } = await run(['layout', 'node']);
   assert.match(stdout, /^node\nbits +41\/3\/5\/2\/12 .*0 unused\n/);
@@ -120,47 +116,25 @@ test('wrong usage exits with 2 and says what to do; a failure exits with 1', asy
       /: pass --datacenter-id \(0 to 7\), or set datacenterId in [a-z ]*$/m,
     ],
     [['next', '--lease', 'redis://localhost'], 2, /: pass --datacenter-id \(0 to 7\), or set/],
-    [['next', '--wrong'], 2, /--wrong.*snowdrift next --help/s],
     [['next', '--workerId', '3'], 2, /Unknown option '--workerId'\. Did you mean --worker-id\?$/m],
-    [['next', '--worker_id=3'], 2, /Unknown option '--worker_id'\. Did you mean --worker-id\?$/m],
-    [['layout', '--epoc', '3'], 2, /Did you mean --epoch\?$/m],
     [['next', '5'], 2, /next takes no argument; remove '5': -n 5 generates that many IDs$/m],
     [['next', '--worker-id'], 2, /'--worker-id <value>' argument missing/],
     [['next', '--worker-id', ''], 2, /: --worker-id is empty: check that the variable it comes/],
-    [['serve', '--host', ''], 2, /: --host is empty: check/],
-    [['slots', ''], 2, /: an argument of slots is empty: check/],
-    [['help', 'nope'], 2, /no command 'nope'/],
     [['publik', 'key'], 2, /no command 'publik'\. Did you mean public\? The commands/],
-    [['nxt'], 2, /no command 'nxt'\. Did you mean next\? The commands/],
     [['decode', '1'], 2, /Did you mean public decode\?/],
     [['--layout', 'uid', 'next'], 2, /: the command comes first: snowdrift next -n 5$/m],
-    [
-      ['next', ...NODE, '--epoch', new Date().toISOString()],
-      2,
-      /epoch \d+ is .*, less than an hour ago: /m,
-    ],
-    [['layout', '--epoch', '1577836800'], 2, /epoch 1577836800 is .* write 1577836800000$/m],
     [['next', '-n', '0', ...NODE], 2, /-n must be a whole number from 1 to 1000000; it is '0'/],
-    [['next', '-n', 'x', ...NODE], 2, /: -n must be a whole number from 1 to .*; it is 'x'/],
     [['next', '-n', '-5', ...NODE], 2, /'-n' argument is ambiguous.*--count=-XYZ/],
-    [['next', 'more', ...NODE], 2, /next takes no argument; remove 'more'/],
     [['next', '--lease', 'file:///tmp', '--worker-id', '1'], 2, /leave out --worker-id/],
     [['next', '--worker-id', '99', '--datacenter-id', '1'], 2, /--worker-id must be .* 0 to 31/],
     [['next', ...NODE, '--layout', 'uid'], 2, /--datacenter-id must be .* from 0 to 0; it is '3'/],
     [['next', ...NODE, '--state', 'redis://x'], 2, /--state must be the path of a directory/],
-    [
-      ['next', '--datacenter-id', '1', '--lease', '/ids'],
-      2,
-      /--lease must be a URL, such as file:\/\/\/var/,
-    ],
     [
       ['next', '--datacenter-id', '1', '--lease', 'gopher://x'],
       2,
       /--lease must be a URL of file:/,
     ],
     [['slots', 'file:///a', 'file:///b'], 2, /slots takes one URL, not 2/],
-    [['slots', '/var'], 2, /argument of slots must be a URL, such as file:\/\/\/var/],
-    [['slots', 'file://var'], 2, /file: URL with three slashes/],
     [['slots', 'postgres://app:ge#heim@db/x'], 2, /slots is not a valid URL.*Percent-encode/],
     [
       ['namespace', 'create'],
@@ -168,21 +142,15 @@ test('wrong usage exits with 2 and says what to do; a failure exits with 1', asy
       /namespace create needs a URL, such as snowdrift namespace create postgres:/,
     ],
     [['namespace', 'creat'], 2, /no command 'namespace creat'. Did you mean namespace create\?/],
-    [['namespace', 'slots'], 2, /no command 'namespace slots'\. Did you mean slots\?/],
     [
       ['namespace', 'nope'],
       2,
       /'namespace nope'\. The commands are next, .*, namespace create, namespace raise, .*help$/m,
     ],
-    [['public', 'ecode'], 2, /no command 'public ecode'\. Did you mean public encode\?/],
     [['public', '--json'], 2, /no command 'public --json'\. The commands are .*public key, /],
     [['--json', 'public', 'key'], 2, /the command comes first/],
-    [['help', 'public', 'nope'], 2, /no command 'public nope'\. The commands are /],
     [['public', 'constructor'], 2, /no command 'public constructor'\. The commands are /],
     [['create', 'redis://u:geheim@h'], 2, /'create'\. Did you mean namespace create\?/],
-    [['help', 'recover'], 2, /'recover'\. Did you mean namespace recover\?/],
-    [['reset'], 2, /reset needs --datacenter-id and --worker-id/],
-    [['reset', '--datacenter-id', '8', '--worker-id', '0'], 2, /--datacenter-id must be .* 0 to 7/],
     [
       ['namespace', 'create', 'file:///var'],
       2,
@@ -199,25 +167,13 @@ test('wrong usage exits with 2 and says what to do; a failure exits with 1', asy
       2,
       /--ttl must be a whole number from 1000/,
     ],
-    [['namespace', 'raise', 'redis://localhost', '--max-ahead', '-1'], 2, /--max-ahead/],
-    [
-      ['namespace', 'recover', 'redis://localhost', '--layout', 'x'],
-      2,
-      /the layout must be node, twitter/,
-    ],
-    [['slots', 'gopher://x'], 2, /argument of slots must be a URL of file:/],
     [['slots', 'file:///no/such'], 1, /ERR_SNOWFLAKE_STORE: .*\/no\/such.* Check the path/],
     [['parse'], 2, /parse needs an ID/],
     [['parse', '12', '1.5'], 1, /ERR_SNOWFLAKE_INVALID_ID: .*it is '1\.5'/],
-    [['parse', 'n'], 1, /ERR_SNOWFLAKE_INVALID_ID: .*it is 'n'/],
     [['parse', '1', '--layout', 'mastodon'], 2, /the layout must be node, twitter/],
     [['layout', '99/1/1'], 2, /must be node, .* or five numbers of bits, .* it is '99\/1\/1'/],
-    [['layout', '99/1/1/1/1'], 2, /timestampBits must be a whole number from 1 to 62; it is 99/],
     [['layout', 'node', '--layout', 'uid'], 2, /layout takes one layout, not 2: node, uid/],
-    [['layout', '60/5/5/0/12'], 2, /add up to/],
-    [['layout', '41/5/5/0/12@0'], 2, /tickMs must be a whole number from 1/],
     [['layout', 'node', '--epoch', 'soon'], 2, /--epoch must be Unix ms or a date; it is 'soon'/],
-    [['layout', 'node', '--epoch', '9'.repeat(17)], 2, /--epoch must be Unix ms or a date/],
     [['serve', '--port', '99999', ...NODE], 2, /--port must be a whole number from 0 to 65535/],
   ]) {
     const answer = await run(args);
@@ -373,41 +329,23 @@ test('control characters of arguments are escaped in every error', async () => {
   const hostile = '\u001b]0;owned\u0007\u009b31m\u202e\n';
   for (const args of [
     [hostile],
-    ['help', hostile],
     [`--${hostile}`, 'next'],
     ['next', hostile],
     ['next', `--${hostile}`],
-    ['next', `--json=${hostile}`],
-    ['next', '-n', hostile],
     ['next', ...NODE, '--layout', hostile],
-    ['next', ...NODE, '--layout', `{${hostile}`],
-    ['next', ...NODE, '--epoch', hostile],
     ['next', ...NODE, '--state', `/no/${hostile}`],
     ['next', '--datacenter-id', '1', '--lease', hostile],
     ['next', '--lease-file', hostile],
-    ['next', '--worker-id', hostile],
     ['parse', hostile],
     ['layout', hostile, hostile],
     ['slots', hostile],
     ['slots', `file:///no/${hostile}`],
     ['slots', `postgres://user:pass@${hostile}/x`],
-    ['reset', ...NODE, `file:///no/${hostile}`],
     ['namespace', hostile],
-    ['namespace', 'raise', 'redis://localhost', '--ttl', hostile],
-    ['namespace', 'recover', 'redis://localhost', '--layout', hostile],
-    ['namespace', 'create', hostile],
-    ['public', hostile],
-    ['public', 'key', hostile],
-    ['public', 'encode', hostile],
     ['public', 'encode', '--kind', hostile, '5'],
-    ['public', 'encode', '--kind', 'a', '--prefix', hostile, '5'],
-    ['public', 'decode', hostile],
     ['public', 'decode', '--kind', 'a', hostile],
-    ['namespace', 'tables', hostile],
     ['namespace', 'tables', '--for', hostile],
-    ['serve', hostile],
     ['serve', ...NODE, '--host', hostile],
-    ['serve', ...NODE, '--port', hostile],
     ['serve', ...NODE, '--token-file', hostile],
   ]) {
     const { code, stderr } = await run(args);
@@ -417,59 +355,33 @@ test('control characters of arguments are escaped in every error', async () => {
 });
 
 test('help and version', async () => {
-  assert.match((await run(['--help'])).stdout, /Usage: snowdrift <command>/);
-  assert.equal((await run(['-h'])).stdout, (await run(['--help'])).stdout);
-  assert.equal((await run(['parse', '-h'])).stdout, (await run(['parse', '--help'])).stdout);
-  assert.equal((await run([])).code, 0);
-  assert.equal((await run(['help', 'help'])).stdout, (await run(['--help'])).stdout);
-  for (const [group, commands] of [
-    ['namespace', ['create', 'raise', 'recover', 'tables']],
-    ['public', ['key', 'encode', 'decode']],
-  ]) {
+  const { stdout: all } = await run(['--help']);
+  assert.match(all, /Usage: snowdrift <command>/);
+  for (const args of [['-h'], [], ['help', 'help']]) assert.equal((await run(args)).stdout, all);
+  for (const group of ['namespace', 'public']) {
     const { stdout, stderr, code } = await run([group]);
     assert.deepEqual([code, stderr], [0, '']);
     assert.match(stdout, new RegExp(`^Usage: snowdrift ${group} <command> `));
-    assert.deepEqual(
-      [...stdout.matchAll(/^ {2}(\w+ \w+) {2,}/gm)].map(([, command]) => command),
-      commands.map((command) => `${group} ${command}`),
-    );
     for (const args of [
-      ...[
-        [group, '--help'],
-        [group, '-h'],
-        [group, 'help'],
-      ],
-      ...[
-        ['help', group],
-        ['--help', group],
-        ['help', group, 'help'],
-      ],
+      [group, '--help'],
+      ['help', group],
+      ['--help', group],
     ]) {
       assert.equal((await run(args)).stdout, stdout, String(args));
     }
-    const [first] = commands;
-    const help = (await run([group, first, '--help'])).stdout;
-    assert.equal((await run([group, 'help', first])).stdout, help);
   }
-  for (const command of [
-    'next',
-    'parse',
-    'layout',
-    'slots',
-    'reset',
-    'serve',
-    'namespace recover',
-    'namespace create',
-    'namespace raise',
-    'namespace tables',
-    'public key',
-    'public encode',
-    'public decode',
-  ]) {
+  const commands = Array.from(all.matchAll(/^ {2}([a-z]+(?: [a-z]+)?) {2}/gm), ([, name]) => name);
+  assert.ok(commands.length > 8, String(commands));
+  for (const command of commands.filter((name) => name !== 'help')) {
     const words = command.split(' ');
     const { stdout, code } = await run([...words, '--help']);
     assert.equal(code, 0);
-    assert.equal((await run(['help', ...words])).stdout, stdout);
+    for (const args of [
+      ['help', ...words],
+      [...words, '-h'],
+    ]) {
+      assert.equal((await run(args)).stdout, stdout);
+    }
     assert.match(stdout, new RegExp(`^Usage: snowdrift ${command} `));
     assert.ok(stdout.split('\n').every((line) => line.length <= 110));
   }

@@ -79,10 +79,7 @@ test('what is refused, with what to do; a key is never shown', async () => {
     [[...encode, '5'], '', 2, /the environment variable PUBLIC_ID_KEY is empty/],
     [[...encode, '5'], secret, 2, /the environment variable PUBLIC_ID_KEY must be 32 random bytes/],
     [[...encode, '5'], `${KEY},`, 2, /key 2 of the environment variable PUBLIC_ID_KEY is empty/],
-    [[...encode, '5'], '00'.repeat(32), 2, /PUBLIC_ID_KEY is weak/],
     [[...encode, '5'], PUBLISHED, 2, /PUBLIC_ID_KEY is published: .* public key makes one/],
-    [[...encode, '5'], `${KEY},${PUBLISHED}`, 2, /key 2 of .* PUBLIC_ID_KEY is published/],
-    [[...decode, 'order_5ytq3e9vz8pkyy9aknkvrxppf0'], PUBLISHED, 2, /is published/],
     [
       ...[[...encode, '5'], `${KEY},${KEY}`, 2],
       /key 2 of the environment variable PUBLIC_ID_KEY is the same key as key 1 of the environment/,
@@ -97,8 +94,6 @@ test('what is refused, with what to do; a key is never shown', async () => {
     // A key in the place of something else
     [['public', KEY], KEY, 2, /no command 'public \*\*\*'/],
     [[KEY], KEY, 2, /no command '\*\*\*'/],
-    [['help', BASE64_KEY], KEY, 2, /no command '\*\*\*'/],
-    [[`--${BASE64_KEY}`, 'next'], KEY, 2, /the command comes first/],
     [[...encode, `--${BASE64_KEY}`, '5'], KEY, 2, /Unknown option '\*\*\*/],
     [[...encode, `${BASE64_KEY},${KEY}`], KEY, 1, /it is '\*\*\*,\*\*\*'/],
     [['public', 'encode', '--kind', KEY, '5'], KEY, 2, /kind has a key in it/],
@@ -111,17 +106,14 @@ test('what is refused, with what to do; a key is never shown', async () => {
       2,
       /kind is 'a b': pass another prefix, such as 'order_', or prefix: false/,
     ],
-    [[...encode, '--prefix', 'x', '5'], KEY, 2, /and end with _ or -/],
     [[...encode, '--prefix', 'x_', '--no-prefix', '5'], KEY, 2, /leave out one of them/],
     [[...encode, '--key', secret, '5'], KEY, 2, /Unknown option '--key'/],
     [['public', 'key', secret], KEY, 2, /public key takes no argument/],
     [[...encode, '5', 'x'], KEY, 1, /ERR_SNOWFLAKE_INVALID_ID: an ID must be .*it is 'x'/],
     [decode, KEY, 2, /public decode needs a text/],
-    [['public', 'decode', 'x'], KEY, 2, /public decode needs --kind/],
     [[...decode, 'order_7'], KEY, 1, /must be 'order_' and 26 characters/],
     [[...decode, TEXTS[0]], OTHER_KEY, 1, /of another kind or key$/m],
     [['parse', TEXTS[0]], KEY, 1, /looks like a public ID: pass its ID, by decodeString\(\)/],
-    [['public'], KEY, 0, /^$/],
     [['decode', TEXTS[0]], KEY, 2, /no command 'decode'\. Did you mean public decode\?/],
   ]) {
     const answer = await run(args, { env: PUBLIC_ID_KEY === undefined ? {} : { PUBLIC_ID_KEY } });
