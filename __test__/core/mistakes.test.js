@@ -160,7 +160,6 @@ test('a worker thread without a default instance of its own says so', async () =
     /This is a worker thread, which has a default instance of its own: SnowFlake\.configure\(\), use\(\) and ready\(\) in another thread do not set it\./;
   const { stdout } = await runScript(script, { env: {} });
   assert.match(stdout, own);
-  assert.match(stdout, / SnowFlake\.configure\(\) in this thread$/m);
   const server = { SNOWDRIFT_LEASE: 'postgres://127.0.0.1:1/x', datacenterId: '1' };
   const leasing = await runScript(script.replace(/SnowFlake\.configure.*/, ''), { env: server });
   assert.match(leasing.stdout, /await SnowFlake\.ready\(\) once before/);
@@ -226,7 +225,7 @@ test('variables of the environment: case, ranges, quotes, misspelt names', {
     ],
     [
       { workerId: '32', datacenterId: '1' },
-      /variable workerId is '32'; layout 'node' takes 0 to 31\. Correct it, .*or choose a layout with more than 5 bits for workerId$/m,
+      /variable workerId is '32'; layout 'node' takes 0 to 31\. Correct it, or pass a number to the constructor/,
       /before the process starts/,
     ],
     ...['"3"', ' 3 ', '03', 'web-3', 'three', `${' '.repeat(100_000)}x`].map((workerId) => [

@@ -30,7 +30,6 @@ after(() => {
 /** Variables that tell a process of its siblings, or where its pages are. */
 const CLEAN = {
   SNOWDRIFT_SHARED: undefined,
-  NODE_TEST_CONTEXT: undefined,
   datacenterId: '1',
   workerId: '3',
 };
@@ -88,33 +87,11 @@ test('a process that knows of no other is warned', { skip }, () => {
     const [{ code, message, detail }, ...more] = warnings;
     assert.deepEqual(more, []);
     assert.equal(code, 'SNOWFLAKE_PROCESS_SCOPE');
-    assert.match(message, /^Other processes with datacenterId 1 and workerId 3 issue duplicates/);
-    assertNames(detail);
-  }
-});
-
-test('a worker of a test runner is warned of the others', { skip }, () => {
-  const runners = {
-    JEST_WORKER_ID: 'jest',
-    VITEST_WORKER_ID: 'vitest',
-    MOCHA_WORKER_ID: 'mocha',
-    TEST_WORKER_INDEX: 'Playwright',
-    NODE_TEST_CONTEXT: 'node --test',
-  };
-  // Each has a node of its own, and so a warning.
-  const results = runWithoutMemory(`
-    for (const [workerId, name] of ${JSON.stringify(Object.keys(runners))}.entries()) {
-      process.env[name] = '1';
-      attempt(() => new SnowFlake({ workerId }));
-      delete process.env[name];
-    }`);
-  for (const [n, runner] of Object.values(runners).entries()) {
-    const { scope, warnings } = results[n];
-    assert.equal(scope, 'process');
     assert.match(
-      warnings[n].message,
-      new RegExp(`workerId ${n}.* workers of ${runner}, issue duplicates`),
+      message,
+      /^Other processes with datacenterId 1 and workerId 3, .*issue duplicates/,
     );
+    assertNames(detail);
   }
 });
 

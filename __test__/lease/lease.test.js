@@ -1099,7 +1099,7 @@ test('values that are no store, and wrong options, are refused', async () => {
     assert.match(message, /LeaseStore|must be a URL/);
   }
   const { message } = await rejects(leased('kafka://a'), 'ERR_SNOWFLAKE_CONFIG');
-  assert.match(message, /lease must be a URL of file:, postgres:.*'kafka:\/\/a'/);
+  assert.match(message, / must be a URL of file:, postgres:.*'kafka:\/\/a'/);
   for (const options of [
     { ttl: 999 },
     { callTimeout: 0 },

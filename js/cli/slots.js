@@ -42,7 +42,7 @@ async function run(_, positionals, { show, usage }) {
   const url = readStoreUrl('slots', positionals, usage);
   const { namespace, fault, slots } = isServer(url)
     ? await withRecords(url, readStore)
-    : { slots: readDirectory(directoryOf('the URL', url, { urlOnly: true })) };
+    : { slots: readDirectory(directoryOf('the URL', url.href, { urlOnly: true })) };
   slots.sort(byNode);
   const shown = namespace ? asJson(namespace) : null;
   show({ namespace: fault === undefined ? shown : { fault }, slots }, () => {

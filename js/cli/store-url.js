@@ -4,10 +4,10 @@
 
 const { checkFileUrl, checkStray, variable } = require('../messages/checks.js');
 const { setEnvironment } = require('../runtime/environment.js');
-const { configError, describe } = require('../messages/errors.js');
+const { configError } = require('../messages/errors.js');
 const { readOptionFile } = require('../runtime/files.js');
 const { hasPassword } = require('../messages/secrets.js');
-const { SCHEMES, isKnown, isServer, parseUrl, serverUrl } = require('../stores/url.js');
+const { serverUrl } = require('../stores/url.js');
 
 /** Options of each command that takes a store. */
 const STORE_OPTIONS = { 'lease-file': { type: 'string' } };
@@ -49,29 +49,16 @@ async function applyLeaseFile({ lease, 'lease-file': file }, positionals, { comp
  * @param name the value's name in errors
  */
 function readUrl(name, text) {
-  checkStray(name, text);
+  const server = serverUrl(name, text);
+  if (server !== undefined) return server;
   checkFileUrl(name, text);
-  let url;
   try {
-    url = parseUrl(text);
+    return new URL(text);
   } catch {
-    // Throws for a server's URL, with what is wrong with it.
-    serverUrl(name, text);
     throw configError(
       `${name} must be a URL, such as file:///var/lib/app/ids or postgres://127.0.0.1/app`,
     );
   }
-  if (!isKnown(url)) {
-    throw configError(`${name} must be a URL of ${SCHEMES}; it is ${describe(url.href)}`);
-  }
-  if (url.protocol === 'file:' && url.host !== '') {
-    throw configError(
-      `${name} must be a file: URL with three slashes, such as file:///var/lib/app/ids; it is ${describe(url.href)}`,
-    );
-  }
-  // Throws for a server's URL that is invalid.
-  isServer(url);
-  return url;
 }
 
 /**

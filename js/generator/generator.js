@@ -1,8 +1,6 @@
 'use strict';
 // The base class of all instances.
 
-const { types } = require('node:util');
-
 const { Codec } = require('../ids/codec.js');
 const { NUMBER_BITS } = require('../ids/text.js');
 const { uidString } = require('../ids/uid-string.js');
@@ -87,15 +85,10 @@ function checkLeaseCall(called, Class) {
 }
 
 /** The error for a member that was used without an instance of this copy of the package. */
-function misused(value, member) {
-  if (types.isProxy(value)) {
-    return argumentError(
-      `${member} was used on a Proxy, such as reactive() of Vue makes of an instance: use the instance itself (in Vue, keep it as markRaw(flake))`,
-    );
-  }
+function misused(member) {
   const write = `flake.${member}`;
   return argumentError(
-    `${member} was used without its instance: write ${write}, and where a function is passed () => ${write}`,
+    `${member} was used without its instance, or on a Proxy of it: write ${write} of the instance itself, and where a function is passed () => ${write}`,
   );
 }
 
@@ -114,7 +107,7 @@ class Generator {
     isClosed = (instance) => instance.#parts.closed !== undefined;
     functionsOf = (instance) => instance.#parts.functions;
     partsOf = (value, member) => {
-      if (!isGenerator(value)) throw fromCaller(misused(value, member), partsOf);
+      if (!isGenerator(value)) throw fromCaller(misused(member), partsOf);
       return value.#parts;
     };
   }
@@ -205,7 +198,7 @@ class Generator {
   }
 
   nextIdAsync() {
-    if (!isGenerator(this)) return Promise.reject(misused(this, 'nextIdAsync()'));
+    if (!isGenerator(this)) return Promise.reject(misused('nextIdAsync()'));
     return this.#parts.drawer.nextIdAsync();
   }
 

@@ -114,21 +114,16 @@ function environmentError(faults, fields, layout) {
   const found = faults.map((fault) => wordFault(fault, layout)).join(', and ');
   const call = names.includes('workerId') ? 'SnowFlake.configure()' : 'SnowFlake.lease()';
   if (faults.every(({ text }) => text !== undefined)) {
-    const tooHigh = faults.find(({ max, text }) => numberIn(text) > max);
-    const more = tooHigh
-      ? `, or choose a layout with more than ${fields[tooHigh.name]} bits for ${tooHigh.name}`
-      : '';
-    const message = `${found}. Correct it, pass a number to the constructor or ${call}${more}`;
+    const message = `${found}. Correct it, or pass a number to the constructor or ${call}`;
     return fromCaller(configError(message), environmentError);
   }
   const both = faults.length > 1 ? 'both' : 'it';
   const [before, after] = process.platform === 'win32' ? ['$env:', ';'] : ['', ''];
   const command = names.map((name) => `${before}${name}=${EXAMPLES[name]}${after} `).join('');
   const properties = names.map((name) => `${name}: ${EXAMPLES[name]}`).join(', ');
-  const inThread = ofThread();
   const error = configError(
-    `${found}.${inThread} Set ${both} before the process starts, for example ${command}node server.js or ` +
-      `cluster.fork({ ${properties} }), or pass ${both} to the constructor or ${call}${inThread && ' in this thread'}`,
+    `${found}.${ofThread()} Set ${both} before the process starts, for example ${command}node server.js or ` +
+      `cluster.fork({ ${properties} }), or pass ${both} to the constructor or ${call}`,
   );
   return fromCaller(error, environmentError);
 }
@@ -219,15 +214,9 @@ function readRecording(given) {
  */
 function checkEpoch({ epoch }) {
   if (Object.values(layouts).some((one) => one.epoch === epoch)) return;
-  const now = unixNow();
-  if (epoch >= 0 && epoch <= now - LEAST_AGE_MS) return;
-  const where = [
-    [epoch < 0, 'before 1970'],
-    [epoch > now, `in the future, since the clock shows ${moment(now)}`],
-    [true, 'less than an hour ago'],
-  ].find(([applies]) => applies)[1];
+  if (epoch >= 0 && epoch <= unixNow() - LEAST_AGE_MS) return;
   throw configError(
-    `epoch ${epoch} is ${moment(epoch)}, ${where}: write one moment of the past as a constant, such as Date.UTC(2026, 0, 1). An epoch that differs after each start, such as Date.now(), causes duplicates`,
+    `epoch ${epoch} is ${moment(epoch)}, and must lie between 1970 and an hour ago: write one moment of the past as a constant, such as Date.UTC(2026, 0, 1). An epoch that differs after each start, such as Date.now(), causes duplicates`,
   );
 }
 

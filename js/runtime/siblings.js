@@ -6,15 +6,6 @@ const { environmentOf } = require('./environment.js');
 const { configError } = require('../messages/errors.js');
 const { warn } = require('../messages/warnings.js');
 
-/** Test runners, by the environment variables of their workers. */
-const RUNNERS = {
-  JEST_WORKER_ID: 'jest',
-  VITEST_WORKER_ID: 'vitest',
-  MOCHA_WORKER_ID: 'mocha',
-  TEST_WORKER_INDEX: 'Playwright',
-  NODE_TEST_CONTEXT: 'node --test',
-};
-
 const WHY = 'this system has no directory in memory, /dev/shm, for processes to share a sequence';
 const REMEDY =
   'Mount a tmpfs at /dev/shm, or set SNOWDRIFT_SHARED to a directory in one. Or use a lease (SnowFlake.lease(), SNOWDRIFT_LEASE). ' +
@@ -46,12 +37,9 @@ function checkAlone(node) {
       `this process is a worker of ${isOfPm2 ? 'pm2' : 'a cluster'}, and others may have its datacenterId and workerId: ${WHY}. ${REMEDY}`,
     );
   }
-  const [, runner] =
-    Object.entries(RUNNERS).find(([name]) => environmentOf(name) !== undefined) ?? [];
-  const more = runner === undefined ? '' : `, such as other workers of ${runner},`;
   warn(
     'SNOWFLAKE_PROCESS_SCOPE',
-    `Other processes with datacenterId ${node.datacenterId} and workerId ${node.workerId}${more} issue duplicates: ${WHY}.`,
+    `Other processes with datacenterId ${node.datacenterId} and workerId ${node.workerId}, such as other workers of a test runner, issue duplicates: ${WHY}.`,
     `${REMEDY}.`,
   );
 }

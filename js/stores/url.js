@@ -45,30 +45,25 @@ function environmentServer() {
   return namesServer(lease) && environmentOf('SNOWDRIFT_STATE') === undefined ? lease : undefined;
 }
 
-/** Whether a URL has a scheme of SCHEMES. */
-function isKnown({ protocol }) {
-  return protocol === 'file:' || Object.hasOwn(SERVERS, protocol);
-}
+/** Whether a URL names a server, and no directory. */
+const isServer = ({ protocol }) => protocol !== 'file:';
 
-/** Whether a URL names a server (true) or a directory (false). Throws for any other scheme. */
-function isServer(url) {
-  if (url.protocol === 'file:') return false;
-  if (!isKnown(url)) {
-    throw configError(
-      `lease must be a URL of ${SCHEMES} or a LeaseStore; it is ${describe(url.href)}`,
-    );
+/** Refuses a URL that names neither a directory nor a server. */
+function checkUrl(name, url) {
+  if (!isServer(url)) return;
+  if (!Object.hasOwn(SERVERS, url.protocol)) {
+    throw configError(`${name} must be a URL of ${SCHEMES}; it is ${describe(url.href)}`);
   }
   const { hostname, pathname, search, hash } = url;
   if (hostname.length > LONGEST_HOST) {
     throw configError(
-      `lease names a host of ${hostname.length} characters, and the name of a host has at most ${LONGEST_HOST}: check the URL`,
+      `${name} names a host of ${hostname.length} characters, and the name of a host has at most ${LONGEST_HOST}: check the URL`,
     );
   }
   // The host would be looked up, although it may be part of a password.
   if (!SERVER.test(url.href) || `${pathname}${search}${hash}`.includes('@')) {
-    throw invalidUrl('lease', url.href);
+    throw invalidUrl(name, url.href);
   }
-  return true;
 }
 
 /**
@@ -130,6 +125,7 @@ function serverUrl(name, value) {
     if (!namesServer(value)) return undefined;
     throw invalidUrl(name, value);
   }
+  checkUrl(name, url);
   return isServer(url) ? url : undefined;
 }
 
@@ -151,14 +147,11 @@ function serverOf(url) {
 }
 
 module.exports = {
-  SCHEMES,
   addressesOf,
   environmentServer,
-  isKnown,
   isServer,
   loginOf,
   namesServer,
-  parseUrl,
   productOf,
   serverOf,
   serverUrl,
