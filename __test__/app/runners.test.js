@@ -3,8 +3,7 @@
 // one sequence: no duplicate, no refusal, no warning, nothing to set up.
 
 const assert = require('node:assert/strict');
-const { spawnSync } = require('node:child_process');
-const { utimesSync, writeFileSync } = require('node:fs');
+const { utimesSync } = require('node:fs');
 const { join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
@@ -24,21 +23,6 @@ const WORKERS = 4;
 /** More than a test runner has workers. */
 const TEST_FILES = 2 * WORKERS;
 
-/** Namespaces of a machine with its own /dev/shm, and those that each of its applications has to itself. */
-const MACHINE = ['--user', '--map-root-user', '--mount', '--pid', '--fork', '--kill-child'];
-const APART = ['--mount', '--pid', '--fork', '--mount-proc', '--ipc', '--uts', '--cgroup', '--net'];
-const MEMORY = 'mount -t tmpfs none /dev/shm';
-const TWO_APART = `
-  ${MEMORY} || exit
-  node=$1; shift
-  for directory in "$@"; do
-    unshare ${APART.join(' ')} sh -ec '
-      mount -t tmpfs none "$1/tmp"
-      cd "$1"
-      HOME="$1" TMPDIR="$1/tmp" exec "$0" worker.js' "$node" "$directory" &
-  done
-  wait`;
-
 function isRunning(pid) {
   try {
     return process.kill(pid, 0);
@@ -47,14 +31,7 @@ function isRunning(pid) {
   }
 }
 
-function missingNamespaces() {
-  const attempt = `${MEMORY} && unshare ${APART.join(' ')} true`;
-  const { status } = spawnSync('unshare', [...MACHINE, 'sh', '-c', attempt]);
-  return status === 0 ? undefined : 'unshare cannot make namespaces here';
-}
-
-const linux = process.platform === 'linux' ? undefined : 'namespaces are of Linux';
-const skip = storm ?? linux;
+const skip = storm ?? (process.platform === 'linux' ? undefined : 'tried on Linux');
 
 describe('processes of one environment', { skip, timeout: 14 * 60_000 }, () => {
   const packages = new Packages();
@@ -86,42 +63,6 @@ describe('processes of one environment', { skip, timeout: 14 * 60_000 }, () => {
       assert.equal(project.stderr, '');
     }
   }
-
-  test('two copies of the package in one process, and in its thread', async (t) => {
-    const project = projectOf(t);
-    const billing = join(project.directory, 'node_modules/billing');
-    packages.install(billing);
-    writeFileSync(join(billing, 'index.js'), "exports.snowdrift = require('snowdrift');");
-    project.start(NODE, 'copies.js');
-    await drawing(4, project);
-    await stopped(project);
-    assertOneSequence(t, project);
-  });
-
-  test('two applications, in different directories', async (t) => {
-    const projects = [projectOf(t), projectOf(t)];
-    // Named for tests only: the next test leaves it out.
-    const { SNOWDRIFT_SHARED } = projects[0].env;
-    for (const project of projects) {
-      Object.assign(project.env, { SNOWDRIFT_SHARED });
-      project.start(NODE, 'server.js');
-    }
-    await drawing(2, ...projects);
-    await stopped(...projects);
-    assertOneSequence(t, ...projects);
-  });
-
-  test('two applications, in different namespaces', { skip: missingNamespaces() }, async (t) => {
-    const projects = [projectOf(t), projectOf(t)];
-    const [one] = projects;
-    // The default is used, which is that machine's /dev/shm.
-    delete one.env.SNOWDRIFT_SHARED;
-    const directories = projects.map(({ directory }) => directory);
-    one.start('unshare', ...MACHINE, 'sh', '-c', TWO_APART, 'sh', NODE, ...directories);
-    await drawing(2, ...projects);
-    await stopped(...projects);
-    assertOneSequence(t, ...projects);
-  });
 
   for (const [suffix, state] of [
     ['', false],

@@ -9,19 +9,9 @@ const { after, before, describe, mock, test } = require('node:test');
 
 const { isStorms, storm } = require('../support/amount.js');
 const { run } = require('../support/cli.js');
-const { Drawer, countDuplicatesOf } = require('../support/drawer.js');
-const { deleteNamespace } = require('../support/lease/namespaces.js');
 const { Server, missing, unusual } = require('../support/lease/servers.js');
-const { createDirectory } = require('../support/own-directory.js');
 const { connect } = require('../../js/stores/connect.js');
-const {
-  SnowFlake,
-  countDuplicates,
-  layouts,
-  rejects,
-  soon,
-  until,
-} = require('../support/support.js');
+const { SnowFlake, layouts, rejects } = require('../support/support.js');
 
 const TERMS = { ttl: 1000, maxClockSkew: 1000 };
 const FLAGS = ['--ttl', '1000', '--max-clock-skew', '1000', '--max-ahead', '0'];
@@ -250,17 +240,6 @@ describe('operators', { concurrency: 3 }, () => {
         assert.deepEqual(namespace, created);
       });
 
-      test('the slot of a lease that is closed at once is free', { skip: storm }, async () => {
-        const url = urlOf('closed');
-        await json('namespace', 'create', url, '--new', ...LONG_FLAGS);
-        for (let n = 1; n <= 5; n++) {
-          const flake = await lease(url, { ttl: LONG });
-          await flake.close();
-          const { slots } = await json('slots', url);
-          assert.ok(slots.length <= n && slots.every(({ state }) => state === 'free'));
-        }
-      });
-
       test('raise raises the limits of holders, and lowers none', { skip: storm }, async () => {
         const url = urlOf('raised');
         await refused(['namespace', 'raise', url, '--ttl', '5000'], /no record of a namespace/);
@@ -298,101 +277,6 @@ describe('operators', { concurrency: 3 }, () => {
         const flake = await lease(url, { ttl: 3000 });
         assert.ok(flake.lease.floor >= floor);
         flake.close();
-      });
-
-      test('recover stops a living holder whose record is unchanged, until IDs continue above the floor', {
-        skip: storm,
-      }, async () => {
-        const url = urlOf('living');
-        await json('namespace', 'create', url, '--new', ...FLAGS);
-        const flake = await lease(url, {});
-        const before = await soon(flake.nextId);
-        let isStopped = false;
-        // A machine that is late sees the holder again when the clock has passed the floor.
-        for (let rounds = 0; rounds < 20 && !isStopped; rounds++) {
-          const { floor } = await json('namespace', 'recover', url);
-          await until(() => flake.lease.floor >= floor && flake.lease.state !== 'lost');
-          try {
-            const id = await soon(flake.nextId);
-            assert.ok(flake.parse(id).timestamp > flake.lease.floor);
-          } catch (error) {
-            assert.equal(error.code, 'ERR_SNOWFLAKE_WINDOW', error.stack);
-            isStopped = true;
-          }
-        }
-        assert.ok(isStopped);
-        await until(() => Date.now() > flake.lease.floor);
-        assert.ok((await soon(flake.nextId)) > before);
-        flake.close();
-      });
-
-      test('if the record is gone, recover creates it above all that its holders had', {
-        skip: storm,
-      }, async () => {
-        const url = urlOf('gone');
-        const layout = { ...layouts.node, workerBits: 0 };
-        const bits = ['--layout', '41/3/0/2/12'];
-        await json('namespace', 'create', url, '--new', ...FLAGS, ...bits);
-        const options = { engine: url, datacenterId, layout, ...TERMS };
-        const holder = new Drawer(options);
-        await holder.drawn(500);
-        const { lease: last } = await holder.opened();
-        holder.kill('SIGKILL');
-        await holder.ended;
-        await deleteNamespace(server, 'gone');
-        await refused(
-          ['namespace', 'recover', url],
-          /--layout, --ttl, --max-clock-skew, --max-ahead/,
-        );
-        await refused(['namespace', 'recover', url, ...FLAGS], /values of its holders: --layout\./);
-        const { floor } = await json('namespace', 'recover', url, ...FLAGS, ...bits);
-        assert.ok(floor >= last.ceiling);
-        const next = await lease(url, { layout });
-        assert.ok(next.lease.floor >= floor, `${next.lease.floor} of ${floor}`);
-        const drawn = await soon(() => next.nextIds(500));
-        next.close();
-        assert.equal(countDuplicates([...holder.ids(), ...drawn]), 0);
-      });
-
-      test('two hosts go on after a recover, also of a backup that was restored, without duplicates', {
-        skip: storm,
-      }, async () => {
-        const url = urlOf('twice');
-        await json('namespace', 'create', url, '--new', ...FLAGS);
-        const options = { engine: url, datacenterId, ...TERMS };
-        const start = () => new Drawer(options, { SNOWDRIFT_SHARED: createDirectory() });
-        const hosts = [start(), start()];
-        const register = await connect(new URL(url));
-        const { signal } = new AbortController();
-        try {
-          await Promise.all(hosts.map((host) => host.drawn(200)));
-          const { records: backup } = await register.list('', { signal });
-          await json('namespace', 'recover', url);
-          await until(() => hosts.every(({ losses }) => losses.length > 0));
-          await Promise.all(hosts.map((host) => host.drawn(host.count + 200)));
-          for (const host of hosts) host.kill('SIGKILL');
-          await Promise.all(hosts.map(({ ended }) => ended));
-          // Back to the time before the first recover: a lower floor, and lower ceilings.
-          for (const [key, record] of (await register.list('', { signal })).records) {
-            const { record: found } = await register.read(key, { signal });
-            const old = backup.get(key) ?? { token: 'c'.repeat(16), text: 'removed' };
-            const { isWritten } = await register.write(key, old, found.token, { signal });
-            assert.ok(isWritten, record.text);
-          }
-          const last = hosts.flatMap((host) => [...host.ids()]).reduce((a, b) => (a > b ? a : b));
-          const { floor } = await json('namespace', 'recover', url);
-          assert.ok(floor >= SnowFlake.parse(last, 'node').timestamp);
-          const next = [start(), start()];
-          hosts.push(...next);
-          await Promise.all(next.map((host) => host.drawn(200)));
-          for (const host of next) {
-            assert.ok(host.ids().every((id) => SnowFlake.parse(id, 'node').timestamp > floor));
-          }
-          assert.equal(countDuplicatesOf(hosts.map((host) => host.ids())), 0);
-        } finally {
-          await register.close();
-          for (const host of hosts) host.kill('SIGKILL');
-        }
       });
 
       test('an unreachable server is an error without the password', async () => {

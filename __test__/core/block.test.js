@@ -11,7 +11,6 @@ const { test } = require('node:test');
 const { isQuick, storm } = require('../support/amount.js');
 const { SnowFlake, countDuplicates, entry, runScript, wide } = require('../support/support.js');
 const { createDirectory } = require('../support/own-directory.js');
-const { missing, underShiftedClock } = require('../support/machine.js');
 
 const [TURNS_OF_A_KIND, ROUNDS] = isQuick ? [5000, 15] : [20_000, 50];
 const TURNS = {
@@ -262,29 +261,6 @@ test('no ID is drawn in a turn after the slot has ended, nor after close()', asy
     }
     return codes;`);
   assert.deepEqual(new Set(codes), new Set(['ERR_SNOWFLAKE_LEASE_EXPIRED']));
-});
-
-test('one ID a turn under a clock that flickers by some ms: none repeats, each has its ms', {
-  skip: storm ?? missing(),
-}, async () => {
-  const { duplicates, wrong, total, rollbacks } = await underShiftedClock(`
-      const layout = { ...layouts.node, sequenceBits: 10, clockBackBits: 4 };
-      const flake = new SnowFlake({ datacenterId: 1, workerId: 1, layout });
-      const ids = [];
-      let wrong = 0;
-      for (let n = 0; n < 40000; n++) {
-        await (n % 3 ? undefined : turn());
-        // Back to ms that have been, and on again; once far.
-        if (n % 50 === 0) shift(Math.floor(Math.random() * 4) - (n < 20000 ? 0 : 3000));
-        const before = Date.now();
-        const id = flake.nextId();
-        const { timestamp } = flake.parse(id);
-        if (timestamp < before || timestamp > Date.now()) wrong++;
-        ids.push(id);
-      }
-      return { duplicates: countDuplicates(ids), wrong, total: ids.length, rollbacks: flake.stats().clockRollbacks };`);
-  assert.deepEqual({ duplicates, wrong, total }, { duplicates: 0, wrong: 0, total: 40_000 });
-  assert.ok(rollbacks > 5, `${rollbacks} rollbacks`);
 });
 
 test('processes and threads that draw one ID a turn repeat none while their page is deleted', {

@@ -4,7 +4,7 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 
-const { isStorms, storm } = require('../support/amount.js');
+const { isStorms } = require('../support/amount.js');
 const { SnowFlake, countDuplicates, layouts, refuses, standing } = require('../support/support.js');
 const { missing, underShiftedClock } = require('../support/machine.js');
 
@@ -64,37 +64,6 @@ test(
     }
   },
 );
-
-test('4 threads of one node do not repeat an ID while their clock rolls back and jumps', {
-  skip: storm ?? missing(),
-}, async () => {
-  const { duplicates, parts, rollbacks } = await underShiftedClock(`
-    const { Worker } = require('node:worker_threads');
-    const draw = \`
-      const { SnowFlake } = require(\${JSON.stringify(require.resolve('../..'))});
-      const flake = new SnowFlake({ datacenterId: 1, workerId: 1 });
-      const ids = [];
-      for (let i = 0; i < 60000; i++) ids.push(i % 2 ? flake.nextId() : BigInt(flake.nextIdString()));
-      require('node:worker_threads').parentPort.postMessage(ids);\`;
-    const flake = new SnowFlake({ datacenterId: 1, workerId: 1 });
-    const all = [];
-    // A machine that stops this thread, but not the others, lets them draw without a rollback.
-    for (let rounds = 0; rounds < 20 && flake.stats().clockRollbacks === 0; rounds++) {
-      let left = 4;
-      for (let i = 0; i < 4; i++) {
-        new Worker(draw, { eval: true }).on('message', (ids) => { all.push(ids); left--; });
-      }
-      for (let i = 0; left > 0; i++) {
-        shift(i % 3 === 0 ? -30 : 0);
-        await new Promise((resolve) => setTimeout(resolve, 5));
-      }
-    }
-    const ids = all.flat();
-    return { duplicates: countDuplicates(ids), parts: all.map(({ length }) => length), rollbacks: flake.stats().clockRollbacks };`);
-  assert.equal(duplicates, 0);
-  assert.ok(parts.length >= 4 && parts.every((length) => length === 60_000), String(parts));
-  assert.ok(rollbacks > 0);
-});
 
 test(
   'each clock rollback is one warning with its size and the counter value',

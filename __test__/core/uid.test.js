@@ -8,7 +8,6 @@ const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { test } = require('node:test');
 
-const { storm } = require('../support/amount.js');
 const { removeDirectory } = require('../support/own-directory.js');
 const {
   CachedSnowFlake,
@@ -18,68 +17,10 @@ const {
   rejects,
   standing,
 } = require('../support/support.js');
-const { missing, underShiftedClock } = require('../support/machine.js');
 
 const PER_SECOND = 8192;
 const EPOCH = Date.UTC(2026, 0, 1);
 const uid = { ...layouts.uid, epoch: EPOCH };
-
-/** Draws until there is no ID left in the second. */
-const USE_UP = `
-  const useUp = (flake) => {
-    try {
-      for (;;) flake.nextId();
-    } catch ({ code, retryAfterMs }) {
-      return { code, retryAfterMs };
-    }
-  };`;
-
-test('an exhausted second does not hold the event loop for the rest of it', {
-  skip: storm ?? missing(),
-}, async () => {
-  const answers = await underShiftedClock(`
-    ${USE_UP}
-    const layout = { ...layouts.uid, epoch: ${EPOCH} };
-    const round = async (workerId, maxWait) => {
-      shift(0);
-      const flake = new SnowFlake({ layout, workerId, maxWait, clockBack: 'throw' });
-      const begin = performance.now();
-      // To the start of a second, so that most of it is left when it is used up.
-      shift(1000 - (Date.now() % 1000) + 5);
-      const { code, retryAfterMs } = useUp(flake);
-      const left = 1000 - (Date.now() % 1000);
-      const start = performance.now();
-      thrown(() => flake.nextId());
-      const again = performance.now() - start;
-      let turns = 0;
-      const counting = setInterval(() => turns++, 20);
-      const id = await flake.nextIdAsync();
-      clearInterval(counting);
-      const ms = performance.now() - begin;
-      return { ms, maxWait, code, retryAfterMs, left, again, turns, sequence: flake.parse(id).sequence };
-    };
-    const answers = [];
-    let workerId = 0;
-    for (const maxWait of [0, 10, 50]) {
-      let answer;
-      // A round that took longer than a second and a bit was on a machine that was late.
-      for (let rounds = 0; rounds < 20; rounds++) {
-        answer = await round(workerId++, maxWait);
-        if (answer.ms < 1300) break;
-      }
-      answers.push(answer);
-    }
-    return answers;`);
-  for (const { ms, maxWait, code, retryAfterMs, left, again, turns, sequence } of answers) {
-    assert.ok(ms < 1300, `${ms} ms`);
-    assert.equal(code, 'ERR_SNOWFLAKE_EXHAUSTED');
-    assert.ok(retryAfterMs >= left && retryAfterMs <= 1000, `${retryAfterMs} ms, ${left} left`);
-    // Less than the lateness that a round may have, and far less than the rest of the second.
-    assert.ok(again < maxWait + 400, `${again} ms held, of ${maxWait}`);
-    assert.ok(turns >= 3, `${turns} turns while it was waited for`);
-    assert.equal(sequence, 0, 'the first of the next second');
-  }
-});
 
 test('the last second of the layout is the last, in every way to draw', async () => {
   const lastSecond = EPOCH + (2 ** 28 - 1) * 1000;
