@@ -87,11 +87,7 @@ test('layout shows what bit widths allow', async () => {
   assert.match(stdout, /2020-01-31T16:00:00\.000Z to 2089-10-07T07:47:35\.552Z/);
   assert.match(stdout, /256: 8 datacenters x 32 workers/);
   assert.match(stdout, /4,096 per tick and node, 4,096,000 per second/);
-  assert.match(
-    stdout,
-    /\ndigits +up to 15 on the first day\n +16 from 2020-02-03T10:13:38\.579Z\n/,
-  );
-  assert.match(stdout, /\n +19 from 2027-08-22T03:22:59\.101Z(: .* decimal text .*)?\n/);
+  assert.match(stdout, /\ndigits +(19 from 2027-08-22T03:22:59\.101Z: .* decimal text|no more)/);
   const all = await json('layout');
   assert.deepEqual(all.node.digits.at(-1), { digits: 19, from: '2027-08-22T03:22:59.101Z' });
   assert.deepEqual(Object.keys(all), ['node', 'twitter', 'uid', 'discord', 'safe']);

@@ -146,11 +146,10 @@ describe('in Chromium', { skip: gate ?? missingBrowser(), concurrency: 1 }, () =
       assert.ok(rollbacks.startsWith(`${expected.clockRollbacks}\n`), rollbacks);
       assert.ok(width.startsWith(`${63 - expected.unusedBits} of 63\n`), width);
       const shown = (await texts('#digits time')).join(' ');
-      const later = ({ from }) => Date.parse(from) >= expected.epoch + 86_400_000;
       assert.equal(
         shown,
         expected.digits
-          .filter(later)
+          .slice(-4)
           .map(({ from }) => from)
           .join(' '),
       );

@@ -1,7 +1,7 @@
 'use strict';
 // `snowdrift layout`
 
-const { capacityOf, digitDates } = require('../ids/capacity.js');
+const { capacityOf } = require('../ids/capacity.js');
 const { layouts } = require('../ids/layouts.js');
 const { bitsOf } = require('../ids/layout-key.js');
 const { moment } = require('../runtime/time.js');
@@ -36,15 +36,11 @@ async function run(flags, positionals, { show, usage }) {
   show(capacity, () => format(title, capacity));
 }
 
-/** The changes of the decimal length. The changes of the first day are one row. */
-function digitRows(capacity) {
-  const { firstDay, later } = digitDates(capacity);
-  const early = firstDay === undefined ? [] : [`up to ${firstDay} on the first day`];
-  const dates = later.map(({ digits, from, isNext }) => {
-    const warning = isNext ? ': IDs stored as decimal text then sort wrong' : '';
-    return `${digits} from ${from}${warning}`;
-  });
-  return [...early, ...dates].map((row, n) => [n === 0 ? 'digits' : '', row]);
+/** The next change of the decimal length. */
+function nextLength({ digits: changes }) {
+  const next = changes.find(({ from }) => Date.parse(from) > Date.now());
+  if (next === undefined) return 'no more from now on';
+  return `${next.digits} from ${next.from}: IDs stored as decimal text then sort wrong`;
 }
 
 function format(name, capacity) {
@@ -70,7 +66,7 @@ function format(name, capacity) {
       `${grouped(capacity.idsPerTick)} per tick and node, ${grouped(capacity.idsPerSecond)} per second`,
     ],
     ['clock-back', `${capacity.clockRollbacks} clock rollbacks tolerated at once`],
-    ...digitRows(capacity),
+    ['digits', nextLength(capacity)],
   ]);
   return [name, ...rows].join('\n');
 }

@@ -4,8 +4,7 @@
 const { lengthChanges } = require('./lengths.js');
 const { DATE_LIMIT, widthOf } = require('./presets.js');
 
-const DAY_MS = 86_400_000;
-const YEAR_MS = 365.2425 * DAY_MS;
+const YEAR_MS = 365.2425 * 86_400_000;
 
 /**
  * A layout and its capacity. Counts are strings, since they may be too large for exact numbers.
@@ -34,19 +33,4 @@ function capacityOf(layout) {
   };
 }
 
-/**
- * Splits the changes of the decimal length by time.
- * @returns `firstDay`, the most digits of IDs on the first day, if their length changes then; `later`, the changes
- *   after that day, of which the next one has `isNext`
- */
-function digitDates({ epoch, digits: changes }) {
-  const isEarly = ({ from }) => Date.parse(from) < epoch + DAY_MS;
-  const later = changes.filter((change) => !isEarly(change));
-  const next = later.find(({ from }) => Date.parse(from) > Date.now());
-  return {
-    firstDay: changes.filter(isEarly).at(-1)?.digits,
-    later: later.map((change) => ({ ...change, isNext: change === next })),
-  };
-}
-
-module.exports = { capacityOf, digitDates };
+module.exports = { capacityOf };

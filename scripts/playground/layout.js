@@ -2,7 +2,7 @@
 // "Divide the bits".
 
 const { isId } = require('../../js/id.js');
-const { capacityOf, digitDates } = require('../../js/ids/capacity.js');
+const { capacityOf } = require('../../js/ids/capacity.js');
 const { bitsOf } = require('../../js/ids/layout-key.js');
 const { LAYOUT_KEYS, RANGES, widthOf } = require('../../js/ids/presets.js');
 const { attempt, byId, element, grouped, setSlider, showText } = require('./dom.js');
@@ -130,20 +130,20 @@ function figures(layout, capacity) {
   );
 }
 
-function digitItems(capacity) {
-  const { firstDay, later } = digitDates(capacity);
-  const rows = later.map(({ digits, from, isNext }) =>
-    element(
-      'li',
-      { className: isNext ? 'next' : '' },
-      element('strong', {}, `${digits} from `),
-      element('time', { dateTime: from }, from),
-      isNext ? ': IDs stored as decimal text then sort wrong' : '',
-    ),
-  );
-  const first =
-    firstDay && element('li', {}, element('strong', {}, `up to ${firstDay}`), ' on the first day');
-  return first === undefined ? rows : [first, ...rows];
+/** The last changes of the decimal length. */
+function digitItems({ digits: changes }) {
+  const next = changes.find(({ from }) => Date.parse(from) > Date.now());
+  return changes
+    .slice(-4)
+    .map((change) =>
+      element(
+        'li',
+        { className: change === next ? 'next' : '' },
+        element('strong', {}, `${change.digits} from `),
+        element('time', { dateTime: change.from }, change.from),
+        change === next ? ': IDs stored as decimal text then sort wrong' : '',
+      ),
+    );
 }
 
 /** @param name of the layout, or `own` */
