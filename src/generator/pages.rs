@@ -18,7 +18,7 @@ impl Generator {
     /// Handles a halt: opens the next page if that helps, else returns the stall. `pages`: the number of pages that
     /// this call has lost. Too many are a failure.
     #[cold]
-    pub(super) fn go_on(&self, halt: Halt, page: &Page, pages: usize) -> Option<Stall> {
+    pub(super) fn resolve(&self, halt: Halt, page: &Page, pages: usize) -> Option<Stall> {
         if self.page().id() != page.id() {
             // Another thread has opened the next page.
             return None;
@@ -37,7 +37,7 @@ impl Generator {
                 page.end();
                 return Some(Stall::AboveCeiling { ceiling: NEVER });
             }
-            Halt::Host(error) => Err(*error),
+            Halt::Failed(error) => Err(*error),
         };
         let error = reopened.err()?;
         *self.failure.lock() = Some(error.into());

@@ -80,7 +80,7 @@ pub struct Refusal {
 }
 
 /// The time for which an apparent clock rollback is rechecked: on some machines the clock flickers backwards.
-const DOUBT: Duration = Duration::from_micros(50);
+const RECHECK_TIME: Duration = Duration::from_micros(50);
 
 /// The reason that a reservation halted.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ pub(super) enum Halt {
     /// The page lost its name, or the process has changed its user.
     Unnamed,
     /// The page is unusable.
-    Host(Box<Failure>),
+    Failed(Box<Failure>),
 }
 
 impl From<Stall> for Halt {
@@ -101,7 +101,7 @@ impl From<Stall> for Halt {
 
 impl From<Failure> for Halt {
     fn from(error: Failure) -> Self {
-        Halt::Host(Box::new(error))
+        Halt::Failed(Box::new(error))
     }
 }
 
@@ -109,17 +109,17 @@ impl From<Failure> for Halt {
 pub(super) struct Reading<'a> {
     clock: &'a dyn Clock,
     page: &'a Page,
-    doubted: Option<Instant>,
+    rechecked: Option<Instant>,
     /// The last clock reading.
     pub last: UnixTime,
     /// The previous run, if the block begins a new one.
-    pub left: Option<Run>,
+    pub previous: Option<Run>,
 }
 
 impl<'a> Reading<'a> {
     /// The clock of one reservation from this page.
     pub fn new(clock: &'a dyn Clock, page: &'a Page) -> Self {
-        Reading { clock, page, doubted: None, last: UnixTime::from_ms(0), left: None }
+        Reading { clock, page, rechecked: None, last: UnixTime::from_ms(0), previous: None }
     }
 }
 
@@ -128,7 +128,7 @@ impl Time for Reading<'_> {
 
     #[inline]
     fn now(&mut self) -> Result<Tick, Halt> {
-        self.left = None;
+        self.previous = None;
         self.last = self.clock.now();
         let now = self.last;
         if !self.page.may_issue(now.ms)? {
@@ -137,16 +137,17 @@ impl Time for Reading<'_> {
         Ok(self.page.header().node.layout().tick_at(now.ms))
     }
 
-    fn doubts(&mut self) -> bool {
-        self.clock.may_flicker() && self.doubted.get_or_insert_with(Instant::now).elapsed() < DOUBT
+    fn rechecks(&mut self) -> bool {
+        self.clock.may_flicker()
+            && self.rechecked.get_or_insert_with(Instant::now).elapsed() < RECHECK_TIME
     }
 
-    fn is_damaged(&mut self) -> Result<(), Halt> {
+    fn note_damage(&mut self) -> Result<(), Halt> {
         if self.page.path().is_some() { Err(self.page.overwritten())? } else { Ok(()) }
     }
 
-    fn begins(&mut self, left: &Run, _: &Run) {
-        self.left = Some(*left);
+    fn begin_run(&mut self, previous: &Run, _: &Run) {
+        self.previous = Some(*previous);
     }
 }
 
@@ -203,8 +204,8 @@ impl Generator {
             let mut reading = Reading::new(&*self.clock, page);
             match reserve(page.sequence(), &rules, &mut reading) {
                 Ok(block) => {
-                    if let Some(left) = reading.left {
-                        self.note_run(page, &block, &left, reading.last);
+                    if let Some(previous) = reading.previous {
+                        self.note_run(page, &block, &previous, reading.last);
                     }
                     self.reports.note_issued();
                     self.issued.fetch_add(block.len, Relaxed);
@@ -213,7 +214,7 @@ impl Generator {
                 }
                 Err(halt) => {
                     pages += 1;
-                    self.go_on_or_refuse(halt, reading.last, page, pages)?;
+                    self.resolve_or_refuse(halt, reading.last, page, pages)?;
                     *page = self.page();
                 }
             }
@@ -223,14 +224,14 @@ impl Generator {
     /// Handles a halt: opens the next page, or waits out the page's first tick, if that helps. Otherwise returns the
     /// refusal.
     #[cold]
-    fn go_on_or_refuse(
+    fn resolve_or_refuse(
         &self,
         halt: Halt,
         now: UnixTime,
         page: &Page,
         pages: usize,
     ) -> Result<(), Refusal> {
-        let Some(stall) = self.go_on(halt, page, pages) else { return Ok(()) };
+        let Some(stall) = self.resolve(halt, page, pages) else { return Ok(()) };
         if self.has_waited_for_first_tick(&stall, now) {
             return Ok(());
         }
@@ -246,13 +247,13 @@ impl Generator {
     }
 
     /// Called when a run begins, at most once per tick. Notes a clock jump in the page, and a rollback in the reports.
-    fn note_run(&self, page: &Page, block: &Block, left: &Run, now: UnixTime) {
-        let before = page.sequence().mark(left, block.counter);
+    fn note_run(&self, page: &Page, block: &Block, previous: &Run, now: UnixTime) {
+        let before = page.sequence().mark(previous, block.counter);
         if block.tick - before > HOUR_MS / self.node.layout().tick_ms {
             page.notes().note_jump(block.counter, before, block.tick);
         }
-        if block.counter > left.counter {
-            self.reports.note(self.ms_below(left.mark(), now), block.counter, false);
+        if block.counter > previous.counter {
+            self.reports.note(self.ms_below(previous.mark(), now), block.counter, false);
         }
     }
 

@@ -195,7 +195,7 @@ fn a_clock_that_may_flicker_is_read_again_before_a_rollback_counts() {
     let now = Layout::NODE.tick_at(START);
     for clock_back in [ClockBack::Counter, ClockBack::Throw] {
         let continued = (Ok(Block { tick: now, counter: 0, first: 1, len: 1 }), 3);
-        // A thread that is stopped for longer than `DOUBT` does not read the clock again.
+        // A thread that is stopped for longer than `RECHECK_TIME` does not read the clock again.
         let mut tries = (0..100).map(|_| drawn_while_flickering(clock_back, true));
         assert!(tries.any(|drawn| drawn == continued), "{clock_back:?}");
     }

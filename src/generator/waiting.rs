@@ -109,8 +109,8 @@ impl Generator {
     /// Returns the IDs of a booking if its tick has begun. Then it checks the page, as every reservation does: a later
     /// page of the node may have issued the same numbers of a tick that had not begun.
     ///
-    /// If the clock is below its reading at the booking, it has rolled back, and may reach the tick at any time. So the
-    /// booking is lost, and the policies decide about a new reservation, as for other callers.
+    /// If the clock is below its reading at the booking, it has rolled back, and may take any time to reach the tick.
+    /// So the booking is lost, and the policies decide about a new reservation, as for other callers.
     pub fn redeem(&self, booking: &Booking) -> Redeemed {
         let Booking { reserved, page } = *booking;
         let current = self.page();

@@ -372,7 +372,7 @@ fn a_rollback_in_doubt_is_looked_at_again() {
         fn now(&mut self) -> Result<Tick, Stall> {
             Ok(self.0.pop().unwrap())
         }
-        fn doubts(&mut self) -> bool {
+        fn rechecks(&mut self) -> bool {
             self.1 += 1;
             self.1 < 3
         }

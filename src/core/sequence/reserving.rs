@@ -32,18 +32,18 @@ pub trait Time {
     fn now(&mut self) -> Result<Tick, Self::Error>;
 
     /// Whether to load the word and read the clock again before a rollback is accepted.
-    fn doubts(&mut self) -> bool {
+    fn rechecks(&mut self) -> bool {
         false
     }
 
     /// Called when the cells have a value that no sequencer writes. An error ends the reservation.
-    fn is_damaged(&mut self) -> Result<(), Self::Error> {
+    fn note_damage(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    /// Called before the swap that replaces the run `left` by a new `run`. An implementation that records ticks does so
-    /// here, before any caller can generate IDs of the tick. If the swap fails, [`Time::now`] is called again.
-    fn begins(&mut self, _left: &Run, _run: &Run) {}
+    /// Called before the swap that replaces the run `previous` by a new `run`. An implementation that records ticks
+    /// does so here, before any caller can generate IDs of the tick. If the swap fails, [`Time::now`] is called again.
+    fn begin_run(&mut self, _previous: &Run, _run: &Run) {}
 }
 
 impl<F: FnMut() -> Tick> Time for F {
@@ -152,21 +152,21 @@ impl<M: Borrow<Cells>> Sequence<M> {
     ) -> Result<Block, T::Error> {
         loop {
             if !self.shape.is_possible(loaded, rules.max_ahead) {
-                time.is_damaged()?;
+                time.note_damage()?;
             }
             let seen = self.shape.unpack(loaded);
             match decide(&seen, now) {
-                Ok(start) if start.counter > seen.counter && time.doubts() => {}
+                Ok(start) if start.counter > seen.counter && time.rechecks() => {}
                 Ok(start) => {
                     if let Some(block) = self.swap_to(start, loaded, now, rules, time, &want) {
                         return Ok(block);
                     }
                 }
-                Err(Stall::ClockBehind { .. }) if time.doubts() => {}
+                Err(Stall::ClockBehind { .. }) if time.rechecks() => {}
                 Err(stall) => {
                     // An impossible mark counts as an issued tick, so it can only refuse.
                     if !self.are_marks_possible() {
-                        time.is_damaged()?;
+                        time.note_damage()?;
                     }
                     return Err(stall.into());
                 }
@@ -198,7 +198,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
             marks[seen.counter].fetch_max(mark_code(seen.tick), AcqRel);
         }
         if start.next == 0 {
-            time.begins(&seen, &start);
+            time.begin_run(&seen, &start);
         }
         let first = if start.next == 0 && rules.random_start {
             fastrand::u64(0..=self.shape.last_sequence / 2)

@@ -1,4 +1,4 @@
-//! A process from one ID to the next: `Sequence::swap`, `Reading::now` and `Generator::go_on`.
+//! A process from one ID to the next: `Sequence::swap`, `Reading::now` and `Generator::resolve`.
 
 use super::*;
 
