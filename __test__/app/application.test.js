@@ -14,7 +14,7 @@ const { Client } = require('pg');
 const { storm } = require('../support/amount.js');
 const { countDuplicates, layouts, SnowFlake } = require('../support/support.js');
 const { Server, freePort, missing } = require('../support/lease/servers.js');
-const { blocksOf, runProgram, within, writeProgram } = require('../support/page.js');
+const { blocksOf, within, writeProgram } = require('../support/page.js');
 
 const WORKERS = 4;
 /** How long an application may live, ms. */
@@ -188,15 +188,5 @@ describe('an application with cluster, NestJS, TypeORM and a lease', { skip }, (
     application.primary.kill('SIGTERM');
     await application.ended;
     assert.deepEqual(await heldSlots(), []);
-  });
-
-  test('the program of docs/typeorm.md runs with a lease, unchanged', async () => {
-    const program = blocksOf('docs/typeorm.md').find(({ language }) => language === 'ts');
-    const { url } = server;
-    await runProgram(program, { DATABASE_URL: url, SNOWDRIFT_LEASE: url, datacenterId: '1' });
-    assert.deepEqual(await heldSlots(), []);
-    const { rows } = await client.query('SELECT id FROM author UNION ALL SELECT id FROM book');
-    assert.equal(rows.length, 2);
-    for (const { id } of rows) assert.equal(SnowFlake.parse(id, layouts.node).datacenterId, 1);
   });
 });

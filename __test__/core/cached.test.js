@@ -224,16 +224,6 @@ test('an empty ring: thrown, waited for, or an ID of the application’s', async
   for (const flake of [thrown, waits, replaced]) flake.close();
 });
 
-test('a batch that is refused loses nothing', () => {
-  const flake = new CachedSnowFlake({ ...own(), layout: scarce });
-  const first = flake.nextId();
-  refuses(() => flake.nextIds(16), 'ERR_SNOWFLAKE_EXHAUSTED');
-  assert.deepEqual(
-    [...flake.nextIds(15)],
-    Array.from({ length: 15 }, (_, i) => first + 1n + BigInt(i)),
-  );
-});
-
 test('a scheduled padding of a full ring calls onRejectedPut', async () => {
   // The listener keeps nothing alive, so something else does.
   const alive = setInterval(() => {}, 1000);

@@ -3,11 +3,9 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { setTimeout: sleep } = require('node:timers/promises');
 
 const { requestOf } = require('../support/request.js');
-const { CachedSnowFlake, SnowFlake, layouts, slow, soon, until } = require('../support/support.js');
-const { faulty } = require('../support/lease/faulty.js');
+const { SnowFlake, layouts, slow } = require('../support/support.js');
 const { holdSlot } = require('../support/lease/held.js');
 const native = require('../../js/runtime/native.js');
 
@@ -73,31 +71,4 @@ test('the rest of a lost slot’s block is not given to the ring of the next slo
     }
   }
   channel.close();
-});
-
-test('onRejectedPut is called after a slot was lost, too', async () => {
-  let clock = 0;
-  const store = faulty({ now: () => Date.now() + clock });
-  let calls = 0;
-  const flake = await CachedSnowFlake.lease(store, {
-    datacenterId: 1,
-    layout: { ...layouts.node, sequenceBits: 4 },
-    ttl: 1000,
-    scheduleIntervalMs: 5,
-    boostPower: 0,
-    maxAhead: 1000,
-    onRejectedPut: () => calls++,
-  });
-  await soon(flake.nextId);
-  await until(() => calls > 2);
-  const lost = flake.workerId;
-  // The store's time passes, and another holder takes the slot.
-  clock = 5000;
-  store.steal(lost);
-  await until(() => flake.workerId !== lost && flake.lease.state === 'held');
-  await soon(flake.nextId);
-  const before = calls;
-  await until(() => calls > before + 2);
-  flake.close();
-  await sleep(0);
 });

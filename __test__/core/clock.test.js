@@ -274,29 +274,6 @@ test('nextIdAsync() waits for a clock that stands still until it moves', async (
   assert.equal(flake.parse(await waiting).timestamp, NOW + 1);
 });
 
-test('maxAhead takes IDs from the future instead of waiting, and remembers them', () => {
-  const clock = standing(NOW);
-  const flake = new SnowFlake({ ...node, clock, maxAhead: 2, maxWait: 0 });
-  const ids = [...flake.nextIds(3 * 4096)];
-  assert.equal(countDuplicates(ids), 0);
-  assert.equal(flake.parse(ids.at(-1)).timestamp, NOW + 2);
-  refuses(() => flake.nextId(), 'ERR_SNOWFLAKE_EXHAUSTED');
-  clock.now = NOW + 1;
-  assert.equal(flake.parse(flake.nextId()).timestamp, NOW + 3);
-});
-
-test('a random start spreads sequence numbers over the lower half of their range', () => {
-  const clock = standing(NOW);
-  const flake = new SnowFlake({ ...node, clock, sequenceStart: 'random' });
-  const starts = Array.from({ length: 500 }, () => {
-    clock.now++;
-    return flake.parse(flake.nextId()).sequence;
-  });
-  assert.ok(starts.every((sequence) => sequence < 2048));
-  const odd = starts.filter((sequence) => sequence % 2).length;
-  assert.ok(odd > 150 && odd < 350, `${odd} of 500 are odd`);
-});
-
 test('a clock before the epoch or past the last tick is refused, at the exact ms', () => {
   const { epoch } = layouts.node;
   const clock = standing(epoch - 1);

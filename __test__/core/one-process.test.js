@@ -82,13 +82,6 @@ test('instances of one node differ in their policies, and agree on maxAhead and 
   other.close();
 });
 
-test('another layout or epoch is another node', () => {
-  const node = { datacenterId: 3, workerId: 5 };
-  const one = new SnowFlake(node);
-  const other = new SnowFlake({ ...node, epoch: 0, clockBack: 'throw' });
-  assert.notEqual(one.nextId(), other.nextId());
-});
-
 test('a node that is closed and opened again does not repeat itself', () => {
   const ids = [];
   for (let i = 0; i < 10; i++) {

@@ -3,12 +3,8 @@
 // its parseUID prints.
 
 const assert = require('node:assert/strict');
-const { mkdtempSync } = require('node:fs');
-const { tmpdir } = require('node:os');
-const { join } = require('node:path');
 const { test } = require('node:test');
 
-const { removeDirectory } = require('../support/own-directory.js');
 const {
   CachedSnowFlake,
   SnowFlake,
@@ -66,35 +62,6 @@ test('one warning a year before a layout’s timestamp overflows', async () => {
     ['SNOWFLAKE_TIME_ENDING'],
   );
   assert.match(warnings[0].message, /overflows at 20\d\d-.*, in 30 days/);
-});
-
-test('a cached generator of 8192 IDs a second has what the last seconds left, and then waits', async (t) => {
-  const state = mkdtempSync(join(tmpdir(), 'snowdrift-uid-'));
-  t.after(() => removeDirectory(state));
-  const tickAt = (ms) => Math.floor((ms - EPOCH) / 1000);
-  const start = tickAt(Date.now());
-  const ahead = { maxAhead: 3000, maxWait: 0, state };
-  // No ID grows too old, however late this process runs.
-  const flake = new CachedSnowFlake({ layout: uid, workerId: 4, ...ahead, maxAge: 60_000 });
-  const ids = [];
-  let end;
-  try {
-    for (;;) ids.push(flake.nextId());
-  } catch ({ code, retryAfterMs }) {
-    end = tickAt(Date.now());
-    assert.equal(code, 'ERR_SNOWFLAKE_EXHAUSTED');
-    assert.ok(retryAfterMs > 0 && retryAfterMs <= 1000);
-  }
-  // All of this second and three to come, and of those that have begun meanwhile.
-  const seconds = new Set(ids.map((id) => tickAt(flake.parse(id).timestamp)));
-  const [first] = seconds;
-  assert.ok(first >= start && first <= end, `${first - start} s`);
-  const last = Math.max(...seconds);
-  assert.ok(last >= start + 3 && last <= end + 3, `${last - start} s ahead`);
-  assert.equal(seconds.size, last - first + 1);
-  assert.equal(ids.length, seconds.size * PER_SECOND);
-  assert.ok((await flake.nextIdAsync()) > ids.at(-1));
-  flake.close();
 });
 
 test('toUidString prints what parseUID prints', () => {

@@ -35,8 +35,6 @@ const SEED = seed ?? 1;
 const SHARE = { quiet: 0.9, busy: 0.1 };
 /** The least share of one of many, of the mean. */
 const FAIR = { quiet: 0.8, busy: 0.1 };
-/** The least count of calls that wait for their turn. */
-const CALLS = { quiet: 100, busy: 10 };
 /** A machine that holds up a process shows nothing in that round: it is drawn again, so often at most. */
 const ROUNDS = 8;
 const MANY = 16;
@@ -204,21 +202,6 @@ for (const how of ['process', 'thread']) {
     );
   }
 }
-
-scene('nextIdAsync() beside 4 saturating threads is served', async (it) => {
-  await reached(async () => {
-    const all = ['loop', 'batch', 'loop', 'batch'].map((kind) => it.start('thread', { kind }));
-    const one = it.start('process', { kind: 'async' });
-    const { met } = await drawAll([...all, one], SECONDS);
-    const { count, longest } = met.at(-1);
-    const served = `${count} calls, the longest took ${longest.toFixed(1)} ms`;
-    it.t.diagnostic(served);
-    assert.equal(duplicatesIn(sortedIds([...all, one].map(({ file }) => file))), 0);
-    assert.deepEqual(refusalsOf(met), []);
-    // It waits for its turn, and on a busy machine for a processor.
-    return (bars) => (count > CALLS[bars] && longest < 500 ? undefined : served);
-  });
-});
 
 /** How many processes are alive, or on their way. */
 const ALIVE = 8;

@@ -2,7 +2,6 @@
 // A slot's state: who may hold it, how long, and what is said when something is wrong with it.
 
 const assert = require('node:assert/strict');
-const { spawnSync } = require('node:child_process');
 const { once } = require('node:events');
 const {
   chmodSync,
@@ -22,7 +21,7 @@ const { pathToFileURL } = require('node:url');
 const { afterEach, beforeEach, test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-const { amount, gate, isStorms, storm } = require('../support/amount.js');
+const { amount, gate, isStorms } = require('../support/amount.js');
 const { endOf, run, start } = require('../support/cli.js');
 const { createReachable } = require('../support/other-users.js');
 const { createDirectory, removeDirectory } = require('../support/own-directory.js');
@@ -131,29 +130,6 @@ test('a process that cannot share is refused with the holder, its start, and wha
   }
 });
 
-test('close(), using, await using and the end of the process free the slot at once', {
-  skip: storm,
-}, async () => {
-  const attempt = () => elsewhere('new SnowFlake(state).nextIdString()', container());
-  recorded().close();
-  assert.equal(typeof (await attempt()), 'string');
-  const flake = recorded();
-  assert.equal((await attempt()).code, 'ERR_SNOWFLAKE_IN_USE');
-  await flake.close();
-  assert.equal(typeof (await attempt()), 'string', 'and that process has ended, too');
-  assert.equal(typeof recorded().nextId(), 'bigint');
-});
-
-test('a closed node is opened again without repeating or waiting', () => {
-  const ids = [];
-  for (let i = 0; i < 20; i++) {
-    const flake = recorded();
-    for (let n = 0; n < 50; n++) ids.push(flake.nextId());
-    flake.close();
-  }
-  assert.equal(countDuplicates(ids), 0);
-});
-
 test('all instances and threads of a process share the slot, until the last one has closed', async () => {
   const maxWait = 10_000;
   const first = recorded({ maxWait });
@@ -194,18 +170,6 @@ test('one directory is one store, however it is spelled', () => {
   } finally {
     rmSync(link);
   }
-});
-
-test('the last part of the path is created, the rest must exist', () => {
-  assert.equal(typeof recorded({ state: join(directory, 'a') }).nextId(), 'bigint');
-  const { message } = refuses(
-    () => recorded({ state: join(directory, 'b', 'c') }),
-    'ERR_SNOWFLAKE_STORE',
-  );
-  assert.match(
-    message,
-    /cannot create the directory .*b\/c: No such file.*Create its parent directory/,
-  );
 });
 
 test('the same node with and without a state, or with another, is a conflict', () => {
@@ -547,39 +511,6 @@ test('a file that another user owns does not keep a lease from the others', {
   assert.ok(warnings.every(([code]) => code === 'SNOWFLAKE_SLOT_UNUSABLE'));
   assert.equal(warnings.length, 4, 'both files, at each lease');
   assert.match(warnings[0][1], /cannot open .*worker-0\.slot: Permission denied.*Let this process/);
-});
-
-test('an entry that is no slot file does not keep a lease from the others', {
-  skip: process.platform === 'win32' && 'Windows has no such files',
-}, async () => {
-  mkdirSync(slotFile(0));
-  assert.equal(spawnSync('mkfifo', [slotFile(1)]).status, 0);
-  symlinkSync(slotFile(2), slotFile(2));
-  symlinkSync(join(directory, 'nowhere'), slotFile(4));
-  const warnings = [];
-  const collect = ({ code, message }) => warnings.push(`${code} ${message}`);
-  process.on('warning', collect);
-  try {
-    const flake = await leased();
-    assert.equal(flake.workerId, 3);
-    await sleep(0);
-  } finally {
-    process.off('warning', collect);
-  }
-  assert.deepEqual(
-    warnings.map((warning) => /^SNOWFLAKE_SLOT_UNUSABLE .*worker-(\d)\.slot/.exec(warning)?.[1]),
-    ['0', '1', '2', '4'],
-    String(warnings),
-  );
-  for (const [workerId, said] of [
-    [0, /worker-0\.slot.* (directory|regular file)/],
-    [1, /worker-1\.slot is not a regular file. Move it away, or use another workerId/],
-    [2, /worker-2\.slot is a symbolic link/],
-    [4, /worker-4\.slot is a symbolic link and must be a file.*Remove it/],
-  ]) {
-    const { message } = refuses(() => recorded({ workerId }), 'ERR_SNOWFLAKE_STORE');
-    assert.match(message, said);
-  }
 });
 
 test('a user who may not create files takes an existing slot', {
