@@ -67,8 +67,6 @@ const LEFT_TO_GATE = [
   // Other packages' IDs.
   'package/comparison.test.js',
   'package/node-class.test.js',
-  // A browser's.
-  'package/playground-access.test.js',
 ];
 
 /** By the flag of prepare.mjs that installs packages: the folders whose storms need them. */

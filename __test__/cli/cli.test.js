@@ -31,23 +31,6 @@ test('next prints IDs, one a line, of the node that is named', async () => {
   assert.ok(list.every((id) => typeof id === 'string'));
 });
 
-test('next with state draws nothing twice, however often it is run at once', {
-  skip: storm,
-}, async () => {
-  const state = mkdtempSync(join(tmpdir(), 'snowdrift-cli-'));
-  try {
-    const lease = ['--lease', `file://${state}`, '--datacenter-id', '1'];
-    const runs = await Promise.all(
-      Array.from({ length: 6 }, () => endOf(start(['next', '-n', '50', ...lease]))),
-    );
-    const ids = runs.flatMap(({ stdout }) => stdout.trim().split('\n'));
-    assert.equal(ids.length, 300);
-    assert.equal(countDuplicates(ids), 0);
-  } finally {
-    removeDirectory(state);
-  }
-});
-
 test('next draws base32, and parse reads it', async () => {
   const { stdout } = await run(['next', '--base32', '-n', '3', ...NODE]);
   const drawn = stdout.trim().split('\n');
@@ -464,19 +447,6 @@ test('a password comes from the environment or a file; one in an argument is war
     }
   } finally {
     server.close();
-    removeDirectory(folder);
-  }
-});
-
-test('a file may name a directory of slots', { skip: storm }, async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'snowdrift-file-'));
-  try {
-    const file = join(folder, 'url');
-    writeFileSync(file, `file://${folder}`);
-    assert.equal((await run(['next', '--datacenter-id', '1', '--lease-file', file])).code, 0);
-    const { slots } = await json('slots', '--lease-file', file);
-    assert.deepEqual([slots.length, slots[0].workerId], [1, 0]);
-  } finally {
     removeDirectory(folder);
   }
 });

@@ -9,15 +9,13 @@ const {
   CachedSnowFlake,
   SnowFlake,
   countDuplicates,
-  entry,
   layouts,
   refuses,
-  runScript,
   slow,
   standing,
   wide,
 } = require('../support/support.js');
-const { fromBase32, parse, toBase32 } = require('snowdrift/id');
+const { fromBase32, toBase32 } = require('snowdrift/id');
 
 const MANY = isQuick ? 20_000 : 100_000;
 const CONFIG = 'ERR_SNOWFLAKE_CONFIG';
@@ -47,30 +45,6 @@ test('base32 and numbers are drawn in turn with all other IDs', () => {
     ids.push(BigInt(flake.nextIdString()), ...flake.nextIds(2));
   }
   assert.ok(ids.every((id, i) => i === 0 || id > ids[i - 1]));
-});
-
-test('they work detached, of an instance and of the default one', async () => {
-  const flake = safe({ workerId: 2 });
-  const { nextIdBase32, nextIdNumber } = flake;
-  assert.ok([1, 2].map(nextIdBase32).every((text) => fromBase32(text) < 2n ** 53n));
-  assert.ok(Array.from({ length: 3 }, nextIdNumber).every(Number.isSafeInteger));
-  const { stdout, stderr } = await runScript(
-    `const { SnowFlake } = require(${JSON.stringify(entry)});
-     const { nextIdBase32, nextIdNumber } = SnowFlake;
-     SnowFlake.configure({ layout: 'safe', workerId: 3 });
-     const ids = [nextIdBase32(), nextIdNumber()];
-     SnowFlake.default.close();
-     for (const draw of [nextIdBase32, nextIdNumber]) {
-       try { draw(); } catch ({ code, message }) { ids.push(code, message); }
-     }
-     console.log(JSON.stringify(ids));`,
-  );
-  assert.equal(stderr, '');
-  const [text, number, code, message, ...rest] = JSON.parse(stdout);
-  assert.equal(parse(fromBase32(text), 'safe').workerId, 3);
-  assert.equal(parse(number, 'safe').workerId, 3);
-  assert.deepEqual([code, ...rest], ['ERR_SNOWFLAKE_CLOSED', 'ERR_SNOWFLAKE_CLOSED', message]);
-  assert.match(message, /the default instance is closed/);
 });
 
 test('numbers are refused of every layout above 53 bits, and drawn of every other', () => {

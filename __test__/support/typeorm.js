@@ -31,7 +31,6 @@ class Book {}
 class Tag {}
 class Animal {}
 class Cat extends Animal {}
-class Topic {}
 
 decorate(Author, 'author', {
   id: PrimarySnowFlakeColumn({ nextIdString }),
@@ -68,15 +67,8 @@ decorate(Animal, 'animal', {
 typeorm.TableInheritance({ column: { type: 'varchar', name: 'kind' } })(Animal);
 decorate(Cat, undefined, { lives: Column('int', { nullable: true }) });
 typeorm.ChildEntity()(Cat);
-decorate(Topic, 'topic', {
-  id: PrimarySnowFlakeColumn({ nextIdString }),
-  name: Column('varchar'),
-  parent: typeorm.TreeParent(),
-  children: typeorm.TreeChildren(),
-});
-typeorm.Tree('closure-table')(Topic);
 
-const entities = [Author, Book, Tag, Animal, Cat, Topic];
+const entities = [Author, Book, Tag, Animal, Cat];
 
 const DATABASES = [
   {
@@ -150,6 +142,6 @@ function onDatabases(tests, databases = DATABASES) {
 }
 
 module.exports = {
-  ...{ Animal, Author, Book, Cat, Tag, Topic },
+  ...{ Animal, Author, Book, Cat, Tag },
   ...{ DATABASES, decorate, drawn, entities, nextIdString, onDatabases },
 };
