@@ -5,24 +5,16 @@ const { argumentError, describe } = require('../messages/errors.js');
 const { propertiesOf } = require('../messages/checks.js');
 const { NONE } = require('./properties.js');
 
-/** Formats by time zone, since creating one takes 50 us. */
-const formats = new Map();
-
 /** yyyy-MM-dd HH:mm:ss in a time zone. */
 function formatOf(timeZone) {
-  let format = formats.get(timeZone);
-  if (format === undefined) {
-    const two = '2-digit';
-    format = new Intl.DateTimeFormat('en-US', {
-      timeZone,
-      calendar: 'gregory',
-      numberingSystem: 'latn',
-      hourCycle: 'h23',
-      ...{ year: 'numeric', month: two, day: two, hour: two, minute: two, second: two },
-    });
-    formats.set(timeZone, format);
-  }
-  return format;
+  const two = '2-digit';
+  return new Intl.DateTimeFormat('en-US', {
+    timeZone,
+    calendar: 'gregory',
+    numberingSystem: 'latn',
+    hourCycle: 'h23',
+    ...{ year: 'numeric', month: two, day: two, hour: two, minute: two, second: two },
+  });
 }
 
 /**
