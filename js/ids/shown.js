@@ -59,4 +59,4 @@ function show(value) {
   return longBigint(value) ?? printable(String(value).slice(0, MOST_OF_TEXT));
 }
 
-module.exports = { MOST_OF_TEXT, MOST_READ, longBigint, printable, shortened, show, withoutLogin };
+module.exports = { MOST_READ, longBigint, printable, shortened, show, withoutLogin };

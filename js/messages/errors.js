@@ -7,15 +7,14 @@ const { noteClient, redactCause } = require('./causes.js');
 const { lackOf, wordsFor } = require('./faults.js');
 const { SnowFlakeError, errorsOf, filterErrors, fromCaller, inCall } = require('../ids/error.js');
 const { NONE, ownOf } = require('../ids/properties.js');
-const { MOST_OF_TEXT, longBigint, shortened } = require('../ids/shown.js');
+const { longBigint, shortened } = require('../ids/shown.js');
 const { printable, redactForeign, redactValue, sanitize } = require('./secrets.js');
 const { hasChangedUser } = require('../runtime/user.js');
 
 filterErrors({ text: sanitize, cause: redactCause });
 
-/** The most characters that are shown of a value that is no text, and the most properties of an object. */
+/** The most characters that are shown of a value that is no text. */
 const MOST_OF_VALUE = 200;
-const MOST_PROPERTIES = 5;
 
 /** A value as text for an error message: short, and without secrets. Runs no code of the value. */
 function describe(value) {
@@ -40,30 +39,8 @@ function quote(text) {
 function textOf(value) {
   // Without the stack, which the cause of the error shows anyway.
   if (types.isNativeError(value)) return `${value.name}: ${value.message}`;
-  if (isPlain(value)) return describeProperties(value);
   // Without properties, which may be options of a client, with a password.
   return inspect(value, { depth: -1, breakLength: Infinity, customInspect: false });
-}
-
-function isPlain(value) {
-  if (Object(value) !== value || types.isProxy(value)) return false;
-  return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
-}
-
-/** The properties of an object. If a value may be a secret, shows only its type. */
-function describeProperties(object) {
-  const isArray = Array.isArray(object);
-  const all = isArray ? object : Object.getOwnPropertyNames(object);
-  const names = isArray ? [...Array(Math.min(all.length, MOST_PROPERTIES)).keys()] : all;
-  const shown = names.slice(0, MOST_PROPERTIES).map((name) => {
-    const value = Object.getOwnPropertyDescriptor(object, name)?.value;
-    const isSafe = ['number', 'boolean', 'bigint'].includes(typeof value) || value === null;
-    const text = isSafe ? describe(value) : typeof value;
-    return isArray ? text : `${redactValue(name).slice(0, MOST_OF_TEXT)}: ${text}`;
-  });
-  if (all.length > MOST_PROPERTIES) shown.push('...');
-  const [open, close] = isArray ? '[]' : '{}';
-  return shown.length === 0 ? open + close : `${open} ${shown.join(', ')} ${close}`;
 }
 
 const configError = errorsOf('ERR_SNOWFLAKE_CONFIG');
