@@ -5,7 +5,6 @@ const { types } = require('node:util');
 
 const { propertiesOf, unixMs, wholeNumber } = require('../messages/checks.js');
 const { argumentError, clockError, describe, invalidId } = require('../messages/errors.js');
-const { readAll } = require('../ids/properties.js');
 const { idFault, idOf } = require('../ids/text.js');
 
 /** `id` and `date` are allowed, but ignored, so that applications can pass the result of parse(). */
@@ -99,43 +98,20 @@ function exactNumber(id) {
 /** The fields of compose(). The defaults are the layout's epoch, the instance's datacenter and worker ID, and zero. */
 function readFields(given, flake) {
   const { layout } = flake;
-  const fields = propertiesOf(given, 'fields', FIELD_KEYS, argumentError, readEach);
+  const fields = propertiesOf(given, 'fields', FIELD_KEYS, argumentError);
   const { timestamp } = fields;
+  const read = (name, bits, otherwise) =>
+    fields[name] === undefined
+      ? otherwise
+      : wholeNumber(name, fields[name], 0, 2 ** layout[bits] - 1, argumentError);
   return {
     timestamp:
       timestamp === undefined ? layout.epoch : unixMs('timestamp', timestamp, argumentError),
-    datacenterId: readField(
-      'datacenterId',
-      fields.datacenterId,
-      layout.datacenterBits,
-      flake.datacenterId,
-    ),
-    workerId: readField('workerId', fields.workerId, layout.workerBits, flake.workerId),
-    clockBack: readField('clockBack', fields.clockBack, layout.clockBackBits, 0),
-    sequence: readField('sequence', fields.sequence, layout.sequenceBits, 0),
+    datacenterId: read('datacenterId', 'datacenterBits', flake.datacenterId),
+    workerId: read('workerId', 'workerBits', flake.workerId),
+    clockBack: read('clockBack', 'clockBackBits', 0),
+    sequence: read('sequence', 'sequenceBits', 0),
   };
-}
-
-/** Like readAll(), but in a tenth of the time, since the names are constants. */
-function readEach(fields, keys) {
-  const all = Object.prototype;
-  const isPolluted =
-    'timestamp' in all ||
-    'datacenterId' in all ||
-    'workerId' in all ||
-    'clockBack' in all ||
-    'sequence' in all;
-  if (isPolluted) return readAll(fields, keys);
-  const { timestamp, datacenterId, workerId, clockBack, sequence } = fields;
-  return { timestamp, datacenterId, workerId, clockBack, sequence };
-}
-
-/** The largest number of each width, in a table: `**` takes half as long as all of compose(). */
-const LARGEST = Array.from({ length: 64 }, (_, bits) => 2 ** bits - 1);
-
-function readField(name, value, bits, otherwise) {
-  if (value === undefined) return otherwise;
-  return wholeNumber(name, value, 0, LARGEST[bits], argumentError);
 }
 
 /** The time of an application's clock, in whole Unix ms. */

@@ -15,9 +15,8 @@ const { warnOfVariable } = require('./warnings.js');
  * The properties of an untrusted object that are in `keys`. Reads each once. An exception of a getter or a proxy trap
  * becomes a cause.
  * @param toError returns the error for a message
- * @param read reads the properties; readAll() by default
  */
-function propertiesOf(object, what, keys, toError, read = readAll) {
+function propertiesOf(object, what, keys, toError) {
   if (object === null || typeof object !== 'object') throw notAnObject(object, what, toError);
   let unknown;
   let isObject;
@@ -27,7 +26,7 @@ function propertiesOf(object, what, keys, toError, read = readAll) {
     isObject = Object.prototype.toString.call(object) === '[object Object]';
     if (isObject) {
       unknown = unknownIn(object, keys);
-      properties = read(object, keys);
+      properties = readAll(object, keys);
     }
   } catch (cause) {
     throw toError(`${what} cannot be read: ${describe(cause)}`, { cause });
