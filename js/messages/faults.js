@@ -100,17 +100,6 @@ function unusableToo(faults) {
 /** The limits that a namespace records for its holders, with the flags of the command that raises them. */
 const LIMITS = { ttl: 'ttl', maxClockSkew: 'max-clock-skew', maxAhead: 'max-ahead' };
 
-/** The limits above the recorded ones, on which other holders rely when they take over a slot. */
-function limitsAbove(own, recorded) {
-  const larger = Object.keys(LIMITS).filter((limit) => own[limit] > recorded[limit]);
-  return {
-    found: larger
-      .map((limit) => `${limit} ${own[limit]} (recorded: ${recorded[limit]})`)
-      .join(' and '),
-    raise: larger.map((limit) => `--${LIMITS[limit]} ${own[limit]}`).join(' '),
-  };
-}
-
 /** The texts of losses. @param scope the scope of the holders */
 const LOSSES = {
   taken: (scope) => `was taken over by another ${scope}, since it was not renewed in time`,
@@ -135,9 +124,9 @@ const TEXTS = {
       `maxAhead is ${maxAhead} ms, and nothing records this node: a restart would issue the IDs taken ahead of the clock again. Record it with state: '/var/lib/app/ids', lease a worker ID (SnowFlake.lease(), SNOWDRIFT_LEASE), or leave out maxAhead`,
     'no-shared-memory': () =>
       "scope 'host' needs a directory in memory that the host's processes see, and this system has none at /dev/shm: mount a tmpfs there, set SNOWDRIFT_SHARED to a directory in one, or use scope 'process' and give each process a workerId of its own",
-    'store-limits': ({ store, recorded, own }) => {
-      const { found, raise } = limitsAbove(own, recorded);
-      return `${found} is more than ${store} allows its holders, in ms. Lower it to the recorded value, or raise that for all holders: snowdrift namespace raise URL ${raise}`;
+    'store-limits': ({ store, limits }) => {
+      const raise = limits.map(({ name, own }) => `--${LIMITS[name]} ${own}`).join(' ');
+      return `${limits.map(textOf).join(' and ')} is more than ${store} allows its holders, in ms. Lower it to the recorded value, or raise that for all holders: snowdrift namespace raise URL ${raise}`;
     },
     'ring-too-large': ({ slots, most }) =>
       `a ring of ${slots} IDs (those of a tick << boostPower) exceeds the limit of ${most} (${most / 2 ** 17} MiB): choose a smaller boostPower, or fewer sequenceBits`,
@@ -297,6 +286,7 @@ const TEXTS = {
   none: {
     'slot-record-damaged': ({ worker }) =>
       `the record of workerId ${worker} is damaged, or has times that no holder can have: see snowdrift slots`,
+    limit: ({ name, own, recorded }) => `${name} ${own} (recorded: ${recorded})`,
     holder: ({ worker, pid, host, started }) =>
       `${worker === undefined ? '' : `workerId ${worker}: `}process ${pid} on ${host}, started ${moment(started)}`,
     layout: ({ timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits, ...rest }) =>

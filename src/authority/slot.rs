@@ -21,7 +21,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::record::{self, Holder, Record, Unsound, VERSION};
-use crate::core::fault::{Class, Failure, Fault, Value, fault};
+use crate::core::fault::{Class, Failure, Fault, fault};
 use crate::files::access::{self, Insecure};
 use crate::files::lock::{self, LockMode, USERS};
 use crate::files::path::{identity_of, is_at};
@@ -265,7 +265,7 @@ pub(super) fn foreign_owner(place: &Path, owner: u32) -> Failure {
 pub fn in_use(place: &Path, holder: Option<&Holder>) -> Failure {
     let named = |holder: &Holder| {
         let Holder { pid, host, started_ms, .. } = holder;
-        fault!("holder", worker: Value::None, pid: *pid, host: host.as_str(), started: *started_ms)
+        fault!("holder", pid: *pid, host: host.as_str(), started: *started_ms)
     };
     let holders: Vec<Fault> = holder.into_iter().map(named).collect();
     Failure::new(Class::InUse, fault!("slot-in-use", place, holders))

@@ -19,8 +19,8 @@ use super::memory::Ids;
 use super::reports::{lease_of, news_of, refusal_of, stats_of};
 use super::request::Requested;
 use super::source::Source;
-use super::values::{end_of, report};
-use crate::core::fault::{Fault, Value, fault};
+use super::values::{Value, end_of, report};
+use crate::core::fault::{Fault, fault};
 use crate::core::listeners::Listener;
 use crate::pages::Loss;
 

@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use napi_derive::napi;
 
-use super::values::{digits, end_of, or_null, report};
-use crate::core::fault::{Failure, Fault, Value, fault};
+use super::values::{Value, digits, end_of, or_null, report};
+use crate::core::fault::{Failure, Fault, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::sequencer::NEVER;
 use crate::lease::{

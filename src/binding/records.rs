@@ -3,8 +3,7 @@
 use napi_derive::napi;
 
 use super::leases::limits_of;
-use super::values::{GivenLayout, digits, layout_of, report};
-use crate::core::fault::Value;
+use super::values::{GivenLayout, Value, digits, layout_of, report};
 use crate::core::layout::{Layout, Tick};
 use crate::lease::{Bucket, Floor, Holder, Key, Limits, Namespace, Record, Slot, Standing};
 

@@ -1,8 +1,8 @@
 //! The refusals of leases from stores, as faults that `js/messages/faults.js` words.
 
 use super::leases::LeaseMachine;
-use super::values::{end_of, report};
-use crate::core::fault::{Fault, Value, fault};
+use super::values::{Value, end_of, report};
+use crate::core::fault::{Fault, fault};
 use crate::core::layout::Layout;
 use crate::lease::{Holder, LeaseRefusal, Limits};
 
@@ -30,8 +30,7 @@ impl LeaseMachine {
                 fault!("store-layout", store, layouts)
             }
             LeaseRefusal::Limits(recorded) => {
-                let [recorded, own] = [recorded, terms.limits].map(limits_of);
-                fault!("store-limits", store, recorded, own)
+                fault!("store-limits", store, limits: limits_above(terms.limits, recorded))
             }
             LeaseRefusal::Ahead(floor) => {
                 fault!("store-ahead", store, from: end_of(&terms.layout, floor))
@@ -66,6 +65,15 @@ impl LeaseMachine {
     }
 }
 
-fn limits_of(Limits { ttl, max_clock_skew, max_ahead }: Limits) -> Value {
-    report!(ttl, maxClockSkew: max_clock_skew, maxAhead: max_ahead)
+/// The own limits that are above the recorded ones, on which holders that take over or recover rely.
+fn limits_above(own: Limits, recorded: Limits) -> Vec<Fault> {
+    [
+        ("ttl", own.ttl, recorded.ttl),
+        ("maxClockSkew", own.max_clock_skew, recorded.max_clock_skew),
+        ("maxAhead", own.max_ahead, recorded.max_ahead),
+    ]
+    .into_iter()
+    .filter(|(_, own, recorded)| own > recorded)
+    .map(|(name, own, recorded)| fault!("limit", name, own, recorded))
+    .collect()
 }

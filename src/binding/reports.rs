@@ -1,9 +1,8 @@
 //! Reports of an instance and its lease. Times in ms.
 
 use super::source::Source;
-use super::values::{digits, end_of, or_null, report};
+use super::values::{Value, digits, end_of, or_null, report};
 use crate::authority::Status;
-use crate::core::fault::Value;
 use crate::core::layout::Tick;
 use crate::core::sequencer::{NEVER, Stall};
 use crate::generator::{Generator, Refusal, Rollback, Waits};
@@ -21,7 +20,7 @@ pub fn refusal_of(refusal: Refusal, generator: &Generator) -> Value {
         // Whole ms, at least 1; none where waiting does not help.
         retryAfterMs: retry_after.map(|after| after.as_nanos().div_ceil(1_000_000)),
         // The failure of the host's page, if that is the reason.
-        why: is_of_page.then(|| generator.page_failure()).flatten(),
+        why: is_of_page.then(|| generator.page_failure()).flatten().map(Value::from),
         page: page_of(generator),
     )
 }
@@ -110,7 +109,7 @@ pub fn lease_of(share: &Share) -> Option<Value> {
         ceiling: end_of(layout, report.ceiling),
         renewals: report.renewals,
         state,
-        failure: report.failure,
+        failure: report.failure.map(Value::from),
         // The host's process that renews it; none where the slot is this process's alone.
         renewer: report.renewer.map(|(pid, since)| report!(pid, since)),
     ))

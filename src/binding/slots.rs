@@ -5,13 +5,13 @@ use std::path::Path;
 use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 
-use super::values::{GivenLayout, answer, end_of, layout_of, or_null, report};
+use super::values::{GivenLayout, Value, answer, end_of, layout_of, or_null, report};
 use crate::authority::Holder;
 use crate::authority::file::{FileStore, look};
 use crate::authority::record::{Record, Skip};
 use crate::authority::reset::{self, Plan, Reset};
 use crate::core::clock::{Clock, SystemClock};
-use crate::core::fault::{Fault, Value};
+use crate::core::fault::Fault;
 use crate::core::layout::Tick;
 use crate::core::node::Node;
 use crate::core::sequencer::{HighMarks, NEVER};
@@ -105,7 +105,7 @@ fn reset_of(reset: Reset) -> Value {
         datacenterId: node.datacenter_id(),
         workerId: node.worker_id(),
         // With a fault the file is unusable. Then the clock alone determines where to start.
-        fault: found.as_ref().err().map(|error| error.fault.clone()),
+        fault: found.as_ref().err().map(|error| Value::from(error.fault.clone())),
         // The holder at its death; none after a release.
         holder: record.and_then(|record| record.holder.as_ref()).map(holder_of),
         // It is unknown which IDs were issued up to here, if the machine stays up.

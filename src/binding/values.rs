@@ -6,14 +6,51 @@ use napi::bindgen_prelude::{
 use napi::{Env, Property, sys};
 use napi_derive::napi;
 
-use crate::core::fault::{Fault, Value};
+use crate::core::fault::{Detail, Fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::sequencer::NEVER;
+
+/// A value for JavaScript.
+#[derive(Clone)]
+pub enum Value {
+    /// Known to be none.
+    Null,
+    /// A property is left out if it is [`Detail::None`].
+    Detail(Detail),
+    /// Values in an order.
+    List(Vec<Value>),
+    /// Values by their names.
+    Record(Vec<(&'static str, Value)>),
+}
+
+impl<D: Into<Detail>> From<D> for Value {
+    fn from(detail: D) -> Value {
+        Value::Detail(detail.into())
+    }
+}
+
+impl From<Option<Value>> for Value {
+    fn from(value: Option<Value>) -> Value {
+        value.unwrap_or(Value::Detail(Detail::None))
+    }
+}
+
+impl From<Fault> for Value {
+    fn from(Fault { kind, details }: Fault) -> Value {
+        record_of([("kind", kind.into())].into_iter().chain(details))
+    }
+}
+
+impl<V: Into<Value>> FromIterator<V> for Value {
+    fn from_iter<I: IntoIterator<Item = V>>(values: I) -> Value {
+        Value::List(values.into_iter().map(V::into).collect())
+    }
+}
 
 /// A report by its properties: variables, or `name: value`.
 macro_rules! report {
     ($($values:tt)*) => {
-        $crate::core::fault::Value::Record($crate::core::fault::values!($($values)*))
+        $crate::binding::values::Value::Record($crate::core::fault::values!($($values)*))
     };
 }
 pub(super) use report;
@@ -40,12 +77,12 @@ impl ToNapiValue for Value {
         // SAFETY: the caller passes the environment of this thread.
         unsafe {
             match value {
-                Value::None => ToNapiValue::to_napi_value(env, ()),
                 Value::Null => ToNapiValue::to_napi_value(env, Null),
-                Value::Flag(flag) => ToNapiValue::to_napi_value(env, flag),
-                Value::Number(number) => ToNapiValue::to_napi_value(env, number),
-                Value::Text(text) => ToNapiValue::to_napi_value(env, text),
-                Value::Faults(parts) => ToNapiValue::to_napi_value(env, parts),
+                Value::Detail(Detail::None) => ToNapiValue::to_napi_value(env, ()),
+                Value::Detail(Detail::Flag(flag)) => ToNapiValue::to_napi_value(env, flag),
+                Value::Detail(Detail::Number(number)) => ToNapiValue::to_napi_value(env, number),
+                Value::Detail(Detail::Text(text)) => ToNapiValue::to_napi_value(env, text),
+                Value::Detail(Detail::Faults(parts)) => ToNapiValue::to_napi_value(env, parts),
                 Value::List(values) => ToNapiValue::to_napi_value(env, values),
                 Value::Record(values) => object_of(env, values),
             }
@@ -53,14 +90,15 @@ impl ToNapiValue for Value {
     }
 }
 
-/// An object with these properties. [`Value::None`] is left out.
+/// An object with these properties.
 fn object_of(
     env: sys::napi_env,
     values: Vec<(&'static str, Value)>,
 ) -> napi::Result<sys::napi_value> {
     let env = &Env::from_raw(env);
     let mut object = Object::new(env)?;
-    let known = values.into_iter().filter(|(_, value)| *value != Value::None);
+    let known =
+        values.into_iter().filter(|(_, value)| !matches!(value, Value::Detail(Detail::None)));
     let property =
         |(name, value)| Property::new().with_utf8_name(name)?.with_napi_value(env, value);
     // At once, which takes less time.
@@ -97,7 +135,11 @@ impl FromNapiValue for GivenLayout {
 
 /// A layout in a report.
 pub fn layout_of(layout: &Layout) -> Value {
-    Value::Record(layout.described().values)
+    record_of(layout.described().details)
+}
+
+fn record_of(details: impl IntoIterator<Item = (&'static str, Detail)>) -> Value {
+    Value::Record(details.into_iter().map(|(name, detail)| (name, detail.into())).collect())
 }
 
 /// The last ms of a tick.

@@ -1,5 +1,4 @@
-//! Failures as data: a kind, and the values that its text names. `js/messages/faults.js` words them. The class is for callers
-//! that decide by it.
+//! Failures as data: a kind, and the details that its text names. The class is for callers that decide by it.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -49,12 +48,12 @@ impl Failure {
 
     /// Whether it is a failure of this file.
     pub fn is_of(&self, file: &Path) -> bool {
-        self.fault.value("place") == Some(&file.into())
+        self.fault.detail("place") == Some(&file.into())
     }
 
     /// Whether the process or the system lacks something, whatever the file.
     pub fn is_of_process(&self) -> bool {
-        let reason = self.fault.value("reason");
+        let reason = self.fault.detail("reason");
         ["TooManyFiles", "TooManyFilesOfSystem", "OutOfMemory"]
             .into_iter()
             .any(|lack| reason == Some(&lack.into()))
@@ -66,7 +65,7 @@ impl Failure {
     }
 }
 
-/// The reason by which `js/messages/faults.js` chooses the remedy: the name of the kind's variant, since numbers differ between systems.
+/// The reason, by which the text has its remedy: the name of the kind's variant, since numbers differ between systems.
 /// For some reasons Rust has no kind.
 fn reason_of(cause: &io::Error) -> String {
     let name = match cause.raw_os_error() {
@@ -97,20 +96,18 @@ impl From<Failure> for Fault {
 /// What users read of a failure, or of a part of one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
-    /// Its key in `js/messages/faults.js`.
+    /// The key of its text.
     pub kind: &'static str,
-    /// The values, by their names there.
-    pub values: Vec<(&'static str, Value)>,
+    /// The details, by their names in the text.
+    pub details: Vec<(&'static str, Detail)>,
 }
 
-/// A value that a text names, or a report for JavaScript has.
+/// A detail of a fault.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum Detail {
     /// Unknown, or without a meaning here.
     None,
-    /// Known to be none.
-    Null,
-    /// A number: `js/` has no others.
+    /// A number.
     Number(f64),
     /// Whether it is so.
     Flag(bool),
@@ -118,10 +115,6 @@ pub enum Value {
     Text(String),
     /// Parts with texts of their own.
     Faults(Vec<Fault>),
-    /// Values in an order.
-    List(Vec<Value>),
-    /// Values by their names.
-    Record(Vec<(&'static str, Value)>),
 }
 
 /// Values by their names: variables, or `name: value`.
@@ -134,72 +127,61 @@ macro_rules! values {
 }
 pub(crate) use values;
 
-/// A [`Fault`] by its kind and values.
+/// A [`Fault`] by its kind and details.
 macro_rules! fault {
     ($kind:literal $(, $($values:tt)*)?) => {
         $crate::core::fault::Fault {
             kind: $kind,
-            values: $crate::core::fault::values!($($($values)*)?),
+            details: $crate::core::fault::values!($($($values)*)?),
         }
     };
 }
 pub(crate) use fault;
 
 impl Fault {
-    /// The value of this name.
-    pub fn value(&self, name: &str) -> Option<&Value> {
-        self.values.iter().find(|(of, _)| *of == name).map(|(_, value)| value)
+    /// The detail of this name.
+    pub fn detail(&self, name: &str) -> Option<&Detail> {
+        self.details.iter().find(|(of, _)| *of == name).map(|(_, detail)| detail)
     }
 
-    /// The same with this value, where it has the name.
-    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Fault {
-        if let Some((_, found)) = self.values.iter_mut().find(|(of, _)| *of == name) {
-            *found = value.into();
-        }
+    /// The same with one more detail.
+    pub(crate) fn with(mut self, name: &'static str, detail: impl Into<Detail>) -> Fault {
+        self.details.push((name, detail.into()));
         self
     }
 
     /// The parts of this name.
     pub fn parts(&self, name: &str) -> &[Fault] {
-        match self.value(name) {
-            Some(Value::Faults(parts)) => parts,
+        match self.detail(name) {
+            Some(Detail::Faults(parts)) => parts,
             _ => &[],
         }
     }
 }
 
-/// What becomes a [`Value`], and how.
+/// What becomes a [`Detail`], and how.
 macro_rules! conversions {
     ($($($from:ty),+ => $into:expr;)*) => {
-        $($(impl From<$from> for Value {
-            fn from(from: $from) -> Value {
+        $($(impl From<$from> for Detail {
+            fn from(from: $from) -> Detail {
                 $into(from)
             }
         })+)*
     };
 }
 conversions! {
-    f64 => Value::Number;
-    i64, u8, u32, u64, u128, usize => |number| Value::Number(number as f64);
-    bool => Value::Flag;
-    String => Value::Text;
-    &str => |text: &str| Value::Text(text.to_owned());
-    &Path => |path: &Path| Value::Text(path.display().to_string());
-    PathBuf => |path: PathBuf| Value::from(path.as_path());
-    Vec<Fault> => Value::Faults;
-    Fault => |Fault { kind, values }| {
-        Value::Record([("kind", kind.into())].into_iter().chain(values).collect())
-    };
+    f64 => Detail::Number;
+    i64, u8, u32, u64, u128, usize => |number| Detail::Number(number as f64);
+    bool => Detail::Flag;
+    String => Detail::Text;
+    &str => |text: &str| Detail::Text(text.to_owned());
+    &Path => |path: &Path| Detail::Text(path.display().to_string());
+    PathBuf => |path: PathBuf| Detail::from(path.as_path());
+    Vec<Fault> => Detail::Faults;
 }
 
-impl<V: Into<Value>> From<Option<V>> for Value {
-    fn from(value: Option<V>) -> Value {
-        value.map_or(Value::None, V::into)
-    }
-}
-
-impl<V: Into<Value>> FromIterator<V> for Value {
-    fn from_iter<I: IntoIterator<Item = V>>(values: I) -> Value {
-        Value::List(values.into_iter().map(V::into).collect())
+impl<D: Into<Detail>> From<Option<D>> for Detail {
+    fn from(detail: Option<D>) -> Detail {
+        detail.map_or(Detail::None, D::into)
     }
 }

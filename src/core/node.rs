@@ -154,7 +154,7 @@ mod tests {
             ("datacenterId", Node::new(Layout::NODE, 8, 0)),
             ("workerId", Node::new(Layout::NODE, 0, 32)),
         ] {
-            assert_eq!(refused.unwrap_err().value("name"), Some(&name.into()));
+            assert_eq!(refused.unwrap_err().detail("name"), Some(&name.into()));
         }
         assert!(Node::new(Layout { sequence_bits: 0, ..Layout::NODE }, 0, 0).is_err());
     }

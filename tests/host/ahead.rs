@@ -46,7 +46,7 @@ fn all_beside_one_record_have_one_max_ahead() {
     let Failure { class: Class::Conflict, fault } = life.recorded(20).err().unwrap() else {
         panic!("another class")
     };
-    let values = ["theirs", "ours"].map(|name| fault.value(name).cloned());
+    let values = ["theirs", "ours"].map(|name| fault.detail(name).cloned());
     assert_eq!(values, [Some(50i64.into()), Some(20i64.into())], "{fault:?}");
     user.close();
     life.recorded(20).unwrap();

@@ -145,10 +145,10 @@ fn a_second_user_who_has_ended_still_counts_if_ticks_are_long() {
 #[test]
 fn where_it_may_be() {
     let error = Fault::from(Directory::find(Some(Path::new("/nowhere/at/all"))).unwrap_err());
-    assert_eq!(error.values[..2], [("doing", "find".into()), ("place", "/nowhere/at/all".into())]);
+    assert_eq!(error.details[..2], [("doing", "find".into()), ("place", "/nowhere/at/all".into())]);
     // A disk's file system: what is full or frozen there would stop or end whoever maps its files.
     let error = Fault::from(Directory::find(Some(Path::new("/proc"))).unwrap_err());
-    assert_eq!((error.kind, &error.values[0]), ("not-in-memory", &("place", "/proc".into())));
+    assert_eq!((error.kind, &error.details[0]), ("not-in-memory", &("place", "/proc".into())));
     // Through a link it is the same directory.
     let shared = memory();
     let link = tempfile::tempdir().unwrap();

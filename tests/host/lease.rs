@@ -128,7 +128,7 @@ fn processes_with_another_max_ahead_are_refused_while_it_is_used() {
     let page = lease(&directory, &node(3), 0, &wide(A)).unwrap();
     let refused = directory.join_lease(&Layout::NODE, 1, A, 500, |_, _| true).err().unwrap();
     let Failure { class: Class::Conflict, fault } = refused else { panic!("{refused:?}") };
-    assert_eq!(fault.values[2..], [("theirs", 0i64.into()), ("ours", 500i64.into())]);
+    assert_eq!(fault.details[2..], [("theirs", 0i64.into()), ("ours", 500i64.into())]);
     drop(page);
     assert!(directory.join_lease(&Layout::NODE, 1, A, 500, |_, _| true).unwrap().is_none());
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use snowdrift::core::clock::{Clock, ManualClock, UnixTime};
-use snowdrift::core::fault::{Failure, Value};
+use snowdrift::core::fault::{Detail, Failure};
 use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
 use snowdrift::core::sequence::Rules;
@@ -559,7 +559,7 @@ fn a_page_that_is_deleted_each_time_is_an_error_at_last() {
     let generator = open(&directory, node(0), clock).unwrap();
     assert_eq!(draw(&generator, 1), Err(Stall::NoPage));
     let fault = generator.page_failure().unwrap();
-    let Some(Value::Number(times)) = fault.value("times") else { panic!("{fault:?}") };
+    let Some(Detail::Number(times)) = fault.detail("times") else { panic!("{fault:?}") };
     assert!(fault.kind == "page-deleted" && (10.0..100.0).contains(times), "{fault:?}");
 }
 

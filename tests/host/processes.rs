@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use snowdrift::core::fault::Value;
+use snowdrift::core::fault::Detail;
 
 use super::child::{command, steering};
 use super::{Directory, directory, duplicates, generator, is_root, node};
@@ -186,8 +186,8 @@ fn another_user_of_the_same_node_is_found() {
                 thread::yield_now();
             };
             assert_eq!(found.len(), 1, "{found:?}");
-            assert_eq!(found[0].value("uid"), Some(&uid.into()));
-            let Some(Value::Text(place)) = found[0].value("place") else { panic!("{found:?}") };
+            assert_eq!(found[0].detail("uid"), Some(&uid.into()));
+            let Some(Detail::Text(place)) = found[0].detail("place") else { panic!("{found:?}") };
             assert_eq!(Path::new(place).file_name(), own.page().path().unwrap().file_name());
             assert_eq!(directory(shared.path()).second_users(&node(1)), []);
             steering.phase().store(2, SeqCst);

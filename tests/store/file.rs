@@ -119,7 +119,7 @@ fn a_directory_in_a_slots_place_is_refused_by_its_name() {
     fs::create_dir(&path).unwrap();
     let Failure { class, fault } = acquire(&machine, slot(3)).err().unwrap();
     assert_eq!((class, fault.kind), (Class::Slot, "slot-not-a-file"));
-    assert_eq!(fault.values, [("place", path.as_path().into())]);
+    assert_eq!(fault.details, [("place", path.as_path().into())]);
 }
 
 #[test]

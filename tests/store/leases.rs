@@ -121,7 +121,7 @@ fn a_slot_that_a_process_names_is_not_leased_nor_the_other_way() {
     let joined = open(&machine, &machine, &clock, Access::Joined).err().unwrap();
     let is_other_kind = |refused: &Failure, theirs: &str| match refused {
         Failure { class: Class::Conflict, fault } => {
-            fault.values.contains(&("theirs", theirs.into()))
+            fault.details.contains(&("theirs", theirs.into()))
         }
         _ => false,
     };

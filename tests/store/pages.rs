@@ -478,7 +478,7 @@ fn a_node_is_used_with_a_record_or_without_never_both() {
     let (machine, clock) = (Machine::new(None), at(5000));
     let plain = || Generator::on_host(machine.host(), slot(3), Box::new(clock.clone()));
     let is_used = |Failure { class, fault }: &Failure, theirs: &str| {
-        *class == Class::Conflict && fault.value("theirs") == Some(&theirs.into())
+        *class == Class::Conflict && fault.detail("theirs") == Some(&theirs.into())
     };
     let durable = Process::start(&machine, slot(3), &clock).unwrap();
     let refused = plain().err().unwrap();
@@ -671,7 +671,7 @@ fn a_record_that_was_replaced_ends_the_lease() {
     fs::remove_file(&path).unwrap();
     let lost = process.durable.renew(7000).unwrap_err();
     let Failure { class: Class::Lost, fault } = lost else { panic!("{lost:?}") };
-    assert_eq!(fault.values, [("place", path.as_path().into())]);
+    assert_eq!(fault.details, [("place", path.as_path().into())]);
     assert_eq!(process.ceiling(), 6000);
 }
 

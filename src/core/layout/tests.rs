@@ -25,7 +25,7 @@ fn widths_are_checked_at_their_bounds() {
         ("sequenceBits", [1, 0, 0, 0, 54]),
     ] {
         match custom(widths) {
-            Err(fault) => assert_eq!(fault.values[0], ("name", name.into())),
+            Err(fault) => assert_eq!(fault.details[0], ("name", name.into())),
             other => panic!("{name}: {other:?}"),
         }
     }

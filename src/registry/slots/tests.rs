@@ -87,6 +87,6 @@ fn each_slot_is_tried_and_its_holder_named() {
     let shares = [(); 2].map(|()| open(&request).unwrap());
     assert_eq!(shares.each_ref().map(|share| share.node().worker_id()), [0, 1]);
     let refused = open(&request).err().unwrap();
-    let holders = refused.fault.parts("holders").iter().map(|holder| holder.value("worker"));
+    let holders = refused.fault.parts("holders").iter().map(|holder| holder.detail("worker"));
     assert_eq!(holders.collect::<Vec<_>>(), [Some(&0u64.into()), Some(&1u64.into())]);
 }
