@@ -32,7 +32,7 @@ const { Base32Speller } = require('./base32.js');
 const { Speller } = require('./digits.js');
 const { createOwnClock, createQueue } = require('./waiting.js');
 
-/** Offsets in a channel's memory, in units of 8 and of 4 bytes: src/binding/memory.rs. */
+/** Offsets in a channel's memory, in units of 8 and of 4 bytes: src/generator/caller.rs. */
 const RESERVED_MS = 256;
 const [UNUSED, IS_WATCHED, MOST_CHECKED, ADVICE] = [514, 515, 516, 517];
 const [WATCH, FREE] = [1, 2];

@@ -11,7 +11,8 @@ use napi::{Env, Property, sys};
 use napi_derive::napi;
 
 use super::channel::Channels;
-use super::memory::{Elements, Memory};
+use super::memory::{Elements, memory_of};
+use crate::generator::BlockMemory;
 
 /// Adds these calls to the class of channels, which the addon exports before.
 #[napi(module_exports)]
@@ -37,7 +38,7 @@ unsafe extern "C" fn refill(env: sys::napi_env, info: sys::napi_callback_info) -
     // SAFETY: Node-API calls this with both.
     unsafe {
         let drawn = called(env, info, |channels, memory, [_]| {
-            channels.with(memory.number, |draws, source| draws.refill(source, memory, true))
+            channels.with(memory.number, |block, source| block.refill(source, memory, true))
         });
         integer(env, drawn)
     }
@@ -51,7 +52,7 @@ unsafe extern "C" fn try_refill(
     // SAFETY: as above.
     unsafe {
         let drawn = called(env, info, |channels, memory, [_]| {
-            channels.with(memory.number, |draws, source| draws.refill(source, memory, false))
+            channels.with(memory.number, |block, source| block.refill(source, memory, false))
         });
         integer(env, drawn)
     }
@@ -71,7 +72,7 @@ unsafe extern "C" fn fill(env: sys::napi_env, info: sys::napi_callback_info) -> 
             Some(elements.write(|ids| {
                 let filled = guarded(|| {
                     let number = memory.number;
-                    channels.with(number, |draws, source| draws.fill(source, memory, ids, may_wait))
+                    channels.with(number, |block, source| block.fill(source, memory, ids, may_wait))
                 });
                 if filled == 0 {
                     ids.fill(0);
@@ -95,7 +96,7 @@ unsafe extern "C" fn give_back(
             sys::napi_get_value_double(env, unused, &mut count);
             // Not even a negative count passes for a possible one.
             let unused = if count >= 0.0 { count as u64 } else { u64::MAX };
-            channels.with(memory.number, |draws, source| draws.end_unused(memory, source, unused));
+            channels.with(memory.number, |block, source| block.end_unused(memory, source, unused));
             None
         });
     }
@@ -111,7 +112,7 @@ unsafe extern "C" fn give_back(
 unsafe fn called<'call, const N: usize>(
     env: sys::napi_env,
     info: sys::napi_callback_info,
-    does: impl FnOnce(&'call Channels, &'call mut Memory, [sys::napi_value; N]) -> Option<i32>,
+    does: impl FnOnce(&'call Channels, &'call mut BlockMemory, [sys::napi_value; N]) -> Option<i32>,
 ) -> i32 {
     let (mut count, mut arguments) = (N, [ptr::null_mut(); N]);
     let (no_this, mut channels) = (ptr::null_mut(), ptr::null_mut());
@@ -121,7 +122,7 @@ unsafe fn called<'call, const N: usize>(
         let first = arguments.as_mut_ptr();
         sys::napi_get_cb_info(env, info, &mut count, first, no_this, &mut channels);
         let channels = channels.cast::<Channels>();
-        guarded(|| does(channels.as_ref()?, Memory::of_buffer(env, arguments[0])?, arguments))
+        guarded(|| does(channels.as_ref()?, memory_of(env, arguments[0])?, arguments))
     }
 }
 

@@ -14,7 +14,7 @@ use napi::{Env, Property, PropertyAttributes, sys};
 use napi_derive::napi;
 use slab::Slab;
 
-use super::draw::Draws;
+use super::draw::SharedBlock;
 use super::memory::Ids;
 use super::reports::{lease_of, news_of, refusal_of, stats_of};
 use super::request::Requested;
@@ -40,12 +40,12 @@ impl Channels {
         CHANNELS.with(ptr::from_ref)
     }
 
-    /// Applies a function to the draws and the source of a channel, by its number. None if that is closed, or the number
+    /// Applies a function to the block and the source of a channel, by its number. None if that is closed, or the number
     /// is that of none, as 0 is: memory begins with zeros.
     #[inline(always)]
-    pub fn with<R>(&self, number: u32, does: impl FnOnce(&Draws, &Source) -> R) -> Option<R> {
+    pub fn with<R>(&self, number: u32, does: impl FnOnce(&SharedBlock, &Source) -> R) -> Option<R> {
         let found = self.0.borrow().get((number as usize).wrapping_sub(1))?.clone();
-        found.with(|source| does(&found.draws, source))
+        found.with(|source| does(&found.block, source))
     }
 }
 
@@ -53,7 +53,7 @@ impl Channels {
 pub struct Connection {
     /// None once it is closed.
     source: RefCell<Option<Source>>,
-    draws: Draws,
+    block: SharedBlock,
     /// The counters at the time when it left its source.
     last_stats: RefCell<Option<Value>>,
     /// Listeners for renewals. They end with the instance.
@@ -109,13 +109,13 @@ impl Channel {
     /// The object of a source. It is valid within the scope of this call.
     pub fn build<'call>(env: &Env, source: Source) -> napi::Result<Object<'call>> {
         let (node, warnings) = (*source.node(), source.warnings.clone());
-        let (draws, memory) = Draws::new(env, node.layout())?;
+        let (block, memory) = SharedBlock::new(env, node.layout())?;
         let (last_stats, renewed, rejected_put) = Default::default();
         let source = RefCell::new(Some(source));
-        let connection = Rc::new(Connection { source, draws, last_stats, renewed, rejected_put });
+        let connection = Rc::new(Connection { source, block, last_stats, renewed, rejected_put });
         let key = CHANNELS.with(|all| all.0.borrow_mut().insert(connection.clone()));
         let channel = Channel { number: key + 1, connection };
-        channel.draws.set_number(channel.number as u32);
+        channel.block.set_number(channel.number as u32);
         let mut object = Object::from_raw(env.raw(), channel.into_instance(env)?.value);
         let fixed = |name| {
             Ok::<_, napi::Error>(
@@ -149,15 +149,15 @@ impl Channel {
     /// The reason why the last draw had no ID.
     #[napi(catch_unwind)]
     pub fn refusal(&self) -> Value {
-        let refused = |source: &Source| Some(refusal_of(self.draws.refusal.get()?, source));
-        let refusal = self.find(refused).filter(|_| !self.draws.is_detached());
+        let refused = |source: &Source| Some(refusal_of(self.block.refusal.get()?, source));
+        let refusal = self.find(refused).filter(|_| !self.block.is_detached());
         refusal.unwrap_or_else(|| report!(kind: "closed", now: 0u32))
     }
 
     /// The events since the last call, if any.
     #[napi(catch_unwind)]
     pub fn take_news(&self) -> Option<Value> {
-        news_of(self.find(|source| source.take_rollback()), self.draws.waits.take())
+        self.find(|source| news_of(source.take_rollback(), source.waits.take()))
     }
 
     /// Counts waits of JavaScript.
@@ -186,7 +186,7 @@ impl Channel {
         self.end();
         self.renewed.take();
         self.rejected_put.take();
-        self.draws.refusal.set(None);
+        self.block.refusal.set(None);
     }
 
     /// The lease from a directory, if there is one.
@@ -211,8 +211,8 @@ impl Channel {
     /// Ends the slot, since this machine was restored from a snapshot. Returns false where no store has leased it.
     #[napi(catch_unwind)]
     pub fn restored(&self) -> bool {
-        self.draws.lose();
         self.find(|source| {
+            self.block.lose(source);
             let page = source.page();
             page.lease_status()?;
             page.end_lease(Loss::Restored);
@@ -227,7 +227,7 @@ impl Channel {
     pub fn move_to(&self, request: Requested) -> Option<Fault> {
         // JavaScript's rest of the last block belongs to the previous slot, and was reserved while that was held. It
         // is not given back to the next.
-        self.draws.lose();
+        self.with(|source| self.block.lose(source));
         let opened = request.0.and_then(|wanted| Source::open(&wanted));
         match opened {
             Ok(Some(source)) => {

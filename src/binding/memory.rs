@@ -6,54 +6,31 @@ use std::slice;
 use napi::bindgen_prelude::FromNapiValue;
 use napi::sys;
 
-use crate::generator::pace::LARGEST_BLOCK;
+use crate::generator::BlockMemory;
 
-/// The memory of a block, shared with JavaScript: `js/generator/draw.js` has the same offsets. It is an array buffer's, and JavaScript can
-/// detach that at any time: between two native calls Rust has no pointer to it.
-#[repr(C)]
-pub struct Memory {
-    /// The block.
-    pub ids: [u64; LARGEST_BLOCK as usize],
-    /// The clock's Unix ms when the block was reserved. JavaScript may draw from the block in later turns while its
-    /// own clock shows that ms. NaN where it may not. By JavaScript before a call: what the application's clock shows,
-    /// if there is one.
-    pub reserved_ms: f64,
-    /// By JavaScript: the number of IDs of the block that it gives back with the next call.
-    pub unused: u32,
-    /// By JavaScript: whether it will notice the end of this turn.
-    pub is_watched: u32,
-    /// The most IDs of a block that JavaScript checks by its clock: 1 if it cannot.
-    pub most_checked: u32,
-    /// An [`Advice`](crate::generator::pace::Advice), as a number.
-    pub advice: u32,
-    /// The number of the instance's channel.
-    pub number: u32,
-}
-
-impl Memory {
-    /// The memory in an array buffer. None for any other value, and where the buffer is detached or too short.
-    ///
-    /// # Safety
-    /// `buffer` is a value of a call under way. JavaScript does not run while the reference is in use, and no other
-    /// one to this buffer is.
-    #[inline(always)]
-    pub unsafe fn of_buffer<'call>(
-        env: sys::napi_env,
-        buffer: sys::napi_value,
-    ) -> Option<&'call mut Memory> {
-        let (mut start, mut len, mut is_own) = (ptr::null_mut(), 0, false);
-        // SAFETY: a value of this call, and the out-pointers live. A value that is no array buffer leaves them. The
-        // second call lets a SharedArrayBuffer pass (since Node 24.9).
-        unsafe {
-            sys::napi_is_arraybuffer(env, buffer, &mut is_own);
-            sys::napi_get_arraybuffer_info(env, buffer, &mut start, &mut len);
-        }
-        let memory = NonNull::new(start.cast::<Memory>()).filter(|_| is_own)?;
-        // SAFETY: the buffer has room for a `Memory` at an address that fits, and any bits are a value of each field.
-        // Only this thread uses it: it is no SharedArrayBuffer. The caller makes this its one reference.
-        (len >= size_of::<Memory>() && memory.is_aligned())
-            .then(|| unsafe { &mut *memory.as_ptr() })
+/// The memory of a block in an array buffer. None for any other value, and where the buffer is detached or too short.
+/// JavaScript can detach it at any time: between two native calls Rust has no pointer to it.
+///
+/// # Safety
+/// `buffer` is a value of a call under way. JavaScript does not run while the reference is in use, and no other
+/// one to this buffer is.
+#[inline(always)]
+pub unsafe fn memory_of<'call>(
+    env: sys::napi_env,
+    buffer: sys::napi_value,
+) -> Option<&'call mut BlockMemory> {
+    let (mut start, mut len, mut is_own) = (ptr::null_mut(), 0, false);
+    // SAFETY: a value of this call, and the out-pointers live. A value that is no array buffer leaves them. The
+    // second call lets a SharedArrayBuffer pass (since Node 24.9).
+    unsafe {
+        sys::napi_is_arraybuffer(env, buffer, &mut is_own);
+        sys::napi_get_arraybuffer_info(env, buffer, &mut start, &mut len);
     }
+    let memory = NonNull::new(start.cast::<BlockMemory>()).filter(|_| is_own)?;
+    // SAFETY: the buffer has room for a `BlockMemory` at an address that fits, and any bits are a value of each field.
+    // Only this thread uses it: it is no SharedArrayBuffer. The caller makes this its one reference.
+    (len >= size_of::<BlockMemory>() && memory.is_aligned())
+        .then(|| unsafe { &mut *memory.as_ptr() })
 }
 
 /// The elements of a BigUint64Array of the application's, for one call. Another addon may have made its buffer, at any

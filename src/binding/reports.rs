@@ -62,7 +62,7 @@ pub fn news_of(rollback: Option<Rollback>, waits: Waits) -> Option<Value> {
 
 /// The counters of a generator.
 pub fn stats_of(source: &Source) -> Value {
-    let generator = source.generator();
+    let generator = &*source.generator;
     let layout = generator.node().layout();
     let stats = generator.stats();
     let ring = source.ring.as_ref().map(|ring| ring.cached.stats());

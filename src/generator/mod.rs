@@ -8,12 +8,14 @@
 //! | `reserving` | one reservation under a caller's policies, from the present page or the next one; refusals |
 //! | `waiting` | reservations that may wait for the clock, a renewal or the caller's turn |
 //! | `pace` | the number of IDs that JavaScript reserves at once, by its rate |
+//! | `caller` | the draws of one JavaScript instance: its blocks, bookings and batches |
 //!
 //! A reservation takes no lock. It writes the page's word and the count of issued IDs. It writes anything else only
 //! once per ms or tick, or when it stalls.
 //!
 //! The generator enforces the fence: it issues nothing outside the window.
 
+mod caller;
 pub mod pace;
 mod pages;
 mod renewals;
@@ -35,10 +37,12 @@ use crate::core::sequencer::{HighMarks, NEVER, Window};
 use crate::pages::{Authority, Directory, Page, Terms};
 use reports::Reports;
 
+pub use caller::{BlockMemory, Caller};
 pub use renewals::Renewals;
 pub use reports::Rollback;
 pub use reserving::{ClockBack, Policies, Refusal, Reserved, Seat};
-pub use waiting::{Booking, Redeemed, Waits};
+pub use waiting::Waits;
+use waiting::{Booking, Redeemed};
 
 /// A generator's statistics, for this process.
 #[derive(Clone, Debug, PartialEq, Eq)]

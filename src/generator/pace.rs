@@ -13,8 +13,15 @@
 //!
 //! The time is a parameter: Unix ms.
 
+use crate::core::layout::Layout;
+
 /// The most IDs of a block. In larger blocks the native call no longer affects the time per ID.
 pub const LARGEST_BLOCK: u64 = 256;
+
+/// One instance reserves at most 1 in 32 of a tick's IDs for later turns, and at most 64. So idle instances do not exhaust
+/// a tick.
+const CHECKED_PART: u64 = 32;
+const MOST_CHECKED: u64 = 64;
 
 /// The number of IDs drawn within one ms before a turn is watched, at least.
 const LEAST_PATIENCE: u64 = 32;
@@ -33,6 +40,11 @@ const LOOP_RATE: u64 = 64;
 
 /// The size of the smallest unchecked block.
 const LEAST_UNCHECKED: u64 = 16;
+
+/// The most IDs of a checked block in this layout.
+pub fn most_checked(layout: &Layout) -> u64 {
+    ((layout.last_sequence() + 1) / CHECKED_PART).clamp(1, MOST_CHECKED)
+}
 
 /// JavaScript's request for more IDs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

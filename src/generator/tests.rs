@@ -1,5 +1,6 @@
 //! A generator on a manual clock.
 
+mod caller;
 mod waiting;
 mod windows;
 
@@ -17,19 +18,13 @@ const POLICIES: Policies = Policies {
     random_start: false,
 };
 
-/// A generator, with one caller's policies.
-struct Caller {
-    generator: Generator,
-    policies: Policies,
-}
-
 impl Caller {
     fn reserve(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Refusal> {
-        reserve(&self.generator, &self.policies, want)
+        reserve(self, &self.policies, want)
     }
 
     fn try_reserve(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Refusal> {
-        self.generator.try_reserve(&self.generator.seat(), &self.policies, want)
+        self.try_reserve_next(want)
     }
 }
 
@@ -45,14 +40,6 @@ fn reserve(
     generator.waiting(policies, &mut Waits::default(), most, attempt, |reserved| reserved)
 }
 
-impl std::ops::Deref for Caller {
-    type Target = Generator;
-
-    fn deref(&self) -> &Generator {
-        &self.generator
-    }
-}
-
 fn generator(layout: Layout, policies: Policies) -> (Caller, Arc<ManualClock>) {
     ahead(layout, policies, 0)
 }
@@ -61,7 +48,7 @@ fn ahead(layout: Layout, policies: Policies, max_ahead_ms: i64) -> (Caller, Arc<
     let clock = Arc::new(ManualClock::at(START));
     let node = Node::new(layout, 1, 2).unwrap();
     let generator = Generator::new(node, max_ahead_ms, Box::new(clock.clone()));
-    (Caller { generator, policies }, clock)
+    (Caller::new(Arc::new(generator), policies), clock)
 }
 
 #[test]

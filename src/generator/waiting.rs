@@ -26,14 +26,14 @@ pub struct Waits {
 /// IDs of a tick that may not have begun. The caller hands them out after it has begun. If the booking is lost, no
 /// caller gets them.
 #[derive(Clone, Copy, Debug)]
-pub struct Booking {
+pub(super) struct Booking {
     reserved: Reserved,
     /// The ID of the page of the booking.
     page: u128,
 }
 
 /// The state of a booking.
-pub enum Redeemed {
+pub(super) enum Redeemed {
     /// Its tick has begun: the caller may use these IDs.
     Ids(Reserved),
     /// Its tick has not begun.
@@ -89,7 +89,12 @@ impl Generator {
     }
 
     /// Books up to `want` IDs, at most `horizon` ticks from now.
-    pub fn book(&self, policies: &Policies, want: u64, horizon: Tick) -> Result<Booking, Refusal> {
+    pub(super) fn book(
+        &self,
+        policies: &Policies,
+        want: u64,
+        horizon: Tick,
+    ) -> Result<Booking, Refusal> {
         let mut page = self.page();
         let reserved = self.attempt(&mut page, policies, |sequence, rules, reading| {
             sequence.book(rules, reading, want, horizon)
@@ -100,7 +105,7 @@ impl Generator {
     }
 
     /// The number of ticks that begin within a time from now.
-    pub fn ticks_within(&self, time: Duration) -> Tick {
+    pub(super) fn ticks_within(&self, time: Duration) -> Tick {
         let (now, layout) = (self.clock.now().ms, self.node.layout());
         let ms = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
         layout.tick_at(now.saturating_add(ms)) - layout.tick_at(now)
@@ -111,7 +116,7 @@ impl Generator {
     ///
     /// If the clock is below its reading at the booking, it has rolled back, and may take any time to reach the tick.
     /// So the booking is lost, and the policies decide about a new reservation, as for other callers.
-    pub fn redeem(&self, booking: &Booking) -> Redeemed {
+    pub(super) fn redeem(&self, booking: &Booking) -> Redeemed {
         let Booking { reserved, page } = *booking;
         let current = self.page();
         let (now, layout) = (self.clock.now(), self.node.layout());
@@ -135,7 +140,7 @@ impl Generator {
 
     /// Sleeps until the tick of a booking has begun. `None` if the booking is lost, or if the tick is further away than
     /// `left`, since the clock stopped or rolled back meanwhile.
-    pub fn await_turn(
+    pub(super) fn await_turn(
         &self,
         booking: &Booking,
         left: &mut Duration,

@@ -49,7 +49,7 @@ struct Leased {
 
 impl LeasedPage {
     fn new(share: Share, ttl_ms: i64) -> LeasedPage {
-        let (page, generator) = (share.page(), share.generator().clone());
+        let (page, generator) = (share.page(), share.generator.clone());
         let (announcer, last) = Default::default();
         let share = Mutex::new(Some(share));
         LeasedPage(Arc::new(Leased { page, generator, share, announcer, last, ttl_ms }))

@@ -9,9 +9,8 @@ use super::entry::{Entry, Held, Tenancy, Use};
 use super::request::Request;
 use crate::authority::{Lease, Report};
 use crate::core::fault::Fault;
-use crate::core::layout::Tick;
 use crate::core::listeners::Listener;
-use crate::generator::{Generator, Policies, Refusal, Reserved, Seat};
+use crate::generator::{Caller, Generator};
 use crate::pages::Page;
 
 /// The longest time that a release holds its thread. A release takes some 0.1 ms, unless the disk hangs.
@@ -21,9 +20,7 @@ const RELEASE: Duration = Duration::from_secs(1);
 /// generator.
 pub struct Share {
     entry: Arc<Entry>,
-    generator: Arc<Generator>,
-    seat: Seat,
-    policies: Policies,
+    caller: Caller,
     has_left: bool,
     /// To warn of: other users of the machine who have the same node open, and slots skipped because their records are
     /// unusable.
@@ -53,9 +50,7 @@ impl Entry {
         one.users += 1;
         Share {
             entry: self.clone(),
-            generator: one.generator.clone(),
-            seat: one.generator.seat(),
-            policies: request.policies,
+            caller: Caller::new(one.generator.clone(), request.policies),
             has_left: false,
             warnings: one.second_users(),
         }
@@ -63,22 +58,6 @@ impl Entry {
 }
 
 impl Share {
-    /// The shared generator.
-    pub fn generator(&self) -> &Arc<Generator> {
-        &self.generator
-    }
-
-    /// Reserves under this user's policies: see [`Generator::try_reserve`].
-    #[inline]
-    pub fn try_reserve_next(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Refusal> {
-        self.generator.try_reserve(&self.seat, &self.policies, want)
-    }
-
-    /// The policies of this user.
-    pub fn policies(&self) -> &Policies {
-        &self.policies
-    }
-
     /// The state of its lease, if a directory records the node.
     pub fn lease(&self) -> Option<Report> {
         self.look(|one| one.lease().map(Lease::report))
@@ -145,10 +124,10 @@ impl Share {
 }
 
 impl Deref for Share {
-    type Target = Generator;
+    type Target = Caller;
 
-    fn deref(&self) -> &Generator {
-        &self.generator
+    fn deref(&self) -> &Caller {
+        &self.caller
     }
 }
 

@@ -88,8 +88,8 @@ impl Drop for Leased {
 fn all_who_name_a_node_share_its_generator() {
     let one = open(&wanted(1)).unwrap();
     let two = open(&wanted(1)).unwrap();
-    assert!(Arc::ptr_eq(one.generator(), two.generator()));
-    assert!(!Arc::ptr_eq(one.generator(), open(&wanted(2)).unwrap().generator()));
+    assert!(Arc::ptr_eq(&one.generator, &two.generator));
+    assert!(!Arc::ptr_eq(&one.generator, &open(&wanted(2)).unwrap().generator));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn the_directory_of_an_open_node_is_found_only_by_the_same_name() {
     let first = open(&same).unwrap();
     let directory = known(&same).unwrap();
     let joined = open(&same).unwrap();
-    assert!(Arc::ptr_eq(first.generator(), joined.generator()));
+    assert!(Arc::ptr_eq(&first.generator, &joined.generator));
     drop(first);
     assert!(known(&same).is_some(), "it is still open");
     for other in [None, Some(Path::new("/dev/shm")), Some(Path::new("relative"))] {
@@ -207,7 +207,7 @@ fn each_user_has_policies_of_its_own() {
     let policies = Policies { clock_back: ClockBack::Throw, ..POLICIES };
     let [one, other] =
         [POLICIES, policies].map(|policies| open(&Request { policies, ..wanted(8) }));
-    assert_eq!((*one.unwrap().policies(), *other.unwrap().policies()), (POLICIES, policies));
+    assert_eq!((one.unwrap().policies, other.unwrap().policies), (POLICIES, policies));
 }
 
 fn reserve(share: &Share, want: u64) -> Reserved {

@@ -55,7 +55,7 @@ pub fn open(share: &Share, caching: Caching) -> Result<Arc<Cached>, Fault> {
     if let Some(cached) = find(&rings, share, &caching)? {
         return Ok(cached);
     }
-    let cached = Cached::new(share.generator().clone(), *share.policies(), caching)?;
+    let cached = Cached::new(share.generator.clone(), share.policies, caching)?;
     let cached = Arc::new(cached);
     rings.push(Arc::downgrade(&cached));
     Ok(cached)
@@ -71,10 +71,10 @@ fn find(
     share: &Share,
     caching: &Caching,
 ) -> Result<Option<Arc<Cached>>, Fault> {
-    let is_of = |cached: &Arc<Cached>| Arc::ptr_eq(&cached.0.generator, share.generator());
+    let is_of = |cached: &Arc<Cached>| Arc::ptr_eq(&cached.0.generator, &share.generator);
     let Some(cached) = rings.iter().filter_map(Weak::upgrade).find(is_of) else { return Ok(None) };
     let Inner { caching: in_force, policies, .. } = *cached.0;
-    if (in_force, policies) == (*caching, *share.policies()) {
+    if (in_force, policies) == (*caching, share.policies) {
         Ok(Some(cached))
     } else {
         Err(other_options(&in_force, &policies))

@@ -16,7 +16,7 @@ fn windowed(policies: Policies, bounds: Window) -> (Caller, Arc<ManualClock>) {
     page.open_lease(bounds, 0);
     let generator = Generator::leased(page, Box::new(clock.clone()));
     generator.renewals.set_attended(true);
-    (Caller { generator, policies }, clock)
+    (Caller::new(Arc::new(generator), policies), clock)
 }
 
 #[test]
@@ -44,10 +44,11 @@ fn a_caller_waits_for_a_ceiling_raised_in_time() {
     let policies = Policies { max_wait: Duration::from_secs(60), ..POLICIES };
     let (generator, clock) = windowed(policies, window(0, 5));
     clock.set(START + 500);
+    let raised = generator.generator.clone();
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            generator.renewals.await_request(Duration::from_secs(60));
-            generator.raise_ceiling(generator.next_ceiling(Duration::from_secs(1)));
+            raised.renewals.await_request(Duration::from_secs(60));
+            raised.raise_ceiling(raised.next_ceiling(Duration::from_secs(1)));
         });
         assert!(generator.reserve(|_| 1).is_ok());
     });
