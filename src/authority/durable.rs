@@ -168,7 +168,7 @@ impl Durable {
             return Ok(None);
         }
         // Another user of an old page has replaced it in this boot.
-        if page.may_be_old() && page.try_lock_exclusive()? {
+        if page.may_be_old && page.try_lock_exclusive()? {
             return Ok(None);
         }
         let (window, floor) = (sequence.window_number(), sequence.floor());

@@ -58,6 +58,6 @@ pub fn is_usable(page: &Page, record: &Record) -> bool {
     if page.path().is_none() {
         return true;
     }
-    let is_closed = record.page == page.id() && sequence.is_closed() && !page.may_be_old();
+    let is_closed = record.page == page.id() && sequence.is_closed() && !page.may_be_old;
     (is_closed || !sequence.is_begun()) && !sequence.is_last_window()
 }

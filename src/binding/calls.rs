@@ -10,7 +10,7 @@ use napi::bindgen_prelude::{Function, JsObjectValue, Object};
 use napi::{Env, Property, sys};
 use napi_derive::napi;
 
-use super::channel::Channels;
+use super::channel::{CHANNELS, Channels};
 use super::memory::{Elements, memory_of};
 use crate::generator::BlockMemory;
 
@@ -26,7 +26,7 @@ pub fn add_calls(exports: Object, _env: Env) -> napi::Result<()> {
         ("fill", fill),
     ];
     for (name, call) in calls {
-        let channels = Channels::of_this_thread().cast_mut().cast();
+        let channels = CHANNELS.with(ptr::from_ref).cast_mut().cast();
         let method = Property::new().with_utf8_name(name)?.with_method(call);
         prototype.define_properties(&[method.with_data(channels)])?;
     }

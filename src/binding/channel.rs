@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::ops::Deref;
-use std::ptr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +24,8 @@ use crate::core::listeners::Listener;
 use crate::pages::Loss;
 
 thread_local! {
-    static CHANNELS: Channels = Channels::default();
+    /// They live as long as the thread.
+    pub static CHANNELS: Channels = Channels::default();
 }
 
 /// The channels of one thread by number. A bare call has no pointer to a channel, only a number out of memory that
@@ -35,11 +35,6 @@ thread_local! {
 pub struct Channels(RefCell<Slab<Rc<Connection>>>);
 
 impl Channels {
-    /// Those of this thread, which live as long as it does.
-    pub fn of_this_thread() -> *const Channels {
-        CHANNELS.with(ptr::from_ref)
-    }
-
     /// Applies a function to the block and the source of a channel, by its number. None if that is closed, or the number
     /// is that of none, as 0 is: memory begins with zeros.
     #[inline(always)]
@@ -115,7 +110,7 @@ impl Channel {
         let connection = Rc::new(Connection { source, block, last_stats, renewed, rejected_put });
         let key = CHANNELS.with(|all| all.0.borrow_mut().insert(connection.clone()));
         let channel = Channel { number: key + 1, connection };
-        channel.block.set_number(channel.number as u32);
+        channel.block.change(|memory| memory.number = channel.number as u32);
         let mut object = Object::from_raw(env.raw(), channel.into_instance(env)?.value);
         let fixed = |name| {
             Ok::<_, napi::Error>(
@@ -150,7 +145,7 @@ impl Channel {
     #[napi(catch_unwind)]
     pub fn refusal(&self) -> Value {
         let refused = |source: &Source| Some(refusal_of(self.block.refusal.get()?, source));
-        let refusal = self.find(refused).filter(|_| !self.block.is_detached());
+        let refusal = self.find(refused).filter(|_| self.block.change(|_| ()));
         refusal.unwrap_or_else(|| report!(kind: "closed", now: 0u32))
     }
 

@@ -45,18 +45,9 @@ impl SharedBlock {
         Ok((block, unsafe { Unknown::from_napi_value(env, value)? }))
     }
 
-    /// Notes the number of the channel for the calls that draw from it.
-    pub fn set_number(&self, number: u32) {
-        self.change(|memory| memory.number = number);
-    }
-
-    /// Whether JavaScript has detached the memory. Then no call can draw.
-    pub fn is_detached(&self) -> bool {
-        !self.change(|_| ())
-    }
-
-    /// Changes the memory in a call that has not been passed it. Returns false if it is detached.
-    fn change(&self, change: impl FnOnce(&mut BlockMemory)) -> bool {
+    /// Changes the memory in a call that has not been passed it. Returns false if JavaScript has detached it. Then no call can
+    /// draw.
+    pub fn change(&self, change: impl FnOnce(&mut BlockMemory)) -> bool {
         let mut buffer = ptr::null_mut();
         // SAFETY: the env and the reference live as long as this. A channel is used in calls of its own env only, and
         // none that has a reference to its memory calls this.

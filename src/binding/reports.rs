@@ -1,7 +1,7 @@
 //! Reports of an instance and its lease. Times in ms.
 
 use super::source::Source;
-use super::values::{Value, digits, end_of, or_null, report};
+use super::values::{Value, digits, end_of, list, or_null, report};
 use crate::authority::Status;
 use crate::core::layout::Tick;
 use crate::core::sequencer::{NEVER, Stall};
@@ -76,7 +76,7 @@ pub fn stats_of(source: &Source) -> Value {
         clockRollbacks: stats.rollbacks,
         clockBack: stats.high.current,
         // Unix ms of the tick, by counter value; null where nothing was issued.
-        highMarks: stats.high.marks[..layout.counters()].iter().map(time_of).collect::<Value>(),
+        highMarks: list(stats.high.marks[..layout.counters()].iter().map(time_of)),
         endOfTime: layout.end_ms(),
         scope: if page.is_some() { "host" } else { "process" },
         page,

@@ -5,7 +5,7 @@ use std::path::Path;
 use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 
-use super::values::{GivenLayout, Value, answer, end_of, layout_of, or_null, report};
+use super::values::{GivenLayout, Value, answer, end_of, layout_of, list, or_null, report};
 use crate::authority::Holder;
 use crate::authority::file::{FileStore, look};
 use crate::authority::record::{Record, Skip};
@@ -25,7 +25,7 @@ pub fn host_pages(shared: Option<String>) -> Either<Option<Value>, Fault> {
         let Some(directory) = Directory::find(shared.as_ref().map(Path::new))? else {
             return Ok(None);
         };
-        let pages: Value = directory.pages()?.into_iter().map(page_of).collect();
+        let pages = list(directory.pages()?.into_iter().map(page_of));
         Ok(Some(report!(directory: directory.path(), pages)))
     })
 }
@@ -51,7 +51,7 @@ fn page_of((path, snapshot): FileResult<Snapshot>) -> Value {
         renewer: lease.map(|lease| lease.renewer),
         since: lease.map(|lease| lease.since_ms),
         expires: lease.and_then(|lease| lease.expires_ms),
-        processes: processes.iter().map(process_of).collect::<Value>(),
+        processes: list(processes.iter().map(process_of)),
     )
 }
 
@@ -78,7 +78,7 @@ fn slot_of((path, record): FileResult<Record>, pages: &[Snapshot]) -> Value {
         // The end of the last tick that may have been issued.
         ceiling: end_of(node.layout(), ceiling),
         // The processes of this host that share it.
-        processes: processes.flat_map(|snapshot| &snapshot.processes).map(process_of).collect::<Value>(),
+        processes: list(processes.flat_map(|snapshot| &snapshot.processes).map(process_of)),
     )
 }
 
@@ -97,9 +97,8 @@ fn reset_of(reset: Reset) -> Value {
         tick => end_of(layout, tick).into(),
     };
     let record = found.as_ref().ok();
-    let marks = |high: HighMarks| {
-        high.marks[..layout.counters()].iter().copied().map(time_of).collect::<Value>()
-    };
+    let marks =
+        |high: HighMarks| list(high.marks[..layout.counters()].iter().copied().map(time_of));
     report!(
         path,
         datacenterId: node.datacenter_id(),
@@ -116,8 +115,7 @@ fn reset_of(reset: Reset) -> Value {
         highMarks: high.map(marks),
         // Null where nothing is to be done.
         plan: or_null(plan.map(|Plan { floor, skip, repeats_to }| {
-            let skipped =
-                || Value::from_iter([layout.tick_start_ms(skip.from), end_of(layout, skip.to)]);
+            let skipped = || list([layout.tick_start_ms(skip.from), end_of(layout, skip.to)]);
             report!(
                 // IDs continue after this.
                 floor: end_of(layout, floor),

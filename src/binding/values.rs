@@ -1,5 +1,7 @@
 //! Values for JavaScript: faults, which `js/messages/faults.js` words, and reports. Layouts as arguments, and their ticks.
 
+use std::ffi::CStr;
+
 use napi::bindgen_prelude::{
     Either, FromNapiValue, JsObjectValue, JsValue, Null, Object, ToNapiValue,
 };
@@ -41,12 +43,6 @@ impl From<Fault> for Value {
     }
 }
 
-impl<V: Into<Value>> FromIterator<V> for Value {
-    fn from_iter<I: IntoIterator<Item = V>>(values: I) -> Value {
-        Value::List(values.into_iter().map(V::into).collect())
-    }
-}
-
 /// A report by its properties: variables, or `name: value`.
 macro_rules! report {
     ($($values:tt)*) => {
@@ -58,6 +54,11 @@ pub(super) use report;
 /// The value, or null.
 pub fn or_null(value: Option<impl Into<Value>>) -> Value {
     value.map_or(Value::Null, Into::into)
+}
+
+/// Values in an order.
+pub fn list(values: impl IntoIterator<Item = impl Into<Value>>) -> Value {
+    Value::List(values.into_iter().map(Into::into).collect())
 }
 
 /// The value, or the fault in its place.
@@ -111,6 +112,9 @@ pub fn digits(id: u128) -> String {
     format!("{id:032x}")
 }
 
+const WIDTHS: [&CStr; 5] =
+    [c"timestampBits", c"datacenterBits", c"workerBits", c"clockBackBits", c"sequenceBits"];
+
 /// A layout as an argument, or the fault in it.
 pub struct GivenLayout(pub Result<Layout, Fault>);
 
@@ -119,15 +123,11 @@ impl FromNapiValue for GivenLayout {
         // SAFETY: the caller's promise.
         let object = unsafe { Object::from_napi_value(env, value)? };
         let number = |name| object.get_c_named_property_unchecked::<f64>(name);
-        // `as` saturates, and a saturated value is out of range of every width.
-        let width = |name| Ok::<_, napi::Error>(number(name)? as u8);
-        let widths = [
-            width(c"timestampBits")?,
-            width(c"datacenterBits")?,
-            width(c"workerBits")?,
-            width(c"clockBackBits")?,
-            width(c"sequenceBits")?,
-        ];
+        let mut widths = [0; 5];
+        for (width, name) in widths.iter_mut().zip(WIDTHS) {
+            // `as` saturates, and a saturated value is out of range of every width.
+            *width = number(name)? as u8;
+        }
         let layout = Layout::new(widths, number(c"tickMs")? as i64, number(c"epoch")? as i64);
         Ok(GivenLayout(layout.checked()))
     }

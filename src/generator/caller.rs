@@ -6,8 +6,8 @@ use std::ops::{Deref, Range};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::pace::{LARGEST_BLOCK, Pace, Told};
-use super::{Booking, Generator, Policies, Redeemed, Refusal, Reserved, Seat, Waits};
+use super::pace::{LARGEST_BLOCK, Pace};
+use super::{Booking, Generator, Policies, Refusal, Reserved, Seat, Waits};
 use crate::core::layout::Tick;
 use crate::core::sequencer::{Block, Stall};
 
@@ -85,7 +85,7 @@ impl Caller {
         memory: &mut BlockMemory,
         take: impl FnOnce(&mut [u64]) -> Result<usize, Refusal>,
     ) -> Result<u64, Refusal> {
-        let now = self.generator.now_ms();
+        let now = self.now_ms();
         let want = self.pace.get().at(now).size() as usize;
         let len = take(&mut memory.ids[..want])? as u64;
         self.begin(memory, now, len);
@@ -101,7 +101,7 @@ impl Caller {
             *slot = id;
         }
         // No later turn draws from a booked tick that has passed while this thread slept.
-        if block.tick < self.generator.node().layout().tick_at(ms) {
+        if block.tick < self.node().layout().tick_at(ms) {
             memory.reserved_ms = f64::NAN;
         }
         block.len
@@ -123,17 +123,13 @@ impl Caller {
         memory.unused = 0;
         let mut pace = self.pace.get();
         let len = pace.block_len();
-        pace.note(Told {
-            unused,
-            is_watched: memory.is_watched != 0,
-            most_checked: u64::from(memory.most_checked),
-        });
+        pace.note(unused, memory.is_watched != 0, memory.most_checked.into());
         self.pace.set(pace);
         let unused = if unused <= len { unused } else { 0 };
         if let Some(block) = self.reserved.take()
             && unused > 0
         {
-            self.generator.give_back(&block, unused);
+            self.give_back(&block, unused);
         }
         (len - unused) as usize..len as usize
     }
@@ -150,7 +146,7 @@ impl Caller {
     /// Fills an array with IDs, across as many ticks as it takes: all of it or, if refused, nothing.
     pub fn fill(&self, ids: &mut [u64]) -> Result<(), Refusal> {
         // A batch takes a tick in parts, so that others draw from it, too.
-        let ids_a_tick = self.generator.node().layout().last_sequence() + 1;
+        let ids_a_tick = self.node().layout().last_sequence() + 1;
         let part = LARGEST_BLOCK.max(ids_a_tick / PARTS_OF_TICK);
         // Mostly there is one block, and none before it.
         let (mut blocks, mut last) = (Vec::new(), None);
@@ -169,7 +165,7 @@ impl Caller {
                 }
                 Err(refusal) => {
                     for block in blocks.iter().chain(&last).rev() {
-                        self.generator.give_back(block, block.len);
+                        self.give_back(block, block.len);
                     }
                     return Err(refusal);
                 }
@@ -199,15 +195,15 @@ impl Caller {
         let attempt = || self.try_reserve_next(&want);
         if may_wait {
             let waits = &mut *self.waits.borrow_mut();
-            return self.generator.waiting(&policies, waits, most, attempt, |reserved| reserved);
+            return self.waiting(&policies, waits, most, attempt, |reserved| reserved);
         }
         let refusal = match attempt() {
             Err(refusal @ Refusal { stall: Stall::SequenceExhausted { .. }, .. }) => refusal,
             answer => return answer,
         };
         // The next tick at least: such a caller waits for it however long it takes.
-        let horizon = self.generator.ticks_within(policies.max_wait).max(1);
-        let Ok(booking) = self.generator.book(&policies, most, horizon) else {
+        let horizon = self.ticks_within(policies.max_wait).max(1);
+        let Ok(booking) = self.book(&policies, most, horizon) else {
             return Err(refusal);
         };
         self.booking.replace(Some(booking));
@@ -219,16 +215,13 @@ impl Caller {
     fn redeem(&self, may_wait: bool, left: &mut Duration) -> Option<Result<Reserved, Refusal>> {
         let booking = self.booking.take()?;
         if may_wait {
-            return self.generator.await_turn(&booking, left, &mut self.waits.borrow_mut()).map(Ok);
+            return self.await_turn(&booking, left, &mut self.waits.borrow_mut()).map(Ok);
         }
-        match self.generator.redeem(&booking) {
-            Redeemed::Ids(reserved) => Some(Ok(reserved)),
-            Redeemed::Early(refusal) => {
-                self.booking.replace(Some(booking));
-                Some(Err(refusal))
-            }
-            Redeemed::Lost => None,
+        let redeemed = self.generator.redeem(&booking);
+        if redeemed.is_err() {
+            self.booking.replace(Some(booking));
         }
+        redeemed.transpose()
     }
 
     /// The Unix ms of the clock's tick. A tick longer than 1 ms does not determine it.

@@ -41,8 +41,8 @@ pub use caller::{BlockMemory, Caller};
 pub use renewals::Renewals;
 pub use reports::Rollback;
 pub use reserving::{ClockBack, Policies, Refusal, Reserved, Seat};
+use waiting::Booking;
 pub use waiting::Waits;
-use waiting::{Booking, Redeemed};
 
 /// A generator's statistics, for this process.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -46,17 +46,6 @@ pub fn most_checked(layout: &Layout) -> u64 {
     ((layout.last_sequence() + 1) / CHECKED_PART).clamp(1, MOST_CHECKED)
 }
 
-/// JavaScript's request for more IDs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
-    /// The number of IDs of the last block that were not drawn.
-    pub unused: u64,
-    /// Whether a callback reports the end of this turn.
-    pub is_watched: bool,
-    /// The most IDs of a checked block: at least 1.
-    pub most_checked: u64,
-}
-
 /// The way to draw from the next block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
@@ -113,15 +102,16 @@ impl Pace {
         self.len = 0;
     }
 
-    /// Records the IDs drawn from the last block.
-    pub fn note(&mut self, told: Told) {
-        let drawn = self.len.saturating_sub(told.unused);
+    /// Records the end of the last block, of which so many IDs were not drawn; whether a callback reports the end of this turn;
+    /// and the most IDs of a checked block: at least 1.
+    pub fn note(&mut self, unused: u64, is_watched: bool, most_checked: u64) {
+        let drawn = self.len.saturating_sub(unused);
         self.len = 0;
         self.drawn += drawn;
         self.unwatched += drawn;
-        self.most_checked = told.most_checked.clamp(1, LARGEST_BLOCK);
+        self.most_checked = most_checked.clamp(1, LARGEST_BLOCK);
         match &mut self.watched {
-            Some(watched) if told.is_watched => *watched += drawn,
+            Some(watched) if is_watched => *watched += drawn,
             Some(watched) => {
                 self.patience = match *watched {
                     0..=WORTH_WATCHING => (self.patience * 2).min(MOST_PATIENCE),

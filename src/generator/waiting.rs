@@ -32,16 +32,6 @@ pub(super) struct Booking {
     page: u128,
 }
 
-/// The state of a booking.
-pub(super) enum Redeemed {
-    /// Its tick has begun: the caller may use these IDs.
-    Ids(Reserved),
-    /// Its tick has not begun.
-    Early(Refusal),
-    /// The page was replaced, or the clock rolled back: the IDs must not be used.
-    Lost,
-}
-
 impl Generator {
     /// Retries `attempt`, with waits in between as the policies allow. If it books IDs meanwhile, up to `want`,
     /// `booked` turns them into the result.
@@ -111,12 +101,13 @@ impl Generator {
         layout.tick_at(now.saturating_add(ms)) - layout.tick_at(now)
     }
 
-    /// Returns the IDs of a booking if its tick has begun. Then it checks the page, as every reservation does: a later
-    /// page of the node may have issued the same numbers of a tick that had not begun.
+    /// Returns the IDs of a booking if its tick has begun, and a refusal before. `None` if the booking is lost: the page
+    /// was replaced, or the clock rolled back. It checks the page after the clock, as every reservation does: a later page
+    /// of the node may have issued the same numbers of a tick that had not begun.
     ///
     /// If the clock is below its reading at the booking, it has rolled back, and may take any time to reach the tick.
     /// So the booking is lost, and the policies decide about a new reservation, as for other callers.
-    pub(super) fn redeem(&self, booking: &Booking) -> Redeemed {
+    pub(super) fn redeem(&self, booking: &Booking) -> Result<Option<Reserved>, Refusal> {
         let Booking { reserved, page } = *booking;
         let current = self.page();
         let (now, layout) = (self.clock.now(), self.node.layout());
@@ -124,18 +115,18 @@ impl Generator {
         let is_early = layout.tick_at(now.ms) < begins;
         let has_rolled_back = layout.tick_at(now.ms) < layout.tick_at(reserved.ms);
         if current.id() != page || is_early && has_rolled_back {
-            return Redeemed::Lost;
+            return Ok(None);
         }
         if is_early {
             let stall = Stall::SequenceExhausted { until: begins };
             let retry_after = until(layout, &stall, now);
-            return Redeemed::Early(Refusal { stall, now, retry_after });
+            return Err(Refusal { stall, now, retry_after });
         }
         if !matches!(current.may_issue(now.ms), Ok(true)) {
-            return Redeemed::Lost;
+            return Ok(None);
         }
         self.issued.fetch_add(reserved.block.len, Relaxed);
-        Redeemed::Ids(Reserved { ms: now.ms, ..reserved })
+        Ok(Some(Reserved { ms: now.ms, ..reserved }))
     }
 
     /// Sleeps until the tick of a booking has begun. `None` if the booking is lost, or if the tick is further away than
@@ -148,9 +139,8 @@ impl Generator {
     ) -> Option<Reserved> {
         loop {
             let refusal = match self.redeem(booking) {
-                Redeemed::Ids(reserved) => return Some(reserved),
-                Redeemed::Lost => return None,
-                Redeemed::Early(refusal) => refusal,
+                Ok(redeemed) => return redeemed,
+                Err(refusal) => refusal,
             };
             let wait = refusal.retry_after.filter(|wait| *wait <= *left)?;
             self.clock.wait(wait);

@@ -202,7 +202,7 @@ impl Directory {
             }
             // An unused page may be of an earlier boot. Then it may lack the IDs issued after the last write to the
             // disk.
-            let is_known = is_used || !(page.may_be_old() || self.boot_id.is_unknown());
+            let is_known = is_used || !(page.may_be_old || self.boot_id.is_unknown());
             if is_ours && is_known && page.start_using()? {
                 return Ok(Some(page));
             }

@@ -100,7 +100,7 @@ impl Directory {
         let now = || node.layout().tick_at(clock.now().ms);
         page.sequence().raise_before(reached);
         page.begin_free(now);
-        if page.may_be_old() {
+        if page.may_be_old {
             page.sequence().raise_before(now());
         }
         Ok(page)
@@ -185,7 +185,7 @@ impl PageSearch<'_> {
         if !self.ensure_marked(&page)? {
             return Ok(None);
         }
-        let may_be_old = page.may_be_old() || self.wanted.boot_id.is_unknown();
+        let may_be_old = page.may_be_old || self.wanted.boot_id.is_unknown();
         page.may_be_old = may_be_old && page.id() != self.created;
         page.knows_earlier = page.id() == self.knowing;
         page.enter();

@@ -43,8 +43,10 @@ pub struct Page {
     place: Option<PageFile>,
     /// Whether this process is in the table of processes.
     is_entered: bool,
-    /// See [`Page::may_be_old`].
-    pub(super) may_be_old: bool,
+    /// Whether the page may be of another boot, and so lack issued IDs: after a power cut, a disk has only what was
+    /// written back before. A process that opens the page issues nothing at or below the clock's tick, as after a
+    /// replacement.
+    pub may_be_old: bool,
     /// Whether its cells cover what all earlier pages of the node issued.
     pub(super) knows_earlier: bool,
     /// The places for tokens that this process's users have: a bit for each.
@@ -279,13 +281,6 @@ impl Page {
     pub fn snapshot(&self) -> Snapshot {
         let processes = processes::all(&self.contents().processes).collect();
         Snapshot { header: self.header, processes, lease: self.lease_status() }
-    }
-
-    /// Whether the page may be of another boot, and so lack issued IDs: after a power cut, a disk has only what was
-    /// written back before. A process that opens the page issues nothing at or below the clock's tick, as after a
-    /// replacement.
-    pub fn may_be_old(&self) -> bool {
-        self.may_be_old
     }
 
     /// Ends the page: no process issues anything from it any more. Returns the highest tick that it or earlier pages

@@ -1,7 +1,6 @@
 use super::*;
 
 const NOW: i64 = 1_700_000_000_000;
-const CHECKED: Told = Told { unused: 0, is_watched: false, most_checked: 32 };
 
 /// An application that draws IDs one by one and counts its calls.
 struct Application {
@@ -35,11 +34,7 @@ impl Application {
 
     fn refill(&mut self) {
         self.calls += 1;
-        self.pace.note(Told {
-            unused: self.block.0,
-            is_watched: self.is_watched,
-            most_checked: 32,
-        });
+        self.pace.note(self.block.0, self.is_watched, 32);
         self.pace = self.pace.at(self.ms());
         let (size, advice) = (self.pace.size(), self.pace.advice());
         self.is_watched |= advice == Advice::Watch;
@@ -50,7 +45,7 @@ impl Application {
     fn end_turn(&mut self) {
         self.is_watched = false;
         if self.block.2 {
-            self.pace.note(Told { unused: self.block.0, ..CHECKED });
+            self.pace.note(self.block.0, false, 32);
             self.block = (0, 0, false);
         }
     }
@@ -134,7 +129,7 @@ fn without_a_clock_each_checked_block_has_one_id() {
     let mut pace = Pace::default();
     let mut is_watched = false;
     while pace.advice() != Advice::Free {
-        pace.note(Told { is_watched, most_checked: 0, ..CHECKED });
+        pace.note(0, is_watched, 0);
         pace = pace.at(NOW);
         is_watched |= pace.advice() == Advice::Watch;
         assert!(pace.size() == 1 || pace.advice() == Advice::Free);
@@ -148,7 +143,7 @@ fn without_a_clock_each_checked_block_has_one_id() {
 fn a_clock_that_rolls_back_or_jumps_resets_the_rate() {
     let mut pace = Pace::default();
     pace.begin_block(200);
-    pace.note(CHECKED);
+    pace.note(0, false, 32);
     for ms in [NOW - 1_000_000, NOW + 1_000_000_000, i64::MIN, i64::MAX] {
         assert_eq!(pace.at(ms).size(), 1, "{ms}");
     }
@@ -179,7 +174,7 @@ fn a_block_that_is_forgotten_counts_as_not_drawn() {
         if is_forgotten {
             pace.forget_block();
         }
-        pace.note(CHECKED);
+        pace.note(0, false, 32);
         assert_eq!(pace.size(), if is_forgotten { 1 } else { 32 });
     }
 }
