@@ -56,8 +56,8 @@ With a lease from a server it asks its peers at the start for their node and the
 of its datacenter that lease from there. A peer that answers as another node than it has registered, or clocks
 that differ from this one's by more than 10 s on average, end it. It skips peers that do not answer in 1 s.
 
-It keeps up to ${BOUNDS.authorised} connections on which a request was authorised, and up to ${BOUNDS.newcomers} others, up to ${BOUNDS.newcomersOfAddress} of
-one address. Above these limits it closes the oldest of the others. Each of the others gets one response.
+It keeps up to ${BOUNDS.authorised} connections on which a request was authorised, and up to ${BOUNDS.newcomers} others. Above
+this limit it closes the oldest of the others. Each of the others gets one response.
 
   --port N              0 to 65535, default ${PORT}; 0 picks a free port
   --host ADDRESS        default ${HOST}

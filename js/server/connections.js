@@ -8,33 +8,15 @@
 
 const BOUNDS = {
   authorised: 1000,
-  /** The most newcomers in all. After a restart, this many clients may come back at once. */
+  /** As many clients may come back at once, as after a restart. */
   newcomers: 1024,
-  /**
-   * The most newcomers of one network: half, so that one address cannot close the newcomers of all others. A proxy with
-   * many clients is one address.
-   */
-  newcomersOfAddress: 512,
 };
-
-/** The network of an address: for IPv6 the /64, which one client may own. */
-function networkOf(address) {
-  const [text, mapped] = /^(?:::ffff:)?(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? [];
-  if (text !== undefined) return mapped;
-  const [head, tail] = String(address)
-    .split('::')
-    .map((part) => part.split(':').filter(Boolean));
-  const zeros = tail === undefined ? [] : Array(8 - head.length - tail.length).fill('0');
-  return [...head, ...zeros, ...(tail ?? [])].slice(0, 4).join(':');
-}
 
 class Connections {
   #bounds;
   #log;
-  /** The network of each newcomer, in the order of arrival. */
-  #newcomers = new Map();
-  /** The newcomers of each network. */
-  #newcomersOf = new Map();
+  /** In the order in which they came. */
+  #newcomers = new Set();
   #authorised = new Set();
 
   /** @param options `bounds` replaces some of BOUNDS; `log` logs a text under a code */
@@ -44,16 +26,10 @@ class Connections {
   }
 
   add(socket) {
-    const network = networkOf(socket.remoteAddress);
-    const { newcomers, newcomersOfAddress } = this.#bounds;
-    const own = this.#newcomersOf.get(network);
-    if (own?.size >= newcomersOfAddress) this.#closeOldest(own, socket);
-    else if (this.#newcomers.size >= newcomers) this.#closeOldest(this.#newcomers, socket);
-    this.#newcomers.set(socket, network);
-    if (!this.#newcomersOf.has(network)) this.#newcomersOf.set(network, new Set());
-    this.#newcomersOf.get(network).add(socket);
+    if (this.#newcomers.size >= this.#bounds.newcomers) this.#closeOldest(socket);
+    this.#newcomers.add(socket);
     socket.once('close', () => {
-      this.#removeNewcomer(socket);
+      this.#newcomers.delete(socket);
       this.#authorised.delete(socket);
     });
   }
@@ -62,29 +38,19 @@ class Connections {
     return this.#authorised.has(socket);
   }
 
-  /** Authorises a connection, unless there are too many. Returns whether it did. */
+  /** Returns whether it is authorised now: not where there are too many. */
   authorise(socket) {
     if (this.#authorised.has(socket)) return true;
     if (this.#authorised.size >= this.#bounds.authorised) return false;
-    this.#removeNewcomer(socket);
+    this.#newcomers.delete(socket);
     this.#authorised.add(socket);
     return true;
   }
 
-  #removeNewcomer(socket) {
-    const network = this.#newcomers.get(socket);
-    if (network === undefined) return;
-    this.#newcomers.delete(socket);
-    const own = this.#newcomersOf.get(network);
-    own.delete(socket);
-    if (own.size === 0) this.#newcomersOf.delete(network);
-  }
-
-  #closeOldest(newcomers, { remoteAddress }) {
-    const [oldest] = newcomers.keys();
-    this.#removeNewcomer(oldest);
-    // Not resetAndDestroy(): among thousands of connections that their clients closed, too, it leaked a descriptor
-    // (Node 20).
+  #closeOldest({ remoteAddress }) {
+    const [oldest] = this.#newcomers;
+    this.#newcomers.delete(oldest);
+    // Not resetAndDestroy(): of thousands whose clients closed, too, one kept its descriptor (Node 20).
     oldest.destroy();
     const latest = `the latest is from ${remoteAddress}`;
     this.#log(
@@ -94,4 +60,4 @@ class Connections {
   }
 }
 
-module.exports = { BOUNDS, Connections, networkOf };
+module.exports = { BOUNDS, Connections };
