@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use memmap2::{MmapMut, MmapOptions};
 use snowdrift::core::clock::{Clock, SystemClock, UnixTime};
-use snowdrift::generator::{Generator, Policies, Refusal, Reserved, Seat, Waits};
+use snowdrift::generator::{Generator, Policies, Refusal, Reserved, UserPage, Waits};
 use tempfile::TempDir;
 
 /// A memory file system's directory of the test's own.
@@ -244,14 +244,14 @@ impl<Start> Drop for Drawers<Start> {
     }
 }
 
-/// Reserves from a seat as a draw of the addon does, which may wait.
+/// Reserves from a user's page as the addon does, which may wait.
 pub fn reserve(
     generator: &Generator,
-    seat: &Seat,
+    user_page: &UserPage,
     policies: &Policies,
     want: u64,
 ) -> Result<Reserved, Refusal> {
-    let attempt = || generator.try_reserve(seat, policies, |_| want);
+    let attempt = || generator.try_reserve(user_page, policies, |_| want);
     generator.waiting(policies, &mut Waits::default(), want, attempt, |reserved| reserved)
 }
 

@@ -66,14 +66,14 @@ fn main() {
     let directory = || Directory::with(shared.path(), BootId::now()).expect("a directory of pages");
     let on_page = |node| Generator::on_host(directory(), node, Box::new(SystemClock));
     let host = on_page(node).expect("a page");
-    let (own, seat) = (generator.seat(), host.seat());
+    let (own, user_page) = (generator.user_page(), host.user_page());
     for want in [1, 256] {
         let [process, host, bare] = fastest([
             &mut || {
                 black_box(generator.try_reserve(&own, &policies, |_| black_box(want))).ok();
             },
             &mut || {
-                black_box(host.try_reserve(&seat, &policies, |_| black_box(want))).ok();
+                black_box(host.try_reserve(&user_page, &policies, |_| black_box(want))).ok();
             },
             &mut || draw(want),
         ]);
@@ -83,10 +83,10 @@ fn main() {
     }
     let contended = || {
         let host = on_page(node).expect("a page");
-        let seat = host.seat();
+        let user_page = host.user_page();
         let start = Instant::now();
         for _ in 0..2_000_000 {
-            black_box(host.try_reserve(&seat, &policies, |_| 1)).ok();
+            black_box(host.try_reserve(&user_page, &policies, |_| 1)).ok();
         }
         start.elapsed().as_nanos() as f64 / 2e6
     };

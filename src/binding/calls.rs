@@ -1,7 +1,7 @@
-//! The calls of the hot path. Each is a bare Node-API callback, the cheapest call there is: no conversion, an integer
-//! out. Its first argument is the memory of the block, which carries everything else: also the number of the channel.
+//! The calls of the hot path. Each is a plain Node-API callback that returns an integer, the fastest kind of call. Its
+//! first argument is the memory of the block, which has the number of the channel, too.
 //!
-//! Callers may pass anything: IDs may be lost or spoilt, but no other memory is touched.
+//! Callers may pass anything. Then IDs may be lost or overwritten, but no other memory is accessed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -14,7 +14,7 @@ use super::channel::{CHANNELS, Channels};
 use super::memory::{Elements, memory_of};
 use crate::generator::BlockMemory;
 
-/// Adds these calls to the class of channels, which the addon exports before.
+/// Adds these calls to the class of channels. The addon must have exported it before.
 #[napi(module_exports)]
 pub fn add_calls(exports: Object, _env: Env) -> napi::Result<()> {
     let class: Function<(), ()> = exports.get_named_property("Channel")?;
@@ -33,7 +33,7 @@ pub fn add_calls(exports: Object, _env: Env) -> napi::Result<()> {
     Ok(())
 }
 
-/// Reserves a block. Returns its length, negative if there is news to report; 0 if refused.
+/// Reserves a block. Returns its length, negative if there are events to report; 0 if refused.
 unsafe extern "C" fn refill(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
     // SAFETY: Node-API calls this with both.
     unsafe {
@@ -44,7 +44,7 @@ unsafe extern "C" fn refill(env: sys::napi_env, info: sys::napi_callback_info) -
     }
 }
 
-/// As `refill`, without waiting.
+/// Like `refill`, but without waiting.
 unsafe extern "C" fn try_refill(
     env: sys::napi_env,
     info: sys::napi_callback_info,
@@ -58,8 +58,8 @@ unsafe extern "C" fn try_refill(
     }
 }
 
-/// Fills a BigUint64Array; the third argument is whether it may wait. If refused, the array holds zeros, since the IDs
-/// written to it will be issued again.
+/// Fills a BigUint64Array; the third argument is whether it may wait. After a refusal the array has zeros, since the
+/// IDs written to it will be issued again.
 unsafe extern "C" fn fill(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
     // SAFETY: as above. The elements are not on a SharedArrayBuffer, so they are this thread's alone until this returns,
     // and JavaScript is not called back meanwhile. No other reference to the memory or the elements is in use: they do
@@ -94,7 +94,7 @@ unsafe extern "C" fn give_back(
         called(env, info, |channels, memory, [_, unused]| {
             let mut count = 0.0;
             sys::napi_get_value_double(env, unused, &mut count);
-            // Not even a negative count passes for a possible one.
+            // A negative count must not become a valid one.
             let unused = if count >= 0.0 { count as u64 } else { u64::MAX };
             channels.with(memory.number, |block, source| block.end_unused(memory, source, unused));
             None
@@ -103,8 +103,8 @@ unsafe extern "C" fn give_back(
     ptr::null_mut()
 }
 
-/// Applies a function to the channels of this thread, the memory that is the first argument, and all arguments:
-/// undefined for missing ones.
+/// Calls a function with this thread's channels, the memory of the first argument, and all arguments, undefined if
+/// missing.
 ///
 /// # Safety
 /// Both belong to one call of a function that `add_calls` made. The function uses no other reference to the memory.
@@ -126,9 +126,9 @@ unsafe fn called<'call, const N: usize>(
     }
 }
 
-/// The answer of a call, 0 for none: `js/` reports a 0 without a refusal as a closed channel. None is expected to panic,
-/// and a panic must not cross into Node.
-// Inlined, so that each call has the code of its own draw: shared, it takes 18 ns more.
+/// The result of a call, 0 for none: `js/` reports a 0 without a refusal as a closed channel. Catches panics, of which
+/// none is expected, since a panic must not cross into Node.
+// Inlined into each call: a shared function takes 18 ns more.
 #[inline(always)]
 fn guarded(call: impl FnOnce() -> Option<i32>) -> i32 {
     catch_unwind(AssertUnwindSafe(call)).ok().flatten().unwrap_or(0)

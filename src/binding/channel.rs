@@ -1,4 +1,4 @@
-//! Channels: each connects one JavaScript instance to its source of IDs. JavaScript has it as an object of the class
+//! Channels: each connects one JavaScript instance to its source of IDs. In JavaScript it is an object of the class
 //! `Channel`, whose methods are for `js/generator/` and `js/lease/`.
 
 use std::cell::RefCell;
@@ -28,15 +28,14 @@ thread_local! {
     pub static CHANNELS: Channels = Channels::default();
 }
 
-/// The channels of one thread by number. A bare call has no pointer to a channel, only a number out of memory that
-/// JavaScript can change: so it finds another channel or none. The number passes to another channel once its own has
-/// gone.
+/// The channels of one thread, by number. A call of the hot path has no pointer to its channel, only a number in memory
+/// that JavaScript can change: a wrong number finds another channel or none. Numbers are reused.
 #[derive(Default)]
 pub struct Channels(RefCell<Slab<Rc<Connection>>>);
 
 impl Channels {
-    /// Applies a function to the block and the source of a channel, by its number. None if that is closed, or the number
-    /// is that of none, as 0 is: memory begins with zeros.
+    /// Calls a function with the block and the source of a channel. `None` if the channel is closed, or the number is
+    /// no channel's. 0 is no channel's number, since memory starts as zeros.
     #[inline(always)]
     pub fn with<R>(&self, number: u32, does: impl FnOnce(&SharedBlock, &Source) -> R) -> Option<R> {
         let found = self.0.borrow().get((number as usize).wrapping_sub(1))?.clone();
@@ -46,30 +45,30 @@ impl Channels {
 
 /// The connection of one instance to its source. It belongs to one thread.
 pub struct Connection {
-    /// None once it is closed.
+    /// `None` once it is closed.
     source: RefCell<Option<Source>>,
     block: SharedBlock,
-    /// The counters at the time when it left its source.
+    /// The counters at the time of its close.
     last_stats: RefCell<Option<Value>>,
     /// Listeners for renewals. They end with the instance.
     renewed: RefCell<Vec<Arc<Listener>>>,
-    /// Listeners for rejected puts of every ring that this draws from. They end with the instance.
+    /// Listeners for rejected puts of the present and later rings. They end with the instance.
     rejected_put: RefCell<Vec<Arc<Listener>>>,
 }
 
 impl Connection {
-    /// Applies a function to the source; none once it is closed.
+    /// Calls a function with the source; `None` once it is closed.
     #[inline(always)]
     fn with<R>(&self, does: impl FnOnce(&Source) -> R) -> Option<R> {
         self.source.borrow().as_ref().map(does)
     }
 
-    /// What a function finds in the source; none once it is closed.
+    /// Like `with`, for a function that returns an option.
     fn find<R>(&self, find: impl FnOnce(&Source) -> Option<R>) -> Option<R> {
         self.with(find).flatten()
     }
 
-    /// Keeps the last counters, and makes an object of them only on request.
+    /// Takes the source, and keeps the last counters.
     fn end(&self) -> Option<Source> {
         if let Some(stats) = self.with(stats_of) {
             self.last_stats.replace(Some(stats));
@@ -78,7 +77,8 @@ impl Connection {
     }
 }
 
-/// The object of a connection, which keeps it alive. napi tags objects of this class, and no other one passes for one.
+/// The JavaScript object of a connection, which keeps it alive. napi tags objects of this class, so no other object is
+/// accepted as one.
 #[napi]
 pub struct Channel {
     number: usize,
@@ -95,13 +95,13 @@ impl Deref for Channel {
 
 impl Drop for Channel {
     fn drop(&mut self) {
-        // The thread may be ending, and with it the table.
+        // The thread may be ending, and its table may be gone.
         let _ = CHANNELS.try_with(|channels| channels.0.borrow_mut().try_remove(self.number - 1));
     }
 }
 
 impl Channel {
-    /// The object of a source. It is valid within the scope of this call.
+    /// The channel object of a source. It is valid within the scope of this call.
     pub fn build<'call>(env: &Env, source: Source) -> napi::Result<Object<'call>> {
         let (node, warnings) = (*source.node(), source.warnings.clone());
         let (block, memory) = SharedBlock::new(env, node.layout())?;
@@ -122,7 +122,7 @@ impl Channel {
         object.define_properties(&[
             fixed("workerId")?.with_napi_value(env, node.worker_id() as f64)?,
             fixed("memory")?.with_napi_value(env, memory)?,
-            // Mostly there are none, and an array takes time to make.
+            // Most channels have none, and creating an array takes time.
             fixed("warnings")?.with_napi_value(env, (!warnings.is_empty()).then_some(warnings))?,
         ])?;
         Ok(object)
@@ -131,17 +131,17 @@ impl Channel {
 
 #[napi]
 impl Channel {
-    /// A promise that resolves with a channel asks for this, and must not find one on `Object.prototype`.
+    /// A promise that resolves with a channel reads this property, and must not find one on `Object.prototype`.
     #[napi(getter, catch_unwind)]
     pub fn then(&self) {}
 
-    /// Takes back IDs that nobody has seen.
+    /// Takes back IDs that were not handed out.
     #[napi(catch_unwind)]
     pub fn take_back(&self, ids: Ids) {
         self.with(|source| source.take_back(&ids.0));
     }
 
-    /// The reason why the last draw had no ID.
+    /// The last refusal.
     #[napi(catch_unwind)]
     pub fn refusal(&self) -> Value {
         let refused = |source: &Source| Some(refusal_of(self.block.refusal.get()?, source));
@@ -155,14 +155,14 @@ impl Channel {
         self.find(|source| news_of(source.take_rollback(), source.waits.take()))
     }
 
-    /// Counts waits of JavaScript.
+    /// Counts waits in JavaScript.
     #[napi(catch_unwind)]
     pub fn note_waits(&self, waits: f64, ms: f64) {
         let time = Duration::from_millis(ms as u64);
         self.with(|source| source.note_waits(waits as u64, time));
     }
 
-    /// The counters, also once it is closed.
+    /// The counters, even after a close.
     #[napi(catch_unwind)]
     pub fn stats(&self) -> Option<Value> {
         self.with(stats_of).or_else(|| self.last_stats.borrow().clone())
@@ -203,7 +203,8 @@ impl Channel {
         self.with(|source| end_of(source.node().layout(), source.window().ceiling))
     }
 
-    /// Ends the slot, since this machine was restored from a snapshot. Returns false where no store has leased it.
+    /// Ends the lease, since this machine was restored from a snapshot. Returns false if the slot is not leased from a
+    /// store.
     #[napi(catch_unwind)]
     pub fn restored(&self) -> bool {
         self.find(|source| {
@@ -216,12 +217,11 @@ impl Channel {
         .is_some()
     }
 
-    /// Draws from the requested source from now on. If that cannot be opened, the previous one stays, with its page ended.
-    /// Returns the fault.
+    /// Changes to another source. If it cannot be opened, keeps the previous one, whose page has ended, and returns the
+    /// fault.
     #[napi(catch_unwind)]
     pub fn move_to(&self, request: Requested) -> Option<Fault> {
-        // JavaScript's rest of the last block belongs to the previous slot, and was reserved while that was held. It
-        // is not given back to the next.
+        // The rest of JavaScript's block is the previous slot's, so it is not given back to the next one.
         self.with(|source| self.block.lose(source));
         let opened = request.0.and_then(|wanted| Source::open(&wanted));
         match opened {
@@ -236,7 +236,7 @@ impl Channel {
     }
 }
 
-/// A function of JavaScript that other threads may call. It runs in a turn of its own.
+/// A JavaScript function that other threads may call. It runs in a turn of its own.
 pub struct Callback(Arc<Listener>);
 
 impl FromNapiValue for Callback {

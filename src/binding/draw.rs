@@ -1,8 +1,8 @@
 //! The hot path: IDs of a source for one JavaScript instance on one thread.
 //!
-//! JavaScript reads IDs out of a [`BlockMemory`] that [`SharedBlock::refill`] has filled, so that a burst costs one native
-//! call for up to [`LARGEST_BLOCK`] IDs. `js/generator/draw.js` is the other half. There a block lasts until the end of the
-//! turn of the event loop that reserved it or the end of the ms, whichever is later.
+//! [`SharedBlock::refill`] fills a [`BlockMemory`], and JavaScript reads the IDs from it, so that up to
+//! [`LARGEST_BLOCK`] IDs take one native call. `js/generator/draw.js` is the other half: it says how long a block is
+//! valid.
 
 use std::cell::Cell;
 use std::ptr;
@@ -16,24 +16,24 @@ use crate::core::layout::Layout;
 use crate::generator::pace::most_checked;
 use crate::generator::{BlockMemory, Refusal};
 
-/// The block of one instance, in memory shared with JavaScript. The memory is an argument of each native call that draws. It
-/// must not outlive the env.
+/// The block of one instance, in memory shared with JavaScript. JavaScript passes the memory to each call that reserves
+/// IDs. This must not outlive the env.
 pub struct SharedBlock {
     env: sys::napi_env,
-    /// The array buffer of the memory, which lives as long as this.
+    /// A reference to the array buffer of the memory, which keeps it alive.
     buffer: sys::napi_ref,
-    /// The reason why the last refused draw had no ID.
+    /// The last refusal.
     pub refusal: Cell<Option<Refusal>>,
 }
 
 impl SharedBlock {
-    /// Without IDs; and the array buffer of the memory.
+    /// An empty block, and the array buffer of its memory.
     pub fn new<'env>(env: &Env, layout: &Layout) -> napi::Result<(SharedBlock, Unknown<'env>)> {
         let env = env.raw();
         let (mut start, mut value, mut buffer) =
             (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
         let bytes = size_of::<BlockMemory>();
-        // SAFETY: calls on this thread's own env, and the out-pointers live. The reference is to the value just made.
+        // SAFETY: the env is this thread's, the out-pointers live, and the reference is to the value just created.
         unsafe {
             let made = sys::napi_create_arraybuffer(env, bytes, &mut start, &mut value);
             check_status!(made, "no memory for a block of IDs")?;
@@ -45,8 +45,8 @@ impl SharedBlock {
         Ok((block, unsafe { Unknown::from_napi_value(env, value)? }))
     }
 
-    /// Changes the memory in a call that has not been passed it. Returns false if JavaScript has detached it. Then no call can
-    /// draw.
+    /// Changes the memory in a call that did not receive it. Returns false if JavaScript has detached it: then no call
+    /// can reserve IDs.
     pub fn change(&self, change: impl FnOnce(&mut BlockMemory)) -> bool {
         let mut buffer = ptr::null_mut();
         // SAFETY: the env and the reference live as long as this. A channel is used in calls of its own env only, and
@@ -58,15 +58,15 @@ impl SharedBlock {
         memory.map(change).is_some()
     }
 
-    /// From now on JavaScript draws from the block within this turn only. The rest of the block is lost, and so is a
-    /// booking.
+    /// Ends the block for later turns: JavaScript may draw from it only within this turn. The rest of the block and the
+    /// booking are lost.
     pub fn lose(&self, source: &Source) {
         source.lose();
         self.change(|memory| memory.reserved_ms = f64::NAN);
     }
 
-    /// Gives back the IDs of the last block that JavaScript has not drawn. Then reserves the next block and writes
-    /// its IDs to the memory. Returns how many, negative if there is news to report; 0 if refused.
+    /// Gives back the unused IDs of the last block. Then reserves the next block and writes its IDs to the memory.
+    /// Returns their number, negative if there are events to report; 0 if refused.
     #[inline(always)]
     pub fn refill(&self, source: &Source, memory: &mut BlockMemory, may_wait: bool) -> i32 {
         self.end_unused(memory, source, memory.unused.into());
@@ -76,7 +76,7 @@ impl SharedBlock {
                 let take = |ids: &mut [u64]| ring.take(ids, may_wait.then_some(waits));
                 source.refill_from_ring(memory, take)
             }
-            // js/ reads such a clock for every ID, and waits for it.
+            // JavaScript reads the application's clock for every ID, and does the waiting.
             Source { clock: Some(clock), .. } => {
                 clock.set(memory.reserved_ms as i64);
                 source.refill_one(memory)
@@ -97,7 +97,7 @@ impl SharedBlock {
         }
     }
 
-    /// The number for JavaScript: negative if there is news to report; 0 if refused.
+    /// The result for JavaScript: the number, negative if there are events to report; 0 if refused.
     fn answer(&self, source: &Source, reserved: Result<u64, Refusal>) -> i32 {
         match reserved {
             Ok(len) => {
@@ -111,8 +111,8 @@ impl SharedBlock {
         }
     }
 
-    /// Fills an array with IDs, across as many ticks as it takes: all of it or, if refused, nothing. Returns 1, or -1
-    /// if there is news to report; 0 if refused.
+    /// Fills an array with IDs of as many ticks as it takes. Returns 1, or -1 if there are events to report; 0 if
+    /// refused: then all IDs are given back.
     pub fn fill(
         &self,
         source: &Source,

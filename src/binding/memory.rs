@@ -1,4 +1,4 @@
-//! Memory that JavaScript passes: that of a block, and the elements of an array.
+//! Memory that JavaScript passes: the memory of a block, and the elements of an array.
 
 use std::ptr::{self, NonNull};
 use std::slice;
@@ -8,8 +8,8 @@ use napi::sys;
 
 use crate::generator::BlockMemory;
 
-/// The memory of a block in an array buffer. None for any other value, and where the buffer is detached or too short.
-/// JavaScript can detach it at any time: between two native calls Rust has no pointer to it.
+/// The memory of a block in an array buffer. `None` for any other value, and if the buffer is detached or too short.
+/// JavaScript can detach the buffer at any time, so Rust keeps no pointer to it between two calls.
 ///
 /// # Safety
 /// `buffer` is a value of a call under way. JavaScript does not run while the reference is in use, and no other
@@ -33,7 +33,7 @@ pub unsafe fn memory_of<'call>(
         .then(|| unsafe { &mut *memory.as_ptr() })
 }
 
-/// The elements of a BigUint64Array of the application's, for one call. Another addon may have made its buffer, at any
+/// The elements of an application's BigUint64Array, for one call. Another addon may have created its buffer, at any
 /// address.
 pub struct Elements {
     start: *mut u64,
@@ -41,7 +41,7 @@ pub struct Elements {
 }
 
 impl Elements {
-    /// None for any other value, and on a SharedArrayBuffer. A detached array has none.
+    /// `None` for any other value, and for an array on a SharedArrayBuffer. A detached array has no elements.
     ///
     /// # Safety
     /// `value` is one of a call under way, and JavaScript does not run until the elements were used.
@@ -60,13 +60,13 @@ impl Elements {
         is_known.then_some(Elements { start, len })
     }
 
-    /// Whether any of them lie in these bytes.
+    /// Whether any element is in these bytes.
     pub fn overlap<T>(&self, other: &T) -> bool {
         let (start, at) = (self.start.addr(), ptr::from_ref(other).addr());
         start < at + size_of::<T>() && at < start + size_of::<u64>() * self.len
     }
 
-    /// Applies a function that writes all elements. Unaligned ones are written by a copy.
+    /// Calls a function that writes all elements. Writes unaligned elements by a copy.
     ///
     /// # Safety
     /// Only this thread uses the elements, and no reference to them is in use.

@@ -9,15 +9,15 @@ use crate::generator::{Generator, Refusal, Rollback, Waits};
 use crate::registry::Share;
 use crate::ring::RingStats;
 
-/// The reason why there is no ID. Its kind is a key in `js/messages/faults.js`.
+/// A refusal. `js/messages/refusals.js` has a text for each kind.
 pub fn refusal_of(refusal: Refusal, generator: &Generator) -> Value {
     let Refusal { stall, now, retry_after } = refusal;
     let is_of_page = matches!(stall, Stall::NoPage);
     report!(
         kind: kind_of(stall),
-        // The time that the clock showed, Unix ms.
+        // The clock reading, Unix ms.
         now: now.ms,
-        // Whole ms, at least 1; none where waiting does not help.
+        // Whole ms, at least 1; left out if waiting does not help.
         retryAfterMs: retry_after.map(|after| after.as_nanos().div_ceil(1_000_000)),
         // The failure of the host's page, if that is the reason.
         why: is_of_page.then(|| generator.page_failure()).flatten().map(Value::from),
@@ -42,13 +42,13 @@ fn page_of(generator: &Generator) -> Option<String> {
     generator.page().path().map(|path| path.display().to_string())
 }
 
-/// Events of an instance since the last report. Mostly there is none, and an object takes time to make.
+/// The events of an instance since the last report; `None` if there are none.
 pub fn news_of(rollback: Option<Rollback>, waits: Waits) -> Option<Value> {
     let rollback = rollback.map(|rollback| {
         report!(
             backMs: rollback.back_ms,
             counter: rollback.counter,
-            // Whether IDs stop until the clock has caught up.
+            // Whether IDs are refused until the clock has caught up.
             isRefused: rollback.is_refused,
             unreported: rollback.unreported,
         )
@@ -69,13 +69,13 @@ pub fn stats_of(source: &Source) -> Value {
     let time_of = |&tick: &Tick| or_null((tick != NEVER).then(|| layout.tick_start_ms(tick)));
     let page = page_of(generator);
     report!(
-        // The generator has issued the IDs in the ring, but to nobody yet.
+        // IDs in the ring are issued by the generator, but not handed out.
         issued: ring.map_or(stats.issued, |ring| ring.taken),
         waits: stats.waits,
         waitedMs: stats.waited.as_secs_f64() * 1000.0,
         clockRollbacks: stats.rollbacks,
         clockBack: stats.high.current,
-        // Unix ms of the tick, by counter value; null where nothing was issued.
+        // The Unix ms of the highest tick of each counter value; null if nothing was issued.
         highMarks: list(stats.high.marks[..layout.counters()].iter().map(time_of)),
         endOfTime: layout.end_ms(),
         scope: if page.is_some() { "host" } else { "process" },
@@ -104,13 +104,13 @@ pub fn lease_of(share: &Share) -> Option<Value> {
         ),
         expires: Value::Null,
         owner: digits(report.holder.token),
-        // The ends of the last tick that may not be issued, null where there is none, and of the last that may.
+        // The ends of the last tick that may not be issued (null if there is none), and of the last tick that may.
         floor: or_null((report.floor != NEVER).then(|| end_of(layout, report.floor))),
         ceiling: end_of(layout, report.ceiling),
         renewals: report.renewals,
         state,
         failure: report.failure.map(Value::from),
-        // The host's process that renews it; none where the slot is this process's alone.
+        // The host's process that renews it; left out if only this process uses the slot.
         renewer: report.renewer.map(|(pid, since)| report!(pid, since)),
     ))
 }

@@ -18,7 +18,7 @@ use crate::core::sequencer::{HighMarks, NEVER};
 use crate::files::path::FileResult;
 use crate::pages::{Directory, Process, Snapshot};
 
-/// The pages that this user's processes share on this host; none where the system has no directory for them.
+/// The pages that this user's processes share on this host; `None` if the system has no directory for them.
 #[napi(catch_unwind)]
 pub fn host_pages(shared: Option<String>) -> Either<Option<Value>, Fault> {
     answer(|| {
@@ -30,7 +30,7 @@ pub fn host_pages(shared: Option<String>) -> Either<Option<Value>, Fault> {
     })
 }
 
-/// The contents of a page, or the reason why it is unusable.
+/// The contents of a page, or the reason that it is unusable.
 fn page_of((path, snapshot): FileResult<Snapshot>) -> Value {
     let Snapshot { header, processes, lease } = match snapshot {
         Ok(snapshot) => snapshot,
@@ -44,10 +44,10 @@ fn page_of((path, snapshot): FileResult<Snapshot>) -> Value {
         workerId: header.node.worker_id(),
         maxAhead: header.terms.max_ahead.saturating_mul(layout.tick_ms),
         created: header.created_ms,
-        // The use that its processes make of it.
+        // The kind of its authority.
         kind: header.terms.authority.word(),
-        // Of a lease from a store: the process that renewed it last, the start of its renewals, and the time at which
-        // others may have the slot, unless it is renewed.
+        // For a lease from a store: the process that renewed it last, the start of its renewals, and the time at which
+        // the lease expires unless renewed.
         renewer: lease.map(|lease| lease.renewer),
         since: lease.map(|lease| lease.since_ms),
         expires: lease.and_then(|lease| lease.expires_ms),
@@ -55,14 +55,14 @@ fn page_of((path, snapshot): FileResult<Snapshot>) -> Value {
     )
 }
 
-/// A process that has registered itself with a page: the number of its instances and threads, and whether it runs, as
-/// far as this PID namespace shows.
+/// A process in a page's table: the number of its users of the page, and whether it runs, as far as this PID namespace
+/// shows.
 fn process_of(process: &Process) -> Value {
     let Process { pid, users, opened_ms, .. } = *process;
     report!(pid, users, opened: opened_ms, isAlive: process.is_alive())
 }
 
-/// The contents of a slot's file, or the reason why it is unusable. `pages` are this host's.
+/// The contents of a slot's file, or the reason that it is unusable. `pages`: this host's pages.
 fn slot_of((path, record): FileResult<Record>, pages: &[Snapshot]) -> Value {
     let Record { node, ceiling, holder, page, .. } = match record {
         Ok(record) => record,
@@ -73,11 +73,11 @@ fn slot_of((path, record): FileResult<Record>, pages: &[Snapshot]) -> Value {
         path,
         datacenterId: node.datacenter_id(),
         workerId: node.worker_id(),
-        // The holder, or the last one if it died; none after a release.
+        // The holder, or the last one if it died; left out after a release.
         holder: holder.as_ref().map(holder_of),
         // The end of the last tick that may have been issued.
         ceiling: end_of(node.layout(), ceiling),
-        // The processes of this host that share it.
+        // The processes of this host that share the slot.
         processes: list(processes.flat_map(|snapshot| &snapshot.processes).map(process_of)),
     )
 }
@@ -87,7 +87,7 @@ fn holder_of(holder: &Holder) -> Value {
     report!(pid: *pid, host: host.as_str(), started: *started_ms)
 }
 
-/// The state of a slot or page that nobody holds, and the plan of its reset.
+/// The state of a slot or page that is not in use, and the plan of its reset.
 fn reset_of(reset: Reset) -> Value {
     let Reset { path, node, found, high, plan, .. } = reset;
     let layout = node.layout();
@@ -103,36 +103,36 @@ fn reset_of(reset: Reset) -> Value {
         path,
         datacenterId: node.datacenter_id(),
         workerId: node.worker_id(),
-        // With a fault the file is unusable. Then the clock alone determines where to start.
+        // The fault of an unusable file. Then only the clock determines where IDs start.
         fault: found.as_ref().err().map(|error| Value::from(error.fault.clone())),
-        // The holder at its death; none after a release.
+        // The holder that died; left out after a release.
         holder: record.and_then(|record| record.holder.as_ref()).map(holder_of),
-        // It is unknown which IDs were issued up to here, if the machine stays up.
+        // Which IDs were issued up to this time is unknown, even if the machine stayed up.
         floor: time_of(record.map_or(NEVER, |record| record.floor)),
-        // Nothing was issued after it.
+        // Nothing was issued after this time.
         ceiling: time_of(record.map_or(NEVER, |record| record.ceiling)),
-        // The time of the last IDs under each value of the clock-back counter, if the machine stayed up.
+        // The times of the last IDs under each counter value, if the machine stayed up.
         highMarks: high.map(marks),
-        // Null where nothing is to be done.
+        // Null if there is nothing to do.
         plan: or_null(plan.map(|Plan { floor, skip, repeats_to }| {
             let skipped = || list([layout.tick_start_ms(skip.from), end_of(layout, skip.to)]);
             report!(
-                // IDs continue after this.
+                // IDs continue after this time.
                 floor: end_of(layout, floor),
-                // The times that no ID will have again: the first and the last ms.
+                // The first and the last ms of the skipped times, for which no IDs will be issued.
                 skip: (skip != Skip::NONE).then(skipped),
-                // The last time of IDs after the floor that may come again; infinite where unknown.
+                // The last time after the floor whose IDs may be issued again; infinite if unknown.
                 repeatsTo: time_of(repeats_to),
             )
         })),
     )
 }
 
-/// The slots of a directory by their files, with their processes by this host's pages. Blocks the thread for the
+/// The slots of a directory, from their files, with their processes, from this host's pages. Blocks the thread for the
 /// disk.
 #[napi(catch_unwind)]
 pub fn slots_in(directory: String, shared: Option<String>) -> Either<Vec<Value>, Fault> {
-    // Unreadable pages do not hide the files.
+    // If pages are unreadable, the files are still shown.
     let host = Directory::find(shared.as_deref().map(Path::new)).ok().flatten();
     let pages = host.and_then(|host| host.pages().ok()).unwrap_or_default();
     let pages: Vec<_> = pages.into_iter().filter_map(|(_, page)| page.ok()).collect();
@@ -140,7 +140,7 @@ pub fn slots_in(directory: String, shared: Option<String>) -> Either<Vec<Value>,
     answer(|| Ok(look(Path::new(&directory))?.into_iter().map(report).collect()))
 }
 
-/// The state of a slot that nobody holds, and the plan of its reset; with `is_meant`, resets it. `layout` is for an
+/// The state of a slot that is not held, and the plan of its reset; with `is_meant`, resets it. `layout` is for an
 /// unreadable file. Blocks the thread for the disk.
 #[napi(catch_unwind)]
 pub fn reset_slot(
@@ -160,7 +160,7 @@ pub fn reset_slot(
     })
 }
 
-/// As [`reset_slot`], for the page of a node that no store records; null where the node has no page.
+/// Like [`reset_slot`], for the page of a node without a record; null if the node has no page.
 #[napi(catch_unwind)]
 pub fn reset_page(
     layout: GivenLayout,

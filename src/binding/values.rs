@@ -1,4 +1,5 @@
-//! Values for JavaScript: faults, which `js/messages/faults.js` words, and reports. Layouts as arguments, and their ticks.
+//! Values for JavaScript: faults, whose texts are in `js/messages/faults.js`, and reports. Layouts as arguments, and
+//! their ticks.
 
 use std::ffi::CStr;
 
@@ -15,13 +16,13 @@ use crate::core::sequencer::NEVER;
 /// A value for JavaScript.
 #[derive(Clone)]
 pub enum Value {
-    /// Known to be none.
+    /// No value, explicitly.
     Null,
-    /// A property is left out if it is [`Detail::None`].
+    /// A detail. A property with [`Detail::None`] is left out.
     Detail(Detail),
     /// Values in an order.
     List(Vec<Value>),
-    /// Values by their names.
+    /// Values by name.
     Record(Vec<(&'static str, Value)>),
 }
 
@@ -43,7 +44,7 @@ impl From<Fault> for Value {
     }
 }
 
-/// A report by its properties: variables, or `name: value`.
+/// A report with these properties: variables, or `name: value`.
 macro_rules! report {
     ($($values:tt)*) => {
         $crate::binding::values::Value::Record($crate::core::fault::values!($($values)*))
@@ -61,7 +62,7 @@ pub fn list(values: impl IntoIterator<Item = impl Into<Value>>) -> Value {
     Value::List(values.into_iter().map(Into::into).collect())
 }
 
-/// The value, or the fault in its place.
+/// The value, or the fault.
 pub fn answer<T>(of: impl FnOnce() -> Result<T, Fault>) -> Either<T, Fault> {
     of().map_or_else(Either::B, Either::A)
 }
@@ -102,12 +103,12 @@ fn object_of(
         values.into_iter().filter(|(_, value)| !matches!(value, Value::Detail(Detail::None)));
     let property =
         |(name, value)| Property::new().with_utf8_name(name)?.with_napi_value(env, value);
-    // At once, which takes less time.
+    // All at once, which takes less time.
     object.define_properties(&known.map(property).collect::<napi::Result<Vec<_>>>()?)?;
     Ok(object.raw())
 }
 
-/// An ID of a namespace or owner: 32 hexadecimal digits in JavaScript.
+/// An ID of a namespace or owner, as 32 hexadecimal digits.
 pub fn digits(id: u128) -> String {
     format!("{id:032x}")
 }
@@ -115,7 +116,7 @@ pub fn digits(id: u128) -> String {
 const WIDTHS: [&CStr; 5] =
     [c"timestampBits", c"datacenterBits", c"workerBits", c"clockBackBits", c"sequenceBits"];
 
-/// A layout as an argument, or the fault in it.
+/// A layout as an argument, or its fault.
 pub struct GivenLayout(pub Result<Layout, Fault>);
 
 impl FromNapiValue for GivenLayout {
@@ -125,7 +126,7 @@ impl FromNapiValue for GivenLayout {
         let number = |name| object.get_c_named_property_unchecked::<f64>(name);
         let mut widths = [0; 5];
         for (width, name) in widths.iter_mut().zip(WIDTHS) {
-            // `as` saturates, and a saturated value is out of range of every width.
+            // `as` saturates, and a saturated value is out of range for every width.
             *width = number(name)? as u8;
         }
         let layout = Layout::new(widths, number(c"tickMs")? as i64, number(c"epoch")? as i64);

@@ -1,4 +1,4 @@
-//! Failures as data: a kind, and the details that its text names. The class is for callers that decide by it.
+//! Failures as data: a kind, with the details for its text, and a class, by which callers decide.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -6,28 +6,28 @@ use std::path::{Path, PathBuf};
 /// The failure of an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
-    /// What callers decide by.
+    /// The class, by which callers decide.
     pub class: Class,
-    /// What users read.
+    /// The fault, which users read as a text.
     pub fault: Fault,
 }
 
 /// The classes of failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Others hold the slot, or all slots. Later it may be free.
+    /// The slot is held, or all slots are. They may become free.
     InUse,
-    /// This holder has lost the slot.
+    /// This holder lost the slot.
     Lost,
     /// The file is not a usable record of this slot. Another slot may work.
     Slot,
-    /// The page or its directory cannot be used. It is left unchanged.
+    /// The page or its directory is unusable, and was left unchanged.
     Page,
-    /// The node's other processes use its page in another way.
+    /// Other processes use the node's page on other terms.
     Conflict,
-    /// The file system refused.
+    /// The file system refused an operation.
     Io(ErrorKind),
-    /// No caller decides by it.
+    /// Any other failure. No caller decides by it.
     Other,
 }
 
@@ -37,7 +37,7 @@ impl Failure {
         Failure { class, fault }
     }
 
-    /// For `map_err`: the file system refused an operation on this file. `kind` is the fault's.
+    /// For `map_err`: the file system refused an operation on this file. `kind`: the kind of the fault.
     pub fn io(kind: &'static str, doing: &str, place: &Path) -> impl Fn(io::Error) -> Failure {
         move |cause| {
             let reason = reason_of(&cause);
@@ -46,12 +46,12 @@ impl Failure {
         }
     }
 
-    /// Whether it is a failure of this file.
+    /// Whether this file failed.
     pub fn is_of(&self, file: &Path) -> bool {
         self.fault.detail("place") == Some(&file.into())
     }
 
-    /// Whether the process or the system lacks something, whatever the file.
+    /// Whether the process or the system lacks a resource, so that other files fail, too.
     pub fn is_of_process(&self) -> bool {
         let reason = self.fault.detail("reason");
         ["TooManyFiles", "TooManyFilesOfSystem", "OutOfMemory"]
@@ -65,8 +65,8 @@ impl Failure {
     }
 }
 
-/// The reason, by which the text has its remedy: the name of the kind's variant, since numbers differ between systems.
-/// For some reasons Rust has no kind.
+/// The reason, by which the text gets its remedy: the name of the `ErrorKind`, since error numbers differ between
+/// systems. Some reasons have no `ErrorKind`.
 fn reason_of(cause: &io::Error) -> String {
     let name = match cause.raw_os_error() {
         // EMFILE, ENFILE; ERROR_TOO_MANY_OPEN_FILES.
@@ -93,7 +93,7 @@ impl From<Failure> for Fault {
     }
 }
 
-/// What users read of a failure, or of a part of one.
+/// A fault: the kind and details of a failure, or of a part of one, for its text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
     /// The key of its text.
@@ -105,19 +105,19 @@ pub struct Fault {
 /// A detail of a fault.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Detail {
-    /// Unknown, or without a meaning here.
+    /// Unknown, or not applicable.
     None,
     /// A number.
     Number(f64),
-    /// Whether it is so.
+    /// A flag.
     Flag(bool),
     /// A path, a name or a word.
     Text(String),
-    /// Parts with texts of their own.
+    /// Faults with texts of their own.
     Faults(Vec<Fault>),
 }
 
-/// Values by their names: variables, or `name: value`.
+/// A list of names and values, from variables or `name: value`.
 macro_rules! values {
     ($($name:ident $(: $value:expr)?),* $(,)?) => {
         vec![$((stringify!($name), $crate::core::fault::values!(@ $name $($value)?))),*]
@@ -139,18 +139,18 @@ macro_rules! fault {
 pub(crate) use fault;
 
 impl Fault {
-    /// The detail of this name.
+    /// The detail with this name.
     pub fn detail(&self, name: &str) -> Option<&Detail> {
         self.details.iter().find(|(of, _)| *of == name).map(|(_, detail)| detail)
     }
 
-    /// The same with one more detail.
+    /// Adds a detail.
     pub(crate) fn with(mut self, name: &'static str, detail: impl Into<Detail>) -> Fault {
         self.details.push((name, detail.into()));
         self
     }
 
-    /// The parts of this name.
+    /// The faults with this name.
     pub fn parts(&self, name: &str) -> &[Fault] {
         match self.detail(name) {
             Some(Detail::Faults(parts)) => parts,
@@ -159,7 +159,7 @@ impl Fault {
     }
 }
 
-/// What becomes a [`Detail`], and how.
+/// Conversions to [`Detail`].
 macro_rules! conversions {
     ($($($from:ty),+ => $into:expr;)*) => {
         $($(impl From<$from> for Detail {

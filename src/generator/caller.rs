@@ -1,5 +1,5 @@
-//! The draws of one caller: which block comes next, how long it is waited for, and what is given back. They write to memory
-//! that `src/binding/draw.rs` shares with JavaScript.
+//! One caller of a generator: reserves its next block, waits for it, and gives back unused IDs. Writes the IDs to
+//! memory that `src/binding/draw.rs` shares with JavaScript.
 
 use std::cell::{Cell, RefCell};
 use std::ops::{Deref, Range};
@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::pace::{LARGEST_BLOCK, Pace};
-use super::{Booking, Generator, Policies, Refusal, Reserved, Seat, Waits};
+use super::{Booking, Generator, Policies, Refusal, Reserved, UserPage, Waits};
 use crate::core::layout::Tick;
 use crate::core::sequencer::{Block, Stall};
 
-/// The fewest parts in which a batch takes a tick, if such a part has at least [`LARGEST_BLOCK`] IDs.
+/// A batch takes a tick in at least this many parts, if each has [`LARGEST_BLOCK`] IDs or more.
 const PARTS_OF_TICK: u64 = 16;
 
 /// The memory of a block, shared with JavaScript: `js/generator/draw.js` has the same offsets.
@@ -19,15 +19,15 @@ const PARTS_OF_TICK: u64 = 16;
 pub struct BlockMemory {
     /// The block.
     pub ids: [u64; LARGEST_BLOCK as usize],
-    /// The clock's Unix ms when the block was reserved. JavaScript may draw from the block in later turns while its
-    /// own clock shows that ms. NaN where it may not. By JavaScript before a call: what the application's clock shows,
-    /// if there is one.
+    /// The clock's Unix ms when the block was reserved. In later turns, JavaScript may draw from the block while its
+    /// own clock shows that ms; never if it is NaN. Written by JavaScript before a call: the reading of the
+    /// application's clock, if there is one.
     pub reserved_ms: f64,
-    /// By JavaScript: the number of IDs of the block that it gives back with the next call.
+    /// Written by JavaScript: the number of the block's IDs that it gives back with the next call.
     pub unused: u32,
-    /// By JavaScript: whether it will notice the end of this turn.
+    /// Written by JavaScript: whether a callback reports the end of this turn.
     pub is_watched: u32,
-    /// The most IDs of a block that JavaScript checks by its clock: 1 if it cannot.
+    /// The most IDs of a checked block; 1 if JavaScript cannot read the clock.
     pub most_checked: u32,
     /// An [`Advice`](super::pace::Advice), as a number.
     pub advice: u32,
@@ -35,37 +35,45 @@ pub struct BlockMemory {
     pub number: u32,
 }
 
-/// A user of a generator, for one JavaScript instance for example: draws from a seat of its own, under its own policies.
+/// A user of a generator, such as a JavaScript instance, with its own policies.
 pub struct Caller {
     /// The generator.
     pub generator: Arc<Generator>,
-    seat: Seat,
+    user_page: UserPage,
     /// The policies of this caller.
     pub policies: Policies,
-    /// The block; none for IDs of a ring.
+    /// The block; `None` if its IDs are a ring's.
     reserved: Cell<Option<Block>>,
     pace: Cell<Pace>,
-    /// A booking by a draw that does not wait, for the next draw.
+    /// The booking of a call that did not wait, for the next call.
     booking: RefCell<Option<Booking>>,
     /// Waits that are not reported yet.
     pub waits: RefCell<Waits>,
 }
 
-// Inlined where marked so: out of line, the pace passes through memory, and a call takes 160 ns, not 120.
+// Functions are inlined where marked: otherwise the pace passes through memory, and a call takes 160 ns instead of 120.
 impl Caller {
     /// A caller of this generator.
     pub fn new(generator: Arc<Generator>, policies: Policies) -> Caller {
         let (reserved, pace, booking, waits) = Default::default();
-        Caller { seat: generator.seat(), generator, policies, reserved, pace, booking, waits }
+        Caller {
+            user_page: generator.user_page(),
+            generator,
+            policies,
+            reserved,
+            pace,
+            booking,
+            waits,
+        }
     }
 
     /// Reserves under this caller's policies: see [`Generator::try_reserve`].
     #[inline]
     pub fn try_reserve_next(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Refusal> {
-        self.generator.try_reserve(&self.seat, &self.policies, want)
+        self.generator.try_reserve(&self.user_page, &self.policies, want)
     }
 
-    /// Reserves the next block, after the end of the last one, and writes its IDs to the memory. Returns how many.
+    /// Reserves the next block and writes its IDs to the memory. Returns their number. The last block must have ended.
     #[inline(always)]
     pub fn refill(&self, memory: &mut BlockMemory, may_wait: bool) -> Result<u64, Refusal> {
         let pace = self.pace.get();
@@ -74,12 +82,13 @@ impl Caller {
         Ok(self.write(memory, &reserved))
     }
 
-    /// The same with one ID, and without waiting.
+    /// Like `refill`, but reserves one ID, and does not wait.
     pub fn refill_one(&self, memory: &mut BlockMemory) -> Result<u64, Refusal> {
         Ok(self.write(memory, &self.try_reserve_next(|_| 1)?))
     }
 
-    /// The same with IDs of a ring, which `take` writes. They may be older: the time at which they are taken counts.
+    /// Like `refill`, but with IDs of a ring, which `take` writes. They may be older than the block: the block's time
+    /// is that of the call.
     pub fn refill_from_ring(
         &self,
         memory: &mut BlockMemory,
@@ -100,7 +109,7 @@ impl Caller {
         for (id, slot) in (first_id..first_id + block.len).zip(&mut memory.ids) {
             *slot = id;
         }
-        // No later turn draws from a booked tick that has passed while this thread slept.
+        // The booked tick passed while this thread slept. No later turn may draw from it.
         if block.tick < self.node().layout().tick_at(ms) {
             memory.reserved_ms = f64::NAN;
         }
@@ -116,8 +125,8 @@ impl Caller {
         self.pace.set(pace);
     }
 
-    /// Ends the block, and gives back its last `unused` IDs. Returns their places in the memory, for IDs of a ring. A number
-    /// above its length is an error: then no ID is issued again.
+    /// Ends the block, and gives back its last `unused` IDs. Returns their positions in the memory, for IDs of a ring.
+    /// If `unused` exceeds the block's length, gives back nothing.
     #[inline(always)]
     pub fn end(&self, memory: &mut BlockMemory, unused: u64) -> Range<usize> {
         memory.unused = 0;
@@ -134,7 +143,7 @@ impl Caller {
         (len - unused) as usize..len as usize
     }
 
-    /// Forgets the block and a booking: they belong to a window or a source that the instance leaves.
+    /// Forgets the block and the booking, which belong to a window or a source that the instance leaves.
     pub fn lose(&self) {
         self.reserved.set(None);
         self.booking.take();
@@ -143,12 +152,12 @@ impl Caller {
         self.pace.set(pace);
     }
 
-    /// Fills an array with IDs, across as many ticks as it takes: all of it or, if refused, nothing.
+    /// Fills an array with IDs of as many ticks as it takes. If it is refused, gives back all of them.
     pub fn fill(&self, ids: &mut [u64]) -> Result<(), Refusal> {
-        // A batch takes a tick in parts, so that others draw from it, too.
+        // A batch takes a tick in parts, so that other callers get IDs of the tick, too.
         let ids_a_tick = self.node().layout().last_sequence() + 1;
         let part = LARGEST_BLOCK.max(ids_a_tick / PARTS_OF_TICK);
-        // Mostly there is one block, and none before it.
+        // Most batches are one block, so the list before it stays empty.
         let (mut blocks, mut last) = (Vec::new(), None);
         let mut rest = ids;
         while !rest.is_empty() {
@@ -174,11 +183,11 @@ impl Caller {
         Ok(())
     }
 
-    /// Reserves up to `want(tick)` IDs, or books up to `most`. The IDs that an earlier call has booked come before all others,
-    /// so that IDs rise. A call that waits for them in vain has the rest of its `max_wait` for others.
+    /// Reserves up to `want(tick)` IDs, or books up to `most`. The IDs that an earlier call booked come first, so that
+    /// IDs rise. If a call waits for them and they are lost, it has the rest of its `max_wait` for others.
     ///
-    /// A call that does not wait books where the sequence is exhausted, and the next call returns the booked IDs: so a caller
-    /// that waits by itself has its turn, too.
+    /// If the sequence is exhausted, a call that does not wait books IDs, and the next call returns them. So a caller
+    /// that waits by itself is served in turn, too.
     #[inline(always)]
     fn reserve_or_book(
         &self,
@@ -201,7 +210,7 @@ impl Caller {
             Err(refusal @ Refusal { stall: Stall::SequenceExhausted { .. }, .. }) => refusal,
             answer => return answer,
         };
-        // The next tick at least: such a caller waits for it however long it takes.
+        // At least the next tick, for which such a caller waits even if it exceeds `max_wait`.
         let horizon = self.ticks_within(policies.max_wait).max(1);
         let Ok(booking) = self.book(&policies, most, horizon) else {
             return Err(refusal);
@@ -210,7 +219,7 @@ impl Caller {
         self.redeem(false, &mut policies.max_wait).unwrap_or(Err(refusal))
     }
 
-    /// The IDs that an earlier call has booked; none if they are lost.
+    /// The IDs that an earlier call booked; `None` if they are lost.
     #[cold]
     fn redeem(&self, may_wait: bool, left: &mut Duration) -> Option<Result<Reserved, Refusal>> {
         let booking = self.booking.take()?;
@@ -224,7 +233,7 @@ impl Caller {
         redeemed.transpose()
     }
 
-    /// The Unix ms of the clock's tick. A tick longer than 1 ms does not determine it.
+    /// The Unix ms of the clock's tick. Reads the clock if ticks are longer than 1 ms.
     fn ms_of(&self, tick: Tick) -> i64 {
         let layout = self.node().layout();
         if layout.tick_ms == 1 { layout.tick_start_ms(tick) } else { self.now_ms() }

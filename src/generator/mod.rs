@@ -8,7 +8,7 @@
 //! | `reserving` | one reservation under a caller's policies, from the present page or the next one; refusals |
 //! | `waiting` | reservations that may wait for the clock, a renewal or the caller's turn |
 //! | `pace` | the number of IDs that JavaScript reserves at once, by its rate |
-//! | `caller` | the draws of one JavaScript instance: its blocks, bookings and batches |
+//! | `caller` | one JavaScript instance's blocks, bookings and batches |
 //!
 //! A reservation takes no lock. It writes the page's word and the count of issued IDs. It writes anything else only
 //! once per ms or tick, or when it stalls.
@@ -40,7 +40,7 @@ use reports::Reports;
 pub use caller::{BlockMemory, Caller};
 pub use renewals::Renewals;
 pub use reports::Rollback;
-pub use reserving::{ClockBack, Policies, Refusal, Reserved, Seat};
+pub use reserving::{ClockBack, Policies, Refusal, Reserved, UserPage};
 use waiting::Booking;
 pub use waiting::Waits;
 

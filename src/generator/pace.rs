@@ -18,8 +18,8 @@ use crate::core::layout::Layout;
 /// The most IDs of a block. In larger blocks the native call no longer affects the time per ID.
 pub const LARGEST_BLOCK: u64 = 256;
 
-/// One instance reserves at most 1 in 32 of a tick's IDs for later turns, and at most 64. So idle instances do not exhaust
-/// a tick.
+/// One instance reserves at most 1/32 of a tick's IDs for later turns, and at most 64, so that idle instances do not
+/// exhaust a tick.
 const CHECKED_PART: u64 = 32;
 const MOST_CHECKED: u64 = 64;
 
@@ -102,8 +102,8 @@ impl Pace {
         self.len = 0;
     }
 
-    /// Records the end of the last block, of which so many IDs were not drawn; whether a callback reports the end of this turn;
-    /// and the most IDs of a checked block: at least 1.
+    /// Records the end of the last block. `unused`: the number of its IDs that were not drawn. `is_watched`: whether a
+    /// callback reports the end of this turn. `most_checked`: the most IDs of a checked block, at least 1.
     pub fn note(&mut self, unused: u64, is_watched: bool, most_checked: u64) {
         let drawn = self.len.saturating_sub(unused);
         self.len = 0;

@@ -151,25 +151,25 @@ impl Time for Reading<'_> {
     }
 }
 
-/// The page that one user of a generator reserves from. Reading the generator's page takes a fifth of a reservation, so
-/// each user keeps the page until it refuses: a page that is not the node's present one issues nothing.
-pub struct Seat(RefCell<Arc<Page>>);
+/// The page that one user of a generator reserves from. Reading the generator's present page takes a fifth of a
+/// reservation, so each user keeps the page until it refuses: a page that is not the node's present one issues nothing.
+pub struct UserPage(RefCell<Arc<Page>>);
 
 impl Generator {
-    /// A seat at the present page.
-    pub fn seat(&self) -> Seat {
-        Seat(RefCell::new(self.page()))
+    /// The present page, for one user of the generator.
+    pub fn user_page(&self) -> UserPage {
+        UserPage(RefCell::new(self.page()))
     }
 
     /// Reserves up to `want(tick)` consecutive IDs of the clock's tick, without waiting.
     #[inline]
     pub fn try_reserve(
         &self,
-        seat: &Seat,
+        user_page: &UserPage,
         policies: &Policies,
         want: impl Fn(Tick) -> u64,
     ) -> Result<Reserved, Refusal> {
-        self.attempt(&mut seat.0.borrow_mut(), policies, |sequence, rules, reading| {
+        self.attempt(&mut user_page.0.borrow_mut(), policies, |sequence, rules, reading| {
             sequence.reserve(rules, reading, &want)
         })
     }

@@ -34,8 +34,8 @@ fn reserve(
     policies: &Policies,
     want: impl Fn(Tick) -> u64,
 ) -> Result<Reserved, Refusal> {
-    let seat = generator.seat();
-    let attempt = || generator.try_reserve(&seat, policies, &want);
+    let user_page = generator.user_page();
+    let attempt = || generator.try_reserve(&user_page, policies, &want);
     let most = want(generator.tick_now());
     generator.waiting(policies, &mut Waits::default(), most, attempt, |reserved| reserved)
 }
@@ -171,7 +171,7 @@ fn drawn_while_flickering(clock_back: ClockBack, is_known: bool) -> (Result<Bloc
     let node = Node::new(Layout::NODE, 1, 2).unwrap();
     let generator = Generator::new(node, 0, Box::new(clock.clone()));
     let policies = Policies { clock_back, ..POLICIES };
-    let draw = || generator.try_reserve(&generator.seat(), &policies, |_| 1);
+    let draw = || generator.try_reserve(&generator.user_page(), &policies, |_| 1);
     draw().unwrap();
     let drawn = draw().map(|reserved| reserved.block).map_err(|refusal| refusal.stall);
     (drawn, clock.readings.load(Relaxed))

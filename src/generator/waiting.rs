@@ -101,9 +101,9 @@ impl Generator {
         layout.tick_at(now.saturating_add(ms)) - layout.tick_at(now)
     }
 
-    /// Returns the IDs of a booking if its tick has begun, and a refusal before. `None` if the booking is lost: the page
-    /// was replaced, or the clock rolled back. It checks the page after the clock, as every reservation does: a later page
-    /// of the node may have issued the same numbers of a tick that had not begun.
+    /// Returns the IDs of a booking if its tick has begun; before that, a refusal. `None` if the booking is lost: the
+    /// page was replaced, or the clock rolled back. Checks the page after the clock, as every reservation does: a later
+    /// page of the node may have issued the same numbers of a tick that had not begun.
     ///
     /// If the clock is below its reading at the booking, it has rolled back, and may take any time to reach the tick.
     /// So the booking is lost, and the policies decide about a new reservation, as for other callers.

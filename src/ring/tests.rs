@@ -169,7 +169,7 @@ fn other_callers_of_the_generator_get_no_id_of_the_ring() {
         if let Ok(count) = cached.take(&mut block, None) {
             ids.extend_from_slice(&block[..count]);
         }
-        if let Ok(reserved) = generator.try_reserve(&generator.seat(), &PATIENT, |_| 3) {
+        if let Ok(reserved) = generator.try_reserve(&generator.user_page(), &PATIENT, |_| 3) {
             ids.extend(reserved.first_id..reserved.first_id + reserved.block.len);
         }
     }

@@ -70,7 +70,7 @@ impl Process {
         self.clock.set(self.generator.node().layout().tick_start_ms(tick));
         let reserved = self
             .generator
-            .try_reserve(&self.generator.seat(), &Default::default(), |_| u64::MAX)
+            .try_reserve(&self.generator.user_page(), &Default::default(), |_| u64::MAX)
             .ok()?;
         Some((reserved.block.counter, reserved.block.tick))
     }

@@ -94,13 +94,13 @@ fn draws() {
             continue;
         };
         let is_lost = || lease.as_ref().is_some_and(|one| one.report().status == Status::Lost);
-        let seat = generator.seat();
+        let user_page = generator.user_page();
         let mut left = fastrand::u32(1..2000);
         while left > 0 && steering.phase().load(SeqCst) == 0 {
             let all = generator.node().layout().last_sequence() + 1;
             let many = if kind == Kind::Ahead { all / 4 } else { 64 };
             let want = fastrand::choice([1, 3, 16, many]).unwrap();
-            let Ok(reserved) = reserve(&generator, &seat, &policies, want) else {
+            let Ok(reserved) = reserve(&generator, &user_page, &policies, want) else {
                 if is_lost() {
                     break;
                 }
@@ -311,7 +311,7 @@ impl<Start: FnMut(usize, &Path) -> Child> Running<Start> {
         let (shared, here) = (self.shared.path(), self.here.path());
         let opened = kind.open(self.storm.tick_ms, shared, here, &self.steering);
         let policies = Policies::default();
-        let drawn = opened.map(|(one, _)| reserve(&one, &one.seat(), &policies, 1));
+        let drawn = opened.map(|(one, _)| reserve(&one, &one.user_page(), &policies, 1));
         format!("{} of {kind:?}, whose node gives {drawn:?}", waiting.len())
     }
 

@@ -57,7 +57,7 @@ const POLICIES: Policies =
 
 /// Draws up to `want` IDs of the clock's tick.
 fn draw(generator: &Generator, want: u64) -> Result<Block, Stall> {
-    let drawn = generator.try_reserve(&generator.seat(), &POLICIES, |_| want);
+    let drawn = generator.try_reserve(&generator.user_page(), &POLICIES, |_| want);
     drawn.map(|reserved| reserved.block).map_err(|refusal| refusal.stall)
 }
 

@@ -300,12 +300,12 @@ fn an_opening_does_not_wait_and_its_first_draw_waits_out_the_ms() {
         let generator = open();
         assert_eq!(clock.now(), UnixTime { ms: opened_at, ns: 400_000 });
         // Another page may have issued all of this ms.
-        let reserved = generator.try_reserve(&generator.seat(), &policies, |_| 4096).unwrap();
+        let reserved = generator.try_reserve(&generator.user_page(), &policies, |_| 4096).unwrap();
         assert_eq!(UnixTime::from_ms(reserved.ms), clock.now());
         assert_eq!(reserved.ms, opened_at + 1);
         assert_eq!(generator.stats().waits, 0);
         drawn.push((reserved.first_id, reserved.block.len));
-        let refused = generator.try_reserve(&generator.seat(), &policies, |_| 1).unwrap_err();
+        let refused = generator.try_reserve(&generator.user_page(), &policies, |_| 1).unwrap_err();
         assert!(matches!(refused.stall, Stall::SequenceExhausted { .. }), "{refused:?}");
         fs::remove_file(directory.page_of(&node(0))).unwrap();
     }

@@ -106,8 +106,8 @@ fn draws() {
             thread::sleep(Duration::from_millis(1));
             continue;
         };
-        let seat = generator.seat();
-        let reserve = || reserve(&generator, &seat, &policies, 3);
+        let user_page = generator.user_page();
+        let reserve = || reserve(&generator, &user_page, &policies, 3);
         let is_lost = || lease.report().status == Status::Lost;
         if !draw(&steering, &mut log, fastrand::u32(1..3000), reserve, is_lost) {
             return;
@@ -187,8 +187,8 @@ fn leases() {
             thread::sleep(Duration::from_millis(1));
             continue;
         };
-        let seat = share.seat();
-        let reserve = || reserve(share, &seat, &policies, 3);
+        let user_page = share.user_page();
+        let reserve = || reserve(share, &user_page, &policies, 3);
         let is_lost = || share.lease().is_none_or(|report| report.status == Status::Lost);
         if !draw(&steering, &mut log, fastrand::u32(1..2000), reserve, is_lost) {
             return;

@@ -210,7 +210,7 @@ fn a_joiner_at_the_moment_of_the_last_close_has_the_page_or_is_refused() {
     let draw = |process: &Process| {
         let policies = Policies { max_wait: Duration::from_millis(20), ..Policies::default() };
         let reserved =
-            reserve(&process.generator, &process.generator.seat(), &policies, 3).unwrap();
+            reserve(&process.generator, &process.generator.user_page(), &policies, 3).unwrap();
         (reserved.first_id, reserved.block.len)
     };
     for round in 0..300 {

@@ -51,8 +51,10 @@ impl Process {
 
     /// Draws some IDs of the clock's tick: (tick, counter, first number).
     pub fn draw(&self) -> Result<(Tick, usize, u64), Refusal> {
-        let block =
-            self.generator.try_reserve(&self.generator.seat(), &Policies::default(), |_| 3)?.block;
+        let block = self
+            .generator
+            .try_reserve(&self.generator.user_page(), &Policies::default(), |_| 3)?
+            .block;
         Ok((block.tick, block.counter, block.first))
     }
 
@@ -489,10 +491,10 @@ fn a_node_is_used_with_a_record_or_without_never_both() {
     // Now it is free; what was issued stays issued, whatever the clock says.
     clock.set(5600);
     let own = plain().unwrap();
-    let refused = own.try_reserve(&own.seat(), &Policies::default(), |_| 1).unwrap_err();
+    let refused = own.try_reserve(&own.user_page(), &Policies::default(), |_| 1).unwrap_err();
     assert!(matches!(refused.stall, Stall::AtFloor { until: 5701 }), "{refused:?}");
     clock.set(5800);
-    own.try_reserve(&own.seat(), &Policies::default(), |_| 1).unwrap();
+    own.try_reserve(&own.user_page(), &Policies::default(), |_| 1).unwrap();
     let refused = Process::start(&machine, slot(3), &clock).err().unwrap();
     assert!(is_used(&refused, "plain"), "{refused:?}");
     drop(own);
@@ -509,7 +511,7 @@ fn a_plain_page_that_reached_further_than_the_record_is_not_repeated() {
     clock.set(9000);
     let plain = Generator::on_host(machine.host(), slot(3), Box::new(clock.clone())).unwrap();
     clock.set(9001);
-    plain.try_reserve(&plain.seat(), &Policies::default(), |_| 1).unwrap();
+    plain.try_reserve(&plain.user_page(), &Policies::default(), |_| 1).unwrap();
     drop(plain);
     clock.set(7000);
     let durable = Process::start(&machine, slot(3), &clock).unwrap();
@@ -585,7 +587,7 @@ fn a_disk_that_hangs_holds_no_draw_longer_than_max_wait() {
     while refused < 20 {
         assert!(Instant::now() < limit, "{refused} are refused in time, and not {held_up:?}");
         let start = Instant::now();
-        let drawn = reserve(&generator, &generator.seat(), &policies, 1);
+        let drawn = reserve(&generator, &generator.user_page(), &policies, 1);
         let took = start.elapsed();
         // Far above maxWait, and far below what the disk takes.
         if took >= Duration::from_millis(400) {
@@ -599,7 +601,7 @@ fn a_disk_that_hangs_holds_no_draw_longer_than_max_wait() {
     *frozen.lock() = false;
     drop(held);
     let policies = Policies { max_wait: Duration::from_secs(60), ..Policies::default() };
-    reserve(&generator, &generator.seat(), &policies, 1).unwrap();
+    reserve(&generator, &generator.user_page(), &policies, 1).unwrap();
     assert_eq!(lease.report().status, Status::Held);
 }
 
@@ -624,7 +626,7 @@ fn a_stopped_keeper_is_replaced_by_the_next_one() {
     let policies = Policies { max_wait: Duration::from_secs(120), ..Policies::default() };
     let end = Instant::now() + 4 * ttl;
     while Instant::now() < end {
-        reserve(&generator, &generator.seat(), &policies, 1).unwrap();
+        reserve(&generator, &generator.user_page(), &policies, 1).unwrap();
         thread::sleep(Duration::from_millis(1));
     }
     drop(held);

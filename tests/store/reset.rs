@@ -180,7 +180,7 @@ fn draw(process: &mut Process) -> Option<(usize, Tick)> {
     }
     let reserved = process
         .generator
-        .try_reserve(&process.generator.seat(), &Policies::default(), |_| u64::MAX)
+        .try_reserve(&process.generator.user_page(), &Policies::default(), |_| u64::MAX)
         .ok()?;
     Some((reserved.block.counter, reserved.block.tick))
 }

@@ -160,7 +160,8 @@ impl Fleet {
         };
         for _ in 0..self.random.u32(1..6) {
             let want = self.random.u64(1..6);
-            match life.generator.try_reserve(&life.generator.seat(), &life.policies, |_| want) {
+            match life.generator.try_reserve(&life.generator.user_page(), &life.policies, |_| want)
+            {
                 Ok(reserved) => {
                     for id in reserved.first_id..reserved.first_id + reserved.block.len {
                         self.counts.ids += 1;

@@ -1,4 +1,4 @@
-//! The draws of one instance, as JavaScript makes them.
+//! One instance, used as JavaScript uses it.
 
 use super::*;
 
@@ -9,7 +9,7 @@ struct Instance {
 }
 
 impl Instance {
-    /// It draws blocks of 8 IDs.
+    /// An instance that has reached blocks of 8 IDs.
     fn new(layout: Layout, policies: Policies) -> (Instance, Arc<ManualClock>) {
         let (caller, clock) = generator(layout, policies);
         let memory = BlockMemory {
@@ -39,7 +39,7 @@ impl Instance {
         self.caller.end(&mut self.memory, unused).len()
     }
 
-    /// Exhausts the clock's tick, and leaves a draw that does not wait with a booking.
+    /// Exhausts the clock's tick, and leaves a booking by a call that does not wait.
     fn book(&mut self) {
         while self.caller.try_reserve_next(|_| 4096).is_ok() {}
         let refusal = self.refill(false).unwrap_err();
@@ -50,7 +50,7 @@ impl Instance {
         ids.iter().map(|id| self.caller.node().block_of(*id).unwrap()).collect()
     }
 
-    /// The first ID that another caller has now.
+    /// The ID that another caller would get now.
     fn other(&self) -> u64 {
         self.caller.try_reserve_next(|_| 1).unwrap().first_id
     }
@@ -91,7 +91,7 @@ fn a_lost_block_and_a_lost_booking_are_issued_to_nobody() {
     assert_eq!(instance.blocks(&[first])[0].first, 8, "those before it were booked");
 }
 
-/// A caller that waits by a timer comes back to what it has booked, ahead of those that came later.
+/// A caller that waits by a timer gets its booked IDs, which are below those of later callers.
 #[test]
 fn a_draw_that_does_not_wait_books_once_and_has_its_turn() {
     let (mut instance, clock) = Instance::new(Layout::NODE, POLICIES);
