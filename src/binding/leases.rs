@@ -1,4 +1,5 @@
-//! Leases from stores: the steps of [`Machine`], called by `js/lease/`. Each takes the reply to a call, and names the next call.
+//! Leases from stores: `js/lease/` drives a [`Machine`]. Each step takes the reply to a call, and returns the next
+//! call.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -25,13 +26,13 @@ pub struct LeaseSettings {
     pub ttl: f64,
     pub max_clock_skew: f64,
     pub max_ahead: f64,
-    /// The longest wait for another process of the host that takes a slot.
+    /// The longest wait for another process of the host that is taking a slot.
     pub patience: f64,
     /// The name of this host, for people.
     pub host: String,
     /// The start of this process, Unix ms.
     pub started: f64,
-    /// The one worker ID that is wanted.
+    /// The worker ID to claim.
     pub claim: Option<f64>,
     /// The host and port at which this process serves.
     pub address: Option<String>,
@@ -43,17 +44,17 @@ pub struct LeaseSettings {
 pub struct StoreReply {
     /// Whether a record was written.
     pub is_written: Option<bool>,
-    /// Key, token and text of what was found; none where the call failed.
+    /// Key, token and text of each record found; `None` if the call failed.
     pub records: Option<Vec<(String, String, String)>>,
-    /// How the server describes its own run.
+    /// The server's description of its run.
     pub run: Option<String>,
     /// The store's clock, Unix ms.
     pub now: Option<f64>,
-    /// When the call began, by the host's monotonic clock, ms.
+    /// The start of the call, ms of the host's monotonic clock.
     pub called: f64,
 }
 
-/// How often one try may write any one record. Others may change a bucket 128 times: twice for each of its slots.
+/// The most writes of one record in one try. Other holders may change a bucket 128 times: twice for each of its slots.
 const MOST_WRITES: u32 = 150;
 
 /// A lease from a store.
@@ -63,22 +64,23 @@ pub struct LeaseMachine {
     pub(super) leases: Leases,
     pub(super) terms: LeaseTerms,
     pace: RenewalPace,
-    /// How the server describes its own run; 0 where that is unknown.
+    /// The server's description of its run, hashed; 0 if unknown.
     run: u64,
-    /// Whether it was asked to, for this slot; and whether it is to be asked again: it may be another one.
+    /// Whether the server was asked for its run, for this slot; and whether to ask again, since it may be another
+    /// server.
     is_described: bool,
     may_be_another: bool,
-    /// The command after its description.
+    /// The command after the description.
     described: Option<Value>,
-    /// How often the present try has written each record.
+    /// The number of writes of each record in the present try.
     writes: HashMap<Key, u32>,
     /// The function of the last call.
     call: &'static str,
-    /// Whether the present try has renewed once more.
+    /// Whether the present try has renewed a second time.
     is_renewed: bool,
 }
 
-/// What a lease is for.
+/// The terms of a lease.
 pub(super) struct LeaseTerms {
     pub store: String,
     pub layout: Layout,
@@ -89,20 +91,20 @@ pub(super) struct LeaseTerms {
 
 #[napi]
 impl LeaseMachine {
-    /// Wants this worker ID from now on.
+    /// Claims this worker ID from now on.
     #[napi(catch_unwind)]
     pub fn claim(&mut self, worker: f64) {
         self.machine.claim(worker as u64);
     }
 
-    /// Goes on: at first, and after a pause. Renews the slot as far ahead as its ttl, or takes another if it is lost. `mono` is
-    /// the host's monotonic clock, ms.
+    /// Starts a try: the first one, or one after a pause. Renews the slot for its ttl, or takes another slot after a
+    /// loss. `mono`: ms of the host's monotonic clock.
     #[napi(catch_unwind)]
     pub fn go(&mut self, mono: f64) -> Value {
         self.begin(self.renewal(), mono)
     }
 
-    /// How long until [`go`](Self::go) is due, ms: 0 for now. `is_wanted` where a caller waits for a renewal.
+    /// The time until [`go`](Self::go) is due, ms; 0 for now. `is_wanted`: whether a caller waits for a renewal.
     #[napi(catch_unwind)]
     pub fn due(&self, mono: f64, is_wanted: bool) -> f64 {
         let Some(page) = self.machine.page().filter(|page| !has_ended(page.page())) else {
@@ -119,7 +121,7 @@ impl LeaseMachine {
         self.pace.due(last, is_wanted) as f64
     }
 
-    /// Moves to the lower slot, if the host has two. Looks once after each renewal.
+    /// Moves to the lower slot if the host has two. Checks once after each renewal.
     #[napi(catch_unwind)]
     pub fn merge(&mut self, mono: f64) -> Value {
         let renewals =
@@ -162,7 +164,7 @@ impl LeaseMachine {
         self.state_of(page.page()).unwrap_or(Value::Null)
     }
 
-    /// The floor of the namespace, Unix ms, and the furthest that ceilings of its holders may be ahead of the store's clock, ms.
+    /// The namespace's floor, Unix ms, and the most ms that its holders' ceilings may be ahead of the store's clock.
     #[napi(catch_unwind)]
     pub fn namespace(&self) -> Value {
         let (_, floor, reach) = self.machine.namespace();
@@ -171,7 +173,7 @@ impl LeaseMachine {
 }
 
 impl LeaseMachine {
-    /// A lease that has no slot yet.
+    /// A lease without a slot.
     pub(super) fn new(
         request: Request,
         settings: LeaseSettings,
@@ -214,12 +216,12 @@ impl LeaseMachine {
         })
     }
 
-    /// The slot that it has.
+    /// The present slot.
     pub(super) fn slot(&self) -> Option<LeasedPage> {
         self.machine.page().cloned()
     }
 
-    /// What a reply says: key, token and text of what was found.
+    /// Reads a reply: key, token and text of each record found.
     fn read(&self, found: Vec<(String, String, String)>, is_written: bool) -> Reply {
         let mut records = found.into_iter().filter_map(|(key, token, text)| {
             let token = Token::new(u64::from_str_radix(&token, 16).ok()?)?;
@@ -259,7 +261,7 @@ impl LeaseMachine {
         });
         if let Some(fault) = refused {
             if let Command::Call(_) = command {
-                // It is not made.
+                // The call is not made, so it counts as failed.
                 let failed = Event::Reply(Reply::Failed, None, mono as i64);
                 self.machine.step(failed, at(self.run), &self.leases);
             }
@@ -271,15 +273,15 @@ impl LeaseMachine {
         self.command(command, has_failed)
     }
 
-    /// A renewal of the slot, as far ahead as its ttl.
+    /// A renewal of the slot for its ttl.
     fn renewal(&self) -> Event {
         let ttl = Duration::from_millis(self.terms.limits.ttl as u64);
         let held = self.machine.page().filter(|page| !has_ended(page.page()));
         held.map_or(Event::Go, |page| Event::Renew(page.next_ceiling(ttl)))
     }
 
-    /// Whether the clock is right, and has passed the ceiling that was just confirmed, for the first time. After a suspend, only
-    /// the reply shows how far the store's clock has gone on.
+    /// Whether the clock is right, but has passed the ceiling that was just confirmed, for the first time in this try.
+    /// After a suspend, only the reply shows the store's clock.
     fn is_behind(&mut self, at: At) -> bool {
         let Some(page) = self.machine.page() else { return false };
         let now = page.next_ceiling(Duration::ZERO);
@@ -287,7 +289,7 @@ impl LeaseMachine {
         is_behind && !std::mem::replace(&mut self.is_renewed, true)
     }
 
-    /// Counts a write. Refuses to write a record again and again: the store, or another program, does not keep what is written.
+    /// Counts a write. Refuses too many writes of one record: the store or another program does not keep them.
     fn changing(&mut self, key: Key) -> Option<Fault> {
         let writes = self.writes.entry(key).or_default();
         *writes += 1;
@@ -301,7 +303,7 @@ impl LeaseMachine {
                 self.pace.call();
                 self.call = name_of(&call);
                 let next = call_of(call);
-                // Before the call: while that is under way, others renew the slot that it reads.
+                // Before the call: during the call, other processes may renew the slot that it reads.
                 if self.run == 0 && self.machine.wants_run() { self.describe(next) } else { next }
             }
             Command::Wait | Command::Held => {
@@ -327,7 +329,7 @@ impl LeaseMachine {
             }
             Command::Lost(loss) => {
                 self.pace.lose();
-                // The next slot may be another server's.
+                // The next slot may be on another server.
                 (self.run, self.is_described) = (0, false);
                 report!(kind: "lost", lost: word_of(loss), ms: POLL_MS, fault: self.unsettled())
             }
@@ -344,13 +346,13 @@ impl LeaseMachine {
         }
     }
 
-    /// Each look at a slot finds another record.
+    /// The fault of a slot whose record keeps changing.
     fn unsettled(&self) -> Fault {
         let LeaseTerms { store, limits: Limits { ttl, .. }, .. } = &self.terms;
         fault!("store-unsettled", store: store.as_str(), ttl: *ttl)
     }
 
-    /// Has the server describe its own run before the next command, unless that was done.
+    /// Asks the server to describe its run before the next command, unless it has.
     fn describe(&mut self, next: Value) -> Value {
         if std::mem::replace(&mut self.is_described, true) {
             return next;
@@ -374,18 +376,18 @@ impl LeaseMachine {
             ceiling: end_of(&self.terms.layout, ceiling.max(floor)),
             expires: or_null(leasing.expires_ms),
             renewals: leasing.renewals,
-            // The process that renewed it last, and the start of its renewals.
+            // The process that renewed the lease last, and the start of its renewals.
             renewer: is_shared.then(|| report!(pid: leasing.renewer, since: leasing.since_ms)),
             ended: has_ended(page).then(|| loss_of(page).map_or("page", word_of)),
         ))
     }
 
-    /// The last ms of a tick; null for none.
+    /// The last ms of a tick; null for no tick.
     fn end_of(&self, tick: Tick) -> Value {
         or_null((tick > NEVER).then(|| end_of(&self.terms.layout, tick)))
     }
 
-    /// Notes how the server describes its own run, also on the page.
+    /// Notes the server's description of its run, also on the page.
     fn note_run(&mut self, run: &str) {
         // FNV-1a.
         let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -396,31 +398,31 @@ impl LeaseMachine {
     }
 }
 
-/// Why a page has ended; none before that.
+/// The reason of a page's end; `None` before.
 fn loss_of(page: &Page) -> Option<Loss> {
-    // A page without its name has ended, too, though not its slot.
+    // A page that lost its name has ended, too, but its slot has not.
     let has_ended = page.is_named().unwrap_or(false) && page.has_ended();
     page.lease_status()?.loss.or(has_ended.then_some(Loss::Released))
 }
 
-/// Whether a page has ended, or other processes of the host do not find it.
+/// Whether a page has ended, or has lost its name.
 fn has_ended(page: &Page) -> bool {
     loss_of(page).is_some() || !page.is_named().unwrap_or(false)
 }
 
-/// The word of a loss.
+/// The name of a loss in `js/`.
 fn word_of(loss: Loss) -> &'static str {
     match loss {
         Loss::Taken => "taken",
         Loss::Missing => "missing",
         Loss::Reverted => "reverted",
-        // A slot in use is released only because its page was deleted.
+        // A slot in use is released only if its page was deleted.
         Loss::Released => "page",
         Loss::Restored => "restored",
     }
 }
 
-/// The register's function.
+/// The name of the register's function.
 fn name_of(call: &Call) -> &'static str {
     match call {
         Call::Now => "now",
@@ -449,12 +451,12 @@ fn call_of(call: Call) -> Value {
     }
 }
 
-/// Limits of JavaScript, ms.
+/// Limits from JavaScript, ms.
 pub(super) fn limits_of(ttl: f64, max_clock_skew: f64, max_ahead: f64) -> Limits {
     Limits { ttl: ttl as i64, max_clock_skew: max_clock_skew as i64, max_ahead: max_ahead as i64 }
 }
 
-/// A token for a record that JavaScript writes.
+/// A new token, for a record that JavaScript writes.
 #[napi(catch_unwind)]
 pub fn new_token() -> String {
     digits_of(fresh())
@@ -464,10 +466,11 @@ fn digits_of(token: Token) -> String {
     format!("{token:016x}")
 }
 
-/// A number that nobody else has: from the kernel, and where a machine was cloned with the kernel's state, from its clocks.
+/// A unique number: from the kernel's random numbers and, since a machine may be cloned with the kernel's state, from
+/// clocks.
 fn fresh() -> Token {
     let mut bytes = [0; 8];
-    // Without it the clocks are left.
+    // If this fails, only the clocks remain.
     let _ = getrandom::fill(&mut bytes);
     let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
     let mixed = (u64::from_ne_bytes(bytes) ^ (nanos as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
@@ -475,7 +478,7 @@ fn fresh() -> Token {
     Token::new(mixed).unwrap_or(Token::MAX)
 }
 
-/// A counter of the hardware, where it has one.
+/// A counter of the processor, if it has one.
 fn counter() -> u64 {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: each processor of this architecture has the instruction.

@@ -1,4 +1,4 @@
-//! Records of a store, for the commands of `snowdrift namespace` and `slots`: as values, and made from values.
+//! Reads and writes the records of a store for the commands `snowdrift namespace` and `slots`.
 
 use napi_derive::napi;
 
@@ -7,8 +7,8 @@ use super::values::{GivenLayout, Value, digits, layout_of, report};
 use crate::core::layout::{Layout, Tick};
 use crate::lease::{Bucket, Floor, Holder, Key, Limits, Namespace, Record, Slot, Standing};
 
-/// The values of a record under its key; null where no holder of this version writes that. Keys of slots have their values
-/// in any case.
+/// The values of a record, by its key and text; null if no holder of this version writes such a record. A key of a slot
+/// always gives values.
 #[napi(catch_unwind)]
 pub fn read_record(key: String, text: String) -> Value {
     let Some(key) = Key::of_text(&key) else { return Value::Null };
@@ -66,8 +66,8 @@ fn slot_of(datacenter: u64, worker: u64, record: Option<Record>) -> Value {
     }
 }
 
-/// How a search for a free slot judges the text of one at this time of the store's clock: 'held', 'free' or 'impossible'; null
-/// for another text. Without the namespace's text, its holder may have had any limits.
+/// The standing of a slot's text in a search for a free slot, at this time of the store's clock: 'held', 'free' or
+/// 'impossible'; null for any other text. Without the namespace's text, any limits are assumed.
 #[napi(catch_unwind)]
 pub fn standing_of(text: String, now: f64, namespace: Option<String>) -> Option<&'static str> {
     let Some(Record::Slot(slot)) = Record::of_text(&text) else { return None };
@@ -87,7 +87,8 @@ pub fn standing_of(text: String, now: f64, namespace: Option<String>) -> Option<
     })
 }
 
-/// The text of a namespace. `floor` is a tick, 'new' or 'lost', as [`read_record`] has it; null where a value is none.
+/// The text of a namespace. `floor` is a tick, 'new' or 'lost', as [`read_record`] returns it. Null if a value is
+/// invalid.
 #[napi(catch_unwind)]
 pub fn namespace_text(
     id: String,
@@ -103,8 +104,8 @@ pub fn namespace_text(
     Some(Record::Namespace(Namespace { id, layout: layout.0.ok()?, limits, floor }).text())
 }
 
-/// The text of a slot in the place of `text`: free, of this namespace, with this ceiling unless its own is higher, since no
-/// ceiling falls. Null unless `text` is of a held slot.
+/// The text of a held slot after it is freed: of this namespace, with this ceiling or its own if that is higher. Null
+/// if `text` is not of a held slot.
 #[napi(catch_unwind)]
 pub fn freed_slot_text(text: String, namespace: String, least: f64) -> Option<String> {
     let Some(Record::Slot(slot @ Slot { is_held: true, .. })) = Record::of_text(&text) else {

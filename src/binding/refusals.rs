@@ -1,4 +1,4 @@
-//! The refusals of leases from stores, as faults that `js/messages/faults.js` words.
+//! The refusals of leases from stores, as faults. `js/messages/faults.js` has their texts.
 
 use super::leases::LeaseMachine;
 use super::values::{Value, end_of, report};
@@ -6,11 +6,11 @@ use crate::core::fault::{Fault, fault};
 use crate::core::layout::Layout;
 use crate::lease::{Holder, LeaseRefusal, Limits};
 
-/// The most characters that are shown of a host's name, which anybody may have written: the most of a DNS name.
+/// The most characters that are shown of a host's name, which may be a stranger's text: the length of a DNS name.
 const MOST_OF_HOST: usize = 255;
 
 impl LeaseMachine {
-    /// A refusal, and how long until the next try, ms. `until` says what may pass: another holder's slot, or a missing proof.
+    /// A refusal, with the time until the next try, ms. `until`: what the lease waits for, a slot or a proof.
     pub(super) fn refusal(&self, refusal: LeaseRefusal, ms: i64) -> Value {
         let terms = &self.terms;
         let store = terms.store.as_str();
@@ -65,7 +65,7 @@ impl LeaseMachine {
     }
 }
 
-/// The own limits that are above the recorded ones, on which holders that take over or recover rely.
+/// The own limits above the recorded ones, on which other holders rely when they take over a slot.
 fn limits_above(own: Limits, recorded: Limits) -> Vec<Fault> {
     [
         ("ttl", own.ttl, recorded.ttl),

@@ -121,7 +121,7 @@ pub enum Command {
     Refused(LeaseRefusal),
 }
 
-/// Why there is no slot.
+/// The reason that there is no slot.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum LeaseRefusal {
     /// All slots are held, or the one that is wanted. Go on after a pause.

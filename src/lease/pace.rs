@@ -16,15 +16,15 @@ const RENEW_AFTER: i64 = 3;
 /// The last renewal of a slot.
 #[derive(Clone, Copy, Debug)]
 pub struct LastRenewal {
-    /// How long ago.
+    /// The time since then.
     pub elapsed: i64,
-    /// The ttl of who did it.
+    /// The renewing process's ttl.
     pub ttl: i64,
-    /// How many there were.
+    /// The number of renewals.
     pub count: u64,
     /// Whether the host's processes share the slot.
     pub is_shared: bool,
-    /// Whether a process wants one at once.
+    /// Whether a process asked for a renewal at once.
     pub is_asked: bool,
 }
 

@@ -57,7 +57,7 @@ impl Instance {
 }
 
 #[test]
-fn ids_that_were_not_drawn_are_issued_next() {
+fn unused_ids_are_issued_next() {
     let (mut instance, clock) = Instance::new(Layout::NODE, POLICIES);
     let ids = instance.refill(true).unwrap();
     assert_eq!((ids.len(), instance.memory.reserved_ms), (8, clock.now().ms as f64));
@@ -78,7 +78,7 @@ fn more_unused_ids_than_a_block_has_give_back_none() {
 }
 
 #[test]
-fn a_lost_block_and_a_lost_booking_are_issued_to_nobody() {
+fn a_lost_block_and_a_lost_booking_are_not_issued_again() {
     let (mut instance, clock) = Instance::new(Layout::NODE, POLICIES);
     let lost = instance.refill(false).unwrap();
     instance.caller.lose();
@@ -93,7 +93,7 @@ fn a_lost_block_and_a_lost_booking_are_issued_to_nobody() {
 
 /// A caller that waits by a timer gets its booked IDs, which are below those of later callers.
 #[test]
-fn a_draw_that_does_not_wait_books_once_and_has_its_turn() {
+fn a_call_that_does_not_wait_books_once_and_is_served_in_turn() {
     let (mut instance, clock) = Instance::new(Layout::NODE, POLICIES);
     instance.book();
     instance.book();
@@ -106,7 +106,7 @@ fn a_draw_that_does_not_wait_books_once_and_has_its_turn() {
 }
 
 #[test]
-fn a_draw_that_does_not_wait_books_the_next_tick_whatever_max_wait_is() {
+fn a_call_that_does_not_wait_books_the_next_tick_for_any_max_wait() {
     let policies = Policies { max_wait: Duration::ZERO, ..POLICIES };
     let (mut instance, clock) = Instance::new(Layout::NODE, policies);
     instance.book();
@@ -128,7 +128,7 @@ fn no_later_turn_draws_from_a_booked_tick_that_has_passed() {
 }
 
 #[test]
-fn a_waiting_draw_takes_the_booking_of_an_earlier_one() {
+fn a_waiting_call_takes_the_booking_of_an_earlier_one() {
     let (mut instance, clock) = Instance::new(Layout::NODE, POLICIES);
     instance.book();
     let ids = instance.refill(true).unwrap();
@@ -137,7 +137,7 @@ fn a_waiting_draw_takes_the_booking_of_an_earlier_one() {
 }
 
 #[test]
-fn a_waiting_draw_that_loses_its_booking_draws_as_others_do() {
+fn a_waiting_call_that_loses_its_booking_reserves_like_others() {
     let (mut instance, clock) = Instance::new(Layout::NODE, POLICIES);
     instance.book();
     clock.set(START - 5);
