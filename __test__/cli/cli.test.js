@@ -114,6 +114,7 @@ test('wrong usage exits with 2 and says what to do; a failure exits with 1', asy
       /--lease must be a URL of file:/,
     ],
     [['slots', 'file:///a', 'file:///b'], 2, /slots takes one URL, not 2/],
+    [['slots', ''], 2, /: an argument of slots is empty: check/],
     [['slots', 'postgres://app:ge#heim@db/x'], 2, /slots is not a valid URL.*Percent-encode/],
     [
       ['namespace', 'create'],

@@ -8,9 +8,10 @@ const http = require('node:http');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { before, describe, test } = require('node:test');
+const { pathToFileURL } = require('node:url');
 
 const { SnowFlakeError } = require('../../js/messages/errors.js');
-const { removeDirectory } = require('../support/own-directory.js');
+const { createDirectory, removeDirectory } = require('../support/own-directory.js');
 const { storm } = require('../support/amount.js');
 const { endOf, firstLine, run, start } = require('../support/cli.js');
 const { Machine, missing } = require('../support/machine.js');
@@ -263,6 +264,7 @@ describe('a token', () => {
       assert.equal((await ask(port, 'POST', '/id', { headers })).status, 200);
       const { body: api } = await ask(port, 'GET', '/openapi.json', { headers });
       assert.deepEqual(api.components.securitySchemes.token, { type: 'http', scheme: 'bearer' });
+      assert.deepEqual(api.security, [{ token: [] }]);
       const origin = { ...headers, origin: 'https://ids.example' };
       refused(await ask(port, 'POST', '/id', { headers: origin }), 403);
     }
@@ -510,8 +512,15 @@ test('--clock-back throw refuses after a clock rollback', { skip: missing() }, a
   assert.equal((await back('--clock-back', 'counter')).status, 200);
 });
 
-test('a port in use is an error that names it', async () => {
+test('a port in use is an error that names it, and leaves no slot held', async () => {
   const { port } = await serving();
-  const { code, stderr } = await run(['serve', '--port', String(port), ...NODE]);
+  const url = pathToFileURL(createDirectory()).href;
+  const lease = ['--datacenter-id', '1', '--lease', url];
+  const { code, stderr } = await run(['serve', '--port', String(port), ...lease]);
   assert.deepEqual([code, /cannot listen: .*EADDRINUSE/.test(stderr)], [2, true], stderr);
+  const { slots } = JSON.parse((await run(['slots', url, '--json'])).stdout);
+  assert.deepEqual(
+    slots.map(({ state }) => state),
+    ['free'],
+  );
 });

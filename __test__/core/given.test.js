@@ -49,7 +49,7 @@ const CALLS = {
   ],
   withSnowFlake: [['flake'], withSnowFlake],
   PrimarySnowFlakeColumn: [['nextIdString'], PrimarySnowFlakeColumn],
-  postgres: [['namespace'], (options) => postgres({ query() {} }, options)],
+  postgres: [['namespace', 'schema'], (options) => postgres({ query() {} }, options)],
   etcd: [OF_ACCESS, (options) => etcd('https://localhost:2379', options)],
 };
 

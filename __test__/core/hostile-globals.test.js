@@ -47,6 +47,23 @@ test('a lease is renewed under fake timers and a fake Date', async () => {
   assert.equal(stdout, 'true held bigint\n', stderr);
 });
 
+test('classes that replace those of typed arrays see no memory of IDs', async () => {
+  const { stdout, stderr } = await runScript(`${PRELUDE}
+    const seen = [];
+    for (const name of ['BigUint64Array', 'Float64Array', 'Uint32Array', 'DataView']) {
+      globalThis[name] = new Proxy(globalThis[name], {
+        construct(target, values) {
+          seen.push(name);
+          return Reflect.construct(target, values);
+        },
+      });
+    }
+    const flake = new SnowFlake({ datacenterId: 1, workerId: 1 });
+    for (const draw of ['nextId', 'nextIdString', 'nextIdBase32']) flake[draw]();
+    console.log(seen.join());`);
+  assert.equal(stdout, '\n', stderr);
+});
+
 test('a getter in the options of configure() that draws by default is a conflict', async () => {
   const { stdout, stderr } = await runScript(
     `${PRELUDE}

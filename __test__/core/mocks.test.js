@@ -96,6 +96,13 @@ for (const Class of [SnowFlake, CachedSnowFlake]) {
       }
     });
 
+    test('an instance of a frozen class has its functions', () => {
+      const { [Class.name]: Copy } = loadCopy();
+      Object.freeze(Object.getPrototypeOf(Copy.prototype));
+      const { nextId } = closeLater(new Copy(options));
+      assert.notEqual(nextId(), nextId());
+    });
+
     test('a subclass may override what generates nothing', () => {
       class Traced extends Class {
         parse(id) {

@@ -69,6 +69,11 @@ test('the test vectors, both ways; a key is hex or base64', () => {
   }
 });
 
+test('nobody can replace its functions', () => {
+  const schema = orders.schema();
+  for (const one of [orders, schema, schema['~standard']]) assert.ok(Object.isFrozen(one));
+});
+
 test('random IDs decode to themselves', () => {
   for (const id of randomIds(amount(20_000, 10_000_000))) {
     const text = orders.encode(id);

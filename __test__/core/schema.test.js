@@ -132,6 +132,12 @@ test('a layout that the application breaks later is an error, not a wrong ID', (
   }
 });
 
+test('nobody can replace its functions, which need no `this`', () => {
+  const schema = idSchema();
+  assert.ok(Object.isFrozen(schema) && Object.isFrozen(schema['~standard']));
+  assert.deepEqual(['5', 5].map(schema.is), [true, false]);
+});
+
 test('each option is read once, and those of a polluted Object.prototype are not', () => {
   const layouts = ['node', 'twitter'];
   const changing = {

@@ -62,6 +62,19 @@ onDatabases((database) => {
     for (const { email: address, id } of many) assert.equal(id, await idOf(address));
   });
 
+  test('600 rows are upserted, of which 300 are there', async () => {
+    const rows = (count) =>
+      Array.from({ length: count }, (_, n) => ({ email: email(`bulk-${n}`), name: 'x' }));
+    await repo(Author).insert(rows(300));
+    const many = rows(600);
+    await repo(Author).upsert(many, ['email']);
+    const ids = new Map((await repo(Author).find()).map(({ email: address, id }) => [address, id]));
+    assert.deepEqual(
+      many.map(({ id }) => id),
+      many.map(({ email: address }) => ids.get(address)),
+    );
+  });
+
   test('RETURNING tells IDs without a query of its own, but not if its order is another', async () => {
     const { source } = database;
     if (!source.driver.isReturningSqlSupported('insert')) return;
