@@ -93,10 +93,7 @@ function publicIds(options) {
 
   function encode(id) {
     const read = idOf(id);
-    if (read === undefined) {
-      const hint = find(id) === undefined ? '' : ', which is a public ID already';
-      throw invalidId(idFault(id, undefined, showNoKey) + hint);
-    }
+    if (read === undefined) throw invalidId(idFault(id, undefined, showNoKey));
     encryptor.encrypt(read);
     return spell(words);
   }

@@ -84,12 +84,7 @@ test('what is refused, with what to do; a key is never shown', async () => {
       ...[[...encode, '5'], `${KEY},${KEY}`, 2],
       /key 2 of the environment variable PUBLIC_ID_KEY is the same key as key 1 of the environment/,
     ],
-    [
-      [...encode, '5'],
-      `${KEY}, ${OTHER_KEY}`,
-      2,
-      /: key 2 of .* spaces, .* around it: remove them/,
-    ],
+    [[...encode, '5'], `${KEY}, ${OTHER_KEY}`, 2, /: key 2 of .* it is a text of 65 characters/],
     [[...encode, '5'], `"${KEY}"`, 2, /PUBLIC_ID_KEY has quotes around it: write it without/],
     // A key in the place of something else
     [['public', KEY], KEY, 2, /no command 'public \*\*\*'/],
@@ -113,7 +108,7 @@ test('what is refused, with what to do; a key is never shown', async () => {
     [decode, KEY, 2, /public decode needs a text/],
     [[...decode, 'order_7'], KEY, 1, /must be 'order_' and 26 characters/],
     [[...decode, TEXTS[0]], OTHER_KEY, 1, /of another kind or key$/m],
-    [['parse', TEXTS[0]], KEY, 1, /looks like a public ID: pass its ID, by decodeString\(\)/],
+    [['parse', TEXTS[0]], KEY, 1, /it is 'order_\w{26}'$/m],
     [['decode', TEXTS[0]], KEY, 2, /no command 'decode'\. Did you mean public decode\?/],
   ]) {
     const answer = await run(args, { env: PUBLIC_ID_KEY === undefined ? {} : { PUBLIC_ID_KEY } });

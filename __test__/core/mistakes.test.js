@@ -119,14 +119,12 @@ test('an epoch of now, of the future or before 1970 is refused where IDs are gen
   assert.equal(make({ epoch: now - 3_700_000 }).layout.epoch, now - 3_700_000);
 });
 
-test('a day as an epoch, as UidGenerator’s epochStr is, is refused with the Date that has its zone', () => {
+test('a day as an epoch, as UidGenerator’s epochStr is, is refused: it has no time zone', () => {
   assert.equal(
     refuses(() => make({ epoch: '2016-05-20' }), CONFIG).message,
-    "epoch must be a valid Date or a number of Unix ms; it is '2016-05-20': pass new Date('2016-05-20T00:00+08:00'), with your own time zone",
+    "epoch must be a valid Date or a number of Unix ms; it is '2016-05-20'",
   );
-  const epoch = new Date('2016-05-20T00:00+08:00');
-  assert.equal(SnowFlake.parse('0', { ...id.layouts.uid, epoch }).timestamp, id.layouts.uid.epoch);
-  assert.match(refuses(() => make({ epoch: `${'2'.repeat(1e6)}` }), CONFIG).message, /…|\.\.\./);
+  assert.match(refuses(() => make({ epoch: `${'2'.repeat(1e6)}` }), CONFIG).message, /\.\.\./);
 });
 
 test('a number as text is refused, and a promise names the remedy', () => {

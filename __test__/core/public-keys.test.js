@@ -146,17 +146,13 @@ test('a missing key says where it comes from; what it is instead, what to do', (
   for (const [key, said] of [
     [undefined, /^key is undefined: check that the variable/],
     ['', /^key is empty: check that the variable/],
-    [
-      `${KEY}\n`,
-      /a text of 65 characters, with spaces, line breaks or quotes around it: remove them\. npx/,
-    ],
-    [`"${toBase64(KEY)}"`, /a text of 46 characters, with .* quotes around it: remove them/],
+    [`${KEY}\n`, /64 digits\); it is a text of 65 characters\. npx/],
+    [`"${toBase64(KEY)}"`, /44 characters\) .* it is a text of 46 characters\. npx/],
     [
       toBase64(KEY).replace(/[/+]/g, '_').replace('=', ''),
       /needs \+ instead of -, \/ instead of _/,
     ],
-    [Buffer.from(KEY, 'hex'), /of another type: pass Buffer\.from\(bytes\)\.toString\('base64'\)/],
-    [new Uint8Array(32), /pass Buffer\.from/],
+    [Buffer.from(KEY, 'hex'), /of another type\. npx/],
     [null, /of another type\. npx/],
   ]) {
     assert.match(refuses(() => publicIds({ kind: 'order', key }), CONFIG).message, said);

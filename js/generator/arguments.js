@@ -71,19 +71,10 @@ function copyIds(array, ids, channel) {
   }
 }
 
-/** Whether a value looks like a public ID with a prefix. */
-const looksPublic = (id) =>
-  typeof id === 'string' && /^[_-][0-7][\da-hjkmnp-tv-z]{25}$/.test(id.slice(-27));
-
 /** An ID as a BigInt of 0 to 2^63 - 1. @param bits the width of its layout, if numbers may be IDs */
 function readId(id, bits) {
   const read = idOf(id, bits);
-  if (read === undefined) {
-    const hint = looksPublic(id)
-      ? ', which looks like a public ID: pass its ID, by decodeString() of snowdrift/public'
-      : '';
-    throw invalidId(idFault(id, bits, describe) + hint);
-  }
+  if (read === undefined) throw invalidId(idFault(id, bits, describe));
   return read;
 }
 

@@ -13,7 +13,6 @@ const ZERO = 0x30;
 
 /** The most bits of an exact number. */
 const NUMBER_BITS = 53;
-const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 /**
  * An ID as a bigint of 0 to 2^63 - 1; undefined for anything else.
@@ -33,9 +32,7 @@ function idFault(id, bits, show) {
   }
   const orNumber = bits <= NUMBER_BITS ? `, or a number up to ${Number.MAX_SAFE_INTEGER}` : '';
   const isBase32 = typeof id === 'string' && readBase32(id) !== undefined;
-  const isUuid = typeof id === 'string' && id.length === 36 && UUID.test(id);
-  const kind = isBase32 ? 'base32: pass fromBase32() of it, from snowdrift/id' : 'a UUID';
-  const remedy = isBase32 || isUuid ? `, which is ${kind}` : '';
+  const remedy = isBase32 ? ', which is base32: pass fromBase32() of it, from snowdrift/id' : '';
   return `an ID must be a bigint or a string of decimal digits, from 0 to ${LARGEST_ID}${orNumber}; it is ${show(id)}${remedy}`;
 }
 

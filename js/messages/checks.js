@@ -168,11 +168,7 @@ function unixMs(name, time, toError) {
     }
   }
   if (typeof ms !== 'number' || !(Math.abs(ms) <= 8.64e15)) {
-    const isDay = typeof time === 'string' && /^\d{4}-\d\d-\d\d$/.test(time);
-    const remedy = isDay ? `: pass new Date('${time}T00:00+08:00'), with your own time zone` : '';
-    throw toError(
-      `${name} must be a valid Date or a number of Unix ms; it is ${describe(time)}${remedy}`,
-    );
+    throw toError(`${name} must be a valid Date or a number of Unix ms; it is ${describe(time)}`);
   }
   return Math.floor(ms);
 }

@@ -66,19 +66,10 @@ function faultOf(value) {
     return `is ${value === '' ? 'empty' : value}: check that the variable it comes from is set`;
   }
   const form = 'must be 32 random bytes as base64 (44 characters) or hex (64 digits)';
-  if (typeof value === 'string') {
-    return `${form}; it is a text of ${value.length} characters${hintOf(value)}`;
-  }
-  const hint = ArrayBuffer.isView(value) ? ": pass Buffer.from(bytes).toString('base64')" : '';
-  return `${form}; it is of another type${hint}`;
-}
-
-function hintOf(text) {
-  if (/^[\s'"]|[\s'"]$/.test(text)) {
-    return ', with spaces, line breaks or quotes around it: remove them';
-  }
-  const isUrlSafe = /^[\w-]{43}=?$/.test(text);
-  return isUrlSafe ? ': it needs + instead of -, / instead of _, and = at its end' : '';
+  if (typeof value !== 'string') return `${form}; it is of another type`;
+  const isUrlSafe = /^[\w-]{43}=?$/.test(value);
+  const hint = isUrlSafe ? ': it needs + instead of -, / instead of _, and = at its end' : '';
+  return `${form}; it is a text of ${value.length} characters${hint}`;
 }
 
 /** Whether a value has the form of a key. */
