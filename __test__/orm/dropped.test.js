@@ -17,6 +17,7 @@ const { createDirectory } = require('../support/own-directory.js');
 const { CLIENTS } = require('../support/lease/clients.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { missingOrm, modulesOf } = require('../support/orms.js');
+const { CREATE, runPrisma } = require('../support/prisma-engine.js');
 const { SnowFlake, soon, until } = require('../support/support.js');
 
 /** Short, for renewals. A hold that expires stays its owner's, since nobody else acquires slots. */
@@ -91,8 +92,23 @@ function drizzleKit(options) {
   };
 }
 
+const prisma =
+  (command) =>
+  ({ url }) =>
+    runPrisma(command, url);
+
+/** Prisma finds a table in its schema that no migration creates, and none in another one. */
+async function prismaDev({ url }) {
+  const { tag, reason } = await runPrisma('migrate dev', url);
+  assert.equal(tag, 'reset');
+  assert.match(reason, /snowdrift_records/);
+  assert.doesNotMatch(reason, /ids_/);
+}
+
 const skipTables = { schemaGenerator: { skipTables: ['snowdrift_records'] } };
 
+const missingPrisma = (engine) =>
+  missingOrm('prisma') ?? (engine === 'mysql' ? 'the engine knows no MySQL' : undefined);
 const missingMikroOrm = (engine) => (engine === 'mysql' ? missingOrm('mikro-orm') : undefined);
 
 /** By name: what it does to the table, how it runs, and why it is skipped. */
@@ -123,6 +139,9 @@ const TOOLS = {
     mikroOrm((schema) => schema.updateSchema(), skipTables),
     missingMikroOrm,
   ],
+  'Prisma: migrate dev, which asks to reset': [KEEPS_BOTH, prismaDev, missingPrisma],
+  'Prisma: migrate reset': [DROPS_ONE, prisma('migrate reset'), missingPrisma],
+  'Prisma: db push': [DROPS_ONE, prisma('db push'), missingPrisma],
   'Drizzle: drizzle-kit push': [DROPS_ONE, drizzleKit(), () => missingOrm('drizzle-kit')],
 };
 
@@ -164,7 +183,7 @@ for (const engine of ['postgres', 'mysql']) {
         const client = await connect(url.href);
         t.after(() => end(client));
         // Tools ask whether a new table is one that is gone, renamed.
-        await client.query('CREATE TABLE users (id bigint NOT NULL PRIMARY KEY)');
+        await client.query(CREATE);
         await client.query(`CREATE SCHEMA ${own}`);
         const leases = [];
         for (const [datacenterId, query] of [
