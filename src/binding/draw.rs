@@ -1,8 +1,8 @@
 //! The hot path: IDs of a source for one JavaScript instance on one thread.
 //!
 //! [`SharedBlock::refill`] fills a [`BlockMemory`], and JavaScript reads the IDs from it, so that up to
-//! [`LARGEST_BLOCK`] IDs take one native call. `js/generator/draw.js` is the other half: it says how long a block is
-//! valid.
+//! [`LARGEST_BLOCK`](crate::generator::pace::LARGEST_BLOCK) IDs take one native call. `js/generator/draw.js` is the
+//! other half: it says how long a block is valid.
 
 use std::cell::Cell;
 use std::ptr;
