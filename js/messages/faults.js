@@ -39,23 +39,20 @@ function lackOf({ code, message }) {
   return found === 'EMFILE' ? REMEDIES.TooManyFiles : REMEDIES.TooManyFilesOfSystem;
 }
 
-const PAGE_REMEDIES = {
+/** @param other how to give another directory */
+const remediesOf = (other) => ({
   ...REMEDIES,
-  PermissionDenied:
-    "Let this process's user write there, or set SNOWDRIFT_SHARED to another directory",
-  StorageFull: 'A page needs 4096 bytes: remove files from that file system, or enlarge it',
-  QuotaExceeded:
-    "A page needs 4096 bytes: remove this user's files from that file system, or raise its quota",
-  ReadOnlyFilesystem: 'Mount it writable, or set SNOWDRIFT_SHARED to another directory',
-  NotFound: 'Create it, or set SNOWDRIFT_SHARED to another directory',
-};
+  PermissionDenied: `Let this process's user write there, or ${other}`,
+  StorageFull: 'Remove files from that file system, or enlarge it',
+  QuotaExceeded: "Remove this user's files from that file system, or raise its quota",
+  ReadOnlyFilesystem: `Mount it writable, or ${other}`,
+  NotFound: `Create it, or ${other}`,
+});
+
+const PAGE_REMEDIES = remediesOf('set SNOWDRIFT_SHARED to another directory');
 
 const SLOT_REMEDIES = {
-  ...REMEDIES,
-  PermissionDenied: "Let this process's user write there, or choose another directory",
-  StorageFull: 'Free space on that disk',
-  QuotaExceeded: "Remove this user's files from that disk, or raise its quota",
-  ReadOnlyFilesystem: 'Mount it writable, or choose another directory',
+  ...remediesOf('choose another directory'),
   NotFound: 'Create its parent directory',
   NotADirectory: 'Give the path of a directory',
   WouldBlock: THREADS,
