@@ -68,6 +68,13 @@ impl Connection {
         self.with(find).flatten()
     }
 
+    /// Ends the block for later turns: JavaScript may draw from it only within this turn. The rest of the block and the
+    /// booking are lost.
+    fn lose(&self) {
+        self.with(|source| source.lose());
+        self.block.change(|memory| memory.reserved_ms = f64::NAN);
+    }
+
     /// Takes the source, and keeps the last counters.
     fn end(&self) -> Option<Source> {
         if let Some(stats) = self.with(stats_of) {
@@ -207,8 +214,8 @@ impl Channel {
     /// store.
     #[napi(catch_unwind)]
     pub fn restored(&self) -> bool {
+        self.lose();
         self.find(|source| {
-            self.block.lose(source);
             let page = source.page();
             page.lease_status()?;
             page.end_lease(Loss::Restored);
@@ -222,7 +229,7 @@ impl Channel {
     #[napi(catch_unwind)]
     pub fn move_to(&self, request: Requested) -> Option<Fault> {
         // The rest of JavaScript's block is the previous slot's, so it is not given back to the next one.
-        self.with(|source| self.block.lose(source));
+        self.lose();
         let opened = request.0.and_then(|wanted| Source::open(&wanted));
         match opened {
             Ok(Some(source)) => {

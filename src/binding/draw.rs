@@ -58,13 +58,6 @@ impl SharedBlock {
         memory.map(change).is_some()
     }
 
-    /// Ends the block for later turns: JavaScript may draw from it only within this turn. The rest of the block and the
-    /// booking are lost.
-    pub fn lose(&self, source: &Source) {
-        source.lose();
-        self.change(|memory| memory.reserved_ms = f64::NAN);
-    }
-
     /// Gives back the unused IDs of the last block. Then reserves the next block and writes its IDs to the memory.
     /// Returns their number, negative if there are events to report; 0 if refused.
     #[inline(always)]

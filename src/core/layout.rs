@@ -119,7 +119,7 @@ impl Layout {
         tick.saturating_mul(self.tick_ms).saturating_add(self.epoch_ms)
     }
 
-    /// The layout as a report for `js/`.
+    /// The layout as a part of a fault.
     pub fn described(&self) -> Fault {
         fault!(
             "layout",
