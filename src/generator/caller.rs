@@ -153,6 +153,7 @@ impl Caller {
     }
 
     /// Fills an array with IDs of as many ticks as it takes. If it is refused, gives back all of them.
+    #[inline(always)]
     pub fn fill(&self, ids: &mut [u64]) -> Result<(), Refusal> {
         // A batch takes a tick in parts, so that other callers get IDs of the tick, too.
         let ids_a_tick = self.node().layout().last_sequence() + 1;
@@ -195,28 +196,34 @@ impl Caller {
         most: u64,
         want: impl Fn(Tick) -> u64,
     ) -> Result<Reserved, Refusal> {
-        let mut policies = self.policies;
-        if self.booking.borrow().is_some()
-            && let Some(booked) = self.redeem(may_wait, &mut policies.max_wait)
-        {
-            return booked;
+        let (mut policies, mut reduced) = (&self.policies, self.policies);
+        if self.booking.borrow().is_some() {
+            if let Some(booked) = self.redeem(may_wait, &mut reduced.max_wait) {
+                return booked;
+            }
+            policies = &reduced;
         }
         let attempt = || self.try_reserve_next(&want);
         if may_wait {
             let waits = &mut *self.waits.borrow_mut();
-            return self.waiting(&policies, waits, most, attempt, |reserved| reserved);
+            return self.waiting(policies, waits, most, attempt, |reserved| reserved);
         }
-        let refusal = match attempt() {
-            Err(refusal @ Refusal { stall: Stall::SequenceExhausted { .. }, .. }) => refusal,
-            answer => return answer,
-        };
+        match attempt() {
+            Err(refusal @ Refusal { stall: Stall::SequenceExhausted { .. }, .. }) => {
+                self.book_next(most).unwrap_or(Err(refusal))
+            }
+            answer => answer,
+        }
+    }
+
+    /// Books for the next call, and returns the IDs if their tick has begun by now.
+    #[cold]
+    fn book_next(&self, most: u64) -> Option<Result<Reserved, Refusal>> {
+        let mut left = self.policies.max_wait;
         // At least the next tick, for which such a caller waits even if it exceeds `max_wait`.
-        let horizon = self.ticks_within(policies.max_wait).max(1);
-        let Ok(booking) = self.book(&policies, most, horizon) else {
-            return Err(refusal);
-        };
-        self.booking.replace(Some(booking));
-        self.redeem(false, &mut policies.max_wait).unwrap_or(Err(refusal))
+        let horizon = self.ticks_within(left).max(1);
+        self.booking.replace(Some(self.book(&self.policies, most, horizon).ok()?));
+        self.redeem(false, &mut left)
     }
 
     /// The IDs that an earlier call booked; `None` if they are lost.
