@@ -22,7 +22,7 @@ const { etcd } = require('../../js/stores/etcd.js');
 const { storeFailure } = require('../../js/stores/failures.js');
 const { redis } = require('../../js/stores/redis.js');
 const { decode } = require('../../js/stores/register.js');
-const { parseUrl, serverOf, serverUrl } = require('../../js/stores/url.js');
+const { serverOf, serverUrl } = require('../../js/stores/url.js');
 const { workerNode } = require('../../js/stores/worker-node.js');
 const { zookeeper } = require('../../js/stores/zookeeper.js');
 const { isQuick, isStorms } = require('../support/amount.js');
@@ -114,7 +114,6 @@ const READERS = {
   'a client': (text) => redis(text),
   'a host': (text) => workerNode(client, { host: text }),
   'the URL of a server': (text) => serverOf(serverUrl('lease', text)),
-  'parseUrl()': (text) => parseUrl(text),
   "TypeORM's transformer": (text) => new SnowFlakeTransformer(() => '1', 'User.id').to(text),
   "the models of Prisma's extension": (text) => withSnowFlake({ flake: text }),
   'snowdrift parse': (text) => parseCommand.run({}, [text], terminal).catch(() => {}),

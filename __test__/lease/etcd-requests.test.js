@@ -14,7 +14,7 @@ const { redactForeign } = require('../../js/messages/secrets.js');
 const { connect } = require('../../js/stores/connect.js');
 const { createClient } = require('../../js/stores/etcd-client.js');
 const { etcd } = require('../../js/stores/etcd.js');
-const { parseUrl } = require('../../js/stores/url.js');
+const { serverUrl } = require('../../js/stores/url.js');
 const { inRounds } = require('../support/lease/rounds.js');
 const { freePort } = require('../support/lease/servers.js');
 const { SnowFlake, until } = require('../support/support.js');
@@ -334,11 +334,11 @@ describe('requests to etcd', () => {
   });
 
   test('the URL of several servers names each, with its port or the usual one', async () => {
-    const url = parseUrl('etcd://app:p%40ss@h1:1,h2,[::1]:3?namespace=x');
+    const url = serverUrl('the URL', 'etcd://app:p%40ss@h1:1,h2,[::1]:3?namespace=x');
     const store = await connect(url);
     assert.equal(store.server, 'etcd at h1:1,h2:2379,[::1]:3');
     assert.equal(store.name, 'etcd:h1:1,h2:2379,[::1]:3/x');
-    const { href } = parseUrl('zookeeper://zk1,zk2:2182/below');
+    const { href } = serverUrl('the URL', 'zookeeper://zk1,zk2:2182/below');
     assert.equal(href, 'zookeeper://zk1/below?host=zk2%3A2182');
   });
 });
