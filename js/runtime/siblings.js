@@ -27,7 +27,7 @@ function isClusterWorker() {
 }
 
 /**
- * Refuses a node that sibling processes may share. Warns if only other test workers may, or if nothing is known.
+ * Refuses a node that sibling processes may share. Warns if it knows of none.
  * @param node the datacenterId and workerId of this process
  */
 function checkAlone(node) {
