@@ -185,7 +185,9 @@ test('the known IDs, and the fields that compose() is not given', () => {
 });
 
 test('what is wrong is refused with a code and a remedy, and none of it runs', () => {
-  const trap = { toString: () => assert.fail('it ran'), valueOf: () => assert.fail('it ran') };
+  const run = () => assert.fail('it ran');
+  // As a Date, but none.
+  const trap = { toString: run, valueOf: run, getTime: () => 0 };
   const inherited = Object.create({ datacenterId: 1 });
   for (const wrong of [trap, inherited, null, undefined, Infinity, '5', 5n, []]) {
     if (wrong !== undefined) refuses(() => id.floorId(wrong), ARGUMENT);

@@ -10,6 +10,7 @@ const { test } = require('node:test');
 const { pathToFileURL } = require('node:url');
 
 const { removeDirectory } = require('../support/own-directory.js');
+const { wordsFor } = require('../../js/messages/faults.js');
 const { SnowFlake, refuses } = require('../support/support.js');
 
 const skip = process.platform !== 'linux' && 'tried on Linux';
@@ -73,5 +74,22 @@ test('the error for a path that is too long, or a loop of links, says so', { ski
       'ERR_SNOWFLAKE_STORE',
     );
     assert.match(message, pattern);
+  }
+});
+
+test('a failure of the system names what to do about its reason', () => {
+  for (const [kind, other] of [
+    ['page-io', /SNOWDRIFT_SHARED/],
+    ['slot-io', /another directory|its parent directory/],
+  ]) {
+    const messageOf = (reason) =>
+      wordsFor({ kind, doing: 'open', place: '/a/path', cause: 'why', reason }).message;
+    for (const reason of ['PermissionDenied', 'ReadOnlyFilesystem', 'NotFound']) {
+      assert.match(messageOf(reason), other);
+    }
+    for (const reason of ['StorageFull', 'QuotaExceeded', 'NoLocks', 'TooManyFiles']) {
+      assert.doesNotMatch(messageOf(reason), /Check the disk/);
+    }
+    assert.match(messageOf('Uncategorized'), /^cannot open \/a\/path: why\. Check the disk/);
   }
 });
