@@ -5,16 +5,22 @@ const { argumentError, describe } = require('../messages/errors.js');
 const { propertiesOf } = require('../messages/checks.js');
 const { NONE } = require('./properties.js');
 
+/** The last time zone with its format, since creating one takes 50 us. */
+let last = NONE;
+
 /** yyyy-MM-dd HH:mm:ss in a time zone. */
 function formatOf(timeZone) {
+  if (timeZone === last.timeZone) return last.format;
   const two = '2-digit';
-  return new Intl.DateTimeFormat('en-US', {
+  const format = new Intl.DateTimeFormat('en-US', {
     timeZone,
     calendar: 'gregory',
     numberingSystem: 'latn',
     hourCycle: 'h23',
     ...{ year: 'numeric', month: two, day: two, hour: two, minute: two, second: two },
   });
+  last = { timeZone, format };
+  return format;
 }
 
 /**
