@@ -99,6 +99,7 @@ const NOT_TIMES = [
   ...STRANGE,
   undefined,
   {},
+  { getTime: () => 1_700_000_000_000 },
   Number.NaN,
   Infinity,
   8.64e15 + 1,

@@ -1100,6 +1100,15 @@ test('values that are no store, and wrong options, are refused', async () => {
   }
   const { message } = await rejects(leased('kafka://a'), 'ERR_SNOWFLAKE_CONFIG');
   assert.match(message, / must be a URL of file:, postgres:.*'kafka:\/\/a'/);
+  for (const [url, said] of [
+    [`postgres://${'a'.repeat(254)}/app`, / names a host of 254 characters/],
+    [`postgres://db/app?${'a'.repeat(32_768)}`, / the URL of a server has at most 32768$/],
+    // The password is all up to the last @: the host would be `app`.
+    ['postgres://app:1/2@db/app', / is not a valid URL.* is %40$/],
+    ['redis://app:1?2@db/0', / is not a valid URL.* is %40$/],
+  ]) {
+    assert.match((await rejects(leased(url), 'ERR_SNOWFLAKE_CONFIG')).message, said);
+  }
   for (const options of [
     { ttl: 999 },
     { callTimeout: 0 },
