@@ -885,7 +885,7 @@ export class SnowFlakeError extends Error {
   readonly name: 'SnowFlakeError';
   /** The kind of failure. Compare this in code: later versions keep it, but may change the message. */
   readonly code: SnowFlakeErrorCode;
-  /** When the same call can succeed, in whole ms from now. Left out if waiting does not help. */
+  /** When the same call can succeed, in whole ms from now. Left out if nobody knows, or if waiting does not help. */
   readonly retryAfterMs?: number;
   /** The holders of the slot, or of all slots, as far as they are known. */
   readonly holders?: SlotHolder[];
