@@ -261,6 +261,7 @@ test("a variable that is only near is a warning, since it may be the user's own"
     ['SNOWDRIFT_STAGE', 'SNOWDRIFT_STATE'],
     ['SNOWDRIFT_RELEASE', 'SNOWDRIFT_LEASE'],
     ['SNOWDRIFT_SHARE', 'SNOWDRIFT_SHARED'],
+    ['SNOWDRIFT_STAG\u001bE', 'SNOWDRIFT_STATE'],
   ];
   const messages = await messagesIn(
     names.map(([own]) => ({ SNOWDRIFT_SHARED: undefined, [own]: 'prod' })),
@@ -271,9 +272,9 @@ test("a variable that is only near is a warning, since it may be the user's own"
   );
   assert.deepEqual(
     messages,
-    names.map(
-      ([own, near]) =>
-        `SNOWFLAKE_VARIABLE The environment variable ${own} is not read. Did you mean ${near}?`,
-    ),
+    names.map(([own, near]) => {
+      const shown = own.replace('\u001b', '\\u001b');
+      return `SNOWFLAKE_VARIABLE The environment variable ${shown} is not read. Did you mean ${near}?`;
+    }),
   );
 });

@@ -44,6 +44,13 @@ test('arguments are not changed: what differs is a copy', () => {
   assert.ok(isId(data.b.create[0].a.connectOrCreate.create.id));
   assert.equal(data.b.create[0].x, undefined);
   assert.equal(run({ model: 'A', operation: 'findMany', args, query }), args);
+  // Prisma refuses these.
+  for (const wrong of [5, null, [null], 'x', { b: 5 }, { b: { create: null } }, { none: {} }]) {
+    const given = frozen({ data: wrong });
+    const filled = run({ model: 'A', operation: 'create', args: given, query }).data;
+    if (filled?.id) delete filled.id;
+    assert.deepEqual(filled, wrong);
+  }
 });
 
 test('a mock that returns no ID is refused', () => {
