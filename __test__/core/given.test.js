@@ -182,15 +182,22 @@ test('SnowFlake.lease() without a store takes that of the environment, and refus
   }
 });
 
-test('an empty variable of the environment is refused', async () => {
+test('an empty variable of the environment is refused, and one that was set to undefined or null', async () => {
   for (const name of VARIABLES) {
-    process.env[name] = '';
-    const { message } = refuses(() => new SnowFlake(node), CONFIG);
-    assert.equal(
-      message,
-      `the environment variable ${name} is empty: give it a value, or unset it`,
-    );
-    delete process.env[name];
+    for (const [value, shown] of [
+      ['', 'empty'],
+      [undefined, "'undefined'"],
+      [null, "'null'"],
+    ]) {
+      // Node turns undefined and null into texts, which would name a directory.
+      process.env[name] = value;
+      const { message } = refuses(() => new SnowFlake(node), CONFIG);
+      assert.equal(
+        message,
+        `the environment variable ${name} is ${shown}: give it a value, or unset it`,
+      );
+      delete process.env[name];
+    }
   }
   process.env.SNOWDRIFT_LEASE = '';
   await rejects(SnowFlake.lease(undefined, { datacenterId: 1 }), CONFIG);

@@ -1118,6 +1118,7 @@ test('values that are no store, and wrong options, are refused', async () => {
     { state: '/tmp' },
     { clock: Date.now },
     { datacenterId: 8 },
+    { address: 'http://ids:8080' },
   ]) {
     await rejects(leased(memory(), options), 'ERR_SNOWFLAKE_CONFIG');
   }
