@@ -151,7 +151,7 @@ export interface SnowFlakeOptions {
   clock?: () => number;
   /**
    * A directory that records the slot of this `datacenterId` and `workerId`, so that IDs stay unique across
-   * reboots and power cuts: a path or a `file:` URL. Default: the environment variable `SNOWDRIFT_STATE`.
+   * reboots and power cuts: an absolute path or a `file:` URL. Default: the environment variable `SNOWDRIFT_STATE`.
    * snowdrift creates the directory, but not its parents. It must be on a local disk, since the locks of
    * network file systems differ.
    *

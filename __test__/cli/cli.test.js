@@ -107,7 +107,11 @@ test('wrong usage exits with 2 and says what to do; a failure exits with 1', asy
     [['next', '--lease', 'file:///tmp', '--worker-id', '1'], 2, /leave out --worker-id/],
     [['next', '--worker-id', '99', '--datacenter-id', '1'], 2, /--worker-id must be .* 0 to 31/],
     [['next', ...NODE, '--layout', 'uid'], 2, /--datacenter-id must be .* from 0 to 0; it is '3'/],
-    [['next', ...NODE, '--state', 'redis://x'], 2, /--state must be the path of a directory/],
+    [
+      ['next', ...NODE, '--state', 'redis://x'],
+      2,
+      /--state must be the absolute path of a directory/,
+    ],
     [
       ['next', '--datacenter-id', '1', '--lease', 'gopher://x'],
       2,

@@ -149,10 +149,47 @@ test('a connection string in the place of a path is refused, without its passwor
       () => withEnvironment({ SNOWDRIFT_STATE: text }, () => new SnowFlake(node)),
     ]) {
       const { message } = await rejects((async () => call())(), CONFIG);
-      assert.match(message, /must be the path of a directory; .* a connection string/);
+      assert.match(message, /must be the absolute path of a directory/);
       assert.doesNotMatch(message, /geheim/);
     }
   }
+});
+
+test('a relative path of a directory is refused, since it is another one elsewhere', async () => {
+  const cwd = process.cwd();
+  process.chdir(place);
+  try {
+    for (const path of ['ids', './ids', '../volume', '.']) {
+      for (const [name, call] of [
+        ['state', () => new SnowFlake({ ...node, state: path })],
+        [
+          'the environment variable SNOWDRIFT_STATE',
+          () => withEnvironment({ SNOWDRIFT_STATE: path }, () => new SnowFlake(node)),
+        ],
+        [
+          'the environment variable SNOWDRIFT_SHARED',
+          () => {
+            process.env.SNOWDRIFT_SHARED = path;
+            return new SnowFlake(node);
+          },
+        ],
+      ]) {
+        const { message } = await rejects((async () => call())(), CONFIG);
+        assert.equal(
+          message,
+          `${name} must be the absolute path of a directory, such as '/var/lib/app/ids'; it is '${path}'`,
+        );
+        process.env.SNOWDRIFT_SHARED = SNOWDRIFT_SHARED;
+      }
+      const { code, stderr } = await run(['slots'], { env: { SNOWDRIFT_SHARED: path } });
+      assert.equal(code, 2, stderr);
+      assert.match(stderr, /SNOWDRIFT_SHARED must be the absolute path/);
+    }
+  } finally {
+    process.env.SNOWDRIFT_SHARED = SNOWDRIFT_SHARED;
+    process.chdir(cwd);
+  }
+  assert.ok(!readdirSync(place).some((name) => /ids|snowdrift-/.test(name)));
 });
 
 test('a path with signs of a connection string is one where it begins as a path', () => {

@@ -168,7 +168,6 @@ scene(
       for (const [named, why] of [
         [disk, /is not in memory \(tmpfs or ramfs\)/],
         [join(shared, 'missing'), /missing/],
-        ['relative/missing', /relative\/missing/],
       ]) {
         for (const scope of ['auto', 'host']) {
           const error = refusalIn(named, { scope });
@@ -419,9 +418,6 @@ scene('a refused opening leaves no state directory', {}, async ({ peer }) => {
   for (const each of [one, two]) {
     assert.equal(await codeOf(each, { state: second }), 'ERR_SNOWFLAKE_CONFLICT');
   }
-  // A relative path, once the process has moved.
-  await one.run((_, to) => process.chdir(to), first);
-  assert.equal(await codeOf(one, { state: 'first' }), 'ERR_SNOWFLAKE_CONFLICT');
   assert.deepEqual(readdirSync(parent), ['first']);
   assert.deepEqual(readdirSync(first), ['datacenter-1-worker-3.slot']);
   // Its parent must be there, and a second process creates none anew.

@@ -324,7 +324,10 @@ describe('connections', { concurrency: 3 }, () => {
         () => new SnowFlake({ datacenterId: 1, workerId: 1, state: 'postgres://app:geheim@db/x' }),
         'ERR_SNOWFLAKE_CONFIG',
       );
-      assert.match(ofState, /state must be the path of a directory.*'postgres:..\*\*\*@db'/);
+      assert.match(
+        ofState,
+        /state must be the absolute path of a directory.*'postgres:..\*\*\*@db'/,
+      );
     });
   });
 

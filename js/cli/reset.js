@@ -1,7 +1,7 @@
 'use strict';
 // `snowdrift reset`
 
-const { directoryOf, variable } = require('../messages/checks.js');
+const { directoryOf, sharedDirectory, variable } = require('../messages/checks.js');
 const { configError, unwrap } = require('../messages/errors.js');
 const { textOf } = require('../messages/faults.js');
 const native = require('../runtime/native.js');
@@ -54,7 +54,7 @@ async function run(flags, positionals, { show, usage }) {
   const layout = readLayoutFlags(flags);
   const isConfirmed = flags.yes === true;
   const now = Date.now();
-  const shared = variable('SNOWDRIFT_SHARED');
+  const shared = sharedDirectory();
   let found;
   if (positionals.length === 0 && variable('SNOWDRIFT_LEASE') === undefined) {
     const ofPage = layout ?? layouts.node;

@@ -4,7 +4,7 @@
 const { hostname } = require('node:os');
 const { basename } = require('node:path');
 
-const { directoryOf, variable } = require('../messages/checks.js');
+const { directoryOf, sharedDirectory, variable } = require('../messages/checks.js');
 const { unwrap } = require('../messages/errors.js');
 const { textOf } = require('../messages/faults.js');
 const { bitsOf } = require('../ids/layout-key.js');
@@ -112,13 +112,13 @@ function slotOf({ kind, isHeld, isClaim, started, ...values }, standing, namespa
 
 /** This host's pages; null where the system has none. */
 function readHost() {
-  const host = unwrap(native.hostPages(variable('SNOWDRIFT_SHARED')));
+  const host = unwrap(native.hostPages(sharedDirectory()));
   for (const page of host?.pages ?? []) if (page.fault) page.fault = textOf(page.fault);
   return host;
 }
 
 function readDirectory(directory) {
-  const found = unwrap(native.slotsIn(directory, variable('SNOWDRIFT_SHARED')));
+  const found = unwrap(native.slotsIn(directory, sharedDirectory()));
   return found.map(({ path, fault, holder, processes, ...slot }) => {
     if (fault) return { ...idsOf(path), state: 'unusable', fault: textOf(fault) };
     if (!holder) return { ...slot, state: 'free' };

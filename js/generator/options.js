@@ -7,6 +7,7 @@ const {
   fieldNumber,
   numberIn,
   optionsOf,
+  sharedDirectory,
   variable,
   wholeNumber,
 } = require('../messages/checks.js');
@@ -272,7 +273,7 @@ function readOptions(options = NONE, { isLeased, isClaim } = UNLEASED) {
     maxAhead: readMaxAhead(maxAhead, isFree),
     sequenceStart: choice('sequenceStart', sequenceStart, SEQUENCE_START),
     scope,
-    shared: variable('SNOWDRIFT_SHARED'),
+    shared: sharedDirectory(),
     clock,
     recording,
   };

@@ -2,13 +2,13 @@
 // Checks values from applications. Nothing is coerced, masked or silently replaced by a default: a wrong value is an
 // error with a remedy.
 
+const { isAbsolute } = require('node:path');
 const { fileURLToPath } = require('node:url');
 
 const { environmentNames, environmentOf } = require('../runtime/environment.js');
 const { configError, describe, fromCaller } = require('./errors.js');
 const { isSameName, suggestedName, noSuchName } = require('../ids/names.js');
 const { readAll, unknownIn } = require('../ids/properties.js');
-const { isConnection } = require('./secrets.js');
 const { warnOfVariable } = require('./warnings.js');
 
 /**
@@ -214,26 +214,28 @@ function directoryOf(name, place, { urlOnly }) {
       );
     }
   }
-  // A URL of another scheme is no path, and may contain a password.
   const isPath = typeof path === 'string' && path.length <= LONGEST_PATH && !path.includes('\0');
-  if (!isPath || path === '' || /^[a-z][a-z0-9+.-]+:\/\//i.test(path)) {
+  // A relative path is another directory for a process that starts elsewhere. Relative are also URLs of other schemes and
+  // connection strings, which would become names of directories.
+  if (!isPath || !isAbsolute(path)) {
     const [wanted, remedy] = urlOnly
       ? [
           `a URL such as '${EXAMPLE}'`,
           ". A server's URL, such as 'postgres://db/app', is for await SnowFlake.lease(url), and SnowFlake.use() makes that the default instance",
         ]
-      : ["the path of a directory, such as '/var/lib/app/ids'", ''];
+      : ["the absolute path of a directory, such as '/var/lib/app/ids'", ''];
     throw configError(`${name} must be ${wanted}; it is ${describe(place)}${remedy}`);
   }
   // A URL may have percent-encoded stray characters.
   checkStray(name, path);
-  // A connection string would become the name of a directory, and messages would show its password.
-  if (isConnection(path)) {
-    throw configError(
-      `${name} must be the path of a directory; it is ${describe(path)}, a connection string: a server's URL, such as 'postgres://db/app', is for SnowFlake.lease(). A path of this name begins with ./`,
-    );
-  }
   return path;
+}
+
+/** The directory of SNOWDRIFT_SHARED, which is one for all processes of a host, wherever they start. */
+function sharedDirectory() {
+  const place = variable('SNOWDRIFT_SHARED');
+  const name = 'the environment variable SNOWDRIFT_SHARED';
+  return place === undefined ? undefined : directoryOf(name, place, { urlOnly: false });
 }
 
 /** The number of a text of digits without leading zeros; NaN for any other text. */
@@ -251,6 +253,7 @@ module.exports = {
   numberIn,
   optionsOf,
   propertiesOf,
+  sharedDirectory,
   unixMs,
   variable,
   wholeNumber,

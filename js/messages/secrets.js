@@ -233,13 +233,6 @@ function shownUrl(text) {
 /** The keyword of a secret in a connection string that is no URL, such as libpq's and Azure's, or in JSON. */
 const KEYWORD = /(?:pass(?:word|wd)?|pwd|secret|token)(?:\s{0,3}=|["']\s{0,3}:)/i;
 
-/**
- * Whether a text given as a path is a connection string, or a login without a scheme. A path that begins with './' is
- * neither.
- */
-const isConnection = (text) =>
-  !/^([./\\]|[a-z]:[/\\])/i.test(text) && (KEYWORD.test(text) || /^[^/\\@:]{2,}:.*@/s.test(text));
-
 /** The start of an application's text, which may be a URL or another connection string, without its secrets. */
 function redactValue(text) {
   const { start, isCut } = startOf(text, MOST_SHOWN, true);
@@ -255,7 +248,6 @@ module.exports = {
   SERVER,
   forget,
   hasPassword,
-  isConnection,
   isSecretOption,
   knowsSecrets,
   learn,
