@@ -7,7 +7,7 @@ const { test } = require('node:test');
 
 const { byValue, cross, crossingFlake } = require('../support/crossing.js');
 const { assertExact, assertRounded, oddFlake } = require('../support/exact.js');
-const { Author, Book, Tag, Topic, ...support } = require('../support/typeorm.js');
+const { Author, Book, Tag, ...support } = require('../support/typeorm.js');
 const { Between, DataSource, LessThan, MoreThan } = require('typeorm');
 
 const { drawn, entities, onDatabases } = support;
