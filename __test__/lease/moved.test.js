@@ -12,7 +12,7 @@ const { CLIENTS } = require('../support/lease/clients.js');
 const { createNamespace, slotsOf } = require('../support/lease/namespaces.js');
 const { withHosts } = require('../support/lease/on-host.js');
 const { Server, missing } = require('../support/lease/servers.js');
-const { SnowFlake, layouts, rejects, until } = require('../support/support.js');
+const { SnowFlake, layouts, refuses, rejects, until } = require('../support/support.js');
 
 /** Short, for renewals. A hold that expires stays its owner's, since nobody else acquires slots. */
 const OPTIONS = { datacenterId: 1, ttl: 1000, maxClockSkew: 500, callTimeout: 60_000 };
@@ -173,6 +173,42 @@ for (const [engine, { make, strange, none, created }] of Object.entries(ELSEWHER
         const flake = await SnowFlake.lease(store, { ...OPTIONS, scope: 'process' });
         await staysHeld(flake);
         await flake.close();
+      });
+
+      test('one node of a cluster, and a cluster of another client, are refused with a remedy', {
+        skip: gate,
+      }, async (t) => {
+        const { default: Redis } = require('ioredis');
+        const args = ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'];
+        const nodes = [
+          await Server.start('redis', { args }),
+          await Server.start('redis', { args }),
+        ];
+        t.after(() => Promise.all(nodes.map((node) => node.stop())));
+        const setups = nodes.map(({ url }) => new Redis(url));
+        t.after(() => setups.map((setup) => setup.disconnect()));
+        for (const [n, setup] of setups.entries()) {
+          const slots = Array.from({ length: 8192 }, (_, slot) => 2 * slot + n);
+          await setup.cluster('ADDSLOTS', ...slots);
+        }
+        await setups[0].cluster('MEET', '127.0.0.1', new URL(nodes[1].url).port);
+        const isOk = async (setup) => /cluster_state:ok/.test(await setup.cluster('INFO'));
+        for (const setup of setups) await until(() => isOk(setup));
+        const refusals = await Promise.all(
+          nodes.map(({ url }) =>
+            SnowFlake.lease(url, OPTIONS).then(
+              (flake) => flake.close(),
+              ({ message }) => message,
+            ),
+          ),
+        );
+        const said = /is one node of a cluster: pass a client of all its nodes, redis\(new Cluster/;
+        assert.equal(refusals.filter((message) => said.test(message)).length, 1, String(refusals));
+        const other = require('redis').createCluster({
+          rootNodes: nodes.map(({ url }) => ({ url })),
+        });
+        const { message } = refuses(() => redis(other), 'ERR_SNOWFLAKE_CONFIG');
+        assert.match(message, /a Cluster of ioredis; this is a cluster of redis/);
       });
     }
 

@@ -66,6 +66,11 @@ const PHASES = [
     say: (server) => `${server} is read-only: use the address of the primary`,
   },
   {
+    messages: /^(MOVED|ASK) \d/,
+    say: (server) =>
+      `${server} is one node of a cluster: pass a client of all its nodes, redis(new Cluster([...])) of ioredis`,
+  },
+  {
     codes: /^(53300|ER_(USER_LIMIT_REACHED|CON_COUNT_ERROR|TOO_MANY_USER_CONNECTIONS))$/,
     messages: /max number of clients|too many (clients|connections)/i,
     say: (server) => `${server} accepts no more connections: end some, or raise the server's limit`,

@@ -23,6 +23,6 @@ import type { LeaseStore, StoreOptions } from './store';
  * does so with `connectTimeout` and `socketTimeout`. A client of `redis` does not, since each call restarts
  * its socket timeout.
  *
- * @param client a client of `ioredis`, or a connected one of `redis`
+ * @param client a client or a `Cluster` of `ioredis`, or a connected client of `redis`
  */
 export function redis(client: { eval: unknown }, options?: StoreOptions): LeaseStore;

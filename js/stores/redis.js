@@ -40,7 +40,7 @@ return {1}`;
  */
 const SCAN = `${SELECT} return redis.call('HSCAN', KEYS[1], ARGV[1], 'MATCH', ARGV[2], 'COUNT', 3000)`;
 
-const CLIENTS = 'redis() takes a client of ioredis or redis';
+const CLIENTS = 'redis() takes a client of ioredis or redis, or a Cluster of ioredis';
 
 /** A pattern of Redis for a text itself. */
 const patternOf = (text) => text.replace(/[\\*?[\]]/g, '\\$&');
@@ -53,6 +53,8 @@ function redis(client, options, isOurs = false) {
   // In node-redis, sendCommand takes an array of words; in ioredis, a Command object.
   const isNodeRedis = typeof client.sendCommand === 'function' && 'isOpen' in client;
   if (!isNodeRedis) checkClient(client, 'call', CLIENTS);
+  // Its sendCommand takes other arguments.
+  else if ('masters' in client) throw configError(`${CLIENTS}; this is a cluster of redis`);
   // Version 5 takes a command that is not sent yet out of its queue when `abortSignal` aborts. ioredis cannot.
   const send = ofClient(async (words, abortSignal) => {
     const [name, ...rest] = words;
