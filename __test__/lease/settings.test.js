@@ -125,6 +125,13 @@ const ENGINES = {
   },
 };
 
+test('a client of redis that is not connected is refused with a remedy', async () => {
+  const client = require('redis').createClient({ url: 'redis://127.0.0.1:1' });
+  const lease = SnowFlake.lease(redis(client), { datacenterId: 1 });
+  const { message } = await rejects(lease, 'ERR_SNOWFLAKE_CONFIG');
+  assert.equal(message, 'the client of redis is not connected: await client.connect() first');
+});
+
 test('a client of redis whose calls return nothing is refused', async () => {
   const client = { isOpen: true, eval() {}, sendCommand() {} };
   const lease = SnowFlake.lease(redis(client), { datacenterId: 1 });

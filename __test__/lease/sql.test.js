@@ -784,6 +784,19 @@ test('a schema must be a name that no database changes', async () => {
   assert.equal(store(client, { schema: longest }).name, `postgres:${longest}/default`);
 });
 
+test('a DataSource that is not initialized is refused with a remedy', async () => {
+  const { DataSource } = require('typeorm');
+  const { typeorm } = require('../../js/stores/typeorm.js');
+  for (const type of ['sqljs', 'postgres', 'mysql']) {
+    const store = typeorm(new DataSource({ type, database: undefined }));
+    const { message } = await rejects(SnowFlake.lease(store, OPTIONS), 'ERR_SNOWFLAKE_CONFIG');
+    assert.equal(
+      message,
+      'the DataSource is not initialized: await dataSource.initialize() before the lease',
+    );
+  }
+});
+
 test('a DataSource of a type that no database has is refused', () => {
   const { typeorm } = require('../../js/stores/typeorm.js');
   for (const type of ['oracle', 'constructor', '__proto__', 'toString', undefined, 7]) {

@@ -58,6 +58,9 @@ function redis(client, options, isOurs = false) {
   // Version 5 takes a command that is not sent yet out of its queue when `abortSignal` aborts. ioredis cannot.
   const send = ofClient(async (words, abortSignal) => {
     const [name, ...rest] = words;
+    if (isNodeRedis && !client.isOpen) {
+      throw configError('the client of redis is not connected: await client.connect() first');
+    }
     // keyPrefix needs to know which words are keys. Some versions of ioredis do not, for a name in upper case.
     const reply = isNodeRedis
       ? await client.sendCommand(words, { abortSignal })

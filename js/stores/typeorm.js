@@ -4,6 +4,7 @@
 // TypeORM's connections to PostgreSQL and MySQL are those of a pool of `pg` or of `mysql2`, and are used as such. On SQLite
 // all queries of a DataSource share one connection, and so its transaction, which TypeORM knows.
 
+const { configError } = require('../messages/errors.js');
 const { checkClient } = require('./options.js');
 const { promised, queryMysql, queryPostgres, uncommittedError } = require('./sql-clients.js');
 const { dialectOf, sql } = require('./sql-dialects.js');
@@ -29,7 +30,15 @@ const QUERIES = {
 function typeorm(dataSource, options) {
   checkClient(dataSource, 'createQueryRunner', 'typeorm() takes a DataSource');
   const { type, dialect } = dialectOf(dataSource);
-  const queryOf = (name) => QUERIES[dialect](name, dataSource);
+  const queryOf = (name) => {
+    const query = QUERIES[dialect](name, dataSource);
+    return async (...values) => {
+      if (dataSource.isInitialized !== false) return query(...values);
+      throw configError(
+        'the DataSource is not initialized: await dataSource.initialize() before the lease',
+      );
+    };
+  };
   return sqlRegister(`typeorm:${type}`, dialect, options, queryOf);
 }
 
