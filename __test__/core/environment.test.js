@@ -103,7 +103,7 @@ test('an object in the place of process.env is read as the application reads it'
       process.env = other;
       assert.match(
         refuses(() => new SnowFlake(), 'ERR_SNOWFLAKE_CONFIG').message,
-        /SNOWDRIFT_STATE must be the path/,
+        /SNOWDRIFT_STATE must be the absolute path/,
       );
     }
     delete env.SNOWDRIFT_STATE;
