@@ -5,6 +5,7 @@
 const { once } = require('node:events');
 const net = require('node:net');
 
+/** A number and a text as PostgreSQL and ZooKeeper send them: 32 bits, and the bytes behind their length. */
 const int = (value) => {
   const bytes = Buffer.alloc(4);
   bytes.writeInt32BE(value);
@@ -61,4 +62,4 @@ const unparsable = {
   redis: () => sayInTurn(DEEP),
 };
 
-module.exports = { lieAboutBytes, unparsable };
+module.exports = { int, lieAboutBytes, text, unparsable };

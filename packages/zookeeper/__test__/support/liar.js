@@ -4,12 +4,8 @@
 const { once } = require('node:events');
 const net = require('node:net');
 
-const int = (value) => {
-  const bytes = Buffer.alloc(4);
-  bytes.writeInt32BE(value);
-  return bytes;
-};
-const text = (value) => Buffer.concat([int(value.length), Buffer.from(value)]);
+const { int, text } = require('../../../../__test__/support/lease/liar.js');
+
 const frame = (...parts) => {
   const body = Buffer.concat(parts);
   return Buffer.concat([int(body.length), body]);
