@@ -1,0 +1,281 @@
+//! A page in use: joined and proven, renewed, taken over, released (rules 3, 4, 6, 8, 11 and 13).
+
+use super::calls::{Command, Settings};
+use super::machine::{Here, Machine, Over, Stage, User};
+use super::page::{Host, Judgement, Loss, Phase, Renewal, Word, judge};
+use super::record::{Bucket, Line, Token};
+use crate::core::layout::Tick;
+
+impl<P: Clone> Machine<P> {
+    /// Rule 3: writes the line with a new token and a higher ceiling, over the bucket that was seen last.
+    pub(super) fn renew<H: Host<Page = P>>(&mut self, here: &mut Here<'_, H>) -> Command {
+        let Some(User { page, seen, announced, .. }) = self.user.clone() else {
+            return Command::Wait;
+        };
+        let word = here.host.word(&page);
+        let worker = here.host.tenure(&page).worker;
+        let Some((before, bucket, line)) = own_line(seen, worker, word) else {
+            return self.look(here);
+        };
+        let (wanted, cap) = self.wanted(here);
+        if wanted > cap && !std::mem::replace(&mut self.is_timed, true) {
+            // Rule 8: the store's clock was read before a pause, which the monotonic clock may not have seen.
+            return self.call(super::Call::Now, here);
+        }
+        let (token, ceiling) = match (word.pending, announced) {
+            (Token(0), _) => {
+                // The ceiling is fixed before the token is drawn: a clone draws another one, and asks for no more.
+                let ceiling = line.ceiling.max(wanted.min(cap));
+                let token = Token(u64::from(here.host.random() as u32).max(1));
+                if !here.host.swap(&page, word, Word { pending: token, ..word }) {
+                    return Command::Again;
+                }
+                (token, ceiling)
+            }
+            (token, Some((own, ceiling))) if own == token => (token, ceiling.max(line.ceiling)),
+            // Whoever announced it may have promised a lower ceiling than this process wants.
+            (token, _) => (token, line.ceiling),
+        };
+        if let Some(user) = &mut self.user {
+            user.announced = Some((token, ceiling));
+        }
+        let Settings { limits, ref holder, .. } = self.settings;
+        // By the later of two clocks: the store's may be early, and right again before this line expires.
+        let (earliest, latest) = self.now(here.at);
+        let longest = latest.max(here.at.wall).saturating_add(self.limits.ttl);
+        let expires = earliest.max(here.at.wall).saturating_add(limits.ttl);
+        let expires = line.expires.min(longest).max(expires);
+        let holder = holder.clone();
+        let line = Line { token, is_held: true, ceiling, expires, holder, ..line };
+        self.write(before, bucket.with(worker, line), here)
+    }
+
+    /// The ceiling that this process wants, and the most that it may ask for: rule 8.
+    fn wanted<H: Host<Page = P>>(&self, here: &Here<'_, H>) -> (Tick, Tick) {
+        let Settings { layout, limits, .. } = self.settings;
+        let ahead = limits.ttl.saturating_add(limits.max_ahead);
+        let wanted = layout.tick_at(here.at.wall.saturating_add(ahead));
+        (wanted, limits.cap(layout, self.now(here.at).0))
+    }
+
+    /// What was found of the bucket of a page in use, or written.
+    pub(super) fn found_using<H: Host<Page = P>>(
+        &mut self,
+        found: Option<(Token, Bucket)>,
+        then: Word,
+        here: &mut Here<'_, H>,
+    ) -> Option<Command> {
+        let User { page, stage, .. } = self.user.clone()?;
+        if here.host.phase(&page) == Phase::Ended && !matches!(stage, Stage::Freeing(_)) {
+            return None;
+        }
+        let now = here.host.word(&page);
+        let tenure = here.host.tenure(&page);
+        let same = found.as_ref().filter(|(_, bucket)| bucket.id == tenure.namespace);
+        let line = same.and_then(|(_, bucket)| bucket.lines.get(&tenure.worker)).cloned();
+        let confirmed = here.host.window(&page).ceiling;
+        let judged = judge(then, now, tenure.owner, confirmed, line.as_ref());
+        if let Stage::Joining(first) = stage {
+            // Others may renew it faster than this process reads: a token of then is as good as today's.
+            let is_older = |line: &Line| line.owner == tenure.owner && first.has(line.token);
+            return match judged {
+                Judgement::Mine => self.joined(now),
+                _ if line.as_ref().is_some_and(is_older) => self.joined(now),
+                Judgement::Unsure => None,
+                Judgement::Lost(loss) => self.contradict(loss, here),
+            };
+        }
+        match (judged, line, stage) {
+            (Judgement::Mine, Some(line), Stage::Freeing(_)) if !line.is_held => {
+                self.freed(here);
+                None
+            }
+            (Judgement::Mine, Some(line), _) => {
+                let (token, bucket) = found?;
+                let is_known = line.token == now.known;
+                let to = Word { known: line.token, pending: Token(0) };
+                if !is_known && !here.host.swap(&page, now, to) {
+                    return Some(Command::Again);
+                }
+                let user = self.user.as_mut()?;
+                user.seen = Some((token, bucket));
+                let is_own = user.announced.take_if(|(own, _)| *own == line.token).is_some();
+                if let Stage::Freeing(_) = stage {
+                    return None;
+                }
+                // After the word: a process that dies in between leaves a ceiling that is too low.
+                if !here.host.suspended(&page).has(line.token) {
+                    here.host.raise(&page, line.ceiling);
+                }
+                match stage {
+                    Stage::Using(None) => self.renewed(&page, &line, is_own || !is_known, here),
+                    Stage::Using(Some(joined)) => self.read_unproven(joined, &line, here),
+                    _ => None,
+                }
+            }
+            (Judgement::Lost(loss), _, Stage::Using(None)) => {
+                here.host.end(&page, loss);
+                // Whoever ended it first has said why.
+                Some(self.lose(loss, here))
+            }
+            (Judgement::Lost(loss), _, Stage::Using(Some(_))) => self.contradict(loss, here),
+            (Judgement::Lost(_), ..) => {
+                self.freed(here);
+                None
+            }
+            (Judgement::Unsure | Judgement::Mine, ..) => {
+                self.user.as_mut()?.seen = None;
+                None
+            }
+        }
+    }
+
+    /// A line of the page was found by a process that may renew it.
+    fn renewed<H: Host<Page = P>>(
+        &mut self,
+        page: &P,
+        line: &Line,
+        is_new: bool,
+        here: &mut Here<'_, H>,
+    ) -> Option<Command> {
+        let Settings { layout, limits: super::Limits { ttl, .. }, .. } = self.settings;
+        if is_new {
+            let renewal = Renewal { at: here.at.mono, expires: line.expires, ttl };
+            here.host.renew(page, renewal);
+        }
+        // Another process may have renewed it just now; or the token was another's, so its ceiling is low.
+        let (wanted, cap) = self.wanted(here);
+        let is_far = here.host.window(page).ceiling >= wanted.min(cap) - ttl / 6 / layout.tick_ms;
+        self.is_renewing &= !is_far;
+        (!self.is_renewing).then_some(Command::Held)
+    }
+
+    /// Rule 11: this store is the page's own once it shows a token that was announced after this process joined. It never does if it is a
+    /// copy of that store.
+    fn read_unproven<H: Host<Page = P>>(
+        &mut self,
+        joined: Word,
+        line: &Line,
+        here: &mut Here<'_, H>,
+    ) -> Option<Command> {
+        if self.is_left(here) && here.host.lock() {
+            return self.take_over(here);
+        }
+        if !joined.has(line.token) {
+            self.user.as_mut()?.stage = Stage::Using(None);
+        }
+        Some(Command::Held)
+    }
+
+    /// What a process does that joined a page, and has no proof yet that this store is the page's own.
+    pub(super) fn prove<H: Host<Page = P>>(
+        &mut self,
+        joined: Word,
+        here: &mut Here<'_, H>,
+    ) -> Command {
+        let Some(page) = self.page().cloned() else { return Command::Wait };
+        if self.is_left(here) {
+            return if here.host.lock() { self.look(here) } else { Command::Locked };
+        }
+        here.host.unlock();
+        match joined.has(here.host.word(&page).known) {
+            true => Command::Wait,
+            false => self.look(here),
+        }
+    }
+
+    /// Whether nobody has renewed the page in use for half a ttl.
+    fn is_left<H: Host<Page = P>>(&self, here: &Here<'_, H>) -> bool {
+        self.page().is_some_and(|page| {
+            let Renewal { at, ttl, .. } = here.host.renewal(page);
+            here.at.mono - at >= ttl.max(self.settings.limits.ttl) / 2
+        })
+    }
+
+    /// Ends the page, to take its line with another one, above what was issued.
+    fn take_over<H: Host<Page = P>>(&mut self, here: &mut Here<'_, H>) -> Option<Command> {
+        let User { page, seen, .. } = self.user.take()?;
+        let (tenure, word) = (here.host.tenure(&page), here.host.word(&page));
+        let ended = here.host.end(&page, Loss::Released);
+        here.host.leave(&page);
+        let last = ended?;
+        let Some((token, bucket)) = seen else { return None };
+        self.over = Some(Over { worker: tenure.worker, owner: tenure.owner, word, last });
+        self.begin_at(tenure.worker, token, bucket);
+        None
+    }
+
+    /// This process's store shows the page's line: it issues from the page, too.
+    fn joined(&mut self, now: Word) -> Option<Command> {
+        self.user.as_mut()?.stage = Stage::Using(Some(now));
+        (self.over, self.is_renewing) = (None, false);
+        Some(Command::Open)
+    }
+
+    /// This process's store contradicts the page, and nothing proves that it is the page's own: another page is next.
+    fn contradict<H: Host<Page = P>>(
+        &mut self,
+        loss: Loss,
+        here: &mut Here<'_, H>,
+    ) -> Option<Command> {
+        self.is_alone = true;
+        let was_using = self.page().is_some();
+        let command = self.lose(loss, here);
+        was_using.then_some(command)
+    }
+
+    /// Stops using the page. The last process of the host ends it, and frees its line.
+    pub(super) fn leave<H: Host<Page = P>>(&mut self, here: &mut Here<'_, H>) -> Command {
+        let Some(user) = self.user.take() else { return Command::Wait };
+        let is_joining = matches!(user.stage, Stage::Joining(_));
+        if here.host.leave(&user.page)
+            && !is_joining
+            && let Some(last) = here.host.end(&user.page, Loss::Released)
+        {
+            self.user = Some(User { stage: Stage::Freeing(last), ..user });
+        }
+        self.plan(here)
+    }
+
+    /// Rule 6: a line is freed at the last tick that its page issued. A ceiling falls in no other way.
+    pub(super) fn free<H: Host<Page = P>>(
+        &mut self,
+        last: Tick,
+        here: &mut Here<'_, H>,
+    ) -> Command {
+        let Some(User { page, seen, .. }) = self.user.clone() else { return Command::Wait };
+        let word = here.host.word(&page);
+        let worker = here.host.tenure(&page).worker;
+        let Some((before, bucket, line)) = own_line(seen, worker, word) else {
+            return self.look(here);
+        };
+        let mut token = word.pending;
+        if token == Token(0) {
+            token = Token(u64::from(here.host.random() as u32).max(1));
+            if !here.host.swap(&page, word, Word { pending: token, ..word }) {
+                return Command::Again;
+            }
+        }
+        let line = Line { token, is_held: false, ceiling: last.max(line.floor), ..line };
+        self.write(before, bucket.with(worker, line), here)
+    }
+
+    /// The line is free, or somebody else's.
+    pub(super) fn freed<H: Host<Page = P>>(&mut self, here: &mut Here<'_, H>) {
+        if let Some(user) = self.user.take() {
+            here.host.leave(&user.page);
+        }
+        self.forget();
+    }
+}
+
+/// The line of a worker ID in a bucket that was seen, if it has the known token.
+fn own_line(
+    seen: Option<(Token, Bucket)>,
+    worker: u64,
+    word: Word,
+) -> Option<(Token, Bucket, Line)> {
+    let (token, bucket) = seen?;
+    let line = bucket.lines.get(&worker).filter(|line| line.token == word.known)?.clone();
+    Some((token, bucket, line))
+}

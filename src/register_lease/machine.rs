@@ -1,0 +1,412 @@
+//! One process's lease: what it knows, and its steps. Events in, one command out.
+//!
+//! At most one call is under way. What comes next follows from what is known, so after a call that failed, or whose outcome is
+//! unknown, the machine goes on by the same rules.
+
+use std::collections::BTreeMap;
+
+use super::calls::{At, Call, Command, Event, Found, Record, Refusal, Reply, Settings};
+use super::page::{Host, Loss, Phase, Word};
+use super::record::{Bucket, Key, Limits, Namespace, Token};
+use crate::core::layout::Tick;
+
+/// A process's lease.
+#[derive(Clone, Debug)]
+pub struct Machine<P> {
+    pub(super) settings: Settings,
+    /// The highest limits of any holder that were ever seen.
+    pub(super) limits: Limits,
+    pub(super) time: Option<StoreTime>,
+    pub(super) namespace: Known,
+    /// The store has lost data: its floor has to rise before a slot is looked for.
+    pub(super) is_lost: bool,
+    pub(super) search: Search,
+    /// The line of a page that this process has ended to take it over.
+    pub(super) over: Option<Over>,
+    /// Lines past their expiry: their token, and since when it stays, by the monotonic clock.
+    pub(super) watched: BTreeMap<u64, (Token, i64)>,
+    /// Whether no page of the host is joined: this process's store contradicts one.
+    pub(super) is_alone: bool,
+    pub(super) user: Option<User<P>>,
+    /// Whether a renewal is due, and whether the store's clock was asked for it.
+    pub(super) is_renewing: bool,
+    pub(super) is_timed: bool,
+    is_closing: bool,
+    /// The call under way, and the page's word when it began.
+    call: Option<(Call, Word)>,
+}
+
+/// How far the store's clock is ahead of the monotonic clock at least, and at most, ms: it was read at some moment of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct StoreTime {
+    pub least: i64,
+    pub most: i64,
+}
+
+/// The namespace's record, as it was seen last.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Known {
+    Unread,
+    Absent,
+    Found(Token, Namespace),
+}
+
+/// A search for a slot.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Search {
+    /// The bucket that is looked into, the step to the next one, and how many were full.
+    pub bucket: Option<u64>,
+    pub stride: u64,
+    pub full: u64,
+    pub look: Look,
+    /// Worker IDs that this host cannot use.
+    pub unusable: Vec<u64>,
+    pub holders: Vec<(u64, Option<super::Holder>)>,
+    pub is_watching: bool,
+    /// A bucket that cannot be used.
+    pub damage: Option<Refusal>,
+}
+
+/// What is known of a search's bucket.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) enum Look {
+    #[default]
+    Unread,
+    Absent(Absence),
+    /// Its token, the bucket, and whether the namespace was read after it.
+    Found(Token, Bucket, bool),
+}
+
+/// What was done about an absent bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Absence {
+    /// Nothing: what is known of the namespace was read before.
+    Seen,
+    /// The namespace was read after it.
+    Asked,
+    /// It is lost, and the namespace's floor has risen for it.
+    Raised,
+}
+
+/// A line whose page this process has ended, and the last tick that was issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Over {
+    pub worker: u64,
+    pub owner: Token,
+    pub word: Word,
+    pub last: Tick,
+}
+
+/// A page, as this process uses it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct User<P> {
+    pub page: P,
+    pub stage: Stage,
+    /// The bucket as it was seen last, and its token.
+    pub seen: Option<(Token, Bucket)>,
+    /// The token that this process has announced last, and the ceiling that was fixed then.
+    pub announced: Option<(Token, Tick)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Stage {
+    /// Another process's page, with this word at first: its line is to be read through this process's own connection.
+    Joining(Word),
+    /// Its line was written, with an unknown outcome.
+    Taking,
+    /// Its line is written. The namespace is to be read.
+    Checking,
+    /// It issues. With the word when this process joined it, as long as nothing has proven that this store is the page's own.
+    Using(Option<Word>),
+    /// It has ended. Its line is to be freed at this tick.
+    Freeing(Tick),
+}
+
+/// What a step is given.
+pub(super) struct Here<'a, H> {
+    pub host: &'a mut H,
+    pub at: At,
+}
+
+impl<P: Clone> Machine<P> {
+    /// A lease without a slot.
+    pub fn new(settings: Settings) -> Self {
+        Machine {
+            limits: settings.limits,
+            settings,
+            time: None,
+            namespace: Known::Unread,
+            is_lost: false,
+            search: Search::default(),
+            over: None,
+            watched: BTreeMap::new(),
+            is_alone: false,
+            user: None,
+            is_renewing: false,
+            is_timed: false,
+            is_closing: false,
+            call: None,
+        }
+    }
+
+    /// Wants this worker ID alone, from the next search on.
+    pub fn claim(&mut self, worker: u64) {
+        self.settings.claim = Some(worker);
+    }
+
+    /// The page from which this process issues.
+    pub fn page(&self) -> Option<&P> {
+        let user = self.user.as_ref()?;
+        matches!(user.stage, Stage::Using(_)).then_some(&user.page)
+    }
+
+    /// Whether its page is another process's, and nothing has proven yet that this store is the page's own. With the word at which it
+    /// joined.
+    pub fn unproven(&self) -> Option<Word> {
+        match self.user.as_ref()?.stage {
+            Stage::Using(joined) => joined,
+            _ => None,
+        }
+    }
+
+    /// The namespace, once it was read.
+    pub fn namespace(&self) -> Option<&Namespace> {
+        match &self.namespace {
+            Known::Found(_, namespace) => Some(namespace),
+            _ => None,
+        }
+    }
+
+    /// Whether a call is under way.
+    pub fn is_calling(&self) -> bool {
+        self.call.is_some()
+    }
+
+    /// Takes an event. Returns what is to be done.
+    pub fn step<H: Host<Page = P>>(&mut self, event: Event, at: At, host: &mut H) -> Command {
+        let here = &mut Here { host, at };
+        match event {
+            Event::Go => {}
+            Event::Renew => (self.is_renewing, self.is_timed) = (true, false),
+            Event::Close => self.is_closing = true,
+            Event::Restored => {
+                (self.is_renewing, self.is_timed) = (true, false);
+                if let Some(page) = self.page().cloned() {
+                    here.host.suspend(&page);
+                }
+            }
+            Event::Reply(reply, now, called) => {
+                let Some((call, then)) = self.call.take() else { return Command::Wait };
+                if let Some(ms) = now {
+                    self.time = Some(StoreTime { least: ms - at.mono, most: ms - called });
+                }
+                if let Some(command) = self.reply(call, reply, then, here) {
+                    return command;
+                }
+            }
+        }
+        if self.call.is_some() { Command::Wait } else { self.plan(here) }
+    }
+
+    /// The next step by what is known.
+    pub(super) fn plan<H: Host<Page = P>>(&mut self, here: &mut Here<'_, H>) -> Command {
+        let Some(User { page, stage, .. }) = self.user.clone() else {
+            if self.is_closing {
+                here.host.unlock();
+                return Command::Released;
+            }
+            return self.search(here);
+        };
+        let has_ended = here.host.phase(&page) == Phase::Ended;
+        match stage {
+            Stage::Freeing(last) => self.free(last, here),
+            Stage::Using(_) if has_ended => self.leave_ended(here),
+            Stage::Using(_) if self.is_closing => self.leave(here),
+            Stage::Using(None) if self.is_renewing => self.renew(here),
+            Stage::Using(None) => Command::Wait,
+            Stage::Using(Some(joined)) => self.prove(joined, here),
+            Stage::Joining(_) if self.is_closing || has_ended => self.leave(here),
+            Stage::Joining(_) | Stage::Taking => self.look(here),
+            Stage::Checking if self.is_closing || has_ended => self.give_up(here),
+            Stage::Checking => self.call(Call::Read(Key::Namespace), here),
+        }
+    }
+
+    fn reply<H: Host<Page = P>>(
+        &mut self,
+        call: Call,
+        reply: Reply,
+        then: Word,
+        here: &mut Here<'_, H>,
+    ) -> Option<Command> {
+        match (call, reply) {
+            (Call::Now, Reply::Time) => None,
+            (Call::Write { token, record, .. }, Reply::Written) => match record {
+                Record::Namespace(namespace) => {
+                    self.namespace = Known::Found(token, namespace);
+                    self.is_lost = false;
+                    if self.search.look == Look::Absent(Absence::Seen) {
+                        self.search.look = Look::Absent(Absence::Raised);
+                    }
+                    None
+                }
+                record => self.found_bucket(Some((token, Ok(record))), then, here),
+            },
+            (Call::Read(key) | Call::Write { key, .. }, Reply::Found(found)) => match key {
+                Key::Namespace => self.found_namespace(found, here),
+                Key::Bucket(..) => self.found_bucket(found, then, here),
+            },
+            _ => {
+                // What is known may be old after the pause.
+                if self.user.is_none() {
+                    (self.namespace, self.search.look) = (Known::Unread, Look::Unread);
+                    here.host.unlock();
+                }
+                Some(Command::Failed)
+            }
+        }
+    }
+
+    fn found_namespace<H: Host<Page = P>>(
+        &mut self,
+        found: Found,
+        here: &mut Here<'_, H>,
+    ) -> Option<Command> {
+        self.namespace = match found {
+            Some((token, Ok(Record::Namespace(namespace)))) => {
+                self.limits = self.limits.max(namespace.limits);
+                Known::Found(token, namespace)
+            }
+            Some((_, Err(why))) if self.user.is_none() => {
+                return Some(self.refuse(Refusal::Unreadable(Key::Namespace, why), here));
+            }
+            Some(_) => Known::Unread,
+            None => Known::Absent,
+        };
+        if self.user.as_ref().is_some_and(|user| user.stage == Stage::Checking) {
+            return Some(self.check(here));
+        }
+        self.search.look = match std::mem::take(&mut self.search.look) {
+            // A floor was to rise for it, and the namespace has changed.
+            Look::Absent(Absence::Seen) if self.has_counted(here) => Look::Unread,
+            Look::Absent(Absence::Seen) => Look::Absent(Absence::Asked),
+            Look::Found(token, bucket, _) if self.namespace != Known::Absent => {
+                Look::Found(token, bucket, true)
+            }
+            Look::Absent(Absence::Asked) => Look::Absent(Absence::Asked),
+            _ => Look::Unread,
+        };
+        None
+    }
+
+    fn found_bucket<H: Host<Page = P>>(
+        &mut self,
+        found: Found,
+        then: Word,
+        here: &mut Here<'_, H>,
+    ) -> Option<Command> {
+        let found = found.map(|(token, record)| (token, record));
+        let Some(stage) = self.user.as_ref().map(|user| user.stage) else {
+            return self.found_searching(found, here);
+        };
+        let found = found.and_then(|(token, record)| match record {
+            Ok(Record::Bucket(bucket)) => Some((token, bucket)),
+            _ => None,
+        });
+        match stage {
+            Stage::Taking => self.found_taking(found, here),
+            _ => self.found_using(found, then, here),
+        }
+    }
+
+    /// Notes a call, and the word of the page that it concerns.
+    pub(super) fn call<H: Host<Page = P>>(&mut self, call: Call, here: &Here<'_, H>) -> Command {
+        let word = self.user.as_ref().map_or(Word::default(), |user| here.host.word(&user.page));
+        self.call = Some((call.clone(), word));
+        Command::Call(call)
+    }
+
+    /// Reads the bucket of the page in use.
+    pub(super) fn look<H: Host<Page = P>>(&mut self, here: &Here<'_, H>) -> Command {
+        self.call(Call::Read(self.key(here)), here)
+    }
+
+    /// Replaces the bucket of the page in use, if it has the token `before`.
+    pub(super) fn write<H: Host<Page = P>>(
+        &mut self,
+        before: Token,
+        bucket: Bucket,
+        here: &mut Here<'_, H>,
+    ) -> Command {
+        let (key, token) = (self.key(here), Token(here.host.random()));
+        let record = Record::Bucket(bucket);
+        self.call(Call::Write { key, token, record, before: Some(before) }, here)
+    }
+
+    /// The key of the bucket of the page in use, or that is looked into.
+    pub(super) fn key<H: Host<Page = P>>(&self, here: &Here<'_, H>) -> Key {
+        let size = self.namespace().map_or(self.settings.size, |namespace| namespace.size);
+        let of_page = |user: &User<P>| here.host.tenure(&user.page).worker / size;
+        let bucket = self.user.as_ref().map(of_page).or(self.search.bucket);
+        Key::Bucket(self.settings.datacenter, bucket.unwrap_or_default())
+    }
+
+    /// Ends a search without a slot. Others of the host may look for one.
+    pub(super) fn refuse<H: Host<Page = P>>(
+        &mut self,
+        refusal: Refusal,
+        here: &mut Here<'_, H>,
+    ) -> Command {
+        self.forget();
+        here.host.unlock();
+        Command::Refused(refusal)
+    }
+
+    /// Begins anew, with the namespace's record.
+    pub(super) fn forget(&mut self) {
+        (self.namespace, self.search) = (Known::Unread, Search::default());
+    }
+
+    /// The earliest time that the store's clock can show now, and the latest, Unix ms.
+    pub(super) fn now(&self, at: At) -> (i64, i64) {
+        self.time.map_or((i64::MIN, i64::MAX), |StoreTime { least, most }| {
+            (at.mono.saturating_add(least), at.mono.saturating_add(most))
+        })
+    }
+
+    /// The tick above all that anybody can have had confirmed until now.
+    pub(super) fn horizon(&self, at: At) -> Tick {
+        self.limits.horizon(self.settings.layout, self.now(at).1)
+    }
+
+    /// Whether a tick is above all that a holder can write.
+    pub(super) fn is_damage(&self, tick: Tick, at: At) -> bool {
+        self.limits.is_damage(self.settings.layout, tick, self.now(at).1)
+    }
+
+    /// Leaves a page that another process has ended, or that has lost its name: then the first one frees the line.
+    fn leave_ended<H: Host<Page = P>>(&mut self, here: &mut Here<'_, H>) -> Command {
+        let Some(user) = self.user.clone() else { return Command::Wait };
+        if let Some(last) = here.host.end(&user.page, Loss::Released) {
+            self.user = Some(User { stage: Stage::Freeing(last), ..user });
+            return Command::Lost(Loss::Released);
+        }
+        self.lose(here.host.loss(&user.page), here)
+    }
+
+    /// Leaves a page that was lost. Another one is next.
+    pub(super) fn lose<H: Host<Page = P>>(
+        &mut self,
+        loss: Loss,
+        here: &mut Here<'_, H>,
+    ) -> Command {
+        if let Some(user) = self.user.take() {
+            here.host.leave(&user.page);
+        }
+        self.is_lost |= loss == Loss::Reverted;
+        // This host may have been suspended meanwhile.
+        self.time = None;
+        self.forget();
+        Command::Lost(loss)
+    }
+}

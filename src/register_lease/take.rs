@@ -1,0 +1,429 @@
+//! The search for a slot: from the namespace to a page that is joined, or taken (rules 2, 5, 7, 9, 10, 12 and 14).
+
+use super::calls::{Call, Command, Found, Record, Refusal};
+use super::machine::{Absence, Here, Known, Look, Machine, Over, Search, Stage, User};
+use super::page::{Host, Loss, Phase, Renewal, Tenure, Word};
+use super::record::{Bucket, Key, Line, Namespace, Ranges, Token};
+use crate::core::sequencer::{NEVER, Window};
+
+/// Why a line may be taken. Those that are best come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Free {
+    /// Its page was this process's, which has ended it to take it over.
+    Over,
+    /// It is free, or was never held.
+    Free,
+    /// It expired, by two clocks that agree.
+    Expired,
+    /// It was watched.
+    Watched,
+}
+
+impl<P: Clone> Machine<P> {
+    /// The next step of a process without a page.
+    pub(super) fn search<H: Host<Page = P>>(&mut self, here: &mut Here<'_, H>) -> Command {
+        let (token, namespace) = match self.namespace.clone() {
+            Known::Unread => return self.call(Call::Read(Key::Namespace), here),
+            _ if self.time.is_none() => return self.call(Call::Now, here),
+            Known::Absent => {
+                let (id, layout) = (Token(here.host.random()), self.settings.layout);
+                let (limits, size) = (self.limits, self.settings.size);
+                let floor = if self.is_lost { self.horizon(here.at) } else { NEVER };
+                let created = Ranges::default();
+                let new = Namespace { id, layout, limits, floor, size, created };
+                return self.write_namespace(None, new, here);
+            }
+            Known::Found(token, namespace) => (token, namespace),
+        };
+        if namespace.layout != self.settings.layout {
+            return self.refuse(Refusal::Layout(namespace.layout), here);
+        }
+        // Rule 5, and the limits: both before a slot is looked for.
+        let floor = if self.is_lost { self.horizon(here.at) } else { namespace.floor };
+        let limits = namespace.limits.max(self.limits);
+        let raised = Namespace { limits, floor: namespace.floor.max(floor), ..namespace.clone() };
+        if raised != namespace {
+            return self.write_namespace(Some(token), raised, here);
+        }
+        self.is_lost = false;
+        if self.is_damage(namespace.floor, here.at) {
+            return self.refuse(Refusal::Ahead(Key::Namespace, namespace.floor), here);
+        }
+        if self.over.is_none()
+            && let Some(command) = self.join(namespace.id, here)
+        {
+            return command;
+        }
+        if !here.host.lock() {
+            return Command::Locked;
+        }
+        if self.over.is_none()
+            && let Some(command) = self.join(namespace.id, here)
+        {
+            return command;
+        }
+        self.take_from(token, namespace, here)
+    }
+
+    fn write_namespace<H: Host<Page = P>>(
+        &mut self,
+        before: Option<Token>,
+        namespace: Namespace,
+        here: &mut Here<'_, H>,
+    ) -> Command {
+        let (key, token) = (Key::Namespace, Token(here.host.random()));
+        let record = Record::Namespace(namespace);
+        self.call(Call::Write { key, token, record, before }, here)
+    }
+
+    /// Joins an open page of this host, if it has one of the namespace.
+    fn join<H: Host<Page = P>>(&mut self, id: Token, here: &mut Here<'_, H>) -> Option<Command> {
+        if self.is_alone {
+            return None;
+        }
+        let claim = self.settings.claim;
+        let host = &mut *here.host;
+        let page = host.pages().into_iter().find(|page| {
+            let Tenure { namespace, worker, .. } = host.tenure(page);
+            let is_wanted = namespace == id && claim.is_none_or(|claim| claim == worker);
+            is_wanted && host.phase(page) == Phase::Open && host.join(page)
+        })?;
+        host.unlock();
+        let stage = Stage::Joining(host.word(&page));
+        self.user = Some(User { page, stage, seen: None, announced: None });
+        Some(self.look(here))
+    }
+
+    /// Whether the bucket that is looked into was created, as far as known.
+    pub(super) fn has_counted<H: Host<Page = P>>(&self, here: &Here<'_, H>) -> bool {
+        let Key::Bucket(datacenter, bucket) = self.key(here) else { return false };
+        self.namespace().is_some_and(|namespace| {
+            namespace.created.contains(namespace.number(datacenter, bucket))
+        })
+    }
+
+    /// Rule 7, and then a line of the bucket.
+    fn take_from<H: Host<Page = P>>(
+        &mut self,
+        token: Token,
+        namespace: Namespace,
+        here: &mut Here<'_, H>,
+    ) -> Command {
+        let buckets = namespace.layout.last_worker() / namespace.size + 1;
+        if self.search.bucket.is_none() {
+            // At random: it leaves most hosts alone on their record. With an odd step, it comes to each bucket once.
+            let claimed = self.settings.claim.map(|worker| worker / namespace.size);
+            let mut any = || here.host.choose(buckets.try_into().unwrap_or(usize::MAX)) as u64;
+            self.search.bucket = Some(claimed.unwrap_or_else(&mut any));
+            self.search.stride = if buckets > 2 { any() | 1 } else { 1 };
+        }
+        let Key::Bucket(datacenter, number) = self.key(here) else { return Command::Wait };
+        let number = namespace.number(datacenter, number);
+        let is_counted = namespace.created.contains(number);
+        match self.search.look.clone() {
+            Look::Unread => self.look(here),
+            // The write of an empty bucket allows nothing: it may be late.
+            Look::Absent(Absence::Raised) => self.create(namespace.id, here),
+            Look::Absent(Absence::Asked) if !is_counted => self.create(namespace.id, here),
+            Look::Absent(Absence::Asked) => {
+                // Counted only after it was found absent: look again.
+                self.search.look = Look::Unread;
+                self.look(here)
+            }
+            Look::Absent(Absence::Seen) if !is_counted => {
+                self.call(Call::Read(Key::Namespace), here)
+            }
+            Look::Absent(Absence::Seen) => {
+                let floor = namespace.floor.max(self.horizon(here.at));
+                self.write_namespace(Some(token), Namespace { floor, ..namespace }, here)
+            }
+            Look::Found(_, bucket, false) if bucket.id != namespace.id => {
+                self.call(Call::Read(Key::Namespace), here)
+            }
+            Look::Found(..) if !is_counted => {
+                let mut counted = namespace;
+                counted.count(number);
+                self.write_namespace(Some(token), counted, here)
+            }
+            Look::Found(before, bucket, _) => self.choose(before, bucket, namespace, here),
+        }
+    }
+
+    fn create<H: Host<Page = P>>(&mut self, id: Token, here: &mut Here<'_, H>) -> Command {
+        let (key, token) = (self.key(here), Token(here.host.random()));
+        let record = Record::Bucket(Bucket::new(id));
+        self.call(Call::Write { key, token, record, before: None }, here)
+    }
+
+    /// What was found of a bucket that is looked into, or written.
+    pub(super) fn found_searching<H: Host<Page = P>>(
+        &mut self,
+        found: Found,
+        here: &mut Here<'_, H>,
+    ) -> Option<Command> {
+        self.search.look = match found {
+            None => Look::Absent(Absence::Seen),
+            Some((token, Ok(Record::Bucket(bucket)))) if !self.is_damage(bucket.floor, here.at) => {
+                Look::Found(token, bucket, false)
+            }
+            Some((_, record)) => {
+                let key = self.key(here);
+                self.search.damage = Some(match record {
+                    Err(why) => Refusal::Unreadable(key, why),
+                    Ok(Record::Bucket(bucket)) => Refusal::Ahead(key, bucket.floor),
+                    Ok(_) => return None,
+                });
+                return self.next_bucket(here);
+            }
+        };
+        None
+    }
+
+    /// Looks into this bucket, which was found, with a new search.
+    pub(super) fn begin_at(&mut self, worker: u64, token: Token, bucket: Bucket) {
+        let size = self.namespace().map_or(self.settings.size, |namespace| namespace.size);
+        let look = Look::Found(token, bucket, false);
+        self.search = Search { bucket: Some(worker / size), stride: 1, look, ..Search::default() };
+    }
+
+    /// Goes on with the next bucket. After all of them, there is no slot.
+    fn next_bucket<H: Host<Page = P>>(&mut self, here: &mut Here<'_, H>) -> Option<Command> {
+        let last_worker = self.settings.layout.last_worker();
+        let size = self.namespace().map_or(self.settings.size, |namespace| namespace.size);
+        let buckets = last_worker / size + 1;
+        let search = &mut self.search;
+        search.full += 1;
+        if self.settings.claim.is_none() && search.full < buckets {
+            let next = u128::from(search.bucket.unwrap_or_default()) + u128::from(search.stride);
+            search.bucket = Some((next % u128::from(buckets)) as u64);
+            search.look = Look::Unread;
+            return None;
+        }
+        let Search { holders, is_watching, damage, unusable, .. } = std::mem::take(search);
+        let none = || match holders.is_empty() && !unusable.is_empty() {
+            true => Refusal::Unusable,
+            false => Refusal::NoSlot(holders),
+        };
+        let refused = self.refuse(damage.unwrap_or_else(none), here);
+        Some(if is_watching { Command::Watching } else { refused })
+    }
+
+    /// Rule 2: takes one of the lines that are best, at random.
+    fn choose<H: Host<Page = P>>(
+        &mut self,
+        before: Token,
+        bucket: Bucket,
+        namespace: Namespace,
+        here: &mut Here<'_, H>,
+    ) -> Command {
+        let first = self.search.bucket.unwrap_or_default() * namespace.size;
+        let last = (first + namespace.size - 1).min(namespace.layout.last_worker());
+        let now = namespace.layout.tick_at(self.now(here.at).0);
+        let mut free = Vec::new();
+        for worker in first..=last {
+            let is_wanted = self.settings.claim.is_none_or(|claim| claim == worker);
+            if is_wanted
+                && !self.search.unusable.contains(&worker)
+                && let Some(kind) = self.look_at(worker, &bucket, here)
+            {
+                let is_late = bucket.lines.get(&worker).is_some_and(|line| line.ceiling > now);
+                free.push(((kind, is_late), worker));
+            }
+        }
+        let best = free.iter().map(|(rank, _)| *rank).min();
+        let mut free: Vec<u64> =
+            free.into_iter().filter(|(rank, _)| Some(*rank) == best).map(|(_, one)| one).collect();
+        while !free.is_empty() {
+            let worker = free.swap_remove(here.host.choose(free.len()));
+            match self.take(worker, before, &bucket, &namespace, here) {
+                Some(command) => return command,
+                None => self.search.unusable.push(worker),
+            }
+        }
+        match self.next_bucket(here) {
+            Some(command) => command,
+            None => self.look(here),
+        }
+    }
+
+    /// Whether a line may be taken. Notes its holder where it may not.
+    fn look_at<H: Host<Page = P>>(
+        &mut self,
+        worker: u64,
+        bucket: &Bucket,
+        here: &mut Here<'_, H>,
+    ) -> Option<Free> {
+        let line = bucket.lines.get(&worker);
+        if let Some(line) = line
+            && self.over.is_some_and(|over| over.is(worker, line))
+        {
+            return Some(Free::Over);
+        }
+        if bucket.damaged.contains_key(&worker)
+            || line.is_some_and(|line| self.is_damage(line.ceiling.max(line.floor), here.at))
+        {
+            self.search.holders.push((worker, None));
+            return None;
+        }
+        if self.is_blocked(worker, bucket, here) {
+            return None;
+        }
+        let Some(line) = line.filter(|line| line.is_held) else { return Some(Free::Free) };
+        let super::Limits { ttl, max_clock_skew: skew, .. } = self.limits;
+        let ((earliest, latest), wall) = (self.now(here.at), here.at.wall);
+        let is_agreed = (wall - earliest).abs() <= skew && !self.settings.has_own_clock;
+        if is_agreed && line.expires.saturating_add(skew) < earliest.min(wall) {
+            return Some(Free::Expired);
+        }
+        // Rule 9: by one clock it is not known to be dead. A holder renews it within half a ttl.
+        if line.expires <= latest || line.expires > latest.max(wall).saturating_add(ttl + skew) {
+            let (token, since) = *self.watched.entry(worker).or_insert((line.token, here.at.mono));
+            if token == line.token && here.at.mono - since >= ttl / 2 {
+                return Some(Free::Watched);
+            }
+            if token != line.token {
+                self.watched.insert(worker, (line.token, here.at.mono));
+            }
+            self.search.is_watching = true;
+        }
+        self.search.holders.push((worker, Some(line.holder.clone())));
+        None
+    }
+
+    /// Rule 11: whether an open page of this host keeps a worker ID: one of another namespace, or that is not found in this store.
+    /// Until its ceiling has passed.
+    fn is_blocked<H: Host<Page = P>>(
+        &self,
+        worker: u64,
+        bucket: &Bucket,
+        here: &mut Here<'_, H>,
+    ) -> bool {
+        let skew = self.limits.max_clock_skew;
+        let passed = self.settings.layout.tick_at(here.at.wall.saturating_sub(skew));
+        let host = &mut *here.host;
+        host.pages().into_iter().any(|page| {
+            let (tenure, word) = (host.tenure(&page), host.word(&page));
+            let is_here = |line: &Line| line.owner == tenure.owner && word.has(line.token);
+            tenure.worker == worker
+                && host.phase(&page) == Phase::Open
+                && !(bucket.id == tenure.namespace
+                    && bucket.lines.get(&worker).is_some_and(is_here))
+                && host.window(&page).ceiling >= passed
+        })
+    }
+
+    /// Writes the line of a pending page. None where this host cannot use the worker ID.
+    fn take<H: Host<Page = P>>(
+        &mut self,
+        worker: u64,
+        before: Token,
+        bucket: &Bucket,
+        namespace: &Namespace,
+        here: &mut Here<'_, H>,
+    ) -> Option<Command> {
+        let owner = Token(here.host.random());
+        let token = Token(u64::from(here.host.random() as u32).max(1));
+        let word = Word { known: Token(0), pending: token };
+        let tenure = Tenure { namespace: namespace.id, owner, worker };
+        let page = here.host.create(tenure, word)?;
+        let horizon = self.horizon(here.at);
+        let mut bucket = bucket.clone();
+        // Lines of another namespace count; what was lost with it lay below the horizon. So does what a store has forgotten.
+        let is_forgotten = self.settings.may_forget && bucket.lines.is_empty();
+        if bucket.id != namespace.id || is_forgotten {
+            bucket.floor = bucket.floor.max(horizon);
+        }
+        bucket.id = namespace.id;
+        let line = bucket.lines.get(&worker);
+        let over = self.over.filter(|over| line.is_some_and(|line| over.is(worker, line)));
+        let highest = line.map_or(NEVER, |line| match over {
+            Some(over) => line.floor.max(over.last),
+            None => line.floor.max(line.ceiling),
+        });
+        let floor = bucket.floor.max(highest);
+        let limits = self.settings.limits;
+        let (earliest, _) = self.now(here.at);
+        let expires = earliest.saturating_add(limits.ttl);
+        let ceiling = self.settings.layout.tick_at(expires.saturating_add(limits.max_ahead));
+        let line = Line {
+            owner,
+            token,
+            is_held: true,
+            floor,
+            ceiling: ceiling.max(floor),
+            expires: expires.max(here.at.wall.saturating_add(limits.ttl)),
+            holder: self.settings.holder.clone(),
+        };
+        self.user = Some(User { page, stage: Stage::Taking, seen: None, announced: None });
+        Some(self.write(before, bucket.with(worker, line), here))
+    }
+
+    /// What was found of a bucket from which a line is taken, or written.
+    pub(super) fn found_taking<H: Host<Page = P>>(
+        &mut self,
+        found: Option<(Token, Bucket)>,
+        here: &mut Here<'_, H>,
+    ) -> Option<Command> {
+        let User { page, .. } = self.user.clone()?;
+        let (tenure, word) = (here.host.tenure(&page), here.host.word(&page));
+        let line = found.as_ref().and_then(|(_, bucket)| bucket.lines.get(&tenure.worker));
+        if line.is_some_and(|line| line.owner == tenure.owner && word.has(line.token)) {
+            here.host.swap(&page, word, Word { known: word.pending, pending: Token(0) });
+            let user = self.user.as_mut()?;
+            (user.seen, user.stage) = (found, Stage::Checking);
+            return None;
+        }
+        // Another process was first. Where the write is late, it takes a line for nobody, until that expires.
+        here.host.end(&page, Loss::Released);
+        here.host.leave(&page);
+        self.user = None;
+        match found {
+            Some((token, bucket)) => self.search.look = Look::Found(token, bucket, false),
+            None => self.forget(),
+        }
+        Some(Command::Again)
+    }
+
+    /// Once the namespace was read after the take: the page opens above its floor, too.
+    pub(super) fn check<H: Host<Page = P>>(&mut self, here: &mut Here<'_, H>) -> Command {
+        let Some(User { page, seen: Some((_, bucket)), .. }) = self.user.clone() else {
+            return Command::Wait;
+        };
+        let worker = here.host.tenure(&page).worker;
+        let floor = self.namespace().filter(|namespace| namespace.id == bucket.id);
+        let floor = floor
+            .map(|namespace| namespace.floor)
+            .filter(|_| here.host.phase(&page) == Phase::Pending);
+        let (Some(floor), Some(line)) = (floor, bucket.lines.get(&worker)) else {
+            return self.give_up(here);
+        };
+        let window = Window { floor: line.floor.max(floor), ceiling: line.ceiling };
+        let renewal =
+            Renewal { at: here.at.mono, expires: line.expires, ttl: self.settings.limits.ttl };
+        here.host.renew(&page, renewal);
+        here.host.open(&page, window);
+        here.host.unlock();
+        if let Some(user) = &mut self.user {
+            user.stage = Stage::Using(None);
+        }
+        (self.search, self.over, self.is_alone) = (Search::default(), None, false);
+        self.watched.clear();
+        self.is_renewing = false;
+        Command::Open
+    }
+
+    /// Frees a line that was taken for a page that does not open.
+    pub(super) fn give_up<H: Host<Page = P>>(&mut self, here: &mut Here<'_, H>) -> Command {
+        let Some(user) = self.user.take() else { return Command::Wait };
+        here.host.end(&user.page, Loss::Released);
+        self.user = Some(User { stage: Stage::Freeing(NEVER), ..user });
+        self.free(NEVER, here)
+    }
+}
+
+impl Over {
+    /// Whether a line is still that of the page that was ended.
+    fn is(&self, worker: u64, line: &Line) -> bool {
+        self.worker == worker && self.owner == line.owner && self.word.has(line.token)
+    }
+}
