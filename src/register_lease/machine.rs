@@ -33,7 +33,7 @@ pub struct Machine<P> {
     pub(super) is_timed: bool,
     is_closing: bool,
     /// The call under way, and the page's word when it began.
-    call: Option<(Call, Word)>,
+    pub(super) call: Option<(Call, Word)>,
 }
 
 /// How far the store's clock is ahead of the monotonic clock at least, and at most, ms: it was read at some moment of a call.

@@ -437,7 +437,9 @@ mod tests {
 
     fn namespace() -> Namespace {
         let mut created = Ranges::default();
-        [3, 1, 0, 7, 2].map(|number| created.insert(number));
+        for number in [3, 1, 0, 7, 2] {
+            created.insert(number);
+        }
         Namespace {
             id: Token(0x3f0c_5a7d_11e2_b694),
             layout: Layout::NODE,

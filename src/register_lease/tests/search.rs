@@ -1,0 +1,269 @@
+//! A search of every state that the machines can reach, breadth first.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use super::world::{CONFIG, Config, Fault, SEEN, Seen, Snapshot, World};
+
+/// Two hashes at once: 128 bits tell more states apart than a search can visit.
+pub struct Lanes(u64, u64);
+
+impl Lanes {
+    pub fn new() -> Lanes {
+        Lanes(0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03)
+    }
+
+    pub fn value(&self) -> u128 {
+        u128::from(self.0) << 64 | u128::from(self.1)
+    }
+
+    fn mix(&mut self, value: u64) {
+        let fold = |lane: u64, by: u64| {
+            let product = u128::from(lane ^ value) * u128::from(by);
+            (product as u64) ^ (product >> 64) as u64
+        };
+        self.0 = fold(self.0, 0xa076_1d64_78bd_642f).wrapping_add(value);
+        self.1 = fold(self.1.rotate_left(23), 0xe703_7ed1_a0b4_28db).wrapping_add(self.0);
+    }
+}
+
+impl Hasher for Lanes {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.mix(u64::from_le_bytes(word));
+        }
+    }
+    fn write_u64(&mut self, value: u64) {
+        self.mix(value);
+    }
+    fn write_u8(&mut self, value: u8) {
+        self.mix(value.into());
+    }
+    fn write_usize(&mut self, value: usize) {
+        self.mix(value as u64);
+    }
+    fn write_isize(&mut self, value: isize) {
+        self.mix(value as u64);
+    }
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A fingerprint is a hash already.
+#[derive(Default)]
+struct Identity(u64);
+
+impl Hasher for Identity {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("fingerprints are numbers");
+    }
+    fn write_u128(&mut self, value: u128) {
+        self.0 = value as u64;
+    }
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+pub struct Outcome {
+    states: usize,
+    settled: usize,
+    is_whole: bool,
+    wrong: Option<String>,
+    path: Vec<String>,
+    seen: Seen,
+}
+
+/// Searches until something goes wrong.
+fn explore(config: &Config) -> Outcome {
+    SEEN.with_borrow_mut(|seen| seen.clear());
+    let first = World::new(config);
+    let mut seen = HashSet::<u128, BuildHasherDefault<Identity>>::default();
+    seen.insert(first.fingerprint(config));
+    // By state: the one before it, and its place among the next ones of that.
+    let mut parents: Vec<(u32, u16)> = vec![(0, 0)];
+    let mut level = vec![(first, 0_u32)];
+    let (mut wrong, mut settled, mut is_whole) = (None, 0, true);
+    'levels: while !level.is_empty() {
+        let mut below = Vec::new();
+        for (world, id) in level {
+            let next = world.steps(config, false);
+            if next.is_empty() || id % 29 == 0 {
+                settled += 1;
+                if let Some(why) = world.settle(config) {
+                    wrong = Some((why, id));
+                    break 'levels;
+                }
+            }
+            for (place, (_, mut after)) in next.into_iter().enumerate() {
+                after.tidy(config);
+                if !seen.insert(after.fingerprint(config)) {
+                    continue;
+                }
+                let number = parents.len() as u32;
+                parents.push((id, place as u16));
+                if let Some(why) = after.wrong.take().or_else(|| after.overlap(config)) {
+                    wrong = Some((why, number));
+                    break 'levels;
+                }
+                below.push((after, number));
+            }
+            if parents.len() > config.most {
+                is_whole = false;
+                break 'levels;
+            }
+        }
+        level = below;
+    }
+    let path = wrong.as_ref().map_or(Vec::new(), |(_, id)| path(config, &parents, *id));
+    let wrong = wrong.map(|(why, _)| why);
+    let seen = SEEN.take();
+    Outcome { states: parents.len(), settled, is_whole, wrong, path, seen }
+}
+
+fn path(config: &Config, parents: &[(u32, u16)], mut id: u32) -> Vec<String> {
+    let mut places = Vec::new();
+    while id != 0 {
+        let (parent, place) = parents[id as usize];
+        places.push(place);
+        id = parent;
+    }
+    let mut world = World::new(config);
+    let mut path = Vec::new();
+    for place in places.into_iter().rev() {
+        let (what, after) = world.steps(config, false).swap_remove(place.into());
+        world = after;
+        world.tidy(config);
+        path.push(what);
+    }
+    path
+}
+
+/// Runs a search, and returns what is wrong with it.
+fn run(name: &str, config: &Config, must: &[&'static str]) -> Result<usize, String> {
+    let begun = std::time::Instant::now();
+    let Outcome { states, settled, is_whole, wrong, path, seen } = explore(config);
+    let whole = if is_whole { "all" } else { "first" };
+    println!("{name}: {whole} {states} states, {settled} settled, {:?}", begun.elapsed());
+    if let Some(wrong) = wrong {
+        return Err(format!("{name}: {wrong}\n    {}", path.join("\n    ")));
+    }
+    let missing: Vec<_> = must.iter().filter(|what| !seen.contains(*what)).collect();
+    if !missing.is_empty() {
+        return Err(format!("{name}: never seen: {missing:?} of {seen:?}"));
+    }
+    Ok(states)
+}
+
+const ONE: Config = Config { is_begun: true, ..CONFIG };
+const TWO: Config = Config { hosts: 1, processes: &[2], ..ONE };
+const THREE: Config = Config { processes: &[2, 1], ..ONE };
+const WIDE: Config = Config { buckets: 2, all: true, ..ONE };
+const LINES: Config = Config { size: 2, lines: true, ..ONE };
+
+/// A name, what is searched, and what has to be seen in it.
+type Case = (String, Config, &'static [&'static str]);
+
+fn cases() -> Vec<Case> {
+    use Fault::*;
+    let mut cases: Vec<Case> = Vec::new();
+    let mut add = |name: &str, most, config: Config, must| {
+        cases.push((name.to_owned(), Config { most, ..config }, must));
+    };
+    add("two hosts start", 20_000, Config { is_made: true, may_release: true, ticks: 3, ..CONFIG }, &["no slot", "renewed", "watched"]);
+    add("two hosts start without a bucket", 20_000, Config { ticks: 2, ..CONFIG }, &["no slot", "opens"]);
+    add("two hosts start without a namespace", 20_000, Config { is_absent: true, ticks: 2, ..CONFIG }, &["opens", "no slot"]);
+    add("two hosts start without a namespace, two lines", 20_000, Config { is_absent: true, size: 2, ticks: 1, ..CONFIG }, &["opens"]);
+    add("two layouts start without a namespace", 20_000, Config { is_absent: true, has_layouts: true, ticks: 1, faults: &[Late], ..CONFIG }, &["refused: another layout", "opens"]);
+    add("a host of two processes starts", 20_000, Config { hosts: 1, processes: &[2], is_absent: true, ticks: 2, is_fine: true, ..CONFIG }, &["opens"]);
+    add("two buckets, two hosts start", 20_000, Config { buckets: 2, is_absent: true, ticks: 1, ..CONFIG }, &["opens"]);
+    add("two hosts claim a worker", 20_000, Config { buckets: 2, claim: Some(1), is_made: true, may_release: true, ..CONFIG }, &["no slot", "watched", "released"]);
+    add("two processes claim a worker, late", 25_000, Config { hosts: 1, processes: &[2], buckets: 2, claim: Some(1), is_made: true, breaks: true, ticks: 2, faults: &[Late], ..CONFIG }, &["does not wait any longer", "late write applied", "a pending page ended by another process"]);
+    add("two processes of two start", 15_000, Config { processes: &[2, 1], size: 2, is_made: true, breaks: true, ticks: 1, ..CONFIG }, &["does not wait any longer"]);
+    add("two hosts", 25_000, Config { may_release: true, ..ONE }, &["released low", "no slot", "renewed"]);
+    add("a host of two processes", 25_000, Config { is_fine: true, may_release: true, ..TWO }, &["renewed"]);
+    add("two hosts in one bucket", 20_000, Config { size: 2, ticks: 1, ..ONE }, &["a conflict"]);
+    add("a joiner of a page that is renewed all the time", 25_000, Config { hosts: 1, processes: &[3], joins: true, is_fine: true, ticks: 2, ..ONE }, &["renewed"]);
+    let faults: [(&[Fault], &'static [&'static str]); 14] = [
+        (&[Lost], &[]), (&[Reply], &[]), (&[Late], &["late write applied"]), (&[Die], &[]), (&[Fault::Page], &["page lost"]), (&[Reboot], &[]), (&[Clone], &[]),
+        (&[Revert], &["lost: reverted", "above the namespace floor"]), (&[Failover], &["lost: reverted"]), (&[Empty], &["lost: reverted", "above the namespace floor"]),
+        (&[DeleteNamespace], &["another id", "a bucket above the horizon"]), (&[DeleteBucket], &["above the namespace floor"]), (&[Recover], &["touched", "lost: reverted"]), (&[Restore], &[]),
+    ];
+    for (faults, must) in faults {
+        let name = format!("{:?}", faults[0]);
+        let goes_back = matches!(faults[0], Revert | Failover);
+        let snapshot = if goes_back { Snapshot::Start } else { Snapshot::None };
+        let before = if goes_back { Snapshot::Before } else { Snapshot::None };
+        add(&format!("two hosts, {name}"), 25_000, Config { may_release: true, faults, snapshot, ..ONE }, must);
+        add(&format!("a host of two processes, {name}"), 8000, Config { may_release: true, ticks: 2, faults, ..TWO }, &[]);
+        add(&format!("two buckets, {name}"), 8000, Config { may_release: true, restarts: true, ticks: 2, faults, snapshot: before, ..WIDE }, &[]);
+        add(&format!("two lines, {name}"), 8000, Config { ticks: 2, faults, snapshot, ..LINES }, &[]);
+    }
+    add("two hosts, a clock ahead", 25_000, Config { ticks: 4, faults: &[Jump], jump: 4, ..ONE }, &["watched", "jumped"]);
+    add("two hosts, a clock back", 25_000, Config { ticks: 4, faults: &[Jump], jump: -4, ..ONE }, &["watched", "jumped"]);
+    add("two hosts, a clock within the skew", 15_000, Config { may_release: true, faults: &[Jump], jump: 1, ..ONE }, &["jumped"]);
+    add("a host restarts and claims, a clock back", 15_000, Config { hosts: 1, processes: &[1], claim: Some(0), faults: &[Jump, Reboot], jump: -3, ..ONE }, &["watched", "taken over"]);
+    for fault in [Empty, DeleteNamespace, DeleteBucket] {
+        let name = format!("{fault:?}");
+        let [one, late, die]: [&'static [Fault]; 3] = match fault {
+            Empty => [&[Empty], &[Empty, Late], &[Empty, Die]],
+            DeleteNamespace => [&[DeleteNamespace], &[DeleteNamespace, Late], &[DeleteNamespace, Die]],
+            _ => [&[DeleteBucket], &[DeleteBucket, Late], &[DeleteBucket, Die]],
+        };
+        add(&format!("a store that forgets, {name}"), 15_000, Config { forgets: true, faults: one, ..ONE }, &["a bucket above the horizon"]);
+        add(&format!("a store that forgets, {name} and late"), 20_000, Config { forgets: true, is_absent: true, ticks: 2, faults: late, ..CONFIG }, &["late write applied"]);
+        add(&format!("a store that forgets, {name} and die"), 15_000, Config { forgets: true, faults: die, ..ONE }, &["a bucket above the horizon"]);
+    }
+    add("a store that forgets, two hosts start", 15_000, Config { forgets: true, ticks: 2, faults: &[DeleteBucket], ..CONFIG }, &["a bucket above the horizon"]);
+    add("two hosts start without a namespace, deleted", 15_000, Config { is_absent: true, ticks: 2, faults: &[DeleteNamespace], ..CONFIG }, &["another id"]);
+    add("a store that forgets, a late namespace", 20_000, Config { forgets: true, late_namespace: true, ticks: 2, faults: &[Empty], ..ONE }, &["late write applied", "a bucket above the horizon"]);
+    add("a store that forgets, a late bucket", 20_000, Config { forgets: true, late_bucket: true, ticks: 2, faults: &[DeleteBucket], ..ONE }, &["late write applied", "a bucket above the horizon"]);
+    add("two lines, clone, a clock ahead", 25_000, Config { is_ahead: true, ticks: 1, faults: &[Clone], ..LINES }, &["a conflict"]);
+    add("two buckets, failover, the other line is claimed", 15_000, Config { claim: Some(1), is_ahead: true, ticks: 2, faults: &[Failover], snapshot: Snapshot::Before, ..WIDE }, &["raised after a loss"]);
+    add("recover, a third host", 25_000, Config { hosts: 3, size: 2, ticks: 1, faults: &[Recover], ..ONE }, &["touched", "another id"]);
+    add("a joiner after put back", 12_000, Config { joins: true, may_release: true, faults: &[Revert, Die], ..TWO }, &[]);
+    add("copied while open", 40_000, Config { joins: true, ticks: 4, faults: &[Copy], knows_earlier: true, ..TWO }, &[]);
+    add("copied, die", 40_000, Config { joins: true, ticks: 4, faults: &[Copy, Die], breaks: true, knows_earlier: true, ..TWO }, &[]);
+    add("copied, another host", 40_000, Config { joins: true, ticks: 4, faults: &[Copy], knows_earlier: true, ..THREE }, &[]);
+    add("copied, two worker IDs", 40_000, Config { joins: true, size: 2, ticks: 4, faults: &[Copy], knows_earlier: true, ..TWO }, &[]);
+    add("restart within ttl, twice", 40_000, Config { hosts: 1, processes: &[1], ticks: 4, faults: &[Die, Die], ..ONE }, &[]);
+    add("two unproven joiners", 40_000, Config { hosts: 1, processes: &[3], joins: true, ticks: 4, faults: &[Die, Die], ..ONE }, &[]);
+    add("limits: a joiner has higher ones", 15_000, Config { joins: true, ahead: &[0, 3], by_host: true, faults: &[DeleteBucket, Die], ..TWO }, &[]);
+    add("limits: another host has higher ones", 15_000, Config { ahead: &[0, 3], ticks: 2, faults: &[DeleteBucket], ..ONE }, &[]);
+    let pairs: [&'static [Fault]; 28] = [
+        &[Lost, Late], &[Reply, Late], &[Late, Late], &[Die, Late], &[Late, Revert], &[Late, Empty], &[Die, Revert], &[Fault::Page, Revert], &[Reboot, Late], &[Reboot, Revert],
+        &[Late, Clone], &[Die, Clone], &[Clone, Revert], &[Reply, Revert], &[Late, DeleteNamespace], &[Late, DeleteBucket], &[Die, DeleteNamespace], &[Die, DeleteBucket],
+        &[DeleteNamespace, DeleteBucket], &[DeleteNamespace, Revert], &[Late, Recover], &[Die, Recover], &[Recover, Revert], &[Recover, DeleteBucket], &[Recover, DeleteNamespace],
+        &[Recover, Recover], &[Revert, Revert], &[Restore, Clone],
+    ];
+    for faults in pairs {
+        add(&format!("two hosts, {faults:?}"), 4000, Config { may_release: true, faults, ..ONE }, &[]);
+        add(&format!("two buckets, {faults:?}"), 3000, Config { ticks: 2, faults, ..WIDE }, &[]);
+    }
+    cases
+}
+
+/// `LEASE_SEARCH=text` runs the cases whose name contains it, `LEASE_FULL=20` with 20 times as many states.
+#[test]
+fn no_two_pages_issue_one_tick_and_living_hosts_keep_their_slots() {
+    let wanted = std::env::var("LEASE_SEARCH").unwrap_or_default();
+    let times: f64 = std::env::var("LEASE_FULL").map_or(0.2, |times| times.parse().unwrap());
+    let mut wrong = Vec::new();
+    let mut states = 0;
+    for (name, config, must) in cases().into_iter().filter(|(name, ..)| name.contains(&wanted)) {
+        let most = (config.most as f64 * times) as usize;
+        let must = if times < 1.0 { &[] } else { must };
+        match run(&name, &Config { most, ..config }, must) {
+            Ok(some) => states += some,
+            Err(why) => {
+                println!("WRONG {why}");
+                wrong.push(why);
+            }
+        }
+    }
+    println!("{states} states");
+    assert!(wrong.is_empty(), "{} of the searches found something", wrong.len());
+}
