@@ -173,74 +173,402 @@ fn cases() -> Vec<Case> {
     let mut add = |name: &str, most, config: Config, must| {
         cases.push((name.to_owned(), Config { most, ..config }, must));
     };
-    add("two hosts start", 20_000, Config { is_made: true, may_release: true, ticks: 3, ..CONFIG }, &["no slot", "renewed", "watched"]);
-    add("two hosts start without a bucket", 20_000, Config { ticks: 2, ..CONFIG }, &["no slot", "opens"]);
-    add("two hosts start without a namespace", 20_000, Config { is_absent: true, ticks: 2, ..CONFIG }, &["opens", "no slot"]);
-    add("two hosts start without a namespace, two lines", 20_000, Config { is_absent: true, size: 2, ticks: 1, ..CONFIG }, &["opens"]);
-    add("two layouts start without a namespace", 20_000, Config { is_absent: true, has_layouts: true, ticks: 1, faults: &[Late], ..CONFIG }, &["refused: another layout", "opens"]);
-    add("a host of two processes starts", 20_000, Config { hosts: 1, processes: &[2], is_absent: true, ticks: 2, is_fine: true, ..CONFIG }, &["opens"]);
-    add("two buckets, two hosts start", 20_000, Config { buckets: 2, is_absent: true, ticks: 1, ..CONFIG }, &["opens"]);
-    add("two hosts claim a worker", 20_000, Config { buckets: 2, claim: Some(1), is_made: true, may_release: true, ..CONFIG }, &["no slot", "watched", "released"]);
-    add("two processes claim a worker, late", 25_000, Config { hosts: 1, processes: &[2], buckets: 2, claim: Some(1), is_made: true, breaks: true, ticks: 2, faults: &[Late], ..CONFIG }, &["does not wait any longer", "late write applied", "a pending page ended by another process"]);
-    add("two processes of two start", 15_000, Config { processes: &[2, 1], size: 2, is_made: true, breaks: true, ticks: 1, ..CONFIG }, &["does not wait any longer"]);
-    add("two hosts", 25_000, Config { may_release: true, ..ONE }, &["released low", "no slot", "renewed"]);
-    add("a host of two processes", 25_000, Config { is_fine: true, may_release: true, ..TWO }, &["renewed"]);
+    add(
+        "two hosts start",
+        20_000,
+        Config { is_made: true, may_release: true, ticks: 3, ..CONFIG },
+        &["no slot", "renewed", "watched"],
+    );
+    add(
+        "two hosts start without a bucket",
+        20_000,
+        Config { ticks: 2, ..CONFIG },
+        &["no slot", "opens"],
+    );
+    add(
+        "two hosts start without a namespace",
+        20_000,
+        Config { is_absent: true, ticks: 2, ..CONFIG },
+        &["opens", "no slot"],
+    );
+    add(
+        "two hosts start without a namespace, two lines",
+        20_000,
+        Config { is_absent: true, size: 2, ticks: 1, ..CONFIG },
+        &["opens"],
+    );
+    add(
+        "two layouts start without a namespace",
+        20_000,
+        Config { is_absent: true, has_layouts: true, ticks: 1, faults: &[Late], ..CONFIG },
+        &["refused: another layout", "opens"],
+    );
+    add(
+        "a host of two processes starts",
+        20_000,
+        Config { hosts: 1, processes: &[2], is_absent: true, ticks: 2, is_fine: true, ..CONFIG },
+        &["opens"],
+    );
+    add(
+        "two buckets, two hosts start",
+        20_000,
+        Config { buckets: 2, is_absent: true, ticks: 1, ..CONFIG },
+        &["opens"],
+    );
+    add(
+        "two hosts claim a worker",
+        20_000,
+        Config { buckets: 2, claim: Some(1), is_made: true, may_release: true, ..CONFIG },
+        &["no slot", "watched", "released"],
+    );
+    add(
+        "two processes claim a worker, late",
+        25_000,
+        Config {
+            hosts: 1,
+            processes: &[2],
+            buckets: 2,
+            claim: Some(1),
+            is_made: true,
+            breaks: true,
+            ticks: 2,
+            faults: &[Late],
+            ..CONFIG
+        },
+        &[
+            "does not wait any longer",
+            "late write applied",
+            "a pending page ended by another process",
+        ],
+    );
+    add(
+        "two processes of two start",
+        15_000,
+        Config { processes: &[2, 1], size: 2, is_made: true, breaks: true, ticks: 1, ..CONFIG },
+        &["does not wait any longer"],
+    );
+    add(
+        "two hosts",
+        25_000,
+        Config { may_release: true, ..ONE },
+        &["released low", "no slot", "renewed"],
+    );
+    add(
+        "a host of two processes",
+        25_000,
+        Config { is_fine: true, may_release: true, ..TWO },
+        &["renewed"],
+    );
     add("two hosts in one bucket", 20_000, Config { size: 2, ticks: 1, ..ONE }, &["a conflict"]);
-    add("a joiner of a page that is renewed all the time", 25_000, Config { hosts: 1, processes: &[3], joins: true, is_fine: true, ticks: 2, ..ONE }, &["renewed"]);
+    add(
+        "a joiner of a page that is renewed all the time",
+        25_000,
+        Config { hosts: 1, processes: &[3], joins: true, is_fine: true, ticks: 2, ..ONE },
+        &["renewed"],
+    );
     let faults: [(&[Fault], &'static [&'static str]); 14] = [
-        (&[Lost], &[]), (&[Reply], &[]), (&[Late], &["late write applied"]), (&[Die], &[]), (&[Fault::Page], &["page lost"]), (&[Reboot], &[]), (&[Clone], &[]),
-        (&[Revert], &["lost: reverted", "above the namespace floor"]), (&[Failover], &["lost: reverted"]), (&[Empty], &["lost: reverted", "above the namespace floor"]),
-        (&[DeleteNamespace], &["another id", "a bucket above the horizon"]), (&[DeleteBucket], &["above the namespace floor"]), (&[Recover], &["touched", "lost: reverted"]), (&[Restore], &[]),
+        (&[Lost], &[]),
+        (&[Reply], &[]),
+        (&[Late], &["late write applied"]),
+        (&[Die], &[]),
+        (&[Fault::Page], &["page lost"]),
+        (&[Reboot], &[]),
+        (&[Clone], &[]),
+        (&[Revert], &["lost: reverted", "above the namespace floor"]),
+        (&[Failover], &["lost: reverted"]),
+        (&[Empty], &["lost: reverted", "above the namespace floor"]),
+        (&[DeleteNamespace], &["another id", "a bucket above the horizon"]),
+        (&[DeleteBucket], &["above the namespace floor"]),
+        (&[Recover], &["touched", "lost: reverted"]),
+        (&[Restore], &[]),
     ];
     for (faults, must) in faults {
         let name = format!("{:?}", faults[0]);
         let goes_back = matches!(faults[0], Revert | Failover);
         let snapshot = if goes_back { Snapshot::Start } else { Snapshot::None };
         let before = if goes_back { Snapshot::Before } else { Snapshot::None };
-        add(&format!("two hosts, {name}"), 25_000, Config { may_release: true, faults, snapshot, ..ONE }, must);
-        add(&format!("a host of two processes, {name}"), 8000, Config { may_release: true, ticks: 2, faults, ..TWO }, &[]);
-        add(&format!("two buckets, {name}"), 8000, Config { may_release: true, restarts: true, ticks: 2, faults, snapshot: before, ..WIDE }, &[]);
-        add(&format!("two lines, {name}"), 8000, Config { ticks: 2, faults, snapshot, ..LINES }, &[]);
+        add(
+            &format!("two hosts, {name}"),
+            25_000,
+            Config { may_release: true, faults, snapshot, ..ONE },
+            must,
+        );
+        add(
+            &format!("a host of two processes, {name}"),
+            8000,
+            Config { may_release: true, ticks: 2, faults, ..TWO },
+            &[],
+        );
+        add(
+            &format!("two buckets, {name}"),
+            8000,
+            Config {
+                may_release: true,
+                restarts: true,
+                ticks: 2,
+                faults,
+                snapshot: before,
+                ..WIDE
+            },
+            &[],
+        );
+        add(
+            &format!("two lines, {name}"),
+            8000,
+            Config { ticks: 2, faults, snapshot, ..LINES },
+            &[],
+        );
     }
-    add("two hosts, a clock ahead", 25_000, Config { ticks: 4, faults: &[Jump], jump: 4, ..ONE }, &["watched", "jumped"]);
-    add("two hosts, a clock back", 25_000, Config { ticks: 4, faults: &[Jump], jump: -4, ..ONE }, &["watched", "jumped"]);
-    add("two hosts, a clock within the skew", 15_000, Config { may_release: true, faults: &[Jump], jump: 1, ..ONE }, &["jumped"]);
-    add("a host restarts and claims, a clock back", 15_000, Config { hosts: 1, processes: &[1], claim: Some(0), faults: &[Jump, Reboot], jump: -3, ..ONE }, &["watched", "taken over"]);
+    add(
+        "two hosts, a clock ahead",
+        25_000,
+        Config { ticks: 4, faults: &[Jump], jumps: &[4], ..ONE },
+        &["watched", "jumped"],
+    );
+    add(
+        "two hosts, a clock back",
+        25_000,
+        Config { ticks: 4, faults: &[Jump], jumps: &[-4], ..ONE },
+        &["watched", "jumped"],
+    );
+    add(
+        "two hosts, a clock within the skew",
+        15_000,
+        Config { may_release: true, faults: &[Jump], jumps: &[1], ..ONE },
+        &["jumped"],
+    );
+    add(
+        "a host restarts and claims, a clock back",
+        15_000,
+        Config {
+            hosts: 1,
+            processes: &[1],
+            claim: Some(0),
+            faults: &[Jump, Reboot],
+            jumps: &[-3],
+            ..ONE
+        },
+        &["watched", "taken over"],
+    );
     for fault in [Empty, DeleteNamespace, DeleteBucket] {
         let name = format!("{fault:?}");
         let [one, late, die]: [&'static [Fault]; 3] = match fault {
             Empty => [&[Empty], &[Empty, Late], &[Empty, Die]],
-            DeleteNamespace => [&[DeleteNamespace], &[DeleteNamespace, Late], &[DeleteNamespace, Die]],
+            DeleteNamespace => {
+                [&[DeleteNamespace], &[DeleteNamespace, Late], &[DeleteNamespace, Die]]
+            }
             _ => [&[DeleteBucket], &[DeleteBucket, Late], &[DeleteBucket, Die]],
         };
-        add(&format!("a store that forgets, {name}"), 15_000, Config { forgets: true, faults: one, ..ONE }, &["a bucket above the horizon"]);
-        add(&format!("a store that forgets, {name} and late"), 20_000, Config { forgets: true, is_absent: true, ticks: 2, faults: late, ..CONFIG }, &["late write applied"]);
-        add(&format!("a store that forgets, {name} and die"), 15_000, Config { forgets: true, faults: die, ..ONE }, &["a bucket above the horizon"]);
+        add(
+            &format!("a store that forgets, {name}"),
+            15_000,
+            Config { forgets: true, faults: one, ..ONE },
+            &["a bucket above the horizon"],
+        );
+        add(
+            &format!("a store that forgets, {name} and late"),
+            20_000,
+            Config { forgets: true, is_absent: true, ticks: 2, faults: late, ..CONFIG },
+            &["late write applied"],
+        );
+        add(
+            &format!("a store that forgets, {name} and die"),
+            15_000,
+            Config { forgets: true, faults: die, ..ONE },
+            &["a bucket above the horizon"],
+        );
     }
-    add("a store that forgets, two hosts start", 15_000, Config { forgets: true, ticks: 2, faults: &[DeleteBucket], ..CONFIG }, &["a bucket above the horizon"]);
-    add("two hosts start without a namespace, deleted", 15_000, Config { is_absent: true, ticks: 2, faults: &[DeleteNamespace], ..CONFIG }, &["another id"]);
-    add("a store that forgets, a late namespace", 20_000, Config { forgets: true, late_namespace: true, ticks: 2, faults: &[Empty], ..ONE }, &["late write applied", "a bucket above the horizon"]);
-    add("a store that forgets, a late bucket", 20_000, Config { forgets: true, late_bucket: true, ticks: 2, faults: &[DeleteBucket], ..ONE }, &["late write applied", "a bucket above the horizon"]);
-    add("two lines, clone, a clock ahead", 25_000, Config { is_ahead: true, ticks: 1, faults: &[Clone], ..LINES }, &["a conflict"]);
-    add("two buckets, failover, the other line is claimed", 15_000, Config { claim: Some(1), is_ahead: true, ticks: 2, faults: &[Failover], snapshot: Snapshot::Before, ..WIDE }, &["raised after a loss"]);
-    add("recover, a third host", 25_000, Config { hosts: 3, size: 2, ticks: 1, faults: &[Recover], ..ONE }, &["touched", "another id"]);
-    add("a joiner after put back", 12_000, Config { joins: true, may_release: true, faults: &[Revert, Die], ..TWO }, &[]);
-    add("copied while open", 40_000, Config { joins: true, ticks: 4, faults: &[Copy], knows_earlier: true, ..TWO }, &[]);
-    add("copied, die", 40_000, Config { joins: true, ticks: 4, faults: &[Copy, Die], breaks: true, knows_earlier: true, ..TWO }, &[]);
-    add("copied, another host", 40_000, Config { joins: true, ticks: 4, faults: &[Copy], knows_earlier: true, ..THREE }, &[]);
-    add("copied, two worker IDs", 40_000, Config { joins: true, size: 2, ticks: 4, faults: &[Copy], knows_earlier: true, ..TWO }, &[]);
-    add("restart within ttl, twice", 40_000, Config { hosts: 1, processes: &[1], ticks: 4, faults: &[Die, Die], ..ONE }, &[]);
-    add("two unproven joiners", 40_000, Config { hosts: 1, processes: &[3], joins: true, ticks: 4, faults: &[Die, Die], ..ONE }, &[]);
-    add("limits: a joiner has higher ones", 15_000, Config { joins: true, ahead: &[0, 3], by_host: true, faults: &[DeleteBucket, Die], ..TWO }, &[]);
-    add("limits: another host has higher ones", 15_000, Config { ahead: &[0, 3], ticks: 2, faults: &[DeleteBucket], ..ONE }, &[]);
+    add(
+        "a store that forgets, two hosts start",
+        15_000,
+        Config { forgets: true, ticks: 2, faults: &[DeleteBucket], ..CONFIG },
+        &["a bucket above the horizon"],
+    );
+    add(
+        "two hosts start without a namespace, deleted",
+        15_000,
+        Config { is_absent: true, ticks: 2, faults: &[DeleteNamespace], ..CONFIG },
+        &["another id"],
+    );
+    add(
+        "a store that forgets, a late namespace",
+        20_000,
+        Config { forgets: true, late_namespace: true, ticks: 2, faults: &[Empty], ..ONE },
+        &["late write applied", "a bucket above the horizon"],
+    );
+    add(
+        "a store that forgets, a late bucket",
+        20_000,
+        Config { forgets: true, late_bucket: true, ticks: 2, faults: &[DeleteBucket], ..ONE },
+        &["late write applied", "a bucket above the horizon"],
+    );
+    add(
+        "two lines, clone, a clock ahead",
+        25_000,
+        Config { is_ahead: true, ticks: 1, faults: &[Clone], ..LINES },
+        &["a conflict"],
+    );
+    add(
+        "two buckets, failover, the other line is claimed",
+        15_000,
+        Config {
+            claim: Some(1),
+            is_ahead: true,
+            ticks: 2,
+            faults: &[Failover],
+            snapshot: Snapshot::Before,
+            ..WIDE
+        },
+        &["raised after a loss"],
+    );
+    add(
+        "recover, a third host",
+        25_000,
+        Config { hosts: 3, size: 2, ticks: 1, faults: &[Recover], ..ONE },
+        &["touched", "another id"],
+    );
+    add(
+        "a joiner after put back",
+        12_000,
+        Config { joins: true, may_release: true, faults: &[Revert, Die], ..TWO },
+        &[],
+    );
+    add(
+        "copied while open",
+        40_000,
+        Config { joins: true, ticks: 4, faults: &[Copy], knows_earlier: true, ..TWO },
+        &[],
+    );
+    add(
+        "copied, die",
+        40_000,
+        Config {
+            joins: true,
+            ticks: 4,
+            faults: &[Copy, Die],
+            breaks: true,
+            knows_earlier: true,
+            ..TWO
+        },
+        &[],
+    );
+    add(
+        "copied, another host",
+        40_000,
+        Config { joins: true, ticks: 4, faults: &[Copy], knows_earlier: true, ..THREE },
+        &[],
+    );
+    add(
+        "copied, two worker IDs",
+        40_000,
+        Config { joins: true, size: 2, ticks: 4, faults: &[Copy], knows_earlier: true, ..TWO },
+        &[],
+    );
+    add(
+        "restart within ttl, twice",
+        40_000,
+        Config { hosts: 1, processes: &[1], ticks: 4, faults: &[Die, Die], ..ONE },
+        &[],
+    );
+    add(
+        "two unproven joiners",
+        40_000,
+        Config { hosts: 1, processes: &[3], joins: true, ticks: 4, faults: &[Die, Die], ..ONE },
+        &[],
+    );
+    add(
+        "three hosts, a bucket deleted",
+        25_000,
+        Config { hosts: 3, ticks: 2, faults: &[DeleteBucket], ..CONFIG },
+        &[],
+    );
+    add(
+        "two buckets, put back, then the namespace deleted",
+        15_000,
+        Config { ticks: 2, faults: &[Revert, DeleteNamespace], snapshot: Snapshot::Before, ..WIDE },
+        &[],
+    );
+    add(
+        "two hosts, a clock back and right again",
+        25_000,
+        Config { ticks: 5, faults: &[Jump, Jump], jumps: &[-6, 6], ..ONE },
+        &["jumped"],
+    );
+    add(
+        "two hosts, restart after a namespace was deleted",
+        15_000,
+        Config { hosts: 1, processes: &[1], faults: &[Die, DeleteNamespace], ..ONE },
+        &[],
+    );
+    add(
+        "two lines, lost and clone",
+        15_000,
+        Config { ticks: 2, faults: &[Lost, Clone], ..TWO },
+        &[],
+    );
+    add(
+        "copied, release",
+        40_000,
+        Config {
+            joins: true,
+            may_release: true,
+            restarts: true,
+            ticks: 3,
+            faults: &[Copy, Copy],
+            knows_earlier: true,
+            ..THREE
+        },
+        &[],
+    );
+    add(
+        "limits: a joiner has higher ones",
+        15_000,
+        Config { joins: true, ahead: &[0, 3], by_host: true, faults: &[DeleteBucket, Die], ..TWO },
+        &[],
+    );
+    add(
+        "limits: another host has higher ones",
+        15_000,
+        Config { ahead: &[0, 3], ticks: 2, faults: &[DeleteBucket], ..ONE },
+        &[],
+    );
     let pairs: [&'static [Fault]; 28] = [
-        &[Lost, Late], &[Reply, Late], &[Late, Late], &[Die, Late], &[Late, Revert], &[Late, Empty], &[Die, Revert], &[Fault::Page, Revert], &[Reboot, Late], &[Reboot, Revert],
-        &[Late, Clone], &[Die, Clone], &[Clone, Revert], &[Reply, Revert], &[Late, DeleteNamespace], &[Late, DeleteBucket], &[Die, DeleteNamespace], &[Die, DeleteBucket],
-        &[DeleteNamespace, DeleteBucket], &[DeleteNamespace, Revert], &[Late, Recover], &[Die, Recover], &[Recover, Revert], &[Recover, DeleteBucket], &[Recover, DeleteNamespace],
-        &[Recover, Recover], &[Revert, Revert], &[Restore, Clone],
+        &[Lost, Late],
+        &[Reply, Late],
+        &[Late, Late],
+        &[Die, Late],
+        &[Late, Revert],
+        &[Late, Empty],
+        &[Die, Revert],
+        &[Fault::Page, Revert],
+        &[Reboot, Late],
+        &[Reboot, Revert],
+        &[Late, Clone],
+        &[Die, Clone],
+        &[Clone, Revert],
+        &[Reply, Revert],
+        &[Late, DeleteNamespace],
+        &[Late, DeleteBucket],
+        &[Die, DeleteNamespace],
+        &[Die, DeleteBucket],
+        &[DeleteNamespace, DeleteBucket],
+        &[DeleteNamespace, Revert],
+        &[Late, Recover],
+        &[Die, Recover],
+        &[Recover, Revert],
+        &[Recover, DeleteBucket],
+        &[Recover, DeleteNamespace],
+        &[Recover, Recover],
+        &[Revert, Revert],
+        &[Restore, Clone],
     ];
     for faults in pairs {
-        add(&format!("two hosts, {faults:?}"), 4000, Config { may_release: true, faults, ..ONE }, &[]);
+        add(
+            &format!("two hosts, {faults:?}"),
+            4000,
+            Config { may_release: true, faults, ..ONE },
+            &[],
+        );
         add(&format!("two buckets, {faults:?}"), 3000, Config { ticks: 2, faults, ..WIDE }, &[]);
     }
     cases

@@ -78,7 +78,8 @@ pub struct Config {
     /// Processes do not wait for the lock.
     pub breaks: bool,
     pub forgets: bool,
-    pub jump: i64,
+    /// By how much the store's clock jumps: first, then next.
+    pub jumps: &'static [i64],
     /// `maxAhead` by host or process, and that of the namespace.
     pub ahead: &'static [i64],
     pub by_host: bool,
@@ -123,7 +124,7 @@ pub const CONFIG: Config = Config {
     is_ahead: false,
     breaks: false,
     forgets: false,
-    jump: 0,
+    jumps: &[],
     ahead: &[],
     by_host: false,
     ahead_at: 0,
@@ -170,6 +171,8 @@ impl Config {
 }
 
 type Stored = Option<(Token, Record)>;
+/// A store, and when its lines were written.
+type Remembered = (Vec<Stored>, Vec<Vec<i64>>);
 
 #[derive(Clone, Debug)]
 pub struct Page {
@@ -249,7 +252,7 @@ pub struct World {
     stores: [Vec<Stored>; 2],
     /// When each line of the store was written.
     written: Vec<Vec<i64>>,
-    snapshot: Option<Vec<Stored>>,
+    snapshot: Option<Remembered>,
     pub pages: Vec<Page>,
     issued: Vec<Issued>,
     pub processes: Vec<Process>,
@@ -434,7 +437,7 @@ impl World {
                     *token = Token(3);
                 }
             }
-            world.snapshot = Some(before);
+            world.snapshot = Some((before, world.written.clone()));
         }
         world
     }
@@ -960,10 +963,24 @@ impl World {
             if bucket.floor > before.map_or(NEVER, |before| before.floor) {
                 see("a bucket above the horizon");
             }
+            let of = |page: &Page, owner| page.tenure.owner == owner;
+            let host = self.pages.iter().find(|page| of(page, line.owner)).map(|page| page.host);
+            let over = old.is_some_and(|old| {
+                let is_early = old.expires + SKEW >= self.real;
+                let mut ended = self.processes.iter().filter(|process| Some(process.host) == host);
+                is_early
+                    && ended.any(|process| {
+                        process.machine.over.is_some_and(|over| over.owner == old.owner)
+                    })
+            });
             match old {
                 Some(old) if old.owner != line.owner => {
                     if old.is_held {
                         see("taken over");
+                        let may_wait = self.has_lost || self.has_recovered || config.forgets;
+                        if over && !may_wait && line.floor > self.real + SKEW {
+                            self.wrong = Some("a host that comes back within the ttl waits".into());
+                        }
                         let is_own = self.pages.iter().any(|page| {
                             page.tenure.owner == old.owner && page.phase == Phase::Ended
                         });
@@ -1260,13 +1277,13 @@ impl World {
                 }
                 Fault::Revert | Fault::Failover => match &self.snapshot {
                     None => {
-                        let snapshot = Some(self.stores[0].clone());
+                        let snapshot = Some((self.stores[0].clone(), self.written.clone()));
                         next.push((
                             "the store is remembered".into(),
                             World { snapshot, ..self.clone() },
                         ));
                     }
-                    Some(snapshot) => {
+                    Some((snapshot, written)) => {
                         let differs =
                             |(one, other): (&Stored, &Stored)| token_of(one) != token_of(other);
                         if snapshot.iter().zip(&self.stores[0]).any(differs) {
@@ -1276,6 +1293,7 @@ impl World {
                                 world.time -= SKEW;
                             }
                             world.stores[0] = snapshot.clone();
+                            world.written = written.clone();
                             world.snapshot = None;
                             next.push((format!("FAULT {fault:?}"), world));
                         }
@@ -1325,10 +1343,12 @@ impl World {
                     next.push(("FAULT recover".into(), world));
                 }
                 Fault::Jump => {
+                    let left = self.faults.iter().filter(|fault| **fault == Fault::Jump).count();
+                    let jump = config.jumps[config.jumps.len() - left];
                     let mut world = with();
-                    world.time += config.jump;
+                    world.time += jump;
                     see("jumped");
-                    next.push((format!("FAULT the store's clock jumps by {}", config.jump), world));
+                    next.push((format!("FAULT the store's clock jumps by {jump}"), world));
                 }
                 Fault::Copy => {
                     let is_new = |process: &Process| {
@@ -1501,7 +1521,7 @@ impl World {
         let snapshot = &self.snapshot;
         self.late.retain(|late| {
             late.before == token_of(&stores[late.store][late.key])
-                || snapshot.as_ref().is_some_and(|snapshot| {
+                || snapshot.as_ref().is_some_and(|(snapshot, _)| {
                     late.store == 0 && late.before == token_of(&snapshot[late.key])
                 })
                 || late.before.is_none() && may_vanish
@@ -1620,8 +1640,12 @@ impl World {
 
     fn hash_all(&self, config: &Config, state: &mut impl Hasher) {
         let World { real, time, stores, written, snapshot, pages, issued, late, .. } = self;
-        (real, time, stores, snapshot).hash(state);
-        for line in written.iter().flatten() {
+        let (remembered, remembered_written) = match snapshot {
+            Some((stored, written)) => (Some(stored), &written[..]),
+            None => (None, &[][..]),
+        };
+        (real, time, stores, remembered).hash(state);
+        for line in written.iter().chain(remembered_written).flatten() {
             (real - line).min(HALF).hash(state);
         }
         for page in pages {
@@ -1668,7 +1692,7 @@ impl World {
         } else if self
             .snapshot
             .as_ref()
-            .is_some_and(|snapshot| store == 0 && token_of(&snapshot[key]) == Some(token))
+            .is_some_and(|(snapshot, _)| store == 0 && token_of(&snapshot[key]) == Some(token))
         {
             state.write_u8(2);
         } else {
@@ -1774,7 +1798,7 @@ impl World {
                 let is_remembered = self
                     .snapshot
                     .as_ref()
-                    .is_some_and(|snapshot| token_of(&snapshot[index(*key)]) == *before);
+                    .is_some_and(|(snapshot, _)| token_of(&snapshot[index(*key)]) == *before);
                 let is_possible = *before == current || is_remembered || before.is_none();
                 (4, key, *before == current, is_possible).hash(state);
                 if is_possible {
