@@ -130,8 +130,8 @@ pub enum Command {
     Again,
     /// Another process of the host takes a slot. Go on after a short pause.
     Locked,
-    /// All lines are held. Some are past their expiry and are watched for half a ttl.
-    Watching,
+    /// There is no slot yet: some lines are past their expiry, and are watched for half a ttl. Go on after a pause.
+    Watching(Refusal),
     /// The call failed. Go on after a pause.
     Failed,
     /// There is no slot. Go on after a pause, for as long as the caller waits.

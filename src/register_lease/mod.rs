@@ -9,8 +9,10 @@
 //! | `machine` | what one process's lease knows, and its steps |
 //! | `take` | the search for a slot: from the namespace to a page that is joined or taken |
 //! | `hold` | a page in use: proven, renewed, taken over, released |
+//! | `driver` | when the machine takes its next step |
 
 mod calls;
+mod driver;
 mod hold;
 mod machine;
 mod page;
@@ -18,6 +20,7 @@ mod record;
 mod take;
 
 pub use calls::{At, Call, Command, Event, Found, Record, Refusal, Reply, Settings};
+pub use driver::{Driver, Input, Next, Patience, Report};
 pub use machine::Machine;
 pub use page::{Host, Judgement, Loss, Phase, Renewal, Tenure, Word, judge};
 pub use record::{

@@ -204,8 +204,9 @@ impl<P: Clone> Machine<P> {
             true => Refusal::Unusable,
             false => Refusal::NoSlot(holders),
         };
-        let refused = self.refuse(damage.unwrap_or_else(none), here);
-        Some(if is_watching { Command::Watching } else { refused })
+        let refusal = damage.unwrap_or_else(none);
+        let refused = self.refuse(refusal.clone(), here);
+        Some(if is_watching { Command::Watching(refusal) } else { refused })
     }
 
     /// Rule 2: takes one of the lines that are best, at random.

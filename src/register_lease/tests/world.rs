@@ -847,7 +847,7 @@ impl World {
                 process.is_done = true;
             }
             Command::Refused(_) => see("no slot"),
-            Command::Watching => see("watched"),
+            Command::Watching(_) => see("watched"),
             _ => {}
         }
         self.processes[at].told = command;
@@ -1674,7 +1674,15 @@ impl World {
             let Late { store, key, before, record, losses } = one;
             (store, key, before, record, *losses == self.losses).hash(state);
         }
-        (issued, &self.faults, self.horizon, self.open_losses, self.has_lost, self.operator)
+        (
+            issued,
+            &self.faults,
+            self.horizon,
+            self.open_losses,
+            self.has_lost,
+            self.has_recovered,
+            self.operator,
+        )
             .hash(state);
     }
 

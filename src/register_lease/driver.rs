@@ -1,0 +1,375 @@
+//! When a process's lease takes its next step: when to renew, to try again, and to give up. Times in ms.
+//!
+//! JavaScript, and the thread of a directory's lease, execute what [`Driver::step`] returns: they publish the reports, then make the
+//! call within its time, or wait. Fleets in virtual time do the same.
+
+use super::calls::{At, Call, Command, Event, Refusal, Reply, Settings};
+use super::machine::Machine;
+use super::page::{Host, Loss, Phase, Renewal};
+
+/// The pause before the next look at the slot that another process of the host takes.
+const JOIN_MS: i64 = 20;
+/// The shortest and the longest pause after a try that failed, or that found no slot.
+const RETRY_MS: (i64, i64) = (100, 1000);
+/// The shortest and the longest pause between looks at a page, which other processes of the host may end; in between, 1/12 ttl.
+const LOOK_MS: (i64, i64) = (50, 1000);
+/// The time for the release of a slot.
+const RELEASE_MS: i64 = 2000;
+/// A renewal is due after this part of a ttl, and each of its calls may take half of that: so two of three may be lost.
+const RENEW_AFTER: i64 = 3;
+/// How often a lease writes without coming to hold its slot. Others may change a record twice for each of its worker IDs.
+const MOST_WRITES: u32 = 150;
+/// How many calls a take may last before another process of the host goes on without the lock.
+const MOST_CALLS: i64 = 4;
+
+/// What the caller of a lease allows, ms.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// How long it waits for a slot, through failed calls, too.
+    pub wait: i64,
+    /// How long a call may take.
+    pub call: i64,
+}
+
+/// What happened to a lease.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// It begins, or the wait is over.
+    Time,
+    /// The call under way has ended, with the store's clock, Unix ms, if the reply has it.
+    Reply(Reply, Option<i64>),
+    /// A caller waits for a higher ceiling.
+    Wanted,
+    /// The machine was restored from a snapshot.
+    Restored,
+    /// The lease is released. The executor gives up a call under way, and says so with [`Reply::Failed`].
+    Close,
+}
+
+/// What an executor does next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// Make this call, within this time. Then [`Input::Reply`].
+    Call(Call, i64),
+    /// Wait for `due`, or for `look`, after which another process may have changed the page. Then [`Input::Time`].
+    Wait {
+        /// Until this lease has something to do.
+        due: i64,
+        /// Until it has to look at its page.
+        look: i64,
+    },
+    /// Nothing more: the slot is released, or there is none.
+    End,
+}
+
+/// What an executor tells the application.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Report<P> {
+    /// Issue from this page: the first one, or another one in place of one that has ended.
+    Open(P),
+    /// The slot was renewed, by this process or another one of the host.
+    Renewed,
+    /// The slot was lost. Another one is looked for.
+    Lost(Loss),
+    /// Others, or the store itself, change the record again and again.
+    Unsettled,
+    /// A call has failed. It is tried again, unless [`Next::End`] follows.
+    Failed,
+    /// There is no slot. The search goes on, unless [`Next::End`] follows.
+    Refused(Refusal),
+    /// Another process of the host has taken a slot for longer than its calls may last. Its lock is broken.
+    Unlocked,
+}
+
+/// One process's lease in time.
+#[derive(Clone, Debug)]
+pub struct Driver<P> {
+    machine: Machine<P>,
+    patience: Patience,
+    ttl: i64,
+    /// How much later than its last renewer this process renews, as a part of the ttl: 1/12 to 1/6.
+    turn: f64,
+    stage: Stage,
+    /// When this process renewed last, by the monotonic clock.
+    own: Option<i64>,
+    /// The last renewal that was reported.
+    reported: Option<i64>,
+    is_wanted: bool,
+    /// When the call under way was sent.
+    called: i64,
+    /// How long the last call took.
+    took: i64,
+    /// Conflicts, or refusals, in a row.
+    tries: u32,
+    /// Writes since the slot was held last.
+    writes: u32,
+    locked_since: Option<i64>,
+    /// How long it may still watch lines beyond its wait.
+    watch: i64,
+}
+
+/// The life of a lease.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stage {
+    /// It has no slot yet, and waits for one until then.
+    Opening(i64),
+    /// It has a slot, or had one and looks for another.
+    Open,
+    /// It releases its slot, until then.
+    Closing(i64),
+    Ended,
+}
+
+impl<P: Clone> Driver<P> {
+    /// A lease that begins now. `random` is from 0 to 1.
+    pub fn new(settings: Settings, patience: Patience, at: At, random: f64) -> Driver<P> {
+        let ttl = settings.limits.ttl;
+        Driver {
+            machine: Machine::new(settings),
+            patience,
+            ttl,
+            turn: (1.0 + random) / 12.0,
+            stage: Stage::Opening(at.mono + patience.wait),
+            own: None,
+            reported: None,
+            is_wanted: false,
+            called: 0,
+            took: 1,
+            tries: 0,
+            writes: 0,
+            locked_since: None,
+            watch: ttl,
+        }
+    }
+
+    /// Its machine, for what it knows.
+    pub fn machine(&self) -> &Machine<P> {
+        &self.machine
+    }
+
+    /// Wants this worker ID alone, from the next search on: a store assigned it.
+    pub fn claim(&mut self, worker: u64) {
+        self.machine.claim(worker);
+    }
+
+    /// Takes an input. Returns what to tell the application, and what to do next.
+    pub fn step<H: Host<Page = P>>(
+        &mut self,
+        input: Input,
+        at: At,
+        host: &mut H,
+    ) -> (Vec<Report<P>>, Next) {
+        let mut reports = Vec::new();
+        let event = match input {
+            Input::Reply(reply, now) => {
+                self.took = (at.mono - self.called).max(1);
+                Event::Reply(reply, now, self.called)
+            }
+            Input::Close => {
+                self.stage = Stage::Closing(at.mono + RELEASE_MS);
+                Event::Close
+            }
+            Input::Restored => Event::Restored,
+            Input::Wanted => {
+                self.is_wanted = true;
+                self.event(at, host)
+            }
+            Input::Time => self.event(at, host),
+        };
+        let mut event = Some(event);
+        let mut next = None;
+        while let Some(one) = event.take() {
+            let command = self.machine.step(one, at, host);
+            match self.conclude(command, at, host, &mut reports) {
+                Some(found) => next = Some(found),
+                None => event = Some(Event::Go),
+            }
+        }
+        let next = next.unwrap_or(Next::End);
+        if next == Next::End {
+            self.stage = Stage::Ended;
+        }
+        (reports, next)
+    }
+
+    /// A renewal where one is due.
+    fn event<H: Host<Page = P>>(&self, at: At, host: &H) -> Event {
+        match self.due(at, host) {
+            Some(0) if self.machine.unproven().is_none() => Event::Renew,
+            _ => Event::Go,
+        }
+    }
+
+    /// What follows from a command; none to go on at once.
+    fn conclude<H: Host<Page = P>>(
+        &mut self,
+        command: Command,
+        at: At,
+        host: &mut H,
+        reports: &mut Vec<Report<P>>,
+    ) -> Option<Next> {
+        match command {
+            Command::Call(call) => {
+                self.writes += u32::from(matches!(call, Call::Write { .. }));
+                if self.writes <= MOST_WRITES {
+                    return Some(self.call(call, at));
+                }
+                // The call is not made.
+                self.writes = 0;
+                reports.push(Report::Unsettled);
+                let failed = Event::Reply(Reply::Failed, None, at.mono);
+                let command = self.machine.step(failed, at, host);
+                return self.conclude(command, at, host, reports);
+            }
+            Command::Open => {
+                let page = self.machine.page()?.clone();
+                self.own = self.machine.unproven().is_none().then_some(at.mono);
+                (self.stage, self.watch) = (Stage::Open, self.ttl);
+                reports.push(Report::Open(page));
+            }
+            Command::Lost(loss) => {
+                (self.own, self.reported, self.tries) = (None, None, 0);
+                reports.push(Report::Lost(loss));
+                return None;
+            }
+            Command::Released => return Some(Next::End),
+            Command::Wait | Command::Held => {}
+            Command::Again => {
+                let pause = self.again(host);
+                return Some(self.after(pause));
+            }
+            Command::Locked => return self.locked(at, host, reports),
+            Command::Watching(refusal) => return Some(self.watching(refusal, at, reports)),
+            Command::Failed => return Some(self.failed(Report::Failed, at, reports)),
+            Command::Refused(refusal) => {
+                let may_wait = matches!(refusal, Refusal::NoSlot(_) | Refusal::Unusable);
+                if !may_wait && let Stage::Opening(until) = &mut self.stage {
+                    *until = at.mono;
+                }
+                return Some(self.failed(Report::Refused(refusal), at, reports));
+            }
+        }
+        if self.machine.is_calling() {
+            // The reply comes.
+            return Some(self.after(self.patience.call));
+        }
+        self.held(at, host, reports);
+        Some(self.wait(at, host))
+    }
+
+    /// Its page is held. Notes who renewed it last.
+    fn held<H: Host<Page = P>>(&mut self, at: At, host: &H, reports: &mut Vec<Report<P>>) {
+        (self.tries, self.writes, self.locked_since) = (0, 0, None);
+        let Some(page) = self.machine.page() else { return };
+        let renewed = host.renewal(page).at;
+        if self.reported.replace(renewed) != Some(renewed) {
+            reports.push(Report::Renewed);
+            self.is_wanted = false;
+            if renewed == at.mono {
+                self.own = Some(renewed);
+            }
+        }
+    }
+
+    /// How long until this lease has something to do with its page; none where it has no page.
+    fn due<H: Host<Page = P>>(&self, at: At, host: &H) -> Option<i64> {
+        let page = self.machine.page()?;
+        if host.phase(page) == Phase::Ended {
+            return Some(0);
+        }
+        let Renewal { at: renewed, ttl, .. } = host.renewal(page);
+        let elapsed = at.mono - renewed;
+        // In a Linux time namespace the monotonic clock differs from the other processes'.
+        if elapsed < 0 {
+            return Some(0);
+        }
+        if let Some(joined) = self.machine.unproven() {
+            let is_news = !joined.has(host.word(page).known);
+            let left = (ttl.max(self.ttl) / 2 - elapsed).max(0);
+            return Some(if is_news { 0 } else { left });
+        }
+        // Processes of one host may have different ttls. The one that renewed last is first.
+        let ttl = self.ttl.min(ttl);
+        let turn = if self.own == Some(renewed) { 0 } else { (self.turn * ttl as f64) as i64 };
+        let usual = ttl / RENEW_AFTER + turn;
+        let after = if self.is_wanted { usual.min(RETRY_MS.0) } else { usual };
+        Some((after - elapsed).max(0))
+    }
+
+    fn wait<H: Host<Page = P>>(&self, at: At, host: &H) -> Next {
+        let due = self.due(at, host).unwrap_or(RETRY_MS.0);
+        // What is due and was not done waits for another process.
+        let due = if due == 0 { RETRY_MS.0 } else { due };
+        Next::Wait { due, look: (self.ttl / 12).clamp(LOOK_MS.0, LOOK_MS.1) }
+    }
+
+    fn after(&self, due: i64) -> Next {
+        Next::Wait { due, look: i64::MAX }
+    }
+
+    fn call(&mut self, call: Call, at: At) -> Next {
+        self.called = at.mono;
+        let most = match self.stage {
+            Stage::Closing(by) if by <= at.mono => return Next::End,
+            Stage::Closing(by) => by - at.mono,
+            // A renewal has to leave time for others before the ceiling is reached.
+            _ if self.machine.page().is_some() => (self.ttl / RENEW_AFTER / 2).max(LOOK_MS.0),
+            _ => self.patience.call,
+        };
+        Next::Call(call, most.min(self.patience.call))
+    }
+
+    /// The pause after a conflict: longer and at random, so that hosts that start together spread.
+    fn again(&mut self, host: &mut impl Host<Page = P>) -> i64 {
+        self.tries = (self.tries + 1).min(10);
+        let most = (self.took << self.tries).min(RETRY_MS.1).max(1);
+        host.choose(most as usize) as i64
+    }
+
+    /// Another process of the host takes a slot. After a time, this one goes on without it: it may have been stopped.
+    fn locked<H: Host<Page = P>>(
+        &mut self,
+        at: At,
+        host: &mut H,
+        reports: &mut Vec<Report<P>>,
+    ) -> Option<Next> {
+        let since = *self.locked_since.get_or_insert(at.mono);
+        if at.mono - since < MOST_CALLS * self.patience.call {
+            return Some(self.after(JOIN_MS));
+        }
+        self.locked_since = None;
+        host.break_lock();
+        reports.push(Report::Unlocked);
+        None
+    }
+
+    /// Lines are watched. That time does not count as a wait, within bounds.
+    fn watching(&mut self, refusal: Refusal, at: At, reports: &mut Vec<Report<P>>) -> Next {
+        let pause = RETRY_MS.0;
+        if let Stage::Opening(until) = &mut self.stage
+            && *until <= at.mono + pause
+            && self.watch > 0
+        {
+            self.watch -= pause;
+            *until = at.mono + pause + 1;
+        }
+        self.tries = 0;
+        self.failed(Report::Refused(refusal), at, reports)
+    }
+
+    /// A try has failed: the next one is after a pause, unless the caller waits no longer.
+    fn failed(&mut self, report: Report<P>, at: At, reports: &mut Vec<Report<P>>) -> Next {
+        reports.push(report);
+        self.tries = (self.tries + 1).min(10);
+        let pause = match self.machine.page() {
+            Some(_) => (self.ttl / 10).clamp(RETRY_MS.0, RETRY_MS.1),
+            None => (RETRY_MS.0 << (self.tries - 1).min(4)).min(RETRY_MS.1),
+        };
+        match self.stage {
+            Stage::Opening(until) if until <= at.mono => Next::End,
+            Stage::Opening(until) => self.after(pause.min(until - at.mono)),
+            Stage::Closing(by) if by <= at.mono => Next::End,
+            _ => self.after(pause),
+        }
+    }
+}
