@@ -11,6 +11,9 @@ use super::page::{Host, Loss, Phase, Renewal};
 const JOIN_MS: i64 = 20;
 /// The shortest and the longest pause after a try that failed, or that found no slot.
 const RETRY_MS: (i64, i64) = (100, 1000);
+/// The shortest pause for each call of a search that found no slot, and the longest such pause: a store whose lines are all held is
+/// not read all the time.
+const SEARCH_MS: (i64, i64) = (100, 5000);
 /// The shortest and the longest pause between looks at a page, which other processes of the host may end; in between, 1/12 ttl.
 const LOOK_MS: (i64, i64) = (50, 1000);
 /// The time for the release of a slot.
@@ -101,6 +104,8 @@ pub struct Driver<P> {
     took: i64,
     /// Conflicts, or refusals, in a row.
     tries: u32,
+    /// Calls since the last pause.
+    calls: i64,
     /// Writes since the slot was held last.
     writes: u32,
     locked_since: Option<i64>,
@@ -136,6 +141,7 @@ impl<P: Clone> Driver<P> {
             called: 0,
             took: 1,
             tries: 0,
+            calls: 0,
             writes: 0,
             locked_since: None,
             watch: ttl,
@@ -160,6 +166,9 @@ impl<P: Clone> Driver<P> {
         host: &mut H,
     ) -> (Vec<Report<P>>, Next) {
         let mut reports = Vec::new();
+        if !matches!(input, Input::Reply(..)) {
+            self.calls = 0;
+        }
         let event = match input {
             Input::Reply(reply, now) => {
                 self.took = (at.mono - self.called).max(1);
@@ -309,6 +318,7 @@ impl<P: Clone> Driver<P> {
 
     fn call(&mut self, call: Call, at: At) -> Next {
         self.called = at.mono;
+        self.calls += 1;
         let most = match self.stage {
             Stage::Closing(by) if by <= at.mono => return Next::End,
             Stage::Closing(by) => by - at.mono,
@@ -321,8 +331,8 @@ impl<P: Clone> Driver<P> {
 
     /// The pause after a conflict: longer and at random, so that hosts that start together spread.
     fn again(&mut self, host: &mut impl Host<Page = P>) -> i64 {
-        self.tries = (self.tries + 1).min(10);
-        let most = (self.took << self.tries).min(RETRY_MS.1).max(1);
+        self.tries += 1;
+        let most = (self.took << self.tries.min(10)).min(RETRY_MS.1).max(1);
         host.choose(most as usize) as i64
     }
 
@@ -345,31 +355,36 @@ impl<P: Clone> Driver<P> {
 
     /// Lines are watched. That time does not count as a wait, within bounds.
     fn watching(&mut self, refusal: Refusal, at: At, reports: &mut Vec<Report<P>>) -> Next {
-        let pause = RETRY_MS.0;
+        self.tries = 0;
+        let pause = self.pause();
         if let Stage::Opening(until) = &mut self.stage
-            && *until <= at.mono + pause
+            && *until < at.mono + pause
             && self.watch > 0
         {
             self.watch -= pause;
-            *until = at.mono + pause + 1;
+            *until = at.mono + pause;
         }
-        self.tries = 0;
         self.failed(Report::Refused(refusal), at, reports)
     }
 
     /// A try has failed: the next one is after a pause, unless the caller waits no longer.
     fn failed(&mut self, report: Report<P>, at: At, reports: &mut Vec<Report<P>>) -> Next {
         reports.push(report);
-        self.tries = (self.tries + 1).min(10);
-        let pause = match self.machine.page() {
-            Some(_) => (self.ttl / 10).clamp(RETRY_MS.0, RETRY_MS.1),
-            None => (RETRY_MS.0 << (self.tries - 1).min(4)).min(RETRY_MS.1),
-        };
+        let pause = self.pause();
+        self.tries += 1;
         match self.stage {
-            Stage::Opening(until) if until <= at.mono => Next::End,
+            Stage::Opening(until) | Stage::Closing(until) if until <= at.mono => Next::End,
             Stage::Opening(until) => self.after(pause.min(until - at.mono)),
-            Stage::Closing(by) if by <= at.mono => Next::End,
             _ => self.after(pause),
         }
+    }
+
+    /// The pause after a try that failed, ms: longer after many calls, as of a search in many buckets.
+    fn pause(&self) -> i64 {
+        if self.machine.page().is_some() {
+            return (self.ttl / 10).clamp(RETRY_MS.0, RETRY_MS.1);
+        }
+        let pause = (RETRY_MS.0 << self.tries.min(4)).min(RETRY_MS.1);
+        pause.max((self.calls * SEARCH_MS.0).min(SEARCH_MS.1))
     }
 }

@@ -145,9 +145,11 @@ impl<P: Clone> Machine<P> {
         }
         // Another process may have renewed it just now; or the token was another's, so its ceiling is low.
         let (wanted, cap) = self.wanted(here);
-        let is_far = here.host.window(page).ceiling >= wanted.min(cap) - ttl / 6 / layout.tick_ms;
-        self.is_renewing &= !is_far;
-        (!self.is_renewing).then_some(Command::Held)
+        let host = &*here.host;
+        let is_far = host.window(page).ceiling >= wanted.min(cap) - ttl / 6 / layout.tick_ms;
+        let is_done = |since: &mut i64| is_far && host.renewal(page).at >= *since;
+        self.renewing.take_if(is_done);
+        self.renewing.is_none().then_some(Command::Held)
     }
 
     /// Rule 11: this store is the page's own once it shows a token that was announced after this process joined. It never does if it is a
@@ -208,7 +210,7 @@ impl<P: Clone> Machine<P> {
     /// This process's store shows the page's line: it issues from the page, too.
     fn joined(&mut self, now: Word) -> Option<Command> {
         self.user.as_mut()?.stage = Stage::Using(Some(now));
-        (self.over, self.is_renewing) = (None, false);
+        (self.over, self.renewing) = (None, None);
         Some(Command::Open)
     }
 

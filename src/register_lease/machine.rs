@@ -28,8 +28,8 @@ pub struct Machine<P> {
     /// Whether no page of the host is joined: this process's store contradicts one.
     pub(super) is_alone: bool,
     pub(super) user: Option<User<P>>,
-    /// Whether a renewal is due, and whether the store's clock was asked for it.
-    pub(super) is_renewing: bool,
+    /// Since when a renewal is due, by the monotonic clock, and whether the store's clock was asked for it.
+    pub(super) renewing: Option<i64>,
     pub(super) is_timed: bool,
     is_closing: bool,
     /// The call under way, and the page's word when it began.
@@ -142,7 +142,7 @@ impl<P: Clone> Machine<P> {
             watched: BTreeMap::new(),
             is_alone: false,
             user: None,
-            is_renewing: false,
+            renewing: None,
             is_timed: false,
             is_closing: false,
             call: None,
@@ -187,10 +187,10 @@ impl<P: Clone> Machine<P> {
         let here = &mut Here { host, at };
         match event {
             Event::Go => {}
-            Event::Renew => (self.is_renewing, self.is_timed) = (true, false),
+            Event::Renew => (self.renewing, self.is_timed) = (Some(at.mono), false),
             Event::Close => self.is_closing = true,
             Event::Restored => {
-                (self.is_renewing, self.is_timed) = (true, false);
+                (self.renewing, self.is_timed) = (Some(at.mono), false);
                 if let Some(page) = self.page().cloned() {
                     here.host.suspend(&page);
                 }
@@ -222,7 +222,7 @@ impl<P: Clone> Machine<P> {
             Stage::Freeing(last) => self.free(last, here),
             Stage::Using(_) if has_ended => self.leave_ended(here),
             Stage::Using(_) if self.is_closing => self.leave(here),
-            Stage::Using(None) if self.is_renewing => self.renew(here),
+            Stage::Using(None) if self.renewing.is_some() => self.renew(here),
             Stage::Using(None) => Command::Wait,
             Stage::Using(Some(joined)) => self.prove(joined, here),
             Stage::Joining(_) if self.is_closing || has_ended => self.leave(here),

@@ -24,7 +24,7 @@ impl<P: Clone> Machine<P> {
     pub(super) fn search<H: Host<Page = P>>(&mut self, here: &mut Here<'_, H>) -> Command {
         let (token, namespace) = match self.namespace.clone() {
             Known::Unread => return self.call(Call::Read(Key::Namespace), here),
-            _ if self.time.is_none() => return self.call(Call::Now, here),
+            _ if self.is_lost && self.time.is_none() => return self.call(Call::Now, here),
             Known::Absent => {
                 let (id, layout) = (Token(here.host.random()), self.settings.layout);
                 let (limits, size) = (self.limits, self.settings.size);
@@ -46,9 +46,6 @@ impl<P: Clone> Machine<P> {
             return self.write_namespace(Some(token), raised, here);
         }
         self.is_lost = false;
-        if self.is_damage(namespace.floor, here.at) {
-            return self.refuse(Refusal::Ahead(Key::Namespace, namespace.floor), here);
-        }
         if self.over.is_none()
             && let Some(command) = self.join(namespace.id, here)
         {
@@ -61,6 +58,12 @@ impl<P: Clone> Machine<P> {
             && let Some(command) = self.join(namespace.id, here)
         {
             return command;
+        }
+        if self.time.is_none() {
+            return self.call(Call::Now, here);
+        }
+        if self.is_damage(namespace.floor, here.at) {
+            return self.refuse(Refusal::Ahead(Key::Namespace, namespace.floor), here);
         }
         self.take_from(token, namespace, here)
     }
@@ -378,10 +381,8 @@ impl<P: Clone> Machine<P> {
         here.host.end(&page, Loss::Released);
         here.host.leave(&page);
         self.user = None;
-        match found {
-            Some((token, bucket)) => self.search.look = Look::Found(token, bucket, false),
-            None => self.forget(),
-        }
+        // Others write to this bucket: another one, or this one as it is after a pause.
+        self.search = Search::default();
         Some(Command::Again)
     }
 
@@ -409,7 +410,7 @@ impl<P: Clone> Machine<P> {
         }
         (self.search, self.over, self.is_alone) = (Search::default(), None, false);
         self.watched.clear();
-        self.is_renewing = false;
+        self.renewing = None;
         Command::Open
     }
 

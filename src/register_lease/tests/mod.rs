@@ -1,5 +1,7 @@
 //! The machine that ships in every order of its steps (`world`, `search`).
 
+mod fleet;
+mod fleets;
 mod search;
 mod world;
 

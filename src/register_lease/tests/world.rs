@@ -1725,11 +1725,20 @@ impl World {
             watched,
             is_alone,
             user,
-            is_renewing,
+            renewing,
             is_timed,
             ..
         } = machine;
-        (limits.max_ahead, time, is_lost, over, is_alone, is_renewing, is_timed).hash(state);
+        (
+            limits.max_ahead,
+            time,
+            is_lost,
+            over,
+            is_alone,
+            renewing.map(|since| self.real - since),
+            is_timed,
+        )
+            .hash(state);
         match namespace {
             Known::Unread => state.write_u8(1),
             Known::Absent => state.write_u8(2),
