@@ -876,7 +876,8 @@ impl Fleet {
     }
 
     fn audit(&mut self) {
-        let is_reached = matches!(self.network, Network::Fine(_) | Network::Lossy(..));
+        let is_reached = matches!(self.network, Network::Fine(_) | Network::Lossy(..))
+            && self.store_clock.abs() < self.plan.limits.max_clock_skew;
         let calm = self.calm_since;
         for at in 0..self.hosts.len() {
             let is_right = self.hosts[at].clock.abs() < self.plan.limits.max_clock_skew;
