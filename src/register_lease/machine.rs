@@ -72,20 +72,10 @@ pub(super) struct Search {
 pub(super) enum Look {
     #[default]
     Unread,
-    Absent(Absence),
+    /// It is absent. Whether it may be created: it is new, or the floor has risen for it.
+    Absent(bool),
     /// Its token, the bucket, and whether the namespace was read after it.
     Found(Token, Bucket, bool),
-}
-
-/// What was done about an absent bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Absence {
-    /// Nothing: what is known of the namespace was read before.
-    Seen,
-    /// The namespace was read after it.
-    Asked,
-    /// It is lost, and the namespace's floor has risen for it.
-    Raised,
 }
 
 /// A line whose page this process has ended, and the last tick that was issued.
@@ -245,8 +235,8 @@ impl<P: Clone> Machine<P> {
                 Record::Namespace(namespace) => {
                     self.namespace = Known::Found(token, namespace);
                     self.is_lost = false;
-                    if self.search.look == Look::Absent(Absence::Seen) {
-                        self.search.look = Look::Absent(Absence::Raised);
+                    if self.search.look == Look::Absent(false) {
+                        self.search.look = Look::Absent(true);
                     }
                     None
                 }
@@ -287,13 +277,12 @@ impl<P: Clone> Machine<P> {
             return Some(self.check(here));
         }
         self.search.look = match std::mem::take(&mut self.search.look) {
-            // A floor was to rise for it, and the namespace has changed.
-            Look::Absent(Absence::Seen) if self.has_counted(here) => Look::Unread,
-            Look::Absent(Absence::Seen) => Look::Absent(Absence::Asked),
+            // Counted only after it was found absent, or others were faster to raise the floor for it: look again.
+            Look::Absent(_) if self.has_counted(here) => Look::Unread,
+            Look::Absent(_) => Look::Absent(true),
             Look::Found(token, bucket, _) if self.namespace != Known::Absent => {
                 Look::Found(token, bucket, true)
             }
-            Look::Absent(Absence::Asked) => Look::Absent(Absence::Asked),
             _ => Look::Unread,
         };
         None

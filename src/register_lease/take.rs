@@ -1,7 +1,7 @@
 //! The search for a slot: from the namespace to a page that is joined, or taken (rules 2, 5, 7, 9, 10, 12 and 14).
 
 use super::calls::{Call, Command, Found, Record, Refusal};
-use super::machine::{Absence, Here, Known, Look, Machine, Over, Search, Stage, User};
+use super::machine::{Here, Known, Look, Machine, Over, Search, Stage, User};
 use super::page::{Host, Loss, Phase, Renewal, Tenure, Word};
 use super::record::{Bucket, Key, Line, Namespace, Ranges, Token};
 use crate::core::sequencer::{NEVER, Window};
@@ -126,17 +126,11 @@ impl<P: Clone> Machine<P> {
         match self.search.look.clone() {
             Look::Unread => self.look(here),
             // The write of an empty bucket allows nothing: it may be late.
-            Look::Absent(Absence::Raised) => self.create(namespace.id, here),
-            Look::Absent(Absence::Asked) if !is_counted => self.create(namespace.id, here),
-            Look::Absent(Absence::Asked) => {
-                // Counted only after it was found absent: look again.
-                self.search.look = Look::Unread;
-                self.look(here)
-            }
-            Look::Absent(Absence::Seen) if !is_counted => {
-                self.call(Call::Read(Key::Namespace), here)
-            }
-            Look::Absent(Absence::Seen) => {
+            Look::Absent(true) => self.create(namespace.id, here),
+            // It is new where the namespace, read after that, does not count it.
+            Look::Absent(false) if !is_counted => self.call(Call::Read(Key::Namespace), here),
+            // It is lost where the namespace, read before that, counted it.
+            Look::Absent(false) => {
                 let floor = namespace.floor.max(self.horizon(here.at));
                 self.write_namespace(Some(token), Namespace { floor, ..namespace }, here)
             }
@@ -165,7 +159,7 @@ impl<P: Clone> Machine<P> {
         here: &mut Here<'_, H>,
     ) -> Option<Command> {
         self.search.look = match found {
-            None => Look::Absent(Absence::Seen),
+            None => Look::Absent(false),
             Some((token, Ok(Record::Bucket(bucket)))) if !self.is_damage(bucket.floor, here.at) => {
                 Look::Found(token, bucket, false)
             }

@@ -198,7 +198,7 @@ fn chaos(plan: Plan, length: i64) {
         let (fault, lasts) = match random.u8(..10) {
             0 => (Deed::Reach(Network::Refused), lasts),
             1 => (Deed::Reach(Network::Silent), lasts),
-            2 | 3 => (Deed::Reach(Network::Lossy(random.u8(5..30), random.i64(50..2000))), lasts),
+            2 | 3 => (Deed::Reach(Network::Lossy(random.u8(5..30), random.i64(50..600))), lasts),
             4 => (Deed::Reach(Network::Late), lasts),
             5 => (Deed::Delete(random.usize(0..3)), 0),
             6 => (Deed::Empty, 0),
