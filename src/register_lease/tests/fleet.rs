@@ -47,6 +47,8 @@ pub enum Deed {
     Stop(usize, i64),
     /// The host's pages lose their names.
     LosePages(usize),
+    /// A host is suspended: its monotonic clock stops for this time, and the store and its clock go on.
+    Suspend(usize, i64),
     /// A host's clock differs from the time by that much.
     SetClock(usize, i64),
     /// The store's clock does.
@@ -196,7 +198,11 @@ pub struct Fleet {
     number: u64,
     hosts: Vec<Machine>,
     processes: Vec<Process>,
-    records: HashMap<Key, (Token, Record)>,
+    pub records: HashMap<Key, (Token, Record)>,
+    /// Texts that no holder writes, in place of records.
+    pub unreadable: HashMap<Key, Unreadable>,
+    /// Whether a write is confirmed and not kept.
+    pub forgets_writes: bool,
     before: Option<HashMap<Key, (Token, Record)>>,
     network: Network,
     stuck: Vec<Call>,
@@ -207,6 +213,8 @@ pub struct Fleet {
     asked: Tick,
     excused: Tick,
     pub counts: Counts,
+    /// What executors were told: the ms since the start, the process, and the report.
+    pub log: Vec<(i64, usize, Report<usize>)>,
     pub wrong: Option<String>,
 }
 
@@ -412,6 +420,9 @@ impl Fleet {
             hosts,
             processes,
             records: HashMap::new(),
+            unreadable: HashMap::new(),
+            forgets_writes: false,
+            log: Vec::new(),
             before: None,
             network: Network::Fine(2),
             stuck: Vec::new(),
@@ -620,6 +631,9 @@ impl Fleet {
 
     fn report(&mut self, id: usize, report: &Report<usize>) {
         let at = id / self.plan.processes;
+        if self.plan.hosts * self.plan.processes < 10 {
+            self.log.push((self.time - START, id, report.clone()));
+        }
         match report {
             Report::Open(_) => {
                 self.hosts[at].held_at.get_or_insert(self.time);
@@ -724,6 +738,11 @@ impl Fleet {
         let found = |stored: Option<&(Token, Record)>| {
             Reply::Found(stored.map(|(token, record)| (*token, Ok(record.clone()))))
         };
+        if let Call::Read(key) | Call::Write { key, .. } = call
+            && let Some(why) = self.unreadable.get(key)
+        {
+            return Reply::Found(Some((Token(1), Err(why.clone()))));
+        }
         match call {
             Call::Now => Reply::Time,
             Call::Read(key) => found(self.records.get(key)),
@@ -740,6 +759,10 @@ impl Fleet {
                 if stored.map(|(token, _)| *token) != *before {
                     self.counts.conflicts += 1;
                     return found(stored);
+                }
+                if self.forgets_writes {
+                    let other = Token(self.random.u64(1..));
+                    return Reply::Found(Some((other, Ok(blank(record)))));
                 }
                 self.records.insert(*key, (*token, record.clone()));
                 if *key == Key::Namespace && before.is_none() {
@@ -806,6 +829,12 @@ impl Fleet {
                     page.is_gone = true;
                 }
                 self.look(host, usize::MAX);
+            }
+            Deed::Suspend(host, lasts) => {
+                // All else is as if it was.
+                self.hosts[host].clock += lasts;
+                self.store_clock += lasts;
+                self.hosts[host].disturbed = self.time;
             }
             Deed::SetClock(host, clock) => self.hosts[host].clock = clock,
             Deed::SetStoreClock(clock) => self.store_clock = clock,
@@ -902,6 +931,27 @@ impl Fleet {
         }
     }
 
+    /// A caller of a process waits for a higher ceiling.
+    pub fn want(&mut self, id: usize) {
+        self.input(id, Input::Wanted);
+    }
+
+    /// The process that has a host's lock.
+    pub fn lock(&self, host: usize) -> Option<usize> {
+        self.hosts[host].lock.map(|number| host * self.plan.processes + number)
+    }
+
+    /// A process says that its machine was restored.
+    pub fn restore(&mut self, id: usize) {
+        self.input(id, Input::Restored);
+    }
+
+    /// The window of a host's open page.
+    pub fn window(&self, host: usize) -> Option<(u64, Window)> {
+        let open = self.hosts[host].pages.iter().find(|page| page.phase == Phase::Open);
+        open.map(|page| (page.tenure.worker, page.window))
+    }
+
     /// How long it took until each host held a slot, ms, and how many do.
     pub fn held(&self, since: i64) -> (i64, usize) {
         let held = self.hosts.iter().filter_map(|host| host.held_at);
@@ -925,5 +975,13 @@ impl Fleet {
             ..((to / SECOND) as usize).min(calls.len())];
         let sum: u64 = range.iter().map(|calls| u64::from(*calls)).sum();
         (sum as f64 * SECOND as f64 / (to - from) as f64, range.iter().copied().max().unwrap_or(0))
+    }
+}
+
+/// A record with nothing of what was written.
+fn blank(record: &Record) -> Record {
+    match record {
+        Record::Bucket(bucket) => Record::Bucket(Bucket::new(bucket.id)),
+        namespace => namespace.clone(),
     }
 }

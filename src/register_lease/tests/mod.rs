@@ -1,7 +1,16 @@
-//! The machine that ships in every order of its steps (`world`, `search`).
+//! The machine and the driver that ship.
+//!
+//! | file | what |
+//! |---|---|
+//! | `world` | stores, hosts, clocks, and what goes wrong in them |
+//! | `search` | the machine in every order of its steps |
+//! | `fleet` | many hosts in virtual time, each process with the driver |
+//! | `fleets` | what fleets keep: figures, and hours of faults |
+//! | `plain` | what needs no search |
 
 mod fleet;
 mod fleets;
+mod plain;
 mod search;
 mod world;
 

@@ -1,0 +1,248 @@
+//! What needs no search: claims, damage, limits, and what a caller waits for.
+
+use super::super::*;
+use super::fleet::{Deed, Fleet, HOUR, MINUTE, Network, PLAN, Plan, SECOND};
+use crate::core::layout::Tick;
+
+const ONE: Plan = Plan { processes: 1, worker_bits: 5, ..PLAN };
+/// The tick when a fleet begins.
+const START: Tick = 1000 * HOUR;
+const BUCKET: Key = Key::Bucket(0, 0);
+
+/// A bucket, to be changed: it has another token.
+fn bucket(fleet: &mut Fleet, key: Key) -> &mut Bucket {
+    match fleet.records.get_mut(&key) {
+        Some((token, Record::Bucket(bucket))) => {
+            *token = Token(token.0 ^ 1);
+            bucket
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn namespace(fleet: &mut Fleet) -> &mut Namespace {
+    match fleet.records.get_mut(&Key::Namespace) {
+        Some((token, Record::Namespace(namespace))) => {
+            *token = Token(token.0 ^ 1);
+            namespace
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A fleet whose first host has started.
+fn started(plan: Plan, until: i64) -> Fleet {
+    let mut fleet = Fleet::new(plan);
+    fleet.plan(0, Deed::SetClock(0, 0));
+    fleet.plan(0, Deed::Boot(0));
+    fleet.run(until);
+    fleet
+}
+
+fn refusals(fleet: &Fleet) -> Vec<&Refusal> {
+    let reports = fleet.log.iter().map(|(.., report)| report);
+    reports
+        .filter_map(|report| match report {
+            Report::Refused(why) => Some(why),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_line_beyond_the_horizon_and_an_hour_is_named_and_not_used() {
+    let mut fleet = started(Plan { hosts: 2, worker_bits: 0, size: 1, ..ONE }, SECOND);
+    fleet.plan(2 * SECOND, Deed::Reboot(0, HOUR));
+    fleet.run(3 * SECOND);
+    let highest = START + 3 * SECOND + 60_000 + HOUR;
+    bucket(&mut fleet, BUCKET).lines.values_mut().for_each(|line| line.ceiling = highest + 30_000);
+    fleet.plan(3 * SECOND, Deed::Boot(1));
+    fleet.run(5 * SECOND);
+    assert_eq!(refusals(&fleet), [&Refusal::NoSlot(vec![(0, None)])]);
+    // With another line, that one is used.
+    let mut fleet = started(Plan { hosts: 2, worker_bits: 1, size: 2, ..ONE }, SECOND);
+    let (first, _) = fleet.window(0).unwrap();
+    let line = bucket(&mut fleet, BUCKET).lines.remove(&first).unwrap();
+    let text = format!("{} no line", 1 - first);
+    bucket(&mut fleet, BUCKET).damaged.insert(1 - first, text.clone());
+    bucket(&mut fleet, BUCKET).lines.insert(first, line);
+    fleet.plan(SECOND, Deed::Boot(1));
+    fleet.run(2 * SECOND);
+    assert!(fleet.window(1).is_none());
+    // A damaged line stays when others of its record are written.
+    fleet.run(MINUTE);
+    assert!(fleet.issues(0));
+    assert_eq!(bucket(&mut fleet, BUCKET).damaged[&(1 - first)], text);
+}
+
+#[test]
+fn a_namespace_s_floor_beyond_the_horizon_refuses_takes_by_name() {
+    let mut fleet = started(Plan { hosts: 2, ..ONE }, SECOND);
+    let floor = START + 2 * HOUR;
+    namespace(&mut fleet).floor = floor;
+    fleet.plan(SECOND, Deed::Boot(1));
+    fleet.run(2 * MINUTE);
+    assert_eq!(refusals(&fleet)[0], &Refusal::Ahead(Key::Namespace, floor));
+    assert!(fleet.issues(0), "a holder goes on");
+}
+
+#[test]
+fn an_unreadable_record_is_named_and_concerns_its_bucket_alone() {
+    let mut fleet = started(Plan { hosts: 3, worker_bits: 6, ..ONE }, SECOND);
+    let (worker, _) = fleet.window(0).unwrap();
+    let other = Key::Bucket(0, 1 - worker / 32);
+    fleet.unreadable.insert(other, Unreadable::Format);
+    for host in 1..3 {
+        fleet.plan(SECOND, Deed::Boot(host));
+    }
+    fleet.run(5 * SECOND);
+    assert_eq!(fleet.open(), 3);
+    let mut fleet = Fleet::new(ONE);
+    fleet.unreadable.insert(BUCKET, Unreadable::Line(3));
+    fleet.plan(0, Deed::Boot(0));
+    fleet.run(SECOND);
+    assert_eq!(refusals(&fleet), [&Refusal::Unreadable(BUCKET, Unreadable::Line(3))]);
+}
+
+#[test]
+fn a_namespace_of_another_layout_is_refused_at_once() {
+    let patience = Patience { wait: HOUR, call: 5000 };
+    let mut fleet = started(Plan { hosts: 2, patience, ..ONE }, SECOND);
+    let layout = namespace(&mut fleet).layout;
+    namespace(&mut fleet).layout.sequence_bits += 1;
+    let other = namespace(&mut fleet).layout;
+    assert_ne!(layout, other);
+    fleet.plan(SECOND, Deed::Boot(1));
+    fleet.run(2 * SECOND);
+    assert_eq!(refusals(&fleet), [&Refusal::Layout(other)]);
+}
+
+/// The second process claims what the first one holds.
+fn claimed(wait: i64) -> Fleet {
+    let patience = Patience { wait, call: 5000 };
+    // Two hosts of one claim: that of host 0.
+    let plan = Plan { hosts: 2, worker_bits: 0, size: 1, patience, ..ONE };
+    let mut fleet = started(plan, SECOND);
+    fleet.plan(SECOND, Deed::Boot(1));
+    fleet
+}
+
+#[test]
+fn a_claim_waits_for_its_worker_id_and_is_refused_with_the_holder() {
+    let mut fleet = claimed(10 * SECOND);
+    fleet.run(11 * SECOND + SECOND / 2);
+    let expected = Refusal::NoSlot(vec![(0, Some(Holder::default()))]);
+    assert_eq!(*refusals(&fleet).last().unwrap(), &expected);
+    assert_eq!(fleet.counts.ends.values().sum::<u64>(), 1);
+    // One that is released meanwhile, and calls that fail.
+    let mut fleet = claimed(MINUTE);
+    fleet.plan(2 * SECOND, Deed::Reach(Network::Refused));
+    fleet.plan(10 * SECOND, Deed::Reach(Network::Fine(2)));
+    fleet.plan(15 * SECOND, Deed::Restart(0, HOUR));
+    fleet.run(17 * SECOND);
+    assert!(fleet.issues(1), "{:?}", fleet.log);
+    // One whose holder has died.
+    let mut fleet = claimed(MINUTE);
+    fleet.plan(2 * SECOND, Deed::Reboot(0, HOUR));
+    fleet.run(50 * SECOND);
+    assert!(fleet.issues(1), "{:?}", fleet.log);
+}
+
+#[test]
+fn a_stopped_process_keeps_the_lock_for_as_long_as_a_take_may_last() {
+    let patience = Patience { wait: 0, call: 500 };
+    let mut fleet = Fleet::new(Plan { processes: 2, patience, ..ONE });
+    fleet.plan(0, Deed::Reach(Network::Fine(100)));
+    fleet.plan(0, Deed::Boot(0));
+    fleet.run(0);
+    // Both read the namespace; the first one to have the lock is stopped.
+    let mut stopped = None;
+    for ms in 1..2000 {
+        fleet.run(ms);
+        stopped = stopped.or(fleet.lock(0));
+        if let Some(process) = stopped {
+            fleet.plan(ms, Deed::Stop(process, MINUTE));
+            break;
+        }
+    }
+    let stopped = stopped.unwrap();
+    fleet.run(6 * SECOND);
+    assert!(fleet.log.iter().any(|(_, id, report)| *id != stopped && *report == Report::Unlocked));
+    assert!(
+        fleet.log.iter().any(|(_, id, report)| *id != stopped && matches!(report, Report::Open(_)))
+    );
+    fleet.run(2 * MINUTE);
+    assert!(fleet.issues(0));
+}
+
+#[test]
+fn a_store_that_does_not_keep_what_is_written_is_given_up() {
+    let mut fleet = started(ONE, SECOND);
+    fleet.forgets_writes = true;
+    fleet.plan(SECOND, Deed::Restart(0, 3 * SECOND));
+    fleet.run(3 * MINUTE);
+    assert!(fleet.log.iter().any(|(.., report)| *report == Report::Unsettled), "{:?}", fleet.log);
+    assert!(fleet.calls() < 5000, "{} calls", fleet.calls());
+}
+
+#[test]
+fn a_suspended_machine_issues_again_at_once() {
+    for tells_time in [true, false] {
+        let mut fleet = started(Plan { tells_time, ..ONE }, MINUTE);
+        // The wall clock has gone on, the monotonic clock has not.
+        fleet.plan(MINUTE, Deed::Suspend(0, HOUR));
+        fleet.run(MINUTE + 1);
+        assert!(!fleet.issues(0));
+        fleet.want(0);
+        fleet.run(MINUTE + 200);
+        assert!(fleet.issues(0), "{tells_time} {:?} {:?}", fleet.window(0), fleet.log.last());
+    }
+}
+
+#[test]
+fn a_restored_machine_issues_nothing_before_its_next_renewal() {
+    let mut fleet = started(ONE, 15 * SECOND);
+    fleet.plan(15 * SECOND, Deed::Reach(Network::Refused));
+    fleet.run(16 * SECOND);
+    let (_, window) = fleet.window(0).unwrap();
+    fleet.restore(0);
+    let (_, suspended) = fleet.window(0).unwrap();
+    assert!(suspended.ceiling <= START + 16 * SECOND && window.ceiling > suspended.ceiling);
+    fleet.plan(17 * SECOND, Deed::Reach(Network::Fine(2)));
+    fleet.run(19 * SECOND);
+    assert!(fleet.issues(0));
+}
+
+#[test]
+fn higher_limits_are_written_before_a_slot_is_taken() {
+    let mut fleet = started(Plan { hosts: 2, ..ONE }, SECOND);
+    fleet.plan.limits.max_ahead = 60_000;
+    fleet.plan(SECOND, Deed::Boot(1));
+    fleet.run(2 * SECOND);
+    assert_eq!(namespace(&mut fleet).limits.max_ahead, 60_000);
+    assert!(fleet.issues(1));
+}
+
+#[test]
+fn a_release_ends_in_time_whatever_the_store_does() {
+    let mut fleet = started(ONE, SECOND);
+    fleet.plan(SECOND, Deed::Reach(Network::Silent));
+    fleet.run(SECOND + 1);
+    fleet.plan(2 * SECOND, Deed::Restart(0, HOUR));
+    fleet.run(5 * SECOND);
+    assert_eq!(fleet.counts.ends.values().sum::<u64>(), 1, "{:?}", fleet.counts.ends);
+    assert_eq!(fleet.open(), 0);
+}
+
+#[test]
+fn a_search_in_millions_of_worker_ids_is_a_few_calls() {
+    let mut fleet = started(Plan { worker_bits: 22, ..ONE }, SECOND);
+    assert!(fleet.calls() <= 8, "{} calls", fleet.calls());
+    fleet.run(2 * SECOND);
+    let mut fleet = Fleet::new(Plan { hosts: 500, worker_bits: 22, ..ONE });
+    (0..500).for_each(|host| fleet.plan(host * 20, Deed::Boot(host as usize)));
+    fleet.run(20 * SECOND);
+    assert_eq!(fleet.open(), 500);
+    let text = namespace(&mut fleet).text();
+    assert!(text.len() < MOST_BYTES, "{} bytes", text.len());
+}
