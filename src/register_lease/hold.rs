@@ -200,17 +200,15 @@ impl<P: Clone> Machine<P> {
         let (tenure, word) = (here.host.tenure(&page), here.host.word(&page));
         let ended = here.host.end(&page, Loss::Released);
         here.host.leave(&page);
-        let last = ended?;
-        let Some((token, bucket)) = seen else { return None };
-        self.over = Some(Over { worker: tenure.worker, owner: tenure.owner, word, last });
-        self.begin_at(tenure.worker, token, bucket);
+        let over = Over { worker: tenure.worker, owner: tenure.owner, word, last: ended? };
+        self.search_over(over, seen?);
         None
     }
 
     /// This process's store shows the page's line: it issues from the page, too.
     fn joined(&mut self, now: Word) -> Option<Command> {
         self.user.as_mut()?.stage = Stage::Using(Some(now));
-        (self.over, self.renewing) = (None, None);
+        self.renewing = None;
         Some(Command::Open)
     }
 

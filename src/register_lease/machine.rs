@@ -18,11 +18,11 @@ pub struct Machine<P> {
     pub(super) limits: Limits,
     pub(super) time: Option<StoreTime>,
     pub(super) namespace: Known,
+    /// The worker IDs of a bucket.
+    pub(super) size: u64,
     /// The store has lost data: its floor has to rise before a slot is looked for.
     pub(super) is_lost: bool,
     pub(super) search: Search,
-    /// The line of a page that this process has ended to take it over.
-    pub(super) over: Option<Over>,
     /// Lines past their expiry: their token, and since when it stays, by the monotonic clock.
     pub(super) watched: BTreeMap<u64, (Token, i64)>,
     /// Whether no page of the host is joined: this process's store contradicts one.
@@ -59,6 +59,8 @@ pub(super) struct Search {
     pub stride: u64,
     pub full: u64,
     pub look: Look,
+    /// The line of a page that this process has ended, to take it over.
+    pub over: Option<Over>,
     /// Worker IDs that this host cannot use.
     pub unusable: Vec<u64>,
     pub holders: Vec<(u64, Option<super::Holder>)>,
@@ -121,14 +123,15 @@ pub(super) struct Here<'a, H> {
 impl<P: Clone> Machine<P> {
     /// A lease without a slot.
     pub fn new(settings: Settings) -> Self {
+        let size = settings.size;
         Machine {
             limits: settings.limits,
             settings,
             time: None,
             namespace: Known::Unread,
+            size,
             is_lost: false,
             search: Search::default(),
-            over: None,
             watched: BTreeMap::new(),
             is_alone: false,
             user: None,
@@ -200,7 +203,8 @@ impl<P: Clone> Machine<P> {
 
     /// The next step by what is known.
     pub(super) fn plan<H: Host<Page = P>>(&mut self, here: &mut Here<'_, H>) -> Command {
-        let Some(User { page, stage, .. }) = self.user.clone() else {
+        let user = self.user.as_ref().map(|user| (user.page.clone(), user.stage));
+        let Some((page, stage)) = user else {
             if self.is_closing {
                 here.host.unlock();
                 return Command::Released;
@@ -265,6 +269,7 @@ impl<P: Clone> Machine<P> {
         self.namespace = match found {
             Some((token, Ok(Record::Namespace(namespace)))) => {
                 self.limits = self.limits.max(namespace.limits);
+                self.size = namespace.size;
                 Known::Found(token, namespace)
             }
             Some((_, Err(why))) if self.user.is_none() => {
@@ -294,7 +299,6 @@ impl<P: Clone> Machine<P> {
         then: Word,
         here: &mut Here<'_, H>,
     ) -> Option<Command> {
-        let found = found.map(|(token, record)| (token, record));
         let Some(stage) = self.user.as_ref().map(|user| user.stage) else {
             return self.found_searching(found, here);
         };
@@ -334,8 +338,7 @@ impl<P: Clone> Machine<P> {
 
     /// The key of the bucket of the page in use, or that is looked into.
     pub(super) fn key<H: Host<Page = P>>(&self, here: &Here<'_, H>) -> Key {
-        let size = self.namespace().map_or(self.settings.size, |namespace| namespace.size);
-        let of_page = |user: &User<P>| here.host.tenure(&user.page).worker / size;
+        let of_page = |user: &User<P>| here.host.tenure(&user.page).worker / self.size;
         let bucket = self.user.as_ref().map(of_page).or(self.search.bucket);
         Key::Bucket(self.settings.datacenter, bucket.unwrap_or_default())
     }

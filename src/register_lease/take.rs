@@ -11,8 +11,8 @@ use crate::core::sequencer::{NEVER, Window};
 enum Free {
     /// Its page was this process's, which has ended it to take it over.
     Over,
-    /// It is free, or was never held.
-    Free,
+    /// Nobody holds it.
+    Unheld,
     /// It expired, by two clocks that agree.
     Expired,
     /// It was watched.
@@ -46,18 +46,14 @@ impl<P: Clone> Machine<P> {
             return self.write_namespace(Some(token), raised, here);
         }
         self.is_lost = false;
-        if self.over.is_none()
-            && let Some(command) = self.join(namespace.id, here)
-        {
-            return command;
-        }
-        if !here.host.lock() {
-            return Command::Locked;
-        }
-        if self.over.is_none()
-            && let Some(command) = self.join(namespace.id, here)
-        {
-            return command;
+        // Another process may have opened a page before this one had the lock.
+        for _ in 0..2 {
+            if let Some(command) = self.join(namespace.id, here) {
+                return command;
+            }
+            if !here.host.lock() {
+                return Command::Locked;
+            }
         }
         if self.time.is_none() {
             return self.call(Call::Now, here);
@@ -81,7 +77,7 @@ impl<P: Clone> Machine<P> {
 
     /// Joins an open page of this host, if it has one of the namespace.
     fn join<H: Host<Page = P>>(&mut self, id: Token, here: &mut Here<'_, H>) -> Option<Command> {
-        if self.is_alone {
+        if self.is_alone || self.search.over.is_some() {
             return None;
         }
         let claim = self.settings.claim;
@@ -176,18 +172,17 @@ impl<P: Clone> Machine<P> {
         None
     }
 
-    /// Looks into this bucket, which was found, with a new search.
-    pub(super) fn begin_at(&mut self, worker: u64, token: Token, bucket: Bucket) {
-        let size = self.namespace().map_or(self.settings.size, |namespace| namespace.size);
-        let look = Look::Found(token, bucket, false);
-        self.search = Search { bucket: Some(worker / size), stride: 1, look, ..Search::default() };
+    /// Begins a search in the bucket of a page that this process has ended.
+    pub(super) fn search_over(&mut self, over: Over, (token, bucket): (Token, Bucket)) {
+        let (look, stride) = (Look::Found(token, bucket, false), 1);
+        let (bucket, over) = (Some(over.worker / self.size), Some(over));
+        self.search = Search { bucket, stride, look, over, ..Search::default() };
     }
 
     /// Goes on with the next bucket. After all of them, there is no slot.
     fn next_bucket<H: Host<Page = P>>(&mut self, here: &mut Here<'_, H>) -> Option<Command> {
         let last_worker = self.settings.layout.last_worker();
-        let size = self.namespace().map_or(self.settings.size, |namespace| namespace.size);
-        let buckets = last_worker / size + 1;
+        let buckets = last_worker / self.size + 1;
         let search = &mut self.search;
         search.full += 1;
         if self.settings.claim.is_none() && search.full < buckets {
@@ -253,7 +248,7 @@ impl<P: Clone> Machine<P> {
     ) -> Option<Free> {
         let line = bucket.lines.get(&worker);
         if let Some(line) = line
-            && self.over.is_some_and(|over| over.is(worker, line))
+            && self.search.over.is_some_and(|over| over.is(worker, line))
         {
             return Some(Free::Over);
         }
@@ -266,7 +261,7 @@ impl<P: Clone> Machine<P> {
         if self.is_blocked(worker, bucket, here) {
             return None;
         }
-        let Some(line) = line.filter(|line| line.is_held) else { return Some(Free::Free) };
+        let Some(line) = line.filter(|line| line.is_held) else { return Some(Free::Unheld) };
         let super::Limits { ttl, max_clock_skew: skew, .. } = self.limits;
         let ((earliest, latest), wall) = (self.now(here.at), here.at.wall);
         let is_agreed = (wall - earliest).abs() <= skew && !self.settings.has_own_clock;
@@ -274,7 +269,9 @@ impl<P: Clone> Machine<P> {
             return Some(Free::Expired);
         }
         // Rule 9: by one clock it is not known to be dead. A holder renews it within half a ttl.
-        if line.expires <= latest || line.expires > latest.max(wall).saturating_add(ttl + skew) {
+        if line.expires <= latest
+            || line.expires > latest.max(wall).saturating_add(ttl).saturating_add(skew)
+        {
             let (token, since) = *self.watched.entry(worker).or_insert((line.token, here.at.mono));
             if token == line.token && here.at.mono - since >= ttl / 2 {
                 return Some(Free::Watched);
@@ -333,7 +330,7 @@ impl<P: Clone> Machine<P> {
         }
         bucket.id = namespace.id;
         let line = bucket.lines.get(&worker);
-        let over = self.over.filter(|over| line.is_some_and(|line| over.is(worker, line)));
+        let over = self.search.over.filter(|over| line.is_some_and(|line| over.is(worker, line)));
         let highest = line.map_or(NEVER, |line| match over {
             Some(over) => line.floor.max(over.last),
             None => line.floor.max(line.ceiling),
@@ -375,8 +372,11 @@ impl<P: Clone> Machine<P> {
         here.host.end(&page, Loss::Released);
         here.host.leave(&page);
         self.user = None;
-        // Others write to this bucket: another one, or this one as it is after a pause.
-        self.search = Search::default();
+        match (self.search.over, found) {
+            (Some(over), Some(found)) => self.search_over(over, found),
+            // Others write to this bucket: another one is next, or this one as it is after a pause.
+            _ => self.search = Search::default(),
+        }
         Some(Command::Again)
     }
 
@@ -402,7 +402,7 @@ impl<P: Clone> Machine<P> {
         if let Some(user) = &mut self.user {
             user.stage = Stage::Using(None);
         }
-        (self.search, self.over, self.is_alone) = (Search::default(), None, false);
+        (self.search, self.is_alone) = (Search::default(), false);
         self.watched.clear();
         self.renewing = None;
         Command::Open

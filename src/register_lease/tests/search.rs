@@ -477,6 +477,12 @@ fn cases() -> Vec<Case> {
         &[],
     );
     add(
+        "recover, four lines",
+        300_000,
+        Config { size: 4, ticks: 1, faults: &[Recover], ..ONE },
+        &["touched", "another id"],
+    );
+    add(
         "three hosts, a bucket deleted",
         25_000,
         Config { hosts: 3, ticks: 2, faults: &[DeleteBucket], ..CONFIG },

@@ -90,8 +90,6 @@ pub struct Config {
     /// A late creation of a namespace, or of a bucket.
     pub late_namespace: bool,
     pub late_bucket: bool,
-    /// All look into bucket 0 first.
-    pub from_first: bool,
     /// A page begins above what any earlier page of its worker ID issued on its host, also one that has ended.
     pub knows_earlier: bool,
 }
@@ -132,7 +130,6 @@ pub const CONFIG: Config = Config {
     snapshot: Snapshot::None,
     late_namespace: false,
     late_bucket: false,
-    from_first: false,
     knows_earlier: false,
 };
 
@@ -337,7 +334,7 @@ impl World {
                 world.processes.push(world.process(config, host, number, 0));
             }
         }
-        let limits = config.limits(if config.is_begun { config.ahead_at } else { config.ahead_at });
+        let limits = config.limits(config.ahead_at);
         let mut namespace = Namespace {
             id: Token(2),
             layout: config.layout(0),
@@ -970,7 +967,7 @@ impl World {
                 let mut ended = self.processes.iter().filter(|process| Some(process.host) == host);
                 is_early
                     && ended.any(|process| {
-                        process.machine.over.is_some_and(|over| over.owner == old.owner)
+                        process.machine.search.over.is_some_and(|over| over.owner == old.owner)
                     })
             });
             match old {
@@ -1721,7 +1718,6 @@ impl World {
             namespace,
             is_lost,
             search,
-            over,
             watched,
             is_alone,
             user,
@@ -1733,7 +1729,6 @@ impl World {
             limits.max_ahead,
             time,
             is_lost,
-            over,
             is_alone,
             renewing.map(|since| self.real - since),
             is_timed,
