@@ -169,7 +169,9 @@ impl Config {
 
 type Stored = Option<(Token, Record)>;
 /// A store, and when its lines were written.
-type Remembered = (Vec<Stored>, Vec<Vec<i64>>);
+type Remembered = (Vec<Stored>, Vec<Vec<(i64, i64)>>);
+/// How many losses there were when a write was sent, and the time.
+type When = (u8, i64);
 
 #[derive(Clone, Debug)]
 pub struct Page {
@@ -238,7 +240,7 @@ struct Late {
     key: usize,
     before: Option<Token>,
     record: (Token, Record),
-    losses: u8,
+    when: When,
 }
 
 #[derive(Clone, Debug)]
@@ -247,8 +249,8 @@ pub struct World {
     real: i64,
     time: i64,
     stores: [Vec<Stored>; 2],
-    /// When each line of the store was written.
-    written: Vec<Vec<i64>>,
+    /// When each line of the store was written, and when that was sent.
+    written: Vec<Vec<(i64, i64)>>,
     snapshot: Option<Remembered>,
     pub pages: Vec<Page>,
     issued: Vec<Issued>,
@@ -313,7 +315,7 @@ impl World {
             real: 0,
             time: 0,
             stores: [vec![None; 1 + buckets], vec![None; 1 + buckets]],
-            written: vec![vec![-9; size as usize]; buckets],
+            written: vec![vec![(-9, -9); size as usize]; buckets],
             snapshot: None,
             pages: Vec::new(),
             issued: Vec::new(),
@@ -370,7 +372,7 @@ impl World {
                 holder: Holder::default(),
             };
             let key = 1 + (worker / size) as usize;
-            world.written[key - 1][(worker % size) as usize] = 0;
+            world.written[key - 1][(worker % size) as usize] = (0, 0);
             let Some((_, Record::Bucket(bucket))) = &mut world.stores[0][key] else { continue };
             bucket.lines.insert(*worker, line);
         }
@@ -415,11 +417,11 @@ impl World {
             let Record::Namespace(namespace) = namespace.1.clone() else { return world };
             let record = Namespace { id: Token(9), created: Ranges::default(), ..namespace };
             let record = (Token(8), Record::Namespace(record));
-            world.late.push(Late { store: 0, key: 0, before: None, record, losses: 0 });
+            world.late.push(Late { store: 0, key: 0, before: None, record, when: (0, 0) });
         }
         if config.late_bucket {
             let record = (Token(7), Record::Bucket(Bucket::new(Token(2))));
-            world.late.push(Late { store: 0, key: 1, before: None, record, losses: 0 });
+            world.late.push(Late { store: 0, key: 1, before: None, record, when: (0, 0) });
         }
         if config.snapshot != Snapshot::None {
             let mut before = world.stores[0].clone();
@@ -885,7 +887,14 @@ impl World {
             }
             Call::Write { key, token, record, before } => {
                 let record = (*token, record.clone());
-                match self.apply(config, store, index(*key), *before, record, sent.losses) {
+                match self.apply(
+                    config,
+                    store,
+                    index(*key),
+                    *before,
+                    record,
+                    (sent.losses, sent.called),
+                ) {
                     true => Reply::Written,
                     false => {
                         if matches!(key, Key::Bucket(..)) {
@@ -909,7 +918,7 @@ impl World {
         key: usize,
         before: Option<Token>,
         record: (Token, Record),
-        losses: u8,
+        when: When,
     ) -> bool {
         let current = self.stores[store][key].clone();
         if token_of(&current) != before {
@@ -920,7 +929,7 @@ impl World {
                 Record::Namespace(namespace) => {
                     let floor = namespace_of(&current).map(|current| current.floor);
                     if namespace.floor > floor.unwrap_or(NEVER) {
-                        if losses == self.losses && self.open_losses != 0 {
+                        if when.0 == self.losses && self.open_losses != 0 {
                             self.open_losses = 0;
                             see("raised after a loss");
                         }
@@ -936,7 +945,9 @@ impl World {
                         self.wrong = Some("the floor falls".into());
                     }
                 }
-                Record::Bucket(bucket) => self.note_lines(config, key, bucket_of(&current), bucket),
+                Record::Bucket(bucket) => {
+                    self.note_lines(config, key, bucket_of(&current), bucket, when)
+                }
             }
         }
         self.stores[store][key] = Some(record);
@@ -949,6 +960,7 @@ impl World {
         key: usize,
         before: Option<&Bucket>,
         bucket: &Bucket,
+        when: When,
     ) {
         for (worker, line) in &bucket.lines {
             let old = before.and_then(|before| before.lines.get(worker));
@@ -956,7 +968,7 @@ impl World {
                 continue;
             }
             let place = (worker % config.size) as usize;
-            let written = std::mem::replace(&mut self.written[key - 1][place], self.real);
+            let written = std::mem::replace(&mut self.written[key - 1][place], (self.real, when.1));
             if bucket.floor > before.map_or(NEVER, |before| before.floor) {
                 see("a bucket above the horizon");
             }
@@ -984,7 +996,10 @@ impl World {
                         let is_alive = self.pages.iter().any(|page| {
                             page.tenure.owner == old.owner && page.phase == Phase::Open
                         });
-                        if self.real - written < HALF && !is_own && is_alive {
+                        // It was sent so long ago that it had expired when it was written.
+                        let has_expired = old.expires + SKEW < self.real;
+                        let since = if has_expired { written.1 } else { written.0 };
+                        if self.real - since < HALF && !is_own && is_alive {
                             self.wrong = Some(
                                 "a line is taken that was written less than half a ttl ago".into(),
                             );
@@ -1026,11 +1041,12 @@ impl World {
             call: Call::Write { key, token, record, before },
             reply: None,
             losses,
+            called,
             ..
         }) = sent.clone()
         {
             let (key, record) = (index(key), (token, record));
-            self.late.push(Late { store, key, before, record, losses });
+            self.late.push(Late { store, key, before, record, when: (losses, called) });
         }
     }
 
@@ -1051,8 +1067,8 @@ impl World {
         }
         for at in 0..self.late.len() {
             let mut world = self.clone();
-            let Late { store, key, before, record, losses } = world.late.remove(at);
-            if world.apply(config, store, key, before, record, losses) {
+            let Late { store, key, before, record, when } = world.late.remove(at);
+            if world.apply(config, store, key, before, record, when) {
                 see("late write applied");
                 next.push(("a late write is applied".into(), world));
             }
@@ -1643,7 +1659,7 @@ impl World {
         };
         (real, time, stores, remembered).hash(state);
         for line in written.iter().chain(remembered_written).flatten() {
-            (real - line).min(HALF).hash(state);
+            ((real - line.0).min(HALF), (real - line.1).min(HALF)).hash(state);
         }
         for page in pages {
             let Page {
@@ -1668,8 +1684,9 @@ impl World {
             self.hash_process(config, process, state);
         }
         for one in late {
-            let Late { store, key, before, record, losses } = one;
-            (store, key, before, record, *losses == self.losses).hash(state);
+            let Late { store, key, before, record, when } = one;
+            (store, key, before, record, when.0 == self.losses, (real - when.1).min(HALF))
+                .hash(state);
         }
         (
             issued,
