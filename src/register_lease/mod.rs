@@ -1,6 +1,9 @@
 //! Leases from stores and directories: the protocol, without input and output. A store is a register: it replaces a record
 //! only where that still has the token that the writer has read.
 //!
+//! The machine decides, the driver paces. An executor makes the calls, keeps one timer, and publishes reports: JavaScript for a
+//! store, a thread for a directory, and the tests in virtual time.
+//!
 //! | file | content |
 //! |---|---|
 //! | `record` | the two kinds of record, and their texts |
@@ -10,6 +13,19 @@
 //! | `take` | the search for a slot: from the namespace to a page that is joined or taken |
 //! | `hold` | a page in use: proven, renewed, taken over, released |
 //! | `driver` | when the machine takes its next step |
+//!
+//! What keeps IDs from being issued twice:
+//!
+//! 1. A page issues ticks in (floor, ceiling] only. Its ceiling is one that a line with a token of the page has confirmed.
+//! 2. A line is taken above its ceiling, and no ceiling falls but by a release, after the page has ended. So lines of one
+//!    chain never allow a tick twice, also where a write is late.
+//! 3. A page knows its own lines by owner and word ([`judge`]). It ends where it finds another one.
+//! 4. A record that is absent is no condition: it may become absent again. So the write that creates a bucket allows nothing,
+//!    and the namespace counts the bucket before anybody takes a line of it.
+//! 5. Lost data break the chain. Whoever notes it raises the namespace's floor to the *horizon*, above all that anybody can have had
+//!    confirmed, before it takes another line. Each page reads that floor after its take.
+//!
+//! Expiry only decides who may take a line: no rule above depends on a clock, but for the horizon and what is lost.
 
 mod calls;
 mod driver;

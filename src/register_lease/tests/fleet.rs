@@ -153,7 +153,7 @@ struct Page {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Machine {
+struct Computer {
     pages: Vec<Page>,
     lock: Option<usize>,
     clock: i64,
@@ -196,7 +196,7 @@ pub struct Fleet {
     store_clock: i64,
     queue: BinaryHeap<Reverse<Queued>>,
     number: u64,
-    hosts: Vec<Machine>,
+    hosts: Vec<Computer>,
     processes: Vec<Process>,
     pub records: HashMap<Key, (Token, Record)>,
     /// Texts that no holder writes, in place of records.
@@ -220,7 +220,7 @@ pub struct Fleet {
 
 /// A host, as one of its processes sees it.
 struct View<'a> {
-    host: &'a mut Machine,
+    host: &'a mut Computer,
     number: usize,
     random: &'a mut fastrand::Rng,
     /// The tick of its clock.
@@ -394,11 +394,11 @@ impl Host for View<'_> {
 impl Fleet {
     pub fn new(plan: Plan) -> Fleet {
         let mut random = fastrand::Rng::with_seed(plan.seed);
-        let mut host = || Machine {
+        let mut host = || Computer {
             clock: if random.u8(..8) == 0 { random.i64(-4000..=4000) } else { random.i64(-5..=5) },
             mono: random.i64(0..HOUR),
             disturbed: START,
-            ..Machine::default()
+            ..Computer::default()
         };
         let hosts = (0..plan.hosts).map(|_| host()).collect();
         let process = |_| Process {

@@ -83,6 +83,7 @@ fn hosts_come_back_after_a_power_cut() {
         );
         assert_eq!(held, hosts);
         assert!(last <= MINUTE, "{last} ms");
+        assert!(fleet.calls() - before <= 400_000, "{} calls", fleet.calls() - before);
     }
 }
 
