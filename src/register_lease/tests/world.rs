@@ -168,6 +168,8 @@ impl Config {
 }
 
 type Stored = Option<(Token, Record)>;
+/// Hashes a record.
+type HashRecord<'a> = &'a dyn Fn(&mut dyn Hasher);
 /// A store, and when its lines were written.
 type Remembered = (Vec<Stored>, Vec<Vec<(i64, i64)>>);
 /// How many losses there were when a write was sent, and the time.
@@ -1400,7 +1402,7 @@ impl World {
             Record::Namespace(_) => NEVER,
         };
         let mut map = vec![usize::MAX; self.pages.len()];
-        for at in 0..self.pages.len() {
+        for (at, place) in map.iter_mut().enumerate() {
             if self.pages[at].host != host {
                 continue;
             }
@@ -1426,7 +1428,7 @@ impl World {
                 base = base.max(ceiling_in(record, worker));
             }
             (self.pages[at].base, self.pages[at].is_disturbed) = (base, true);
-            map[at] = self.pages.len();
+            *place = self.pages.len();
             let clone = Page { host: config.hosts, ..self.pages[at].clone() };
             self.pages.push(clone);
         }
@@ -1706,7 +1708,7 @@ impl World {
         store: usize,
         key: usize,
         token: Token,
-        record: Option<&dyn Fn(&mut dyn Hasher)>,
+        record: Option<HashRecord<'_>>,
         state: &mut impl Hasher,
     ) {
         if token_of(&self.stores[store][key]) == Some(token) {
