@@ -159,11 +159,11 @@ impl<P: Clone> Driver<P> {
     }
 
     /// Takes an input. Returns what to tell the application, and what to do next.
-    pub fn step<H: Host<Page = P>>(
+    pub fn step(
         &mut self,
         input: Input,
         at: At,
-        host: &mut H,
+        host: &mut dyn Host<Page = P>,
     ) -> (Vec<Report<P>>, Next) {
         let mut reports = Vec::new();
         if !matches!(input, Input::Reply(..)) {
@@ -202,7 +202,7 @@ impl<P: Clone> Driver<P> {
     }
 
     /// A renewal where one is due.
-    fn event<H: Host<Page = P>>(&self, at: At, host: &H) -> Event {
+    fn event(&self, at: At, host: &dyn Host<Page = P>) -> Event {
         match self.due(at, host) {
             Some(0) if self.machine.unproven().is_none() => Event::Renew,
             _ => Event::Go,
@@ -210,11 +210,11 @@ impl<P: Clone> Driver<P> {
     }
 
     /// What follows from a command; none to go on at once.
-    fn conclude<H: Host<Page = P>>(
+    fn conclude(
         &mut self,
         command: Command,
         at: At,
-        host: &mut H,
+        host: &mut dyn Host<Page = P>,
         reports: &mut Vec<Report<P>>,
     ) -> Option<Next> {
         match command {
@@ -267,7 +267,7 @@ impl<P: Clone> Driver<P> {
     }
 
     /// Its page is held. Notes who renewed it last.
-    fn held<H: Host<Page = P>>(&mut self, at: At, host: &H, reports: &mut Vec<Report<P>>) {
+    fn held(&mut self, at: At, host: &dyn Host<Page = P>, reports: &mut Vec<Report<P>>) {
         (self.tries, self.writes, self.locked_since) = (0, 0, None);
         let Some(page) = self.machine.page() else { return };
         let renewed = host.renewal(page).at;
@@ -281,7 +281,7 @@ impl<P: Clone> Driver<P> {
     }
 
     /// How long until this lease has something to do with its page; none where it has no page.
-    fn due<H: Host<Page = P>>(&self, at: At, host: &H) -> Option<i64> {
+    fn due(&self, at: At, host: &dyn Host<Page = P>) -> Option<i64> {
         let page = self.machine.page()?;
         if host.phase(page) == Phase::Ended {
             return Some(0);
@@ -305,7 +305,7 @@ impl<P: Clone> Driver<P> {
         Some((after - elapsed).max(0))
     }
 
-    fn wait<H: Host<Page = P>>(&self, at: At, host: &H) -> Next {
+    fn wait(&self, at: At, host: &dyn Host<Page = P>) -> Next {
         let due = self.due(at, host).unwrap_or(RETRY_MS.0);
         // What is due and was not done waits for another process.
         let due = if due == 0 { RETRY_MS.0 } else { due };
@@ -330,17 +330,17 @@ impl<P: Clone> Driver<P> {
     }
 
     /// The pause after a conflict: longer and at random, so that hosts that start together spread.
-    fn again(&mut self, host: &mut impl Host<Page = P>) -> i64 {
+    fn again(&mut self, host: &mut dyn Host<Page = P>) -> i64 {
         self.tries += 1;
         let most = (self.took << self.tries.min(10)).min(RETRY_MS.1).max(1);
         host.choose(most as usize) as i64
     }
 
     /// Another process of the host takes a slot. After a time, this one goes on without it: it may have been stopped.
-    fn locked<H: Host<Page = P>>(
+    fn locked(
         &mut self,
         at: At,
-        host: &mut H,
+        host: &mut dyn Host<Page = P>,
         reports: &mut Vec<Report<P>>,
     ) -> Option<Next> {
         let since = *self.locked_since.get_or_insert(at.mono);

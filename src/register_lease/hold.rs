@@ -2,13 +2,13 @@
 
 use super::calls::{Command, Settings};
 use super::machine::{Here, Machine, Over, Stage, User};
-use super::page::{Host, Judgement, Loss, Phase, Renewal, Word, judge};
+use super::page::{Judgement, Loss, Phase, Renewal, Word, judge};
 use super::record::{Bucket, Line, Token};
 use crate::core::layout::Tick;
 
 impl<P: Clone> Machine<P> {
     /// Rule 3: writes the line with a new token and a higher ceiling, over the bucket that was seen last.
-    pub(super) fn renew<H: Host<Page = P>>(&mut self, here: &mut Here<'_, H>) -> Command {
+    pub(super) fn renew(&mut self, here: &mut Here<'_, P>) -> Command {
         let Some(User { page, seen, announced, .. }) = self.user.clone() else {
             return Command::Wait;
         };
@@ -18,7 +18,9 @@ impl<P: Clone> Machine<P> {
             return self.look(here);
         };
         let (wanted, cap) = self.wanted(here);
-        if wanted > cap && !std::mem::replace(&mut self.is_timed, true) {
+        if (wanted > cap || self.is_time_old(here.at))
+            && !std::mem::replace(&mut self.is_timed, true)
+        {
             // Rule 8: the store's clock was read before a pause, which the monotonic clock may not have seen.
             return self.call(super::Call::Now, here);
         }
@@ -51,7 +53,7 @@ impl<P: Clone> Machine<P> {
     }
 
     /// The ceiling that this process wants, and the most that it may ask for: rule 8.
-    fn wanted<H: Host<Page = P>>(&self, here: &Here<'_, H>) -> (Tick, Tick) {
+    fn wanted(&self, here: &Here<'_, P>) -> (Tick, Tick) {
         let Settings { layout, limits, .. } = self.settings;
         let ahead = limits.ttl.saturating_add(limits.max_ahead);
         let wanted = layout.tick_at(here.at.wall.saturating_add(ahead));
@@ -59,11 +61,11 @@ impl<P: Clone> Machine<P> {
     }
 
     /// What was found of the bucket of a page in use, or written.
-    pub(super) fn found_using<H: Host<Page = P>>(
+    pub(super) fn found_using(
         &mut self,
         found: Option<(Token, Bucket)>,
         then: Word,
-        here: &mut Here<'_, H>,
+        here: &mut Here<'_, P>,
     ) -> Option<Command> {
         let User { page, stage, .. } = self.user.clone()?;
         if here.host.phase(&page) == Phase::Ended && !matches!(stage, Stage::Freeing(_)) {
@@ -131,12 +133,12 @@ impl<P: Clone> Machine<P> {
     }
 
     /// A line of the page was found by a process that may renew it.
-    fn renewed<H: Host<Page = P>>(
+    fn renewed(
         &mut self,
         page: &P,
         line: &Line,
         is_new: bool,
-        here: &mut Here<'_, H>,
+        here: &mut Here<'_, P>,
     ) -> Option<Command> {
         let Settings { layout, limits: super::Limits { ttl, .. }, .. } = self.settings;
         if is_new {
@@ -154,11 +156,11 @@ impl<P: Clone> Machine<P> {
 
     /// Rule 11: this store is the page's own once it shows a token that was announced after this process joined. It never does if it is a
     /// copy of that store.
-    fn read_unproven<H: Host<Page = P>>(
+    fn read_unproven(
         &mut self,
         joined: Word,
         line: &Line,
-        here: &mut Here<'_, H>,
+        here: &mut Here<'_, P>,
     ) -> Option<Command> {
         if self.is_left(here) && here.host.lock() {
             return self.take_over(here);
@@ -170,11 +172,7 @@ impl<P: Clone> Machine<P> {
     }
 
     /// What a process does that joined a page, and has no proof yet that this store is the page's own.
-    pub(super) fn prove<H: Host<Page = P>>(
-        &mut self,
-        joined: Word,
-        here: &mut Here<'_, H>,
-    ) -> Command {
+    pub(super) fn prove(&mut self, joined: Word, here: &mut Here<'_, P>) -> Command {
         let Some(page) = self.page().cloned() else { return Command::Wait };
         if self.is_left(here) {
             return if here.host.lock() { self.look(here) } else { Command::Locked };
@@ -187,7 +185,7 @@ impl<P: Clone> Machine<P> {
     }
 
     /// Whether nobody has renewed the page in use for half a ttl.
-    fn is_left<H: Host<Page = P>>(&self, here: &Here<'_, H>) -> bool {
+    fn is_left(&self, here: &Here<'_, P>) -> bool {
         self.page().is_some_and(|page| {
             let Renewal { at, ttl, .. } = here.host.renewal(page);
             here.at.mono - at >= ttl.max(self.settings.limits.ttl) / 2
@@ -195,11 +193,12 @@ impl<P: Clone> Machine<P> {
     }
 
     /// Ends the page, to take its line with another one, above what was issued.
-    fn take_over<H: Host<Page = P>>(&mut self, here: &mut Here<'_, H>) -> Option<Command> {
+    fn take_over(&mut self, here: &mut Here<'_, P>) -> Option<Command> {
         let User { page, seen, .. } = self.user.take()?;
         let (tenure, word) = (here.host.tenure(&page), here.host.word(&page));
         let ended = here.host.end(&page, Loss::Released);
         here.host.leave(&page);
+        self.time = None;
         let over = Over { worker: tenure.worker, owner: tenure.owner, word, last: ended? };
         self.search_over(over, seen?);
         None
@@ -213,11 +212,7 @@ impl<P: Clone> Machine<P> {
     }
 
     /// This process's store contradicts the page, and nothing proves that it is the page's own: another page is next.
-    fn contradict<H: Host<Page = P>>(
-        &mut self,
-        loss: Loss,
-        here: &mut Here<'_, H>,
-    ) -> Option<Command> {
+    fn contradict(&mut self, loss: Loss, here: &mut Here<'_, P>) -> Option<Command> {
         self.is_alone = true;
         let was_using = self.page().is_some();
         let command = self.lose(loss, here);
@@ -225,7 +220,7 @@ impl<P: Clone> Machine<P> {
     }
 
     /// Stops using the page. The last process of the host ends it, and frees its line.
-    pub(super) fn leave<H: Host<Page = P>>(&mut self, here: &mut Here<'_, H>) -> Command {
+    pub(super) fn leave(&mut self, here: &mut Here<'_, P>) -> Command {
         let Some(user) = self.user.take() else { return Command::Wait };
         let is_joining = matches!(user.stage, Stage::Joining(_));
         if here.host.leave(&user.page)
@@ -238,11 +233,7 @@ impl<P: Clone> Machine<P> {
     }
 
     /// Rule 6: a line is freed at the last tick that its page issued. A ceiling falls in no other way.
-    pub(super) fn free<H: Host<Page = P>>(
-        &mut self,
-        last: Tick,
-        here: &mut Here<'_, H>,
-    ) -> Command {
+    pub(super) fn free(&mut self, last: Tick, here: &mut Here<'_, P>) -> Command {
         let Some(User { page, seen, .. }) = self.user.clone() else { return Command::Wait };
         let word = here.host.word(&page);
         let worker = here.host.tenure(&page).worker;
@@ -261,10 +252,11 @@ impl<P: Clone> Machine<P> {
     }
 
     /// The line is free, or somebody else's.
-    pub(super) fn freed<H: Host<Page = P>>(&mut self, here: &mut Here<'_, H>) {
+    pub(super) fn freed(&mut self, here: &mut Here<'_, P>) {
         if let Some(user) = self.user.take() {
             here.host.leave(&user.page);
         }
+        self.time = None;
         self.forget();
     }
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use super::calls::{At, Call, Command, Event, Found, Record, Refusal, Reply, Settings};
 use super::page::{Host, Loss, Phase, Word};
 use super::record::{Bucket, Key, Limits, Namespace, Token};
+use crate::core::clock::HOUR_MS;
 use crate::core::layout::Tick;
 
 /// A process's lease.
@@ -41,6 +42,8 @@ pub struct Machine<P> {
 pub(super) struct StoreTime {
     pub least: i64,
     pub most: i64,
+    /// When it was read, by the monotonic clock, ms.
+    pub read: i64,
 }
 
 /// The namespace's record, as it was seen last.
@@ -115,8 +118,8 @@ pub(super) enum Stage {
 }
 
 /// What a step is given.
-pub(super) struct Here<'a, H> {
-    pub host: &'a mut H,
+pub(super) struct Here<'a, P> {
+    pub host: &'a mut dyn Host<Page = P>,
     pub at: At,
 }
 
@@ -176,7 +179,7 @@ impl<P: Clone> Machine<P> {
     }
 
     /// Takes an event. Returns what is to be done.
-    pub fn step<H: Host<Page = P>>(&mut self, event: Event, at: At, host: &mut H) -> Command {
+    pub fn step(&mut self, event: Event, at: At, host: &mut dyn Host<Page = P>) -> Command {
         let here = &mut Here { host, at };
         match event {
             Event::Go => {}
@@ -191,7 +194,8 @@ impl<P: Clone> Machine<P> {
             Event::Reply(reply, now, called) => {
                 let Some((call, then)) = self.call.take() else { return Command::Wait };
                 if let Some(ms) = now {
-                    self.time = Some(StoreTime { least: ms - at.mono, most: ms - called });
+                    self.time =
+                        Some(StoreTime { least: ms - at.mono, most: ms - called, read: at.mono });
                 }
                 if let Some(command) = self.reply(call, reply, then, here) {
                     return command;
@@ -202,7 +206,7 @@ impl<P: Clone> Machine<P> {
     }
 
     /// The next step by what is known.
-    pub(super) fn plan<H: Host<Page = P>>(&mut self, here: &mut Here<'_, H>) -> Command {
+    pub(super) fn plan(&mut self, here: &mut Here<'_, P>) -> Command {
         let user = self.user.as_ref().map(|user| (user.page.clone(), user.stage));
         let Some((page, stage)) = user else {
             if self.is_closing {
@@ -226,12 +230,12 @@ impl<P: Clone> Machine<P> {
         }
     }
 
-    fn reply<H: Host<Page = P>>(
+    fn reply(
         &mut self,
         call: Call,
         reply: Reply,
         then: Word,
-        here: &mut Here<'_, H>,
+        here: &mut Here<'_, P>,
     ) -> Option<Command> {
         match (call, reply) {
             (Call::Now, Reply::Time) => None,
@@ -261,11 +265,7 @@ impl<P: Clone> Machine<P> {
         }
     }
 
-    fn found_namespace<H: Host<Page = P>>(
-        &mut self,
-        found: Found,
-        here: &mut Here<'_, H>,
-    ) -> Option<Command> {
+    fn found_namespace(&mut self, found: Found, here: &mut Here<'_, P>) -> Option<Command> {
         self.namespace = match found {
             Some((token, Ok(Record::Namespace(namespace)))) => {
                 self.limits = self.limits.max(namespace.limits);
@@ -293,11 +293,11 @@ impl<P: Clone> Machine<P> {
         None
     }
 
-    fn found_bucket<H: Host<Page = P>>(
+    fn found_bucket(
         &mut self,
         found: Found,
         then: Word,
-        here: &mut Here<'_, H>,
+        here: &mut Here<'_, P>,
     ) -> Option<Command> {
         let Some(stage) = self.user.as_ref().map(|user| user.stage) else {
             return self.found_searching(found, here);
@@ -313,23 +313,23 @@ impl<P: Clone> Machine<P> {
     }
 
     /// Notes a call, and the word of the page that it concerns.
-    pub(super) fn call<H: Host<Page = P>>(&mut self, call: Call, here: &Here<'_, H>) -> Command {
+    pub(super) fn call(&mut self, call: Call, here: &Here<'_, P>) -> Command {
         let word = self.user.as_ref().map_or(Word::default(), |user| here.host.word(&user.page));
         self.call = Some((call.clone(), word));
         Command::Call(call)
     }
 
     /// Reads the bucket of the page in use.
-    pub(super) fn look<H: Host<Page = P>>(&mut self, here: &Here<'_, H>) -> Command {
+    pub(super) fn look(&mut self, here: &Here<'_, P>) -> Command {
         self.call(Call::Read(self.key(here)), here)
     }
 
     /// Replaces the bucket of the page in use, if it has the token `before`.
-    pub(super) fn write<H: Host<Page = P>>(
+    pub(super) fn write(
         &mut self,
         before: Token,
         bucket: Bucket,
-        here: &mut Here<'_, H>,
+        here: &mut Here<'_, P>,
     ) -> Command {
         let (key, token) = (self.key(here), Token(here.host.random()));
         let record = Record::Bucket(bucket);
@@ -337,18 +337,14 @@ impl<P: Clone> Machine<P> {
     }
 
     /// The key of the bucket of the page in use, or that is looked into.
-    pub(super) fn key<H: Host<Page = P>>(&self, here: &Here<'_, H>) -> Key {
+    pub(super) fn key(&self, here: &Here<'_, P>) -> Key {
         let of_page = |user: &User<P>| here.host.tenure(&user.page).worker / self.size;
         let bucket = self.user.as_ref().map(of_page).or(self.search.bucket);
         Key::Bucket(self.settings.datacenter, bucket.unwrap_or_default())
     }
 
     /// Ends a search without a slot. Others of the host may look for one.
-    pub(super) fn refuse<H: Host<Page = P>>(
-        &mut self,
-        refusal: Refusal,
-        here: &mut Here<'_, H>,
-    ) -> Command {
+    pub(super) fn refuse(&mut self, refusal: Refusal, here: &mut Here<'_, P>) -> Command {
         self.forget();
         here.host.unlock();
         Command::Refused(refusal)
@@ -361,9 +357,14 @@ impl<P: Clone> Machine<P> {
 
     /// The earliest time that the store's clock can show now, and the latest, Unix ms.
     pub(super) fn now(&self, at: At) -> (i64, i64) {
-        self.time.map_or((i64::MIN, i64::MAX), |StoreTime { least, most }| {
+        self.time.map_or((i64::MIN, i64::MAX), |StoreTime { least, most, .. }| {
             (at.mono.saturating_add(least), at.mono.saturating_add(most))
         })
+    }
+
+    /// Whether the store's clock was read so long ago that the monotonic clock may differ from it by now.
+    pub(super) fn is_time_old(&self, at: At) -> bool {
+        self.time.is_none_or(|time| at.mono - time.read > HOUR_MS)
     }
 
     /// The tick above all that anybody can have had confirmed until now.
@@ -377,7 +378,7 @@ impl<P: Clone> Machine<P> {
     }
 
     /// Leaves a page that another process has ended, or that has lost its name: then the first one frees the line.
-    fn leave_ended<H: Host<Page = P>>(&mut self, here: &mut Here<'_, H>) -> Command {
+    fn leave_ended(&mut self, here: &mut Here<'_, P>) -> Command {
         let Some(user) = self.user.clone() else { return Command::Wait };
         if let Some(last) = here.host.end(&user.page, Loss::Released) {
             self.user = Some(User { stage: Stage::Freeing(last), ..user });
@@ -387,11 +388,7 @@ impl<P: Clone> Machine<P> {
     }
 
     /// Leaves a page that was lost. Another one is next.
-    pub(super) fn lose<H: Host<Page = P>>(
-        &mut self,
-        loss: Loss,
-        here: &mut Here<'_, H>,
-    ) -> Command {
+    pub(super) fn lose(&mut self, loss: Loss, here: &mut Here<'_, P>) -> Command {
         if let Some(user) = self.user.take() {
             here.host.leave(&user.page);
         }

@@ -1,8 +1,5 @@
 //! What the protocol needs of a host: its leased pages, their lease words, and its lock. And rule 4: whose a line is.
 
-use std::fmt::Debug;
-use std::hash::Hash;
-
 use super::record::{Line, Token};
 use crate::core::layout::Tick;
 use crate::core::sequencer::Window;
@@ -86,7 +83,7 @@ pub struct Renewal {
 /// A host as one process sees it. Its pages are in memory that its processes share.
 pub trait Host {
     /// A page, for as long as this process uses it.
-    type Page: Clone + Debug + PartialEq + Eq + Hash;
+    type Page: Clone;
 
     /// A random number, drawn now: never one that a cloned machine draws, too.
     fn random(&mut self) -> u64;

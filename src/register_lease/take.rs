@@ -2,7 +2,7 @@
 
 use super::calls::{Call, Command, Found, Record, Refusal};
 use super::machine::{Here, Known, Look, Machine, Over, Search, Stage, User};
-use super::page::{Host, Loss, Phase, Renewal, Tenure, Word};
+use super::page::{Loss, Phase, Renewal, Tenure, Word};
 use super::record::{Bucket, Key, Line, Namespace, Ranges, Token};
 use crate::core::sequencer::{NEVER, Window};
 
@@ -21,7 +21,7 @@ enum Free {
 
 impl<P: Clone> Machine<P> {
     /// The next step of a process without a page.
-    pub(super) fn search<H: Host<Page = P>>(&mut self, here: &mut Here<'_, H>) -> Command {
+    pub(super) fn search(&mut self, here: &mut Here<'_, P>) -> Command {
         let (token, namespace) = match self.namespace.clone() {
             Known::Unread => return self.call(Call::Read(Key::Namespace), here),
             _ if self.is_lost && self.time.is_none() => return self.call(Call::Now, here),
@@ -64,11 +64,11 @@ impl<P: Clone> Machine<P> {
         self.take_from(token, namespace, here)
     }
 
-    fn write_namespace<H: Host<Page = P>>(
+    fn write_namespace(
         &mut self,
         before: Option<Token>,
         namespace: Namespace,
-        here: &mut Here<'_, H>,
+        here: &mut Here<'_, P>,
     ) -> Command {
         let (key, token) = (Key::Namespace, Token(here.host.random()));
         let record = Record::Namespace(namespace);
@@ -76,7 +76,7 @@ impl<P: Clone> Machine<P> {
     }
 
     /// Joins an open page of this host, if it has one of the namespace.
-    fn join<H: Host<Page = P>>(&mut self, id: Token, here: &mut Here<'_, H>) -> Option<Command> {
+    fn join(&mut self, id: Token, here: &mut Here<'_, P>) -> Option<Command> {
         if self.is_alone || self.search.over.is_some() {
             return None;
         }
@@ -94,7 +94,7 @@ impl<P: Clone> Machine<P> {
     }
 
     /// Whether the bucket that is looked into was created, as far as known.
-    pub(super) fn has_counted<H: Host<Page = P>>(&self, here: &Here<'_, H>) -> bool {
+    pub(super) fn has_counted(&self, here: &Here<'_, P>) -> bool {
         let Key::Bucket(datacenter, bucket) = self.key(here) else { return false };
         self.namespace().is_some_and(|namespace| {
             namespace.created.contains(namespace.number(datacenter, bucket))
@@ -102,12 +102,7 @@ impl<P: Clone> Machine<P> {
     }
 
     /// Rule 7, and then a line of the bucket.
-    fn take_from<H: Host<Page = P>>(
-        &mut self,
-        token: Token,
-        namespace: Namespace,
-        here: &mut Here<'_, H>,
-    ) -> Command {
+    fn take_from(&mut self, token: Token, namespace: Namespace, here: &mut Here<'_, P>) -> Command {
         let buckets = namespace.layout.last_worker() / namespace.size + 1;
         if self.search.bucket.is_none() {
             // At random: it leaves most hosts alone on their record. With an odd step, it comes to each bucket once.
@@ -142,17 +137,17 @@ impl<P: Clone> Machine<P> {
         }
     }
 
-    fn create<H: Host<Page = P>>(&mut self, id: Token, here: &mut Here<'_, H>) -> Command {
+    fn create(&mut self, id: Token, here: &mut Here<'_, P>) -> Command {
         let (key, token) = (self.key(here), Token(here.host.random()));
         let record = Record::Bucket(Bucket::new(id));
         self.call(Call::Write { key, token, record, before: None }, here)
     }
 
     /// What was found of a bucket that is looked into, or written.
-    pub(super) fn found_searching<H: Host<Page = P>>(
+    pub(super) fn found_searching(
         &mut self,
         found: Found,
-        here: &mut Here<'_, H>,
+        here: &mut Here<'_, P>,
     ) -> Option<Command> {
         self.search.look = match found {
             None => Look::Absent(false),
@@ -180,7 +175,7 @@ impl<P: Clone> Machine<P> {
     }
 
     /// Goes on with the next bucket. After all of them, there is no slot.
-    fn next_bucket<H: Host<Page = P>>(&mut self, here: &mut Here<'_, H>) -> Option<Command> {
+    fn next_bucket(&mut self, here: &mut Here<'_, P>) -> Option<Command> {
         let last_worker = self.settings.layout.last_worker();
         let buckets = last_worker / self.size + 1;
         let search = &mut self.search;
@@ -202,12 +197,12 @@ impl<P: Clone> Machine<P> {
     }
 
     /// Rule 2: takes one of the lines that are best, at random.
-    fn choose<H: Host<Page = P>>(
+    fn choose(
         &mut self,
         before: Token,
         bucket: Bucket,
         namespace: Namespace,
-        here: &mut Here<'_, H>,
+        here: &mut Here<'_, P>,
     ) -> Command {
         let first = self.search.bucket.unwrap_or_default() * namespace.size;
         let last = (first + namespace.size - 1).min(namespace.layout.last_worker());
@@ -240,12 +235,7 @@ impl<P: Clone> Machine<P> {
     }
 
     /// Whether a line may be taken. Notes its holder where it may not.
-    fn look_at<H: Host<Page = P>>(
-        &mut self,
-        worker: u64,
-        bucket: &Bucket,
-        here: &mut Here<'_, H>,
-    ) -> Option<Free> {
+    fn look_at(&mut self, worker: u64, bucket: &Bucket, here: &mut Here<'_, P>) -> Option<Free> {
         let line = bucket.lines.get(&worker);
         if let Some(line) = line
             && self.search.over.is_some_and(|over| over.is(worker, line))
@@ -287,12 +277,7 @@ impl<P: Clone> Machine<P> {
 
     /// Rule 11: whether an open page of this host keeps a worker ID: one of another namespace, or that is not found in this store.
     /// Until its ceiling has passed.
-    fn is_blocked<H: Host<Page = P>>(
-        &self,
-        worker: u64,
-        bucket: &Bucket,
-        here: &mut Here<'_, H>,
-    ) -> bool {
+    fn is_blocked(&self, worker: u64, bucket: &Bucket, here: &mut Here<'_, P>) -> bool {
         let skew = self.limits.max_clock_skew;
         let passed = self.settings.layout.tick_at(here.at.wall.saturating_sub(skew));
         let host = &mut *here.host;
@@ -308,13 +293,13 @@ impl<P: Clone> Machine<P> {
     }
 
     /// Writes the line of a pending page. None where this host cannot use the worker ID.
-    fn take<H: Host<Page = P>>(
+    fn take(
         &mut self,
         worker: u64,
         before: Token,
         bucket: &Bucket,
         namespace: &Namespace,
-        here: &mut Here<'_, H>,
+        here: &mut Here<'_, P>,
     ) -> Option<Command> {
         let owner = Token(here.host.random());
         let token = Token(u64::from(here.host.random() as u32).max(1));
@@ -354,10 +339,10 @@ impl<P: Clone> Machine<P> {
     }
 
     /// What was found of a bucket from which a line is taken, or written.
-    pub(super) fn found_taking<H: Host<Page = P>>(
+    pub(super) fn found_taking(
         &mut self,
         found: Option<(Token, Bucket)>,
-        here: &mut Here<'_, H>,
+        here: &mut Here<'_, P>,
     ) -> Option<Command> {
         let User { page, .. } = self.user.clone()?;
         let (tenure, word) = (here.host.tenure(&page), here.host.word(&page));
@@ -381,7 +366,7 @@ impl<P: Clone> Machine<P> {
     }
 
     /// Once the namespace was read after the take: the page opens above its floor, too.
-    pub(super) fn check<H: Host<Page = P>>(&mut self, here: &mut Here<'_, H>) -> Command {
+    pub(super) fn check(&mut self, here: &mut Here<'_, P>) -> Command {
         let Some(User { page, seen: Some((_, bucket)), .. }) = self.user.clone() else {
             return Command::Wait;
         };
@@ -409,7 +394,7 @@ impl<P: Clone> Machine<P> {
     }
 
     /// Frees a line that was taken for a page that does not open.
-    pub(super) fn give_up<H: Host<Page = P>>(&mut self, here: &mut Here<'_, H>) -> Command {
+    pub(super) fn give_up(&mut self, here: &mut Here<'_, P>) -> Command {
         let Some(user) = self.user.take() else { return Command::Wait };
         here.host.end(&user.page, Loss::Released);
         self.user = Some(User { stage: Stage::Freeing(NEVER), ..user });

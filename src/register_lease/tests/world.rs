@@ -412,7 +412,7 @@ impl World {
                 let Record::Namespace(namespace) = namespace.1.clone() else { continue };
                 process.machine.limits = process.machine.limits.max(namespace.limits);
                 process.machine.namespace = Known::Found(namespace_token(), namespace);
-                process.machine.time = Some(machine::StoreTime { least: 0, most: 0 });
+                process.machine.time = Some(machine::StoreTime { least: 0, most: 0, read: 0 });
             }
         }
         if config.late_namespace {
@@ -1746,8 +1746,9 @@ impl World {
         } = machine;
         (
             limits.max_ahead,
-            time,
+            time.map(|time| (time.least, time.most)),
             is_lost,
+            &search.over,
             is_alone,
             renewing.map(|since| self.real - since),
             is_timed,
