@@ -292,7 +292,7 @@ fn cases() -> Vec<Case> {
         let before = if goes_back { Snapshot::Before } else { Snapshot::None };
         add(
             &format!("two hosts, {name}"),
-            25_000,
+            if goes_back { 100_000 } else { 25_000 },
             Config { may_release: true, faults, snapshot, ..ONE },
             must,
         );
@@ -490,7 +490,7 @@ fn cases() -> Vec<Case> {
     );
     add(
         "three hosts, a bucket deleted",
-        100_000,
+        300_000,
         Config { hosts: 3, ticks: 2, faults: &[DeleteBucket], ..CONFIG },
         &[],
     );
