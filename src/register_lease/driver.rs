@@ -185,16 +185,14 @@ impl<P: Clone> Driver<P> {
             }
             Input::Time => self.event(at, host),
         };
-        let mut event = Some(event);
-        let mut next = None;
-        while let Some(one) = event.take() {
-            let command = self.machine.step(one, at, host);
+        let mut event = event;
+        let next = loop {
+            let command = self.machine.step(event, at, host);
             match self.conclude(command, at, host, &mut reports) {
-                Some(found) => next = Some(found),
-                None => event = Some(Event::Go),
+                Ok(next) => break next,
+                Err(goes_on) => event = goes_on,
             }
-        }
-        let next = next.unwrap_or(Next::End);
+        };
         if next == Next::End {
             self.stage = Stage::Ended;
         }
@@ -209,19 +207,19 @@ impl<P: Clone> Driver<P> {
         }
     }
 
-    /// What follows from a command; none to go on at once.
+    /// What follows from a command: what to do next, or an event with which the machine goes on at once.
     fn conclude(
         &mut self,
         command: Command,
         at: At,
         host: &mut dyn Host<Page = P>,
         reports: &mut Vec<Report<P>>,
-    ) -> Option<Next> {
+    ) -> Result<Next, Event> {
         match command {
             Command::Call(call) => {
                 self.writes += u32::from(matches!(call, Call::Write { .. }));
                 if self.writes <= MOST_WRITES {
-                    return Some(self.call(call, at));
+                    return Ok(self.call(call, at));
                 }
                 // The call is not made.
                 self.writes = 0;
@@ -231,7 +229,7 @@ impl<P: Clone> Driver<P> {
                 return self.conclude(command, at, host, reports);
             }
             Command::Open => {
-                let page = self.machine.page()?.clone();
+                let Some(page) = self.machine.page().cloned() else { return Err(Event::Go) };
                 self.own = self.machine.unproven().is_none().then_some(at.mono);
                 (self.stage, self.watch) = (Stage::Open, self.ttl);
                 reports.push(Report::Open(page));
@@ -239,31 +237,31 @@ impl<P: Clone> Driver<P> {
             Command::Lost(loss) => {
                 (self.own, self.reported, self.tries) = (None, None, 0);
                 reports.push(Report::Lost(loss));
-                return None;
+                return Err(Event::Go);
             }
-            Command::Released => return Some(Next::End),
+            Command::Released => return Ok(Next::End),
             Command::Wait | Command::Held => {}
             Command::Again => {
                 let pause = self.again(host);
-                return Some(self.after(pause));
+                return Ok(self.after(pause));
             }
             Command::Locked => return self.locked(at, host, reports),
-            Command::Watching(refusal) => return Some(self.watching(refusal, at, reports)),
-            Command::Failed => return Some(self.failed(Report::Failed, at, reports)),
+            Command::Watching(refusal) => return self.watching(refusal, at, reports),
+            Command::Failed => return self.failed(Report::Failed, at, reports),
             Command::Refused(refusal) => {
                 let may_wait = matches!(refusal, Refusal::NoSlot(_) | Refusal::Unusable);
                 if !may_wait && let Stage::Opening(until) = &mut self.stage {
                     *until = at.mono;
                 }
-                return Some(self.failed(Report::Refused(refusal), at, reports));
+                return self.failed(Report::Refused(refusal), at, reports);
             }
         }
         if self.machine.is_calling() {
             // The reply comes.
-            return Some(self.after(self.patience.call));
+            return Ok(self.after(self.patience.call));
         }
         self.held(at, host, reports);
-        Some(self.wait(at, host))
+        Ok(self.wait(at, host))
     }
 
     /// Its page is held. Notes who renewed it last.
@@ -321,7 +319,8 @@ impl<P: Clone> Driver<P> {
         self.calls += 1;
         let most = match self.stage {
             Stage::Closing(by) if by <= at.mono => return Next::End,
-            Stage::Closing(by) => by - at.mono,
+            // So that there is time for another one.
+            Stage::Closing(by) => (by - at.mono + 1) / 2,
             // A renewal has to leave time for others before the ceiling is reached.
             _ if self.machine.page().is_some() => (self.ttl / RENEW_AFTER / 2).max(LOOK_MS.0),
             _ => self.patience.call,
@@ -342,19 +341,24 @@ impl<P: Clone> Driver<P> {
         at: At,
         host: &mut dyn Host<Page = P>,
         reports: &mut Vec<Report<P>>,
-    ) -> Option<Next> {
+    ) -> Result<Next, Event> {
         let since = *self.locked_since.get_or_insert(at.mono);
         if at.mono - since < MOST_CALLS * self.patience.call {
-            return Some(self.after(JOIN_MS));
+            return Ok(self.after(JOIN_MS));
         }
         self.locked_since = None;
         host.break_lock();
         reports.push(Report::Unlocked);
-        None
+        Err(Event::Go)
     }
 
     /// Lines are watched. That time does not count as a wait, within bounds.
-    fn watching(&mut self, refusal: Refusal, at: At, reports: &mut Vec<Report<P>>) -> Next {
+    fn watching(
+        &mut self,
+        refusal: Refusal,
+        at: At,
+        reports: &mut Vec<Report<P>>,
+    ) -> Result<Next, Event> {
         self.tries = 0;
         let pause = self.pause();
         if let Stage::Opening(until) = &mut self.stage
@@ -368,14 +372,24 @@ impl<P: Clone> Driver<P> {
     }
 
     /// A try has failed: the next one is after a pause, unless the caller waits no longer.
-    fn failed(&mut self, report: Report<P>, at: At, reports: &mut Vec<Report<P>>) -> Next {
+    fn failed(
+        &mut self,
+        report: Report<P>,
+        at: At,
+        reports: &mut Vec<Report<P>>,
+    ) -> Result<Next, Event> {
         reports.push(report);
         let pause = self.pause();
         self.tries += 1;
         match self.stage {
-            Stage::Opening(until) | Stage::Closing(until) if until <= at.mono => Next::End,
-            Stage::Opening(until) => self.after(pause.min(until - at.mono)),
-            _ => self.after(pause),
+            Stage::Opening(until) if until <= at.mono => {
+                // What was taken meanwhile is freed.
+                self.stage = Stage::Closing(at.mono + RELEASE_MS);
+                Err(Event::Close)
+            }
+            Stage::Closing(by) if by <= at.mono => Ok(Next::End),
+            Stage::Opening(until) => Ok(self.after(pause.min(until - at.mono))),
+            _ => Ok(self.after(pause)),
         }
     }
 

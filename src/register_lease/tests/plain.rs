@@ -246,3 +246,22 @@ fn a_search_in_millions_of_worker_ids_is_a_few_calls() {
     let text = namespace(&mut fleet).text();
     assert!(text.len() < MOST_BYTES, "{} bytes", text.len());
 }
+
+#[test]
+fn what_was_taken_when_a_lease_gives_up_is_freed() {
+    for at in [5, 8, 11, 14, 17] {
+        let mut fleet = Fleet::new(ONE);
+        fleet.plan(0, Deed::Boot(0));
+        fleet.plan(at, Deed::Reach(Network::Lossy(100, 2)));
+        fleet.plan(5 * SECOND + 100, Deed::Reach(Network::Fine(2)));
+        fleet.run(9 * SECOND);
+        let lines = match fleet.records.get(&BUCKET) {
+            Some((_, Record::Bucket(bucket))) => {
+                bucket.lines.values().filter(|line| line.is_held).count()
+            }
+            _ => 0,
+        };
+        let ended: u64 = fleet.counts.ends.values().sum();
+        assert_eq!(lines as u64, 1 - ended, "{at}: {:?}", fleet.log);
+    }
+}
