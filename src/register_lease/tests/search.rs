@@ -489,12 +489,6 @@ fn cases() -> Vec<Case> {
         &["touched", "another id"],
     );
     add(
-        "three hosts, a bucket deleted",
-        300_000,
-        Config { hosts: 3, ticks: 2, faults: &[DeleteBucket], ..CONFIG },
-        &[],
-    );
-    add(
         "two buckets, put back, then the namespace deleted",
         15_000,
         Config { ticks: 2, faults: &[Revert, DeleteNamespace], snapshot: Snapshot::Before, ..WIDE },
@@ -542,6 +536,13 @@ fn cases() -> Vec<Case> {
         "limits: another host has higher ones",
         15_000,
         Config { ahead: &[0, 3], ticks: 2, faults: &[DeleteBucket], ..ONE },
+        &[],
+    );
+    group.set("a deleted bucket");
+    add(
+        "three hosts, a bucket deleted",
+        200_000,
+        Config { hosts: 3, ticks: 2, faults: &[DeleteBucket], ..CONFIG },
         &[],
     );
     group.set("pairs");
@@ -625,6 +626,11 @@ fn search_in_stores_that_forget() {
 #[test]
 fn search_with_copies_restarts_and_limits() {
     search("others", 1.0);
+}
+
+#[test]
+fn search_with_a_deleted_bucket() {
+    search("a deleted bucket", 1.0);
 }
 
 #[test]

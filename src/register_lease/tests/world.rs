@@ -1334,7 +1334,7 @@ impl World {
                     for key in 1..self.stores[0].len() {
                         if has_lines(&self.stores[0][key]) {
                             let mut world = with();
-                            world.loss(config, is_strict);
+                            world.loss(config, is_strict && !self.is_creating(key));
                             world.stores[0][key] = None;
                             next.push((format!("FAULT bucket {} is deleted", key - 1), world));
                         }
@@ -1389,6 +1389,20 @@ impl World {
                 Fault::Restore => {}
             }
         }
+    }
+
+    /// Whether a process has found a bucket absent, and creates it. Not guaranteed: if it is deleted meanwhile, only its holders
+    /// see that lines are lost.
+    fn is_creating(&self, key: usize) -> bool {
+        self.processes.iter().any(|process| {
+            let search = &process.machine.search;
+            let is_absent = matches!(search.look, Look::Absent(_));
+            let is_sent = matches!(
+                &process.sent,
+                Some(Sent { call: Call::Write { key: of, before: None, .. }, .. }) if index(*of) == key
+            );
+            is_absent && search.bucket.map(|bucket| 1 + bucket as usize) == Some(key) || is_sent
+        })
     }
 
     fn token(&mut self) -> u64 {
