@@ -197,7 +197,12 @@ impl<P: Clone> Machine<P> {
                     self.time =
                         Some(StoreTime { least: ms - at.mono, most: ms - called, read: at.mono });
                 }
-                if let Some(command) = self.reply(call, reply, then, here) {
+                // What it says of the slot is nothing to a lease that closes.
+                let is_closing = self.is_closing;
+                let counts = |one: &Command| {
+                    !is_closing || matches!(one, Command::Call(_) | Command::Failed)
+                };
+                if let Some(command) = self.reply(call, reply, then, here).filter(counts) {
                     return command;
                 }
             }

@@ -891,6 +891,17 @@ impl Fleet {
         }
     }
 
+    /// Closes all leases; calls under way end, or are given up.
+    pub fn close_all(&mut self, call_ends: bool) {
+        for id in 0..self.processes.len() {
+            self.processes[id].is_restarting = false;
+            match call_ends && self.processes[id].driver.is_some() {
+                true => self.input(id, Input::Close),
+                false => self.close(id),
+            }
+        }
+    }
+
     /// Whether a host issues now.
     pub fn issues(&self, host: usize) -> bool {
         let now = self.time + self.hosts[host].clock;

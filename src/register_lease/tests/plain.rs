@@ -265,3 +265,23 @@ fn what_was_taken_when_a_lease_gives_up_is_freed() {
         assert_eq!(lines as u64, 1 - ended, "{at}: {:?}", fleet.log);
     }
 }
+
+#[test]
+fn a_lease_that_is_closed_while_it_opens_holds_nothing() {
+    for at in 0..30 {
+        for call_ends in [true, false] {
+            let mut fleet = Fleet::new(Plan { processes: 2, ..ONE });
+            fleet.plan(0, Deed::Boot(0));
+            fleet.run(at);
+            fleet.close_all(call_ends);
+            fleet.run(at + 100);
+            assert_eq!(fleet.open(), 0, "{at}");
+            fleet.run(3 * SECOND);
+            let held = match fleet.records.get(&BUCKET) {
+                Some((_, Record::Bucket(bucket))) => bucket.lines.values().any(|line| line.is_held),
+                _ => false,
+            };
+            assert!(!held, "{at} {:?}", fleet.log);
+        }
+    }
+}
