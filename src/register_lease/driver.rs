@@ -169,7 +169,7 @@ impl<P: Clone> Driver<P> {
         if !matches!(input, Input::Reply(..)) {
             self.calls = 0;
         }
-        let event = match input {
+        let mut event = match input {
             Input::Reply(reply, now) => {
                 self.took = (at.mono - self.called).max(1);
                 Event::Reply(reply, now, self.called)
@@ -185,12 +185,12 @@ impl<P: Clone> Driver<P> {
             }
             Input::Time => self.event(at, host),
         };
-        let mut event = event;
         let next = loop {
             let command = self.machine.step(event, at, host);
             match self.conclude(command, at, host, &mut reports) {
-                Ok(next) => break next,
-                Err(goes_on) => event = goes_on,
+                Some(next) => break next,
+                None if matches!(self.stage, Stage::Closing(_)) => event = Event::Close,
+                None => event = Event::Go,
             }
         };
         if next == Next::End {
@@ -207,19 +207,19 @@ impl<P: Clone> Driver<P> {
         }
     }
 
-    /// What follows from a command: what to do next, or an event with which the machine goes on at once.
+    /// What follows from a command; none to go on at once.
     fn conclude(
         &mut self,
         command: Command,
         at: At,
         host: &mut dyn Host<Page = P>,
         reports: &mut Vec<Report<P>>,
-    ) -> Result<Next, Event> {
+    ) -> Option<Next> {
         match command {
             Command::Call(call) => {
                 self.writes += u32::from(matches!(call, Call::Write { .. }));
                 if self.writes <= MOST_WRITES {
-                    return Ok(self.call(call, at));
+                    return Some(self.call(call, at));
                 }
                 // The call is not made.
                 self.writes = 0;
@@ -229,7 +229,7 @@ impl<P: Clone> Driver<P> {
                 return self.conclude(command, at, host, reports);
             }
             Command::Open => {
-                let Some(page) = self.machine.page().cloned() else { return Err(Event::Go) };
+                let page = self.machine.page().cloned()?;
                 self.own = self.machine.unproven().is_none().then_some(at.mono);
                 (self.stage, self.watch) = (Stage::Open, self.ttl);
                 reports.push(Report::Open(page));
@@ -237,13 +237,13 @@ impl<P: Clone> Driver<P> {
             Command::Lost(loss) => {
                 (self.own, self.reported, self.tries) = (None, None, 0);
                 reports.push(Report::Lost(loss));
-                return Err(Event::Go);
+                return None;
             }
-            Command::Released => return Ok(Next::End),
+            Command::Released => return Some(Next::End),
             Command::Wait | Command::Held => {}
             Command::Again => {
                 let pause = self.again(host);
-                return Ok(self.after(pause));
+                return Some(self.after(pause));
             }
             Command::Locked => return self.locked(at, host, reports),
             Command::Watching(refusal) => return self.watching(refusal, at, reports),
@@ -258,10 +258,10 @@ impl<P: Clone> Driver<P> {
         }
         if self.machine.is_calling() {
             // The reply comes.
-            return Ok(self.after(self.patience.call));
+            return Some(self.after(self.patience.call));
         }
         self.held(at, host, reports);
-        Ok(self.wait(at, host))
+        Some(self.wait(at, host))
     }
 
     /// Its page is held. Notes who renewed it last.
@@ -341,24 +341,19 @@ impl<P: Clone> Driver<P> {
         at: At,
         host: &mut dyn Host<Page = P>,
         reports: &mut Vec<Report<P>>,
-    ) -> Result<Next, Event> {
+    ) -> Option<Next> {
         let since = *self.locked_since.get_or_insert(at.mono);
         if at.mono - since < MOST_CALLS * self.patience.call {
-            return Ok(self.after(JOIN_MS));
+            return Some(self.after(JOIN_MS));
         }
         self.locked_since = None;
         host.break_lock();
         reports.push(Report::Unlocked);
-        Err(Event::Go)
+        None
     }
 
     /// Lines are watched. That time does not count as a wait, within bounds.
-    fn watching(
-        &mut self,
-        refusal: Refusal,
-        at: At,
-        reports: &mut Vec<Report<P>>,
-    ) -> Result<Next, Event> {
+    fn watching(&mut self, refusal: Refusal, at: At, reports: &mut Vec<Report<P>>) -> Option<Next> {
         self.tries = 0;
         let pause = self.pause();
         if let Stage::Opening(until) = &mut self.stage
@@ -372,12 +367,7 @@ impl<P: Clone> Driver<P> {
     }
 
     /// A try has failed: the next one is after a pause, unless the caller waits no longer.
-    fn failed(
-        &mut self,
-        report: Report<P>,
-        at: At,
-        reports: &mut Vec<Report<P>>,
-    ) -> Result<Next, Event> {
+    fn failed(&mut self, report: Report<P>, at: At, reports: &mut Vec<Report<P>>) -> Option<Next> {
         reports.push(report);
         let pause = self.pause();
         self.tries += 1;
@@ -385,11 +375,11 @@ impl<P: Clone> Driver<P> {
             Stage::Opening(until) if until <= at.mono => {
                 // What was taken meanwhile is freed.
                 self.stage = Stage::Closing(at.mono + RELEASE_MS);
-                Err(Event::Close)
+                None
             }
-            Stage::Closing(by) if by <= at.mono => Ok(Next::End),
-            Stage::Opening(until) => Ok(self.after(pause.min(until - at.mono))),
-            _ => Ok(self.after(pause)),
+            Stage::Closing(by) if by <= at.mono => Some(Next::End),
+            Stage::Opening(until) => Some(self.after(pause.min(until - at.mono))),
+            _ => Some(self.after(pause)),
         }
     }
 
