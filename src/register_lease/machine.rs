@@ -32,7 +32,7 @@ pub struct Machine<P> {
     /// Since when a renewal is due, by the monotonic clock, and whether the store's clock was asked for it.
     pub(super) renewing: Option<i64>,
     pub(super) is_timed: bool,
-    is_closing: bool,
+    pub(super) is_closing: bool,
     /// The call under way, and the page's word when it began.
     pub(super) call: Option<(Call, Word)>,
 }

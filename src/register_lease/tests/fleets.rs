@@ -129,15 +129,22 @@ fn searched_a_thousand_hosts_renew_for_a_day() {
 
 #[test]
 fn lost_calls_take_no_living_host_its_slot() {
-    for (ttl, seed) in [(30_000, 1), (10_000, 2), (5000, 3)] {
+    // Hosts on a record, times the time of a call, have to be well below a third of the ttl.
+    for (ttl, hosts, size) in [(30_000, 40, 32), (10_000, 16, 8), (5000, 8, 8)] {
         let limits = Limits { ttl, max_clock_skew: 2000, max_ahead: 0 };
-        let plan = Plan { hosts: 40, processes: 3, worker_bits: 6, limits, seed, ..PLAN };
+        let plan = Plan { hosts, processes: 3, worker_bits: 6, size, limits, ..PLAN };
         let mut fleet = Fleet::new(plan);
-        (0..40).for_each(|host| fleet.plan(host * 20, Deed::Boot(host as usize)));
+        (0..hosts).for_each(|host| fleet.plan(host as i64 * 20, Deed::Boot(host)));
         fleet.plan(MINUTE, Deed::Reach(Network::Lossy(15, 600)));
-        fleet.run(3 * MINUTE);
-        println!("ttl {ttl}: lost {:?}, ended {:?}", fleet.counts.losses, fleet.counts.ends);
+        // Seconds in which some host does not issue, in 2 minutes.
+        let mut dark = 0;
+        for second in 60..180 {
+            fleet.run(second * SECOND);
+            dark += (0..hosts).filter(|host| !fleet.issues(*host)).count();
+        }
+        println!("ttl {ttl}: {dark} dark seconds, lost {:?}", fleet.counts.losses);
         assert!(fleet.counts.losses.is_empty(), "{:?}", fleet.counts.losses);
+        assert!(dark <= hosts, "{dark} dark seconds");
     }
 }
 

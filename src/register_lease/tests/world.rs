@@ -1090,6 +1090,14 @@ impl World {
                 return;
             }
             Some(Sent { reply: Some(reply), time, called, .. }) => {
+                let is_taking = process
+                    .machine
+                    .user
+                    .as_ref()
+                    .is_some_and(|user| matches!(user.stage, Stage::Taking | Stage::Checking));
+                if config.may_release && is_taking && !is_calm && !process.machine.is_closing {
+                    self.run(config, at, &Event::Close, "closes while it opens", next);
+                }
                 let event = Event::Reply(reply.clone(), Some(*time), *called);
                 return self.run(config, at, &event, &reply_text(reply), next);
             }
@@ -1763,6 +1771,7 @@ impl World {
             time.map(|time| (time.least, time.most)),
             is_lost,
             &search.over,
+            machine.is_closing,
             is_alone,
             renewing.map(|since| self.real - since),
             is_timed,
