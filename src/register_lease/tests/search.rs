@@ -497,7 +497,7 @@ fn cases() -> Vec<Case> {
     add(
         "two hosts, a clock back and right again",
         60_000,
-        Config { ticks: 1, faults: &[Jump, Jump], jumps: &[-6, 6], ..ONE },
+        Config { ticks: 2, faults: &[Jump, Jump], jumps: &[-6, 6], ..ONE },
         &["jumped"],
     );
     add(

@@ -643,6 +643,10 @@ impl Host for Step<'_> {
             let is_node = other.host == host && other.tenure.worker == tenure.worker && at != *page;
             if is_node && other.phase == Phase::Open && !other.is_gone {
                 see("replaces a page");
+                let is_renewed = self.world.real - other.renewal.at < HALF;
+                if is_renewed && !other.is_disturbed && self.world.real <= other.window.ceiling {
+                    self.world.wrong = Some("a page is replaced that is renewed".into());
+                }
                 let last = self.world.top(other);
                 floor = floor.max(last);
                 self.end_at(at, Loss::Released, last);
