@@ -285,3 +285,13 @@ fn a_lease_that_is_closed_while_it_opens_holds_nothing() {
         }
     }
 }
+
+#[test]
+fn a_clock_far_ahead_asks_for_no_more_than_the_store_s_clock_allows() {
+    let mut fleet = started(ONE, SECOND);
+    fleet.plan(SECOND, Deed::SetClock(0, HOUR));
+    fleet.run(MINUTE);
+    let highest = bucket(&mut fleet, BUCKET).lines.values().map(|line| line.ceiling).max();
+    let cap = START + MINUTE + 40_000;
+    assert!(highest.unwrap() <= cap && highest.unwrap() > cap - 15_000, "{highest:?}");
+}

@@ -441,7 +441,7 @@ fn cases() -> Vec<Case> {
     );
     add(
         "copied while open",
-        40_000,
+        250_000,
         Config { joins: true, ticks: 4, faults: &[Copy], knows_earlier: true, ..TWO },
         &[],
     );
