@@ -957,6 +957,12 @@ impl Fleet {
         self.input(id, Input::Restored);
     }
 
+    /// The lease word of a host's open page.
+    pub fn word(&self, host: usize) -> Word {
+        let open = self.hosts[host].pages.iter().find(|page| page.phase == Phase::Open);
+        open.map_or(Word::default(), |page| page.word)
+    }
+
     /// The window of a host's open page.
     pub fn window(&self, host: usize) -> Option<(u64, Window)> {
         let open = self.hosts[host].pages.iter().find(|page| page.phase == Phase::Open);

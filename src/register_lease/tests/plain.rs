@@ -295,3 +295,29 @@ fn a_clock_far_ahead_asks_for_no_more_than_the_store_s_clock_allows() {
     let cap = START + MINUTE + 40_000;
     assert!(highest.unwrap() <= cap && highest.unwrap() > cap - 15_000, "{highest:?}");
 }
+
+#[test]
+fn a_restored_machine_goes_by_no_token_that_its_clone_has() {
+    let mut applied = 0;
+    for seed in 1..20 {
+        let mut fleet = started(Plan { seed, ..ONE }, 9 * SECOND);
+        // The reply of a renewal is lost; its token is pending, and may be written.
+        fleet.plan(9 * SECOND, Deed::Reach(Network::Lossy(100, 2)));
+        fleet.run(12 * SECOND);
+        let pending = fleet.word(0).pending;
+        let is_applied =
+            bucket(&mut fleet, BUCKET).lines.values().any(|line| line.token == pending);
+        applied += u32::from(is_applied);
+        fleet.restore(0);
+        let (_, suspended) = fleet.window(0).unwrap();
+        fleet.plan(20 * SECOND, Deed::Reach(Network::Fine(2)));
+        let mut at = 20 * SECOND;
+        while fleet.window(0).unwrap().1.ceiling == suspended.ceiling {
+            at += 1;
+            fleet.run(at);
+            assert!(at < 30 * SECOND, "{seed}");
+        }
+        assert_ne!(fleet.word(0).known, pending, "{seed}");
+    }
+    assert!(applied > 3, "{applied}");
+}
