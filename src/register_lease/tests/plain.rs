@@ -141,6 +141,8 @@ fn a_claim_waits_for_its_worker_id_and_is_refused_with_the_holder() {
     fleet.plan(15 * SECOND, Deed::Restart(0, HOUR));
     fleet.run(17 * SECOND);
     assert!(fleet.issues(1), "{:?}", fleet.log);
+    // The holder's alone has ended.
+    assert_eq!(fleet.counts.ends.values().sum::<u64>(), 1, "{:?}", fleet.counts.ends);
     // One whose holder has died.
     let mut fleet = claimed(MINUTE);
     fleet.plan(2 * SECOND, Deed::Reboot(0, HOUR));

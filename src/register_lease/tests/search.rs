@@ -415,6 +415,19 @@ fn cases() -> Vec<Case> {
         &["a conflict"],
     );
     add(
+        "two buckets, failover, the other line is claimed at once",
+        60_000,
+        Config {
+            claim: Some(1),
+            is_ahead: true,
+            ticks: 1,
+            faults: &[Failover],
+            snapshot: Snapshot::Before,
+            ..WIDE
+        },
+        &["raised after a loss"],
+    );
+    add(
         "two buckets, failover, the other line is claimed",
         15_000,
         Config {
