@@ -574,6 +574,20 @@ impl Host for Step<'_> {
                 self.end_at(at, Loss::Released, NEVER);
             }
         }
+        // One whose ceiling has passed may be renewed yet; then it is replaced all the same.
+        let is_kept = |page: &Page| {
+            let is_node = page.host == host && page.tenure.worker == tenure.worker;
+            let is_renewed = self.world.real - page.renewal.at < HALF;
+            is_node
+                && page.phase == Phase::Open
+                && !page.is_gone
+                && is_renewed
+                && !page.is_disturbed
+                && self.world.real <= page.window.ceiling
+        };
+        if self.world.pages.iter().any(is_kept) {
+            self.world.wrong = Some("a page is to be replaced that is renewed".into());
+        }
         let mut page = Page::new(host, tenure, word, store);
         page.users = 1 << number;
         self.world.pages.push(page);
@@ -643,10 +657,6 @@ impl Host for Step<'_> {
             let is_node = other.host == host && other.tenure.worker == tenure.worker && at != *page;
             if is_node && other.phase == Phase::Open && !other.is_gone {
                 see("replaces a page");
-                let is_renewed = self.world.real - other.renewal.at < HALF;
-                if is_renewed && !other.is_disturbed && self.world.real <= other.window.ceiling {
-                    self.world.wrong = Some("a page is replaced that is renewed".into());
-                }
                 let last = self.world.top(other);
                 floor = floor.max(last);
                 self.end_at(at, Loss::Released, last);
