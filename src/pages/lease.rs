@@ -52,7 +52,8 @@ impl Page {
     /// `now`: the clock's tick.
     pub fn open_lease(&self, window: Window, now: Tick) {
         let sequence = self.sequence();
-        if let Some(closed) = sequence.closed() {
+        // A page that another process has ended never begins again.
+        if let Some(closed) = sequence.closed().filter(|_| !sequence.is_begun()) {
             let Earlier { floor, mark } = self.earlier(now);
             let window = Window { floor: window.floor.max(floor), ..window };
             let mut high = HighMarks::default();
@@ -208,6 +209,61 @@ impl Directory {
             }
         }
         Ok(None)
+    }
+
+    /// This boot's pages of slots leased from stores that have not ended, the lowest worker ID first. Nobody's use of them
+    /// changes. Skips unreadable files, copies, and pages that lost a name.
+    pub fn leased(&self, layout: &Layout, datacenter_id: u64) -> Result<Vec<Page>, Failure> {
+        let Some(prefix) = name_prefix(layout, datacenter_id) else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for (_, page) in self.mapped(&prefix)? {
+            let page = match page {
+                // A damaged file is of no slot.
+                Err(Failure { class: Class::Page, .. }) => continue,
+                page => page?,
+            };
+            let Header { terms, boot_id, .. } = page.header();
+            if matches!(terms.authority, Authority::Lease { .. })
+                && !boot_id.is_other(&self.boot_id)
+                && page.is_original()
+                && !page.has_ended()
+                && page.is_current()
+            {
+                found.push(page);
+            }
+        }
+        found.sort_by_key(|page| page.header().node.worker_id());
+        Ok(found)
+    }
+
+    /// Starts to use a page that [`Directory::leased`] found. None if it has ended by now, or may lack issued IDs. An error if
+    /// other processes use it with another `max_ahead`.
+    pub fn join_leased(&self, found: &Page, max_ahead: Tick) -> Result<Option<Page>, Failure> {
+        let Some(path) = found.path() else { return Ok(None) };
+        let Some(mut page) = Page::map(path, self.uid)?.filter(|page| page.is_same(found)) else {
+            return Ok(None);
+        };
+        let ours = Terms { max_ahead, ..page.header().terms };
+        let (is_ours, is_used) = (page.header().terms == ours, page.is_used()?);
+        if is_used && !is_ours {
+            return Err(page.refusal(&ours));
+        }
+        // An unused page may be of an earlier boot. Then it may lack the IDs issued after the last write to the disk.
+        let is_known = is_used || !(page.may_be_old || self.boot_id.is_unknown());
+        let is_joined = is_ours && is_known && page.start_using()?;
+        Ok(is_joined.then_some(page))
+    }
+
+    /// Ends the node's page if it is leased from a store, so that this host can make the node's next one, also where a stopped
+    /// process uses it. That one begins above what it issued.
+    pub fn end_leased(&self, node: &Node) -> Result<(), Failure> {
+        if let Some(page) = Page::map(&self.page_of(node), self.uid)?
+            && page.lease_status().is_some()
+            && !page.has_ended()
+        {
+            page.end_lease(Loss::Released);
+        }
+        Ok(())
     }
 
     /// This host's pages of slots leased from any directory. Pages with living processes come first, each group sorted

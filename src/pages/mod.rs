@@ -12,6 +12,7 @@
 //! | `sweep` | removes unused pages if there are many |
 //! | `life` | obtains, begins and replaces a node's page |
 //! | `tokens` | the tokens of a leased page: the known one, and the announced ones |
+//! | `word` | the lease word of a leased page, for `register_lease`, and its suspend |
 //! | `lease` | pages of slots leased from a store or a directory: joining, removal, and a lock for the search |
 //!
 //! Invariants that prevent duplicates between two pages of one node (`tests/host`, `tests/shared`):
@@ -48,6 +49,7 @@ mod page;
 mod processes;
 mod sweep;
 mod tokens;
+mod word;
 
 pub use contents::{LeaseStatus, Loss, Notes};
 pub use directory::Directory;

@@ -117,7 +117,8 @@ pub trait Host {
 
     /// Opens a pending page. An open page of the same worker ID ends, and this one begins above what that issued.
     fn open(&mut self, page: &Self::Page, window: Window);
-    /// Raises the ceiling to one that a line has confirmed. It never falls.
+    /// Raises the ceiling to one that a line has confirmed. It never falls. Does nothing if the page was suspended after the last
+    /// call of [`Host::suspended`], which decides about the line's token.
     fn raise(&mut self, page: &Self::Page, ceiling: Tick);
     /// Issues nothing until the ceiling is raised: the machine was restored. Notes the word.
     fn suspend(&mut self, page: &Self::Page);

@@ -9,11 +9,13 @@
 //! | `open` | opens what a request names |
 //! | `slots` | any free slot of a directory |
 //! | `leases` | the pages of leases from stores |
+//! | `host` | the same for `register_lease`, which replaces `lease` |
 //!
 //! The process never forgets what it issues alone, not even after all instances are closed: a later opening must not
 //! issue the same IDs again. A process names few nodes. The host's page remembers the IDs drawn from it.
 
 mod entry;
+mod host;
 mod leases;
 mod open;
 mod request;
@@ -21,6 +23,7 @@ mod share;
 mod slots;
 
 pub use entry::release_all;
+pub use host::{HostPage, HostPages};
 pub use leases::{LeasedPage, Leases};
 pub use request::{By, Recording, Request, Scope};
 pub use share::Share;

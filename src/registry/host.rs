@@ -1,0 +1,451 @@
+//! This host as the protocol of leases sees it: [`crate::register_lease::Host`] over pages that the host's processes share.
+//!
+//! What the protocol relies on, and where it comes from:
+//!
+//! | promise | by |
+//! |---|---|
+//! | a node has one page; the next one begins above what earlier ones issued | [`Directory::pending`], [`Page::open_lease`] |
+//! | only one caller ends a page, and has its last tick | [`Page::end_lease`] |
+//! | the last one to leave excludes who joins | [`Share::leave_last`], until the handle is left again or dropped |
+//! | a raise of the ceiling after a suspend needs a token that was announced after it | the number of the window, read by [`Host::suspended`] |
+//! | within this process, instances that name the node share its generator | [`Entry`] |
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
+
+use super::entry::{Entry, Held, Use};
+use super::request::Request;
+use super::share::Share;
+use crate::core::clock::{Clock, SystemClock};
+use crate::core::fault::{Class, Failure};
+use crate::core::layout::Tick;
+use crate::core::node::Node;
+use crate::core::sequence::WindowNumber;
+use crate::core::sequencer::Window;
+use crate::generator::Generator;
+use crate::pages::{self, Directory, LeasesLock, Page};
+use crate::register_lease::{Host, Loss, Phase, Renewal, Tenure, Token, Word};
+
+/// A leased page of this host, as one lease of this process found or made it.
+#[derive(Clone)]
+pub struct HostPage(Arc<Handle>);
+
+struct Handle {
+    /// The page. Once this process uses it, its generator may have another mapping of the same file.
+    page: Arc<Page>,
+    /// This lease's share in the page's generator: from when it joins or makes the page until it leaves it.
+    share: Mutex<Option<Share>>,
+    /// The page, locked so that nobody joins it: from when its last user has left it until its line is freed.
+    last: Mutex<Option<Page>>,
+    /// The window of the page when [`Host::suspended`] was read.
+    window: Mutex<Option<WindowNumber>>,
+}
+
+impl HostPage {
+    fn new(page: Arc<Page>, share: Option<Share>) -> HostPage {
+        let (last, window) = Default::default();
+        HostPage(Arc::new(Handle { page, share: Mutex::new(share), last, window }))
+    }
+
+    /// The page.
+    pub fn page(&self) -> &Page {
+        &self.0.page
+    }
+
+    /// Another share in its generator; none before this process uses it, and once it has left it.
+    pub fn share(&self, request: &Request) -> Option<Share> {
+        self.0.share.lock().as_ref()?.again(request)
+    }
+
+    fn generator(&self) -> Option<Arc<Generator>> {
+        self.0.share.lock().as_ref().map(|share| share.generator.clone())
+    }
+}
+
+impl fmt::Debug for HostPage {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("HostPage").field(self.page().header()).finish()
+    }
+}
+
+impl PartialEq for HostPage {
+    /// Whether both are the same page.
+    fn eq(&self, other: &HostPage) -> bool {
+        self.page().id() == other.page().id()
+    }
+}
+
+impl Handle {
+    /// Lets others have the page again. One that has ended is of no use to them.
+    fn unlock_last(&self) {
+        if let Some(last) = self.last.lock().take().filter(|last| last.has_ended()) {
+            let layout = *last.header().node.layout();
+            last.remove_passed(|| layout.tick_at(SystemClock.now().ms));
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.unlock_last();
+    }
+}
+
+/// The leased pages of this host, for one lease of this process.
+pub struct HostPages {
+    request: Request,
+    /// None for slots of this process alone.
+    directory: Option<Directory>,
+    /// Whether its caller can use a slot that the host has: not with a ring of other options in this process.
+    is_usable: Box<dyn Fn(&Share) -> bool>,
+    /// Held while this process takes a slot for all of the host.
+    lock: Option<LeasesLock>,
+    /// Whether it takes one without the lock, which a stopped process has.
+    is_broken: bool,
+    /// Why this host can have no page.
+    failure: Option<Failure>,
+    /// Why it cannot have one of a certain node.
+    conflict: Option<Failure>,
+    /// Whether another lease of this process was taking a slot that this one could have taken.
+    is_contended: bool,
+}
+
+impl HostPages {
+    /// The pages that a request names.
+    pub fn of(
+        request: Request,
+        is_usable: Box<dyn Fn(&Share) -> bool>,
+    ) -> Result<HostPages, Failure> {
+        let directory = request.host()?;
+        let (lock, failure, conflict) = Default::default();
+        let (is_broken, is_contended) = (false, false);
+        Ok(HostPages {
+            request,
+            directory,
+            is_usable,
+            lock,
+            is_broken,
+            failure,
+            conflict,
+            is_contended,
+        })
+    }
+
+    /// Whether the host's processes share slots.
+    pub fn is_of_host(&self) -> bool {
+        self.directory.is_some()
+    }
+
+    /// Takes out why this host can have no page. Until then, it makes none.
+    pub fn take_failure(&mut self) -> Option<Failure> {
+        self.failure.take()
+    }
+
+    /// Takes out why this host could not use some node.
+    pub fn take_conflict(&mut self) -> Option<Failure> {
+        self.conflict.take()
+    }
+
+    /// Whether another lease of this process was taking a slot that this one could have taken. Forgets it.
+    pub fn take_contended(&mut self) -> bool {
+        std::mem::take(&mut self.is_contended)
+    }
+
+    fn note(&mut self, failure: Failure) {
+        match failure.class {
+            Class::Conflict => self.conflict = Some(failure),
+            _ => self.failure = Some(failure),
+        }
+    }
+
+    fn find_pages(&self) -> Result<Vec<HostPage>, Failure> {
+        let Some(directory) = &self.directory else { return Ok(Vec::new()) };
+        let found = directory.leased(&self.request.layout, self.request.datacenter_id)?;
+        Ok(found.into_iter().map(|page| HostPage::new(Arc::new(page), None)).collect())
+    }
+
+    fn create_page(&mut self, tenure: Tenure, word: Word) -> Result<Option<HostPage>, Failure> {
+        let HostPages { request, directory, .. } = &*self;
+        let node = Node::new(request.layout, request.datacenter_id, tenure.worker)?;
+        let entry = Entry::of(node);
+        let mut tenancy = entry.tenancy.lock();
+        if tenancy.has_pending() {
+            // That lease goes on, or drops its page.
+            drop(tenancy);
+            self.is_contended = true;
+            return Ok(None);
+        }
+        if let Some(directory) = directory {
+            directory.end_leased(&node)?;
+        }
+        // Where this process has the node open already, another one may do.
+        let conflict = |failure: Failure| Failure::new(Class::Conflict, failure.fault);
+        tenancy.find(request, directory.is_some(), None).map_err(conflict)?;
+        entry.note_lost(&tenancy);
+        let (namespace, owner) = (u128::from(tenure.namespace.0), u128::from(tenure.owner.0));
+        let max_ahead = request.max_ahead();
+        let (page, held) = match directory {
+            Some(directory) => (directory.pending(&node, max_ahead, namespace, owner)?, Held::Page),
+            None => (Page::pending_in_process(node, max_ahead, namespace, owner), Held::Window),
+        };
+        page.set_lease_word(word.bits());
+        let generator = Arc::new(Generator::leased(page, request.clock()));
+        let share = entry.begin(&mut tenancy, request, (generator, held));
+        Ok(Some(HostPage::new(share.page(), Some(share))))
+    }
+
+    /// A share in the page's generator, if this process can use the page.
+    fn share_of(&self, found: &HostPage) -> Result<Option<Share>, Failure> {
+        let (Some(directory), request) = (&self.directory, &self.request) else { return Ok(None) };
+        let Some(page) = directory.join_leased(found.page(), request.max_ahead())? else {
+            return Ok(None);
+        };
+        let entry = Entry::of(page.header().node);
+        let mut tenancy = entry.tenancy.lock();
+        let is_open = |one: &Use| one.generator.page().id() == page.id();
+        let share = match tenancy.uses.iter().position(is_open) {
+            Some(at) => entry.share(&mut tenancy.uses[at], request),
+            None => match tenancy.find(request, true, None) {
+                Ok(Some(one)) => entry.share(one, request),
+                Ok(None) => {
+                    let generator = Arc::new(Generator::leased(page, request.clock()));
+                    entry.begin(&mut tenancy, request, (generator, Held::Page))
+                }
+                // This process has the node open in another way.
+                Err(_) => return Ok(None),
+            },
+        };
+        drop(tenancy);
+        // A generator that this process had already may be of an earlier page of the node.
+        let is_same = share.page().id() == found.page().id();
+        Ok(Some(share).filter(|share| is_same && (self.is_usable)(share)))
+    }
+
+    /// Takes the lock of this layout and datacenter; none while another process or thread has it.
+    fn take_lock(&self) -> Result<Option<LeasesLock>, Failure> {
+        let Some(directory) = &self.directory else { return Ok(None) };
+        let Request { layout, datacenter_id, .. } = &self.request;
+        let text = format!("{layout:?} {datacenter_id}");
+        directory.lock_leases(u128::from(crc32fast::hash(text.as_bytes())))
+    }
+}
+
+impl Host for HostPages {
+    type Page = HostPage;
+
+    fn random(&mut self) -> u64 {
+        fresh()
+    }
+
+    /// A clone of this machine may choose the same. That is harmless: it draws other tokens.
+    fn choose(&mut self, of: usize) -> usize {
+        fastrand::usize(..of.max(1))
+    }
+
+    /// A failure to read them is noted, so that this host makes no page that it could have joined.
+    fn pages(&mut self) -> Vec<HostPage> {
+        self.find_pages().unwrap_or_else(|failure| {
+            self.failure = Some(failure);
+            Vec::new()
+        })
+    }
+
+    /// Ends any leased page of the worker ID first, also an open one: the protocol only asks for this where its ceiling has
+    /// passed, or where this store says that its line is free or has expired. An end is always safe.
+    fn create(&mut self, tenure: Tenure, word: Word) -> Option<HostPage> {
+        if self.failure.is_some() {
+            // What has failed for one worker ID fails for the next.
+            return None;
+        }
+        self.create_page(tenure, word).unwrap_or_else(|failure| {
+            self.note(failure);
+            None
+        })
+    }
+
+    fn join(&mut self, page: &HostPage) -> bool {
+        match self.share_of(page) {
+            Ok(Some(share)) => {
+                *page.0.share.lock() = Some(share);
+                true
+            }
+            Ok(None) => false,
+            Err(failure) => {
+                // Not as a conflict: with another `maxAhead`, this process takes no second slot for the host.
+                self.failure = Some(failure);
+                false
+            }
+        }
+    }
+
+    /// The first call leaves it. Where nobody else uses it, others cannot join it before the next call, or before all handles of
+    /// this lease are dropped: meanwhile its line is freed.
+    fn leave(&mut self, page: &HostPage) -> bool {
+        let Some(share) = page.0.share.lock().take() else {
+            page.0.unlock_last();
+            return false;
+        };
+        // Who looks for a slot meanwhile waits until this one is free. Economy only, so a failure is nothing.
+        let lock = if self.lock.is_none() { self.take_lock().ok().flatten() } else { None };
+        let (is_last, last) = share.leave_last();
+        if is_last && self.lock.is_none() {
+            self.lock = lock;
+        }
+        let has_ended = page.page().has_ended();
+        *page.0.last.lock() = last;
+        if has_ended {
+            page.0.unlock_last();
+        }
+        is_last
+    }
+
+    fn tenure(&self, page: &HostPage) -> Tenure {
+        let leasing = page.page().lease_status();
+        let (namespace, owner) = leasing.map_or((0, 0), |one| (one.namespace, one.owner));
+        let worker = page.page().header().node.worker_id();
+        Tenure { namespace: Token(namespace as u64), owner: Token(owner as u64), worker }
+    }
+
+    fn phase(&self, page: &HostPage) -> Phase {
+        let page = page.page();
+        if page.has_ended() || !page.is_current() {
+            Phase::Ended
+        } else if page.sequence().is_closed() {
+            Phase::Pending
+        } else {
+            Phase::Open
+        }
+    }
+
+    /// What it was, also once it has ended.
+    fn window(&self, page: &HostPage) -> Window {
+        let (page, sequence) = (page.page(), page.page().sequence());
+        match sequence.has_had_window() {
+            // The ceiling first: its floor rises before it.
+            true => {
+                let ceiling = page.cells().ceiling();
+                Window { floor: sequence.floor(), ceiling }
+            }
+            false => Window::CLOSED,
+        }
+    }
+
+    fn word(&self, page: &HostPage) -> Word {
+        Word::of_bits(page.page().lease_word())
+    }
+
+    fn swap(&mut self, page: &HostPage, from: Word, to: Word) -> bool {
+        page.page().swap_lease_word(from.bits(), to.bits())
+    }
+
+    fn renewal(&self, page: &HostPage) -> Renewal {
+        page.page().lease_status().map_or(Renewal::default(), |leasing| Renewal {
+            at: leasing.renewed_ms,
+            expires: leasing.expires_ms.unwrap_or_default(),
+            ttl: leasing.ttl_ms,
+        })
+    }
+
+    fn renew(&mut self, page: &HostPage, Renewal { at, expires, ttl }: Renewal) {
+        page.page().notes().note_renewal(at, Some(expires), ttl);
+    }
+
+    fn open(&mut self, page: &HostPage, window: Window) {
+        let Some(generator) = page.generator() else { return };
+        page.page().open_lease(window, generator.tick_now());
+        if page.page().sequence().is_closed() {
+            // The layout has no tick left, or another process has ended it. Without a reason, so that the first one to leave it
+            // frees the line.
+            page.page().end();
+        }
+        generator.note_first_tick();
+    }
+
+    fn raise(&mut self, page: &HostPage, ceiling: Tick) {
+        // Only within the window in which the caller has asked for the word of the last suspend.
+        let Some(number) = page.0.window.lock().take() else { return };
+        match page.generator() {
+            Some(generator) => generator.raise_ceiling_of(number, ceiling),
+            None => {
+                let page = page.page();
+                page.sequence().raise_ceiling(number, page.allowed(ceiling));
+            }
+        }
+    }
+
+    fn suspend(&mut self, page: &HostPage) {
+        page.page().suspend();
+    }
+
+    /// Reads the number of the window first, for the next raise: where the page is suspended after this, the number differs, and
+    /// the raise does nothing.
+    fn suspended(&self, page: &HostPage) -> Word {
+        *page.0.window.lock() = Some(page.page().sequence().window_number());
+        Word::of_bits(page.page().suspended_word())
+    }
+
+    fn end(&mut self, page: &HostPage, loss: Loss) -> Option<Tick> {
+        page.page().end_lease(match loss {
+            Loss::Taken => pages::Loss::Taken,
+            Loss::Reverted => pages::Loss::Reverted,
+            Loss::Released => pages::Loss::Released,
+        })
+    }
+
+    fn loss(&self, page: &HostPage) -> Loss {
+        match page.page().lease_status().and_then(|leasing| leasing.loss) {
+            Some(pages::Loss::Taken) => Loss::Taken,
+            Some(pages::Loss::Missing | pages::Loss::Reverted) => Loss::Reverted,
+            Some(pages::Loss::Released | pages::Loss::Restored) | None => Loss::Released,
+        }
+    }
+
+    /// Without a directory there is nothing to share, and so nothing to lock. Where the lock fails, the take fails, too:
+    /// [`Host::create`] makes no page.
+    fn lock(&mut self) -> bool {
+        if self.directory.is_none() || self.is_broken || self.lock.is_some() {
+            return true;
+        }
+        self.failure = None;
+        match self.take_lock() {
+            Ok(lock) => self.lock = lock,
+            Err(failure) => {
+                self.failure = Some(failure);
+                return true;
+            }
+        }
+        self.lock.is_some()
+    }
+
+    /// The system's lock cannot be taken away. So this process goes on without it, once.
+    fn break_lock(&mut self) {
+        self.is_broken = true;
+    }
+
+    fn unlock(&mut self) {
+        (self.lock, self.is_broken) = (None, false);
+    }
+}
+
+/// A unique number: from the kernel's random numbers and, since a machine may be cloned with the kernel's state, from clocks.
+fn fresh() -> u64 {
+    let mut bytes = [0; 8];
+    // If this fails, only the clocks remain.
+    let _ = getrandom::fill(&mut bytes);
+    let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
+    let mixed = u64::from_ne_bytes(bytes) ^ (nanos as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed.wrapping_add(counter()).max(1)
+}
+
+/// A counter of the processor, if it has one.
+fn counter() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: each processor of this architecture has the instruction.
+    let count = unsafe { std::arch::x86_64::_rdtsc() };
+    #[cfg(not(target_arch = "x86_64"))]
+    let count = 0;
+    count
+}
