@@ -9,6 +9,7 @@
 //! | `values` | faults and reports for JavaScript; layouts, their ticks |
 //! | `slots` | reports on the host's pages and a directory's slots, and their resets |
 //! | `leases` | leases from stores: events in, commands out |
+//! | `driver` | the same by the driver of `register_lease`, which replaces `lease` |
 //! | `refusals` | the refusals of leases |
 //! | `records` | records of a store, for commands |
 //! | `request` | requests for a generator |
@@ -23,6 +24,7 @@
 mod calls;
 mod channel;
 mod draw;
+mod driver;
 mod leases;
 mod memory;
 mod opening;

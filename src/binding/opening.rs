@@ -10,6 +10,7 @@ use napi::bindgen_prelude::{Either, Either3, Object};
 use napi_derive::napi;
 
 use super::channel::Channel;
+use super::driver::{DriverSettings, LeaseDriver};
 use super::leases::{LeaseMachine, LeaseSettings};
 use super::request::{Requested, Wanted};
 use super::source::Source;
@@ -92,6 +93,20 @@ pub fn open_lease(request: Requested, settings: LeaseSettings) -> Either<LeaseMa
     answer(|| {
         let Wanted { request, caching, .. } = request.0?;
         Ok(LeaseMachine::new(request, settings, caching)?)
+    })
+}
+
+/// The same, by the driver. `mono`: ms of the host's monotonic clock; `wall`: Unix ms.
+#[napi(catch_unwind)]
+pub fn open_driver(
+    request: Requested,
+    settings: DriverSettings,
+    mono: f64,
+    wall: f64,
+) -> Either<LeaseDriver, Fault> {
+    answer(|| {
+        let Wanted { request, caching, .. } = request.0?;
+        Ok(LeaseDriver::new(request, settings, caching, (mono, wall))?)
     })
 }
 

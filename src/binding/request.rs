@@ -7,13 +7,14 @@ use std::time::Duration;
 use napi::bindgen_prelude::{ClassInstance, FromNapiValue, JsObjectValue, Object};
 use napi::sys;
 
+use super::driver::LeaseDriver;
 use super::leases::LeaseMachine;
 use super::values::GivenLayout;
 use crate::core::clock::ManualClock;
 use crate::core::fault::{Fault, fault};
 use crate::core::layout::Layout;
 use crate::generator::{ClockBack, Policies};
-use crate::registry::{By, LeasedPage, Recording, Request, Scope};
+use crate::registry::{By, HostPage, LeasedPage, Recording, Request, Scope, Share};
 use crate::ring::Caching;
 
 /// A request as an argument, or its fault.
@@ -23,9 +24,25 @@ pub struct Requested(pub Result<Wanted, Fault>);
 pub struct Wanted {
     pub request: Request,
     /// The slot of a lease from a store.
-    pub slot: Option<LeasedPage>,
+    pub slot: Option<Slot>,
     /// The options of the ring; `None` for no ring.
     pub caching: Option<Caching>,
+}
+
+/// The slot of a lease from a store, by either protocol.
+pub enum Slot {
+    Leased(LeasedPage),
+    Host(HostPage),
+}
+
+impl Slot {
+    /// Another share in its generator; none once its user has left it.
+    pub fn share(&self, request: &Request) -> Option<Share> {
+        match self {
+            Slot::Leased(page) => page.share(request),
+            Slot::Host(page) => page.share(request),
+        }
+    }
 }
 
 impl FromNapiValue for Requested {
@@ -63,7 +80,13 @@ impl Fields<'_> {
         };
         let lease = self.find::<ClassInstance<LeaseMachine>>(c"lease")?;
         let caching = self.find::<Object>(c"ring")?.map(|ring| Fields(ring).caching(&layout));
-        let slot = lease.and_then(|lease| lease.slot());
+        let slot = match lease.and_then(|lease| lease.slot()) {
+            Some(page) => Some(Slot::Leased(page)),
+            None => {
+                let driver = self.find::<ClassInstance<LeaseDriver>>(c"driver")?;
+                driver.and_then(|driver| driver.slot()).map(Slot::Host)
+            }
+        };
         Ok(Wanted { request, slot, caching: caching.transpose()? })
     }
 

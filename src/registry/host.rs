@@ -154,6 +154,15 @@ impl HostPages {
         std::mem::take(&mut self.is_contended)
     }
 
+    /// Why a page has ended, or lost its name.
+    pub fn loss_of(page: &Page) -> Loss {
+        match page.lease_status().and_then(|leasing| leasing.loss) {
+            Some(pages::Loss::Taken) => Loss::Taken,
+            Some(pages::Loss::Missing | pages::Loss::Reverted) => Loss::Reverted,
+            Some(pages::Loss::Released | pages::Loss::Restored) | None => Loss::Released,
+        }
+    }
+
     fn note(&mut self, failure: Failure) {
         match failure.class {
             Class::Conflict => self.conflict = Some(failure),
@@ -396,11 +405,7 @@ impl Host for HostPages {
     }
 
     fn loss(&self, page: &HostPage) -> Loss {
-        match page.page().lease_status().and_then(|leasing| leasing.loss) {
-            Some(pages::Loss::Taken) => Loss::Taken,
-            Some(pages::Loss::Missing | pages::Loss::Reverted) => Loss::Reverted,
-            Some(pages::Loss::Released | pages::Loss::Restored) | None => Loss::Released,
-        }
+        HostPages::loss_of(page.page())
     }
 
     /// Without a directory there is nothing to share, and so nothing to lock. Where the lock fails, the take fails, too:

@@ -1,0 +1,335 @@
+//! Leases from stores, by the [`Driver`] that decides and paces: JavaScript makes the calls that it wants, keeps one timer, and
+//! publishes reports. It replaces `leases`.
+
+use napi_derive::napi;
+
+use super::values::{Value, digits, end_of, list, or_null, report};
+use crate::core::fault::{Failure, Fault, fault};
+use crate::core::layout::{Layout, Tick};
+use crate::core::sequencer::NEVER;
+use crate::pages::Page;
+use crate::register_lease::{
+    At, Call, Driver, Found, Holder, Input, Key, Limits, Loss, Next, Patience, Record, Refusal,
+    Reply, Report, Settings, Token, Unreadable,
+};
+use crate::registry::{HostPage, HostPages, Request, Share};
+use crate::ring::{self, Caching};
+
+/// The settings of a lease. Times in ms.
+#[napi(object)]
+pub struct DriverSettings {
+    /// The store's name in errors.
+    pub store: String,
+    pub ttl: f64,
+    pub max_clock_skew: f64,
+    pub max_ahead: f64,
+    /// How long to wait for a slot, through failed calls, too.
+    pub wait: f64,
+    pub call_timeout: f64,
+    /// The name of this host, for people.
+    pub host: String,
+    /// The start of this process, Unix ms.
+    pub started: f64,
+    /// The worker ID to claim.
+    pub claim: Option<f64>,
+    /// The host and port at which this process serves.
+    pub address: Option<String>,
+    pub may_forget: bool,
+    /// The worker IDs of a record: 32, 8 or 1.
+    pub size: f64,
+    /// Whether the store's clock is this host's own.
+    pub has_own_clock: bool,
+}
+
+/// What happened to a lease.
+#[napi(object)]
+pub struct DriverInput {
+    /// 'time', 'wanted', 'restored' or 'close'; or the outcome of the call: 'failed', 'written', or 'found' with the record
+    /// that was read, or that a write found in place of its predecessor.
+    pub kind: String,
+    /// The record's token and text; none if there is none.
+    pub token: Option<String>,
+    pub text: Option<String>,
+    /// The store's clock, Unix ms, if the reply has it.
+    pub now: Option<f64>,
+}
+
+/// A lease from a store.
+#[napi]
+pub struct LeaseDriver {
+    driver: Driver<HostPage>,
+    host: HostPages,
+    /// The page from which to issue: from `open` to `lost`.
+    slot: Option<HostPage>,
+    /// The call under way.
+    call: Option<Call>,
+    store: String,
+    layout: Layout,
+    datacenter: u64,
+    claim: Option<u64>,
+    ttl: i64,
+}
+
+#[napi]
+impl LeaseDriver {
+    /// Claims this worker ID from now on.
+    #[napi(catch_unwind)]
+    pub fn claim(&mut self, worker: f64) {
+        self.driver.claim(worker as u64);
+    }
+
+    /// Takes an input. Returns `reports`, and what is `next`: a call, a wait, or the end. `mono`: ms of the host's monotonic
+    /// clock; `wall`: Unix ms.
+    #[napi(catch_unwind)]
+    pub fn step(&mut self, input: DriverInput, mono: f64, wall: f64) -> Value {
+        let at = At { mono: mono as i64, wall: wall.floor() as i64 };
+        let input = self.read(input);
+        let (reports, next) = self.driver.step(input, at, &mut self.host);
+        let reports: Vec<Value> = reports.into_iter().map(|one| self.report(one)).collect();
+        report!(reports: list(reports), next: self.next(next))
+    }
+
+    /// The state of the slot; null while there is none. Times in Unix ms: a tick is shown as its last ms.
+    #[napi(catch_unwind)]
+    pub fn state(&self) -> Value {
+        let state = self.slot.as_ref().and_then(|slot| self.state_of(slot.page()));
+        state.unwrap_or(Value::Null)
+    }
+
+    /// The namespace's floor, Unix ms, and the most ms that its holders' ceilings may be ahead of the store's clock.
+    #[napi(catch_unwind)]
+    pub fn namespace(&self) -> Value {
+        let known = self.driver.machine().namespace();
+        let reach = known.map(|namespace| {
+            let Limits { ttl, max_clock_skew, max_ahead } = namespace.limits;
+            ttl.saturating_add(2 * max_clock_skew).saturating_add(max_ahead)
+        });
+        let floor = known.map_or(NEVER, |namespace| namespace.floor);
+        report!(floor: self.end_of(floor), reach: reach.unwrap_or_default())
+    }
+}
+
+impl LeaseDriver {
+    /// A lease without a slot.
+    pub(super) fn new(
+        request: Request,
+        settings: DriverSettings,
+        caching: Option<Caching>,
+        (mono, wall): (f64, f64),
+    ) -> Result<Self, Failure> {
+        let DriverSettings { store, ttl, max_clock_skew, max_ahead, .. } = settings;
+        let limits = Limits {
+            ttl: ttl as i64,
+            max_clock_skew: max_clock_skew as i64,
+            max_ahead: max_ahead as i64,
+        };
+        let address = settings.address.unwrap_or_default();
+        let (layout, datacenter) = (request.layout, request.datacenter_id);
+        let claim = settings.claim.map(|worker| worker as u64);
+        let started = settings.started as i64;
+        let wanted = Settings {
+            layout,
+            datacenter,
+            claim,
+            limits,
+            holder: Holder::new(std::process::id(), started, &address, &settings.host),
+            size: settings.size as u64,
+            may_forget: settings.may_forget,
+            has_own_clock: settings.has_own_clock,
+        };
+        let patience = Patience { wait: settings.wait as i64, call: settings.call_timeout as i64 };
+        let at = At { mono: mono as i64, wall: wall.floor() as i64 };
+        let is_usable =
+            Box::new(move |share: &Share| caching.is_none_or(|one| ring::fits(share, &one)));
+        Ok(LeaseDriver {
+            driver: Driver::new(wanted, patience, at, fastrand::f64()),
+            host: HostPages::of(request, is_usable)?,
+            slot: None,
+            call: None,
+            store,
+            layout,
+            datacenter,
+            claim,
+            ttl: limits.ttl,
+        })
+    }
+
+    /// The present slot.
+    pub(super) fn slot(&self) -> Option<HostPage> {
+        self.slot.clone()
+    }
+
+    fn read(&mut self, input: DriverInput) -> Input {
+        let DriverInput { kind, token, text, now } = input;
+        match &*kind {
+            "time" => return Input::Time,
+            "wanted" => return Input::Wanted,
+            "restored" => return Input::Restored,
+            "close" => return Input::Close,
+            _ => {}
+        }
+        let reply = match (&*kind, self.call.take()) {
+            ("found", Some(Call::Now)) => Reply::Time,
+            ("found", Some(Call::Read(key) | Call::Write { key, .. })) => {
+                found(key, token, text).map_or(Reply::Failed, Reply::Found)
+            }
+            ("written", Some(Call::Write { .. })) => Reply::Written,
+            _ => Reply::Failed,
+        };
+        Input::Reply(reply, now.map(|ms| ms.floor() as i64))
+    }
+
+    fn next(&mut self, next: Next) -> Value {
+        match next {
+            Next::Call(call, within) => {
+                self.call = Some(call.clone());
+                call_of(call, within)
+            }
+            // A wait that has no look ends by a reply, or when it is due.
+            Next::Wait { due, look } => report!(kind: "wait", ms: due.min(look)),
+            Next::End => report!(kind: "end"),
+        }
+    }
+
+    fn report(&mut self, one: Report<HostPage>) -> Value {
+        match one {
+            Report::Open(page) => {
+                self.slot = Some(page);
+                report!(kind: "open")
+            }
+            Report::Renewed => report!(kind: "renewed"),
+            Report::Lost(loss) => {
+                // Others may use the page again, if it is left and has not ended.
+                self.slot = None;
+                report!(kind: "lost", lost: word_of(loss))
+            }
+            Report::Failed => {
+                let fault = self.host.take_failure().map(|failure| Value::from(failure.fault));
+                report!(kind: "failed", fault)
+            }
+            Report::Refused(refusal) => match self.refusal(refusal) {
+                Some(fault) => report!(kind: "refused", fault),
+                None => report!(kind: "contended"),
+            },
+            Report::Unsettled => {
+                let store = self.store.as_str();
+                report!(kind: "unsettled", fault: fault!("store-unsettled", store, ttl: self.ttl))
+            }
+            Report::Unlocked => report!(kind: "unlocked"),
+        }
+    }
+
+    /// Why there is no slot; none where another lease of this process is just taking one, and this lease only goes on.
+    fn refusal(&mut self, refusal: Refusal) -> Option<Fault> {
+        // A failure of this host is the reason of whatever follows from it.
+        if let Some(failure) = self.host.take_failure() {
+            return Some(failure.fault);
+        }
+        let store = self.store.as_str();
+        let records = |evidence: String| fault!("store-records", store, evidence);
+        Some(match refusal {
+            Refusal::NoSlot(_) | Refusal::Unusable => {
+                let conflict = self.host.take_conflict();
+                if self.host.take_contended() {
+                    return None;
+                }
+                match (conflict, refusal) {
+                    (Some(conflict), _) => conflict.fault,
+                    (None, Refusal::NoSlot(holders)) => self.no_slot(&holders),
+                    (None, _) => self.no_slot(&[]),
+                }
+            }
+            Refusal::Layout(layout) => {
+                let layouts: Vec<Fault> = [&layout, &self.layout].map(Layout::described).into();
+                fault!("store-layout", store, layouts)
+            }
+            Refusal::Unreadable(key, Unreadable::Line(line)) => {
+                records(format!("line {line} of the key {key}"))
+            }
+            Refusal::Unreadable(key, Unreadable::Format) => records(format!("the key {key}")),
+            Refusal::Unreadable(key, Unreadable::Long(bytes)) => {
+                records(format!("the key {key}, with {bytes} bytes"))
+            }
+            Refusal::Ahead(Key::Namespace, floor) => {
+                fault!("store-ahead", store, from: end_of(&self.layout, floor))
+            }
+            Refusal::Ahead(key, _) => records(format!("the floor of the key {key}")),
+        })
+    }
+
+    fn no_slot(&self, found: &[(u64, Option<Holder>)]) -> Fault {
+        let (store, datacenter) = (self.store.as_str(), self.datacenter);
+        let damaged = found.iter().filter(|(_, holder)| holder.is_none());
+        let unusable: Vec<Fault> =
+            damaged.map(|(worker, _)| fault!("slot-record-damaged", worker: *worker)).collect();
+        let named = |(worker, holder): &(u64, Option<Holder>)| {
+            let Holder { pid, started, host, .. } = holder.as_ref()?;
+            Some(fault!("holder", worker: *worker, pid: *pid, host: &**host, started: *started))
+        };
+        let holders: Vec<Fault> = found.iter().filter_map(named).collect();
+        match self.claim {
+            Some(worker) => fault!("claim-held", store, datacenter, worker, holders, unusable),
+            None => fault!("no-slot", store, datacenter, holders, unusable),
+        }
+    }
+
+    fn state_of(&self, page: &Page) -> Option<Value> {
+        let leasing = page.lease_status()?;
+        let is_shared = self.host.is_of_host();
+        let (floor, ceiling) = (page.sequence().floor(), page.cells().ceiling());
+        let has_ended = leasing.loss.is_some() || page.has_ended() || !page.is_current();
+        Some(report!(
+            scope: if is_shared { "host" } else { "process" },
+            slot: report!(
+                datacenterId: self.datacenter,
+                workerId: page.header().node.worker_id(),
+            ),
+            owner: digits(leasing.owner),
+            floor: self.end_of(floor),
+            ceiling: end_of(&self.layout, ceiling.max(floor)),
+            expires: or_null(leasing.expires_ms),
+            renewals: leasing.renewals,
+            // The process that renewed the lease last, and the start of its renewals.
+            renewer: is_shared.then(|| report!(pid: leasing.renewer, since: leasing.since_ms)),
+            ended: has_ended.then(|| word_of(HostPages::loss_of(page))),
+        ))
+    }
+
+    /// The last ms of a tick; null for no tick.
+    fn end_of(&self, tick: Tick) -> Value {
+        or_null((tick > NEVER).then(|| end_of(&self.layout, tick)))
+    }
+}
+
+/// What was found under a key. None where the token is not one: the call counts as failed.
+fn found(key: Key, token: Option<String>, text: Option<String>) -> Option<Found> {
+    let (Some(token), Some(text)) = (token, text) else { return Some(None) };
+    let token = Token(u64::from_str_radix(&token, 16).ok().filter(|token| *token != 0)?);
+    Some(Some((token, Record::of_text(key, &text))))
+}
+
+fn call_of(call: Call, within: i64) -> Value {
+    match call {
+        Call::Now => report!(kind: "call", call: "now", within),
+        Call::Read(key) => report!(kind: "call", call: "read", key: key.to_string(), within),
+        Call::Write { key, token, record, before } => report!(
+            kind: "call",
+            call: "write",
+            key: key.to_string(),
+            token: token.to_string(),
+            text: record.text(),
+            before: before.map(|token| token.to_string()),
+            within,
+        ),
+    }
+}
+
+/// The name of a loss in `js/`.
+fn word_of(loss: Loss) -> &'static str {
+    match loss {
+        Loss::Taken => "taken",
+        Loss::Reverted => "reverted",
+        // A slot in use is released only if its page was deleted, or another process of the host took its line over.
+        Loss::Released => "page",
+    }
+}
