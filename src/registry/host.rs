@@ -100,7 +100,7 @@ pub struct HostPages {
     /// None for slots of this process alone.
     directory: Option<Directory>,
     /// Whether its caller can use a slot that the host has: not with a ring of other options in this process.
-    is_usable: Box<dyn Fn(&Share) -> bool>,
+    is_usable: Box<dyn Fn(&Share) -> bool + Send>,
     /// Held while this process takes a slot for all of the host.
     lock: Option<LeasesLock>,
     /// Whether it takes one without the lock, which a stopped process has.
@@ -117,7 +117,7 @@ impl HostPages {
     /// The pages that a request names.
     pub fn of(
         request: Request,
-        is_usable: Box<dyn Fn(&Share) -> bool>,
+        is_usable: Box<dyn Fn(&Share) -> bool + Send>,
     ) -> Result<HostPages, Failure> {
         let directory = request.host()?;
         let (lock, failure, conflict) = Default::default();
