@@ -207,10 +207,7 @@ impl LeaseDriver {
                 let fault = self.host.take_failure().map(|failure| Value::from(failure.fault));
                 report!(kind: "failed", fault)
             }
-            Report::Refused(refusal) => match self.refusal(refusal) {
-                Some(fault) => report!(kind: "refused", fault),
-                None => report!(kind: "contended"),
-            },
+            Report::Refused(refusal) => report!(kind: "refused", fault: self.refusal(refusal)),
             Report::Unsettled => {
                 let store = self.store.as_str();
                 report!(kind: "unsettled", fault: fault!("store-unsettled", store, ttl: self.ttl))
@@ -219,26 +216,20 @@ impl LeaseDriver {
         }
     }
 
-    /// Why there is no slot; none where another lease of this process is just taking one, and this lease only goes on.
-    fn refusal(&mut self, refusal: Refusal) -> Option<Fault> {
+    /// Why there is no slot.
+    fn refusal(&mut self, refusal: Refusal) -> Fault {
         // A failure of this host is the reason of whatever follows from it.
         if let Some(failure) = self.host.take_failure() {
-            return Some(failure.fault);
+            return failure.fault;
         }
         let store = self.store.as_str();
         let records = |evidence: String| fault!("store-records", store, evidence);
-        Some(match refusal {
-            Refusal::NoSlot(_) | Refusal::Unusable => {
-                let conflict = self.host.take_conflict();
-                if self.host.take_contended() {
-                    return None;
-                }
-                match (conflict, refusal) {
-                    (Some(conflict), _) => conflict.fault,
-                    (None, Refusal::NoSlot(holders)) => self.no_slot(&holders),
-                    (None, _) => self.no_slot(&[]),
-                }
-            }
+        match refusal {
+            Refusal::NoSlot(_) | Refusal::Unusable => match (self.host.take_conflict(), refusal) {
+                (Some(conflict), _) => conflict.fault,
+                (None, Refusal::NoSlot(holders)) => self.no_slot(&holders),
+                (None, _) => self.no_slot(&[]),
+            },
             Refusal::Layout(layout) => {
                 let layouts: Vec<Fault> = [&layout, &self.layout].map(Layout::described).into();
                 fault!("store-layout", store, layouts)
@@ -254,7 +245,7 @@ impl LeaseDriver {
                 fault!("store-ahead", store, from: end_of(&self.layout, floor))
             }
             Refusal::Ahead(key, _) => records(format!("the floor of the key {key}")),
-        })
+        }
     }
 
     fn no_slot(&self, found: &[(u64, Option<Holder>)]) -> Fault {

@@ -109,8 +109,6 @@ pub struct HostPages {
     failure: Option<Failure>,
     /// Why it cannot have one of a certain node.
     conflict: Option<Failure>,
-    /// Whether another lease of this process was taking a slot that this one could have taken.
-    is_contended: bool,
 }
 
 impl HostPages {
@@ -121,17 +119,8 @@ impl HostPages {
     ) -> Result<HostPages, Failure> {
         let directory = request.host()?;
         let (lock, failure, conflict) = Default::default();
-        let (is_broken, is_contended) = (false, false);
-        Ok(HostPages {
-            request,
-            directory,
-            is_usable,
-            lock,
-            is_broken,
-            failure,
-            conflict,
-            is_contended,
-        })
+        let is_broken = false;
+        Ok(HostPages { request, directory, is_usable, lock, is_broken, failure, conflict })
     }
 
     /// Whether the host's processes share slots.
@@ -147,11 +136,6 @@ impl HostPages {
     /// Takes out why this host could not use some node.
     pub fn take_conflict(&mut self) -> Option<Failure> {
         self.conflict.take()
-    }
-
-    /// Whether another lease of this process was taking a slot that this one could have taken. Forgets it.
-    pub fn take_contended(&mut self) -> bool {
-        std::mem::take(&mut self.is_contended)
     }
 
     /// Why a page has ended, or lost its name.
@@ -176,15 +160,13 @@ impl HostPages {
         Ok(found.into_iter().map(|page| HostPage::new(Arc::new(page), None)).collect())
     }
 
-    fn create_page(&mut self, tenure: Tenure, word: Word) -> Result<Option<HostPage>, Failure> {
-        let HostPages { request, directory, .. } = &*self;
+    fn create_page(&self, tenure: Tenure, word: Word) -> Result<Option<HostPage>, Failure> {
+        let HostPages { request, directory, .. } = self;
         let node = Node::new(request.layout, request.datacenter_id, tenure.worker)?;
         let entry = Entry::of(node);
         let mut tenancy = entry.tenancy.lock();
         if tenancy.has_pending() {
-            // That lease goes on, or drops its page.
-            drop(tenancy);
-            self.is_contended = true;
+            // Another lease of this process takes it. That goes on, or drops its page.
             return Ok(None);
         }
         if let Some(directory) = directory {
@@ -364,6 +346,8 @@ impl Host for HostPages {
 
     fn open(&mut self, page: &HostPage, window: Window) {
         let Some(generator) = page.generator() else { return };
+        // What was in the way of other nodes is no reason of anything any more.
+        (self.failure, self.conflict) = (None, None);
         page.page().open_lease(window, generator.tick_now());
         if page.page().sequence().is_closed() {
             // The layout has no tick left, or another process has ended it. Without a reason, so that the first one to leave it
