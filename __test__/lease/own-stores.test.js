@@ -71,6 +71,16 @@ test('a name is read once, so that it cannot change', async () => {
   await flake.close();
 });
 
+test('a bucketSize that no namespace has takes no slot', async () => {
+  for (const bucketSize of [0, 2, 64, '8', null, 8n, {}]) {
+    const stored = new Map();
+    const store = { ...memory({ stored }), bucketSize };
+    const { message } = await rejects(SnowFlake.lease(store, OPTIONS), 'ERR_SNOWFLAKE_CONFIG');
+    assert.match(message, /^bucketSize of a LeaseStore must be 1, 8, 32 or left out; it is /);
+    assert.equal(stored.size, 0);
+  }
+});
+
 /** By what fails after a slot was taken: makes it fail. */
 const FAULTS = {
   'an instance that cannot be created': (call) => {

@@ -13,6 +13,9 @@ const { memory } = require('../stores/memory.js');
 /** Characters of a store's name. */
 const MOST_OF_NAME = 500;
 
+/** How many worker IDs a record may have lines for. */
+const BUCKET_SIZES = [1, 8, 32];
+
 const CALLS = [
   ...['read', 'write', 'list', 'now', 'describeRun'],
   ...['namespaces', 'schemas', 'show', 'close'],
@@ -32,9 +35,16 @@ function checkName(name) {
   return name;
 }
 
+function checkBucketSize(size) {
+  if (BUCKET_SIZES.includes(size)) return size;
+  throw configError(
+    `bucketSize of a LeaseStore must be ${BUCKET_SIZES.join(', ')} or left out; it is ${describe(size)}`,
+  );
+}
+
 /** The properties that a lease reads once. */
 function readProperties(store) {
-  const names = ['name', 'server', 'scope', 'mayForget', 'assign', 'assignRow'];
+  const names = ['name', 'server', 'scope', 'mayForget', 'bucketSize', 'assign', 'assignRow'];
   try {
     return Object.fromEntries(names.map((name) => [name, propertyOf(store, name)]));
   } catch (cause) {
@@ -49,8 +59,21 @@ function readProperties(store) {
  * @returns a Register with properties that do not change, whose calls are the store's at that moment
  */
 function checkedRegister(store) {
-  const { name, server, scope, mayForget, assign, assignRow } = readProperties(store);
-  const own = { __proto__: null, name: checkName(name), mayForget: mayForget === true };
+  const {
+    name,
+    server,
+    scope,
+    mayForget,
+    bucketSize = 32,
+    assign,
+    assignRow,
+  } = readProperties(store);
+  const own = {
+    __proto__: null,
+    name: checkName(name),
+    mayForget: mayForget === true,
+    bucketSize: checkBucketSize(bucketSize),
+  };
   if (typeof server === 'string') own.server = server;
   for (const call of CALLS) {
     own[call] = (...values) => propertyOf(store, call)?.call(store, ...values);

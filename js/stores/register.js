@@ -31,7 +31,7 @@ function sound(record, key, noteFault) {
 /**
  * A Register of an adapter's functions. They take the signal itself as their last argument, and may ignore it.
  * @param notesErrors what they throw is the application's, but for the errors that they note as a client's
- * @param rest `name`, `mayForget` and `close` of the register
+ * @param rest `name`, `mayForget`, `bucketSize` and `close` of the register
  */
 function createRegister(adapter) {
   const { read, write, list, now, notesErrors, describeRun, show, namespaces, schemas, ...rest } =

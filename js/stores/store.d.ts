@@ -36,6 +36,13 @@ export interface LeaseStore {
   /** Whether the store can lose records by itself (Redis: eviction, a restart without a file). Default false. */
   readonly mayForget?: boolean;
 
+  /**
+   * The number of worker IDs that share a record: 32 by default. A host renews its worker ID by writing the whole record, of about
+   * 120 bytes for each worker ID that was ever held. 8 is better where the store keeps every version, or where a call takes
+   * 100 ms and more: fewer hosts then write the same record. The first lease of a namespace decides.
+   */
+  readonly bucketSize?: 1 | 8 | 32;
+
   /** Reads the record under a key. */
   read(
     key: string,
