@@ -12,16 +12,13 @@ const [
   CREATES,
   REPLACES,
   ONE_WINS,
-  NOTHING_LOST,
-  SENT_AGAIN,
+  SENT_TWICE,
   GIVEN_UP,
   ABORTED,
   KEYS,
   TEXTS,
   NAMESPACES,
   STALE,
-  CHANGING,
-  LARGE,
   CLOCK,
   CLOSE,
   SILENT,
@@ -122,6 +119,51 @@ const FAULTS = {
       },
     }),
   ],
+  'writes only over what it has read itself': [
+    REPLACES,
+    (base) => {
+      const known = new Set([undefined]);
+      return {
+        async read(...values) {
+          const reply = await base.read(...values);
+          known.add(reply.record?.token);
+          return reply;
+        },
+        async write(...values) {
+          if (!known.has(values[2])) {
+            const { record: found } = await base.read(values[0], values[3]);
+            known.add(found?.token);
+            return { isWritten: false, found };
+          }
+          return base.write(...values);
+        },
+      };
+    },
+  ],
+  'finds the text of one write and the token of a later one': [
+    ONE_WINS,
+    (base, { shared }) => ({
+      async write(key, ...rest) {
+        const { isWritten, found } = await base.write(key, ...rest);
+        if (isWritten) return { isWritten };
+        shared.turns = (shared.turns ?? 0) + 1;
+        for (let n = shared.turns % 3; n > 0; n--) await turn();
+        const { record } = await base.read(key, rest.at(-1));
+        return { isWritten, found: found && { token: record.token, text: found.text } };
+      },
+    }),
+  ],
+  'refuses what it finds busy': [
+    ONE_WINS,
+    (base, { shared }) => ({
+      async write(key, record, before, options) {
+        const { record: found } = await base.read(key, options);
+        shared.writes = (shared.writes ?? 0) + 1;
+        if (found?.token === before && shared.writes > 9) return { isWritten: false, found };
+        return base.write(key, record, before, options);
+      },
+    }),
+  ],
   'compares in one step and writes in the next': [
     ONE_WINS,
     (base, { set }) => ({
@@ -133,7 +175,7 @@ const FAULTS = {
     }),
   ],
   'loses one write in ten': [
-    NOTHING_LOST,
+    ONE_WINS,
     (base, { shared }) => ({
       async write(...values) {
         shared.writes = (shared.writes ?? 0) + 1;
@@ -142,7 +184,7 @@ const FAULTS = {
     }),
   ],
   'does not recognize a write that is sent again': [
-    SENT_AGAIN,
+    SENT_TWICE,
     (base) => ({
       async write(key, record, ...rest) {
         const { record: found } = await base.read(key, rest.at(-1));
@@ -151,8 +193,19 @@ const FAULTS = {
       },
     }),
   ],
+  'writes again what is sent again': [
+    SENT_TWICE,
+    (base, { set, shared }) => ({
+      async write(key, record, ...rest) {
+        shared.sent ??= new Set();
+        if (shared.sent.has(record.token)) return set(key, record);
+        shared.sent.add(record.token);
+        return base.write(key, record, ...rest);
+      },
+    }),
+  ],
   'takes a write that was replaced since for written': [
-    SENT_AGAIN,
+    SENT_TWICE,
     (base, { shared }) => ({
       async write(key, record, ...rest) {
         shared.sent ??= new Set();
@@ -186,53 +239,30 @@ const FAULTS = {
       return { write: (...values) => base.write(...values.slice(0, 3), { signal }) };
     },
   ],
-  'has keys without case': [KEYS, withKeys((key) => key.toLowerCase())],
-  'has keys without trailing spaces': [KEYS, withKeys((key) => key.trimEnd())],
-  'has keys as paths': [KEYS, withKeys((key) => key.replaceAll('//', '/').replaceAll('/./', '/'))],
-  'has keys of 199 characters': [KEYS, withKeys((key) => key.slice(0, 199))],
-  'decodes keys': [KEYS, withKeys((key) => key.replace('%2F', '/').replaceAll('%2e', '.'))],
-  'lists by a pattern': [
-    KEYS,
-    (base) => ({
-      async list(prefix, options) {
-        const { records } = await base.list('', options);
-        const pattern = prefix.replace(/[^a-z0-9_%]/gi, '\\$&').replaceAll('_', '.');
-        const found = [...records].filter(([key]) => new RegExp(`^${pattern}`).test(key));
-        return { records: new Map(found) };
-      },
-    }),
-  ],
-  'lists one key without the prefix': [
-    KEYS,
-    (base) => ({
-      list: async (prefix, options) =>
-        base.list(prefix.length > 1 ? prefix.slice(0, -1) : prefix, options),
-    }),
-  ],
-  'lists a list': [
-    KEYS,
-    (base) => ({
-      list: async (...values) => ({ records: [...(await base.list(...values)).records] }),
-    }),
-  ],
+  'has one key': [KEYS, withKeys(() => '0/0')],
+  'has keys without their slash': [KEYS, withKeys((key) => key.replace('/', ''))],
+  'has keys of the bucket alone': [KEYS, withKeys((key) => key.split('/').pop())],
+  'has keys of 38 characters': [KEYS, withKeys((key) => key.slice(0, 38))],
   'trims texts': [TEXTS, withTexts((text) => text.trimEnd())],
   'normalizes texts': [TEXTS, withTexts((text) => text.normalize())],
-  'ends texts at \\0': [TEXTS, withTexts((text) => text.split('\0')[0])],
+  'has texts of one line': [TEXTS, withTexts((text) => text.split('\n')[0])],
+  'ends lines with \\r\\n': [TEXTS, withTexts((text) => text.replaceAll('\n', '\r\n'))],
   'drops a byte order mark': [TEXTS, withTexts((text) => text.replace('\ufeff', ''))],
-  'has texts of 4095 bytes': [
+  'has texts of 16383 bytes': [
     TEXTS,
-    withTexts((text) => Buffer.from(text).subarray(0, 4095).toString()),
+    withTexts((text) => Buffer.from(text).subarray(0, 16_383).toString()),
   ],
   'has texts of 16-bit characters': [
     TEXTS,
     withTexts((text) => text.replace(/\p{Cs}|\p{So}/gu, '?')),
   ],
-  'has no empty texts': [
+  'has texts of numbers': [
     TEXTS,
     (base) => ({
       async read(...values) {
         const { record } = await base.read(...values);
-        return { record: record?.text === '' ? undefined : record };
+        const isNumber = Number.isFinite(Number(record?.text || 'none'));
+        return { record: isNumber ? { ...record, text: `${Number(record.text)}` } : record };
       },
     }),
   ],
@@ -249,25 +279,20 @@ const FAULTS = {
       },
     }),
   ],
-  ...Object.fromEntries(
-    ['read', 'list'].map((name) => [
-      `has a stale ${name}`,
-      [
-        STALE,
-        (base) => {
-          let last;
-          return {
-            async [name](...values) {
-              const present = await base[name](...values);
-              const seen = last ?? present;
-              last = present;
-              return seen;
-            },
-          };
+  'has a stale read': [
+    STALE,
+    (base) => {
+      let last;
+      return {
+        async read(...values) {
+          const present = await base.read(...values);
+          const seen = last ?? present;
+          last = present;
+          return seen;
         },
-      ],
-    ]),
-  ),
+      };
+    },
+  ],
   'finds what was there before': [
     STALE,
     (base) => {
@@ -282,53 +307,6 @@ const FAULTS = {
         },
       };
     },
-  ],
-  'misses records that move while it lists': [
-    CHANGING,
-    (base, { namespace, stored }) => ({
-      async write(key, ...rest) {
-        const reply = await base.write(key, ...rest);
-        if (reply.isWritten) {
-          const value = stored.get(`${namespace}/${key}`);
-          stored.delete(`${namespace}/${key}`);
-          stored.set(`${namespace}/${key}`, value);
-        }
-        return reply;
-      },
-      async list(prefix, options) {
-        const records = new Map();
-        for (let at = 0; ; at += 16) {
-          const page = [...(await base.list(prefix, options)).records].slice(at, at + 16);
-          for (const [key, record] of page) records.set(key, record);
-          if (page.length < 16) return { records };
-          await turn();
-        }
-      },
-    }),
-  ],
-  'lists tokens and texts of different writes': [
-    CHANGING,
-    (base) => ({
-      async list(...values) {
-        const { records: first } = await base.list(...values);
-        await turn();
-        const { records: second } = await base.list(...values);
-        const mixed = [...first].map(([key, { token }]) => [
-          key,
-          { token, text: second.get(key).text },
-        ]);
-        return { records: new Map(mixed) };
-      },
-    }),
-  ],
-  'lists 100 records at most': [
-    LARGE,
-    (base) => ({
-      async list(...values) {
-        const { records } = await base.list(...values);
-        return { records: new Map([...records].slice(0, 100)) };
-      },
-    }),
   ],
   'counts seconds': [CLOCK, withNow(() => Date.now() / 1000)],
   'counts microseconds': [CLOCK, withNow(() => Date.now() * 1000)],
@@ -379,7 +357,7 @@ const FAULTS = {
     () => ({}),
     {
       limit: 300,
-      openSilent: () => ({ read: silence, write: silence, list: silence, now: silence }),
+      openSilent: () => ({ read: silence, write: silence, now: silence }),
     },
   ],
   ...Object.fromEntries(
@@ -399,12 +377,6 @@ const FAULTS = {
       ],
     ]),
   ),
-  'leaves a record of another format out of a list': [
-    SPOILED,
-    (base) => ({
-      list: (...values) => base.list(...values).catch(() => ({ records: new Map() })),
-    }),
-  ],
   'writes over a record of another format': [
     SPOILED,
     (base, { set }) => ({

@@ -23,9 +23,9 @@ export interface ContractOptions {
  *
  * The tests write to new namespaces whose names begin with `contract-`, and leave their records behind.
  *
- * They check: compare-and-set by many writers; lost replies, and writes that are sent again or given up at any moment; keys, texts
- * and namespaces that compare as bytes; stale reads; lists while records change; large lists; the clock; `close()` with calls
- * in flight; silence; records of another format.
+ * They check: compare-and-set by many writers; writes that are sent twice, or given up at any moment; keys and namespaces that are
+ * apart; texts of 16 KiB; stale reads; the clock; `close()` with calls in flight; silence; records of another format. They cannot
+ * check that what is written outlives a crash.
  *
  * @param name the name of the suite
  * @param open opens a register of a namespace, with connections of its own, as one more process would. The tests call its

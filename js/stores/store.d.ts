@@ -2,7 +2,7 @@
 export interface LeaseRecord {
   /** 16 hex digits that the caller has chosen at random for this write. */
   token: string;
-  /** Any Unicode text of at most 4 KiB in UTF-8. */
+  /** Lines of Unicode text, with a line feed between two and no other control characters: 1 byte to 16 KiB in UTF-8. */
   text: string;
 }
 
@@ -21,8 +21,8 @@ export interface CallOptions {
  *
  * It is a compare-and-set register: records under keys, in one namespace of a store. Registers of other namespaces do not see them.
  *
- * A key has 1 to 200 characters of printable ASCII. Keys, tokens and texts compare as bytes: case, trailing spaces, `\0` and
- * the form of an accent count.
+ * A key is `namespace`, or two numbers such as `0/12`, a datacenter and a bucket: at most 40 characters. Tokens and texts come back
+ * byte for byte: case, trailing spaces and the form of an accent count.
  *
  * `read`, `list` and what a write has found are linearizable: they show each write that was confirmed before the call. So they
  * ask the primary, in a transaction of their own. A call rejects rather than return less.
