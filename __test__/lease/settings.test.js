@@ -18,10 +18,10 @@ const { SnowFlake, layouts, rejects } = require('../support/support.js');
 const CHECKS = [
   'a write creates a record only where there is none',
   'a write replaces only the record whose token is before',
-  'nothing that many writers write is lost',
-  'a write that is sent again is written once',
-  'keys compare as bytes',
-  'texts come back as they were written',
+  'exactly one of many writers replaces a record, and nothing is lost',
+  'a write that is sent twice is written once',
+  'keys are apart',
+  'texts of up to 16 KiB come back as they were written',
   'namespaces are apart',
   'its clock runs, in Unix ms',
 ];
