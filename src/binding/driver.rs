@@ -322,5 +322,6 @@ fn word_of(loss: Loss) -> &'static str {
         Loss::Reverted => "reverted",
         // A slot in use is released only if its page was deleted, or another process of the host took its line over.
         Loss::Released => "page",
+        Loss::Restored => "restored",
     }
 }

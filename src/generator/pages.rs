@@ -8,7 +8,6 @@ use super::Generator;
 use super::reserving::Halt;
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::Tick;
-use crate::core::sequence::WindowNumber;
 use crate::core::sequencer::{NEVER, Stall};
 use crate::pages::{Authority, Page};
 
@@ -104,13 +103,6 @@ impl Generator {
         let page = self.page();
         let (sequence, ceiling) = (page.sequence(), page.allowed(ceiling));
         sequence.raise_ceiling(sequence.window_number(), ceiling);
-        self.renewals.notify_raised();
-    }
-
-    /// Raises the ceiling as [`Generator::raise_ceiling`] does, if this is still the present window.
-    pub fn raise_ceiling_of(&self, number: WindowNumber, ceiling: Tick) {
-        let page = self.page();
-        page.sequence().raise_ceiling(number, page.allowed(ceiling));
         self.renewals.notify_raised();
     }
 

@@ -127,12 +127,11 @@ pub struct Notes {
     /// The generation of the record on disk that covers all IDs of the page or, until it begins, of the previous page;
     /// 0 if none does. Written by the process that closes or begins the page.
     recorded: AtomicU64,
-    /// Leased pages: the lease word, known and pending token in 32 bits each, and the one at the last suspend. Format 3 has
-    /// them in the place of `known` and of the announced tokens.
+    /// Leased pages: the lease word, known and pending token in 32 bits each. Format 3 has it in the place of `known` and of the
+    /// announced tokens.
     pub(super) lease_word: AtomicU64,
-    pub(super) suspended_word: AtomicU64,
     /// Reserved for an authority's state.
-    _state: [AtomicU64; 25],
+    _state: [AtomicU64; 26],
 }
 
 /// A process's announcement of its next write's token; zeros for none.

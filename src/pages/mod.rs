@@ -12,7 +12,7 @@
 //! | `sweep` | removes unused pages if there are many |
 //! | `life` | obtains, begins and replaces a node's page |
 //! | `tokens` | the tokens of a leased page: the known one, and the announced ones |
-//! | `word` | the lease word of a leased page, for `register_lease`, and its suspend |
+//! | `word` | the lease word of a leased page, for `register_lease` |
 //! | `lease` | pages of slots leased from a store or a directory: joining, removal, and a lock for the search |
 //!
 //! Invariants that prevent duplicates between two pages of one node (`tests/host`, `tests/shared`):

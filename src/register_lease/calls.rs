@@ -107,7 +107,8 @@ pub enum Event {
     Reply(Reply, Option<i64>, i64),
     /// A renewal is due.
     Renew,
-    /// This machine was restored from a snapshot: issue nothing before the next renewal.
+    /// This machine was restored from a snapshot, so another one may have the same memory. It ends this process's page, for all that
+    /// use it. Each process says so, since a page that nobody ends goes on beside that of the original.
     Restored,
     /// Release the slot.
     Close,

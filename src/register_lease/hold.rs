@@ -106,9 +106,7 @@ impl<P: Clone> Machine<P> {
                     return None;
                 }
                 // After the word: a process that dies in between leaves a ceiling that is too low.
-                if !here.host.suspended(&page).has(line.token) {
-                    here.host.raise(&page, line.ceiling);
-                }
+                here.host.raise(&page, line.ceiling);
                 match stage {
                     Stage::Using(None) => self.renewed(&page, &line, is_own || !is_known, here),
                     Stage::Using(Some(joined)) => self.read_unproven(joined, &line, here),

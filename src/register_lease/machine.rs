@@ -33,8 +33,8 @@ pub struct Machine<P> {
     pub(super) renewing: Option<i64>,
     pub(super) is_timed: bool,
     pub(super) is_closing: bool,
-    /// The call under way, and the page's word when it began.
-    pub(super) call: Option<(Call, Word)>,
+    /// The call under way, and the page's word when it began. Without the call, where its reply counts no more.
+    pub(super) call: Option<(Option<Call>, Word)>,
 }
 
 /// How far the store's clock is ahead of the monotonic clock at least, and at most, ms: it was read at some moment of a call.
@@ -186,13 +186,13 @@ impl<P: Clone> Machine<P> {
             Event::Renew => (self.renewing, self.is_timed) = (Some(at.mono), false),
             Event::Close => self.is_closing = true,
             Event::Restored => {
-                (self.renewing, self.is_timed) = (Some(at.mono), false);
-                if let Some(page) = self.page().cloned() {
-                    here.host.suspend(&page);
+                if let Some(lost) = self.restored(here) {
+                    return lost;
                 }
             }
             Event::Reply(reply, now, called) => {
                 let Some((call, then)) = self.call.take() else { return Command::Wait };
+                let Some(call) = call else { return self.plan(here) };
                 if let Some(ms) = now {
                     self.time =
                         Some(StoreTime { least: ms - at.mono, most: ms - called, read: at.mono });
@@ -320,7 +320,7 @@ impl<P: Clone> Machine<P> {
     /// Notes a call, and the word of the page that it concerns.
     pub(super) fn call(&mut self, call: Call, here: &Here<'_, P>) -> Command {
         let word = self.user.as_ref().map_or(Word::default(), |user| here.host.word(&user.page));
-        self.call = Some((call.clone(), word));
+        self.call = Some((Some(call.clone()), word));
         Command::Call(call)
     }
 
@@ -390,6 +390,19 @@ impl<P: Clone> Machine<P> {
             return Command::Lost(Loss::Released);
         }
         self.lose(here.host.loss(&user.page), here)
+    }
+
+    /// Ends the page, and frees no line: the original of this machine may hold it. A call under way is of the time before.
+    fn restored(&mut self, here: &mut Here<'_, P>) -> Option<Command> {
+        if let Some((call, _)) = &mut self.call {
+            *call = None;
+        }
+        let was_using = self.page().is_some();
+        if let Some(user) = &self.user {
+            here.host.end(&user.page, Loss::Restored);
+        }
+        let lost = self.lose(Loss::Restored, here);
+        was_using.then_some(lost)
     }
 
     /// Leaves a page that was lost. Another one is next.

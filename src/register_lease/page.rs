@@ -56,6 +56,8 @@ pub enum Loss {
     Reverted,
     /// This host has ended it: it was released, lost its name, or another process took its line over.
     Released,
+    /// This machine was restored from a snapshot. The original may hold the line, and go on.
+    Restored,
 }
 
 /// Whose a page is in a store.
@@ -117,13 +119,8 @@ pub trait Host {
 
     /// Opens a pending page. An open page of the same worker ID ends, and this one begins above what that issued.
     fn open(&mut self, page: &Self::Page, window: Window);
-    /// Raises the ceiling to one that a line has confirmed. It never falls. Does nothing if the page was suspended after the last
-    /// call of [`Host::suspended`], which decides about the line's token.
+    /// Raises the ceiling to one that a line has confirmed. It never falls.
     fn raise(&mut self, page: &Self::Page, ceiling: Tick);
-    /// Issues nothing until the ceiling is raised: the machine was restored. Notes the word.
-    fn suspend(&mut self, page: &Self::Page);
-    /// The word when it was suspended last: lines with its tokens may be a clone's, and raise no ceiling.
-    fn suspended(&self, page: &Self::Page) -> Word;
     /// Ends it. Returns the last tick that it may have issued, at least its floor, to the first caller alone.
     fn end(&mut self, page: &Self::Page, loss: Loss) -> Option<Tick>;
     /// Why it has ended.

@@ -7,7 +7,6 @@
 //! | a node has one page; the next one begins above what earlier ones issued | [`Directory::pending`], [`Page::open_lease`] |
 //! | only one caller ends a page, and has its last tick | [`Page::end_lease`] |
 //! | the last one to leave excludes who joins | [`Share::leave_last`], until the handle is left again or dropped |
-//! | a raise of the ceiling after a suspend needs a token that was announced after it | the number of the window, read by [`Host::suspended`] |
 //! | within this process, instances that name the node share its generator | [`Entry`] |
 
 use std::fmt;
@@ -23,7 +22,6 @@ use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::{Class, Failure};
 use crate::core::layout::Tick;
 use crate::core::node::Node;
-use crate::core::sequence::WindowNumber;
 use crate::core::sequencer::Window;
 use crate::generator::Generator;
 use crate::pages::{self, Directory, LeasesLock, Page};
@@ -40,14 +38,11 @@ struct Handle {
     share: Mutex<Option<Share>>,
     /// The page, locked so that nobody joins it: from when its last user has left it until its line is freed.
     last: Mutex<Option<Page>>,
-    /// The window of the page when [`Host::suspended`] was read.
-    window: Mutex<Option<WindowNumber>>,
 }
 
 impl HostPage {
     fn new(page: Arc<Page>, share: Option<Share>) -> HostPage {
-        let (last, window) = Default::default();
-        HostPage(Arc::new(Handle { page, share: Mutex::new(share), last, window }))
+        HostPage(Arc::new(Handle { page, share: Mutex::new(share), last: Mutex::default() }))
     }
 
     /// The page.
@@ -143,7 +138,8 @@ impl HostPages {
         match page.lease_status().and_then(|leasing| leasing.loss) {
             Some(pages::Loss::Taken) => Loss::Taken,
             Some(pages::Loss::Missing | pages::Loss::Reverted) => Loss::Reverted,
-            Some(pages::Loss::Released | pages::Loss::Restored) | None => Loss::Released,
+            Some(pages::Loss::Restored) => Loss::Restored,
+            Some(pages::Loss::Released) | None => Loss::Released,
         }
     }
 
@@ -357,27 +353,11 @@ impl Host for HostPages {
         generator.note_first_tick();
     }
 
+    /// A page has one window in its life, so a late raise is of this one.
     fn raise(&mut self, page: &HostPage, ceiling: Tick) {
-        // Only within the window in which the caller has asked for the word of the last suspend.
-        let Some(number) = page.0.window.lock().take() else { return };
-        match page.generator() {
-            Some(generator) => generator.raise_ceiling_of(number, ceiling),
-            None => {
-                let page = page.page();
-                page.sequence().raise_ceiling(number, page.allowed(ceiling));
-            }
+        if let Some(generator) = page.generator() {
+            generator.raise_ceiling(ceiling);
         }
-    }
-
-    fn suspend(&mut self, page: &HostPage) {
-        page.page().suspend();
-    }
-
-    /// Reads the number of the window first, for the next raise: where the page is suspended after this, the number differs, and
-    /// the raise does nothing.
-    fn suspended(&self, page: &HostPage) -> Word {
-        *page.0.window.lock() = Some(page.page().sequence().window_number());
-        Word::of_bits(page.page().suspended_word())
     }
 
     fn end(&mut self, page: &HostPage, loss: Loss) -> Option<Tick> {
@@ -385,6 +365,7 @@ impl Host for HostPages {
             Loss::Taken => pages::Loss::Taken,
             Loss::Reverted => pages::Loss::Reverted,
             Loss::Released => pages::Loss::Released,
+            Loss::Restored => pages::Loss::Restored,
         })
     }
 

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `cells` | the atomics, the encoding of runs, ceilings and marks, and the present state |
 //! | `reserving` | the rule, and reservations by it: one compare-and-swap of the word, which encodes the current run |
-//! | `windows` | the beginning, raising, suspension and end of a window |
+//! | `windows` | the beginning, raising and end of a window |
 //!
 //! Invariants (`tests/shared` searches every interleaving of the steps, and finds each planted fault):
 //!

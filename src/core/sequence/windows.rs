@@ -99,60 +99,6 @@ impl<M: Borrow<Cells>> Sequence<M> {
         }
     }
 
-    /// Suspends the window: nothing more is issued until [`Sequence::raise_ceiling`] with a number that is read after this call.
-    /// The ceiling falls to the highest issued tick, and the floor rises to it. Returns false if the cells are closed. If they
-    /// have no tick or no window number left, it ends them.
-    ///
-    /// Writes in this order:
-    ///
-    /// 1. the window, with a new number, so that late confirmations do not raise it,
-    /// 2. the word, so that reservations fail that were decided within the previous window. Its tick rises, even if nothing of
-    ///    it is issued, so no earlier word returns,
-    /// 3. the floor, since it must rise before its ceiling,
-    /// 4. the ceiling, to what was issued until the word changed.
-    ///
-    /// A process that dies in between leaves a window that is as low, or lower. Reservations that were decided before the
-    /// second step may still succeed then.
-    pub fn suspend(&self) -> bool {
-        let Cells { word, window, .. } = self.cells();
-        let shape = &self.shape;
-        let mut seen = window.load(Acquire);
-        let number = loop {
-            if self.is_closed() {
-                return false;
-            }
-            let number = (seen >> CEILING_BITS) + 1;
-            if number > LAST_WINDOW {
-                self.end();
-                return true;
-            }
-            let low = number << CEILING_BITS | ceiling_code(self.high_marks().highest());
-            match window.compare_exchange(seen, low, AcqRel, Acquire) {
-                Ok(_) => break WindowNumber(number),
-                Err(now) => seen = now,
-            }
-        };
-        loop {
-            let loaded = word.load(Acquire);
-            let run = shape.unpack(loaded);
-            if run.next == shape.closed() {
-                return false;
-            }
-            if run.tick >= shape.last_tick {
-                self.end();
-                return true;
-            }
-            // The lead stays: the tick before the new run's is as far ahead of the clock as this run's.
-            let next = shape.pack(Run { tick: run.tick + 1, next: 0, ..run });
-            if word.compare_exchange(loaded, next, AcqRel, Acquire).is_ok() {
-                let issued = self.marks_beside(&run).highest().max(run.tick);
-                self.raise_floor(issued);
-                self.raise_ceiling(number, issued);
-                return true;
-            }
-        }
-    }
-
     /// The state of the cells if they are closed. Read it before you acquire the slot.
     pub fn closed(&self) -> Option<Closed> {
         let Cells { word, window, .. } = self.cells();

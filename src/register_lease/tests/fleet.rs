@@ -143,7 +143,6 @@ impl Plan {
 struct Page {
     tenure: Tenure,
     word: Word,
-    suspended: Word,
     phase: Phase,
     window: Window,
     renewal: Renewal,
@@ -287,7 +286,6 @@ impl Host for View<'_> {
         let page = Page {
             tenure,
             word,
-            suspended: Word::default(),
             phase,
             window: Window { floor: NEVER, ceiling: NEVER },
             renewal: Renewal::default(),
@@ -364,14 +362,6 @@ impl Host for View<'_> {
             raised.window.ceiling = ceiling;
             self.allow(*page, ceiling);
         }
-    }
-    fn suspend(&mut self, page: &usize) {
-        let last = self.last(&self.host.pages[*page]);
-        let page = &mut self.host.pages[*page];
-        (page.suspended, page.window.ceiling) = (page.word, last);
-    }
-    fn suspended(&self, page: &usize) -> Word {
-        self.host.pages[*page].suspended
     }
     fn end(&mut self, page: &usize, loss: Loss) -> Option<Tick> {
         let is_open = self.host.pages[*page].phase != Phase::Ended;
@@ -955,12 +945,6 @@ impl Fleet {
     /// A process says that its machine was restored.
     pub fn restore(&mut self, id: usize) {
         self.input(id, Input::Restored);
-    }
-
-    /// The lease word of a host's open page.
-    pub fn word(&self, host: usize) -> Word {
-        let open = self.hosts[host].pages.iter().find(|page| page.phase == Phase::Open);
-        open.map_or(Word::default(), |page| page.word)
     }
 
     /// The window of a host's open page.

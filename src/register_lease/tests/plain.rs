@@ -202,17 +202,60 @@ fn a_suspended_machine_issues_again_at_once() {
 }
 
 #[test]
-fn a_restored_machine_issues_nothing_before_its_next_renewal() {
-    let mut fleet = started(ONE, 15 * SECOND);
-    fleet.plan(15 * SECOND, Deed::Reach(Network::Refused));
-    fleet.run(16 * SECOND);
+fn a_restored_machine_takes_another_slot_and_frees_none() {
+    let mut fleet = started(Plan { processes: 3, worker_bits: 1, size: 2, ..ONE }, 15 * SECOND);
+    let (worker, _) = fleet.window(0).unwrap();
+    let line = bucket(&mut fleet, BUCKET).lines[&worker].clone();
+    fleet.restore(1);
+    assert!(!fleet.issues(0), "at once, and for all processes");
+    fleet.run(17 * SECOND);
+    assert_eq!(fleet.window(0).unwrap().0, 1 - worker);
+    assert!(fleet.issues(0));
+    assert_eq!(bucket(&mut fleet, BUCKET).lines[&worker], line);
+    assert_eq!(fleet.counts.losses, [("Restored".to_owned(), 3)].into());
+}
+
+#[test]
+fn a_restored_machine_waits_for_what_its_original_holds() {
+    let mut fleet = started(Plan { worker_bits: 0, size: 1, ..ONE }, 15 * SECOND);
     let (_, window) = fleet.window(0).unwrap();
     fleet.restore(0);
-    let (_, suspended) = fleet.window(0).unwrap();
-    assert!(suspended.ceiling <= START + 16 * SECOND && window.ceiling > suspended.ceiling);
-    fleet.plan(17 * SECOND, Deed::Reach(Network::Fine(2)));
-    fleet.run(19 * SECOND);
-    assert!(fleet.issues(0));
+    let mut at = 15 * SECOND;
+    while !fleet.issues(0) && at < 2 * MINUTE {
+        at += SECOND;
+        fleet.run(at);
+    }
+    assert!((40 * SECOND..MINUTE).contains(&at), "as long as the line is held: {at}");
+    assert!(fleet.window(0).unwrap().1.floor >= window.ceiling);
+    assert!(matches!(refusals(&fleet)[0], Refusal::NoSlot(_)));
+}
+
+#[test]
+fn a_restored_machine_goes_by_no_reply_of_before() {
+    // A take, at each of its calls.
+    for at in 0..80 {
+        let (seed, tells_time) = (at as u64, at % 2 == 0);
+        let mut fleet = Fleet::new(Plan { worker_bits: 1, size: 2, seed, tells_time, ..ONE });
+        fleet.plan(0, Deed::Reach(Network::Fine(10)));
+        fleet.plan(0, Deed::SetClock(0, 0));
+        fleet.plan(0, Deed::Boot(0));
+        // An hour passes that the monotonic clock does not see: what the reply says of the store's clock is old.
+        fleet.plan(at, Deed::Suspend(0, HOUR));
+        fleet.run(at);
+        let before = bucket_lines(&fleet);
+        fleet.restore(0);
+        fleet.run(2 * SECOND);
+        assert!(fleet.issues(0), "{at} {:?}", fleet.log);
+        let held = bucket_lines(&fleet);
+        assert!(before.iter().all(|line| held.contains(line)), "{at} {before:?} {held:?}");
+    }
+}
+
+fn bucket_lines(fleet: &Fleet) -> Vec<Line> {
+    match fleet.records.get(&BUCKET) {
+        Some((_, Record::Bucket(bucket))) => bucket.lines.values().cloned().collect(),
+        _ => Vec::new(),
+    }
 }
 
 #[test]
@@ -296,30 +339,4 @@ fn a_clock_far_ahead_asks_for_no_more_than_the_store_s_clock_allows() {
     let highest = bucket(&mut fleet, BUCKET).lines.values().map(|line| line.ceiling).max();
     let cap = START + MINUTE + 40_000;
     assert!(highest.unwrap() <= cap && highest.unwrap() > cap - 15_000, "{highest:?}");
-}
-
-#[test]
-fn a_restored_machine_goes_by_no_token_that_its_clone_has() {
-    let mut applied = 0;
-    for seed in 1..20 {
-        let mut fleet = started(Plan { seed, ..ONE }, 9 * SECOND);
-        // The reply of a renewal is lost; its token is pending, and may be written.
-        fleet.plan(9 * SECOND, Deed::Reach(Network::Lossy(100, 2)));
-        fleet.run(12 * SECOND);
-        let pending = fleet.word(0).pending;
-        let is_applied =
-            bucket(&mut fleet, BUCKET).lines.values().any(|line| line.token == pending);
-        applied += u32::from(is_applied);
-        fleet.restore(0);
-        let (_, suspended) = fleet.window(0).unwrap();
-        fleet.plan(20 * SECOND, Deed::Reach(Network::Fine(2)));
-        let mut at = 20 * SECOND;
-        while fleet.window(0).unwrap().1.ceiling == suspended.ceiling {
-            at += 1;
-            fleet.run(at);
-            assert!(at < 30 * SECOND, "{seed}");
-        }
-        assert_ne!(fleet.word(0).known, pending, "{seed}");
-    }
-    assert!(applied > 3, "{applied}");
 }

@@ -283,7 +283,7 @@ fn cases() -> Vec<Case> {
         (&[DeleteNamespace], &["another id", "a bucket above the horizon"]),
         (&[DeleteBucket], &["above the namespace floor"]),
         (&[Recover], &["touched", "lost: reverted"]),
-        (&[Restore], &[]),
+        (&[Restore], &["lost: restored"]),
     ];
     for (faults, must) in faults {
         let name = format!("{:?}", faults[0]);
@@ -551,6 +551,60 @@ fn cases() -> Vec<Case> {
         Config { ahead: &[0, 3], ticks: 2, faults: &[DeleteBucket], ..ONE },
         &[],
     );
+    group.set("restored machines");
+    let both: &[Fault] = &[Restore, Clone];
+    add(
+        "two hosts, restored and cloned",
+        60_000,
+        Config { may_release: true, ticks: 2, faults: both, ..ONE },
+        &["lost: restored", "the original goes on"],
+    );
+    add(
+        "two lines, restored and cloned",
+        40_000,
+        Config { hosts: 1, processes: &[1], size: 2, ticks: 2, faults: both, ..ONE },
+        &["the original goes on"],
+    );
+    add(
+        "hosts of two processes, restored and cloned",
+        60_000,
+        Config { ticks: 1, faults: both, ..THREE },
+        &["the original goes on"],
+    );
+    add(
+        "two hosts start, restored",
+        20_000,
+        Config { is_made: true, size: 2, ticks: 2, faults: &[Restore], ..CONFIG },
+        &["lost: restored", "a pending page restored"],
+    );
+    add(
+        "a host of two processes starts, restored twice",
+        40_000,
+        Config {
+            hosts: 1,
+            processes: &[2],
+            is_made: true,
+            size: 2,
+            ticks: 1,
+            faults: &[Restore, Restore],
+            ..CONFIG
+        },
+        &["lost: restored", "a pending page restored"],
+    );
+    add(
+        "two processes claim a worker, restored",
+        20_000,
+        Config {
+            hosts: 1,
+            processes: &[2],
+            claim: Some(0),
+            is_made: true,
+            ticks: 2,
+            faults: &[Restore],
+            ..CONFIG
+        },
+        &["lost: restored"],
+    );
     group.set("a deleted bucket");
     add(
         "three hosts, a bucket deleted",
@@ -559,7 +613,7 @@ fn cases() -> Vec<Case> {
         &[],
     );
     group.set("pairs");
-    let pairs: [&'static [Fault]; 28] = [
+    let pairs: [&'static [Fault]; 27] = [
         &[Lost, Late],
         &[Reply, Late],
         &[Late, Late],
@@ -587,7 +641,6 @@ fn cases() -> Vec<Case> {
         &[Recover, DeleteNamespace],
         &[Recover, Recover],
         &[Revert, Revert],
-        &[Restore, Clone],
     ];
     for faults in pairs {
         add(
@@ -639,6 +692,11 @@ fn search_in_stores_that_forget() {
 #[test]
 fn search_with_copies_restarts_and_limits() {
     search("others", 1.0);
+}
+
+#[test]
+fn search_with_restored_machines() {
+    search("restored machines", 1.0);
 }
 
 #[test]

@@ -180,7 +180,6 @@ pub struct Page {
     host: usize,
     tenure: Tenure,
     word: Word,
-    suspended: Word,
     phase: Phase,
     window: Window,
     renewal: Renewal,
@@ -488,7 +487,6 @@ impl Page {
             host,
             tenure,
             word,
-            suspended: Word::default(),
             phase: Phase::Pending,
             window: Window { floor: NEVER, ceiling: NEVER },
             renewal: Renewal::default(),
@@ -527,6 +525,31 @@ impl Step<'_> {
     fn changes(&mut self) -> bool {
         self.changes += 1;
         self.changes <= self.budget
+    }
+
+    /// One of two machines with the same memory has ended its page. If it has sent nothing since, the other one keeps its slot.
+    fn original_goes_on(&mut self, tenure: &Tenure) {
+        let World { pages, stores, processes, late, has_lost, has_recovered, .. } =
+            &mut *self.world;
+        let key = 1 + (tenure.worker / self.config.size) as usize;
+        let host = processes[self.at].host;
+        let writes = |process: &Process| {
+            let call = process.sent.as_ref().map(|sent| &sent.call);
+            process.host == host
+                && matches!(call, Some(Call::Write { key: of, .. }) if index(*of) == key)
+        };
+        let Some(bucket) = bucket_of(&stores[0][key]) else { return };
+        if *has_lost || *has_recovered || !late.is_empty() || processes.iter().any(writes) {
+            return;
+        }
+        let line = bucket.lines.get(&tenure.worker);
+        for page in pages.iter_mut().filter(|page| page.tenure == *tenure && page.host != host) {
+            let has_line = |line: &Line| line.owner == tenure.owner && page.word.has(line.token);
+            if page.phase == Phase::Open && page.store == 0 && line.is_some_and(has_line) {
+                see("the original goes on");
+                page.is_disturbed = false;
+            }
+        }
     }
 
     fn end_at(&mut self, page: usize, loss: Loss, last: Tick) {
@@ -690,16 +713,6 @@ impl Host for Step<'_> {
         }
     }
 
-    fn suspend(&mut self, page: &usize) {
-        let last = self.world.top(&self.world.pages[*page]);
-        let page = &mut self.world.pages[*page];
-        (page.suspended, page.window.ceiling) = (page.word, last);
-    }
-
-    fn suspended(&self, page: &usize) -> Word {
-        self.world.pages[*page].suspended
-    }
-
     fn end(&mut self, page: &usize, loss: Loss) -> Option<Tick> {
         let Page { phase, window, is_disturbed, store, tenure, .. } =
             self.world.pages[*page].clone();
@@ -708,8 +721,17 @@ impl Host for Step<'_> {
         }
         let top = self.world.top(&self.world.pages[*page]);
         if phase == Phase::Pending {
+            if loss == Loss::Restored {
+                see("a pending page restored");
+            }
             self.end_at(*page, loss, NEVER);
             return Some(window.floor);
+        }
+        if loss == Loss::Restored {
+            see("lost: restored");
+            self.end_at(*page, loss, top);
+            self.original_goes_on(&tenure);
+            return Some(top);
         }
         if loss != Loss::Released {
             see(if loss == Loss::Taken { "lost: taken" } else { "lost: reverted" });
@@ -1096,6 +1118,12 @@ impl World {
 
     pub fn process_steps(&self, config: &Config, at: usize, is_calm: bool, next: &mut Next) {
         let process = &self.processes[at];
+        let is_at_work = process.sent.is_some() || process.machine.user.is_some();
+        if self.faults.contains(&Fault::Restore) && !is_calm && is_at_work {
+            let mut world = self.clone();
+            world.use_fault(Fault::Restore);
+            world.run(config, at, &Event::Restored, "restored", next);
+        }
         match &process.sent {
             Some(sent) if sent.reply.is_none() => {
                 let mut world = self.clone();
@@ -1146,11 +1174,6 @@ impl World {
                 }
                 if config.may_release && !is_calm && users == 0 {
                     self.run(config, at, &Event::Close, "closes", next);
-                }
-                if self.faults.contains(&Fault::Restore) && !is_calm && !has_ended {
-                    let mut world = self.clone();
-                    world.use_fault(Fault::Restore);
-                    world.run(config, at, &Event::Restored, "restored", next);
                 }
             }
             Command::Locked => self.locked(config, at, is_calm, next),
@@ -1700,20 +1723,9 @@ impl World {
             ((real - line.0).min(HALF), (real - line.1).min(HALF)).hash(state);
         }
         for page in pages {
-            let Page {
-                host,
-                tenure,
-                word,
-                suspended,
-                phase,
-                window,
-                renewal,
-                loss,
-                is_gone,
-                users,
-                ..
-            } = page;
-            (host, tenure, word, suspended, phase, window.floor, window.ceiling).hash(state);
+            let Page { host, tenure, word, phase, window, renewal, loss, is_gone, users, .. } =
+                page;
+            (host, tenure, word, phase, window.floor, window.ceiling).hash(state);
             (loss, is_gone, users, page.base, page.is_tainted, page.is_disturbed, page.store)
                 .hash(state);
             ((real - renewal.at).min(HALF.max(1))).hash(state);
@@ -1894,7 +1906,8 @@ impl World {
 
 impl Machine<usize> {
     fn word_then(&self) -> Option<Word> {
-        self.call.as_ref().map(|(_, word)| *word)
+        let (call, word) = self.call.as_ref()?;
+        call.is_some().then_some(*word)
     }
 }
 
