@@ -292,6 +292,66 @@ describe('tokens of etcd', { skip }, () => {
   });
 });
 
+describe('the versions that etcd keeps', { skip }, () => {
+  const LINE = `held ${'f'.repeat(16)} ${'f'.repeat(8)} 205113630000 205113670000 1785600030000 4711 1785590000000 10.0.12.34:8080 web-7f9c4d5b6d-x2x9k`;
+  const text = Array.from({ length: etcd('http://h').bucketSize }, (_, n) => `${n} ${LINE}`);
+
+  /** Writes a full record many times, on a server with these arguments. */
+  async function withVersions(args, count, use) {
+    const server = await Server.start('etcd', { args });
+    const store = await connect(new URL(server.url));
+    const client = createClient(server.url.replace('etcd', 'http'), {});
+    const sizeOf = async () =>
+      Number((await client.post('/v3/maintenance/status', {})).reply.dbSize);
+    try {
+      let token;
+      const write = async () => {
+        const record = { token: randomBytes(8).toString('hex'), text: text.join('\n') };
+        const limit = new AbortController();
+        await store.write('0/0', record, token, { signal: limit.signal });
+        token = record.token;
+      };
+      await write();
+      const before = await sizeOf();
+      for (let n = 0; n < count; n++) await write();
+      await use({ store, write, perWrite: ((await sizeOf()) - before) / count });
+    } finally {
+      client.close();
+      await store.close();
+      await server.stop();
+    }
+  }
+
+  test('take the room that docs/leases.md says', async () => {
+    const page = readFileSync(join(__dirname, '../../docs/leases.md'), 'utf8');
+    const [, said] = /A renewal adds ([\d.]+) KB/.exec(page);
+    await withVersions([], 5000, async ({ perWrite }) => {
+      assert.ok(Math.abs(perWrite - said * 1000) < 150, `${perWrite} bytes for each write`);
+    });
+  });
+
+  test('fill it: an error says what to do, and reads go on', async () => {
+    await withVersions(['--quota-backend-bytes', '8000000'], 4000, async ({ store, write }) => {
+      const full = async () => {
+        for (;;) await write();
+      };
+      await assert.rejects(full, {
+        code: 'ERR_SNOWFLAKE_STORE',
+        message: /^etcd at \S+ is full of old versions: run "etcdctl compact"/,
+      });
+      const { record } = await store.read('0/0', { signal });
+      assert.equal(record.text, text.join('\n'));
+    });
+  });
+
+  test('go with a compaction', async () => {
+    const args = ['--auto-compaction-retention', '1s', '--quota-backend-bytes', '16000000'];
+    await withVersions(args, 30_000, async ({ perWrite }) => {
+      assert.ok(perWrite < 700, `${perWrite} bytes for each write`);
+    });
+  });
+});
+
 describe('several endpoints of etcd', { skip }, () => {
   test('a lease goes on while members are killed and stopped', async () => {
     const ports = [];

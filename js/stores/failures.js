@@ -66,6 +66,12 @@ const PHASES = [
     say: (server) => `${server} is read-only: use the address of the primary`,
   },
   {
+    // etcd keeps each version of a record until it compacts.
+    messages: /database space exceeded/,
+    say: (server) =>
+      `${server} is full of old versions: run "etcdctl compact" with its revision, "etcdctl defrag" and "etcdctl alarm disarm", and start it with --auto-compaction-retention=1h`,
+  },
+  {
     messages: /^(MOVED|ASK) \d/,
     say: (server) =>
       `${server} is one node of a cluster: pass a client of all its nodes, redis(new Cluster([...])) of ioredis`,
