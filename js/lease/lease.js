@@ -1,7 +1,6 @@
 'use strict';
-// A lease from a register: makes the calls that the protocol in Rust asks for (src/lease), keeps the time for it,
-// and reports what becomes of the slot. No ID is above the ceiling that the store has confirmed, even if this code fails
-// or is late.
+// A lease from a register. The driver in Rust decides (src/lease): this code makes the calls that it wants, keeps one timer,
+// and publishes its reports. No ID is above the ceiling that the store has confirmed, even if this code fails or is late.
 
 const { moveChannel, openChannel, requestOf } = require('../runtime/channel.js');
 const { configError, describe, faultError, unwrap } = require('../messages/errors.js');
@@ -32,56 +31,57 @@ const timing = require('./timing.js');
 const warned = new Set();
 
 /** Of a call without a reply. */
-const FAILED = Object.freeze({ __proto__: null, called: 0 });
+const FAILED = Object.freeze({ __proto__: null, kind: 'failed' });
+const TIME = Object.freeze({ __proto__: null, kind: 'time' });
+const WANTED = Object.freeze({ __proto__: null, kind: 'wanted' });
+const RESTORED = Object.freeze({ __proto__: null, kind: 'restored' });
+const CLOSE = Object.freeze({ __proto__: null, kind: 'close' });
 
 class StoreLease {
   #register;
   #settings;
   #calls;
-  #machine;
+  #driver;
   #state = 'held';
-  /** The owner of the slot from which this process draws, and what its page said last. */
-  #owner;
+  /** The slot from which this process draws, as its page said last, and the namespace's floor and reach when it was opened. */
   #slot;
+  #namespace;
   /** The kind of loss, and the slot before. */
   #lost;
   #before;
   #failure;
-  /** Why a call of the present try failed. */
+  /** Why the last call failed. */
   #callFailure;
+  /** Whether the call under way, or that is about to be made, counts as failed. */
+  #isAbandoned = false;
   #timer;
-  /** The steps under way. */
-  #steps;
-  /** A draw needs a higher ceiling. */
-  #isRenewalWanted = false;
+  /** Whether a call is under way, or about to be made. */
+  #isRunning = false;
+  #hasEnded = false;
+  /** Called when there is a slot, or the driver has ended. */
+  #onSettled = () => {};
   #released;
-  /** When a release gives up, by `monotonic`. */
-  #releaseBy;
   #onChange = () => {};
-  /** Whether the store has assigned the worker ID that the machine wants. */
+  /** Whether the store has assigned the worker ID that the driver wants. */
   #isAssigned = false;
-  /** Owner and renewals of the slot in the last report. */
-  #reported;
   channel;
   /** Native leases have a method of that name. An own property: somebody may have put another on Object.prototype. */
   publish;
 
   constructor(register, settings) {
-    const { leasing } = settings;
+    const { leasing, workerId: claim, maxAhead = 0 } = settings;
     this.#register = checkedRegister(register);
     this.#settings = settings;
     this.#calls = new StoreCalls(this.#register, leasing.callTimeout);
+    const { name: store, assign, mayForget, bucketSize: size = 32 } = this.#register;
+    if (assign !== undefined && claim !== undefined) {
+      throw configError(`${store} assigns a new workerId at each start: leave out workerId`);
+    }
     const own = { __proto__: null, ...settings, scope: this.#scope() };
-    this.#machine = unwrap(
-      native.openLease(requestOf(own, { isLeased: true }), {
-        __proto__: null,
-        ...leasing,
-        store: this.#register.name,
-        maxAhead: settings.maxAhead ?? 0,
-        claim: settings.workerId,
-        patience: timing.MAX_WAIT_CALLS * leasing.callTimeout,
-        mayForget: this.#register.mayForget,
-      }),
+    const given = { __proto__: null, ...leasing, store, maxAhead, claim, mayForget, size };
+    const request = requestOf(own, { isLeased: true });
+    this.#driver = unwrap(
+      native.openDriver(request, { ...given, hasOwnClock: false }, hostMonotonic(), unixNow()),
     );
   }
 
@@ -93,8 +93,7 @@ class StoreLease {
     const lease = new StoreLease(register, settings);
     try {
       await lease.#assign();
-      await lease.#open(monotonic() + settings.leasing.wait);
-      lease.#schedule();
+      await lease.#open();
       atExit.register(lease);
       await lease.#warnOfNamespace();
       await lease.#waitForFloor();
@@ -111,7 +110,6 @@ class StoreLease {
 
   /** Frees the slot, if there is one, of a lease that was not taken. */
   async #giveUp() {
-    clearTimeout(this.#timer);
     this.#state = 'released';
     try {
       this.channel?.close();
@@ -127,7 +125,7 @@ class StoreLease {
 
   /** The public `lease`. */
   report() {
-    // As the page is now, before the next check.
+    // As the page is now, before the next look.
     const { ended, ...slot } = ownOf(this.#read());
     const lost = this.#state === 'held' ? ended : this.#state === 'lost' ? this.#lost : undefined;
     const hasPassed = this.#state !== 'released' && unixNow() > slot.ceiling;
@@ -153,9 +151,14 @@ class StoreLease {
 
   /** Renews early, for a draw above the ceiling. A suspended machine's timers may have been late. */
   wantRenewal() {
-    if (this.#steps !== undefined || this.#isRenewalWanted || this.#state !== 'held') return;
-    this.#isRenewalWanted = true;
-    this.#schedule();
+    if (!this.#isRunning && this.#state === 'held') this.#run(WANTED);
+  }
+
+  /** Ends the slot, since this machine was restored from a snapshot. Another one is taken. */
+  afterRestore() {
+    if (this.#state === 'released') return;
+    if (!this.#isRunning) this.#run(RESTORED);
+    else this.#step(RESTORED);
   }
 
   async #release() {
@@ -180,16 +183,21 @@ class StoreLease {
     }
   }
 
-  /** Frees the slot in the store, or gives that up after a time: then it expires. */
+  /** Frees the slot in the store. The driver gives that up after a time: then it expires. */
   async #free() {
-    this.#releaseBy = monotonic() + timing.RELEASE_MS;
-    // Without a call under way, this ends the page at once.
-    let command = this.#machine.close(hostMonotonic());
-    // A call that is abandoned takes its connection with it, and the release needs that: only for a call that it waits for.
-    if (this.#steps !== undefined) this.#calls.abandon();
-    await this.#steps;
-    if (command.kind === 'wait') command = this.#machine.go(hostMonotonic());
-    await this.#perform(command);
+    if (this.#hasEnded) return;
+    const ended = new Promise((resolve) => {
+      this.#onSettled = resolve;
+    });
+    if (this.#isRunning) {
+      // A call that is abandoned takes its connection with it, and the release needs that: only for a call that it waits for.
+      this.#step(CLOSE);
+      this.#isAbandoned = true;
+      this.#calls.abandon();
+    } else {
+      this.#run(CLOSE);
+    }
+    await ended;
     // What nobody waits for.
     this.#calls.abandon();
   }
@@ -207,69 +215,90 @@ class StoreLease {
   /** Wants the worker ID that the store assigns, if it assigns any. */
   async #assign() {
     if (this.#isAssigned || this.#register.assign === undefined) return;
-    const { layout, datacenterId, workerId, leasing } = this.#settings;
-    if (workerId !== undefined) {
-      throw configError(
-        `${this.#register.name} assigns a new workerId at each start: leave out workerId`,
-      );
-    }
+    const { layout, datacenterId, leasing } = this.#settings;
     const { ttl, host, started } = leasing;
     const workerIds = 2 ** layout.workerBits;
     const request = { layout, datacenterId, workerIds, ttl, host, started };
-    this.#machine.claim(await this.#calls.assign(this.#register, request));
+    this.#driver.claim(await this.#calls.assign(this.#register, request));
     this.#isAssigned = true;
   }
 
-  /** Makes calls until the machine wants none. Returns its last command. */
-  async #perform(first) {
-    this.#callFailure = undefined;
-    let command = first;
-    while (command.kind === 'call') {
-      let reply = FAILED;
+  /** Waits until the driver has a slot. Fails where it ends without one. */
+  async #open() {
+    const settled = new Promise((resolve) => {
+      this.#onSettled = resolve;
+    });
+    this.#run(TIME);
+    await settled;
+    if (this.channel === undefined) throw this.#failure;
+  }
+
+  /** Tells the driver what happened, and does what it wants next. It never throws. */
+  #run(input) {
+    clearTimeout(this.#timer);
+    // A register may close the lease within a call.
+    this.#isRunning = true;
+    this.#go(input).catch((failure) => {
+      // A fault of this package.
+      this.#fail(failure);
+      if (this.channel === undefined || this.#released !== undefined) this.#settle();
+      else this.#wait(timing.POLL_MS);
+    });
+  }
+
+  async #go(input) {
+    let next = this.#step(input);
+    while (next.kind === 'call') next = this.#step(await this.#make(next));
+    if (next.kind === 'end') this.#settle();
+    else this.#wait(next.ms);
+  }
+
+  /** There is nothing more to do. */
+  #settle() {
+    this.#isRunning = false;
+    this.#hasEnded = true;
+    this.#onSettled();
+  }
+
+  /** Goes on after a pause. */
+  #wait(ms) {
+    this.#isRunning = false;
+    this.#timer = setTimeout(() => this.#run(TIME), ms);
+    // A lease that is held does not keep the event loop alive.
+    if (this.channel !== undefined && this.#released === undefined) this.#timer.unref();
+  }
+
+  /** Has the driver take a step. Returns what is next. */
+  #step(input) {
+    const { reports, next } = this.#driver.step(input, hostMonotonic(), unixNow());
+    for (const report of reports) {
       try {
-        const made = await this.#calls.make(command, this.#callTime());
-        // Before this process takes a slot.
-        if (this.channel === undefined && this.#releaseBy === undefined) this.#checkClock();
-        reply = made;
+        this.#note(ownOf(report));
       } catch (failure) {
-        if (command.call !== 'describeRun') this.#callFailure = failure;
+        // The slot's channel cannot be opened.
+        this.#fail(failure);
+        this.#onSettled();
       }
-      command = this.#machine.reply(reply, hostMonotonic());
     }
-    return command;
+    return ownOf(next);
   }
 
-  /** How long a call may take, ms. */
-  #callTime() {
-    const { callTimeout } = this.#settings.leasing;
-    if (this.#releaseBy === undefined) return callTimeout;
-    const left = this.#releaseBy - monotonic();
-    if (left <= 0) throw new Error('the release took too long');
-    return Math.min(callTimeout, left);
-  }
-
-  /** Goes on until the machine has a slot. While none is free, tries until the deadline. */
-  async #open(deadline) {
-    const { ttl, callTimeout } = this.#settings.leasing;
-    const proof = monotonic() + ttl;
-    const records = Math.max(deadline, proof) + callTimeout;
-    const deadlines = {
-      __proto__: null,
-      join: Infinity,
-      retry: records,
-      lost: records,
-      slot: deadline,
-      proof,
-    };
-    for (;;) {
-      const command = await this.#perform(this.#machine.go(hostMonotonic()));
-      const { kind, until = kind, ms, fault } = ownOf(command);
-      // 'wait': another process of the host has just renewed the slot.
-      if (kind === 'held' || kind === 'wait') return this.#take(command);
-      if (kind !== 'join' && this.#callFailure !== undefined) throw this.#callFailure;
-      const left = (deadlines[until] ?? 0) - monotonic();
-      if (left <= 0) throw faultError(fault);
-      await pause(Math.min(ms, left));
+  /** Makes a call. Returns the input that follows. */
+  async #make(wanted) {
+    try {
+      // A number that it has lost may be another process's by now: there is no call before there is a new one.
+      await this.#assign();
+      if (this.#isAbandoned) return FAILED;
+      const { isWritten, records, now } = await this.#calls.make(wanted, wanted.within);
+      // Before this process takes a slot.
+      if (this.channel === undefined && this.#released === undefined) this.#checkClock();
+      const [[, token, text] = []] = records;
+      return { __proto__: null, kind: isWritten ? 'written' : 'found', token, text, now };
+    } catch (failure) {
+      this.#callFailure = failure;
+      return FAILED;
+    } finally {
+      this.#isAbandoned = false;
     }
   }
 
@@ -278,27 +307,41 @@ class StoreLease {
     const { maxClockSkew } = this.#settings.leasing;
     const { skew } = this.#calls;
     if (Math.abs(skew) <= maxClockSkew) return;
+    this.#driver.step(CLOSE, hostMonotonic(), unixNow());
     const store = this.#register.name;
-    throw faultError({ kind: 'clock-skew', skew, store, most: maxClockSkew });
+    this.#failure = faultError({ kind: 'clock-skew', skew, store, most: maxClockSkew });
+    throw this.#failure;
   }
 
-  /** Draws from the slot that the machine has, unless it does so already. */
-  #take(command) {
-    const { isOwn } = ownOf(command);
-    const {
-      owner,
-      slot: { workerId },
-    } = this.#machine.state();
-    if (owner !== this.#owner) {
-      const settings = { __proto__: null, ...this.#settings, workerId };
-      const authority = { isLeased: true, lease: this.#machine };
-      if (this.channel === undefined) this.channel = openChannel(settings, authority);
-      else moveChannel(this.channel, settings, authority);
-      this.#owner = owner;
+  #note({ kind, fault, lost }) {
+    switch (kind) {
+      case 'open':
+        return this.#draw();
+      case 'renewed':
+        return this.#recover();
+      case 'lost':
+        return this.#lose(lost);
+      case 'failed':
+      case 'refused':
+      case 'unsettled':
+        return this.#fail(fault ? faultError(fault) : this.#callFailure);
+      // 'unlocked': another process of the host was stopped. Nothing depends on it.
     }
+  }
+
+  /** Draws from the slot that the driver has opened. */
+  #draw() {
+    const opened = this.#driver.state();
+    const settings = { __proto__: null, ...this.#settings, workerId: opened.slot.workerId };
+    const authority = { isLeased: true, driver: this.#driver };
+    if (this.channel === undefined) this.channel = openChannel(settings, authority);
+    else moveChannel(this.channel, settings, authority);
+    this.#slot = opened;
+    this.#namespace = this.#driver.namespace();
+    const wasLost = this.#state === 'lost';
     this.#state = 'held';
-    this.#read();
-    if (isOwn) this.#show();
+    if (wasLost) this.#warnOnce(warnOfNewSlot, { newWorkerId: this.workerId });
+    this.#onSettled();
   }
 
   /** Shows people who holds the slot, or that nobody does any more. */
@@ -310,109 +353,29 @@ class StoreLease {
 
   /** Copies what the page says. Once the slot is left, it stays as it was. */
   #read() {
-    const state = this.#machine.state();
-    if (state && state.owner === this.#owner) this.#slot = state;
+    const state = this.#driver.state();
+    if (state?.owner === this.#slot.owner) this.#slot = state;
     return this.#slot;
   }
 
-  /** How long until the next check, ms. A failure here would end the process, from a timer: the check meets it again. */
-  #due() {
-    try {
-      return this.#machine.due(hostMonotonic(), this.#isRenewalWanted);
-    } catch {
-      return timing.POLL_MS;
-    }
-  }
-
-  #schedule(ms = this.#due()) {
-    clearTimeout(this.#timer);
-    if (this.#released !== undefined) return;
-    this.#timer = setTimeout(() => this.#check(), ms);
-    // The timer does not keep the event loop alive.
-    this.#timer.unref();
-  }
-
-  /** Checks the slot and schedules the next check. It never throws. */
-  async #check() {
-    if (this.#steps !== undefined) return;
-    this.#steps = this.#begin().catch(() => timing.POLL_MS);
-    const ms = await this.#steps;
-    this.#steps = undefined;
-    this.#isRenewalWanted = false;
-    this.#schedule(ms);
-  }
-
-  /** Begins the check once it counts as under way: a register may close the lease within a call. */
-  async #begin() {
-    await undefined;
-    return this.#checkSlot();
-  }
-
-  /** Renews the slot if that is due, and takes another if it was lost. Returns when to check again, if that is known. */
-  async #checkSlot() {
-    try {
-      this.#read();
-      const isDue = this.#machine.due(hostMonotonic(), this.#isRenewalWanted) <= 0;
-      if (!isDue) {
-        // Another process of the host has renewed it.
-        this.#take({});
-        this.#recover();
-      }
-      // A number that it has lost may be another process's by now: none is taken before there is a new one.
-      await this.#assign();
-      const now = hostMonotonic();
-      const command = await this.#perform(isDue ? this.#machine.go(now) : this.#machine.merge(now));
-      // A merge that waits: the host has one slot.
-      if (!isDue && command.kind === 'wait') return undefined;
-      return await this.#conclude(command);
-    } catch (failure) {
-      return this.#fail(failure);
-    }
-  }
-
-  /** Notes that the slot is held and renewed. */
+  /** Notes that the slot was renewed, by this process or another one of the host. */
   #recover() {
-    const isNews = this.#failure !== undefined || this.#reported !== this.#renewal();
+    if (this.#state === 'released') return;
+    // Its channel could not be opened before.
+    if (this.#driver.state()?.owner !== this.#slot?.owner) this.#draw();
     this.#failure = undefined;
     this.#state = 'held';
-    if (isNews) this.#publish();
+    const { renewer } = ownOf(this.#read());
+    if (renewer === null || renewer.pid === process.pid) this.#show();
+    this.#publish();
   }
 
-  #renewal() {
-    return `${this.#slot.owner} ${this.#slot.renewals}`;
-  }
-
-  async #conclude(command) {
-    if (this.#state === 'released') return undefined;
-    const { kind, ms, fault } = ownOf(command);
-    if (kind === 'held' || kind === 'wait') {
-      const wasLost = this.#state === 'lost';
-      this.#take(command);
-      if (wasLost) this.#warnOnce(warnOfNewSlot, { newWorkerId: this.workerId });
-      this.#recover();
-      // Others of the host renew it.
-      return kind === 'wait' ? timing.POLL_MS : undefined;
-    }
-    if (kind === 'moved') {
-      this.#show(false);
-      this.#take(command);
-      return 0;
-    }
-    if (kind === 'lost') {
-      this.#lose(command.lost);
-      return 0;
-    }
-    // A record has changed, or another process of the host takes a slot.
-    if (kind === 'join' || (kind === 'retry' && this.#callFailure === undefined)) return ms;
-    return this.#fail(this.#callFailure ?? faultError(fault), ms);
-  }
-
-  #fail(failure, ms = timing.POLL_MS) {
-    if (this.#state === 'released') return undefined;
+  #fail(failure) {
+    if (this.#state === 'released') return;
     this.#failure = failure;
+    if (this.channel === undefined) return;
     if (this.#state === 'held') this.#state = 'failing';
     this.#publish();
-    return ms;
   }
 
   #lose(loss) {
@@ -422,8 +385,8 @@ class StoreLease {
     this.#isAssigned = false;
     this.#state = 'lost';
     this.#show(false);
-    if (this.#lost === 'missing' || this.#lost === 'reverted') {
-      this.#warnOnce(warnOfNamespaceLoss, { reach: this.#machine.namespace().reach });
+    if (loss === 'reverted') {
+      this.#warnOnce(warnOfNamespaceLoss, { reach: this.#namespace.reach });
     }
     this.#publish();
   }
@@ -437,13 +400,12 @@ class StoreLease {
     warnOf(this.#register, {
       workerId,
       lost: this.#lost,
-      isShared: ownOf(slot).scope === 'host',
+      isShared: ownOf(this.#before).scope === 'host',
       ...more,
     });
   }
 
   #publish() {
-    this.#reported = this.#renewal();
     this.#onChange(this.report());
   }
 
@@ -462,7 +424,7 @@ class StoreLease {
    */
   async #waitForFloor() {
     const { callTimeout, maxClockSkew } = this.#settings.leasing;
-    const namespace = this.#machine.namespace();
+    const namespace = this.#namespace;
     const { maxAhead = 0, layout } = this.#settings;
     // In whole ticks.
     const ahead = maxAhead - (maxAhead % layout.tickMs);

@@ -368,7 +368,10 @@ impl<P: Clone> Driver<P> {
 
     /// A try has failed: the next one is after a pause, unless the caller waits no longer.
     fn failed(&mut self, report: Report<P>, at: At, reports: &mut Vec<Report<P>>) -> Option<Next> {
-        reports.push(report);
+        // What fails while it closes is no reason of anything.
+        if !matches!(self.stage, Stage::Closing(_)) {
+            reports.push(report);
+        }
         let pause = self.pause();
         self.tries += 1;
         match self.stage {
