@@ -78,7 +78,7 @@ function missingFunctions(store) {
     // Assigners need no other functions: they assign worker IDs, and record nothing.
     const isAssigner = (name) => typeof propertyOf(store, name) === 'function';
     if (['assign', 'assignRow'].some(isAssigner)) return [];
-    const calls = ['read', 'write', 'list', 'now'];
+    const calls = ['read', 'write', 'now'];
     return calls.filter((name) => typeof propertyOf(store, name) !== 'function');
   } catch (cause) {
     throw configError(`the store of SnowFlake.lease() cannot be read: ${describe(cause)}`, {

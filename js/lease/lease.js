@@ -81,7 +81,7 @@ class StoreLease {
     const given = { __proto__: null, ...leasing, store, maxAhead, claim, mayForget, size };
     const request = requestOf(own, { isLeased: true });
     this.#driver = unwrap(
-      native.openDriver(request, { ...given, hasOwnClock: false }, hostMonotonic(), unixNow()),
+      native.openLease(request, { ...given, hasOwnClock: false }, hostMonotonic(), unixNow()),
     );
   }
 
@@ -333,7 +333,7 @@ class StoreLease {
   #draw() {
     const opened = this.#driver.state();
     const settings = { __proto__: null, ...this.#settings, workerId: opened.slot.workerId };
-    const authority = { isLeased: true, driver: this.#driver };
+    const authority = { isLeased: true, lease: this.#driver };
     if (this.channel === undefined) this.channel = openChannel(settings, authority);
     else moveChannel(this.channel, settings, authority);
     this.#slot = opened;
@@ -366,7 +366,7 @@ class StoreLease {
     this.#failure = undefined;
     this.#state = 'held';
     const { renewer } = ownOf(this.#read());
-    if (renewer === null || renewer.pid === process.pid) this.#show();
+    if ((renewer?.pid ?? process.pid) === process.pid) this.#show();
     this.#publish();
   }
 

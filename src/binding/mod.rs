@@ -8,9 +8,7 @@
 //! |---|---|
 //! | `values` | faults and reports for JavaScript; layouts, their ticks |
 //! | `slots` | reports on the host's pages and a directory's slots, and their resets |
-//! | `leases` | leases from stores: events in, commands out |
-//! | `driver` | the same by the driver of `register_lease`, which replaces `lease` |
-//! | `refusals` | the refusals of leases |
+//! | `leases` | leases from stores: inputs in, reports and calls out |
 //! | `records` | records of a store, for commands |
 //! | `request` | requests for a generator |
 //! | `source` | the source of an instance's IDs, opened from a request |
@@ -24,12 +22,10 @@
 mod calls;
 mod channel;
 mod draw;
-mod driver;
 mod leases;
 mod memory;
 mod opening;
 mod records;
-mod refusals;
 mod reports;
 mod request;
 mod slots;

@@ -10,8 +10,7 @@ use napi::bindgen_prelude::{Either, Either3, Object};
 use napi_derive::napi;
 
 use super::channel::Channel;
-use super::driver::{DriverSettings, LeaseDriver};
-use super::leases::{LeaseMachine, LeaseSettings};
+use super::leases::{LeaseDriver, LeaseSettings};
 use super::request::{Requested, Wanted};
 use super::source::Source;
 use super::values::answer;
@@ -87,20 +86,11 @@ fn in_thread(work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     thread::Builder::new().name("snowdrift-open".to_owned()).spawn(work).map(drop)
 }
 
-/// A lease from a store, still without a slot.
+/// A lease from a store, still without a slot. `mono`: ms of the host's monotonic clock; `wall`: Unix ms.
 #[napi(catch_unwind)]
-pub fn open_lease(request: Requested, settings: LeaseSettings) -> Either<LeaseMachine, Fault> {
-    answer(|| {
-        let Wanted { request, caching, .. } = request.0?;
-        Ok(LeaseMachine::new(request, settings, caching)?)
-    })
-}
-
-/// The same, by the driver. `mono`: ms of the host's monotonic clock; `wall`: Unix ms.
-#[napi(catch_unwind)]
-pub fn open_driver(
+pub fn open_lease(
     request: Requested,
-    settings: DriverSettings,
+    settings: LeaseSettings,
     mono: f64,
     wall: f64,
 ) -> Either<LeaseDriver, Fault> {

@@ -2,7 +2,6 @@
 
 use napi_derive::napi;
 
-use super::leases::limits_of;
 use super::values::{GivenLayout, Value, digits, layout_of, report};
 use crate::core::layout::{Layout, Tick};
 use crate::lease::{Bucket, Floor, Holder, Key, Limits, Namespace, Record, Slot, Standing};
@@ -113,4 +112,15 @@ pub fn freed_slot_text(text: String, namespace: String, least: f64) -> Option<St
     };
     let namespace = u128::from_str_radix(&namespace, 16).ok()?;
     Some(Record::Slot(slot.freed(namespace, least as Tick)).text())
+}
+
+/// Limits from JavaScript, ms.
+fn limits_of(ttl: f64, max_clock_skew: f64, max_ahead: f64) -> Limits {
+    Limits { ttl: ttl as i64, max_clock_skew: max_clock_skew as i64, max_ahead: max_ahead as i64 }
+}
+
+/// A new token, for a record that JavaScript writes.
+#[napi(catch_unwind)]
+pub fn new_token() -> String {
+    format!("{:016x}", crate::registry::fresh())
 }

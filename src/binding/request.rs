@@ -7,14 +7,13 @@ use std::time::Duration;
 use napi::bindgen_prelude::{ClassInstance, FromNapiValue, JsObjectValue, Object};
 use napi::sys;
 
-use super::driver::LeaseDriver;
-use super::leases::LeaseMachine;
+use super::leases::LeaseDriver;
 use super::values::GivenLayout;
 use crate::core::clock::ManualClock;
 use crate::core::fault::{Fault, fault};
 use crate::core::layout::Layout;
 use crate::generator::{ClockBack, Policies};
-use crate::registry::{By, HostPage, LeasedPage, Recording, Request, Scope, Share};
+use crate::registry::{By, HostPage, Recording, Request, Scope};
 use crate::ring::Caching;
 
 /// A request as an argument, or its fault.
@@ -24,25 +23,9 @@ pub struct Requested(pub Result<Wanted, Fault>);
 pub struct Wanted {
     pub request: Request,
     /// The slot of a lease from a store.
-    pub slot: Option<Slot>,
+    pub slot: Option<HostPage>,
     /// The options of the ring; `None` for no ring.
     pub caching: Option<Caching>,
-}
-
-/// The slot of a lease from a store, by either protocol.
-pub enum Slot {
-    Leased(LeasedPage),
-    Host(HostPage),
-}
-
-impl Slot {
-    /// Another share in its generator; none once its user has left it.
-    pub fn share(&self, request: &Request) -> Option<Share> {
-        match self {
-            Slot::Leased(page) => page.share(request),
-            Slot::Host(page) => page.share(request),
-        }
-    }
 }
 
 impl FromNapiValue for Requested {
@@ -78,15 +61,9 @@ impl Fields<'_> {
             shared: self.find::<String>(c"shared")?.map(Into::into),
             by: self.by()?,
         };
-        let lease = self.find::<ClassInstance<LeaseMachine>>(c"lease")?;
+        let lease = self.find::<ClassInstance<LeaseDriver>>(c"lease")?;
+        let slot = lease.and_then(|lease| lease.slot());
         let caching = self.find::<Object>(c"ring")?.map(|ring| Fields(ring).caching(&layout));
-        let slot = match lease.and_then(|lease| lease.slot()) {
-            Some(page) => Some(Slot::Leased(page)),
-            None => {
-                let driver = self.find::<ClassInstance<LeaseDriver>>(c"driver")?;
-                driver.and_then(|driver| driver.slot()).map(Slot::Host)
-            }
-        };
         Ok(Wanted { request, slot, caching: caching.transpose()? })
     }
 

@@ -401,7 +401,7 @@ impl Host for HostPages {
 }
 
 /// A unique number: from the kernel's random numbers and, since a machine may be cloned with the kernel's state, from clocks.
-fn fresh() -> u64 {
+pub fn fresh() -> u64 {
     let mut bytes = [0; 8];
     // If this fails, only the clocks remain.
     let _ = getrandom::fill(&mut bytes);

@@ -23,7 +23,7 @@ mod share;
 mod slots;
 
 pub use entry::release_all;
-pub use host::{HostPage, HostPages};
+pub use host::{HostPage, HostPages, fresh};
 pub use leases::{LeasedPage, Leases};
 pub use request::{By, Recording, Request, Scope};
 pub use share::Share;

@@ -7,26 +7,45 @@ const native = require('../../../js/runtime/native.js');
 
 /** Answers the calls of leases: an empty store, whose `records` are by key. */
 function createStore(records = new Map()) {
-  const found = (key) => (records.has(key) ? [['', ...records.get(key)]] : []);
-  return ({ call, key, prefix, token, text, before }) => {
-    switch (call) {
-      case 'now':
-        return { records: [] };
-      case 'describeRun':
-        return { run: 'the run of the server', records: [] };
-      case 'read':
-        return { records: found(key) };
-      case 'list': {
-        const listed = [...records].filter(([each]) => each.startsWith(prefix));
-        return { records: listed.map(([each, record]) => [each, ...record]) };
-      }
-      default: {
-        if (records.get(key)?.[0] !== before) return { isWritten: false, records: found(key) };
-        records.set(key, [token, text]);
-        return { isWritten: true, records: [] };
-      }
+  const found = (key) => {
+    const [token, text] = records.get(key) ?? [];
+    return { kind: 'found', token, text };
+  };
+  return ({ call, key, token, text, before }) => {
+    if (call === 'now') return { kind: 'found' };
+    if (call === 'read' || records.get(key)?.[0] !== before) return found(key);
+    records.set(key, [token, text]);
+    return { kind: 'written' };
+  };
+}
+
+/**
+ * A lease of a store that nobody else has.
+ * @param request as js/runtime/channel.js makes it: its worker ID is the one that is claimed
+ * @param settings those of the driver that differ
+ * @returns the lease, and a function that has it take a step and make the calls that follow: it returns what is next
+ */
+function openLease(request, settings, { answer = createStore(), now = Date.now } = {}) {
+  const lease = native.openLease(
+    { ...request, workerId: undefined, isLeased: true },
+    {
+      ...{ store: 'a store', ttl: 60_000, maxClockSkew: 10_000, maxAhead: request.maxAhead ?? 0 },
+      ...{ wait: 0, callTimeout: 5000, host: 'here', started: 0, mayForget: false, size: 32 },
+      ...{ hasOwnClock: false, claim: request.workerId, ...settings },
+    },
+    0,
+    now(),
+  );
+  const run = (kind, mono = 0) => {
+    const reports = [];
+    let step = lease.step({ kind }, mono, now());
+    for (;;) {
+      reports.push(...step.reports);
+      if (step.next.kind !== 'call') return { reports, next: step.next };
+      step = lease.step({ ...answer(step.next), now: now() }, mono, now());
     }
   };
+  return { lease, run };
 }
 
 /** By lease: releases its slot. */
@@ -34,32 +53,17 @@ const releases = new WeakMap();
 
 /**
  * Takes a slot.
- * @param request as js/runtime/channel.js makes it: its worker ID is the one that is claimed
  * @returns the lease, for the request of a channel
  */
 function holdSlot(request) {
-  const lease = native.openLease(
-    { ...request, workerId: undefined, isLeased: true },
-    {
-      ...{ store: 'a store', ttl: 60_000, maxClockSkew: 10_000, maxAhead: request.maxAhead },
-      ...{ patience: 0, host: 'here', started: 0, mayForget: false, claim: request.workerId },
-    },
-  );
-  const answer = createStore();
-  const perform = (first) => {
-    let command = first;
-    while (command.kind === 'call') {
-      command = lease.reply({ ...answer(command), now: Date.now(), called: 0 }, 0);
-    }
-    return command;
-  };
-  const command = perform(lease.go(0));
-  assert.equal(command.kind, 'held', JSON.stringify(command));
-  releases.set(lease, () => perform(lease.close(0)));
+  const { lease, run } = openLease(request);
+  const { reports } = run('time');
+  assert.equal(reports[0].kind, 'open', JSON.stringify(reports));
+  releases.set(lease, () => run('close'));
   return lease;
 }
 
 /** Releases the slot of a lease. */
 const releaseSlot = (lease) => releases.get(lease)();
 
-module.exports = { createStore, holdSlot, releaseSlot };
+module.exports = { createStore, holdSlot, openLease, releaseSlot };

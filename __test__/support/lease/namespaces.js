@@ -1,12 +1,10 @@
 'use strict';
 // What operators do to a namespace: create it ahead, look at its slots, and delete it, by the store's own means.
 
-const { randomBytes } = require('node:crypto');
-
 const { loadAddon } = require('../../../js/runtime/addon.js');
 const { layouts } = require('../../../js/index.js');
-const native = require('../../../js/runtime/native.js');
 const { connect } = require('../../../js/stores/connect.js');
+const { namespaceText, newToken, readText } = require('./records.js');
 
 const { signal } = new AbortController();
 
@@ -86,7 +84,7 @@ async function withRegister(store, use) {
 }
 
 /**
- * Creates a namespace as `snowdrift namespace create --new` does, so that its first holder does not wait on Redis, whatever
+ * Creates a namespace as `snowdrift recover --new` does, so that its first holder does not wait on Redis, whatever
  * the limits.
  * @param store a register, or a URL
  */
@@ -95,22 +93,35 @@ async function createNamespace(store, { layout = layouts.node, ...limits } = {})
     ...{ ttl: 60_000, maxClockSkew: 10_000, maxAhead: 0 },
     ...limits,
   };
-  const id = randomBytes(16).toString('hex');
-  const text = native.namespaceText(id, layout, ttl, maxClockSkew, maxAhead, '-1');
-  const record = { token: randomBytes(8).toString('hex'), text };
+  const text = namespaceText({ layout, ttl, maxClockSkew, maxAhead });
+  const record = { token: newToken(), text };
   await withRegister(store, (register) =>
     register.write('namespace', record, undefined, { signal }),
   );
 }
 
-/** The slots of a store, as `snowdrift slots` shows them: `isHeld` by the store's clock. */
+/** The slots of a store's buckets that were counted: `isHeld` by the store's clock. */
 function slotsOf(store) {
   return withRegister(store, async (register) => {
-    const { records } = await register.list('slots/', { signal });
+    const read = async (key) => (await register.read(key, { signal })).record;
+    const namespace = await read('namespace');
+    if (namespace === undefined) return [];
+    const { buckets = '', size, layout } = readText(namespace.text);
+    const perDatacenter = 2 ** Number(layout.split('.')[2]) / size;
     const now = await register.now({ signal });
-    const values = [...records].map(([key, { text }]) => native.readRecord(key, text));
-    const slots = values.filter((value) => value?.kind === 'slot');
-    return slots.map((slot) => ({ ...slot, isHeld: slot.isHeld && slot.expires > now }));
+    const slots = [];
+    for (const range of buckets.split(' ').filter((text) => text !== '')) {
+      const [first, last = first] = range.split('-').map(Number);
+      for (let number = first; number <= last; number++) {
+        const [datacenterId, bucket] = [Math.trunc(number / perDatacenter), number % perDatacenter];
+        const found = await read(`${datacenterId}/${bucket}`);
+        if (found === undefined) continue;
+        for (const { kind, ...slot } of readText(found.text).slots) {
+          slots.push({ ...slot, datacenterId, isHeld: kind === 'held' && slot.expires > now });
+        }
+      }
+    }
+    return slots;
   });
 }
 
