@@ -73,7 +73,7 @@ class StoreLease {
     this.#register = checkedRegister(register);
     this.#settings = settings;
     this.#calls = new StoreCalls(this.#register, leasing.callTimeout);
-    const { name: store, assign, mayForget, bucketSize: size = 32 } = this.#register;
+    const { name: store, assign, mayForget, bucketSize: size } = this.#register;
     if (assign !== undefined && claim !== undefined) {
       throw configError(`${store} assigns a new workerId at each start: leave out workerId`);
     }
