@@ -230,7 +230,8 @@ impl<P: Clone> Machine<P> {
         self.plan(here)
     }
 
-    /// Rule 6: a line is freed at the last tick that its page issued. A ceiling falls in no other way.
+    /// Rule 6: a line is freed at the last tick that its page issued. A ceiling falls in no other way, and never rises so: what other
+    /// pages of this host had issued before does not count.
     pub(super) fn free(&mut self, last: Tick, here: &mut Here<'_, P>) -> Command {
         let Some(User { page, seen, .. }) = self.user.clone() else { return Command::Wait };
         let word = here.host.word(&page);
@@ -245,7 +246,8 @@ impl<P: Clone> Machine<P> {
                 return Command::Again;
             }
         }
-        let line = Line { token, is_held: false, ceiling: last.max(line.floor), ..line };
+        let ceiling = last.min(line.ceiling).max(line.floor);
+        let line = Line { token, is_held: false, ceiling, ..line };
         self.write(before, bucket.with(worker, line), here)
     }
 

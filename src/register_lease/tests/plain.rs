@@ -259,6 +259,22 @@ fn bucket_lines(fleet: &Fleet) -> Vec<Line> {
 }
 
 #[test]
+fn a_release_raises_no_ceiling() {
+    let mut fleet = started(ONE, SECOND);
+    // Whoever opens now begins above its ceiling.
+    namespace(&mut fleet).floor = START + 10 * MINUTE;
+    fleet.plan(SECOND, Deed::Restart(0, SECOND));
+    fleet.run(4 * SECOND);
+    let (worker, window) = fleet.window(0).unwrap();
+    assert!(window.floor == START + 10 * MINUTE && window.ceiling == window.floor);
+    let before = bucket(&mut fleet, BUCKET).lines[&worker].ceiling;
+    fleet.plan(5 * SECOND, Deed::Restart(0, HOUR));
+    fleet.run(7 * SECOND);
+    let line = &bucket(&mut fleet, BUCKET).lines[&worker];
+    assert!(!line.is_held && line.ceiling <= before, "{line:?}");
+}
+
+#[test]
 fn higher_limits_are_written_before_a_slot_is_taken() {
     let mut fleet = started(Plan { hosts: 2, ..ONE }, SECOND);
     fleet.plan.limits.max_ahead = 60_000;
