@@ -207,11 +207,13 @@ impl<P: Clone> Machine<P> {
         let first = self.search.bucket.unwrap_or_default() * namespace.size;
         let last = (first + namespace.size - 1).min(namespace.layout.last_worker());
         let now = namespace.layout.tick_at(self.now(here.at).0);
+        let blocked = self.blocked(&bucket, here);
         let mut free = Vec::new();
         for worker in first..=last {
             let is_wanted = self.settings.claim.is_none_or(|claim| claim == worker);
             if is_wanted
                 && !self.search.unusable.contains(&worker)
+                && !blocked.contains(&worker)
                 && let Some(kind) = self.look_at(worker, &bucket, here)
             {
                 let is_late = bucket.lines.get(&worker).is_some_and(|line| line.ceiling > now);
@@ -248,9 +250,6 @@ impl<P: Clone> Machine<P> {
             self.search.holders.push((worker, None));
             return None;
         }
-        if self.is_blocked(worker, bucket, here) {
-            return None;
-        }
         let Some(line) = line.filter(|line| line.is_held) else { return Some(Free::Unheld) };
         let super::Limits { ttl, max_clock_skew: skew, .. } = self.limits;
         let ((earliest, latest), wall) = (self.now(here.at), here.at.wall);
@@ -275,21 +274,24 @@ impl<P: Clone> Machine<P> {
         None
     }
 
-    /// Rule 11: whether an open page of this host keeps a worker ID: one of another namespace, or that is not found in this store.
-    /// Until its ceiling has passed.
-    fn is_blocked(&self, worker: u64, bucket: &Bucket, here: &mut Here<'_, P>) -> bool {
+    /// Rule 11: the worker IDs that open pages of this host keep: of another namespace, or not found in this store. Until their ceiling
+    /// has passed.
+    fn blocked(&self, bucket: &Bucket, here: &mut Here<'_, P>) -> Vec<u64> {
         let skew = self.limits.max_clock_skew;
         let passed = self.settings.layout.tick_at(here.at.wall.saturating_sub(skew));
-        let host = &mut *here.host;
-        host.pages().into_iter().any(|page| {
-            let (tenure, word) = (host.tenure(&page), host.word(&page));
-            let is_here = |line: &Line| line.owner == tenure.owner && word.has(line.token);
-            tenure.worker == worker
-                && host.phase(&page) == Phase::Open
-                && !(bucket.id == tenure.namespace
-                    && bucket.lines.get(&worker).is_some_and(is_here))
-                && host.window(&page).ceiling >= passed
-        })
+        let pages = here.host.pages();
+        let host = &*here.host;
+        let blocked = |page: P| {
+            let (Tenure { namespace, owner, worker }, word) =
+                (host.tenure(&page), host.word(&page));
+            let is_mine = |line: &Line| line.owner == owner && word.has(line.token);
+            let is_here = bucket.id == namespace && bucket.lines.get(&worker).is_some_and(is_mine);
+            let is_blocking = host.phase(&page) == Phase::Open
+                && !is_here
+                && host.window(&page).ceiling >= passed;
+            is_blocking.then_some(worker)
+        };
+        pages.into_iter().filter_map(blocked).collect()
     }
 
     /// Writes the line of a pending page. None where this host cannot use the worker ID.
