@@ -68,6 +68,7 @@ pub struct LeaseDriver {
     datacenter: u64,
     claim: Option<u64>,
     ttl: i64,
+    most_skew: i64,
 }
 
 #[napi]
@@ -94,6 +95,12 @@ impl LeaseDriver {
     pub fn state(&self) -> Value {
         let state = self.slot.as_ref().and_then(|slot| self.state_of(slot.page()));
         state.unwrap_or(Value::Null)
+    }
+
+    /// How far this host's clock is ahead of the store's at least, or behind it, ms.
+    #[napi(catch_unwind)]
+    pub fn skew(&self) -> f64 {
+        self.driver.skew() as f64
     }
 
     /// The namespace's floor, Unix ms, and the most ms that its holders' ceilings may be ahead of the store's clock.
@@ -151,6 +158,7 @@ impl LeaseDriver {
             datacenter,
             claim,
             ttl: limits.ttl,
+            most_skew: limits.max_clock_skew,
         })
     }
 
@@ -241,6 +249,7 @@ impl LeaseDriver {
             Refusal::Unreadable(key, Unreadable::Long(bytes)) => {
                 records(format!("the key {key}, with {bytes} bytes"))
             }
+            Refusal::Clock(skew) => fault!("clock-skew", store, skew, most: self.most_skew),
             Refusal::Ahead(Key::Namespace, floor) => {
                 fault!("store-ahead", store, from: end_of(&self.layout, floor))
             }

@@ -152,6 +152,8 @@ pub enum Refusal {
     Unreadable(Key, Unreadable),
     /// A floor further ahead of the store's clock than any holder can write.
     Ahead(Key, Tick),
+    /// This host's clock differs from the store's by so many ms.
+    Clock(i64),
     /// This host cannot use any of the worker IDs that are free.
     Unusable,
 }

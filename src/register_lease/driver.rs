@@ -99,7 +99,8 @@ pub struct Driver<P> {
     reported: Option<i64>,
     is_wanted: bool,
     /// When the call under way was sent.
-    called: i64,
+    called: At,
+    skew: i64,
     /// How long the last call took.
     took: i64,
     /// Conflicts, or refusals, in a row.
@@ -138,7 +139,8 @@ impl<P: Clone> Driver<P> {
             own: None,
             reported: None,
             is_wanted: false,
-            called: 0,
+            called: at,
+            skew: 0,
             took: 1,
             tries: 0,
             calls: 0,
@@ -171,8 +173,11 @@ impl<P: Clone> Driver<P> {
         }
         let mut event = match input {
             Input::Reply(reply, now) => {
-                self.took = (at.mono - self.called).max(1);
-                Event::Reply(reply, now, self.called)
+                self.took = (at.mono - self.called.mono).max(1);
+                if let Some(now) = now {
+                    self.note_skew(now, at, host, &mut reports);
+                }
+                Event::Reply(reply, now, self.called.mono)
             }
             Input::Close => {
                 self.stage = Stage::Closing(at.mono + RELEASE_MS);
@@ -197,6 +202,29 @@ impl<P: Clone> Driver<P> {
             self.stage = Stage::Ended;
         }
         (reports, next)
+    }
+
+    /// The smallest difference of this host's clock from the store's that agrees with the last reply, ms: that was read at some moment
+    /// of the call.
+    pub fn skew(&self) -> i64 {
+        self.skew
+    }
+
+    /// Whose clock differs too much gets no first slot, and waits for none.
+    fn note_skew(
+        &mut self,
+        now: i64,
+        at: At,
+        host: &mut dyn Host<Page = P>,
+        reports: &mut Vec<Report<P>>,
+    ) {
+        self.skew = (self.called.wall - now).max((at.wall - now).min(0));
+        let most = self.machine.settings.limits.max_clock_skew;
+        if matches!(self.stage, Stage::Opening(_)) && self.skew.abs() > most {
+            reports.push(Report::Refused(Refusal::Clock(self.skew)));
+            self.stage = Stage::Closing(at.mono + RELEASE_MS);
+            self.machine.step(Event::Close, at, host);
+        }
     }
 
     /// A renewal where one is due.
@@ -315,7 +343,7 @@ impl<P: Clone> Driver<P> {
     }
 
     fn call(&mut self, call: Call, at: At) -> Next {
-        self.called = at.mono;
+        self.called = at;
         self.calls += 1;
         let most = match self.stage {
             Stage::Closing(by) if by <= at.mono => return Next::End,

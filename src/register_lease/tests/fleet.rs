@@ -384,8 +384,9 @@ impl Host for View<'_> {
 impl Fleet {
     pub fn new(plan: Plan) -> Fleet {
         let mut random = fastrand::Rng::with_seed(plan.seed);
+        let most = (plan.limits.max_clock_skew / 2).min(4000);
         let mut host = || Computer {
-            clock: if random.u8(..8) == 0 { random.i64(-4000..=4000) } else { random.i64(-5..=5) },
+            clock: if random.u8(..8) == 0 { random.i64(-most..=most) } else { random.i64(-5..=5) },
             mono: random.i64(0..HOUR),
             disturbed: START,
             ..Computer::default()
@@ -609,7 +610,8 @@ impl Fleet {
                 continue;
             };
             let Some(page) = driver.machine().page() else { continue };
-            let has_ended = self.hosts[host].pages[*page].phase == Phase::Ended;
+            let page = &self.hosts[host].pages[*page];
+            let has_ended = page.is_gone || page.phase == Phase::Ended;
             if id != but && (has_ended || driver.machine().unproven().is_some()) {
                 self.processes[id].turn += 1;
                 let turn = self.processes[id].turn;
@@ -910,7 +912,8 @@ impl Fleet {
             && self.store_clock.abs() < self.plan.limits.max_clock_skew;
         let calm = self.calm_since;
         for at in 0..self.hosts.len() {
-            let is_right = self.hosts[at].clock.abs() < self.plan.limits.max_clock_skew;
+            let skew = self.hosts[at].clock - self.store_clock;
+            let is_right = skew.abs() < self.plan.limits.max_clock_skew;
             let is_dark = self.hosts[at].is_up && is_right && is_reached && !self.issues(at);
             if !is_dark {
                 self.hosts[at].dark_since = None;

@@ -275,6 +275,33 @@ fn a_release_raises_no_ceiling() {
 }
 
 #[test]
+fn a_clock_that_differs_too_much_gets_no_first_slot() {
+    let most = ONE.limits.max_clock_skew;
+    for tells_time in [true, false] {
+        for (clock, is_refused) in
+            [(-most, false), (-most - 11, true), (most, false), (most + 11, true)]
+        {
+            let patience = Patience { wait: HOUR, call: 5000 };
+            let mut fleet = Fleet::new(Plan { patience, tells_time, ..ONE });
+            fleet.plan(0, Deed::SetClock(0, clock));
+            fleet.plan(0, Deed::Reach(Network::Fine(10)));
+            fleet.plan(0, Deed::Boot(0));
+            fleet.run(SECOND);
+            let refused = refusals(&fleet).len() == 1;
+            assert_eq!((fleet.open(), refused), (usize::from(!is_refused), is_refused), "{clock}");
+            let is_named = |refusal: &&Refusal| matches!(refusal, Refusal::Clock(skew) if (skew - clock).abs() <= 20);
+            assert!(refusals(&fleet).iter().all(is_named), "{:?}", fleet.log);
+        }
+    }
+    // One that has a slot already keeps it, and gets another one.
+    let mut fleet = started(ONE, SECOND);
+    fleet.plan(SECOND, Deed::SetStoreClock(HOUR));
+    fleet.plan(2 * SECOND, Deed::LosePages(0));
+    fleet.run(4 * SECOND);
+    assert!(fleet.issues(0), "{:?}", fleet.log);
+}
+
+#[test]
 fn higher_limits_are_written_before_a_slot_is_taken() {
     let mut fleet = started(Plan { hosts: 2, ..ONE }, SECOND);
     fleet.plan.limits.max_ahead = 60_000;
