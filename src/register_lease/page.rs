@@ -94,8 +94,8 @@ pub trait Host {
 
     /// The host's pages of this layout and datacenter that have not ended, the lowest worker ID first.
     fn pages(&mut self) -> Vec<Self::Page>;
-    /// Makes a pending page, with this word. A pending page of the same worker ID ends: its process was stopped. None where this
-    /// host cannot use the worker ID.
+    /// Makes a pending page, with this word. A pending page of the same worker ID ends: its process was stopped. An open one may end
+    /// here, or when this one opens. None where this host cannot use the worker ID.
     fn create(&mut self, tenure: Tenure, word: Word) -> Option<Self::Page>;
     /// Uses a page of another process. Returns false where it has ended.
     fn join(&mut self, page: &Self::Page) -> bool;

@@ -80,6 +80,10 @@ impl Entry {
     }
 
     pub fn of(node: Node) -> Arc<Entry> {
+        #[cfg(all(test, target_os = "linux", not(miri)))]
+        if let Some(entry) = played::entry(node) {
+            return entry;
+        }
         NODES.lock().entry(node).or_insert_with(|| Entry::new(node)).clone()
     }
 
@@ -243,4 +247,37 @@ pub fn release_all(at_most: Duration) {
     });
     let lease = |held| if let Held::Record(lease, _) = held { Some(lease) } else { None };
     Lease::release_all(held.filter_map(lease).collect(), deadline);
+}
+
+/// Other processes, as a thread of a test plays them: each has entries of its own, and opens files of its own.
+#[cfg(all(test, target_os = "linux", not(miri)))]
+pub(super) mod played {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    thread_local! {
+        static PLAYED: RefCell<Option<HashMap<Node, Arc<Entry>>>> = const { RefCell::new(None) };
+    }
+
+    /// A process that a test plays.
+    #[derive(Default)]
+    pub struct Process(HashMap<Node, Arc<Entry>>);
+
+    impl Process {
+        /// Does this as that process.
+        pub fn run<R>(&mut self, work: impl FnOnce() -> R) -> R {
+            let outer = PLAYED.replace(Some(mem::take(&mut self.0)));
+            let done = work();
+            self.0 = PLAYED.replace(outer).unwrap_or_default();
+            done
+        }
+    }
+
+    pub(super) fn entry(node: Node) -> Option<Arc<Entry>> {
+        let mut played = PLAYED.take()?;
+        let entry = played.entry(node).or_insert_with(|| Entry::new(node)).clone();
+        PLAYED.set(Some(played));
+        Some(entry)
+    }
 }

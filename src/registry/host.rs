@@ -336,8 +336,13 @@ impl Host for HostPages {
         })
     }
 
+    /// A take is counted as no renewal.
     fn renew(&mut self, page: &HostPage, Renewal { at, expires, ttl }: Renewal) {
-        page.page().notes().note_renewal(at, Some(expires), ttl);
+        let notes = page.page().notes();
+        match page.page().sequence().is_closed() {
+            true => notes.set_renewed(at, Some(expires), ttl),
+            false => notes.note_renewal(at, Some(expires), ttl),
+        }
     }
 
     fn open(&mut self, page: &HostPage, window: Window) {
@@ -419,3 +424,8 @@ fn counter() -> u64 {
     let count = 0;
     count
 }
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod driven;
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests;
