@@ -197,7 +197,8 @@ impl World {
                         match loss {
                             Loss::Taken => "taken",
                             Loss::Reverted => "reverted",
-                            _ => "released",
+                            Loss::Released => "released",
+                            Loss::Restored => "restored",
                         }
                     }
                     Report::Refused(Refusal::Unusable) => "unusable",
@@ -504,6 +505,25 @@ fn a_page_that_is_deleted_is_left_by_all_who_share_the_next_one() {
         let held = world.stores[0].lines().into_iter().filter(|(_, is_held, _)| *is_held);
         assert_eq!(held.count(), 1, "the first one has freed it");
     }
+}
+
+#[test]
+fn a_restored_host_leaves_its_slot_to_the_original() {
+    let mut world = World::new(1);
+    let processes = [(); 2].map(|()| world.process(0));
+    let leases = processes.map(|process| world.start(process, None));
+    world.pass(LIMITS.ttl);
+    let tenure = world.tenure(leases[0]).unwrap();
+    let lines = world.stores[0].lines();
+    world.step(leases[0], Input::Restored, |_| false);
+    assert_eq!(world.draw(leases[1]), None, "no process of the host issues from it");
+    world.pass(5_000);
+    for at in leases {
+        assert_eq!(world.lease(at).log, ["open", "restored", "open"]);
+        assert!(world.tenure(at).is_some_and(|now| now.worker != tenure.worker));
+        assert!(world.draw(at).is_some());
+    }
+    assert!(world.stores[0].lines().contains(&lines[0]), "its line is as it was");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::Barrier;
 use std::thread;
@@ -504,15 +505,15 @@ fn a_host_that_fails_makes_no_page_until_it_works_again() {
     assert!(one.host.lock());
     assert!(one.create(1, 10).is_some() && kind(&mut one.host).is_none());
 
-    // A list that cannot be read may have a page to join.
-    let moved = memory.path().join("moved");
-    fs::rename(&directory, &moved).unwrap();
-    fs::write(&directory, "").unwrap();
+    // A page that cannot be read may be one to join. (A damaged one is not.)
+    let node = Node::new(Layout::NODE, DATACENTER, 9).unwrap();
+    let unreadable = one.host.directory.as_ref().unwrap().page_of(&node);
+    let socket = UnixListener::bind(&unreadable).unwrap();
     assert_eq!(one.host.pages(), []);
-    assert!(one.create(2, 20).is_none());
+    assert!(one.create(2, 20).is_none(), "it would be a second slot of this host");
     assert_eq!(kind(&mut one.host), Some("page-io"));
-    fs::remove_file(&directory).unwrap();
-    fs::rename(&moved, &directory).unwrap();
+    drop(socket);
+    fs::remove_file(&unreadable).unwrap();
     assert_eq!(one.host.pages().len(), 1);
     assert!(one.create(2, 20).is_some());
 }
