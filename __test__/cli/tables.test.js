@@ -68,7 +68,7 @@ for (const [engine, { user, urlOf, admin }] of Object.entries(LIMITED)) {
 describe('what it prints', () => {
   test('of one database, or of all: the tables that leases create', async () => {
     const all = await json('namespace', 'tables');
-    assert.deepEqual(Object.keys(all), ['postgres', 'mysql', 'sqlite']);
+    assert.deepEqual(Object.keys(all), ['postgres', 'mysql']);
     for (const [name, statements] of Object.entries(all)) {
       assert.equal(`${statements.table};\n`, sql(name));
       assert.deepEqual(await json('namespace', 'tables', '--for', name), { [name]: statements });
@@ -78,7 +78,6 @@ describe('what it prints', () => {
       const { stdout: both } = await run(['namespace', 'tables']);
       assert.ok(both.includes(stdout.trim()));
     }
-    assert.equal(all.sqlite.rights, undefined);
   });
 
   test('of a schema: the tables that leases with this option use', async () => {
@@ -90,27 +89,16 @@ describe('what it prints', () => {
       assert.ok(rights.includes(` ON ${quoted}.snowdrift_records TO `), rights);
     }
     assert.equal(all.postgres.uses, 'GRANT USAGE ON SCHEMA "i""d`s" TO app');
-    refuses(() => sql('sqlite', { schema: 'ids' }), 'ERR_SNOWFLAKE_CONFIG');
     for (const schema of ['', 'a?b', 'x'.repeat(64), '\0', 7]) {
       refuses(() => sql('postgres', { schema }), 'ERR_SNOWFLAKE_CONFIG');
     }
   });
 
-  test('SQLite runs it', async () => {
-    const { Database } = await require('sql.js')();
-    const { stdout } = await run(['namespace', 'tables', '--for', 'sqlite']);
-    const database = new Database();
-    database.run(stdout);
-    database.run(stdout);
-    assert.deepEqual(database.exec('SELECT COUNT(*) FROM snowdrift_records')[0].values, [[0]]);
-    database.close();
-  });
-
   test('wrong usage exits with 2 and says what to do', async () => {
     for (const [args, said] of [
-      [['--for', 'oracle'], /--for must be postgres, .*; it is 'oracle'/],
-      [['--for', 'toString'], /--for must be postgres, .*; it is 'toString'/],
-      [['--for', 'sqlite', '--schema', 'x'], /SQLite has no schemas: leave out --schema/],
+      [['--for', 'oracle'], /--for must be postgres or mysql .*; it is 'oracle'/],
+      [['--for', 'toString'], /--for must be postgres or mysql .*; it is 'toString'/],
+      [['--for', 'sqlite'], /--for must be postgres or mysql .*; it is 'sqlite'/],
       [['--schema', 'a?b'], /schema must be a name of 1 to 63 bytes/],
       [['--schema', ''], /--schema is empty/],
       [['x'], /namespace tables takes no argument; remove 'x'/],

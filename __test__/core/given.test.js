@@ -49,7 +49,10 @@ const CALLS = {
   ],
   withSnowFlake: [['flake'], withSnowFlake],
   PrimarySnowFlakeColumn: [['nextIdString'], PrimarySnowFlakeColumn],
-  postgres: [['namespace', 'schema'], (options) => postgres({ query() {} }, options)],
+  postgres: [
+    ['namespace', 'schema'],
+    (options) => postgres({ connect() {}, totalCount: 0 }, options),
+  ],
   etcd: [OF_ACCESS, (options) => etcd('https://localhost:2379', options)],
 };
 

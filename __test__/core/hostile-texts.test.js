@@ -67,7 +67,7 @@ const flake = new SnowFlake({ datacenterId: 1, workerId: 1, scope: 'process' });
 const orders = publicIds({ kind: 'order', key });
 const usage = (text) => new Error(text);
 const terminal = { show() {}, complain() {}, usage };
-const client = { eval() {}, query() {} };
+const client = { eval() {}, connect() {}, totalCount: 0 };
 
 /** What reads or quotes a text of a stranger. */
 const READERS = {

@@ -171,10 +171,9 @@ test('a schema of less than was written is refused', () => {
   }
 });
 
-test('a Client of pg that is not connected is named', async () => {
-  const client = new Client({ host: '127.0.0.1', port: 1 });
-  const { message } = await rejects(SnowFlake.lease(postgres(client), { datacenterId: 1 }), CONFIG);
-  assert.match(message, /Client of pg is not connected: await client\.connect\(\) first/);
+test('a single connection is refused: it never connects again', async () => {
+  const { message } = refuses(() => postgres(new Client()), CONFIG);
+  assert.match(message, /^postgres\(\) takes a Pool of pg; this is /);
 });
 
 /**

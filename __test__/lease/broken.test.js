@@ -12,8 +12,8 @@ const { runScript, until } = require('../support/support.js');
 
 /** For each: the options of a URL with TLS, and the clients of applications. */
 const ENGINES = {
-  postgres: { options: '?sslmode=verify-full', clients: ['pg.Pool', 'pg.Client'] },
-  mysql: { options: '?ssl={}', clients: ['mysql2 pool', 'mysql2 connection'] },
+  postgres: { options: '?sslmode=verify-full', clients: ['pg.Pool'] },
+  mysql: { options: '?ssl={}', clients: ['mysql2 pool'] },
   redis: { options: '', clients: ['ioredis', 'redis'] },
   etcd: { options: '', clients: [] },
   zookeeper: { clients: [] },

@@ -365,17 +365,6 @@ hostTest(
   },
 );
 
-hostTest('TypeORM on SQLite shares a slot', async () => {
-  const { DataSource } = require('typeorm');
-  const { typeorm } = require('../../js/stores/typeorm.js');
-  const source = await new DataSource({ type: 'sqljs' }).initialize();
-  const [one, other] = [await leased(typeorm(source)), await leased(typeorm(source))];
-  assert.equal(one.lease.owner, other.lease.owner);
-  assert.equal(one.stats().page, other.stats().page);
-  await Promise.all([one.close(), other.close()]);
-  await source.destroy();
-});
-
 hostTest(`${OPENS} leases and their ends leave no page`, async ({ t, directory }) => {
   const store = memory();
   const count = () => readdirSync(directory, { recursive: true }).length;

@@ -406,23 +406,20 @@ describe('the error of a client', () => {
     }
     learn(new URL('redis://app:table@db'));
     const queries = [];
-    const runner = {
-      isTransactionActive: false,
-      async connect() {},
-      async release() {},
-      async query(query) {
-        queries.push(query);
-        if (query.startsWith('SELECT CAST')) return { records: [{ now: Date.now() }] };
-        if (query.endsWith(' AS home')) return { records: [{ home: 'main' }] };
-        throw new Error('SQLITE_ERROR: no such table: snowdrift_records');
+    const client = {
+      release() {},
+      getTransactionStatus: () => 'I',
+      async query({ text }) {
+        queries.push(text);
+        if (text.startsWith('SELECT CAST')) return { rows: [{ now: String(Date.now()) }] };
+        if (text.endsWith(' AS home')) return { rows: [{ home: 'public' }] };
+        throw Object.assign(new Error('relation "snowdrift_records" does not exist'), {
+          code: '42P01',
+        });
       },
     };
-    const source = {
-      options: { type: 'sqlite' },
-      createQueryRunner: () => runner,
-      query: (...given) => runner.query(...given),
-    };
-    await thrownBy(() => SnowFlake.lease(typeorm(source), { datacenterId: 1 }));
+    const pool = { totalCount: 1, connect: async () => client };
+    await thrownBy(() => SnowFlake.lease(postgres(pool), { datacenterId: 1 }));
     // It creates the table that is missing.
     assert.ok(
       queries.some((query) => query.startsWith('CREATE TABLE')),

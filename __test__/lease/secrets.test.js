@@ -144,7 +144,7 @@ for (const engine of ENGINES) {
         'mysql()': (url) => mysql({ uri: url }),
         'redis()': (url) => redis({ url }),
         'typeorm()': (url) => typeorm({ query() {}, options: { type: url } }),
-        'workerNode()': (url) => workerNode({ query() {} }, { host: [url] }),
+        'workerNode()': (url) => workerNode({ connect() {}, totalCount: 0 }, { host: [url] }),
         'etcd()': (url) => etcd(url),
         'zookeeper()': (url) => zookeeper(url),
         'a namespace': (url) => redis({ eval() {} }, { namespace: url }),

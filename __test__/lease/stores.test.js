@@ -3,7 +3,7 @@
 
 const assert = require('node:assert/strict');
 const { randomBytes } = require('node:crypto');
-const { after, before, describe, test } = require('node:test');
+const { describe, test } = require('node:test');
 
 const { connect } = require('../../js/stores/connect.js');
 const { registerContract } = require('../../js/stores/contract.js');
@@ -106,7 +106,6 @@ function onServer(engine, adapters, { spoil, passing = 0, skip = missing(engine)
             };
           },
         });
-        if (ONE_CONNECTION.includes(name)) return;
         test(`${name}: a read tells what became of a write whose reply was lost`, async () => {
           const { url, link } = await own.linked();
           const namespace = `lost-${randomBytes(4).toString('hex')}`;
@@ -162,9 +161,6 @@ const byUrl = (url, namespace) => connect(new URL(`${url}?namespace=${namespace}
 /** The clients of a quick run. The others come to a connection in another way, and send the same over it. */
 const QUICK = ['ioredis', 'redis', 'a Pool of pg', 'a pool of mysql2', 'its JSON gateway'];
 
-/** Clients that do not connect again. */
-const ONE_CONNECTION = ['a Client of pg', 'a connection of mysql2'];
-
 const silence = () => new Promise(() => {});
 
 function withIoredis(url) {
@@ -213,13 +209,6 @@ const POSTGRES = {
     return ofClient(postgres(pool, { namespace }), () => pool.end());
   },
 
-  async 'a Client of pg'(url, namespace) {
-    const { postgres } = require('../../js/stores/postgres.js');
-    const client = new (require('pg').Client)({ connectionString: url });
-    await client.connect();
-    return ofClient(postgres(client, { namespace }), () => client.end());
-  },
-
   typeorm: withTypeorm('postgres'),
 };
 
@@ -229,13 +218,6 @@ const MYSQL = {
     const options = { uri: url, connectionLimit: 4, connectTimeout: 0 };
     const pool = require('mysql2').createPool(options);
     return ofClient(mysql(pool, { namespace }), () => pool.promise().end());
-  },
-
-  async 'a connection of mysql2'(url, namespace) {
-    const { mysql } = require('../../js/stores/mysql.js');
-    const options = { uri: url, connectTimeout: 0 };
-    const connection = await require('mysql2/promise').createConnection(options);
-    return ofClient(mysql(connection, { namespace }), async () => connection.destroy());
   },
 
   typeorm: withTypeorm('mariadb'),
@@ -337,19 +319,6 @@ describe('registers', { concurrency: 4 }, () => {
   onServer('postgres', POSTGRES, { spoil: spoilPostgres });
   // The reply to DO 0 has 11 bytes.
   onServer('mysql', MYSQL, { spoil: spoilMysql, passing: 11 });
-
-  describe('typeorm on SQLite', () => {
-    const { DataSource } = require('typeorm');
-    const { typeorm } = require('../../js/stores/typeorm.js');
-    const source = new DataSource({ type: 'sqljs' });
-    before(() => source.initialize());
-    after(() => source.destroy());
-    const bytes = (text) => new Uint8Array(Buffer.from(text));
-    registerContract('typeorm on SQLite', (namespace) => typeorm(source, { namespace }), {
-      spoil: (namespace, key) =>
-        source.query(`${SPOIL} ? AND name = ?`, [namespace, key].map(bytes)),
-    });
-  });
 
   // A session ends after 10 s without a word.
   onServer('zookeeper', ZOOKEEPER, {

@@ -121,10 +121,9 @@ is<Promise<SnowFlake>>(SnowFlake.lease('file:///ids', { datacenterId: 1 }));
 is<Promise<SnowFlake>>(SnowFlake.lease('redis://a', { maxClockSkew: 5, callTimeout: 5 }));
 is<Promise<SnowFlake>>(SnowFlake.lease(memory(), { datacenterId: 1, ttl: 5000 }));
 is<LeaseStore>(etcd('http://a:2379', { namespace: 'orders' }));
-is<LeaseStore>(postgres({ query: async () => ({ rows: [] }) }));
-is<LeaseStore>(
-  postgres({ query: async () => ({ rows: [] }) }, { namespace: 'orders', schema: 'ids' }),
-);
+const pool = { connect: async () => ({}), totalCount: 0 };
+is<LeaseStore>(postgres(pool));
+is<LeaseStore>(postgres(pool, { namespace: 'orders', schema: 'ids' }));
 is<string>(sql('mysql'));
 const own: LeaseStore = {
   name: 'own',

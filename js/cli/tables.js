@@ -9,9 +9,8 @@ const help = `Usage: snowdrift namespace tables [--for DATABASE] [--schema NAME]
 Prints the table that leases use, and the least rights of their user: for a migration, where the application
 may not create tables. Without --for, those of all databases.
 
-  --for DATABASE        postgres, mysql (MariaDB, too) or sqlite
-  --schema NAME         its schema, on MySQL and MariaDB its database: the option schema of the leases.
-                        SQLite has none
+  --for DATABASE        postgres or mysql (MariaDB, too)
+  --schema NAME         its schema, on MySQL and MariaDB its database: the option schema of the leases
   --json                prints the statements by name, by database`;
 
 const options = { for: { type: 'string' }, schema: { type: 'string' } };
@@ -21,7 +20,6 @@ const RIGHTS = 'SELECT, INSERT, UPDATE';
 const title = {
   postgres: 'PostgreSQL. Run it in the database of the leases, as the owner of the schema.',
   mysql: 'MySQL and MariaDB. Run it in the database of the leases.',
-  sqlite: 'SQLite. It has no users: who may write the file has all rights.',
 };
 
 const USER = "The least rights of the application's user, here app";
@@ -32,7 +30,7 @@ const note = {
 
 /**
  * The statements of each database, by name.
- * @param schema the table's schema; undefined for the connection's. SQLite has none
+ * @param schema the table's schema; undefined for the connection's
  */
 function leaseTables(schema) {
   const table = (dialect) => createRecords(dialect, recordsIn(dialect, schema));
@@ -48,25 +46,23 @@ function leaseTables(schema) {
       table: table('mysql'),
       rights: rights(schema ? recordsIn('mysql', schema) : `app.${RECORDS}`),
     },
-    ...(schema === undefined && { sqlite: { table: table('sqlite') } }),
   };
 }
 
 /** The SQL script of a database. */
 function leaseScript([name, { table, ...rights }]) {
   const granted = Object.values(rights).map((sql) => `${sql};`);
-  const noted = granted.length > 0 ? [[`-- ${note[name]}`, ...granted].join('\n')] : [];
-  return [`-- ${title[name]}`, `${table};`, ...noted].join('\n\n');
+  return [`-- ${title[name]}`, `${table};`, [`-- ${note[name]}`, ...granted].join('\n')].join(
+    '\n\n',
+  );
 }
 
 async function run({ for: name, schema }, positionals, { show, usage }) {
   if (positionals.length > 0)
     throw usage(`namespace tables takes no argument; remove '${positionals[0]}'`);
-  if (name === 'sqlite' && schema !== undefined)
-    throw usage('SQLite has no schemas: leave out --schema');
   const all = leaseTables(readOptions(schema === undefined ? {} : { schema }, ['schema']).schema);
   if (name !== undefined && !Object.hasOwn(all, name))
-    throw usage(`--for must be postgres, mysql (MariaDB, too) or sqlite; it is '${name}'`);
+    throw usage(`--for must be postgres or mysql (MariaDB, too); it is '${name}'`);
   const tables = name === undefined ? all : { [name]: all[name] };
   show(tables, () => Object.entries(tables).map(leaseScript).join('\n\n\n'));
 }

@@ -13,11 +13,11 @@ const { runWithin, untilAborted } = require('../runtime/time.js');
 const { ownOf, propertyOf } = require('../ids/properties.js');
 const { etcd } = require('./etcd.js');
 const { storeFailure } = require('./failures.js');
-const { mysql } = require('./mysql.js');
 const { postgres } = require('./postgres.js');
 const { redis } = require('./redis.js');
 const { guardStream, ignoreErrors } = require('./sockets.js');
-const { promised } = require('./sql-clients.js');
+const { promised, runMysql } = require('./sql-clients.js');
+const { sqlRegister } = require('./sql.js');
 const { addressesOf, loginOf, productOf, serverOf } = require('./url.js');
 const { checkFilesOfPg, checkOptions, tlsOf } = require('./url-options.js');
 const { zookeeper } = require('./zookeeper.js');
@@ -125,7 +125,14 @@ async function connectMysql(url, { own, options }) {
     }
   };
   return {
-    store: mysql({ query }, options),
+    store: sqlRegister(
+      'mysql',
+      'mysql',
+      options,
+      (name) =>
+        (...values) =>
+          runMysql(name, { query }, ...values),
+    ),
     drop: () => socket?.destroy(),
     end: async () => {
       if (socket?.destroyed !== false) return;

@@ -10,15 +10,15 @@ import type { LeaseStore, SqlStoreOptions } from './store';
  * `innodb_flush_log_at_trx_commit` other than 1, or a failover to a lagging replica, can lose confirmed
  * records: run `npx snowdrift namespace recover` after either.
  *
- * Prefer a pool to a connection: if a query takes longer than `callTimeout`, the lease destroys its connection,
- * and a pool opens another one. Set the pool's `connectTimeout`, too.
+ * If a query takes longer than `callTimeout`, the lease destroys its connection, and the pool opens another one. Set the
+ * pool's `connectTimeout`, too. A single connection is refused: it never connects again.
  *
- * @param client a pool or a connection of `mysql2` or `mysql2/promise`
+ * @param pool a pool of `mysql2` or `mysql2/promise`
  */
-export function mysql(client: { query: unknown }, options?: SqlStoreOptions): LeaseStore;
+export function mysql(pool: { getConnection: unknown }, options?: SqlStoreOptions): LeaseStore;
 
 /** The SQL that creates the table, for a migration; in `schema`, as a store with that option finds it. */
 export function sql(
-  dialect: 'postgres' | 'mysql' | 'sqlite',
+  dialect: 'postgres' | 'mysql',
   options?: Pick<SqlStoreOptions, 'schema'>,
 ): string;

@@ -1,17 +1,17 @@
 'use strict';
-// A register in MariaDB, MySQL or a database of their wire protocol, through a pool or a connection of `mysql2`: sql.js
+// A register in MariaDB, MySQL or a database of their wire protocol, through a pool of `mysql2`: sql.js
 // has its table.
 //
 // The database must have committed durably when it answers, and all processes must use one primary.
 
 const { checkClient } = require('./options.js');
-const { queryMysql } = require('./sql-clients.js');
+const { POOLS, queryMysql } = require('./sql-clients.js');
 const { sql } = require('./sql-dialects.js');
 const { sqlRegister } = require('./sql.js');
 
-function mysql(client, options) {
-  checkClient(client, 'query', 'mysql() takes a pool or a connection of mysql2');
-  return sqlRegister('mysql', 'mysql', options, (name) => queryMysql(name, client));
+function mysql(pool, options) {
+  checkClient(pool, POOLS.mysql, 'mysql() takes a pool of mysql2');
+  return sqlRegister('mysql', 'mysql', options, (name) => queryMysql(name, pool));
 }
 
 module.exports = { mysql, sql };

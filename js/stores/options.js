@@ -3,7 +3,7 @@
 
 const { configError, describe } = require('../messages/errors.js');
 const { optionsOf } = require('../messages/checks.js');
-const { NONE } = require('../ids/properties.js');
+const { NONE, propertyOf } = require('../ids/properties.js');
 const { learnPassword } = require('../messages/secrets.js');
 const { ignoreErrors } = require('./sockets.js');
 
@@ -57,10 +57,12 @@ function readLogin(name, { user, password }) {
 
 /**
  * Checks a client of the application. From here on, errors that it emits do not end the process.
+ * @param members types of some of its members
  * @param expected begins the error: 'mysql() takes a pool of mysql2'
  */
-function checkClient(client, method, expected) {
-  if (client === null || typeof client !== 'object' || typeof client[method] !== 'function') {
+function checkClient(client, members, expected) {
+  const isRight = ([name, type]) => typeof propertyOf(client, name) === type;
+  if (client === null || typeof client !== 'object' || !Object.entries(members).every(isRight)) {
     throw configError(`${expected}; this is ${describe(client)}`);
   }
   ignoreErrors(client);

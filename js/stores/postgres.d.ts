@@ -9,16 +9,18 @@ import type { LeaseStore, SqlStoreOptions } from './store';
  * `ERR_SNOWFLAKE_CONFIG` at each call. A crash with `synchronous_commit = off`, or a failover to a lagging
  * replica, can lose confirmed records: run `npx snowdrift namespace recover` after either.
  *
- * Prefer a Pool to a Client: if a query takes longer than `callTimeout`, the lease destroys its connection, and
- * a Pool opens another one. Set its `connectionTimeoutMillis` and `keepAlive`, too. A Client keeps a half-open
- * connection (packets vanish without a reset). A Client must be connected: `await client.connect()` first.
+ * If a query takes longer than `callTimeout`, the lease destroys its connection, and the Pool opens another one. Set its
+ * `connectionTimeoutMillis` and `keepAlive`, too. A Client is refused: it never connects again.
  *
- * @param client a Pool or a Client of `pg`
+ * @param pool a Pool of `pg`
  */
-export function postgres(client: { query: unknown }, options?: SqlStoreOptions): LeaseStore;
+export function postgres(
+  pool: { connect: unknown; totalCount: number },
+  options?: SqlStoreOptions,
+): LeaseStore;
 
 /** The SQL that creates the table, for a migration; in `schema`, as a store with that option finds it. */
 export function sql(
-  dialect: 'postgres' | 'mysql' | 'sqlite',
+  dialect: 'postgres' | 'mysql',
   options?: Pick<SqlStoreOptions, 'schema'>,
 ): string;

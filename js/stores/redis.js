@@ -47,12 +47,12 @@ const patternOf = (text) => text.replace(/[\\*?[\]]/g, '\\$&');
 
 /** @param isOurs whether no application has the client */
 function redis(client, options, isOurs = false) {
-  checkClient(client, 'eval', CLIENTS);
+  checkClient(client, { eval: 'function' }, CLIENTS);
   const { namespace } = readOptions(options);
   const name = `redis:${namespace}`;
   // In node-redis, sendCommand takes an array of words; in ioredis, a Command object.
   const isNodeRedis = typeof client.sendCommand === 'function' && 'isOpen' in client;
-  if (!isNodeRedis) checkClient(client, 'call', CLIENTS);
+  if (!isNodeRedis) checkClient(client, { call: 'function' }, CLIENTS);
   // Its sendCommand takes other arguments.
   else if ('masters' in client) throw configError(`${CLIENTS}; this is a cluster of redis`);
   // Version 5 takes a command that is not sent yet out of its queue when `abortSignal` aborts. ioredis cannot.

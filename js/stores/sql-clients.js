@@ -1,29 +1,35 @@
 'use strict';
-// Runs statements of a store on a client of `pg` or `mysql2`, each in a transaction of its own: a rollback would undo what a
-// lease relies on. A connection inside a transaction of the application is refused, and that transaction stays.
+// Runs statements of a store on a pool of `pg` or `mysql2`, each on a connection that nobody else has meanwhile, in a transaction
+// of its own: a rollback would undo what a lease relies on. A connection inside a transaction of the application is refused,
+// and that transaction stays.
 //
 // PostgreSQL: each reply of the server ends with the status of the connection. A connection inside a transaction is refused
-// before a statement, and its statement is not confirmed if the application has begun one meanwhile.
+// before a statement, and its statement is not confirmed if a hook of the pool has begun one meanwhile.
 //
 // MySQL: `DO 0` changes nothing, and its reply has the status of the connection: whether it is inside a transaction or without
-// autocommit. It comes before each statement, since that would hold a lock in the application's transaction. On a
-// connection that the application uses meanwhile, it may begin one in between. The reply to a change has the status, too.
-// A SELECT is followed by another `DO 0` there: both are queued at once, so nothing comes between these.
+// autocommit. It comes before each statement, since that would hold a lock in the application's transaction. The reply to a
+// change has the status, too.
 //
-// A connection of a pool is for one call. It is destroyed when that is given up, since it may be half-open.
+// A connection is destroyed when its call is given up, since it may be half-open.
 
 const { promisify } = require('node:util');
 
 const { configError } = require('../messages/errors.js');
 const { untilAborted } = require('../runtime/time.js');
-const { propertyOf, readAll } = require('../ids/properties.js');
+const { propertyOf } = require('../ids/properties.js');
 const { guardCall, ignoreErrors } = require('./sockets.js');
 
 function uncommittedError(name) {
   return configError(
-    `${name} does not commit a lease's records: its connection is inside a transaction, or has autocommit = 0. Give the store a pool or a connection of its own, with autocommit`,
+    `${name} does not commit a lease's records: its connection is inside a transaction, or has autocommit = 0. Give the store a pool of its own, with autocommit`,
   );
 }
+
+/** By dialect: members of pools that single connections lack. */
+const POOLS = {
+  postgres: { connect: 'function', totalCount: 'number' },
+  mysql: { getConnection: 'function' },
+};
 
 /** By pool: the connections that calls have requested which were given up since. */
 const abandoned = new WeakMap();
@@ -74,24 +80,6 @@ async function onPool({ pool, request, destroy }, signal, run) {
   }
 }
 
-/** By Client of pg: the end of its last call. */
-const turns = new WeakMap();
-
-/** Runs calls one after the other: pg deprecates queries of a Client that overlap. */
-async function inTurn(client, signal, run) {
-  const last = turns.get(client);
-  const call = (async () => {
-    await last;
-    signal.throwIfAborted();
-    return run(client);
-  })();
-  turns.set(
-    client,
-    call.catch(() => {}),
-  );
-  return call;
-}
-
 /**
  * Reads values of pg as text: as sql-dialects.js selects them, they are the same as text and as binary. A server may name any
  * type, an application may have replaced pg's parsers, and pg's own parser of bytes never returns from some texts.
@@ -120,41 +108,25 @@ function numberParameters(text) {
 }
 
 /**
- * Runs statements with `?` placeholders on a Pool or a Client of `pg`.
+ * Runs statements with `?` placeholders on a Pool of `pg`.
  * @param request requests a connection of another pool
  * @returns a function of a statement, its values and a signal, which returns rows
  */
-function queryPostgres(name, client, request) {
-  const pool = {
-    pool: client,
-    request: async () => ignoreErrors(await (request ?? client.connect.bind(client))()),
+function queryPostgres(name, pool, request = () => pool.connect()) {
+  const own = {
+    pool,
+    request: async () => ignoreErrors(await request()),
     destroy: (connection) => connection.release(true),
   };
-  return async (text, values, signal) => {
-    const run = async (connection) => {
+  return (text, values, signal) =>
+    onPool(own, signal, async (connection) => {
       if ((statusOf(connection) ?? 'I') !== 'I') throw uncommittedError(name);
       // Without values, pg accepts several statements in one text.
       const query = { text: numberParameters(text), values, types: TYPES };
       const { rows } = await connection.query(query);
       if (statusOf(connection) !== 'I') throw uncommittedError(name);
       return rows;
-    };
-    // Of pg, only a Pool has totalCount.
-    if (request !== undefined || typeof propertyOf(client, 'totalCount') === 'number') {
-      return onPool(pool, signal, run);
-    }
-    // It would keep the query until then.
-    const { _connected: isConnected, _connecting: isConnecting } = readAll(client, [
-      '_connected',
-      '_connecting',
-    ]);
-    if (isConnected === false && isConnecting === false) {
-      throw configError(
-        'the Client of pg is not connected: await client.connect() first, or pass a Pool',
-      );
-    }
-    return inTurn(client, signal, run);
-  };
+    });
 }
 
 /** What a statement overrides of the options of the application's client. */
@@ -173,43 +145,37 @@ const promised = (connection) => ({
 });
 
 /**
- * The same for a pool or a connection of `mysql2` or `mysql2/promise`.
+ * Runs a statement on a connection of `mysql2/promise`.
  * @returns of a change as many rows as it has changed, with `insertId`
  */
-function queryMysql(name, client, request) {
-  const own = typeof propertyOf(client, 'promise') === 'function' ? client.promise() : client;
-  // The application uses a connection meanwhile.
-  const isShared = request === undefined && typeof propertyOf(own, 'getConnection') !== 'function';
-  const pool = {
-    pool: client,
+async function runMysql(name, connection, text, values) {
+  const check = ([{ serverStatus }]) => {
+    if ((serverStatus & (IN_TRANSACTION | AUTOCOMMIT)) !== AUTOCOMMIT) throw uncommittedError(name);
+  };
+  check(await connection.query('DO 0'));
+  const reply = await connection.query({ ...OWN, sql: text, values });
+  const [result] = reply;
+  if (/^S(ELECT|HOW)/.test(text)) return result;
+  check(reply);
+  const { affectedRows, insertId } = result;
+  return Array.from({ length: affectedRows }, () => ({ insertId }));
+}
+
+/** As `queryPostgres`, on a pool of `mysql2` or `mysql2/promise`. */
+function queryMysql(name, pool, request) {
+  const promising = typeof propertyOf(pool, 'promise') === 'function' ? pool.promise() : pool;
+  const own = {
+    pool,
     async request() {
-      const connection = await (request ?? own.getConnection.bind(own))();
+      const connection = await (request?.() ?? promising.getConnection());
       // What lasts is the connection within: each call gets a wrapper of its own, whose listeners would stay.
       ignoreErrors(connection.connection ?? connection);
       return connection;
     },
     destroy: (connection) => connection.destroy(),
   };
-  const check = ([{ serverStatus }]) => {
-    if ((serverStatus & (IN_TRANSACTION | AUTOCOMMIT)) !== AUTOCOMMIT) throw uncommittedError(name);
-  };
-  return async (text, values, signal) => {
-    const run = async (connection) => {
-      check(await connection.query('DO 0'));
-      const isSelect = /^S(ELECT|HOW)/.test(text);
-      const [reply, status] = await Promise.all([
-        connection.query({ ...OWN, sql: text, values }),
-        isSelect && isShared ? connection.query('DO 0') : undefined,
-      ]);
-      const [result] = reply;
-      if (!isSelect) check(reply);
-      else if (isShared) check(status);
-      if (isSelect) return result;
-      const { affectedRows, insertId } = result;
-      return Array.from({ length: affectedRows }, () => ({ insertId }));
-    };
-    return isShared ? run(own) : onPool(pool, signal, run);
-  };
+  return (text, values, signal) =>
+    onPool(own, signal, (connection) => runMysql(name, connection, text, values));
 }
 
-module.exports = { promised, queryMysql, queryPostgres, uncommittedError };
+module.exports = { POOLS, promised, queryMysql, queryPostgres, runMysql, uncommittedError };

@@ -13,14 +13,6 @@ const isError = (failure, code, errno) =>
 /** A column's text, whatever type the client returns. */
 const textOf = (value) => (typeof value === 'string' ? value : Buffer.from(value).toString());
 
-/** Of binary columns, which compare as bytes whatever the database's collation is. */
-const BINARY = {
-  toColumn: (text) => Buffer.from(text),
-  textOfRecord: 'text',
-  toText: textOf,
-  startsWith: (prefix) => ['name >= ? AND name < ?', prefix, `${prefix}\x7f`],
-};
-
 /**
  * PostgreSQL's values are read as text, which is the same in all settings of sessions and clients: bytes as hexadecimal
  * digits, whatever bytea_output is, and numbers as digits, whether a client reads them as text or as binary.
@@ -52,7 +44,6 @@ const DIALECTS = {
     textOfRecord: "encode(text, 'hex') AS text",
     toText: (digits) => Buffer.from(digits, 'hex').toString(),
     startsWith: (prefix) => ['name LIKE ?', `${prefix.replace(/[\\%_]/g, '\\$&')}%`],
-    lock: ' FOR UPDATE',
     unlessExists: ' ON CONFLICT DO NOTHING',
     hasReturning: true,
     isMissing: (failure) => isError(failure, '42P01'),
@@ -60,7 +51,6 @@ const DIALECTS = {
     isConflict: (failure) => isError(failure, '40001') || isError(failure, '40P01'),
   },
   mysql: {
-    ...BINARY,
     home: () => 'SELECT DATABASE() AS home',
     homes: (table) =>
       `SELECT table_schema AS home FROM information_schema.tables WHERE table_name = '${table}' LIMIT 100`,
@@ -75,9 +65,13 @@ const DIALECTS = {
       );
       return String(run);
     },
+    // Binary columns compare as bytes whatever the database's collation is.
     type: (length) => `VARBINARY(${length})`,
     textType: 'BLOB',
-    lock: ' FOR UPDATE',
+    toColumn: (text) => Buffer.from(text),
+    textOfRecord: 'text',
+    toText: textOf,
+    startsWith: (prefix) => ['name >= ? AND name < ?', prefix, `${prefix}\x7f`],
     // INSERT IGNORE would cut values, too.
     unlessExists: '',
     hasReturning: false,
@@ -85,32 +79,14 @@ const DIALECTS = {
     isMissing: (failure) => isError(failure, 'ER_NO_SUCH_TABLE', 1146),
     isConflict: (failure) => isError(failure, 'ER_LOCK_DEADLOCK', 1213),
   },
-  sqlite: {
-    ...BINARY,
-    home: () => "SELECT 'main' AS home",
-    quote: (name) => name,
-    now: "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
-    type: () => 'BLOB',
-    textType: 'BLOB',
-    lock: '',
-    unlessExists: ' ON CONFLICT DO NOTHING',
-    hasReturning: true,
-    isMissing: ({ message }) => /no such table/.test(message),
-    isConflict: () => false,
-  },
 };
 
 /** The table of records. */
 const RECORDS = 'snowdrift_records';
 
 /** Its name, qualified where there is a schema. */
-function recordsIn(dialect, schema) {
-  if (schema === undefined) return RECORDS;
-  if (dialect !== 'sqlite') return `${DIALECTS[dialect].quote(schema)}.${RECORDS}`;
-  throw configError(
-    'schema is for PostgreSQL, MySQL and MariaDB: SQLite has none, so leave it out',
-  );
-}
+const recordsIn = (dialect, schema) =>
+  schema === undefined ? RECORDS : `${DIALECTS[dialect].quote(schema)}.${RECORDS}`;
 
 function createRecords(dialect, table = RECORDS) {
   const { type, textType } = DIALECTS[dialect];
@@ -128,9 +104,6 @@ const TYPEORM = {
   postgres: 'postgres',
   mysql: 'mysql',
   mariadb: 'mysql',
-  'better-sqlite3': 'sqlite',
-  sqlite: 'sqlite',
-  sqljs: 'sqlite',
 };
 
 /** The type of a TypeORM DataSource, and its dialect. */

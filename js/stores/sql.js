@@ -36,15 +36,13 @@ const MOST_NAMES = 1000;
  *   changed
  */
 function sqlRegister(kind, dialect, options, queryOf) {
-  // SQLite has no schemas.
-  const names = dialect === 'sqlite' ? ['namespace'] : ['namespace', 'schema'];
-  const { namespace, schema } = readOptions(options, names);
+  const { namespace, schema } = readOptions(options, ['namespace', 'schema']);
   const name = nameOf(kind, schema, namespace);
   const query = queryOf(name);
   const { now, isConflict, isMissing, isDuplicate, hasReturning, ...differing } = ownOf(
     DIALECTS[dialect],
   );
-  const { toColumn, toText, startsWith, lock, unlessExists, describeRun } = ownOf(differing);
+  const { toColumn, toText, startsWith, unlessExists, describeRun } = ownOf(differing);
   const columns = `token, ${differing.textOfRecord}`;
   const returning = hasReturning ? ` RETURNING ${now} AS now` : '';
   const timeOf = (row) => {
@@ -80,7 +78,7 @@ function sqlRegister(kind, dialect, options, queryOf) {
   const recordOf = (key, { token, text }) => decode(name, key, `${textOf(token)} ${toText(text)}`);
 
   async function read(key, signal) {
-    const [row] = await select(signal, columns, `name = ?${lock}`, key);
+    const [row] = await select(signal, columns, 'name = ? FOR UPDATE', key);
     return { record: row && recordOf(key, row), now: timeOf(row) };
   }
 
@@ -136,7 +134,6 @@ function sqlRegister(kind, dialect, options, queryOf) {
     /** The other schemas that have such a table. */
     async schemas(signal) {
       const { homes, quote } = differing;
-      if (homes === undefined) return [];
       const table = await tableOf(signal);
       const rows = await run(homes(RECORDS), [], signal);
       return rows.map(({ home }) => home).filter((home) => `${quote(home)}.${RECORDS}` !== table);

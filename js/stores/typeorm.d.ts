@@ -1,11 +1,10 @@
 import type { LeaseStore, SqlStoreOptions } from './store';
 
 /**
- * A store in the database of an initialized TypeORM DataSource: PostgreSQL, MySQL, MariaDB or SQLite. Creates
+ * A store in the database of an initialized TypeORM DataSource: PostgreSQL, MySQL or MariaDB. Creates
  * its table on first use. If the user may not do that, run {@link sql} as a migration.
  *
- * For `schema`, durability and connections, see `postgres()` and `mysql()`. On SQLite, a transaction of the DataSource
- * is `ERR_SNOWFLAKE_CONFIG`, since all its queries share one connection.
+ * For `schema`, durability and connections, see `postgres()` and `mysql()`. On SQLite, lease from a directory instead.
  */
 export function typeorm(
   dataSource: {
@@ -23,6 +22,6 @@ export function typeorm(
 
 /** The SQL that creates the table, for a migration; in `schema`, as a store with that option finds it. */
 export function sql(
-  dialect: 'postgres' | 'mysql' | 'sqlite',
+  dialect: 'postgres' | 'mysql',
   options?: Pick<SqlStoreOptions, 'schema'>,
 ): string;

@@ -1,12 +1,11 @@
 'use strict';
-// A register in the database of a TypeORM DataSource: PostgreSQL, MySQL, MariaDB or SQLite. sql.js has its table.
+// A register in the database of a TypeORM DataSource: PostgreSQL, MySQL or MariaDB. sql.js has its table.
 //
-// TypeORM's connections to PostgreSQL and MySQL are those of a pool of `pg` or of `mysql2`, and are used as such. On SQLite
-// all queries of a DataSource share one connection, and so its transaction, which TypeORM knows.
+// TypeORM's connections are those of a pool of `pg` or of `mysql2`, and are used as such.
 
 const { configError } = require('../messages/errors.js');
 const { checkClient } = require('./options.js');
-const { promised, queryMysql, queryPostgres, uncommittedError } = require('./sql-clients.js');
+const { promised, queryMysql, queryPostgres } = require('./sql-clients.js');
 const { dialectOf, sql } = require('./sql-dialects.js');
 const { sqlRegister } = require('./sql.js');
 
@@ -17,18 +16,10 @@ const QUERIES = {
 
   mysql: (name, source) =>
     queryMysql(name, source, async () => promised(await source.driver.obtainMasterConnection())),
-
-  sqlite: (name, source) => async (text, values) => {
-    const runner = source.createQueryRunner();
-    if (runner.isTransactionActive) throw uncommittedError(name);
-    const { records } = await runner.query(text, values, true);
-    if (runner.isTransactionActive) throw uncommittedError(name);
-    return records ?? [];
-  },
 };
 
 function typeorm(dataSource, options) {
-  checkClient(dataSource, 'createQueryRunner', 'typeorm() takes a DataSource');
+  checkClient(dataSource, { createQueryRunner: 'function' }, 'typeorm() takes a DataSource');
   const { type, dialect } = dialectOf(dataSource);
   const queryOf = (name) => {
     const query = QUERIES[dialect](name, dataSource);

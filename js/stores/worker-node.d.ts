@@ -25,7 +25,7 @@ import type { WorkerNodeStore } from './store';
  * The layout must have no `datacenterBits`. A row ID beyond its `workerBits` is `ERR_SNOWFLAKE_NO_SLOT`: with
  * the 22 bits of `uid`, after 4,194,303 starts.
  *
- * @param client a pool of `mysql2`, `mysql2/promise` or `pg`
+ * @param pool a pool of `mysql2`, `mysql2/promise` or `pg`
  * @param options.type the column TYPE: 'container' is 1, 'actual' (default) is 2
  * @param options.host the column HOST_NAME, up to 64 characters. Default: this host's name
  * @param options.port the column PORT, up to 64 characters. Default: the process's start and pid
@@ -33,6 +33,6 @@ import type { WorkerNodeStore } from './store';
  *   lease opens
  */
 export function workerNode(
-  client: { query: unknown },
+  pool: { connect: unknown; totalCount: number } | { getConnection: unknown },
   options?: { type?: 'container' | 'actual'; host?: string; port?: string; schema?: string },
 ): WorkerNodeStore;

@@ -12,11 +12,12 @@
 
 const { configError, SnowFlakeError, describe } = require('../messages/errors.js');
 const { choice } = require('../messages/checks.js');
+const { NONE } = require('../ids/properties.js');
 const { runWithin } = require('../runtime/time.js');
 const { memory } = require('./memory.js');
 const { ofClient } = require('./failures.js');
 const { checkClient, nameOf, readOptions } = require('./options.js');
-const { queryMysql, queryPostgres, uncommittedError } = require('./sql-clients.js');
+const { POOLS, queryMysql, queryPostgres, uncommittedError } = require('./sql-clients.js');
 const { DIALECTS } = require('./sql-dialects.js');
 const { insertAnywhere, locate } = require('./sql-table.js');
 
@@ -60,8 +61,10 @@ const createTable = (table, id) => `CREATE TABLE IF NOT EXISTS ${table} (
   CREATED TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
 )`;
 
-function workerNode(client, options) {
-  checkClient(client, 'query', 'workerNode() takes a pool of mysql2 or pg');
+function workerNode(pool, options) {
+  const { getConnection } = pool === null ? NONE : Object(pool);
+  const dialect = getConnection === undefined ? 'postgres' : 'mysql';
+  checkClient(pool, POOLS[dialect], 'workerNode() takes a pool of mysql2 or pg');
   const names = ['type', 'host', 'port', 'schema'];
   const given = readOptions(options, names, 'options of workerNode()');
   const { type = 'actual', host, port, schema } = given;
@@ -73,12 +76,10 @@ function workerNode(client, options) {
       );
     }
   }
-  // Clients of mysql2 have execute(), those of pg do not.
-  const dialect = typeof client.execute === 'function' ? 'mysql' : 'postgres';
   const { queryOf, id: idColumn, row: columns, text, toText, returning } = DATABASES[dialect];
   const { isMissing, now } = DIALECTS[dialect];
   const name = nameOf(dialect, schema, 'WORKER_NODE');
-  const query = ofClient(queryOf(name, client));
+  const query = ofClient(queryOf(name, pool));
   const tableOf = locate('WORKER_NODE', { name, dialect, schema, query });
 
   /** The row of this ID; if there is none, the row of the next higher ID. The order is that of the column: no alias has its name. */

@@ -21,27 +21,9 @@ const CLIENTS = {
     const pool = new (require('pg').Pool)({ connectionString });
     return { store: require('snowdrift/lease/postgres').postgres(pool), end: () => pool.end() };
   },
-  async 'pg.Client'(connectionString, connectionTimeoutMillis) {
-    const client = new (require('pg').Client)({
-      connectionString,
-      connectionTimeoutMillis,
-    });
-    const store = require('snowdrift/lease/postgres').postgres(client);
-    const end = () => client.connection.stream.destroy();
-    await client.connect().catch((failure) => {
-      end();
-      throw failure;
-    });
-    return { store, end };
-  },
   async 'mysql2 pool'(uri, connectTimeout) {
     const pool = require('mysql2').createPool({ uri, connectTimeout });
     return { store: require('snowdrift/lease/mysql').mysql(pool), end: () => pool.end(() => {}) };
-  },
-  async 'mysql2 connection'(uri, connectTimeout) {
-    const connection = require('mysql2').createConnection({ uri, connectTimeout });
-    const store = require('snowdrift/lease/mysql').mysql(connection);
-    return { store, end: () => connection.stream.destroy() };
   },
   async ioredis(url) {
     const client = new (require('ioredis'))(url, { retryStrategy: null });

@@ -1,5 +1,5 @@
 'use strict';
-// Clients of an application, of one connection each: how they connect, the store of a lease, and how the application moves
+// Clients of an application, each with one connection: how they connect, the store of a lease, and how the application moves
 // their connection to another schema, database or number of a database.
 
 const { mysql } = require('../../../js/stores/mysql.js');
@@ -11,15 +11,6 @@ const { typeorm } = require('../../../js/stores/typeorm.js');
 const CONNECT_TIMEOUT = 0;
 
 const MOVE = { postgres: 'SET search_path = elsewhere', mysql: 'USE elsewhere' };
-
-async function connectPg(connectionString) {
-  const client = new (require('pg').Client)({ connectionString });
-  await client.connect();
-  return client;
-}
-
-const connectMysql = (uri) =>
-  require('mysql2/promise').createConnection({ uri, connectTimeout: CONNECT_TIMEOUT });
 
 function connectTypeorm(type, url) {
   const { DataSource } = require('typeorm');
@@ -36,12 +27,6 @@ async function holdRunner(source) {
 /** By engine and name. Of pools also: takes the only connection until it is released, and how many wait for it. */
 const CLIENTS = {
   postgres: {
-    'a Client of pg': {
-      connect: connectPg,
-      store: postgres,
-      move: (client) => client.query(MOVE.postgres),
-      end: (client) => client.end(),
-    },
     'a Pool of pg': {
       hold: async (pool) => (await pool.connect()).release,
       waiting: (pool) => pool.waitingCount,
@@ -60,23 +45,19 @@ const CLIENTS = {
     },
   },
   mysql: {
-    'a connection of mysql2': {
-      connect: connectMysql,
-      store: mysql,
-      move: (connection) => connection.query(MOVE.mysql),
-      end: (connection) => connection.end(),
-    },
     'a pool of mysql2': {
       hold: async (pool) => {
-        const connection = await pool.promise().getConnection();
+        const connection = await pool.getConnection();
         return () => connection.release();
       },
-      waiting: (pool) => pool._connectionQueue.length,
+      waiting: ({ pool }) => pool._connectionQueue.length,
       connect: (uri) =>
-        require('mysql2').createPool({ uri, connectionLimit: 1, connectTimeout: CONNECT_TIMEOUT }),
+        require('mysql2/promise').createPool({
+          ...{ uri, connectionLimit: 1, connectTimeout: CONNECT_TIMEOUT },
+        }),
       store: mysql,
-      move: (pool) => pool.promise().query(MOVE.mysql),
-      end: (pool) => pool.promise().end(),
+      move: (pool) => pool.query(MOVE.mysql),
+      end: (pool) => pool.end(),
     },
     'a DataSource on MariaDB': {
       hold: holdRunner,
